@@ -1,0 +1,80 @@
+"""Benchmarks: each compares two ways in one run and prints a table and a JSON line."""
+
+import json
+import multiprocessing
+import resource
+import sys
+import time
+from collections.abc import Callable, Sequence
+
+__all__ = ["isolated", "report"]
+
+
+def _child(connection, function: Callable, args: tuple) -> None:
+    prepared = function(*args)  # loads data and model; returns the thunk to be measured
+    before = _peak_mib()
+    start = time.perf_counter()
+    result = prepared()
+    seconds = time.perf_counter() - start
+    connection.send((result, seconds, _peak_mib(), before))
+
+
+def _peak_mib() -> float:
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / (2**20 if sys.platform == "darwin" else 2**10)
+
+
+def isolated(function: Callable, *args) -> dict:
+    """Measure ``function(*args)()`` in a fresh process.
+
+    Parameters
+    ----------
+    function : callable
+        Importable; prepares (unmeasured time) and returns the callable to be timed.
+
+    Returns
+    -------
+    dict
+        ``result``, ``seconds``, ``peak_mib`` (of the whole process) and ``start_mib``
+        (its peak before the timed part).
+
+    Raises
+    ------
+    RuntimeError
+        If the process dies.
+    """
+    context = multiprocessing.get_context("spawn")
+    receive, send = context.Pipe(duplex=False)
+    process = context.Process(target=_child, args=(send, function, args))
+    process.start()
+    send.close()
+    try:
+        result, seconds, peak, before = receive.recv()
+    except EOFError:
+        process.join()
+        raise RuntimeError(
+            f"{function.__name__}{args} died with exit code {process.exitcode}"
+        ) from None
+    process.join()
+    return {
+        "result": result,
+        "seconds": seconds,
+        "peak_mib": peak,
+        "start_mib": before,
+    }
+
+
+def report(rows: Sequence[dict], summary: dict) -> None:
+    """Print rows as an aligned table, then ``summary`` as one line of JSON."""
+    columns = list(rows[0])
+    cells = [[_cell(row[column]) for column in columns] for row in rows]
+    widths = [max(len(line[i]) for line in [columns, *cells]) for i in range(len(columns))]
+    for line in [columns, *cells]:
+        print(
+            "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True))
+        )
+    print(json.dumps(summary))
+
+
+def _cell(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

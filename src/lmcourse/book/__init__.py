@@ -1,0 +1,1 @@
+"""What the site needs and no chapter does: the Sphinx extension and its parts."""
