@@ -11,6 +11,7 @@ import importlib
 import inspect
 
 import pytest
+
 from pages import definitions, page_definitions, parse_cells
 
 # chapter, module, names that the page must arrive at. One line a module; a chapter may
