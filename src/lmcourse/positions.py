@@ -1,0 +1,235 @@
+"""How a model is told where each token stands.
+
+The forms at which the chapter *positional-encoding* arrives. Added to the token vectors:
+`sinusoidal`, `LearnedPositions`. Turning queries and keys: `rotate`. Added to the scores:
+`alibi_bias`, `RelativeBias`.
+"""
+
+import math
+
+import torch
+from torch import nn
+
+__all__ = [
+    "LearnedPositions",
+    "RelativeBias",
+    "alibi_bias",
+    "alibi_slopes",
+    "frequencies",
+    "half_to_interleaved",
+    "interleaved_to_half",
+    "relative_buckets",
+    "rotate",
+    "sinusoidal",
+]
+
+
+def frequencies(width, base=10000.0):
+    """Angle by which each pair of dimensions turns from one token to the next.
+
+    Parameters
+    ----------
+    width : int
+        Even: ``d_model`` for sinusoids, ``d_head`` for rotary positions.
+    base : float
+        The slowest pair turns almost ``base`` times as slowly as the first.
+
+    Returns
+    -------
+    float64 Tensor of shape (width // 2,)
+        In radians a token, from 1 downwards: ``base ** (-2 * pair / width)``.
+
+    Raises
+    ------
+    ValueError
+        If ``width`` is odd or not positive: dimensions come in pairs.
+    """
+    if width < 2 or width % 2:
+        raise ValueError(f"a width of {width} cannot be split into pairs")
+    pair = torch.arange(width // 2, dtype=torch.float64)
+    return base ** (-2 * pair / width)
+
+
+def sinusoidal(tokens, d_model, base=10000.0):
+    """Sinusoidal positions (Vaswani et al. 2017, section 3.5).
+
+    Returns
+    -------
+    float32 Tensor of shape (tokens, d_model)
+        ``sin(position * frequency)`` in the even columns, ``cos`` in the odd ones.
+        To be added to token vectors; on the CPU.
+
+    Raises
+    ------
+    ValueError
+        If ``d_model`` is odd.
+    """
+    position = torch.arange(tokens, dtype=torch.float64)
+    angle = position[:, None] * frequencies(d_model, base)  # (tokens, d_model / 2)
+    pairs = torch.stack((angle.sin(), angle.cos()), -1)  # (tokens, d_model / 2, 2)
+    return pairs.flatten(-2).float()  # (tokens, d_model)
+
+
+class LearnedPositions(nn.Module):
+    """A table with one trainable vector a position, as in BERT and GPT-2.
+
+    Parameters
+    ----------
+    max_tokens : int
+        Positions beyond the table do not exist.
+    d_model : int
+    """
+
+    def __init__(self, max_tokens, d_model):
+        super().__init__()
+        self.table = nn.Parameter(0.02 * torch.randn(max_tokens, d_model))
+
+    def forward(self, tokens):
+        """Return the vectors of the first ``tokens`` positions, (tokens, d_model).
+
+        Raises
+        ------
+        ValueError
+            If the table is shorter.
+        """
+        if tokens > len(self.table):
+            raise ValueError(f"{tokens} tokens, but only {len(self.table)} positions")
+        return self.table[:tokens]
+
+
+def rotate(x, positions=None, layout="interleaved", base=10000.0):
+    """Rotary positions (Su et al. 2021, eq. 34): turn each pair by its token's angle.
+
+    Turn queries and keys, not values; the product of a turned query and a turned key
+    depends on their positions only through the offset.
+
+    Parameters
+    ----------
+    x : Tensor of shape (..., tokens, d_head)
+    positions : Tensor of shape (tokens,), optional
+        Default 0, 1, 2, … Give them when ``x`` is not the start of a text.
+    layout : {"interleaved", "half"}
+        Which dimensions make a pair: 0 and 1, 2 and 3, … (the paper, GPT-J), or
+        0 and d_head / 2, … (GPT-NeoX, Llama in ``transformers``).
+    base : float
+        As in `frequencies`.
+
+    Returns
+    -------
+    Tensor of the shape and dtype of ``x``
+
+    Raises
+    ------
+    ValueError
+        If ``d_head`` is odd or the layout unknown.
+    """
+    if layout not in ("interleaved", "half"):
+        raise ValueError(f"layout {layout!r} is neither 'interleaved' nor 'half'")
+    tokens, d_head = x.shape[-2:]
+    if positions is None:
+        positions = torch.arange(tokens)
+    angle = positions.double().cpu()[:, None] * frequencies(d_head, base)
+    cos = angle.cos().to(x.dtype).to(x.device)  # (tokens, d_head / 2)
+    sin = angle.sin().to(x.dtype).to(x.device)  # (tokens, d_head / 2)
+    if layout == "interleaved":
+        a, b = x[..., 0::2], x[..., 1::2]  # (..., tokens, d_head / 2) each
+        return torch.stack((a * cos - b * sin, a * sin + b * cos), -1).flatten(-2)
+    a, b = x.chunk(2, -1)  # (..., tokens, d_head / 2) each
+    return torch.cat((a * cos - b * sin, a * sin + b * cos), -1)
+
+
+def interleaved_to_half(x):
+    """Reorder the last axis: a₀ b₀ a₁ b₁ … → a₀ a₁ … b₀ b₁ …"""
+    return x.unflatten(-1, (-1, 2)).mT.flatten(-2)
+
+
+def half_to_interleaved(x):
+    """Reorder the last axis: a₀ a₁ … b₀ b₁ … → a₀ b₀ a₁ b₁ …"""
+    return x.unflatten(-1, (2, -1)).mT.flatten(-2)
+
+
+def alibi_slopes(heads):
+    """Penalty of each head for one token of distance (Press et al. 2022, section 3).
+
+    Returns
+    -------
+    float32 Tensor of shape (heads,)
+        The geometric sequence from ``2 ** (-8 / heads)`` down to ``2 ** -8``. If
+        ``heads`` is no power of two, the sequence of the power below, filled up with
+        every other member of the next one's, as in the authors' code.
+
+    Raises
+    ------
+    ValueError
+        If ``heads`` is not positive.
+    """
+    if heads < 1:
+        raise ValueError(f"at least one head is needed, not {heads}")
+    below = 2 ** math.floor(math.log2(heads))  # the largest power of two
+    slopes = [2 ** (-8 * i / below) for i in range(1, below + 1)]
+    between = [2 ** (-4 * i / below) for i in range(1, 2 * below + 1, 2)]
+    return torch.tensor(slopes + between[: heads - below])
+
+
+def alibi_bias(heads, tokens):
+    """Attention with linear biases (Press et al. 2022): distance costs.
+
+    Returns
+    -------
+    float32 Tensor of shape (heads, tokens, tokens)
+        ``-slope * |query - key|``, to be added to the scaled scores; on the CPU.
+
+    Raises
+    ------
+    ValueError
+        If ``heads`` is not positive.
+    """
+    position = torch.arange(tokens)
+    distance = (position[:, None] - position).abs()  # (tokens, tokens)
+    return -alibi_slopes(heads)[:, None, None] * distance  # (heads, tokens, tokens)
+
+
+def relative_buckets(tokens, buckets=32, reach=128):
+    """Sort how far back each key stands into buckets (Raffel et al. 2020, section 2.1).
+
+    Parameters
+    ----------
+    tokens : int
+    buckets : int
+        The first half hold one distance each; the others grow logarithmically.
+    reach : int
+        From this distance on, everything is in the last bucket.
+
+    Returns
+    -------
+    int64 Tensor of shape (tokens, tokens)
+        Rows are queries. Keys ahead of the query, which a causal mask hides, are in
+        bucket 0.
+    """
+    position = torch.arange(tokens)
+    back = (position[:, None] - position).clamp(min=0)  # (tokens, tokens)
+    exact = buckets // 2
+    growth = (back.clamp(min=1) / exact).log() / math.log(reach / exact)
+    far = exact + (growth * (buckets - exact)).long()
+    return torch.where(back < exact, back, far.clamp(max=buckets - 1))
+
+
+class RelativeBias(nn.Module):
+    """A trainable bias for each head and bucket of distances, as in T5's decoder.
+
+    Parameters
+    ----------
+    heads : int
+    buckets, reach : int
+        As in `relative_buckets`.
+    """
+
+    def __init__(self, heads, buckets=32, reach=128):
+        super().__init__()
+        self.buckets, self.reach = buckets, reach
+        self.table = nn.Parameter(torch.zeros(buckets, heads))
+
+    def forward(self, tokens):
+        """Return the bias, (heads, tokens, tokens), to be added to the scaled scores."""
+        bucket = relative_buckets(tokens, self.buckets, self.reach)  # (tokens, tokens)
+        return self.table[bucket.to(self.table.device)].permute(2, 0, 1)
