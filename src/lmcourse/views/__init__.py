@@ -1,0 +1,30 @@
+"""What a figure or an interactive view is made with.
+
+A view is data first: each function here checks its input, rounds it and returns a `View`
+whose MIME bundle carries a JSON description (drawn on the site by `lmcourse.book`) and
+the drawing library's own HTML (for Jupyter and Colab). circuitsvis, bertviz and plotly
+draw; nothing here redraws what they draw.
+
+- `style`, `PALETTE`, `SEQUENTIAL`, `DIVERGING`: the look of matplotlib and seaborn.
+- `plot`: a plotly figure.
+- `attention_heads`, `tokens`: circuitsvis.
+- `head_view`, `model_view`: bertviz.
+"""
+
+from lmcourse.views.attention import attention_heads, head_view, model_view, tokens
+from lmcourse.views.plots import DIVERGING, PALETTE, SEQUENTIAL, plot, style
+from lmcourse.views.view import MIME, View
+
+__all__ = [
+    "DIVERGING",
+    "MIME",
+    "PALETTE",
+    "SEQUENTIAL",
+    "View",
+    "attention_heads",
+    "head_view",
+    "model_view",
+    "plot",
+    "style",
+    "tokens",
+]

@@ -1,0 +1,155 @@
+"""Checks of what is handed to a view, with messages that say what to do about it."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+__all__ = ["ROW_TOLERANCE", "as_array", "head_weights", "layer_weights", "token_list"]
+
+ROW_TOLERANCE = 1e-2  # half precision sums 512 weights to within this
+CAUSAL_TOLERANCE = 1e-6
+NO_ATTENTION = (
+    "load the model with attn_implementation='eager' and call it with "
+    "output_attentions=True; fused attention kernels do not return their weights"
+)
+
+
+def as_array(values) -> np.ndarray:
+    """Return a tensor, array or nested list as a float64 array on the CPU."""
+    if hasattr(values, "detach"):
+        values = values.detach().cpu().double().numpy()
+    return np.asarray(values, dtype=np.float64)
+
+
+def token_list(tokens) -> list[str]:
+    """Return the tokens as a list of strings.
+
+    Raises
+    ------
+    TypeError
+        If `tokens` is one string, or an entry is not a string.
+    ValueError
+        If there are none.
+    """
+    if isinstance(tokens, str):
+        raise TypeError(f"tokens must be a list of strings, not the string {tokens!r}")
+    tokens = list(tokens)
+    for position, token in enumerate(tokens):
+        if not isinstance(token, str):
+            raise TypeError(
+                f"token {position} is {token!r}, a {type(token).__name__}: pass the "
+                "strings, e.g. tokenizer.convert_ids_to_tokens(ids)"
+            )
+    if not tokens:
+        raise ValueError("tokens is empty: there is nothing to show")
+    return tokens
+
+
+def head_weights(attention, tokens: Sequence[str], where: str = "attention") -> np.ndarray:
+    """Return checked attention weights of shape (heads, tokens, tokens).
+
+    Parameters
+    ----------
+    attention : array-like of shape (heads, tokens, tokens) or (1, heads, tokens, tokens)
+    tokens : sequence of str
+    where : str
+        How a message calls the array.
+
+    Raises
+    ------
+    ValueError
+        If it is None, has another shape, does not fit the tokens, or a row is not a
+        distribution.
+    """
+    if attention is None:
+        raise ValueError(f"{where} is None: {NO_ATTENTION}")
+    weights = as_array(attention)
+    if weights.ndim == 4 and weights.shape[0] == 1:
+        weights = weights[0]
+    if weights.ndim != 3 or weights.shape[1] != weights.shape[2] or not weights.size:
+        raise ValueError(
+            f"{where} has the shape {weights.shape}; a view needs "
+            "(heads, tokens, tokens), one text at a time"
+        )
+    if weights.shape[1] != len(tokens):
+        raise ValueError(
+            f"{where} is over {weights.shape[1]} positions, but there are {len(tokens)} "
+            "tokens: count [CLS], [SEP] and padding on both sides or on neither"
+        )
+    _check_rows(weights, where)
+    return weights
+
+
+def _check_rows(weights: np.ndarray, where: str) -> None:
+    """Refuse rows that are not a distribution over the keys."""
+    if not np.isfinite(weights).all():
+        head, row, _ = np.argwhere(~np.isfinite(weights))[0]
+        raise ValueError(f"{where}: head {head}, row {row} holds a NaN or an infinity")
+    sums = weights.sum(axis=-1)  # (heads, tokens)
+    bad = (np.abs(sums - 1) > ROW_TOLERANCE) | (weights < -ROW_TOLERANCE).any(axis=-1)
+    if bad.any():
+        head, row = np.argwhere(bad)[0]
+        raise ValueError(
+            f"{where}: row {row} of head {head} sums to {sums[head, row]:.4g} and its "
+            f"least weight is {weights[head, row].min():.4g}; a row of weights is at "
+            "least 0 and sums to 1. Pass the weights after the softmax, not the scores"
+        )
+
+
+def check_causal(weights: np.ndarray) -> None:
+    """Refuse weights on later tokens where the view would hide them.
+
+    Raises
+    ------
+    ValueError
+        If any weight lies above the diagonal.
+    """
+    later = np.triu(weights, k=1)  # (heads, tokens, tokens)
+    if later.max() > CAUSAL_TOLERANCE:
+        head, query, key = np.unravel_index(later.argmax(), later.shape)
+        raise ValueError(
+            f"causal=True hides the later tokens, but head {head} gives token {key} the "
+            f"weight {later.max():.4g} when it reads for token {query}: this attention is "
+            "not causal"
+        )
+
+
+def layer_weights(attentions, tokens: Sequence[str]) -> np.ndarray:
+    """Return checked attention weights of shape (layers, heads, tokens, tokens).
+
+    Raises
+    ------
+    ValueError
+        As `head_weights`, naming the layer; or if layers differ in their heads.
+    """
+    if attentions is None:
+        raise ValueError(f"attentions is None: {NO_ATTENTION}")
+    layers = [
+        head_weights(layer, tokens, where=f"attentions[{index}]")
+        for index, layer in enumerate(attentions)
+    ]
+    if not layers:
+        raise ValueError(f"attentions is empty: {NO_ATTENTION}")
+    heads = [len(layer) for layer in layers]
+    if len(set(heads)) > 1:
+        raise ValueError(f"the layers have different numbers of heads: {heads}")
+    return np.stack(layers)
+
+
+def indices(name: str, chosen, count: int) -> list[int]:
+    """Return chosen layers or heads as a list; all of them where none is chosen.
+
+    Raises
+    ------
+    ValueError
+        If one is out of range, given twice, or none is left.
+    """
+    if chosen is None:
+        return list(range(count))
+    chosen = [int(index) for index in chosen]
+    if not chosen or len(set(chosen)) != len(chosen):
+        raise ValueError(f"{name}={chosen}: name each one once, and at least one")
+    for index in chosen:
+        if not 0 <= index < count:
+            raise ValueError(f"{name}={chosen}: there are {count}, so 0 to {count - 1}")
+    return chosen

@@ -1,0 +1,134 @@
+"""The look of static figures, and plotly figures as views."""
+
+import base64
+import json
+import math
+
+import numpy as np
+
+from lmcourse.views.view import View
+
+__all__ = ["DIVERGING", "PALETTE", "SEQUENTIAL", "plot", "style"]
+
+# Okabe and Ito's colours in their order, the light ones darkened until each stands out
+# at 3:1 both from white and from the dark theme's background.
+PALETTE = ["#0072B2", "#D55E00", "#009E73", "#C566A0", "#B07D00", "#3A93C8", "#7F7F7F"]
+SEQUENTIAL = "viridis"
+DIVERGING = "RdBu_r"
+DIGITS = 4
+EXACT = 1e15  # floats above this are not exact integers
+
+
+def style() -> None:
+    """Set the look of matplotlib, seaborn and plotly; call it once, in the import cell.
+
+    Backgrounds are transparent and the type dark: the site turns static pictures over
+    in its dark theme.
+    """
+    import matplotlib as mpl
+    import plotly.io as pio
+    import seaborn as sns
+
+    pio.templates["lmcourse"] = {"layout": notebook_layout()}
+    pio.templates.default = "lmcourse"
+
+    sns.set_theme(style="ticks", palette=PALETTE)
+    mpl.rcParams.update(
+        {
+            "axes.facecolor": "none",
+            "figure.facecolor": "none",
+            "savefig.facecolor": "none",
+            "axes.grid": True,
+            "axes.spines.right": False,
+            "axes.spines.top": False,
+            "figure.constrained_layout.use": True,
+            "figure.dpi": 100,
+            "figure.figsize": (7, 4),
+            "font.size": 11,
+            "grid.alpha": 0.25,
+            "image.cmap": SEQUENTIAL,
+            "legend.frameon": False,
+            "savefig.dpi": 150,
+            "svg.hashsalt": "lmcourse",
+        }
+    )
+
+
+def _number(value: float) -> float | int | None:
+    """Return four significant digits; whole numbers stay whole, NaN becomes a gap."""
+    if not math.isfinite(value):
+        return None
+    if value == int(value) and abs(value) < EXACT:
+        return int(value)
+    return float(f"{value:.{DIGITS}g}")
+
+
+def _typed(spec: dict) -> list:
+    """Return plotly's base64 array as nested lists."""
+    flat = np.frombuffer(base64.b64decode(spec["bdata"]), dtype=np.dtype(spec["dtype"]))
+    shape = [int(size) for size in str(spec.get("shape", flat.size)).split(",")]
+    return flat.reshape(shape).tolist()
+
+
+def _plain(value):
+    """Return JSON-ready data: arrays as lists, numbers rounded, keys in their order."""
+    if isinstance(value, dict) and "bdata" in value:
+        value = _typed(value)
+    if isinstance(value, dict):
+        return {key: _plain(entry) for key, entry in value.items() if key != "uid"}
+    if isinstance(value, (list, tuple)):
+        return [_plain(entry) for entry in value]
+    if isinstance(value, float):
+        return _number(value)
+    return value
+
+
+def notebook_layout() -> dict:
+    """Return the layout template for Jupyter and Colab: the book's colours on white."""
+    axis = {"automargin": True, "gridcolor": "#dddddd", "zeroline": False}
+    return {
+        "colorway": PALETTE,
+        "margin": {"t": 30, "r": 10},
+        "paper_bgcolor": "white",
+        "plot_bgcolor": "white",
+        "xaxis": axis,
+        "yaxis": axis,
+    }
+
+
+def plot(fig, *, alt, caption="") -> View:
+    """A plotly figure that follows the site's theme and needs no other host.
+
+    Parameters
+    ----------
+    fig : plotly.graph_objects.Figure
+        Left as it is. Its template is replaced by the book's; explicit colours stay.
+    alt : str
+        What the figure shows, for readers who cannot see it.
+    caption : str, optional
+
+    Returns
+    -------
+    View
+
+    Raises
+    ------
+    TypeError
+        If `fig` is not a plotly figure.
+    ValueError
+        If it has no traces.
+    """
+    if not hasattr(fig, "to_json") or not hasattr(fig, "data"):
+        raise TypeError(f"plot needs a plotly Figure, not {type(fig).__name__}")
+    if not fig.data:
+        raise ValueError("the figure has no traces: there is nothing to show")
+    figure = _plain(json.loads(fig.to_json()))
+    figure["layout"].pop("template", None)
+
+    def html() -> str:
+        own = type(fig)(fig).update_layout(template={"layout": notebook_layout()})
+        return own.to_html(full_html=False, include_plotlyjs="cdn", include_mathjax=False)
+
+    jupyter = {"template": {"layout": notebook_layout()}, **figure["layout"]}
+    extra = {"application/vnd.plotly.v1+json": {**figure, "layout": jupyter}}
+    return View("plot", alt, caption, {"figure": figure}, html, extra)
