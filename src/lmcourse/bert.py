@@ -1,0 +1,293 @@
+"""BERT rebuilt from its weights, and its attention heads described by numbers.
+
+The forms at which the chapter *bert-internals* arrives: the encoder of Devlin et al.
+(2019), filled with the weights of any BERT checkpoint. Axes are named ``batch``,
+``heads``, ``layers``, ``tokens``, ``d_model`` and ``d_ff``. There is no dropout: it does
+nothing outside training.
+"""
+
+import math
+from collections.abc import Mapping
+from functools import partial
+from typing import NamedTuple
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from lmcourse.attention import MultiHeadAttention, padding_mask
+
+__all__ = [
+    "ACTIVATIONS",
+    "RENAMES",
+    "Bert",
+    "BertOutput",
+    "Embeddings",
+    "EncoderLayer",
+    "head_measures",
+    "rebuild",
+    "rename",
+]
+
+ACTIVATIONS = {
+    "gelu": F.gelu,
+    "gelu_new": partial(F.gelu, approximate="tanh"),
+    "gelu_pytorch_tanh": partial(F.gelu, approximate="tanh"),
+    "relu": F.relu,
+    "silu": F.silu,
+}
+
+# What a checkpoint calls a thing → what this course calls it; applied from top to bottom.
+RENAMES = {
+    "word_embeddings": "word",
+    "position_embeddings": "position",
+    "token_type_embeddings": "token_type",
+    "embeddings.LayerNorm": "embeddings.norm",
+    "encoder.layer.": "layers.",
+    "attention.self.": "attention.",
+    "attention.output.LayerNorm": "attention_norm",
+    "attention.output.dense": "attention.output",
+    "intermediate.dense": "widen",
+    "output.LayerNorm": "output_norm",
+    "output.dense": "narrow",
+    "pooler.dense": "pooler",
+    ".gamma": ".weight",
+    ".beta": ".bias",
+}
+
+
+class BertOutput(NamedTuple):
+    """Everything that a `Bert` computes on the way.
+
+    Attributes
+    ----------
+    last_hidden_state : Tensor of shape (batch, tokens, d_model)
+    pooler_output : Tensor of shape (batch, d_model), or None without a pooler
+    hidden_states : tuple of layers + 1 Tensors of shape (batch, tokens, d_model)
+        The embeddings first; the last is ``last_hidden_state``.
+    attentions : tuple of layers Tensors of shape (batch, heads, tokens, tokens)
+        Weights, after the softmax.
+    """
+
+    last_hidden_state: torch.Tensor
+    pooler_output: torch.Tensor | None
+    hidden_states: tuple[torch.Tensor, ...]
+    attentions: tuple[torch.Tensor, ...]
+
+
+class Embeddings(nn.Module):
+    """Word, position and token type, added and normalised (Devlin et al. 2019, fig. 2).
+
+    Parameters
+    ----------
+    config : BertConfig
+    """
+
+    def __init__(self, config):
+        super().__init__()
+        d_model = config.hidden_size
+        self.word = nn.Embedding(config.vocab_size, d_model)
+        self.position = nn.Embedding(config.max_position_embeddings, d_model)
+        self.token_type = nn.Embedding(config.type_vocab_size, d_model)
+        self.norm = nn.LayerNorm(d_model, eps=config.layer_norm_eps)
+
+    def forward(self, input_ids, token_type_ids):
+        """Look three vectors up for each token.
+
+        Parameters
+        ----------
+        input_ids, token_type_ids : int Tensors of shape (batch, tokens)
+
+        Returns
+        -------
+        Tensor of shape (batch, tokens, d_model)
+
+        Raises
+        ------
+        ValueError
+            If there are more tokens than the model has positions.
+        """
+        tokens, room = input_ids.shape[1], self.position.num_embeddings
+        if tokens > room:
+            raise ValueError(f"{tokens} tokens, but positions for {room} only")
+        places = torch.arange(tokens, device=input_ids.device)
+        total = self.word(input_ids) + self.position(places)  # (batch, tokens, d_model)
+        return self.norm(total + self.token_type(token_type_ids))
+
+
+class EncoderLayer(nn.Module):
+    """Attention, then a feed-forward net, each added and normalised after (post-norm).
+
+    Parameters
+    ----------
+    config : BertConfig
+
+    Raises
+    ------
+    ValueError
+        If the activation is not among `ACTIVATIONS`.
+    """
+
+    def __init__(self, config):
+        super().__init__()
+        d_model, d_ff = config.hidden_size, config.intermediate_size
+        if config.hidden_act not in ACTIVATIONS:
+            raise ValueError(f"unknown activation {config.hidden_act!r}")
+        self.attention = MultiHeadAttention(d_model, config.num_attention_heads)
+        self.attention_norm = nn.LayerNorm(d_model, eps=config.layer_norm_eps)
+        self.widen = nn.Linear(d_model, d_ff)
+        self.activation = ACTIVATIONS[config.hidden_act]
+        self.narrow = nn.Linear(d_ff, d_model)
+        self.output_norm = nn.LayerNorm(d_model, eps=config.layer_norm_eps)
+
+    def forward(self, x, mask=None):
+        """Return the vectors one layer up, and the attention weights of its heads.
+
+        Parameters
+        ----------
+        x : Tensor of shape (batch, tokens, d_model)
+        mask : bool Tensor broadcastable to (batch, heads, tokens, tokens), optional
+
+        Returns
+        -------
+        x : Tensor of shape (batch, tokens, d_model)
+        weights : Tensor of shape (batch, heads, tokens, tokens)
+        """
+        attended, weights = self.attention(x, mask=mask)
+        x = self.attention_norm(x + attended)  # (batch, tokens, d_model)
+        wide = self.activation(self.widen(x))  # (batch, tokens, d_ff)
+        return self.output_norm(x + self.narrow(wide)), weights
+
+
+class Bert(nn.Module):
+    """The encoder of Devlin et al. (2019).
+
+    Parameters
+    ----------
+    config : BertConfig
+        Any object with the attributes of that class.
+    pooler : bool
+        Whether there is a pooler; some checkpoints come without.
+
+    Raises
+    ------
+    ValueError
+        If the configuration is of a decoder or has no learned absolute positions.
+    """
+
+    def __init__(self, config, pooler=True):
+        super().__init__()
+        if getattr(config, "is_decoder", False):
+            raise ValueError("this is the encoder; the configuration is of a decoder")
+        if getattr(config, "position_embedding_type", "absolute") != "absolute":
+            raise ValueError("only learned absolute positions are built here")
+        self.embeddings = Embeddings(config)
+        layers = range(config.num_hidden_layers)
+        self.layers = nn.ModuleList(EncoderLayer(config) for _ in layers)
+        d_model = config.hidden_size
+        self.pooler = nn.Linear(d_model, d_model) if pooler else None
+
+    def forward(self, input_ids, attention_mask=None, token_type_ids=None):
+        """Encode a batch, keeping what every layer and every head did.
+
+        Parameters
+        ----------
+        input_ids : int Tensor of shape (batch, tokens)
+        attention_mask : Tensor of shape (batch, tokens), optional
+            1 for a token, 0 for padding; default all tokens.
+        token_type_ids : int Tensor of shape (batch, tokens), optional
+            0 for the first text, 1 for the second; default all 0.
+
+        Returns
+        -------
+        BertOutput
+
+        Raises
+        ------
+        ValueError
+            If a text is all padding, or longer than the model has positions.
+        """
+        if token_type_ids is None:
+            token_type_ids = torch.zeros_like(input_ids)
+        mask = None if attention_mask is None else padding_mask(attention_mask)
+        states, attentions = [self.embeddings(input_ids, token_type_ids)], []
+        for layer in self.layers:
+            state, weights = layer(states[-1], mask)
+            states.append(state)  # (batch, tokens, d_model)
+            attentions.append(weights)  # (batch, heads, tokens, tokens)
+        pooled = None
+        if self.pooler is not None:
+            pooled = self.pooler(states[-1][:, 0]).tanh()  # (batch, d_model)
+        return BertOutput(states[-1], pooled, tuple(states), tuple(attentions))
+
+
+def rename(name: str) -> str:
+    """Return this course's name of a weight, given the checkpoint's."""
+    name = name.removeprefix("bert.")
+    for theirs, ours in RENAMES.items():
+        name = name.replace(theirs, ours)
+    return name
+
+
+def rebuild(config, weights: Mapping[str, torch.Tensor]) -> Bert:
+    """Fill a `Bert` with the weights of a checkpoint.
+
+    Parameters
+    ----------
+    config : BertConfig
+    weights : mapping of str to Tensor
+        From ``model.safetensors`` or ``model.state_dict()``, under their own names; those
+        of a pretraining or task head are left out. Tensors in float32 are not copied.
+
+    Returns
+    -------
+    Bert
+        In evaluation mode, on the device of the weights.
+
+    Raises
+    ------
+    RuntimeError
+        If a weight is missing, left over or of another shape, naming it.
+    ValueError
+        As `Bert`.
+    """
+    parts = ("embeddings.", "layers.", "pooler.")
+    named = {rename(name): tensor.float() for name, tensor in weights.items()}
+    kept = {name: tensor for name, tensor in named.items() if name.startswith(parts)}
+    kept.pop("embeddings.position_ids", None)  # only 0, 1, 2, …: nothing was learned
+    with torch.device("meta"):  # shapes without memory: the weights bring their own
+        model = Bert(config, pooler="pooler.weight" in kept)
+    model.load_state_dict(kept, strict=True, assign=True)
+    return model.eval()
+
+
+def head_measures(attentions, separator) -> dict[str, torch.Tensor]:
+    """Describe each head by five numbers, after Clark et al. (2019).
+
+    Parameters
+    ----------
+    attentions : sequence of layers Tensors of shape (heads, tokens, tokens)
+        The weights on one text of at least two tokens, without padding.
+    separator : bool Tensor of shape (tokens,)
+        Where the [SEP] tokens are.
+
+    Returns
+    -------
+    dict of str to Tensor of shape (layers, heads)
+        Means over the tokens that look: ``entropy`` in bits; ``distance``, how many
+        tokens away it looks; ``separator``, ``previous`` and ``next``, the share of the
+        weight on [SEP], on the token just before and on the one just after.
+    """
+    weights = torch.stack(tuple(attentions))  # (layers, heads, tokens, tokens)
+    places = torch.arange(weights.shape[-1], device=weights.device)
+    apart = (places[:, None] - places).abs()  # (tokens, tokens)
+    nats = torch.special.entr(weights).sum(-1)  # -Σ w log w: (layers, heads, tokens)
+    before = weights.diagonal(-1, dim1=-2, dim2=-1)  # (layers, heads, tokens - 1)
+    after = weights.diagonal(1, dim1=-2, dim2=-1)  # (layers, heads, tokens - 1)
+    return {
+        "entropy": nats.mean(-1) / math.log(2),
+        "distance": (weights * apart).sum(-1).mean(-1),
+        "separator": weights[..., separator].sum(-1).mean(-1),
+        "previous": before.mean(-1),
+        "next": after.mean(-1),
+    }

@@ -1,0 +1,289 @@
+"""BERT rebuilt against ``transformers``; the heads' numbers against plain loops."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+from transformers import BertConfig, BertForMaskedLM, BertModel
+
+from lmcourse import bert
+from lmcourse.models import default_checkpoint, load_bert
+
+TOLERANCE = {"rtol": 0, "atol": 1e-5}
+TEXTS = [
+    "Hope is the thing with feathers\nThat perches in the soul,",
+    "I'm nobody! Who are you?",
+    "A word is dead",
+]
+
+
+def reference(config, seed=0, kind=BertModel):
+    """Return a randomly initialised model whose norms and biases are not trivial."""
+    torch.manual_seed(seed)
+    model = kind._from_config(config, attn_implementation="eager").eval()
+    with torch.no_grad():
+        for name, weight in model.named_parameters():
+            if "LayerNorm" in name or name.endswith("bias"):
+                weight.add_(0.1 * torch.randn_like(weight))
+    return model
+
+
+def small_config(**changes):
+    """Return a configuration whose axes all have different sizes."""
+    sizes = {
+        "vocab_size": 47,
+        "hidden_size": 12,
+        "num_hidden_layers": 5,
+        "num_attention_heads": 3,
+        "intermediate_size": 20,
+        "max_position_embeddings": 17,
+        "type_vocab_size": 2,
+    }
+    return BertConfig(**(sizes | changes))
+
+
+def small_batch(config, seed=1, batch=2, tokens=7):
+    generator = torch.Generator().manual_seed(seed)
+    ids = torch.randint(config.vocab_size, (batch, tokens), generator=generator)
+    mask = torch.ones(batch, tokens, dtype=torch.long)
+    mask[0, tokens - 3 :] = 0
+    types = (torch.arange(tokens) > tokens // 2).long().expand(batch, tokens)
+    return {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
+
+
+def assert_same(ours, theirs, config):
+    """Compare every layer, every weight of every head, and the pooler."""
+    assert len(ours.hidden_states) == config.num_hidden_layers + 1
+    assert len(ours.attentions) == config.num_hidden_layers
+    for got, want in zip(ours.hidden_states, theirs.hidden_states, strict=True):
+        torch.testing.assert_close(got, want, **TOLERANCE)
+    for got, want in zip(ours.attentions, theirs.attentions, strict=True):
+        torch.testing.assert_close(got, want, **TOLERANCE)
+    torch.testing.assert_close(
+        ours.last_hidden_state, theirs.last_hidden_state, **TOLERANCE
+    )
+    torch.testing.assert_close(ours.pooler_output, theirs.pooler_output, **TOLERANCE)
+
+
+@torch.no_grad()
+def both(model, rebuilt, inputs):
+    theirs = model(**inputs, output_hidden_states=True, output_attentions=True)
+    return rebuilt(**inputs), theirs
+
+
+@pytest.fixture(scope="module")
+def default():
+    tokenizer, model = load_bert(
+        default_checkpoint(), device="cpu", attn_implementation="eager"
+    )
+    weights = load_file(default_checkpoint() / "model.safetensors")
+    return tokenizer, model, bert.rebuild(model.config, weights)
+
+
+def test_the_default_checkpoint_from_its_file(default):
+    tokenizer, model, rebuilt = default
+    inputs = tokenizer(TEXTS[0], return_tensors="pt")
+    assert_same(*both(model, rebuilt, inputs), model.config)
+
+
+def test_padding_in_the_batch(default):
+    tokenizer, model, rebuilt = default
+    inputs = tokenizer(TEXTS, padding=True, return_tensors="pt")
+    assert (inputs["attention_mask"] == 0).sum() > 5
+    ours, theirs = both(model, rebuilt, inputs)
+    assert_same(ours, theirs, model.config)
+    # and the padding changes nothing for the tokens of a text
+    alone = rebuilt(**tokenizer(TEXTS[2], return_tensors="pt")).last_hidden_state[0]
+    padded = ours.last_hidden_state[2, : len(alone)]
+    torch.testing.assert_close(padded, alone, **TOLERANCE)
+
+
+def test_two_texts_with_token_types(default):
+    tokenizer, model, rebuilt = default
+    inputs = tokenizer(TEXTS[1], TEXTS[2], return_tensors="pt")
+    assert inputs["token_type_ids"].sum() > 0
+    assert_same(*both(model, rebuilt, inputs), model.config)
+
+
+def test_a_random_bert_base():
+    config = BertConfig()
+    shape = (config.num_hidden_layers, config.num_attention_heads, config.hidden_size)
+    assert shape == (12, 12, 768)
+    model = reference(config)
+    rebuilt = bert.rebuild(config, model.state_dict())
+    inputs = small_batch(config, batch=2, tokens=7)
+    assert_same(*both(model, rebuilt, inputs), config)
+
+
+@pytest.mark.parametrize("activation", sorted(bert.ACTIVATIONS))
+@pytest.mark.parametrize("epsilon", [1e-12, 1e-2])
+def test_other_sizes_activations_and_epsilons(activation, epsilon):
+    config = small_config(hidden_act=activation, layer_norm_eps=epsilon)
+    model = reference(config)
+    rebuilt = bert.rebuild(config, model.state_dict())
+    assert_same(*both(model, rebuilt, small_batch(config)), config)
+
+
+def test_without_mask_and_token_types():
+    config = small_config()
+    model = reference(config)
+    rebuilt = bert.rebuild(config, model.state_dict())
+    inputs = {"input_ids": small_batch(config)["input_ids"]}
+    assert_same(*both(model, rebuilt, inputs), config)
+
+
+def test_a_checkpoint_of_a_pretraining_model_with_the_old_names():
+    """A prefix, a head that is not wanted, gamma and beta, and no pooler."""
+    config = small_config()
+    model = reference(config, kind=BertForMaskedLM)
+    old = {
+        name.replace("LayerNorm.weight", "LayerNorm.gamma").replace(
+            "LayerNorm.bias", "LayerNorm.beta"
+        ): tensor
+        for name, tensor in model.state_dict().items()
+    }
+    assert any(name.startswith("cls.") for name in old)
+    assert "bert.embeddings.LayerNorm.gamma" in old
+    rebuilt = bert.rebuild(config, old)
+    assert rebuilt.pooler is None
+    inputs = small_batch(config)
+    with torch.no_grad():
+        theirs = model.bert(**inputs, output_hidden_states=True, output_attentions=True)
+    ours = rebuilt(**inputs)
+    assert ours.pooler_output is None
+    torch.testing.assert_close(ours.last_hidden_state, theirs[0], **TOLERANCE)
+
+
+def test_half_precision_weights_become_float32():
+    config = small_config()
+    weights = {k: v.half() for k, v in reference(config).state_dict().items()}
+    assert {p.dtype for p in bert.rebuild(config, weights).parameters()} == {torch.float32}
+
+
+def test_no_dropout_even_in_training_mode():
+    config = small_config()
+    rebuilt = bert.rebuild(config, reference(config).state_dict())
+    assert not rebuilt.training
+    inputs = small_batch(config)
+    once, again = rebuilt.train()(**inputs), rebuilt.eval()(**inputs)
+    torch.testing.assert_close(once[0], again[0], rtol=0, atol=0)
+
+
+def test_every_weight_is_used_once():
+    config = small_config()
+    model = reference(config)
+    rebuilt = bert.rebuild(config, model.state_dict())
+    ours, theirs = rebuilt.state_dict(), model.state_dict()
+    assert sorted(map(bert.rename, theirs)) == sorted(ours)
+    assert sum(w.numel() for w in ours.values()) == model.num_parameters()
+
+
+def test_gradients_reach_every_weight():
+    config = small_config()
+    rebuilt = bert.rebuild(config, reference(config).state_dict())
+    rebuilt(**small_batch(config)).pooler_output.square().sum().backward()
+    assert all(p.grad is not None for p in rebuilt.parameters())
+
+
+@pytest.mark.parametrize(
+    "name", ["encoder.layer.3.output.dense.weight", "pooler.dense.bias"]
+)
+def test_a_missing_weight_is_named(name):
+    config = small_config()
+    weights = dict(reference(config).state_dict())
+    del weights[name]
+    with pytest.raises(RuntimeError, match=bert.rename(name)):
+        bert.rebuild(config, weights)
+
+
+def test_weights_of_another_model_are_refused():
+    weights = reference(small_config()).state_dict()
+    with pytest.raises(RuntimeError, match="size mismatch"):
+        bert.rebuild(small_config(hidden_size=15), weights)
+    with pytest.raises(RuntimeError, match=r"layers\.4"):
+        bert.rebuild(small_config(num_hidden_layers=4), weights)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"hidden_act": "tanh"}, "unknown activation 'tanh'"),
+        ({"is_decoder": True}, "decoder"),
+        ({"position_embedding_type": "relative_key"}, "absolute positions"),
+        ({"num_attention_heads": 5}, "5 heads do not divide"),
+    ],
+)
+def test_configurations_it_cannot_build(changes, message):
+    with pytest.raises(ValueError, match=message):
+        bert.Bert(small_config(**changes))
+
+
+def test_too_many_tokens_and_all_padding():
+    config = small_config()
+    rebuilt = bert.rebuild(config, reference(config).state_dict())
+    with pytest.raises(ValueError, match="18 tokens, but positions for 17"):
+        rebuilt(torch.zeros(1, 18, dtype=torch.long))
+    ids = torch.zeros(2, 4, dtype=torch.long)
+    with pytest.raises(ValueError, match="allows nothing"):
+        rebuilt(ids, attention_mask=torch.tensor([[1, 1, 0, 0], [0, 0, 0, 0]]))
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_on_a_gpu():
+    config = small_config()
+    model = reference(config).cuda()
+    rebuilt = bert.rebuild(config, model.state_dict())
+    inputs = {name: tensor.cuda() for name, tensor in small_batch(config).items()}
+    assert_same(*both(model, rebuilt, inputs), config)
+    separator = torch.tensor([False] * 6 + [True], device="cuda")
+    attentions = [layer[1] for layer in rebuilt(**inputs).attentions]
+    bert.head_measures(attentions, separator)
+
+
+def measures_by_loops(weights, separator):
+    """The five numbers of one head from their definitions, a token at a time."""
+    tokens = len(weights)
+    sums = dict.fromkeys(["entropy", "distance", "separator", "previous", "next"], 0.0)
+    for i in range(tokens):
+        for j in range(tokens):
+            w = float(weights[i, j])
+            sums["entropy"] -= w * math.log2(w) if w else 0.0
+            sums["distance"] += w * abs(i - j)
+            sums["separator"] += w * bool(separator[j])
+            sums["previous"] += w * (j == i - 1)
+            sums["next"] += w * (j == i + 1)
+    lookers = dict.fromkeys(sums, tokens) | {"previous": tokens - 1, "next": tokens - 1}
+    return {name: total / lookers[name] for name, total in sums.items()}
+
+
+def test_head_measures_against_loops():
+    generator = np.random.default_rng(0)
+    layers, heads, tokens = 3, 4, 6
+    scores = torch.tensor(generator.normal(size=(layers, heads, tokens, tokens)) * 3)
+    scores[0, 1, 2, :4] = -math.inf  # weights of exactly zero
+    weights = scores.softmax(-1)
+    separator = torch.tensor([False, False, True, False, False, True])
+    measured = bert.head_measures(list(weights), separator)
+    for layer in range(layers):
+        for head in range(heads):
+            want = measures_by_loops(weights[layer, head].numpy(), separator)
+            assert measured.keys() == want.keys()
+            for name, value in want.items():
+                assert measured[name].shape == (layers, heads)
+                assert float(measured[name][layer, head]) == pytest.approx(value, abs=1e-9)
+
+
+def test_heads_with_known_numbers():
+    tokens = 8
+    separator = torch.arange(tokens) == tokens - 1
+    uniform = torch.full((1, tokens, tokens), 1 / tokens)
+    before = torch.eye(tokens).roll(-1, dims=1)[None]  # row i looks at i - 1
+    before[0, 0] = torch.eye(tokens)[0]
+    got = bert.head_measures([uniform, before], separator)
+    assert got["entropy"].flatten().tolist() == pytest.approx([3, 0], abs=1e-6)
+    assert got["previous"].flatten().tolist() == pytest.approx([1 / 8, 1])
+    assert got["next"].flatten().tolist() == pytest.approx([1 / 8, 0])
+    assert got["separator"].flatten().tolist() == pytest.approx([1 / 8, 0])
+    assert got["distance"].flatten().tolist() == pytest.approx([(8 - 1 / 8) / 3, 7 / 8])
