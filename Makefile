@@ -1,0 +1,61 @@
+PYTHON ?= python3
+VENV   := .venv
+PY     := $(VENV)/bin/python
+STAMP  := $(VENV)/.installed
+PORT   ?= 8000
+SITE   := _build/html
+
+# Nothing here is fetched from a model hub, and no tool should try.
+export HF_HUB_DISABLE_TELEMETRY := 1
+export TOKENIZERS_PARALLELISM := false
+
+.DEFAULT_GOAL := help
+.PHONY: help install html test serve lab references bench lint clean browser
+
+help:  ## list these targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(STAMP): requirements.txt pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed; try make PYTHON=python3.11")'
+	$(PYTHON) -m venv $(VENV)
+	$(PY) -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	mkdir -p $(VENV)/share/jupyter/lab/settings
+	cp src/lmcourse/book/lab-overrides.json $(VENV)/share/jupyter/lab/settings/overrides.json
+	touch $@
+
+install: $(STAMP)  ## create .venv with everything pinned in requirements.txt
+
+html: $(STAMP)  ## execute the chapters and build the site into _build/html (FORCE=1: from cold)
+	$(if $(FORCE),rm -rf _build)
+	$(VENV)/bin/jupyter-book build chapters --path-output . --config _config.yml --toc $(CURDIR)/_toc.yml \
+		--warningiserror --keep-going --nitpick
+
+test: html browser  ## run every test: unit, notebooks, browser
+	$(PY) -m ruff format --check src tests
+	$(PY) -m ruff check src tests
+	$(PY) -m pytest -n 2 --dist loadscope $(ARGS)
+
+browser: $(STAMP)
+	@$(PY) -m lmcourse.book.browser
+
+serve: html  ## show the site on http://127.0.0.1:8000 (PORT=... for another)
+	@echo "The book is at http://127.0.0.1:$(PORT)/ (stop with Ctrl-C)"
+	@$(PY) -m http.server $(PORT) --bind 127.0.0.1 --directory $(SITE)
+
+lab: $(STAMP)  ## open JupyterLab, where the .md chapters open as notebooks
+	$(PY) -m jupyterlab --ip 127.0.0.1 chapters
+
+references: html  ## rewrite the executed references that `make test` compares with
+	$(PY) -m lmcourse.book.references
+
+bench: $(STAMP)  ## run every benchmark
+	@for name in $$($(PY) -m lmcourse.bench --list); do \
+		echo "== $$name"; $(PY) -m lmcourse.bench $$name || exit 1; done
+
+lint: $(STAMP)  ## format and check the code
+	$(PY) -m ruff format src tests
+	$(PY) -m ruff check --fix src tests
+
+clean:  ## remove everything that was built; keeps .venv
+	rm -rf _build dist build src/*.egg-info .pytest_cache .ruff_cache .hypothesis
