@@ -1,0 +1,171 @@
+"""The JavaScript that the site runs: pinned, checked, staged once, served by the site.
+
+Libraries come from installed Python packages where these carry them, and otherwise from
+`lmcourse.book.npm`. A page gets only what it uses: `page_assets` adds one small script,
+which loads a drawing library when the first view that needs it is scrolled near; MathJax
+goes to pages with math.
+"""
+
+import hashlib
+import json
+import shutil
+from importlib import metadata
+from pathlib import Path
+
+from sphinx.errors import ExtensionError
+
+from lmcourse.book.npm import NPM, cache_folder, cached
+
+__all__ = ["LIBRARIES", "setup", "stage"]
+
+OWN = Path(__file__).parent / "static"
+FOLDER = "lib"  # below _static; not _static itself, whose scripts go to every page
+
+
+# What a kind of view loads, in order; below `FOLDER`.
+BERTVIZ = ("jquery/jquery.slim.min.js", "d3/d3.min.js")
+LIBRARIES = {
+    "circuitsvis": ("circuitsvis/iife.js", "draw-circuitsvis.js"),
+    "head_view": (*BERTVIZ, "bertviz/head_view.js", "draw-bertviz.js"),
+    "model_view": (*BERTVIZ, "bertviz/model_view.js", "draw-bertviz.js"),
+    "plotly-cartesian": ("plotly-cartesian/plotly-cartesian.min.js", "draw-plotly.js"),
+    "plotly": ("plotly/plotly.min.js", "draw-plotly.js"),
+}
+OWN_FILES = ("views.js", "views.css", *sorted({f[-1] for f in LIBRARIES.values()}))
+
+
+# --- Python packages ------------------------------------------------------------------
+
+
+def _installed(distribution: str, path: str) -> str:
+    """Return a text file of an installed package.
+
+    Raises
+    ------
+    ExtensionError
+        If the package does not carry it.
+    """
+    file = Path(metadata.distribution(distribution).locate_file(path))
+    if not file.is_file():
+        version = metadata.version(distribution)
+        raise ExtensionError(f"{distribution} {version} has no {path}")
+    return file.read_text(encoding="utf-8")
+
+
+def bertviz_script(name: str) -> str:
+    """Return one of bertviz's scripts as a function that `draw-bertviz.js` calls.
+
+    The script is a template that asks require.js for jQuery and d3 and has a marker
+    where its parameters go. As the body of a function whose arguments carry these very
+    names it needs neither. Its group of lines has the id "attention", as a section of
+    the page may: that one is renamed.
+
+    Raises
+    ------
+    ExtensionError
+        If the script is not as expected.
+    """
+    body = _installed("bertviz", f"bertviz/{name}.js")
+    ids = {'"id", "attention"': 1, '"#attention"': 8} if name == "head_view" else {}
+    if "PYTHON_PARAMS" not in body or any(body.count(k) != n for k, n in ids.items()):
+        raise ExtensionError(f"bertviz's {name}.js has changed; see bertviz_script")
+    for old in ids:
+        body = body.replace(old, old.replace("attention", "bertviz-attention"))
+    return (
+        "(window.lmcourse = window.lmcourse || {})." + name + " = function "
+        "(PYTHON_PARAMS, require, requirejs, console) {\n" + body + "\n};\n"
+    )
+
+
+def plotly_script() -> str:
+    """Return plotly's whole library; its version must be the partial one's.
+
+    Raises
+    ------
+    ExtensionError
+        If they differ.
+    """
+    body = _installed("plotly", "plotly/package_data/plotly.min.js")
+    version = NPM["plotly-cartesian"].version
+    if f"plotly.js v{version}" not in body[:200]:
+        raise ExtensionError(
+            f"plotly {metadata.version('plotly')} carries {body[:40]!r}, but "
+            f"{NPM['plotly-cartesian'].name} is pinned to {version}: pin the same"
+        )
+    return body
+
+
+# --- staging --------------------------------------------------------------------------
+
+
+def stage(static: Path, cache: Path | None = None) -> None:
+    """Put every library and our own scripts below ``static/lib``.
+
+    Parameters
+    ----------
+    static : Path
+        The site's ``_static``.
+    cache : Path, optional
+        Where npm's packages are kept; `cache_folder` by default.
+    """
+    lib = static / FOLDER
+    for key, folder in cached(cache or cache_folder()).items():
+        origin = lib / key / "ORIGIN"
+        if not origin.is_file() or origin.read_text(encoding="utf-8") != folder.name:
+            shutil.rmtree(lib / key, ignore_errors=True)
+            shutil.copytree(folder, lib / key)
+            origin.write_text(folder.name, encoding="utf-8")
+    texts = {
+        "bertviz/head_view.js": bertviz_script("head_view"),
+        "bertviz/model_view.js": bertviz_script("model_view"),
+        "circuitsvis/iife.js": _installed("circuitsvis", "circuitsvis/dist/cdn/iife.js"),
+        "plotly/plotly.min.js": plotly_script(),
+    }
+    own = {name: (OWN / name).read_text(encoding="utf-8") for name in OWN_FILES}
+    for name, body in {**texts, **own}.items():
+        path = lib / name
+        if not path.is_file() or path.read_text(encoding="utf-8") != body:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(body, encoding="utf-8")
+
+
+def _address(lib: Path, name: str) -> str:
+    """Return a staged file's address, which changes when the file does."""
+    return f"{name}?v={hashlib.sha256((lib / name).read_bytes()).hexdigest()[:8]}"
+
+
+def page_assets(app, pagename, templatename, context, doctree) -> None:
+    """Add the views' script and style to a page that has views."""
+    views = [] if doctree is None else list(doctree.findall(_is_view))
+    if not views:
+        return
+    lib = Path(app.outdir) / "_static" / FOLDER
+    needed = sorted({view["lmcourse_library"] for view in views})
+    table = {key: [_address(lib, name) for name in LIBRARIES[key]] for key in needed}
+    app.add_css_file(f"{FOLDER}/views.css")
+    app.add_js_file(
+        f"{FOLDER}/views.js",
+        loading_method="defer",
+        **{"data-libraries": json.dumps(table, separators=(",", ":"))},
+    )
+
+
+def _is_view(node) -> bool:
+    """Say whether a node is a rendered view."""
+    return getattr(node, "attributes", {}).get("lmcourse_library") is not None
+
+
+def _configure(app, config) -> None:
+    config.mathjax_path = f"{FOLDER}/mathjax/tex-chtml.js"
+
+
+def _stage(app) -> None:
+    if app.builder.format == "html":
+        stage(Path(app.outdir) / "_static")
+
+
+def setup(app) -> None:
+    """Stage the libraries before anything is written, and add them page by page."""
+    app.connect("config-inited", _configure)
+    app.connect("builder-inited", _stage)
+    app.connect("html-page-context", page_assets)

@@ -1,0 +1,145 @@
+"""A view's data as an HTML table: for readers without scripts, or without sight.
+
+The table says what the picture says, not every number: where each token looks most, the
+points of a curve.
+"""
+
+import html
+from collections.abc import Iterable, Sequence
+
+__all__ = ["table"]
+
+ROWS, COLUMNS = 40, 16  # the rest is named, not listed
+
+
+def table(view: dict) -> str:
+    """Return a folded table of a view's data."""
+    summary, body = _KINDS[view["kind"]](view["data"])
+    return (
+        f'<details class="lmc-table"><summary>{html.escape(summary)}</summary>'
+        f'<div class="lmc-scroll" tabindex="0" role="region" '
+        f'aria-label="{html.escape(summary)}">{body}</div></details>'
+    )
+
+
+def _cell(value) -> str:
+    """Return one value as text: numbers short, nothing as a dash."""
+    if value is None:
+        return "–"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return html.escape(str(value))
+
+
+def _grid(head: Sequence, rows: Iterable[Sequence]) -> str:
+    """Return a table whose first column names the rows; what is too much is named."""
+    rows = list(rows)
+    wide, long = len(head) > COLUMNS, len(rows) > ROWS
+    columns = "".join(f'<th scope="col">{_cell(name)}</th>' for name in head[:COLUMNS])
+    lines = [
+        f'<tr><th scope="row">{_cell(row[0])}</th>'
+        + "".join(f"<td>{_cell(value)}</td>" for value in row[1:COLUMNS])
+        + "</tr>"
+        for row in rows[:ROWS]
+    ]
+    note = ""
+    if wide or long:
+        note = (
+            f"<p>The first {min(len(rows), ROWS)} of {len(rows)} rows and "
+            f"{min(len(head), COLUMNS)} of {len(head)} columns.</p>"
+        )
+    return (
+        f"<table><thead><tr>{columns}</tr></thead>"
+        f"<tbody>{''.join(lines)}</tbody></table>{note}"
+    )
+
+
+def _most(weights: Sequence[float], tokens: Sequence[str]) -> str:
+    """Return where a row of weights is greatest."""
+    key = max(range(len(weights)), key=weights.__getitem__)
+    return f"{tokens[key]} {weights[key]:.2f}"
+
+
+def _attention_heads(data: dict) -> tuple[str, str]:
+    tokens = data["tokens"]
+    rows = [
+        [token, *(_most(head[query], tokens) for head in data["attention"])]
+        for query, token in enumerate(tokens)
+    ]
+    head = ["Token", *data["head_names"]]
+    return "Table: the token that each token attends to most", _grid(head, rows)
+
+
+def _by_layer(data: dict, layers: Sequence[int], heads: Sequence[int]) -> tuple[str, str]:
+    """One row a layer, one column a head: the heaviest link of two tokens."""
+    tokens = data["tokens"]
+    rows = [
+        [f"Layer {name}", *(_link(head, tokens) for head in layer)]
+        for name, layer in zip(layers, data["attention"], strict=True)
+    ]
+    head = ["Layer", *(f"Head {head}" for head in heads)]
+    return "Table: the heaviest link in each layer and head", _grid(head, rows)
+
+
+def _link(weights: Sequence[Sequence[float]], tokens: Sequence[str]) -> str:
+    """Return the heaviest link of one head."""
+    size = range(len(tokens))
+    query, key = max(
+        ((query, key) for query in size for key in size),
+        key=lambda pair: weights[pair[0]][pair[1]],
+    )
+    return f"{tokens[query]} → {tokens[key]} {weights[query][key]:.2f}"
+
+
+def _head_view(data: dict) -> tuple[str, str]:
+    layers = range(len(data["attention"]))
+    return _by_layer(data, layers, range(len(data["attention"][0])))
+
+
+def _model_view(data: dict) -> tuple[str, str]:
+    return _by_layer(data, data["layers"], data["heads"])
+
+
+def _tokens(data: dict) -> tuple[str, str]:
+    tokens, values = data["tokens"], data["values"]
+    if values is None:
+        rows = [[position, repr(token)[1:-1]] for position, token in enumerate(tokens)]
+        return "Table: the tokens", _grid(["Position", "Token"], rows)
+    rows = [[position, *pair] for position, pair in enumerate(zip(tokens, values))]  # noqa: B905
+    return "Table: tokens and values", _grid(["Position", "Token", "Value"], rows)
+
+
+def _plot(data: dict) -> tuple[str, str]:
+    parts = [_trace(trace, index) for index, trace in enumerate(data["figure"]["data"])]
+    return "Table: the plotted data", "".join(parts)
+
+
+def _trace(trace: dict, index: int) -> str:
+    """One trace: a matrix as it is, else the axes as columns."""
+    name = trace.get("name") or f"Trace {index + 1}"
+    z = trace.get("z")
+    if z and isinstance(z[0], list):
+        across = trace.get("x") or range(len(z[0]))
+        down = trace.get("y") or range(len(z))
+        rows = [[label, *row] for label, row in zip(down, z, strict=False)]
+        body = _grid(["", *across], rows)
+    else:
+        keys = [key for key in ("labels", "values", "text", *"xyz") if _listed(trace, key)]
+        columns = [trace[key] for key in keys]
+        rows = [[row, *row_] for row, row_ in enumerate(zip(*columns, strict=False), 1)]
+        body = _grid(["", *keys], rows)
+    return f"<p>{_cell(name)} ({_cell(trace.get('type', 'scatter'))})</p>{body}"
+
+
+def _listed(trace: dict, key: str) -> bool:
+    """Say whether a trace has a list of such values."""
+    return isinstance(trace.get(key), list)
+
+
+_KINDS = {
+    "attention_heads": _attention_heads,
+    "head_view": _head_view,
+    "model_view": _model_view,
+    "tokens": _tokens,
+    "plot": _plot,
+}
