@@ -17,6 +17,16 @@ SECTIONS = {
     "nature": "Nature",
     "time-and-eternity": "Time and Eternity",
 }
+# Sonnet → (as the edition we follow has it, as it must be). The file keeps the edition's
+# reading, so that it can be checked line by line; readers get the mended one.
+MISPRINTS = {
+    27: ("dear respose", "dear repose"),
+    58: ("privilage", "privilege"),
+    67: ("And steel dead", "And steal dead"),
+    91: ("wretchcd", "wretched"),
+    126: ("his fickle hour", "his sickle, hour"),
+    153: ("seeting bath", "seething bath"),
+}
 _POEM = re.compile(r"\[(\d{4})/([a-z-]+)/(\d+)\]")
 _SONNET = re.compile(r"\[(\d+)\]")
 _REPAIR = "restore it with `git checkout -- data`, or install lmcourse again"
@@ -124,7 +134,7 @@ def load_sonnets() -> pd.DataFrame:
     name = "sonnets.txt"
     rows = []
     for match, lines, _ in _blocks(name, _SONNET):
-        text = "\n".join(lines).strip("\n")
+        text = "\n".join(lines).strip("\n").replace(*MISPRINTS.get(int(match[1]), ("", "")))
         first_line = text.partition("\n")[0]
         rows.append({"number": int(match[1]), "first_line": first_line, "text": text})
     sonnets = pd.DataFrame(rows)

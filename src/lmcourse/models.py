@@ -12,6 +12,7 @@ from pathlib import Path
 
 import torch
 from transformers import AutoConfig, AutoModel, AutoTokenizer
+from transformers.utils import logging
 
 __all__ = ["default_checkpoint", "load_bert", "pick_device"]
 
@@ -116,6 +117,7 @@ def load_bert(
                 f"{name} is a {config.model_type!r} model; these chapters take a BERT "
                 f"apart. Name a BERT checkpoint, or {FALLBACK}."
             )
+        logging.disable_progress_bar()  # a page has no use for it
         tokenizer = AutoTokenizer.from_pretrained(name, trust_remote_code=False)
         model = AutoModel.from_pretrained(
             name,

@@ -27,7 +27,9 @@ def imported_modules(source: str) -> set[str]:
 
     Lines that are IPython's own (``%``, ``!``) are passed over.
     """
-    plain = "\n".join("" if line.lstrip()[:1] in "%!" else line for line in source.split("\n"))
+    plain = "\n".join(
+        "" if line.lstrip()[:1] in "%!" else line for line in source.split("\n")
+    )
     found: set[str] = set()
     for node in ast.walk(ast.parse(plain)):
         if isinstance(node, ast.Import):

@@ -1,0 +1,93 @@
+"""The comparison of outputs lets rounding pass and nothing else."""
+
+import pytest
+
+from lmcourse.book.compare import VIEW, difference, strip_outputs
+
+
+def shown(text, **more):
+    return [
+        {
+            "output_type": "display_data",
+            "metadata": {},
+            "data": {"text/plain": text, **more},
+        }
+    ]
+
+
+def printed(text):
+    return [{"output_type": "stream", "name": "stdout", "text": text}]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("loss 0.1234", "loss 0.1235"),
+        ("loss 0.12", "loss 0.13"),
+        ("-0.0001  x", "0.0000  x"),
+        ("[ 0.301  -1.2 ]", "[0.301 -1.2 ]"),
+        ("1.000e-05", "1.004e-05"),
+        ("1234.56", "1234.57"),
+        ("the same", "the same"),
+    ],
+)
+def test_rounding_passes(old, new):
+    assert difference(printed(old), printed(new)) == ""
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("12 heads", "13 heads"),
+        ("a bee", "a bea"),
+        ("torch.Size([2, 3])", "torch.Size([3, 2])"),
+        ("torch.Size([2, 3])", "torch.Size([2, 3, 1])"),
+        ("loss 0.1234", "loss 0.1334"),
+        ("loss 0.5", "loss 0.6"),
+        ("0.5", "nan"),
+        ("1.0", "1"),
+        ("1e-05", "1e-02"),
+        ("0.1 0.2", "0.1"),
+        ("layer1 0.5", "layer2 0.5"),
+        ("tensor([1., 2.])", "tensor([1., 3.])"),
+    ],
+)
+def test_a_change_does_not(old, new):
+    assert difference(printed(old), printed(new))
+    assert difference(shown(old), shown(new))
+
+
+def view(**changed):
+    return shown(
+        "alt", **{VIEW: {"kind": "heads", "values": [[0.123, 1.0]], "n": 2} | changed}
+    )
+
+
+def test_view_data():
+    assert not difference(view(), view(values=[[0.124, 1.0]]))
+    assert difference(view(), view(values=[[0.126, 1.0]]))
+    assert difference(view(), view(values=[[0.123, 1.0, 0.0]]))
+    assert difference(view(), view(n=3))
+    assert difference(view(), view(kind="model"))
+    assert difference(view(), shown("alt"))
+
+
+def test_what_is_stripped():
+    outputs = [
+        {"output_type": "stream", "name": "stderr", "text": "50%|"},
+        *printed("a"),
+        *printed("b"),
+        *shown("<Figure>", **{"image/png": "iVBO", "text/html": "<b>"}),
+        {"output_type": "error", "ename": "ValueError", "evalue": "no", "traceback": ["x"]},
+    ]
+    stripped = strip_outputs(outputs)
+    assert stripped[0]["text"] == "ab"
+    assert stripped[1]["data"] == {"text/plain": "<Figure>"}
+    assert stripped[2]["traceback"] == []
+    assert len(stripped) == 3
+    assert difference(outputs, outputs[1:]) == ""
+
+
+def test_number_of_outputs():
+    assert difference(printed("a"), [])
+    assert difference([], printed("a"))

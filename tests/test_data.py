@@ -1,0 +1,148 @@
+"""The corpora: what is in them, from a checkout and from a wheel, and damaged files."""
+
+import os
+import subprocess
+import sys
+
+import pandas as pd
+import pytest
+
+from lmcourse import data
+from lmcourse.data import load_poems, load_sonnets
+
+SECTIONS = ["Life", "Love", "Nature", "Time and Eternity"]
+
+
+def test_poems():
+    poems = load_poems()
+    assert list(poems.columns) == [
+        "title",
+        "first_line",
+        "text",
+        "series",
+        "section",
+        "number",
+    ]
+    assert len(poems) >= 100
+    assert sorted(poems.series.unique()) == [1890, 1891, 1896]
+    assert set(poems.section) == set(SECTIONS)
+    assert not poems.duplicated("text").any()
+    assert (poems.text.str.count("\n") >= 2).all()
+    assert (poems.text == poems.text.str.strip()).all()
+    for poem in poems.itertuples():
+        assert poem.text.startswith(poem.first_line)
+
+
+def test_poems_are_in_the_order_of_the_editions():
+    poems = load_poems()
+    order = [
+        (poem.series, SECTIONS.index(poem.section), poem.number)
+        for poem in poems.itertuples()
+    ]
+    assert order == sorted(order)
+
+
+@pytest.mark.parametrize(
+    ("title", "first_line", "where"),
+    [
+        (
+            "THE CHARIOT",
+            "Because I could not stop for Death,",
+            (1890, "Time and Eternity", 27),
+        ),
+        ("", "I'm nobody! Who are you?", (1891, "Life", 1)),
+        ("A BOOK", "There is no frigate like a book", (1896, "Life", 16)),
+        ("", "Wild nights! Wild nights!", (1891, "Love", 7)),
+    ],
+)
+def test_well_known_poems(title, first_line, where):
+    poems = load_poems()
+    row = poems[poems.first_line == first_line].iloc[0]
+    assert (row.series, row.section, row.number) == where
+    assert row.title == title
+
+
+def test_sonnets():
+    sonnets = load_sonnets()
+    assert list(sonnets.number) == list(range(1, 155))
+    lines = sonnets.set_index("number").text.str.count("\n") + 1
+    assert lines[99] == 15
+    assert lines[126] == 12
+    assert (lines.drop([99, 126]) == 14).all()
+    assert sonnets.first_line[17] == "Shall I compare thee to a summer's day?"
+
+
+def test_known_misprints_are_mended():
+    text = "\n".join(load_sonnets().text)
+    for wrong, right in data.MISPRINTS.values():
+        assert wrong not in text
+        assert right in text
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(data, "_folder", lambda: tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "is empty"),
+        (b"[1890/life/1]\n\n", "has no text"),
+        (b"[1890/lif", "damaged header"),
+        (b"[1890/sea/1]\nA line\n", "unknown section"),
+        (b"lost\n[1890/life/1]\nA line\n", "before a header"),
+        (b"[1890/life/1]\nA\n[1890/life/1]\nB\n", "already taken"),
+        (b"[1890/life/1]\n\xff\xfe\n", "is damaged"),
+    ],
+)
+def test_a_damaged_file_is_named(folder, content, said):
+    (folder / "dickinson.txt").write_bytes(content)
+    with pytest.raises(ValueError, match=said) as error:
+        load_poems()
+    assert "dickinson.txt" in str(error.value)
+    assert "git checkout" in str(error.value)
+
+
+def test_a_missing_file_is_named(folder):
+    with pytest.raises(FileNotFoundError, match=r"dickinson\.txt is missing: restore"):
+        load_poems()
+    with pytest.raises(FileNotFoundError, match=r"sonnets\.txt is missing: restore"):
+        load_sonnets()
+
+
+def test_sonnets_are_complete_or_refused(folder):
+    (folder / "sonnets.txt").write_text("[1]\nFrom fairest creatures\n[3]\nLook\n")
+    with pytest.raises(ValueError, match="not Sonnets 1 to 154"):
+        load_sonnets()
+
+
+@pytest.mark.slow
+def test_the_wheel_carries_the_corpora(tmp_path):
+    root = data.Path(data.__file__).parents[2]
+    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    options = ["--no-deps", "--no-build-isolation"]
+    subprocess.run(
+        [*pip, "wheel", *options, "-w", tmp_path, root], check=True, cwd=tmp_path
+    )
+    (wheel,) = tmp_path.glob("lmcourse-*.whl")
+    subprocess.run(
+        [*pip, "install", "--no-deps", "--target", tmp_path / "site", wheel], check=True
+    )
+    code = (
+        "import lmcourse.data as d; assert 'site' in d.__file__; "
+        "d.load_poems().to_json('poems.json'); print(len(d.load_sonnets()))"
+    )
+    environment = os.environ | {"PYTHONPATH": str(tmp_path / "site")}
+    run = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env=environment,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert run.stdout.strip() == "154"
+    stored = pd.read_json(tmp_path / "poems.json", dtype={"title": str})
+    assert list(stored.text) == list(load_poems().text)

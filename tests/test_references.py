@@ -1,0 +1,85 @@
+"""A reference is worth something only if it is the chapter, executed."""
+
+import nbformat
+import pytest
+
+from lmcourse.book import references
+from lmcourse.book.references import ROOT, chapters, page_notebook
+
+FOLDER = ROOT / "tests" / "notebooks"
+PAGES = [path.stem for path in chapters()]
+
+
+def complaints(page, stored) -> list[str]:
+    """Return what is wrong with a reference of a page."""
+    cells = [cell for cell in page.cells if cell.cell_type == "code"]
+    found = []
+    if [cell.source for cell in cells] != [cell.source for cell in stored.cells]:
+        found.append("its code is not the chapter's")
+    tags = [list(cell.metadata.get("tags", [])) for cell in cells]
+    if tags != [list(cell.metadata.get("tags", [])) for cell in stored.cells]:
+        found.append("its tags are not the chapter's")
+    for number, cell in enumerate(stored.cells):
+        allowed = "raises-exception" in cell.metadata.get("tags", [])
+        if cell.execution_count is None:
+            found.append(f"cell {number} was never run")
+        if any(o.output_type == "error" for o in cell.outputs) and not allowed:
+            found.append(f"cell {number} holds an error")
+    return found
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_reference_is_the_chapter_executed(name):
+    path = FOLDER / f"{name}.ipynb"
+    assert path.is_file(), f"{name} has no reference: run `make references`"
+    page = page_notebook(ROOT / "chapters" / f"{name}.md")
+    assert complaints(page, nbformat.read(path, as_version=4)) == []
+
+
+def test_no_reference_is_left_over():
+    assert sorted(path.stem for path in FOLDER.glob("*.ipynb")) == PAGES
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_most_cells_that_show_something_are_compared(name):
+    cells = nbformat.read(FOLDER / f"{name}.ipynb", as_version=4).cells
+    ignored = [c for c in cells if references.IGNORED in c.metadata.get("tags", [])]
+    compared = [c for c in cells if c.outputs]
+    assert len(compared) >= 9 * len(ignored), (
+        f"{len(ignored)} of {name}'s cells are ignored"
+    )
+
+
+def code(source, tags=(), **fields):
+    cell = nbformat.v4.new_code_cell(source, **fields)
+    cell.metadata = nbformat.from_dict({"tags": list(tags)} if tags else {})
+    return cell
+
+
+def error():
+    return nbformat.v4.new_output("error", ename="ValueError", evalue="no", traceback=[])
+
+
+@pytest.mark.parametrize(
+    ("cell", "said"),
+    [
+        (code("a", execution_count=1), None),
+        (code("b", execution_count=1), "code"),
+        (code("a"), "never run"),
+        (code("a", tags=["x"], execution_count=1), "tags"),
+        (code("a", execution_count=1, outputs=[error()]), "error"),
+    ],
+)
+def test_the_gate_can_close(cell, said):
+    page = nbformat.v4.new_notebook(cells=[code("a")])
+    found = complaints(page, nbformat.v4.new_notebook(cells=[cell]))
+    assert (not found) if said is None else said in " ".join(found)
+
+
+def test_an_address_is_refused():
+    output = nbformat.v4.new_output(
+        "stream", name="stdout", text="<X object at 0x7f00aabbccdd>"
+    )
+    notebook = nbformat.v4.new_notebook(cells=[code("a", outputs=[output])])
+    with pytest.raises(ValueError, match="0x7f00aabbccdd"):
+        references.reference(notebook)
