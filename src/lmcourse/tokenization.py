@@ -1,0 +1,315 @@
+"""Tokenizers: characters, and byte-level BPE as in GPT-2.
+
+The chapter *tokenization* writes all of this in steps, from a trainer that recounts every
+pair after every merge to the one here, which counts again only where a merge changed
+something; both learn the same merges in the same order.
+"""
+
+import heapq
+import math
+import operator
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+
+import regex
+
+__all__ = [
+    "GPT2_PATTERN",
+    "BPETokenizer",
+    "CharTokenizer",
+    "byte_characters",
+    "merge_pair",
+    "pre_tokenize",
+    "segment",
+    "train_bpe",
+]
+
+# GPT-2's pre-tokenisation (Radford et al. 2019, encoder.py): English contractions, then
+# runs of letters, of digits or of anything else, each with the one space before it.
+GPT2_PATTERN = regex.compile(
+    r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+)
+
+
+def _require_text(text: object) -> None:
+    if not isinstance(text, str):
+        hint = "; decode it first: .decode('utf-8')" if isinstance(text, bytes) else ""
+        raise TypeError(f"text must be a str, not {type(text).__name__}{hint}")
+
+
+def _require_ids(ids: Iterable[int], vocab_size: int) -> list[int]:
+    ids = [operator.index(token_id) for token_id in ids]
+    for position, token_id in enumerate(ids):
+        if not 0 <= token_id < vocab_size:
+            raise ValueError(
+                f"there is no ID {token_id} (at position {position}); this vocabulary "
+                f"has the IDs 0 to {vocab_size - 1}"
+            )
+    return ids
+
+
+class CharTokenizer:
+    """One token a character.
+
+    Parameters
+    ----------
+    text : str
+        Its distinct characters, sorted, are the vocabulary. Kept as `alphabet`, which
+        makes the same tokenizer again.
+
+    Raises
+    ------
+    TypeError
+        If text is no str.
+    ValueError
+        If it is empty.
+    """
+
+    def __init__(self, text: str):
+        _require_text(text)
+        if not text:
+            raise ValueError("an empty text has no characters to make a vocabulary of")
+        self.alphabet = "".join(sorted(set(text)))
+        self._ids = {character: i for i, character in enumerate(self.alphabet)}
+
+    @property
+    def vocab_size(self) -> int:
+        """How many different IDs there are."""
+        return len(self.alphabet)
+
+    def encode(self, text: str) -> list[int]:
+        """Return one ID a character; ValueError names a character it never saw."""
+        _require_text(text)
+        try:
+            return [self._ids[character] for character in text]
+        except KeyError as error:
+            raise ValueError(
+                f"the character {error.args[0]!r} is not among the {self.vocab_size} of "
+                "this vocabulary"
+            ) from None
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """Return the text of the IDs; ValueError names an ID that does not exist."""
+        return "".join(self.alphabet[i] for i in _require_ids(ids, self.vocab_size))
+
+
+def merge_pair(symbols: Sequence[str], pair: tuple[str, str]) -> tuple[str, ...]:
+    """Join the pair wherever it stands, from left to right, without overlap."""
+    left, right = pair
+    merged, i = [], 0
+    while i < len(symbols):
+        if symbols[i] == left and i + 1 < len(symbols) and symbols[i + 1] == right:
+            merged.append(left + right)
+            i += 2
+        else:
+            merged.append(symbols[i])
+            i += 1
+    return tuple(merged)
+
+
+def train_bpe(words: Mapping[str, int], merges: int) -> list[tuple[str, str]]:
+    """Learn BPE merges, with incremental pair counts.
+
+    The most frequent pair is merged; among equally frequent ones that whose left symbol
+    is older, then whose right symbol is: first the characters in the order of their code
+    points, then merged symbols in the order of their making. It is the rule of the
+    ``tokenizers`` library.
+
+    Parameters
+    ----------
+    words : mapping of str to int
+        How often each word occurs; its characters are the symbols to begin with.
+    merges : int
+        How many to learn; fewer are returned if nothing is left to merge.
+
+    Returns
+    -------
+    list of (str, str)
+        In the order in which they were learned.
+
+    Raises
+    ------
+    ValueError
+        If merges is negative.
+
+    Notes
+    -----
+    Sennrich, Haddow and Birch (2016), algorithm 1. A merge visits only the words that
+    hold the pair, and there counts again only its neighbours. The queue may hold
+    outdated counts: an entry is believed only if it agrees with `counts`.
+    """
+    if merges < 0:
+        raise ValueError(f"merges must not be negative, but is {merges}")
+    age = {symbol: i for i, symbol in enumerate(sorted(set("".join(words))))}
+    corpus = [(list(word), frequency) for word, frequency in words.items()]
+    counts, where = Counter(), defaultdict(set)
+    for n, (symbols, frequency) in enumerate(corpus):
+        for pair in pairwise(symbols):
+            counts[pair] += frequency
+            where[pair].add(n)
+
+    queue = []
+
+    def enqueue(pair):
+        if counts[pair] > 0:
+            heapq.heappush(queue, (-counts[pair], age[pair[0]], age[pair[1]], pair))
+
+    for pair in list(counts):
+        enqueue(pair)
+    learned = []
+    while queue and len(learned) < merges:
+        count, *_, best = heapq.heappop(queue)
+        if -count != counts[best]:
+            enqueue(best)  # it has changed since
+            continue
+        learned.append(best)
+        age.setdefault(best[0] + best[1], len(age))
+        grown = set()
+        for n in where.pop(best):
+            for pair in _merge_in_word(*corpus[n], best, counts):
+                where[pair].add(n)
+                grown.add(pair)
+        for pair in grown:
+            enqueue(pair)
+    return learned
+
+
+def _merge_in_word(symbols, frequency, pair, counts) -> list[tuple[str, str]]:
+    """Merge in place, update the counts around it; return the pairs that are new."""
+    left, right = pair
+    joined, new, i = left + right, [], 0
+    while i < len(symbols) - 1:
+        if symbols[i] == left and symbols[i + 1] == right:
+            symbols[i : i + 2] = [joined]
+            counts[pair] -= frequency
+            if i > 0:
+                counts[symbols[i - 1], left] -= frequency
+                counts[symbols[i - 1], joined] += frequency
+                new.append((symbols[i - 1], joined))
+            if i + 1 < len(symbols):
+                counts[right, symbols[i + 1]] -= frequency
+                counts[joined, symbols[i + 1]] += frequency
+                new.append((joined, symbols[i + 1]))
+        i += 1
+    return new
+
+
+def segment(word: str, ranks: Mapping[tuple[str, str], int]) -> tuple[str, ...]:
+    """Split a word into symbols: merge the pair learned first, as long as one is there.
+
+    Parameters
+    ----------
+    word : str
+        Its characters are the symbols to begin with.
+    ranks : mapping of (str, str) to int
+        Pair → when it was learned.
+    """
+    symbols = tuple(word)
+    while len(symbols) > 1:
+        first = min(pairwise(symbols), key=lambda pair: ranks.get(pair, math.inf))
+        if first not in ranks:
+            break
+        symbols = merge_pair(symbols, first)
+    return symbols
+
+
+def byte_characters() -> str:
+    """Return 256 printable characters; the one at index b stands for the byte b.
+
+    A byte whose Latin-1 character can be seen keeps it; the others take the characters
+    from U+0100 on, in order, so that a space (32) becomes Ġ (Radford et al. 2019).
+    """
+    seen = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
+    stand_ins = iter(range(0x100, 0x200))
+    return "".join(chr(b if b in seen else next(stand_ins)) for b in range(256))
+
+
+_BYTE_CHARACTERS = byte_characters()
+_BYTES = {ord(character): b for b, character in enumerate(_BYTE_CHARACTERS)}
+
+
+def pre_tokenize(text: str) -> list[str]:
+    """Cut a text by GPT-2's pattern, then write each byte as its character.
+
+    Raises
+    ------
+    TypeError
+        If text is no str.
+    UnicodeEncodeError
+        If it holds half of a surrogate pair, which is no text.
+    """
+    _require_text(text)
+    pieces = GPT2_PATTERN.findall(text)
+    return [
+        piece.encode().decode("latin-1").translate(_BYTE_CHARACTERS) for piece in pieces
+    ]
+
+
+class BPETokenizer:
+    """Byte-level BPE as in GPT-2: every text can be encoded, and comes back unchanged.
+
+    Parameters
+    ----------
+    merges : sequence of (str, str)
+        In the order in which they were learned. IDs 0 to 255 are the bytes, in the order
+        of their characters; then comes one ID a merge.
+
+    Raises
+    ------
+    ValueError
+        If a merge joins symbols that neither are bytes nor were made by one before it.
+    """
+
+    def __init__(self, merges: Sequence[tuple[str, str]]):
+        self.merges = [(left, right) for left, right in merges]
+        self.vocab = {symbol: i for i, symbol in enumerate(sorted(_BYTE_CHARACTERS))}
+        self.ranks: dict[tuple[str, str], int] = {}
+        for rank, (left, right) in enumerate(self.merges):
+            if left not in self.vocab or right not in self.vocab:
+                raise ValueError(f"merge {rank}, {(left, right)!r}, comes too early")
+            self.ranks.setdefault((left, right), rank)
+            self.vocab.setdefault(left + right, len(self.vocab))
+        self.symbols = list(self.vocab)
+        self._cache: dict[str, list[int]] = {}
+
+    @classmethod
+    def train(cls, text: str, vocab_size: int) -> "BPETokenizer":
+        """Learn vocab_size - 256 merges from a text, or as many as it has.
+
+        Raises
+        ------
+        TypeError
+            If text is no str.
+        ValueError
+            If vocab_size is less than the 256 bytes.
+        """
+        if vocab_size < 256:
+            raise ValueError(
+                f"vocab_size is {vocab_size}, but the alphabet alone has 256 bytes"
+            )
+        return cls(train_bpe(Counter(pre_tokenize(text)), vocab_size - 256))
+
+    @property
+    def vocab_size(self) -> int:
+        """How many different IDs there are."""
+        return len(self.vocab)
+
+    def encode(self, text: str) -> list[int]:
+        """Return the IDs of a text; TypeError if it is no str."""
+        ids = []
+        for piece in pre_tokenize(text):
+            if piece not in self._cache:
+                symbols = segment(piece, self.ranks)
+                self._cache[piece] = [self.vocab[symbol] for symbol in symbols]
+            ids += self._cache[piece]
+        return ids
+
+    def decode_bytes(self, ids: Iterable[int]) -> bytes:
+        """Return the bytes of the IDs; ValueError names an ID that does not exist."""
+        joined = "".join(self.symbols[i] for i in _require_ids(ids, self.vocab_size))
+        return joined.translate(_BYTES).encode("latin-1")
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """Return the text of the IDs; bytes that are no UTF-8 become U+FFFD."""
+        return self.decode_bytes(ids).decode("utf-8", errors="replace")

@@ -1,0 +1,354 @@
+"""Tokenizers against the ``tokenizers`` library, a naive trainer and cases by hand."""
+
+import json
+from collections import Counter
+
+import pytest
+import tokenizers
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from transformers import AutoTokenizer
+
+from lmcourse.bench import bpe as bench_bpe
+from lmcourse.data import load_poems, load_sonnets
+from lmcourse.models import default_checkpoint
+from lmcourse.tokenization import (
+    BPETokenizer,
+    CharTokenizer,
+    byte_characters,
+    merge_pair,
+    pre_tokenize,
+    segment,
+    train_bpe,
+)
+from lmcourse.wordpiece import bert_words, wordpiece
+from pages import page_definitions
+from test_same_code import module_definitions, tree
+
+TOY = {"fast_": 4, "faster_": 3, "tall_": 5, "taller_": 4}
+quick = settings(deadline=None, max_examples=60)
+# Two libraries may know two versions of Unicode, so characters of no version are left out;
+# four control characters are white space to Python only.
+assigned = st.text(
+    st.characters(
+        exclude_categories=["Cs", "Cn", "Co"], exclude_characters="\x1c\x1d\x1e\x1f"
+    )
+)
+few_letters = st.text("ab ", max_size=40) | st.text("abc d'", max_size=60)
+
+
+@pytest.fixture(scope="module")
+def poems():
+    return "\n\n".join(load_poems().text)
+
+
+@pytest.fixture(scope="module")
+def corpus(poems):
+    return poems + "\n\n" + "\n\n".join(load_sonnets().text)
+
+
+def library(text, merges):
+    """Train the library's byte-level BPE, as GPT-2's."""
+    byte_level = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE())
+    tokenizer.pre_tokenizer = byte_level
+    tokenizer.decoder = tokenizers.decoders.ByteLevel()
+    trainer = tokenizers.trainers.BpeTrainer(
+        vocab_size=256 + merges,
+        initial_alphabet=byte_level.alphabet(),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator([text], trainer)
+    return tokenizer
+
+
+def merges_of(tokenizer):
+    return [tuple(pair) for pair in json.loads(tokenizer.to_str())["model"]["merges"]]
+
+
+# ------------------------------------------------------------------------- characters
+
+
+@quick
+@given(st.text(min_size=1))
+def test_characters_come_back(text):
+    tokenizer = CharTokenizer(text)
+    ids = tokenizer.encode(text)
+    assert len(ids) == len(text)
+    assert tokenizer.vocab_size == len(set(text))
+    assert set(ids) == set(range(tokenizer.vocab_size))
+    assert tokenizer.decode(ids) == text
+    assert CharTokenizer(tokenizer.alphabet).encode(text) == ids
+
+
+def test_characters_are_in_order_and_an_unknown_one_is_named():
+    tokenizer = CharTokenizer("badcab")
+    assert tokenizer.alphabet == "abcd"
+    assert tokenizer.encode("dab") == [3, 0, 1]
+    with pytest.raises(ValueError, match="'x' is not among the 4"):
+        tokenizer.encode("abx")
+    with pytest.raises(ValueError, match="empty"):
+        CharTokenizer("")
+
+
+# -------------------------------------------------------------------------------- BPE
+
+
+def test_toy_corpus_by_hand():
+    assert train_bpe(TOY, 99) == [
+        ("a", "l"),
+        ("t", "al"),
+        ("tal", "l"),
+        ("a", "s"),
+        ("e", "r"),
+        ("f", "as"),
+        ("er", "_"),
+        ("fas", "t"),
+        ("tall", "_"),
+        ("tall", "er_"),
+        ("fast", "_"),
+        ("fast", "er_"),
+    ]
+    ranks = {pair: rank for rank, pair in enumerate(train_bpe(TOY, 9))}
+    assert segment("tallest_", ranks) == ("tall", "e", "s", "t", "_")
+    assert segment("fatter_", ranks) == ("f", "a", "t", "t", "er_")
+    assert segment("", ranks) == ()
+    assert segment("x", ranks) == ("x",)
+
+
+@pytest.mark.parametrize(
+    ("symbols", "pair", "want"),
+    [
+        ("aaa", ("a", "a"), ("aa", "a")),
+        ("aaaa", ("a", "a"), ("aa", "aa")),
+        ("abcab", ("a", "b"), ("ab", "c", "ab")),
+        ("ab", ("b", "a"), ("a", "b")),
+        ("a", ("a", "a"), ("a",)),
+        ("", ("a", "a"), ()),
+    ],
+)
+def test_merge_pair(symbols, pair, want):
+    assert merge_pair(tuple(symbols), pair) == want
+
+
+def test_merge_counts_reach_zero_and_stop():
+    assert train_bpe({"aaaa": 2}, 99) == [("a", "a"), ("aa", "aa")]
+    assert train_bpe({"abc": 0}, 9) == []
+    assert train_bpe({}, 9) == []
+    assert train_bpe(TOY, 0) == []
+    with pytest.raises(ValueError, match="negative"):
+        train_bpe(TOY, -1)
+
+
+@quick
+@given(few_letters | assigned)
+def test_same_merges_as_naive_and_as_the_library(text):
+    words = Counter(pre_tokenize(text))
+    got = train_bpe(words, 40)
+    assert got == bench_bpe.naive_train_bpe(words.items(), 40)
+    assert got == bench_bpe.naive_train_bpe(((p, 1) for p in pre_tokenize(text)), 40)
+    assert got == merges_of(library(text, 40))
+
+
+def test_same_merges_on_the_corpora(corpus):
+    got = BPETokenizer.train(corpus, 256 + 2000)
+    naive = bench_bpe.naive_train_bpe(Counter(pre_tokenize(corpus)).items(), 40)
+    assert naive == got.merges[:40]
+    theirs = library(corpus, 2000)
+    assert got.merges == merges_of(theirs)
+    assert got.vocab == theirs.get_vocab()
+    unseen = "Zebras, naïve 1830's — \t\n\n  日本 🦓\u200d don't   stop  "
+    for text in [*load_poems().text, unseen]:
+        assert got.encode(text) == theirs.encode(text).ids
+
+
+@pytest.fixture(scope="module")
+def trained(corpus):
+    return BPETokenizer.train(corpus, 700)
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.text())
+def test_any_text_comes_back(trained, text):
+    ids = trained.encode(text)
+    assert trained.decode(ids) == text
+    assert trained.decode_bytes(ids) == text.encode()
+    assert all(0 <= token_id < trained.vocab_size for token_id in ids)
+    assert len(ids) <= len(text.encode())
+
+
+def test_bytes_have_gpt2s_characters():
+    # Radford et al. 2019, encoder.py: the known corners of the published table.
+    characters = byte_characters()
+    assert len(set(characters)) == 256
+    assert {b: characters[b] for b in (0, 10, 32, 33, 65, 126, 127, 160, 173, 255)} == {
+        0: "Ā",
+        10: "Ċ",
+        32: "Ġ",
+        33: "!",
+        65: "A",
+        126: "~",
+        127: "ġ",
+        160: "ł",
+        173: "Ń",
+        255: "ÿ",
+    }
+    alphabet = tokenizers.pre_tokenizers.ByteLevel.alphabet()
+    assert set(characters) == set(alphabet)
+
+
+@quick
+@given(assigned)
+def test_pieces_are_the_librarys_and_lose_nothing(text):
+    byte_level = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    pieces = pre_tokenize(text)
+    assert len("".join(pieces)) == len(text.encode())
+    assert pieces == [piece for piece, _ in byte_level.pre_tokenize_str(text)]
+
+
+def test_errors(trained):
+    for wrong in (b"bytes", None, 3, ["list"]):
+        with pytest.raises(TypeError, match=f"not {type(wrong).__name__}"):
+            trained.encode(wrong)
+        with pytest.raises(TypeError, match="str"):
+            BPETokenizer.train(wrong, 300)
+        with pytest.raises(TypeError, match="str"):
+            CharTokenizer(wrong)
+        with pytest.raises(TypeError, match="str"):
+            CharTokenizer("abc").encode(wrong)
+    with pytest.raises(TypeError, match="decode it first"):
+        trained.encode(b"bytes")
+    with pytest.raises(ValueError, match=r"vocab_size is 255.*256 bytes"):
+        BPETokenizer.train("text", 255)
+    for tokenizer in (trained, CharTokenizer("abc")):
+        size = tokenizer.vocab_size
+        for wrong in (size, -1, 10**9):
+            with pytest.raises(
+                ValueError, match=f"no ID {wrong} .at position 1.*{size - 1}"
+            ):
+                tokenizer.decode([0, wrong])
+        with pytest.raises(TypeError):
+            tokenizer.decode([0.5])
+    with pytest.raises(UnicodeEncodeError):
+        trained.encode("half a pair: \ud83d")
+    with pytest.raises(ValueError, match="merge 1"):
+        BPETokenizer([("a", "b"), ("abc", "d")])
+
+
+def test_smallest_vocabulary_and_a_short_text():
+    bytes_only = BPETokenizer.train("text", 256)
+    assert bytes_only.vocab_size == 256
+    assert len(bytes_only.encode("Ünï")) == len("Ünï".encode())
+    assert BPETokenizer.train("ab ab", 1000).vocab_size < 300
+    again = BPETokenizer(json.loads(json.dumps(BPETokenizer.train("abab", 300).merges)))
+    assert again.encode("abab") == BPETokenizer.train("abab", 300).encode("abab")
+
+
+def test_broken_bytes_become_replacement_characters(trained):
+    ids = [trained.vocab[byte_characters()[b]] for b in "é".encode()]
+    assert trained.decode(ids) == "é"
+    assert trained.decode(ids[:1]) == "\ufffd"
+
+
+# -------------------------------------------------------------------------- WordPiece
+
+
+@pytest.fixture(scope="module")
+def bert():
+    return AutoTokenizer.from_pretrained(default_checkpoint())
+
+
+def test_wordpiece_is_berts_on_every_poem_and_sonnet(bert):
+    vocab = bert.get_vocab()
+    for text in [
+        *load_poems().text,
+        *load_sonnets().text,
+        "na\u00efve Ångström 東京! a\u0301",
+    ]:
+        pieces = [p for word in bert_words(text) for p in wordpiece(word, vocab)]
+        assert pieces == bert.tokenize(text)
+
+
+pieces_of_few_letters = st.sets(
+    st.builds(str.__add__, st.sampled_from(["", "##"]), st.text("abc", min_size=1)),
+    max_size=12,
+)
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.text("abc", min_size=1, max_size=12), pieces_of_few_letters)
+def test_wordpiece_is_the_librarys(word, pieces):
+    vocab = {piece: i for i, piece in enumerate(["[UNK]", *sorted(pieces)])}
+    model = tokenizers.models.WordPiece(
+        vocab, unk_token="[UNK]", max_input_chars_per_word=9
+    )
+    want = [token.value for token in model.tokenize(word)]
+    assert wordpiece(word, vocab, max_characters=9) == want
+
+
+@pytest.mark.parametrize("lowercase", [True, False])
+@quick
+@given(
+    text=st.text(st.characters(max_codepoint=0x24F)) | st.text("aé ß中\t\x00$`-—İΣς̈\u00a0")
+)
+def test_words_are_berts(text, lowercase):
+    normalizer = tokenizers.normalizers.BertNormalizer(lowercase=lowercase)
+    split = tokenizers.pre_tokenizers.BertPreTokenizer().pre_tokenize_str
+    want = [word for word, _ in split(normalizer.normalize_str(text))]
+    assert bert_words(text, lowercase=lowercase) == want
+
+
+def test_words_take_text_only():
+    with pytest.raises(TypeError, match="bytes"):
+        bert_words(b"bytes")
+
+
+# ------------------------------------------------------------------ page and benchmark
+
+
+@pytest.mark.parametrize(
+    ("module", "names"),
+    [
+        (
+            "lmcourse.tokenization",
+            ["CharTokenizer", "merge_pair", "train_bpe", "segment", "byte_characters"],
+        ),
+        ("lmcourse.wordpiece", ["wordpiece"]),
+        ("lmcourse.bench.bpe", ["count_pairs", "naive_train_bpe"]),
+    ],
+)
+def test_page_and_package_are_the_same_code(module, names):
+    page, package = page_definitions("tokenization"), module_definitions(module)
+    assert set(names) <= page.keys() & package.keys()
+    for name in page.keys() & package.keys():
+        assert tree(page[name]) == tree(package[name]), name
+
+
+def test_benchmark_reports_and_compares(tmp_path, capsys):
+    path = tmp_path / "text.txt"
+    path.write_text("the cat and the hat, the bat and the rat\n" * 20, encoding="utf-8")
+    assert bench_bpe.main([str(path), "--merges", "12", "--repeat", "1"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split("  ")[0] for line in lines[1:5]] == [
+        "naive",
+        "naive, distinct",
+        "incremental",
+        "tokenizers",
+    ]
+    summary = json.loads(lines[-1])
+    assert summary["same_merges"] is True
+    assert summary["merges"] == 12
+    assert min(summary["seconds"].values()) > 0
+
+
+def test_benchmark_fails_on_different_merges(tmp_path, capsys, monkeypatch):
+    path = tmp_path / "text.txt"
+    path.write_text("abc", encoding="utf-8")
+
+    def fake(function, method, path, merges):
+        pair = ("b", "c") if method == "incremental" else ("a", "b")
+        return {"result": [pair], "seconds": 1.0, "peak_mib": 1.0, "start_mib": 1.0}
+
+    monkeypatch.setattr(bench_bpe.bench, "isolated", fake)
+    assert bench_bpe.main([str(path)]) == 1
+    assert '"same_merges": false' in capsys.readouterr().out
