@@ -2,8 +2,9 @@
 
 
 def setup(app) -> dict:
-    """Sphinx extension: honest cache, view renderer, local assets."""
-    from lmcourse.book import cache
+    """Set up the Sphinx extension: honest cache, view renderer, local libraries."""
+    from lmcourse.book import assets, cache, renderer
 
-    cache.setup(app)
-    return {"parallel_read_safe": False, "parallel_write_safe": True}
+    for part in (cache, renderer, assets):
+        part.setup(app)
+    return {"env_version": 1, "parallel_read_safe": False, "parallel_write_safe": True}
