@@ -13,6 +13,9 @@ def main() -> int:
         for module in pkgutil.iter_modules(bench.__path__)
         if module.name != "__main__"
     )
+    if sys.argv[1:] == ["--list"]:
+        print(*known)
+        return 0
     if len(sys.argv) < 2 or sys.argv[1] not in known:
         print(f"usage: python -m lmcourse.bench {{{','.join(known)}}} [options]")
         return 2

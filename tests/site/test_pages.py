@@ -1,0 +1,143 @@
+"""The built site: every chapter is there, whole, with its figures and no error."""
+
+import re
+from functools import cache
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import jupytext
+import pytest
+import yaml
+from bs4 import BeautifulSoup
+
+ROOT = Path(__file__).parents[2]
+SITE = ROOT / "_build" / "html"
+
+
+def listed() -> list[str]:
+    """Return the pages of the table of contents, the root first."""
+    toc = yaml.safe_load((ROOT / "_toc.yml").read_text())
+    return [toc["root"]] + [
+        page["file"] for part in toc["parts"] for page in part["chapters"]
+    ]
+
+
+PAGES = listed()
+
+
+@cache
+def soup(name: str) -> BeautifulSoup:
+    path = SITE / f"{name}.html"
+    assert path.is_file(), f"{path} is not built: run `make html`"
+    return BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
+
+
+def source_cells(name: str) -> list:
+    cells = jupytext.read(ROOT / "chapters" / f"{name}.md", fmt="md:myst").cells
+    return [cell for cell in cells if cell.cell_type == "code"]
+
+
+def complaints(page: BeautifulSoup) -> list[str]:
+    """Return what is wrong with a page, whatever it is about."""
+    article = page.find("article")
+    found = []
+    for error in page.select(".output.traceback, .cell_output .traceback, .output.stderr"):
+        found.append(f"error output: {error.get_text()[:200]}")
+    for image in article.find_all("img"):
+        if not image.get("alt", "").strip() or image["alt"] == image["src"]:
+            found.append(f"no alternative text: {image['src']}")
+    for image in article.select(".cell_output img, .cell_output .lm-view"):
+        figure = image.find_parent("figure")
+        if figure is None or figure.find("figcaption") is None:
+            found.append(f"no caption: {image.get('src') or image.get('id')}")
+    for code in article.select("pre, code, script"):
+        code.decompose()
+    left = re.search(
+        r"\{[a-z:-]+\}`|:::|```|\?\?\?|<IPython|Object at 0x", article.get_text()
+    )
+    if left:
+        found.append(f"markup left in the text: {left[0]!r}")
+    return found
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_nothing_is_wrong_with_the_page(name):
+    page = BeautifulSoup((SITE / f"{name}.html").read_text(encoding="utf-8"), "html.parser")
+    assert complaints(page) == []
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_chapters_figures_are_there(name):
+    figures = [cell.metadata.get("mystnb", {}).get("figure") for cell in source_cells(name)]
+    page = soup(name)
+    for figure in filter(None, figures):
+        assert figure.get("caption"), f"{name}: a figure without caption"
+        target = page.find(id=figure["name"])
+        assert target is not None, f"{name}: {figure['name']} is not on the page"
+        figure_tag = target if target.name == "figure" else target.find("figure")
+        figure_tag = figure_tag or target.find_parent("figure")
+        assert figure_tag.select("img, svg, .lm-view"), f"{figure['name']} is empty"
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_cell_ran(name):
+    cells = source_cells(name)
+    hidden = [c for c in cells if {"remove-cell"} & set(c.metadata.get("tags", []))]
+    shown = [c for c in cells if "remove-input" not in c.metadata.get("tags", [])]
+    built = soup(name).select("div.cell div.cell_input")
+    assert len(built) == len(shown) - len(hidden)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_links_within_the_book_lead_somewhere(name):
+    for link in soup(name).find_all("a", href=True):
+        parts = urlsplit(link["href"])
+        if parts.scheme or link["href"] == "#":
+            continue
+        path = (
+            (SITE / name).parent / unquote(parts.path)
+            if parts.path
+            else SITE / f"{name}.html"
+        )
+        assert path.is_file(), f"{name}: {link['href']} leads nowhere"
+        if parts.fragment and path.suffix == ".html":
+            anchor = unquote(parts.fragment)
+            assert soup(path.stem).find(id=anchor), f"{name}: no {anchor} in {path.name}"
+
+
+def test_figure_names_are_unique():
+    names = [
+        cell.metadata["mystnb"]["figure"]["name"]
+        for page in PAGES
+        for cell in source_cells(page)
+        if "figure" in cell.metadata.get("mystnb", {})
+    ]
+    assert len(names) == len(set(names))
+
+
+def test_every_chapter_is_listed_and_on_the_landing_page():
+    files = {path.stem for path in (ROOT / "chapters").glob("*.md")}
+    assert files == set(PAGES)
+    cards = {
+        Path(urlsplit(link["href"]).path).stem
+        for link in soup(PAGES[0]).select(".sd-card a[href]")
+    }
+    assert cards >= files - {PAGES[0], "glossary", "bibliography"}
+
+
+@pytest.mark.parametrize(
+    ("html", "said"),
+    [
+        ('<img src="a.png" alt="a bee">', None),
+        ('<img src="a.png" alt="">', "no alternative text"),
+        ('<img src="a.png">', "no alternative text"),
+        ('<div class="output traceback">ValueError</div>', "error output"),
+        ('<div class="cell_output"><img src="a.png" alt="a bee"></div>', "no caption"),
+        ("<p>see {ref}`x`</p>", "markup left"),
+        ("<p>```</p>", "markup left"),
+    ],
+)
+def test_the_page_guard_can_fail(html, said):
+    page = BeautifulSoup(f"<html><article>{html}</article></html>", "html.parser")
+    found = complaints(page)
+    assert (found == []) if said is None else said in found[0]
