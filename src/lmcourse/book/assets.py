@@ -141,7 +141,11 @@ def page_assets(app, pagename, templatename, context, doctree) -> None:
         return
     lib = Path(app.outdir) / "_static" / FOLDER
     needed = sorted({view["lmcourse_library"] for view in views})
-    table = {key: [_address(lib, name) for name in LIBRARIES[key]] for key in needed}
+    whole = {"plotly-cartesian": "plotly"} if "plotly" in needed else {}
+    table = {
+        key: [_address(lib, name) for name in LIBRARIES[whole.get(key, key)]]
+        for key in needed
+    }
     app.add_css_file(f"{FOLDER}/views.css")
     app.add_js_file(
         f"{FOLDER}/views.js",

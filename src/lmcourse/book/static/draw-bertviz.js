@@ -155,7 +155,6 @@
     const data = view.data;
     const tokens = data.tokens.map(pretty);
     const whole = { name: null, attn: data.attention, left_text: tokens, right_text: tokens };
-    view.root.querySelector(".lmc-canvas").classList.add("lmc-wide");
 
     function draw() {
       const vis = frame(view.canvas, []);
@@ -168,6 +167,8 @@
         include_heads: data.heads,
         total_heads: data.heads.length,
       });
+      const svg = vis.querySelector("svg"); // as wide as the page, not as it was drawn
+      svg.setAttribute("viewBox", [0, 0, svg.width.baseVal.value, svg.height.baseVal.value].join(" "));
       const cells = nameThumbnails(view, vis);
       const open = view.open;
       view.open = null;

@@ -7,6 +7,7 @@
     "#0072B2", "#D55E00", "#009E73", "#C566A0", "#B07D00", "#3A93C8", "#7F7F7F",
   ];
   const NARROW = 520;
+  const HEIGHT = 450;
 
   function colour(element, name, fallback) {
     return getComputedStyle(element).getPropertyValue(name).trim() || fallback;
@@ -128,6 +129,7 @@
     const plot = view.canvas;
     const layout = fitted(figure.layout, plot.clientWidth);
     layout.template = template(view.root);
+    plot.style.height = (layout.height || HEIGHT) + "px";
     await Plotly.newPlot(plot, {
       data: figure.data,
       layout: layout,
