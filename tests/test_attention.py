@@ -1,0 +1,263 @@
+"""Attention against PyTorch, transformers, plain loops, and its own invariants."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+from torch.nn import functional as F
+
+from lmcourse.attention import (
+    MultiHeadAttention,
+    attention,
+    causal_mask,
+    padding_mask,
+)
+
+BATCH, HEADS, QUERIES, KEYS, D_HEAD, D_VALUE = 2, 3, 5, 7, 4, 6
+TOLERANCE = {torch.float64: 1e-6, torch.float32: 1e-5}
+dtypes = pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
+
+
+def close(got, want, dtype=torch.float64):
+    tolerance = TOLERANCE[dtype]
+    torch.testing.assert_close(got, want, rtol=tolerance, atol=tolerance)
+
+
+@pytest.fixture
+def generator():
+    return torch.Generator().manual_seed(0)
+
+
+def qkv(generator, dtype=torch.float64):
+    shapes = [(QUERIES, D_HEAD), (KEYS, D_HEAD), (KEYS, D_VALUE)]
+    return [
+        torch.randn(BATCH, HEADS, *shape, generator=generator).to(dtype) for shape in shapes
+    ]
+
+
+def some_mask(generator, *shape):
+    mask = torch.rand(*shape, generator=generator) < 0.5
+    mask[..., 0] = True  # no row allows nothing
+    return mask
+
+
+@dtypes
+@pytest.mark.parametrize(
+    "shape",
+    [None, (QUERIES, KEYS), (BATCH, 1, 1, KEYS), (BATCH, HEADS, QUERIES, KEYS)],
+    ids=str,
+)
+def test_agrees_with_torch(generator, dtype, shape):
+    query, key, value = qkv(generator, dtype)
+    mask = None if shape is None else some_mask(generator, *shape)
+    output, weights = attention(query, key, value, mask)
+    want = F.scaled_dot_product_attention(query, key, value, attn_mask=mask)
+    close(output, want, dtype)
+    assert weights.shape == (BATCH, HEADS, QUERIES, KEYS)
+    close(weights.sum(-1), torch.ones(BATCH, HEADS, QUERIES, dtype=dtype), dtype)
+    if mask is not None:
+        assert (weights.masked_select(~mask) == 0).all()
+
+
+@dtypes
+def test_bias_agrees_with_torchs_additive_mask(generator, dtype):
+    query, key, value = qkv(generator, dtype)
+    bias = torch.randn(HEADS, QUERIES, KEYS, generator=generator).to(dtype)
+    output, _ = attention(query, key, value, bias=bias)
+    want = F.scaled_dot_product_attention(query, key, value, attn_mask=bias)
+    close(output, want, dtype)
+
+
+def test_agrees_with_a_plain_loop(generator):
+    query, key, value = (x[0, 0] for x in qkv(generator))
+    mask = some_mask(generator, QUERIES, KEYS)
+    output, weights = attention(query, key, value, mask)
+    for i in range(QUERIES):
+        exps = [
+            math.exp(
+                sum(a * b for a, b in zip(query[i], key[j], strict=True)) / D_HEAD**0.5
+            )
+            * bool(mask[i, j])
+            for j in range(KEYS)
+        ]
+        expected = [e / sum(exps) for e in exps]
+        close(weights[i], torch.tensor(expected, dtype=torch.float64))
+        want = sum(w * value[j] for j, w in enumerate(expected))
+        close(output[i], want)
+
+
+@dtypes
+@pytest.mark.parametrize("sign", [1, -1])
+def test_large_scores_are_safe(dtype, sign):
+    query = torch.full((QUERIES, 1), 1.0, dtype=dtype, requires_grad=True)
+    key = sign * 1e4 * torch.linspace(-1, 1, KEYS, dtype=dtype)[:, None]
+    value = torch.eye(KEYS, dtype=dtype)
+    mask = torch.ones(QUERIES, KEYS, dtype=torch.bool).tril()
+    output, weights = attention(query, key, value, mask)
+    best = [max(range(i + 1), key=lambda j: float(key[j, 0])) for i in range(QUERIES)]
+    close(weights, F.one_hot(torch.tensor(best), KEYS).to(dtype), dtype)
+    output.sum().backward()
+    assert torch.isfinite(query.grad).all()
+
+
+def test_equal_scores_of_any_size_give_equal_weights():
+    for size in (-1e4, 0.0, 1e4):
+        query, key = torch.ones(QUERIES, 1), torch.full((KEYS, 1), size)
+        _, weights = attention(query, key, torch.ones(KEYS, D_VALUE))
+        torch.testing.assert_close(weights, torch.full((QUERIES, KEYS), 1 / KEYS))
+
+
+def test_refuses_what_has_no_answer(generator):
+    query, key, value = qkv(generator)
+    mask = torch.ones(QUERIES, KEYS, dtype=torch.bool)
+    mask[2] = False
+    with pytest.raises(ValueError, match="allows nothing"):
+        attention(query, key, value, mask)
+    with pytest.raises(ValueError, match="boolean"):
+        attention(query, key, value, mask.long())
+    with pytest.raises(ValueError, match="d_head 4, key has 3"):
+        attention(query, key[..., :3], value)
+    with pytest.raises(ValueError, match="5 heads do not divide"):
+        MultiHeadAttention(12, 5)
+
+
+@settings(deadline=None, max_examples=40)
+@given(tokens=st.integers(1, 6), d_head=st.integers(1, 5), seed=st.integers(0, 2**20))
+def test_outputs_are_mixtures_and_keys_have_no_order(tokens, d_head, seed):
+    generator = torch.Generator().manual_seed(seed)
+
+    def draw(*shape):
+        return 3 * torch.randn(*shape, generator=generator, dtype=torch.float64)
+
+    query, key, value = draw(3, d_head), draw(tokens, d_head), draw(tokens, 2)
+    output, weights = attention(query, key, value)
+    assert (weights >= 0).all()
+    close(weights.sum(-1), torch.ones(3, dtype=torch.float64))
+    assert (output <= value.max(0).values + 1e-9).all()
+    assert (output >= value.min(0).values - 1e-9).all()
+    order = torch.randperm(tokens, generator=generator)
+    close(attention(query, key[order], value[order])[0], output)
+
+
+def test_causal_mask_is_past_and_present():
+    want = torch.tensor([[j <= i for j in range(KEYS)] for i in range(KEYS)])
+    assert torch.equal(causal_mask(KEYS), want)
+
+
+def test_causal_attention_cannot_see_the_future(generator):
+    layer = MultiHeadAttention(12, HEADS).double()
+    x = torch.randn(BATCH, KEYS, 12, generator=generator, dtype=torch.float64)
+    changed = x.clone()
+    changed[:, 4:] += 1
+    before, after = (layer(y, mask=causal_mask(KEYS))[0] for y in (x, changed))
+    close(after[:, :4], before[:, :4])
+    assert not torch.allclose(after[:, 4:], before[:, 4:])
+
+
+def test_padding_does_not_change_the_tokens_before_it(generator):
+    layer = MultiHeadAttention(12, HEADS).double()
+    x = torch.randn(BATCH, KEYS, 12, generator=generator, dtype=torch.float64)
+    present = torch.ones(BATCH, KEYS, dtype=torch.long)
+    present[1, 4:] = 0
+    mask = padding_mask(present)
+    assert mask.shape == (BATCH, 1, 1, KEYS)
+    assert mask.dtype == torch.bool
+    padded, weights = layer(x, mask=mask)
+    close(padded[1, :4], layer(x[1:, :4])[0][0])
+    assert (weights[1, ..., 4:] == 0).all()
+    close(padded[0], layer(x)[0][0])
+
+
+def from_torch(theirs):
+    ours = MultiHeadAttention(theirs.embed_dim, theirs.num_heads)
+    weight, bias = theirs.in_proj_weight.chunk(3), theirs.in_proj_bias.chunk(3)
+    parts = (ours.query, ours.key, ours.value)
+    for layer, w, b in zip(parts, weight, bias, strict=True):
+        layer.load_state_dict({"weight": w, "bias": b})
+    ours.output.load_state_dict(theirs.out_proj.state_dict())
+    return ours.to(theirs.in_proj_weight.dtype)
+
+
+@dtypes
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("cross", [False, True])
+def test_agrees_with_torchs_module(generator, dtype, masked, cross):
+    d_model = 12
+    theirs = nn.MultiheadAttention(d_model, HEADS, batch_first=True)
+    nn.init.normal_(theirs.in_proj_bias, generator=generator)
+    nn.init.normal_(theirs.out_proj.bias, generator=generator)
+    theirs = theirs.to(dtype)
+    x = torch.randn(BATCH, QUERIES, d_model, generator=generator).to(dtype)
+    context = torch.randn(BATCH, KEYS, d_model, generator=generator).to(dtype)
+    source = context if cross else x
+    mask = some_mask(generator, QUERIES, source.shape[1]) if masked else None
+    output, weights = from_torch(theirs)(x, context if cross else None, mask=mask)
+    forbidden = None if mask is None else ~mask
+    want, want_weights = theirs(
+        x, source, source, attn_mask=forbidden, average_attn_weights=False
+    )
+    close(output, want, dtype)
+    close(weights, want_weights, dtype)
+
+
+def test_rotate_and_bias_reach_the_scores(generator):
+    d_model, d_head = 12, 4
+    layer = MultiHeadAttention(d_model, HEADS).double()
+    x = torch.randn(BATCH, QUERIES, d_model, generator=generator, dtype=torch.float64)
+    seen = []
+
+    def rotate(part):
+        seen.append(part.shape)
+        return 2 * part
+
+    bias = torch.randn(HEADS, QUERIES, QUERIES, generator=generator, dtype=torch.float64)
+    output, weights = layer(x, bias=bias, rotate=rotate)
+    assert seen == [(BATCH, HEADS, QUERIES, d_head)] * 2
+    query, key, value = (
+        f(x).reshape(BATCH, QUERIES, HEADS, d_head).permute(0, 2, 1, 3)
+        for f in (layer.query, layer.key, layer.value)
+    )
+    want = F.scaled_dot_product_attention(2 * query, 2 * key, value, attn_mask=bias)
+    close(output, layer.output(want.permute(0, 2, 1, 3).reshape(x.shape)))
+    close(weights @ value, want)
+
+
+@pytest.mark.parametrize("bias", [False, True])
+def test_parameters_do_not_depend_on_the_heads(bias):
+    d_model = 12
+    want = 4 * (d_model**2 + bias * d_model)
+    for heads in (1, 2, 3, 12):
+        layer = MultiHeadAttention(d_model, heads, bias=bias)
+        assert sum(p.numel() for p in layer.parameters()) == want
+
+
+def test_gradients(generator):
+    inputs = [x[0, 0].requires_grad_() for x in qkv(generator)]
+    mask = some_mask(generator, QUERIES, KEYS)
+    assert torch.autograd.gradcheck(lambda *x: attention(*x, mask), inputs)
+
+
+def test_benchmark_measures_each_method_at_each_length():
+    from lmcourse.bench import attention as bench
+
+    for method in bench.METHODS:
+        rows = bench.prepare(method, [32, 64], 1)()
+        assert [row["tokens"] for row in rows] == [32, 64]
+        assert all(row["seconds"] > 0 and row["peak_mib"] >= 0 for row in rows)
+    with pytest.raises(ValueError, match="must rise"):
+        bench.compare([64, 32])
+
+
+def test_benchmarks_methods_compute_the_same(generator):
+    from lmcourse.bench import attention as bench
+
+    theirs = nn.MultiheadAttention(bench.D_MODEL, bench.HEADS, batch_first=True).eval()
+    ours = from_torch(theirs)
+    x = torch.randn(1, 9, bench.D_MODEL, generator=generator)
+    with torch.no_grad():
+        want = bench.ours(ours, x)
+        close(bench.fused(ours, x), want, torch.float32)
+        close(bench.torch_module(theirs, x), want, torch.float32)
