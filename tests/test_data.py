@@ -1,14 +1,18 @@
 """The corpora: what is in them, from a checkout and from a wheel, and damaged files."""
 
+import functools
+import hashlib
+import http.server
 import os
 import subprocess
 import sys
+import threading
 
 import pandas as pd
 import pytest
 
 from lmcourse import data
-from lmcourse.data import load_poems, load_sonnets
+from lmcourse.data import load_corpus, load_poems, load_sonnets
 
 SECTIONS = ["Life", "Love", "Nature", "Time and Eternity"]
 
@@ -116,6 +120,72 @@ def test_sonnets_are_complete_or_refused(folder):
     (folder / "sonnets.txt").write_text("[1]\nFrom fairest creatures\n[3]\nLook\n")
     with pytest.raises(ValueError, match="not Sonnets 1 to 154"):
         load_sonnets()
+
+
+PLAY = "First Citizen:\nBefore we proceed any further, hear me speak.\n"
+
+
+@pytest.fixture
+def served(tmp_path, monkeypatch):
+    """A server on loopback that has the file, and an empty cache."""
+    folder = tmp_path / "served"
+    folder.mkdir()
+    (folder / "input.txt").write_text(PLAY)
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=folder)
+    monkeypatch.setattr(handler.func, "log_message", lambda *args: None)
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    url = f"http://127.0.0.1:{server.server_address[1]}/input.txt"
+    monkeypatch.setattr(data, "TINY_SHAKESPEARE", url)
+    digest = hashlib.sha256(PLAY.encode()).hexdigest()
+    monkeypatch.setattr(data, "TINY_SHAKESPEARE_SHA256", digest)
+    monkeypatch.setenv("LMCOURSE_CACHE", str(tmp_path / "cache"))
+    yield folder / "input.txt"
+    server.shutdown()
+
+
+def test_download_is_verified_and_kept(served, tmp_path):
+    assert load_corpus("tinyshakespeare") == PLAY
+    served.unlink()
+    assert load_corpus("tinyshakespeare") == PLAY  # from the cache
+    assert [path.name for path in (tmp_path / "cache").iterdir()] == ["tinyshakespeare.txt"]
+
+
+def test_a_wrong_download_is_refused_and_not_left(served, tmp_path):
+    served.write_text(PLAY + "!")
+    with pytest.raises(OSError, match="could not be had") as error:
+        load_corpus("tinyshakespeare")
+    assert str(tmp_path / "cache" / "tinyshakespeare.txt") in str(error.value)
+    assert 'load_corpus("sonnets")' in str(error.value)
+    assert list((tmp_path / "cache").iterdir()) == []
+
+
+def test_a_damaged_cache_is_mended(served, tmp_path):
+    load_corpus("tinyshakespeare")
+    (tmp_path / "cache" / "tinyshakespeare.txt").write_text("half")
+    assert load_corpus("tinyshakespeare") == PLAY
+
+
+def test_offline_the_error_tells_what_to_do(served, monkeypatch):
+    monkeypatch.setattr(data, "TINY_SHAKESPEARE", "http://127.0.0.1:9/input.txt")
+    with pytest.raises(OSError, match="needs no network"):
+        load_corpus("tinyshakespeare")
+
+
+def test_embedded_corpora_and_files(tmp_path):
+    assert load_corpus("sonnets").startswith("From fairest creatures")
+    assert load_corpus("poems").count("\n\n") >= len(load_poems())
+    path = tmp_path / "mine.txt"
+    path.write_text("A bee\n", encoding="utf-8")
+    assert load_corpus(path) == "A bee\n"
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(ValueError, match="not UTF-8"):
+        load_corpus(path)
+    path.write_text(" ")
+    with pytest.raises(ValueError, match="is empty"):
+        load_corpus(path)
+    with pytest.raises(FileNotFoundError, match="the corpora are 'sonnets'"):
+        load_corpus("hamlet")
 
 
 @pytest.mark.slow

@@ -1,15 +1,18 @@
-"""The corpora: poems of Emily Dickinson and the Sonnets of Shakespeare.
+"""The corpora: poems of Emily Dickinson and the Sonnets of Shakespeare, and larger ones.
 
-Both are in the public domain and travel with the package; ``data/README.md`` tells where
-they come from and how they were checked.
+The first two are in the public domain and travel with the package; ``data/README.md``
+tells where they come from and how they were checked.
 """
 
+import os
 import re
 from pathlib import Path
 
 import pandas as pd
+import platformdirs
+import pooch
 
-__all__ = ["load_poems", "load_sonnets"]
+__all__ = ["load_corpus", "load_poems", "load_sonnets"]
 
 SECTIONS = {
     "life": "Life",
@@ -27,6 +30,8 @@ MISPRINTS = {
     126: ("his fickle hour", "his sickle, hour"),
     153: ("seeting bath", "seething bath"),
 }
+TINY_SHAKESPEARE = "https://raw.githubusercontent.com/karpathy/char-rnn/master/data/tinyshakespeare/input.txt"
+TINY_SHAKESPEARE_SHA256 = "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed"
 _POEM = re.compile(r"\[(\d{4})/([a-z-]+)/(\d+)\]")
 _SONNET = re.compile(r"\[(\d+)\]")
 _REPAIR = "restore it with `git checkout -- data`, or install lmcourse again"
@@ -141,3 +146,65 @@ def load_sonnets() -> pd.DataFrame:
     if list(sonnets.number) != list(range(1, 155)):
         raise ValueError(f"{_folder() / name} is not Sonnets 1 to 154: {_REPAIR}")
     return sonnets
+
+
+def _cache() -> Path:
+    """Return the folder of downloads: ``$LMCOURSE_CACHE``, or the platform's."""
+    chosen = os.environ.get("LMCOURSE_CACHE") or platformdirs.user_cache_dir("lmcourse")
+    return Path(chosen).expanduser()
+
+
+def _tiny_shakespeare() -> str:
+    """Download once, to a temporary file renamed when its hash is right; then reuse."""
+    target = _cache() / "tinyshakespeare.txt"
+    try:
+        path = pooch.retrieve(
+            TINY_SHAKESPEARE,
+            known_hash=f"sha256:{TINY_SHAKESPEARE_SHA256}",
+            fname=target.name,
+            path=target.parent,
+        )
+    except (OSError, ValueError) as error:  # the network; the hash
+        raise OSError(
+            f"tinyshakespeare could not be had from {TINY_SHAKESPEARE}: {error}\nPut that "
+            f"file (SHA-256 {TINY_SHAKESPEARE_SHA256}) at {target} yourself, or use "
+            'load_corpus("sonnets"), which needs no network.'
+        ) from error
+    return Path(path).read_text(encoding="utf-8")
+
+
+def load_corpus(name: str | os.PathLike) -> str:
+    """Return a corpus as one string, to train on.
+
+    Parameters
+    ----------
+    name : {"sonnets", "poems", "tinyshakespeare"} or path
+        The embedded sonnets or poems, separated by empty lines; the plays of Shakespeare
+        as used to train many small models (Karpathy 2015), downloaded once into
+        ``$LMCOURSE_CACHE`` and verified; or a text file, UTF-8.
+
+    Raises
+    ------
+    OSError
+        If the download fails or is not the expected file, or there is no such file.
+    ValueError
+        If the file is not UTF-8, or empty.
+    """
+    if name == "tinyshakespeare":
+        return _tiny_shakespeare()
+    if name in ("sonnets", "poems"):
+        frame = load_sonnets() if name == "sonnets" else load_poems()
+        return "\n\n".join(frame.text) + "\n"
+    path = Path(name)
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"there is no corpus or file {str(name)!r}; the corpora are 'sonnets', 'poems' "
+            "and 'tinyshakespeare'"
+        )
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not UTF-8 text: {error}") from None
+    if not text.strip():
+        raise ValueError(f"{path} is empty")
+    return text
