@@ -4,13 +4,12 @@ The chapter *transformer-block* arrives at this code step by step; a test compar
 two as syntax trees.
 """
 
-import math
-
 import torch
 import torch.nn.functional as F
 from torch import nn
 
 from lmcourse.attention import MultiHeadAttention, causal_mask, padding_mask
+from lmcourse.positions import sinusoidal
 
 __all__ = [
     "ACTIVATIONS",
@@ -35,13 +34,6 @@ ACTIVATIONS = {
     "silu": F.silu,
     "swiglu": F.silu,  # its gate; FeedForward adds the linear branch
 }
-
-
-def sinusoidal(tokens, d_model):
-    position = torch.arange(tokens)[:, None]  # (tokens, 1)
-    pair = torch.arange(0, d_model, 2)  # (d_model / 2)
-    angle = position * torch.exp(-math.log(10000.0) * pair / d_model)
-    return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1)[:, :d_model]
 
 
 class FeedForward(nn.Module):

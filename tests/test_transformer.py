@@ -1,0 +1,401 @@
+"""The blocks against PyTorch's own layers, with copied weights and all axes different."""
+
+import math
+from functools import partial
+
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+from torch.testing import assert_close
+from torch.utils.flop_counter import FlopCounterMode
+
+from lmcourse import transformer
+from lmcourse.attention import MultiHeadAttention, causal_mask, padding_mask
+from lmcourse.transformer import (
+    DecoderBlock,
+    Embed,
+    EncoderBlock,
+    FeedForward,
+    LayerNorm,
+    Residual,
+    RMSNorm,
+    Transformer,
+    greedy,
+)
+from pages import page_definitions
+from test_same_code import module_definitions, tree
+
+BATCH, SOURCES, TARGETS, D_MODEL, HEADS, D_FF, LAYERS, VOCAB = 2, 7, 5, 12, 3, 20, 4, 11
+TOLERANCE = {torch.float64: 1e-6, torch.float32: 1e-5}
+DTYPES = pytest.mark.parametrize("dtype", list(TOLERANCE), ids=["float64", "float32"])
+NORM_FIRST = pytest.mark.parametrize("norm_first", [True, False], ids=["pre", "post"])
+
+
+@pytest.fixture(autouse=True)
+def _seed():
+    torch.manual_seed(0)
+
+
+def close(got, want, dtype=torch.float64):
+    assert_close(got, want, rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype])
+
+
+def shuffled(module, dtype):
+    """Give every parameter a random value: a norm's ones and zeros would hide a swap."""
+    for parameter in module.parameters():
+        nn.init.normal_(parameter, std=0.3)
+    return module.to(dtype).eval()
+
+
+def copy_(ours, theirs):
+    ours.weight.data.copy_(theirs.weight)
+    ours.bias.data.copy_(theirs.bias)
+
+
+def copy_norm(ours, theirs):
+    ours.gamma.data.copy_(theirs.weight)
+    ours.beta.data.copy_(theirs.bias)
+
+
+def copy_attention(ours, theirs):
+    for i, name in enumerate(["query", "key", "value"]):
+        layer = getattr(ours, name)
+        layer.weight.data.copy_(theirs.in_proj_weight.chunk(3)[i])
+        layer.bias.data.copy_(theirs.in_proj_bias.chunk(3)[i])
+    copy_(ours.output, theirs.out_proj)
+
+
+def copy_block(ours, theirs):
+    copy_attention(ours.attention, theirs.self_attn)
+    copy_(ours.feed_forward.up, theirs.linear1)
+    copy_(ours.feed_forward.down, theirs.linear2)
+    copy_norm(ours.first.norm, theirs.norm1)
+    copy_norm(ours.second.norm, theirs.norm2)
+    if isinstance(ours, DecoderBlock):
+        copy_attention(ours.cross, theirs.multihead_attn)
+        copy_norm(ours.third.norm, theirs.norm3)
+
+
+def torch_layer(kind, norm_first, dtype, activation="gelu"):
+    layer = kind(
+        D_MODEL,
+        HEADS,
+        D_FF,
+        dropout=0.0,
+        activation=activation,
+        batch_first=True,
+        norm_first=norm_first,
+    )
+    return shuffled(layer, dtype)
+
+
+def source_mask():
+    """Attention mask of a batch whose second source is two tokens shorter."""
+    mask = torch.ones(BATCH, SOURCES)
+    mask[1, -2:] = 0
+    return mask
+
+
+@NORM_FIRST
+@DTYPES
+@pytest.mark.parametrize("activation", ["relu", "gelu"])
+def test_encoder_block_equals_torch(norm_first, dtype, activation):
+    theirs = torch_layer(nn.TransformerEncoderLayer, norm_first, dtype, activation)
+    ours = EncoderBlock(D_MODEL, HEADS, D_FF, activation, norm_first=norm_first).to(dtype)
+    copy_block(ours.eval(), theirs)
+    x, keep = torch.randn(BATCH, SOURCES, D_MODEL, dtype=dtype), source_mask()
+    with torch.no_grad():
+        got, weights = ours(x, padding_mask(keep))
+        want = theirs(x, src_key_padding_mask=keep == 0)
+    close(got[keep.bool()], want[keep.bool()], dtype)
+    assert weights.shape == (BATCH, HEADS, SOURCES, SOURCES)
+    assert (weights[1, :, :, -2:] == 0).all()
+
+
+@NORM_FIRST
+@DTYPES
+def test_decoder_block_equals_torch(norm_first, dtype):
+    theirs = torch_layer(nn.TransformerDecoderLayer, norm_first, dtype)
+    ours = DecoderBlock(D_MODEL, HEADS, D_FF, norm_first=norm_first).to(dtype)
+    copy_block(ours.eval(), theirs)
+    x = torch.randn(BATCH, TARGETS, D_MODEL, dtype=dtype)
+    memory, keep = torch.randn(BATCH, SOURCES, D_MODEL, dtype=dtype), source_mask()
+    mask = causal_mask(TARGETS)
+    with torch.no_grad():
+        got, weights = ours(x, memory, mask, padding_mask(keep))
+        want = theirs(x, memory, tgt_mask=~mask, memory_key_padding_mask=keep == 0)
+        attended = theirs.norm2 if norm_first else nn.Identity()
+        own = theirs.self_attn(
+            *[theirs.norm1(x) if norm_first else x] * 3, attn_mask=~mask
+        )[0]
+        after = x + own if norm_first else theirs.norm1(x + own)
+        _, crossed = theirs.multihead_attn(
+            attended(after), memory, memory, keep == 0, average_attn_weights=False
+        )
+    close(got, want, dtype)
+    close(weights, crossed, dtype)
+
+
+@NORM_FIRST
+def test_whole_equals_nn_transformer(norm_first):
+    dtype = torch.float64
+    theirs = nn.Transformer(
+        D_MODEL,
+        HEADS,
+        LAYERS,
+        LAYERS,
+        D_FF,
+        dropout=0.0,
+        activation="gelu",
+        batch_first=True,
+        norm_first=norm_first,
+    )
+    theirs = shuffled(theirs, dtype)
+    ours = Transformer(VOCAB, LAYERS, D_MODEL, HEADS, D_FF, norm_first=norm_first)
+    ours = ours.to(dtype).eval()
+    for side in ["encoder", "decoder"]:
+        mine, other = getattr(ours, side), getattr(theirs, side)
+        copy_norm(mine.norm, other.norm)
+        for block, layer in zip(mine.blocks, other.layers, strict=True):
+            copy_block(block, layer)
+    source = torch.randint(1, VOCAB, (BATCH, SOURCES))
+    source[1, -2:] = 0
+    target = torch.randint(1, VOCAB, (BATCH, TARGETS))
+    with torch.no_grad():
+        want = theirs(
+            ours.embed(source),
+            ours.embed(target),
+            tgt_mask=~causal_mask(TARGETS),
+            src_key_padding_mask=source == 0,
+            memory_key_padding_mask=source == 0,
+        )
+        close(ours(source, target), ours.output(want))
+
+
+@DTYPES
+@given(scale=st.floats(-3, 4), shift=st.floats(-50, 50), width=st.integers(2, 17))
+@settings(deadline=None, max_examples=25)
+def test_norms_equal_torch(dtype, scale, shift, width):
+    x = (torch.randn(3, 5, width, dtype=torch.float64) * 10**scale + shift).to(dtype)
+    for ours, theirs in [
+        (LayerNorm(width), nn.LayerNorm(width)),
+        (LayerNorm(width, eps=1e-12), nn.LayerNorm(width, eps=1e-12)),
+        (RMSNorm(width), nn.RMSNorm(width, eps=1e-6)),
+    ]:
+        theirs = shuffled(theirs, dtype)
+        ours = ours.to(dtype)
+        ours.gamma.data.copy_(theirs.weight)
+        if hasattr(ours, "beta"):
+            ours.beta.data.copy_(theirs.bias)
+        # The mean is subtracted first: what is lost there grows with shift / spread.
+        slack = 1 + abs(shift) / 10**scale if isinstance(ours, LayerNorm) else 1
+        tolerance = TOLERANCE[dtype] * slack
+        assert_close(ours(x), theirs(x), rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("norm", [LayerNorm, RMSNorm])
+@pytest.mark.parametrize("value", [0.0, 1e4, -1e4])
+def test_norms_of_a_constant_are_finite(norm, value):
+    assert norm(D_MODEL)(torch.full((3, D_MODEL), value)).isfinite().all()
+
+
+@pytest.mark.parametrize(
+    ("name", "oracle"),
+    [
+        ("relu", lambda x: x.clamp(min=0)),
+        ("gelu", lambda x: x * torch.distributions.Normal(0.0, 1.0).cdf(x)),
+        ("silu", lambda x: x / (1 + torch.exp(-x))),
+        ("tanh", lambda x: 1 - 2 / (torch.exp(2 * x) + 1)),
+        ("sigmoid", lambda x: 1 / (1 + torch.exp(-x))),
+    ],
+)
+@DTYPES
+def test_feed_forward_by_its_formula(name, oracle, dtype):
+    layer = shuffled(FeedForward(D_MODEL, D_FF, name), dtype)
+    x = torch.randn(BATCH, SOURCES, D_MODEL, dtype=dtype)
+    hidden = oracle(torch.einsum("btm,fm->btf", x, layer.up.weight) + layer.up.bias)
+    want = torch.einsum("btf,mf->btm", hidden, layer.down.weight) + layer.down.bias
+    close(layer(x), want, dtype)
+
+
+@DTYPES
+def test_swiglu_by_its_formula(dtype):
+    layer = shuffled(FeedForward(D_MODEL, D_FF, "swiglu", bias=False), dtype)
+    assert len(list(layer.parameters())) == 3
+    x = torch.randn(BATCH, SOURCES, D_MODEL, dtype=dtype)
+    gate, up = x @ layer.gate.weight.T, x @ layer.up.weight.T
+    close(layer(x), (gate / (1 + torch.exp(-gate)) * up) @ layer.down.weight.T, dtype)
+
+
+def test_an_unknown_activation_is_named():
+    with pytest.raises(ValueError, match=r"'swish' is not in .*'swiglu'"):
+        FeedForward(D_MODEL, D_FF, "swish")
+
+
+@pytest.mark.parametrize("block", ["encoder", "decoder", "swiglu", "rms"])
+def test_gradients_by_finite_differences(block):
+    sizes = (4, 2, 6)
+    layer = {
+        "encoder": partial(EncoderBlock, *sizes, norm_first=True),
+        "decoder": partial(DecoderBlock, *sizes, norm_first=False),
+        "swiglu": partial(EncoderBlock, *sizes, "swiglu", norm_first=False),
+        "rms": partial(EncoderBlock, *sizes, norm=RMSNorm),
+    }[block]()
+    layer = shuffled(layer, torch.float64)
+    x = torch.randn(1, 3, 4, dtype=torch.float64, requires_grad=True)
+    memory = torch.randn(1, 5, 4, dtype=torch.float64, requires_grad=True)
+    inputs = (x, memory) if block == "decoder" else (x,)
+    mask = causal_mask(3)
+    assert torch.autograd.gradcheck(lambda *given: layer(*given, mask=mask)[0], inputs)
+
+
+def test_residual_scales_dropout_in_training_only():
+    path = Residual(1000, dropout=0.25)
+    x, update = torch.zeros(40, 1000), torch.ones(40, 1000)
+    written = path.train().write(x, update)
+    assert_close(written.unique(), torch.tensor([0.0, 1 / 0.75]))
+    assert abs((written == 0).float().mean() - 0.25) < 0.02
+    assert_close(path.eval().write(x, update), update)
+
+
+def test_no_dropout_in_eval_and_some_in_training():
+    block = EncoderBlock(D_MODEL, HEADS, D_FF, dropout=0.5)
+    x = torch.randn(BATCH, SOURCES, D_MODEL)
+    block.eval()
+    assert torch.equal(block(x)[0], block(x)[0])
+    block.train()
+    assert not torch.equal(block(x)[0], block(x)[0])
+
+
+def test_blocks_pass_positions_on():
+    block = EncoderBlock(D_MODEL, HEADS, D_FF).eval()
+    x = torch.randn(BATCH, SOURCES, D_MODEL)
+    bias = torch.randn(HEADS, SOURCES, SOURCES)
+    assert not torch.allclose(block(x)[1], block(x, bias=bias)[1])
+    assert not torch.allclose(block(x)[1], block(x, rotate=lambda q: 2 * q)[1])
+
+
+def test_decoder_sees_no_future_and_no_padding():
+    model = Transformer(VOCAB, 2, D_MODEL, HEADS, D_FF).double().eval()
+    source = torch.randint(1, VOCAB, (BATCH, SOURCES))
+    target = torch.randint(1, VOCAB, (BATCH, TARGETS))
+    later = target.clone()
+    later[:, 3] = target[:, 3] % (VOCAB - 1) + 1
+    got, changed = model(source, target), model(source, later)
+    close(got[:, :3], changed[:, :3])
+    assert not torch.allclose(got[:, 3:], changed[:, 3:])
+    close(model(F.pad(source, (0, 4)), target), got)
+
+
+def test_norm_option_reaches_every_norm():
+    model = Transformer(VOCAB, 2, D_MODEL, HEADS, D_FF, norm=RMSNorm)
+    assert not [m for m in model.modules() if isinstance(m, LayerNorm)]
+    assert len([m for m in model.modules() if isinstance(m, RMSNorm)]) == 2 * 5 + 2
+
+
+def test_embed_tells_positions_apart():
+    embed = Embed(VOCAB, D_MODEL)
+    with torch.no_grad():
+        x = embed(torch.tensor([[3, 3, 3]]))[0]
+        offset = x - embed.table.weight[3]
+    position = torch.arange(3.0)[:, None]
+    angle = position / 10000 ** (2 * torch.arange(D_MODEL // 2) / D_MODEL)
+    assert_close(offset[:, 0::2], angle.sin(), rtol=1e-5, atol=1e-5)
+    assert_close(offset[:, 1::2], angle.cos(), rtol=1e-5, atol=1e-5)
+
+
+class Script(nn.Module):
+    """A model that writes a fixed text for each source, whatever was written before."""
+
+    pad = 0
+
+    def __init__(self, texts):
+        super().__init__()
+        self.texts = texts
+
+    def encode(self, source):
+        return source, None
+
+    def decode(self, target, memory, mask):
+        del mask
+        logits = torch.zeros(*target.shape, VOCAB)
+        for row, text in enumerate(self.texts):
+            for step in range(target.shape[1]):
+                logits[row, step, text[step]] = 1.0
+        return logits, []
+
+
+def test_greedy_stops_each_row_at_its_own_stop():
+    model = Script([[5, 6, 2, 9, 9, 9], [7, 2, 8, 8, 8, 8]])
+    got = greedy(model, torch.ones(2, 3, dtype=torch.long), start=1, stop=2, limit=6)
+    assert got.tolist() == [[5, 6, 2], [7, 2, 0]]
+    got = greedy(model, torch.ones(2, 3, dtype=torch.long), start=1, stop=10, limit=4)
+    assert got.tolist() == [[5, 6, 2, 9], [7, 2, 8, 8]]
+
+
+def test_greedy_is_the_argmax_of_the_model():
+    model = Transformer(VOCAB, 2, D_MODEL, HEADS, D_FF).eval()
+    source = torch.randint(1, VOCAB, (BATCH, SOURCES))
+    written = greedy(model, source, start=1, stop=VOCAB + 1, limit=6)
+    start = torch.full((BATCH, 1), 1)
+    again = model(source, torch.cat([start, written[:, :-1]], 1)).argmax(-1)
+    assert written.tolist() == again.tolist()
+
+
+def test_parameters_and_flops_by_formula():
+    block = EncoderBlock(D_MODEL, HEADS, D_FF)
+    formula = 4 * (D_MODEL**2 + D_MODEL) + 2 * D_MODEL * D_FF + D_FF + D_MODEL
+    formula += 2 * 2 * D_MODEL
+    assert sum(p.numel() for p in block.parameters()) == formula
+    with FlopCounterMode(display=False) as counter, torch.no_grad():
+        block(torch.randn(1, SOURCES, D_MODEL))
+    flops = SOURCES * (8 * D_MODEL**2 + 4 * D_MODEL * D_FF) + 4 * SOURCES**2 * D_MODEL
+    assert counter.get_total_flops() == flops
+
+
+def test_learns_to_copy():
+    model = Transformer(VOCAB, 1, 16, 2, 32, activation="relu")
+    optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
+    losses = []
+    for _ in range(60):
+        source = torch.randint(3, VOCAB, (32, 4))
+        target = F.pad(source, (1, 0), value=1)
+        loss = F.cross_entropy(model(source, target[:, :-1]).mT, source)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    assert losses[-1] < losses[0] / 2
+    assert losses[0] > math.log(8)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "FeedForward",
+        "LayerNorm",
+        "RMSNorm",
+        "Residual",
+        "EncoderBlock",
+        "DecoderBlock",
+        "Embed",
+        "Encoder",
+        "Decoder",
+        "Transformer",
+        "greedy",
+    ],
+)
+def test_page_and_package_are_the_same_code(name):
+    page = page_definitions("transformer-block")
+    assert name in page, f"{name} is not in the page"
+    assert tree(page[name]) == tree(module_definitions("lmcourse.transformer")[name])
+
+
+def test_every_definition_is_public_and_documented():
+    defined = module_definitions("lmcourse.transformer")
+    assert set(transformer.__all__) == {*defined, "ACTIVATIONS"}
+    assert all(getattr(transformer, name).__doc__ for name in defined)
+    assert isinstance(EncoderBlock(4, 2, 8).attention, MultiHeadAttention)
