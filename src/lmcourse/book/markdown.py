@@ -1,0 +1,246 @@
+"""MyST turned into plain Markdown, for notebooks that Colab and JupyterLab show bare.
+
+Sphinx understands directives and roles; a notebook's reader sees their source. Each one
+that the chapters use is rewritten here; one that is not known is an error, so that none
+reaches a reader.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+__all__ = ["Directive", "Links", "parse", "to_markdown"]
+
+_OPEN = re.compile(r"^( *)(`{3,}|:{3,}|~{3,})\{([\w:-]+)\}[ \t]*(.*)$")
+_FENCE = re.compile(r"^ *(`{3,}|~{3,})")
+_OPTION = re.compile(r"^:([\w-]+):[ \t]*(.*)$")
+_ROLE = re.compile(r"\{([\w:-]+)\}(`+)(.+?)\2", re.DOTALL)
+_LABEL = re.compile(r"^\(([\w:-]+)\)=\s*$", re.MULTILINE)
+_EQUATION = re.compile(r"\$\$(.+?)\$\$[ \t]*(?:\(([\w:-]+)\))?", re.DOTALL)
+_LINK = re.compile(r"\]\((#?[\w./-]+?(?:\.md)?(?:#[\w:-]+)?)\)")
+_CODE = re.compile(
+    r"(^ *(`{3,}|~{3,}).*?^ *\2[ \t]*$|(?<!`)(`+)(?!`).+?(?<!`)\3(?!`))", re.M | re.S
+)
+
+ADMONITIONS = {
+    *("note", "tip", "hint", "important", "warning", "caution", "attention", "danger"),
+    *("seealso", "admonition", "margin", "sidebar", "aside"),
+}
+
+
+@dataclass
+class Directive:
+    """A directive of MyST: its name, the rest of its first line, options and lines."""
+
+    name: str
+    argument: str = ""
+    options: dict[str, str] = field(default_factory=dict)
+    body: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Links:
+    """How to turn names into text: what only the built book knows.
+
+    Attributes
+    ----------
+    reference : callable (label, text or None) → Markdown link
+    number : callable (label) → Markdown link such as "[Figure 3](…)"
+    equation : callable (label) → number as text
+    cite : callable (keys, style) → Markdown, style "t" (in the sentence) or "p"
+    glue : callable (name, format) → text
+    page : callable (address in the sources) → address on the site
+    """
+
+    reference: Callable
+    number: Callable
+    equation: Callable
+    cite: Callable
+    glue: Callable
+    page: Callable
+
+
+def parse(text: str) -> list[str | Directive]:
+    """Cut text into lines and directives, a fenced listing being one; bodies stay unparsed."""
+    lines, parts, index = text.split("\n"), [], 0
+    while index < len(lines):
+        opening = _OPEN.match(lines[index])
+        fence = _FENCE.match(lines[index])
+        if opening:
+            directive, index = _directive(lines, index, opening)
+            parts.append(directive)
+        elif fence:  # a listing: nothing in it is ours
+            end = _closing(lines, index, fence[1])
+            parts.append(Directive("listing", body=lines[index : end + 1]))
+            index = end + 1
+        else:
+            parts.append(lines[index])
+            index += 1
+    return parts
+
+
+def _closing(lines: list[str], start: int, fence: str) -> int:
+    """Return the line that closes the fence opened at ``start``.
+
+    Raises
+    ------
+    ValueError
+        If nothing closes it.
+    """
+    mark = re.compile(rf"^ *{re.escape(fence[0])}{{{len(fence)},}} *$")
+    for index in range(start + 1, len(lines)):
+        if mark.match(lines[index]):
+            return index
+    raise ValueError(f"nothing closes the block opened by {lines[start]!r}")
+
+
+def _directive(lines: list[str], start: int, opening: re.Match) -> tuple[Directive, int]:
+    _, fence, name, argument = opening.groups()
+    end = _closing(lines, start, fence)
+    body, options = lines[start + 1 : end], {}
+    while body and (option := _OPTION.match(body[0])):
+        options[option[1]] = option[2].strip()
+        body = body[1:]
+    if body and body[0].strip() == "---":  # options as a block of YAML
+        close = body.index("---", 1)
+        for line in body[1:close]:
+            key, _, value = line.partition(":")
+            options[key.strip()] = value.strip()
+        body = body[close + 1 :]
+    return Directive(name, argument.strip(), options, body), end + 1
+
+
+def to_markdown(text: str, links: Links) -> str:
+    """Turn MyST into Markdown without directives, roles or labels.
+
+    Raises
+    ------
+    ValueError
+        At a directive or role that is not known here, naming it.
+    """
+    out, plain = [], []
+
+    def flush():
+        out.append(_inline("\n".join(plain), links))
+        plain.clear()
+
+    for part in parse(text):
+        if isinstance(part, str):
+            plain.append(part)
+        else:
+            flush()
+            out.append(_block(part, links))
+    flush()
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(out)).strip("\n")
+
+
+# --- directives -----------------------------------------------------------------------
+
+
+def _block(directive: Directive, links: Links) -> str:
+    if directive.name == "listing":
+        return "\n".join(directive.body)
+    name, argument = directive.name, _inline(directive.argument, links)
+    if name in ("exercise-end", "solution-end"):
+        return ""
+    if name == "exercise-start":
+        label = directive.options.get("label", "")
+        title = f" — {argument}" if argument else ""
+        return f'<a id="{label}"></a>\n\n**Exercise{title}**\n'
+    if name == "solution-start":
+        return f"**Solution** to {links.reference(argument, None)}, folded below.\n"
+    if name == "math":
+        label = directive.options.get("label", "")
+        return _display("\n".join(directive.body), label, links)
+    if name in ("code-block", "code", "literalinclude", "sourcecode"):
+        return "\n".join([f"```{argument}", *directive.body, "```"])
+    if name in ("figure", "image"):
+        alt = directive.options.get("alt", "")
+        caption = to_markdown("\n".join(directive.body), links).strip()
+        picture = f"![{alt}]({links.page(argument)})"
+        return f"{picture}\n\n*{caption}*\n" if caption else f"{picture}\n"
+    body = to_markdown("\n".join(directive.body), links)
+    if name == "dropdown" or "dropdown" in directive.options.get("class", ""):
+        summary = argument or name.capitalize()
+        return f"\n<details>\n<summary>{summary}</summary>\n\n{body}\n\n</details>\n"
+    if name in ADMONITIONS:
+        title = argument or (
+            "" if name in ("margin", "sidebar", "aside") else name.capitalize()
+        )
+        first = f"**{title.rstrip('.')}.** " if title else ""
+        return "\n" + _quoted(first + body.lstrip()) + "\n"
+    if name in ("epigraph", "pull-quote", "highlights"):
+        return "\n" + _quoted(body) + "\n"
+    if name in ("div", "container"):
+        return body
+    raise ValueError(f"no plain Markdown is known for the directive {{{name}}}")
+
+
+def _quoted(text: str) -> str:
+    return "\n".join(f"> {line}".rstrip() for line in text.strip().split("\n"))
+
+
+def _display(formula: str, label: str, links: Links) -> str:
+    tag = f" \\tag{{{links.equation(label)}}}" if label else ""
+    return f"$$\n{formula.strip()}{tag}\n$$"
+
+
+# --- roles and links ------------------------------------------------------------------
+
+
+def _inline(text: str, links: Links) -> str:
+    """Rewrite labels, equations, roles and links, wherever no code is.
+
+    Roles are code to a Markdown parser, so they go first, into placeholders that what
+    follows does not touch.
+    """
+    kept: list[str] = []
+
+    def keep(rewritten: str) -> str:
+        kept.append(rewritten)
+        return f"\x00{len(kept) - 1}\x00"
+
+    text = _ROLE.sub(lambda role: keep(_role(role[1], role[3], links)), text)
+    text = _CODE.sub(lambda code: keep(code[0]), text)
+    text = _EQUATION.sub(lambda m: keep(_display(m[1], m[2] or "", links)), text)
+    text = _LABEL.sub(lambda label: f'<a id="{label[1]}"></a>', text)
+    text = re.sub(r"^%.*\n?", "", text, flags=re.MULTILINE)  # comments
+    text = _LINK.sub(lambda link: f"]({_address(link[1], links)})", text)
+    while "\x00" in text:
+        text = re.sub(r"\x00(\d+)\x00", lambda m: kept[int(m[1])], text)
+    return text
+
+
+def _address(target: str, links: Links) -> str:
+    """Return where a link leads on the site; a bare word is left as it is."""
+    inside = target.startswith("#") or re.search(r"\.md(#|$)", target)
+    return links.page(target) if inside else target
+
+
+def _role(name: str, content: str, links: Links) -> str:
+    titled = re.fullmatch(r"(.+?)\s*<(.+)>", content, re.DOTALL)
+    text, target = titled.groups() if titled else (None, content)
+    if name in ("ref", "doc", "any"):
+        return links.reference(target, text)
+    if name == "numref":
+        return links.number(target)
+    if name == "eq":
+        return f"({links.equation(target)})"
+    if name == "term":
+        return f"*{text or target}*"
+    if name == "math":
+        return f"${content}$"
+    if name.startswith("cite"):
+        return links.cite(
+            content, "p" if name in ("cite:p", "cite:ps", "cite:alp") else "t"
+        )
+    if name.startswith("glue"):
+        key, _, form = content.partition(":")
+        return links.glue(key, form)
+    if name in ("kbd", "samp", "code", "file"):
+        return f"`{content}`"
+    if name in ("sub", "sup"):
+        return f"<{name}>{content}</{name}>"
+    if name == "abbr":
+        return re.sub(r"\s*\(.*\)$", "", content)
+    raise ValueError(f"no plain Markdown is known for the role {{{name}}}")

@@ -1,0 +1,112 @@
+"""MyST turned into plain Markdown: every form that the chapters use, nothing left over."""
+
+import re
+
+import pytest
+
+from lmcourse.book.markdown import Links, parse, to_markdown
+
+LINKS = Links(
+    reference=lambda label, text: f"[{text or label.upper()}](site/{label})",
+    number=lambda label: f"[Figure 3](site/{label})",
+    equation=lambda label: "2.1",
+    cite=lambda keys, style: f"<{keys}|{style}>",
+    glue=lambda name, form: f"{3.14159:{form}}",
+    page=lambda target: f"site/{target}",
+)
+
+
+def plain(text):
+    return to_markdown(text, LINKS)
+
+
+@pytest.mark.parametrize(
+    ("myst", "markdown"),
+    [
+        ("See {ref}`attention`.", "See [ATTENTION](site/attention)."),
+        ("See {ref}`that page <attention>`.", "See [that page](site/attention)."),
+        ("{numref}`fig-a` shows", "[Figure 3](site/fig-a) shows"),
+        ("by {eq}`e`", "by (2.1)"),
+        ("{cite}`a2017b` says", "<a2017b|t> says"),
+        ("so {cite:p}`a,b`", "so <a,b|p>"),
+        ("it is {glue:text}`pi:.2f` here", "it is 3.14 here"),
+        ("a {term}`token` and {term}`tokens <token>`", "a *token* and *tokens*"),
+        ("{math}`x^2`", "$x^2$"),
+        ("(label)=\n# Title", '<a id="label"></a>\n# Title'),
+        ("[text](#label)", "[text](site/#label)"),
+        ("[text](page.md)", "[text](site/page.md)"),
+        ("[text](https://example.org/a)", "[text](https://example.org/a)"),
+        ("a [list](0) is no link", "a [list](0) is no link"),
+        ("$$\na = b\n$$ (e)", "$$\na = b \\tag{2.1}\n$$"),
+        ("`{ref}` in code", "`{ref}` in code"),
+        ("``a `b` c``", "``a `b` c``"),
+    ],
+)
+def test_inline(myst, markdown):
+    assert plain(myst) == markdown
+
+
+def test_a_listing_is_left_alone():
+    listing = "```python\n(label)=\n{ref}`x` $$a$$ (e)\n:::{note}\n```"
+    assert plain(listing) == listing
+
+
+def test_admonitions_become_quotations_and_folded_ones_details():
+    assert plain(":::{note}\nA {term}`token`.\n:::") == "> **Note.** A *token*."
+    assert (
+        plain("```{admonition} A *title*\nText\n\nMore\n```")
+        == "> **A *title*.** Text\n>\n> More"
+    )
+    folded = plain(":::{admonition} Hint\n:class: dropdown\nLook.\n:::")
+    assert folded == "<details>\n<summary>Hint</summary>\n\nLook.\n\n</details>"
+    assert "<summary>A hint</summary>" in plain("```{dropdown} A hint\nLook.\n```")
+
+
+def test_nested_directives():
+    text = "::::{note}\nOuter\n\n:::{tip}\nInner\n:::\n::::"
+    assert plain(text) == "> **Note.** Outer\n>\n>\n> > **Tip.** Inner".replace(
+        ">\n>\n", ">\n"
+    )
+
+
+def test_math_directive_and_options_block():
+    assert plain("```{math}\n:label: e\na = b\n```") == "$$\na = b \\tag{2.1}\n$$"
+    assert plain("```{figure} a.png\n---\nalt: a bee\n---\nThe {term}`bee`\n```") == (
+        "![a bee](site/a.png)\n\n*The *bee**"
+    )
+
+
+def test_exercises():
+    text = (
+        "```{exercise-start} A mask\n:label: ex-a\n```\nWrite it.\n```{exercise-end}\n```"
+    )
+    assert plain(text) == '<a id="ex-a"></a>\n\n**Exercise — A mask**\n\nWrite it.'
+    solution = "```{solution-start} ex-a\n:class: dropdown\n```"
+    assert plain(solution) == "**Solution** to [EX-A](site/ex-a), folded below."
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("```{unheard-of}\nx\n```", r"directive \{unheard-of\}"),
+        ("{unheardof}`x`", r"role \{unheardof\}"),
+        (":::{note}\nnever closed", "nothing closes"),
+    ],
+)
+def test_what_is_not_known_is_an_error(text, said):
+    with pytest.raises(ValueError, match=said):
+        plain(text)
+
+
+def test_parse_cuts_at_fences_of_the_right_length():
+    parts = parse("a\n````{note}\n```python\nx\n```\n````\nb")
+    assert [part if isinstance(part, str) else part.name for part in parts] == [
+        "a",
+        "note",
+        "b",
+    ]
+
+
+def test_nothing_of_myst_is_left():
+    text = "(l)=\n{ref}`a` {cite}`b`\n:::{tip}\n{glue:text}`x:.1f`\n:::\n$$a$$ (e)"
+    assert not re.search(r"\{[\w:-]+\}`|:::|^\(\w+\)=", plain(text), re.MULTILINE)
