@@ -1,0 +1,123 @@
+"""`lmcourse.layers` against the usual way, on all the poems.
+
+The usual way pads every text to the model's window, runs all of them in one batch that
+returns every hidden state, and takes a cosine at a time in a Python loop. Each way runs in
+a process of its own, so that each peak of memory is its own. On the CPU.
+"""
+
+import argparse
+
+import torch
+import torch.nn.functional as F
+from transformers import BertConfig, BertModel
+
+from lmcourse.bench import isolated, report
+from lmcourse.data import load_poems
+from lmcourse.layers import pool_layers, static_similarity, step_similarity
+from lmcourse.models import load_bert
+
+__all__ = ["base_config", "compare", "engine", "load", "main", "prepare", "usual"]
+
+
+def base_config(tokenizer):
+    """Return BertConfig's own sizes: 12 layers, 12 heads, 768 dimensions."""
+    return BertConfig(vocab_size=len(tokenizer))
+
+
+def load(name):
+    """Return tokenizer and model: the default one, or a random one of BERT-base's size."""
+    tokenizer, model = load_bert(device="cpu")
+    if name == "default":
+        return tokenizer, model
+    torch.manual_seed(0)
+    return tokenizer, BertModel(base_config(tokenizer)).eval()
+
+
+def usual(texts, tokenizer, model):
+    """Pad to the window, keep every hidden state, loop over the pairs."""
+    window = model.config.max_position_embeddings
+    encoded = tokenizer(
+        texts,
+        padding="max_length",
+        truncation=True,
+        max_length=window,
+        return_tensors="pt",
+    )
+    with torch.no_grad():
+        output = model(**encoded, output_hidden_states=True)
+        static = model.embeddings.word_embeddings(encoded["input_ids"])
+    mask = encoded["attention_mask"][..., None]  # (texts, window, 1)
+    pooled = [
+        (states * mask).sum(dim=1) / mask.sum(dim=1)
+        for states in [static, *output.hidden_states]
+    ]  # layers + 2 of (texts, d_model)
+    pairs = [(pooled[0], states) for states in pooled[1:]]
+    pairs += [(pooled[i], pooled[i + 1]) for i in range(1, len(pooled) - 1)]
+    cosines = [
+        [F.cosine_similarity(a[i], b[i], dim=0).item() for i in range(len(texts))]
+        for a, b in pairs
+    ]
+    return torch.stack(pooled[1:]), torch.tensor(cosines)
+
+
+def engine(texts, tokenizer, model):
+    """Pool as each layer is computed, no padding to the window; all pairs at once."""
+    pooled = pool_layers(texts, tokenizer, model)
+    against_static = static_similarity(pooled.static, pooled.layers)
+    return pooled.layers, torch.cat([against_static, step_similarity(pooled.layers)])
+
+
+MODELS = ["default", "base"]
+WAYS = {"usual": usual, "engine": engine}
+
+
+def prepare(way, name, poems):
+    """Return what `isolated` measures."""
+    tokenizer, model = load(name)
+    texts = list(load_poems().text)[:poems]
+
+    def measured():
+        vectors, cosines = WAYS[way](texts, tokenizer, model)
+        return vectors.numpy(), cosines.numpy()
+
+    return measured
+
+
+def compare(name, poems):
+    """Measure both ways on one model; return the table's rows and the summary."""
+    measured = {way: isolated(prepare, way, name, poems) for way in WAYS}
+    rows = [
+        {
+            "model": name,
+            "way": way,
+            "poems": len(row["result"][0][0]),
+            "seconds": row["seconds"],
+            "peak_mib": row["peak_mib"],
+            "before_mib": row["start_mib"],
+        }
+        for way, row in measured.items()
+    ]
+    slow, fast = measured["usual"], measured["engine"]
+    difference = max(
+        float(abs(a - b).max()) for a, b in zip(slow["result"], fast["result"], strict=True)
+    )
+    summary = {
+        "times_faster": round(slow["seconds"] / fast["seconds"], 2),
+        "memory_share": round(fast["peak_mib"] / slow["peak_mib"], 3),
+        "difference": difference,
+    }
+    return rows, summary
+
+
+def main(argv=None) -> int:
+    """Print the table and one line of JSON; return 1 if the results differ."""
+    parser = argparse.ArgumentParser(prog="python -m lmcourse.bench layers")
+    parser.add_argument("--poems", type=int, help="only the first so many")
+    parser.add_argument("--models", nargs="+", choices=MODELS, default=MODELS)
+    options = parser.parse_args(argv)
+    rows, summary = [], {"benchmark": "layers", "threads": torch.get_num_threads()}
+    for name in options.models:
+        measured, summary[name] = compare(name, options.poems)
+        rows += measured
+    report(rows, summary)
+    return int(any(summary[name]["difference"] > 1e-5 for name in options.models))

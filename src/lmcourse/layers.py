@@ -1,0 +1,313 @@
+"""Hidden states pooled and compared layer by layer.
+
+A text goes through a BERT once; each layer's states are pooled to one vector the moment
+they are computed and then let go. Texts of similar length share a batch, so hardly any
+padding is computed. Levels are counted as ``transformers`` counts ``hidden_states``:
+layer 0 is the output of the embeddings, layer i the output of the i-th block.
+"""
+
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+__all__ = [
+    "PooledLayers",
+    "batches",
+    "layer_similarity",
+    "pool",
+    "pool_layers",
+    "static_similarity",
+    "step_similarity",
+    "watching",
+]
+
+
+@dataclass(frozen=True, eq=False)
+class PooledLayers:
+    """One vector per text and layer.
+
+    Attributes
+    ----------
+    static : Tensor of shape (texts, d_model)
+        Rows of the word-embedding matrix, pooled like the layers: no position, no type,
+        no normalisation, no context.
+    layers : Tensor of shape (layers + 1, texts, d_model)
+        ``layers[0]`` is the output of the embeddings, ``layers[i]`` of the i-th block.
+    tokens : integer Tensor of shape (texts,)
+        How many tokens were pooled, special tokens included.
+    """
+
+    static: Tensor
+    layers: Tensor
+    tokens: Tensor
+
+
+def pool(states: Tensor, mask: Tensor, pooling: str = "mean") -> Tensor:
+    """Pool the real tokens of each text to one vector.
+
+    Parameters
+    ----------
+    states : Tensor of shape (batch, tokens, d_model)
+    mask : bool Tensor of shape (batch, tokens)
+        True at real tokens, special tokens included; False at padding.
+    pooling : {"mean", "cls", "max"}
+        Their mean, the first of them, or their largest value in each dimension.
+
+    Returns
+    -------
+    Tensor of shape (batch, d_model)
+    """
+    if pooling == "cls":
+        return states[:, 0]  # (batch, d_model)
+    padding = ~mask[..., None]  # (batch, tokens, 1)
+    if pooling == "max":
+        return states.masked_fill(padding, -torch.inf).amax(dim=1)  # (batch, d_model)
+    total = states.masked_fill(padding, 0).sum(dim=1)  # (batch, d_model)
+    return total / mask.sum(dim=1, keepdim=True)
+
+
+def batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
+    """Yield batches of texts of similar length, the longest first.
+
+    Parameters
+    ----------
+    lengths : sequence of int
+        Tokens of each text.
+    budget : int
+        Tokens of a batch, padding included; a text longer than that goes alone.
+
+    Yields
+    ------
+    list of int
+        Positions in ``lengths``; each position comes once.
+    """
+    order = sorted(range(len(lengths)), key=lambda text: -lengths[text])
+    start = 0
+    while start < len(order):
+        size = max(1, budget // lengths[order[start]])
+        yield order[start : start + size]
+        start += size
+
+
+@contextmanager
+def watching(modules: Iterable[nn.Module], see: Callable[[int, Tensor], None]):
+    """Call ``see(index, output)`` each time a module has run, while the block lasts."""
+
+    def hook_for(index):
+        def hook(module, inputs, output):
+            see(index, output)
+
+        return hook
+
+    handles = [
+        module.register_forward_hook(hook_for(index))
+        for index, module in enumerate(modules)
+    ]
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def pool_layers(
+    texts: Iterable[str],
+    tokenizer,
+    model,
+    *,
+    pooling: str = "mean",
+    overflow: str = "truncate",
+    batch_tokens: int = 2048,
+) -> PooledLayers:
+    """Pool every layer's hidden states for each text, in the order of the texts.
+
+    Parameters
+    ----------
+    texts : iterable of str
+    tokenizer, model
+        As `lmcourse.models.load_bert` returns them. A BERT with a head on it will do.
+    pooling : {"mean", "cls", "max"}
+        As in `pool`. The special tokens [CLS] and [SEP] count as tokens.
+    overflow : {"truncate", "split"}
+        What to do with a text longer than the model's context window: read its first
+        window and warn once, or read all of it in windows side by side. A mean, or the
+        mean of the windows' [CLS], then weighs each window by its number of tokens.
+    batch_tokens : int
+        Tokens of one batch, padding included: memory against the number of batches.
+
+    Returns
+    -------
+    PooledLayers
+        Float32, on the CPU.
+
+    Raises
+    ------
+    TypeError
+        If ``texts`` is no list of strings.
+    ValueError
+        If ``texts`` is empty or a text is blank; if an option is unknown; if the model is
+        no BERT or is in training mode; if tokenizer and model do not belong together
+        (as far as their vocabularies' sizes can tell).
+
+    Warns
+    -----
+    UserWarning
+        Once a call, if texts were truncated.
+    """
+    texts, model = _checked_texts(texts), model.base_model
+    _check_options(pooling, overflow, batch_tokens)
+    _check_pair(tokenizer, model)
+    windows, owner = _windows(texts, tokenizer, model, overflow)
+    pooled = _read(windows, model, pooling, batch_tokens)  # (layers + 2, windows, d_model)
+    owner = torch.tensor(owner)  # (windows,)
+    tokens = torch.tensor([len(window) for window in windows])  # (windows,)
+    if len(windows) > len(texts):
+        pooled = _join(pooled, tokens, owner, pooling)  # (layers + 2, texts, d_model)
+        tokens = torch.zeros(len(texts), dtype=tokens.dtype).index_add_(0, owner, tokens)
+    return PooledLayers(static=pooled[0], layers=pooled[1:], tokens=tokens)
+
+
+def static_similarity(static: Tensor, layers: Tensor) -> Tensor:
+    """Cosine of each text's static vector with its vector in each layer.
+
+    From (texts, d_model) and (layers + 1, texts, d_model) to (layers + 1, texts).
+    """
+    return F.cosine_similarity(static, layers, dim=-1)
+
+
+def step_similarity(layers: Tensor) -> Tensor:
+    """Cosine of each text's vector in a layer with its vector in the layer before.
+
+    From (layers + 1, texts, d_model) to (layers, texts): row i compares layer i + 1 with
+    layer i.
+    """
+    return F.cosine_similarity(layers[1:], layers[:-1], dim=-1)
+
+
+def layer_similarity(layers: Tensor) -> Tensor:
+    """Cosine of each text's vectors in every two layers.
+
+    From (layers + 1, texts, d_model) to (layers + 1, layers + 1, texts).
+    """
+    unit = F.normalize(layers, dim=-1)
+    return torch.einsum("atd,btd->abt", unit, unit)
+
+
+def _read(windows, model, pooling, batch_tokens) -> Tensor:
+    """Run the model batch by batch and pool each module's output as it appears."""
+    modules = [model.embeddings.word_embeddings, model.embeddings, *model.encoder.layer]
+    lengths = [len(window) for window in windows]
+    # Made outside inference mode, so that the caller may train on the result.
+    result = torch.empty(len(modules), len(windows), model.config.hidden_size)
+    result = result.to(model.device)
+
+    def see(index, states):
+        result[index, rows] = pool(states.float(), mask, pooling)
+
+    with torch.inference_mode(), watching(modules, see):
+        for rows in batches(lengths, batch_tokens):
+            ids = nn.utils.rnn.pad_sequence(
+                [torch.tensor(windows[row]) for row in rows], batch_first=True
+            ).to(model.device)  # (batch, tokens)
+            ends = torch.tensor([[lengths[row]] for row in rows], device=model.device)
+            mask = torch.arange(ids.shape[1], device=model.device) < ends
+            model(ids, attention_mask=mask)
+    return result.cpu()
+
+
+def _join(pooled: Tensor, tokens: Tensor, owner: Tensor, pooling: str) -> Tensor:
+    """Join the windows of each text: (levels, windows, d) to (levels, texts, d)."""
+    texts = int(owner.max()) + 1
+    if pooling == "max":
+        largest = [pooled[:, owner == text].amax(dim=1) for text in range(texts)]
+        return torch.stack(largest, dim=1)
+    weights = tokens.to(pooled.dtype)  # (windows,)
+    total = pooled.new_zeros(texts).index_add_(0, owner, weights)
+    weighted = pooled * weights[:, None]  # (levels, windows, d_model)
+    joined = pooled.new_zeros(len(pooled), texts, pooled.shape[2])
+    return joined.index_add_(1, owner, weighted) / total[:, None]
+
+
+def _windows(texts, tokenizer, model, overflow) -> tuple[list[list[int]], list[int]]:
+    """Tokenize into windows that fit the model; return them and the text of each."""
+    size = model.config.max_position_embeddings
+    encoded = tokenizer(
+        texts,
+        truncation=True,
+        max_length=size,
+        padding=False,
+        return_overflowing_tokens=True,
+    )
+    windows, owner = encoded["input_ids"], encoded["overflow_to_sample_mapping"]
+    _check_windows(windows, owner, texts, tokenizer, model)
+    long = sum(count > 1 for count in Counter(owner).values())
+    if long and overflow == "truncate":
+        warnings.warn(
+            f"{long} of {len(texts)} texts are longer than the context window: only "
+            f"their first {size} tokens are read. overflow='split' reads all of them.",
+            stacklevel=3,
+        )
+        windows = [windows[owner.index(text)] for text in range(len(texts))]
+        owner = list(range(len(texts)))
+    return windows, owner
+
+
+def _check_windows(windows, owner, texts, tokenizer, model) -> None:
+    rows = model.embeddings.word_embeddings.num_embeddings
+    for window, text in zip(windows, owner, strict=True):
+        if len(window) <= tokenizer.num_special_tokens_to_add():
+            raise ValueError(f"texts[{text}] is blank to the tokenizer: {texts[text]!r}")
+        if max(window) >= rows:
+            raise ValueError(
+                f"tokenizer and model do not belong together: texts[{text}] has token "
+                f"{max(window)}, the last of the model's embeddings is {rows - 1}"
+            )
+
+
+def _checked_texts(texts: Iterable[str]) -> list[str]:
+    if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
+        raise TypeError(f"texts should be a list of strings, not a {type(texts).__name__}")
+    texts = list(texts)
+    if not texts:
+        raise ValueError("texts is empty: give at least one text")
+    for index, text in enumerate(texts):
+        if not isinstance(text, str):
+            kind = type(text).__name__
+            raise TypeError(f"texts[{index}] is a {kind}, not a string: {text!r}")
+        if not text.strip():
+            raise ValueError(f"texts[{index}] is blank: {text!r}")
+    return texts
+
+
+def _check_options(pooling: str, overflow: str, batch_tokens: int) -> None:
+    for name, value, known in [
+        ("pooling", pooling, ("mean", "cls", "max")),
+        ("overflow", overflow, ("truncate", "split")),
+    ]:
+        if value not in known:
+            raise ValueError(f"{name} should be one of {known}, not {value!r}")
+    if batch_tokens < 1:
+        raise ValueError(f"batch_tokens should be at least 1, not {batch_tokens}")
+
+
+def _check_pair(tokenizer, model) -> None:
+    kind = model.config.model_type
+    if kind != "bert":
+        raise ValueError(f"a BERT is needed, not a {kind!r} model")
+    if model.training:
+        raise ValueError("the model is in training mode (dropout): call model.eval()")
+    rows, pieces = model.embeddings.word_embeddings.num_embeddings, len(tokenizer)
+    # Some checkpoints round their matrix up for speed, to a multiple of at most 128.
+    rounded = {-(-pieces // multiple) * multiple for multiple in (1, 8, 64, 128)}
+    if rows not in rounded:
+        raise ValueError(
+            f"tokenizer and model do not belong together: {pieces} tokens in the "
+            f"vocabulary, {rows} rows in the embedding matrix. Load both from the same "
+            "checkpoint."
+        )
