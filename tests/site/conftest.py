@@ -48,9 +48,13 @@ def server(site):
     httpd.shutdown()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser():
-    """Headless Chromium; a machine without one fails."""
+    """Headless Chromium; a machine without one fails.
+
+    It is closed with the module: as long as it is open, no other test of the process can
+    run an event loop.
+    """
     try:
         path = find_chromium()
     except FileNotFoundError as error:

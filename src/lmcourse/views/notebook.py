@@ -13,7 +13,7 @@ __all__ = ["attention_heads", "head_view", "html", "inert", "model_view", "token
 
 JOINER = "\u2060"  # invisible, and ends what would begin a tag or an entity
 STAND_IN = "\ue000"  # a private character that no token has
-BLUE, ORANGE = "#0072B2", "#E69F00"
+BLUE, SKY, ORANGE = "#0072B2", "#56B4E9", "#E69F00"  # black is legible on the last two
 ALTERNATE = 0.35  # how strongly tokens without values are tinted
 
 
@@ -62,7 +62,7 @@ def tokens(data: dict) -> str:
         values = [ALTERNATE * (-1) ** index for index in range(len(data["tokens"]))]
         limits = {"min_value": -1, "max_value": 1}
     inert_tokens = [inert(token) for token in data["tokens"]]
-    colours = {"positive_color": BLUE, "negative_color": ORANGE}
+    colours = {"positive_color": SKY, "negative_color": ORANGE}
     return _circuitsvis(colored_tokens(inert_tokens, values, **limits, **colours))
 
 

@@ -4,6 +4,7 @@
 (function () {
   "use strict";
   const BLUE = "#0072B2";
+  const SKY = "#56B4E9"; // light enough for the black letters of a token
   const ORANGE = "#E69F00";
   const TINT = 0.35; // of tokens without values
 
@@ -78,7 +79,7 @@
       values: values,
       minValue: plain ? -1 : undefined,
       maxValue: plain ? 1 : undefined,
-      positiveColor: BLUE,
+      positiveColor: SKY,
       negativeColor: ORANGE,
     });
     await shown(view.canvas, ".colored-tokens > span");

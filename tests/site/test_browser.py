@@ -1,0 +1,375 @@
+"""The site in a real browser, with every other host cut off.
+
+Every page of the built site, and a small book that has each view once, with tokens that
+could do harm. Screenshots of every view in both themes are left in _build/screenshots.
+"""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import visits
+from axe_playwright_python.sync_playwright import Axe
+from conftest import ROOT, SITE, serve
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+DEMO = Path(__file__).parent / "demo"
+SHOTS = ROOT / "_build" / "screenshots"
+THEMES = ("light", "dark")
+SPECIAL = {"genindex", "search"}
+
+# Rules of axe that a third party's widget breaks, with what is done about it.
+EXCEPTIONS: dict[str, str] = {}
+
+
+def site_pages():
+    """Return the pages of the built site, without their suffix."""
+    found = (path.relative_to(SITE) for path in SITE.rglob("*.html"))
+    names = (path for path in found if path.parts[0] not in {"_static", "_sources"})
+    return sorted(path.with_suffix("").as_posix() for path in names)
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    """The folder of the demonstration book, built as the real one is."""
+    book = tmp_path_factory.mktemp("demo")
+    shutil.copytree(DEMO, book / "chapters")
+    for name in ("_static", "_logo"):
+        shutil.copytree(ROOT / "chapters" / name, book / "chapters" / name)
+    shutil.copy(ROOT / "chapters" / "references.bib", book / "chapters")
+    pages = "format: jb-book\nroot: index\nchapters:\n- file: views\n- file: plain\n"
+    (book / "_toc.yml").write_text(pages, encoding="utf-8")
+    done = subprocess.run(
+        [
+            Path(sys.executable).with_name("jupyter-book"),
+            *("build", "chapters", "--path-output", ".", "--warningiserror"),
+            *("--config", ROOT / "_config.yml", "--toc", book / "_toc.yml"),
+        ],
+        cwd=book,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
+    return book / "_build" / "html"
+
+
+@pytest.fixture(scope="module")
+def demo_server(demo):
+    httpd, address = serve(demo)
+    yield address
+    httpd.shutdown()
+
+
+@pytest.fixture(scope="module")
+def opened(request, browser):
+    """One page of the site or of the demonstration, every view of it drawn."""
+    place, _, name = request.param.partition(":")
+    address = request.getfixturevalue("server" if place == "site" else "demo_server")
+    with visits.visit(browser, f"{address}/{name}.html") as visit:
+        visit.name = f"{place}-{name.replace('/', '-')}"
+        visit.draw()
+        yield visit
+
+
+PAGES = [f"site:{name}" for name in site_pages()] + ["demo:views", "demo:plain"]
+every_page = pytest.mark.parametrize("opened", PAGES, indirect=True)
+
+
+def test_the_site_is_built(site):
+    assert {"index", "search"} <= set(site_pages())
+
+
+@every_page
+def test_every_view_draws_its_marks(opened):
+    for root, kind, data in opened.views():
+        visits.CHECKS[kind](root, data)
+    opened.clean()
+
+
+@every_page
+def test_every_equation_is_typeset(opened):
+    page = opened.page
+    if page.locator(".math").count():
+        page.wait_for_function(
+            "() => [...document.querySelectorAll('.math')]"
+            ".every(e => e.querySelector('mjx-container'))",
+            timeout=visits.LOAD,
+        )
+        assert page.locator("mjx-merror").count() == 0
+    else:
+        assert not any("mathjax" in address for address in opened.inside)
+    opened.clean()
+
+
+@every_page
+def test_every_view_reacts(opened):
+    opened.theme("light")
+    for root, kind, data in opened.views():
+        root.scroll_into_view_if_needed()
+        visits.REACTIONS[kind](opened, root, data)
+    opened.clean()
+
+
+@pytest.mark.parametrize("theme", THEMES)
+@every_page
+def test_accessible_and_legible(opened, theme):
+    opened.theme(theme)
+    for root, _, _ in opened.views():
+        assert root.evaluate(visits.CONTRAST) >= 4.5
+    options = {
+        "resultTypes": ["violations"],
+        "preload": False,  # it would fetch style sheets by addresses that are not theirs
+        "rules": {rule: {"enabled": False} for rule in EXCEPTIONS},
+    }
+    found = Axe().run(opened.page, options=options).response["violations"]
+    grave = [
+        (rule["id"], rule["impact"], [node["html"][:200] for node in rule["nodes"]][:5])
+        for rule in found
+        if rule["impact"] in ("serious", "critical")
+    ]
+    assert grave == []
+    SHOTS.mkdir(parents=True, exist_ok=True)
+    for index, (root, kind, _) in enumerate(opened.views()):
+        root.screenshot(path=SHOTS / f"{opened.name}-{index}-{kind}-{theme}.png")
+    opened.clean()
+
+
+@pytest.mark.parametrize("name", [*(f"site:{n}" for n in site_pages()), "demo:views"])
+def test_narrow_screens_do_not_scroll_sideways(browser, request, name):
+    place, _, path = name.partition(":")
+    address = request.getfixturevalue("server" if place == "site" else "demo_server")
+    with visits.visit(browser, f"{address}/{path}.html", width=360) as visit:
+        visit.draw()
+        width = visit.page.evaluate("document.documentElement.scrollWidth")
+        assert width <= 360
+        visit.clean()
+
+
+# --- the demonstration ----------------------------------------------------------------
+
+
+@pytest.fixture
+def views_page(browser, demo_server):
+    with visits.visit(browser, f"{demo_server}/views.html") as visit:
+        yield visit
+
+
+def test_views_wait_until_they_are_near(views_page):
+    page = views_page.page
+    states = [root.get_attribute("data-state") for root, _, _ in views_page.views()]
+    assert states[-1] == "waiting"
+    assert not any("plotly" in address for address in views_page.inside)
+    last = page.locator(".lmc-view").last
+    last.scroll_into_view_if_needed()
+    page.wait_for_function(
+        "e => e.dataset.state === 'drawn'", arg=last.element_handle(), timeout=visits.LOAD
+    )
+    libraries = [a.partition("?")[0] for a in views_page.inside if "/lib/" in a]
+    assert len(libraries) == len(set(libraries)), "a library was loaded twice"
+
+
+def test_a_page_without_views_loads_no_library(browser, demo_server):
+    with visits.visit(browser, f"{demo_server}/plain.html") as visit:
+        visit.page.wait_for_load_state("networkidle")
+        assert not any("/lib/" in address for address in visit.inside)
+        visit.clean()
+
+
+def test_tokens_show_as_themselves_and_execute_nothing(browser, demo_server):
+    with visits.visit(browser, f"{demo_server}/views.html") as visit:
+        visit.page.evaluate(
+            "() => { window.harmed = false; window.harm = () => { harmed = true; }; }"
+        )
+        visit.draw()
+        for root, kind, data in visit.views():
+            if kind == "plot":
+                continue
+            assert root.locator(".lmc-canvas b, .lmc-canvas i").count() == 0
+            assert root.locator(".lmc-canvas img").count() == 0
+            visits.CHECKS[kind](root, data)  # compares the texts
+            cells = " ".join(root.locator(".lmc-table th").all_text_contents())
+            if kind != "model_view" and kind != "head_view":
+                assert "</script>" in cells + " ".join(
+                    root.locator(".lmc-table td").all_text_contents()
+                )
+        assert visit.page.evaluate("harmed") is False
+        visit.clean()
+
+
+def test_the_strongest_weight_is_the_strongest_colour(views_page):
+    """The heat map of the chosen head, read back from its pixels."""
+    views_page.draw()
+    root, _, data = next(v for v in views_page.views() if v[1] == "attention_heads")
+    weights = data["attention"][0]
+    blues = root.locator("canvas").first.evaluate(
+        """(canvas, size) => {
+          const box = canvas.getContext("2d"), cells = [];
+          for (let cell = 0; cell < size * size; cell++) {
+            const x = (cell % size + 0.5) / size * canvas.width;
+            const y = (Math.floor(cell / size) + 0.5) / size * canvas.height;
+            const [r, , , a] = box.getImageData(x, y, 1, 1).data;
+            cells.push(a ? 255 - r : 0);
+          }
+          return cells;
+        }""",
+        len(weights),
+    )
+    flat = [weight for row in weights for weight in row]
+    assert len(blues) == len(flat)
+    order = sorted(range(len(flat)), key=flat.__getitem__)
+    heavy, light = order[-8:], order[:30]
+    assert min(blues[i] for i in heavy) > max(blues[i] for i in light)
+
+
+def focus(root, selector):
+    """Focus the one tab stop among the elements that match."""
+    stop = root.locator(f"{selector}[tabindex='0']")
+    assert stop.count() == 1, f"{selector}: one stop for the tab key, not {stop.count()}"
+    stop.focus()
+
+
+def test_keys_do_what_the_pointer_does(views_page):
+    views_page.draw()
+    keyboard = views_page.page.keyboard
+    found = {}
+    for root, kind, data in views_page.views():
+        found.setdefault(kind, []).append((root, data))
+
+    root, data = found["attention_heads"][0]
+    focus(root, ".lmc-heads [role=button]")
+    keyboard.press("ArrowRight")
+    keyboard.press("ArrowRight")
+    assert root.locator("h2").text_content() == data["head_names"][2]
+
+    root, data = found["head_view"][0]
+    focus(root, "rect[role=checkbox]")
+    before = visits.opacities(root)
+    keyboard.press("Enter")
+    assert visits.opacities(root) != before
+    keyboard.press("ArrowRight")
+    keyboard.press("Shift+Enter")
+    checked = root.locator("rect[aria-checked=true]")
+    views_page.page.wait_for_timeout(50)
+    assert checked.evaluate_all("e => e.map(s => s.getAttribute('aria-label'))") == [
+        "Head 1"
+    ]
+    focus(root, "#left g[role=img]")
+    visible = root.locator("#bertviz-attention line[visibility=visible]")
+    assert visible.count() == len(data["attention"][0]) * len(data["tokens"])
+
+    root, data = found["model_view"][0]
+    focus(root, "rect[role=button]")
+    keyboard.press("ArrowDown")
+    keyboard.press("Enter")
+    heading = root.locator("text.detail").text_content()
+    assert heading == f"Layer {data['layers'][1]}, Head {data['heads'][0]}"
+
+    root, data = found["tokens"][1]
+    focus(root, ".colored-tokens > span")
+    keyboard.press("ArrowRight")
+    tip = root.locator("[data-popper-interactive]")
+    tip.first.wait_for()
+    assert data["tokens"][1] in visits.plain(tip.first.text_content())
+
+    root, data = found["plot"][0]
+    toggle = root.locator(".legendtoggle").first
+    toggle.focus()
+    keyboard.press("Enter")
+    views_page.page.wait_for_function(
+        "p => p._fullData[0].visible === 'legendonly'",
+        arg=root.locator(".js-plotly-plot").element_handle(),
+    )
+    views_page.clean()
+
+
+def test_a_slider_redraws_the_curves(views_page):
+    views_page.draw()
+    root = next(root for root, kind, _ in views_page.views() if kind == "plot")
+    curve = root.locator(".scatterlayer .js-line").first
+    before = curve.get_attribute("d")
+    root.locator("g.slider-group").focus()
+    views_page.page.keyboard.press("End")
+    views_page.page.wait_for_function(
+        "([e, d]) => e.querySelector('.scatterlayer .js-line').getAttribute('d') !== d",
+        arg=[root.element_handle(), before],
+    )
+    assert root.locator("g.slider-group").get_attribute("aria-valuetext") == "3"
+    views_page.clean()
+
+
+def test_pointing_at_a_curve_tells_its_value(views_page):
+    views_page.draw()
+    root = next(root for root, kind, _ in views_page.views() if kind == "plot")
+    root.scroll_into_view_if_needed()
+    box = root.locator(".nsewdrag").first.bounding_box()
+    views_page.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    root.locator(".hoverlayer .hovertext").first.wait_for()
+
+
+def test_the_theme_switch_redraws_open_views(views_page):
+    views_page.draw()
+    root, data = next((r, d) for r, k, d in views_page.views() if k == "model_view")
+    root.locator("rect[role=button]").nth(1).click()
+    plot = next(root for root, kind, _ in views_page.views() if kind == "plot")
+    ink = "p => p._fullLayout.font.color"
+    light = plot.locator(".js-plotly-plot").evaluate(ink)
+    views_page.theme("dark")
+    heading = root.locator("text.detail").text_content()
+    assert heading == f"Layer {data['layers'][0]}, Head {data['heads'][1]}"
+    assert plot.locator(".js-plotly-plot").evaluate(ink) != light
+    heads = views_page.page.locator(".lmc-attention-heads .lmc-canvas").first
+    assert heads.evaluate("e => getComputedStyle(e).filter") != "none"
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_works_from_a_folder(browser, demo, theme):
+    """Opened as a file, with no server: everything is drawn, nothing is fetched."""
+    address = (demo / "views.html").as_uri()
+    with visits.visit(browser, address, theme=theme) as visit:
+        visit.draw()
+        for root, kind, data in visit.views():
+            visits.CHECKS[kind](root, data)
+        visit.page.wait_for_selector("mjx-container")
+        visit.clean()
+
+
+def test_says_something_without_scripts(browser, demo_server):
+    with visits.visit(browser, f"{demo_server}/views.html", javascript=False) as visit:
+        roots = visit.page.locator(".lmc-view")
+        assert roots.count() == 9
+        for index in range(roots.count()):
+            root = roots.nth(index)
+            assert root.locator(".lmc-alt").first.is_visible()
+            root.locator("summary").click()
+            assert root.locator("table").first.is_visible()
+            assert root.locator("tbody tr").count() > 1
+
+
+def test_a_library_that_does_not_arrive_is_told(browser, demo_server):
+    with visits.visit(browser, f"{demo_server}/views.html", wait=False) as visit:
+        visit.page.route("**/circuitsvis/**", lambda route: route.abort())
+        root = visit.page.locator(".lmc-tokens").first
+        root.scroll_into_view_if_needed()
+        visit.page.wait_for_function(
+            "e => e.dataset.state === 'failed'", arg=root.element_handle()
+        )
+        assert "could not load" in root.locator(".lmc-alt").text_content()
+        assert root.locator("table").is_visible()
+
+
+def test_search_finds_a_word_without_network(browser, server):
+    with visits.visit(browser, f"{server}/search.html?q=attention") as visit:
+        visit.page.wait_for_selector("#search-results .search li", timeout=visits.LOAD)
+        visit.clean()
+
+
+def test_the_page_has_each_view_as_the_kernel_described_it(views_page):
+    """What the browser reads is JSON that the renderer did not change."""
+    for _, kind, data in views_page.views():
+        again = json.loads(json.dumps(data))
+        assert again == data
+        assert kind in visits.CHECKS

@@ -1,0 +1,349 @@
+"""A visit to a page in a real browser: what it asks for, what goes wrong, what it shows.
+
+Helpers of ``test_browser.py``; everything is asked of the page, nothing of its source.
+"""
+
+import json
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+LOAD = 30_000  # milliseconds: generous, for slow machines; nothing waits without need
+
+
+@dataclass
+class Visit:
+    """An open page and what was recorded about it."""
+
+    page: object
+    origin: str
+    outside: list = field(default_factory=list)  # addresses of other hosts that it tried
+    inside: list = field(default_factory=list)  # addresses of the site that it asked for
+    errors: list = field(default_factory=list)  # script errors, failed requests
+
+    def clean(self):
+        """Fail if anything left the site, or went wrong."""
+        assert self.outside == [], f"requests to other hosts: {self.outside}"
+        assert self.errors == [], f"errors in the page: {self.errors}"
+
+    def theme(self, wanted):
+        """Switch the theme as a reader does, with the button."""
+        for _ in range(3):
+            if self.page.evaluate("document.documentElement.dataset.theme") == wanted:
+                break
+            button = self.page.locator("button.theme-switch-button:visible").first
+            button.click()
+        assert self.page.evaluate("document.documentElement.dataset.theme") == wanted
+        self.page.mouse.move(0, 0)
+        settle(self.page)
+
+    def views(self):
+        """Every view as (locator, kind, data)."""
+        found = self.page.locator(".lmc-view")
+        for index in range(found.count()):
+            root = found.nth(index)
+            data = root.locator(".lmc-data").text_content()
+            yield root, root.get_attribute("data-kind"), json.loads(data)
+
+    def draw(self):
+        """Unfold the page, scroll to each view, and wait until it is drawn."""
+        self.page.evaluate(
+            """() => {
+              document.querySelectorAll("details:not(.lmc-table)")
+                .forEach(d => d.open = true);
+              document.querySelectorAll(".toggle-hidden")
+                .forEach(e => e.classList.remove("toggle-hidden"));
+            }"""
+        )
+        for root, kind, _ in self.views():
+            root.evaluate("e => e.scrollIntoView({block: 'center'})")
+            self.page.wait_for_function(
+                "e => ['drawn', 'failed'].includes(e.dataset.state)",
+                arg=root.element_handle(),
+                timeout=LOAD,
+            )
+            assert root.get_attribute("data-state") == "drawn", kind
+        settle(self.page)
+
+
+def settle(page):
+    """Wait for two frames."""
+    page.evaluate(
+        "() => new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))"
+    )
+
+
+@contextmanager
+def visit(browser, address, *, theme="light", width=1280, javascript=True, wait=True):
+    """Open a page with every other host cut off."""
+    context = browser.new_context(
+        viewport={"width": width, "height": 900},
+        color_scheme=theme,
+        java_script_enabled=javascript,
+        reduced_motion="reduce",
+    )
+    context.add_init_script(
+        f"localStorage.setItem('mode', '{theme}');localStorage.setItem('theme', '{theme}');"
+    )
+    scheme, _, rest = address.partition("://")
+    origin = f"{scheme}://{rest.partition('/')[0]}"
+    opened = Visit(context.new_page(), origin)
+
+    def route(request):
+        url = request.request.url
+        if url.startswith((origin, "data:", "blob:")):
+            opened.inside.append(url)
+            request.continue_()
+        else:
+            opened.outside.append(url)
+            request.abort()
+
+    def answered(response):
+        if response.status >= 400:
+            opened.errors.append(f"{response.status} {response.url}")
+
+    context.route("**/*", route)
+    opened.page.on("pageerror", lambda error: opened.errors.append(str(error)))
+    opened.page.on("requestfailed", lambda r: opened.errors.append(f"{r.failure} {r.url}"))
+    opened.page.on("response", answered)
+    opened.page.on(
+        "console",
+        lambda m: opened.errors.append(m.text) if m.type == "error" else None,
+    )
+    try:
+        opened.page.goto(address, wait_until="load" if wait else "commit", timeout=LOAD)
+        yield opened
+    finally:
+        context.close()
+
+
+# --- marks ----------------------------------------------------------------------------
+
+
+def marks(root, selector):
+    """Count the elements of a view that match."""
+    return root.locator(selector).count()
+
+
+def check_heads(root, data):
+    """A heat map a head and one in full, none of them blank."""
+    heads = len(data["attention"])
+    assert marks(root, "canvas") == heads + 1
+    labels = root.locator("h4").all_text_contents()
+    assert [plain(label) for label in labels] == data["head_names"]
+    painted = root.locator("canvas").evaluate_all(
+        """canvases => canvases.map(c => {
+          const p = c.getContext("2d").getImageData(0, 0, c.width, c.height).data;
+          let blue = 0;
+          for (let i = 0; i < p.length; i += 4)
+            if (p[i + 3] > 200 && p[i + 2] > p[i] + 30) blue++;
+          return blue;
+        })"""
+    )
+    assert all(count > 0 for count in painted), painted
+
+
+def check_head_view(root, data):
+    """A line a head and a pair of tokens; a square a head; a choice a layer."""
+    layers, heads = len(data["attention"]), len(data["attention"][0])
+    count = len(data["tokens"])
+    assert marks(root, "#bertviz-attention line") == heads * count * count
+    assert marks(root, "rect[role=checkbox]") == heads
+    assert marks(root, "#layer option") == layers
+    assert root.locator("#layer").input_value() == str(data["layer"])
+    checked = root.locator("rect[role=checkbox]").evaluate_all(
+        "squares => squares.map(s => s.getAttribute('aria-checked') === 'true')"
+    )
+    assert [head for head, on in enumerate(checked) if on] == data["heads"]
+    for side in ("left", "right"):
+        texts = root.locator(f"#{side} text").all_text_contents()
+        assert texts == [pretty(token) for token in data["tokens"]]
+
+
+def check_model_view(root, data):
+    """A frame a head of each layer, and its lines."""
+    count = len(data["tokens"])
+    frames = len(data["layers"]) * len(data["heads"])
+    assert marks(root, "rect.attn_background") == frames
+    assert marks(root, "svg > g > g > line") == frames * count * count
+    assert marks(root, "rect[role=button]") == frames
+
+
+def check_tokens(root, data):
+    """A span a token, with its text."""
+    texts = root.locator(".colored-tokens > span").all_text_contents()
+    wanted = [" ".join(token.split()) for token in data["tokens"]]
+    assert [" ".join(plain(text).split()) for text in texts] == wanted
+
+
+LAYERS = {
+    "scatter": ".scatterlayer > .trace",
+    "bar": ".barlayer > .trace",
+    "histogram": ".barlayer > .trace",
+    "heatmap": ".heatmaplayer > .hm",
+    "contour": ".contourlayer > .contour",
+    "box": ".boxlayer > .trace",
+    "violin": ".violinlayer > .trace",
+}
+
+
+def check_plot(root, data):
+    """A group a trace; a mark a point where there are markers; else a painted canvas."""
+    kinds = [
+        trace.get("type", "scatter")
+        for trace in data["figure"]["data"]
+        if trace.get("visible", True) is True
+    ]
+    for selector in set(LAYERS.values()):
+        wanted = sum(LAYERS.get(kind) == selector for kind in kinds)
+        assert marks(root, selector) == wanted, selector
+    if any(kind not in LAYERS for kind in kinds):
+        assert marks(root, ".gl-container canvas, .pielayer, .imagelayer") > 0
+    shown, wanted = root.locator(".js-plotly-plot").evaluate(
+        """plot => [
+          plot.querySelectorAll(".scatterlayer .point").length,
+          plot._fullData.filter(t => t.type === "scatter" && t.visible === true
+                                && (t.mode || "").includes("markers"))
+            .reduce((n, t) => n + Array.from(t.x || t.y).filter(
+              (_, i) => (t.x ? t.x[i] : 0) !== null && (t.y ? t.y[i] : 0) !== null
+            ).length, 0),
+        ]"""
+    )
+    assert shown == wanted
+
+
+CHECKS = {
+    "attention_heads": check_heads,
+    "head_view": check_head_view,
+    "model_view": check_model_view,
+    "tokens": check_tokens,
+    "plot": check_plot,
+}
+
+
+def plain(text):
+    """Return a token as it was handed over: without what makes it inert."""
+    return text.replace("\u2060", "").replace("\u00a0", " ")
+
+
+def pretty(token):
+    """Return a token as bertviz writes it."""
+    return token.replace("\u0120", " ").replace("\u2581", " ").replace("</w>", "")
+
+
+# --- reactions ------------------------------------------------------------------------
+
+
+def react_heads(visit, root, data):
+    """A click on a head shows it in full."""
+    if len(data["attention"]) < 2:
+        return
+    full = root.locator("canvas").last
+    before = full.evaluate("c => c.toDataURL()")
+    root.locator("[role=button]").nth(1).click()
+    visit.page.mouse.move(0, 0)
+    name = root.locator("h2").text_content()
+    assert plain(name) == data["head_names"][1]
+    if data["attention"][0] != data["attention"][1]:
+        assert full.evaluate("c => c.toDataURL()") != before
+    pressed = root.locator("[role=button]").nth(1).get_attribute("aria-pressed")
+    assert pressed == "true"
+
+
+def opacities(root):
+    """Return the opacity of every line."""
+    return root.locator("#bertviz-attention line").evaluate_all(
+        "lines => lines.map(l => +l.getAttribute('stroke-opacity'))"
+    )
+
+
+def react_head_view(visit, root, data):
+    """Another layer, a head switched off, and a token pointed at change the lines."""
+    layers, heads = len(data["attention"]), len(data["attention"][0])
+    count = len(data["tokens"])
+    if layers > 1:
+        before = opacities(root)
+        root.locator("#layer").select_option(str((data["layer"] + 1) % layers))
+        settle(visit.page)
+        assert opacities(root) != before
+    if heads > 1:
+        square = root.locator("rect[role=checkbox]").nth(data["heads"][0])
+        on = square.get_attribute("aria-checked") == "true"
+        if on and len(data["heads"]) == 1:
+            return
+        square.click()
+        visit.page.wait_for_timeout(20)
+        assert square.get_attribute("aria-checked") == str(not on).lower()
+        first = data["heads"][0] * count * count
+        assert opacities(root)[first : first + count * count] == [0] * count * count
+        square.click()
+    root.locator("#left text").first.hover()
+    visible = root.locator("#bertviz-attention line[visibility=visible]")
+    assert visible.count() == heads * count
+    visit.page.mouse.move(0, 0)
+
+
+def react_model_view(visit, root, data):
+    """A click on a head opens it, another closes it."""
+    cell = root.locator("rect[role=button]").first
+    cell.click()
+    heading = root.locator("text.detail").text_content()
+    assert heading == f"Layer {data['layers'][0]}, Head {data['heads'][0]}"
+    shown = root.locator("g.detail text").all_text_contents()
+    assert shown == 2 * [pretty(token) for token in data["tokens"]]
+    cell.dispatch_event("click")
+    assert marks(root, ".detail") == 0
+
+
+def react_tokens(visit, root, data):
+    """A token pointed at shows its value."""
+    root.locator(".colored-tokens > span").first.hover()
+    tip = root.locator("[data-popper-interactive]")
+    if data["values"] is None:
+        assert all(not tip.nth(i).is_visible() for i in range(tip.count()))
+        return
+    tip.first.wait_for()
+    assert str(float(tip.first.text_content().removeprefix(data["tokens"][0]))) == str(
+        float(data["values"][0])
+    )
+    visit.page.mouse.move(0, 0)
+
+
+def react_plot(visit, root, data):
+    """A slider moves by key, and what is drawn moves with it."""
+    sliders = root.locator("g.slider-group")
+    for index in range(sliders.count()):
+        slider = sliders.nth(index)
+        before = int(slider.get_attribute("aria-valuenow"))
+        slider.focus()
+        key = "ArrowRight" if before == 0 else "ArrowLeft"
+        visit.page.keyboard.press(key)
+        visit.page.wait_for_function(
+            "([e, v]) => +e.getAttribute('aria-valuenow') === v",
+            arg=[slider.element_handle(), before + (1 if before == 0 else -1)],
+            timeout=LOAD,
+        )
+
+
+REACTIONS = {
+    "attention_heads": react_heads,
+    "head_view": react_head_view,
+    "model_view": react_model_view,
+    "tokens": react_tokens,
+    "plot": react_plot,
+}
+
+# The least contrast of a view's words with the page, as WCAG reckons it.
+CONTRAST = """root => {
+  const rgb = text => (text.match(/[\\d.]+/g) || []).slice(0, 3).map(Number);
+  const light = c => {
+    const [r, g, b] = c.map(v => v / 255).map(
+      v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const back = light(rgb(getComputedStyle(document.body).backgroundColor));
+  const words = Array.from(root.querySelectorAll("svg text")).filter(t => t.textContent);
+  return words.map(t => {
+    const front = light(rgb(getComputedStyle(t).fill));
+    return (Math.max(front, back) + 0.05) / (Math.min(front, back) + 0.05);
+  }).reduce((a, b) => Math.min(a, b), 21);
+}"""
