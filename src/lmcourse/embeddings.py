@@ -55,7 +55,7 @@ def neighbours(vectors, row, k):
     Returns
     -------
     nearest : int array of shape (k,)
-        Row numbers, the nearest first; of equally near ones the smaller number first.
+        Row numbers, the nearest first.
     cosine : array of shape (k,)
     """
     directions = unit(vectors)
@@ -158,12 +158,14 @@ def neighbour_overlap(first, second, k):
     """
     if len(first) != len(second) or len(first) <= k:
         raise ValueError(f"{len(first)} and {len(second)} rows, {k} neighbours")
-    shared = 0
-    for row in range(len(first)):
-        ours, _ = neighbours(first, row, k)
-        theirs, _ = neighbours(second, row, k)
-        shared += len(np.intersect1d(ours, theirs))
-    return shared / (k * len(first))
+    nearest = []
+    for vectors in (first, second):
+        cosine = unit(vectors) @ unit(vectors).T  # (words, words)
+        np.fill_diagonal(cosine, -np.inf)
+        nearest.append(np.argsort(-cosine, axis=1)[:, :k])  # (words, k)
+    both = zip(*nearest, strict=True)
+    shared = [len(np.intersect1d(ours, theirs)) for ours, theirs in both]
+    return float(np.mean(shared) / k)
 
 
 def words(text):
@@ -275,7 +277,7 @@ def word_vectors(texts, d_model, *, window=2, smoothing=0.75, min_count=1):
         raise ValueError(f"d_model is {d_model}, with {len(vocabulary)} words to place")
     matrix = ppmi(cooccurrence(split, vocabulary, window), smoothing)
     start = np.random.default_rng(0).uniform(size=len(vocabulary))
-    left, sizes, _ = svds(matrix, k=d_model, v0=start)  # (words, d_model), (d_model,)
+    left, sizes, _ = svds(matrix, k=d_model, v0=start)  # (words, d_model)
     order = np.argsort(-sizes)
     vectors = fix_signs(left[:, order]) * np.sqrt(sizes[order])
     return vocabulary, vectors
