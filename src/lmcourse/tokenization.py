@@ -9,7 +9,7 @@ import heapq
 import math
 import operator
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 import regex
@@ -19,6 +19,8 @@ __all__ = [
     "BPETokenizer",
     "CharTokenizer",
     "byte_characters",
+    "index_pairs",
+    "merge_in_word",
     "merge_pair",
     "pre_tokenize",
     "segment",
@@ -94,7 +96,7 @@ class CharTokenizer:
         return "".join(self.alphabet[i] for i in _require_ids(ids, self.vocab_size))
 
 
-def merge_pair(symbols: Sequence[str], pair: tuple[str, str]) -> tuple[str, ...]:
+def merge_pair(symbols, pair):
     """Join the pair wherever it stands, from left to right, without overlap."""
     left, right = pair
     merged, i = [], 0
@@ -108,7 +110,7 @@ def merge_pair(symbols: Sequence[str], pair: tuple[str, str]) -> tuple[str, ...]
     return tuple(merged)
 
 
-def train_bpe(words: Mapping[str, int], merges: int) -> list[tuple[str, str]]:
+def train_bpe(words, merges):
     """Learn BPE merges, with incremental pair counts.
 
     The most frequent pair is merged; among equally frequent ones that whose left symbol
@@ -128,54 +130,51 @@ def train_bpe(words: Mapping[str, int], merges: int) -> list[tuple[str, str]]:
     list of (str, str)
         In the order in which they were learned.
 
-    Raises
-    ------
-    ValueError
-        If merges is negative.
-
     Notes
     -----
     Sennrich, Haddow and Birch (2016), algorithm 1. A merge visits only the words that
     hold the pair, and there counts again only its neighbours. The queue may hold
     outdated counts: an entry is believed only if it agrees with `counts`.
     """
-    if merges < 0:
-        raise ValueError(f"merges must not be negative, but is {merges}")
     age = {symbol: i for i, symbol in enumerate(sorted(set("".join(words))))}
     corpus = [(list(word), frequency) for word, frequency in words.items()]
+    counts, where = index_pairs(corpus)
+    learned, queue = [], []
+
+    def enqueue(pairs):
+        for left, right in pairs:
+            if count := counts[left, right]:
+                entry = (-count, age[left], age[right], (left, right))
+                heapq.heappush(queue, entry)
+
+    enqueue(list(counts))
+    while queue and len(learned) < merges:
+        count, *_, best = heapq.heappop(queue)
+        if -count != counts[best]:  # outdated: counted again since
+            enqueue([best])
+            continue
+        learned.append(best)
+        age.setdefault("".join(best), len(age))
+        grown = set()
+        for n in where.pop(best):
+            for pair in merge_in_word(*corpus[n], best, counts):
+                where[pair].add(n)
+                grown.add(pair)
+        enqueue(grown)
+    return learned
+
+
+def index_pairs(corpus):
+    """Count the pairs once, and note in which words each is."""
     counts, where = Counter(), defaultdict(set)
     for n, (symbols, frequency) in enumerate(corpus):
         for pair in pairwise(symbols):
             counts[pair] += frequency
             where[pair].add(n)
-
-    queue = []
-
-    def enqueue(pair):
-        if counts[pair] > 0:
-            heapq.heappush(queue, (-counts[pair], age[pair[0]], age[pair[1]], pair))
-
-    for pair in list(counts):
-        enqueue(pair)
-    learned = []
-    while queue and len(learned) < merges:
-        count, *_, best = heapq.heappop(queue)
-        if -count != counts[best]:
-            enqueue(best)  # it has changed since
-            continue
-        learned.append(best)
-        age.setdefault(best[0] + best[1], len(age))
-        grown = set()
-        for n in where.pop(best):
-            for pair in _merge_in_word(*corpus[n], best, counts):
-                where[pair].add(n)
-                grown.add(pair)
-        for pair in grown:
-            enqueue(pair)
-    return learned
+    return counts, where
 
 
-def _merge_in_word(symbols, frequency, pair, counts) -> list[tuple[str, str]]:
+def merge_in_word(symbols, frequency, pair, counts):
     """Merge in place, update the counts around it; return the pairs that are new."""
     left, right = pair
     joined, new, i = left + right, [], 0
@@ -195,7 +194,7 @@ def _merge_in_word(symbols, frequency, pair, counts) -> list[tuple[str, str]]:
     return new
 
 
-def segment(word: str, ranks: Mapping[tuple[str, str], int]) -> tuple[str, ...]:
+def segment(word, ranks):
     """Split a word into symbols: merge the pair learned first, as long as one is there.
 
     Parameters
@@ -214,7 +213,7 @@ def segment(word: str, ranks: Mapping[tuple[str, str], int]) -> tuple[str, ...]:
     return symbols
 
 
-def byte_characters() -> str:
+def byte_characters():
     """Return 256 printable characters; the one at index b stands for the byte b.
 
     A byte whose Latin-1 character can be seen keeps it; the others take the characters

@@ -1,7 +1,6 @@
 """WordPiece as in BERT: words first, then the longest known pieces of each."""
 
 import unicodedata
-from collections.abc import Container
 
 import regex
 
@@ -38,13 +37,7 @@ def bert_words(text: str, *, lowercase: bool = True) -> list[str]:
     return _BERT_WORD.findall(text)
 
 
-def wordpiece(
-    word: str,
-    vocab: Container[str],
-    *,
-    unknown: str = "[UNK]",
-    max_characters: int = 100,
-) -> list[str]:
+def wordpiece(word, vocab, *, unknown="[UNK]", max_characters=100):
     """Split a word into the longest pieces of the vocabulary, from left to right.
 
     Parameters

@@ -16,7 +16,7 @@ import argparse
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -28,10 +28,8 @@ from lmcourse.tokenization import merge_pair, pre_tokenize, train_bpe
 
 __all__ = ["count_pairs", "main", "naive_train_bpe"]
 
-Corpus = Iterable[tuple[tuple[str, ...], int]]
 
-
-def count_pairs(corpus: Corpus) -> Counter:
+def count_pairs(corpus):
     """Count neighbouring symbols, each word as often as it occurs."""
     counts = Counter()
     for symbols, frequency in corpus:
@@ -40,7 +38,7 @@ def count_pairs(corpus: Corpus) -> Counter:
     return counts
 
 
-def naive_train_bpe(words: Iterable[tuple[str, int]], merges: int) -> list[tuple[str, str]]:
+def naive_train_bpe(words, merges):
     """Learn BPE merges by recounting all pairs after each; the tie-break is `train_bpe`'s.
 
     Parameters
