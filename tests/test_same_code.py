@@ -22,6 +22,22 @@ SAME = [
         "lmcourse.attention",
         ["attention", "causal_mask", "padding_mask", "MultiHeadAttention"],
     ),
+    (
+        "embeddings",
+        "lmcourse.embeddings",
+        [
+            "cooccurrence",
+            "fix_signs",
+            "mean_cosine",
+            "neighbour_overlap",
+            "neighbours",
+            "ppmi",
+            "principal_components",
+            "unit",
+            "word_vectors",
+            "words",
+        ],
+    ),
 ]
 
 
