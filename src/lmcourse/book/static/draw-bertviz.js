@@ -4,10 +4,11 @@
 (function () {
   "use strict";
   if (lmcourse.drawers.head_view) return; // loaded with each of the two scripts
-  // Okabe and Ito's colours, darkened as in lmcourse.views.PALETTE, and five between them.
+  // lmcourse.views.PALETTE, and five between: more hues than anyone tells apart, so the
+  // squares also have places, names and keys.
   const COLOURS = [
-    "#0072B2", "#D55E00", "#009E73", "#C566A0", "#B07D00", "#3A93C8",
-    "#7F7F7F", "#8C6BB1", "#5B8C2A", "#C2504F", "#2A8C8C", "#6A6FD0",
+    "#0072B2", "#D55E00", "#0EA266", "#C37AAB", "#96562C", "#3067DC", "#696969",
+    "#8C6BB1", "#5B8C2A", "#C2504F", "#2A8C8C", "#A6761D",
   ];
 
   function run(name, params) {

@@ -4,7 +4,7 @@
   if (lmcourse.drawers.plot) return; // loaded with each of the two bundles
   // lmcourse.views.PALETTE
   const COLOURS = [
-    "#0072B2", "#D55E00", "#009E73", "#C566A0", "#B07D00", "#3A93C8", "#7F7F7F",
+    "#0072B2", "#D55E00", "#0EA266", "#C37AAB", "#96562C", "#3067DC", "#696969",
   ];
   const NARROW = 520;
   const HEIGHT = 450;

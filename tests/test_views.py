@@ -1,0 +1,421 @@
+"""Views: what they refuse, what they say, and what no token can do."""
+
+import html.parser
+import json
+import re
+
+import matplotlib as mpl
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lmcourse import views
+from lmcourse.book.tables import table
+
+NASTY = ["[CLS]", "</script>", "<b>", '"', "'", "&lt;", "🦋", "שלום", "<!--", "a b"]
+ALT = "What can be seen."
+PLOTLY = "application/vnd.plotly.v1+json"
+
+
+def weights(*shape, tokens=10, seed=0):
+    """Return attention weights of shape (*shape, tokens, tokens)."""
+    generator = torch.Generator().manual_seed(seed)
+    scores = torch.randn(*shape, tokens, tokens, generator=generator)
+    return scores.softmax(dim=-1)
+
+
+def every_view():
+    """Return one view of each kind, with tokens that could do harm."""
+    figure = go.Figure([go.Scatter(x=[0, 1], y=[1.0, 2.0], name="</script>")])
+    return {
+        "attention_heads": views.attention_heads(weights(3), NASTY, alt=ALT),
+        "head_view": views.head_view(weights(2, 3), NASTY, alt=ALT, sentence_b_start=4),
+        "model_view": views.model_view(weights(2, 3), NASTY, alt=ALT),
+        "tokens": views.tokens(NASTY, alt=ALT),
+        "plot": views.plot(figure, alt=ALT),
+    }
+
+
+KINDS = sorted(every_view())
+
+
+@pytest.fixture(scope="module")
+def made():
+    return every_view()
+
+
+# --- the bundle -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_view_has_three_forms(made, kind):
+    bundle = made[kind]._repr_mimebundle_()
+    assert set(bundle) - {PLOTLY} == {views.MIME, "text/html", "text/plain"}
+    assert bundle[views.MIME]["kind"] == kind
+    assert bundle[views.MIME]["alt"] == ALT
+    assert bundle["text/plain"] == f"[{kind.replace('_', ' ')}] {ALT}"
+    assert repr(made[kind]) == bundle["text/plain"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_description_is_the_same_on_every_run(made, kind):
+    again = json.dumps(every_view()[kind].description(), allow_nan=False)
+    assert again == json.dumps(made[kind].description())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_view_without_alternative_text_is_refused(kind):
+    call = {
+        "attention_heads": lambda alt: views.attention_heads(weights(3), NASTY, alt=alt),
+        "head_view": lambda alt: views.head_view(weights(2, 3), NASTY, alt=alt),
+        "model_view": lambda alt: views.model_view(weights(2, 3), NASTY, alt=alt),
+        "tokens": lambda alt: views.tokens(NASTY, alt=alt),
+        "plot": lambda alt: views.plot(go.Figure(go.Bar(y=[1])), alt=alt),
+    }[kind]
+    with pytest.raises(ValueError, match="alt is empty"):
+        call(" \n")
+    with pytest.raises(TypeError, match="alt must be a string, not NoneType"):
+        call(None)
+
+
+# --- attention ------------------------------------------------------------------------
+
+
+def test_weights_are_rounded_to_three_decimals():
+    given_weights = weights(2, tokens=4)
+    shown = views.attention_heads(given_weights, list("abcd"), alt=ALT).data["attention"]
+    assert shown == np.round(given_weights.double().numpy(), 3).tolist()
+    assert shown != given_weights.tolist()
+
+
+def test_arrays_lists_tensors_and_a_batch_of_one_are_the_same():
+    tensor = weights(2, tokens=4)
+    forms = [tensor, tensor[None], tensor.numpy(), tensor.tolist(), tensor.clone()]
+    forms[-1].requires_grad_()
+    shown = [views.attention_heads(f, list("abcd"), alt=ALT).data for f in forms]
+    assert all(data == shown[0] for data in shown)
+
+
+def test_half_precision_weights_are_accepted():
+    half = weights(2, tokens=300).bfloat16()
+    views.attention_heads(half, ["x"] * 300, alt=ALT)
+
+
+def test_missing_attention_says_how_to_get_it():
+    for call in (
+        lambda: views.attention_heads(None, ["a"], alt=ALT),
+        lambda: views.head_view(None, ["a"], alt=ALT),
+        lambda: views.head_view([None, None], ["a"], alt=ALT),
+        lambda: views.model_view((), ["a"], alt=ALT),
+    ):
+        with pytest.raises(ValueError, match="attn_implementation='eager'"):
+            call()
+
+
+def test_none_names_its_layer():
+    with pytest.raises(ValueError, match=r"attentions\[1\] is None"):
+        views.head_view([weights(3), None], NASTY, alt=ALT)
+
+
+@pytest.mark.parametrize(
+    ("attention", "message"),
+    [
+        (weights(3, tokens=9), "over 9 positions, but there are 10 tokens"),
+        (weights(2, 3), r"shape \(2, 3, 10, 10\).*one text at a time"),
+        (weights(tokens=10), r"shape \(10, 10\)"),
+        (weights(3)[:, :, :9], r"shape \(3, 10, 9\)"),
+        (weights(3) * 0.9, r"row 0 of head 0 sums to 0\.9 .*softmax"),
+        (torch.zeros(3, 10, 10), "sums to 0"),
+        (torch.full((3, 10, 10), torch.nan), "head 0, row 0 holds a NaN"),
+    ],
+)
+def test_weights_that_are_none_are_refused(attention, message):
+    with pytest.raises(ValueError, match=message):
+        views.attention_heads(attention, NASTY, alt=ALT)
+    with pytest.raises(ValueError, match=message):
+        views.model_view([weights(3), attention], NASTY, alt=ALT)
+
+
+def test_the_message_names_the_head_and_the_row():
+    attention = weights(3)
+    attention[2, 7] *= 2
+    with pytest.raises(ValueError, match="row 7 of head 2 sums to 2 "):
+        views.attention_heads(attention, NASTY, alt=ALT)
+
+
+def test_negative_weights_are_refused_though_they_sum_to_one():
+    attention = weights(1, tokens=2)
+    attention[0, 1] = torch.tensor([-1.0, 2.0])
+    with pytest.raises(ValueError, match="row 1 of head 0"):
+        views.attention_heads(attention, ["a", "b"], alt=ALT)
+
+
+def test_layers_with_different_heads_are_refused():
+    with pytest.raises(ValueError, match=r"different numbers of heads: \[3, 4\]"):
+        views.head_view([weights(3), weights(4)], NASTY, alt=ALT)
+
+
+def test_an_encoder_is_not_masked_unless_asked():
+    view = views.attention_heads(weights(2), NASTY, alt=ALT)
+    assert view.data["causal"] is False
+    assert '"maskUpperTri": false' in view.html()
+
+
+def test_causal_is_refused_for_attention_that_looks_ahead():
+    attention = weights(2, tokens=4)
+    with pytest.raises(ValueError, match="not causal"):
+        views.attention_heads(attention, list("abcd"), alt=ALT, causal=True)
+    causal = attention.tril()
+    causal = causal / causal.sum(dim=-1, keepdim=True)
+    view = views.attention_heads(causal, list("abcd"), alt=ALT, causal=True)
+    assert '"maskUpperTri": true' in view.html()
+
+
+@pytest.mark.parametrize(
+    ("choice", "message"),
+    [
+        ({"layer": 2}, r"layer=\[2\]: there are 2, so 0 to 1"),
+        ({"layer": -1}, "0 to 1"),
+        ({"heads": [3]}, "there are 3, so 0 to 2"),
+        ({"heads": []}, "at least one"),
+        ({"heads": [1, 1]}, "each one once"),
+        ({"sentence_b_start": 0}, "positions 1 to 9"),
+        ({"sentence_b_start": 10}, "positions 1 to 9"),
+    ],
+)
+def test_choices_out_of_range_are_refused(choice, message):
+    with pytest.raises(ValueError, match=message):
+        views.head_view(weights(2, 3), NASTY, alt=ALT, **choice)
+
+
+def test_a_model_view_leaves_the_other_layers_and_heads_out():
+    attention = weights(4, 5)
+    view = views.model_view(attention, NASTY, alt=ALT, layers=[0, 3], heads=[4, 1])
+    wanted = attention[[0, 3]][:, [4, 1]].double().numpy()
+    np.testing.assert_allclose(view.data["attention"], wanted, atol=5.1e-4)
+    assert '"include_layers": [0, 3]' in view.html()
+    assert '"include_heads": [4, 1]' in view.html()
+
+
+def test_head_names_are_counted():
+    with pytest.raises(ValueError, match="1 head_names for 3 heads"):
+        views.attention_heads(weights(3), NASTY, alt=ALT, head_names=["one"])
+
+
+# --- tokens ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("tokens", "error", "message"),
+    [
+        ("a text", TypeError, "list of strings, not the string 'a text'"),
+        ([101, 102], TypeError, "convert_ids_to_tokens"),
+        ([], ValueError, "tokens is empty"),
+    ],
+)
+def test_what_is_no_list_of_tokens_is_refused(tokens, error, message):
+    with pytest.raises(error, match=message):
+        views.tokens(tokens, alt=ALT)
+
+
+@pytest.mark.parametrize("values", [[1.0], [[1.0, 2.0]], [1.0, float("nan")]])
+def test_values_that_do_not_fit_are_refused(values):
+    with pytest.raises(ValueError, match="values"):
+        views.tokens(["a", "b"], values, alt=ALT)
+
+
+class Elements(html.parser.HTMLParser):
+    """Collects what a browser would take for elements."""
+
+    def __init__(self):
+        super().__init__()
+        self.tags = []
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+
+    def handle_endtag(self, tag):
+        self.tags.append(f"/{tag}")
+
+
+def elements(page):
+    parser = Elements()
+    parser.feed(page)
+    return parser.tags
+
+
+def harmless(view):
+    """Return the same view with tokens that are plain words."""
+    words = [f"token{i}" for i in range(len(NASTY))]
+    same = {
+        "attention_heads": lambda: views.attention_heads(weights(3), words, alt=ALT),
+        "head_view": lambda: views.head_view(
+            weights(2, 3), words, alt=ALT, sentence_b_start=4
+        ),
+        "model_view": lambda: views.model_view(weights(2, 3), words, alt=ALT),
+        "tokens": lambda: views.tokens(words, alt=ALT),
+    }
+    return same[view.kind]()
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "plot"])
+def test_no_token_becomes_an_element(made, kind):
+    """The notebook's HTML and the site's table have the elements that words give."""
+    plain = harmless(made[kind])
+    assert elements(made[kind].html()) == elements(plain.html())
+    site, wanted = table(made[kind].description()), table(plain.description())
+    assert elements(site) == elements(wanted)
+
+
+@pytest.mark.parametrize("kind", ["attention_heads", "tokens"])
+def test_circuitsvis_cannot_read_a_token_as_html(made, kind):
+    """It sets tokens as HTML: none has a tag or an entity left."""
+    page = made[kind].html()
+    listed = json.loads(re.search(r'"tokens": (\[.*?"\])', page)[1])
+    assert [token.replace("\u2060", "") for token in listed] == NASTY
+    for token in listed:
+        assert not re.search(r"<[A-Za-z/!?]|&[A-Za-z#]", token)
+
+
+def test_circuitsvis_html_asks_no_network_and_closes_its_div(made):
+    page = made["tokens"].html()
+    assert "unpkg" not in re.sub(r"(?s)<script.*?</script>", "", page)
+    assert "import {" not in page.split("CircuitsVis.render(")[-1]
+    tags = elements(page)
+    assert tags.count("div") == tags.count("/div")
+
+
+def test_bertviz_gets_the_tokens_that_were_given(made):
+    page = made["head_view"].html()
+    params = re.search(r"const params = (\{.*\}); // HACK", page)[1]
+    assert json.loads(params)["attention"][0]["left_text"] == NASTY
+
+
+@given(st.lists(st.text(max_size=8), min_size=1, max_size=6))
+@settings(deadline=None, max_examples=30)
+def test_any_text_is_a_token(tokens):
+    view = views.tokens(tokens, np.linspace(-1, 1, len(tokens)), alt=ALT)
+    assert view.description()["data"]["tokens"] == tokens
+    words = views.tokens(["w"] * len(tokens), np.linspace(-1, 1, len(tokens)), alt=ALT)
+    assert elements(table(view.description())) == elements(table(words.description()))
+
+
+# --- plots ----------------------------------------------------------------------------
+
+
+def test_numbers_are_rounded_and_whole_numbers_stay_whole():
+    x = np.array([0.0, 12345.0, 1.0 / 3, 123.456789, 2e-7 / 3, np.nan])
+    figure = go.Figure(go.Scatter(x=x, y=x.tolist(), customdata=[[True, "a"]] * 6))
+    trace = views.plot(figure, alt=ALT).data["figure"]["data"][0]
+    assert trace["x"] == [0, 12345, 0.3333, 123.5, 6.667e-08, None]
+    assert trace["y"] == trace["x"]
+    assert trace["customdata"][0] == [True, "a"]
+
+
+@pytest.mark.parametrize("kind", ["f4", "f8", "i2", "u1"])
+def test_arrays_of_every_kind_are_lists(kind):
+    z = np.arange(6, dtype=kind).reshape(2, 3)
+    view = views.plot(go.Figure(go.Heatmap(z=z)), alt=ALT)
+    assert view.data["figure"]["data"][0]["z"] == [[0, 1, 2], [3, 4, 5]]
+
+
+def test_the_figure_is_left_as_it_is():
+    figure = go.Figure(go.Scatter(y=[1 / 3]))
+    before = figure.to_json()
+    view = views.plot(figure, alt=ALT)
+    view._repr_mimebundle_()
+    assert figure.to_json() == before
+    assert "template" not in view.data["figure"]["layout"]
+
+
+def test_frames_and_sliders_are_kept():
+    figure = go.Figure(
+        go.Scatter(y=[1]),
+        frames=[go.Frame(name="k", data=[{"y": [2]}])],
+        layout={"sliders": [{"steps": [{"label": "k", "method": "skip"}]}]},
+    )
+    figure = views.plot(figure, alt=ALT).data["figure"]
+    assert figure["frames"][0]["data"][0]["y"] == [2]
+    assert figure["layout"]["sliders"][0]["steps"][0]["label"] == "k"
+
+
+def test_what_is_no_figure_is_refused():
+    with pytest.raises(TypeError, match="needs a plotly Figure, not list"):
+        views.plot([1, 2], alt=ALT)
+    with pytest.raises(ValueError, match="no traces"):
+        views.plot(go.Figure(), alt=ALT)
+
+
+# --- colours --------------------------------------------------------------------------
+
+# Viénot, Brettel and Mollon (1999): what a dichromat sees, in linear RGB.
+DICHROMAT = {
+    "protan": [[0.1121, 0.8853, -0.0005], [0.1127, 0.8897, -0.0001], [0.0045, 0, 1.0019]],
+    "deutan": [[0.2920, 0.7054, -0.0003], [0.2934, 0.7089, 0], [-0.0210, 0.0256, 1.0019]],
+}
+
+
+def linear(colour):
+    """Return linear RGB of a hexadecimal colour."""
+    rgb = np.array(mpl.colors.to_rgb(colour))
+    return np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+
+
+def lab(rgb):
+    """Return CIE L*a*b* of linear sRGB, for D65."""
+    matrix = np.array(
+        [
+            [0.4124564, 0.3575761, 0.1804375],
+            [0.2126729, 0.7151522, 0.0721750],
+            [0.0193339, 0.1191920, 0.9503041],
+        ]
+    )
+    xyz = matrix @ np.clip(rgb, 0, 1) / np.array([0.95047, 1.0, 1.08883])
+    f = np.where(xyz > 216 / 24389, np.cbrt(xyz), (24389 / 27 * xyz + 16) / 116)
+    return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
+
+
+@pytest.mark.parametrize("sight", ["normal", *DICHROMAT])
+def test_colours_differ_for_every_reader(sight):
+    matrix = np.array(DICHROMAT.get(sight, np.eye(3)))
+    seen = [lab(matrix @ linear(colour)) for colour in views.PALETTE]
+    for first in range(len(seen)):
+        for second in range(first):
+            distance = np.linalg.norm(seen[first] - seen[second])
+            assert distance > 20, (views.PALETTE[first], views.PALETTE[second])
+
+
+@pytest.mark.parametrize("background", ["#fffdf8", "#14171b"])
+@pytest.mark.parametrize("colour", views.PALETTE)
+def test_colours_stand_out_in_both_themes(colour, background):
+    """WCAG 2.2, 1.4.11: graphics at 3 to 1."""
+    weights = np.array([0.2126, 0.7152, 0.0722])
+    pair = sorted([weights @ linear(colour), weights @ linear(background)])
+    assert (pair[1] + 0.05) / (pair[0] + 0.05) >= 3
+
+
+def test_the_scales_have_names_for_matplotlib_and_plotly():
+    for name in (views.SEQUENTIAL, views.DIVERGING):
+        ours = mpl.colormaps[name]
+        scale = go.Heatmap(colorscale=name).colorscale
+        for end in (0, -1):
+            colour = scale[end][1]
+            rgb = (
+                mpl.colors.to_rgb(colour)
+                if colour.startswith("#")
+                else np.array(re.findall(r"\d+", colour), dtype=float) / 255
+            )
+            np.testing.assert_allclose(rgb, ours(float(scale[end][0]))[:3], atol=0.02)
+
+
+def test_style_is_transparent_and_uses_the_palette():
+    with mpl.rc_context():
+        views.style()
+        assert mpl.rcParams["figure.facecolor"] == "none"
+        assert mpl.rcParams["axes.facecolor"] == "none"
+        cycle = [entry["color"] for entry in mpl.rcParams["axes.prop_cycle"]]
+        wanted = [mpl.colors.to_rgb(colour) for colour in views.PALETTE]
+        np.testing.assert_allclose([mpl.colors.to_rgb(c) for c in cycle], wanted)
