@@ -217,7 +217,7 @@ def test_weights_of_another_model_are_refused():
 )
 def test_configurations_it_cannot_build(changes, message):
     with pytest.raises(ValueError, match=message):
-        bert.Bert(small_config(**changes))
+        bert.rebuild(small_config(**changes), reference(small_config()).state_dict())
 
 
 def test_too_many_tokens_and_all_padding():
@@ -243,14 +243,16 @@ def test_on_a_gpu():
 
 
 def measures_by_loops(weights, separator):
-    """The five numbers of one head from their definitions, a token at a time."""
+    """The six numbers of one head from their definitions, a token at a time."""
     tokens = len(weights)
-    sums = dict.fromkeys(["entropy", "distance", "separator", "previous", "next"], 0.0)
+    names = ["entropy", "distance", "previous", "next", "first", "separator"]
+    sums = dict.fromkeys(names, 0.0)
     for i in range(tokens):
         for j in range(tokens):
             w = float(weights[i, j])
             sums["entropy"] -= w * math.log2(w) if w else 0.0
             sums["distance"] += w * abs(i - j)
+            sums["first"] += w * (j == 0)
             sums["separator"] += w * bool(separator[j])
             sums["previous"] += w * (j == i - 1)
             sums["next"] += w * (j == i + 1)
@@ -285,5 +287,6 @@ def test_heads_with_known_numbers():
     assert got["entropy"].flatten().tolist() == pytest.approx([3, 0], abs=1e-6)
     assert got["previous"].flatten().tolist() == pytest.approx([1 / 8, 1])
     assert got["next"].flatten().tolist() == pytest.approx([1 / 8, 0])
+    assert got["first"].flatten().tolist() == pytest.approx([1 / 8, 2 / 8])
     assert got["separator"].flatten().tolist() == pytest.approx([1 / 8, 0])
     assert got["distance"].flatten().tolist() == pytest.approx([(8 - 1 / 8) / 3, 7 / 8])

@@ -24,6 +24,7 @@ __all__ = [
     "BertOutput",
     "Embeddings",
     "EncoderLayer",
+    "check_config",
     "head_measures",
     "rebuild",
     "rename",
@@ -122,17 +123,11 @@ class EncoderLayer(nn.Module):
     ----------
     config : BertConfig
 
-    Raises
-    ------
-    ValueError
-        If the activation is not among `ACTIVATIONS`.
     """
 
     def __init__(self, config):
         super().__init__()
         d_model, d_ff = config.hidden_size, config.intermediate_size
-        if config.hidden_act not in ACTIVATIONS:
-            raise ValueError(f"unknown activation {config.hidden_act!r}")
         self.attention = MultiHeadAttention(d_model, config.num_attention_heads)
         self.attention_norm = nn.LayerNorm(d_model, eps=config.layer_norm_eps)
         self.widen = nn.Linear(d_model, d_ff)
@@ -168,19 +163,10 @@ class Bert(nn.Module):
         Any object with the attributes of that class.
     pooler : bool
         Whether there is a pooler; some checkpoints come without.
-
-    Raises
-    ------
-    ValueError
-        If the configuration is of a decoder or has no learned absolute positions.
     """
 
     def __init__(self, config, pooler=True):
         super().__init__()
-        if getattr(config, "is_decoder", False):
-            raise ValueError("this is the encoder; the configuration is of a decoder")
-        if getattr(config, "position_embedding_type", "absolute") != "absolute":
-            raise ValueError("only learned absolute positions are built here")
         self.embeddings = Embeddings(config)
         layers = range(config.num_hidden_layers)
         self.layers = nn.ModuleList(EncoderLayer(config) for _ in layers)
@@ -229,6 +215,24 @@ def rename(name: str) -> str:
     return name
 
 
+def check_config(config) -> None:
+    """Refuse a configuration that asks for more than is built here.
+
+    Raises
+    ------
+    ValueError
+        If it is of a decoder, has other than learned absolute positions, or an activation
+        that is not among `ACTIVATIONS`.
+    """
+    if getattr(config, "is_decoder", False):
+        raise ValueError("this is the encoder; the configuration is of a decoder")
+    if getattr(config, "position_embedding_type", "absolute") != "absolute":
+        raise ValueError("only learned absolute positions are built here")
+    if config.hidden_act not in ACTIVATIONS:
+        known = ", ".join(ACTIVATIONS)
+        raise ValueError(f"unknown activation {config.hidden_act!r}; known: {known}")
+
+
 def rebuild(config, weights: Mapping[str, torch.Tensor]) -> Bert:
     """Fill a `Bert` with the weights of a checkpoint.
 
@@ -249,8 +253,9 @@ def rebuild(config, weights: Mapping[str, torch.Tensor]) -> Bert:
     RuntimeError
         If a weight is missing, left over or of another shape, naming it.
     ValueError
-        As `Bert`.
+        As `check_config`, or if the heads do not divide ``hidden_size``.
     """
+    check_config(config)
     parts = ("embeddings.", "layers.", "pooler.")
     named = {rename(name): tensor.float() for name, tensor in weights.items()}
     kept = {name: tensor for name, tensor in named.items() if name.startswith(parts)}
@@ -262,7 +267,7 @@ def rebuild(config, weights: Mapping[str, torch.Tensor]) -> Bert:
 
 
 def head_measures(attentions, separator) -> dict[str, torch.Tensor]:
-    """Describe each head by five numbers, after Clark et al. (2019).
+    """Describe each head by six numbers, after Clark et al. (2019).
 
     Parameters
     ----------
@@ -275,8 +280,9 @@ def head_measures(attentions, separator) -> dict[str, torch.Tensor]:
     -------
     dict of str to Tensor of shape (layers, heads)
         Means over the tokens that look: ``entropy`` in bits; ``distance``, how many
-        tokens away it looks; ``separator``, ``previous`` and ``next``, the share of the
-        weight on [SEP], on the token just before and on the one just after.
+        tokens away it looks; ``previous``, ``next``, ``first`` and ``separator``, the
+        share of the weight on the token just before, on the one just after, on the first
+        ([CLS]) and on [SEP].
     """
     weights = torch.stack(tuple(attentions))  # (layers, heads, tokens, tokens)
     places = torch.arange(weights.shape[-1], device=weights.device)
@@ -287,7 +293,8 @@ def head_measures(attentions, separator) -> dict[str, torch.Tensor]:
     return {
         "entropy": nats.mean(-1) / math.log(2),
         "distance": (weights * apart).sum(-1).mean(-1),
-        "separator": weights[..., separator].sum(-1).mean(-1),
         "previous": before.mean(-1),
         "next": after.mean(-1),
+        "first": weights[..., 0].mean(-1),
+        "separator": weights[..., separator].sum(-1).mean(-1),
     }
