@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.nn.utils.rnn import pad_sequence
 
 __all__ = [
     "PooledLayers",
@@ -22,6 +23,8 @@ __all__ = [
     "layer_similarity",
     "pool",
     "pool_layers",
+    "pool_windows",
+    "read",
     "static_similarity",
     "step_similarity",
     "watching",
@@ -75,17 +78,8 @@ def pool(states: Tensor, mask: Tensor, pooling: str = "mean") -> Tensor:
 def batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
     """Yield batches of texts of similar length, the longest first.
 
-    Parameters
-    ----------
-    lengths : sequence of int
-        Tokens of each text.
-    budget : int
-        Tokens of a batch, padding included; a text longer than that goes alone.
-
-    Yields
-    ------
-    list of int
-        Positions in ``lengths``; each position comes once.
+    A batch is a list of positions in ``lengths`` (tokens of each text). Padded to its
+    longest text it holds at most ``budget`` tokens; a text longer than that goes alone.
     """
     order = sorted(range(len(lengths)), key=lambda text: -lengths[text])
     start = 0
@@ -116,6 +110,57 @@ def watching(modules: Iterable[nn.Module], see: Callable[[int, Tensor], None]):
             handle.remove()
 
 
+def read(windows, model, modules, see, batch_tokens=1024) -> None:
+    """Run a BERT on token IDs and show what its modules return, batch by batch.
+
+    Parameters
+    ----------
+    windows : list of list of int
+        Token IDs, each list within the model's context window.
+    model : BertModel
+    modules : list of Module
+        Parts of the model whose outputs are (batch, tokens, d_model).
+    see : callable
+        Called as ``see(index, rows, states, mask)`` each time a module has run: its
+        index, the batch's positions in ``windows``, its output in float32, and True at
+        the real tokens. What it does not keep is forgotten.
+    batch_tokens : int
+        Tokens of one batch, padding included.
+    """
+    lengths = [len(window) for window in windows]
+
+    def hook(index, states):
+        see(index, rows, states.float(), mask)
+
+    with torch.inference_mode(), watching(modules, hook):
+        for rows in batches(lengths, batch_tokens):
+            ids = [torch.tensor(windows[row]) for row in rows]
+            ids = pad_sequence(ids, batch_first=True)  # (batch, tokens)
+            ends = torch.tensor([[lengths[row]] for row in rows])  # (batch, 1)
+            mask = (torch.arange(ids.shape[1]) < ends).to(model.device)
+            model(ids.to(model.device), attention_mask=mask)
+
+
+def pool_windows(windows, model, pooling="mean", batch_tokens=1024) -> Tensor:
+    """Pool every layer of token IDs, as `read` shows it and `pool` pools it.
+
+    Returns
+    -------
+    Tensor of shape (layers + 2, windows, d_model)
+        Static word embeddings, then layer 0 (the embeddings' output), layer 1, ...
+    """
+    modules = [model.embeddings.word_embeddings, model.embeddings, *model.encoder.layer]
+    # Made outside inference mode, so that one may train on the result.
+    pooled = torch.empty(len(modules), len(windows), model.config.hidden_size)
+    pooled = pooled.to(model.device)
+
+    def see(level, rows, states, mask):
+        pooled[level, rows] = pool(states, mask, pooling)
+
+    read(windows, model, modules, see, batch_tokens)
+    return pooled.cpu()
+
+
 def pool_layers(
     texts: Iterable[str],
     tokenizer,
@@ -123,7 +168,7 @@ def pool_layers(
     *,
     pooling: str = "mean",
     overflow: str = "truncate",
-    batch_tokens: int = 2048,
+    batch_tokens: int = 1024,
 ) -> PooledLayers:
     """Pool every layer's hidden states for each text, in the order of the texts.
 
@@ -164,10 +209,10 @@ def pool_layers(
     _check_options(pooling, overflow, batch_tokens)
     _check_pair(tokenizer, model)
     windows, owner = _windows(texts, tokenizer, model, overflow)
-    pooled = _read(windows, model, pooling, batch_tokens)  # (layers + 2, windows, d_model)
-    owner = torch.tensor(owner)  # (windows,)
+    pooled = pool_windows(windows, model, pooling, batch_tokens)
     tokens = torch.tensor([len(window) for window in windows])  # (windows,)
     if len(windows) > len(texts):
+        owner = torch.tensor(owner)  # (windows,)
         pooled = _join(pooled, tokens, owner, pooling)  # (layers + 2, texts, d_model)
         tokens = torch.zeros(len(texts), dtype=tokens.dtype).index_add_(0, owner, tokens)
     return PooledLayers(static=pooled[0], layers=pooled[1:], tokens=tokens)
@@ -197,28 +242,6 @@ def layer_similarity(layers: Tensor) -> Tensor:
     """
     unit = F.normalize(layers, dim=-1)
     return torch.einsum("atd,btd->abt", unit, unit)
-
-
-def _read(windows, model, pooling, batch_tokens) -> Tensor:
-    """Run the model batch by batch and pool each module's output as it appears."""
-    modules = [model.embeddings.word_embeddings, model.embeddings, *model.encoder.layer]
-    lengths = [len(window) for window in windows]
-    # Made outside inference mode, so that the caller may train on the result.
-    result = torch.empty(len(modules), len(windows), model.config.hidden_size)
-    result = result.to(model.device)
-
-    def see(index, states):
-        result[index, rows] = pool(states.float(), mask, pooling)
-
-    with torch.inference_mode(), watching(modules, see):
-        for rows in batches(lengths, batch_tokens):
-            ids = nn.utils.rnn.pad_sequence(
-                [torch.tensor(windows[row]) for row in rows], batch_first=True
-            ).to(model.device)  # (batch, tokens)
-            ends = torch.tensor([[lengths[row]] for row in rows], device=model.device)
-            mask = torch.arange(ids.shape[1], device=model.device) < ends
-            model(ids, attention_mask=mask)
-    return result.cpu()
 
 
 def _join(pooled: Tensor, tokens: Tensor, owner: Tensor, pooling: str) -> Tensor:
