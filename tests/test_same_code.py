@@ -38,6 +38,22 @@ SAME = [
             "words",
         ],
     ),
+    (
+        "positional-encoding",
+        "lmcourse.positions",
+        [
+            "LearnedPositions",
+            "RelativeBias",
+            "alibi_bias",
+            "alibi_slopes",
+            "frequencies",
+            "half_to_interleaved",
+            "interleaved_to_half",
+            "relative_buckets",
+            "rotate",
+            "sinusoidal",
+        ],
+    ),
 ]
 
 

@@ -133,7 +133,8 @@ def rotate(x, positions=None, layout="interleaved", base=10000.0):
     sin = angle.sin().to(x.dtype).to(x.device)  # (tokens, d_head / 2)
     if layout == "interleaved":
         a, b = x[..., 0::2], x[..., 1::2]  # (..., tokens, d_head / 2) each
-        return torch.stack((a * cos - b * sin, a * sin + b * cos), -1).flatten(-2)
+        turned = (a * cos - b * sin, a * sin + b * cos)
+        return torch.stack(turned, -1).flatten(-2)  # (..., tokens, d_head)
     a, b = x.chunk(2, -1)  # (..., tokens, d_head / 2) each
     return torch.cat((a * cos - b * sin, a * sin + b * cos), -1)
 
