@@ -28,8 +28,18 @@ LIBRARIES = {
     "circuitsvis": ("circuitsvis/iife.js", "draw-circuitsvis.js"),
     "head_view": (*BERTVIZ, "bertviz/head_view.js", "draw-bertviz.js"),
     "model_view": (*BERTVIZ, "bertviz/model_view.js", "draw-bertviz.js"),
-    "plotly-cartesian": ("plotly-cartesian/plotly-cartesian.min.js", "draw-plotly.js"),
     "plotly": ("plotly/plotly.min.js", "draw-plotly.js"),
+}
+# plotly's partial bundles, and the traces that each draws. The whole is three times theirs.
+PARTIAL = {
+    "plotly-cartesian/plotly-cartesian.min.js": {
+        *("bar", "box", "contour", "heatmap", "histogram", "histogram2d"),
+        *("histogram2dcontour", "image", "pie", "scatter", "scatterternary", "violin"),
+    },
+    "plotly-gl3d/plotly-gl3d.min.js": {
+        *("cone", "isosurface", "mesh3d", "scatter", "scatter3d", "streamtube"),
+        *("surface", "volume"),
+    },
 }
 OWN_FILES = ("views.js", "views.css", *sorted({f[-1] for f in LIBRARIES.values()}))
 
@@ -78,7 +88,7 @@ def bertviz_script(name: str) -> str:
 
 
 def plotly_script() -> str:
-    """Return plotly's whole library; its version must be the partial one's.
+    """Return plotly's whole library; its version must be that of the partial ones.
 
     Raises
     ------
@@ -86,12 +96,12 @@ def plotly_script() -> str:
         If they differ.
     """
     body = _installed("plotly", "plotly/package_data/plotly.min.js")
-    version = NPM["plotly-cartesian"].version
-    if f"plotly.js v{version}" not in body[:200]:
-        raise ExtensionError(
-            f"plotly {metadata.version('plotly')} carries {body[:40]!r}, but "
-            f"{NPM['plotly-cartesian'].name} is pinned to {version}: pin the same"
-        )
+    for key in ("plotly-cartesian", "plotly-gl3d"):
+        if f"plotly.js v{NPM[key].version}" not in body[:200]:
+            raise ExtensionError(
+                f"plotly {metadata.version('plotly')} carries {body[:30]!r}, but "
+                f"{NPM[key].folder} is pinned: pin the same version"
+            )
     return body
 
 
@@ -134,6 +144,15 @@ def _address(lib: Path, name: str) -> str:
     return f"{name}?v={hashlib.sha256((lib / name).read_bytes()).hexdigest()[:8]}"
 
 
+def scripts(library: str, traces: set[str]) -> list[str]:
+    """Return what a library loads on a page whose plots have these kinds of traces."""
+    names = list(LIBRARIES[library])
+    partial = [bundle for bundle, kinds in PARTIAL.items() if traces <= kinds]
+    if library == "plotly" and partial:
+        names[0] = partial[0]
+    return names
+
+
 def page_assets(app, pagename, templatename, context, doctree) -> None:
     """Add the views' script and style to a page that has views."""
     views = [] if doctree is None else list(doctree.findall(_is_view))
@@ -141,11 +160,8 @@ def page_assets(app, pagename, templatename, context, doctree) -> None:
         return
     lib = Path(app.outdir) / "_static" / FOLDER
     needed = sorted({view["lmcourse_library"] for view in views})
-    whole = {"plotly-cartesian": "plotly"} if "plotly" in needed else {}
-    table = {
-        key: [_address(lib, name) for name in LIBRARIES[whole.get(key, key)]]
-        for key in needed
-    }
+    traces = {trace for view in views for trace in view["lmcourse_traces"]}
+    table = {key: [_address(lib, name) for name in scripts(key, traces)] for key in needed}
     app.add_css_file(f"{FOLDER}/views.css")
     app.add_js_file(
         f"{FOLDER}/views.js",
@@ -168,8 +184,19 @@ def _stage(app) -> None:
         stage(Path(app.outdir) / "_static")
 
 
+def drop_icon_script(app, exception) -> None:
+    """Empty the theme's largest script, which redraws as SVG the icons of its icon font.
+
+    The font and its style sheet are there all the same, and show every icon without it.
+    """
+    script = Path(app.outdir) / "_static" / "scripts" / "fontawesome.js"
+    if exception is None and script.is_file():
+        script.write_text("/* icons: the style sheet's font */\n", encoding="utf-8")
+
+
 def setup(app) -> None:
     """Stage the libraries before anything is written, and add them page by page."""
     app.connect("config-inited", _configure)
     app.connect("builder-inited", _stage)
     app.connect("html-page-context", page_assets)
+    app.connect("build-finished", drop_icon_script)

@@ -81,6 +81,13 @@ NPM = {
         "Z6w4P5O0Jus/Qr5EefHVeg==",
         ("plotly-cartesian.min.js",),
     ),
+    "plotly-gl3d": Npm(
+        "plotly.js-gl3d-dist-min",
+        "4.1.1",
+        "sha512-HNdhOi/mVr29u6BbzJvz1kAjEzCxwfaZNLipjNCxg33JE3RmRHhPDUd0"
+        "LCuQMDcRR5LLFFfaSMMdtOWl0bERZA==",
+        ("plotly-gl3d.min.js",),
+    ),
 }
 
 

@@ -13,10 +13,6 @@ __all__ = ["ViewRenderer", "setup", "view_html"]
 
 logger = logging.getLogger(__name__)
 PLOTLY_MIME = "application/vnd.plotly.v1+json"
-CARTESIAN = {  # what plotly's partial bundle draws
-    *("bar", "box", "contour", "heatmap", "histogram", "histogram2d"),
-    *("histogram2dcontour", "image", "pie", "scatter", "scatterternary", "violin"),
-}
 NAMES = {
     "attention_heads": "attention heat maps",
     "head_view": "attention lines by layer and head",
@@ -36,14 +32,20 @@ HINTS = {
 }
 
 
-def library(view: dict) -> str:
-    """Return which entry of `assets.LIBRARIES` draws a view."""
-    kind = view["kind"]
-    if kind == "plot":
-        traces = view["data"]["figure"]["data"]
-        kinds = {trace.get("type", "scatter") for trace in traces}
-        return "plotly-cartesian" if kinds <= CARTESIAN else "plotly"
-    return kind if kind in ("head_view", "model_view") else "circuitsvis"
+def library(kind: str) -> str:
+    """Return which entry of `assets.LIBRARIES` draws a kind of view."""
+    own = {"head_view": "head_view", "model_view": "model_view", "plot": "plotly"}
+    return own.get(kind, "circuitsvis")
+
+
+def traces(view: dict) -> list[str]:
+    """Return the kinds of traces in a plot, frames included; none for another view."""
+    if view["kind"] != "plot":
+        return []
+    figure = view["data"]["figure"]
+    every = [figure, *figure.get("frames", [])]
+    found = {trace.get("type") for part in every for trace in part.get("data", [])}
+    return sorted((found - {None}) | {"scatter"})
 
 
 def height(view: dict) -> int:
@@ -86,7 +88,7 @@ def view_html(view: dict) -> str:
     return (
         f'<div class="lmc-view lmc-{kind.replace("_", "-")}" role="group" '
         f'aria-label="{html.escape(NAMES[kind])}: {alt}" data-kind="{kind}" '
-        f'data-library="{library(view)}" data-state="waiting">\n'
+        f'data-library="{library(kind)}" data-state="waiting">\n'
         f'<div class="lmc-canvas" style="min-height: {height(view)}px">'
         f'<p class="lmc-alt">{alt}</p>'
         '<noscript><p class="lmc-alt">Drawing this needs JavaScript; the table below has '
@@ -112,7 +114,8 @@ class ViewRenderer:
         content = data.content
         view = json.loads(content) if isinstance(content, (str, bytes)) else content
         node = nodes.raw("", view_html(view), format="html")
-        node["lmcourse_library"] = library(view)
+        node["lmcourse_library"] = library(view["kind"])
+        node["lmcourse_traces"] = traces(view)
         node["lmcourse_caption"] = bool(view["caption"])
         return [node]
 
