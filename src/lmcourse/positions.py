@@ -187,7 +187,7 @@ def alibi_bias(heads, tokens):
     """
     position = torch.arange(tokens)
     distance = (position[:, None] - position).abs()  # (tokens, tokens)
-    return -alibi_slopes(heads)[:, None, None] * distance  # (heads, tokens, tokens)
+    return alibi_slopes(heads)[:, None, None] * -distance  # (heads, tokens, tokens)
 
 
 def relative_buckets(tokens, buckets=32, reach=128):

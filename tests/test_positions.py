@@ -1,0 +1,234 @@
+"""Positions against transformers, complex numbers, loops and the papers' properties."""
+
+import cmath
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.testing import assert_close
+from transformers import LlamaConfig
+from transformers.models.bloom.modeling_bloom import build_alibi_tensor
+from transformers.models.gptj import modeling_gptj as gptj
+from transformers.models.llama import modeling_llama as llama
+from transformers.models.t5.modeling_t5 import T5Attention
+
+from lmcourse.attention import MultiHeadAttention
+from lmcourse.positions import (
+    LearnedPositions,
+    RelativeBias,
+    alibi_bias,
+    alibi_slopes,
+    frequencies,
+    half_to_interleaved,
+    interleaved_to_half,
+    relative_buckets,
+    rotate,
+    sinusoidal,
+)
+
+BATCH, HEADS, TOKENS, D_HEAD = 2, 3, 11, 8
+
+
+def sample(dtype=torch.float64, tokens=TOKENS):
+    generator = torch.Generator().manual_seed(5)
+    return torch.randn(BATCH, HEADS, tokens, D_HEAD, generator=generator).to(dtype)
+
+
+def angle(position, pair, width, base=10000.0):
+    return position / base ** (2 * pair / width)
+
+
+@pytest.mark.parametrize(("tokens", "d_model"), [(7, 2), (50, 6), (129, 20)])
+def test_sinusoidal_is_the_formula(tokens, d_model):
+    table = sinusoidal(tokens, d_model)
+    assert table.dtype == torch.float32
+    assert table.shape == (tokens, d_model)
+    for position in (0, 1, tokens - 1):
+        for dimension in range(d_model):
+            wave = math.cos if dimension % 2 else math.sin
+            want = wave(angle(position, dimension // 2, d_model))
+            assert table[position, dimension].item() == pytest.approx(want, abs=1e-6)
+
+
+def test_sinusoidal_is_exact_far_out():
+    want = [f(123_456 / 100) for f in (math.sin, math.cos)]
+    got = sinusoidal(123_457, 4)[-1, 2:]
+    assert_close(got, torch.tensor(want), rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("width", [0, -2, 7])
+def test_a_width_that_makes_no_pairs_is_refused(width):
+    with pytest.raises(ValueError, match="pairs"):
+        frequencies(width)
+    with pytest.raises(ValueError, match="pairs"):
+        sinusoidal(5, width)
+
+
+def test_an_odd_head_cannot_be_turned():
+    with pytest.raises(ValueError, match="pairs"):
+        rotate(torch.ones(3, 5))
+
+
+def test_learned_positions_return_the_first_rows_and_train():
+    torch.manual_seed(1)
+    positions = LearnedPositions(9, 4)
+    got = positions(5)
+    assert_close(got, positions.table[:5])
+    got.sum().backward()
+    assert_close(positions.table.grad.sum(1), torch.tensor([4.0] * 5 + [0.0] * 4))
+
+
+def test_learned_positions_end_with_their_table():
+    positions = LearnedPositions(9, 4)
+    assert positions(9).shape == (9, 4)
+    with pytest.raises(ValueError, match="10 tokens, but only 9 positions"):
+        positions(10)
+
+
+def test_half_layout_is_llama_s():
+    x = sample()
+    angles = [[angle(p, i, D_HEAD) for i in range(D_HEAD // 2)] * 2 for p in range(TOKENS)]
+    angles = torch.tensor(angles, dtype=torch.float64)[None]
+    want, _ = llama.apply_rotary_pos_emb(x, x, angles.cos(), angles.sin())
+    assert_close(rotate(x, layout="half"), want, rtol=0, atol=1e-12)
+
+
+def test_half_layout_is_llama_s_with_its_own_angles_in_float32():
+    x = sample(torch.float32)
+    config = LlamaConfig(hidden_size=HEADS * D_HEAD, num_attention_heads=HEADS)
+    cos, sin = llama.LlamaRotaryEmbedding(config)(x, torch.arange(TOKENS)[None])
+    want, _ = llama.apply_rotary_pos_emb(x, x, cos, sin)
+    got = rotate(x, layout="half")
+    assert got.dtype == torch.float32
+    assert_close(got, want, rtol=0, atol=1e-5)
+
+
+def test_interleaved_layout_is_gpt_j_s():
+    x = sample()
+    rows = [[angle(p, i, D_HEAD) for i in range(D_HEAD // 2)] for p in range(TOKENS)]
+    angles = torch.tensor(rows, dtype=torch.float64)[None]
+    want = gptj.apply_rotary_pos_emb(x.transpose(1, 2), angles.sin(), angles.cos())
+    assert_close(rotate(x), want.transpose(1, 2), rtol=0, atol=1e-12)
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    position=st.integers(0, 100_000),
+    base=st.floats(10, 1e6),
+    pairs=st.integers(1, 5),
+    data=st.data(),
+)
+def test_a_pair_turns_like_a_complex_number(position, base, pairs, data):
+    number = st.floats(-10, 10)
+    values = data.draw(st.lists(number, min_size=2 * pairs, max_size=2 * pairs))
+    x = torch.tensor([values], dtype=torch.float64)
+    got = rotate(x, torch.tensor([position]), base=base)[0]
+    for i in range(pairs):
+        turn = cmath.exp(1j * angle(position, i, 2 * pairs, base))
+        want = complex(*values[2 * i : 2 * i + 2]) * turn
+        assert complex(*got[2 * i : 2 * i + 2].tolist()) == pytest.approx(want, abs=1e-8)
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    m=st.integers(0, 500),
+    n=st.integers(0, 500),
+    shift=st.integers(0, 500),
+    layout=st.sampled_from(["interleaved", "half"]),
+)
+def test_rotary_scores_depend_on_the_offset_alone(m, n, shift, layout):
+    query, key = sample()[0, :2, :1]  # (1, d_head) each
+
+    def score(m, n):
+        turned = (
+            rotate(vector, torch.tensor([at]), layout)
+            for vector, at in ((query, m), (key, n))
+        )
+        return (next(turned) * next(turned)).sum()
+
+    assert_close(score(m, n), score(m + shift, n + shift), rtol=0, atol=1e-9)
+
+
+def test_position_zero_is_not_turned_and_lengths_stay():
+    x = sample()
+    turned = rotate(x)
+    assert_close(turned[..., 0, :], x[..., 0, :], rtol=0, atol=0)
+    assert_close(turned.norm(dim=-1), x.norm(dim=-1), rtol=0, atol=1e-12)
+    assert (turned - x)[..., 1:, :].abs().amax(-1).min() > 0.01
+
+
+def test_layouts_convert_into_each_other():
+    x = sample()
+    for there, back, layout in (
+        (interleaved_to_half, half_to_interleaved, "half"),
+        (half_to_interleaved, interleaved_to_half, "interleaved"),
+    ):
+        other = "half" if layout == "interleaved" else "interleaved"
+        assert_close(back(there(x)), x, rtol=0, atol=0)
+        assert_close(rotate(there(x), layout=layout), there(rotate(x, layout=other)))
+    assert interleaved_to_half(torch.arange(6)).tolist() == [0, 2, 4, 1, 3, 5]
+    assert (rotate(x) - rotate(x, layout="half")).abs().max() > 0.1
+
+
+def test_an_unknown_layout_is_named():
+    with pytest.raises(ValueError, match="'halves'"):
+        rotate(sample(), layout="halves")
+
+
+def test_attention_that_rotates_sees_order_but_not_where_the_text_starts():
+    torch.manual_seed(2)
+    attend = MultiHeadAttention(HEADS * D_HEAD, HEADS).double()
+    x = torch.randn(BATCH, TOKENS, HEADS * D_HEAD, dtype=torch.float64)
+    here = attend(x, rotate=rotate)[0]
+    later = attend(x, rotate=lambda part: rotate(part, torch.arange(TOKENS) + 77))[0]
+    assert_close(here, later, rtol=0, atol=1e-9)
+    order = torch.randperm(TOKENS, generator=torch.Generator().manual_seed(3))
+    assert_close(attend(x[:, order])[0], attend(x)[0][:, order])
+    assert (attend(x[:, order], rotate=rotate)[0] - here[:, order]).abs().max() > 1e-3
+
+
+@pytest.mark.parametrize("heads", [1, 2, 3, 4, 6, 7, 8, 12, 16, 20])
+def test_alibi_is_bloom_s_up_to_a_constant_in_each_row(heads):
+    tokens = 9
+    theirs = build_alibi_tensor(torch.ones(1, tokens), heads, torch.float32)
+    theirs = theirs.view(heads, 1, tokens)
+    ours = alibi_bias(heads, tokens)
+    assert ours.shape == (heads, tokens, tokens)
+    for query in range(tokens):
+        seen = slice(0, query + 1)
+        want = theirs[:, 0, seen] - theirs[:, 0, query : query + 1]
+        assert_close(ours[:, query, seen], want, rtol=0, atol=1e-6)
+    assert_close(ours, ours.mT)  # as far ahead as behind
+
+
+def test_alibi_slopes_of_the_paper():
+    assert alibi_slopes(8).tolist() == [2.0**-h for h in range(1, 9)]
+    with pytest.raises(ValueError, match="not 0"):
+        alibi_slopes(0)
+
+
+@pytest.mark.parametrize(("buckets", "reach"), [(32, 128), (16, 24), (8, 50)])
+def test_buckets_are_t5_s(buckets, reach):
+    position = torch.arange(300)
+    want = T5Attention._relative_position_bucket(
+        position - position[:, None],
+        bidirectional=False,
+        num_buckets=buckets,
+        max_distance=reach,
+    )
+    assert torch.equal(relative_buckets(300, buckets, reach), want)
+
+
+def test_relative_bias_is_looked_up_by_query_key_and_head():
+    torch.manual_seed(4)
+    bias = RelativeBias(HEADS, buckets=6, reach=10)
+    with torch.no_grad():
+        bias.table.normal_()
+    got, bucket = bias(TOKENS), relative_buckets(TOKENS, 6, 10)
+    assert got.shape == (HEADS, TOKENS, TOKENS)
+    for head, query, key in ((0, 3, 1), (1, 10, 0), (2, 1, 9)):
+        assert got[head, query, key] == bias.table[bucket[query, key], head]
+    got.sum().backward()
+    assert_close(bias.table.grad[:, 0], bucket.flatten().bincount(minlength=6).float())
