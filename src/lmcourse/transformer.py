@@ -76,16 +76,8 @@ class FeedForward(nn.Module):
 class LayerNorm(nn.Module):
     """Layer normalisation of the last axis (Ba et al. 2016, eq. 4).
 
-    Parameters
-    ----------
-    d_model : int
-    eps : float
-        Added to the variance, so that a constant vector is not divided by zero.
-
-    Attributes
-    ----------
-    gamma, beta : Parameter of shape (d_model,)
-        ``weight`` and ``bias`` of `torch.nn.LayerNorm`.
+    ``eps`` keeps a constant vector from being divided by zero. ``gamma`` and ``beta``,
+    of shape (d_model,), are ``weight`` and ``bias`` of `torch.nn.LayerNorm`.
     """
 
     def __init__(self, d_model, eps=1e-5):
@@ -105,16 +97,7 @@ class LayerNorm(nn.Module):
 class RMSNorm(nn.Module):
     """Division by the root mean square of the last axis (Zhang & Sennrich 2019, eq. 4).
 
-    Parameters
-    ----------
-    d_model : int
-    eps : float
-        Added to the mean square.
-
-    Attributes
-    ----------
-    gamma : Parameter of shape (d_model,)
-        ``weight`` of `torch.nn.RMSNorm`.
+    ``gamma``, of shape (d_model,), is ``weight`` of `torch.nn.RMSNorm`.
     """
 
     def __init__(self, d_model, eps=1e-6):
@@ -162,13 +145,7 @@ class Residual(nn.Module):
 class EncoderBlock(nn.Module):
     """Self-attention, then a feed-forward network, each with its residual path.
 
-    Parameters
-    ----------
-    d_model, heads, d_ff : int
-    activation : str
-        See `FeedForward`.
-    **residual
-        ``norm_first``, ``dropout``, ``norm``: see `Residual`.
+    ``activation`` is that of `FeedForward`; ``residual`` holds options of `Residual`.
     """
 
     def __init__(self, d_model, heads, d_ff, activation="gelu", **residual):
@@ -203,13 +180,7 @@ class EncoderBlock(nn.Module):
 class DecoderBlock(nn.Module):
     """Causal self-attention, cross-attention to the encoder's output, feed-forward.
 
-    Parameters
-    ----------
-    d_model, heads, d_ff : int
-    activation : str
-        See `FeedForward`.
-    **residual
-        ``norm_first``, ``dropout``, ``norm``: see `Residual`.
+    The parameters are those of `EncoderBlock`.
     """
 
     def __init__(self, d_model, heads, d_ff, activation="gelu", **residual):
@@ -248,12 +219,7 @@ class DecoderBlock(nn.Module):
 
 
 class Embed(nn.Module):
-    """Token vectors plus sinusoidal position vectors.
-
-    Parameters
-    ----------
-    vocab_size, d_model : int
-    """
+    """Token vectors plus sinusoidal position vectors."""
 
     def __init__(self, vocab_size, d_model):
         super().__init__()
@@ -266,14 +232,7 @@ class Embed(nn.Module):
 
 
 class Encoder(nn.Module):
-    """A stack of encoder blocks and a last norm.
-
-    Parameters
-    ----------
-    layers, d_model, heads, d_ff : int
-    **options
-        ``activation``, ``norm_first``, ``dropout``, ``norm``: see `EncoderBlock`.
-    """
+    """A stack of encoder blocks and a last norm; ``options`` go to every block."""
 
     def __init__(self, layers, d_model, heads, d_ff, **options):
         super().__init__()
@@ -289,14 +248,7 @@ class Encoder(nn.Module):
 
 
 class Decoder(nn.Module):
-    """A stack of decoder blocks and a last norm.
-
-    Parameters
-    ----------
-    layers, d_model, heads, d_ff : int
-    **options
-        ``activation``, ``norm_first``, ``dropout``, ``norm``: see `DecoderBlock`.
-    """
+    """A stack of decoder blocks and a last norm; ``options`` go to every block."""
 
     def __init__(self, layers, d_model, heads, d_ff, **options):
         super().__init__()
