@@ -46,10 +46,13 @@ def complaints(page: BeautifulSoup) -> list[str]:
     for image in article.find_all("img"):
         if not image.get("alt", "").strip() or image["alt"] == image["src"]:
             found.append(f"no alternative text: {image['src']}")
-    for image in article.select(".cell_output img, .cell_output .lm-view"):
+    for image in article.select(".cell_output img, .cell_output .lmc-view"):
         figure = image.find_parent("figure")
         if figure is None or figure.find("figcaption") is None:
             found.append(f"no caption: {image.get('src') or image.get('id')}")
+    for value in article.select(".pasted-text"):
+        if not value.get_text().strip():
+            found.append("an empty glued value")
     for code in article.select("pre, code, script"):
         code.decompose()
     left = re.search(
@@ -76,7 +79,7 @@ def test_the_chapters_figures_are_there(name):
         assert target is not None, f"{name}: {figure['name']} is not on the page"
         figure_tag = target if target.name == "figure" else target.find("figure")
         figure_tag = figure_tag or target.find_parent("figure")
-        assert figure_tag.select("img, svg, .lm-view"), f"{figure['name']} is empty"
+        assert figure_tag.select("img, svg, .lmc-view"), f"{figure['name']} is empty"
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -135,6 +138,7 @@ def test_every_chapter_is_listed_and_on_the_landing_page():
         ('<div class="cell_output"><img src="a.png" alt="a bee"></div>', "no caption"),
         ("<p>see {ref}`x`</p>", "markup left"),
         ("<p>```</p>", "markup left"),
+        ('<span class="pasted-text"></span>', "empty glued value"),
     ],
 )
 def test_the_page_guard_can_fail(html, said):
