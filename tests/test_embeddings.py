@@ -183,6 +183,12 @@ def test_word_vectors_of_texts_and_of_tokens_are_the_same_each_time(corpus):
     assert np.isfinite(first).all()
 
 
+def test_a_narrow_space_is_the_first_columns_of_a_wide_one(corpus):
+    _, narrow = embeddings.word_vectors(corpus, 5)
+    _, wide = embeddings.word_vectors(corpus, 11)
+    np.testing.assert_allclose(narrow, wide[:, :5], atol=1e-8)
+
+
 def test_other_tokens_can_be_counted():
     texts = [["a", ",", "b", "\n"], ["b", ",", "a", "\n", "a"]]
     names, got = embeddings.word_vectors(texts, 2, window=1)
