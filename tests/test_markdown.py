@@ -40,6 +40,7 @@ def plain(text):
         ("$$\na = b\n$$ (e)", "$$\na = b \\tag{2.1}\n$$"),
         ("`{ref}` in code", "`{ref}` in code"),
         ("``a `b` c``", "``a `b` c``"),
+        (r"letters are `\p{L}`, digits `\p{N}`", r"letters are `\p{L}`, digits `\p{N}`"),
     ],
 )
 def test_inline(myst, markdown):

@@ -2,9 +2,9 @@
 
 
 def setup(app) -> dict:
-    """Set up the Sphinx extension: honest cache, view renderer, local libraries."""
-    from lmcourse.book import assets, cache, renderer
+    """Set up the extension: honest cache, view renderer, local libraries, notebooks."""
+    from lmcourse.book import assets, cache, notebooks, renderer
 
-    for part in (cache, renderer, assets):
+    for part in (cache, renderer, assets, notebooks):
         part.setup(app)
     return {"env_version": 1, "parallel_read_safe": False, "parallel_write_safe": True}

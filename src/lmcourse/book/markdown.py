@@ -14,7 +14,7 @@ __all__ = ["Directive", "Links", "parse", "to_markdown"]
 _OPEN = re.compile(r"^( *)(`{3,}|:{3,}|~{3,})\{([\w:-]+)\}[ \t]*(.*)$")
 _FENCE = re.compile(r"^ *(`{3,}|~{3,})")
 _OPTION = re.compile(r"^:([\w-]+):[ \t]*(.*)$")
-_ROLE = re.compile(r"\{([\w:-]+)\}(`+)(.+?)\2", re.DOTALL)
+_ROLE = re.compile(r"(?<![\w\\`])\{([\w:-]+)\}(`+)(.+?)\2", re.DOTALL)
 _LABEL = re.compile(r"^\(([\w:-]+)\)=\s*$", re.MULTILINE)
 _EQUATION = re.compile(r"\$\$(.+?)\$\$[ \t]*(?:\(([\w:-]+)\))?", re.DOTALL)
 _LINK = re.compile(r"\]\((#?[\w./-]+?(?:\.md)?(?:#[\w:-]+)?)\)")
@@ -61,7 +61,7 @@ class Links:
 
 
 def parse(text: str) -> list[str | Directive]:
-    """Cut text into lines and directives, a fenced listing being one; bodies stay unparsed."""
+    """Cut text into lines and directives, a listing being one; bodies stay unparsed."""
     lines, parts, index = text.split("\n"), [], 0
     while index < len(lines):
         opening = _OPEN.match(lines[index])
