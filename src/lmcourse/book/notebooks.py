@@ -18,12 +18,14 @@ import nbformat
 from jupyter_cache import get_cache
 from pybtex.database import parse_file
 from pybtex.richtext import Text
+from sphinx.util import logging
 
 from lmcourse.book.markdown import Links, to_markdown
 from lmcourse.book.references import ROOT, page_notebook
 
 __all__ = ["publish", "repository", "setup", "site_address"]
 
+logger = logging.getLogger(__name__)
 FOLDER = "notebooks"
 GLUE = "application/papermill.record/text/plain"
 # What Colab lacks, in the versions pinned there; never torch, numpy, pandas, transformers.
@@ -115,7 +117,8 @@ class BookLinks:
             return (*std.anonlabels[label], label)
         if label in self.env.found_docs:
             return label, "", self.env.titles[label].astext()
-        raise ValueError(f"{self.page} refers to {label!r}, which is not in the book")
+        logger.warning("the notebook of %s refers to %r: not in the book", self.page, label)
+        return self.page, "", label
 
     def reference(self, label: str, text: str | None) -> str:
         page, anchor, title = self._target(label)

@@ -36,8 +36,8 @@ class Npm:
 
     @property
     def folder(self) -> str:
-        """The name of its folder."""
-        return f"{self.name}-{self.version}"
+        """The name of its folder, and of its archive: npm drops a scope's punctuation."""
+        return f"{self.name.removeprefix('@').replace('/', '-')}-{self.version}"
 
 
 NPM = {
@@ -87,6 +87,20 @@ NPM = {
         "sha512-HNdhOi/mVr29u6BbzJvz1kAjEzCxwfaZNLipjNCxg33JE3RmRHhPDUd0"
         "LCuQMDcRR5LLFFfaSMMdtOWl0bERZA==",
         ("plotly-gl3d.min.js",),
+    ),
+    "source-serif-4": Npm(
+        "@fontsource-variable/source-serif-4",
+        "5.3.1",
+        "sha512-4Rtay22SC4lMvw11r/+9kxANB6P3M0X8s1NudBC2v0J1KU2y3DcMoNcT3lBoZ/Cq"
+        "Lirzf+StlO6UlJilyrvaUg==",
+        (
+            "files/source-serif-4-latin-wght-normal.woff2",
+            "files/source-serif-4-latin-wght-italic.woff2",
+            "files/source-serif-4-latin-ext-wght-normal.woff2",
+            "files/source-serif-4-latin-ext-wght-italic.woff2",
+            "LICENSE",
+        ),
+        strip="files/",
     ),
 }
 
