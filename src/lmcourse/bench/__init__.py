@@ -2,26 +2,46 @@
 
 import json
 import multiprocessing
+import re
 import resource
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
 
-__all__ = ["isolated", "report"]
+__all__ = ["forget_peak", "isolated", "peak_mib", "report"]
+
+
+def forget_peak() -> None:
+    """Make Linux start the peak anew, so that what came before does not count."""
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+
+
+def peak_mib() -> float:
+    """Return this process's peak memory in MiB.
+
+    Where there is a ``/proc``, from there: ``getrusage`` in a new process begins at the
+    memory of the process that started it.
+    """
+    with suppress(OSError):
+        status = Path("/proc/self/status").read_text()
+        found = re.search(r"^VmHWM:\s*(\d+) kB", status, re.MULTILINE)
+        if found:
+            return int(found[1]) / 2**10
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / (2**20 if sys.platform == "darwin" else 2**10)
 
 
 def _child(connection, function: Callable, args: tuple) -> None:
     prepared = function(*args)  # loads data and model; returns the thunk to be measured
-    before = _peak_mib()
+    forget_peak()
+    before = peak_mib()
     start = time.perf_counter()
     result = prepared()
     seconds = time.perf_counter() - start
-    connection.send((result, seconds, _peak_mib(), before))
-
-
-def _peak_mib() -> float:
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / (2**20 if sys.platform == "darwin" else 2**10)
+    connection.send((result, seconds, peak_mib(), before))
 
 
 def isolated(function: Callable, *args) -> dict:

@@ -5,10 +5,7 @@ there the peak of a process is what the operating system says it is.
 """
 
 import argparse
-import re
 import time
-from contextlib import suppress
-from pathlib import Path
 
 import torch
 from torch import nn
@@ -54,38 +51,18 @@ def prepare(method, lengths, repeats):
     @torch.no_grad()
     def measured():
         METHODS[method](layer, inputs[lengths[0]][:, :16])  # the first call sets things up
-        _forget_peak()
-        start, rows = _peak_mib(), []
+        bench.forget_peak()
+        start, rows = bench.peak_mib(), []
         for tokens in lengths:
             often = range(repeats * lengths[-1] // tokens)  # short runs are noisier
             seconds = min(_seconds(method, layer, inputs[tokens]) for _ in often)
-            peak = _peak_mib() - start
+            peak = bench.peak_mib() - start
             rows.append(
                 {"method": method, "tokens": tokens, "seconds": seconds, "peak_mib": peak}
             )
         return rows
 
     return measured
-
-
-def _forget_peak():
-    """Make Linux start the peak anew, so that loading PyTorch does not count."""
-    with suppress(OSError):
-        Path("/proc/self/clear_refs").write_text("5")
-
-
-def _peak_mib():
-    """Return this process's peak memory.
-
-    Where there is a ``/proc``, from there: ``getrusage`` in a new process begins at the
-    memory of the process that started it.
-    """
-    try:
-        status = Path("/proc/self/status").read_text()
-    except OSError:
-        return bench._peak_mib()
-    found = re.search(r"^VmHWM:\s*(\d+) kB", status, re.MULTILINE)
-    return int(found[1]) / 2**10 if found else bench._peak_mib()
 
 
 def _seconds(method, layer, x):
