@@ -8,13 +8,14 @@ layer 0 is the output of the embeddings, layer i the output of the i-th block.
 
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 __all__ = [
@@ -51,7 +52,7 @@ class PooledLayers:
     tokens: Tensor
 
 
-def pool(states: Tensor, mask: Tensor, pooling: str = "mean") -> Tensor:
+def pool(states, mask, pooling="mean"):
     """Pool the real tokens of each text to one vector.
 
     Parameters
@@ -75,7 +76,7 @@ def pool(states: Tensor, mask: Tensor, pooling: str = "mean") -> Tensor:
     return total / mask.sum(dim=1, keepdim=True)
 
 
-def batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
+def batches(lengths, budget):
     """Yield batches of texts of similar length, the longest first.
 
     A batch is a list of positions in ``lengths`` (tokens of each text). Padded to its
@@ -90,17 +91,14 @@ def batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
 
 
 @contextmanager
-def watching(modules: Iterable[nn.Module], see: Callable[[int, Tensor], None]):
+def watching(modules, see):
     """Call ``see(index, output)`` each time a module has run, while the block lasts."""
 
-    def hook_for(index):
-        def hook(module, inputs, output):
-            see(index, output)
-
-        return hook
+    def hook(index, module, inputs, output):
+        see(index, output)
 
     handles = [
-        module.register_forward_hook(hook_for(index))
+        module.register_forward_hook(partial(hook, index))
         for index, module in enumerate(modules)
     ]
     try:
@@ -110,7 +108,7 @@ def watching(modules: Iterable[nn.Module], see: Callable[[int, Tensor], None]):
             handle.remove()
 
 
-def read(windows, model, modules, see, batch_tokens=1024) -> None:
+def read(windows, model, modules, see, batch_tokens=1024):
     """Run a BERT on token IDs and show what its modules return, batch by batch.
 
     Parameters
@@ -141,7 +139,7 @@ def read(windows, model, modules, see, batch_tokens=1024) -> None:
             model(ids.to(model.device), attention_mask=mask)
 
 
-def pool_windows(windows, model, pooling="mean", batch_tokens=1024) -> Tensor:
+def pool_windows(windows, model, pooling="mean", batch_tokens=1024):
     """Pool every layer of token IDs, as `read` shows it and `pool` pools it.
 
     Returns
@@ -218,7 +216,7 @@ def pool_layers(
     return PooledLayers(static=pooled[0], layers=pooled[1:], tokens=tokens)
 
 
-def static_similarity(static: Tensor, layers: Tensor) -> Tensor:
+def static_similarity(static, layers):
     """Cosine of each text's static vector with its vector in each layer.
 
     From (texts, d_model) and (layers + 1, texts, d_model) to (layers + 1, texts).
@@ -226,7 +224,7 @@ def static_similarity(static: Tensor, layers: Tensor) -> Tensor:
     return F.cosine_similarity(static, layers, dim=-1)
 
 
-def step_similarity(layers: Tensor) -> Tensor:
+def step_similarity(layers):
     """Cosine of each text's vector in a layer with its vector in the layer before.
 
     From (layers + 1, texts, d_model) to (layers, texts): row i compares layer i + 1 with
@@ -235,7 +233,7 @@ def step_similarity(layers: Tensor) -> Tensor:
     return F.cosine_similarity(layers[1:], layers[:-1], dim=-1)
 
 
-def layer_similarity(layers: Tensor) -> Tensor:
+def layer_similarity(layers):
     """Cosine of each text's vectors in every two layers.
 
     From (layers + 1, texts, d_model) to (layers + 1, layers + 1, texts).
