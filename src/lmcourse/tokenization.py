@@ -8,6 +8,7 @@ something; both learn the same merges in the same order.
 import heapq
 import math
 import operator
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
@@ -160,6 +161,7 @@ def train_bpe(words, merges):
             for pair in merge_in_word(*corpus[n], best, counts):
                 where[pair].add(n)
                 grown.add(pair)
+        counts[best] = 0
         enqueue(grown)
     return learned
 
@@ -177,19 +179,20 @@ def index_pairs(corpus):
 def merge_in_word(symbols, frequency, pair, counts):
     """Merge in place, update the counts around it; return the pairs that are new."""
     left, right = pair
-    joined, new, i = left + right, [], 0
+    joined, new, i = sys.intern(left + right), [], 0
     while i < len(symbols) - 1:
         if symbols[i] == left and symbols[i + 1] == right:
             symbols[i : i + 2] = [joined]
-            counts[pair] -= frequency
             if i > 0:
-                counts[symbols[i - 1], left] -= frequency
-                counts[symbols[i - 1], joined] += frequency
-                new.append((symbols[i - 1], joined))
+                before = symbols[i - 1]
+                counts[before, left] -= frequency
+                new.append((before, joined))
+                counts[new[-1]] += frequency
             if i + 1 < len(symbols):
-                counts[right, symbols[i + 1]] -= frequency
-                counts[joined, symbols[i + 1]] += frequency
-                new.append((joined, symbols[i + 1]))
+                after = symbols[i + 1]
+                counts[right, after] -= frequency
+                new.append((joined, after))
+                counts[new[-1]] += frequency
         i += 1
     return new
 
@@ -240,9 +243,11 @@ def pre_tokenize(text: str) -> list[str]:
     """
     _require_text(text)
     pieces = GPT2_PATTERN.findall(text)
-    return [
-        piece.encode().decode("latin-1").translate(_BYTE_CHARACTERS) for piece in pieces
-    ]
+    written = {
+        piece: piece.encode().decode("latin-1").translate(_BYTE_CHARACTERS)
+        for piece in set(pieces)
+    }
+    return [written[piece] for piece in pieces]
 
 
 class BPETokenizer:
