@@ -1,0 +1,193 @@
+"""Execute every published notebook in an environment shaped like Colab's.
+
+``python tests/colab_shape.py [--packages ...] [--python ...] [--notebooks ...]``, after
+``make html``. Needs nothing but the standard library and pip. Not collected by pytest.
+
+1. A virtual environment is made in a temporary folder, with the versions that Colab had in
+   August 2026 (`COLAB`). ``--packages`` gives others: everything but what the course
+   itself installs, as pip's requirements, for example
+   ``--packages numpy==2.1.3 torch transformers==5.15.* plotly==5.24.1 nbclient``.
+   ``torch`` is the version of the Python that runs this script, if it has one; else the
+   newest. ``--python`` chooses another interpreter for the environment (Colab has 3.13).
+2. What the notebooks' own first cell would install in Colab is installed as it would be
+   there, with ``--no-deps``: the list is read from the notebooks. The course is the wheel
+   that the build left beside them; its source is out of reach.
+3. Each notebook is copied alone into an empty folder and executed there by
+   ``jupyter execute``. From here on a connection to any other machine is an error.
+
+The exit status is 1 if a notebook fails; its error is printed.
+"""
+
+import argparse
+import ast
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from importlib import metadata
+from pathlib import Path
+
+NOTEBOOKS = Path(__file__).parents[1] / "_build" / "html" / "notebooks"
+CELL_TIMEOUT = 600  # seconds
+COLAB = (
+    "ipykernel==6.17.*",
+    "ipython==7.34.*",
+    "numpy==2.1.3",
+    "plotly==5.24.1",
+    "seaborn==0.13.2",
+    "torch",
+    "transformers==5.15.*",
+    "matplotlib",
+    "nbclient",
+    "nbformat",
+    "pandas>=2.2,<3",
+    "platformdirs",
+    "regex",
+    "requests",
+    "scikit-learn",
+    "scipy",
+    "tqdm",
+)
+OFFLINE = '''\
+"""Refuse connections to other machines."""
+
+import ipaddress
+import socket
+
+
+def refuse(name, local):
+    original = getattr(socket.socket, name)
+
+    def guarded(self, address):
+        if self.family in (socket.AF_INET, socket.AF_INET6) and not local(address[0]):
+            raise OSError(f"no network here: {address}")
+        return original(self, address)
+
+    setattr(socket.socket, name, guarded)
+
+
+def local(host):
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host in ("", "localhost")
+
+
+def guarded_getaddrinfo(host, *args, original=socket.getaddrinfo, **kwargs):
+    name = host.decode() if isinstance(host, bytes) else host
+    if name is not None and not local(name) and name != "0.0.0.0":
+        raise socket.gaierror(f"no network here: {name}")
+    return original(host, *args, **kwargs)
+
+
+refuse("connect", local)
+refuse("connect_ex", local)
+socket.getaddrinfo = guarded_getaddrinfo
+'''
+
+
+def wanted(notebook: Path) -> dict[str, str]:
+    """Return what a notebook's first code cell installs in Colab, module → source.
+
+    Raises
+    ------
+    ValueError
+        If the cell does not say.
+    """
+    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    first = next(cell for cell in cells if cell["cell_type"] == "code")
+    for node in ast.walk(ast.parse("".join(first["source"]))):
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "wanted":
+            return ast.literal_eval(node.value)
+    raise ValueError(f"{notebook.name}: its first cell does not say what is wanted")
+
+
+def all_wanted(notebooks: list[Path], wheel: Path) -> list[str]:
+    """Return the sources that all the notebooks name, the wheel in place of its address.
+
+    Raises
+    ------
+    ValueError
+        If the notebooks differ, or name another wheel.
+    """
+    lists = {path.name: wanted(path) for path in notebooks}
+    first, *others = lists.values()
+    if any(other != first for other in others):
+        raise ValueError(f"the notebooks want different things: {lists}")
+    if first["lmcourse"].rpartition("/")[2] != wheel.name:
+        raise ValueError(f"the notebooks want {first['lmcourse']}, not {wheel.name}")
+    return [str(wheel) if name == "lmcourse" else first[name] for name in first]
+
+
+def with_torch(packages: list[str]) -> list[str]:
+    """Replace a bare ``torch`` by the version of the running Python, if it has one."""
+    try:
+        here = metadata.version("torch").partition("+")[0]
+    except metadata.PackageNotFoundError:
+        return packages
+    return [f"torch=={here}" if package == "torch" else package for package in packages]
+
+
+def make_environment(folder: Path, python: str, packages: list[str], own: list[str]):
+    """Make the virtual environment, cut it off the network; return its Python."""
+    subprocess.run([python, "-m", "venv", str(folder)], check=True)
+    inside = folder / "bin" / "python"
+    pip = [str(inside), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([*pip, *packages], check=True)
+    subprocess.run([*pip, "--no-deps", *own], check=True)
+    asked = [str(inside), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
+    site = Path(subprocess.check_output(asked, text=True).strip())
+    (site / "offline_guard.py").write_text(OFFLINE, encoding="utf-8")
+    (site / "offline_guard.pth").write_text("import offline_guard\n", encoding="utf-8")
+    return inside
+
+
+def execute(python: Path, notebook: Path, scratch: Path) -> str:
+    """Execute a notebook alone in an empty folder; return its error, "" if none."""
+    folder = scratch / notebook.stem
+    folder.mkdir()
+    shutil.copy(notebook, folder)
+    private = ("JUPYTER_DATA_DIR", "JUPYTER_CONFIG_DIR", "IPYTHONDIR", "LMCOURSE_CACHE")
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    env |= {name: str(scratch / "home" / name.lower()) for name in private}
+    env["PATH"] = os.pathsep.join([str(python.parent), env.get("PATH", "")])
+    command = [python.parent / "jupyter", "execute", f"--timeout={CELL_TIMEOUT}"]
+    done = subprocess.run(
+        [*command, notebook.name], cwd=folder, env=env, capture_output=True, text=True
+    )
+    return done.stdout + done.stderr if done.returncode else ""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--packages", nargs="+", default=list(COLAB))
+    parser.add_argument("--python", default=sys.executable)
+    parser.add_argument("--notebooks", type=Path, default=NOTEBOOKS)
+    options = parser.parse_args(arguments)
+    folder = options.notebooks.resolve()
+    notebooks, wheels = sorted(folder.glob("*.ipynb")), sorted(folder.glob("*.whl"))
+    if not notebooks or len(wheels) != 1:
+        parser.error(f"{folder} should hold notebooks and one wheel: run `make html`")
+    failed = []
+    with tempfile.TemporaryDirectory() as scratch:
+        home = Path(scratch)
+        own = all_wanted(notebooks, wheels[0])
+        packages = with_torch(options.packages)
+        python = make_environment(home / "venv", options.python, packages, own)
+        for notebook in notebooks:
+            start = time.monotonic()
+            error = execute(python, notebook, home)
+            took = f"{time.monotonic() - start:.0f} s"
+            print(f"{notebook.stem:24} {'FAILED' if error else 'ok':8} {took}", flush=True)
+            if error:
+                failed.append(notebook.stem)
+                print(error, flush=True)
+    print(f"{len(notebooks) - len(failed)} of {len(notebooks)} notebooks ran")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
