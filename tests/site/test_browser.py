@@ -128,7 +128,9 @@ def test_accessible_and_legible(opened, theme):
         "preload": False,  # it would fetch style sheets by addresses that are not theirs
         "rules": {rule: {"enabled": False} for rule in EXCEPTIONS},
     }
+    opened.page.evaluate(visits.LIFT)
     found = Axe().run(opened.page, options=options).response["violations"]
+    opened.page.evaluate(visits.LOWER)
     grave = [
         (rule["id"], rule["impact"], [node["html"][:200] for node in rule["nodes"]][:5])
         for rule in found

@@ -332,6 +332,31 @@ REACTIONS = {
     "plot": react_plot,
 }
 
+# axe looks at each element, for seconds on a long page. What it need not see is lifted out
+# and put back: lines of drawings, glyphs of equations (the words of an equation stay), and
+# the colours of code that stands elsewhere in the same colours (its text stays).
+LIFT = """() => {
+  const parts = [];
+  const empty = (parent, ...rest) => {
+    parts.push([parent, Array.from(parent.childNodes)]);
+    parent.replaceChildren(...rest);
+  };
+  new Set(Array.from(document.querySelectorAll(".lmc-canvas line"), l => l.parentNode))
+    .forEach(group => empty(group));
+  document.querySelectorAll("mjx-math").forEach(glyphs => empty(glyphs));
+  const seen = new Set();
+  document.querySelectorAll(".highlight pre").forEach(code => {
+    const place = code.closest(".cell_input, .cell_output, .admonition, details");
+    const kinds = Array.from(
+      code.querySelectorAll("span[class]"), s => (place?.className || "") + s.className);
+    const fresh = kinds.filter(kind => !seen.has(kind));
+    fresh.forEach(kind => seen.add(kind));
+    if (!fresh.length) empty(code, code.textContent);
+  });
+  window.lifted = parts;
+}"""
+LOWER = "() => lifted.forEach(([parent, children]) => parent.replaceChildren(...children))"
+
 # The least contrast of a view's words with the page, as WCAG reckons it.
 CONTRAST = """root => {
   const rgb = text => (text.match(/[\\d.]+/g) || []).slice(0, 3).map(Number);
@@ -341,7 +366,8 @@ CONTRAST = """root => {
     return 0.2126 * r + 0.7152 * g + 0.0722 * b;
   };
   const back = light(rgb(getComputedStyle(document.body).backgroundColor));
-  const words = Array.from(root.querySelectorAll("svg text")).filter(t => t.textContent);
+  const words = Array.from(root.querySelectorAll("svg text"))
+    .filter(t => t.textContent && !t.closest(".plot")); // not those on bars
   return words.map(t => {
     const front = light(rgb(getComputedStyle(t).fill));
     return (Math.max(front, back) + 0.05) / (Math.min(front, back) + 0.05);

@@ -17,6 +17,7 @@
     const ink = colour(root, "--pst-color-text-base", lmcourse.isDark() ? "#ddd" : "#222");
     const line = colour(root, "--pst-color-border", lmcourse.isDark() ? "#444" : "#ccc");
     const paper = colour(root, "--pst-color-background", lmcourse.isDark() ? "#111" : "#fff");
+    const faint = colour(root, "--pst-color-text-muted", ink);
     const axis = { automargin: true, gridcolor: line, linecolor: line, zerolinecolor: line };
     const scene = { ...axis, backgroundcolor: "rgba(0,0,0,0)", color: ink };
     const button = { bgcolor: paper, bordercolor: line, font: { color: ink } };
@@ -31,13 +32,14 @@
         yaxis: { ...axis, zeroline: false },
         scene: { xaxis: scene, yaxis: scene, zaxis: scene },
         hoverlabel: { bgcolor: paper, bordercolor: ink, font: { color: ink } },
-        modebar: { bgcolor: "rgba(0,0,0,0)", color: line, activecolor: ink },
+        modebar: { bgcolor: "rgba(0,0,0,0)", color: faint, activecolor: ink },
         sliderdefaults: {
           bgcolor: line,
-          bordercolor: line,
+          bordercolor: faint,
           activebgcolor: ink,
-          tickcolor: line,
+          tickcolor: faint,
           font: { color: ink },
+          pad: { t: 45 }, // below the axis and its title
         },
         updatemenudefaults: button,
         annotationdefaults: { font: { color: ink }, arrowcolor: ink },
