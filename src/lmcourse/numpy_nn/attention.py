@@ -1,0 +1,260 @@
+"""Attention, from the smallest module to several heads."""
+
+import numpy as np
+
+from lmcourse.numpy_nn.core import Concat, Fork, Identity, Module, Parameter
+from lmcourse.numpy_nn.layers import Linear, Softmax
+
+__all__ = [
+    "CausalMask",
+    "DotProduct",
+    "MultiHeadAttention",
+    "ProjectedAttention",
+    "Rotary",
+    "ScalarProduct",
+    "ScaledDotProductAttention",
+    "Transpose",
+]
+
+
+class Transpose(Module):
+    """Swap the last two axes."""
+
+    def fits(self, x):
+        return len(x) >= 2
+
+    def compute(self, x):
+        return x.mT
+
+    def gradient(self, delta):
+        return delta.mT
+
+
+class ScalarProduct(Module):
+    """Multiply every entry by one number.
+
+    Parameters
+    ----------
+    scale : float
+    trainable : bool
+        Whether the number is learned.
+    """
+
+    def __init__(self, scale, trainable=False):
+        self.scale = Parameter(scale, trainable)
+
+    def compute(self, x):
+        self.x = x
+        return self.scale.value * x
+
+    def gradient(self, delta):
+        self.scale.grad += (delta * self.x).sum()
+        return self.scale.value * delta
+
+
+class DotProduct(Module):
+    """Multiply two inputs as matrices: (..., m, n) and (..., n, p) → (..., m, p)."""
+
+    def fits(self, a, b):
+        return min(len(a), len(b)) >= 2 and a[-1] == b[-2] and a[:-2] == b[:-2]
+
+    def compute(self, a, b):
+        self.a, self.b = a, b
+        return a @ b
+
+    def gradient(self, delta):
+        return delta @ self.b.mT, self.a.mT @ delta
+
+
+class CausalMask(Module):
+    """Set the scores of later tokens to -∞. Rows are queries."""
+
+    def fits(self, scores):
+        return scores[-1] == scores[-2]
+
+    def compute(self, scores):
+        self.past = np.tri(scores.shape[-1], dtype=bool)  # (tokens, tokens)
+        return np.where(self.past, scores, -np.inf)
+
+    def gradient(self, delta):
+        return np.where(self.past, delta, 0.0)
+
+
+class Rotary(Module):
+    """Turn pairs of dimensions by the token's angle (Su et al. 2021, eq. 34).
+
+    Parameters
+    ----------
+    d_head : int
+        Even.
+    base : float
+    layout : {"interleaved", "half"}
+        As in `lmcourse.positions.rotate`.
+
+    Raises
+    ------
+    ValueError
+        If d_head is odd or the layout unknown.
+    """
+
+    def __init__(self, d_head, base=10000.0, layout="interleaved"):
+        if d_head < 2 or d_head % 2 or layout not in ("interleaved", "half"):
+            raise ValueError(f"Rotary: d_head {d_head} is odd, or unknown {layout!r}")
+        self.speed = base ** (-np.arange(0, d_head, 2) / d_head)  # (d_head / 2,)
+        middle = d_head // 2
+        interleaved = slice(0, None, 2), slice(1, None, 2)
+        halves = slice(0, middle), slice(middle, None)
+        self.pairs = interleaved if layout == "interleaved" else halves
+
+    def fits(self, x):
+        return len(x) >= 2 and x[-1] == 2 * len(self.speed)
+
+    def turn(self, x, direction):
+        """Turn by +1 or -1 times the angle of each position."""
+        angle = direction * np.arange(x.shape[-2])[:, None] * self.speed
+        cos, sin = np.cos(angle), np.sin(angle)  # (tokens, d_head / 2)
+        first, second = self.pairs
+        a, b = x[..., first], x[..., second]  # (..., tokens, d_head / 2)
+        turned = np.empty_like(x)
+        turned[..., first] = a * cos - b * sin
+        turned[..., second] = a * sin + b * cos
+        return turned
+
+    def compute(self, x):
+        return self.turn(x, +1)
+
+    def gradient(self, delta):
+        return self.turn(delta, -1)
+
+    def __repr__(self):
+        return f"Rotary({2 * len(self.speed)})"
+
+
+class ScaledDotProductAttention(Module):
+    """softmax(Q Kᵀ / √d_head) V (Vaswani et al. 2017, eq. 1), part by part.
+
+    `forward` takes query (..., queries, d_head), key (..., keys, d_head) and value
+    (..., keys, d_value); afterwards `weights` holds (..., queries, keys).
+
+    Parameters
+    ----------
+    d_head : int
+    causal : bool
+        Hide later tokens.
+    """
+
+    def __init__(self, d_head, causal=False):
+        self.d_head = d_head
+        self.transpose, self.product = Transpose(), DotProduct()
+        self.scale = ScalarProduct(1 / np.sqrt(d_head))
+        self.mask = CausalMask() if causal else Identity()
+        self.softmax, self.mix = Softmax(), DotProduct()
+
+    def fits(self, query, key, value):
+        leading = query[:-2] == key[:-2] == value[:-2]
+        return query[-1] == key[-1] == self.d_head and key[-2] == value[-2] and leading
+
+    def compute(self, query, key, value):
+        scores = self.product.forward(query, self.transpose.forward(key))
+        scores = self.mask.forward(self.scale.forward(scores))
+        self.weights = self.softmax.forward(scores)  # (..., queries, keys)
+        return self.mix.forward(self.weights, value)
+
+    def gradient(self, delta):
+        d_weights, d_value = self.mix.backward(delta)
+        d_scores = self.mask.backward(self.softmax.backward(d_weights))
+        d_query, d_key = self.product.backward(self.scale.backward(d_scores))
+        return d_query, self.transpose.backward(d_key), d_value
+
+    def __repr__(self):
+        return f"ScaledDotProductAttention({self.d_head})"
+
+
+class ProjectedAttention(Module):
+    """One head: query, key and value each through a Linear, then attention.
+
+    Parameters
+    ----------
+    d_model, d_head : int
+    rng : numpy Generator, optional
+    causal : bool
+    rotary : bool
+        Turn queries and keys by their positions.
+    """
+
+    def __init__(self, d_model, d_head, rng=None, causal=False, rotary=False):
+        self.query, self.key, self.value = (Linear(d_model, d_head, rng) for _ in "QKV")
+        self.turn_query = Rotary(d_head) if rotary else Identity()
+        self.turn_key = Rotary(d_head) if rotary else Identity()
+        self.attention = ScaledDotProductAttention(d_head, causal)
+
+    def fits(self, query, key, value):
+        d_model = len(self.query.matrix)
+        return query[:-2] == key[:-2] and key == value and query[-1] == key[-1] == d_model
+
+    def compute(self, query, key, value):
+        q = self.turn_query.forward(self.query.forward(query))  # (..., queries, d_head)
+        k = self.turn_key.forward(self.key.forward(key))  # (..., keys, d_head)
+        v = self.value.forward(value)  # (..., keys, d_head)
+        return self.attention.forward(q, k, v)
+
+    def gradient(self, delta):
+        d_q, d_k, d_v = self.attention.backward(delta)
+        return (
+            self.query.backward(self.turn_query.backward(d_q)),
+            self.key.backward(self.turn_key.backward(d_k)),
+            self.value.backward(d_v),
+        )
+
+    def __repr__(self):
+        return "ProjectedAttention({}, {})".format(*self.query.matrix.shape)
+
+
+class MultiHeadAttention(Module):
+    """Several heads on the same inputs, side by side, then a Linear.
+
+    Parameters
+    ----------
+    d_model, heads : int
+        Each head has d_model / heads columns.
+    rng, causal, rotary
+        As in `ProjectedAttention`.
+
+    Raises
+    ------
+    ValueError
+        If the heads do not divide d_model.
+    """
+
+    def __init__(self, d_model, heads, rng=None, causal=False, rotary=False):
+        if d_model % heads:
+            raise ValueError(f"MultiHeadAttention: {heads} heads of {d_model} columns")
+        d_head = d_model // heads
+        made = [
+            ProjectedAttention(d_model, d_head, rng, causal, rotary) for _ in range(heads)
+        ]
+        self.heads, self.concat = Fork(*made), Concat()
+        self.output = Linear(d_model, d_model, rng)
+
+    @property
+    def weights(self):
+        """The weights of the last forward pass, (..., heads, queries, keys)."""
+        return np.stack([head.attention.weights for head in self.heads.branches], -3)
+
+    def fits(self, query, key, value):
+        return self.heads.branches[0].fits(query, key, value)
+
+    def compute(self, query, key, value):
+        outputs = self.heads.forward(query, key, value)  # heads of (..., queries, d_head)
+        outputs = self.concat.forward(*outputs)
+        return self.output.forward(outputs)
+
+    def gradient(self, delta):
+        deltas = self.concat.backward(self.output.backward(delta))
+        if not isinstance(deltas, tuple):
+            deltas = (deltas,)
+        return self.heads.backward(deltas)
+
+    def __repr__(self):
+        d_model = self.output.matrix.shape[0]
+        return f"MultiHeadAttention({d_model}, {len(self.heads.branches)})"

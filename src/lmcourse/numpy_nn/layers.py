@@ -1,0 +1,276 @@
+"""Layers that treat each row alone, losses, normalisation and the dictionary."""
+
+import numpy as np
+from scipy import sparse
+
+from lmcourse.numpy_nn.core import Module, Parameter
+
+__all__ = [
+    "CrossEntropyLoss",
+    "L2Loss",
+    "LayerNorm",
+    "Linear",
+    "OneHotDictionary",
+    "ReLU",
+    "Sigmoid",
+    "SkipAddNorm",
+    "Softmax",
+    "SoftmaxCrossEntropy",
+    "rows",
+    "softmax",
+]
+
+
+def rows(x):
+    """Return a view with one leading axis: (..., d) → (rows, d)."""
+    return x.reshape(-1, x.shape[-1])
+
+
+def softmax(x):
+    """Return the softmax along the last axis, safe for large numbers."""
+    shares = x - x.max(axis=-1, keepdims=True)
+    np.exp(shares, out=shares)  # in place: new memory costs more than the sums
+    shares /= shares.sum(axis=-1, keepdims=True)
+    return shares
+
+
+class Linear(Module):
+    """Multiply each row by a matrix and add a vector: x W + b.
+
+    Parameters
+    ----------
+    d_in, d_out : int
+    rng : numpy Generator, optional
+        Draws W with variance 1 / d_in; not needed for a linked weight.
+    weight : Parameter, optional
+        Link: use this very Parameter as W.
+    transposed : bool
+        The weight has shape (d_out, d_in); use its transpose.
+
+    Raises
+    ------
+    ValueError
+        If the linked weight has another shape.
+    """
+
+    def __init__(self, d_in, d_out, rng=None, weight=None, transposed=False):
+        shape = (d_out, d_in) if transposed else (d_in, d_out)
+        if weight is None:
+            rng = rng or np.random.default_rng()
+            weight = Parameter(rng.normal(size=shape) / np.sqrt(d_in))
+        if weight.value.shape != shape:
+            raise ValueError(f"Linear: a weight {weight.value.shape}, not {shape}")
+        self.weight, self.transposed = weight, transposed
+        self.bias = Parameter(np.zeros(d_out))
+
+    @property
+    def matrix(self):
+        """The weight as it is used, (d_in, d_out); a view, not a copy."""
+        return self.weight.value.T if self.transposed else self.weight.value
+
+    def fits(self, x):
+        return x[-1] == self.matrix.shape[0]
+
+    def compute(self, x):
+        self.x = x
+        out = rows(x) @ self.matrix  # (rows, d_out)
+        out += self.bias.value
+        return out.reshape(*x.shape[:-1], -1)  # (..., d_out)
+
+    def gradient(self, delta):
+        x, d = rows(self.x), rows(delta)  # (rows, d_in), (rows, d_out)
+        self.weight.grad += d.T @ x if self.transposed else x.T @ d
+        self.bias.grad += d.sum(axis=0)
+        return (d @ self.matrix.T).reshape(self.x.shape)
+
+    def __repr__(self):
+        return "Linear({}, {})".format(*self.matrix.shape)
+
+
+class ReLU(Module):
+    """Keep what is positive."""
+
+    def compute(self, x):
+        self.positive = x > 0
+        return x * self.positive
+
+    def gradient(self, delta):
+        return delta * self.positive
+
+
+class Sigmoid(Module):
+    """1 / (1 + exp(-x)), safe for large numbers."""
+
+    def compute(self, x):
+        self.y = 0.5 * (1 + np.tanh(x / 2))
+        return self.y
+
+    def gradient(self, delta):
+        return delta * self.y * (1 - self.y)
+
+
+class Softmax(Module):
+    """Turn each row into shares that sum to 1."""
+
+    def compute(self, x):
+        self.y = softmax(x)
+        return self.y
+
+    def gradient(self, delta):
+        common = (delta * self.y).sum(axis=-1, keepdims=True)  # (..., 1)
+        return self.y * (delta - common)
+
+
+class L2Loss(Module):
+    """The mean, over all entries, of the squared difference to a target."""
+
+    def fits(self, x, target):
+        return x == target
+
+    def compute(self, x, target):
+        self.difference = x - target
+        return (self.difference**2).mean()
+
+    def gradient(self, delta=1.0):
+        return delta * 2 * self.difference / self.difference.size
+
+
+class CrossEntropyLoss(Module):
+    """The mean, over all rows, of -Σ target · log p, for rows of probabilities."""
+
+    def fits(self, p, target):
+        return p == target
+
+    def compute(self, p, target):
+        self.p, self.target = p, target
+        self.number = p[..., 0].size  # rows
+        return -(target * np.log(p)).sum() / self.number
+
+    def gradient(self, delta=1.0):
+        return -delta * self.target / self.p / self.number
+
+
+class SoftmaxCrossEntropy(Module):
+    """Softmax, then -log of the share of the right entry, averaged over the rows.
+
+    `forward` takes logits (..., words) and the numbers of the right words (...).
+    """
+
+    def fits(self, logits, targets):
+        return logits[:-1] == targets
+
+    def compute(self, logits, targets):
+        self.p, self.targets = softmax(rows(logits)), np.ravel(targets)
+        self.logits_shape = logits.shape
+        right = self.p[np.arange(len(self.p)), self.targets]  # (rows,)
+        return -np.log(np.maximum(right, np.finfo(right.dtype).tiny)).mean()
+
+    def gradient(self, delta=1.0):
+        share = delta / len(self.p)  # each row's part of the mean
+        d = share * self.p  # (rows, words)
+        d[np.arange(len(d)), self.targets] -= share
+        return d.reshape(self.logits_shape)
+
+
+class LayerNorm(Module):
+    """Centre each row and divide by its standard deviation; then gain and shift.
+
+    Parameters
+    ----------
+    d_model : int
+    epsilon : float
+    """
+
+    def __init__(self, d_model, epsilon=1e-5):
+        self.gain, self.shift = Parameter(np.ones(d_model)), Parameter(np.zeros(d_model))
+        self.epsilon = epsilon
+
+    def fits(self, x):
+        return x[-1] == len(self.gain.value)
+
+    def compute(self, x):
+        centred = x - x.mean(axis=-1, keepdims=True)
+        variance = (centred**2).mean(axis=-1, keepdims=True)  # (..., 1)
+        self.scale = 1 / np.sqrt(variance + self.epsilon)  # (..., 1)
+        self.y = centred * self.scale
+        return self.y * self.gain.value + self.shift.value
+
+    def gradient(self, delta):
+        self.gain.grad += rows(delta * self.y).sum(axis=0)
+        self.shift.grad += rows(delta).sum(axis=0)
+        d = delta * self.gain.value
+        along = self.y * (d * self.y).mean(axis=-1, keepdims=True)
+        return self.scale * (d - d.mean(axis=-1, keepdims=True) - along)
+
+    def __repr__(self):
+        return f"LayerNorm({len(self.gain.value)})"
+
+
+class SkipAddNorm(Module):
+    """Add a module's output to its input, then normalise: norm(x + f(x)).
+
+    Parameters
+    ----------
+    module : Module
+        From (..., d_model) to (..., d_model).
+    d_model : int
+    """
+
+    def __init__(self, module, d_model):
+        self.module, self.norm = module, LayerNorm(d_model)
+
+    def compute(self, x):
+        return self.norm.forward(x + self.module.forward(x))
+
+    def gradient(self, delta):
+        delta = self.norm.backward(delta)
+        return delta + self.module.backward(delta)
+
+
+class OneHotDictionary(Module):
+    """Words ↔ numbers → vectors: each number a one-hot row, times a table.
+
+    Parameters
+    ----------
+    words : sequence of str
+    table : Parameter of shape (words, d_model)
+
+    Raises
+    ------
+    ValueError
+        If the table has another number of rows, or a word comes twice.
+    """
+
+    def __init__(self, words, table):
+        self.words, self.table = list(words), table
+        self.number = {word: i for i, word in enumerate(self.words)}
+        if not len(self.number) == len(self.words) == len(table.value):
+            raise ValueError(
+                f"OneHotDictionary: {len(self.number)} different words, a table of shape "
+                f"{table.value.shape}"
+            )
+
+    def encode(self, words):
+        """Return the numbers of these words; a KeyError names an unknown one."""
+        return np.array([self.number[word] for word in words], dtype=int)
+
+    def decode(self, numbers):
+        """Return the words of these numbers."""
+        return [self.words[number] for number in numbers]
+
+    def one_hot(self, numbers):
+        """Return a sparse array of shape (numbers, words), a single 1 in each row."""
+        numbers = np.ravel(numbers)
+        starts = np.arange(len(numbers) + 1)  # row i is stored from i to i + 1
+        shape = len(numbers), len(self.words)
+        return sparse.csr_array((np.ones(len(numbers)), numbers, starts), shape=shape)
+
+    def compute(self, numbers):
+        self.rows = self.one_hot(numbers)  # (rows, words)
+        return (self.rows @ self.table.value).reshape(*np.shape(numbers), -1)
+
+    def gradient(self, delta):
+        self.table.grad += self.rows.T @ rows(delta)
+
+    def __repr__(self):
+        return "OneHotDictionary({}, {})".format(*self.table.value.shape)

@@ -1,0 +1,617 @@
+"""`lmcourse.numpy_nn` against PyTorch's autograd, finite differences and its own claims."""
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lmcourse import positions
+from lmcourse.bench import numpy as reference
+from lmcourse.numpy_nn import (
+    Adam,
+    CausalMask,
+    Chain,
+    Concat,
+    CrossEntropyLoss,
+    Decoder,
+    DotProduct,
+    Fork,
+    Identity,
+    L2Loss,
+    LayerNorm,
+    Linear,
+    Module,
+    MultiHeadAttention,
+    OneHotDictionary,
+    Parameter,
+    ProjectedAttention,
+    ReLU,
+    Rotary,
+    ScalarProduct,
+    ScaledDotProductAttention,
+    Sigmoid,
+    SkipAddNorm,
+    Softmax,
+    SoftmaxCrossEntropy,
+    Transpose,
+    gradient_error,
+    load,
+    sample,
+    save,
+    train,
+    windows,
+)
+from lmcourse.numpy_nn.core import as_tuple
+
+TOLERANCE = 1e-6
+
+
+def check(module, inputs, theirs, rng):
+    """Compare outputs, input gradients and parameter gradients with autograd's.
+
+    ``theirs`` takes the inputs and the parameters (name → tensor) as tensors.
+    """
+    for parameter in module.parameters().values():  # not only zeros and ones
+        parameter.value += 0.1 * rng.normal(size=parameter.value.shape)
+    outputs = as_tuple(module.forward(*inputs))
+    deltas = tuple(rng.normal(size=np.shape(output)) for output in outputs)
+    back = as_tuple(module.backward(deltas if len(deltas) > 1 else deltas[0]))
+    named = module.parameters()
+    p = {name: torch.tensor(q.value, requires_grad=True) for name, q in named.items()}
+    tensors = [torch.tensor(x) for x in inputs]
+    wanted = [x.requires_grad_() for x in tensors if x.dtype.is_floating_point]
+    got = theirs(tensors, p)
+    got = got if isinstance(got, tuple) else (got,)
+    for ours, other in zip(outputs, got, strict=True):
+        np.testing.assert_allclose(ours, other.detach().numpy(), rtol=1e-6, atol=1e-6)
+    sum((o * torch.tensor(d)).sum() for o, d in zip(got, deltas, strict=True)).backward()
+    for ours, tensor in zip(back, wanted, strict=False):
+        assert ours.shape == tuple(tensor.shape)
+        np.testing.assert_allclose(ours, tensor.grad.numpy(), rtol=1e-6, atol=1e-6)
+    for name, parameter in named.items():
+        want = 0 * parameter.value if p[name].grad is None else p[name].grad.numpy()
+        np.testing.assert_allclose(parameter.grad, want, rtol=1e-6, atol=1e-6, err_msg=name)
+    errors = gradient_error(module, *inputs)
+    assert max(errors.values()) < TOLERANCE, errors
+
+
+def attend(q, k, v, causal=False):
+    return F.scaled_dot_product_attention(q, k, v, is_causal=causal)
+
+
+def linear(p, name, x):
+    return x @ p[f"{name}.weight"] + p[f"{name}.bias"]
+
+
+def heads(module, inputs, p, causal, rotary):
+    """Return multi-head attention in PyTorch, written with its own functions."""
+    outputs = []
+    for h in range(len(module.heads.branches)):
+        names = [f"heads.branches.{h}.{part}" for part in ("query", "key", "value")]
+        q, k, v = (linear(p, name, x) for name, x in zip(names, inputs, strict=True))
+        if rotary:
+            q, k = positions.rotate(q), positions.rotate(k)
+        outputs.append(attend(q, k, v, causal))
+    return linear(p, "output", torch.cat(outputs, -1))
+
+
+def normed(x, p, start=""):
+    return F.layer_norm(x, x.shape[-1:], p[start + "gain"], p[start + "shift"])
+
+
+def simple(make, theirs, count=1):
+    """Return a case of ``count`` inputs of one shape."""
+
+    def case(draw, rng, lead, t, d):
+        return make(d, rng), [rng.normal(size=(*lead, t, d)) for _ in range(count)], theirs
+
+    return case
+
+
+def away_from_zero(draw, rng, lead, t, d):
+    x = rng.normal(size=(*lead, t, d))
+    return ReLU(), [x + 0.01 * np.sign(x)], lambda x, p: F.relu(x[0])
+
+
+def dot_product(draw, rng, lead, t, d):
+    other = draw(st.integers(1, 4))
+    inputs = [rng.normal(size=(*lead, t, d)), rng.normal(size=(*lead, d, other))]
+    return DotProduct(), inputs, lambda x, p: x[0] @ x[1]
+
+
+def concat(draw, rng, lead, t, d):
+    widths = [d, *draw(st.lists(st.integers(1, 4), max_size=3))]
+    inputs = [rng.normal(size=(*lead, t, width)) for width in widths]
+    return Concat(), inputs, lambda x, p: torch.cat(x, -1)
+
+
+def linked(draw, rng, lead, t, d):
+    """Use one weight as it is, then transposed."""
+    first = Linear(d, d + 2, rng)
+    second = Linear(d + 2, d, weight=first.weight, transposed=True)
+
+    def theirs(x, p):
+        w = p["modules.0.weight"]
+        return (x[0] @ w + p["modules.0.bias"]) @ w.T + p["modules.1.bias"]
+
+    return Chain(first, second), [rng.normal(size=(*lead, t, d))], theirs
+
+
+def same_weight_twice(draw, rng, lead, t, d):
+    first = Linear(d, d, rng)
+    second = Linear(d, d, weight=first.weight)
+
+    def theirs(x, p):
+        w = p["modules.0.weight"]
+        return (x[0] @ w + p["modules.0.bias"]) @ w + p["modules.1.bias"]
+
+    return Chain(first, second), [rng.normal(size=(*lead, t, d))], theirs
+
+
+def attention_inputs(draw, rng, lead, t, d, d_value=None):
+    keys = draw(st.integers(1, 6))
+    sizes = [(t, d), (keys, d), (keys, d_value or d)]
+    return [rng.normal(size=(*lead, *size)) for size in sizes]
+
+
+def scaled_attention(draw, rng, lead, t, d):
+    inputs = attention_inputs(draw, rng, lead, t, d, draw(st.integers(1, 4)))
+    return ScaledDotProductAttention(d), inputs, lambda x, p: attend_scaled(x, p)
+
+
+def attend_scaled(x, p):
+    """Write it out: PyTorch's own attention has no gradient for the scale."""
+    return (x[0] @ x[1].mT * p["scale.scale"]).softmax(-1) @ x[2]
+
+
+def causal_attention(draw, rng, lead, t, d):
+    def theirs(x, p):
+        scores = (x[0] @ x[1].mT) * p["scale.scale"]
+        future = torch.ones(t, t, dtype=torch.bool).triu(1)
+        return scores.masked_fill(future, -torch.inf).softmax(-1) @ x[2]
+
+    inputs = [rng.normal(size=(*lead, t, width)) for width in (d, d, d + 1)]
+    return ScaledDotProductAttention(d, causal=True), inputs, theirs
+
+
+def rotary(layout):
+    def case(draw, rng, lead, t, d):
+        x = rng.normal(size=(*lead, t, 2 * d))
+        turn = lambda x, p: positions.rotate(x[0], layout=layout)  # noqa: E731
+        return Rotary(2 * d, layout=layout), [x], turn
+
+    return case
+
+
+def skip_add_norm(draw, rng, lead, t, d):
+    d += 1  # a single number has no variance
+
+    def theirs(x, p):
+        return normed(x[0] + linear(p, "module", x[0]), p, "norm.")
+
+    module = SkipAddNorm(Linear(d, d, rng), d)
+    return module, [rng.normal(size=(*lead, t, d))], theirs
+
+
+def layer_norm(draw, rng, lead, t, d):
+    x = rng.normal(size=(*lead, t, d + 1))
+    return LayerNorm(d + 1), [x], lambda x, p: normed(x[0], p)
+
+
+def fork(draw, rng, lead, t, d):
+    module = Fork(Identity(), Linear(d, 3, rng), Sigmoid())
+
+    def theirs(x, p):
+        return x[0], linear(p, "branches.1", x[0]), x[0].sigmoid()
+
+    return module, [rng.normal(size=(*lead, t, d))], theirs
+
+
+def chain(draw, rng, lead, t, d):
+    module = Chain(Fork(Linear(d, 3, rng), Identity()), Concat(), Softmax())
+
+    def theirs(x, p):
+        return torch.cat([linear(p, "modules.0.branches.0", x[0]), x[0]], -1).softmax(-1)
+
+    return module, [rng.normal(size=(*lead, t, d))], theirs
+
+
+def dictionary(draw, rng, lead, t, d):
+    table = Parameter(rng.normal(size=(5, d)))
+    module = OneHotDictionary("abcde", table)
+    numbers = rng.integers(5, size=(*lead, t))
+    return module, [numbers], lambda x, p: F.embedding(x[0], p["table"])
+
+
+def probabilities(rng, shape):
+    return F.softmax(torch.tensor(rng.normal(size=shape)), -1).numpy()
+
+
+def cross_entropy(draw, rng, lead, t, d):
+    p, target = (probabilities(rng, (*lead, t, d)) for _ in range(2))
+    return CrossEntropyLoss(), [p, target], lambda x, q: -(x[1] * x[0].log()).sum(-1).mean()
+
+
+def sparse_cross_entropy(draw, rng, lead, t, d):
+    logits, targets = rng.normal(size=(*lead, t, d)), rng.integers(d, size=(*lead, t))
+
+    def theirs(x, p):
+        return F.cross_entropy(x[0].reshape(-1, d), x[1].flatten())
+
+    return SoftmaxCrossEntropy(), [logits, targets], theirs
+
+
+def causal_mask(draw, rng, lead, t, d):
+    """Followed by a softmax, since finite differences of infinity are none."""
+
+    def theirs(x, p):
+        future = torch.ones(t, t, dtype=torch.bool).triu(1)
+        return x[0].masked_fill(future, -torch.inf).softmax(-1)
+
+    return Chain(CausalMask(), Softmax()), [rng.normal(size=(*lead, t, t))], theirs
+
+
+CASES = {
+    "linear": simple(
+        lambda d, rng: Linear(d, 3, rng), lambda x, p: x[0] @ p["weight"] + p["bias"]
+    ),
+    "linked": same_weight_twice,
+    "linked transposed": linked,
+    "relu": away_from_zero,
+    "sigmoid": simple(lambda d, rng: Sigmoid(), lambda x, p: x[0].sigmoid()),
+    "softmax": simple(lambda d, rng: Softmax(), lambda x, p: x[0].softmax(-1)),
+    "l2": simple(lambda d, rng: L2Loss(), lambda x, p: F.mse_loss(x[0], x[1].detach()), 2),
+    "cross-entropy": cross_entropy,
+    "sparse cross-entropy": sparse_cross_entropy,
+    "identity": simple(lambda d, rng: Identity(), lambda x, p: x[0] * 1),
+    "chain": chain,
+    "fork": fork,
+    "concat": concat,
+    "transpose": simple(lambda d, rng: Transpose(), lambda x, p: x[0].mT),
+    "scalar": simple(
+        lambda d, rng: ScalarProduct(0.3, True), lambda x, p: x[0] * p["scale"]
+    ),
+    "dot": dot_product,
+    "mask": causal_mask,
+    "attention": scaled_attention,
+    "causal attention": causal_attention,
+    "norm": layer_norm,
+    "skip-add-norm": skip_add_norm,
+    "rotary interleaved": rotary("interleaved"),
+    "rotary half": rotary("half"),
+    "dictionary": dictionary,
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+@settings(deadline=None, max_examples=8)
+@given(
+    data=st.data(),
+    lead=st.sampled_from([(), (1,), (3,), (2, 3)]),
+    tokens=st.integers(1, 5),
+    width=st.integers(1, 4),
+    seed=st.integers(0, 10**6),
+)
+def test_equals_autograd_and_finite_differences(name, data, lead, tokens, width, seed):
+    rng = np.random.default_rng(seed)
+    module, inputs, theirs = CASES[name](data.draw, rng, lead, tokens, width)
+    check(module, inputs, theirs, rng)
+
+
+@pytest.mark.parametrize("lead", [(), (2,)], ids=["tokens", "batch"])
+@pytest.mark.parametrize(("causal", "rotary"), [(False, False), (True, True)])
+@pytest.mark.parametrize("several", [False, True], ids=["one head", "heads"])
+@settings(deadline=None, max_examples=3)
+@given(seed=st.integers(0, 10**6), tokens=st.integers(1, 4))
+def test_projected_attention(lead, causal, rotary, several, seed, tokens):
+    rng = np.random.default_rng(seed)
+    d_model, keys = 6, tokens if causal else 5
+    inputs = [rng.normal(size=(*lead, n, d_model)) for n in (tokens, keys, keys)]
+    if several:
+        module = MultiHeadAttention(d_model, 3, rng, causal, rotary)
+    else:
+        module = ProjectedAttention(d_model, 4, rng, causal, rotary)
+    deltas = rng.normal(size=module.forward(*inputs).shape)
+    back = module.backward(deltas)
+    named = module.parameters()
+    p = {name: torch.tensor(q.value, requires_grad=True) for name, q in named.items()}
+    tensors = [torch.tensor(x, requires_grad=True) for x in inputs]
+    if several:
+        out = heads(module, tensors, p, causal, rotary)
+    else:
+        parts = zip(("query", "key", "value"), tensors, strict=True)
+        q, k, v = (linear(p, name, x) for name, x in parts)
+        turn = positions.rotate if rotary else (lambda x: x)
+        out = attend(turn(q), turn(k), v, causal)
+    np.testing.assert_allclose(module.forward(*inputs), out.detach(), rtol=0, atol=1e-9)
+    (out * torch.tensor(deltas)).sum().backward()
+    for ours, tensor in zip(back, tensors, strict=True):
+        np.testing.assert_allclose(ours, tensor.grad, rtol=0, atol=1e-9)
+    for name, parameter in named.items():
+        if parameter.trainable:
+            want = p[name].grad
+            np.testing.assert_allclose(parameter.grad, want, rtol=0, atol=1e-9)
+    assert max(gradient_error(module, *inputs).values()) < TOLERANCE
+
+
+def test_multi_head_equals_pytorchs_own_module():
+    d_model, count, rng = 12, 3, np.random.default_rng(0)
+    theirs = torch.nn.MultiheadAttention(d_model, count, batch_first=True).double()
+    ours = MultiHeadAttention(d_model, count, rng)
+    weights = theirs.in_proj_weight.detach().numpy().reshape(3, count, 4, d_model)
+    biases = rng.normal(size=(3, count, 4))
+    with torch.no_grad():
+        theirs.in_proj_bias.copy_(torch.tensor(biases.reshape(-1)))
+    for h, head in enumerate(ours.heads.branches):
+        for i, part in enumerate((head.query, head.key, head.value)):
+            part.weight.value[...] = weights[i, h].T
+            part.bias.value[...] = biases[i, h]
+    ours.output.weight.value[...] = theirs.out_proj.weight.detach().numpy().T
+    q, kv = rng.normal(size=(2, 5, d_model)), rng.normal(size=(2, 7, d_model))
+    out, seen = theirs(*map(torch.tensor, (q, kv, kv)), average_attn_weights=False)
+    np.testing.assert_allclose(ours.forward(q, kv, kv), out.detach(), atol=1e-12)
+    np.testing.assert_allclose(ours.weights, seen.detach(), atol=1e-12)  # heads third last
+
+
+def small_decoder(words=11, d_model=20):
+    vectors = np.random.default_rng(3).normal(size=(words, d_model))
+    return Decoder([f"w{i}" for i in range(words)], vectors, d_ff=9)
+
+
+@pytest.mark.parametrize("loops", [False, True], ids=["package", "loops"])
+def test_the_decoder_equals_autograd(loops):
+    """Also proves the two references of the benchmark against each other."""
+    model, rng = small_decoder(), np.random.default_rng(4)
+    numbers = rng.integers(11, size=(3, 8))
+    loss = SoftmaxCrossEntropy()
+    if loops:
+        reference.looped(model)
+        assert type(model.output) is reference.RowLinear
+        loss = reference.RowLoss()
+    value = loss.forward(model.forward(numbers[:, :-1]), numbers[:, 1:])
+    model.backward(loss.backward(1.0))
+    p = reference.torch_parameters(model)
+    want = reference.torch_loss(
+        p, 5, 2, torch.tensor(numbers[:, :-1]), torch.tensor(numbers[:, 1:])
+    )
+    want.backward()
+    assert value == pytest.approx(want.item(), abs=1e-10)
+    for name, parameter in model.parameters().items():
+        if parameter.trainable:
+            np.testing.assert_allclose(
+                parameter.grad, p[name].grad, rtol=0, atol=1e-9, err_msg=name
+            )
+
+
+def test_adam_equals_pytorchs():
+    rng = np.random.default_rng(5)
+    ours, frozen = Parameter(rng.normal(size=(3, 4))), Parameter(2.0, trainable=False)
+    theirs = torch.tensor(ours.value.copy(), requires_grad=True)
+    adam, other = Adam([ours, frozen], rate=0.02), torch.optim.Adam([theirs], lr=0.02)
+    for _ in range(7):
+        gradient = rng.normal(size=(3, 4))
+        ours.grad += gradient
+        frozen.grad += 1
+        theirs.grad = torch.tensor(gradient)
+        adam.step()
+        other.step()
+        np.testing.assert_allclose(ours.value, theirs.detach(), rtol=0, atol=1e-12)
+        assert not ours.grad.any()
+        assert not frozen.grad.any()
+    assert frozen.value == 2.0
+
+
+def test_linked_weights_are_one_array():
+    rng = np.random.default_rng(6)
+    first = Linear(3, 4, rng)
+    second = Linear(4, 3, weight=first.weight, transposed=True)
+    assert np.shares_memory(first.matrix, second.matrix)
+    assert len(Chain(first, second).parameters()) == 3  # one weight, two biases
+    model = small_decoder()
+    model.dictionary.table.grad += 1.0
+    Adam(model.parameters().values()).step()
+    assert np.shares_memory(model.output.matrix, model.dictionary.table.value)
+
+
+def test_a_parameter_copies_what_it_is_given():
+    given_array = np.zeros(3)
+    Parameter(given_array).value += 1
+    assert not given_array.any()
+
+
+def test_gradients_add_up_over_passes():
+    module, rng = Linear(3, 2, np.random.default_rng(7)), np.random.default_rng(8)
+    x, delta = rng.normal(size=(4, 3)), rng.normal(size=(4, 2))
+    module.forward(x)
+    module.backward(delta)
+    once = module.weight.grad.copy()
+    module.backward(delta)
+    np.testing.assert_allclose(module.weight.grad, 2 * once)
+    np.testing.assert_allclose(once, sum(np.outer(x[i], delta[i]) for i in range(4)))
+
+
+MODULES = [
+    (Linear(3, 2), [(5, 3)], [(5, 4)]),
+    (ReLU(), [(5, 3)], None),
+    (Sigmoid(), [(5, 3)], None),
+    (Softmax(), [(5, 3)], None),
+    (L2Loss(), [(5, 3), (5, 3)], [(5, 3), (3, 5)]),
+    (CrossEntropyLoss(), [(5, 3), (5, 3)], [(5, 3), (5, 4)]),
+    (LayerNorm(3), [(5, 3)], [(5, 4)]),
+    (SkipAddNorm(Linear(3, 3), 3), [(5, 3)], [(5, 4)]),
+    (Identity(), [(5, 3)], None),
+    (Chain(Linear(3, 2), ReLU()), [(5, 3)], [(5, 2)]),
+    (Fork(Linear(3, 2), ReLU()), [(5, 3)], [(5, 2)]),
+    (Concat(), [(5, 3), (5, 2)], [(5, 3), (4, 3)]),
+    (Transpose(), [(5, 3)], [(5,)]),
+    (ScalarProduct(2.0), [(5, 3)], None),
+    (DotProduct(), [(5, 3), (3, 2)], [(5, 3), (2, 3)]),
+    (DotProduct(), [(2, 5, 3), (2, 3, 4)], [(2, 5, 3), (3, 4)]),
+    (CausalMask(), [(5, 5)], [(5, 4)]),
+    (Rotary(4), [(5, 4)], [(5, 3)]),
+    (ScaledDotProductAttention(3), [(5, 3), (4, 3), (4, 2)], [(5, 3), (4, 3), (5, 2)]),
+    (ProjectedAttention(3, 2), [(5, 3), (4, 3), (4, 3)], [(5, 3), (4, 2), (4, 3)]),
+    (MultiHeadAttention(4, 2), [(5, 4), (3, 4), (3, 4)], [(5, 4), (3, 4), (2, 4)]),
+]
+IDS = [repr(module) for module, _, _ in MODULES]
+
+
+@pytest.mark.parametrize(("module", "right", "wrong"), MODULES, ids=IDS)
+def test_errors_name_the_module_and_the_shapes(module, right, wrong):
+    module.shapes = None
+    with pytest.raises(RuntimeError, match=rf"^{type(module).__name__}.*before forward"):
+        module.backward(np.zeros((5, 3)))
+    inputs = [np.full(shape, 0.5) for shape in right]
+    module.forward(*inputs)
+    with pytest.raises(
+        ValueError, match=rf"^{type(module).__name__}.*\(7, 9\), the output"
+    ):
+        module.backward(np.zeros((7, 9)))
+    if wrong is not None:
+        with pytest.raises(ValueError, match="does not fit") as caught:
+            module.forward(*[np.full(shape, 0.5) for shape in wrong])
+        assert str(wrong[-1]) in str(caught.value)
+        assert any(part in str(caught.value) for part in (type(module).__name__, "Linear"))
+
+
+def test_too_many_inputs_name_the_module():
+    with pytest.raises(ValueError, match=r"Transpose.*\(2, 3\) and \(2, 3\)"):
+        Transpose().forward(np.zeros((2, 3)), np.zeros((2, 3)))
+
+
+def test_what_cannot_be_built_says_why():
+    with pytest.raises(ValueError, match=r"Linear: a weight \(2, 3\), not \(3, 2\)"):
+        Linear(3, 2, weight=Linear(2, 3).weight)
+    with pytest.raises(ValueError, match="4 heads of 10"):
+        MultiHeadAttention(10, 4)
+    with pytest.raises(ValueError, match="Rotary"):
+        Rotary(5)
+    with pytest.raises(ValueError, match="Rotary"):
+        Rotary(4, layout="whole")
+    with pytest.raises(ValueError, match="2 different words"):
+        OneHotDictionary("aba", Parameter(np.zeros((3, 2))))
+
+
+def test_a_module_without_its_methods_says_so():
+    class Empty(Module):
+        pass
+
+    with pytest.raises(NotImplementedError, match="Empty has no compute"):
+        Empty().forward(1.0)
+
+
+def test_large_numbers_do_not_overflow():
+    large = np.array([[1e4, -1e4, 0.0]])
+    with np.errstate(all="raise", under="ignore"):
+        np.testing.assert_array_equal(Softmax().forward(large), [[1, 0, 0]])
+        np.testing.assert_array_equal(Sigmoid().forward(large), [[1, 0, 0.5]])
+        assert np.isfinite(SoftmaxCrossEntropy().forward(large, np.array([1])))
+
+
+def test_the_dictionary_is_a_one_hot_product():
+    rng = np.random.default_rng(9)
+    table = rng.normal(size=(4, 3))
+    module = OneHotDictionary(["a", "b", "c", "d"], Parameter(table))
+    numbers = module.encode("dada")
+    assert module.decode(numbers) == list("dada")
+    dense = module.one_hot(numbers).toarray()
+    np.testing.assert_array_equal(dense, np.eye(4)[[3, 0, 3, 0]])
+    np.testing.assert_array_equal(module.forward(numbers), table[[3, 0, 3, 0]])
+    with pytest.raises(KeyError, match="x"):
+        module.encode("x")
+
+
+def test_windows_are_every_stretch():
+    got = windows(np.arange(10), 3)
+    assert got.shape == (7, 4)
+    np.testing.assert_array_equal(got[2], [2, 3, 4, 5])
+
+
+def test_the_decoder_is_causal_and_works_at_any_length():
+    model = small_decoder()
+    numbers = np.random.default_rng(10).integers(11, size=(2, 12))
+    whole = model.forward(numbers)
+    np.testing.assert_allclose(whole[:, :5], model.forward(numbers[:, :5]), atol=1e-12)
+    assert model.weights(0).shape == (2, 5, 5, 5)  # batch, heads, queries, keys
+    assert not np.triu(model.weights(1), 1).any()
+
+
+def test_training_learns_and_is_repeatable(capsys):
+    numbers = np.tile(np.arange(11), 20)
+    first, second = small_decoder(), small_decoder()
+    floating = train(first, numbers, 80, batch=8, rate=0.02)
+    assert len(floating) == 80
+    assert floating[-1] < 0.7 * floating[0]
+    assert train(second, numbers, 80, batch=8, rate=0.02) == floating
+    shown = capsys.readouterr()
+    assert not shown.out
+    assert "loss" in shown.err
+    assert "w1 " in shown.err
+    continued = sample(first, [0], 5, np.random.default_rng(0), temperature=0.2)
+    assert continued == [0, 1, 2, 3, 4, 5]
+
+
+def test_sampling_sees_only_the_context():
+    seen = []
+
+    class Watched:
+        def forward(self, numbers):
+            seen.append(list(numbers))
+            return np.zeros((len(numbers), 3))
+
+    out = sample(Watched(), [2, 1], 4, np.random.default_rng(0), context=3)
+    assert out[:2] == [2, 1]
+    assert [len(numbers) for numbers in seen] == [2, 3, 3, 3]
+    assert seen[-1] == out[2:5]
+
+
+def test_saved_and_loaded_is_the_same_to_the_last_bit(tmp_path):
+    model = small_decoder()
+    train(model, np.arange(60) % 11, 5, batch=4)
+    save(model, tmp_path / "decoder.npz")
+    again = load(tmp_path / "decoder.npz")
+    numbers = np.arange(7)
+    np.testing.assert_array_equal(again.forward(numbers), model.forward(numbers))
+    assert again.dictionary.words == model.dictionary.words
+    assert np.shares_memory(again.output.matrix, again.dictionary.table.value)
+    with np.load(tmp_path / "decoder.npz", allow_pickle=False) as file:
+        assert all(file[name].dtype.kind in "fU" for name in file.files)
+
+
+def test_a_damaged_file_is_refused(tmp_path):
+    save(small_decoder(), tmp_path / "good.npz")
+    with np.load(tmp_path / "good.npz") as file:
+        arrays = dict(file)
+    np.savez(
+        tmp_path / "less.npz", **{k: v for k, v in arrays.items() if k != "output.bias"}
+    )
+    with pytest.raises(ValueError, match="other parameters"):
+        load(tmp_path / "less.npz")
+    np.savez(tmp_path / "pickled.npz", **{**arrays, "output.bias": np.array([{}])})
+    with pytest.raises(ValueError, match="allow_pickle"):
+        load(tmp_path / "pickled.npz")
+
+
+def test_gradient_error_sees_a_wrong_gradient_and_leaves_no_trace():
+    class Wrong(Sigmoid):
+        def gradient(self, delta):
+            return delta * self.y
+
+    x = np.random.default_rng(11).normal(size=(2, 3))
+    assert gradient_error(Wrong(), x)["input 0"] > 0.01
+    module = Linear(3, 2, np.random.default_rng(0))
+    module.weight.grad += 5
+    before = module.weight.value.copy()
+    gradient_error(module, x)
+    assert (module.weight.grad == 5).all()
+    np.testing.assert_array_equal(module.weight.value, before)
+
+
+def test_the_benchmark_runs_and_compares(capsys):
+    code = reference.main(["--words", "40", "--batch", "2", "--times", "1"])
+    out = capsys.readouterr().out
+    assert code in (0, 1)  # so small a step says nothing about speed
+    assert '"difference": ' in out
+    assert float(out.split('"difference": ')[1].split("}")[0]) < 1e-9
