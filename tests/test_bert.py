@@ -2,6 +2,7 @@
 
 import math
 
+import matplotlib
 import numpy as np
 import pytest
 import torch
@@ -10,6 +11,7 @@ from transformers import BertConfig, BertForMaskedLM, BertModel
 
 from lmcourse import bert
 from lmcourse.models import default_checkpoint, load_bert
+from pages import CHAPTERS, page_code
 
 TOLERANCE = {"rtol": 0, "atol": 1e-5}
 TEXTS = [
@@ -290,3 +292,29 @@ def test_heads_with_known_numbers():
     assert got["first"].flatten().tolist() == pytest.approx([1 / 8, 2 / 8])
     assert got["separator"].flatten().tolist() == pytest.approx([1 / 8, 0])
     assert got["distance"].flatten().tolist() == pytest.approx([(8 - 1 / 8) / 3, 7 / 8])
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:FigureCanvasAgg")
+def test_the_page_assumes_nothing_of_the_checkpoint(tmp_path, monkeypatch, default):
+    """Run the chapter on a small random BERT: other layers, heads, width, activation."""
+    sizes = {
+        "hidden_size": 20,
+        "num_hidden_layers": 5,
+        "num_attention_heads": 4,
+        "intermediate_size": 28,
+        "max_position_embeddings": 130,
+        "hidden_act": "relu",
+        "layer_norm_eps": 1e-6,
+    }
+    tokenizer = default[0]
+    reference(BertConfig(**sizes)).save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    monkeypatch.setenv("LMCOURSE_BERT", str(tmp_path))
+    monkeypatch.chdir(CHAPTERS)
+    matplotlib.use("agg")
+    code = page_code("bert-internals")
+    assert "times=200" in code
+    namespace = {"__name__": "page"}
+    exec(compile(code.replace("times=200", "times=9"), "page", "exec"), namespace)
+    assert namespace["names"]["layers"] == 5
