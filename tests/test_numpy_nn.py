@@ -186,7 +186,7 @@ def rotary(layout):
 
 
 def skip_add_norm(draw, rng, lead, t, d):
-    d += 1  # a single number has no variance
+    d += 3  # so that the variance is not close to zero
 
     def theirs(x, p):
         return normed(x[0] + linear(p, "module", x[0]), p, "norm.")
@@ -196,8 +196,8 @@ def skip_add_norm(draw, rng, lead, t, d):
 
 
 def layer_norm(draw, rng, lead, t, d):
-    x = rng.normal(size=(*lead, t, d + 1))
-    return LayerNorm(d + 1), [x], lambda x, p: normed(x[0], p)
+    x = rng.normal(size=(*lead, t, d + 3))
+    return LayerNorm(d + 3), [x], lambda x, p: normed(x[0], p)
 
 
 def fork(draw, rng, lead, t, d):
