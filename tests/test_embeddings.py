@@ -52,6 +52,8 @@ def test_neighbours_ignore_length_and_break_ties_by_row():
     got, cosine = embeddings.neighbours(vectors, 0, 4)
     assert got.tolist() == [4, 1, 2, 3]
     np.testing.assert_allclose(cosine, [1, 0.5**0.5, 0.5**0.5, 0], atol=1e-12)
+    for row, twin in [(0, 4), (4, 0)]:  # neither is its own neighbour
+        assert embeddings.neighbours(vectors, row, 1)[0].tolist() == [twin]
 
 
 def test_mean_cosine_is_that_of_all_pairs(vectors):

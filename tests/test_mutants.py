@@ -53,7 +53,7 @@ def test_a_mutant_must_apply_exactly_once(source):
 
 @pytest.fixture
 def checkout(tmp_path):
-    """Make a repository with one module, one test file and a data folder."""
+    """Make a repository with one module, two test files and a data folder."""
     root = tmp_path / "repository"
     files = {
         "src/lmcourse/__init__.py": "",
@@ -74,6 +74,7 @@ def checkout(tmp_path):
         "data/two": "2",
         "_build/junk": "",
         ".git/config": "",
+        "pyproject.toml": "[tool.pytest.ini_options]\nmarkers = ['slow']\n",
     }
     for name, text in files.items():
         path = root / name
@@ -91,7 +92,9 @@ TWICE = Mutant("half.py", "scale", "x / 2", "x / 4", ("test_half.py",))
 
 
 def test_a_copy_has_what_the_tests_need_and_imports_itself(copy):
-    assert {entry.name for entry in copy.iterdir()} == {"src", "tests", "data"}
+    assert {entry.name for entry in copy.iterdir()} == {
+        *("src", "tests", "data", "pyproject.toml")
+    }
     assert not (copy / "src").is_symlink()
     mutants.check_import(copy)
 
@@ -116,8 +119,8 @@ def test_a_mutant_that_weak_tests_let_through_survives(copy):
 
 
 def test_a_mutant_that_never_ends_is_caught(copy):
-    endless = "0\n    while True:\n        pass"
-    mutant = Mutant("half.py", "off by one", "x / 2", endless, ("test_half.py",))
+    endless = "while True:\n        pass"
+    mutant = Mutant("half.py", "off by one", "return x / 2", endless, ("test_half.py",))
     assert mutants.run_mutant(copy, mutant, limit=3) == "no end within 3 s"
 
 
