@@ -10,7 +10,7 @@ export HF_HUB_DISABLE_TELEMETRY := 1
 export TOKENIZERS_PARALLELISM := false
 
 .DEFAULT_GOAL := help
-.PHONY: help install html test serve lab references bench lint clean browser
+.PHONY: help install html notebooks test serve lab references bench mutants lint clean browser
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -31,10 +31,12 @@ html: $(STAMP)  ## execute the chapters and build the site into _build/html (FOR
 	$(VENV)/bin/jupyter-book build chapters --path-output . --config _config.yml --toc $(CURDIR)/_toc.yml \
 		--warningiserror --keep-going --nitpick
 
+notebooks: html  ## write the chapters as notebooks into _build/html/notebooks
+
 test: html browser  ## run every test: unit, notebooks, browser
 	$(PY) -m ruff format --check src tests
 	$(PY) -m ruff check src tests
-	$(PY) -m pytest -n 2 --dist loadscope $(ARGS)
+	OMP_NUM_THREADS=1 $(PY) -m pytest -n 2 --dist loadscope $(ARGS)  # a thread a process
 
 browser: $(STAMP)
 	@$(PY) -m lmcourse.book.browser
@@ -52,6 +54,9 @@ references: html  ## rewrite the executed references that `make test` compares w
 bench: $(STAMP)  ## run every benchmark
 	@for name in $$($(PY) -m lmcourse.bench --list); do \
 		echo "== $$name"; $(PY) -m lmcourse.bench $$name || exit 1; done
+
+mutants: $(STAMP)  ## break the mechanisms in small ways and see the tests notice
+	$(PY) tests/mutants.py
 
 lint: $(STAMP)  ## format and check the code
 	$(PY) -m ruff format src tests
