@@ -377,3 +377,19 @@ def test_a_picture_of_the_text_is_not_looked_at(monkeypatch):
     monkeypatch.setattr(renderer.logger, "warning", lambda text, **_: said.append(text))
     renderer.check_figures(None, nodes.section("", nodes.image(uri="a.png")), "page")
     assert said == []
+
+
+@pytest.mark.parametrize(
+    ("body", "kept"),
+    [
+        ('<p class="x">no math</p>', []),
+        ('<span class="math notranslate">', ["_static/lib/mathjax/tex-chtml.js"]),
+    ],
+)
+def test_mathjax_stays_on_pages_with_math(body, kept):
+    path = "lib/mathjax/tex-chtml.js"
+    app = SimpleNamespace(config=SimpleNamespace(mathjax_path=path))
+    files = [SimpleNamespace(filename=name) for name in (f"_static/{path}", "a.js", None)]
+    context = {"body": body, "script_files": files}
+    assets.drop_unused_mathjax(app, "page", "page.html", context, None)
+    assert [f.filename for f in files] == [*kept, "a.js", None]

@@ -78,7 +78,11 @@ def opened(request, browser):
         yield visit
 
 
-PAGES = [f"site:{name}" for name in site_pages()] + ["demo:views", "demo:plain"]
+PAGES = [f"site:{name}" for name in site_pages()] + [
+    "demo:views",
+    "demo:plain",
+    "demo:index",
+]
 every_page = pytest.mark.parametrize("opened", PAGES, indirect=True)
 
 

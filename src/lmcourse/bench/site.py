@@ -69,7 +69,7 @@ def serve(folder: Path):
         server.shutdown()
 
 
-def _watch(page) -> tuple[object, dict]:
+def _watch(page) -> dict:
     """Record the bytes that each of a page's requests brings over the line."""
     session = page.context.new_cdp_session(page)
     session.send("Network.enable")
@@ -95,7 +95,30 @@ def _watch(page) -> tuple[object, dict]:
 
     session.on("Network.requestWillBeSent", asked)
     session.on("Network.loadingFinished", finished)
-    return session, brought
+    return brought
+
+
+FIRST = "() => performance.getEntriesByName('lmcourse-view')[0]?.startTime ?? null"
+GO_TO_FIRST = """addEventListener("DOMContentLoaded", () =>
+  document.querySelector(".lmc-view")?.scrollIntoView());"""
+OPEN_ALL = "() => document.querySelectorAll('details').forEach(d => d.open = true)"
+SETTLED = "e => ['drawn', 'failed'].includes(e.dataset.state)"
+PATIENCE = 120_000  # milliseconds
+
+
+def _draw(page) -> tuple[int, float | None]:
+    """Draw every view; return their count and when the first was there, in seconds."""
+    views = page.locator(".lmc-view")
+    if views.count():
+        page.wait_for_function(f"({FIRST})() !== null", timeout=PATIENCE)
+    page.evaluate(OPEN_ALL)
+    for index in range(views.count()):
+        root = views.nth(index).element_handle()
+        root.evaluate("e => e.scrollIntoView()")
+        page.wait_for_function(SETTLED, arg=root, timeout=PATIENCE)
+    page.wait_for_load_state("networkidle", timeout=PATIENCE)
+    first = page.evaluate(FIRST)
+    return views.count(), None if first is None else first / 1000
 
 
 def cost(context, address: str) -> dict:
@@ -104,39 +127,16 @@ def cost(context, address: str) -> dict:
     Returns
     -------
     dict
-        ``bytes`` by address (0 from the cache), ``views``, and ``first_view``: seconds
+        ``bytes`` by address (none from the cache), ``views``, and ``first_view``: seconds
         from the click until the first view is drawn, None without views.
     """
     page = context.new_page()
-    _, brought = _watch(page)
-    page.add_init_script(
-        "addEventListener('DOMContentLoaded', () => {"
-        "  const first = document.querySelector('.lmc-view');"
-        "  if (first) first.scrollIntoView(); });"
-    )
-    page.goto(address, wait_until="load", timeout=120_000)
-    views = page.locator(".lmc-view")
-    if views.count():
-        page.wait_for_function(
-            "() => performance.getEntriesByName('lmcourse-view').length",
-            timeout=120_000,
-        )
-    page.evaluate("() => document.querySelectorAll('details').forEach(d => d.open = true)")
-    for index in range(views.count()):
-        views.nth(index).evaluate("e => e.scrollIntoView()")
-        page.wait_for_function(
-            "e => ['drawn', 'failed'].includes(e.dataset.state)",
-            arg=views.nth(index).element_handle(),
-            timeout=120_000,
-        )
-    page.wait_for_load_state("networkidle", timeout=120_000)
-    first = page.evaluate(
-        "() => performance.getEntriesByName('lmcourse-view')[0]?.startTime ?? null"
-    )
-    count = views.count()
+    brought = _watch(page)
+    page.add_init_script(GO_TO_FIRST)
+    page.goto(address, wait_until="load", timeout=PATIENCE)
+    views, first = _draw(page)
     page.close()
-    seconds = None if first is None else first / 1000
-    return {"bytes": brought, "views": count, "first_view": seconds}
+    return {"bytes": brought, "views": views, "first_view": first}
 
 
 def _row(name: str, cold: dict, warm: dict, html: int) -> dict:
@@ -186,6 +186,12 @@ def complaints(rows: list[dict]) -> list[str]:
     return found
 
 
+def pages(site: Path) -> list[str]:
+    """Return the addresses of a built site's pages, below its folder."""
+    found = (path.relative_to(site) for path in site.rglob("*.html"))
+    return sorted(p.as_posix() for p in found if p.parts[0] not in {"_static", "_sources"})
+
+
 def main(argv: list[str]) -> int:
     """Print the table; succeed if every page keeps the limits."""
     from playwright.sync_api import sync_playwright
@@ -195,11 +201,7 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m lmcourse.bench site")
     parser.add_argument("--site", type=Path, default=SITE, help="a built site")
     site = parser.parse_args(argv).site
-    names = sorted(
-        path.relative_to(site).as_posix()
-        for path in site.rglob("*.html")
-        if path.relative_to(site).parts[0] not in {"_static", "_sources"}
-    )
+    names = pages(site)
     if not names:
         print(f"{site} has no pages: run `make html` first")
         return 1
@@ -209,9 +211,8 @@ def main(argv: list[str]) -> int:
             executable_path=executable, args=["--no-sandbox"]
         )
         rows = measure(browser, site, names)
-        browser.close()
-    times = [row["first_view_s"] for row in rows if row["first_view_s"] != "-"]
     broken = complaints(rows)
+    times = [row["first_view_s"] for row in rows if row["first_view_s"] != "-"]
     summary = {
         "benchmark": "site",
         "pages": len(rows),

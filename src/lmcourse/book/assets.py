@@ -170,6 +170,16 @@ def page_assets(app, pagename, templatename, context, doctree) -> None:
     )
 
 
+def drop_unused_mathjax(app, pagename, templatename, context, doctree) -> None:
+    """Take MathJax off a page without math; Sphinx adds it to pages that link to math."""
+    if 'class="math' not in context.get("body", ""):
+        context["script_files"][:] = [
+            script
+            for script in context["script_files"]
+            if not str(script.filename).endswith(app.config.mathjax_path)
+        ]
+
+
 def _is_view(node) -> bool:
     """Say whether a node is a rendered view."""
     return getattr(node, "attributes", {}).get("lmcourse_library") is not None
@@ -199,4 +209,5 @@ def setup(app) -> None:
     app.connect("config-inited", _configure)
     app.connect("builder-inited", _stage)
     app.connect("html-page-context", page_assets)
+    app.connect("html-page-context", drop_unused_mathjax, priority=900)
     app.connect("build-finished", drop_icon_script)
