@@ -455,7 +455,7 @@ MODULES = [
     (ProjectedAttention(3, 2), [(5, 3), (4, 3), (4, 3)], [(5, 3), (4, 2), (4, 3)]),
     (MultiHeadAttention(4, 2), [(5, 4), (3, 4), (3, 4)], [(5, 4), (3, 4), (2, 4)]),
 ]
-IDS = [repr(module) for module, _, _ in MODULES]
+IDS = [type(module).__name__ for module, _, _ in MODULES]
 
 
 @pytest.mark.parametrize(("module", "right", "wrong"), MODULES, ids=IDS)

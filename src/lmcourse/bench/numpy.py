@@ -105,12 +105,13 @@ class RowDotProduct(DotProduct):
 
 class RowDictionary(OneHotDictionary):
     def compute(self, numbers):
-        self.numbers = numbers
-        return self.table.value[numbers]
+        self.one_hot_rows = self.one_hot(numbers).toarray()
+        made = _each(lambda row: row @ self.table.value, self.one_hot_rows)
+        return made.reshape(*numbers.shape, -1)
 
     def gradient(self, delta):
-        for number, d in zip(np.ravel(self.numbers), rows(delta), strict=True):
-            self.table.grad[number] += d
+        for row, d in zip(self.one_hot_rows, rows(delta), strict=True):
+            self.table.grad += np.outer(row, d)
 
 
 class RowLoss(SoftmaxCrossEntropy):
@@ -196,32 +197,45 @@ def torch_loss(parameters, heads, blocks, numbers, targets):
 
 
 def numpy_step(model, loss, numbers, targets):
-    """Return a step: forward, backward, Adam."""
-    adam = Adam(model.parameters().values())
+    """Return a step (forward, backward, Adam), and one that returns the gradients."""
+    parameters = list(model.parameters().values())
+    adam = Adam(parameters)
 
-    def step():
+    def gradients():
         loss.forward(model.forward(numbers), targets)
         model.backward(loss.backward(1.0))
-        gradients = [p.grad.copy() for p in model.parameters().values() if p.trainable]
-        adam.step()
-        return gradients
+        return [p.grad for p in parameters if p.trainable]
 
-    return step
+    def step():
+        gradients()
+        adam.step()
+
+    def copied():
+        kept = [gradient.copy() for gradient in gradients()]
+        for parameter in parameters:
+            parameter.grad[...] = 0
+        return kept
+
+    return step, copied
 
 
 def torch_step(parameters, sizes, numbers, targets):
-    """Return the same step in PyTorch."""
-    adam = torch.optim.Adam([p for p in parameters.values() if p.requires_grad])
+    """Return the same two in PyTorch."""
+    trained = [p for p in parameters.values() if p.requires_grad]
+    adam = torch.optim.Adam(trained)
     numbers, targets = torch.tensor(numbers), torch.tensor(targets)
 
-    def step():
+    def gradients():
         adam.zero_grad()
         loss = torch_loss(parameters, sizes["heads"], sizes["blocks"], numbers, targets)
         loss.backward()
-        adam.step()
-        return [p.grad.numpy() for p in parameters.values() if p.requires_grad]
+        return [p.grad.numpy() for p in trained]
 
-    return step
+    def step():
+        gradients()
+        adam.step()
+
+    return step, gradients
 
 
 def seconds(step, times):
@@ -254,11 +268,11 @@ def main(argv=None) -> int:
         "loops": numpy_step(rowwise, RowLoss(), *data),
     }
     with threadpool_limits(1):
-        gradients = {way: step() for way, step in ways.items()}
+        gradients = {way: compute() for way, (_, compute) in ways.items()}
         difference = max(
             _difference(gradients["numpy"], gradients[way]) for way in ("torch", "loops")
         )
-        times = {way: seconds(step, options.times) for way, step in ways.items()}
+        times = {way: seconds(step, options.times) for way, (step, _) in ways.items()}
     report(
         [{"way": way, "ms_a_step": 1000 * taken} for way, taken in times.items()],
         {

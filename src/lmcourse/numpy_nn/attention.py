@@ -126,9 +126,6 @@ class Rotary(Module):
     def gradient(self, delta):
         return self.turn(delta, -1)
 
-    def __repr__(self):
-        return f"Rotary({2 * len(self.speed)})"
-
 
 class ScaledDotProductAttention(Module):
     """softmax(Q Kᵀ / √d_head) V (Vaswani et al. 2017, eq. 1), part by part.
@@ -166,9 +163,6 @@ class ScaledDotProductAttention(Module):
         d_query, d_key = self.product.backward(self.scale.backward(d_scores))
         return d_query, self.transpose.backward(d_key), d_value
 
-    def __repr__(self):
-        return f"ScaledDotProductAttention({self.d_head})"
-
 
 class ProjectedAttention(Module):
     """One head: query, key and value each through a Linear, then attention.
@@ -205,9 +199,6 @@ class ProjectedAttention(Module):
             self.key.backward(self.turn_key.backward(d_k)),
             self.value.backward(d_v),
         )
-
-    def __repr__(self):
-        return "ProjectedAttention({}, {})".format(*self.query.matrix.shape)
 
 
 class MultiHeadAttention(Module):
@@ -254,7 +245,3 @@ class MultiHeadAttention(Module):
         if not isinstance(deltas, tuple):
             deltas = (deltas,)
         return self.heads.backward(deltas)
-
-    def __repr__(self):
-        d_model = self.output.matrix.shape[0]
-        return f"MultiHeadAttention({d_model}, {len(self.heads.branches)})"

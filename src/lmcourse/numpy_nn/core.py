@@ -130,7 +130,9 @@ class Module:
         return found
 
     def __repr__(self):
-        return type(self).__name__
+        held = [(n, p.value.shape) for n, p in self.parts() if isinstance(p, Parameter)]
+        inside = ", ".join(f"{name} {shape}" for name, shape in held)
+        return type(self).__name__ + (f"({inside})" if held else "")
 
 
 class Identity(Module):

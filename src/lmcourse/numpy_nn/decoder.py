@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import numpy as np
-from tqdm.auto import tqdm
+from tqdm import tqdm
 
 from lmcourse.numpy_nn.attention import MultiHeadAttention
 from lmcourse.numpy_nn.core import Adam, Chain, Fork, Identity, Module, Parameter

@@ -83,9 +83,6 @@ class Linear(Module):
         self.bias.grad += d.sum(axis=0)
         return (d @ self.matrix.T).reshape(self.x.shape)
 
-    def __repr__(self):
-        return "Linear({}, {})".format(*self.matrix.shape)
-
 
 class ReLU(Module):
     """Keep what is positive."""
@@ -202,9 +199,6 @@ class LayerNorm(Module):
         along = self.y * (d * self.y).mean(axis=-1, keepdims=True)
         return self.scale * (d - d.mean(axis=-1, keepdims=True) - along)
 
-    def __repr__(self):
-        return f"LayerNorm({len(self.gain.value)})"
-
 
 class SkipAddNorm(Module):
     """Add a module's output to its input, then normalise: norm(x + f(x)).
@@ -246,8 +240,8 @@ class OneHotDictionary(Module):
         self.number = {word: i for i, word in enumerate(self.words)}
         if not len(self.number) == len(self.words) == len(table.value):
             raise ValueError(
-                f"OneHotDictionary: {len(self.number)} different words, a table of shape "
-                f"{table.value.shape}"
+                f"OneHotDictionary: {len(self.number)} different words, "
+                f"a table of shape {table.value.shape}"
             )
 
     def encode(self, words):
@@ -271,6 +265,3 @@ class OneHotDictionary(Module):
 
     def gradient(self, delta):
         self.table.grad += self.rows.T @ rows(delta)
-
-    def __repr__(self):
-        return "OneHotDictionary({}, {})".format(*self.table.value.shape)
