@@ -40,6 +40,7 @@ COLAB = (
     "seaborn==0.13.2",
     "torch",
     "transformers==5.15.*",
+    "importlib-metadata",
     "matplotlib",
     "nbclient",
     "nbformat",

@@ -37,7 +37,7 @@ PYTEST = (
     *("-o", "addopts=", "--strict-markers"),  # no nbval: importing it takes seconds
     *("-m", "not slow", "-k", "not same_code"),
 )
-_FAILED = re.compile(r"^(?:FAILED|ERROR) (?:tests/)?(\S+)", re.MULTILINE)
+_FAILED = re.compile(r"^(?:FAILED|ERROR) (?:tests/)?(.+?)(?: - .*)?$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
