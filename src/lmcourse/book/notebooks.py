@@ -18,6 +18,7 @@ import nbformat
 from jupyter_cache import get_cache
 from pybtex.database import parse_file
 from pybtex.richtext import Text
+from sphinx.errors import ExtensionError
 from sphinx.util import logging
 
 from lmcourse.book.markdown import Links, to_markdown
@@ -282,7 +283,13 @@ def publish(app, pages: list[str]) -> None:
     cache = get_cache(app.env.mystnb_config.execution_cache_path)
     for name in pages:
         path = Path(app.env.doc2path(name))
-        _, executed = cache.merge_match_into_notebook(page_notebook(path))
+        try:
+            _, executed = cache.merge_match_into_notebook(page_notebook(path))
+        except KeyError:
+            raise ExtensionError(
+                f"{path.name} is not as it was executed; it changed during the build: "
+                "build again"
+            ) from None
         links = BookLinks(app, name, _glued(executed)).links()
         source = f"{base}{FOLDER}/{wheel}" if base else wheel
         try:
