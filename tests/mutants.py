@@ -11,16 +11,18 @@ before anything is changed; a change whose line is not found exactly once is an 
 """
 
 import argparse
+import functools
+import multiprocessing
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
 import tomllib
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
+from multiprocessing import forkserver
 from pathlib import Path
 from queue import SimpleQueue
 
@@ -31,11 +33,21 @@ KINDS = {"sign", "axis", "scale", "mask", "off by one", "transposition"}
 NEEDED = 0.95  # share of the mutants that must be caught
 SLOWER = 10  # a mutant may take that many times as long as the tests did without it
 LEAST_LIMIT = 120  # seconds
+NOT_THE_COPY = 99  # no exit status of pytest's
 SURVIVED = "SURVIVED"
 PYTEST = (
-    *("-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"),
+    *("-x", "-q", "-p", "no:cacheprovider"),
     *("-o", "addopts=", "--strict-markers"),  # no nbval: importing it takes seconds
     *("-m", "not slow", "-k", "not same_code"),
+)
+# What the tests import, most of the time that they take: once, then each run is a fork.
+PRELOAD = (
+    *("pytest", "_pytest.assertion.rewrite", "hypothesis.strategies", "matplotlib.pyplot"),
+    *("pandas", "plotly.graph_objects", "scipy.stats", "sklearn.neighbors", "tokenizers"),
+    *("sklearn.decomposition", "torch", "torch.utils.flop_counter", "torch.testing"),
+    *("transformers.models.bert.modeling_bert", "transformers.models.gptj.modeling_gptj"),
+    *("transformers.models.llama.modeling_llama", "transformers.models.t5.modeling_t5"),
+    *("transformers.models.bloom.modeling_bloom", "jupytext", "regex", "tqdm.auto"),
 )
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (?:tests/)?(.+?)(?: - .*)?$", re.MULTILINE)
 
@@ -97,31 +109,46 @@ def make_copy(folder: Path, root: Path = ROOT) -> Path:
     return folder
 
 
-def environment(copy: Path) -> dict[str, str]:
-    """Return the variables under which the copy's package is the one imported.
+def _inside(copy: Path, tests: tuple[str, ...], log: Path) -> None:
+    """Run pytest in the copy: the whole of a forked process."""
+    os.chdir(copy)
+    os.environ["PYTHONPATH"] = str(copy / "src")  # for processes that tests start
+    sys.path[:0] = [str(copy / "src"), str(copy / "tests")]
+    with log.open("w", encoding="utf-8") as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+    import pytest
 
-    No bytecode: it is matched by a time in seconds and a size, and two mutants may share
-    both. ``CI`` makes hypothesis draw the same examples every time.
+    import lmcourse
+
+    if not Path(lmcourse.__file__).resolve().is_relative_to(copy.resolve()):
+        print(f"the tests would import {lmcourse.__file__}, not the copy in {copy}")
+        sys.exit(NOT_THE_COPY)
+    sys.exit(pytest.main([*PYTEST, *(f"tests/{name}" for name in tests)]))
+
+
+@functools.cache
+def _forks():
+    """Return the maker of processes, in which `PRELOAD` is imported already.
+
+    No bytecode is written: it is matched by a time in seconds and a size, and two mutants
+    may share both. ``CI`` makes hypothesis draw the same examples every time.
     """
-    chosen = {
-        "PYTHONPATH": str(copy / "src"),
+    before = dict(os.environ)
+    os.environ |= {
         "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
         "OMP_NUM_THREADS": "1",
         "TOKENIZERS_PARALLELISM": "false",
-        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+        "MPLBACKEND": "agg",
         "CI": "1",
     }
-    return {**os.environ, **chosen}
-
-
-def check_import(copy: Path) -> None:
-    """Refuse to go on if the tests would import another copy of the package."""
-    asked = [sys.executable, "-c", "import lmcourse; print(lmcourse.__file__)"]
-    found = subprocess.run(
-        asked, cwd=copy, env=environment(copy), capture_output=True, text=True, check=True
-    ).stdout.strip()
-    if not Path(found).resolve().is_relative_to(copy.resolve()):
-        raise RuntimeError(f"the tests would import {found}, not the copy in {copy}")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([*PRELOAD])
+    forkserver.ensure_running()
+    os.environ.clear()  # those are for the forks only
+    os.environ.update(before)
+    return context
 
 
 def run_tests(copy: Path, tests: tuple[str, ...], limit: float | None = None) -> str:
@@ -130,25 +157,22 @@ def run_tests(copy: Path, tests: tuple[str, ...], limit: float | None = None) ->
     Raises
     ------
     RuntimeError
-        If pytest itself failed, or found no tests.
+        If pytest itself failed, found no tests, or would test another copy.
     """
-    files = [f"tests/{name}" for name in tests]
-    try:
-        done = subprocess.run(
-            [sys.executable, *PYTEST, *files],
-            cwd=copy,
-            env=environment(copy),
-            capture_output=True,
-            text=True,
-            timeout=limit,
-        )
-    except subprocess.TimeoutExpired:
+    log = copy / ".pytest.log"
+    process = _forks().Process(target=_inside, args=(copy, tests, log))
+    process.start()
+    process.join(limit)
+    if process.is_alive():
+        process.kill()
+        process.join()
         return f"no end within {limit:.0f} s"
-    if done.returncode == 0:
+    if process.exitcode == 0:
         return ""
-    failed = _FAILED.search(done.stdout)
-    if not failed:
-        raise RuntimeError(f"pytest {files}: {done.returncode}\n{done.stdout}{done.stderr}")
+    output = log.read_text(encoding="utf-8")
+    failed = _FAILED.search(output)
+    if not failed or process.exitcode == NOT_THE_COPY:
+        raise RuntimeError(f"pytest {tests}: {process.exitcode}\n{output}")
     return failed[1]
 
 
@@ -229,7 +253,6 @@ def main(arguments: list[str] | None = None) -> int:
         mutant.apply((ROOT / PACKAGE / mutant.path).read_text(encoding="utf-8"))
     with tempfile.TemporaryDirectory() as scratch:
         copies = [make_copy(Path(scratch) / str(job)) for job in range(options.jobs)]
-        check_import(copies[0])
         seconds = time_unchanged(mutants, copies)
         print(f"{len(seconds)} sets of tests pass without any change.", flush=True)
 
