@@ -393,3 +393,12 @@ def test_mathjax_stays_on_pages_with_math(body, kept):
     context = {"body": body, "script_files": files}
     assets.drop_unused_mathjax(app, "page", "page.html", context, None)
     assert [f.filename for f in files] == [*kept, "a.js", None]
+
+
+def test_entries_of_a_bibliography_are_items_of_its_list():
+    context = {"body": '<div role="list"><div role="doc-biblioentry">A</div></div>'}
+    renderer.mend_bibliography(None, "page", "page.html", context, None)
+    assert context["body"] == '<div role="list"><div role="listitem">A</div></div>'
+    empty = {}
+    renderer.mend_bibliography(None, "page", "page.html", empty, None)
+    assert empty == {}

@@ -155,6 +155,18 @@ def check_figures(app, doctree, docname) -> None:
                 )
 
 
+def mend_bibliography(app, pagename, templatename, context, doctree) -> None:
+    """Make the entries of a list of citations what the list says they are.
+
+    docutils writes a ``list`` of ``doc-biblioentry``, which ARIA no longer knows.
+    """
+    if "body" in context:
+        context["body"] = context["body"].replace(
+            'role="doc-biblioentry"', 'role="listitem"'
+        )
+
+
 def setup(app) -> None:
-    """Check figures once their form for the site is chosen."""
+    """Check figures once their form for the site is chosen; mend what docutils writes."""
     app.connect("doctree-resolved", check_figures)
+    app.connect("html-page-context", mend_bibliography)
