@@ -95,11 +95,12 @@ def train(model, numbers, steps, context=7, batch=64, rate=3e-3, seed=0):
     bar = tqdm(range(steps), mininterval=1.0)
     for step in bar:
         chosen = stretches[rng.integers(len(stretches), size=batch)]
-        now = loss.forward(model.forward(chosen[:, :-1]), chosen[:, 1:])
+        logits = model.forward(chosen[:, :-1])  # (batch, context, words)
+        now = float(loss.forward(logits, chosen[:, 1:]))
         model.backward(loss.backward(1.0))
         adam.rate = rate * (1 - 0.9 * step / steps)
         adam.step()
-        floating.append(0.98 * floating[-1] + 0.02 * now if floating else float(now))
+        floating.append(0.98 * floating[-1] + 0.02 * now if floating else now)
         if step % 20 == 0:
             guess = model.dictionary.decode(loss.p[:context].argmax(axis=-1))
             wanted = model.dictionary.decode(chosen[0, 1:])
