@@ -109,6 +109,12 @@ def test_a_damaged_file_is_named(folder, content, said):
     assert "git checkout" in str(error.value)
 
 
+def test_the_damaged_line_is_numbered_from_one(folder):
+    (folder / "dickinson.txt").write_text("[1890/life/1]\nA line\n[1890/lif\n")
+    with pytest.raises(ValueError, match=r"dickinson\.txt:3: damaged header"):
+        load_poems()
+
+
 def test_a_missing_file_is_named(folder):
     with pytest.raises(FileNotFoundError, match=r"dickinson\.txt is missing: restore"):
         load_poems()

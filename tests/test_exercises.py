@@ -67,6 +67,11 @@ def test_compare_takes_tensors_arrays_and_lists():
         compare([1.0, 2.1], [1.0, 2.0])
 
 
+def test_the_shape_counts_not_the_number_of_entries():
+    with pytest.raises(Wrong, match=r"the shape is \(1, 3\); it should be \(3,\)"):
+        compare(np.ones((1, 3)), np.ones(3))
+
+
 def test_a_verdict_is_escaped():
     shown = Verdict("toy.x", False, "<script>alert(1)</script>")._repr_html_()
     assert "<script>" not in shown
