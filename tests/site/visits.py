@@ -50,8 +50,8 @@ class Visit:
             """() => {
               document.querySelectorAll("details:not(.lmc-table)")
                 .forEach(d => d.open = true);
-              document.querySelectorAll(".toggle-hidden")
-                .forEach(e => e.classList.remove("toggle-hidden"));
+              document.querySelectorAll(".toggle-hidden .toggle-button")
+                .forEach(button => button.click());
             }"""
         )
         for root, kind, _ in self.views():
@@ -62,7 +62,7 @@ class Visit:
                 timeout=LOAD,
             )
             assert root.get_attribute("data-state") == "drawn", kind
-        settle(self.page)
+        self.page.wait_for_timeout(400)  # the theme waits 300 before it looks what scrolls
 
 
 def settle(page):
@@ -367,7 +367,7 @@ CONTRAST = """root => {
   };
   const back = light(rgb(getComputedStyle(document.body).backgroundColor));
   const words = Array.from(root.querySelectorAll("svg text"))
-    .filter(t => t.textContent && !t.closest(".plot")); // not those on bars
+    .filter(t => t.textContent && !t.closest(".trace")); // not those on bars
   return words.map(t => {
     const front = light(rgb(getComputedStyle(t).fill));
     return (Math.max(front, back) + 0.05) / (Math.min(front, back) + 0.05);

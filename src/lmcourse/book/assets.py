@@ -41,7 +41,12 @@ PARTIAL = {
         *("surface", "volume"),
     },
 }
-OWN_FILES = ("views.js", "views.css", *sorted({f[-1] for f in LIBRARIES.values()}))
+OWN_FILES = (
+    "site.js",
+    "views.js",
+    "views.css",
+    *sorted({f[-1] for f in LIBRARIES.values()}),
+)
 
 
 # --- Python packages ------------------------------------------------------------------
@@ -206,6 +211,7 @@ def drop_icon_script(app, exception) -> None:
 
 def setup(app) -> None:
     """Stage the libraries before anything is written, and add them page by page."""
+    app.add_js_file(f"{FOLDER}/site.js", loading_method="defer")
     app.connect("config-inited", _configure)
     app.connect("builder-inited", _stage)
     app.connect("html-page-context", page_assets)

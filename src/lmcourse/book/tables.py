@@ -122,12 +122,12 @@ def _trace(trace: dict, index: int) -> str:
         across = trace.get("x") or range(len(z[0]))
         down = trace.get("y") or range(len(z))
         rows = [[label, *row] for label, row in zip(down, z, strict=False)]
-        body = _grid(["", *across], rows)
+        body = _grid(["Row", *across], rows)
     else:
         keys = [key for key in ("labels", "values", "text", *"xyz") if _listed(trace, key)]
         columns = [trace[key] for key in keys]
         rows = [[row, *row_] for row, row_ in enumerate(zip(*columns, strict=False), 1)]
-        body = _grid(["", *keys], rows)
+        body = _grid(["Point", *keys], rows)
     return f"<p>{_cell(name)} ({_cell(trace.get('type', 'scatter'))})</p>{body}"
 
 
