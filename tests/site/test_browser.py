@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import visits
 from axe_playwright_python.sync_playwright import Axe
-from conftest import ROOT, SITE, serve
+from serving import ROOT, SITE, serve
 
 from lmcourse import views
 
