@@ -85,7 +85,7 @@ def test_known_misprints_are_mended():
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    monkeypatch.setattr(data, "_folder", lambda: tmp_path)
+    monkeypatch.setattr(data, "corpora_folder", lambda: tmp_path)
     return tmp_path
 
 

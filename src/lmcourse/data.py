@@ -12,7 +12,7 @@ import pandas as pd
 import platformdirs
 import pooch
 
-__all__ = ["load_corpus", "load_poems", "load_sonnets"]
+__all__ = ["corpora_folder", "load_corpus", "load_poems", "load_sonnets"]
 
 SECTIONS = {
     "life": "Life",
@@ -37,7 +37,7 @@ _SONNET = re.compile(r"\[(\d+)\]")
 _REPAIR = "restore it with `git checkout -- data`, or install lmcourse again"
 
 
-def _folder() -> Path:
+def corpora_folder() -> Path:
     """Return the folder of the corpora: in a wheel, or beside ``src`` in a checkout."""
     installed = Path(__file__).parent / "_data"
     return installed if installed.is_dir() else Path(__file__).parents[2] / "data"
@@ -45,7 +45,7 @@ def _folder() -> Path:
 
 def _blocks(name: str, header: re.Pattern) -> list[tuple[re.Match, list[str], int]]:
     """Split a corpus into (header, lines, line number), strictly."""
-    path = _folder() / name
+    path = corpora_folder() / name
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -108,15 +108,14 @@ def load_poems() -> pd.DataFrame:
     rows = []
     for match, lines, number in _blocks(name, _POEM):
         if match[2] not in SECTIONS:
-            raise ValueError(
-                f"{_folder() / name}:{number}: unknown section {match[2]!r}: {_REPAIR}"
-            )
+            where = f"{corpora_folder() / name}:{number}"
+            raise ValueError(f"{where}: unknown section {match[2]!r}: {_REPAIR}")
         rows.append(_poem(match, lines))
     poems = pd.DataFrame(rows)
     twice = poems[poems.duplicated(["series", "section", "number"])]
     if len(twice):
         raise ValueError(
-            f"{_folder() / name} holds {twice.first_line.iloc[0]!r} under a number "
+            f"{corpora_folder() / name} holds {twice.first_line.iloc[0]!r} under a number "
             f"already taken: {_REPAIR}"
         )
     return poems
@@ -144,7 +143,7 @@ def load_sonnets() -> pd.DataFrame:
         rows.append({"number": int(match[1]), "first_line": first_line, "text": text})
     sonnets = pd.DataFrame(rows)
     if list(sonnets.number) != list(range(1, 155)):
-        raise ValueError(f"{_folder() / name} is not Sonnets 1 to 154: {_REPAIR}")
+        raise ValueError(f"{corpora_folder() / name} is not Sonnets 1 to 154: {_REPAIR}")
     return sonnets
 
 

@@ -1,0 +1,211 @@
+"""Checkpoints that are whole or absent, whenever the process dies.
+
+A checkpoint is a folder with ``model.safetensors``, ``optimizer.safetensors`` and
+``training.json``. It is written under another name, flushed to disk and renamed when
+complete; only then does the one before it go.
+"""
+
+import hashlib
+import json
+import os
+import re
+import shutil
+from dataclasses import asdict
+from pathlib import Path
+
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+
+from lmcourse.data import corpora_folder
+from lmcourse.gpt import GPT, GPTConfig
+from lmcourse.models import pick_device
+from lmcourse.tokenization import CharTokenizer
+from lmcourse.training import Progress
+
+__all__ = ["fingerprint", "latest", "load_gpt", "restore", "save", "save_model"]
+
+_STEP = re.compile(r"step-(\d{7})")
+
+
+def fingerprint(text):
+    """Return the SHA-256 of a corpus, by which a resumed run knows it again."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def latest(folder):
+    """Return the newest whole checkpoint below a folder, or None."""
+    found = [path for path in Path(folder).glob("step-*") if _STEP.fullmatch(path.name)]
+    return max(found, default=None)
+
+
+def save(folder, trainer, alphabet, corpus):
+    """Write the trainer's state below a folder, then remove the checkpoint before it.
+
+    Parameters
+    ----------
+    folder : path
+    trainer : Trainer
+    alphabet : str
+        Of the tokenizer.
+    corpus : str
+        Its `fingerprint`.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written (a full disk); the checkpoint before it is still there.
+    """
+    progress, model = trainer.progress, trainer.bare
+    record = {
+        "model": asdict(model.config),
+        "training": asdict(trainer.config),
+        "alphabet": alphabet,
+        "corpus_sha256": corpus,
+        "progress": asdict(progress),
+    }
+    _write(
+        Path(folder) / f"step-{progress.step:07d}",
+        record,
+        {"model": _cpu(model.state_dict()), "optimizer": _flatten(trainer.optimizers)},
+    )
+    for path in Path(folder).glob("step-*"):
+        if path.name != f"step-{progress.step:07d}":
+            shutil.rmtree(path)
+
+
+def save_model(folder, model, record):
+    """Write a finished model: its weights and a record of how it came about."""
+    _write(Path(folder), record, {"model": _cpu(model.state_dict())})
+
+
+def _write(target, record, tensors):
+    """Write files beside the target, flush them, and give the folder its name."""
+    building = target.with_name(target.name + ".tmp")
+    try:
+        shutil.rmtree(building, ignore_errors=True)
+        building.mkdir(parents=True)
+        for name, state in tensors.items():
+            save_file(state, building / f"{name}.safetensors")
+        text = json.dumps(record, indent=1, ensure_ascii=False) + "\n"
+        (building / "training.json").write_text(text, encoding="utf-8")
+        for path in building.iterdir():
+            with path.open("rb") as file:
+                os.fsync(file.fileno())
+        if target.exists():  # out of the way first: a folder can't replace another
+            shutil.rmtree(replaced := target.with_name(target.name + ".old"), True)
+            target.rename(replaced)
+        building.rename(target)
+        shutil.rmtree(target.with_name(target.name + ".old"), ignore_errors=True)
+    except (OSError, SafetensorError) as error:
+        shutil.rmtree(building, ignore_errors=True)
+        kept = latest(target.parent)
+        raise OSError(
+            f"the checkpoint {target} could not be written: {error}. "
+            + (
+                f"{kept} is whole; free some space and resume"
+                if kept
+                else "Free some space"
+            )
+        ) from error
+
+
+def _cpu(state):
+    return {name: tensor.detach().cpu().contiguous() for name, tensor in state.items()}
+
+
+def _flatten(optimizers):
+    """Name every tensor of the optimizers' states ``optimizer.parameter.key``."""
+    return {
+        f"{number}.{index}.{key}": tensor.detach().cpu().contiguous()
+        for number, optimizer in enumerate(optimizers)
+        for index, state in optimizer.state_dict()["state"].items()
+        for key, tensor in state.items()
+    }
+
+
+def _read(folder, name):
+    """Read a part of a checkpoint; ValueError says which file is missing or damaged."""
+    path = Path(folder) / name
+    try:
+        if name.endswith(".json"):
+            return json.loads(path.read_text(encoding="utf-8"))
+        return load_file(path)
+    except (OSError, ValueError, SafetensorError) as error:
+        raise ValueError(f"the checkpoint file {path} cannot be read: {error}") from error
+
+
+def restore(folder, trainer, corpus):
+    """Bring a trainer to where a checkpoint was written.
+
+    Parameters
+    ----------
+    folder : path
+        From `latest`.
+    trainer : Trainer
+        New, with the configurations of the run it resumes.
+    corpus : str
+        The corpus's `fingerprint`.
+
+    Raises
+    ------
+    ValueError
+        If the checkpoint is damaged, or from another configuration or corpus.
+    """
+    record = _read(folder, "training.json")
+    here = {
+        "model": json.loads(json.dumps(asdict(trainer.bare.config))),
+        "training": asdict(trainer.config),
+    }
+    for part, chosen in here.items():
+        for name, value in chosen.items():
+            if record[part].get(name) != value:
+                raise ValueError(
+                    f"{folder} was trained with {name} = {record[part].get(name)!r}, not "
+                    f"{value!r}: resume with the same settings, or train in another folder"
+                )
+    if record["corpus_sha256"] != corpus:
+        raise ValueError(f"{folder} was trained on another corpus than the one given")
+    trainer.bare.load_state_dict(_read(folder, "model.safetensors"))
+    flat = _read(folder, "optimizer.safetensors")
+    for number, optimizer in enumerate(trainer.optimizers):
+        state = {}
+        for name, tensor in flat.items():
+            owner, index, key = name.split(".")
+            if int(owner) == number:
+                state.setdefault(int(index), {})[key] = tensor
+        groups = optimizer.state_dict()["param_groups"]
+        optimizer.load_state_dict({"state": state, "param_groups": groups})
+    trainer.progress = Progress(**record["progress"])
+
+
+def load_gpt(folder="sonnets", device=None):
+    """Load a trained GPT and its tokenizer.
+
+    Parameters
+    ----------
+    folder : path or {"sonnets"}
+        A run's folder, one of its checkpoints, or the model that comes with the course.
+    device : str, optional
+        Default as `lmcourse.models.pick_device`.
+
+    Returns
+    -------
+    tokenizer : CharTokenizer
+    model : GPT
+        In evaluation mode.
+    record : dict
+        How it was trained.
+
+    Raises
+    ------
+    ValueError
+        If there is no checkpoint, or it is damaged.
+    """
+    if folder == "sonnets":
+        folder = corpora_folder() / "checkpoints" / "sonnets"
+    folder = latest(folder) or folder
+    record = _read(folder, "training.json")
+    model = GPT(GPTConfig(**record["model"]))
+    model.load_state_dict(_read(folder, "model.safetensors"))
+    tokenizer = CharTokenizer(record["alphabet"])
+    return tokenizer, model.eval().to(pick_device(device)), record

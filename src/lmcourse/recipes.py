@@ -1,0 +1,81 @@
+"""Two ways to train a small GPT: the textbook's, and a fast one made of separate ideas."""
+
+from dataclasses import fields
+
+from lmcourse.gpt import GPTConfig
+from lmcourse.training import TrainingConfig
+
+__all__ = ["CLASSIC", "IDEAS", "PRESETS", "recipe"]
+
+CLASSIC = {
+    # the model
+    "context": 64,
+    "layers": 4,
+    "heads": 4,
+    "d_model": 128,
+    "dropout": 0.0,
+    "positions": "learned",
+    "ngrams": (),
+    # its training
+    "steps": 2000,
+    "batch": 12,
+    "optimizer": "adamw",
+    "learning_rate": 1e-3,
+    "warmup": 100,
+}
+
+# What `fast` changes, one idea at a time: each can be left out, to see what it is worth.
+IDEAS = {
+    "ngrams": {"ngrams": (4096, 6144)},  # a table does what layers would learn slowly
+    "rotary": {"positions": "rotary"},
+    "small": {"layers": 2, "heads": 2, "d_model": 64},
+    "muon": {"optimizer": "muon"},
+    "hot": {"learning_rate": 2e-2, "warmup": 10},  # tables of vectors bear large steps
+    "batch": {"batch": 24},
+    "short": {"steps": 200},
+}
+PRESETS = {"classic": (), "fast": tuple(IDEAS)}
+
+
+def recipe(preset, vocab_size, without=(), **changes):
+    """Return the configurations of a model and of its training.
+
+    Parameters
+    ----------
+    preset : {"classic", "fast"}
+    vocab_size : int
+    without : iterable of str
+        Names from `IDEAS` that ``fast`` shall do without.
+    **changes
+        Fields of `GPTConfig` and `TrainingConfig` to set otherwise.
+
+    Returns
+    -------
+    model : GPTConfig
+    training : TrainingConfig
+
+    Raises
+    ------
+    ValueError
+        If there is no such preset, no such idea in it, or no such field.
+    """
+    if preset not in PRESETS:
+        raise ValueError(f"there is no preset {preset!r}; there are {', '.join(PRESETS)}")
+    unknown = set(without) - set(PRESETS[preset])
+    if unknown:
+        raise ValueError(
+            f"{preset} has no idea {', '.join(sorted(unknown))} to do without; it has "
+            f"{', '.join(PRESETS[preset]) or 'none'}"
+        )
+    chosen = {"vocab_size": vocab_size, **CLASSIC}
+    for idea in PRESETS[preset]:
+        if idea not in without:
+            chosen |= IDEAS[idea]
+    chosen |= changes
+    of_model = {field.name for field in fields(GPTConfig)}
+    model = {name: value for name, value in chosen.items() if name in of_model}
+    training = {name: value for name, value in chosen.items() if name not in of_model}
+    strangers = set(training) - {field.name for field in fields(TrainingConfig)}
+    if strangers:
+        raise ValueError(f"no configuration has the field {', '.join(sorted(strangers))}")
+    return GPTConfig(**model), TrainingConfig(**training)

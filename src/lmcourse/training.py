@@ -1,0 +1,374 @@
+"""One training loop, for the page, the command line and several processes.
+
+Devices, processes and mixed precision are Accelerate's; what is taught is here: batches,
+the learning rate's schedule, clipping, and a loss estimated on windows that never change.
+Every step draws from a seed of its own, so that a run that was interrupted goes on as if
+it had not been, and several processes see what one would.
+"""
+
+import math
+import time
+from dataclasses import dataclass, field
+
+import torch
+import torch.nn.functional as F
+from accelerate import Accelerator
+from tqdm.auto import tqdm
+
+from lmcourse.models import pick_device
+from lmcourse.muon import Muon
+
+__all__ = [
+    "Diverged",
+    "Trainer",
+    "TrainingConfig",
+    "make_accelerator",
+    "make_optimizers",
+    "rate",
+    "split",
+    "windows",
+]
+
+
+class Diverged(RuntimeError):
+    """The loss is no longer a number."""
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    """How a model is trained.
+
+    Parameters
+    ----------
+    steps : int
+    batch : int
+        Windows a step, over all processes.
+    optimizer : {"adamw", "muon"}
+        With ``"muon"`` the matrices of the blocks are moved by `lmcourse.muon.Muon`, all
+        else by AdamW.
+    learning_rate, matrix_rate : float
+        The highest of AdamW and of Muon.
+    warmup : int
+        Steps in which the rates rise from zero.
+    final : float
+        The share of the highest rate at which the cosine ends.
+    weight_decay : float
+        AdamW's, on matrices and tables only.
+    clip : float
+        The gradient is shortened to this norm.
+    evaluate_every : int
+        Steps between two estimates (and checkpoints).
+    windows : int
+        Validation windows, evenly spaced and always the same.
+    seed : int
+
+    Raises
+    ------
+    ValueError
+        If a count is not positive or the optimizer unknown.
+    """
+
+    steps: int = 2000
+    batch: int = 12
+    optimizer: str = "adamw"
+    learning_rate: float = 1e-3
+    matrix_rate: float = 0.02
+    warmup: int = 100
+    final: float = 0.1
+    weight_decay: float = 0.1
+    clip: float = 1.0
+    evaluate_every: int = 100
+    windows: int = 400
+    seed: int = 0
+
+    def __post_init__(self):
+        for name in ("steps", "batch", "evaluate_every", "windows"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
+        if self.optimizer not in ("adamw", "muon"):
+            raise ValueError(f"optimizer {self.optimizer!r} is not 'adamw' or 'muon'")
+
+
+def split(ids, context, share=0.1):
+    """Keep the last ``share`` of a corpus for validation.
+
+    Parameters
+    ----------
+    ids : int64 Tensor of shape (tokens,)
+    context : int
+
+    Returns
+    -------
+    training, validation : int64 Tensor
+
+    Raises
+    ------
+    ValueError
+        If a part has no room for a window and the token after it.
+    """
+    cut = len(ids) - int(len(ids) * share)
+    training, validation = ids[:cut], ids[cut:]
+    if min(len(training), len(validation)) <= context:
+        raise ValueError(
+            f"a corpus of {len(ids)} tokens leaves {len(training)} to train and "
+            f"{len(validation)} to validate on, but each part needs more than the context "
+            f"of {context}: take a longer text or a shorter context"
+        )
+    return training, validation
+
+
+def windows(ids, starts, context):
+    """Cut windows and what follows each of their tokens.
+
+    Parameters
+    ----------
+    ids : int64 Tensor of shape (tokens,)
+    starts : int64 Tensor of shape (batch,)
+
+    Returns
+    -------
+    inputs, targets : int64 Tensor of shape (batch, context)
+        ``targets`` are ``inputs`` one token further on.
+    """
+    places = starts[:, None] + torch.arange(context + 1)  # (batch, context + 1)
+    cut = ids[places]
+    return cut[:, :-1], cut[:, 1:]
+
+
+def rate(step, config):
+    """Return the share of the highest learning rate at a step: warm-up, then a cosine."""
+    if step < config.warmup:
+        return (step + 1) / config.warmup
+    done = (step - config.warmup) / max(1, config.steps - config.warmup)  # from 0 to 1
+    return config.final + (1 - config.final) * (1 + math.cos(math.pi * min(done, 1))) / 2
+
+
+def make_optimizers(model, config):
+    """Return the optimizers of a GPT, each with the highest rate of its groups as "peak".
+
+    Parameters
+    ----------
+    model : GPT
+    config : TrainingConfig
+
+    Returns
+    -------
+    list of Optimizer
+    """
+    named = list(model.named_parameters())
+    hidden = [w for name, w in named if name.startswith("blocks.") and w.ndim == 2]
+    optimizers = []
+    if config.optimizer == "muon":
+        optimizers.append(Muon(hidden, lr=config.matrix_rate))
+    else:
+        hidden = []
+    moved = {id(weight) for weight in hidden}
+    rest = [weight for _, weight in named if id(weight) not in moved]
+    groups = [
+        {"params": [w for w in rest if w.ndim == 2], "weight_decay": config.weight_decay},
+        {"params": [w for w in rest if w.ndim < 2], "weight_decay": 0.0},
+    ]
+    fused = all(weight.device.type in ("cpu", "cuda") for weight in rest)
+    options = {"lr": config.learning_rate, "betas": (0.9, 0.99), "fused": fused}
+    optimizers.append(torch.optim.AdamW(groups, **options))
+    for optimizer in optimizers:
+        for group in optimizer.param_groups:
+            group["peak"] = group["lr"]
+    return optimizers
+
+
+def make_accelerator(device=None):
+    """Return an Accelerator for a device: bfloat16 on GPUs that have it, else float32.
+
+    Raises
+    ------
+    ValueError
+        If the device cannot be used.
+    """
+    device = pick_device(device)
+    has_bfloat16 = device.type == "cuda" and torch.cuda.is_bf16_supported()
+    return Accelerator(
+        cpu=device.type == "cpu", mixed_precision="bf16" if has_bfloat16 else "no"
+    )
+
+
+@dataclass
+class Progress:
+    """Where a run stands; what a checkpoint keeps of it beside the tensors."""
+
+    step: int = 0
+    seconds: float = 0.0  # of training, without evaluation
+    history: list = field(default_factory=list)
+
+
+class Trainer:
+    """A model in training.
+
+    Parameters
+    ----------
+    model : GPT
+    training, validation : int64 Tensor of shape (tokens,)
+        From `split`.
+    config : TrainingConfig
+    device : str, optional
+        Default as `lmcourse.models.pick_device`.
+
+    Attributes
+    ----------
+    history : list of dict
+        One estimate each: ``step``, ``train_loss`` (mean since the last one; none at step
+        0), ``val_loss`` (nats a token), ``seconds`` of training until then.
+
+    Raises
+    ------
+    ValueError
+        If the batch cannot be shared out evenly among the processes.
+    """
+
+    def __init__(self, model, training, validation, config, device=None):
+        self.accelerator = make_accelerator(device)
+        processes = self.accelerator.num_processes
+        if config.batch % processes:
+            raise ValueError(
+                f"a batch of {config.batch} windows cannot be shared evenly by {processes} "
+                "processes"
+            )
+        self.config, self.context = config, model.config.context
+        self.training, self.validation = training, validation
+        self.model = self.accelerator.prepare(model)
+        self.optimizers = make_optimizers(self.bare, config)
+        self.progress, self.losses = Progress(), []
+
+    @property
+    def bare(self):
+        """The GPT, without what several processes wrap around it."""
+        return self.accelerator.unwrap_model(self.model)
+
+    @property
+    def history(self):
+        """The estimates so far."""
+        return self.progress.history
+
+    @property
+    def tokens_per_second(self):
+        """Of training, over all processes."""
+        tokens = self.progress.step * self.config.batch * self.context
+        return tokens / self.progress.seconds if self.progress.seconds else 0.0
+
+    def draw(self, step):
+        """Return this process's share of a step's windows: inputs and targets."""
+        seed = self.config.seed * 1_000_003 + step
+        torch.manual_seed(seed + self.accelerator.process_index)  # for dropout
+        generator = torch.Generator().manual_seed(seed)
+        last = len(self.training) - self.context
+        starts = torch.randint(last, (self.config.batch,), generator=generator)
+        share = self.config.batch // self.accelerator.num_processes
+        mine = starts[self.accelerator.process_index * share :][:share]
+        inputs, targets = windows(self.training, mine, self.context)
+        device = self.accelerator.device
+        return inputs.to(device), targets.to(device)  # (batch / processes, context)
+
+    def step(self):
+        """Take one training step and return its loss over all processes.
+
+        Raises
+        ------
+        Diverged
+            If the loss is not finite; the weights are as they were before the step.
+        """
+        start = time.perf_counter()
+        self.model.train()
+        inputs, targets = self.draw(self.progress.step)
+        loss = cross_entropy(self.model(inputs), targets)
+        mean = self.accelerator.reduce(loss.detach(), "mean").item()
+        if not math.isfinite(mean):
+            raise Diverged(f"the loss is {mean} at step {self.progress.step}")
+        self.accelerator.backward(loss)
+        self.accelerator.clip_grad_norm_(self.model.parameters(), self.config.clip)
+        share = rate(self.progress.step, self.config)
+        for optimizer in self.optimizers:
+            for group in optimizer.param_groups:
+                group["lr"] = group["peak"] * share
+            optimizer.step()
+            optimizer.zero_grad()
+        self.losses.append(mean)
+        self.progress.step += 1
+        self.progress.seconds += time.perf_counter() - start
+        return mean
+
+    @torch.no_grad()
+    def estimate(self, chunk=100):
+        """Return the loss on the fixed validation windows, in nats a token."""
+        model, device = self.bare.eval(), self.accelerator.device
+        last = len(self.validation) - self.context - 1
+        count = min(self.config.windows, last + 1)
+        starts = torch.linspace(0, last, count, dtype=torch.float64).long()
+        total = 0.0
+        for part in starts.split(chunk):
+            inputs, targets = windows(self.validation, part, self.context)
+            with self.accelerator.autocast():
+                logits = model(inputs.to(device))
+            total += len(part) * cross_entropy(logits.float(), targets.to(device)).item()
+        return total / count
+
+    def evaluate(self):
+        """Append an estimate to the history and return it.
+
+        Raises
+        ------
+        Diverged
+            If it is not finite.
+        """
+        loss = self.estimate()
+        if not math.isfinite(loss):
+            raise Diverged(f"the validation loss is {loss} at step {self.progress.step}")
+        mean = sum(self.losses) / len(self.losses) if self.losses else None
+        self.losses = []
+        entry = {"step": self.progress.step, "train_loss": mean, "val_loss": loss}
+        self.history.append(entry | {"seconds": self.progress.seconds})
+        return self.history[-1]
+
+    def run(self, target=None, on_estimate=None, quiet=False):
+        """Train to the last step, or until an estimate reaches a target.
+
+        Parameters
+        ----------
+        target : float, optional
+            Stop once the validation loss is at most this.
+        on_estimate : callable, optional
+            Called with the trainer after each estimate: to save, to sample, to plot.
+        quiet : bool
+            Whether to show no progress bar.
+
+        Returns
+        -------
+        list of dict
+            The history.
+
+        Raises
+        ------
+        Diverged
+            If a loss is not finite, naming the step.
+        """
+        hidden = quiet or not self.accelerator.is_main_process
+        first, steps = self.progress.step, self.config.steps
+        with tqdm(total=steps, initial=first, disable=hidden, unit="step") as bar:
+            while True:
+                here = self.progress.step
+                due = here % self.config.evaluate_every == 0 or here >= steps
+                if due and (not self.history or self.history[-1]["step"] < here):
+                    self.evaluate()
+                    if on_estimate is not None:
+                        on_estimate(self)
+                reached = target is not None and self.history[-1]["val_loss"] <= target
+                if here >= steps or reached:
+                    return self.history
+                loss = self.step()
+                bar.update()
+                speed = f"{self.tokens_per_second:,.0f} tokens/s"
+                bar.set_postfix_str(f"loss {loss:.3f}, {speed}", refresh=False)
+
+
+def cross_entropy(logits, targets):
+    """Return the mean loss of (batch, tokens, vocab_size) on (batch, tokens), in nats."""
+    return F.cross_entropy(logits.flatten(0, 1), targets.flatten())
