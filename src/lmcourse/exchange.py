@@ -18,6 +18,15 @@ BLOCK = {
     "down": "mlp.c_proj",
 }
 
+# What a `GPT2Config` may say otherwise, but the weights do not show.
+GPT2 = {
+    "activation_function": "gelu_new",
+    "layer_norm_epsilon": 1e-5,
+    "scale_attn_weights": True,
+    "scale_attn_by_inverse_layer_idx": False,
+    "tie_word_embeddings": True,
+}
+
 
 def _names(layers):
     """Yield (our name, their name, whether to transpose) of every weight."""
@@ -83,11 +92,12 @@ def from_transformers(exported):
     Raises
     ------
     ValueError
-        If its activation or the width of its hidden layer is not GPT-2's.
+        If it computes otherwise than GPT-2 itself.
     """
     theirs = exported.config
-    if theirs.activation_function != "gelu_new":
-        raise ValueError(f"activation {theirs.activation_function!r}, not 'gelu_new'")
+    for name, value in GPT2.items():
+        if getattr(theirs, name) != value:
+            raise ValueError(f"{name} is {getattr(theirs, name)!r}, not {value!r}")
     if theirs.n_inner not in (None, 4 * theirs.n_embd):
         raise ValueError(f"a hidden layer of {theirs.n_inner}, not 4 * {theirs.n_embd}")
     config = GPTConfig(

@@ -267,13 +267,15 @@ class GPT(nn.Module):
             raise ValueError(f"temperature {temperature} is negative")
         training = self.training
         self.eval()
-        for _ in range(tokens):
-            logits = self(ids[:, -self.config.context :])[:, -1].float().cpu()
-            if temperature == 0:
-                drawn = logits.argmax(-1, keepdim=True)  # (batch, 1)
-            else:
-                chances = (logits / temperature).softmax(-1)  # (batch, vocab_size)
-                drawn = torch.multinomial(chances, 1, generator=generator)
-            ids = torch.cat([ids, drawn.to(ids.device)], dim=1)
-        self.train(training)
+        try:
+            for _ in range(tokens):
+                logits = self(ids[:, -self.config.context :])[:, -1].float().cpu()
+                if temperature == 0:
+                    drawn = logits.argmax(-1, keepdim=True)  # (batch, 1)
+                else:
+                    chances = (logits / temperature).softmax(-1)  # (batch, vocab_size)
+                    drawn = torch.multinomial(chances, 1, generator=generator)
+                ids = torch.cat([ids, drawn.to(ids.device)], dim=1)
+        finally:
+            self.train(training)
         return ids
