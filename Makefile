@@ -4,13 +4,15 @@ PY     := $(VENV)/bin/python
 STAMP  := $(VENV)/.installed
 PORT   ?= 8000
 SITE   := _build/html
+# How the model in data/checkpoints/sonnets is trained: small corpus, so dropout.
+SONNETS := optimizer=muon learning_rate=0.005 dropout=0.2 batch=24 steps=1200
 
 # Nothing here is fetched from a model hub, and no tool should try.
 export HF_HUB_DISABLE_TELEMETRY := 1
 export TOKENIZERS_PARALLELISM := false
 
 .DEFAULT_GOAL := help
-.PHONY: help install html notebooks test serve lab references bench mutants lint clean browser
+.PHONY: help install html notebooks test serve lab references models bench mutants lint clean browser
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,6 +52,12 @@ lab: $(STAMP)  ## open JupyterLab, where the .md chapters open as notebooks
 
 references: html  ## rewrite the executed references that `make test` compares with
 	$(PY) -m lmcourse.book.references
+
+models: $(STAMP)  ## train the small GPT and the sweep of sizes that data/ carries
+	rm -rf _build/models
+	$(PY) -m lmcourse.train --corpus sonnets --preset classic $(addprefix --set ,$(SONNETS)) \
+		--out _build/models --export data/checkpoints/sonnets
+	$(PY) -m lmcourse.sweep
 
 bench: $(STAMP)  ## run every benchmark
 	@for name in $$($(PY) -m lmcourse.bench --list); do \

@@ -22,7 +22,7 @@ from lmcourse.models import pick_device
 from lmcourse.tokenization import CharTokenizer
 from lmcourse.training import Progress
 
-__all__ = ["fingerprint", "latest", "load_gpt", "restore", "save", "save_model"]
+__all__ = ["describe", "fingerprint", "latest", "load_gpt", "restore", "save", "save_model"]
 
 _STEP = re.compile(r"step-(\d{7})")
 
@@ -55,22 +55,24 @@ def save(folder, trainer, alphabet, corpus):
     OSError
         If it cannot be written (a full disk); the checkpoint before it is still there.
     """
-    progress, model = trainer.progress, trainer.bare
-    record = {
-        "model": asdict(model.config),
+    target = Path(folder) / f"step-{trainer.progress.step:07d}"
+    model, optimizer = trainer.bare.state_dict(), _flatten(trainer.optimizers)
+    record = describe(trainer, alphabet, corpus)
+    _write(target, record, {"model": _cpu(model), "optimizer": optimizer})
+    for path in Path(folder).glob("step-*"):
+        if path.name != target.name:
+            shutil.rmtree(path)
+
+
+def describe(trainer, alphabet, corpus):
+    """Return what ``training.json`` says of a run; parameters as `save`."""
+    return {
+        "model": asdict(trainer.bare.config),
         "training": asdict(trainer.config),
         "alphabet": alphabet,
         "corpus_sha256": corpus,
-        "progress": asdict(progress),
+        "progress": asdict(trainer.progress),
     }
-    _write(
-        Path(folder) / f"step-{progress.step:07d}",
-        record,
-        {"model": _cpu(model.state_dict()), "optimizer": _flatten(trainer.optimizers)},
-    )
-    for path in Path(folder).glob("step-*"):
-        if path.name != f"step-{progress.step:07d}":
-            shutil.rmtree(path)
 
 
 def save_model(folder, model, record):

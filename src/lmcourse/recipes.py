@@ -78,4 +78,7 @@ def recipe(preset, vocab_size, without=(), **changes):
     strangers = set(training) - {field.name for field in fields(TrainingConfig)}
     if strangers:
         raise ValueError(f"no configuration has the field {', '.join(sorted(strangers))}")
-    return GPTConfig(**model), TrainingConfig(**training)
+    try:
+        return GPTConfig(**model), TrainingConfig(**training)
+    except TypeError as error:  # a word where a number belongs
+        raise ValueError(f"a setting has the wrong type: {error}") from None

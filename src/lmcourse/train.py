@@ -50,6 +50,16 @@ def prepare(text, preset="fast", without=(), device=None, **changes):
     return tokenizer, Trainer(GPT(model), *parts, training, device)
 
 
+def _setting(text):
+    """Read ``name=value``, the value as JSON or else as a word."""
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
+    with suppress(ValueError):
+        value = json.loads(value)
+    return name, value
+
+
 def parse(arguments):
     """Read the command line."""
     parser = argparse.ArgumentParser("python -m lmcourse.train", description=__doc__)
@@ -58,12 +68,21 @@ def parse(arguments):
     )
     parser.add_argument("--preset", choices=PRESETS, default="fast")
     parser.add_argument("--without", choices=IDEAS, action="append", default=[])
+    parser.add_argument(
+        "--set",
+        metavar="NAME=VALUE",
+        type=_setting,
+        action="append",
+        default=[],
+        help="another value for a field of GPTConfig or TrainingConfig: --set dropout=0.2",
+    )
     parser.add_argument("--out", type=Path, required=True, help="folder of the checkpoints")
     parser.add_argument("--steps", type=int)
     parser.add_argument("--evaluate-every", type=int, help="steps between checkpoints")
     parser.add_argument("--target-loss", type=float, help="stop at this validation loss")
     parser.add_argument("--seed", type=int)
     parser.add_argument("--device", help="cpu, cuda or mps")
+    parser.add_argument("--export", type=Path, help="folder for the finished model alone")
     parser.add_argument("--resume", action="store_true", help="go on where --out stands")
     return parser.parse_args(arguments)
 
@@ -73,6 +92,7 @@ def open_run(options, text):
     names = ("steps", "evaluate_every", "seed")
     given = {name: getattr(options, name) for name in names}
     changes = {name: value for name, value in given.items() if value is not None}
+    changes = dict(options.set) | changes
     tokenizer, trainer = prepare(
         text, options.preset, options.without, options.device, **changes
     )
@@ -99,6 +119,17 @@ def summary(trainer, target=None):
     return best if target is None else best | {"reached": best["val_loss"] <= target}
 
 
+def export(options, trainer, tokenizer, corpus):
+    """Write the finished model, with how it was trained, to a folder of its own."""
+    record = {
+        "corpus": options.corpus,
+        "torch": torch.__version__,
+        **summary(trainer),
+        **checkpoint.describe(trainer, tokenizer.alphabet, corpus),
+    }
+    checkpoint.save_model(options.export, trainer.bare, record)
+
+
 def main(arguments=None):
     """Train; return the exit status."""
     options = parse(arguments)
@@ -113,6 +144,8 @@ def main(arguments=None):
 
         trainer.run(options.target_loss, on_estimate=save)
         if trainer.accelerator.is_main_process:
+            if options.export:
+                export(options, trainer, tokenizer, corpus)
             print(json.dumps(summary(trainer, options.target_loss)))
     except Diverged as error:
         kept = checkpoint.latest(options.out)

@@ -22,6 +22,8 @@ __all__ = [
     "Diverged",
     "Trainer",
     "TrainingConfig",
+    "cross_entropy",
+    "estimate",
     "make_accelerator",
     "make_optimizers",
     "rate",
@@ -296,20 +298,12 @@ class Trainer:
         self.progress.seconds += time.perf_counter() - start
         return mean
 
-    @torch.no_grad()
-    def estimate(self, chunk=100):
+    def estimate(self):
         """Return the loss on the fixed validation windows, in nats a token."""
-        model, device = self.bare.eval(), self.accelerator.device
-        last = len(self.validation) - self.context - 1
-        count = min(self.config.windows, last + 1)
-        starts = torch.linspace(0, last, count, dtype=torch.float64).long()
-        total = 0.0
-        for part in starts.split(chunk):
-            inputs, targets = windows(self.validation, part, self.context)
-            with self.accelerator.autocast():
-                logits = model(inputs.to(device))
-            total += len(part) * cross_entropy(logits.float(), targets.to(device)).item()
-        return total / count
+        with self.accelerator.autocast():
+            return estimate(
+                self.bare.eval(), self.validation, self.context, self.config.windows
+            )
 
     def evaluate(self):
         """Append an estimate to the history and return it.
@@ -367,6 +361,32 @@ class Trainer:
                 bar.update()
                 speed = f"{self.tokens_per_second:,.0f} tokens/s"
                 bar.set_postfix_str(f"loss {loss:.3f}, {speed}", refresh=False)
+
+
+@torch.no_grad()
+def estimate(model, validation, context, count, chunk=100):
+    """Return the mean loss on evenly spaced windows, always the same, in nats a token.
+
+    Parameters
+    ----------
+    model : callable
+        Ids (batch, context) to logits (batch, context, vocab_size), with parameters.
+    validation : int64 Tensor of shape (tokens,)
+    context, count : int
+        Tokens a window, and windows (fewer if the text is too short for as many).
+    chunk : int
+        Windows at a time, to bound memory.
+    """
+    device = next(model.parameters()).device
+    last = len(validation) - context - 1
+    count = min(count, last + 1)
+    starts = torch.linspace(0, last, count, dtype=torch.float64).long()
+    total = 0.0
+    for part in starts.split(chunk):
+        inputs, targets = windows(validation, part, context)
+        logits = model(inputs.to(device)).float()
+        total += len(part) * cross_entropy(logits, targets.to(device)).item()
+    return total / count
 
 
 def cross_entropy(logits, targets):
