@@ -10,11 +10,12 @@ import json
 import os
 import re
 import shutil
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load, save_file
 
 from lmcourse.data import corpora_folder
 from lmcourse.gpt import GPT, GPTConfig
@@ -24,7 +25,9 @@ from lmcourse.training import Progress
 
 __all__ = ["describe", "fingerprint", "latest", "load_gpt", "restore", "save", "save_model"]
 
-_STEP = re.compile(r"step-(\d{7})")
+_STEP = re.compile(r"step-(\d{7,})")
+_OURS = re.compile(_STEP.pattern + r"(\.tmp|\.old)?")  # and what a death left behind
+_PARTS = {"model": dict, "training": dict, "progress": dict, "alphabet": str}
 
 
 def fingerprint(text):
@@ -35,7 +38,7 @@ def fingerprint(text):
 def latest(folder):
     """Return the newest whole checkpoint below a folder, or None."""
     found = [path for path in Path(folder).glob("step-*") if _STEP.fullmatch(path.name)]
-    return max(found, default=None)
+    return max(found, key=lambda path: int(path.name[5:]), default=None)
 
 
 def save(folder, trainer, alphabet, corpus):
@@ -60,8 +63,8 @@ def save(folder, trainer, alphabet, corpus):
     record = describe(trainer, alphabet, corpus)
     _write(target, record, {"model": _cpu(model), "optimizer": optimizer})
     for path in Path(folder).glob("step-*"):
-        if path.name != target.name:
-            shutil.rmtree(path)
+        if path.name != target.name and _OURS.fullmatch(path.name):
+            shutil.rmtree(path, ignore_errors=True)  # if it stays, the next save tries
 
 
 def describe(trainer, alphabet, corpus):
@@ -83,6 +86,7 @@ def save_model(folder, model, record):
 def _write(target, record, tensors):
     """Write files beside the target, flush them, and give the folder its name."""
     building = target.with_name(target.name + ".tmp")
+    replaced = target.with_name(target.name + ".old")
     try:
         shutil.rmtree(building, ignore_errors=True)
         building.mkdir(parents=True)
@@ -94,12 +98,15 @@ def _write(target, record, tensors):
             with path.open("rb") as file:
                 os.fsync(file.fileno())
         if target.exists():  # out of the way first: a folder can't replace another
-            shutil.rmtree(replaced := target.with_name(target.name + ".old"), True)
+            shutil.rmtree(replaced, ignore_errors=True)
             target.rename(replaced)
         building.rename(target)
-        shutil.rmtree(target.with_name(target.name + ".old"), ignore_errors=True)
+        shutil.rmtree(replaced, ignore_errors=True)
     except (OSError, SafetensorError) as error:
         shutil.rmtree(building, ignore_errors=True)
+        if not target.exists():
+            with suppress(OSError):  # where there was none, there is none to put back
+                replaced.rename(target)
         kept = latest(target.parent)
         raise OSError(
             f"the checkpoint {target} could not be written: {error}. "
@@ -131,9 +138,31 @@ def _read(folder, name):
     try:
         if name.endswith(".json"):
             return json.loads(path.read_text(encoding="utf-8"))
-        return load_file(path)
+        return load(path.read_bytes())  # not mapped: the file will be removed
     except (OSError, ValueError, SafetensorError) as error:
         raise ValueError(f"the checkpoint file {path} cannot be read: {error}") from error
+
+
+def _read_record(folder):
+    """Read ``training.json``; ValueError if it is no record of a run."""
+    record = _read(folder, "training.json")
+    for part, kind in _PARTS.items():
+        if not isinstance(record, dict) or not isinstance(record.get(part), kind):
+            path = Path(folder) / "training.json"
+            raise ValueError(
+                f"the checkpoint file {path} cannot be read: no {part!r} in it"
+            )
+    return record
+
+
+def _read_weights(folder, model):
+    """Read a model's weights; ValueError if they are not of this one."""
+    weights, own = _read(folder, "model.safetensors"), model.state_dict()
+    shapes = [{name: x.shape for name, x in state.items()} for state in (weights, own)]
+    if shapes[0] != shapes[1]:
+        path = Path(folder) / "model.safetensors"
+        raise ValueError(f"the checkpoint file {path} cannot be read: not of this model")
+    return weights
 
 
 def restore(folder, trainer, corpus):
@@ -153,7 +182,7 @@ def restore(folder, trainer, corpus):
     ValueError
         If the checkpoint is damaged, or from another configuration or corpus.
     """
-    record = _read(folder, "training.json")
+    record = _read_record(folder)
     here = {
         "model": json.loads(json.dumps(asdict(trainer.bare.config))),
         "training": asdict(trainer.config),
@@ -165,10 +194,11 @@ def restore(folder, trainer, corpus):
                     f"{folder} was trained with {name} = {record[part].get(name)!r}, not "
                     f"{value!r}: resume with the same settings, or train in another folder"
                 )
-    if record["corpus_sha256"] != corpus:
+    if record.get("corpus_sha256") != corpus:
         raise ValueError(f"{folder} was trained on another corpus than the one given")
-    trainer.bare.load_state_dict(_read(folder, "model.safetensors"))
+    weights = _read_weights(folder, trainer.bare)
     flat = _read(folder, "optimizer.safetensors")
+    trainer.bare.load_state_dict(weights)
     for number, optimizer in enumerate(trainer.optimizers):
         state = {}
         for name, tensor in flat.items():
@@ -206,8 +236,8 @@ def load_gpt(folder="sonnets", device=None):
     if folder == "sonnets":
         folder = corpora_folder() / "checkpoints" / "sonnets"
     folder = latest(folder) or folder
-    record = _read(folder, "training.json")
+    record = _read_record(folder)
     model = GPT(GPTConfig(**record["model"]))
-    model.load_state_dict(_read(folder, "model.safetensors"))
+    model.load_state_dict(_read_weights(folder, model))
     tokenizer = CharTokenizer(record["alphabet"])
     return tokenizer, model.eval().to(pick_device(device)), record
