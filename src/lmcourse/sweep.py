@@ -100,7 +100,7 @@ def main(arguments=None):
             runs.append(run(text, axis, value))
         else:  # the base model is on every axis, and trained once
             base = base or run(text, axis, value)
-            runs.append(base | {"axis": axis})
+            runs.append(base | {"axis": axis, "value": value})
     record = {
         "corpus": options.corpus,
         "base": BASE,

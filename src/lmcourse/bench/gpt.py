@@ -144,8 +144,35 @@ def crossing(history, target):
     return None
 
 
+def _ask(name, connection, go_on):
+    """Send a turn to a process and wait for its answer."""
+    try:
+        connection.send(go_on)
+        return connection.recv()
+    except (EOFError, OSError):
+        raise RuntimeError(f"the process that trains {name!r} died") from None
+
+
 def compete(ways, threads, target):
-    """Train every contender by turns; return a row and a history for each."""
+    """Train every contender by turns until it is done or has reached the target.
+
+    Parameters
+    ----------
+    ways : dict of str to tuple
+        Name → class and arguments, as `Plain` or `Ours`.
+    threads : int
+    target : float or None
+
+    Returns
+    -------
+    rows, histories : dict
+        What was measured of each, and its estimates.
+
+    Raises
+    ------
+    RuntimeError
+        If a process dies.
+    """
     context = multiprocessing.get_context("spawn")
     running = {}
     for name, way in ways.items():
@@ -157,11 +184,9 @@ def compete(ways, threads, target):
     histories, rows = {}, {}
     while running:
         for name, connection in list(running.items()):
-            connection.send(True)
-            done, histories[name] = connection.recv()
+            done, histories[name] = _ask(name, connection, True)
             if done or (target and crossing(histories[name], target)):
-                connection.send(False)
-                rows[name] = connection.recv()
+                rows[name] = _ask(name, connection, False)
                 del running[name]
     return rows, histories
 

