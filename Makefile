@@ -5,14 +5,14 @@ STAMP  := $(VENV)/.installed
 PORT   ?= 8000
 SITE   := _build/html
 # How the model in data/checkpoints/sonnets is trained: small corpus, so dropout.
-SONNETS := optimizer=muon learning_rate=0.005 dropout=0.2 batch=24 steps=1200
+SONNETS := optimizer=muon learning_rate=0.01 dropout=0.2 batch=24 steps=2000
 
 # Nothing here is fetched from a model hub, and no tool should try.
 export HF_HUB_DISABLE_TELEMETRY := 1
 export TOKENIZERS_PARALLELISM := false
 
 .DEFAULT_GOAL := help
-.PHONY: help install html notebooks test serve lab references models bench mutants lint clean browser
+.PHONY: help install html notebooks test serve lab references models bench mutants steady lint clean browser
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -65,6 +65,13 @@ bench: $(STAMP)  ## run every benchmark
 
 mutants: $(STAMP)  ## break the mechanisms in small ways and see the tests notice
 	$(PY) tests/mutants.py
+
+# Ten runs, then other thread counts and a processor without vector instructions.
+RUNS := $(foreach n,1 2 3 4 5 6 7 8 9 10,OMP_NUM_THREADS=1) OMP_NUM_THREADS=2 \
+	OMP_NUM_THREADS=4 ATEN_CPU_CAPABILITY=default
+steady: $(STAMP)  ## compare the notebooks again and again, and under other conditions
+	@for setting in $(RUNS); do echo "== $$setting"; \
+		env $$setting $(PY) -m pytest -q -n 2 --dist loadscope tests/notebooks || exit 1; done
 
 lint: $(STAMP)  ## format and check the code
 	$(PY) -m ruff format src tests

@@ -1,5 +1,7 @@
 """A reference is worth something only if it is the chapter, executed."""
 
+import tomllib
+
 import nbformat
 import pytest
 
@@ -48,6 +50,20 @@ def test_most_cells_that_show_something_are_compared(name):
     assert len(compared) >= 9 * len(ignored), (
         f"{len(ignored)} of {name}'s cells are ignored"
     )
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_each_cell_that_is_not_compared_is_listed_with_a_reason(name):
+    reasons = tomllib.loads((FOLDER / "ignored.toml").read_text(encoding="utf-8"))
+    cells = nbformat.read(FOLDER / f"{name}.ipynb", as_version=4).cells
+    ignored = [c.source for c in cells if references.IGNORED in c.metadata.get("tags", [])]
+    listed = reasons.get(name, {})
+    assert all(reason.strip() for reason in listed.values())
+    for fragment in listed:
+        assert sum(fragment in source for source in ignored) == 1, fragment
+    unlisted = [s for s in ignored if not any(fragment in s for fragment in listed)]
+    assert unlisted == []
+    assert set(reasons) <= set(PAGES)
 
 
 def code(source, tags=(), **fields):
