@@ -1,0 +1,30 @@
+"""The model that comes with the course is the one its record describes."""
+
+import pytest
+import torch
+
+from lmcourse import checkpoint
+from lmcourse.data import corpora_folder, load_corpus
+from lmcourse.exchange import to_transformers
+from lmcourse.training import TrainingConfig, estimate, split
+
+
+def test_the_model_of_the_sonnets():
+    tokenizer, model, record = checkpoint.load_gpt("sonnets", device="cpu")
+    text = load_corpus("sonnets")
+    assert record["corpus_sha256"] == checkpoint.fingerprint(text)
+    assert tokenizer.alphabet == "".join(sorted(set(text)))
+    assert model.parameters_count == record["parameters"]
+    assert not model.training
+    _, validation = split(torch.tensor(tokenizer.encode(text)), model.config.context)
+    count = TrainingConfig(**record["training"]).windows
+    loss = estimate(model, validation, model.config.context, count)
+    assert loss == pytest.approx(record["val_loss"], abs=1e-4)
+    assert to_transformers(model).config.n_layer == model.config.layers
+
+
+def test_the_files_are_small():
+    folder = corpora_folder() / "checkpoints" / "sonnets"
+    sizes = {path.name: path.stat().st_size for path in folder.iterdir()}
+    assert set(sizes) == {"model.safetensors", "training.json"}
+    assert sum(sizes.values()) < 4 * 2**20
