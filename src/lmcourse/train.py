@@ -97,6 +97,7 @@ def open_run(options, text):
         text, options.preset, options.without, options.device, **changes
     )
     found = checkpoint.latest(options.out)
+    trainer.accelerator.wait_for_everyone()  # to look, before the first of them saves
     if found and not options.resume:
         raise ValueError(f"{found} is there already: add --resume, or choose another --out")
     if found:
