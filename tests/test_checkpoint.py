@@ -1,6 +1,7 @@
 """Checkpoints: round trips, deaths at every moment, full disks, damage."""
 
 import errno
+import fcntl
 import json
 import os
 import resource
@@ -132,6 +133,20 @@ def test_a_fingerprint_is_that_of_the_bytes():
     want = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"
     assert fingerprint("hello") == want  # sha256sum
     assert fingerprint("hello ") != want
+
+
+def test_every_file_is_flushed_before_it_has_its_name(tmp_path, monkeypatch):
+    flushed, fsync = {}, os.fsync
+
+    def watched(number):
+        flushed[os.fstat(number).st_ino] = fcntl.fcntl(number, fcntl.F_GETFL) & os.O_RDWR
+        assert latest(tmp_path) is None
+        return fsync(number)
+
+    monkeypatch.setattr(os, "fsync", watched)
+    advance(trainer(), 1, tmp_path)
+    assert set(flushed) == {path.stat().st_ino for path in latest(tmp_path).iterdir()}
+    assert all(flushed.values())  # opened to write, without which Windows refuses
 
 
 # --- death and full disks -------------------------------------------------------------

@@ -95,7 +95,7 @@ def _write(target, record, tensors):
         text = json.dumps(record, indent=1, ensure_ascii=False) + "\n"
         (building / "training.json").write_text(text, encoding="utf-8")
         for path in building.iterdir():
-            with path.open("rb") as file:
+            with path.open("rb+") as file:  # Windows flushes only what may be written
                 os.fsync(file.fileno())
         if target.exists():  # out of the way first: a folder can't replace another
             shutil.rmtree(replaced, ignore_errors=True)
