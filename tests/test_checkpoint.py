@@ -97,9 +97,9 @@ def test_only_the_newest_stays_and_nothing_is_pickled(tmp_path):
 
 def test_latest_goes_by_the_number(tmp_path):
     assert latest(tmp_path / "nowhere") is None
-    for name in ("step-0000900", "step-0001000", "step-0000099", "step-12345678"):
+    for name in ("step-0000900", "step-9999999", "step-0000099", "step-10000000"):
         (tmp_path / name).mkdir()
-    assert latest(tmp_path).name == "step-12345678"
+    assert latest(tmp_path).name == "step-10000000"
 
 
 @pytest.mark.parametrize("below", [True, False])
