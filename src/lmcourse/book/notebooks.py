@@ -89,7 +89,11 @@ def _format_glue(values: dict[str, str], name: str, form: str) -> str:
         value = ast.literal_eval(values[name])
     except (ValueError, SyntaxError):
         value = values[name]
-    return format(value, form) if form else str(value)
+    try:
+        return format(value, form)
+    except (TypeError, ValueError):
+        message = f"{name!r} is {values[name]}, which has no format {form!r}: glue a plain number"
+        raise ValueError(message) from None
 
 
 class BookLinks:
