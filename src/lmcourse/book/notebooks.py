@@ -92,7 +92,9 @@ def _format_glue(values: dict[str, str], name: str, form: str) -> str:
     try:
         return format(value, form)
     except (TypeError, ValueError):
-        message = f"{name!r} is {values[name]}, which has no format {form!r}: glue a plain number"
+        message = (
+            f"{name!r} is {values[name]}, which has no format {form!r}: glue a plain number"
+        )
         raise ValueError(message) from None
 
 
