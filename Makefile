@@ -12,7 +12,7 @@ export HF_HUB_DISABLE_TELEMETRY := 1
 export TOKENIZERS_PARALLELISM := false
 
 .DEFAULT_GOAL := help
-.PHONY: help install html notebooks test serve lab references models bench mutants steady lint clean browser
+.PHONY: help install html notebooks test serve lab references models bench mutants steady colab lint clean browser
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -72,6 +72,9 @@ RUNS := $(foreach n,1 2 3 4 5 6 7 8 9 10,OMP_NUM_THREADS=1) OMP_NUM_THREADS=2 \
 steady: $(STAMP)  ## compare the notebooks again and again, and under other conditions
 	@for setting in $(RUNS); do echo "== $$setting"; \
 		env $$setting $(PY) -m pytest -q -n 2 --dist loadscope tests/notebooks || exit 1; done
+
+colab: html  ## run the published notebooks in an environment with Colab's versions
+	$(PY) tests/colab_shape.py
 
 lint: $(STAMP)  ## format and check the code
 	$(PY) -m ruff format src tests

@@ -135,3 +135,7 @@ def test_glued_values():
     assert _format_glue(values, "np", "") == "array([1])"
     with pytest.raises(ValueError, match="nothing was glued under the name 'y'"):
         _format_glue(values, "y", "")
+    with pytest.raises(
+        ValueError, match=r"'np' is array\(\[1\]\), which has no format '.1f'"
+    ):
+        _format_glue(values, "np", ".1f")
