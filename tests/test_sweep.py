@@ -30,6 +30,8 @@ def test_a_small_sweep_end_to_end(tmp_path, monkeypatch):
     assert [entry["step"] for entry in runs[3]["history"]] == [0, 2, 4]
     assert runs[0]["sample"].startswith(sweep.PROMPT)
     assert stored["record"]["base"]["steps"] == 4
+    trained = [runs[0], runs[1], runs[3]]
+    assert stored["record"]["seconds"] == round(sum(run["seconds"] for run in trained), 1)
 
 
 def test_the_stored_sweep_is_of_the_stored_settings():
@@ -37,6 +39,9 @@ def test_the_stored_sweep_is_of_the_stored_settings():
     assert stored["record"]["base"] == sweep.BASE
     text = load_corpus(stored["record"]["corpus"])
     sizes = {(run["axis"], run["value"]): run for run in stored["runs"]}
+    trained = {run["sample"]: run["seconds"] for run in stored["runs"]}
+    assert len(trained) == len(stored["runs"]) - 2  # the base model is on three axes
+    assert stored["record"]["seconds"] == pytest.approx(sum(trained.values()), abs=0.06)
     assert set(sizes) == {(axis, v) for axis, values in sweep.AXES.items() for v in values}
     for (axis, value), run in sizes.items():
         config, _ = recipe("classic", len(set(text)), **{**sweep.BASE, axis: value})
