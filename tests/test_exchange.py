@@ -121,6 +121,27 @@ def test_pipeline_writes_what_we_write_character_by_character(temperature):
     assert answer[0]["generated_text"] == characters.decode(ours.tolist())
 
 
+def test_a_pipeline_without_options_fills_the_context_and_stops():
+    text = "Shall I compare thee to a summer's day?"
+    characters = CharTokenizer(text)
+    model = to_transformers(gpt(vocab_size=characters.vocab_size, context=24))
+    tokenizer = to_tokenizer(characters, 24)
+    assert tokenizer.model_max_length == 24
+    assert len(tokenizer) == characters.vocab_size
+    assert tokenizer.all_special_tokens == []
+    write = pipeline("text-generation", model=model, tokenizer=tokenizer)
+    for prompt in ("Shall I ", text[:23]):
+        (answer,) = write(prompt)
+        assert answer["generated_text"].startswith(prompt)
+        assert len(answer["generated_text"]) == 24
+    (answer,) = write("Shall I ", max_new_tokens=3)  # who asks for fewer has fewer
+    assert len(answer["generated_text"]) == 11
+
+
+def test_a_tokenizer_without_a_context_knows_no_limit():
+    assert to_tokenizer(CharTokenizer("ab")).model_max_length > 10**9
+
+
 @settings(deadline=None, max_examples=50)
 @given(st.text(st.sampled_from(" \n'.,!?-ab\t”’é"), max_size=12))
 def test_exchanged_tokenizer_is_exact(text):

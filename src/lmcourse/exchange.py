@@ -44,6 +44,8 @@ def _names(layers):
 def to_transformers(model, attn_implementation="sdpa"):
     """Return the model as a GPT-2 of ``transformers``, on the CPU, in evaluation mode.
 
+    Unless told otherwise it writes on until its context is full, and no further.
+
     Parameters
     ----------
     model : GPT
@@ -82,6 +84,7 @@ def to_transformers(model, attn_implementation="sdpa"):
     }
     state["lm_head.weight"] = state["transformer.wte.weight"]
     exported.load_state_dict(state)
+    exported.generation_config.max_length = config.context
     return exported.eval()
 
 
@@ -118,12 +121,23 @@ def from_transformers(exported):
     return model.eval()
 
 
-def to_tokenizer(characters):
-    """Return a `lmcourse.tokenization.CharTokenizer` as one of ``transformers``."""
+def to_tokenizer(characters, context=None):
+    """Return a `lmcourse.tokenization.CharTokenizer` as one of ``transformers``.
+
+    It has the alphabet and no more: no token that ends a text, or fills one up.
+
+    Parameters
+    ----------
+    characters : CharTokenizer
+    context : int, optional
+        Of the model, for the tokenizer to know how long a text may be.
+    """
     vocabulary = {character: i for i, character in enumerate(characters.alphabet)}
     tokenizer = Tokenizer(models.WordLevel(vocabulary))
     tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(r"[\s\S]"), "isolated")
     tokenizer.decoder = decoders.Fuse()
     return PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, clean_up_tokenization_spaces=False
+        tokenizer_object=tokenizer,
+        clean_up_tokenization_spaces=False,
+        model_max_length=context,
     )
