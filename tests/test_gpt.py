@@ -244,6 +244,20 @@ def test_generate_leaves_the_mode_alone_and_never_drops(training):
     assert model.training is training
 
 
+@KINDS
+@pytest.mark.parametrize("training", [True, False])
+def test_attentions_leave_the_mode_alone_and_never_drop(options, training):
+    model, ids = gpt(dropout=0.5, **options), some_ids()
+    want = model.attentions(ids)
+    model.train(training)
+    for seen, expected in zip(model.attentions(ids), want, strict=True):
+        assert torch.equal(seen, expected)
+    assert model.training is model.blocks[0].dropout.training is training
+    with pytest.raises(ValueError, match="0 tokens"):
+        model.attentions(ids[:, :0])
+    assert model.training is training
+
+
 # --- sizes and errors -----------------------------------------------------------------
 
 
@@ -272,6 +286,15 @@ def test_parameters_are_counted(options):
         ({"dropout": 1.0}, "dropout 1.0"),
         ({"dropout": -0.1}, "dropout -0.1"),
         ({"ngrams": (5, 0)}, "at least one row"),
+        ({"ngrams": [1.5]}, r"ngrams must be a list of whole numbers, not \(1\.5,\)"),
+        ({"ngrams": 5}, "ngrams must be a list of whole numbers, not 5"),
+        ({"ngrams": "ab"}, "ngrams must be a list of whole numbers, not 'ab'"),
+        *(({name: 2.0}, rf"{name} must be a whole number, not 2\.0") for name in SIZES),
+        ({"layers": True}, "layers must be a whole number, not True"),
+        ({"heads": None}, "heads must be a whole number, not None"),
+        ({"dropout": math.nan}, "dropout must be a finite number, not nan"),
+        ({"dropout": "much"}, "dropout must be a finite number, not 'much'"),
+        ({"positions": None}, "positions None: not 'learned' or 'rotary'"),
     ],
     ids=str,
 )

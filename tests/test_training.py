@@ -114,6 +114,23 @@ def test_processes_share_what_one_would_draw(processes):
     assert all(len(share[0]) == BATCH // processes for share in shares)
 
 
+def test_every_step_of_every_process_has_masks_of_its_own():
+    """And those of the first are what a single process draws."""
+    seen = {}
+    for index in range(3):
+        one = trainer(gpt(dropout=0.5), steps=6, seed=2)
+        one.accelerator = SimpleNamespace(
+            num_processes=3, process_index=index, device=torch.device("cpu")
+        )
+        for step in range(6):
+            one.draw(step)
+            seen[index, step] = tuple(torch.rand(4).tolist())
+    assert len(set(seen.values())) == len(seen)
+    for step in range(6):
+        torch.manual_seed(2 * 1_000_003 + step)
+        assert seen[0, step] == tuple(torch.rand(4).tolist())
+
+
 def test_a_batch_that_cannot_be_shared(monkeypatch):
     five = SimpleNamespace(num_processes=5)
     monkeypatch.setattr(training, "make_accelerator", lambda device: five)
@@ -342,13 +359,55 @@ def test_the_bar_is_quiet_if_asked(capsys):
             ({name: 0}, f"{name} must be at least 1, not 0")
             for name in ("steps", "batch", "evaluate_every", "windows")
         ),
+        *(
+            ({name: value}, rf"{name} must be a whole number, not {value!r}")
+            for name in ("steps", "batch", "evaluate_every", "windows", "warmup", "seed")
+            for value in (1.5, 24.0, "x", None, True)
+        ),
+        *(
+            ({name: value}, rf"{name} must be a finite number, not {value!r}")
+            for name in (
+                *("learning_rate", "matrix_rate", "final", "weight_decay", "clip"),
+            )
+            for value in (math.nan, math.inf, "abc", None, True)
+        ),
+        ({"clip": 10**400}, "clip must be a finite number"),
+        *(
+            ({name: value}, f"{name} must be above 0, not {value}")
+            for name in ("learning_rate", "clip")
+            for value in (0, -1)
+        ),
+        ({"matrix_rate": 0.0, "optimizer": "muon"}, "matrix_rate must be above 0"),
+        ({"warmup": -1}, "warmup must be at least 0, not -1"),
+        ({"weight_decay": -0.5}, "weight_decay must be at least 0, not -0.5"),
+        ({"final": -2}, "final -2 is not a share, from 0 to 1"),
+        ({"final": 1.5}, "final 1.5 is not a share, from 0 to 1"),
+        ({"seed": 10**12 + 1}, r"seed 1000000000001 is not between -10\*\*12 and"),
+        ({"seed": -(10**30)}, "is not between"),
         ({"optimizer": "sgd"}, "'sgd' is not 'adamw' or 'muon'"),
+        ({"optimizer": None}, "None is not 'adamw' or 'muon'"),
     ],
     ids=str,
 )
 def test_settings_that_mean_nothing(options, message):
     with pytest.raises(ValueError, match=message):
         TrainingConfig(**options)
+
+
+def test_settings_at_the_ends_of_their_ranges():
+    TrainingConfig(matrix_rate=-1.0)  # AdamW does not ask for it
+    for final in (0, 1):
+        TrainingConfig(warmup=0, weight_decay=0, final=final, clip=1e-9, learning_rate=1)
+    for seed in (10**12, -(10**12)):
+        one = trainer(seed=seed)
+        assert math.isfinite(one.step())
+
+
+@pytest.mark.parametrize("device", ["meta", "cpu:1"])
+def test_a_device_that_would_silently_be_another(device):
+    with pytest.raises(ValueError, match=f"cannot train on device '{device}': .* 'cpu'"):
+        training.make_accelerator(device)
+    assert training.make_accelerator("cpu:0").device.type == "cpu"
 
 
 # --- recipes --------------------------------------------------------------------------
@@ -394,5 +453,7 @@ def test_recipes_take_changes_and_refuse_strangers():
         recipe("fast", 60, without=["magic", "muon"])
     with pytest.raises(ValueError, match=r"classic has no idea muon .* it has none"):
         recipe("classic", 60, without=["muon"])
-    with pytest.raises(ValueError, match="no configuration has the field depth"):
-        recipe("fast", 60, depth=3)
+    with pytest.raises(ValueError, match=r"no setting depth, width; there are context, .*"):
+        recipe("fast", 60, depth=3, width=4)
+    with pytest.raises(ValueError, match="layers must be a whole number, not 'many'"):
+        recipe("fast", 60, layers="many")

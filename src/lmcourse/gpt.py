@@ -6,6 +6,7 @@ for pairs and triples of tokens. The chapter *mini-gpt* arrives at this code ste
 """
 
 import math
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
@@ -14,6 +15,7 @@ from torch import nn
 
 from lmcourse.attention import attention, causal_mask
 from lmcourse.positions import rotate
+from lmcourse.settings import check_least, check_types
 
 __all__ = ["GPT", "Block", "CausalAttention", "GPTConfig", "ngram_rows"]
 
@@ -40,7 +42,7 @@ class GPTConfig:
     Raises
     ------
     ValueError
-        If a size is not positive, or two do not fit each other.
+        If a size is no number or not positive, or two do not fit each other.
     """
 
     vocab_size: int
@@ -53,10 +55,10 @@ class GPTConfig:
     ngrams: tuple[int, ...] = ()
 
     def __post_init__(self):
-        object.__setattr__(self, "ngrams", tuple(self.ngrams))  # JSON has lists
-        for name in ("vocab_size", "context", "layers", "heads", "d_model"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
+        if isinstance(self.ngrams, list):  # as JSON has it
+            object.__setattr__(self, "ngrams", tuple(self.ngrams))
+        check_types(self)
+        check_least(self, 1, "vocab_size", "context", "layers", "heads", "d_model")
         if self.d_model % self.heads:
             raise ValueError(f"{self.heads} heads do not divide d_model = {self.d_model}")
         if self.positions not in ("learned", "rotary"):
@@ -147,6 +149,17 @@ def ngram_rows(ids, order, rows):
     return key % rows
 
 
+@contextmanager
+def _evaluating(model):
+    """Put a model in evaluation mode, and back into the mode that it was in."""
+    training = model.training
+    model.eval()
+    try:
+        yield
+    finally:
+        model.train(training)
+
+
 class GPT(nn.Module):
     """A decoder: token ids to the logits of the token that follows each.
 
@@ -172,9 +185,10 @@ class GPT(nn.Module):
         self.initialise()
 
     def initialise(self):
-        """Draw the weights as GPT-2 does (Radford et al. 2019, section 2.3).
+        """Draw the weights as ``transformers`` does for GPT-2.
 
-        All from N(0, 0.02²); what a block adds to the path, smaller the more blocks add.
+        All from N(0, 0.02²); what a block adds to the path, smaller the more blocks add
+        (the scaling of residual layers: Radford et al. 2019, section 2.3).
         """
         for name, weight in self.named_parameters():
             if name.endswith("bias"):
@@ -233,10 +247,12 @@ class GPT(nn.Module):
     @torch.no_grad()
     def attentions(self, ids):
         """Return each layer's attention weights, (batch, heads, tokens, tokens)."""
-        x, seen = self.embed(ids), []
-        for block in self.blocks:
-            seen.append(block.attention.weights(block.norm_1(x)))
-            x = block(x)
+        seen = []
+        with _evaluating(self):
+            x = self.embed(ids)
+            for block in self.blocks:
+                seen.append(block.attention.weights(block.norm_1(x)))
+                x = block(x)
         return seen
 
     @torch.no_grad()
@@ -265,9 +281,7 @@ class GPT(nn.Module):
         """
         if temperature < 0:
             raise ValueError(f"temperature {temperature} is negative")
-        training = self.training
-        self.eval()
-        try:
+        with _evaluating(self):
             for _ in range(tokens):
                 logits = self(ids[:, -self.config.context :])[:, -1].float().cpu()
                 if temperature == 0:
@@ -276,6 +290,4 @@ class GPT(nn.Module):
                     chances = (logits / temperature).softmax(-1)  # (batch, vocab_size)
                     drawn = torch.multinomial(chances, 1, generator=generator)
                 ids = torch.cat([ids, drawn.to(ids.device)], dim=1)
-        finally:
-            self.train(training)
         return ids

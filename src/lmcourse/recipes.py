@@ -5,7 +5,7 @@ from dataclasses import fields
 from lmcourse.gpt import GPTConfig
 from lmcourse.training import TrainingConfig
 
-__all__ = ["CLASSIC", "IDEAS", "PRESETS", "recipe"]
+__all__ = ["CLASSIC", "IDEAS", "PRESETS", "SETTINGS", "check_names", "recipe"]
 
 CLASSIC = {
     # the model
@@ -36,6 +36,20 @@ IDEAS = {
 }
 PRESETS = {"classic": (), "fast": tuple(IDEAS)}
 
+# What may be set: the fields of both configurations, save the one that the corpus decides.
+_FIELDS = [field.name for kind in (GPTConfig, TrainingConfig) for field in fields(kind)]
+SETTINGS = tuple(name for name in _FIELDS if name != "vocab_size")
+
+
+def check_names(names):
+    """Raise ValueError, naming what may be set, if something else is among the names."""
+    strangers = set(names) - set(SETTINGS)
+    if strangers:
+        raise ValueError(
+            f"there is no setting {', '.join(sorted(strangers))}; there are "
+            f"{', '.join(SETTINGS)} (and the corpus decides on vocab_size)"
+        )
+
 
 def recipe(preset, vocab_size, without=(), **changes):
     """Return the configurations of a model and of its training.
@@ -57,7 +71,7 @@ def recipe(preset, vocab_size, without=(), **changes):
     Raises
     ------
     ValueError
-        If there is no such preset, no such idea in it, or no such field.
+        If there is no such preset, no such idea in it, no such field, or a value is wrong.
     """
     if preset not in PRESETS:
         raise ValueError(f"there is no preset {preset!r}; there are {', '.join(PRESETS)}")
@@ -67,6 +81,7 @@ def recipe(preset, vocab_size, without=(), **changes):
             f"{preset} has no idea {', '.join(sorted(unknown))} to do without; it has "
             f"{', '.join(PRESETS[preset]) or 'none'}"
         )
+    check_names(changes)
     chosen = {"vocab_size": vocab_size, **CLASSIC}
     for idea in PRESETS[preset]:
         if idea not in without:
@@ -75,10 +90,4 @@ def recipe(preset, vocab_size, without=(), **changes):
     of_model = {field.name for field in fields(GPTConfig)}
     model = {name: value for name, value in chosen.items() if name in of_model}
     training = {name: value for name, value in chosen.items() if name not in of_model}
-    strangers = set(training) - {field.name for field in fields(TrainingConfig)}
-    if strangers:
-        raise ValueError(f"no configuration has the field {', '.join(sorted(strangers))}")
-    try:
-        return GPTConfig(**model), TrainingConfig(**training)
-    except TypeError as error:  # a word where a number belongs
-        raise ValueError(f"a setting has the wrong type: {error}") from None
+    return GPTConfig(**model), TrainingConfig(**training)

@@ -3,7 +3,8 @@
 Devices, processes and mixed precision are Accelerate's; what is taught is here: batches,
 the learning rate's schedule, clipping, and a loss estimated on windows that never change.
 Every step draws from a seed of its own, so that a run that was interrupted goes on as if
-it had not been, and several processes see what one would.
+it had not been, and several processes see what one would. Dropout is the exception: each
+process draws masks for its own share of a batch, so several do not drop what one would.
 """
 
 import math
@@ -17,6 +18,7 @@ from tqdm.auto import tqdm
 
 from lmcourse.models import pick_device
 from lmcourse.muon import Muon
+from lmcourse.settings import check_least, check_positive, check_types
 
 __all__ = [
     "Diverged",
@@ -30,6 +32,9 @@ __all__ = [
     "split",
     "windows",
 ]
+
+
+LARGEST_SEED = 10**12  # a step's own seed has to be one that PyTorch takes
 
 
 class Diverged(RuntimeError):
@@ -63,11 +68,12 @@ class TrainingConfig:
     windows : int
         Validation windows, evenly spaced and always the same.
     seed : int
+        From -10**12 to 10**12.
 
     Raises
     ------
     ValueError
-        If a count is not positive or the optimizer unknown.
+        If a setting is no number or out of its range, or the optimizer unknown.
     """
 
     steps: int = 2000
@@ -84,11 +90,18 @@ class TrainingConfig:
     seed: int = 0
 
     def __post_init__(self):
-        for name in ("steps", "batch", "evaluate_every", "windows"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
+        check_types(self)
+        check_least(self, 1, "steps", "batch", "evaluate_every", "windows")
+        check_least(self, 0, "warmup", "weight_decay")
+        check_positive(self, "learning_rate", "clip")
         if self.optimizer not in ("adamw", "muon"):
             raise ValueError(f"optimizer {self.optimizer!r} is not 'adamw' or 'muon'")
+        if self.optimizer == "muon":
+            check_positive(self, "matrix_rate")
+        if not 0 <= self.final <= 1:
+            raise ValueError(f"final {self.final} is not a share, from 0 to 1")
+        if abs(self.seed) > LARGEST_SEED:
+            raise ValueError(f"seed {self.seed} is not between -10**12 and 10**12")
 
 
 def split(ids, context, share=0.1):
@@ -185,13 +198,20 @@ def make_accelerator(device=None):
     Raises
     ------
     ValueError
-        If the device cannot be used.
+        If the device cannot be used, or Accelerate would train on another.
     """
     device = pick_device(device)
     has_bfloat16 = device.type == "cuda" and torch.cuda.is_bf16_supported()
-    return Accelerator(
+    accelerator = Accelerator(
         cpu=device.type == "cpu", mixed_precision="bf16" if has_bfloat16 else "no"
     )
+    found = accelerator.device
+    if device.type != found.type or device.index not in (None, found.index or 0):
+        raise ValueError(
+            f"cannot train on device {str(device)!r}: Accelerate chooses {str(found)!r}. "
+            "Use 'cpu', 'cuda' or 'mps', and the same throughout a process"
+        )
+    return accelerator
 
 
 @dataclass
@@ -260,7 +280,8 @@ class Trainer:
     def draw(self, step):
         """Return this process's share of a step's windows: inputs and targets."""
         seed = self.config.seed * 1_000_003 + step
-        torch.manual_seed(seed + self.accelerator.process_index)  # for dropout
+        # For dropout: another seed for each step of each process.
+        torch.manual_seed(seed + self.accelerator.process_index * self.config.steps)
         generator = torch.Generator().manual_seed(seed)
         last = len(self.training) - self.context
         starts = torch.randint(last, (self.config.batch,), generator=generator)
