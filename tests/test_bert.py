@@ -8,6 +8,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 from transformers import BertConfig, BertForMaskedLM, BertModel
+from transformers.activations import ACT2FN
 
 from lmcourse import bert
 from lmcourse.models import default_checkpoint, load_bert
@@ -30,6 +31,12 @@ def reference(config, seed=0, kind=BertModel):
             if "LayerNorm" in name or name.endswith("bias"):
                 weight.add_(0.1 * torch.randn_like(weight))
     return model
+
+
+@pytest.mark.parametrize("name", bert.ACTIVATIONS)
+def test_activations_are_those_of_transformers(name):
+    x = torch.linspace(-4, 4, 81)
+    torch.testing.assert_close(bert.ACTIVATIONS[name](x), ACT2FN[name](x), **TOLERANCE)
 
 
 def small_config(**changes):

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 import tokenizers
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from transformers import AutoTokenizer
 
@@ -275,6 +275,8 @@ pieces_of_few_letters = st.sets(
 
 @settings(deadline=None, max_examples=300)
 @given(st.text("abc", min_size=1, max_size=12), pieces_of_few_letters)
+@example("a" * 9, {"a", "##a"})  # the longest that is not unknown
+@example("a" * 10, {"a", "##a"})
 def test_wordpiece_is_the_librarys(word, pieces):
     vocab = {piece: i for i, piece in enumerate(["[UNK]", *sorted(pieces)])}
     model = tokenizers.models.WordPiece(
