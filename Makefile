@@ -55,9 +55,9 @@ references: html  ## rewrite the executed references that `make test` compares w
 
 models: $(STAMP)  ## train the small GPT and the sweep of sizes that data/ carries
 	rm -rf _build/models
-	$(PY) -m lmcourse.train --corpus sonnets --preset classic $(addprefix --set ,$(SONNETS)) \
+	OMP_NUM_THREADS=1 $(PY) -m lmcourse.train --corpus sonnets --preset classic $(addprefix --set ,$(SONNETS)) \
 		--out _build/models --export data/checkpoints/sonnets
-	$(PY) -m lmcourse.sweep
+	OMP_NUM_THREADS=1 $(PY) -m lmcourse.sweep
 
 bench: $(STAMP)  ## run every benchmark
 	@for name in $$($(PY) -m lmcourse.bench --list); do \

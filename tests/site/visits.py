@@ -357,7 +357,8 @@ LIFT = """() => {
 }"""
 LOWER = "() => lifted.forEach(([parent, children]) => parent.replaceChildren(...children))"
 
-# The least contrast of a view's words with the page, as WCAG reckons it.
+# The least contrast of a view's words with the page, or with the button that they are on,
+# as WCAG reckons it.
 CONTRAST = """root => {
   const rgb = text => (text.match(/[\\d.]+/g) || []).slice(0, 3).map(Number);
   const light = c => {
@@ -365,11 +366,13 @@ CONTRAST = """root => {
       v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
     return 0.2126 * r + 0.7152 * g + 0.0722 * b;
   };
-  const back = light(rgb(getComputedStyle(document.body).backgroundColor));
+  const page = light(rgb(getComputedStyle(document.body).backgroundColor));
   const words = Array.from(root.querySelectorAll("svg text"))
     .filter(t => t.textContent && !t.closest(".trace")); // not those on bars
   return words.map(t => {
     const front = light(rgb(getComputedStyle(t).fill));
+    const button = t.parentElement.querySelector(":scope > rect.updatemenu-item-rect");
+    const back = button ? light(rgb(getComputedStyle(button).fill)) : page;
     return (Math.max(front, back) + 0.05) / (Math.min(front, back) + 0.05);
   }).reduce((a, b) => Math.min(a, b), 21);
 }"""
