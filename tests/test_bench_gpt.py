@@ -37,6 +37,13 @@ def test_gpt_compares_by_turns(tmp_path, capsys):
     assert said["classic_step_ratio"] > 0
 
 
+def test_gpt_without_its_corpus(capsys):
+    assert gpt.main(["--corpus", "nowhere.txt"]) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("error: there is no corpus or file 'nowhere.txt'")
+
+
 def test_gpt_tells_of_a_death():
     with pytest.raises(RuntimeError, match="the process that trains 'mine' died"):
         gpt.compete({"mine": (die,)}, 1, None)

@@ -7,6 +7,7 @@ import os
 import resource
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -79,8 +80,10 @@ def test_a_restored_run_goes_on_as_if_it_had_not_stopped(tmp_path, optimizer):
 
 
 def test_only_the_newest_stays_and_nothing_is_pickled(tmp_path):
-    (tmp_path / "step-0000009.tmp").mkdir()
-    (tmp_path / "step-0000009.tmp" / "model.safetensors").write_bytes(b"half")
+    (tmp_path / "step-0000009.tmp-ab3_x9yz" / "new").mkdir(parents=True)
+    half = tmp_path / "step-0000009.tmp-ab3_x9yz" / "new" / "model.safetensors"
+    half.write_bytes(b"half")
+    (tmp_path / "step-0000009.tmp").mkdir()  # someone else's
     (tmp_path / "notes.txt").write_text("mine")
     (tmp_path / "step-by-step").mkdir()
     assert latest(tmp_path) is None
@@ -88,7 +91,8 @@ def test_only_the_newest_stays_and_nothing_is_pickled(tmp_path):
     assert latest(tmp_path) == tmp_path / "step-0000001"
     advance(one, 2, tmp_path)
     assert latest(tmp_path) == tmp_path / "step-0000003"
-    assert names(tmp_path) == ["notes.txt", "step-0000003", "step-by-step"]
+    others = ["notes.txt", "step-0000003", "step-0000009.tmp", "step-by-step"]
+    assert names(tmp_path) == others
     files = ["model.safetensors", "optimizer.safetensors", "training.json"]
     assert names(latest(tmp_path)) == files
     for file in latest(tmp_path).glob("*.safetensors"):
@@ -136,17 +140,39 @@ def test_a_fingerprint_is_that_of_the_bytes():
 
 
 def test_every_file_is_flushed_before_it_has_its_name(tmp_path, monkeypatch):
-    flushed, fsync = {}, os.fsync
+    flushed, fsync = [], os.fsync
 
     def watched(number):
-        flushed[os.fstat(number).st_ino] = fcntl.fcntl(number, fcntl.F_GETFL) & os.O_RDWR
-        assert latest(tmp_path) is None
+        writable = fcntl.fcntl(number, fcntl.F_GETFL) & os.O_RDWR != 0
+        flushed.append((os.fstat(number).st_ino, writable, names(tmp_path)))
         return fsync(number)
 
-    monkeypatch.setattr(os, "fsync", watched)
     advance(trainer(), 1, tmp_path)
-    assert set(flushed) == {path.stat().st_ino for path in latest(tmp_path).iterdir()}
-    assert all(flushed.values())  # opened to write, without which Windows refuses
+    monkeypatch.setattr(os, "fsync", watched)
+    advance(trainer(), 2, tmp_path)
+    *files, folder, parent = flushed
+    for number, writable, there in [*files, folder]:
+        assert "step-0000002" not in there
+        assert writable is (number != folder[0])  # else Windows refuses; or it is a folder
+    new = latest(tmp_path)
+    assert {file[0] for file in files} == {path.stat().st_ino for path in new.iterdir()}
+    assert folder[0] == new.stat().st_ino
+    assert parent[0] == tmp_path.stat().st_ino
+    assert {"step-0000001", "step-0000002"} < set(parent[2])  # then only the old one goes
+
+
+@pytest.mark.parametrize("refused", ["open", "fsync"])
+def test_where_folders_cannot_be_flushed_they_are_not(tmp_path, monkeypatch, refused):
+    function = getattr(os, refused)
+
+    def watched(what, *flags, **kwargs):
+        if os.path.isdir(what) and flags in [(), (os.O_RDONLY,)]:
+            raise OSError(errno.EINVAL, "no folders")
+        return function(what, *flags, **kwargs)
+
+    monkeypatch.setattr(os, refused, watched)
+    advance(trainer(), 1, tmp_path)
+    assert names(tmp_path) == ["step-0000001"]
 
 
 # --- death and full disks -------------------------------------------------------------
@@ -170,6 +196,7 @@ def interrupt(monkeypatch, error, moment):
 
     owners = {"save_file": checkpoint, "fsync": os, "unlink": os, "rmdir": os}
     owners |= dict.fromkeys(("mkdir", "write_text", "rename"), Path)
+    owners["mkdtemp"] = tempfile
     for name, owner in owners.items():
         monkeypatch.setattr(owner, name, watch(name, getattr(owner, name)))
     return calls
@@ -186,10 +213,9 @@ def calls_of(action):
 def calls_of_a_save(folder):
     one = advance(trainer(), 1, folder)
     calls = calls_of(lambda: advance(one, 1, folder))
-    assert set(calls) == {"mkdir", "save_file", "write_text", "fsync", "rename"} | {
-        "unlink",
-        "rmdir",
-    }
+    changing = {"mkdir", "mkdtemp", "save_file", "write_text", "fsync", "rename"}
+    assert set(calls) == changing | {"unlink", "rmdir"}
+    assert calls.count("rename") == 1
     return calls
 
 
@@ -220,7 +246,8 @@ def full():
 
 @pytest.mark.parametrize("error", [full(), SafetensorError("No space left")], ids=type)
 def test_whatever_cannot_be_written_the_former_is_kept(tmp_path, error):
-    for moment, name in enumerate(calls_of_a_save(tmp_path / "count"), 1):
+    calls = calls_of_a_save(tmp_path / "count")
+    for moment, name in enumerate(calls, 1):
         if isinstance(error, SafetensorError) and name != "save_file":
             continue  # comes from nowhere else
         folder = tmp_path / str(moment)
@@ -232,12 +259,17 @@ def test_whatever_cannot_be_written_the_former_is_kept(tmp_path, error):
                 assert latest(folder).name == "step-0000005"
                 continue
             text = (
-                "step-0000005 could not be written: .*No space left.*step-0000002 is whole"
+                "checkpoint .*step-0000005 could not be written: .*No space left.*; "
+                ".*step-000000[25] is whole; free some space and resume$"
             )
             with pytest.raises(OSError, match=text):
                 advance(one, 3, folder)
-        assert names(folder) == ["step-0000002"]
-        assert load_gpt(folder, "cpu")[2]["progress"]["step"] == 2
+        there = ["step-0000002"]
+        if "rename" in calls[: moment - 1]:  # both are, if that is not sure to last
+            there.append("step-0000005")
+        assert names(folder) == there
+        assert load_gpt(folder / "step-0000002", "cpu")[2]["progress"]["step"] == 2
+        assert load_gpt(folder, "cpu")
 
 
 def test_a_model_that_cannot_be_replaced_stays(tmp_path):
@@ -249,6 +281,8 @@ def test_a_model_that_cannot_be_replaced_stays(tmp_path):
     for moment, name in enumerate(calls, 1):
         folder = tmp_path / str(moment) / "model"
         save_model(folder, one.bare, record)
+        neighbour = folder.with_name("model.tmp")
+        neighbour.mkdir()
         with pytest.MonkeyPatch.context() as patch:
             interrupt(patch, full(), moment)
             if name in ("unlink", "rmdir"):
@@ -258,20 +292,95 @@ def test_a_model_that_cannot_be_replaced_stays(tmp_path):
                     OSError, match=r"model could not be written: .*No space"
                 ):
                     save_model(folder, one.bare, record)
-                assert names(folder.parent) == ["model"]
+                assert names(folder.parent) == ["model", "model.tmp"]
         assert load_gpt(folder, "cpu")[2] == json.loads(json.dumps(record))
-        save_model(folder, one.bare, record)
-        assert names(folder.parent) == ["model"]
+        shutil.rmtree(folder.parent)
+
+
+def paper(folder):
+    """Make a folder with a file of someone's."""
+    folder.mkdir(parents=True)
+    (folder / "thesis.txt").write_text("years of work")
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda folder: paper(folder),
+        lambda folder: folder.write_text("years of work"),
+        lambda folder: (folder / "training.json").mkdir(parents=True),
+        lambda folder: (folder.mkdir(), (folder / ".hidden").touch()),
+    ],
+    ids=["another file", "a file itself", "a folder", "hidden"],
+)
+def test_a_model_replaces_nothing_but_a_model(tmp_path, spoil):
+    def everything():
+        return {path: path.is_file() and path.read_bytes() for path in tmp_path.rglob("*")}
+
+    spoil(tmp_path / "mine")
+    before, one = everything(), advance(trainer(), 1)
+    record = checkpoint.describe(one, CharTokenizer(TEXT).alphabet, CORPUS)
+    with pytest.raises(ValueError, match=r"choose another|is no folder"):
+        save_model(tmp_path / "mine", one.bare, record)
+    assert everything() == before
+
+
+def test_a_model_may_go_into_an_empty_folder_or_through_a_link(tmp_path):
+    one = advance(trainer(), 1)
+    record = checkpoint.describe(one, CharTokenizer(TEXT).alphabet, CORPUS)
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    for folder in ("real", "link", "link"):
+        save_model(tmp_path / folder, one.bare, record)
+        assert load_gpt(tmp_path / "real", "cpu")
+        assert names(tmp_path) == ["link", "real"]
+        assert (tmp_path / "link").is_symlink()
+
+
+@pytest.mark.parametrize(
+    ("target", "run", "refused"),
+    [
+        ("a", "a", True),
+        ("a/b", "a", True),
+        ("a", "a/b/c", True),
+        ("a/../b", "b", True),
+        ("a", "ab", False),
+        ("a/b", "a/c", False),
+    ],
+)
+def test_a_model_and_a_run_lie_apart(tmp_path, target, run, refused):
+    (tmp_path / "a").mkdir()
+    if not refused:
+        return checkpoint.check_target(tmp_path / target, tmp_path / run)
+    with pytest.raises(ValueError, match="the folder of the run's checkpoints"):
+        checkpoint.check_target(tmp_path / target, tmp_path / run)
 
 
 def test_the_first_that_cannot_be_written_says_so(tmp_path, monkeypatch):
     interrupt(monkeypatch, full(), 3)
-    with pytest.raises(
-        OSError, match=r"step-0000001 could not .*device\. Free some space$"
-    ):
+    with pytest.raises(OSError, match=r"step-0000001 could not .*device; free some space$"):
         advance(trainer(), 1, tmp_path)
     assert latest(tmp_path) is None
     assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("number", "space"),
+    [
+        (errno.ENOSPC, True),
+        (errno.EDQUOT, True),
+        (errno.EFBIG, True),
+        (errno.EACCES, False),
+        (errno.EROFS, False),
+        (errno.EIO, False),
+    ],
+)
+def test_space_is_asked_for_only_if_it_is_wanting(tmp_path, monkeypatch, number, space):
+    one = advance(trainer(), 1, tmp_path)
+    interrupt(monkeypatch, OSError(number, "no"), 3)
+    with pytest.raises(OSError, match=r"step-0000001 is whole; (.*) ?resume$") as caught:
+        advance(one, 1, tmp_path)
+    assert ("free some space" in str(caught.value)) is space
 
 
 def fill(folder):
@@ -366,6 +475,52 @@ def test_a_record_without_what_is_needed(tmp_path, text):
     advance(trainer(), 2, tmp_path)
     (latest(tmp_path) / "training.json").write_text(text)
     both_refuse(latest(tmp_path), "training.json cannot be read")
+
+
+def spoilt(**changes):
+    """Return what spoils a record's parts."""
+    return lambda record: (
+        record
+        | {
+            part: record[part] | change if isinstance(change, dict) else change
+            for part, change in changes.items()
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (spoilt(model={"depth": 3}), "depth"),
+        (lambda record: record | {"model": {}}, "vocab_size"),
+        (spoilt(model={"layers": "x"}), "layers must be a whole number, not 'x'"),
+        (spoilt(model={"heads": 3}), "3 heads do not divide"),
+        (spoilt(alphabet="ab"), "2 characters, but vocab_size = "),
+    ],
+)
+def test_a_record_that_makes_no_model(tmp_path, spoil, message):
+    one = advance(trainer(), 2)
+    record = checkpoint.describe(one, CharTokenizer(TEXT).alphabet, CORPUS)
+    save_model(tmp_path / "model", one.bare, spoil(record))
+    with pytest.raises(ValueError, match=rf"training\.json cannot be read: .*{message}"):
+        load_gpt(tmp_path / "model", "cpu")
+
+
+@pytest.mark.parametrize("change", ["in another order", "twice"])
+def test_an_alphabet_is_sorted(tmp_path, change):
+    one, alphabet = advance(trainer(), 2), CharTokenizer(TEXT).alphabet
+    other = alphabet[::-1] if change == "in another order" else alphabet[1] + alphabet[1:]
+    save_model(tmp_path / "model", one.bare, checkpoint.describe(one, other, CORPUS))
+    with pytest.raises(ValueError, match=r"training\.json cannot be read: the alphabet"):
+        load_gpt(tmp_path / "model", "cpu")
+
+
+def test_a_record_with_strange_progress_restores_nothing(tmp_path):
+    advance(trainer(), 2, tmp_path)
+    path = latest(tmp_path) / "training.json"
+    record = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps(spoilt(progress={"mood": "good"})(record)))
+    both_refuse(latest(tmp_path), r"training\.json cannot be read: .*mood", loads=False)
 
 
 @pytest.mark.parametrize("change", ["lacks", "has another shape", "has one more"])

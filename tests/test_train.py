@@ -1,6 +1,7 @@
 """The command line: kills, several processes, targets, errors."""
 
 import json
+import math
 import multiprocessing
 import os
 import random
@@ -13,8 +14,9 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+import torch
 
-from lmcourse import checkpoint, train
+from lmcourse import checkpoint, train, training
 from lmcourse.checkpoint import latest, load_gpt
 from lmcourse.data import load_corpus
 
@@ -160,6 +162,40 @@ def test_last_line_says_how_it_went(whole):
     assert "Traceback" not in ended.stderr
 
 
+def started(process, folder):
+    """Wait until a run has written a checkpoint."""
+    deadline = time.monotonic() + PATIENCE
+    while latest(folder) is None and process.is_alive() and time.monotonic() < deadline:
+        time.sleep(0.001)
+
+
+def test_interrupted_it_says_how_to_go_on(whole, corpus, start, tmp_path):
+    out, log = tmp_path / "out", tmp_path / "log"
+    command = ["--corpus", corpus, *OPTIONS, "--out", out]
+    process = start(command, log)
+    started(process, out)
+    os.kill(process.pid, signal.SIGINT)
+    process.join(PATIENCE)
+    assert process.exitcode == 130, log.read_text()
+    last = log.read_text().splitlines()[-1]
+    assert last == f"stopped; {latest(out)} is whole: add --resume"
+    assert "Traceback" not in log.read_text()
+    assert [path.name for path in out.iterdir()] == [latest(out).name]
+    process = start([*command, "--resume"], log)
+    process.join(PATIENCE)
+    assert process.exitcode == 0, log.read_text()
+    agree(out, whole[0], 1e-6)
+
+
+def test_interrupted_before_anything_is_saved(corpus, tmp_path, capfd, monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(train, "open_run", interrupt)
+    assert train.main(["--corpus", corpus, "--out", str(tmp_path)]) == 130
+    assert capfd.readouterr() == ("", "stopped; nothing was saved\n")
+
+
 def test_killed_again_and_again_it_ends_as_if_it_had_not_been(
     whole, corpus, start, tmp_path
 ):
@@ -209,7 +245,40 @@ def test_a_target_stops_and_is_reported(corpus, tmp_path, capfd):
     assert record["training"]["seed"] == 5
     assert record["val_loss"] == last["val_loss"]
     assert record["parameters"] == model.parameters_count
+    assert record["threads"] == torch.get_num_threads()
     assert tokenizer.alphabet == "".join(sorted(set(Path(corpus).read_text())))
+
+
+@pytest.mark.parametrize("place", ["same", "inside", "around", "used", "file"])
+def test_an_export_that_would_cost_something_is_refused_at_once(
+    corpus, tmp_path, capfd, monkeypatch, place
+):
+    monkeypatch.setattr(train, "open_run", None)  # training is not reached
+    (tmp_path / "used").mkdir()
+    (tmp_path / "used" / "thesis.txt").write_text("years of work")
+    (tmp_path / "file").write_text("years of work")
+    out = tmp_path / "runs" / "one"
+    export = {"same": out, "inside": out / "model", "around": tmp_path / "runs"}
+    message = "choose another folder" if place != "file" else "is no folder"
+    command = ["--corpus", corpus, "--out", out, "--export"]
+    fails(capfd, [*command, export.get(place, tmp_path / place)], message)
+    assert (tmp_path / "used" / "thesis.txt").read_text() == "years of work"
+    assert (tmp_path / "file").read_text() == "years of work"
+    assert not out.exists()
+
+
+def test_a_failing_export_costs_nothing_else(corpus, tmp_path, capfd):
+    out, export = tmp_path / "out", tmp_path / "file" / "model"
+    export.parent.write_text("mine")
+    command = ["--corpus", corpus, "--steps", "2", "--set", "windows=20"]
+    command += ["--out", str(out), "--export", str(export)]
+    assert train.main(command) == 1
+    said, err = capfd.readouterr()
+    assert json.loads(said)["steps"] == 2
+    assert err.splitlines()[-1].startswith(f"error: the model {export} could not be wr")
+    assert "Traceback" not in err
+    assert latest(out).name == "step-0000002"
+    assert export.parent.read_text() == "mine"
 
 
 # --- errors ---------------------------------------------------------------------------
@@ -249,8 +318,51 @@ def test_a_corpus_that_cannot_be_used(tmp_path, capfd, content, message):
         (["--preset", "classic", "--without", "muon"], "classic has no idea muon"),
         (["--device", "abacus"], "device 'abacus'"),
         (["--steps", "0"], "steps must be at least 1"),
-        (["--set", "depth=3"], "no configuration has the field depth"),
-        (["--set", "layers=many"], "a setting has the wrong type"),
+        (["--device", "meta"], "cannot train on device 'meta': Accelerate chooses 'cpu'"),
+        (["--device", "cpu:1"], "cannot train on device 'cpu:1'"),
+        (["--seed", str(10**30)], "is not between -10**12 and 10**12"),
+        *(
+            (["--set", f"{name}=5"], f"no setting {name}; there are context, layers")
+            for name in ("depth", "vocab_size", "preset", "text", "device", "without", "")
+        ),
+        (["--set", "vocab_size=5"], "the corpus decides on vocab_size"),
+        *(
+            (["--set", f"{name}={value}"], f"{name} must be a whole number, not ")
+            for name, value in [
+                ("layers", "many"),
+                ("layers", "1.5"),
+                ("d_model", "64.0"),
+                ("windows", "1.5"),
+                ("batch", "2.5"),
+                ("batch", "true"),
+                ("warmup", "x"),
+                ("seed", "1.5"),
+                ("steps", "null"),
+            ]
+        ),
+        *(
+            (["--set", f"{name}={value}"], f"{name} must be a finite number, not ")
+            for name, value in [
+                ("learning_rate", "abc"),
+                ("learning_rate", "NaN"),
+                ("learning_rate", "1e999"),
+                ("matrix_rate", "x"),
+                ("weight_decay", "NaN"),
+                ("weight_decay", "nan"),
+                ("clip", "null"),
+                ("dropout", "[0.1]"),
+            ]
+        ),
+        (["--set", "ngrams=[1.5]"], "ngrams must be a list of whole numbers, not (1.5,)"),
+        (["--set", "ngrams=5"], "ngrams must be a list of whole numbers, not 5"),
+        (["--set", "clip=-1"], "clip must be above 0, not -1"),
+        (["--set", "clip=0"], "clip must be above 0, not 0"),
+        (["--set", "learning_rate=0"], "learning_rate must be above 0, not 0"),
+        (["--set", "matrix_rate=-0.1"], "matrix_rate must be above 0, not -0.1"),
+        (["--set", "warmup=-1"], "warmup must be at least 0, not -1"),
+        (["--set", "final=-2"], "final -2 is not a share, from 0 to 1"),
+        (["--set", "optimizer=5"], "optimizer 5 is not 'adamw' or 'muon'"),
+        (["--set", "positions=null"], "positions None: not 'learned' or 'rotary'"),
         (["--set", "d_model=65"], "2 heads do not divide d_model = 65"),
     ],
     ids=lambda value: str(value[-1]) if isinstance(value, list) else "",
@@ -261,7 +373,14 @@ def test_options_that_mean_nothing(corpus, tmp_path, capfd, arguments, message):
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--without", "magic"], ["--preset", "slow"], ["--set", "layers"], []]
+    "arguments",
+    [
+        ["--without", "magic"],
+        ["--preset", "slow"],
+        ["--set", "layers"],
+        *(["--target-loss", loss] for loss in ("nan", "-1", "0", "inf", "low")),
+        [],
+    ],
 )
 def test_options_that_do_not_exist(capfd, tmp_path, arguments):
     needed = ["--out", str(tmp_path)] if arguments else []  # --out must be given
@@ -306,6 +425,16 @@ def test_a_loss_that_is_no_number_ends_the_run(corpus, tmp_path, capfd):
     assert last.endswith(f"the last good checkpoint is {kept}")
     _, model, _ = load_gpt(tmp_path, "cpu")
     assert all(weight.isfinite().all() for weight in model.parameters())
+
+
+def test_a_loss_that_never_was_a_number(corpus, tmp_path, capfd, monkeypatch):
+    monkeypatch.setattr(
+        training, "cross_entropy", lambda logits, _: logits.sum() * math.nan
+    )
+    fails_at_once = ["--corpus", corpus, *OPTIONS, "--out", str(tmp_path)]
+    assert train.main(fails_at_once) == 1
+    last = capfd.readouterr().err.splitlines()[-1]
+    assert last == "error: the validation loss is nan at step 0; nothing was saved"
 
 
 def test_a_full_disk_ends_the_run(corpus, tmp_path, capfd, monkeypatch):

@@ -366,9 +366,7 @@ def test_the_bar_is_quiet_if_asked(capsys):
         ),
         *(
             ({name: value}, rf"{name} must be a finite number, not {value!r}")
-            for name in (
-                *("learning_rate", "matrix_rate", "final", "weight_decay", "clip"),
-            )
+            for name in ["learning_rate", "matrix_rate", "final", "weight_decay", "clip"]
             for value in (math.nan, math.inf, "abc", None, True)
         ),
         ({"clip": 10**400}, "clip must be a finite number"),

@@ -5,11 +5,13 @@ A checkpoint is a folder with ``model.safetensors``, ``optimizer.safetensors`` a
 complete; only then does the one before it go.
 """
 
+import errno
 import hashlib
 import json
 import os
 import re
 import shutil
+import tempfile
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -23,10 +25,21 @@ from lmcourse.models import pick_device
 from lmcourse.tokenization import CharTokenizer
 from lmcourse.training import Progress
 
-__all__ = ["describe", "fingerprint", "latest", "load_gpt", "restore", "save", "save_model"]
+__all__ = [
+    "check_target",
+    "describe",
+    "fingerprint",
+    "latest",
+    "load_gpt",
+    "restore",
+    "save",
+    "save_model",
+]
 
+MODEL_FILES = ("model.safetensors", "training.json")
 _STEP = re.compile(r"step-(\d{7,})")
-_OURS = re.compile(_STEP.pattern + r"(\.tmp|\.old)?")  # and what a death left behind
+_OURS = re.compile(_STEP.pattern + r"(\.tmp-\w+)?")  # and what a death left behind
+_FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", None)}  # Windows lacks one
 _PARTS = {"model": dict, "training": dict, "progress": dict, "alphabet": str}
 
 
@@ -61,7 +74,10 @@ def save(folder, trainer, alphabet, corpus):
     target = Path(folder) / f"step-{trainer.progress.step:07d}"
     model, optimizer = trainer.bare.state_dict(), _flatten(trainer.optimizers)
     record = describe(trainer, alphabet, corpus)
-    _write(target, record, {"model": _cpu(model), "optimizer": optimizer})
+    try:
+        _write(target, record, {"model": _cpu(model), "optimizer": optimizer})
+    except (OSError, SafetensorError) as error:
+        raise OSError(_unwritten(f"checkpoint {target}", error, latest(folder))) from error
     for path in Path(folder).glob("step-*"):
         if path.name != target.name and _OURS.fullmatch(path.name):
             shutil.rmtree(path, ignore_errors=True)  # if it stays, the next save tries
@@ -79,17 +95,67 @@ def describe(trainer, alphabet, corpus):
 
 
 def save_model(folder, model, record):
-    """Write a finished model: its weights and a record of how it came about."""
-    _write(Path(folder), record, {"model": _cpu(model.state_dict())})
+    """Write a finished model: its weights and a record of how it came about.
+
+    Parameters
+    ----------
+    folder : path
+        As `check_target`. What is there is replaced when all is written.
+    model : GPT
+    record : dict
+        `describe`, and what else is worth keeping.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written; what was there is there still.
+    ValueError
+        As `check_target`.
+    """
+    target = Path(folder).resolve()
+    check_target(target)
+    try:
+        _write(target, record, {"model": _cpu(model.state_dict())})
+    except (OSError, SafetensorError) as error:
+        raise OSError(_unwritten(f"model {target}", error)) from error
+
+
+def check_target(folder, run=None):
+    """Raise ValueError where writing a model would cost something else.
+
+    Parameters
+    ----------
+    folder : path
+        Has to be absent, or empty, or hold the two files of a model and no more.
+    run : path, optional
+        A folder of checkpoints, which it may neither be, nor lie in, nor have in it.
+    """
+    target = Path(folder).resolve()
+    if target.exists():
+        if not target.is_dir():
+            raise ValueError(f"{folder} is there already, and is no folder")
+        for path in sorted(target.iterdir()):
+            if path.name not in MODEL_FILES or not path.is_file():
+                raise ValueError(
+                    f"{folder} holds {path.name}, which a model written there would "
+                    "replace: choose another folder"
+                )
+    if run is not None:
+        run = Path(run).resolve()
+        if target.is_relative_to(run) or run.is_relative_to(target):
+            raise ValueError(
+                f"{folder} and the folder of the run's checkpoints, {run}, are one or lie "
+                "one in the other: choose another folder"
+            )
 
 
 def _write(target, record, tensors):
-    """Write files beside the target, flush them, and give the folder its name."""
-    building = target.with_name(target.name + ".tmp")
-    replaced = target.with_name(target.name + ".old")
+    """Write a folder beside the target, flush it, and give it the target's name."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    work = Path(tempfile.mkdtemp(prefix=f"{target.name}.tmp-", dir=target.parent))
+    building, replaced = work / "new", work / "old"
     try:
-        shutil.rmtree(building, ignore_errors=True)
-        building.mkdir(parents=True)
+        building.mkdir()
         for name, state in tensors.items():
             save_file(state, building / f"{name}.safetensors")
         text = json.dumps(record, indent=1, ensure_ascii=False) + "\n"
@@ -97,25 +163,44 @@ def _write(target, record, tensors):
         for path in building.iterdir():
             with path.open("rb+") as file:  # Windows flushes only what may be written
                 os.fsync(file.fileno())
+        _flush_names(building)
         if target.exists():  # out of the way first: a folder can't replace another
-            shutil.rmtree(replaced, ignore_errors=True)
             target.rename(replaced)
         building.rename(target)
-        shutil.rmtree(replaced, ignore_errors=True)
-    except (OSError, SafetensorError) as error:
-        shutil.rmtree(building, ignore_errors=True)
+        _flush_names(target.parent)
+    except (OSError, SafetensorError, KeyboardInterrupt):
         if not target.exists():
             with suppress(OSError):  # where there was none, there is none to put back
                 replaced.rename(target)
-        kept = latest(target.parent)
-        raise OSError(
-            f"the checkpoint {target} could not be written: {error}. "
-            + (
-                f"{kept} is whole; free some space and resume"
-                if kept
-                else "Free some space"
-            )
-        ) from error
+        shutil.rmtree(work, ignore_errors=True)
+        raise
+    shutil.rmtree(work, ignore_errors=True)
+
+
+def _flush_names(folder):
+    """Flush which files a folder has, where a system (unlike Windows) can do so."""
+    try:
+        number = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        os.fsync(number)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.EBADF):  # not for folders, it says
+            raise
+    finally:
+        os.close(number)
+
+
+def _unwritten(what, error, kept=None):
+    """Say what could not be written, what is left, and what may help."""
+    full = isinstance(error, SafetensorError) or error.errno in _FULL
+    parts = [f"the {what} could not be written: {error}"]
+    if kept:
+        parts.append(f"{kept} is whole")
+    if full or kept:
+        parts.append(" and ".join(["free some space"] * full + ["resume"] * bool(kept)))
+    return "; ".join(parts)
 
 
 def _cpu(state):
@@ -148,11 +233,21 @@ def _read_record(folder):
     record = _read(folder, "training.json")
     for part, kind in _PARTS.items():
         if not isinstance(record, dict) or not isinstance(record.get(part), kind):
-            path = Path(folder) / "training.json"
-            raise ValueError(
-                f"the checkpoint file {path} cannot be read: no {part!r} in it"
-            )
+            raise _unreadable(folder, f"no {part!r} in it")
     return record
+
+
+def _unreadable(folder, why):
+    path = Path(folder) / "training.json"
+    return ValueError(f"the checkpoint file {path} cannot be read: {why}")
+
+
+def _make(folder, kind, record):
+    """Make a dataclass of a part of the record; ValueError if it does not fit."""
+    try:
+        return kind(**record)
+    except (TypeError, ValueError) as error:
+        raise _unreadable(folder, error) from error
 
 
 def _read_weights(folder, model):
@@ -196,6 +291,7 @@ def restore(folder, trainer, corpus):
                 )
     if record.get("corpus_sha256") != corpus:
         raise ValueError(f"{folder} was trained on another corpus than the one given")
+    progress = _make(folder, Progress, record["progress"])
     weights = _read_weights(folder, trainer.bare)
     flat = _read(folder, "optimizer.safetensors")
     trainer.bare.load_state_dict(weights)
@@ -207,7 +303,7 @@ def restore(folder, trainer, corpus):
                 state.setdefault(int(index), {})[key] = tensor
         groups = optimizer.state_dict()["param_groups"]
         optimizer.load_state_dict({"state": state, "param_groups": groups})
-    trainer.progress = Progress(**record["progress"])
+    trainer.progress = progress
 
 
 def load_gpt(folder="sonnets", device=None):
@@ -237,7 +333,14 @@ def load_gpt(folder="sonnets", device=None):
         folder = corpora_folder() / "checkpoints" / "sonnets"
     folder = latest(folder) or folder
     record = _read_record(folder)
-    model = GPT(GPTConfig(**record["model"]))
+    config, alphabet = _make(folder, GPTConfig, record["model"]), record["alphabet"]
+    if len(alphabet) != config.vocab_size:
+        raise _unreadable(
+            folder, f"{len(alphabet)} characters, but vocab_size = {config.vocab_size}"
+        )
+    tokenizer = CharTokenizer(alphabet)
+    if tokenizer.alphabet != alphabet:
+        raise _unreadable(folder, "the alphabet is not in order, or has a letter twice")
+    model = GPT(config)
     model.load_state_dict(_read_weights(folder, model))
-    tokenizer = CharTokenizer(record["alphabet"])
     return tokenizer, model.eval().to(pick_device(device)), record

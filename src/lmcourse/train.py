@@ -5,6 +5,7 @@ Several processes, with the same options: ``torchrun --nproc-per-node 2 -m lmcou
 
 import argparse
 import json
+import math
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -14,7 +15,7 @@ import torch
 from lmcourse import checkpoint
 from lmcourse.data import load_corpus
 from lmcourse.gpt import GPT
-from lmcourse.recipes import IDEAS, PRESETS, recipe
+from lmcourse.recipes import IDEAS, PRESETS, check_names, recipe
 from lmcourse.tokenization import CharTokenizer
 from lmcourse.training import Diverged, Trainer, split
 
@@ -60,6 +61,14 @@ def _setting(text):
     return name, value
 
 
+def _loss(text):
+    """Read a loss that can be reached: finite and above zero."""
+    with suppress(ValueError):
+        if 0 < float(text) < math.inf:
+            return float(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0")
+
+
 def parse(arguments):
     """Read the command line."""
     parser = argparse.ArgumentParser("python -m lmcourse.train", description=__doc__)
@@ -79,7 +88,7 @@ def parse(arguments):
     parser.add_argument("--out", type=Path, required=True, help="folder of the checkpoints")
     parser.add_argument("--steps", type=int)
     parser.add_argument("--evaluate-every", type=int, help="steps between checkpoints")
-    parser.add_argument("--target-loss", type=float, help="stop at this validation loss")
+    parser.add_argument("--target-loss", type=_loss, help="stop at this validation loss")
     parser.add_argument("--seed", type=int)
     parser.add_argument("--device", help="cpu, cuda or mps")
     parser.add_argument("--export", type=Path, help="folder for the finished model alone")
@@ -93,6 +102,7 @@ def open_run(options, text):
     given = {name: getattr(options, name) for name in names}
     changes = {name: value for name, value in given.items() if value is not None}
     changes = dict(options.set) | changes
+    check_names(changes)
     tokenizer, trainer = prepare(
         text, options.preset, options.without, options.device, **changes
     )
@@ -125,6 +135,7 @@ def export(options, trainer, tokenizer, corpus):
     record = {
         "corpus": options.corpus,
         "torch": torch.__version__,
+        "threads": torch.get_num_threads(),
         **summary(trainer),
         **checkpoint.describe(trainer, tokenizer.alphabet, corpus),
     }
@@ -135,6 +146,8 @@ def main(arguments=None):
     """Train; return the exit status."""
     options = parse(arguments)
     try:
+        if options.export:  # better now than after the training
+            checkpoint.check_target(options.export, options.out)
         text = load_corpus(options.corpus)
         tokenizer, trainer = open_run(options, text)
         corpus = checkpoint.fingerprint(text)
@@ -145,12 +158,18 @@ def main(arguments=None):
 
         trainer.run(options.target_loss, on_estimate=save)
         if trainer.accelerator.is_main_process:
+            print(json.dumps(summary(trainer, options.target_loss)), flush=True)
             if options.export:
                 export(options, trainer, tokenizer, corpus)
-            print(json.dumps(summary(trainer, options.target_loss)))
+    except KeyboardInterrupt:
+        kept = checkpoint.latest(options.out)
+        left = f"{kept} is whole: add --resume" if kept else "nothing was saved"
+        print(f"stopped; {left}", file=sys.stderr)
+        return 130  # as a shell has it of what Ctrl-C ended
     except Diverged as error:
         kept = checkpoint.latest(options.out)
-        print(f"error: {error}; the last good checkpoint is {kept}", file=sys.stderr)
+        left = f"the last good checkpoint is {kept}" if kept else "nothing was saved"
+        print(f"error: {error}; {left}", file=sys.stderr)
         return 1
     except (OSError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)

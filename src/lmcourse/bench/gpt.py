@@ -8,6 +8,7 @@ machine does slows all three.
 
 import argparse
 import multiprocessing
+import sys
 import time
 
 import torch
@@ -211,7 +212,11 @@ def main(arguments=None):
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--without", choices=IDEAS, action="append", default=[])
     options = parser.parse_args(arguments)
-    text = load_corpus(options.corpus)
+    try:
+        text = load_corpus(options.corpus)
+    except (OSError, ValueError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
     target = options.target or (None if options.corpus in ("sonnets", "poems") else TARGET)
     ways = {
         "plain": (Plain, text, 50),
