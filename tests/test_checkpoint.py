@@ -301,6 +301,23 @@ def test_a_model_that_cannot_be_replaced_stays(tmp_path):
         shutil.rmtree(folder.parent)
 
 
+def test_a_model_that_cannot_be_put_back_is_not_thrown_away(tmp_path, monkeypatch):
+    one, rename = advance(trainer(), 1), Path.rename
+    record = checkpoint.describe(one, CharTokenizer(TEXT).alphabet, CORPUS)
+    save_model(tmp_path / "model", one.bare, record)
+
+    def watched(path, target):
+        if target.name == "model":
+            raise full()
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "rename", watched)
+    with pytest.raises(OSError, match="model could not be written"):
+        save_model(tmp_path / "model", one.bare, record)
+    (left,) = tmp_path.iterdir()
+    assert load_gpt(left / "old", "cpu")[2] == json.loads(json.dumps(record))
+
+
 def paper(folder):
     """Make a folder with a file of someone's."""
     folder.mkdir(parents=True)

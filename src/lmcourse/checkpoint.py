@@ -108,7 +108,7 @@ def save_model(folder, model, record):
     Raises
     ------
     OSError
-        If it cannot be written; what was there is there still.
+        If it cannot be written; what was there is whole still, if nothing newer is.
     ValueError
         As `check_target`.
     """
@@ -172,7 +172,8 @@ def _write(target, record, tensors):
         if not target.exists():
             with suppress(OSError):  # where there was none, there is none to put back
                 replaced.rename(target)
-        shutil.rmtree(work, ignore_errors=True)
+        if target.exists() or not replaced.exists():  # else it is all that is left
+            shutil.rmtree(work, ignore_errors=True)
         raise
     shutil.rmtree(work, ignore_errors=True)
 
