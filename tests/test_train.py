@@ -180,7 +180,6 @@ def test_interrupted_it_says_how_to_go_on(whole, corpus, start, tmp_path):
     last = log.read_text().splitlines()[-1]
     assert last == f"stopped; {latest(out)} is whole: add --resume"
     assert "Traceback" not in log.read_text()
-    assert [path.name for path in out.iterdir()] == [latest(out).name]
     process = start([*command, "--resume"], log)
     process.join(PATIENCE)
     assert process.exitcode == 0, log.read_text()
