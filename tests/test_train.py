@@ -92,6 +92,8 @@ def agree(folder, other, tolerance):
 def enter(arguments, log, environment, late):
     """Be ``python -m lmcourse.train``, in a process just forked."""
     os.environ |= environment
+    # A job in a shell's background ignores Ctrl-C, and so would this child of it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     with Path(log).open("w", encoding="utf-8") as file:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
