@@ -1,4 +1,4 @@
-"""The chapter's exercises: solutions pass, starters do not, mistakes are recognised."""
+"""The exercises of *attention*: each known mistake is recognised and named."""
 
 import math
 
@@ -6,35 +6,9 @@ import pytest
 import torch
 from torch import nn
 
-from lmcourse.exercises import check, names
-from pages import exercise_cells, last_value, page_namespace
+from lmcourse.exercises import check
 
 CHAPTER = "attention"
-EXERCISES = exercise_cells(CHAPTER)
-both = pytest.mark.parametrize("label", EXERCISES)
-
-
-def namespace():
-    return page_namespace(CHAPTER)
-
-
-def test_every_check_has_its_exercise_on_the_page():
-    code = "".join(exercise.starter for exercise in EXERCISES.values())
-    assert 4 <= len(EXERCISES) == len(names(CHAPTER))
-    assert all(f'check("{name}"' in code for name in names(CHAPTER))
-
-
-@both
-def test_solution_passes(label):
-    verdict = last_value(EXERCISES[label].solution, namespace())
-    assert verdict.ok, verdict
-
-
-@both
-def test_untouched_starter_fails_kindly(label):
-    verdict = last_value(EXERCISES[label].starter, namespace())
-    assert not verdict.ok
-    assert "nothing to check yet" in verdict.message
 
 
 def ones(tokens):

@@ -1,40 +1,11 @@
-"""The checks of the chapter *bert-internals*: right, left open, and each known mistake."""
+"""The exercises of *bert-internals*: each known mistake is recognised and named."""
 
 import pytest
 import torch
 
 from lmcourse import exercises
-from pages import exercise_cells, last_value, page_namespace
 
 CHAPTER = "bert-internals"
-LABELS = {
-    name: "ex-" + name.replace(".", "-").replace("_", "-")
-    for name in exercises.names(CHAPTER)
-}
-
-
-@pytest.fixture(scope="module")
-def namespace():
-    return page_namespace(CHAPTER)
-
-
-def test_every_exercise_has_its_check():
-    assert set(exercise_cells(CHAPTER)) == set(LABELS.values())
-    assert len(LABELS) == 6
-
-
-@pytest.mark.parametrize("label", LABELS.values())
-def test_solution_of_the_page_passes(label, namespace):
-    code = exercise_cells(CHAPTER)[label].solution
-    assert "assert verdict" in code
-    assert last_value(code, dict(namespace)).ok
-
-
-@pytest.mark.parametrize("label", LABELS.values())
-def test_starter_fails_kindly(label, namespace):
-    verdict = last_value(exercise_cells(CHAPTER)[label].starter, dict(namespace))
-    assert not verdict.ok
-    assert "nothing to check yet" in verdict.message
 
 
 def places(bert, ids):

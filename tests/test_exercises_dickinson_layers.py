@@ -1,40 +1,14 @@
-"""The chapter's exercises: solutions pass, starters do not, mistakes are recognised."""
+"""The exercises of *dickinson-layers*: each known mistake is recognised and named."""
 
 import numpy as np
 import pytest
 import torch
 from torch.nn import functional as F
 
-from lmcourse.exercises import check, names
+from lmcourse.exercises import check
 from lmcourse.layers import batches, step_similarity
-from pages import exercise_cells, last_value, page_namespace
 
 CHAPTER = "dickinson-layers"
-EXERCISES = exercise_cells(CHAPTER)
-both = pytest.mark.parametrize("label", EXERCISES)
-
-
-def namespace():
-    return page_namespace(CHAPTER)
-
-
-def test_every_check_has_its_exercise_on_the_page():
-    code = "".join(exercise.starter for exercise in EXERCISES.values())
-    assert len(EXERCISES) == len(names(CHAPTER)) == 5
-    assert all(f'check("{name}"' in code for name in names(CHAPTER))
-
-
-@both
-def test_solution_passes(label):
-    verdict = last_value(EXERCISES[label].solution, namespace())
-    assert verdict.ok, verdict
-
-
-@both
-def test_untouched_starter_fails_kindly(label):
-    verdict = last_value(EXERCISES[label].starter, namespace())
-    assert not verdict.ok
-    assert "nothing to check yet" in verdict.message
 
 
 def masked_mean(states, keep):

@@ -1,4 +1,4 @@
-"""The exercises of *mini-gpt*: solutions pass, each known mistake is named."""
+"""The exercises of *mini-gpt*: each known mistake is recognised and named."""
 
 import math
 from itertools import pairwise
@@ -8,34 +8,12 @@ import torch
 from torch import nn
 
 from lmcourse import exercises
-from pages import exercise_cells, last_value, page_namespace
 
 CHAPTER = "mini-gpt"
-EXERCISES = exercise_cells(CHAPTER)
 
 
 def verdict(name, answer):
     return exercises.check(f"{CHAPTER}.{name}", answer)
-
-
-def test_the_page_has_the_registered_exercises():
-    assert len(EXERCISES) == len(exercises.names(CHAPTER)) == 6
-    starters = "\n".join(exercise.starter for exercise in EXERCISES.values())
-    assert all(f'"{name}"' in starters for name in exercises.names(CHAPTER))
-
-
-@pytest.mark.parametrize("label", EXERCISES)
-def test_the_solution_passes(label):
-    got = last_value(EXERCISES[label].solution, page_namespace(CHAPTER))
-    assert got
-    assert got.message == "right."
-
-
-@pytest.mark.parametrize("label", EXERCISES)
-def test_the_untouched_starter_is_told_so(label):
-    got = last_value(EXERCISES[label].starter, page_namespace(CHAPTER))
-    assert not got
-    assert got.message.startswith("nothing to check yet")
 
 
 def counts(ids, vocab_size, stride=1, wrap=False):

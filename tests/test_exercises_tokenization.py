@@ -1,4 +1,4 @@
-"""The checks of the chapter *tokenization*: right, left open, and each known mistake."""
+"""The exercises of *tokenization*: each known mistake is recognised and named."""
 
 from collections import Counter
 from itertools import pairwise
@@ -7,37 +7,8 @@ import pytest
 import torch
 
 from lmcourse import exercises
-from pages import exercise_cells, last_value, page_namespace
 
 CHAPTER = "tokenization"
-LABELS = {
-    name: f"ex-tokenization-{name.partition('.')[2].replace('_', '-')}"
-    for name in exercises.names(CHAPTER)
-}
-
-
-@pytest.fixture(scope="module")
-def namespace():
-    return page_namespace(CHAPTER)
-
-
-def test_every_exercise_has_its_check():
-    assert set(exercise_cells(CHAPTER)) == set(LABELS.values())
-    assert len(LABELS) == 6
-
-
-@pytest.mark.parametrize("label", LABELS.values())
-def test_solution_of_the_page_passes(label, namespace):
-    code = exercise_cells(CHAPTER)[label].solution
-    assert "assert verdict" in code
-    assert last_value(code, dict(namespace)).ok
-
-
-@pytest.mark.parametrize("label", LABELS.values())
-def test_starter_fails_kindly(label, namespace):
-    verdict = last_value(exercise_cells(CHAPTER)[label].starter, dict(namespace))
-    assert not verdict.ok
-    assert "nothing to check yet" in verdict.message
 
 
 def tally(pairs):

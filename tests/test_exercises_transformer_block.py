@@ -1,38 +1,16 @@
-"""The exercises of *transformer-block*: solutions pass, each known mistake is named."""
+"""The exercises of *transformer-block*: each known mistake is recognised and named."""
 
 import pytest
 import torch
 import torch.nn.functional as F
 
 from lmcourse import exercises
-from pages import exercise_cells, last_value, page_namespace
 
 CHAPTER = "transformer-block"
-EXERCISES = exercise_cells(CHAPTER)
 
 
 def verdict(name, answer):
     return exercises.check(f"{CHAPTER}.{name}", answer)
-
-
-def test_the_page_has_the_registered_exercises():
-    assert len(EXERCISES) == len(exercises.names(CHAPTER)) == 6
-    starters = "\n".join(exercise.starter for exercise in EXERCISES.values())
-    assert all(f'"{name}"' in starters for name in exercises.names(CHAPTER))
-
-
-@pytest.mark.parametrize("label", EXERCISES)
-def test_the_solution_passes(label):
-    got = last_value(EXERCISES[label].solution, page_namespace(CHAPTER))
-    assert got
-    assert got.message == "right."
-
-
-@pytest.mark.parametrize("label", EXERCISES)
-def test_the_untouched_starter_is_told_so(label):
-    got = last_value(EXERCISES[label].starter, page_namespace(CHAPTER))
-    assert not got
-    assert got.message.startswith("nothing to check yet")
 
 
 def norm(divide, axis=-1, scale=True, shift=True):

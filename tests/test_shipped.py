@@ -6,7 +6,8 @@ import torch
 from lmcourse import checkpoint
 from lmcourse.data import corpora_folder, load_corpus
 from lmcourse.exchange import to_transformers
-from lmcourse.training import TrainingConfig, estimate, split
+from lmcourse.optimization import TrainingConfig
+from lmcourse.training import estimate, split
 
 
 def test_the_model_of_the_sonnets():

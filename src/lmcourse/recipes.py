@@ -3,7 +3,7 @@
 from dataclasses import fields
 
 from lmcourse.gpt import GPTConfig
-from lmcourse.training import TrainingConfig
+from lmcourse.optimization import TrainingConfig
 
 __all__ = ["CLASSIC", "IDEAS", "PRESETS", "SETTINGS", "check_names", "recipe"]
 

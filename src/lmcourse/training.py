@@ -1,7 +1,8 @@
 """One training loop, for the page, the command line and several processes.
 
 Devices, processes and mixed precision are Accelerate's; what is taught is here: batches,
-the learning rate's schedule, clipping, and a loss estimated on windows that never change.
+clipping, and a loss estimated on windows that never change. The settings of a run, its
+optimizers and the schedule of their rates are `lmcourse.optimization`'s.
 Every step draws from a seed of its own, so that a run that was interrupted goes on as if
 it had not been, and several processes see what one would. Dropout is the exception: each
 process draws masks for its own share of a batch, so several do not drop what one would.
@@ -17,91 +18,21 @@ from accelerate import Accelerator
 from tqdm.auto import tqdm
 
 from lmcourse.models import pick_device
-from lmcourse.muon import Muon
-from lmcourse.settings import check_least, check_positive, check_types
+from lmcourse.optimization import make_optimizers, rate
 
 __all__ = [
     "Diverged",
     "Trainer",
-    "TrainingConfig",
     "cross_entropy",
     "estimate",
     "make_accelerator",
-    "make_optimizers",
-    "rate",
     "split",
     "windows",
 ]
 
 
-LARGEST_SEED = 10**12  # a step's own seed has to be one that PyTorch takes
-
-
 class Diverged(RuntimeError):
     """The loss is no longer a number."""
-
-
-@dataclass(frozen=True)
-class TrainingConfig:
-    """How a model is trained.
-
-    Parameters
-    ----------
-    steps : int
-    batch : int
-        Windows a step, over all processes.
-    optimizer : {"adamw", "muon"}
-        With ``"muon"`` the matrices of the blocks are moved by `lmcourse.muon.Muon`, all
-        else by AdamW.
-    learning_rate, matrix_rate : float
-        The highest of AdamW and of Muon.
-    warmup : int
-        Steps in which the rates rise from zero.
-    final : float
-        The share of the highest rate at which the cosine ends.
-    weight_decay : float
-        AdamW's, on matrices and tables only.
-    clip : float
-        The gradient is shortened to this norm.
-    evaluate_every : int
-        Steps between two estimates (and checkpoints).
-    windows : int
-        Validation windows, evenly spaced and always the same.
-    seed : int
-        From -10**12 to 10**12.
-
-    Raises
-    ------
-    ValueError
-        If a setting is no number or out of its range, or the optimizer unknown.
-    """
-
-    steps: int = 2000
-    batch: int = 12
-    optimizer: str = "adamw"
-    learning_rate: float = 1e-3
-    matrix_rate: float = 0.02
-    warmup: int = 100
-    final: float = 0.1
-    weight_decay: float = 0.1
-    clip: float = 1.0
-    evaluate_every: int = 100
-    windows: int = 400
-    seed: int = 0
-
-    def __post_init__(self):
-        check_types(self)
-        check_least(self, 1, "steps", "batch", "evaluate_every", "windows")
-        check_least(self, 0, "warmup", "weight_decay")
-        check_positive(self, "learning_rate", "clip")
-        if self.optimizer not in ("adamw", "muon"):
-            raise ValueError(f"optimizer {self.optimizer!r} is not 'adamw' or 'muon'")
-        if self.optimizer == "muon":
-            check_positive(self, "matrix_rate")
-        if not 0 <= self.final <= 1:
-            raise ValueError(f"final {self.final} is not a share, from 0 to 1")
-        if abs(self.seed) > LARGEST_SEED:
-            raise ValueError(f"seed {self.seed} is not between -10**12 and 10**12")
 
 
 def split(ids, context, share=0.1):
@@ -148,48 +79,6 @@ def windows(ids, starts, context):
     places = starts[:, None] + torch.arange(context + 1)  # (batch, context + 1)
     cut = ids[places]
     return cut[:, :-1], cut[:, 1:]
-
-
-def rate(step, config):
-    """Return the share of the highest learning rate at a step: warm-up, then a cosine."""
-    if step < config.warmup:
-        return (step + 1) / config.warmup
-    done = (step - config.warmup) / max(1, config.steps - config.warmup)  # from 0 to 1
-    return config.final + (1 - config.final) * (1 + math.cos(math.pi * min(done, 1))) / 2
-
-
-def make_optimizers(model, config):
-    """Return the optimizers of a GPT, each with the highest rate of its groups as "peak".
-
-    Parameters
-    ----------
-    model : GPT
-    config : TrainingConfig
-
-    Returns
-    -------
-    list of Optimizer
-    """
-    named = list(model.named_parameters())
-    hidden = [w for name, w in named if name.startswith("blocks.") and w.ndim == 2]
-    optimizers = []
-    if config.optimizer == "muon":
-        optimizers.append(Muon(hidden, lr=config.matrix_rate))
-    else:
-        hidden = []
-    moved = {id(weight) for weight in hidden}
-    rest = [weight for _, weight in named if id(weight) not in moved]
-    groups = [
-        {"params": [w for w in rest if w.ndim == 2], "weight_decay": config.weight_decay},
-        {"params": [w for w in rest if w.ndim < 2], "weight_decay": 0.0},
-    ]
-    fused = all(weight.device.type in ("cpu", "cuda") for weight in rest)
-    options = {"lr": config.learning_rate, "betas": (0.9, 0.99), "fused": fused}
-    optimizers.append(torch.optim.AdamW(groups, **options))
-    for optimizer in optimizers:
-        for group in optimizer.param_groups:
-            group["peak"] = group["lr"]
-    return optimizers
 
 
 def make_accelerator(device=None):

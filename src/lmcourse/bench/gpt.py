@@ -17,10 +17,11 @@ from transformers.utils import logging
 
 from lmcourse.bench import forget_peak, peak_mib, report
 from lmcourse.data import load_corpus
+from lmcourse.optimization import rate
 from lmcourse.recipes import IDEAS, recipe
 from lmcourse.tokenization import CharTokenizer
 from lmcourse.train import prepare
-from lmcourse.training import cross_entropy, estimate, rate, split, windows
+from lmcourse.training import cross_entropy, estimate, split, windows
 
 __all__ = ["Ours", "Plain", "crossing", "main"]
 
