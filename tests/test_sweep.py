@@ -54,3 +54,15 @@ def test_a_missing_sweep_says_how_to_make_it(tmp_path, monkeypatch):
     monkeypatch.setattr(sweep, "corpora_folder", lambda: tmp_path)
     with pytest.raises(FileNotFoundError, match=r"mini-gpt\.json is missing.*make models"):
         sweep.load_sweep()
+
+
+def test_what_cannot_be_done_is_said_before_the_training(tmp_path, capsys):
+    (tmp_path / "file").touch()
+    for options, message in [
+        (["--corpus", "nowhere.txt"], "no corpus or file 'nowhere.txt'"),
+        (["--out", str(tmp_path / "file" / "x.json")], "file"),
+    ]:
+        with pytest.raises(SystemExit) as stopped:
+            sweep.main(options)
+        assert stopped.value.code == 2
+        assert message in capsys.readouterr().err

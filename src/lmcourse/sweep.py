@@ -99,7 +99,11 @@ def main(arguments=None):
         "--out", type=Path, default=corpora_folder() / "sweeps/mini-gpt.json"
     )
     options = parser.parse_args(arguments)
-    text = load_corpus(options.corpus)
+    try:
+        text = load_corpus(options.corpus)
+        options.out.parent.mkdir(parents=True, exist_ok=True)  # before the training
+    except (OSError, ValueError) as error:
+        parser.error(str(error))
     pairs = [(axis, value) for axis, values in AXES.items() for value in values]
     runs, base = [], {}
     for axis, value in tqdm(pairs, unit="model"):
@@ -116,7 +120,6 @@ def main(arguments=None):
         "torch": torch.__version__,
         "seconds": spent(runs),
     }
-    options.out.parent.mkdir(parents=True, exist_ok=True)
     text = json.dumps({"record": record, "runs": runs}, indent=1, ensure_ascii=False)
     options.out.write_text(text + "\n", encoding="utf-8")
     return 0
