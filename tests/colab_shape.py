@@ -9,9 +9,8 @@
    ``--packages numpy==2.1.3 torch transformers==5.15.* plotly==5.24.1 nbclient``.
    ``torch`` is the version of the Python that runs this script, if it has one; else the
    newest. ``--python`` chooses another interpreter for the environment (Colab has 3.13).
-2. What the notebooks' own first cell would install in Colab is installed as it would be
-   there, with ``--no-deps``: the list is read from the notebooks. The course is the wheel
-   that the build left beside them; its source is out of reach.
+2. The notebooks' own first cell is run as in Colab, and installs what is missing. The
+   course is the wheel that the build left beside them; its source is out of reach.
 3. Each notebook is copied alone into an empty folder and executed there by
    ``jupyter execute``. From here on a connection to any other machine is an error.
 
@@ -19,9 +18,9 @@ The exit status is 1 if a notebook fails; its error is printed.
 """
 
 import argparse
-import ast
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -32,6 +31,7 @@ from pathlib import Path
 
 NOTEBOOKS = Path(__file__).parents[1] / "_build" / "html" / "notebooks"
 CELL_TIMEOUT = 600  # seconds
+IN_COLAB = "import sys, types; sys.modules['google.colab'] = types.ModuleType('colab')"
 COLAB = (
     "ipykernel==6.17.*",
     "ipython==7.34.*",
@@ -90,37 +90,26 @@ socket.getaddrinfo = guarded_getaddrinfo
 '''
 
 
-def wanted(notebook: Path) -> dict[str, str]:
-    """Return what a notebook's first code cell installs in Colab, module → source.
-
-    Raises
-    ------
-    ValueError
-        If the cell does not say.
-    """
-    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
-    first = next(cell for cell in cells if cell["cell_type"] == "code")
-    for node in ast.walk(ast.parse("".join(first["source"]))):
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "wanted":
-            return ast.literal_eval(node.value)
-    raise ValueError(f"{notebook.name}: its first cell does not say what is wanted")
-
-
-def all_wanted(notebooks: list[Path], wheel: Path) -> list[str]:
-    """Return the sources that all the notebooks name, the wheel in place of its address.
+def first_cell(notebooks: list[Path], wheel: Path) -> str:
+    """Return the code that installs, the same in all, with the wheel for its address.
 
     Raises
     ------
     ValueError
         If the notebooks differ, or name another wheel.
     """
-    lists = {path.name: wanted(path) for path in notebooks}
-    first, *others = lists.values()
-    if any(other != first for other in others):
-        raise ValueError(f"the notebooks want different things: {lists}")
-    if first["lmcourse"].rpartition("/")[2] != wheel.name:
-        raise ValueError(f"the notebooks want {first['lmcourse']}, not {wheel.name}")
-    return [str(wheel) if name == "lmcourse" else first[name] for name in first]
+    sources = {}
+    for notebook in notebooks:
+        cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+        first = next(cell for cell in cells if cell["cell_type"] == "code")
+        sources["".join(first["source"])] = notebook.name
+    if len(sources) != 1:
+        raise ValueError(f"the first cells differ: {list(sources.values())}")
+    (source,) = sources
+    address = re.search(r'"lmcourse": "(.+?)"', source)[1]
+    if address.rpartition("/")[2] != wheel.name:
+        raise ValueError(f"the notebooks want {address}, not {wheel.name}")
+    return source.replace(address, wheel.name)
 
 
 def with_torch(packages: list[str]) -> list[str]:
@@ -132,13 +121,13 @@ def with_torch(packages: list[str]) -> list[str]:
     return [f"torch=={here}" if package == "torch" else package for package in packages]
 
 
-def make_environment(folder: Path, python: str, packages: list[str], own: list[str]):
+def make_environment(folder: Path, python: str, packages: list[str], first: str, at: Path):
     """Make the virtual environment, cut it off the network; return its Python."""
     subprocess.run([python, "-m", "venv", str(folder)], check=True)
     inside = folder / "bin" / "python"
     pip = [str(inside), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     subprocess.run([*pip, *packages], check=True)
-    subprocess.run([*pip, "--no-deps", *own], check=True)
+    subprocess.run([inside, "-c", f"{IN_COLAB}\n{first}"], cwd=at, check=True)
     asked = [str(inside), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
     site = Path(subprocess.check_output(asked, text=True).strip())
     (site / "offline_guard.py").write_text(OFFLINE, encoding="utf-8")
@@ -175,9 +164,9 @@ def main(arguments: list[str] | None = None) -> int:
     failed = []
     with tempfile.TemporaryDirectory() as scratch:
         home = Path(scratch)
-        own = all_wanted(notebooks, wheels[0])
+        first = first_cell(notebooks, wheels[0])
         packages = with_torch(options.packages)
-        python = make_environment(home / "venv", options.python, packages, own)
+        python = make_environment(home / "venv", options.python, packages, first, folder)
         for notebook in notebooks:
             start = time.monotonic()
             error = execute(python, notebook, home)

@@ -28,8 +28,8 @@ SIZES = {
 }
 KINDS = pytest.mark.parametrize(
     "options",
-    [{}, {"positions": "rotary"}, {"ngrams": (13, 17)}],
-    ids=["learned", "rotary", "ngrams"],
+    [{}, {"positions": "rotary"}, {"ngrams": (13, 17)}, {"ngrams": (1,)}],
+    ids=["learned", "rotary", "ngrams", "one row"],
 )
 
 

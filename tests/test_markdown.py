@@ -4,12 +4,13 @@ import re
 
 import pytest
 
-from lmcourse.book.markdown import Links, parse, to_markdown
+from lmcourse.book.markdown import Links, parse, solutions, to_markdown
 
 LINKS = Links(
     reference=lambda label, text: f"[{text or label.upper()}](site/{label})",
     number=lambda label: f"[Figure 3](site/{label})",
     equation=lambda label: "2.1",
+    exercise=lambda label: f"Exercise 7 ({label})",
     cite=lambda keys, style: f"<{keys}|{style}>",
     glue=lambda name, form: f"{3.14159:{form}}",
     page=lambda target: f"site/{target}",
@@ -27,7 +28,8 @@ def plain(text):
         ("See {ref}`that page <attention>`.", "See [that page](site/attention)."),
         ("{numref}`fig-a` shows", "[Figure 3](site/fig-a) shows"),
         ("by {eq}`e`", "by (2.1)"),
-        ("{cite}`a2017b` says", "<a2017b|t> says"),
+        ("{cite:t}`a2017b` says", "<a2017b|t> says"),
+        ("so {cite}`a`", "so <a|p>"),
         ("so {cite:p}`a,b`", "so <a,b|p>"),
         ("it is {glue:text}`pi:.2f` here", "it is 3.14 here"),
         ("a {term}`token` and {term}`tokens <token>`", "a *token* and *tokens*"),
@@ -81,9 +83,9 @@ def test_exercises():
     text = (
         "```{exercise-start} A mask\n:label: ex-a\n```\nWrite it.\n```{exercise-end}\n```"
     )
-    assert plain(text) == '<a id="ex-a"></a>\n\n**Exercise — A mask**\n\nWrite it.'
+    assert plain(text) == '<a id="ex-a"></a>\n\n**Exercise 7 (ex-a)**\n\nWrite it.'
     solution = "```{solution-start} ex-a\n:class: dropdown\n```"
-    assert plain(solution) == "**Solution** to [EX-A](site/ex-a), folded below."
+    assert plain(solution) == "**Solution to** [EX-A](site/ex-a), folded."
 
 
 @pytest.mark.parametrize(
@@ -92,11 +94,38 @@ def test_exercises():
         ("```{unheard-of}\nx\n```", r"directive \{unheard-of\}"),
         ("{unheardof}`x`", r"role \{unheardof\}"),
         (":::{note}\nnever closed", "nothing closes"),
+        ("{cite:year}`x`", r"role \{cite:year\}"),
+        ("a {{ name }}", r"known for '\{\{ name \}\}'"),
+        ("a note[^1]", r"'\[\^1\]'"),
+        ("[words]{.bee}", r"'\{\.bee\}'"),
+        ("Bee\n: an insect", "': a'"),
+        ('<div class="x">', "'<div'"),
+        ("![a bee](_static/bee.png)", "'!.a bee"),
     ],
 )
 def test_what_is_not_known_is_an_error(text, said):
     with pytest.raises(ValueError, match=said):
         plain(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["$x^{{2}}$", "$a[^2]{.5}$", "`[^1]` and `{{x}}`", "he said: no", "f[x]{1}"]
+)
+def test_what_only_looks_unknown_is_let_pass(text):
+    assert plain(text) == text
+
+
+def test_solutions_are_cut_out():
+    start, end = "```{solution-start} ex-a\n:class: dropdown\n```", "```{solution-end}\n```"
+    text = f"before\n\n{start}\nwords\n{end}\nafter"
+    assert solutions(text, False) == [
+        (False, f"before\n\n{start}"),
+        (True, "\nwords\n"),
+        (False, "\nafter"),
+    ]
+    assert solutions(f"words\n{end}\nafter {start}", True)[0] == (True, "words\n")
+    assert solutions(f"a\n{start}\nb", False)[-1] == (True, "\nb")
+    assert solutions("a", True) == [(True, "a")]
 
 
 def test_parse_cuts_at_fences_of_the_right_length():

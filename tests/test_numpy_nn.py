@@ -615,3 +615,13 @@ def test_the_benchmark_runs_and_compares(capsys):
     assert code in (0, 1)  # so small a step says nothing about speed
     assert '"difference": ' in out
     assert float(out.split('"difference": ')[1].split("}")[0]) < 1e-9
+
+
+@pytest.mark.parametrize("module", [Concat(), Fork(Identity())])
+def test_the_gradient_of_one_input_is_an_array(module):
+    x = np.arange(6.0).reshape(2, 3)
+    output = module.forward(x)
+    delta = np.ones((2, 3)) if isinstance(module, Concat) else (np.ones_like(output[0]),)
+    gradient = module.backward(delta)
+    assert isinstance(gradient, np.ndarray)
+    assert np.array_equal(gradient, np.ones((2, 3)))

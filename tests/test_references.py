@@ -1,5 +1,6 @@
 """A reference is worth something only if it is the chapter, executed."""
 
+import json
 import tomllib
 
 import nbformat
@@ -90,6 +91,33 @@ def test_the_gate_can_close(cell, said):
     page = nbformat.v4.new_notebook(cells=[code("a")])
     found = complaints(page, nbformat.v4.new_notebook(cells=[cell]))
     assert (not found) if said is None else said in " ".join(found)
+
+
+def shown(text):
+    return nbformat.v4.new_output("stream", name="stdout", text=text)
+
+
+def test_only_what_changed_is_rewritten():
+    def made(*cells):
+        return references.reference(nbformat.v4.new_notebook(cells=list(cells)))
+
+    first, second = code("a", outputs=[shown("0.1234")]), code("b", outputs=[shown("x")])
+    old = made(first, second)
+    rounding = made(code("a", outputs=[shown("0.1235")]), second)
+    references.keep_old(old, rounding)
+    assert rounding == old
+    more = made(code("new"), code("a", outputs=[shown("0.2")]), second)
+    references.keep_old(old, more)
+    assert more.cells[1].outputs[0].text == "0.2"
+    assert more.cells[2] == old.cells[1]
+
+
+def test_a_row_of_numbers_is_one_line():
+    data = {"rows": [[1, -2.5], [None, 1e-07]], "words": ["[\n 1,\n 2\n]", "a"], "none": []}
+    text = references.compact(json.dumps(data, indent=1))
+    assert json.loads(text) == data
+    assert "  [1, -2.5],\n  [null, 1e-07]\n" in text
+    assert len(text.splitlines()) == 11
 
 
 def test_an_address_is_refused():

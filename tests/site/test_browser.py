@@ -459,3 +459,19 @@ def test_the_page_has_each_view_as_the_kernel_described_it(views_page):
         again = json.loads(json.dumps(data))
         assert again == data
         assert kind in visits.CHECKS
+
+
+def test_the_notebook_is_downloaded_and_the_source_shown(browser, server):
+    page = browser.new_page(viewport={"width": 1280, "height": 800}, accept_downloads=True)
+    page.goto(f"{server}/attention.html")
+    menu = page.locator(".dropdown", has=page.locator('a[href^="notebooks/"]'))
+    menu.locator("button").click()
+    with page.expect_download() as download:
+        menu.get_by_text("Download the notebook").click()
+    assert download.value.suggested_filename == "attention.ipynb"
+    kept = json.loads(Path(download.value.path()).read_text(encoding="utf-8"))
+    assert kept == json.loads((SITE / "notebooks/attention.ipynb").read_text("utf-8"))
+    source = menu.get_by_text("View the source").get_attribute("href")
+    shown = page.request.get(f"{server}/{source}")
+    assert shown.text() == (ROOT / "chapters/attention.md").read_text(encoding="utf-8")
+    page.close()

@@ -9,13 +9,19 @@ import nbformat
 import pytest
 
 from lmcourse.book import notebooks
-from lmcourse.book.notebooks import _format_glue, repository, site_address
+from lmcourse.book.markdown import solutions
+from lmcourse.book.notebooks import _format_glue, repository, site_address, wheel_address
 from lmcourse.book.references import ROOT, chapters
 
 FOLDER = ROOT / "_build" / "html" / "notebooks"
 NAMES = [path.stem for path in chapters()]
-MYST = re.compile(r"\{[\w:-]+\}`|^:{3,}|^`{3,}\{|^\([\w-]+\)=", re.MULTILINE)
+MYST = re.compile(
+    r"\{[\w:-]+\}`|^:{3,}|^`{3,}\{|^\([\w-]+\)=|\{\{|\[\^|\]\{|</?div|!\[", re.MULTILINE
+)
 LISTING = re.compile(r"(`{3,}|~{3,}).*?\1|(`+)(?!`).+?(?<!`)\2", re.DOTALL)
+
+
+MATH = re.compile(r"(\${1,2})(?!\$).+?\1", re.DOTALL)
 
 
 def notebook(name):
@@ -28,7 +34,7 @@ def notebook(name):
 def test_no_myst_is_left(name):
     for cell in notebook(name).cells:
         if cell.cell_type == "markdown":
-            left = MYST.search(LISTING.sub("", cell.source))
+            left = MYST.search(MATH.sub("", LISTING.sub("", cell.source)))
             assert left is None, f"{left[0]!r} in {cell.source[:300]}"
 
 
@@ -55,6 +61,26 @@ def test_solutions_are_folded(name):
     assert len(folded) >= text.count("{solution-start}") > 0
     assert all(cell.metadata.jupyter.source_hidden for cell in folded)
     assert all(cell.metadata.cellView == "form" for cell in folded)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_solution_in_words_is_folded_too(name):
+    path = ROOT / "chapters" / f"{name}.md"
+    inside, words = False, []
+    for cell in jupytext.read(path, fmt="md:myst").cells:
+        if cell.cell_type == "markdown":
+            pieces = solutions(cell.source, inside)
+            inside = pieces[-1][0]
+            words += [" ".join(text.split()[:3]) for within, text in pieces if within]
+    prose = [c.source for c in notebook(name).cells if c.cell_type == "markdown"]
+    open_ = " ".join(
+        re.sub(r"<details>.*?</details>", "", "\n".join(prose), flags=re.S).split()
+    )
+    folded = " ".join("\n".join(prose).split())
+    for first in filter(None, words):
+        if "{" not in first:  # rewritten
+            assert first in folded
+            assert first not in open_ or folded.count(first) > 1
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -88,15 +114,31 @@ def test_in_colab_it_asks_for_what_is_missing(monkeypatch):
     assert asked[-1].startswith("bertviz==")
 
 
-def test_the_wheel_beside_them_has_the_package_and_the_corpora():
+def test_in_colab_a_wheel_that_was_not_uploaded_is_asked_for(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "google.colab", object())
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("subprocess.run", lambda command, check: None)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(FileNotFoundError, match=r"upload x\.whl, too"):
+        exec(notebooks._install_cell("x.whl").source, {})
+    (tmp_path / "x.whl").touch()
+    exec(notebooks._install_cell("x.whl").source, {})
+    exec(notebooks._install_cell("https://example.org/y.whl").source, {})
+
+
+def test_the_wheel_beside_them_is_the_package_and_the_data():
     (wheel,) = FOLDER.glob("lmcourse-*.whl")
     names = zipfile.ZipFile(wheel).namelist()
-    for name in (
-        "lmcourse/layers.py",
-        "lmcourse/_data/dickinson.txt",
-        "lmcourse/views/view.py",
-    ):
-        assert name in names
+    modules = {name for name in names if name.endswith(".py")}
+    assert modules == {
+        file.relative_to(ROOT / "src").as_posix() for file in (ROOT / "src").rglob("*.py")
+    }
+    data = {name for name in names if name.startswith("lmcourse/_data/")}
+    assert data == {
+        f"lmcourse/_data/{file.relative_to(ROOT / 'data').as_posix()}"
+        for file in (ROOT / "data").rglob("*")
+        if file.is_file()
+    }
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -106,6 +148,14 @@ def test_the_page_offers_its_notebook_and_source(name):
     assert f'href="_sources/{name}.md"' in page
     assert (ROOT / "_build" / "html" / "_sources" / f"{name}.md").is_file()
     assert ("colab.research.google.com" in page) == bool(repository())
+
+
+@pytest.mark.parametrize("name", ["index", "glossary", "bibliography"])
+def test_a_page_without_code_offers_its_source(name):
+    page = (ROOT / "_build" / "html" / f"{name}.html").read_text(encoding="utf-8")
+    assert f'href="_sources/{name}.md"' in page
+    assert (ROOT / "_build" / "html" / "_sources" / f"{name}.md").is_file()
+    assert ".ipynb" not in page
 
 
 @pytest.mark.parametrize(
@@ -125,6 +175,14 @@ def test_repository(monkeypatch, named, found, address):
     monkeypatch.setenv("GITHUB_REPOSITORY", named)
     assert repository() == found
     assert site_address() == address
+    assert wheel_address("x.whl") == (
+        f"https://raw.githubusercontent.com/{found}/gh-pages/notebooks/x.whl"
+    )
+
+
+def test_without_a_repository_the_wheel_is_beside_the_notebook(monkeypatch):
+    monkeypatch.setattr(notebooks, "repository", lambda: "")
+    assert wheel_address("x.whl") == "x.whl"
 
 
 def test_glued_values():

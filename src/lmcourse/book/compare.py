@@ -3,7 +3,8 @@
 Floating-point results differ in their last digits between processors and releases, so a
 number with a decimal point may differ by a relative 1e-3, an absolute 1e-4, or one unit
 of the last place printed when at least two places are. Integers, words and shapes must
-be the same.
+be the same. What a figure shows may differ by what nobody sees: two hundredths of an axis,
+of the range of colours, or of a limit.
 """
 
 import json
@@ -14,8 +15,10 @@ __all__ = ["difference", "strip_outputs"]
 
 RELATIVE, ABSOLUTE = 1e-3, 1e-4
 VIEW = "application/vnd.lmcourse.view+json"
+FIGURE = "application/vnd.lmcourse.figure+json"
+FIGURE_TOLERANCE = 0.02
 VIEW_ABSOLUTE = 1.01e-3  # one unit of the third decimal, to which views are rounded
-KEPT = ("text/plain", "application/papermill.record/text/plain", VIEW)
+KEPT = ("text/plain", "application/papermill.record/text/plain", VIEW, FIGURE)
 _NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.\d*|\.\d+|\d+)(?:[eE][-+]?\d+)?(?!\w)")
 
 
@@ -67,7 +70,9 @@ def _different(old: object, new: object, where: str) -> str:
         ]
     else:
         return (
-            "" if _same_value(old, new) else f"{where}: {_brief(old)} became {_brief(new)}"
+            ""
+            if _same_value(old, new, FIGURE in where)
+            else f"{where}: {_brief(old)} became {_brief(new)}"
         )
     for place, left, right in pairs:
         found = _different(left, right, place)
@@ -76,14 +81,15 @@ def _different(old: object, new: object, where: str) -> str:
     return ""
 
 
-def _same_value(old: object, new: object) -> bool:
+def _same_value(old: object, new: object, figure: bool) -> bool:
     if isinstance(old, str) and isinstance(new, str):
         return _same_text(old, new)
     numbers = all(
         isinstance(x, int | float) and not isinstance(x, bool) for x in (old, new)
     )
     if numbers and (isinstance(old, float) or isinstance(new, float)):
-        return math.isclose(old, new, rel_tol=RELATIVE, abs_tol=VIEW_ABSOLUTE) or (
+        near = (FIGURE_TOLERANCE,) * 2 if figure else (RELATIVE, VIEW_ABSOLUTE)
+        return math.isclose(old, new, rel_tol=near[0], abs_tol=near[1]) or (
             math.isnan(old) and math.isnan(new)
         )
     return type(old) is type(new) and old == new

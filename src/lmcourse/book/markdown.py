@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-__all__ = ["Directive", "Links", "parse", "to_markdown"]
+__all__ = ["Directive", "Links", "parse", "solutions", "to_markdown"]
 
 _OPEN = re.compile(r"^( *)(`{3,}|:{3,}|~{3,})\{([\w:-]+)\}[ \t]*(.*)$")
 _FENCE = re.compile(r"^ *(`{3,}|~{3,})")
@@ -20,6 +20,21 @@ _EQUATION = re.compile(r"\$\$(.+?)\$\$[ \t]*(?:\(([\w:-]+)\))?", re.DOTALL)
 _LINK = re.compile(r"\]\((#?[\w./-]+?(?:\.md)?(?:#[\w:-]+)?)\)")
 _CODE = re.compile(
     r"(^ *(`{3,}|~{3,}).*?^ *\2[ \t]*$|(?<!`)(`+)(?!`).+?(?<!`)\3(?!`))", re.M | re.S
+)
+_SOLUTION = re.compile(
+    r"^(?P<fence>`{3,}|:{3,})\{solution-(?P<edge>start|end)\}.*?^(?P=fence) *$", re.M | re.S
+)
+_MATH = re.compile(r"(?<![\\$])\$[^$\n]+\$")
+# Forms of MyST that a bare notebook would show as they are written, or not at all.
+_UNKNOWN = re.compile(
+    r"""\{\{.*?\}\}                # a substitution
+    | \[\^[\w-]+\]                # a footnote
+    | (?<=[\])])\{(?:[.#][\w-]|\w+=).*?\}  # attributes
+    | ^:\ +\S                     # a definition
+    | </?(?:div|span|iframe|script|style)\b
+    | !\[[^\]]*\]\((?!https?:)     # a picture beside the source
+    """,
+    re.MULTILINE | re.VERBOSE,
 )
 
 ADMONITIONS = {
@@ -47,6 +62,7 @@ class Links:
     reference : callable (label, text or None) → Markdown link
     number : callable (label) → Markdown link such as "[Figure 3](…)"
     equation : callable (label) → number as text
+    exercise : callable (label) → text such as "Exercise 3 (Merge the heads)"
     cite : callable (keys, style) → Markdown, style "t" (in the sentence) or "p"
     glue : callable (name, format) → text
     page : callable (address in the sources) → address on the site
@@ -55,6 +71,7 @@ class Links:
     reference: Callable
     number: Callable
     equation: Callable
+    exercise: Callable
     cite: Callable
     glue: Callable
     page: Callable
@@ -116,7 +133,7 @@ def to_markdown(text: str, links: Links) -> str:
     Raises
     ------
     ValueError
-        At a directive or role that is not known here, naming it.
+        At a directive, a role or another form of MyST that is not known here, naming it.
     """
     out, plain = [], []
 
@@ -134,6 +151,30 @@ def to_markdown(text: str, links: Links) -> str:
     return re.sub(r"\n{3,}", "\n\n", "\n".join(out)).strip("\n")
 
 
+def solutions(text: str, inside: bool) -> list[tuple[bool, str]]:
+    """Cut MyST where a solution begins or ends.
+
+    Parameters
+    ----------
+    text : str
+    inside : bool
+        Whether the text begins in a solution.
+
+    Returns
+    -------
+    list of (bool, str)
+        Whether a piece is in a solution, and the piece. The line that begins a solution
+        is outside it, since it is not folded.
+    """
+    pieces, last = [], 0
+    for edge in _SOLUTION.finditer(text):
+        begins = edge["edge"] == "start"
+        pieces.append((inside, text[last : edge.end() if begins else edge.start()]))
+        last, inside = edge.end(), begins
+    pieces.append((inside, text[last:]))
+    return pieces
+
+
 # --- directives -----------------------------------------------------------------------
 
 
@@ -145,10 +186,9 @@ def _block(directive: Directive, links: Links) -> str:
         return ""
     if name == "exercise-start":
         label = directive.options.get("label", "")
-        title = f" — {argument}" if argument else ""
-        return f'<a id="{label}"></a>\n\n**Exercise{title}**\n'
+        return f'<a id="{label}"></a>\n\n**{links.exercise(label)}**\n'
     if name == "solution-start":
-        return f"**Solution** to {links.reference(argument, None)}, folded below.\n"
+        return f"**Solution to** {links.reference(argument, None)}, folded.\n"
     if name == "math":
         label = directive.options.get("label", "")
         return _display("\n".join(directive.body), label, links)
@@ -205,6 +245,9 @@ def _inline(text: str, links: Links) -> str:
     text = _EQUATION.sub(lambda m: keep(_display(m[1], m[2] or "", links)), text)
     text = _LABEL.sub(lambda label: f'<a id="{label[1]}"></a>', text)
     text = re.sub(r"^%.*\n?", "", text, flags=re.MULTILINE)  # comments
+    unknown = _UNKNOWN.search(_MATH.sub("", text))
+    if unknown:
+        raise ValueError(f"no plain Markdown is known for {unknown[0]!r}")
     text = _LINK.sub(lambda link: f"]({_address(link[1], links)})", text)
     while "\x00" in text:
         text = re.sub(r"\x00(\d+)\x00", lambda m: kept[int(m[1])], text)
@@ -230,10 +273,10 @@ def _role(name: str, content: str, links: Links) -> str:
         return f"*{text or target}*"
     if name == "math":
         return f"${content}$"
-    if name.startswith("cite"):
-        return links.cite(
-            content, "p" if name in ("cite:p", "cite:ps", "cite:alp") else "t"
-        )
+    if name in ("cite", "cite:p"):
+        return links.cite(content, "p")
+    if name == "cite:t":
+        return links.cite(content, "t")
     if name.startswith("glue"):
         key, _, form = content.partition(":")
         return links.glue(key, form)

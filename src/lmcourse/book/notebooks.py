@@ -8,6 +8,7 @@ import ast
 import functools
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -21,13 +22,14 @@ from pybtex.richtext import Text
 from sphinx.errors import ExtensionError
 from sphinx.util import logging
 
-from lmcourse.book.markdown import Links, to_markdown
+from lmcourse.book.markdown import Links, solutions, to_markdown
 from lmcourse.book.references import ROOT, page_notebook
 
 __all__ = ["publish", "repository", "setup", "site_address"]
 
 logger = logging.getLogger(__name__)
 FOLDER = "notebooks"
+BRANCH = "gh-pages"  # holds the site; .github/workflows/site.yml writes it
 GLUE = "application/papermill.record/text/plain"
 # What Colab lacks or may lack; never torch, numpy, pandas, transformers. Of myst-nb the
 # notebooks need only `glue`, and it needs docutils.
@@ -37,7 +39,7 @@ COLAB_NEEDS = (
 )
 INSTALL = """\
 # In Colab: install what is missing (never torch, numpy, pandas or transformers).
-import importlib.util, subprocess, sys
+import importlib.util, os, subprocess, sys
 
 if "google.colab" in sys.modules:
     wanted = {wanted}
@@ -46,6 +48,9 @@ if "google.colab" in sys.modules:
         for module, source in wanted.items()
         if importlib.util.find_spec(module) is None
     ]
+    for source in missing:
+        if source.endswith(".whl") and "://" not in source and not os.path.exists(source):
+            raise FileNotFoundError(f"upload {source}, too: it lies beside this notebook")
     if missing:
         pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"]
         subprocess.run([*pip, *missing], check=True)"""
@@ -70,6 +75,14 @@ def site_address() -> str:
         return ""
     host = f"https://{owner.lower()}.github.io/"
     return host if name.lower() == f"{owner.lower()}.github.io" else f"{host}{name}/"
+
+
+def wheel_address(wheel: str) -> str:
+    """Return where Colab gets the wheel: beside the notebook, on the branch of both."""
+    owner = repository()
+    if not owner:
+        return wheel
+    return f"https://raw.githubusercontent.com/{owner}/{BRANCH}/{FOLDER}/{wheel}"
 
 
 # --- what the built book knows --------------------------------------------------------
@@ -109,12 +122,19 @@ class BookLinks:
         self.env, self.page, self.values = app.env, page, values
         self.base = site_address() or "../"
         self.works = _bibliography(str(Path(app.srcdir) / "references.bib"))
+        # Not there if no page has an exercise.
+        self.exercises = getattr(app.env, "sphinx_exercise_registry", {})
+        self.entries = {
+            work.key: (work.bibliography_key.docname, work.citation_id)
+            for work in app.env.get_domain("cite").citations
+        }
 
     def links(self) -> Links:
         return Links(
             reference=self.reference,
             number=self.number,
             equation=self.equation,
+            exercise=self.exercise,
             cite=self.cite,
             glue=lambda name, form: _format_glue(self.values, name, form),
             page=self.address,
@@ -133,8 +153,8 @@ class BookLinks:
 
     def reference(self, label: str, text: str | None) -> str:
         page, anchor, title = self._target(label)
-        if label.startswith("ex-") and not text:
-            text = "the exercise"
+        if label in self.exercises:
+            title = self.exercise(label)
         return f"[{text or title}]({self._url(page, anchor)})"
 
     def number(self, label: str) -> str:
@@ -152,12 +172,19 @@ class BookLinks:
         full = numbers.get(f"equation-{label}")
         return ".".join(map(str, full)) if full else str(number)
 
+    def exercise(self, label: str) -> str:
+        found = self.exercises[label]
+        numbers = self.env.toc_fignumbers[found["docname"]]["exercise"][label]
+        word, *subtitle = found["node"].children[0].children
+        name = f"{word.astext()} {'.'.join(map(str, numbers))}"
+        return f"{name} ({subtitle[0].astext()})" if subtitle else name
+
     def cite(self, keys: str, style: str) -> str:
         cited = []
         for key in keys.split(","):
             names, year = self.works[key.strip()]
             title = f"{names}, {year}" if style == "p" else f"{names} ({year})"
-            cited.append(f"[{title}]({self.base}bibliography.html)")
+            cited.append(f"[{title}]({self._url(*self.entries[key.strip()])})")
         return f"({'; '.join(cited)})" if style == "p" else ", ".join(cited)
 
     def address(self, target: str) -> str:
@@ -211,10 +238,10 @@ def published(path: Path, links: Links, address: str, wheel: str) -> nbformat.No
     in_solution = False
     for cell in jupytext.read(path, fmt="md:myst").cells:
         if cell.cell_type == "markdown":
-            edges = re.findall(r"\{solution-(start|end)\}", cell.source)
-            in_solution = edges[-1] == "start" if edges else in_solution
-            text = to_markdown(cell.source, links)
-            if text.strip():
+            pieces = solutions(cell.source, in_solution)
+            in_solution = pieces[-1][0]
+            text = "\n\n".join(filter(None, (_prose(*piece, links) for piece in pieces)))
+            if text:
                 cells.append(nbformat.v4.new_markdown_cell(text))
         elif cell.cell_type == "code":
             cells += _code_cells(cell, links, in_solution)
@@ -222,6 +249,15 @@ def published(path: Path, links: Links, address: str, wheel: str) -> nbformat.No
         cell.id = f"{name}-{number}"[-64:]
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     return nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
+
+
+def _prose(in_solution: bool, text: str, links: Links) -> str:
+    """Return prose as Markdown, a solution's folded."""
+    plain = to_markdown(text, links)
+    if not (in_solution and plain):
+        return plain
+    summary = "<summary>Solution, in words</summary>"
+    return f"<details>\n{summary}\n\n{plain}\n\n</details>"
 
 
 def _install_cell(wheel: str) -> nbformat.NotebookNode:
@@ -262,13 +298,22 @@ def _code_cells(cell, links: Links, in_solution: bool) -> list[nbformat.Notebook
 
 
 def build_wheel(folder: Path) -> str:
-    """Build the package's wheel into a folder; return its file name."""
+    """Build the package's wheel into a folder; return its file name.
+
+    It is built of a copy: setuptools would add what an earlier build left in the tree.
+    """
     with tempfile.TemporaryDirectory() as scratch:
+        source = Path(scratch) / "source"
+        litter = shutil.ignore_patterns("*.egg-info", "__pycache__")
+        for part in ("src", "data"):
+            shutil.copytree(ROOT / part, source / part, ignore=litter)
+        for name in ("pyproject.toml", "README.md", "LICENSE"):
+            shutil.copy(ROOT / name, source)
         subprocess.run(
             [
                 *(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps"),
                 *("--disable-pip-version-check", "--no-build-isolation"),
-                *("-w", scratch, str(ROOT)),
+                *("-w", scratch, str(source)),
             ],
             check=True,
             capture_output=True,
@@ -288,7 +333,8 @@ def publish(app, pages: list[str]) -> None:
         If a page uses MyST for which no plain Markdown is known, naming the page.
     """
     folder = Path(app.outdir) / FOLDER
-    folder.mkdir(exist_ok=True)
+    shutil.rmtree(folder, ignore_errors=True)  # of a page or version that is no more
+    folder.mkdir()
     wheel, base = build_wheel(folder), site_address()
     cache = get_cache(app.env.mystnb_config.execution_cache_path)
     for name in pages:
@@ -301,9 +347,9 @@ def publish(app, pages: list[str]) -> None:
                 "build again"
             ) from None
         links = BookLinks(app, name, _glued(executed)).links()
-        source = f"{base}{FOLDER}/{wheel}" if base else wheel
+        address = f"{base or '../'}{name}.html"
         try:
-            notebook = published(path, links, f"{base or '../'}{name}.html", source)
+            notebook = published(path, links, address, wheel_address(wheel))
         except (KeyError, ValueError) as error:
             raise ValueError(f"{path.name}: {error}") from error
         nbformat.write(notebook, folder / f"{name}.ipynb")
@@ -324,21 +370,24 @@ def _publish_all(app, error) -> None:
 
 def add_buttons(app, pagename, templatename, context, doctree) -> None:
     """Offer the notebook (in Colab, if the repository is known; to keep) and the source."""
-    if doctree is None or pagename not in _executed_pages(app.env):
+    if doctree is None:
         return
     pathto, buttons = context["pathto"], []
-    owner = repository()
-    if owner:
-        path = f"{owner}/blob/gh-pages/{FOLDER}/{pagename}.ipynb"
+    executed = pagename in _executed_pages(app.env)
+    owner = app.config.lmcourse_repository
+    if executed and owner:
+        path = f"{owner}/blob/{BRANCH}/{FOLDER}/{pagename}.ipynb"
         buttons.append(
             ("Open in Colab", f"https://colab.research.google.com/github/{path}")
         )
-    buttons.append(("Download the notebook", pathto(f"{FOLDER}/{pagename}.ipynb", 1)))
+    if executed:
+        notebook = pathto(f"{FOLDER}/{pagename}.ipynb", 1)
+        buttons.append(("Download the notebook", notebook))
     buttons.append(("View the source", pathto(f"_sources/{context['sourcename']}", 1)))
     context["header_buttons"].append(
         {
             "type": "group",
-            "tooltip": "Run or download this page",
+            "tooltip": "Run or download this page" if executed else "Download this page",
             "icon": "fas fa-download",
             "label": "notebook-buttons",
             "buttons": [
@@ -351,5 +400,7 @@ def add_buttons(app, pagename, templatename, context, doctree) -> None:
 
 def setup(app) -> None:
     """Connect to Sphinx; the theme's own buttons come first."""
+    # A value of the configuration: Sphinx then rewrites every page when it changes.
+    app.add_config_value("lmcourse_repository", lambda config: repository(), "html", [str])
     app.connect("html-page-context", add_buttons, priority=600)
     app.connect("build-finished", _publish_all)

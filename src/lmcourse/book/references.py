@@ -1,8 +1,8 @@
 """Executed references of the chapters, which nbval compares new executions with.
 
 ``python -m lmcourse.book.references`` takes the outputs that the last build of the site
-cached (nothing is executed twice) and rewrites the references whose code or outputs
-really changed: code cells and comparable outputs only, so that a diff can be read.
+cached (nothing is executed twice) and rewrites the cells whose code or outputs really
+changed: code cells and comparable outputs only, so that a diff can be read.
 """
 
 import hashlib
@@ -48,7 +48,8 @@ def reference(executed: nbformat.NotebookNode) -> nbformat.NotebookNode:
         address = re.search(r"\bat 0x[0-9a-f]{6,}", str(outputs))
         if address:
             raise ValueError(f"an output holds {address[0]!r}:\n{source.source}")
-        cell = nbformat.v4.new_code_cell(source.source, execution_count=len(cells) + 1)
+        # One number for all: a cell put in does not change those after it.
+        cell = nbformat.v4.new_code_cell(source.source, execution_count=1)
         cell.outputs = [nbformat.from_dict(output) for output in outputs]
         cell.metadata = nbformat.from_dict({"tags": tags} if tags else {})
         # An id made from the text keeps a diff to the cells that changed.
@@ -60,13 +61,21 @@ def reference(executed: nbformat.NotebookNode) -> nbformat.NotebookNode:
     return nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
 
 
-def _unchanged(old: nbformat.NotebookNode, new: nbformat.NotebookNode) -> bool:
-    if [(c.source, c.metadata) for c in old.cells] != [
-        (c.source, c.metadata) for c in new.cells
-    ]:
-        return False
-    pairs = zip(old.cells, new.cells, strict=True)
-    return not any(difference(a.outputs, b.outputs) for a, b in pairs)
+def keep_old(old: nbformat.NotebookNode, new: nbformat.NotebookNode) -> None:
+    """Take a cell's old outputs over where the new ones differ in nothing that counts."""
+    before = {cell.id: cell for cell in old.cells}
+    for cell in new.cells:
+        same = before.get(cell.id)
+        if same and not difference(same.outputs, cell.outputs):
+            cell.outputs = same.outputs
+
+
+def compact(text: str) -> str:
+    """Put each row of numbers in JSON on one line. (No string of JSON holds a new line.)"""
+    number = r"(?:-?\d[\d.eE+-]*|null)"
+    rows = re.compile(rf"\[\n\s*({number}(?:,\n\s*{number})*)\n\s*\]")
+    text = rows.sub(lambda row: "[" + re.sub(r",\s+", ", ", row[1]) + "]", text)
+    return text + "\n"
 
 
 def write_references(root: Path = ROOT) -> list[str]:
@@ -88,9 +97,12 @@ def write_references(root: Path = ROOT) -> list[str]:
                 f"{path.name} is not executed: run `make html` first"
             ) from None
         target, new = folder / f"{path.stem}.ipynb", reference(executed)
-        if target.is_file() and _unchanged(nbformat.read(target, as_version=4), new):
-            continue
-        nbformat.write(new, target)
+        if target.is_file():
+            old = nbformat.read(target, as_version=4)
+            keep_old(old, new)
+            if old == new:
+                continue
+        target.write_text(compact(nbformat.writes(new)), encoding="utf-8")
         said.append(f"wrote {target.relative_to(root)}")
     for target in folder.glob("*.ipynb"):
         if target.stem not in {path.stem for path in pages}:

@@ -29,6 +29,9 @@ def style() -> None:
     import plotly.io as pio
     import seaborn as sns
 
+    from lmcourse.views import figures
+
+    figures.register()
     pio.templates["lmcourse"] = {"layout": notebook_layout()}
     pio.templates.default = "lmcourse"
 

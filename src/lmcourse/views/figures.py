@@ -1,0 +1,120 @@
+"""What a static figure shows, as numbers: so that a test can see that it changed.
+
+An image cannot be compared between two machines. Beside it, a notebook's output therefore
+carries a description: the words, the limits of the axes, and of each line, bar, point
+cloud and heat map a few places, in shares of the axis, as the eye reads them.
+"""
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import Collection, PathCollection
+from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
+
+__all__ = ["MIME", "describe", "register"]
+
+MIME = "application/vnd.lmcourse.figure+json"
+SAMPLES = 8  # of each artist
+ARTISTS = 12  # of each kind
+
+
+def register() -> None:
+    """Have IPython, if it runs, put the description beside a figure's image."""
+    try:
+        from IPython import get_ipython
+    except ImportError:
+        return
+    shell = get_ipython()
+    if shell is not None:
+        formatter = shell.display_formatter.mimebundle_formatter
+        formatter.for_type(Figure, lambda figure: {MIME: describe(figure)})
+
+
+def describe(figure: Figure) -> dict:
+    """Describe a matplotlib figure.
+
+    Returns
+    -------
+    dict
+        ``"axes"``: for each axes its ``words``, ``limits`` and, where it has them,
+        ``lines``, ``patches``, ``points``, ``shapes`` (each a list of artists: how many
+        places it has, and at most `SAMPLES` of them, from 0 to 1 along the axes) and
+        ``images`` (from 0 to 1 between the ends of the colours, ``ends``).
+    """
+    return {"axes": [_axes(axes) for axes in figure.axes]}
+
+
+def _axes(axes: Axes) -> dict:
+    words = [axes.get_title(), axes.get_xlabel(), axes.get_ylabel()]
+    legend = axes.get_legend()
+    words += [text.get_text() for text in (legend.get_texts() if legend else [])]
+    words += [text.get_text() for text in axes.texts]
+    found = {
+        "words": [word for word in words if word],
+        "limits": [float(f"{end:.4g}") for end in (*axes.get_xlim(), *axes.get_ylim())],
+    }
+    if axes.name != "rectilinear":  # of others only the words and the limits
+        return found
+    images = [*axes.images, *axes.collections]
+    images = [image for image in images if np.size(image.get_array()) > 1]
+    shapes = [s for s in axes.collections if not isinstance(s, PathCollection)]
+    points = [p for p in axes.collections if isinstance(p, PathCollection)]
+    bars = np.array([patch.get_window_extent().get_points() for patch in axes.patches])
+    kinds = {
+        "lines": [_places(axes, _line(line)) for line in _some(axes.lines)],
+        "patches": [_places(axes, bars.reshape(-1, 2))] if len(bars) else [],
+        "points": [_places(axes, _cloud(cloud)) for cloud in _some(points)],
+        "shapes": [_places(axes, _outline(s)) for s in _some(shapes) if s not in images],
+        "images": [_colours(image) for image in _some(images)],
+    }
+    return found | {kind: artists for kind, artists in kinds.items() if artists}
+
+
+def _some(items) -> list:
+    """Return at most `ARTISTS` items, evenly spaced."""
+    items = list(items)
+    chosen = np.linspace(0, len(items) - 1, min(len(items), ARTISTS)).round()
+    return [items[int(i)] for i in chosen]
+
+
+def _line(line) -> np.ndarray:
+    return line.get_transform().transform(line.get_xydata())
+
+
+def _cloud(cloud: PathCollection) -> np.ndarray:
+    return cloud.get_offset_transform().transform(cloud.get_offsets())
+
+
+def _outline(shape: Collection) -> np.ndarray:
+    vertices = [path.vertices for path in shape.get_paths()]
+    return shape.get_transform().transform(np.concatenate(vertices or [np.empty((0, 2))]))
+
+
+def _places(axes: Axes, pixels: np.ndarray) -> dict:
+    """Describe points on the canvas, (n, 2), in shares of the axes."""
+    shares = axes.transAxes.inverted().transform(np.reshape(pixels, (-1, 2)))
+    return {"count": len(shares), "at": _rounded(_sampled(shares))}
+
+
+def _colours(image: AxesImage | Collection) -> dict:
+    values = np.ma.filled(np.ma.asarray(image.get_array(), dtype=float), np.nan)
+    if values.ndim == 3:  # colours themselves, not numbers that become colours
+        return {"shape": list(values.shape), "colours": _rounded(_sampled(values.ravel()))}
+    low, high = image.get_clim()
+    shares = (values.ravel() - low) / ((high - low) or 1.0)
+    return {
+        "shape": list(values.shape),
+        "ends": [float(f"{end:.4g}") for end in (low, high)],
+        "shares": _rounded(_sampled(shares)),
+    }
+
+
+def _sampled(values: np.ndarray) -> np.ndarray:
+    places = np.linspace(0, len(values) - 1, min(len(values), SAMPLES)).round()
+    return values[places.astype(int)]
+
+
+def _rounded(values: np.ndarray) -> list:
+    """Return nested lists with three decimals, None for gaps."""
+    nested = np.round(np.asarray(values, dtype=float), 3) + 0.0
+    return np.where(np.isfinite(nested), nested, None).tolist()

@@ -1,0 +1,133 @@
+"""The description of a figure: places written out, and what it makes a comparison see."""
+
+import json
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+import seaborn as sns
+from IPython.core.interactiveshell import InteractiveShell
+
+from lmcourse.book.compare import FIGURE, difference
+from lmcourse.views import figures
+from lmcourse.views.figures import MIME, describe
+
+
+@pytest.fixture(autouse=True)
+def closed_figures():
+    yield
+    plt.close("all")
+
+
+def described(draw):
+    """Return the description of one axes, from 0 to 10 and from 0 to 5."""
+    figure, axes = plt.subplots()
+    draw(axes)
+    axes.set(xlim=(0, 10), ylim=(0, 5))
+    found = describe(figure)["axes"][0]
+    assert json.loads(json.dumps(found)) == found
+    return found
+
+
+def test_places_are_shares_of_the_axes():
+    def draw(axes):
+        axes.plot([0, 5, 10], [0, 1, 5])
+        axes.axvline(2)
+        axes.bar([1, 4], [2, 3], width=2)
+        axes.scatter([2.5, np.nan], [2.5, 1])
+        axes.fill_between([0, 10], [1, 1], [4, 4])
+
+    found = described(draw)
+    assert found["limits"] == [0, 10, 0, 5]
+    assert found["lines"] == [
+        {"count": 3, "at": [[0, 0], [0.5, 0.2], [1, 1]]},
+        {"count": 2, "at": [[0.2, 0], [0.2, 1]]},
+    ]
+    corners = [[0, 0], [0.2, 0.4], [0.3, 0], [0.5, 0.6]]
+    assert found["patches"] == [{"count": 4, "at": corners}]
+    (cloud,) = found["points"]
+    assert cloud == {"count": 2, "at": [[0.25, 0.5], [None, None]]}
+    (shape,) = found["shapes"]
+    assert {tuple(place) for place in shape["at"]} <= {
+        (0, 0.2),
+        (0, 0.8),
+        (1, 0.2),
+        (1, 0.8),
+    }
+
+
+def test_a_logarithmic_axis_is_read_as_it_is_drawn():
+    figure, axes = plt.subplots()
+    axes.loglog([1, 10, 100], [1, 10, 100])
+    axes.set(xlim=(1, 100), ylim=(1, 1e4))
+    (line,) = describe(figure)["axes"][0]["lines"]
+    assert line["at"] == [[0, 0], [0.5, 0.25], [1, 0.5]]
+
+
+def test_words_and_colours():
+    figure, (left, right) = plt.subplots(1, 2)
+    left.plot([1, 2], label="a bee")
+    left.legend()
+    left.set(xlabel="step", title="one")
+    sns.heatmap([[1.0, 3.0], [2.0, 1.0]], ax=right, annot=True, cbar=False)
+    one, two = describe(figure)["axes"]
+    assert one["words"] == ["one", "step", "a bee"]
+    assert two["words"] == ["1", "3", "2", "1"]
+    assert two["images"] == [{"shape": [2, 2], "ends": [1, 3], "shares": [0, 1, 0.5, 0]}]
+    picture, axes = plt.subplots()
+    axes.imshow(np.full((2, 1, 3), 0.25))
+    shown = describe(picture)["axes"][0]["images"]
+    assert shown == [{"shape": [2, 1, 3], "colours": [0.25] * 6}]
+
+
+def test_long_things_are_sampled():
+    def draw(axes):
+        for height in range(30):
+            axes.plot(range(100), [height] * 100)
+
+    lines = described(draw)["lines"]
+    assert len(lines) == figures.ARTISTS
+    assert [lines[0]["count"], len(lines[0]["at"])] == [100, figures.SAMPLES]
+    assert lines[0]["at"][-1] == [9.9, 0]
+    assert lines[-1]["at"][0][1] == 29 / 5
+
+
+def output(draw):
+    return [
+        {
+            "output_type": "display_data",
+            "metadata": {},
+            "data": {"text/plain": "<Figure>", MIME: described(draw)},
+        }
+    ]
+
+
+def curve(axes, scale=1.0, label="loss", shift=0, marks=0):
+    steps = np.linspace(0, 9, 50)
+    axes.plot(steps, scale * np.roll(4 * np.exp(-steps), shift), label=label)
+    axes.scatter(range(marks), range(marks))
+    axes.legend()
+
+
+@pytest.mark.parametrize(
+    "options", [{"scale": 1.1}, {"label": "lass"}, {"shift": 1}, {"marks": 3}], ids=str
+)
+def test_a_changed_figure_is_noticed(options):
+    assert MIME == FIGURE
+    assert difference(output(curve), output(lambda axes: curve(axes, **options)))
+
+
+def test_what_nobody_sees_is_not():
+    assert not difference(output(curve), output(lambda axes: curve(axes, scale=1.01)))
+
+
+def test_ipython_puts_it_beside_the_image(monkeypatch):
+    figures.register()  # without IPython running: nothing to do
+    shell = InteractiveShell()
+    monkeypatch.setattr("IPython.get_ipython", lambda: shell)
+    figures.register()
+    figure, axes = plt.subplots()
+    axes.plot([1, 2])
+    data, _ = shell.display_formatter.format(figure)
+    assert data[MIME] == describe(figure)
+    assert data["text/plain"].startswith("<Figure size")
