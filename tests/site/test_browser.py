@@ -471,7 +471,7 @@ def test_the_notebook_is_downloaded_and_the_source_shown(browser, server):
     assert download.value.suggested_filename == "attention.ipynb"
     kept = json.loads(Path(download.value.path()).read_text(encoding="utf-8"))
     assert kept == json.loads((SITE / "notebooks/attention.ipynb").read_text("utf-8"))
-    source = menu.get_by_text("View the source").get_attribute("href")
+    source = menu.locator("a", has_text="View the source").get_attribute("href")
     shown = page.request.get(f"{server}/{source}")
     assert shown.text() == (ROOT / "chapters/attention.md").read_text(encoding="utf-8")
     page.close()
