@@ -12,6 +12,7 @@ import yaml
 
 import colab_shape
 import mutants
+from lmcourse.book.notebooks import _install_cell
 from mutants import Mutant
 
 CATALOGUE = mutants.catalogue()
@@ -150,35 +151,33 @@ def test_closing_lists_survivors_and_judges(caught, of, enough):
 # --- the Colab-shaped run -------------------------------------------------------------
 
 
-def notebook(path, wanted):
-    source = f'import sys\nif "google.colab" in sys.modules:\n    wanted = {wanted!r}\n'
+def notebook(path, source):
     cells = [
         {"cell_type": "markdown", "source": ["words"]},
         {"cell_type": "code", "source": source.splitlines(keepends=True)},
+        {"cell_type": "code", "source": ["1 + 1"]},
     ]
     path.write_text(json.dumps({"cells": cells}), encoding="utf-8")
     return path
 
 
-def test_what_to_install_is_read_from_the_notebooks(tmp_path):
+def test_the_first_cell_is_run_with_the_wheel_that_is_here(tmp_path):
     wheel = tmp_path / "lmcourse-1-py3-none-any.whl"
-    said = {"bertviz": "bertviz==1", "lmcourse": f"https://example.org/{wheel.name}"}
-    one, two = (notebook(tmp_path / name, said) for name in ("a.ipynb", "b.ipynb"))
-    assert colab_shape.all_wanted([one, two], wheel) == ["bertviz==1", str(wheel)]
-    notebook(two, {**said, "pooch": "pooch==1"})
-    with pytest.raises(ValueError, match="different"):
-        colab_shape.all_wanted([one, two], wheel)
-    with pytest.raises(ValueError, match="not other"):
-        colab_shape.all_wanted([one], tmp_path / "other.whl")
+    for address in (wheel.name, f"https://example.org/{wheel.name}"):
+        source = _install_cell(address).source
+        one, two = (notebook(tmp_path / name, source) for name in ("a.ipynb", "b.ipynb"))
+        found = colab_shape.first_cell([one, two], wheel)
+        assert found == _install_cell(wheel.name).source
+    with pytest.raises(ValueError, match=f"want https://.*{wheel.name}, not other"):
+        colab_shape.first_cell([one], tmp_path / "other.whl")
+    notebook(two, source.replace("bertviz", "birdviz"))
+    with pytest.raises(ValueError, match="first cells differ"):
+        colab_shape.first_cell([one, two], wheel)
 
 
-def test_the_cell_of_our_notebooks_can_be_read(tmp_path):
-    from lmcourse.book.notebooks import _install_cell
-
-    cell = _install_cell("lmcourse.whl")
-    path = tmp_path / "a.ipynb"
-    path.write_text(json.dumps({"cells": [cell]}), encoding="utf-8")
-    assert {"bertviz", "circuitsvis", "lmcourse"} <= colab_shape.wanted(path).keys()
+def test_the_cell_believes_that_it_is_in_colab():
+    asked = "assert 'google.colab' in sys.modules"
+    subprocess.run([sys.executable, "-c", f"{colab_shape.IN_COLAB}\n{asked}"], check=True)
 
 
 def test_the_guard_lets_only_this_machine_be_reached(tmp_path):

@@ -8,9 +8,9 @@ import jupytext
 import nbformat
 import pytest
 
-from lmcourse.book import notebooks
+from lmcourse.book import links, notebooks
+from lmcourse.book.links import format_glue, repository, site_address, wheel_address
 from lmcourse.book.markdown import solutions
-from lmcourse.book.notebooks import _format_glue, repository, site_address, wheel_address
 from lmcourse.book.references import ROOT, chapters
 
 FOLDER = ROOT / "_build" / "html" / "notebooks"
@@ -181,19 +181,19 @@ def test_repository(monkeypatch, named, found, address):
 
 
 def test_without_a_repository_the_wheel_is_beside_the_notebook(monkeypatch):
-    monkeypatch.setattr(notebooks, "repository", lambda: "")
+    monkeypatch.setattr(links, "repository", lambda: "")
     assert wheel_address("x.whl") == "x.whl"
 
 
 def test_glued_values():
     values = {"x": "0.12345", "n": "3", "word": "'bee'", "np": "array([1])"}
-    assert _format_glue(values, "x", ".2f") == "0.12"
-    assert _format_glue(values, "n", "") == "3"
-    assert _format_glue(values, "word", "") == "bee"
-    assert _format_glue(values, "np", "") == "array([1])"
+    assert format_glue(values, "x", ".2f") == "0.12"
+    assert format_glue(values, "n", "") == "3"
+    assert format_glue(values, "word", "") == "bee"
+    assert format_glue(values, "np", "") == "array([1])"
     with pytest.raises(ValueError, match="nothing was glued under the name 'y'"):
-        _format_glue(values, "y", "")
+        format_glue(values, "y", "")
     with pytest.raises(
         ValueError, match=r"'np' is array\(\[1\]\), which has no format '.1f'"
     ):
-        _format_glue(values, "np", ".1f")
+        format_glue(values, "np", ".1f")

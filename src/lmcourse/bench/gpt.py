@@ -205,6 +205,19 @@ def compete(ways, threads, target):
     return rows, histories
 
 
+def arrivals(histories, measured, target):
+    """Return a row for each way: when it reached the target, or how far it came."""
+    rows = []
+    for name, history in histories.items():
+        last = history[-1]
+        found = crossing(history, target)
+        step, seconds = found or (last["step"], last["seconds"])
+        row = {"way": name, "reached": bool(found), "steps": step}
+        row |= {"seconds": seconds, "val_loss": last["val_loss"]}
+        rows.append(row | measured[name])
+    return rows
+
+
 def main(arguments=None):
     """Run the comparison; return the exit status."""
     parser = argparse.ArgumentParser("python -m lmcourse.bench gpt", description=__doc__)
@@ -227,14 +240,8 @@ def main(arguments=None):
     measured, histories = compete(ways, options.threads, target)
     if target is None:  # what plain reaches at its best
         target = min(entry["val_loss"] for entry in histories["plain"])
-    rows, seconds = [], {}
-    for name in ways:
-        last = histories[name][-1]
-        found = crossing(histories[name], target)
-        step, seconds[name] = found or (last["step"], last["seconds"])
-        row = {"way": name, "reached": bool(found), "steps": step}
-        row |= {"seconds": seconds[name], "val_loss": last["val_loss"]}
-        rows.append(row | measured[name])
+    rows = arrivals(histories, measured, target)
+    seconds = {row["way"]: row["seconds"] for row in rows}
     summary = {
         "benchmark": "gpt",
         "corpus": options.corpus,
