@@ -17,13 +17,13 @@ export TOKENIZERS_PARALLELISM := false
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-$(STAMP): requirements.txt pyproject.toml
+$(STAMP): requirements.txt pyproject.toml src/lmbook/pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed; try make PYTHON=python3.11")'
 	$(PYTHON) -m venv $(VENV)
 	$(PY) -m pip install --quiet --disable-pip-version-check -r requirements.txt
-	$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e . -e src/lmbook
 	mkdir -p $(VENV)/share/jupyter/lab/settings
-	cp src/lmcourse/book/lab-overrides.json $(VENV)/share/jupyter/lab/settings/overrides.json
+	cp src/lmbook/lab-overrides.json $(VENV)/share/jupyter/lab/settings/overrides.json
 	touch $@
 
 install: $(STAMP)  ## create .venv with everything pinned in requirements.txt
@@ -41,7 +41,7 @@ test: html browser  ## run every test: unit, notebooks, browser
 	OMP_NUM_THREADS=1 $(PY) -m pytest -n 2 --dist loadscope $(ARGS)  # a thread a process
 
 browser: $(STAMP)
-	@$(PY) -m lmcourse.book.browser
+	@$(PY) -m lmbook.browser
 
 serve: html  ## show the site on http://127.0.0.1:8000 (PORT=... for another)
 	@echo "The book is at http://127.0.0.1:$(PORT)/ (stop with Ctrl-C)"
@@ -51,17 +51,17 @@ lab: $(STAMP)  ## open JupyterLab, where the .md chapters open as notebooks
 	$(PY) -m jupyterlab --ip 127.0.0.1 chapters
 
 references: html  ## rewrite the executed references that `make test` compares with
-	$(PY) -m lmcourse.book.references
+	$(PY) -m lmbook.references
 
 models: $(STAMP)  ## train the small GPT and the sweep of sizes that data/ carries
 	rm -rf _build/models
 	OMP_NUM_THREADS=1 $(PY) -m lmcourse.train --corpus sonnets --preset classic $(addprefix --set ,$(SONNETS)) \
 		--out _build/models --export data/checkpoints/sonnets
-	OMP_NUM_THREADS=1 $(PY) -m lmcourse.sweep
+	OMP_NUM_THREADS=1 $(PY) -m lmcourse.gpt.sweep
 
 bench: $(STAMP)  ## run every benchmark
-	@for name in $$($(PY) -m lmcourse.bench --list); do \
-		echo "== $$name"; $(PY) -m lmcourse.bench $$name || exit 1; done
+	@for name in $$($(PY) -m lmbook.bench --list); do \
+		echo "== $$name"; $(PY) -m lmbook.bench $$name || exit 1; done
 
 mutants: $(STAMP)  ## break the mechanisms in small ways and see the tests notice
 	$(PY) tests/mutants.py

@@ -28,7 +28,7 @@ from queue import SimpleQueue
 
 ROOT = Path(__file__).parents[1]
 CATALOGUE = Path(__file__).with_name("mutants.toml")
-PACKAGE = Path("src/lmcourse")
+PACKAGE = Path("src")
 KINDS = {"sign", "axis", "scale", "mask", "off by one", "transposition"}
 NEEDED = 0.95  # share of the mutants that must be caught
 SLOWER = 10  # a mutant may take that many times as long as the tests did without it
@@ -59,7 +59,7 @@ class Mutant:
     Attributes
     ----------
     path : str
-        The module, below ``src/lmcourse``.
+        The module, below ``src``.
     kind : str
         One of `KINDS`.
     old, new : str

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from myst_nb.core.render import load_mime_renders
 from sphinx.errors import ExtensionError
 
+from lmbook import assets, npm, renderer, tables
 from lmcourse import views
-from lmcourse.book import assets, npm, renderer, tables
 
 ALT = "What can be seen."
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from torch import nn
 from torch.nn import functional as F
 
+from lmcourse import measure
 from lmcourse.attention import (
     MultiHeadAttention,
     attention,
@@ -241,23 +242,19 @@ def test_gradients(generator):
 
 
 def test_benchmark_measures_each_method_at_each_length():
-    from lmcourse.bench import attention as bench
-
-    for method in bench.METHODS:
-        rows = bench.prepare(method, [32, 64], 1)()
+    for method in measure.METHODS:
+        rows = measure.prepare_attention(method, [32, 64], 1)()
         assert [row["tokens"] for row in rows] == [32, 64]
         assert all(row["seconds"] > 0 and row["peak_mib"] >= 0 for row in rows)
     with pytest.raises(ValueError, match="must rise"):
-        bench.compare([64, 32])
+        measure.compare_attention([64, 32])
 
 
 def test_benchmarks_methods_compute_the_same(generator):
-    from lmcourse.bench import attention as bench
-
-    theirs = nn.MultiheadAttention(bench.D_MODEL, bench.HEADS, batch_first=True).eval()
+    theirs = nn.MultiheadAttention(measure.D_MODEL, measure.HEADS, batch_first=True).eval()
     ours = from_torch(theirs)
-    x = torch.randn(1, 9, bench.D_MODEL, generator=generator)
+    x = torch.randn(1, 9, measure.D_MODEL, generator=generator)
     with torch.no_grad():
-        want = bench.ours(ours, x)
-        close(bench.fused(ours, x), want, torch.float32)
-        close(bench.torch_module(theirs, x), want, torch.float32)
+        want = measure.ours(ours, x)
+        close(measure.fused(ours, x), want, torch.float32)
+        close(measure.torch_module(theirs, x), want, torch.float32)

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from lmcourse.bench import gpt
+from lmbook.bench import gpt
 
 
 def die():

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lmcourse.book.cache import ROOT, imported_modules, package_files, page_key
+from lmbook.cache import ROOT, imported_modules, package_files, page_key
 
 HEADER = """---
 jupytext:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lmcourse.book.compare import VIEW, difference, strip_outputs
+from lmbook.compare import VIEW, difference, strip_outputs
 
 
 def shown(text, **more):

@@ -6,7 +6,7 @@ import torch
 from torch.nn import functional as F
 
 from lmcourse.exercises import check
-from lmcourse.layers import batches, step_similarity
+from lmcourse.pooling import batches, step_similarity
 
 CHAPTER = "dickinson-layers"
 

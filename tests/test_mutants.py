@@ -12,7 +12,7 @@ import yaml
 
 import colab_shape
 import mutants
-from lmcourse.book.notebooks import _install_cell
+from lmbook.notebooks import _install_cell
 from mutants import Mutant
 
 CATALOGUE = mutants.catalogue()
@@ -90,7 +90,7 @@ def copy(checkout, tmp_path, monkeypatch):
     return mutants.make_copy(tmp_path / "copy", checkout)
 
 
-TWICE = Mutant("half.py", "scale", "x / 2", "x / 4", ("test_half.py",))
+TWICE = Mutant("lmcourse/half.py", "scale", "x / 2", "x / 4", ("test_half.py",))
 
 
 def test_a_copy_has_what_the_tests_need(copy):
@@ -115,13 +115,15 @@ def test_a_caught_mutant_names_its_test_and_leaves_no_trace(copy, checkout):
 
 
 def test_a_mutant_that_weak_tests_let_through_survives(copy):
-    weak = Mutant("half.py", "scale", "x / 2", "x / 4", ("test_weak.py",))
+    weak = Mutant("lmcourse/half.py", "scale", "x / 2", "x / 4", ("test_weak.py",))
     assert mutants.run_mutant(copy, weak) == ""
 
 
 def test_a_mutant_that_never_ends_is_caught(copy):
     endless = "while True:\n        pass"
-    mutant = Mutant("half.py", "off by one", "return x / 2", endless, ("test_half.py",))
+    mutant = Mutant(
+        "lmcourse/half.py", "off by one", "return x / 2", endless, ("test_half.py",)
+    )
     assert mutants.run_mutant(copy, mutant, limit=3) == "no end within 3 s"
 
 

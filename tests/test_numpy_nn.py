@@ -7,8 +7,8 @@ import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lmbook.bench import numpy as reference
 from lmcourse import positions
-from lmcourse.bench import numpy as reference
 from lmcourse.numpy_nn import (
     Adam,
     CausalMask,

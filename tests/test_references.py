@@ -7,9 +7,9 @@ import nbformat
 import pytest
 from jupyter_cache import get_cache
 
-from lmcourse.book import references
-from lmcourse.book.compare import FIGURE
-from lmcourse.book.references import ROOT, chapters, page_notebook
+from lmbook import references
+from lmbook.compare import FIGURE
+from lmbook.references import ROOT, chapters, page_notebook
 
 FOLDER = ROOT / "tests" / "notebooks"
 PAGES = [path.stem for path in chapters()]

@@ -92,7 +92,7 @@ SAME = [
     ),
     (
         "dickinson-layers",
-        "lmcourse.layers",
+        "lmcourse.pooling",
         ["batches", "pool", "read", "layer_similarity", "step_similarity", "watching"],
     ),
 ]

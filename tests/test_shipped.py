@@ -3,11 +3,11 @@
 import pytest
 import torch
 
-from lmcourse import checkpoint
 from lmcourse.data import corpora_folder, load_corpus
-from lmcourse.exchange import to_transformers
-from lmcourse.optimization import TrainingConfig
-from lmcourse.training import estimate, split
+from lmcourse.gpt import checkpoint
+from lmcourse.gpt.convert import to_transformers
+from lmcourse.gpt.optimizers import TrainingConfig
+from lmcourse.gpt.trainer import estimate, split
 
 
 def test_the_model_of_the_sonnets():

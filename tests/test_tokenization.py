@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from transformers import AutoTokenizer
 
-from lmcourse.bench import bpe as bench_bpe
+from lmbook.bench import bpe as bench_bpe
 from lmcourse.data import load_poems, load_sonnets
 from lmcourse.models import default_checkpoint
 from lmcourse.tokenization import (
@@ -321,7 +321,7 @@ def test_words_take_text_only():
             ],
         ),
         ("lmcourse.wordpiece", ["wordpiece"]),
-        ("lmcourse.bench.bpe", ["count_pairs", "naive_train_bpe"]),
+        ("lmbook.bench.bpe", ["count_pairs", "naive_train_bpe"]),
     ],
 )
 def test_page_and_package_are_the_same_code(module, names):
@@ -360,6 +360,6 @@ def test_benchmark_fails_on_different_merges(tmp_path, capsys, monkeypatch):
         pair = ("b", "c") if method == "incremental" else ("a", "b")
         return {"result": [pair], "seconds": 1.0, "peak_mib": 1.0, "start_mib": 1.0}
 
-    monkeypatch.setattr(bench_bpe.bench, "isolated", fake)
+    monkeypatch.setattr(bench_bpe, "isolated", fake)
     assert bench_bpe.main([str(path)]) == 1
     assert '"same_merges": false' in capsys.readouterr().out

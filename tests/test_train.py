@@ -16,9 +16,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from lmcourse import checkpoint, train, training
-from lmcourse.checkpoint import latest, load_gpt
+from lmcourse import train
 from lmcourse.data import load_corpus
+from lmcourse.gpt import checkpoint
+from lmcourse.gpt import trainer as training
+from lmcourse.gpt.checkpoint import latest, load_gpt
 
 # So that processes started here, and the forks, compute alike.
 ENVIRONMENT = {"LMCOURSE_DEVICE": "cpu", "OMP_NUM_THREADS": "1"}

@@ -12,8 +12,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lmbook.tables import table
 from lmcourse import views
-from lmcourse.book.tables import table
 
 NASTY = ["[CLS]", "</script>", "<b>", '"', "'", "&lt;", "🦋", "שלום", "<!--", "a b"]
 ALT = "What can be seen."

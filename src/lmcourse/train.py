@@ -12,12 +12,12 @@ from pathlib import Path
 
 import torch
 
-from lmcourse import checkpoint
 from lmcourse.data import load_corpus
-from lmcourse.gpt import GPT
-from lmcourse.recipes import IDEAS, PRESETS, check_names, recipe
+from lmcourse.gpt import checkpoint
+from lmcourse.gpt.model import GPT
+from lmcourse.gpt.recipes import IDEAS, PRESETS, check_names, recipe
+from lmcourse.gpt.trainer import Diverged, Trainer, split
 from lmcourse.tokenization import CharTokenizer
-from lmcourse.training import Diverged, Trainer, split
 
 __all__ = ["main", "prepare"]
 
@@ -29,7 +29,7 @@ def prepare(text, preset="fast", without=(), device=None, **changes):
     ----------
     text : str
     preset, without, **changes
-        As `lmcourse.recipes.recipe`.
+        As `lmcourse.gpt.recipes.recipe`.
     device : str, optional
 
     Returns

@@ -1,8 +1,8 @@
-"""nbval, made to compare numbers with a tolerance (see `lmcourse.book.compare`)."""
+"""nbval, made to compare numbers with a tolerance (see `lmbook.compare`)."""
 
 from nbval.plugin import IPyNbCell
 
-from lmcourse.book.compare import difference
+from lmbook.compare import difference
 
 
 def compare_outputs(self, test, ref, skip_compare=None):

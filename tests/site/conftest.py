@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import sync_playwright
 from serving import SITE, serve
 
-from lmcourse.book.browser import find_chromium
+from lmbook.browser import find_chromium
 
 
 @pytest.fixture(scope="session")

@@ -8,10 +8,10 @@ import jupytext
 import nbformat
 import pytest
 
-from lmcourse.book import links, notebooks
-from lmcourse.book.links import format_glue, repository, site_address, wheel_address
-from lmcourse.book.markdown import solutions
-from lmcourse.book.references import ROOT, chapters
+from lmbook import links, notebooks
+from lmbook.links import format_glue, repository, site_address, wheel_address
+from lmbook.markdown import solutions
+from lmbook.references import ROOT, chapters
 
 FOLDER = ROOT / "_build" / "html" / "notebooks"
 NAMES = [path.stem for path in chapters()]

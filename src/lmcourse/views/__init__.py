@@ -1,7 +1,7 @@
 """What a figure or an interactive view is made with.
 
 A view is data first: each function here checks its input, rounds it and returns a `View`
-whose MIME bundle carries a JSON description (drawn on the site by `lmcourse.book`) and
+whose MIME bundle carries a JSON description (drawn on the site by `lmbook`) and
 the drawing library's own HTML (for Jupyter and Colab). circuitsvis, bertviz and plotly
 draw; nothing here redraws what they draw.
 

@@ -1,0 +1,144 @@
+"""Train BPE on a text: incremental pair counts, recount-everything, ``tokenizers``.
+
+All rows learn byte-level merges from the same text, cut by GPT-2's pattern, with the same
+tie-break, and must learn the same ones. Each runs in a process of its own.
+
+- ``naive``: after every merge, recounts all pairs of all distinct pieces, each weighted
+  with its frequency (Sennrich et al. 2016, algorithm 1).
+- ``incremental``: `lmcourse.tokenization.train_bpe`.
+- ``cutting``: cuts the text and counts the pieces, which the two rows above are given.
+- ``tokenizers``: the library's Rust trainer, which does its own cutting; so it is compared
+  with the sum of ``cutting`` and ``incremental``.
+- ``naive, running text`` (with ``--running-text``; takes minutes): recounts every piece as
+  often as it stands in the text (Karpathy's minbpe, ``RegexTokenizer``).
+"""
+
+import argparse
+import json
+import os
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+
+import tokenizers
+
+from lmbook.bench import report
+from lmcourse.measure import isolated
+from lmcourse.tokenization import merge_pair, pre_tokenize, train_bpe
+
+__all__ = ["count_pairs", "main", "naive_train_bpe"]
+
+
+def count_pairs(corpus):
+    """Count neighbouring symbols, each word as often as it occurs."""
+    counts = Counter()
+    for symbols, frequency in corpus:
+        for pair in pairwise(symbols):
+            counts[pair] += frequency
+    return counts
+
+
+def naive_train_bpe(words, merges):
+    """Learn BPE merges by recounting all pairs after each; the tie-break is `train_bpe`'s.
+
+    Parameters
+    ----------
+    words : iterable of (str, int)
+        Words and how often each occurs. A word may come several times.
+    merges : int
+        How many to learn; fewer are returned if nothing is left to merge.
+    """
+    corpus = [(tuple(word), frequency) for word, frequency in words]
+    characters = sorted({symbol for symbols, _ in corpus for symbol in symbols})
+    age = {symbol: i for i, symbol in enumerate(characters)}
+    learned = []
+    for _ in range(merges):
+        counts = count_pairs(corpus)
+        if not counts:
+            break
+        best = min(counts, key=lambda p: (-counts[p], age[p[0]], age[p[1]]))
+        learned.append(best)
+        age.setdefault(best[0] + best[1], len(age))
+        corpus = [(merge_pair(symbols, best), count) for symbols, count in corpus]
+    return learned
+
+
+def library_train_bpe(text: str, merges: int) -> list[tuple[str, str]]:
+    """Learn the merges with the ``tokenizers`` library."""
+    byte_level = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE())
+    tokenizer.pre_tokenizer = byte_level
+    trainer = tokenizers.trainers.BpeTrainer(
+        vocab_size=256 + merges,
+        initial_alphabet=byte_level.alphabet(),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator([text], trainer)
+    return [tuple(pair) for pair in json.loads(tokenizer.to_str())["model"]["merges"]]
+
+
+def _prepare(method: str, path: str, merges: int) -> Callable[[], list]:
+    """Prepare what is not timed; return what is."""
+    text = Path(path).read_text(encoding="utf-8")
+    if method == "cutting":
+        return lambda: len(Counter(pre_tokenize(text)))
+    if method == "tokenizers":
+        return partial(library_train_bpe, text, merges)
+    pieces = pre_tokenize(text)
+    if method == "naive, running text":
+        return partial(naive_train_bpe, [(piece, 1) for piece in pieces], merges)
+    words = Counter(pieces)
+    if method == "naive":
+        return partial(naive_train_bpe, words.items(), merges)
+    return partial(train_bpe, words, merges)
+
+
+def main(argv: list[str]) -> int:
+    """Run the benchmark; 1 if the trainers learned different merges."""
+    parser = argparse.ArgumentParser(prog="python -m lmbook.bench bpe")
+    parser.add_argument("path", help="a UTF-8 text, such as tiny Shakespeare")
+    parser.add_argument("--merges", type=int, default=256)
+    parser.add_argument("--repeat", type=int, default=5, help="best of, for fast rows")
+    parser.add_argument("--running-text", action="store_true", help="the slowest way, too")
+    options = parser.parse_args(argv)
+    os.environ["TOKENIZERS_PARALLELISM"] = "true"  # the library as it comes
+    slow = ["naive"] + ["naive, running text"] * options.running_text
+    best = {}
+    for method in [*slow, "incremental", "cutting", "tokenizers"]:
+        runs = [
+            isolated(_prepare, method, options.path, options.merges)
+            for _ in range(1 if method in slow else options.repeat)
+        ]
+        best[method] = min(runs, key=lambda run: run["seconds"])
+    learned = [run["result"] for method, run in best.items() if method != "cutting"]
+    same = all(merges == learned[0] for merges in learned)
+    _report(best, options, same)
+    return 0 if same else 1
+
+
+def _report(best: dict, options: argparse.Namespace, same: bool) -> None:
+    seconds = {method: run["seconds"] for method, run in best.items()}
+    rows = [
+        {
+            "trainer": method,
+            "seconds": run["seconds"],
+            "naive / this": seconds["naive"] / run["seconds"] if trains else "",
+            "peak MiB": run["peak_mib"],
+        }
+        for method, run in best.items()
+        for trains in [method != "cutting"]
+    ]
+    ours = seconds["incremental"] + seconds["cutting"]
+    summary = {
+        "benchmark": "bpe",
+        "file": Path(options.path).name,
+        "merges": options.merges,
+        "distinct_pieces": best["cutting"]["result"],
+        "same_merges": same,
+        "seconds": {method: round(value, 4) for method, value in seconds.items()},
+        "naive_over_incremental": round(seconds["naive"] / seconds["incremental"], 2),
+        "cutting_and_incremental_over_tokenizers": round(ours / seconds["tokenizers"], 2),
+    }
+    report(rows, summary)

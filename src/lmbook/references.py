@@ -1,0 +1,116 @@
+"""Executed references of the chapters, which nbval compares new executions with.
+
+``python -m lmbook.references`` takes the outputs that the last build of the site
+cached (nothing is executed twice) and rewrites the cells whose code or outputs really
+changed: code cells and comparable outputs only, so that a diff can be read.
+"""
+
+import hashlib
+import re
+import sys
+from pathlib import Path
+
+import nbformat
+from jupyter_cache import get_cache
+from myst_nb.core.read import read_myst_markdown_notebook
+
+from lmbook.compare import difference, strip_outputs
+
+__all__ = ["chapters", "page_notebook", "reference", "write_references"]
+
+ROOT = Path(__file__).parents[2]
+IGNORED = "nbval-ignore-output"
+
+
+def page_notebook(path: Path) -> nbformat.NotebookNode:
+    """Read a chapter as the build does."""
+    return read_myst_markdown_notebook(path.read_text(encoding="utf-8"), path=str(path))
+
+
+def chapters(root: Path = ROOT) -> list[Path]:
+    """Return the chapters that have code, in alphabetical order."""
+    pages = sorted((root / "chapters").glob("*.md"))
+    return [p for p in pages if "\n```{code-cell}" in p.read_text(encoding="utf-8")]
+
+
+def reference(executed: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """Return the code cells of an executed notebook with their comparable outputs.
+
+    Raises
+    ------
+    ValueError
+        If an output holds a memory address, which no two executions share.
+    """
+    cells, seen = [], {}
+    for source in (cell for cell in executed.cells if cell.cell_type == "code"):
+        tags = list(source.metadata.get("tags", []))
+        outputs = [] if IGNORED in tags else strip_outputs(source.outputs)
+        address = re.search(r"\bat 0x[0-9a-f]{6,}", str(outputs))
+        if address:
+            raise ValueError(f"an output holds {address[0]!r}:\n{source.source}")
+        # One number for all: a cell put in does not change those after it.
+        cell = nbformat.v4.new_code_cell(source.source, execution_count=1)
+        cell.outputs = [nbformat.from_dict(output) for output in outputs]
+        cell.metadata = nbformat.from_dict({"tags": tags} if tags else {})
+        # An id made from the text keeps a diff to the cells that changed.
+        stem = hashlib.sha256(source.source.encode()).hexdigest()[:8]
+        seen[stem] = seen.get(stem, 0) + 1
+        cell.id = f"{stem}-{seen[stem]}"
+        cells.append(cell)
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    return nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
+
+
+def keep_old(old: nbformat.NotebookNode, new: nbformat.NotebookNode) -> None:
+    """Take a cell's old outputs over where the new ones differ in nothing that counts."""
+    before = {cell.id: cell for cell in old.cells}
+    for cell in new.cells:
+        same = before.get(cell.id)
+        if same and not difference(same.outputs, cell.outputs):
+            cell.outputs = same.outputs
+
+
+def compact(text: str) -> str:
+    """Put each row of numbers in JSON on one line. (No string of JSON holds a new line.)"""
+    number = r"(?:-?\d[\d.eE+-]*|null)"
+    rows = re.compile(rf"\[\n\s*({number}(?:,\n\s*{number})*)\n\s*\]")
+    text = rows.sub(lambda row: "[" + re.sub(r",\s+", ", ", row[1]) + "]", text)
+    return text + "\n"
+
+
+def write_references(root: Path = ROOT) -> list[str]:
+    """Bring ``tests/notebooks`` up to date; return what was done, a line each.
+
+    Raises
+    ------
+    LookupError
+        If a chapter was not executed by the last build.
+    """
+    cache = get_cache(root / "_build" / ".jupyter_cache")
+    folder, said = root / "tests" / "notebooks", []
+    pages = chapters(root)
+    for path in pages:
+        try:
+            _, executed = cache.merge_match_into_notebook(page_notebook(path))
+        except KeyError:
+            raise LookupError(
+                f"{path.name} is not executed: run `make html` first"
+            ) from None
+        target, new = folder / f"{path.stem}.ipynb", reference(executed)
+        if target.is_file():
+            old = nbformat.read(target, as_version=4)
+            keep_old(old, new)
+            if old == new:
+                continue
+        target.write_text(compact(nbformat.writes(new)), encoding="utf-8")
+        said.append(f"wrote {target.relative_to(root)}")
+    for target in folder.glob("*.ipynb"):
+        if target.stem not in {path.stem for path in pages}:
+            target.unlink()
+            said.append(f"removed {target.relative_to(root)}")
+    return said or ["every reference is up to date"]
+
+
+if __name__ == "__main__":
+    print("\n".join(write_references()))
+    sys.exit(0)

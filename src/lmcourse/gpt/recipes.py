@@ -1,0 +1,93 @@
+"""Two ways to train a small GPT: the textbook's, and a fast one made of separate ideas."""
+
+from dataclasses import fields
+
+from lmcourse.gpt.model import GPTConfig
+from lmcourse.gpt.optimizers import TrainingConfig
+
+__all__ = ["CLASSIC", "IDEAS", "PRESETS", "SETTINGS", "check_names", "recipe"]
+
+CLASSIC = {
+    # the model
+    "context": 64,
+    "layers": 4,
+    "heads": 4,
+    "d_model": 128,
+    "dropout": 0.0,
+    "positions": "learned",
+    "ngrams": (),
+    # its training
+    "steps": 2000,
+    "batch": 12,
+    "optimizer": "adamw",
+    "learning_rate": 1e-3,
+    "warmup": 100,
+}
+
+# What `fast` changes, one idea at a time: each can be left out, to see what it is worth.
+IDEAS = {
+    "ngrams": {"ngrams": (4096, 6144)},  # a table does what layers would learn slowly
+    "rotary": {"positions": "rotary"},
+    "small": {"layers": 2, "heads": 2, "d_model": 64},
+    "muon": {"optimizer": "muon"},
+    "hot": {"learning_rate": 2e-2, "warmup": 10},  # tables of vectors bear large steps
+    "batch": {"batch": 24},
+    "short": {"steps": 200},
+}
+PRESETS = {"classic": (), "fast": tuple(IDEAS)}
+
+# What may be set: the fields of both configurations, save the one that the corpus decides.
+_FIELDS = [field.name for kind in (GPTConfig, TrainingConfig) for field in fields(kind)]
+SETTINGS = tuple(name for name in _FIELDS if name != "vocab_size")
+
+
+def check_names(names):
+    """Raise ValueError, naming what may be set, if something else is among the names."""
+    strangers = set(names) - set(SETTINGS)
+    if strangers:
+        raise ValueError(
+            f"there is no setting {', '.join(sorted(strangers))}; there are "
+            f"{', '.join(SETTINGS)} (and the corpus decides on vocab_size)"
+        )
+
+
+def recipe(preset, vocab_size, without=(), **changes):
+    """Return the configurations of a model and of its training.
+
+    Parameters
+    ----------
+    preset : {"classic", "fast"}
+    vocab_size : int
+    without : iterable of str
+        Names from `IDEAS` that ``fast`` shall do without.
+    **changes
+        Fields of `GPTConfig` and `TrainingConfig` to set otherwise.
+
+    Returns
+    -------
+    model : GPTConfig
+    training : TrainingConfig
+
+    Raises
+    ------
+    ValueError
+        If there is no such preset, no such idea in it, no such field, or a value is wrong.
+    """
+    if preset not in PRESETS:
+        raise ValueError(f"there is no preset {preset!r}; there are {', '.join(PRESETS)}")
+    unknown = set(without) - set(PRESETS[preset])
+    if unknown:
+        raise ValueError(
+            f"{preset} has no idea {', '.join(sorted(unknown))} to do without; it has "
+            f"{', '.join(PRESETS[preset]) or 'none'}"
+        )
+    check_names(changes)
+    chosen = {"vocab_size": vocab_size, **CLASSIC}
+    for idea in PRESETS[preset]:
+        if idea not in without:
+            chosen |= IDEAS[idea]
+    chosen |= changes
+    of_model = {field.name for field in fields(GPTConfig)}
+    model = {name: value for name, value in chosen.items() if name in of_model}
+    training = {name: value for name, value in chosen.items() if name not in of_model}
+    return GPTConfig(**model), TrainingConfig(**training)

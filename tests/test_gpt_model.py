@@ -1,0 +1,318 @@
+"""The GPT against MultiHeadAttention, written-out sizes and plain loops.
+
+Against GPT-2 of ``transformers``: ``test_exchange.py``.
+"""
+
+import math
+from functools import partial
+
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+
+from lmcourse.attention import MultiHeadAttention, causal_mask
+from lmcourse.gpt.convert import to_transformers
+from lmcourse.gpt.model import GPT, CausalAttention, GPTConfig, ngram_rows
+from lmcourse.positions import rotate
+
+BATCH, TOKENS, VOCAB, CONTEXT, LAYERS, HEADS, D_MODEL = 5, 7, 11, 9, 3, 2, 12
+SIZES = {
+    "vocab_size": VOCAB,
+    "context": CONTEXT,
+    "layers": LAYERS,
+    "heads": HEADS,
+    "d_model": D_MODEL,
+}
+KINDS = pytest.mark.parametrize(
+    "options",
+    [{}, {"positions": "rotary"}, {"ngrams": (13, 17)}, {"ngrams": (1,)}],
+    ids=["learned", "rotary", "ngrams", "one row"],
+)
+
+
+@pytest.fixture(autouse=True)
+def _seed():
+    torch.manual_seed(0)
+
+
+def close(got, want, tolerance=1e-5):
+    torch.testing.assert_close(got, want, rtol=tolerance, atol=tolerance)
+
+
+def shuffled(module, std=0.3):
+    """Give every parameter a random value: zeros and ones would hide a swap."""
+    for parameter in module.parameters():
+        nn.init.normal_(parameter, std=std)
+    return module.eval()
+
+
+def gpt(**options):
+    return shuffled(GPT(GPTConfig(**SIZES | options)))
+
+
+def some_ids(batch=BATCH, tokens=TOKENS):
+    return torch.randint(VOCAB, (batch, tokens))
+
+
+# --- the model ------------------------------------------------------------------------
+
+
+@KINDS
+def test_first_loss_is_that_of_a_guess(options):
+    model = GPT(GPTConfig(65, **options))
+    ids = torch.randint(65, (8, 65))
+    loss = F.cross_entropy(model(ids[:, :-1]).flatten(0, 1), ids[:, 1:].flatten())
+    assert loss.item() == pytest.approx(math.log(65), abs=0.1)
+
+
+def test_weights_are_drawn_as_gpt2_draws_them():
+    model = GPT(GPTConfig(300, d_model=64, layers=8, ngrams=(500,)))
+    for name, weight in model.named_parameters():
+        if weight.ndim == 1:
+            is_norm = "norm" in name and name.endswith("weight")
+            assert (weight == (1.0 if is_norm else 0.0)).all(), name
+        else:
+            adds = "attention.output" in name or "down" in name
+            want = 0.02 / 4 if adds else 0.02  # sqrt(2 * 8) = 4
+            assert weight.std().item() == pytest.approx(want, rel=0.05), name
+            assert abs(weight.mean().item()) < want / 10, name
+
+
+@KINDS
+@pytest.mark.parametrize("place", range(1, TOKENS))
+def test_a_later_token_changes_no_earlier_logits(options, place):
+    model, ids = gpt(**options).double(), some_ids()
+    changed = ids.clone()
+    changed[:, place] = (ids[:, place] + 1) % VOCAB
+    with torch.no_grad():
+        before, after = model(ids), model(changed)
+    close(after[:, :place], before[:, :place], 1e-12)
+    difference = (after - before).abs().amax((0, 2))
+    assert (difference[place:] > 1e-6).all()  # everything from there on sees it
+
+
+@pytest.mark.parametrize("positions", ["learned", "rotary"])
+def test_attention_equals_the_one_taught_before(positions):
+    ours = shuffled(CausalAttention(GPTConfig(**SIZES, positions=positions))).double()
+    theirs = MultiHeadAttention(D_MODEL, HEADS).double()
+    weights, biases = ours.qkv.weight.chunk(3), ours.qkv.bias.chunk(3)
+    parts = (theirs.query, theirs.key, theirs.value)
+    for layer, weight, bias in zip(parts, weights, biases, strict=True):
+        layer.load_state_dict({"weight": weight, "bias": bias})
+    theirs.output.load_state_dict(ours.output.state_dict())
+    x = torch.randn(BATCH, TOKENS, D_MODEL, dtype=torch.float64)
+    turn = partial(rotate, layout="half") if positions == "rotary" else None
+    output, weights = theirs(x, mask=causal_mask(TOKENS), rotate=turn)
+    close(ours(x), output, 1e-10)
+    close(ours.weights(x), weights, 1e-10)
+
+
+def test_rotary_positions_are_relative():
+    """The same tokens, further right: the same weights among themselves."""
+    layer = shuffled(CausalAttention(GPTConfig(**SIZES, positions="rotary"))).double()
+    x = torch.randn(BATCH, TOKENS, D_MODEL, dtype=torch.float64)
+    query, key, _ = layer.project(x)
+    shifted_query, shifted_key, _ = layer.project(F.pad(x, (0, 0, 2, 0)))
+    close(shifted_query[:, :, 2:] @ shifted_key[:, :, 2:].mT, query @ key.mT, 1e-10)
+    assert not torch.allclose(shifted_query[:, :, 2:], query)
+
+
+def test_dropout_acts_in_training_only():
+    still, loud = gpt(dropout=0.0), gpt(dropout=0.5)
+    loud.load_state_dict(still.state_dict())
+    ids = some_ids()
+    close(loud(ids), still(ids), 0)
+    close(still.train()(ids), still.eval()(ids), 0)
+    loud.train()
+    assert not torch.allclose(loud(ids), loud(ids))
+    x = torch.randn(BATCH, TOKENS, D_MODEL)
+    for part in (loud.blocks[0].attention, loud.blocks[0]):
+        assert not torch.allclose(part(x), part(x))
+    assert (loud.embed(ids) == 0).float().mean().item() == pytest.approx(0.5, abs=0.1)
+
+
+# --- n-grams --------------------------------------------------------------------------
+
+
+@settings(deadline=None, max_examples=100)
+@given(
+    ids=st.lists(
+        st.lists(st.integers(0, 3), min_size=6, max_size=6), min_size=1, max_size=4
+    ),
+    order=st.integers(2, 3),
+    tokens=st.integers(1, 6),
+)
+def test_ngrams_share_a_row_only_if_equal(ids, order, tokens):
+    """With rows enough; where nothing stands before, that too is part of the n-gram."""
+    rows = ngram_rows(torch.tensor(ids)[:, :tokens], order, 2**61)
+    seen = {}
+    for i, window in enumerate(ids):
+        for j in range(tokens):
+            ngram = tuple(
+                window[k] if k >= 0 else None for k in range(j - order + 1, j + 1)
+            )
+            seen.setdefault(ngram, set()).add(rows[i, j].item())
+    assert all(len(found) == 1 for found in seen.values())
+    assert len(set.union(*seen.values())) == len(seen)
+
+
+@settings(deadline=None, max_examples=50)
+@given(
+    ids=st.lists(st.integers(0, 50_000), min_size=4, max_size=12),
+    order=st.integers(2, 6),
+    rows=st.integers(1, 7000),
+)
+def test_rows_are_in_the_table(ids, order, rows):
+    got = ngram_rows(torch.tensor([ids, ids]), order, rows)
+    assert got.shape == (2, len(ids))
+    assert 0 <= got.min() <= got.max() < rows
+    assert torch.equal(got[0], got[1])
+
+
+def test_few_rows_are_used_evenly():
+    pairs = torch.cartesian_prod(torch.arange(60), torch.arange(60))
+    counts = ngram_rows(pairs, 2, 64)[:, 1].bincount(minlength=64)
+    assert counts.min() > 0
+    assert counts.max() < 3 * 3600 / 64
+
+
+@pytest.mark.parametrize("positions", ["learned", "rotary"])
+def test_each_table_adds_a_vector(positions):
+    model, ids = gpt(positions=positions, ngrams=(13, 17)), some_ids()
+    got = model.embed(ids)
+    for i in range(BATCH):
+        for j in range(TOKENS):
+            want = model.tokens.weight[ids[i, j]]
+            if positions == "learned":
+                want = want + model.positions.weight[j]
+            for table, order, rows in zip(model.ngrams, (2, 3), (13, 17), strict=True):
+                want = want + table.weight[ngram_rows(ids[i : i + 1], order, rows)[0, j]]
+            close(got[i, j], want, 1e-6)
+
+
+# --- writing --------------------------------------------------------------------------
+
+
+def test_generate_draws_the_same_with_the_same_seed():
+    model, ids = gpt(), some_ids(tokens=3)
+
+    def write(seed):
+        return model.generate(ids, 20, generator=torch.Generator().manual_seed(seed))
+
+    assert torch.equal(write(1), write(1))
+    assert not torch.equal(write(1), write(2))
+    assert write(1).shape == (BATCH, 23)
+    assert torch.equal(write(1)[:, :3], ids)
+    assert torch.equal(model.generate(ids, 0), ids)
+
+
+@KINDS
+def test_temperature_zero_takes_the_likeliest_and_sees_the_context(options):
+    model, ids = gpt(**options), some_ids(tokens=CONTEXT + 2)  # longer than it can see
+    got = model.generate(ids, 6, temperature=0)
+    for i in range(BATCH):
+        written = ids[i].tolist()
+        for _ in range(6):
+            logits = model(torch.tensor([written[-CONTEXT:]]))[0, -1]
+            written.append(max(range(VOCAB), key=lambda k: logits[k].item()))
+        assert got[i].tolist() == written
+
+
+@pytest.mark.parametrize("temperature", [0.5, 1.0, 3.0])
+def test_tokens_are_drawn_as_often_as_they_are_likely(temperature):
+    model, ids = gpt(), some_ids(batch=1)
+    drawn = model.generate(ids.expand(20_000, -1), 1, temperature)[:, -1]
+    with torch.no_grad():
+        odds = [math.exp(x / temperature) for x in model(ids)[0, -1].tolist()]
+    want = torch.tensor(odds) / sum(odds)
+    got = drawn.bincount(minlength=VOCAB) / len(drawn)
+    close(got, want, 0.02)  # five standard deviations
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_generate_leaves_the_mode_alone_and_never_drops(training):
+    model, ids = gpt(dropout=0.5), some_ids(tokens=2)
+    want = model.generate(ids, 6, temperature=0)
+    model.train(training)
+    assert torch.equal(model.generate(ids, 6, temperature=0), want)
+    assert model.training is training
+    with pytest.raises(ValueError, match="0 tokens"):
+        model.generate(ids[:, :0], 1)
+    assert model.training is training
+
+
+@KINDS
+@pytest.mark.parametrize("training", [True, False])
+def test_attentions_leave_the_mode_alone_and_never_drop(options, training):
+    model, ids = gpt(dropout=0.5, **options), some_ids()
+    want = model.attentions(ids)
+    model.train(training)
+    for seen, expected in zip(model.attentions(ids), want, strict=True):
+        assert torch.equal(seen, expected)
+    assert model.training is model.blocks[0].dropout.training is training
+    with pytest.raises(ValueError, match="0 tokens"):
+        model.attentions(ids[:, :0])
+    assert model.training is training
+
+
+# --- sizes and errors -----------------------------------------------------------------
+
+
+@KINDS
+def test_parameters_are_counted(options):
+    model = gpt(**options)
+    d = D_MODEL
+    attention = 3 * d * d + 3 * d + d * d + d
+    feed_forward = d * 4 * d + 4 * d + 4 * d * d + d
+    tables = VOCAB + sum(options.get("ngrams", ()))
+    if options.get("positions") != "rotary":
+        tables += CONTEXT
+    want = tables * d + LAYERS * (attention + feed_forward + 2 * 2 * d) + 2 * d
+    assert model.parameters_count == want
+    if not options:
+        assert to_transformers(model).num_parameters() == want
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        *(({name: 0}, f"{name} must be at least 1, not 0") for name in SIZES),
+        ({"heads": 5}, "5 heads do not divide d_model = 12"),
+        ({"positions": "sinusoidal"}, "'sinusoidal': not 'learned' or 'rotary'"),
+        ({"positions": "rotary", "heads": 4}, "must be even"),
+        ({"dropout": 1.0}, "dropout 1.0"),
+        ({"dropout": -0.1}, "dropout -0.1"),
+        ({"ngrams": (5, 0)}, "at least one row"),
+        ({"ngrams": [1.5]}, r"ngrams must be a list of whole numbers, not \(1\.5,\)"),
+        ({"ngrams": 5}, "ngrams must be a list of whole numbers, not 5"),
+        ({"ngrams": "ab"}, "ngrams must be a list of whole numbers, not 'ab'"),
+        *(({name: 2.0}, rf"{name} must be a whole number, not 2\.0") for name in SIZES),
+        ({"layers": True}, "layers must be a whole number, not True"),
+        ({"heads": None}, "heads must be a whole number, not None"),
+        ({"dropout": math.nan}, "dropout must be a finite number, not nan"),
+        ({"dropout": "much"}, "dropout must be a finite number, not 'much'"),
+        ({"positions": None}, "positions None: not 'learned' or 'rotary'"),
+    ],
+    ids=str,
+)
+def test_sizes_that_do_not_fit(options, message):
+    with pytest.raises(ValueError, match=message):
+        GPTConfig(**SIZES | options)
+
+
+def test_a_config_survives_json():
+    assert GPTConfig(**SIZES, ngrams=[3, 4]) == GPTConfig(**SIZES, ngrams=(3, 4))
+
+
+def test_what_cannot_be_read_or_written():
+    model = gpt()
+    assert model(some_ids(tokens=CONTEXT)).shape == (BATCH, CONTEXT, VOCAB)
+    assert model(some_ids(tokens=1)).shape == (BATCH, 1, VOCAB)
+    for tokens in (0, CONTEXT + 1):
+        with pytest.raises(ValueError, match=f"{tokens} tokens, but .* 1 to {CONTEXT}"):
+            model(some_ids(tokens=tokens))
+    with pytest.raises(ValueError, match=r"temperature -0\.1 is negative"):
+        model.generate(some_ids(), 1, temperature=-0.1)

@@ -1,0 +1,307 @@
+"""The training loop against plain loops, tables written out, and its own promises."""
+
+import math
+from types import SimpleNamespace
+
+import pytest
+import torch
+from torch import nn
+
+from lmcourse.gpt import trainer as training
+from lmcourse.gpt.model import GPT, GPTConfig
+from lmcourse.gpt.muon import Muon
+from lmcourse.gpt.optimizers import TrainingConfig
+from lmcourse.gpt.trainer import Diverged, Trainer, estimate, split, windows
+
+VOCAB, CONTEXT, BATCH = 11, 5, 6
+TINY = {"vocab_size": VOCAB, "context": CONTEXT, "layers": 2, "heads": 2, "d_model": 8}
+SHORT = {"steps": 6, "batch": BATCH, "warmup": 3, "evaluate_every": 2, "windows": 7}
+OPTIMIZERS = pytest.mark.parametrize("optimizer", ["adamw", "muon"])
+
+
+def close(got, want, tolerance=1e-6):
+    torch.testing.assert_close(got, want, rtol=tolerance, atol=tolerance)
+
+
+def gpt(**options):
+    torch.manual_seed(0)
+    return GPT(GPTConfig(**TINY | options))
+
+
+def corpus(tokens=300):
+    """Each token is the one before and 3 or 4: two of eleven may follow."""
+    generator = torch.Generator().manual_seed(0)
+    return torch.randint(3, 5, (tokens,), generator=generator).cumsum(0) % VOCAB
+
+
+def trainer(model=None, **options):
+    parts = split(corpus(), CONTEXT)
+    return Trainer(model or gpt(), *parts, TrainingConfig(**SHORT | options), "cpu")
+
+
+def snapshot(model):
+    return {name: weight.clone() for name, weight in model.state_dict().items()}
+
+
+# --- batches --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("tokens", "share", "sizes"),
+    [(103, 0.1, (93, 10)), (100, 0.25, (75, 25)), (12, 0.5, (6, 6)), (60, 0.1, (54, 6))],
+)
+def test_the_end_is_kept_for_validation(tokens, share, sizes):
+    ids = torch.arange(tokens)
+    parts = split(ids, CONTEXT, share)
+    assert tuple(len(part) for part in parts) == sizes
+    assert torch.equal(torch.cat(parts), ids)
+
+
+@pytest.mark.parametrize(("tokens", "share"), [(59, 0.1), (0, 0.1), (10, 0.5), (60, 0.95)])
+def test_a_part_too_short_for_a_window(tokens, share):
+    with pytest.raises(
+        ValueError, match=rf"{tokens} tokens leaves .* context of {CONTEXT}"
+    ):
+        split(torch.arange(tokens), CONTEXT, share)
+
+
+def test_windows_and_what_follows():
+    ids, starts = torch.randperm(40), torch.tensor([0, 3, 17, 40 - CONTEXT - 1])
+    inputs, targets = windows(ids, starts, CONTEXT)
+    assert inputs.shape == targets.shape == (4, CONTEXT)
+    for i, start in enumerate(starts.tolist()):
+        for j in range(CONTEXT):
+            assert inputs[i, j] == ids[start + j]
+            assert targets[i, j] == ids[start + j + 1]
+
+
+def test_draws_reach_every_window_and_differ_by_step_and_seed():
+    one, other = trainer(batch=500), trainer(batch=500, seed=1)
+    last = len(one.training) - CONTEXT
+    one.training = torch.arange(len(one.training))  # a token is its place
+    other.training = one.training
+    inputs, targets = one.draw(3)
+    places = torch.cat([one.draw(step)[0][:, 0] for step in range(8)])
+    assert set(places.tolist()) == set(range(last))
+    assert torch.equal(targets, inputs + 1)
+    assert torch.equal(one.draw(3)[0], inputs)
+    assert not torch.equal(one.draw(4)[0], inputs)
+    assert not torch.equal(other.draw(3)[0], inputs)
+
+
+@pytest.mark.parametrize("processes", [1, 2, 3])
+def test_processes_share_what_one_would_draw(processes):
+    whole = trainer().draw(4)
+    shares = []
+    for index in range(processes):
+        one = trainer()
+        one.accelerator = SimpleNamespace(
+            num_processes=processes, process_index=index, device=torch.device("cpu")
+        )
+        shares.append(one.draw(4))
+    for part in (0, 1):
+        assert torch.equal(torch.cat([share[part] for share in shares]), whole[part])
+    assert all(len(share[0]) == BATCH // processes for share in shares)
+
+
+def test_every_step_of_every_process_has_masks_of_its_own():
+    """And those of the first are what a single process draws."""
+    seen = {}
+    for index in range(3):
+        one = trainer(gpt(dropout=0.5), steps=6, seed=2)
+        one.accelerator = SimpleNamespace(
+            num_processes=3, process_index=index, device=torch.device("cpu")
+        )
+        for step in range(6):
+            one.draw(step)
+            seen[index, step] = tuple(torch.rand(4).tolist())
+    assert len(set(seen.values())) == len(seen)
+    for step in range(6):
+        torch.manual_seed(2 * 1_000_003 + step)
+        assert seen[0, step] == tuple(torch.rand(4).tolist())
+
+
+def test_a_batch_that_cannot_be_shared(monkeypatch):
+    five = SimpleNamespace(num_processes=5)
+    monkeypatch.setattr(training, "make_accelerator", lambda device: five)
+    with pytest.raises(
+        ValueError, match="6 windows cannot be shared evenly by 5 processes"
+    ):
+        trainer()
+
+
+# --- steps ----------------------------------------------------------------------------
+
+
+def plain_steps(model, config, steps):
+    """Train without the package's loop, its rates and its choice of what decays."""
+    ids = corpus()[:270]
+    matrices = {n: w for n, w in model.named_parameters() if w.ndim == 2}
+    hidden = [w for n, w in matrices.items() if "blocks" in n]
+    tables = [w for n, w in matrices.items() if "blocks" not in n]
+    optimizers = []
+    if config.optimizer == "muon":
+        optimizers.append((Muon(hidden), config.matrix_rate))
+    else:
+        tables += hidden
+    decayed = {"params": tables, "weight_decay": config.weight_decay}
+    others = {
+        "params": [w for w in model.parameters() if w.ndim == 1],
+        "weight_decay": 0.0,
+    }
+    adamw = torch.optim.AdamW([decayed, others], betas=(0.9, 0.99), foreach=False)
+    optimizers.append((adamw, config.learning_rate))
+    share = [1 / 3, 2 / 3, 1, 1, 0.775, 0.325]  # three steps up, three down
+    losses, norms = [], []
+    for step in range(steps):
+        generator = torch.Generator().manual_seed(config.seed * 1_000_003 + step)
+        starts = torch.randint(270 - CONTEXT, (BATCH,), generator=generator).tolist()
+        cut = torch.stack([ids[s : s + CONTEXT + 1] for s in starts])
+        chances = model(cut[:, :-1]).log_softmax(-1)
+        loss = -chances.gather(-1, cut[:, 1:, None]).mean()
+        model.zero_grad()
+        loss.backward()
+        norm = sum((w.grad**2).sum() for w in model.parameters()).sqrt()
+        for weight in model.parameters():
+            weight.grad *= min(1, config.clip / (norm + 1e-6))
+        for optimizer, peak in optimizers:
+            for group in optimizer.param_groups:
+                group["lr"] = peak * share[step]
+            optimizer.step()
+        losses.append(loss.item())
+        norms.append(norm.item())
+    return losses, norms
+
+
+@OPTIMIZERS
+@pytest.mark.parametrize("clip", [0.2, 100.0])
+def test_steps_equal_a_plain_loop(optimizer, clip):
+    config = {"optimizer": optimizer, "clip": clip, "learning_rate": 0.01, "seed": 3}
+    ours, model = trainer(gpt().double(), **config), gpt().double()
+    got = [ours.step() for _ in range(6)]
+    want, norms = plain_steps(model, ours.config, 6)
+    assert got == pytest.approx(want, abs=1e-9)
+    for name, weight in ours.bare.state_dict().items():
+        close(weight, model.state_dict()[name], 1e-8)
+    assert ours.progress.step == 6
+    assert all(norm > clip for norm in norms) is (clip == 0.2)  # and so it was clipped
+
+
+def test_dropout_repeats_with_the_step_and_acts():
+    """A step's masks come from its number, not from what was drawn before."""
+    losses = []
+    for disturbance in (1, 2):
+        one = trainer(gpt(dropout=0.5))
+        torch.manual_seed(disturbance)
+        losses.append([one.step() for _ in range(2)])
+    assert losses[0] == losses[1]
+    assert losses[0] != [one.step() for one in [trainer()] for _ in range(2)]
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_diverged_names_the_step_and_leaves_the_weights(monkeypatch, value):
+    one = trainer()
+    one.run(quiet=True, target=math.inf)  # an estimate, no step
+    for _ in range(3):
+        one.step()
+    before = snapshot(one.bare)
+    moments = {k: v["exp_avg"].clone() for k, v in one.optimizers[0].state.items()}
+    monkeypatch.setattr(
+        training, "cross_entropy", lambda logits, targets: logits.sum() * 0 + value
+    )
+    with pytest.raises(Diverged, match=rf"the loss is {value} at step 3$"):
+        one.run(quiet=True)
+    for name, weight in one.bare.state_dict().items():
+        assert torch.equal(weight, before[name]), name
+    for weight, state in one.optimizers[0].state.items():
+        assert torch.equal(state["exp_avg"], moments[weight])
+    assert one.progress.step == len(one.losses) == 3
+    with pytest.raises(Diverged, match=rf"validation loss is {value} at step 3$"):
+        one.evaluate()
+    assert [entry["step"] for entry in one.history] == [0]
+
+
+def test_weights_that_are_not_numbers_are_noticed():
+    one = trainer()
+    nn.init.constant_(one.bare.norm.weight, math.nan)
+    with pytest.raises(Diverged, match="validation loss is nan at step 0"):
+        one.run(quiet=True)
+
+
+# --- estimates ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("count", [1, 4, 7, 24, 400])
+def test_estimate_equals_a_slow_loop_whatever_the_chunk(count):
+    one = trainer(gpt(dropout=0.5), windows=count)
+    one.model.train()
+    places = len(one.validation) - CONTEXT  # 30 tokens: 25 windows
+    count = min(count, places)
+    starts = [i * (places - 1) // max(1, count - 1) for i in range(count)]
+    assert len(set(starts)) == count
+    total = 0.0
+    for start in starts:
+        cut = one.validation[start : start + CONTEXT + 1]
+        with torch.no_grad():
+            chances = one.bare.eval()(cut[None, :-1])[0].log_softmax(-1)
+        total -= sum(chances[j, cut[j + 1]].item() for j in range(CONTEXT)) / CONTEXT
+    one.model.train()
+    want = pytest.approx(total / count, abs=1e-6)
+    assert one.estimate() == want
+    for chunk in (1, 3):
+        assert estimate(one.bare, one.validation, CONTEXT, count, chunk) == want
+
+
+def test_history_of_a_run():
+    seen = []
+    one = trainer(steps=5)
+    history = one.run(quiet=True, on_estimate=lambda it: seen.append(it.progress.step))
+    assert history is one.history
+    assert [entry["step"] for entry in history] == seen == [0, 2, 4, 5]
+    assert set(history[0]) == {"step", "train_loss", "val_loss", "seconds"}
+    other = trainer(steps=5)
+    losses = [other.step() for _ in range(5)]
+    means = [None, sum(losses[:2]) / 2, sum(losses[2:4]) / 2, losses[4]]
+    assert [entry["train_loss"] for entry in history] == pytest.approx(means)
+    assert history[-1]["val_loss"] == pytest.approx(other.estimate())
+    seconds = [entry["seconds"] for entry in history]
+    assert seconds[0] == 0.0
+    assert seconds == sorted(seconds)
+    assert one.tokens_per_second == pytest.approx(5 * BATCH * CONTEXT / seconds[-1])
+    assert one.run(quiet=True) == history  # nothing left to do
+    assert len(history) == 4
+
+
+@OPTIMIZERS
+def test_it_learns_and_a_target_stops(optimizer):
+    """The next token is one of two: log 2 = 0.69 nats, where a guess is log 11 = 2.40."""
+    options = {"steps": 120, "learning_rate": 0.02, "evaluate_every": 20, "batch": 12}
+    options["optimizer"] = optimizer
+    whole = trainer(gpt(d_model=32), **options).run(quiet=True)
+    losses = [entry["val_loss"] for entry in whole]
+    assert losses[0] == pytest.approx(math.log(VOCAB), abs=0.1)
+    assert losses[-1] < 0.95
+    one = trainer(gpt(d_model=32), **options)
+    history = one.run(target=1.2, quiet=True)
+    assert history[-1]["val_loss"] <= 1.2 < history[-2]["val_loss"]
+    assert len(history) < len(whole)
+    assert [entry["val_loss"] for entry in history] == losses[: len(history)]
+
+
+def test_the_bar_is_quiet_if_asked(capsys):
+    trainer(steps=2).run(quiet=True)
+    assert capsys.readouterr() == ("", "")
+    trainer(steps=2).run()
+    assert "2/2" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("seed", [10**12, -(10**12)])
+def test_the_largest_seeds(seed):
+    assert math.isfinite(trainer(seed=seed).step())
+
+
+@pytest.mark.parametrize("device", ["meta", "cpu:1"])
+def test_a_device_that_would_silently_be_another(device):
+    with pytest.raises(ValueError, match=f"cannot train on device '{device}': .* 'cpu'"):
+        training.make_accelerator(device)
+    assert training.make_accelerator("cpu:0").device.type == "cpu"

@@ -1,0 +1,35 @@
+"""Each way is measured in a process of its own."""
+
+import numpy as np
+import pytest
+
+from lmcourse import measure
+
+
+def hold(mebibytes):
+    """Prepare little; hold so much memory when run."""
+
+    def run():
+        block = np.ones(mebibytes * 2**17)
+        return float(block.sum())
+
+    return run
+
+
+def die():
+    raise SystemExit(3)
+
+
+def test_time_memory_and_result_of_a_fresh_process():
+    ballast = np.ones(300 * 2**17)  # 300 MiB here must not count there
+    small, large = measure.isolated(hold, 10), measure.isolated(hold, 200)
+    assert small["result"] == 10 * 2**17
+    assert large["seconds"] > 0
+    grown = [run["peak_mib"] - run["start_mib"] for run in (small, large)]
+    assert 185 < grown[1] - grown[0] < 215
+    assert small["peak_mib"] < 300 <= ballast.nbytes / 2**20
+
+
+def test_a_death_is_told():
+    with pytest.raises(RuntimeError, match=r"die\(\) died with exit code 3"):
+        measure.isolated(die)

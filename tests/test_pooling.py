@@ -1,0 +1,392 @@
+"""lmcourse.pooling against transformers run on one text at a time, without padding."""
+
+import json
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
+from tokenizers.pre_tokenizers import Whitespace
+from transformers import (
+    AutoTokenizer,
+    BertConfig,
+    BertForMaskedLM,
+    BertModel,
+    PreTrainedTokenizerFast,
+    RobertaConfig,
+    RobertaModel,
+)
+
+from lmbook.bench import layers as bench
+from lmcourse import measure
+from lmcourse import pooling as module
+from lmcourse.models import default_checkpoint
+from lmcourse.pooling import (
+    batches,
+    layer_similarity,
+    pool,
+    pool_layers,
+    static_similarity,
+    step_similarity,
+    watching,
+)
+
+LAYERS, D_MODEL, WINDOW = 3, 24, 32
+LINES = [
+    "To make a prairie it takes a clover and one bee",
+    "Hope",
+    "I'm nobody! Who are you?\nAre you nobody, too?",
+    "Bees",
+    "The sky is low, the clouds are mean, a travelling flake of snow",
+    "Because I could not stop for Death, he kindly stopped for me",
+    "Hope",
+]
+LONG = "there is a certain slant of light on winter afternoons that oppresses " * 6
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return AutoTokenizer.from_pretrained(default_checkpoint())
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread():
+    """These models are too small for two."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+def tiny(**changes):
+    sizes = {
+        "vocab_size": 30522,
+        "hidden_size": D_MODEL,
+        "num_hidden_layers": LAYERS,
+        "num_attention_heads": 4,
+        "intermediate_size": 40,
+        "max_position_embeddings": WINDOW,
+    }
+    torch.manual_seed(0)
+    return BertModel(BertConfig(**{**sizes, **changes})).eval()
+
+
+@pytest.fixture(scope="module")
+def model():
+    return tiny()
+
+
+REDUCE = {
+    "mean": lambda states: states.mean(dim=0),
+    "cls": lambda states: states[0],
+    "max": lambda states: states.max(dim=0).values,
+}
+
+
+def states_of(ids, model):
+    """Hidden states of one window, static rows first: a list of (tokens, d_model)."""
+    with torch.no_grad():
+        output = model(torch.tensor([ids]), output_hidden_states=True)
+        static = model.embeddings.word_embeddings.weight[ids]
+    return [static, *(states[0] for states in output.hidden_states)]
+
+
+def one_by_one(texts, tokenizer, model, pooling):
+    """The oracle: every text alone, cut at the window, (layers + 2, texts, d_model)."""
+    pooled = []
+    for text in texts:
+        ids = tokenizer(text, truncation=True, max_length=WINDOW)["input_ids"]
+        pooled.append(
+            torch.stack([REDUCE[pooling](states) for states in states_of(ids, model)])
+        )
+    return torch.stack(pooled, dim=1)
+
+
+def check(result, expected, **tolerance):
+    tolerance = {"atol": 1e-5, "rtol": 1e-5, **tolerance}
+    torch.testing.assert_close(result.static, expected[0], **tolerance)
+    torch.testing.assert_close(result.layers, expected[1:], **tolerance)
+
+
+@pytest.mark.parametrize("pooling", ["mean", "cls", "max"])
+@pytest.mark.parametrize("batch_tokens", [1, 20, 40, 4096])
+def test_equals_each_text_on_its_own(tokenizer, model, pooling, batch_tokens):
+    result = pool_layers(
+        LINES, tokenizer, model, pooling=pooling, batch_tokens=batch_tokens
+    )
+    assert result.layers.shape == (LAYERS + 1, len(LINES), D_MODEL)
+    assert result.static.shape == (len(LINES), D_MODEL)
+    check(result, one_by_one(LINES, tokenizer, model, pooling))
+    assert result.tokens.tolist() == [len(tokenizer(line)["input_ids"]) for line in LINES]
+
+
+def test_default_checkpoint_equals_transformers(tokenizer):
+    model = BertModel.from_pretrained(default_checkpoint()).eval()
+    with torch.no_grad():
+        encoded = tokenizer(LINES, padding="max_length", max_length=64, return_tensors="pt")
+        output = model(**encoded, output_hidden_states=True)
+    mask = encoded["attention_mask"][..., None]
+    states = torch.stack(output.hidden_states)
+    expected = (states * mask).sum(dim=2) / mask.sum(dim=1)
+    result = pool_layers(LINES, tokenizer, model)
+    torch.testing.assert_close(result.layers, expected, atol=1e-5, rtol=1e-5)
+
+
+def test_a_model_with_a_head_and_a_random_shape(tokenizer):
+    other = tiny(hidden_size=20, num_hidden_layers=5, num_attention_heads=2)
+    headed = BertForMaskedLM(other.config).eval()
+    result = pool_layers(LINES, tokenizer, headed)
+    assert result.layers.shape == (5 + 1, len(LINES), 20)
+    check(result, one_by_one(LINES, tokenizer, headed.bert, "mean"))
+
+
+def test_any_iterable_of_strings_and_the_callers_own_training(tokenizer, model):
+    from_array = pool_layers(np.array(LINES), tokenizer, model)
+    from_generator = pool_layers((line for line in LINES), tokenizer, model)
+    torch.testing.assert_close(from_array.layers, from_generator.layers)
+    weight = torch.zeros(D_MODEL, requires_grad=True)
+    (from_array.layers[-1] @ weight).sum().backward()  # no inference tensor
+    torch.testing.assert_close(weight.grad, from_array.layers[-1].sum(dim=0))
+
+
+def hooks(model):
+    return [len(part._forward_hooks) for part in model.modules()]
+
+
+def test_keeps_no_hidden_states_and_leaves_no_hooks(tokenizer, model, monkeypatch):
+    seen, before = [], hooks(model)
+    monkeypatch.setattr(
+        module, "pool", lambda states, mask, how: seen.append(states.shape) or states[:, 0]
+    )
+    pool_layers(LINES, tokenizer, model, batch_tokens=30)
+    assert max(batch * tokens for batch, tokens, _ in seen) <= 30
+    assert hooks(model) == before
+
+
+def test_hooks_go_when_the_model_fails(model):
+    before = hooks(model)
+    with pytest.raises(IndexError), watching([model.embeddings], lambda *_: None):
+        model(torch.tensor([[10**6]]))
+    assert hooks(model) == before
+
+
+# --- long texts
+
+
+def windows_by_hand(text, tokenizer):
+    ids = tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
+    inner = WINDOW - 2
+    first, last = tokenizer.cls_token_id, tokenizer.sep_token_id
+    return [[first, *ids[at : at + inner], last] for at in range(0, len(ids), inner)]
+
+
+@pytest.mark.parametrize("pooling", ["mean", "cls", "max"])
+def test_split_reads_every_window_by_its_weight(tokenizer, model, pooling):
+    texts = [LINES[0], LONG, LINES[1], LONG + LINES[2]]
+    expected = []
+    for text in texts:
+        parts = windows_by_hand(text, tokenizer)
+        states = [states_of(ids, model) for ids in parts]  # windows × levels
+        if pooling == "cls":
+            weights = torch.tensor([len(ids) / sum(map(len, parts)) for ids in parts])
+            firsts = [torch.stack([level[0] for level in window]) for window in states]
+            expected.append((torch.stack(firsts) * weights[:, None, None]).sum(dim=0))
+        else:
+            joined = [torch.cat(level) for level in zip(*states, strict=True)]
+            expected.append(torch.stack([REDUCE[pooling](level) for level in joined]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = pool_layers(texts, tokenizer, model, pooling=pooling, overflow="split")
+    check(result, torch.stack(expected, dim=1))
+    counts = [sum(map(len, windows_by_hand(text, tokenizer))) for text in texts]
+    assert len(set(counts)) == len(counts)
+    assert result.tokens.tolist() == counts
+
+
+def test_truncation_warns_once_and_reads_the_first_window(tokenizer, model):
+    texts = [LINES[0], LONG, LINES[1], LONG + "again"]
+    with pytest.warns(UserWarning, match=r"2 of 4 texts.*first 32 tokens") as caught:
+        result = pool_layers(texts, tokenizer, model)
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+    check(result, one_by_one(texts, tokenizer, model, "mean"))
+    assert result.tokens.tolist()[1::2] == [WINDOW, WINDOW]
+
+
+def test_a_text_that_just_fits_is_not_long(tokenizer, model):
+    texts = ["bee " * (WINDOW - 2)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        cut = pool_layers(texts, tokenizer, model)
+    torch.testing.assert_close(
+        cut.layers, pool_layers(texts, tokenizer, model, overflow="split").layers
+    )
+    with pytest.warns(UserWarning, match="1 of 1"):
+        pool_layers([texts[0] + "bee"], tokenizer, model)
+
+
+# --- bad input
+
+
+@pytest.mark.parametrize(
+    ("texts", "error", "says"),
+    [
+        ([], ValueError, "texts is empty"),
+        ("a poem", TypeError, "list of strings, not a str"),
+        (b"a poem", TypeError, "list of strings, not a bytes"),
+        (7, TypeError, "list of strings, not a int"),
+        (["a", None], TypeError, r"texts\[1\] is a NoneType"),
+        (["a", float("nan")], TypeError, r"texts\[1\] is a float"),
+        (["a", "b", ["c"]], TypeError, r"texts\[2\] is a list"),
+        ([""], ValueError, r"texts\[0\] is blank"),
+        (["a", " \n\t"], ValueError, r"texts\[1\] is blank"),
+        (["a", "\u200b\u200b"], ValueError, r"texts\[1\] is blank to the tokenizer"),
+    ],
+)
+def test_texts_that_cannot_be_read(tokenizer, model, texts, error, says):
+    with pytest.raises(error, match=says):
+        pool_layers(texts, tokenizer, model)
+
+
+@pytest.mark.parametrize(
+    ("option", "says"),
+    [
+        ({"pooling": "median"}, "pooling should be one of.*'median'"),
+        ({"overflow": "drop"}, "overflow should be one of.*'drop'"),
+        ({"batch_tokens": 0}, "batch_tokens should be at least 1"),
+    ],
+)
+def test_unknown_options(tokenizer, model, option, says):
+    with pytest.raises(ValueError, match=says):
+        pool_layers(LINES, tokenizer, model, **option)
+
+
+@pytest.mark.parametrize("vocab_size", [1000, 30521, 30523, 40000])
+def test_a_tokenizer_of_another_size(tokenizer, vocab_size):
+    with pytest.raises(ValueError, match=f"do not belong together.*{vocab_size} rows"):
+        pool_layers(LINES, tokenizer, tiny(vocab_size=vocab_size))
+
+
+def test_a_matrix_rounded_up_is_no_other_size(tokenizer):
+    padded = tiny(vocab_size=30528)
+    check(
+        pool_layers(LINES, tokenizer, padded),
+        one_by_one(LINES, tokenizer, padded, "mean"),
+    )
+
+
+def test_ids_beyond_the_embeddings():
+    words = Tokenizer(WordLevel({"[UNK]": 0, "[PAD]": 1, "a": 2, "bee": 99}, "[UNK]"))
+    words.pre_tokenizer = Whitespace()
+    gaps = PreTrainedTokenizerFast(
+        tokenizer_object=words, unk_token="[UNK]", pad_token="[PAD]"
+    )
+    assert len(gaps) == 4
+    small = tiny(vocab_size=8)
+    assert pool_layers(["a a"], gaps, small).tokens.tolist() == [2]
+    with pytest.raises(ValueError, match=r"texts\[1\] has token 99.*embeddings is 7"):
+        pool_layers(["a a", "a bee"], gaps, small)
+
+
+def test_a_model_that_is_no_bert_or_not_ready(tokenizer):
+    sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1}
+    roberta = RobertaModel(RobertaConfig(intermediate_size=8, **sizes)).eval()
+    with pytest.raises(ValueError, match="a BERT is needed, not a 'roberta' model"):
+        pool_layers(LINES, tokenizer, roberta)
+    with pytest.raises(ValueError, match="training mode"):
+        pool_layers(LINES, tokenizer, tiny().train())
+
+
+# --- the parts
+
+
+@given(
+    lengths=st.lists(st.integers(1, 50), min_size=1, max_size=40),
+    budget=st.integers(1, 200),
+)
+@settings(deadline=None, max_examples=60)
+def test_batches_hold_every_text_once_within_the_budget(lengths, budget):
+    groups = list(batches(lengths, budget))
+    assert sorted(index for group in groups for index in group) == list(range(len(lengths)))
+    longest = [max(lengths[index] for index in group) for group in groups]
+    assert longest == sorted(longest, reverse=True)
+    for group, length in zip(groups, longest, strict=True):
+        assert len(group) == 1 or len(group) * length <= budget
+
+
+@pytest.mark.parametrize("pooling", ["mean", "cls", "max"])
+def test_padding_is_never_pooled(pooling):
+    states = torch.randn(3, 5, 4, generator=torch.Generator().manual_seed(0))
+    lengths = [5, 2, 1]
+    mask = torch.arange(5) < torch.tensor(lengths)[:, None]
+    expected = [REDUCE[pooling](text[:n]) for text, n in zip(states, lengths, strict=True)]
+    states[~mask] = torch.nan
+    torch.testing.assert_close(pool(states, mask, pooling), torch.stack(expected))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_similarities_equal_numpy_pair_by_pair(seed):
+    random = np.random.default_rng(seed)
+    static, layers = random.normal(size=(5, 7)), random.normal(size=(4, 5, 7))
+
+    def cosine(a, b):
+        return a @ b / np.sqrt((a @ a) * (b @ b))
+
+    inputs = torch.tensor(static), torch.tensor(layers)
+    to_static = [[cosine(s, x) for s, x in zip(static, row, strict=True)] for row in layers]
+    steps = [[cosine(layers[i][t], layers[i + 1][t]) for t in range(5)] for i in range(3)]
+    pairs = [[[cosine(a[t], b[t]) for t in range(5)] for b in layers] for a in layers]
+    for got, want in [
+        (static_similarity(*inputs), to_static),
+        (step_similarity(inputs[1]), steps),
+        (layer_similarity(inputs[1]), pairs),
+    ]:
+        torch.testing.assert_close(got, torch.tensor(want), atol=1e-12, rtol=1e-12)
+
+
+# --- the benchmark
+
+
+def in_this_process(prepare, way, name, poems):
+    measured = prepare(way, name, poems)
+    return {"result": measured(), "seconds": 1.0, "peak_mib": 1.0, "start_mib": 0.5}
+
+
+@pytest.fixture
+def small_bench(monkeypatch, tokenizer):
+    wide = tiny(max_position_embeddings=256)
+    monkeypatch.setattr(bench, "isolated", in_this_process)
+    monkeypatch.setattr(measure, "load_model", lambda name: (tokenizer, wide))
+    return ["--poems", "4", "--models", "base"]
+
+
+def test_the_usual_way_gives_the_same_numbers(small_bench, capsys):
+    assert bench.main(small_bench) == 0
+    *table, line = capsys.readouterr().out.splitlines()
+    assert [row.split()[:3] for row in table[1:]] == [
+        ["base", "usual", "4"],
+        ["base", "engine", "4"],
+    ]
+    summary = json.loads(line)["base"]
+    assert 0 < summary["difference"] < 1e-5
+    assert summary["times_faster"] == summary["memory_share"] == 1
+
+
+def test_the_benchmark_fails_on_other_numbers(small_bench, monkeypatch, capsys):
+    def shifted(*args):
+        vectors, cosines = measure.engine(*args)
+        return vectors, cosines + 2e-5
+
+    monkeypatch.setitem(measure.WAYS, "engine", shifted)
+    assert bench.main(small_bench) == 1
+
+
+def test_the_base_size_is_that_of_bert_base(tokenizer):
+    config = measure.base_config(tokenizer)
+    assert (config.num_hidden_layers, config.num_attention_heads) == (12, 12)
+    assert (config.hidden_size, config.intermediate_size) == (768, 3072)
+    assert config.vocab_size == 30522
