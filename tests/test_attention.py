@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from torch import nn
 from torch.nn import functional as F
 
-from lmcourse import measure
+from lmcourse import costs
 from lmcourse.attention import (
     MultiHeadAttention,
     attention,
@@ -242,19 +242,19 @@ def test_gradients(generator):
 
 
 def test_benchmark_measures_each_method_at_each_length():
-    for method in measure.METHODS:
-        rows = measure.prepare_attention(method, [32, 64], 1)()
+    for method in costs.METHODS:
+        rows = costs.prepare_attention(method, [32, 64], 1)()
         assert [row["tokens"] for row in rows] == [32, 64]
         assert all(row["seconds"] > 0 and row["peak_mib"] >= 0 for row in rows)
     with pytest.raises(ValueError, match="must rise"):
-        measure.compare_attention([64, 32])
+        costs.compare_attention([64, 32])
 
 
 def test_benchmarks_methods_compute_the_same(generator):
-    theirs = nn.MultiheadAttention(measure.D_MODEL, measure.HEADS, batch_first=True).eval()
+    theirs = nn.MultiheadAttention(costs.D_MODEL, costs.HEADS, batch_first=True).eval()
     ours = from_torch(theirs)
-    x = torch.randn(1, 9, measure.D_MODEL, generator=generator)
+    x = torch.randn(1, 9, costs.D_MODEL, generator=generator)
     with torch.no_grad():
-        want = measure.ours(ours, x)
-        close(measure.fused(ours, x), want, torch.float32)
-        close(measure.torch_module(theirs, x), want, torch.float32)
+        want = costs.ours(ours, x)
+        close(costs.fused(ours, x), want, torch.float32)
+        close(costs.torch_module(theirs, x), want, torch.float32)

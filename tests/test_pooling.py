@@ -22,7 +22,7 @@ from transformers import (
 )
 
 from lmbook.bench import layers as bench
-from lmcourse import measure
+from lmcourse import costs
 from lmcourse import pooling as module
 from lmcourse.models import default_checkpoint
 from lmcourse.pooling import (
@@ -360,7 +360,7 @@ def in_this_process(prepare, way, name, poems):
 def small_bench(monkeypatch, tokenizer):
     wide = tiny(max_position_embeddings=256)
     monkeypatch.setattr(bench, "isolated", in_this_process)
-    monkeypatch.setattr(measure, "load_model", lambda name: (tokenizer, wide))
+    monkeypatch.setattr(costs, "load_model", lambda name: (tokenizer, wide))
     return ["--poems", "4", "--models", "base"]
 
 
@@ -378,15 +378,15 @@ def test_the_usual_way_gives_the_same_numbers(small_bench, capsys):
 
 def test_the_benchmark_fails_on_other_numbers(small_bench, monkeypatch, capsys):
     def shifted(*args):
-        vectors, cosines = measure.engine(*args)
+        vectors, cosines = costs.engine(*args)
         return vectors, cosines + 2e-5
 
-    monkeypatch.setitem(measure.WAYS, "engine", shifted)
+    monkeypatch.setitem(costs.WAYS, "engine", shifted)
     assert bench.main(small_bench) == 1
 
 
 def test_the_base_size_is_that_of_bert_base(tokenizer):
-    config = measure.base_config(tokenizer)
+    config = costs.base_config(tokenizer)
     assert (config.num_hidden_layers, config.num_attention_heads) == (12, 12)
     assert (config.hidden_size, config.intermediate_size) == (768, 3072)
     assert config.vocab_size == 30522

@@ -7,7 +7,7 @@ there the peak of a process is what the operating system says it is.
 import argparse
 
 from lmbook.bench import report
-from lmcourse.measure import LENGTHS, compare_attention
+from lmcourse.costs import LENGTHS, compare_attention
 
 __all__ = ["main"]
 

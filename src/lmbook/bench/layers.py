@@ -10,7 +10,8 @@ import argparse
 import torch
 
 from lmbook.bench import report
-from lmcourse.measure import MODELS, WAYS, isolated, prepare_pooling
+from lmcourse.costs import MODELS, WAYS, prepare_pooling
+from lmcourse.measure import isolated
 
 __all__ = ["compare", "main"]
 
