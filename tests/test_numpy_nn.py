@@ -1,5 +1,7 @@
 """`lmcourse.numpy_nn` against PyTorch's autograd, finite differences and its own claims."""
 
+import json
+
 import numpy as np
 import pytest
 import torch
@@ -40,8 +42,8 @@ from lmcourse.numpy_nn import (
     load,
     sample,
     save,
+    stretches,
     train,
-    windows,
 )
 from lmcourse.numpy_nn.core import as_tuple
 
@@ -98,7 +100,7 @@ def heads(module, inputs, p, causal, rotary):
 
 
 def normed(x, p, start=""):
-    return F.layer_norm(x, x.shape[-1:], p[start + "gain"], p[start + "shift"])
+    return F.layer_norm(x, x.shape[-1:], p[start + "weight"], p[start + "bias"])
 
 
 def simple(make, theirs, count=1):
@@ -355,9 +357,9 @@ def test_multi_head_equals_pytorchs_own_module():
     np.testing.assert_allclose(ours.weights, seen.detach(), atol=1e-12)  # heads third last
 
 
-def small_decoder(words=11, d_model=20):
-    vectors = np.random.default_rng(3).normal(size=(words, d_model))
-    return Decoder([f"w{i}" for i in range(words)], vectors, d_ff=9)
+def small_decoder(vocab_size=11, d_model=20):
+    vectors = np.random.default_rng(3).normal(size=(vocab_size, d_model))
+    return Decoder([f"w{i}" for i in range(vocab_size)], vectors, d_ff=9)
 
 
 @pytest.mark.parametrize("loops", [False, True], ids=["package", "loops"])
@@ -389,7 +391,7 @@ def test_adam_equals_pytorchs():
     rng = np.random.default_rng(5)
     ours, frozen = Parameter(rng.normal(size=(3, 4))), Parameter(2.0, trainable=False)
     theirs = torch.tensor(ours.value.copy(), requires_grad=True)
-    adam, other = Adam([ours, frozen], rate=0.02), torch.optim.Adam([theirs], lr=0.02)
+    adam, other = Adam([ours, frozen], 0.02), torch.optim.Adam([theirs], lr=0.02)
     for _ in range(7):
         gradient = rng.normal(size=(3, 4))
         ours.grad += gradient
@@ -523,8 +525,8 @@ def test_the_dictionary_is_a_one_hot_product():
         module.encode("x")
 
 
-def test_windows_are_every_stretch():
-    got = windows(np.arange(10), 3)
+def test_stretches_are_all_there_are():
+    got = stretches(np.arange(10), 3)
     assert got.shape == (7, 4)
     np.testing.assert_array_equal(got[2], [2, 3, 4, 5])
 
@@ -541,10 +543,10 @@ def test_the_decoder_is_causal_and_works_at_any_length():
 def test_training_learns_and_is_repeatable(capsys):
     numbers = np.tile(np.arange(11), 20)
     first, second = small_decoder(), small_decoder()
-    floating = train(first, numbers, 80, batch=8, rate=0.02)
+    floating = train(first, numbers, 80, batch=8, learning_rate=0.02)
     assert len(floating) == 80
     assert floating[-1] < 0.7 * floating[0]
-    assert train(second, numbers, 80, batch=8, rate=0.02) == floating
+    assert train(second, numbers, 80, batch=8, learning_rate=0.02) == floating
     shown = capsys.readouterr()
     assert not shown.out
     assert "loss" in shown.err
@@ -573,25 +575,70 @@ def test_saved_and_loaded_is_the_same_to_the_last_bit(tmp_path):
     save(model, tmp_path / "decoder.npz")
     again = load(tmp_path / "decoder.npz")
     numbers = np.arange(7)
-    np.testing.assert_array_equal(again.forward(numbers), model.forward(numbers))
-    assert again.dictionary.words == model.dictionary.words
+    named = again.parameters()
+    for name, parameter in model.parameters().items():
+        np.testing.assert_array_equal(named[name].value, parameter.value, err_msg=name)
+    want = model.forward(numbers)
+    np.testing.assert_allclose(again.forward(numbers), want, rtol=0, atol=1e-9)
+    assert again.dictionary.vocabulary == model.dictionary.vocabulary
     assert np.shares_memory(again.output.matrix, again.dictionary.table.value)
     with np.load(tmp_path / "decoder.npz", allow_pickle=False) as file:
         assert all(file[name].dtype.kind in "fU" for name in file.files)
 
 
-def test_a_damaged_file_is_refused(tmp_path):
-    save(small_decoder(), tmp_path / "good.npz")
-    with np.load(tmp_path / "good.npz") as file:
-        arrays = dict(file)
-    np.savez(
-        tmp_path / "less.npz", **{k: v for k, v in arrays.items() if k != "output.bias"}
-    )
-    with pytest.raises(ValueError, match="other parameters"):
-        load(tmp_path / "less.npz")
-    np.savez(tmp_path / "pickled.npz", **{**arrays, "output.bias": np.array([{}])})
-    with pytest.raises(ValueError, match="allow_pickle"):
-        load(tmp_path / "pickled.npz")
+def changed(**change):
+    """Return what `save` writes of a small decoder, some of it changed or left out."""
+
+    def write(path):
+        save(small_decoder(), path)
+        with np.load(path) as file:
+            arrays = {**file, **change}
+        np.savez(path, **{k: a for k, a in arrays.items() if a is not None})
+
+    return write
+
+
+def claims(**sizes):
+    about = {"vocabulary": [f"w{i}" for i in range(11)]}
+    about["sizes"] = {"heads": 5, "layers": 2, "d_ff": 9} | sizes
+    return changed(about=np.array(json.dumps(about)))
+
+
+def half(path):
+    save(small_decoder(), path)
+    path.write_bytes(path.read_bytes()[:2000])
+
+
+NO_DECODER = {
+    "another program's": (lambda path: np.savez(path, weight=np.zeros(3)), "about"),
+    "no .npz": (lambda path: path.write_bytes(b"Shall I compare thee"), "pickled"),
+    "empty": (lambda path: path.write_bytes(b""), "No data left"),
+    "half": (half, "not a zip file"),
+    "one parameter less": (changed(**{"output.bias": None}), "other parameters"),
+    "another shape": (changed(**{"output.bias": np.zeros(3)}), "other parameters"),
+    "pickled": (changed(**{"output.bias": np.array([{}])}), "allow_pickle"),
+    "about is no JSON": (changed(about=np.array("{")), "JSON"),
+    "about is a list": (changed(about=np.array("[]")), "list indices"),
+    "flat vectors": (changed(**{"dictionary.table": np.zeros(11)}), "tuple index"),
+    "too many layers claimed": (claims(layers=10**9), "too few parameters"),
+    "too wide a network claimed": (claims(d_ff=10**9), "too few parameters"),
+    "no heads": (claims(heads=0), "ZeroDivisionError"),
+    "a size of another model": (claims(width=3), "unexpected keyword"),
+}
+
+
+@pytest.mark.parametrize("kind", NO_DECODER)
+def test_a_file_that_holds_no_decoder_is_refused(kind, tmp_path):
+    path = tmp_path / "decoder.npz"
+    write, said = NO_DECODER[kind]
+    write(path)
+    with pytest.raises(ValueError, match=f"decoder.npz holds no decoder: .*{said}"):
+        load(path)
+
+
+def test_a_file_that_is_missing_is_told_as_such(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        load(tmp_path / "decoder.npz")
 
 
 def test_gradient_error_sees_a_wrong_gradient_and_leaves_no_trace():
@@ -610,7 +657,7 @@ def test_gradient_error_sees_a_wrong_gradient_and_leaves_no_trace():
 
 
 def test_the_benchmark_runs_and_compares(capsys):
-    code = reference.main(["--words", "40", "--batch", "2", "--times", "1"])
+    code = reference.main(["--vocab-size", "40", "--batch", "2", "--times", "1"])
     out = capsys.readouterr().out
     assert code in (0, 1)  # so small a step says nothing about speed
     assert '"difference": ' in out

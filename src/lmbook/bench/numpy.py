@@ -75,15 +75,15 @@ class RowLayerNorm(LayerNorm):
         scale = _each(lambda row: 1 / np.sqrt((row @ row) / len(row) + 1e-5), centred)
         self.scale = scale.reshape(*x.shape[:-1], 1)
         self.y = _each(lambda row, s: row * s, centred, scale).reshape(x.shape)
-        return self.y * self.gain.value + self.shift.value
+        return self.y * self.weight.value + self.bias.value
 
     def gradient(self, delta):
         back = []
         triples = zip(rows(delta), rows(self.y), rows(self.scale), strict=True)
         for d, y, scale in triples:
-            self.gain.grad += d * y
-            self.shift.grad += d
-            d = d * self.gain.value
+            self.weight.grad += d * y
+            self.bias.grad += d
+            d = d * self.weight.value
             back.append(scale * (d - d.mean() - y * (d * y).mean()))
         return np.array(back).reshape(delta.shape)
 
@@ -164,36 +164,37 @@ def _turned(x):
     return torch.view_as_real(plane * turn).flatten(-2)
 
 
-def torch_loss(parameters, heads, blocks, numbers, targets):
+def torch_loss(parameters, heads, layers, numbers, targets):
     """Compute a decoder's loss in PyTorch, from its parameters by name."""
-    p = parameters
-    x = F.embedding(numbers, p["dictionary.table"])  # (batch, tokens, d_model)
-    for b in range(blocks):
-        attend, feed = (f"blocks.modules.{b}.modules.{i}." for i in (0, 1))
-        head = attend + "module.modules.1.heads.branches."
-
-        def project(name, x=x, head=head):
-            names = [f"{head}{h}.{name}." for h in range(heads)]
-            weight = torch.cat([p[name + "weight"] for name in names], 1)
-            bias = torch.cat([p[name + "bias"] for name in names])
-            return (x @ weight + bias).unflatten(-1, (heads, -1)).transpose(1, 2)
-
-        query, key, value = (project(name) for name in ("query", "key", "value"))
-        mixed = F.scaled_dot_product_attention(
-            _turned(query), _turned(key), value, is_causal=True
-        )
-        out = attend + "module.modules.1.output."
-        mixed = mixed.transpose(1, 2).flatten(2) @ p[out + "weight"] + p[out + "bias"]
-        width = (x.shape[-1],)
-        x = F.layer_norm(
-            x + mixed, width, p[attend + "norm.gain"], p[attend + "norm.shift"]
-        )
-        up, down = feed + "module.modules.0.", feed + "module.modules.2."
-        hidden = F.relu(x @ p[up + "weight"] + p[up + "bias"])
-        hidden = hidden @ p[down + "weight"] + p[down + "bias"]
-        x = F.layer_norm(x + hidden, width, p[feed + "norm.gain"], p[feed + "norm.shift"])
-    logits = x @ p["dictionary.table"].T + p["output.bias"]  # (batch, tokens, words)
+    x = F.embedding(numbers, parameters["dictionary.table"])  # (batch, tokens, d_model)
+    for i in range(layers):
+        x = _block(parameters, f"blocks.modules.{i}.", heads, x)
+    logits = x @ parameters["dictionary.table"].T + parameters["output.bias"]
     return F.cross_entropy(logits.flatten(0, 1), targets.flatten())
+
+
+def _block(p, block, heads, x):
+    """Compute a block: self-attention and a feed-forward network, a norm after each."""
+
+    def project(name):
+        names = [f"{block}attention.heads.branches.{h}.{name}." for h in range(heads)]
+        weight = torch.cat([p[name + "weight"] for name in names], 1)
+        bias = torch.cat([p[name + "bias"] for name in names])
+        return (x @ weight + bias).unflatten(-1, (heads, -1)).transpose(1, 2)
+
+    def linear(name, x):
+        return x @ p[f"{block}{name}.weight"] + p[f"{block}{name}.bias"]
+
+    def norm(name, x):
+        weight, bias = p[f"{block}{name}.weight"], p[f"{block}{name}.bias"]
+        return F.layer_norm(x, x.shape[-1:], weight, bias)
+
+    query, key, value = (project(name) for name in ("query", "key", "value"))
+    query, key = _turned(query), _turned(key)
+    mixed = F.scaled_dot_product_attention(query, key, value, is_causal=True)
+    x = norm("norm_1", x + linear("attention.output", mixed.transpose(1, 2).flatten(2)))
+    hidden = F.relu(linear("feed_forward.up", x))
+    return norm("norm_2", x + linear("feed_forward.down", hidden))
 
 
 def numpy_step(model, loss, numbers, targets):
@@ -227,7 +228,7 @@ def torch_step(parameters, sizes, numbers, targets):
 
     def gradients():
         adam.zero_grad()
-        loss = torch_loss(parameters, sizes["heads"], sizes["blocks"], numbers, targets)
+        loss = torch_loss(parameters, sizes["heads"], sizes["layers"], numbers, targets)
         loss.backward()
         return [p.grad.numpy() for p in trained]
 
@@ -251,14 +252,14 @@ def seconds(step, times):
 def main(argv=None) -> int:
     """Print the table and one line of JSON; return 1 if gradients or speed are wrong."""
     parser = argparse.ArgumentParser(prog="python -m lmbook.bench numpy")
-    parser.add_argument("--words", type=int, default=3193, help="size of the vocabulary")
+    parser.add_argument("--vocab-size", type=int, default=3193)
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--times", type=int, default=5)
     options = parser.parse_args(argv)
     rng = np.random.default_rng(0)
-    vocabulary = [str(i) for i in range(options.words)]
-    vectors = rng.normal(size=(options.words, 60)) / np.sqrt(60)
-    numbers = rng.integers(options.words, size=(options.batch, 8))
+    vocabulary = [str(i) for i in range(options.vocab_size)]
+    vectors = rng.normal(size=(options.vocab_size, 60)) / np.sqrt(60)
+    numbers = rng.integers(options.vocab_size, size=(options.batch, 8))
     data = numbers[:, :-1], numbers[:, 1:]
     torch.set_num_threads(1)
     model, rowwise = Decoder(vocabulary, vectors), looped(Decoder(vocabulary, vectors))

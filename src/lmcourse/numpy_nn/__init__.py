@@ -8,74 +8,14 @@ belongs to: no module divides by the number of rows.
 - `layers`: `Linear`, activations, `Softmax`, losses, `LayerNorm`, `SkipAddNorm`,
   `OneHotDictionary`.
 - `attention`: from `Transpose` to `MultiHeadAttention`.
-- `decoder`: `Decoder`, and what trains, samples, saves and loads it.
+- `decoder`: `FeedForward`, `Block`, `Decoder`, and what trains, samples, saves and
+  loads it.
 """
 
-from lmcourse.numpy_nn.attention import (
-    CausalMask,
-    DotProduct,
-    MultiHeadAttention,
-    ProjectedAttention,
-    Rotary,
-    ScalarProduct,
-    ScaledDotProductAttention,
-    Transpose,
-)
-from lmcourse.numpy_nn.core import (
-    Adam,
-    Chain,
-    Concat,
-    Fork,
-    Identity,
-    Module,
-    Parameter,
-    gradient_error,
-)
-from lmcourse.numpy_nn.decoder import Decoder, load, sample, save, train, windows
-from lmcourse.numpy_nn.layers import (
-    CrossEntropyLoss,
-    L2Loss,
-    LayerNorm,
-    Linear,
-    OneHotDictionary,
-    ReLU,
-    Sigmoid,
-    SkipAddNorm,
-    Softmax,
-    SoftmaxCrossEntropy,
-)
+from lmcourse.numpy_nn import attention, core, decoder, layers
+from lmcourse.numpy_nn.attention import *  # noqa: F403
+from lmcourse.numpy_nn.core import *  # noqa: F403
+from lmcourse.numpy_nn.decoder import *  # noqa: F403
+from lmcourse.numpy_nn.layers import *  # noqa: F403
 
-__all__ = [
-    "Adam",
-    "CausalMask",
-    "Chain",
-    "Concat",
-    "CrossEntropyLoss",
-    "Decoder",
-    "DotProduct",
-    "Fork",
-    "Identity",
-    "L2Loss",
-    "LayerNorm",
-    "Linear",
-    "Module",
-    "MultiHeadAttention",
-    "OneHotDictionary",
-    "Parameter",
-    "ProjectedAttention",
-    "ReLU",
-    "Rotary",
-    "ScalarProduct",
-    "ScaledDotProductAttention",
-    "Sigmoid",
-    "SkipAddNorm",
-    "Softmax",
-    "SoftmaxCrossEntropy",
-    "Transpose",
-    "gradient_error",
-    "load",
-    "sample",
-    "save",
-    "train",
-    "windows",
-]
+__all__ = [*attention.__all__, *core.__all__, *decoder.__all__, *layers.__all__]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from lmcourse.numpy_nn.core import Concat, Fork, Identity, Module, Parameter
+from lmcourse.numpy_nn.core import Concat, Fork, Identity, Module, Parameter, as_tuple
 from lmcourse.numpy_nn.layers import Linear, Softmax
 
 __all__ = [
@@ -242,6 +242,4 @@ class MultiHeadAttention(Module):
 
     def gradient(self, delta):
         deltas = self.concat.backward(self.output.backward(delta))
-        if not isinstance(deltas, tuple):
-            deltas = (deltas,)
-        return self.heads.backward(deltas)
+        return self.heads.backward(as_tuple(deltas))

@@ -215,15 +215,15 @@ class Adam:
     ----------
     parameters : iterable of Parameter
         Those that are not trainable are left alone.
-    rate : float
+    learning_rate : float
         May be changed between steps.
     betas : pair of float
     epsilon : float
     """
 
-    def __init__(self, parameters, rate=1e-3, betas=(0.9, 0.999), epsilon=1e-8):
-        self.parameters = list(parameters)
-        self.rate, self.betas, self.epsilon, self.steps = rate, betas, epsilon, 0
+    def __init__(self, parameters, learning_rate=1e-3, betas=(0.9, 0.999), epsilon=1e-8):
+        self.parameters, self.learning_rate = list(parameters), learning_rate
+        self.betas, self.epsilon, self.steps = betas, epsilon, 0
         self.mean = [np.zeros_like(p.value) for p in self.parameters]
         self.square = [np.zeros_like(p.value) for p in self.parameters]
 
@@ -231,19 +231,15 @@ class Adam:
         """Move every parameter against its gradient, in place, and clear the gradient."""
         self.steps += 1
         b1, b2 = self.betas
-        rate = self.rate * np.sqrt(1 - b2**self.steps) / (1 - b1**self.steps)
-        floor = self.epsilon * np.sqrt(1 - b2**self.steps)
+        warm = np.sqrt(1 - b2**self.steps)  # the averages start at 0
+        size = self.learning_rate * warm / (1 - b1**self.steps)
         moments = zip(self.parameters, self.mean, self.square, strict=True)
         for parameter, mean, square in moments:
             if parameter.trainable:
-                self._move(parameter, mean, square, rate, floor)
+                mean += (1 - b1) * (parameter.grad - mean)
+                square += (1 - b2) * (parameter.grad**2 - square)
+                parameter.value -= size * mean / (np.sqrt(square) + self.epsilon * warm)
             parameter.grad[...] = 0
-
-    def _move(self, parameter, mean, square, rate, floor):
-        b1, b2 = self.betas
-        mean += (1 - b1) * (parameter.grad - mean)
-        square += (1 - b2) * (parameter.grad**2 - square)
-        parameter.value -= rate * mean / (np.sqrt(square) + floor)
 
 
 def _by_differences(loss, array, step):

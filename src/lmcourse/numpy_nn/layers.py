@@ -150,7 +150,7 @@ class CrossEntropyLoss(Module):
 class SoftmaxCrossEntropy(Module):
     """Softmax, then -log of the share of the right entry, averaged over the rows.
 
-    `forward` takes logits (..., words) and the numbers of the right words (...).
+    `forward` takes logits (..., vocab_size) and the numbers of the right words (...).
     """
 
     def fits(self, logits, targets):
@@ -164,13 +164,13 @@ class SoftmaxCrossEntropy(Module):
 
     def gradient(self, delta=1.0):
         share = delta / len(self.p)  # each row's part of the mean
-        d = share * self.p  # (rows, words)
+        d = share * self.p  # (rows, vocab_size)
         d[np.arange(len(d)), self.targets] -= share
         return d.reshape(self.logits_shape)
 
 
 class LayerNorm(Module):
-    """Centre each row and divide by its standard deviation; then gain and shift.
+    """Centre each row and divide by its standard deviation; then weight and bias.
 
     Parameters
     ----------
@@ -179,23 +179,23 @@ class LayerNorm(Module):
     """
 
     def __init__(self, d_model, epsilon=1e-5):
-        self.gain, self.shift = Parameter(np.ones(d_model)), Parameter(np.zeros(d_model))
+        self.weight, self.bias = Parameter(np.ones(d_model)), Parameter(np.zeros(d_model))
         self.epsilon = epsilon
 
     def fits(self, x):
-        return x[-1] == len(self.gain.value)
+        return x[-1] == len(self.weight.value)
 
     def compute(self, x):
         centred = x - x.mean(axis=-1, keepdims=True)
         variance = (centred**2).mean(axis=-1, keepdims=True)  # (..., 1)
         self.scale = 1 / np.sqrt(variance + self.epsilon)  # (..., 1)
         self.y = centred * self.scale
-        return self.y * self.gain.value + self.shift.value
+        return self.y * self.weight.value + self.bias.value
 
     def gradient(self, delta):
-        self.gain.grad += rows(delta * self.y).sum(axis=0)
-        self.shift.grad += rows(delta).sum(axis=0)
-        d = delta * self.gain.value
+        self.weight.grad += rows(delta * self.y).sum(axis=0)
+        self.bias.grad += rows(delta).sum(axis=0)
+        d = delta * self.weight.value
         along = self.y * (d * self.y).mean(axis=-1, keepdims=True)
         return self.scale * (d - d.mean(axis=-1, keepdims=True) - along)
 
@@ -226,8 +226,8 @@ class OneHotDictionary(Module):
 
     Parameters
     ----------
-    words : sequence of str
-    table : Parameter of shape (words, d_model)
+    vocabulary : sequence of str
+    table : Parameter of shape (vocab_size, d_model)
 
     Raises
     ------
@@ -235,10 +235,10 @@ class OneHotDictionary(Module):
         If the table has another number of rows, or a word comes twice.
     """
 
-    def __init__(self, words, table):
-        self.words, self.table = list(words), table
-        self.number = {word: i for i, word in enumerate(self.words)}
-        if not len(self.number) == len(self.words) == len(table.value):
+    def __init__(self, vocabulary, table):
+        self.vocabulary, self.table = list(vocabulary), table
+        self.number = {word: i for i, word in enumerate(self.vocabulary)}
+        if not len(self.number) == len(self.vocabulary) == len(table.value):
             raise ValueError(
                 f"OneHotDictionary: {len(self.number)} different words, "
                 f"a table of shape {table.value.shape}"
@@ -250,17 +250,17 @@ class OneHotDictionary(Module):
 
     def decode(self, numbers):
         """Return the words of these numbers."""
-        return [self.words[number] for number in numbers]
+        return [self.vocabulary[number] for number in numbers]
 
     def one_hot(self, numbers):
-        """Return a sparse array of shape (numbers, words), a single 1 in each row."""
+        """Return a sparse array of shape (numbers, vocab_size), a single 1 in each row."""
         numbers = np.ravel(numbers)
         starts = np.arange(len(numbers) + 1)  # row i is stored from i to i + 1
-        shape = len(numbers), len(self.words)
+        shape = len(numbers), len(self.vocabulary)
         return sparse.csr_array((np.ones(len(numbers)), numbers, starts), shape=shape)
 
     def compute(self, numbers):
-        self.rows = self.one_hot(numbers)  # (rows, words)
+        self.rows = self.one_hot(numbers)  # (rows, vocab_size)
         return (self.rows @ self.table.value).reshape(*np.shape(numbers), -1)
 
     def gradient(self, delta):
