@@ -1,13 +1,17 @@
 """Loading a BERT: offline by default, verified, never silently another model."""
 
+import json
 import shutil
+from pathlib import Path
 
 import huggingface_hub
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from transformers import BertConfig, BertModel, GPT2Config
 
 from lmcourse import models
+from lmcourse.choices import chosen
 from lmcourse.models import default_checkpoint, load_bert, pick_device
 
 SMALL = {
@@ -98,7 +102,7 @@ def test_a_checkpoint_that_is_not_there(monkeypatch):
 
 def test_a_model_that_is_no_bert(tmp_path):
     GPT2Config(n_layer=1).save_pretrained(tmp_path)
-    with pytest.raises(ValueError, match="'gpt2' model"):
+    with pytest.raises(ValueError, match="model_type is 'gpt2'"):
         load_bert(tmp_path, device="cpu")
 
 
@@ -122,3 +126,154 @@ def test_device(monkeypatch):
     monkeypatch.delenv("LMCOURSE_DEVICE")
     best = "cuda" if torch.cuda.is_available() else "cpu"
     assert pick_device().type in (best, "mps")
+
+
+@pytest.fixture
+def small(tmp_path):
+    return folder_with(BertModel(BertConfig(**SMALL)), tmp_path / "small")
+
+
+def change(path, **changed):
+    """Change values of a JSON file; None removes one."""
+    found = json.loads(path.read_text()) | changed
+    kept = {name: value for name, value in found.items() if value is not None}
+    path.write_text(json.dumps(kept))
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"hidden_size": 10**9}, r"model\.safetensors: .* has the shape .*, not"),
+        ({"hidden_size": 10**17}, "describes no BERT"),
+        ({"hidden_size": 21}, "multiple"),
+        ({"hidden_size": "20"}, "hidden_size"),
+        ({"hidden_size": 0}, "must be positive"),
+        ({"hidden_size": float("nan")}, "NaN is not JSON"),
+        ({"num_hidden_layers": 10**6}, r"holds 3 layers .* num_hidden_layers = 1000000"),
+        ({"num_hidden_layers": 2}, "holds 3 layers"),
+        ({"num_hidden_layers": 2.5}, "num_hidden_layers"),
+        ({"num_attention_heads": 3}, "multiple"),
+        ({"num_attention_heads": 0}, "must be positive"),
+        ({"num_attention_heads": -5}, "must be positive"),
+        ({"num_attention_heads": None}, "does not tell num_attention_heads"),
+        ({"type_vocab_size": 0}, "token_type_embeddings"),
+        ({"layer_norm_eps": 5}, "layer_norm_eps"),
+        ({"hidden_act": "step"}, "describes no BERT: KeyError"),
+        ({"pad_token_id": 10**6}, "describes no BERT"),
+        ({"hidden_dropout_prob": 7.0}, "describes no BERT"),
+        ({"is_decoder": True}, "is_decoder is True"),
+        ({"model_type": None}, "model_type is None"),
+    ],
+)
+def test_a_configuration_that_is_not_of_the_weights(small, changed, said):
+    change(small / "config.json", **changed)
+    with pytest.raises(ValueError, match=said) as error:
+        load_bert(small, device="cpu")
+    assert str(small) in str(error.value)
+
+
+def test_what_else_a_configuration_says_is_not_read(small):
+    change(small / "config.json", num_labels=10**15, quantization_config={"a": 1})
+    load_bert(small, device="cpu")
+
+
+@pytest.mark.parametrize(
+    ("edit", "said"),
+    [
+        (lambda state: {"strange": torch.ones(2)}, "holds 0 layers of a BERT"),
+        (lambda state: state | {"pooler.dense.bias": torch.ones(3)}, "pooler.dense.bias"),
+        (lambda state: state | {"embeddings.LayerNorm.bias": torch.ones(0)}, "LayerNorm"),
+        (
+            lambda state: {k: x for k, x in state.items() if "word" not in k},
+            "lacks 1 tensors: embeddings.word_embeddings.weight",
+        ),
+        (lambda state: {k: x * torch.nan for k, x in state.items()}, "not finite"),
+        (lambda state: {k: x.to(torch.int8) for k, x in state.items()}, "is I8"),
+    ],
+)
+def test_a_file_without_the_weights_is_refused(small, edit, said):
+    path = small / "model.safetensors"
+    state = edit(load_file(path))
+    path.unlink()
+    save_file(state, path)
+    with pytest.raises(ValueError, match=said) as error:
+        load_bert(small, device="cpu")
+    assert str(path) in str(error.value)
+
+
+def test_halves_of_files_are_refused(small, tmp_path):
+    (small / "vocab.txt").unlink()
+    for name in ("config.json", "model.safetensors", "tokenizer.json"):
+        whole = (small / name).read_bytes()
+        (small / name).write_bytes(whole[: len(whole) // 2])
+        with pytest.raises(ValueError, match=str(small)):
+            load_bert(small, device="cpu")
+        (small / name).write_bytes(whole)
+    load_bert(small, device="cpu")
+    (small / "tokenizer.json").unlink()
+    with pytest.raises(OSError, match=r"neither tokenizer\.json nor vocab\.txt"):
+        load_bert(small, device="cpu")
+    half = (default_checkpoint() / "vocab.txt").read_text().splitlines()[:15000]
+    (small / "vocab.txt").write_text("\n".join(half))
+    with pytest.raises(ValueError, match=r"has 15000 pieces .* vocab_size is 30522"):
+        load_bert(small, device="cpu")
+
+
+def test_names_of_2018_a_prefix_other_heads_and_no_pooler(small):
+    path = small / "model.safetensors"
+    state = load_file(path)
+
+    def old(name):
+        end = {"weight": "gamma", "bias": "beta"}
+        stem, _, last = name.rpartition(".")
+        return f"bert.{stem}.{end[last] if 'LayerNorm' in name else last}"
+
+    kept = {k: x for k, x in state.items() if "pooler" not in k}
+    renamed = {old(name): x for name, x in kept.items()}
+    path.unlink()
+    counted = {"cls.bias": torch.ones(2), "bert.embeddings.position_ids": torch.arange(9)}
+    save_file(renamed | counted, path)
+    _, model = load_bert(small, device="cpu")
+    torch.testing.assert_close(dict(model.state_dict()), kept, rtol=0, atol=0)
+    with torch.no_grad():
+        assert model(torch.tensor([[5]])).pooler_output is None
+
+
+def test_empty_choices_are_no_choices(monkeypatch):
+    monkeypatch.setenv("LMCOURSE_BERT", "")
+    monkeypatch.setenv("LMCOURSE_DEVICE", "")
+    assert pick_device().type in ("cpu", "cuda", "mps")
+    assert load_bert(device="cpu")[1].name_or_path == str(default_checkpoint())
+
+
+@pytest.mark.parametrize(
+    "name", ["./x", "../models/x", "/no/x", "~/no-x", "a/b/c", "a\\b", "C:x", Path("a/b")]
+)
+def test_what_looks_like_a_folder_must_be_one(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    tried = Path(name).expanduser().absolute()
+    with pytest.raises(FileNotFoundError) as error:
+        load_bert(name, device="cpu")
+    assert f"{tried} was tried" in str(error.value)
+
+
+def test_a_relative_folder_is_told_from_a_name(small, monkeypatch):
+    monkeypatch.chdir(small.parent)
+    assert chosen("small") == chosen("./small") == chosen(Path("small")) == str(small)
+    assert chosen("small/bert") == "small/bert"  # not there: a name on the hub
+    (small.parent / "file").write_text("")
+    with pytest.raises(FileNotFoundError, match="'file' is no folder"):
+        chosen("file")
+
+
+def test_a_name_may_pin_a_revision(small, monkeypatch):
+    asked = []
+
+    def snapshot(name, revision, allow_patterns):
+        asked.append((name, revision))
+        return str(small)
+
+    monkeypatch.setattr(models, "snapshot_download", snapshot)
+    load_bert("org/bert@0123abc", device="cpu")
+    load_bert("org/bert", device="cpu")
+    assert asked == [("org/bert", "0123abc"), ("org/bert", None)]

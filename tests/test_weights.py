@@ -51,6 +51,14 @@ def test_other_weights_are_refused_by_name(tmp_path, changed, said):
     assert str(path) in str(error.value)
 
 
+def test_other_tensors_are_left_alone_on_demand(tmp_path):
+    count = {"position_ids": torch.arange(3)}
+    path = written(tmp_path / "a.safetensors", weights() | count)
+    assert read_weights(path, SHAPES, others=True).keys() == SHAPES.keys()
+    with pytest.raises(ValueError, match="position_ids"):
+        read_weights(path, SHAPES)
+
+
 def test_nothing_is_loaded_before_the_header_is_checked(tmp_path, monkeypatch):
     path = written(tmp_path / "a.safetensors", weights(up=torch.ones(9, 9)))
     monkeypatch.setattr(torch.Tensor, "clone", lambda *a: pytest.fail("loaded"))

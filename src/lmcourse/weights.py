@@ -85,26 +85,24 @@ def read_header(path):
     Raises
     ------
     OSError, ValueError
-        If the file cannot be opened, or is not whole, or a type is not float32, float16
-        or bfloat16.
+        If the file cannot be opened or is not whole.
     """
     with _opened(path) as file:
-        parts = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
-        for name, part in parts.items():
-            if part.get_dtype() not in DTYPES:
-                raise ValueError(f"{path}: {name} is {part.get_dtype()}, not in {DTYPES}")
-        shapes = {name: tuple(part.get_shape()) for name, part in parts.items()}
+        names = file.keys()
+        shapes = {name: tuple(file.get_slice(name).get_shape()) for name in names}
         return shapes, file.metadata() or {}
 
 
-def read_weights(path, expected):
-    """Load a safetensors file that holds exactly the tensors that are expected.
+def read_weights(path, expected, *, others=False):
+    """Load the tensors that are expected from a safetensors file.
 
     Parameters
     ----------
     path : path
     expected : dict of str to tuple of int
         The shape of each tensor, by name.
+    others : bool
+        Whether the file may hold other tensors too, which are not loaded.
 
     Returns
     -------
@@ -115,12 +113,13 @@ def read_weights(path, expected):
     ------
     OSError, ValueError
         As `read_header`, or naming the tensors that are missing, strange, of another
-        shape or not finite.
+        shape, neither float32, float16 nor bfloat16, or not finite.
     """
     shapes, _ = read_header(path)
+    strange = set() if others else shapes.keys() - expected.keys()
     for what, names in (
         ("lacks", expected.keys() - shapes.keys()),
-        ("holds, besides what is expected,", shapes.keys() - expected.keys()),
+        ("holds, besides what is expected,", strange),
     ):
         if names:
             some = ", ".join(sorted(names)[:3]) + ", …" * (len(names) > 3)
@@ -131,6 +130,10 @@ def read_weights(path, expected):
                 f"{path}: {name} has the shape {shapes[name]}, not {tuple(shape)}"
             )
     with _opened(path) as file:
+        for name in expected:
+            dtype = file.get_slice(name).get_dtype()
+            if dtype not in DTYPES:
+                raise ValueError(f"{path}: {name} is {dtype}, not in {DTYPES}")
         tensors = {name: file.get_tensor(name).clone() for name in expected}
     for name, tensor in tensors.items():
         if not torch.isfinite(tensor).all():
