@@ -5,7 +5,17 @@ import pytest
 import torch
 
 from lmcourse import exercises
-from lmcourse.exercises import Verdict, Wrong, check, compare, exercise, names, run
+from lmcourse.exercises import (
+    Verdict,
+    Wrong,
+    check,
+    compare,
+    exercise,
+    expect,
+    names,
+    number,
+    run,
+)
 
 
 @exercise("toy.double")
@@ -16,16 +26,17 @@ def _double(answer):
 @pytest.fixture(autouse=True)
 def toy(monkeypatch):
     monkeypatch.setattr(exercises, "_load", lambda chapter: None)
+    monkeypatch.setattr(exercises, "_EXERCISES", dict(exercises._EXERCISES))
 
 
 def test_right_wrong_and_known_wrong():
     assert check("toy.double", lambda x: 2 * x)
     known = check("toy.double", lambda x: x + 2)
     assert not known
-    assert known.message == "this adds two; double it."
+    assert known.message.startswith("this adds two; double it.")
     other = check("toy.double", lambda x: 7)
     assert not other
-    assert "yours is 7" in other.message
+    assert "7 is not it" in other.message
     assert "6" not in other.message  # the answer is never told
 
 
@@ -34,11 +45,13 @@ def test_right_wrong_and_known_wrong():
     [
         (lambda x: None, "nothing to check yet"),
         (lambda x: ..., "nothing to check yet"),
-        (5, "pass the function itself; this is a int"),
+        (5, "pass the function itself; this is of type int"),
+        (None, "nothing to check yet"),
         (lambda x: x / 0, "stopped with ZeroDivisionError"),
         (lambda: 1, "stopped with TypeError"),
         (lambda x: "six", "numbers are expected"),
-        (lambda x: [6, 6], r"the shape is (2,); it should be ()"),
+        (lambda x: 6 + 0j, "numbers are expected, not complex"),
+        (lambda x: [6, 6], "the shape is (2,); it should be (), one number"),
         (lambda x: float("nan"), "NaN"),
         (lambda x: [[1], [2, 3]], "array"),
     ],
@@ -65,6 +78,77 @@ def test_compare_takes_tensors_arrays_and_lists():
     compare([True, False], np.array([True, False]))
     with pytest.raises(Wrong, match=r"1 of 2 numbers differ, the first at \(1,\)"):
         compare([1.0, 2.1], [1.0, 2.0])
+
+
+def test_a_tolerance_is_a_share_of_the_largest_magnitude():
+    compare([1e6, 1.0], [1e6, 2.0])
+    compare([1e-9, 0.0], [1e-9, 1e-15])
+    with pytest.raises(Wrong, match=r"the first at \(0,\)"):
+        compare([1.1e-9, 0.0], [1e-9, 0.0])
+    with pytest.raises(Wrong, match="differ"):
+        compare([1.5], [1.0])
+
+
+def test_whole_numbers_must_be_equal():
+    compare(10.0**9, 10**9)
+    with pytest.raises(Wrong, match="numbers differ"):
+        compare(10**9 + 1, 10**9)
+
+
+def test_infinities_and_nan_have_their_places():
+    compare([np.inf, np.nan, 1.0], [np.inf, np.nan, 1.0])
+    with pytest.raises(Wrong, match="1 of 2"):
+        compare([-np.inf, 1.0], [np.inf, 1.0])
+
+
+def test_texts_are_compared():
+    expect(lambda x: ("a", "b"), ["ab"], ["a", "b"])
+    with pytest.raises(
+        Wrong, match=r"the strings differ. For \S+\('ab'\) you gave \['b'\]"
+    ):
+        expect(lambda x: ["b"], ["ab"], ["a", "b"])
+
+
+def test_an_example_shows_call_and_result_as_far_as_they_are_short():
+    def double(x):
+        return x + 2
+
+    with pytest.raises(Wrong, match=r"^add\. For double\(3\) you gave 5\.$"):
+        expect(double, [3], 6, {"add.": 5})
+    with pytest.raises(Wrong, match=r"^add\. Yours is 2\.0\.$"):
+        expect(lambda x: x.sum() + 2, [np.zeros(9)], 6.0, {"add.": 2.0})
+    with pytest.raises(Wrong, match=r"^add\.$"):
+        expect(lambda x: x + 2, [np.zeros(9)], np.ones(9), {"add.": np.full(9, 2)})
+
+
+def test_inputs_are_copies_unless_asked_otherwise():
+    inputs = torch.zeros(2), np.zeros(2), [0], (np.zeros(2),), {"a": [0]}
+
+    def spoil(tensor, array, numbers, pair, found):
+        tensor[0] = array[0] = numbers[0] = pair[0][0] = found["a"][0] = 1
+        return 1
+
+    run(spoil, *inputs)
+    assert sum(x[0] for x in (*inputs[:3], *inputs[3], inputs[4]["a"])) == 0
+    run(spoil, *inputs, keep=True)
+    assert sum(x[0] for x in (*inputs[:3], *inputs[3], inputs[4]["a"])) == 5
+
+
+def test_experiments_are_checked_by_their_result():
+    @exercise("toy.loss", kind="experiment")
+    def loss(answer):
+        if number(answer) > 1.5:
+            raise Wrong("train for longer.")
+
+    assert check("toy.loss", torch.tensor(1.2))
+    assert check("toy.loss", 1.7).message == "train for longer."
+    assert check("toy.loss", None).message == "nothing to check yet."
+    assert "one number is expected, not (2,)" in check("toy.loss", [1.0, 1.2]).message
+    assert "finite" in check("toy.loss", float("nan")).message
+    assert names("toy", "experiment") == ["toy.loss"]
+    assert names("toy", "build") == ["toy.double"]
+    with pytest.raises(ValueError, match=r"no kind of exercise 'riddle'; there are: pred"):
+        exercise("toy.riddle", kind="riddle")
 
 
 def test_the_shape_counts_not_the_number_of_entries():

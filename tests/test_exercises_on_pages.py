@@ -1,13 +1,19 @@
-"""Every chapter's exercises: each has its check, solutions pass, starters do not."""
+"""Every chapter's exercises, and what readers answer: right, wrong, nothing, anything."""
 
+import importlib
+import random
 import re
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+import torch
 
 from lmcourse import exercises, numpy_nn
-from pages import CHAPTERS, exercise_cells, last_value, page_namespace
+from lmcourse.exercises import answers, check
+from pages import CHAPTERS, definitions, exercise_cells, last_value, page_namespace
+from test_same_code import module_definitions, tree
+from wrong_answers.exotic import EXOTIC
 
 EXERCISES = {
     (path.stem, label): cells
@@ -15,6 +21,31 @@ EXERCISES = {
     for label, cells in exercise_cells(path.stem).items()
 }
 PAGES = sorted({chapter for chapter, _ in EXERCISES})
+TABLES = {
+    page: importlib.import_module(f"wrong_answers.{page.replace('-', '_')}")
+    for page in PAGES
+}
+WRONG = {  # exercise → diagnosis → the answers that get it
+    f"{page}.{name}": {s: a if isinstance(a, list) else [a] for s, a in wrong.items()}
+    for page, table in TABLES.items()
+    for name, wrong in table.WRONG.items()
+}
+RIGHT = [
+    pytest.param(f"{page}.{name}", answer, id=f"{page}.{name}-{i}")
+    for page, table in TABLES.items()
+    for name, right in getattr(table, "RIGHT", {}).items()
+    for i, answer in enumerate(right)
+]
+NAMES = [name for page in PAGES for name in exercises.names(page)]
+SOLVED = {
+    "Transpose": "attention",
+    "ScalarProduct": "attention",
+    "DotProduct": "attention",
+    "ScaledDotProductAttention": "attention",
+    "ProjectedAttention": "attention",
+    "MultiHeadAttention": "attention",
+    "sample": "decoder",
+}
 each = pytest.mark.parametrize(("chapter", "label"), EXERCISES)
 
 
@@ -42,6 +73,9 @@ def namespace(chapter):
     return found
 
 
+# --- the pages' own cells ---------------------------------------------------------------
+
+
 @pytest.mark.parametrize("chapter", PAGES)
 def test_every_exercise_has_its_check_in_the_pages_order(chapter):
     on_page = [asked(page, label) for page, label in EXERCISES if page == chapter]
@@ -62,3 +96,113 @@ def test_the_untouched_starter_is_told_so(chapter, label):
     assert not verdict
     assert verdict.message.startswith("nothing to check yet")
     assert verdict.name == asked(chapter, label)
+
+
+@pytest.mark.parametrize("name", SOLVED)
+def test_solutions_are_the_packages_code(name):
+    page = {}
+    for cells in exercise_cells("backpropagation").values():
+        page |= definitions(cells.solution)
+    package = module_definitions(f"lmcourse.numpy_nn.{SOLVED[name]}")
+    assert tree(page[name]) == tree(package[name])
+
+
+# --- wrong answers, and other right ones ------------------------------------------------
+
+
+def test_every_exercise_has_a_table_of_wrong_answers():
+    assert sorted(WRONG) == sorted(NAMES)
+    assert all(len(wrong) >= 3 for wrong in WRONG.values())
+
+
+@pytest.mark.parametrize(
+    ("name", "said"), [(name, said) for name, wrong in WRONG.items() for said in wrong]
+)
+def test_each_mistake_gets_its_own_diagnosis(name, said):
+    for answer in WRONG[name][said]:
+        verdict = check(name, answer)
+        assert not verdict
+        assert said in verdict.message, verdict
+        assert [s for s in WRONG[name] if s in verdict.message and s not in said] == []
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_diagnoses_are_different(name):
+    messages = [check(name, answers[0]).message for answers in WRONG[name].values()]
+    assert len(set(messages)) == len(messages)
+
+
+@pytest.mark.parametrize(("name", "answer"), RIGHT)
+def test_other_right_answers_pass(name, answer):
+    assert check(name, answer), check(name, answer)
+
+
+# --- answers that nobody asked for ------------------------------------------------------
+
+
+def surroundings():
+    """Return what belongs to the whole notebook, in a form that can be compared."""
+    legacy = np.random.get_state()  # noqa: NPY002
+    return (
+        random.getstate(),
+        (legacy[0], legacy[1].tolist(), *legacy[2:]),
+        torch.get_rng_state().tolist(),
+        torch.get_default_dtype(),
+        torch.is_grad_enabled(),
+        repr(torch.tensor(1 / 3)),
+        np.get_printoptions(),
+        np.geterr(),
+    )
+
+
+@pytest.fixture
+def wanted(monkeypatch):
+    """Return the oracles' results, in words, as they are compared."""
+    seen, same = [], answers._same
+
+    def spy(got, want, tolerance):
+        numbers = not isinstance(got, list) and np.shape(want) == ()
+        seen.append(f"{float(want):.4g}" if numbers else str(want))
+        return same(got, want, tolerance)
+
+    monkeypatch.setattr(answers, "_same", spy)
+    return seen
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_whatever_is_answered_there_is_a_verdict(name, wanted):
+    for kind, answer in EXOTIC.items():
+        before = surroundings()
+        wanted.clear()
+        verdict = check(name, answer)
+        assert not verdict, kind
+        assert 0 < len(verdict.message.strip()) < 1000, kind
+        told = [want for want in wanted if len(want) > 3 and want in verdict.message]
+        assert not told, (kind, verdict)
+        assert surroundings() == before, kind
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_interruption_goes_through(name):
+    def answer(*inputs):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        check(name, module_of(answer) if takes_a_class(name) else answer)
+
+
+def takes_a_class(name):
+    return "the class itself" in check(name, lambda *inputs: 1).message
+
+
+def module_of(answer):
+    return type("Answer", (numpy_nn.Module,), {"__init__": answer})
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_error_in_the_answer_is_told(name):
+    def answer(*inputs):
+        raise IndexError("out of range")
+
+    broken = module_of(answer) if takes_a_class(name) else answer
+    assert "stopped with IndexError: out of range" in check(name, broken).message

@@ -1,24 +1,45 @@
 """Checks that a reader runs on their own answers.
 
 A chapter's checks live in the module of this package named after the chapter; each is a
-function registered under ``"chapter.exercise"``. A check compares the answer with an
-independent oracle and, when it is wrong, tries to recognise a known mistake.
+function registered under ``"chapter.exercise"``. It compares the answer with an
+independent oracle and, when it is wrong, looks it up in a table of known mistakes::
+
+    @exercise("attention.merge_heads")
+    def merge_heads(answer):
+        x = random(2, 3, 5, 4)  # (batch, heads, tokens, d_head)
+        mistakes = {"the heads are added up; lay them side by side.": x.sum(1)}
+        expect(answer, [x], torch.cat(x.unbind(1), -1), mistakes)
+
+Whatever the answer is or does, `check` turns it into a `Verdict`.
 """
 
 import importlib
-from collections.abc import Callable, Mapping
+import random
+import warnings
+from collections.abc import Callable
+from contextlib import contextmanager
 from dataclasses import dataclass
 from html import escape
+from typing import NamedTuple
 
 import numpy as np
+import torch
+from torch._tensor_str import printoptions as torch_printoptions
 
-__all__ = ["Verdict", "Wrong", "check", "compare", "exercise", "names", "run"]
+from lmcourse.exercises.answers import Wrong, compare, expect, kind, number, run, told
 
-_CHECKS: dict[str, Callable[[object], None]] = {}
+__all__ = ["Verdict", "Wrong", "check", "compare", "exercise", "expect", "names", "number"]
+__all__ += ["run"]
+
+KINDS = ("predict", "spot the bug", "build", "experiment", "judge")
 
 
-class Wrong(Exception):
-    """What a check raises; its message tells the reader what to look at."""
+class _Exercise(NamedTuple):
+    check: Callable[[object], None]
+    kind: str
+
+
+_EXERCISES: dict[str, _Exercise] = {}
 
 
 @dataclass(frozen=True)
@@ -49,20 +70,33 @@ class Verdict:
         return f'<p class="lm-verdict lm-{kind}">{escape(repr(self))}</p>'
 
 
-def exercise(name: str):
-    """Register the decorated check under ``name``; it raises `Wrong` or returns None."""
+def exercise(name: str, kind: str = "build"):
+    """Register the decorated check under ``name``; it raises `Wrong` or returns None.
+
+    Parameters
+    ----------
+    name : str
+        ``"chapter.exercise"``.
+    kind : str
+        One of `KINDS`. The check of an experiment is given a result, a loss or a table,
+        and looks at it with `number` or `compare`; the others' mostly a function, and use
+        `expect`.
+    """
+    if kind not in KINDS:
+        raise ValueError(f"no kind of exercise {kind!r}; there are: {', '.join(KINDS)}")
 
     def register(function):
-        _CHECKS[name] = function
+        _EXERCISES[name] = _Exercise(function, kind)
         return function
 
     return register
 
 
-def names(chapter: str) -> list[str]:
-    """Return the exercises of one chapter, in the order in which they are defined."""
+def names(chapter: str, kind: str | None = None) -> list[str]:
+    """Return a chapter's exercises, perhaps of one kind only, in their order."""
     _load(chapter)
-    return [name for name in _CHECKS if name.startswith(f"{chapter}.")]
+    mine = {n: e for n, e in _EXERCISES.items() if n.startswith(f"{chapter}.")}
+    return [name for name, found in mine.items() if kind in (None, found.kind)]
 
 
 def _load(chapter: str) -> None:
@@ -88,7 +122,8 @@ def check(name: str, answer: object) -> Verdict:
     Returns
     -------
     Verdict
-        True when right; its message diagnoses a wrong answer.
+        True when right; its message diagnoses a wrong answer. Random states, the default
+        type, the gradient mode and how arrays are printed stay as they were.
 
     Raises
     ------
@@ -99,87 +134,37 @@ def check(name: str, answer: object) -> Verdict:
     if name not in known:
         raise ValueError(f"no exercise {name!r}; this chapter has: {', '.join(known)}")
     try:
-        _CHECKS[name](answer)
+        with _surroundings_kept():
+            if answer is None or answer is ...:
+                raise Wrong("nothing to check yet.")
+            _EXERCISES[name].check(answer)
+    except KeyboardInterrupt:
+        raise
     except Wrong as wrong:
         return Verdict(name, False, str(wrong))
+    except BaseException as error:  # an answer may be anything, and raise when looked at
+        words = f"this cannot be checked, of type {kind(answer)}: {told(error)}"
+        return Verdict(name, False, words)
     return Verdict(name, True, "right.")
 
 
-def run(function: object, *args, **kwargs):
-    """Call a reader's function; explain an exception or an answer left open.
-
-    Raises
-    ------
-    Wrong
-        If it is not a function, raises, or returns None or ``...``.
-    """
-    if not callable(function):
-        raise Wrong(f"pass the function itself; this is a {type(function).__name__}.")
-    name = getattr(function, "__name__", "your function")
-    try:
-        result = function(*args, **kwargs)
-    except Exception as error:
-        raise Wrong(f"{name} stopped with {type(error).__name__}: {error}") from error
-    if result is None or result is ...:
-        raise Wrong(f"nothing to check yet: {name} returns nothing. Fill in its body.")
-    return result
-
-
-def _array(value: object) -> np.ndarray:
-    if hasattr(value, "detach"):
-        value = value.detach().cpu()
-    try:
-        return np.asarray(value)
-    except (TypeError, ValueError) as error:
-        kind = type(value).__name__
-        raise Wrong(f"an array or tensor is expected, not a {kind}.") from error
-
-
-def _close(got: np.ndarray, want: np.ndarray, tolerance: float) -> bool:
-    if got.shape != want.shape or got.dtype.kind not in "biuf":
-        return False
-    return np.allclose(got, want, rtol=tolerance, atol=tolerance, equal_nan=True)
-
-
-def compare(
-    got: object,
-    want: object,
-    mistakes: Mapping[str, object] | None = None,
-    *,
-    tolerance: float = 1e-5,
-) -> None:
-    """Compare an answer with the oracle's, then with what known mistakes would give.
-
-    Parameters
-    ----------
-    got, want : array-like or Tensor
-        The reader's result and the oracle's.
-    mistakes : mapping of str to array-like, optional
-        Diagnosis → the result that this mistake produces.
-    tolerance : float
-        Relative and absolute.
-
-    Raises
-    ------
-    Wrong
-        With the diagnosis that fits; else the shape, or the first place that differs,
-        without the value that should stand there.
-    """
-    got, want = _array(got), _array(want)
-    if _close(got, want, tolerance):
-        return
-    for diagnosis, wrong in (mistakes or {}).items():
-        if _close(got, _array(wrong), tolerance):
-            raise Wrong(diagnosis)
-    if got.dtype.kind not in "biuf":
-        raise Wrong(f"numbers are expected, not {got.dtype}.")
-    if got.shape != want.shape:
-        raise Wrong(f"the shape is {got.shape}; it should be {want.shape}.")
-    if np.isnan(got.astype(float)).any() and not np.isnan(want.astype(float)).any():
-        raise Wrong("there is a NaN in the result.")
-    off = ~np.isclose(got, want, rtol=tolerance, atol=tolerance, equal_nan=True)
-    where = tuple(int(i) for i in np.argwhere(off)[0])
-    raise Wrong(
-        f"{off.sum()} of {off.size} numbers differ, the first at {where}, "
-        f"where yours is {got[where]:.4g}."
-    )
+@contextmanager
+def _surroundings_kept():
+    """Put back what a check or an answer may change for the whole notebook."""
+    python, dtype = random.getstate(), torch.get_default_dtype()
+    legacy = np.random.get_state()  # noqa: NPY002 the reader's own code may use it
+    gpus = range(torch.cuda.device_count() if torch.cuda.is_initialized() else 0)
+    with (
+        np.printoptions(),
+        np.errstate(),
+        torch_printoptions(),
+        warnings.catch_warnings(),
+        torch.set_grad_enabled(torch.is_grad_enabled()),
+        torch.random.fork_rng(gpus),
+    ):
+        try:
+            yield
+        finally:
+            random.setstate(python)
+            np.random.set_state(legacy)  # noqa: NPY002
+            torch.set_default_dtype(dtype)

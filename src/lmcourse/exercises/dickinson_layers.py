@@ -6,6 +6,7 @@ import numpy as np
 import torch
 
 from lmcourse.exercises import Wrong, compare, exercise, run
+from lmcourse.exercises.answers import array
 
 
 def _texts(lengths, d_model):
@@ -200,10 +201,7 @@ def bootstrap(answer):
     poems, draws = 400, 4000
     hits = np.array([1.0] * 120 + [0.0] * 280)
     got = run(answer, hits.copy(), draws)
-    try:
-        got = np.asarray(got, dtype=float)
-    except (TypeError, ValueError):
-        raise Wrong("two numbers are expected, low and high.") from None
+    got = array(got).astype(float)
     if got.shape != (2,):
         raise Wrong(f"the shape is {got.shape}; two numbers are expected, low and high.")
     low, high = binom.ppf([0.025, 0.975], poems, hits.mean()) / poems

@@ -136,7 +136,7 @@ MERGE_CASES = [
 def apply_merge(answer):
     for word, letters in MERGE_CASES:
         symbols, pair = list(word), (letters[0], letters[1])
-        got = _strings(run(answer, symbols, pair), "apply_merge")
+        got = _strings(run(answer, symbols, pair, keep=True), "apply_merge")
         if symbols != list(word):
             raise Wrong("the list you were given has changed; build a new one.")
         if len("".join(got)) > len(word):

@@ -123,11 +123,8 @@ def around(answer):
         }
         with torch.no_grad():
             got = run(answer, x.clone(), step, norm, norm_first)
-        compare(got, orders[norm_first].detach(), _detached(mistakes))
-
-
-def _detached(mistakes):
-    return {message: wrong.detach() for message, wrong in mistakes.items()}
+        mistakes = {f"{norm_first=}, {text}": w.detach() for text, w in mistakes.items()}
+        compare(got, orders[norm_first].detach(), mistakes)
 
 
 def _gpt2(vocab_size, context, layers, d_model):

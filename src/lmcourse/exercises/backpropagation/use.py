@@ -6,6 +6,7 @@ import torch
 import torch.nn.functional as F
 
 from lmcourse.exercises import Wrong, compare, exercise, run
+from lmcourse.exercises.answers import array
 
 DRAWS = 4000  # of one word; a share's standard error is below 0.008
 NEAR = 0.04  # how far a share may be off
@@ -77,12 +78,20 @@ class _Pretender:
     __call__ = forward
 
 
+def _words(result):
+    """Return the numbers of the words drawn."""
+    numbers = array(result).ravel()
+    if not numbers.size or (numbers % 1 != 0).any() or numbers.min() < 0:
+        raise Wrong("return the numbers of the words, the start's and the new ones.")
+    return numbers.astype(int).tolist()
+
+
 @exercise("backpropagation.sampling")
 def sampling(answer):
     """Watch what the model is shown, and count what is drawn."""
     start = [3, 1]
     model, rng = _Pretender(), np.random.default_rng(8)
-    drawn = [int(n) for n in np.ravel(run(answer, model, list(start), 6, rng, 4))]
+    drawn = _words(run(answer, model, list(start), 6, rng, 4))
     if drawn[:2] != start:
         raise Wrong("the start should stand at the beginning of the result.")
     if len(drawn) != 8:
@@ -103,8 +112,8 @@ def _frequencies(answer, temperature):
     rng = np.random.default_rng(9)
     model = _Pretender()
     args = (model, [0, 2, 1], 1, rng, 7, temperature)
-    drawn = [int(np.ravel(run(answer, *args))[-1]) for _ in range(DRAWS)]
-    got = np.bincount(drawn, minlength=4) / DRAWS
+    drawn = [_words(run(answer, *args))[-1] for _ in range(DRAWS)]
+    got = np.bincount(drawn, minlength=4)[:4] / DRAWS
 
     def shares(row, factor=1.0):
         return F.softmax(torch.tensor(model.table[row]) * factor, -1).numpy()

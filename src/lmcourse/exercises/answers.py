@@ -1,0 +1,247 @@
+"""Calling a reader's answer, and comparing what it gives with an oracle's result.
+
+An answer may be anything and do anything, so nothing here trusts it: it gets copies, and
+whatever it raises or returns becomes a `Wrong` with words for it.
+"""
+
+import copy
+import reprlib
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import torch
+
+TOLERANCE = 1e-5  # as a share of the oracle's largest magnitude; float32 keeps it
+SHORT = 160  # characters of a call or a result that a message shows
+MANY = 10**7  # entries; a list with more is not even read
+CONTAINERS = (list, tuple, dict, set)
+_BRIEF = reprlib.Repr()
+_BRIEF.maxlist = _BRIEF.maxtuple = _BRIEF.maxset = _BRIEF.maxdict = 12
+_BRIEF.maxstring = _BRIEF.maxother = 80
+
+
+class Wrong(Exception):
+    """What a check raises; its message tells the reader what to look at."""
+
+
+def kind(value: object) -> str:
+    """Name the type of a value that is not what was expected."""
+    return type(value).__name__
+
+
+def told(error: BaseException) -> str:
+    """Put an exception into words, even one that cannot be printed."""
+    try:
+        text = str(error)
+    except Exception:
+        text = "(its text cannot be printed)"
+    text = text if len(text) <= 2 * SHORT else text[: 2 * SHORT] + "…"
+    return f"{kind(error)}: {text}"
+
+
+def run(function: object, *inputs, keep: bool = False):
+    """Call a reader's function; explain an exception or an answer left open.
+
+    Parameters
+    ----------
+    function : object
+        The answer.
+    *inputs
+        Tensors, arrays and containers are copied; what else there is, a model or a
+        random generator, is handed on.
+    keep : bool
+        Hand on the inputs themselves, to see whether the answer changes them.
+
+    Raises
+    ------
+    Wrong
+        If it is not a function, raises anything but KeyboardInterrupt, or returns None
+        or ``...``.
+    """
+    if not callable(function):
+        raise Wrong(f"pass the function itself; this is of type {kind(function)}.")
+    copied = (*CONTAINERS, torch.Tensor, np.ndarray)
+    if not keep:
+        inputs = [copy.deepcopy(x) if isinstance(x, copied) else x for x in inputs]
+    try:
+        result = function(*inputs)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # sys.exit() too: it would end the reader's kernel
+        raise Wrong(f"{_name(function)} stopped with {told(error)}") from error
+    if result is None or result is ...:
+        name = _name(function)
+        raise Wrong(f"nothing to check yet: {name} returns nothing. Fill in its body.")
+    return result
+
+
+def _name(function: object) -> str:
+    return str(getattr(function, "__name__", "your function"))
+
+
+def expect(answer, inputs, want, mistakes=None, *, tolerance: float = TOLERANCE) -> None:
+    """Call the answer with copies of the inputs and compare; add the example to the words.
+
+    Parameters
+    ----------
+    answer : object
+        The reader's function.
+    inputs : sequence
+        What it is called with.
+    want, mistakes, tolerance
+        As for `compare`.
+
+    Raises
+    ------
+    Wrong
+        As `run` and `compare` do; a short example is shown with what the answer gave.
+    """
+    got = run(answer, *inputs)
+    try:
+        compare(got, want, mistakes, tolerance=tolerance)
+    except Wrong as wrong:
+        raise Wrong(f"{wrong}{_example(answer, inputs, got)}") from None
+
+
+def _example(answer, inputs, got) -> str:
+    """Show the call and its result, as far as both are short and plain."""
+    if isinstance(got, (np.generic, np.ndarray, torch.Tensor)) and got.shape == ():
+        got = got.item()
+    if not _is_plain(got) or len(gave := _BRIEF.repr(got)) > SHORT:
+        return ""
+    call = f"{_name(answer)}({', '.join(map(_BRIEF.repr, inputs))})"
+    if len(call) > SHORT or not all(map(_is_plain, inputs)):
+        return f" Yours is {gave}."
+    return f" For {call} you gave {gave}."
+
+
+def _is_plain(value: object) -> bool:
+    if isinstance(value, CONTAINERS):
+        return len(value) <= SHORT and all(map(_is_plain, value))
+    return isinstance(value, (int, float, str, bytes))
+
+
+def compare(
+    got: object,
+    want: object,
+    mistakes: Mapping[str, object] | None = None,
+    *,
+    tolerance: float = TOLERANCE,
+) -> None:
+    """Compare an answer with the oracle's, then with what known mistakes would give.
+
+    Parameters
+    ----------
+    got, want : array-like, Tensor or list of str
+        The reader's result, or a plain value of theirs, and the oracle's.
+    mistakes : mapping of str to array-like, optional
+        Diagnosis → the result that this mistake produces.
+    tolerance : float
+        Relative to the largest magnitude of the oracle; whole numbers must be equal.
+
+    Raises
+    ------
+    Wrong
+        With the diagnosis that fits; else the type, the shape, or the first place that
+        differs, without the value that should stand there.
+    """
+    texts = isinstance(want, list) and all(isinstance(entry, str) for entry in want)
+    got = strings(got) if texts else array(got)
+    if _same(got, want, tolerance):
+        return
+    for diagnosis, wrong in (mistakes or {}).items():
+        if _same(got, wrong, tolerance):
+            raise Wrong(diagnosis)
+    raise Wrong(
+        "the strings differ." if texts else _difference(got, array(want), tolerance)
+    )
+
+
+def _same(got: np.ndarray | list, want: object, tolerance: float) -> bool:
+    if isinstance(got, list):
+        return got == want
+    want = array(want)
+    if got.shape != want.shape:
+        return False
+    if want.dtype.kind in "biu":
+        return np.array_equal(got, want)
+    return bool(_near(got, want, tolerance).all())
+
+
+def _near(got: np.ndarray, want: np.ndarray, tolerance: float) -> np.ndarray:
+    scale = np.max(np.abs(want), where=np.isfinite(want), initial=0) or 1
+    return np.isclose(got, want, rtol=0, atol=tolerance * scale, equal_nan=True)
+
+
+def _difference(got: np.ndarray, want: np.ndarray, tolerance: float) -> str:
+    """Say what is different, without the value that should stand there."""
+    if got.shape != want.shape:
+        hint = ", one number" if want.shape == () else ""
+        hint = hint or ("; yours is one number" if got.shape == () else "")
+        return f"the shape is {got.shape}; it should be {want.shape}{hint}."
+    if np.isnan(got.astype(float)).any() and not np.isnan(want.astype(float)).any():
+        return "there is a NaN in the result."
+    if want.shape == ():
+        return f"the numbers differ; {got:.4g} is not it."
+    off = ~_near(got, want, tolerance if want.dtype.kind == "f" else 0)
+    where = tuple(int(i) for i in np.argwhere(off)[0])
+    return (
+        f"{off.sum()} of {off.size} numbers differ, the first at {where}, "
+        f"where yours is {got[where]:.4g}."
+    )
+
+
+def array(value: object) -> np.ndarray:
+    """Return numbers as an array, a tensor's without its gradient.
+
+    Raises
+    ------
+    Wrong
+        If these are no numbers: text, complex, objects, ragged or far too many.
+    """
+    try:
+        if isinstance(value, torch.Tensor):
+            value = value.detach().cpu()
+            value = value.float() if value.dtype == torch.bfloat16 else value
+        elif isinstance(value, Sequence) and len(value) > MANY:
+            raise Wrong(f"{len(value)} entries are far too many.")
+        found = np.asarray(value)
+    except (Exception, SystemExit) as error:
+        if isinstance(error, Wrong):
+            raise
+        raise Wrong(f"an array or tensor is expected, not {kind(value)}.") from error
+    if found.dtype.kind not in "biuf":
+        raise Wrong(f"numbers are expected, not {kind(value)} ({found.dtype}).")
+    return found
+
+
+def number(value: object) -> float:
+    """Return an answer that should be a single finite number."""
+    found = array(value)
+    if found.shape != ():
+        raise Wrong(f"one number is expected, not {found.shape} of them.")
+    if not np.isfinite(found):
+        raise Wrong("the number should be finite.")
+    return float(found)
+
+
+def strings(value: object) -> list[str]:
+    """Return an answer that should be a list of strings."""
+    if not isinstance(value, (list, tuple)):
+        raise Wrong(f"a list of strings is expected, not {kind(value)}.")
+    if not all(isinstance(entry, str) for entry in value):
+        raise Wrong("the list should hold strings only.")
+    return list(value)
+
+
+def several(value: object, count: int, what: str) -> Sequence:
+    """Check that an answer returned so many things; ``what`` says which."""
+    if not isinstance(value, (list, tuple)) or len(value) != count:
+        raise Wrong(f"return {what}; this is {_amount(value)}.")
+    return value
+
+
+def _amount(value: object) -> str:
+    if isinstance(value, (list, tuple)):
+        return f"a {kind(value)} of {len(value)}"
+    return f"of type {kind(value)}"
