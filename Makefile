@@ -30,8 +30,7 @@ install: $(STAMP)  ## create .venv with everything pinned in requirements.txt
 
 html: $(STAMP)  ## execute the chapters and build the site into _build/html (FORCE=1: from cold)
 	$(if $(FORCE),rm -rf _build)
-	$(VENV)/bin/jupyter-book build chapters --path-output . --config _config.yml --toc $(CURDIR)/_toc.yml \
-		--warningiserror --keep-going --nitpick
+	$(PY) -m lmbook.build
 
 notebooks: html  ## write the chapters as notebooks into _build/html/notebooks
 

@@ -5,11 +5,11 @@ import tomllib
 
 import nbformat
 import pytest
-from jupyter_cache import get_cache
 
 from lmbook import references
 from lmbook.compare import FIGURE
-from lmbook.references import ROOT, chapters, page_notebook
+from lmbook.execute import chapters, executed, page_notebook
+from lmbook.keys import ROOT
 
 FOLDER = ROOT / "tests" / "notebooks"
 PAGES = [path.stem for path in chapters()]
@@ -51,13 +51,10 @@ def test_no_reference_is_left_over():
 
 @pytest.mark.parametrize("name", PAGES)
 def test_most_cells_that_show_something_are_compared(name):
-    page = page_notebook(ROOT / "chapters" / f"{name}.md")
-    cache = get_cache(ROOT / "_build" / ".jupyter_cache")
-    _, executed = cache.merge_match_into_notebook(page)
     cells = nbformat.read(FOLDER / f"{name}.ipynb", as_version=4).cells
     shown = [
         stored
-        for cell, stored in zip(code_cells(executed), cells, strict=True)
+        for cell, stored in zip(code_cells(executed(name)), cells, strict=True)
         if any(output.get("name") != "stderr" for output in cell.outputs)
     ]
     compared = [cell for cell in shown if cell.outputs]

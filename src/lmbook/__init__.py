@@ -2,9 +2,9 @@
 
 
 def setup(app) -> dict:
-    """Set up the extension: honest cache, view renderer, local libraries, notebooks."""
-    from lmbook import assets, cache, notebooks, renderer
+    """Set up the extension: outputs, view renderer, local libraries, notebooks."""
+    from lmbook import assets, build, notebooks, outputs, renderer
 
-    for part in (cache, renderer, assets, notebooks):
+    for part in (outputs, renderer, assets, notebooks, build):
         part.setup(app)
     return {"env_version": 1, "parallel_read_safe": False, "parallel_write_safe": True}

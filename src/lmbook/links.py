@@ -12,8 +12,8 @@ from pybtex.database import parse_file
 from pybtex.richtext import Text
 from sphinx.util import logging
 
+from lmbook.keys import ROOT
 from lmbook.markdown import Links
-from lmbook.references import ROOT
 
 __all__ = [
     "BRANCH",

@@ -13,9 +13,10 @@ from pathlib import Path
 
 import jupytext
 import nbformat
-from jupyter_cache import get_cache
-from sphinx.errors import ExtensionError
+from sphinx.util import logging
 
+from lmbook.execute import executed
+from lmbook.keys import ROOT
 from lmbook.links import (
     BRANCH,
     FOLDER,
@@ -26,10 +27,10 @@ from lmbook.links import (
     wheel_address,
 )
 from lmbook.markdown import Links, solutions, to_markdown
-from lmbook.references import ROOT, page_notebook
 
 __all__ = ["publish", "setup"]
 
+logger = logging.getLogger(__name__)
 # What Colab lacks or may lack; never torch, numpy, pandas, transformers. Of myst-nb the
 # notebooks need only `glue`, and it needs docutils.
 COLAB_NEEDS = (
@@ -176,17 +177,14 @@ def publish(app, pages: list[str]) -> None:
     shutil.rmtree(folder, ignore_errors=True)  # of a page or version that is no more
     folder.mkdir()
     wheel, base = build_wheel(folder), site_address()
-    cache = get_cache(app.env.mystnb_config.execution_cache_path)
     for name in pages:
         path = Path(app.env.doc2path(name))
         try:
-            _, executed = cache.merge_match_into_notebook(page_notebook(path))
-        except KeyError:
-            raise ExtensionError(
-                f"{path.name} is not as it was executed; it changed during the build: "
-                "build again"
-            ) from None
-        links = BookLinks(app, name, glued(executed)).links()
+            notebook = executed(name, Path(app.srcdir).parent)
+        except LookupError as error:
+            logger.warning("no notebook of this page: %s", error, location=name)
+            continue
+        links = BookLinks(app, name, glued(notebook)).links()
         address = f"{base or '../'}{name}.html"
         try:
             notebook = published(path, links, address, wheel_address(wheel))

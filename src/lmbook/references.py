@@ -1,8 +1,8 @@
 """Executed references of the chapters, which nbval compares new executions with.
 
-``python -m lmbook.references`` takes the outputs that the last build of the site
-cached (nothing is executed twice) and rewrites the cells whose code or outputs really
-changed: code cells and comparable outputs only, so that a diff can be read.
+``python -m lmbook.references`` takes the outputs of the last execution (nothing is
+executed twice) and rewrites the cells whose code or outputs really changed: code cells
+and comparable outputs only, so that a diff can be read.
 """
 
 import hashlib
@@ -11,26 +11,14 @@ import sys
 from pathlib import Path
 
 import nbformat
-from jupyter_cache import get_cache
-from myst_nb.core.read import read_myst_markdown_notebook
 
 from lmbook.compare import difference, strip_outputs
+from lmbook.execute import chapters, executed
+from lmbook.keys import ROOT
 
-__all__ = ["chapters", "page_notebook", "reference", "write_references"]
+__all__ = ["reference", "write_references"]
 
-ROOT = Path(__file__).parents[2]
 IGNORED = "nbval-ignore-output"
-
-
-def page_notebook(path: Path) -> nbformat.NotebookNode:
-    """Read a chapter as the build does."""
-    return read_myst_markdown_notebook(path.read_text(encoding="utf-8"), path=str(path))
-
-
-def chapters(root: Path = ROOT) -> list[Path]:
-    """Return the chapters that have code, in alphabetical order."""
-    pages = sorted((root / "chapters").glob("*.md"))
-    return [p for p in pages if "\n```{code-cell}" in p.read_text(encoding="utf-8")]
 
 
 def reference(executed: nbformat.NotebookNode) -> nbformat.NotebookNode:
@@ -84,19 +72,12 @@ def write_references(root: Path = ROOT) -> list[str]:
     Raises
     ------
     LookupError
-        If a chapter was not executed by the last build.
+        If a chapter was not executed, or failed, or changed since. Then none is written.
     """
-    cache = get_cache(root / "_build" / ".jupyter_cache")
     folder, said = root / "tests" / "notebooks", []
-    pages = chapters(root)
-    for path in pages:
-        try:
-            _, executed = cache.merge_match_into_notebook(page_notebook(path))
-        except KeyError:
-            raise LookupError(
-                f"{path.name} is not executed: run `make html` first"
-            ) from None
-        target, new = folder / f"{path.stem}.ipynb", reference(executed)
+    pages = {path.stem: executed(path.stem, root) for path in chapters(root)}
+    for name, notebook in pages.items():
+        target, new = folder / f"{name}.ipynb", reference(notebook)
         if target.is_file():
             old = nbformat.read(target, as_version=4)
             keep_old(old, new)
@@ -105,7 +86,7 @@ def write_references(root: Path = ROOT) -> list[str]:
         target.write_text(compact(nbformat.writes(new)), encoding="utf-8")
         said.append(f"wrote {target.relative_to(root)}")
     for target in folder.glob("*.ipynb"):
-        if target.stem not in {path.stem for path in pages}:
+        if target.stem not in pages:
             target.unlink()
             said.append(f"removed {target.relative_to(root)}")
     return said or ["every reference is up to date"]

@@ -46,15 +46,9 @@ def demo(tmp_path_factory):
     shutil.copy(ROOT / "chapters" / "references.bib", book / "chapters")
     pages = "format: jb-book\nroot: index\nchapters:\n- file: views\n- file: plain\n"
     (book / "_toc.yml").write_text(pages, encoding="utf-8")
+    shutil.copy(ROOT / "_config.yml", book)
     done = subprocess.run(
-        [
-            Path(sys.executable).with_name("jupyter-book"),
-            *("build", "chapters", "--path-output", ".", "--warningiserror"),
-            *("--config", ROOT / "_config.yml", "--toc", book / "_toc.yml"),
-        ],
-        cwd=book,
-        capture_output=True,
-        text=True,
+        [sys.executable, "-m", "lmbook.build", str(book)], capture_output=True, text=True
     )
     assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
     return book / "_build" / "html"

@@ -9,9 +9,10 @@ import nbformat
 import pytest
 
 from lmbook import links, notebooks
+from lmbook.execute import chapters
+from lmbook.keys import ROOT
 from lmbook.links import format_glue, repository, site_address, wheel_address
 from lmbook.markdown import solutions
-from lmbook.references import ROOT, chapters
 
 FOLDER = ROOT / "_build" / "html" / "notebooks"
 NAMES = [path.stem for path in chapters()]

@@ -1,0 +1,255 @@
+"""Execute the chapters side by side, before anything is built of them.
+
+``python -m lmbook.execute`` brings ``_build/executed/NAME.ipynb`` up to date: one notebook
+a chapter, found by its name alone, with the key of what it ran on and the hashes of what
+it read (`lmbook.keys`). A chapter is executed again if any of it changed, or if it failed.
+"""
+
+import asyncio
+import os
+import re
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import nbformat
+from joblib import cpu_count
+from myst_nb.core.read import read_myst_markdown_notebook
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
+from nbformat import NotebookNode
+
+from lmbook import keys
+from lmbook.keys import ROOT
+
+__all__ = [
+    *("chapters", "complain", "execute_chapters", "executed", "fill", "page_notebook"),
+    *("store_path", "stored"),
+]
+
+TIMEOUT = 600  # seconds a cell
+WATCH = Path(__file__).parent / "watch"
+THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+QUIET = {"TOKENIZERS_PARALLELISM": "false", "HF_HUB_DISABLE_TELEMETRY": "1"}
+_COLOUR = re.compile(r"\x1b\[[\d;]*m")
+
+
+def page_notebook(path: Path) -> NotebookNode:
+    """Read a chapter as the build does."""
+    return read_myst_markdown_notebook(path.read_text(encoding="utf-8"), path=str(path))
+
+
+def chapters(root: Path = ROOT) -> list[Path]:
+    """Return the chapters that have code, in alphabetical order."""
+    pages = sorted((root / "chapters").glob("*.md"))
+    return [p for p in pages if "\n```{code-cell}" in p.read_text(encoding="utf-8")]
+
+
+# --- the store ------------------------------------------------------------------------
+
+
+def store_path(name: str, root: Path) -> Path:
+    """Return where a chapter's executed notebook is kept."""
+    return root / "_build" / "executed" / f"{name}.ipynb"
+
+
+def stored(name: str, root: Path = ROOT) -> NotebookNode | None:
+    """Return what the store has under a chapter's name, of whatever sources."""
+    try:
+        notebook = nbformat.read(store_path(name, root), as_version=4)
+    except (OSError, ValueError, nbformat.ValidationError):
+        return None
+    return notebook if "lmbook" in notebook.metadata else None
+
+
+def _fresh(found: NotebookNode | None, notebook: NotebookNode, now: dict) -> bool:
+    """Say whether a stored notebook is of these cells, surroundings and files."""
+    if found is None or found.metadata.lmbook.key != keys.key(notebook):
+        return False
+    return all(now.get(path) == old for path, old in found.metadata.lmbook.reads.items())
+
+
+def _code(notebook: NotebookNode) -> list[NotebookNode]:
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def fill(notebook: NotebookNode, name: str, root: Path = ROOT) -> dict | None:
+    """Give a chapter, as it is read now, the outputs that the store has for it.
+
+    Returns
+    -------
+    dict or None
+        What is wrong, None if nothing: ``what`` in a line, and ``error``, the text of an
+        error that a cell raised. Nothing that is not of the present sources is filled in.
+    """
+    found = stored(name, root)
+    if found is None:
+        return {"what": "it was not executed", "error": ""}
+    if not _fresh(found, notebook, keys.snapshot(root)):
+        return {"what": "it changed since it was executed", "error": ""}
+    for cell, old in zip(_code(notebook), _code(found), strict=True):
+        cell.outputs, cell.execution_count = old.outputs, old.execution_count
+    if "language_info" in found.metadata:
+        notebook.metadata["language_info"] = found.metadata.language_info
+    return found.metadata.lmbook.failure
+
+
+def executed(name: str, root: Path = ROOT) -> NotebookNode:
+    """Return a chapter with the outputs of the last execution.
+
+    Raises
+    ------
+    LookupError
+        If it was not executed, or failed, or is not what was executed.
+    """
+    notebook = page_notebook(root / "chapters" / f"{name}.md")
+    wrong = fill(notebook, name, root)
+    if wrong:
+        raise LookupError(f"{name} cannot be used: {wrong['what']}. Run `make html`.")
+    return notebook
+
+
+# --- the stage ------------------------------------------------------------------------
+
+
+def _environment(log: Path, root: Path) -> dict[str, str]:
+    """Return the environment of a kernel: one thread, and its reads are noted."""
+    path = [str(WATCH), *filter(None, [os.environ.get("PYTHONPATH")])]
+    noted = {
+        "PYTHONPATH": os.pathsep.join(path),
+        "LMBOOK_READS": str(log),
+        "LMBOOK_WATCHED": os.pathsep.join(map(str, keys.watched(root))),
+    }
+    return os.environ | keys.choices() | dict.fromkeys(THREADS, "1") | QUIET | noted
+
+
+async def _execute(name: str, root: Path, before: dict, timeout: int) -> NotebookNode:
+    """Execute one chapter; a failure is part of the notebook."""
+    notebook = page_notebook(root / "chapters" / f"{name}.md")
+    about = {"key": keys.key(notebook), "failure": None}
+    begun: list[NotebookNode] = []
+    client = NotebookClient(
+        notebook,
+        timeout=timeout,
+        startup_timeout=120,
+        kernel_name="python3",
+        resources={"metadata": {"path": str(root / "chapters")}},
+        on_cell_execute=lambda cell, cell_index: begun.append(cell),
+    )
+    start = time.monotonic()
+    with tempfile.TemporaryDirectory() as scratch:
+        log = Path(scratch) / "reads"
+        try:
+            await client.async_execute(env=_environment(log, root))
+        except Exception as error:  # of a cell, or of the kernel; told at the end
+            if asyncio.current_task().cancelling():  # Ctrl-C, not a dead kernel
+                raise asyncio.CancelledError from None
+            about["failure"] = _failure(error, notebook, begun)
+        about["reads"] = keys.reads(log, root, before)
+    about["seconds"] = time.monotonic() - start
+    notebook.metadata["lmbook"] = nbformat.from_dict(about)
+    return notebook
+
+
+def _failure(error: Exception, notebook: NotebookNode, begun: list) -> dict:
+    """Say what went wrong in which cell."""
+    raised = isinstance(error, CellExecutionError)
+    name = error.ename if raised else type(error).__name__
+    text = _COLOUR.sub("", error.traceback if raised else str(error))
+    if not begun:
+        return {"what": f"its kernel did not start ({name})", "error": text}
+    number = [id(cell) for cell in _code(notebook)].index(id(begun[-1])) + 1
+    shown = f"{begun[-1].source}\n\n{text.strip()}"
+    return {"what": f"cell {number} failed ({name})", "error": shown}
+
+
+def _write(notebook: NotebookNode, path: Path) -> None:
+    """Write a notebook, whole or not at all."""
+    part = path.with_suffix(".part")
+    part.write_text(nbformat.writes(notebook), encoding="utf-8")
+    part.replace(path)
+
+
+async def _execute_all(names: list[str], root: Path, timeout: int) -> None:
+    def refuse(*_):
+        raise RuntimeError
+
+    # In the main thread nbclient takes Ctrl-C for itself, stops one kernel and goes on.
+    asyncio.get_running_loop().add_signal_handler = refuse
+    gate, before = asyncio.Semaphore(cpu_count()), keys.snapshot(root)
+
+    async def one(name: str) -> None:
+        async with gate:
+            notebook = await _execute(name, root, before, timeout)
+        about = notebook.metadata.lmbook
+        _write(notebook, store_path(name, root))
+        _say(name, about.seconds, "FAILED" if about.failure else "executed")
+
+    async with asyncio.TaskGroup() as group:
+        for name in names:
+            group.create_task(one(name))
+
+
+def _say(name: str, seconds: float, how: str) -> None:
+    print(f"{name:24} {seconds:6.1f} s  {how}", flush=True)
+
+
+def _length(name: str, root: Path) -> float:
+    """Return about how many seconds a chapter takes: as before, or by its length."""
+    found = stored(name, root)
+    if found is not None and not found.metadata.lmbook.failure:
+        return found.metadata.lmbook.seconds
+    return (root / "chapters" / f"{name}.md").stat().st_size / 1000
+
+
+def execute_chapters(root: Path = ROOT, timeout: int = TIMEOUT) -> dict[str, dict]:
+    """Bring the store up to date, printing a line a chapter.
+
+    Parameters
+    ----------
+    root : Path
+        The folder of ``chapters`` and ``data``.
+    timeout : int
+        Seconds that a cell may take.
+
+    Returns
+    -------
+    dict
+        Chapters that failed → what is wrong, as from `fill`.
+    """
+    names = [path.stem for path in chapters(root)]
+    folder = store_path("", root).parent
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in folder.iterdir():
+        if path.stem not in names or path.suffix != ".ipynb":
+            path.unlink()
+    todo, now = [], keys.snapshot(root)
+    for name in names:
+        found = stored(name, root)
+        about = found and found.metadata.lmbook
+        page = page_notebook(root / "chapters" / f"{name}.md")
+        if _fresh(found, page, now) and not about.failure:
+            _say(name, about.seconds, "from cache")
+        else:
+            todo.append(name)
+    todo.sort(key=lambda name: -_length(name, root))
+    for name in todo:  # nothing old is left, however this run ends
+        store_path(name, root).unlink(missing_ok=True)
+    asyncio.run(_execute_all(todo, root, timeout))
+    failures = {name: stored(name, root).metadata.lmbook.failure for name in names}
+    return {name: failure for name, failure in failures.items() if failure}
+
+
+def complain(failures: dict[str, dict]) -> None:
+    """Print what failed."""
+    for name, failure in failures.items():
+        print(f"\n--- {name}: {failure['what']}\n{failure['error']}")
+    if failures:
+        print(f"\nFAILED: {', '.join(failures)}", flush=True)
+
+
+if __name__ == "__main__":
+    failed = execute_chapters()
+    complain(failed)
+    sys.exit(bool(failed))

@@ -1,0 +1,104 @@
+"""What a chapter's outputs depend on, as hashes.
+
+Two parts. The key is known before a chapter runs: its code, the chosen model and device,
+Python and the installed packages. What it read while it ran (modules of the course, files
+of ``data``) is recorded by ``watch/sitecustomize.py``, since no look at the code tells it.
+"""
+
+import functools
+import hashlib
+import json
+import os
+import re
+import sys
+from importlib import metadata
+from importlib.util import find_spec
+from pathlib import Path
+
+import torch
+from nbformat import NotebookNode
+
+__all__ = ["choices", "digest", "installed", "key", "reads", "snapshot", "watched"]
+
+ROOT = Path(__file__).parents[2]
+CHOICES = ("LMCOURSE_BERT", "LMCOURSE_GPT", "LMCOURSE_DEVICE")
+
+
+def digest(thing: object) -> str:
+    """Return the SHA-256 of something that JSON can hold."""
+    return hashlib.sha256(json.dumps(thing, sort_keys=True).encode()).hexdigest()
+
+
+def hashes(folder: Path, base: Path) -> dict[str, str]:
+    """Return path, relative to ``base`` → SHA-256 of the files below a folder."""
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {
+        os.path.relpath(path, base): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in files
+        if "__pycache__" not in path.parts
+    }
+
+
+@functools.cache
+def installed() -> list[str]:
+    """Return name and version of each installed package but those of this checkout."""
+    found = {f"{each.name}=={each.version}" for each in metadata.distributions()}
+    return sorted(n for n in found if not n.startswith(("lmcourse==", "lmbook==")))
+
+
+def choices() -> dict[str, str]:
+    """Return the settings of a reader's environment; local folders as absolute paths.
+
+    Kernels run in ``chapters``: a relative folder would be another one there.
+    """
+    chosen = {name: os.environ[name] for name in CHOICES if name in os.environ}
+    folders = {name: Path(value).expanduser() for name, value in chosen.items() if value}
+    local = {name: str(f.resolve()) for name, f in folders.items() if f.is_dir()}
+    return chosen | local
+
+
+def key(notebook: NotebookNode) -> str:
+    """Hash a chapter's code and all that it runs on but what it reads."""
+    code = [
+        (cell.source, list(cell.metadata.get("tags", [])))
+        for cell in notebook.cells
+        if cell.cell_type == "code"
+    ]
+    chosen = choices()
+    models = [hashes(Path(v), Path(v)) for v in chosen.values() if os.path.isabs(v)]
+    accelerator = str(torch.accelerator.current_accelerator(check_available=True))
+    return digest([code, chosen, models, accelerator, sys.version, installed()])
+
+
+def watched(root: Path) -> list[Path]:
+    """Return the folders whose files are a chapter's business when it reads them."""
+    package = Path(find_spec("lmcourse").origin).parent
+    folders = (root / "data", root / "chapters", ROOT / "data", package)
+    return sorted({folder.resolve() for folder in folders})
+
+
+def snapshot(root: Path) -> dict[str, str]:
+    """Return path, relative to ``root`` → SHA-256 of all files that are watched."""
+    base, found = root.resolve(), {}
+    for folder in watched(root):
+        found |= hashes(folder, base)
+    return found
+
+
+def reads(log: Path, root: Path, before: dict[str, str]) -> dict[str, str | None]:
+    """Return what a chapter read → its hash before it ran, None if it was not there.
+
+    Parameters
+    ----------
+    log : Path
+        As ``watch/sitecustomize.py`` wrote it.
+    root : Path
+    before : dict
+        From `snapshot`. If a file changed since, the chapter may have read either form,
+        and the hash of the old one makes it stale.
+    """
+    lines = log.read_text(encoding="utf-8").split("\n") if log.is_file() else []
+    compiled = re.compile(r"__pycache__.([^.]+)\.[^/\\]+$")
+    paths = {compiled.sub(r"\1.py", line) for line in lines if line}
+    relative = sorted(os.path.relpath(path, root.resolve()) for path in paths)
+    return {path: before.get(path) for path in relative}

@@ -1,0 +1,57 @@
+"""Sphinx shows what `lmbook.execute` left in the store, and executes nothing itself.
+
+jupyter-cache, which myst-nb would ask, finds a notebook by its cells, whatever they ran
+on, and keeps none that failed. So myst-nb has execution switched off and reads each
+chapter with its outputs already filled in: `{glue}` and figures work as with notebooks
+that carry their outputs. Its own way to plug in a reader is not told the page's name.
+"""
+
+import functools
+import re
+from pathlib import Path
+
+import myst_nb.sphinx_
+from myst_nb.core.read import create_nb_reader
+from nbformat import NotebookNode
+from sphinx.util import logging
+
+from lmbook.execute import fill, store_path
+
+__all__ = ["setup"]
+
+logger = logging.getLogger(__name__)
+
+
+def _with_outputs(app, path: Path, notebook: NotebookNode) -> NotebookNode:
+    """Fill a page's outputs in; if they are not whole, say so at its top."""
+    if all(cell.cell_type != "code" for cell in notebook.cells):
+        return notebook
+    root = Path(app.srcdir).parent
+    app.env.note_dependency(str(store_path(path.stem, root)))  # read again when it changes
+    wrong = fill(notebook, path.stem, root)
+    if wrong:
+        logger.warning("%s: %s", path.stem, wrong["what"], location=path.stem)
+        said = (
+            f"\n\n::::{{admonition}} This page is not whole: {wrong['what']}\n"
+            ":class: error\nOutputs from there on are missing.\n\n"
+            f"~~~~~~text\n{wrong['error'] or wrong['what']}\n~~~~~~\n::::\n"
+        )
+        first = notebook.cells[0]
+        first.source = re.sub(
+            r"^# .*$", lambda title: title[0] + said, first.source, count=1, flags=re.M
+        )
+    return notebook
+
+
+def _reader(app, path: str, *arguments):
+    """Return myst-nb's reader of a page, made to fill the outputs in."""
+    reader = create_nb_reader(path, *arguments)
+    if reader is not None:
+        read = reader.read
+        reader.read = lambda text: _with_outputs(app, Path(path), read(text))
+    return reader
+
+
+def setup(app) -> None:
+    """Stand between myst-nb and its reader."""
+    myst_nb.sphinx_.create_nb_reader = functools.partial(_reader, app)

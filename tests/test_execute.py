@@ -1,0 +1,324 @@
+"""Chapters are executed first, all of them; what was executed is never another thing."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+from lmbook import execute, keys
+from lmbook.execute import execute_chapters, executed, fill, page_notebook
+from lmbook.references import write_references
+
+HEADER = """---
+jupytext:
+  text_representation:
+    extension: .md
+    format_name: myst
+kernelspec:
+  display_name: Python 3
+  language: python
+  name: python3
+---
+# A page
+"""
+READS = """\
+import os, subprocess, sys, time
+from pathlib import Path
+from lmcourse import measure
+from safetensors import safe_open
+
+files = !ls ../data
+%matplotlib inline
+len?
+poems = Path("../data/poems.txt").read_text()
+with safe_open("../data/weights.safetensors", "numpy") as file:
+    names = list(file.keys())
+subprocess.run([sys.executable, "-c", "open('../data/other.txt').read()"], check=True)
+try:
+    open("../data/absent.txt")
+except FileNotFoundError:
+    pass
+print(poems, names, "README.md" in files, os.environ["OMP_NUM_THREADS"])"""
+MEET = """\
+import time
+from pathlib import Path
+
+Path("../MINE").touch()
+while not Path("../YOURS").exists():
+    time.sleep(0.1)"""
+
+
+def page(book: Path, name: str, *cells: str) -> None:
+    """Write a page of some cells."""
+    code = "".join(f"\n```{{code-cell}} python\n{cell}\n```\n" for cell in cells)
+    (book / "chapters" / f"{name}.md").write_text(HEADER + code)
+
+
+@pytest.fixture(scope="module")
+def book(tmp_path_factory):
+    """Two chapters, executed; each waits for the other to have begun."""
+    root = tmp_path_factory.mktemp("book")
+    for folder in ("data", "chapters"):
+        (root / folder).mkdir()
+    for name in ("poems.txt", "other.txt", "README.md"):
+        (root / "data" / name).write_text("a bee")
+    save_file({"bias": np.zeros(2)}, root / "data" / "weights.safetensors")
+    page(root, "reads", MEET.replace("MINE", "a").replace("YOURS", "b"), READS)
+    page(root, "plain", MEET.replace("MINE", "b").replace("YOURS", "a"), "1 + 1")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(execute, "cpu_count", lambda: 2)
+        assert execute_chapters(root, timeout=60) == {}
+    return root
+
+
+def trouble(book: Path, name: str = "reads") -> str:
+    wrong = fill(page_notebook(book / "chapters" / f"{name}.md"), name, book)
+    return wrong["what"] if wrong else ""
+
+
+def test_the_outputs_are_those_of_the_store(book):
+    shown = executed("reads", book).cells[-1].outputs[0].text
+    assert shown == "a bee ['bias'] True 1\n"
+    assert executed("plain", book).cells[-1].outputs[0].data["text/plain"] == "2"
+
+
+def test_what_did_not_change_is_not_executed_again(book, capsys):
+    before = {p: p.stat().st_mtime_ns for p in (book / "_build" / "executed").iterdir()}
+    assert execute_chapters(book) == {}
+    assert capsys.readouterr().out.count("from cache") == 2
+    assert before == {p: p.stat().st_mtime_ns for p in before}
+
+
+@pytest.mark.parametrize(
+    ("changed", "stale"),
+    [
+        ("data/poems.txt", True),
+        ("data/weights.safetensors", True),  # opened beside Python
+        ("data/other.txt", True),  # by a process that the page starts
+        ("data/absent.txt", True),  # looked for
+        ("data/README.md", False),
+        ("requirements.txt", False),
+        ("chapters/plain.md", False),
+        ("chapters/reads.md", False),  # prose
+    ],
+)
+def test_files_that_a_page_reads_make_it_stale(book, changed, stale):
+    path = book / changed
+    old = path.read_bytes() if path.exists() else None
+    path.write_bytes((old or b"") + b"\n# more\n")
+    try:
+        assert bool(trouble(book)) is stale
+    finally:
+        path.unlink() if old is None else path.write_bytes(old)
+    assert trouble(book) == ""
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("1 + 1", "1 + 2"),
+        ("```{code-cell} python\n1 + 1", "```{code-cell} python\n:tags: [x]\n1 + 1"),
+    ],
+)
+def test_a_cell_or_its_tags_make_it_stale(book, old, new):
+    path = book / "chapters" / "plain.md"
+    text = path.read_text()
+    path.write_text(text.replace(old, new))
+    try:
+        assert "changed" in trouble(book, "plain")
+        with pytest.raises(LookupError, match=r"plain .*changed.*make html"):
+            executed("plain", book)
+    finally:
+        path.write_text(text)
+
+
+@pytest.mark.parametrize(("module", "stale"), [("measure.py", True), ("data.py", False)])
+def test_modules_of_the_course_that_a_page_imports(book, monkeypatch, module, stale):
+    def changed(root, original=keys.snapshot):
+        found = original(root)
+        (path,) = (p for p in found if p.endswith(os.path.join("lmcourse", module)))
+        return found | {path: "another"}
+
+    monkeypatch.setattr(keys, "snapshot", changed)
+    assert bool(trouble(book)) is stale
+
+
+@pytest.mark.parametrize(
+    ("where", "name", "value"),
+    [
+        (sys, "version", "4.0"),
+        (keys, "installed", lambda: ["torch==99"]),
+        (keys.torch.accelerator, "current_accelerator", lambda **_: "cuda"),
+    ],
+)
+def test_the_machine_counts(book, monkeypatch, where, name, value):
+    assert trouble(book) == ""
+    monkeypatch.setattr(where, name, value)
+    assert trouble(book)
+
+
+@pytest.mark.parametrize("name", keys.CHOICES)
+def test_the_chosen_model_and_device_count(book, monkeypatch, name):
+    monkeypatch.setenv(name, "another")
+    assert trouble(book)
+
+
+def test_a_model_in_a_folder_counts_with_its_files(book, tmp_path, monkeypatch):
+    notebook = page_notebook(book / "chapters" / "plain.md")
+    (tmp_path / "bert").mkdir()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LMCOURSE_BERT", "bert")
+    before = keys.key(notebook)
+    assert keys.choices() == {"LMCOURSE_BERT": str(tmp_path / "bert")}  # kernels are there
+    assert keys.key(notebook) == before
+    (tmp_path / "bert" / "model.safetensors").write_text("weights")
+    assert keys.key(notebook) != before
+
+
+def test_packages_of_this_checkout_count_by_their_files_alone():
+    assert not [n for n in keys.installed() if n.startswith(("lmcourse", "lmbook"))]
+    assert [n for n in keys.installed() if n.startswith("torch==")]
+
+
+def test_another_name_is_another_chapter(book):
+    old, new = (book / "chapters" / f"{name}.md" for name in ("plain", "renamed"))
+    old.rename(new)
+    try:
+        assert trouble(book, "renamed") == "it was not executed"
+    finally:
+        new.rename(old)
+
+
+def test_a_damaged_store_is_no_store(book):
+    path = execute.store_path("plain", book)
+    whole = path.read_text()
+    try:
+        for damaged in (whole[: len(whole) // 2], "{}", ""):
+            path.write_text(damaged)
+            assert trouble(book, "plain") == "it was not executed"
+    finally:
+        path.write_text(whole)
+
+
+@pytest.fixture(scope="module")
+def failing(tmp_path_factory):
+    """A book with a chapter that is whole and three that are not; what was told."""
+    root = tmp_path_factory.mktemp("failing")
+    for folder in ("data", "chapters", "_build/executed"):
+        (root / folder).mkdir(parents=True)
+    (root / "data" / "poem.txt").write_text("a bee")
+    (root / "_build" / "executed" / "gone.ipynb").write_text("of a chapter that was")
+    page(root, "raises", "print('before')", "poem = 1\npoem / 0", "print('after')")
+    page(root, "dies", "import os\nos._exit(3)")
+    page(root, "hangs", "import time\ntime.sleep(600)")
+    page(
+        root,
+        "moving",
+        "path = '../data/poem.txt'\nopen(path).read()\nopen(path, 'a').write('.')",
+    )
+    page(root, "good", "'well'")
+    return root, execute_chapters(root, timeout=3)
+
+
+def test_all_failures_are_collected(failing, capsys):
+    _, failures = failing
+    assert sorted(failures) == ["dies", "hangs", "raises"]
+    assert failures["raises"]["what"] == "cell 2 failed (ZeroDivisionError)"
+    assert "poem = 1\npoem / 0\n\n" in failures["raises"]["error"]
+    assert "division by zero" in failures["raises"]["error"]
+    assert failures["dies"]["what"] == "cell 1 failed (DeadKernelError)"
+    assert failures["hangs"]["what"] == "cell 1 failed (CellTimeoutError)"
+    execute.complain(failures)
+    said = capsys.readouterr().out
+    assert "--- raises: cell 2 failed" in said
+    assert said.endswith("FAILED: dies, hangs, raises\n")
+
+
+def test_the_others_are_executed_all_the_same(failing):
+    root, _ = failing
+    assert executed("good", root).cells[-1].outputs[0].data["text/plain"] == "'well'"
+    kept = sorted(path.name for path in (root / "_build" / "executed").iterdir())
+    assert kept == [f"{n}.ipynb" for n in ("dies", "good", "hangs", "moving", "raises")]
+
+
+def test_a_chapter_that_failed_is_not_executed(failing):
+    root, _ = failing
+    with pytest.raises(LookupError, match=r"raises .*cell 2 failed .*make html"):
+        executed("raises", root)
+    notebook = page_notebook(root / "chapters" / "raises.md")
+    fill(notebook, "raises", root)
+    kinds = [[out.output_type for out in cell.outputs] for cell in notebook.cells[1:]]
+    assert kinds == [["stream"], ["error"], []]
+
+
+def test_a_file_that_changes_during_the_execution_makes_it_stale(failing):
+    root, _ = failing
+    with pytest.raises(LookupError, match="changed"):
+        executed("moving", root)
+
+
+def test_no_reference_is_written_if_a_chapter_failed(failing):
+    root, _ = failing
+    (root / "tests" / "notebooks").mkdir(parents=True)
+    with pytest.raises(LookupError, match="make html"):
+        write_references(root)
+    assert not list((root / "tests" / "notebooks").iterdir())
+
+
+def test_a_failed_chapter_is_tried_again(tmp_path, capsys):
+    for folder in ("data", "chapters"):
+        (tmp_path / folder).mkdir()
+    page(tmp_path, "page", "from pathlib import Path\nassert Path('../there').exists()")
+    assert list(execute_chapters(tmp_path)) == ["page"]
+    (tmp_path / "there").touch()
+    assert execute_chapters(tmp_path) == {}
+    assert capsys.readouterr().out.split()[3::4] == ["FAILED", "executed"]
+
+
+def test_the_longest_is_first(book):
+    assert (
+        execute._length("reads", book)
+        == execute.stored("reads", book).metadata.lmbook.seconds
+    )
+    path = book / "chapters" / "other.md"
+    path.write_text("x" * 3000)
+    try:
+        assert execute._length("other", book) == 3
+    finally:
+        path.unlink()
+
+
+def test_ctrl_c_ends_it_at_once_and_leaves_nothing(tmp_path):
+    for folder in ("data", "chapters"):
+        (tmp_path / folder).mkdir()
+    begun = tmp_path / "begun"
+    wait = "import os, time\nfrom pathlib import Path\n"
+    wait += "Path('../begun.part').write_text(str(os.getpid()))\n"
+    page(
+        tmp_path, "page", wait + "Path('../begun.part').rename('../begun')\ntime.sleep(600)"
+    )
+    command = [sys.executable, "-m", "lmbook.build", str(tmp_path)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 120
+    while not begun.exists() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    said, _ = process.communicate(timeout=60)
+    assert process.returncode == 130, said
+    assert "stopped" in said
+    assert list((tmp_path / "_build" / "executed").iterdir()) == []
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(begun.read_text()), 0)
+
+
+def test_the_store_holds_no_path_of_this_machine(book):
+    about = json.loads(execute.store_path("plain", book).read_text())["metadata"]["lmbook"]
+    assert about["reads"] == {}
+    assert str(book) not in json.dumps(about)
