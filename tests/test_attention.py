@@ -121,6 +121,9 @@ def test_refuses_what_has_no_answer(generator):
         attention(query, key, value, mask.long())
     with pytest.raises(ValueError, match="d_head 4, key has 3"):
         attention(query, key[..., :3], value)
+    for heads in (0, -2):
+        with pytest.raises(ValueError, match=f"{heads} heads do not divide"):
+            MultiHeadAttention(8, heads)
     with pytest.raises(ValueError, match="5 heads do not divide"):
         MultiHeadAttention(12, 5)
 

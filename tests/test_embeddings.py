@@ -65,6 +65,14 @@ def test_mean_cosine_is_that_of_all_pairs(vectors):
         embeddings.mean_cosine(vectors[:1])
 
 
+def test_the_cosine_with_a_vector_of_zeros_is_0(vectors):
+    assert embeddings.mean_cosine(np.array([[0.0, 0], [1, 0]])) == 0
+    assert embeddings.mean_cosine(np.zeros((3, 2))) == 0
+    some = np.concatenate([vectors[:5], np.zeros((2, vectors.shape[1]))])
+    pairs = cosine_similarity(some)[np.triu_indices(7, 1)]
+    assert embeddings.mean_cosine(some) == pytest.approx(pairs.mean(), abs=1e-12)
+
+
 def test_principal_components_are_those_of_scikit_learn(vectors):
     judge = PCA(n_components=3, svd_solver="full").fit(vectors)
     points, share = embeddings.principal_components(vectors, 3)

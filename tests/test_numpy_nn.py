@@ -486,8 +486,9 @@ def test_too_many_inputs_name_the_module():
 def test_what_cannot_be_built_says_why():
     with pytest.raises(ValueError, match=r"Linear: a weight \(2, 3\), not \(3, 2\)"):
         Linear(3, 2, weight=Linear(2, 3).weight)
-    with pytest.raises(ValueError, match="4 heads of 10"):
-        MultiHeadAttention(10, 4)
+    for heads in (4, 0, -2):
+        with pytest.raises(ValueError, match=f"{heads} heads of 10"):
+            MultiHeadAttention(10, heads)
     with pytest.raises(ValueError, match="Rotary"):
         Rotary(5)
     with pytest.raises(ValueError, match="Rotary"):

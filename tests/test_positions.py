@@ -221,6 +221,18 @@ def test_buckets_are_t5_s(buckets, reach):
     assert torch.equal(relative_buckets(300, buckets, reach), want)
 
 
+@pytest.mark.parametrize(("buckets", "reach"), [(32, 16), (32, 8), (1, 5), (0, 5)])
+def test_buckets_that_reach_nowhere_are_refused(buckets, reach):
+    with pytest.raises(ValueError, match=f"reach = {reach} is not beyond"):
+        relative_buckets(40, buckets, reach)
+
+
+@pytest.mark.parametrize("at", [[5], [[0, 1, 2, 3]], 5, list(range(5))])
+def test_a_position_for_each_token_or_an_error(at):
+    with pytest.raises(ValueError, match="for 4 tokens"):
+        rotate(torch.ones(2, 4, 8), torch.tensor(at))
+
+
 def test_relative_bias_is_looked_up_by_query_key_and_head():
     torch.manual_seed(4)
     bias = RelativeBias(HEADS, buckets=6, reach=10)

@@ -298,9 +298,24 @@ def test_words_are_berts(text, lowercase):
     assert bert_words(text, lowercase=lowercase) == want
 
 
+def test_words_are_berts_for_every_character(bert):
+    backend = bert.backend_tokenizer
+    wrong = []
+    for first in range(0, 0x110000, 256):
+        if 0xD800 <= first < 0xE000:  # surrogates, no characters
+            continue
+        text = " ".join(f"a{chr(code)}b" for code in range(first, first + 256))
+        normal = backend.normalizer.normalize_str(text)
+        want = [word for word, _ in backend.pre_tokenizer.pre_tokenize_str(normal)]
+        wrong += [hex(first)] * (bert_words(text) != want)
+    assert wrong == []
+
+
 def test_words_take_text_only():
     with pytest.raises(TypeError, match="bytes"):
         bert_words(b"bytes")
+    with pytest.raises(ValueError, match="surrogates"):
+        bert_words("half \ud83e")
 
 
 # ------------------------------------------------------------------ page and benchmark

@@ -95,12 +95,12 @@ class MultiHeadAttention(nn.Module):
     Raises
     ------
     ValueError
-        If ``heads`` does not divide ``d_model``.
+        If ``heads`` is not positive or does not divide ``d_model``.
     """
 
     def __init__(self, d_model, heads, bias=True):
         super().__init__()
-        if d_model % heads:
+        if heads < 1 or d_model % heads:
             raise ValueError(f"{heads} heads do not divide d_model = {d_model}")
         self.heads = heads
         self.query = nn.Linear(d_model, d_model, bias=bias)

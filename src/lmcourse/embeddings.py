@@ -75,7 +75,7 @@ def mean_cosine(vectors):
     Parameters
     ----------
     vectors : array of shape (words, d_model)
-        Two rows at least.
+        Two rows at least. The cosine with a vector of zeros counts as 0.
 
     Returns
     -------
@@ -91,7 +91,8 @@ def mean_cosine(vectors):
     if number < 2:
         raise ValueError("a pair needs two vectors")
     total = unit(vectors).sum(axis=0)  # (d_model,)
-    return float((total @ total - number) / (number * (number - 1)))
+    own = np.any(vectors, axis=1).sum()  # cosines of 1; zeros have none
+    return float((total @ total - own) / (number * (number - 1)))
 
 
 def fix_signs(columns):

@@ -121,13 +121,15 @@ def rotate(x, positions=None, layout="interleaved", base=10000.0):
     Raises
     ------
     ValueError
-        If ``d_head`` is odd or the layout unknown.
+        If ``d_head`` is odd, the layout unknown, or there is not one position a token.
     """
     if layout not in ("interleaved", "half"):
         raise ValueError(f"layout {layout!r} is neither 'interleaved' nor 'half'")
     tokens, d_head = x.shape[-2:]
     if positions is None:
         positions = torch.arange(tokens)
+    if positions.shape != (tokens,):
+        raise ValueError(f"positions {[*positions.shape]} for {tokens} tokens")
     angle = positions.double().cpu()[:, None] * frequencies(d_head, base)
     cos = angle.cos().to(x.dtype).to(x.device)  # (tokens, d_head / 2)
     sin = angle.sin().to(x.dtype).to(x.device)  # (tokens, d_head / 2)
@@ -206,10 +208,17 @@ def relative_buckets(tokens, buckets=32, reach=128):
     int64 Tensor of shape (tokens, tokens)
         Rows are queries. Keys ahead of the query, which a causal mask hides, are in
         bucket 0.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two buckets, or ``reach`` is not beyond their first half.
     """
     position = torch.arange(tokens)
     back = (position[:, None] - position).clamp(min=0)  # (tokens, tokens)
     exact = buckets // 2
+    if not 0 < exact < reach:
+        raise ValueError(f"reach = {reach} is not beyond {exact} exact buckets")
     growth = (back.clamp(min=1) / exact).log() / math.log(reach / exact)
     far = exact + (growth * (buckets - exact)).long()
     return torch.where(back < exact, back, far.clamp(max=buckets - 1))

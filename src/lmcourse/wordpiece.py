@@ -1,40 +1,35 @@
 """WordPiece as in BERT: words first, then the longest known pieces of each."""
 
-import unicodedata
+from functools import cache
 
-import regex
+from tokenizers import normalizers, pre_tokenizers
 
 __all__ = ["bert_words", "wordpiece"]
 
-_CJK = (
-    "\u4e00-\u9fff\u3400-\u4dbf\uf900-\ufaff\U00020000-\U0002a6df\U0002a700-\U0002b73f"
-    "\U0002b740-\U0002b81f\U0002b820-\U0002ceaf\U0002f800-\U0002fa1f"
-)
-_PUNCTUATION = r"\p{P}$+<=>^`|~"
-_BERT_WORD = regex.compile(rf"[{_CJK}{_PUNCTUATION}]|[^\s{_CJK}{_PUNCTUATION}]+")
+_split = pre_tokenizers.BertPreTokenizer().pre_tokenize_str
+_normalizer = cache(normalizers.BertNormalizer)
 
 
 def bert_words(text: str, *, lowercase: bool = True) -> list[str]:
     """Split a text into words as BERT does before WordPiece (Devlin et al. 2019).
 
     Control characters go; an uncased model's text is lower-cased and stripped of its
-    accents; each punctuation mark and each Chinese character is a word of its own.
+    accents; each punctuation mark and each Chinese character is a word of its own. This
+    is the ``tokenizers`` library's own: which characters are marks depends on the version
+    of Unicode, and a model's words must not depend on that of Python.
 
     Raises
     ------
     TypeError
         If text is no str.
+    ValueError
+        If there is half a surrogate pair in it, which is no character.
     """
     if not isinstance(text, str):
         raise TypeError(f"text must be a str, not {type(text).__name__}")
-    category = unicodedata.category
-    text = "".join(
-        c for c in text if c in "\t\n\r" or (category(c)[0] != "C" and c != "\ufffd")
-    )
-    if lowercase:
-        letters = (c for c in unicodedata.normalize("NFD", text) if category(c) != "Mn")
-        text = "".join(c.lower() for c in letters)
-    return _BERT_WORD.findall(text)
+    text.encode()  # half a surrogate pair: UnicodeEncodeError, a ValueError
+    text = _normalizer(lowercase=lowercase).normalize_str(text)
+    return [word for word, _ in _split(text)]
 
 
 def wordpiece(word, vocab, *, unknown="[UNK]", max_characters=100):

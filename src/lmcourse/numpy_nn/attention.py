@@ -218,7 +218,7 @@ class MultiHeadAttention(Module):
     """
 
     def __init__(self, d_model, heads, rng=None, causal=False, rotary=False):
-        if d_model % heads:
+        if heads < 1 or d_model % heads:
             raise ValueError(f"MultiHeadAttention: {heads} heads of {d_model} columns")
         d_head = d_model // heads
         made = [
