@@ -3,6 +3,7 @@ VENV   := .venv
 PY     := $(VENV)/bin/python
 STAMP  := $(VENV)/.installed
 PORT   ?= 8000
+UV     := 0.13.9
 SITE   := _build/html
 # How the model in data/checkpoints/sonnets is trained: small corpus, so dropout.
 SONNETS := optimizer=muon learning_rate=0.01 dropout=0.2 batch=24 steps=2000
@@ -12,21 +13,28 @@ export HF_HUB_DISABLE_TELEMETRY := 1
 export TOKENIZERS_PARALLELISM := false
 
 .DEFAULT_GOAL := help
-.PHONY: help install html notebooks test serve lab references models bench mutants steady colab lint clean browser
+.PHONY: help install lock html notebooks test serve lab references models bench mutants steady colab lint clean browser
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-$(STAMP): requirements.txt pyproject.toml src/lmbook/pyproject.toml
+$(STAMP): requirements.lock requirements.txt pyproject.toml src/lmbook/pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed; try make PYTHON=python3.11")'
 	$(PYTHON) -m venv $(VENV)
-	$(PY) -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements.lock
+	$(PY) -m pip install --quiet --disable-pip-version-check -r requirements.txt  # torch, and what only this system needs
 	$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e . -e src/lmbook
 	mkdir -p $(VENV)/share/jupyter/lab/settings
 	cp src/lmbook/lab-overrides.json $(VENV)/share/jupyter/lab/settings/overrides.json
 	touch $@
 
 install: $(STAMP)  ## create .venv with everything pinned in requirements.txt
+
+# Without torch: which of its builds is right, with CUDA or without, is for the machine to say.
+lock: $(STAMP)  ## write requirements.lock anew, with hashes, after a change of requirements.txt
+	$(PY) -m pip install --quiet --disable-pip-version-check --target _build/uv uv==$(UV)
+	_build/uv/bin/uv pip compile requirements.txt --quiet --no-deps --universal --generate-hashes \
+		--python-version 3.11 --no-header --no-annotate --no-emit-package torch --output-file requirements.lock
 
 html: $(STAMP)  ## execute the chapters and build the site into _build/html (FORCE=1: from cold)
 	$(if $(FORCE),rm -rf _build)

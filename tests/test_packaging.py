@@ -1,5 +1,6 @@
 """What a wheel would hold."""
 
+import re
 import tomllib
 from pathlib import Path
 
@@ -16,3 +17,24 @@ def test_every_package_is_listed():
     }
     course = {name for name in there if name.partition(".")[0] == "lmcourse"}
     assert set(listed) == course | {"lmcourse._data"}  # which is the folder data
+
+
+def pins(name):
+    """Return the packages that a file of requirements pins, with their versions."""
+    text = (ROOT / name).read_text(encoding="utf-8")
+    return dict(re.findall(r"^([\w.-]+)==([^\s\\]+)", text, re.MULTILINE))
+
+
+def test_the_lock_has_a_hash_of_every_pinned_package():
+    wanted = pins("requirements.txt")
+    wanted.pop("torch")  # each machine has its own build
+    assert pins("requirements.lock") == wanted, "run `make lock`"
+    for entry in re.split(r"\n(?=\w)", (ROOT / "requirements.lock").read_text()):
+        assert re.search(r"--hash=sha256:[0-9a-f]{64}", entry), entry
+
+
+def test_packages_are_installed_by_their_hashes():
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    first, second = re.findall(r"-m pip install .*-r (\S+)", makefile)[:2]
+    assert (first, second) == ("requirements.lock", "requirements.txt")
+    assert re.search(r"--require-hashes -r requirements\.lock", makefile)
