@@ -13,30 +13,20 @@ from typing import NamedTuple
 
 import torch
 from torch import nn
-from torch.nn import functional as F
 
-from lmcourse.attention import MultiHeadAttention, padding_mask
+from lmcourse.attention import padding_mask
+from lmcourse.transformer import Block
 
 __all__ = [
-    "ACTIVATIONS",
     "RENAMES",
     "Bert",
     "BertOutput",
     "Embeddings",
-    "EncoderLayer",
     "check_config",
     "head_measures",
     "rebuild",
     "rename",
 ]
-
-ACTIVATIONS = {
-    "gelu": F.gelu,
-    "gelu_new": partial(F.gelu, approximate="tanh"),
-    "gelu_pytorch_tanh": partial(F.gelu, approximate="tanh"),
-    "relu": F.relu,
-    "silu": F.silu,
-}
 
 # What a checkpoint calls a thing → what this course calls it; applied from top to bottom.
 RENAMES = {
@@ -46,11 +36,11 @@ RENAMES = {
     "embeddings.LayerNorm": "embeddings.norm",
     "encoder.layer.": "layers.",
     "attention.self.": "attention.",
-    "attention.output.LayerNorm": "attention_norm",
+    "attention.output.LayerNorm": "norm_1",
     "attention.output.dense": "attention.output",
-    "intermediate.dense": "widen",
-    "output.LayerNorm": "output_norm",
-    "output.dense": "narrow",
+    "intermediate.dense": "feed_forward.up",
+    "output.LayerNorm": "norm_2",
+    "output.dense": "feed_forward.down",
     "pooler.dense": "pooler",
     ".gamma": ".weight",
     ".beta": ".bias",
@@ -116,44 +106,6 @@ class Embeddings(nn.Module):
         return self.norm(total + self.token_type(token_type_ids))
 
 
-class EncoderLayer(nn.Module):
-    """Attention, then a feed-forward net, each added and normalised after (post-norm).
-
-    Parameters
-    ----------
-    config : BertConfig
-
-    """
-
-    def __init__(self, config):
-        super().__init__()
-        d_model, d_ff = config.hidden_size, config.intermediate_size
-        self.attention = MultiHeadAttention(d_model, config.num_attention_heads)
-        self.attention_norm = nn.LayerNorm(d_model, eps=config.layer_norm_eps)
-        self.widen = nn.Linear(d_model, d_ff)
-        self.activation = ACTIVATIONS[config.hidden_act]
-        self.narrow = nn.Linear(d_ff, d_model)
-        self.output_norm = nn.LayerNorm(d_model, eps=config.layer_norm_eps)
-
-    def forward(self, x, mask=None):
-        """Return the vectors one layer up, and the attention weights of its heads.
-
-        Parameters
-        ----------
-        x : Tensor of shape (batch, tokens, d_model)
-        mask : bool Tensor broadcastable to (batch, heads, tokens, tokens), optional
-
-        Returns
-        -------
-        x : Tensor of shape (batch, tokens, d_model)
-        weights : Tensor of shape (batch, heads, tokens, tokens)
-        """
-        attended, weights = self.attention(x, mask=mask)
-        x = self.attention_norm(x + attended)  # (batch, tokens, d_model)
-        wide = self.activation(self.widen(x))  # (batch, tokens, d_ff)
-        return self.output_norm(x + self.narrow(wide)), weights
-
-
 class Bert(nn.Module):
     """The encoder of Devlin et al. (2019).
 
@@ -168,9 +120,12 @@ class Bert(nn.Module):
     def __init__(self, config, pooler=True):
         super().__init__()
         self.embeddings = Embeddings(config)
+        d_model, heads = config.hidden_size, config.num_attention_heads
+        sizes = d_model, heads, config.intermediate_size, config.hidden_act
+        norm = partial(nn.LayerNorm, eps=config.layer_norm_eps)
         layers = range(config.num_hidden_layers)
-        self.layers = nn.ModuleList(EncoderLayer(config) for _ in layers)
-        d_model = config.hidden_size
+        blocks = (Block(*sizes, norm_first=False, norm=norm) for _ in layers)
+        self.layers = nn.ModuleList(blocks)
         self.pooler = nn.Linear(d_model, d_model) if pooler else None
 
     def forward(self, input_ids, attention_mask=None, token_type_ids=None):
@@ -198,7 +153,7 @@ class Bert(nn.Module):
         mask = None if attention_mask is None else padding_mask(attention_mask)
         states, attentions = [self.embeddings(input_ids, token_type_ids)], []
         for layer in self.layers:
-            state, weights = layer(states[-1], mask)
+            state, weights = layer(states[-1], mask=mask)
             states.append(state)  # (batch, tokens, d_model)
             attentions.append(weights)  # (batch, heads, tokens, tokens)
         pooled = None
@@ -221,16 +176,12 @@ def check_config(config) -> None:
     Raises
     ------
     ValueError
-        If it is of a decoder, has other than learned absolute positions, or an activation
-        that is not among `ACTIVATIONS`.
+        If it is of a decoder, or has other than learned absolute positions.
     """
     if getattr(config, "is_decoder", False):
         raise ValueError("this is the encoder; the configuration is of a decoder")
     if getattr(config, "position_embedding_type", "absolute") != "absolute":
         raise ValueError("only learned absolute positions are built here")
-    if config.hidden_act not in ACTIVATIONS:
-        known = ", ".join(ACTIVATIONS)
-        raise ValueError(f"unknown activation {config.hidden_act!r}; known: {known}")
 
 
 def rebuild(config, weights: Mapping[str, torch.Tensor]) -> Bert:
@@ -253,7 +204,8 @@ def rebuild(config, weights: Mapping[str, torch.Tensor]) -> Bert:
     RuntimeError
         If a weight is missing, left over or of another shape, naming it.
     ValueError
-        As `check_config`, or if the heads do not divide ``hidden_size``.
+        As `check_config`, if the activation is not in
+        `lmcourse.transformer.ACTIVATIONS`, or the heads do not divide ``hidden_size``.
     """
     check_config(config)
     parts = ("embeddings.", "layers.", "pooler.")

@@ -1,8 +1,11 @@
-"""What surrounds attention: feed-forward, norms, residual paths, blocks, encoder-decoder.
+"""What surrounds attention: feed-forward, norms, the block, stacks of it, encoder-decoder.
 
-The chapter *transformer-block* arrives at this code step by step; a test compares the
-two as syntax trees.
+Every model of the course is made of `Block`: the encoder-decoder below, BERT
+(`lmcourse.bert`) and the GPT (`lmcourse.gpt.model`). The chapter *transformer-block*
+arrives at this code step by step; a test compares the two as syntax trees.
 """
+
+from functools import partial
 
 import torch
 import torch.nn.functional as F
@@ -13,15 +16,12 @@ from lmcourse.positions import sinusoidal
 
 __all__ = [
     "ACTIVATIONS",
-    "Decoder",
-    "DecoderBlock",
+    "Block",
     "Embed",
-    "Encoder",
-    "EncoderBlock",
     "FeedForward",
     "LayerNorm",
     "RMSNorm",
-    "Residual",
+    "Stack",
     "Transformer",
     "greedy",
 ]
@@ -31,6 +31,8 @@ ACTIVATIONS = {
     "sigmoid": torch.sigmoid,
     "relu": F.relu,
     "gelu": F.gelu,
+    "gelu_new": partial(F.gelu, approximate="tanh"),  # as GPT-2 computes it
+    "gelu_pytorch_tanh": partial(F.gelu, approximate="tanh"),
     "silu": F.silu,
     "swiglu": F.silu,  # its gate; FeedForward adds the linear branch
 }
@@ -44,8 +46,9 @@ class FeedForward(nn.Module):
     d_model : int
     d_ff : int
         Width of the hidden layer.
-    activation : {"gelu", "relu", "silu", "tanh", "sigmoid", "swiglu"}
-        With ``"swiglu"`` the hidden layer is silu(gate(x)) * up(x) (Shazeer 2020, eq. 6).
+    activation : str
+        A name in `ACTIVATIONS`, most of which are those of ``transformers``. With
+        ``"swiglu"`` the hidden layer is silu(gate(x)) * up(x) (Shazeer 2020, eq. 6).
     bias : bool
         Whether the linear layers have one.
 
@@ -76,14 +79,14 @@ class FeedForward(nn.Module):
 class LayerNorm(nn.Module):
     """Layer normalisation of the last axis (Ba et al. 2016, eq. 4).
 
-    ``eps`` keeps a constant vector from being divided by zero. ``gamma`` and ``beta``,
-    of shape (d_model,), are ``weight`` and ``bias`` of `torch.nn.LayerNorm`.
+    ``weight`` and ``bias``, of shape (d_model,), are those of `torch.nn.LayerNorm`, γ and β
+    on paper; ``eps`` keeps a constant vector from being divided by zero.
     """
 
     def __init__(self, d_model, eps=1e-5):
         super().__init__()
-        self.gamma = nn.Parameter(torch.ones(d_model))
-        self.beta = nn.Parameter(torch.zeros(d_model))
+        self.weight = nn.Parameter(torch.ones(d_model))
+        self.bias = nn.Parameter(torch.zeros(d_model))
         self.eps = eps
 
     def forward(self, x):
@@ -91,131 +94,117 @@ class LayerNorm(nn.Module):
         mean = x.mean(-1, keepdim=True)  # (..., 1)
         variance = ((x - mean) ** 2).mean(-1, keepdim=True)  # (..., 1)
         normed = (x - mean) / torch.sqrt(variance + self.eps)
-        return normed * self.gamma + self.beta
+        return normed * self.weight + self.bias
 
 
 class RMSNorm(nn.Module):
     """Division by the root mean square of the last axis (Zhang & Sennrich 2019, eq. 4).
 
-    ``gamma``, of shape (d_model,), is ``weight`` of `torch.nn.RMSNorm`.
+    ``weight``, of shape (d_model,), is that of `torch.nn.RMSNorm`.
     """
 
     def __init__(self, d_model, eps=1e-6):
         super().__init__()
-        self.gamma = nn.Parameter(torch.ones(d_model))
+        self.weight = nn.Parameter(torch.ones(d_model))
         self.eps = eps
 
     def forward(self, x):
         """Map (..., d_model) to the same shape."""
         mean_square = (x**2).mean(-1, keepdim=True)  # (..., 1)
-        return x / torch.sqrt(mean_square + self.eps) * self.gamma
+        return x / torch.sqrt(mean_square + self.eps) * self.weight
 
 
-class Residual(nn.Module):
-    """The path around one sublayer: what it reads, and how its update is added.
+class Block(nn.Module):
+    """Attention, then a feed-forward network, each added to a path that goes past it.
 
     Parameters
     ----------
-    d_model : int
+    d_model, heads, d_ff : int
+    activation : str
+        As in `FeedForward`.
     norm_first : bool
-        True: x + sublayer(norm(x)) (Xiong et al. 2020). False: norm(x + sublayer(x)), as
-        in Vaswani et al. 2017, section 3.1.
+        True: x + step(norm(x)) (Xiong et al. 2020). False: norm(x + step(x)), as in
+        Vaswani et al. 2017, section 3.1.
     dropout : float
-        Share of the update that is zeroed in training.
+        Share of each update that is zeroed in training.
     norm : callable
-        Makes the norm from d_model, for example `LayerNorm` or `RMSNorm`.
+        Makes a norm from d_model, for example `LayerNorm` or `RMSNorm`.
+    attention : callable
+        Makes the self-attention from d_model and heads: a module that returns the update
+        and the weights, or None for weights that it does not keep.
+    cross : bool
+        Whether there is cross-attention between the two: the block of a decoder.
     """
 
-    def __init__(self, d_model, norm_first=True, dropout=0.0, norm=LayerNorm):
+    def __init__(
+        self,
+        d_model,
+        heads,
+        d_ff,
+        activation="gelu",
+        norm_first=True,
+        dropout=0.0,
+        norm=LayerNorm,
+        attention=MultiHeadAttention,
+        cross=False,
+    ):
         super().__init__()
-        self.norm = norm(d_model)
-        self.dropout = nn.Dropout(dropout)
         self.norm_first = norm_first
-
-    def read(self, x):
-        """Return what the sublayer gets to see of x."""
-        return self.norm(x) if self.norm_first else x
-
-    def write(self, x, update):
-        """Return x with the sublayer's update added."""
-        x = x + self.dropout(update)
-        return x if self.norm_first else self.norm(x)
-
-
-class EncoderBlock(nn.Module):
-    """Self-attention, then a feed-forward network, each with its residual path.
-
-    ``activation`` is that of `FeedForward`; ``residual`` holds options of `Residual`.
-    """
-
-    def __init__(self, d_model, heads, d_ff, activation="gelu", **residual):
-        super().__init__()
-        self.attention = MultiHeadAttention(d_model, heads)
+        self.norm_1 = norm(d_model)
+        self.attention = attention(d_model, heads)
+        self.norm_cross = norm(d_model) if cross else None
+        self.cross = MultiHeadAttention(d_model, heads) if cross else None
+        self.norm_2 = norm(d_model)
         self.feed_forward = FeedForward(d_model, d_ff, activation)
-        self.first = Residual(d_model, **residual)
-        self.second = Residual(d_model, **residual)
+        self.dropout = nn.Dropout(dropout)
 
-    def forward(self, x, mask=None, **positions):
+    def before(self, x, norm):
+        """Return what a step is given of x."""
+        return norm(x) if self.norm_first else x
+
+    def after(self, x, update, norm):
+        """Return x with the update of a step added."""
+        x = x + self.dropout(update)
+        return x if self.norm_first else norm(x)
+
+    def forward(self, x, memory=None, memory_mask=None, **looking):
         """Run the block.
 
         Parameters
         ----------
         x : Tensor of shape (batch, tokens, d_model)
-        mask : bool Tensor broadcastable to (batch, heads, tokens, tokens), optional
-            True where a token may look. With a causal mask this is a block of GPT.
-        **positions
-            ``rotate`` and ``bias`` of `lmcourse.attention.MultiHeadAttention`.
+        memory : Tensor of shape (batch, sources, d_model)
+            The encoder's output, for a block with cross-attention, and for no other.
+        memory_mask : bool Tensor broadcastable to (batch, heads, tokens, sources)
+            True where a token may look at the memory. Default everywhere.
+        **looking
+            What the self-attention is given: ``mask``, ``bias`` and ``rotate`` of
+            `lmcourse.attention.MultiHeadAttention`. With a causal mask this is a block
+            of GPT.
 
         Returns
         -------
         output : Tensor of shape (batch, tokens, d_model)
         weights : Tensor of shape (batch, heads, tokens, tokens)
+            Of the self-attention; with cross-attention of that, and
+            (batch, heads, tokens, sources).
+
+        Raises
+        ------
+        ValueError
+            If there is a memory and no cross-attention, or the other way round.
         """
-        update, weights = self.attention(self.first.read(x), mask=mask, **positions)
-        x = self.first.write(x, update)
-        x = self.second.write(x, self.feed_forward(self.second.read(x)))
-        return x, weights
-
-
-class DecoderBlock(nn.Module):
-    """Causal self-attention, cross-attention to the encoder's output, feed-forward.
-
-    The parameters are those of `EncoderBlock`.
-    """
-
-    def __init__(self, d_model, heads, d_ff, activation="gelu", **residual):
-        super().__init__()
-        self.attention = MultiHeadAttention(d_model, heads)
-        self.cross = MultiHeadAttention(d_model, heads)
-        self.feed_forward = FeedForward(d_model, d_ff, activation)
-        self.first = Residual(d_model, **residual)
-        self.second = Residual(d_model, **residual)
-        self.third = Residual(d_model, **residual)
-
-    def forward(self, x, memory, mask=None, memory_mask=None):
-        """Run the block.
-
-        Parameters
-        ----------
-        x : Tensor of shape (batch, targets, d_model)
-        memory : Tensor of shape (batch, sources, d_model)
-            The encoder's output.
-        mask : bool Tensor broadcastable to (batch, heads, targets, targets), optional
-        memory_mask : bool Tensor broadcastable to (batch, heads, targets, sources)
-
-        Returns
-        -------
-        output : Tensor of shape (batch, targets, d_model)
-        weights : Tensor of shape (batch, heads, targets, sources)
-            Of the cross-attention.
-        """
-        update, _ = self.attention(self.first.read(x), mask=mask)
-        x = self.first.write(x, update)
-        seen = self.second.read(x)
-        update, weights = self.cross(seen, context=memory, mask=memory_mask)
-        x = self.second.write(x, update)
-        x = self.third.write(x, self.feed_forward(self.third.read(x)))
-        return x, weights
+        if (memory is None) != (self.cross is None):
+            raise ValueError("cross-attention and a memory to look at go together")
+        seen = self.before(x, self.norm_1)
+        update, weights = self.attention(seen, **looking)
+        x = self.after(x, update, self.norm_1)
+        if self.cross is not None:
+            seen = self.before(x, self.norm_cross)
+            update, weights = self.cross(seen, context=memory, mask=memory_mask)
+            x = self.after(x, update, self.norm_cross)
+        update = self.feed_forward(self.before(x, self.norm_2))
+        return self.after(x, update, self.norm_2), weights
 
 
 class Embed(nn.Module):
@@ -231,43 +220,28 @@ class Embed(nn.Module):
         return x + sinusoidal(*x.shape[-2:]).to(x)
 
 
-class Encoder(nn.Module):
-    """A stack of encoder blocks and a last norm; ``options`` go to every block."""
+class Stack(nn.Module):
+    """Blocks on top of each other and a last norm; ``options`` go to every `Block`."""
 
-    def __init__(self, layers, d_model, heads, d_ff, **options):
+    def __init__(self, layers, d_model, heads, d_ff, norm=LayerNorm, **options):
         super().__init__()
-        blocks = (EncoderBlock(d_model, heads, d_ff, **options) for _ in range(layers))
+        sizes = {"d_model": d_model, "heads": heads, "d_ff": d_ff, "norm": norm}
+        blocks = (Block(**sizes, **options) for _ in range(layers))
         self.blocks = nn.ModuleList(blocks)
-        self.norm = options.get("norm", LayerNorm)(d_model)
+        self.norm = norm(d_model)
 
-    def forward(self, x, mask=None):
-        """Map (batch, tokens, d_model) to the same shape."""
-        for block in self.blocks:
-            x, _ = block(x, mask)
-        return self.norm(x)
-
-
-class Decoder(nn.Module):
-    """A stack of decoder blocks and a last norm; ``options`` go to every block."""
-
-    def __init__(self, layers, d_model, heads, d_ff, **options):
-        super().__init__()
-        blocks = (DecoderBlock(d_model, heads, d_ff, **options) for _ in range(layers))
-        self.blocks = nn.ModuleList(blocks)
-        self.norm = options.get("norm", LayerNorm)(d_model)
-
-    def forward(self, x, memory, mask=None, memory_mask=None):
-        """Run every block on the same memory.
+    def forward(self, x, **looking):
+        """Run every block, each given the same masks and the same memory.
 
         Returns
         -------
-        output : Tensor of shape (batch, targets, d_model)
-        weights : list of Tensor of shape (batch, heads, targets, sources)
-            Each block's cross-attention.
+        output : Tensor of shape (batch, tokens, d_model)
+        weights : list of Tensor
+            What each block returned.
         """
         weights = []
         for block in self.blocks:
-            x, seen = block(x, memory, mask, memory_mask)
+            x, seen = block(x, **looking)
             weights.append(seen)
         return self.norm(x), weights
 
@@ -284,14 +258,14 @@ class Transformer(nn.Module):
     pad : int
         The id that fills up short sources; nothing looks at it.
     **options
-        ``activation``, ``norm_first``, ``dropout``, ``norm``: see `EncoderBlock`.
+        ``activation``, ``norm_first``, ``dropout``, ``norm``: see `Block`.
     """
 
     def __init__(self, vocab_size, layers, d_model, heads, d_ff, pad=0, **options):
         super().__init__()
         self.embed = Embed(vocab_size, d_model)
-        self.encoder = Encoder(layers, d_model, heads, d_ff, **options)
-        self.decoder = Decoder(layers, d_model, heads, d_ff, **options)
+        self.encoder = Stack(layers, d_model, heads, d_ff, **options)
+        self.decoder = Stack(layers, d_model, heads, d_ff, cross=True, **options)
         self.output = nn.Linear(d_model, vocab_size)
         self.pad = pad
 
@@ -309,7 +283,8 @@ class Transformer(nn.Module):
             False at padding.
         """
         mask = padding_mask(source != self.pad)
-        return self.encoder(self.embed(source), mask), mask
+        memory, _ = self.encoder(self.embed(source), mask=mask)
+        return memory, mask
 
     def decode(self, target, memory, memory_mask):
         """Predict what follows each token of the target.
@@ -327,7 +302,8 @@ class Transformer(nn.Module):
             The cross-attention of each layer.
         """
         mask = causal_mask(target.shape[-1], target.device)
-        x, weights = self.decoder(self.embed(target), memory, mask, memory_mask)
+        looking = {"mask": mask, "memory": memory, "memory_mask": memory_mask}
+        x, weights = self.decoder(self.embed(target), **looking)
         return self.output(x), weights
 
     def forward(self, source, target):

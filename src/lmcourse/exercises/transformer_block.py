@@ -19,13 +19,13 @@ def _random(*shape, seed=0):
 def layer_norm(answer):
     """Compare with PyTorch's layer norm, on ordinary and on constant vectors."""
     x, eps = 3 * _random(2, 5, 6) + 4, 0.3
-    gamma, beta = _random(6, seed=1), _random(6, seed=2)
-    want = F.layer_norm(x, (6,), gamma, beta, eps)
+    weight, bias = _random(6, seed=1), _random(6, seed=2)
+    want = F.layer_norm(x, (6,), weight, bias, eps)
     centred = x - x.mean(-1, keepdim=True)
     variance = x.var(-1, correction=0, keepdim=True)
 
     def finish(normed):
-        return normed * gamma + beta
+        return normed * weight + bias
 
     mistakes = {
         "you divide by the variance; take its square root.": finish(
@@ -37,9 +37,9 @@ def layer_norm(answer):
             centred / (variance.sqrt() + eps)
         ),
         "eps is not used.": finish(centred / variance.sqrt()),
-        "gamma and beta are not used.": F.layer_norm(x, (6,), None, None, eps),
-        "gamma is used, beta is not.": F.layer_norm(x, (6,), gamma, None, eps),
-        "gamma and beta are swapped.": F.layer_norm(x, (6,), beta, gamma, eps),
+        "weight and bias are not used.": F.layer_norm(x, (6,), None, None, eps),
+        "weight is used, bias is not.": F.layer_norm(x, (6,), weight, None, eps),
+        "weight and bias are swapped.": F.layer_norm(x, (6,), bias, weight, eps),
         "the mean is not subtracted: this is RMSNorm with a shift.": finish(
             x / ((x**2).mean(-1, keepdim=True) + eps).sqrt()
         ),
@@ -53,9 +53,9 @@ def layer_norm(answer):
             (x - x.mean()) / (x.var(correction=0) + eps).sqrt()
         ),
     }
-    compare(run(answer, x.clone(), gamma, beta, eps), want, mistakes)
+    compare(run(answer, x.clone(), weight, bias, eps), want, mistakes)
     constant = torch.full((3, 6), 7.0, dtype=torch.float64)
-    compare(run(answer, constant, gamma, beta, eps), beta.expand(3, 6))
+    compare(run(answer, constant, weight, bias, eps), bias.expand(3, 6))
 
 
 @exercise("transformer-block.swiglu")

@@ -14,8 +14,8 @@ BLOCK = {
     "attention.qkv": "attn.c_attn",
     "attention.output": "attn.c_proj",
     "norm_2": "ln_2",
-    "up": "mlp.c_fc",
-    "down": "mlp.c_proj",
+    "feed_forward.up": "mlp.c_fc",
+    "feed_forward.down": "mlp.c_proj",
 }
 
 # What a `GPT2Config` may say otherwise, but the weights do not show.

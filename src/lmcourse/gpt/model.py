@@ -9,6 +9,7 @@ code step by step.
 import math
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 import torch.nn.functional as F
@@ -17,8 +18,9 @@ from torch import nn
 from lmcourse.attention import attention, causal_mask
 from lmcourse.gpt.settings import check_least, check_types
 from lmcourse.positions import rotate
+from lmcourse.transformer import Block
 
-__all__ = ["GPT", "Block", "CausalAttention", "GPTConfig", "ngram_rows"]
+__all__ = ["GPT", "CausalAttention", "GPTConfig", "ngram_rows"]
 
 
 @dataclass(frozen=True)
@@ -79,12 +81,11 @@ class CausalAttention(nn.Module):
     query, key and value made by one matrix and the weights never written to memory.
     """
 
-    def __init__(self, config):
+    def __init__(self, d_model, heads, dropout=0.0, rotary=False):
         super().__init__()
-        self.heads, self.rotary = config.heads, config.positions == "rotary"
-        self.dropout = config.dropout
-        self.qkv = nn.Linear(config.d_model, 3 * config.d_model)
-        self.output = nn.Linear(config.d_model, config.d_model)
+        self.heads, self.dropout, self.rotary = heads, dropout, rotary
+        self.qkv = nn.Linear(d_model, 3 * d_model)
+        self.output = nn.Linear(d_model, d_model)
 
     def project(self, x):
         """Return query, key and value, each (batch, heads, tokens, d_head)."""
@@ -99,31 +100,26 @@ class CausalAttention(nn.Module):
         return attention(*self.project(x), causal_mask(x.shape[1], x.device))[1]
 
     def forward(self, x):
-        """Map (batch, tokens, d_model) to the same shape."""
+        """Map (batch, tokens, d_model) to the same shape, and None for the weights."""
         dropout = self.dropout if self.training else 0.0
         output = F.scaled_dot_product_attention(
             *self.project(x), is_causal=True, dropout_p=dropout
         )  # (batch, heads, tokens, d_head)
-        return self.output(output.transpose(1, 2).flatten(-2))  # (batch, tokens, d_model)
+        return self.output(output.transpose(1, 2).flatten(-2)), None
 
 
-class Block(nn.Module):
-    """Attention, then a feed-forward network, each around a path that goes past it."""
-
-    def __init__(self, config):
-        super().__init__()
-        self.norm_1 = nn.LayerNorm(config.d_model)
-        self.attention = CausalAttention(config)
-        self.norm_2 = nn.LayerNorm(config.d_model)
-        self.up = nn.Linear(config.d_model, 4 * config.d_model)
-        self.down = nn.Linear(4 * config.d_model, config.d_model)
-        self.dropout = nn.Dropout(config.dropout)
-
-    def forward(self, x):
-        """Map (batch, tokens, d_model) to the same shape."""
-        x = x + self.dropout(self.attention(self.norm_1(x)))
-        hidden = F.gelu(self.up(self.norm_2(x)), approximate="tanh")
-        return x + self.dropout(self.down(hidden))
+def gpt2_block(config):
+    """Return the `lmcourse.transformer.Block` of a GPT with these sizes."""
+    rotary = config.positions == "rotary"
+    return Block(
+        config.d_model,
+        config.heads,
+        4 * config.d_model,
+        activation="gelu_new",
+        dropout=config.dropout,
+        norm=nn.LayerNorm,
+        attention=partial(CausalAttention, dropout=config.dropout, rotary=rotary),
+    )
 
 
 def ngram_rows(ids, order, rows):
@@ -181,7 +177,7 @@ class GPT(nn.Module):
         tables = (nn.Embedding(rows, config.d_model) for rows in config.ngrams)
         self.ngrams = nn.ModuleList(tables)
         self.dropout = nn.Dropout(config.dropout)
-        self.blocks = nn.ModuleList(Block(config) for _ in range(config.layers))
+        self.blocks = nn.ModuleList(gpt2_block(config) for _ in range(config.layers))
         self.norm = nn.LayerNorm(config.d_model)
         self.initialise()
 
@@ -242,7 +238,7 @@ class GPT(nn.Module):
         """
         x = self.embed(ids)
         for block in self.blocks:
-            x = block(x)
+            x, _ = block(x)
         return F.linear(self.norm(x), self.tokens.weight)
 
     @torch.no_grad()
@@ -253,7 +249,7 @@ class GPT(nn.Module):
             x = self.embed(ids)
             for block in self.blocks:
                 seen.append(block.attention.weights(block.norm_1(x)))
-                x = block(x)
+                x, _ = block(x)
         return seen
 
     @torch.no_grad()
