@@ -5,11 +5,11 @@ import torch.nn.functional as F
 
 
 def norm(divide, axis=-1, scale=True, shift=True):
-    def layer_norm(x, gamma, beta, eps):
+    def layer_norm(x, weight, bias, eps):
         centred = x - x.mean(axis, keepdim=True)
         variance = x.var(axis, correction=0, keepdim=True)
         y = centred / divide(variance, eps)
-        return y * (gamma if scale else 1) + (beta if shift else 0)
+        return y * (weight if scale else 1) + (bias if shift else 0)
 
     return layer_norm
 
@@ -18,22 +18,22 @@ def root(variance, eps):
     return (variance + eps).sqrt()
 
 
-def unbiased(x, gamma, beta, eps):
+def unbiased(x, weight, bias, eps):
     return (x - x.mean(-1, keepdim=True)) / root(
         x.var(-1, keepdim=True), eps
-    ) * gamma + beta
+    ) * weight + bias
 
 
-def rms(x, gamma, beta, eps):
-    return x / root((x**2).mean(-1, keepdim=True), eps) * gamma + beta
+def rms(x, weight, bias, eps):
+    return x / root((x**2).mean(-1, keepdim=True), eps) * weight + bias
 
 
-def whole(x, gamma, beta, eps):
-    return (x - x.mean()) / root(x.var(correction=0), eps) * gamma + beta
+def whole(x, weight, bias, eps):
+    return (x - x.mean()) / root(x.var(correction=0), eps) * weight + bias
 
 
-def swapped(x, gamma, beta, eps):
-    return norm(root)(x, beta, gamma, eps)
+def swapped(x, weight, bias, eps):
+    return norm(root)(x, bias, weight, eps)
 
 
 def gated(hidden):
@@ -114,14 +114,14 @@ WRONG = {
         "d_model - 1": unbiased,
         "inside the square root": norm(lambda v, eps: v.sqrt() + eps),
         "eps is not used": norm(lambda v, eps: v.sqrt()),
-        "gamma and beta are not used": norm(root, scale=False, shift=False),
-        "beta is not": norm(root, shift=False),
+        "weight and bias are not used": norm(root, scale=False, shift=False),
+        "bias is not": norm(root, shift=False),
         "swapped": swapped,
         "RMSNorm": rms,
         "over the tokens": norm(root, axis=1),
         "whole tensor": whole,
-        "numbers differ": lambda x, gamma, beta, eps: x,
-        "shape": lambda x, gamma, beta, eps: x[0],
+        "numbers differ": lambda x, weight, bias, eps: x,
+        "shape": lambda x, weight, bias, eps: x[0],
         "TypeError": lambda x: x,
         "pass the function itself": 3,
     },

@@ -40,7 +40,7 @@ def layer_norm(answer):
         "weight and bias are not used.": F.layer_norm(x, (6,), None, None, eps),
         "weight is used, bias is not.": F.layer_norm(x, (6,), weight, None, eps),
         "weight and bias are swapped.": F.layer_norm(x, (6,), bias, weight, eps),
-        "the mean is not subtracted: this is RMSNorm with a shift.": finish(
+        "the mean is not subtracted: this is RMSNorm with a bias.": finish(
             x / ((x**2).mean(-1, keepdim=True) + eps).sqrt()
         ),
         "mean and variance are taken over the tokens. Each token is to be normalised "
