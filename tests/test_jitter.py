@@ -1,0 +1,141 @@
+"""The noise of rounding is small, repeatable, and really there."""
+
+import shutil
+from pathlib import Path
+
+import nbformat
+import pytest
+import torch
+from nbclient import NotebookClient
+from torch import nn
+
+from jitter.rounding import APPROXIMATE, Rounding, nudge, stem
+
+JITTER = Path(__file__).parent / "jitter"
+PRODUCT = (
+    "import torch; torch.manual_seed(0); x = torch.randn(50, 50); print((x @ x).tolist())"
+)
+
+
+def numbers(dtype=torch.float32):
+    return torch.randn(20_000, generator=torch.Generator().manual_seed(0), dtype=dtype)
+
+
+def nudged(tensor, seed=1):
+    moved = tensor.clone()
+    nudge(moved, seed)
+    return moved
+
+
+def test_one_input_gives_one_result_and_another_seed_another():
+    x = numbers()
+    assert torch.equal(nudged(x), nudged(x))
+    assert torch.equal(nudged(x), nudged(x.flip(0)).flip(0))
+    results = [nudged(x, seed) for seed in range(1, 6)]
+    for i, one in enumerate(results):
+        assert all((one != other).float().mean() > 0.5 for other in results[:i])
+
+
+def test_noise_goes_both_ways_by_two_units_of_the_last_place_at_most():
+    x = torch.cat([numbers(), numbers() * 1e-20, numbers() * 1e4])
+    change = nudged(x).double() / x.double() - 1
+    assert 2**-23 < change.abs().max() <= 2**-22
+    for direction in (change > 0, change < 0):
+        assert 0.3 < direction.float().mean() < 0.5
+    assert torch.equal(nudged(-x), -nudged(x))
+
+
+def test_whole_numbers_and_what_is_no_number_stay():
+    for x in (
+        torch.arange(-100.0, 100),
+        torch.tensor([2.0**30, 1e30, torch.inf, -torch.inf]),
+    ):
+        assert torch.equal(nudged(x), x)
+    assert nudged(torch.tensor(torch.nan)).isnan()
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.bfloat16])
+def test_other_dtypes_stay(dtype):
+    x = numbers(dtype)
+    assert torch.equal(nudged(x), x)
+    with Rounding(1):
+        product = x[:100] @ x[:100]
+    assert torch.equal(product, x[:100] @ x[:100])
+
+
+def test_a_view_is_moved_where_it_lies():
+    x = numbers().view(200, 100)
+    assert torch.equal(nudged(x.T), nudged(x).T)
+    assert nudged(x.T).stride() == x.T.stride()
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        lambda x: x @ x,
+        lambda x: nn.functional.linear(x, x, x[0]),
+        lambda x: x.softmax(-1),
+        lambda x: x.exp(),
+        lambda x: x.clone().exp_(),
+        lambda x: torch.exp(x, out=torch.empty_like(x)),
+        lambda x: nn.functional.gelu(x),
+        lambda x: nn.functional.layer_norm(x, x.shape[-1:]),
+        lambda x: nn.functional.scaled_dot_product_attention(*[x[None, None]] * 3),
+        lambda x: x.mean(dim=0),
+        lambda x: x.norm(dim=0),
+        lambda x: torch.einsum("ij,jk->ik", x, x),
+    ],
+)
+@pytest.mark.parametrize(
+    "context", [torch.enable_grad, torch.no_grad, torch.inference_mode]
+)
+def test_every_such_operation_is_moved_and_only_inside(operation, context):
+    x = numbers()[:2500].view(50, 50)
+    with context():
+        plain = operation(x)
+        with Rounding(1):
+            noisy = operation(x)
+        again = operation(x)
+    assert not torch.equal(noisy, plain)
+    torch.testing.assert_close(noisy, plain, rtol=2**-20, atol=2**-20 * plain.abs().max())
+    assert torch.equal(again, plain)
+
+
+def test_gradients_are_moved_too():
+    def gradient():
+        x = numbers()[:2500].view(50, 50).requires_grad_()
+        nn.functional.gelu(x).pow(2).sum().backward()
+        return x.grad
+
+    with Rounding(1):
+        noisy = gradient()
+    assert not torch.equal(noisy, gradient())
+    torch.testing.assert_close(noisy, gradient(), rtol=1e-4, atol=1e-5)
+
+
+def test_names_are_those_of_operations():
+    assert stem("_softmax_backward_data") == "_softmax"
+    assert stem("exp_") == "exp"
+    names = torch._C._dispatch_get_all_op_names()
+    known = {stem(n.removeprefix("aten::").partition(".")[0]) for n in names}
+    assert not APPROXIMATE - known
+
+
+def printed(source, folder):
+    cell = nbformat.v4.new_code_cell(source)
+    notebook = nbformat.v4.new_notebook(cells=[cell])
+    NotebookClient(notebook, kernel_name="python3").execute(cwd=str(folder))
+    return notebook.cells[0].outputs[0].text
+
+
+def test_a_kernel_computes_with_it_and_its_reader_sees_no_name(tmp_path, monkeypatch):
+    plain = printed(PRODUCT, tmp_path)
+    shutil.copytree(JITTER, tmp_path / "ipython")
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
+    monkeypatch.setenv("JITTER", "1")
+    names = "[name for name in globals() if not name.startswith('_')]"
+    before = f"before = str({names})\n"
+    noisy, seen = printed(f"{before}{PRODUCT}; print(before)", tmp_path).splitlines()
+    assert noisy != plain.strip()
+    assert eval(noisy) == [pytest.approx(row, abs=1e-4) for row in eval(plain)]
+    assert eval(seen) == ["In", "Out", "get_ipython", "exit", "quit", "open"]
