@@ -89,43 +89,45 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
+LOADERS = {"dickinson.txt": load_poems, "sonnets.txt": load_sonnets}
+FOLDER = data.corpora_folder()
+
+
+@pytest.mark.parametrize("name", LOADERS)
 @pytest.mark.parametrize(
-    ("content", "said"),
+    "damage",
     [
-        (b"", "is empty"),
-        (b"[1890/life/1]\n\n", "has no text"),
-        (b"[1890/lif", "damaged header"),
-        (b"[1890/sea/1]\nA line\n", "unknown section"),
-        (b"lost\n[1890/life/1]\nA line\n", "before a header"),
-        (b"[1890/life/1]\nA\n[1890/life/1]\nB\n", "already taken"),
-        (b"[1890/life/1]\n\xff\xfe\n", "is damaged"),
+        lambda content: b"",
+        lambda content: content[: len(content) // 2],
+        lambda content: content + b"\n",
+        lambda content: content.replace(b"e", b"\0", 1),
+        lambda content: content.replace(b"love", b"hate", 1),
+        lambda content: b"\xff\xfe" + content,
     ],
 )
-def test_a_damaged_file_is_named(folder, content, said):
-    (folder / "dickinson.txt").write_bytes(content)
-    with pytest.raises(ValueError, match=said) as error:
-        load_poems()
-    assert "dickinson.txt" in str(error.value)
+def test_a_damaged_file_is_named(folder, name, damage):
+    whole = (FOLDER / name).read_bytes()
+    assert damage(whole) != whole
+    (folder / name).write_bytes(damage(whole))
+    with pytest.raises(ValueError, match="not the corpus it should be") as error:
+        LOADERS[name]()
+    assert str(folder / name) in str(error.value)
     assert "git checkout" in str(error.value)
 
 
-def test_the_damaged_line_is_numbered_from_one(folder):
-    (folder / "dickinson.txt").write_text("[1890/life/1]\nA line\n[1890/lif\n")
-    with pytest.raises(ValueError, match=r"dickinson\.txt:3: damaged header"):
-        load_poems()
+@pytest.mark.parametrize("name", LOADERS)
+def test_a_checkout_on_windows_holds_the_same_corpus(folder, name):
+    whole = (FOLDER / name).read_bytes()
+    (folder / name).write_bytes(whole)
+    want = LOADERS[name]()
+    (folder / name).write_bytes(whole.replace(b"\n", b"\r\n"))
+    pd.testing.assert_frame_equal(LOADERS[name](), want)
 
 
-def test_a_missing_file_is_named(folder):
-    with pytest.raises(FileNotFoundError, match=r"dickinson\.txt is missing: restore"):
-        load_poems()
-    with pytest.raises(FileNotFoundError, match=r"sonnets\.txt is missing: restore"):
-        load_sonnets()
-
-
-def test_sonnets_are_complete_or_refused(folder):
-    (folder / "sonnets.txt").write_text("[1]\nFrom fairest creatures\n[3]\nLook\n")
-    with pytest.raises(ValueError, match="not Sonnets 1 to 154"):
-        load_sonnets()
+@pytest.mark.parametrize("name", LOADERS)
+def test_a_missing_file_is_named(folder, name):
+    with pytest.raises(FileNotFoundError, match=rf"{name} is missing: restore"):
+        LOADERS[name]()
 
 
 PLAY = "First Citizen:\nBefore we proceed any further, hear me speak.\n"
@@ -184,14 +186,52 @@ def test_embedded_corpora_and_files(tmp_path):
     path = tmp_path / "mine.txt"
     path.write_text("A bee\n", encoding="utf-8")
     assert load_corpus(path) == "A bee\n"
-    path.write_bytes(b"\xff\xfe")
-    with pytest.raises(ValueError, match="not UTF-8"):
-        load_corpus(path)
-    path.write_text(" ")
-    with pytest.raises(ValueError, match="is empty"):
-        load_corpus(path)
     with pytest.raises(FileNotFoundError, match="the corpora are 'sonnets'"):
         load_corpus("hamlet")
+    with pytest.raises(OSError, match="is a folder"):
+        load_corpus(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        (b"\xef\xbb\xbfA bee\n", "A bee\n"),  # a byte-order mark
+        (b"A bee\r\nsang\r\n", "A bee\nsang\n"),
+        (b"A bee\rsang\r", "A bee\nsang\n"),
+    ],
+)
+def test_how_a_file_was_saved_is_not_in_the_corpus(tmp_path, content, text):
+    path = tmp_path / "mine.txt"
+    path.write_bytes(content)
+    assert load_corpus(path) == text
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"caf\xe9", "is not UTF-8"),
+        ("A bee".encode("utf-16"), "is UTF-16"),
+        (b"\xfe\xff" + "A bee".encode("utf-16-be"), "is UTF-16"),
+        (b"A\nbee\0", "NUL at character 5, in line 2"),
+        (b"\0" * 99, "NUL at character 0, in line 1"),
+        (b" \n", "is empty"),
+        (b"\xef\xbb\xbf", "is empty"),
+    ],
+)
+def test_what_is_no_text_is_refused_by_name(tmp_path, content, said):
+    path = tmp_path / "mine.txt"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=said) as error:
+        load_corpus(path)
+    assert str(path) in str(error.value)
+
+
+def test_a_file_too_large_is_not_read(tmp_path):
+    path = tmp_path / "mine.txt"
+    with path.open("wb") as file:
+        file.truncate(data.LARGEST + 1)  # takes no room on the disk
+    with pytest.raises(ValueError, match=r"mine\.txt has 268,435,457 bytes"):
+        load_corpus(path)
 
 
 @pytest.mark.slow

@@ -1,6 +1,7 @@
 """Tokenizers against the ``tokenizers`` library, a naive trainer and cases by hand."""
 
 import json
+import tracemalloc
 from collections import Counter
 
 import pytest
@@ -79,14 +80,38 @@ def test_characters_come_back(text):
     assert set(ids) == set(range(tokenizer.vocab_size))
     assert tokenizer.decode(ids) == text
     assert CharTokenizer(tokenizer.alphabet).encode(text) == ids
+    assert tokenizer.encode_array(text).tolist() == ids
+
+
+@pytest.mark.parametrize(
+    ("size", "dtype"), [(128, "int8"), (129, "int16"), (2**15, "int16"), (40000, "int32")]
+)
+def test_an_array_of_ids_is_small_and_the_same(size, dtype):
+    tokenizer = CharTokenizer("".join(map(chr, range(0x20000, 0x20000 + size))))
+    text = tokenizer.alphabet * (2**18 // size)
+    ids = tokenizer.encode_array(text)
+    assert ids.dtype == dtype
+    assert ids.tolist() == tokenizer.encode(text)
+
+
+def test_encoding_to_an_array_takes_little_memory():
+    text = "To be or not to be. " * 100_000
+    tokenizer = CharTokenizer(text)
+    tracemalloc.start()
+    tokenizer.encode_array(text)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2 * len(text)  # a list takes 8 times its length
 
 
 def test_characters_are_in_order_and_an_unknown_one_is_named():
     tokenizer = CharTokenizer("badcab")
     assert tokenizer.alphabet == "abcd"
     assert tokenizer.encode("dab") == [3, 0, 1]
-    with pytest.raises(ValueError, match="'x' is not among the 4"):
-        tokenizer.encode("abx")
+    for encode in (tokenizer.encode, tokenizer.encode_array):
+        for strange in ("x", "A", "\U0001f98b"):
+            with pytest.raises(ValueError, match=f"'{strange}' is not among the 4"):
+                encode("ab" + strange)
     with pytest.raises(ValueError, match="empty"):
         CharTokenizer("")
 

@@ -4,6 +4,7 @@ The first two are in the public domain and travel with the package; ``data/READM
 tells where they come from and how they were checked.
 """
 
+import hashlib
 import os
 import re
 from pathlib import Path
@@ -32,8 +33,11 @@ MISPRINTS = {
 }
 TINY_SHAKESPEARE = "https://raw.githubusercontent.com/karpathy/char-rnn/master/data/tinyshakespeare/input.txt"
 TINY_SHAKESPEARE_SHA256 = "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed"
-_POEM = re.compile(r"\[(\d{4})/([a-z-]+)/(\d+)\]")
-_SONNET = re.compile(r"\[(\d+)\]")
+SHA256 = {
+    "dickinson.txt": "1728d3bb43c57c09f88dc0c89056df2d9fc99080c8e6886b2b33534654947665",
+    "sonnets.txt": "5d94ee506c28253a5610aa4ec9eb2948080bb7d51219dc854f686ee39eb8d649",
+}
+LARGEST = 2**28  # bytes of a reader's own corpus; training holds it in memory
 _REPAIR = "restore it with `git checkout -- data`, or install lmcourse again"
 
 
@@ -43,41 +47,38 @@ def corpora_folder() -> Path:
     return installed if installed.is_dir() else Path(__file__).parents[2] / "data"
 
 
-def _blocks(name: str, header: re.Pattern) -> list[tuple[re.Match, list[str], int]]:
-    """Split a corpus into (header, lines, line number), strictly."""
+def _blocks(name: str, header: str) -> list[tuple[tuple[str, ...], str]]:
+    """Split a corpus into what each header says and the text below it.
+
+    Its SHA-256 is taken over lines that end in a newline, whatever a checkout on Windows
+    made of them.
+    """
     path = corpora_folder() / name
     try:
-        text = path.read_text(encoding="utf-8")
+        content = path.read_bytes().replace(b"\r\n", b"\n")
     except FileNotFoundError:
         raise FileNotFoundError(f"{path} is missing: {_REPAIR}") from None
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is damaged ({error}): {_REPAIR}") from None
-    blocks: list[tuple[re.Match, list[str], int]] = []
-    for number, line in enumerate(text.splitlines(), 1):
-        if line.startswith("["):
-            match = header.fullmatch(line)
-            if not match:
-                raise ValueError(f"{path}:{number}: damaged header {line!r}: {_REPAIR}")
-            blocks.append((match, [], number))
-        elif blocks:
-            blocks[-1][1].append(line.rstrip())
-        elif line.strip():
-            raise ValueError(f"{path}:{number}: text before a header: {_REPAIR}")
-    for match, lines, number in blocks:
-        if not "".join(lines).strip():
-            raise ValueError(f"{path}:{number}: {match[0]} has no text: {_REPAIR}")
-    if not blocks:
-        raise ValueError(f"{path} is empty: {_REPAIR}")
-    return blocks
+    found = hashlib.sha256(content).hexdigest()
+    if found != SHA256[name]:
+        raise ValueError(
+            f"{path} is not the corpus it should be (SHA-256 {found}, expected "
+            f"{SHA256[name]}): {_REPAIR}"
+        )
+    text = content.decode()
+    headers = list(re.finditer(header, text, re.MULTILINE))
+    ends = [match.start() for match in headers[1:]] + [len(text)]
+    pairs = zip(headers, ends, strict=True)
+    return [(match.groups(), text[match.end() : end].strip()) for match, end in pairs]
 
 
-def _poem(match: re.Match, lines: list[str]) -> dict:
+def _poem(where: tuple[str, ...], text: str) -> dict:
     """Read one poem; a first line in capitals before a blank one is its printed title."""
-    series, section, number = match.groups()
-    title = ""
-    if len(lines) > 1 and not lines[1] and lines[0] == lines[0].upper():
-        title, lines = lines[0].rstrip("."), lines[1:]
-    text = "\n".join(lines).strip("\n")
+    series, section, number = where
+    title, blank, rest = text.partition("\n\n")
+    if blank and title == title.upper() and "\n" not in title:
+        title, text = title.rstrip("."), rest.strip("\n")
+    else:
+        title = ""
     return {
         "title": title,
         "first_line": text.partition("\n")[0],
@@ -102,23 +103,10 @@ def load_poems() -> pd.DataFrame:
     Raises
     ------
     FileNotFoundError, ValueError
-        If the file is missing or damaged, naming it and the line.
+        If the file is missing or damaged, naming it.
     """
-    name = "dickinson.txt"
-    rows = []
-    for match, lines, number in _blocks(name, _POEM):
-        if match[2] not in SECTIONS:
-            where = f"{corpora_folder() / name}:{number}"
-            raise ValueError(f"{where}: unknown section {match[2]!r}: {_REPAIR}")
-        rows.append(_poem(match, lines))
-    poems = pd.DataFrame(rows)
-    twice = poems[poems.duplicated(["series", "section", "number"])]
-    if len(twice):
-        raise ValueError(
-            f"{corpora_folder() / name} holds {twice.first_line.iloc[0]!r} under a number "
-            f"already taken: {_REPAIR}"
-        )
-    return poems
+    poems = _blocks("dickinson.txt", r"^\[(\d{4})/([a-z-]+)/(\d+)\]$")
+    return pd.DataFrame([_poem(where, text) for where, text in poems])
 
 
 def load_sonnets() -> pd.DataFrame:
@@ -135,16 +123,12 @@ def load_sonnets() -> pd.DataFrame:
     FileNotFoundError, ValueError
         If the file is missing or damaged, naming it.
     """
-    name = "sonnets.txt"
     rows = []
-    for match, lines, _ in _blocks(name, _SONNET):
-        text = "\n".join(lines).strip("\n").replace(*MISPRINTS.get(int(match[1]), ("", "")))
-        first_line = text.partition("\n")[0]
-        rows.append({"number": int(match[1]), "first_line": first_line, "text": text})
-    sonnets = pd.DataFrame(rows)
-    if list(sonnets.number) != list(range(1, 155)):
-        raise ValueError(f"{corpora_folder() / name} is not Sonnets 1 to 154: {_REPAIR}")
-    return sonnets
+    for where, text in _blocks("sonnets.txt", r"^\[(\d+)\]$"):
+        number = int(where[0])
+        text = text.replace(*MISPRINTS.get(number, ("", "")))
+        rows.append({"number": number, "first_line": text.partition("\n")[0], "text": text})
+    return pd.DataFrame(rows)
 
 
 def _cache() -> Path:
@@ -172,6 +156,29 @@ def _tiny_shakespeare() -> str:
     return Path(path).read_text(encoding="utf-8")
 
 
+def _own_text(path: Path) -> str:
+    """Read a reader's own corpus."""
+    size = path.stat().st_size
+    if size > LARGEST:
+        raise ValueError(f"{path} has {size:,} bytes, more than the {LARGEST:,} allowed")
+    content = path.read_bytes()
+    if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise ValueError(f"{path} is UTF-16 text, not UTF-8: save it as UTF-8")
+    try:
+        text = content.decode("utf-8-sig")  # without a byte-order mark
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not UTF-8 text: {error}") from None
+    if "\0" in text:
+        line = text.count("\n", 0, text.index("\0")) + 1
+        raise ValueError(
+            f"{path} holds a NUL at character {text.index(chr(0))}, in line {line}: is it "
+            "damaged, or no text?"
+        )
+    if not text.strip():
+        raise ValueError(f"{path} is empty")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
 def load_corpus(name: str | os.PathLike) -> str:
     """Return a corpus as one string, to train on.
 
@@ -180,14 +187,17 @@ def load_corpus(name: str | os.PathLike) -> str:
     name : {"sonnets", "poems", "tinyshakespeare"} or path
         The embedded sonnets or poems, separated by empty lines; the plays of Shakespeare
         as used to train many small models (Karpathy 2015), downloaded once into
-        ``$LMCOURSE_CACHE`` and verified; or a text file, UTF-8.
+        ``$LMCOURSE_CACHE`` and verified; or a text file, UTF-8. A byte-order mark is
+        dropped, and every line ends in a newline.
 
     Raises
     ------
     OSError
-        If the download fails or is not the expected file, or there is no such file.
+        If the download fails or is not the expected file, or there is no such file, or
+        it is a folder or must not be read.
     ValueError
-        If the file is not UTF-8, or empty.
+        If the file is not UTF-8, empty, larger than `LARGEST` bytes, or holds a NUL; or
+        if an embedded corpus is damaged.
     """
     if name == "tinyshakespeare":
         return _tiny_shakespeare()
@@ -195,15 +205,11 @@ def load_corpus(name: str | os.PathLike) -> str:
         frame = load_sonnets() if name == "sonnets" else load_poems()
         return "\n\n".join(frame.text) + "\n"
     path = Path(name)
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder; a corpus is one text file")
     if not path.is_file():
         raise FileNotFoundError(
             f"there is no corpus or file {str(name)!r}; the corpora are 'sonnets', 'poems' "
             "and 'tinyshakespeare'"
         )
-    try:
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is not UTF-8 text: {error}") from None
-    if not text.strip():
-        raise ValueError(f"{path} is empty")
-    return text
+    return _own_text(path)
