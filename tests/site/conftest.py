@@ -1,7 +1,6 @@
 """What the tests of the built site share: its folder, a server, a browser."""
 
 import pytest
-from playwright.sync_api import sync_playwright
 from serving import SITE, serve
 
 from lmbook.browser import find_chromium
@@ -23,21 +22,24 @@ def server(site):
     httpd.shutdown()
 
 
-@pytest.fixture(scope="module")
-def browser():
-    """Headless Chromium; a machine without one fails.
-
-    It is closed with the module: as long as it is open, no other test of the process can
-    run an event loop.
-    """
+@pytest.fixture(scope="session")
+def browser_type_launch_args():
+    """How pytest-playwright starts the browser; a machine without Chromium fails."""
     try:
         path = find_chromium()
     except FileNotFoundError as error:
         pytest.fail(str(error), pytrace=False)
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(
-            executable_path=path,
-            args=["--no-sandbox", "--disable-background-networking"],
-        )
-        yield chromium
-        chromium.close()
+    return {
+        "executable_path": path,
+        "args": ["--no-sandbox", "--disable-background-networking"],
+    }
+
+
+def pytest_collection_modifyitems(items):
+    """Give each page of the site to one worker, and the demonstration book to one."""
+    for item in items:
+        if item.get_closest_marker("browser"):
+            values = getattr(item, "callspec", None)
+            names = [str(v) for v in values.params.values()] if values else []
+            page = next((name for name in names if name.startswith("site:")), "demo")
+            item.add_marker(pytest.mark.xdist_group(page))
