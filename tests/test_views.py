@@ -1,5 +1,6 @@
 """Views: what they refuse, what they say, and what no token can do."""
 
+import hashlib
 import html.parser
 import json
 import re
@@ -14,9 +15,22 @@ from hypothesis import strategies as st
 
 from lmbook.tables import table
 from lmcourse import views
+from lmcourse.views import notebook
 
 NASTY = ["[CLS]", "</script>", "<b>", '"', "'", "&lt;", "🦋", "שלום", "<!--", "a b"]
 ALT = "What can be seen."
+LIBRARIES = [
+    (
+        "d3.min.js",
+        "v5.16.0",
+        "5dbe924b3847df010f0b8572dd6ef42ea87d6370eeff72b13ea236247412a53c",
+    ),
+    (
+        "jquery.slim.min.js",
+        "v3.7.1",
+        "9261efb3407e3a9096e4654750d8eff6b3a663422f48845c7fbcc65034c340cf",
+    ),
+]
 PLOTLY = "application/vnd.plotly.v1+json"
 
 
@@ -288,10 +302,39 @@ def test_circuitsvis_html_asks_no_network_and_closes_its_div(made):
     assert tags.count("div") == tags.count("/div")
 
 
+def parameters(view):
+    """Return what bertviz's script is handed in a notebook."""
+    return json.loads(re.search(r"\}\)\((\{.*\}), require, requirejs", view.html())[1])
+
+
 def test_bertviz_gets_the_tokens_that_were_given(made):
-    page = made["head_view"].html()
-    params = re.search(r"const params = (\{.*\}); // HACK", page)[1]
-    assert json.loads(params)["attention"][0]["left_text"] == NASTY
+    for kind in ("head_view", "model_view"):
+        assert parameters(made[kind])["attention"][0]["left_text"] == NASTY
+
+
+@pytest.mark.parametrize("kind", ["head_view", "model_view"])
+def test_bertviz_asks_for_no_library_and_no_network(made, kind):
+    page = made[kind].html()
+    assert "<script src" not in page
+    assert elements(page).count("script") == 1
+    assert len(page) < 500_000
+
+
+@pytest.mark.parametrize("name", ["head_view", "model_view"])
+def test_another_bertviz_is_refused(monkeypatch, tmp_path, name):
+    (tmp_path / f"{name}.js").write_text("requirejs(['d3'], () => 0)")
+    monkeypatch.setattr(notebook.resources, "files", lambda package: tmp_path)
+    with pytest.raises(ValueError, match="has changed"):
+        notebook.bertviz_script(name)
+
+
+@pytest.mark.parametrize(("name", "version", "digest"), LIBRARIES)
+def test_the_libraries_are_those_that_npm_has(name, version, digest):
+    """And could not end the script that they stand in."""
+    body = notebook.library(name)
+    assert hashlib.sha256(body.encode()).hexdigest() == digest
+    assert version in body[:100]
+    assert not re.search("</script|<!--", body)
 
 
 @given(st.lists(st.text(max_size=8), min_size=1, max_size=6))
@@ -340,6 +383,59 @@ def test_frames_and_sliders_are_kept():
     figure = views.plot(figure, alt=ALT).data["figure"]
     assert figure["frames"][0]["data"][0]["y"] == [2]
     assert figure["layout"]["sliders"][0]["steps"][0]["label"] == "k"
+
+
+MARKUP = "<s>&<b>"
+PLAIN = "&lt;s&gt;&amp;&lt;b&gt;"
+
+
+def test_what_data_say_is_escaped_and_what_the_author_writes_is_not():
+    title = {"text": "<i>kept</i>"}
+    step = {"label": MARKUP, "method": "animate", "args": [["<k>"], {"y": [MARKUP]}]}
+    figure = go.Figure(
+        go.Bar(
+            x=[MARKUP, "two\nlines"],
+            y=[1, 2],
+            name=MARKUP,
+            text=np.array([MARKUP, ""]),
+            customdata=[[MARKUP, 1]] * 2,
+            hovertemplate="%{x}<br>",
+            marker={"colorbar": {"title": title}},
+        ),
+        layout={
+            "title": title,
+            "xaxis": {"title": title, "ticktext": [MARKUP], "tickvals": [MARKUP]},
+            "annotations": [{"text": "<b>kept</b>", "x": MARKUP}],
+            "sliders": [{"steps": [step], "currentvalue": {"prefix": "<i>k</i>"}}],
+        },
+        frames=[go.Frame(name="<k>", data=[{"x": [MARKUP], "name": MARKUP}])],
+    )
+    shown = views.plot(figure, alt=ALT).data["figure"]
+    (bar,), layout = shown["data"], shown["layout"]
+    assert bar["x"] == [PLAIN, "two<br>lines"]
+    assert [bar["name"], bar["text"][0], bar["customdata"][0]] == [PLAIN, PLAIN, [PLAIN, 1]]
+    assert bar["hovertemplate"] == "%{x}<br>"
+    assert bar["marker"]["colorbar"]["title"] == layout["title"] == title
+    axis = {"title": title, "ticktext": [PLAIN], "tickvals": [PLAIN]}
+    assert layout["xaxis"] == axis
+    assert layout["annotations"] == [{"text": "<b>kept</b>", "x": PLAIN}]
+    (slider,) = layout["sliders"]
+    args = [["<k>"], {"y": [PLAIN]}]
+    assert slider["steps"] == [{"label": PLAIN, "method": "animate", "args": args}]
+    assert slider["currentvalue"]["prefix"] == "<i>k</i>"
+    (frame,) = shown["frames"]
+    assert [frame["name"], frame["data"][0]["name"]] == ["<k>", PLAIN]
+    assert views.plain(MARKUP) == PLAIN
+
+
+def test_every_form_of_a_plot_has_the_same_plain_text():
+    view = views.plot(go.Figure(go.Bar(x=[MARKUP], y=[1])), alt="<u>")
+    bundle = view._repr_mimebundle_()
+    assert bundle[PLOTLY]["data"][0]["x"] == [PLAIN]
+    assert json.dumps(PLAIN) in bundle["text/html"]
+    assert "&lt;u&gt;" in bundle["text/html"]
+    cells = re.findall(r"<td>([^<]*)</td>", table(view.description()))
+    assert cells == [PLAIN, "1"]  # escaped once, as HTML
 
 
 def test_what_is_no_figure_is_refused():

@@ -1,9 +1,9 @@
 """The JavaScript that the site runs: pinned, checked, staged once, served by the site.
 
-Libraries come from installed Python packages where these carry them, and otherwise from
-`lmbook.npm`. A page gets only what it uses: `page_assets` adds one small script,
-which loads a drawing library when the first view that needs it is scrolled near; MathJax
-goes to pages with math.
+Libraries come from installed Python packages where these carry them (`lmcourse` has d3 and
+jQuery, which notebooks need too), and otherwise from `lmbook.npm`. A page gets only what
+it uses: `page_assets` adds one small script, which loads a drawing library when the first
+view that needs it is scrolled near; MathJax goes to pages with math.
 """
 
 import hashlib
@@ -14,6 +14,7 @@ from pathlib import Path
 from sphinx.errors import ExtensionError
 
 from lmbook import npm
+from lmcourse.views import notebook
 
 __all__ = ["LIBRARIES", "setup", "stage"]
 
@@ -67,28 +68,9 @@ def _installed(distribution: str, path: str) -> str:
 
 
 def bertviz_script(name: str) -> str:
-    """Return one of bertviz's scripts as a function that `draw-bertviz.js` calls.
-
-    The script is a template that asks require.js for jQuery and d3 and has a marker
-    where its parameters go. As the body of a function whose arguments carry these very
-    names it needs neither. Its group of lines has the id "attention", as a section of
-    the page may: that one is renamed.
-
-    Raises
-    ------
-    ExtensionError
-        If the script is not as expected.
-    """
-    body = _installed("bertviz", f"bertviz/{name}.js")
-    ids = {'"id", "attention"': 1, '"#attention"': 8} if name == "head_view" else {}
-    if "PYTHON_PARAMS" not in body or any(body.count(k) != n for k, n in ids.items()):
-        raise ExtensionError(f"bertviz's {name}.js has changed; see bertviz_script")
-    for old in ids:
-        body = body.replace(old, old.replace("attention", "bertviz-attention"))
-    return (
-        "(window.lmcourse = window.lmcourse || {})." + name + " = function "
-        "(PYTHON_PARAMS, require, requirejs, console) {\n" + body + "\n};\n"
-    )
+    """Return one of bertviz's scripts as a function that `draw-bertviz.js` calls."""
+    body = notebook.bertviz_script(name)
+    return f"(window.lmcourse = window.lmcourse || {{}}).{name} = {body};\n"
 
 
 def plotly_script() -> str:
@@ -126,6 +108,7 @@ def stage(static: Path, work: Path) -> None:
     lib = static / FOLDER
     npm.install(work, lib)
     texts = {
+        **{name: notebook.library(Path(name).name) for name in BERTVIZ},
         "bertviz/head_view.js": bertviz_script("head_view"),
         "bertviz/model_view.js": bertviz_script("model_view"),
         "circuitsvis/iife.js": _installed("circuitsvis", "circuitsvis/dist/cdn/iife.js"),

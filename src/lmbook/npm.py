@@ -24,8 +24,6 @@ FILES = {
         *("es5/|input/tex/extensions/", "es5/|a11y/", "es5/|sre/mathmaps/base.json"),
         *("es5/|sre/mathmaps/en.json", "es5/|sre/mathmaps/nemeth.json"),
     ),
-    "d3": ("d3", "dist/|d3.min.js", "LICENSE"),
-    "jquery": ("jquery", "dist/|jquery.slim.min.js", "LICENSE.txt"),
     "plotly-cartesian": ("plotly.js-cartesian-dist-min", "|plotly-cartesian.min.js"),
     "plotly-gl3d": ("plotly.js-gl3d-dist-min", "|plotly-gl3d.min.js"),
     "source-serif-4": (

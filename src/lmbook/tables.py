@@ -110,8 +110,18 @@ def _tokens(data: dict) -> tuple[str, str]:
 
 
 def _plot(data: dict) -> tuple[str, str]:
-    parts = [_trace(trace, index) for index, trace in enumerate(data["figure"]["data"])]
+    traces = _unescaped(data["figure"]["data"])
+    parts = [_trace(trace, index) for index, trace in enumerate(traces)]
     return "Table: the plotted data", "".join(parts)
+
+
+def _unescaped(value):
+    """Return part of a figure with the text that `views.plain` had made plain."""
+    if isinstance(value, dict):
+        return {key: _unescaped(entry) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [_unescaped(entry) for entry in value]
+    return html.unescape(value) if isinstance(value, str) else value
 
 
 def _trace(trace: dict, index: int) -> str:

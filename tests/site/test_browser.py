@@ -10,13 +10,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 import visits
 from axe_playwright_python.sync_playwright import Axe
 from serving import ROOT, SITE, serve
-
-from lmcourse import views
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -24,6 +21,10 @@ DEMO = Path(__file__).parent / "demo"
 SHOTS = ROOT / "_build" / "screenshots"
 THEMES = ("light", "dark")
 SPECIAL = {"genindex", "search"}
+LABELS = [  # the tokens of the demonstration
+    *("[CLS]", "</script>", "<b>bold</b>", '"quoted"', "&lt;"),
+    *("<img src=x onerror=harm()>", "🦋", "שלום", "##ing", "[SEP]"),
+]
 
 # Rules of axe that a third party's widget breaks, with what is done about it.
 EXCEPTIONS: dict[str, str] = {}
@@ -193,6 +194,9 @@ def test_tokens_show_as_themselves_and_execute_nothing(browser, demo_server):
         visit.draw()
         for root, kind, data in visit.views():
             if kind == "plot":
+                if data["figure"]["data"][0]["type"] == "bar":
+                    labels = root.locator(".xaxislayer-above text")
+                    assert labels.all_text_contents() == LABELS
                 continue
             assert root.locator(".lmc-canvas b, .lmc-canvas i").count() == 0
             assert root.locator(".lmc-canvas img").count() == 0
@@ -346,7 +350,7 @@ def test_works_from_a_folder(browser, demo, theme):
 def test_says_something_without_scripts(browser, demo_server):
     with visits.visit(browser, f"{demo_server}/views.html", javascript=False) as visit:
         roots = visit.page.locator(".lmc-view")
-        assert roots.count() == 9
+        assert roots.count() == 10
         for index in range(roots.count()):
             root = roots.nth(index)
             assert root.locator(".lmc-alt").first.is_visible()
@@ -365,80 +369,6 @@ def test_a_library_that_does_not_arrive_is_told(browser, demo_server):
         )
         assert "could not load" in root.locator(".lmc-alt").text_content()
         assert root.locator("table").is_visible()
-
-
-# --- the same views in Jupyter and Colab -----------------------------------------------
-
-TOKENS = ["[CLS]", "</script>", "<img src=x onerror=harm()>", "&lt;", "🦋", "[SEP]"]
-MADE = {
-    "attention_heads": ("canvas", 4),
-    "tokens": (".colored-tokens > span", 6),
-    "head_view": ("#attention line", 3 * 6 * 6),
-    "model_view": ("rect.attn_background", 2 * 3),
-    "plot": (".scatterlayer .trace", 1),
-}
-
-
-def made(kind):
-    """Return a view of each kind."""
-    import plotly.graph_objects as go
-
-    even = np.full((3, len(TOKENS), len(TOKENS)), 1 / len(TOKENS))
-    text = {"tokens": TOKENS, "alt": "For a notebook."}
-    return {
-        "attention_heads": lambda: views.attention_heads(even, **text),
-        "tokens": lambda: views.tokens(**text),
-        "head_view": lambda: views.head_view([even, even], **text),
-        "model_view": lambda: views.model_view([even, even], **text),
-        "plot": lambda: views.plot(go.Figure(go.Scatter(y=[1, 2])), alt="A line."),
-    }[kind]()
-
-
-@pytest.mark.parametrize("kind", MADE)
-def test_the_html_for_notebooks_draws_and_is_inert(browser, demo, kind):
-    """The libraries' own HTML; what it asks a CDN for is answered from the site's folder.
-
-    circuitsvis asks for nothing.
-    """
-    lib = demo / "_static" / "lib"
-    stand_in = "window.require = { config() {} };"
-    stand_in += "window.requirejs = (names, body) => body(jQuery, d3);"
-    parts = [lib / "jquery/jquery.slim.min.js", lib / "d3/d3.min.js"]
-    bodies = {
-        "require.min.js": ";\n".join([*(p.read_text() for p in parts), stand_in]),
-        "plotly": (lib / "plotly/plotly.min.js").read_bytes(),  # plotly checks its hash
-    }
-    asked, errors = [], []
-
-    def answer(route):
-        asked.append(route.request.url)
-        body = next((v for k, v in bodies.items() if k in route.request.url), None)
-        if body is None:
-            route.abort()
-            return
-        route.fulfill(
-            body=body,
-            content_type="text/javascript",
-            headers={"Access-Control-Allow-Origin": "*"},
-        )
-
-    page = browser.new_page()
-    try:
-        page.route("**/*", answer)
-        page.on("pageerror", lambda error: errors.append(str(error)))
-        selector, count = MADE[kind]
-        head = "<!doctype html><script>harmed = 0; harm = () => { harmed = 1 }</script>"
-        page.set_content(head + made(kind)._repr_mimebundle_()["text/html"])
-        page.locator(selector).first.wait_for(state="attached", timeout=visits.LOAD)
-        assert page.locator(selector).count() == count
-        assert page.evaluate("harmed") == 0
-        assert errors == []
-        if kind in ("attention_heads", "tokens"):
-            assert asked == []
-        if kind == "head_view":
-            assert page.locator("#left text").all_text_contents() == TOKENS
-    finally:
-        page.close()
 
 
 def test_search_finds_a_word_without_network(browser, server):

@@ -58,13 +58,18 @@
     return fit;
   }
 
+  /* Text that views.plain made plain, as it is shown. */
+  function words(text) {
+    return new DOMParser().parseFromString(text, "text/html").body.textContent;
+  }
+
   function sliderKeys(plot, group, number) {
     const slider = () => plot._fullLayout.sliders[number];
     function say() {
       const step = slider().steps[slider().active];
       group.setAttribute("aria-valuemax", slider().steps.length - 1);
       group.setAttribute("aria-valuenow", slider().active);
-      group.setAttribute("aria-valuetext", step ? step.label : "");
+      group.setAttribute("aria-valuetext", step ? words(step.label) : "");
     }
     group.setAttribute("role", "slider");
     group.setAttribute("tabindex", "0");
@@ -107,7 +112,7 @@
     toggle.setAttribute("role", "checkbox");
     toggle.setAttribute("tabindex", "0");
     toggle.setAttribute("aria-checked", String(trace.visible === true));
-    toggle.setAttribute("aria-label", "Show " + (trace.name || "trace"));
+    toggle.setAttribute("aria-label", "Show " + words(trace.name || "trace"));
     lmcourse.pressable(toggle, async function () {
       const shown = plot._fullData[trace.index].visible === true;
       await Plotly.restyle(plot, { visible: shown ? "legendonly" : true }, [trace.index]);

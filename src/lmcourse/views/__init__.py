@@ -6,13 +6,13 @@ the drawing library's own HTML (for Jupyter and Colab). circuitsvis, bertviz and
 draw; nothing here redraws what they draw.
 
 - `style`, `PALETTE`, `SEQUENTIAL`, `DIVERGING`: the look of matplotlib and seaborn.
-- `plot`: a plotly figure.
+- `plot`: a plotly figure; `plain`: text as it is, for a plotly title made from data.
 - `attention_heads`, `tokens`: circuitsvis.
 - `head_view`, `model_view`: bertviz.
 """
 
 from lmcourse.views.attention import attention_heads, head_view, model_view, tokens
-from lmcourse.views.plots import DIVERGING, PALETTE, SEQUENTIAL, plot, style
+from lmcourse.views.plots import DIVERGING, PALETTE, SEQUENTIAL, plain, plot, style
 from lmcourse.views.view import MIME, View
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "attention_heads",
     "head_view",
     "model_view",
+    "plain",
     "plot",
     "style",
     "tokens",

@@ -5,11 +5,22 @@ escaping ``<``, and circuitsvis sets them as HTML; both are handed tokens here t
 the same characters and can be neither.
 """
 
+import re
 from collections.abc import Callable
+from importlib import import_module, resources
 
 import torch
 
-__all__ = ["attention_heads", "head_view", "html", "inert", "model_view", "tokens"]
+__all__ = [
+    "attention_heads",
+    "bertviz_script",
+    "head_view",
+    "html",
+    "inert",
+    "library",
+    "model_view",
+    "tokens",
+]
 
 JOINER = "\u2060"  # invisible, and ends what would begin a tag or an entity
 STAND_IN = "\ue000"  # a private character that no token has
@@ -66,33 +77,79 @@ def tokens(data: dict) -> str:
     return _circuitsvis(colored_tokens(inert_tokens, values, **limits, **colours))
 
 
-def _bertviz(render, data: dict, **options) -> str:
-    """Return bertviz's HTML, its tokens unable to end the script they stand in."""
+def library(name: str) -> str:
+    """Return one of the scripts in ``static``: d3 5.16.0 or jQuery 3.7.1, slim."""
+    return (resources.files("lmcourse.views") / "static" / name).read_text("utf-8")
+
+
+def bertviz_script(name: str) -> str:
+    """Return one of bertviz's scripts as a function of its parameters and its libraries.
+
+    The script is a template that asks require.js for jQuery and d3 and has a marker
+    where its parameters go. As the body of a function whose arguments carry these very
+    names it needs neither. Its group of lines has the id "attention", as a section of
+    the page may: that one is renamed.
+
+    Raises
+    ------
+    ValueError
+        If the script is not as expected.
+    """
+    body = (resources.files("bertviz") / f"{name}.js").read_text("utf-8")
+    ids = {'"id", "attention"': 1, '"#attention"': 8} if name == "head_view" else {}
+    if "PYTHON_PARAMS" not in body or any(body.count(k) != n for k, n in ids.items()):
+        raise ValueError(f"bertviz's {name}.js has changed; see bertviz_script")
+    for old in ids:
+        body = body.replace(old, old.replace("attention", "bertviz-attention"))
+    return f"function (PYTHON_PARAMS, require, requirejs, console) {{\n{body}\n}}"
+
+
+# A page may have a loader, as classic Jupyter has, or none, as JupyterLab: the libraries
+# see neither, and leave no names behind. Any view may be the first that is shown, so each
+# has them (320 kB); the first one that runs leaves them to the others.
+DRAW = """\
+<script>(function () {
+const load = (body) => {
+  const module = { exports: {} };
+  body(module, module.exports);
+  return module.exports;
+};
+const ours = window.lmcourse_bertviz = window.lmcourse_bertviz || [
+load(function (module, exports, define) {
+%s
+}), load(function (module, exports, define) {
+%s
+})];
+const require = { config() {} }, requirejs = (names, body) => body(...ours);
+(%s)(%s, require, requirejs, { log() {} });
+})();</script>"""
+
+
+def _bertviz(name: str, data: dict, **options) -> str:
+    """Return bertviz's HTML with all that draws it inside: nothing is asked for.
+
+    Its frame and parameters come from its Python, whose tokens could end the script.
+    """
     layers = [torch.tensor(layer).unsqueeze(0) for layer in data["attention"]]
     safe = [token.replace("<", STAND_IN) for token in data["tokens"]]
+    render = getattr(import_module("bertviz"), name)
     page = render(layers, safe, html_action="return", **options).data
-    page = page.replace(r"\ue000", r"\u003c")
-    return f'<div style="background: white; color: black">{page}</div>'
+    frame = re.search(r"</script>(.*?)<script", page, re.DOTALL)[1]
+    params = re.search(r"const params = (\{.*\}); // HACK", page)[1]
+    scripts = (library("jquery.slim.min.js"), library("d3.min.js"), bertviz_script(name))
+    drawing = DRAW % (*scripts, params.replace(r"\ue000", r"\u003c"))
+    return f'<div style="background: white; color: black">{frame}{drawing}</div>'
 
 
 def head_view(data: dict) -> str:
     """Return bertviz's head view."""
-    from bertviz import head_view
-
-    return _bertviz(
-        head_view,
-        data,
-        sentence_b_start=data["sentence_b_start"],
-        layer=data["layer"],
-        heads=data["heads"],
-    )
+    options = ("sentence_b_start", "layer", "heads")
+    return _bertviz("head_view", data, **{name: data[name] for name in options})
 
 
 def model_view(data: dict) -> str:
     """Return bertviz's model view."""
-    from bertviz import model_view
-
-    page = _bertviz(model_view, data, display_mode="light")
+    page = _bertviz("model_view", data, display_mode="light")
     for name in ("layers", "heads"):
         shown = list(range(len(data[name])))
         page = page.replace(

@@ -1,14 +1,18 @@
 """The look of static figures, and plotly figures as views."""
 
 import base64
+import functools
+import html
 import json
 import math
+import re
+import uuid
 
 import numpy as np
 
 from lmcourse.views.view import View
 
-__all__ = ["DIVERGING", "PALETTE", "SEQUENTIAL", "plot", "style"]
+__all__ = ["DIVERGING", "PALETTE", "SEQUENTIAL", "plain", "plot", "style"]
 
 # After Okabe and Ito: blue, vermilion, green, pink, brown, azure, grey. Shifted so that
 # each stands out at 3:1 from the page in both themes, and any two differ for dichromats.
@@ -17,6 +21,25 @@ SEQUENTIAL = "viridis"
 DIVERGING = "RdBu_r"
 DIGITS = 4
 EXACT = 1e15  # floats above this are not exact integers
+# Where a figure has data, which may look like markup. Titles and the text of annotations,
+# templates, prefixes and suffixes are the author's, who may mean it.
+DATA = {
+    *("x", "y", "z", "x0", "x1", "y0", "y1", "a", "b", "c", "text", "hovertext", "name"),
+    *("customdata", "labels", "parents", "ids", "locations", "label", "values", "meta"),
+    *("categoryarray", "tickvals", "ticktext"),
+}
+# Drawn by plotly.js from its own host, with the hash that plotly gives: Colab is on the
+# network by nature; JupyterLab and VS Code draw the other form with a plotly.js of theirs.
+DRAW = """\
+<div id="%s"><p>%s</p><p>(To draw this, plotly.js is fetched from its own site.)</p></div>
+<script>(function () {
+const root = document.getElementById("%s");
+const draw = () => { root.textContent = ""; Plotly.newPlot(root, %s); };
+if (window.Plotly) { draw(); return; }
+const script = document.createElement("script");
+Object.assign(script, %s, { crossOrigin: "anonymous", onload: draw });
+document.head.append(script);
+})();</script>"""
 
 
 def style() -> None:
@@ -86,6 +109,50 @@ def _plain(value):
     return value
 
 
+def plain(text: str) -> str:
+    """Return text so that plotly shows what it is: ``<b>`` as these three characters.
+
+    `plot` does so for all that is data; titles and annotations made from data need it.
+    New lines are kept.
+    """
+    return html.escape(text, quote=False).replace("\n", "<br>")
+
+
+def _literal(value, keys: set[str] = DATA, data: bool = False):
+    """Return part of a figure with the strings under some keys made plain."""
+    if isinstance(value, dict):
+        own = {key: key.endswith("title") or key == "annotations" for key in value}
+        return {
+            key: _literal(entry, keys - {"text"} if own[key] else keys, key in keys)
+            for key, entry in value.items()
+        }
+    if isinstance(value, list):
+        return [_literal(entry, keys, data) for entry in value]
+    return plain(value) if data and isinstance(value, str) else value
+
+
+def _figure(fig) -> dict:
+    """Return a figure's traces, layout and frames as JSON-ready data, its text plain."""
+    figure = _plain(json.loads(fig.to_json()))
+    figure["layout"].pop("template", None)
+    names = [frame.get("name") for frame in figure.get("frames", [])]
+    figure = _literal(figure)
+    for frame, name in zip(figure.get("frames", []), names, strict=True):
+        frame["name"] = name  # not shown; the steps of sliders refer to it
+    return figure
+
+
+def _page(fig, figure: dict, alt: str) -> str:
+    """Return HTML that draws a figure, and shows its alternative text where it cannot."""
+    tag = type(fig)().to_html(
+        full_html=False, include_plotlyjs="cdn", include_mathjax=False
+    )
+    found = {k: re.search(rf'<script[^>]*\b{k}="(.+?)"', tag) for k in ("src", "integrity")}
+    source = json.dumps({k: match[1] for k, match in found.items() if match})
+    name, drawn = f"plot-{uuid.uuid4().hex}", json.dumps(figure).replace("<", r"\u003c")
+    return DRAW % (name, html.escape(alt), name, drawn, source)
+
+
 def notebook_layout() -> dict:
     """Return the layout template for Jupyter and Colab: the book's colours on white."""
     axis = {"automargin": True, "gridcolor": "#dddddd", "zeroline": False}
@@ -106,6 +173,8 @@ def plot(fig, *, alt, caption="") -> View:
     ----------
     fig : plotly.graph_objects.Figure
         Left as it is. Its template is replaced by the book's; explicit colours stay.
+        What its data say is shown as it is, ``<b>`` too; titles, annotations and
+        templates may have markup (see `plain`).
     alt : str
         What the figure shows, for readers who cannot see it.
     caption : str, optional
@@ -125,13 +194,9 @@ def plot(fig, *, alt, caption="") -> View:
         raise TypeError(f"plot needs a plotly Figure, not {type(fig).__name__}")
     if not fig.data:
         raise ValueError("the figure has no traces: there is nothing to show")
-    figure = _plain(json.loads(fig.to_json()))
-    figure["layout"].pop("template", None)
-
-    def html() -> str:
-        own = type(fig)(fig).update_layout(template={"layout": notebook_layout()})
-        return own.to_html(full_html=False, include_plotlyjs="cdn", include_mathjax=False)
-
+    figure = _figure(fig)
     jupyter = {"template": {"layout": notebook_layout()}, **figure["layout"]}
-    extra = {"application/vnd.plotly.v1+json": {**figure, "layout": jupyter}}
-    return View("plot", alt, caption, {"figure": figure}, html, extra)
+    drawn = {**figure, "layout": jupyter}
+    extra = {"application/vnd.plotly.v1+json": drawn}
+    page = functools.partial(_page, fig, drawn, alt)
+    return View("plot", alt, caption, {"figure": figure}, page, extra)

@@ -1,0 +1,148 @@
+"""Views as Jupyter and Colab show them: drawn at the first run, with no network."""
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+import visits
+from plotly.offline import get_plotlyjs
+
+from lmcourse import views
+
+pytestmark = [pytest.mark.browser]
+
+TOKENS = ["[CLS]", "</script>", "<img src=x onerror=harm()>", "&lt;", "🦋", "[SEP]"]
+MADE = {
+    "attention_heads": ("canvas", 4),
+    "tokens": (".colored-tokens > span", 6),
+    "head_view": ("#bertviz-attention line", 3 * 6 * 6),
+    "model_view": ("rect.attn_background", 2 * 3),
+}
+PLOT = (".barlayer .point", 6)
+HEAD = """<!doctype html><meta charset="utf-8">
+<script>harmed = 0; harm = () => { harmed = 1 }</script>"""
+# What classic Jupyter has on its page, and what a library must not register with.
+LOADER = """<script>
+window.define = () => { throw new Error("mismatched anonymous define()"); };
+window.define.amd = {}; window.module = {}; window.exports = {};
+window.require = window.requirejs = () => { throw new Error("no such module"); };
+</script>"""
+# JupyterLab and VS Code set the HTML, then put each script in again, so that it runs.
+INSERT = """html => {
+  const host = document.body.appendChild(document.createElement("div"));
+  host.innerHTML = html;
+  for (const old of Array.from(host.getElementsByTagName("script"))) {
+    const script = document.createElement("script");
+    for (const { name, value } of old.attributes) script.setAttribute(name, value);
+    script.textContent = old.textContent;
+    old.parentNode.replaceChild(script, old);
+  }
+}"""
+FRAME = """html => {
+  const frame = document.createElement("iframe");
+  frame.srcdoc = html;
+  document.body.append(frame);
+}"""
+
+
+def made(kind):
+    """Return a view of each kind, with tokens that could do harm."""
+    even = np.full((3, len(TOKENS), len(TOKENS)), 1 / len(TOKENS))
+    text = {"tokens": TOKENS, "alt": "For a notebook."}
+    bars = go.Bar(x=TOKENS, y=[1, 2, 3, 4, 5, 6], text=TOKENS, name="<b>bars</b>")
+    layout = {"showlegend": True, "title": {"text": "a <b>title</b>"}}
+    return {
+        "attention_heads": lambda: views.attention_heads(even, **text),
+        "tokens": lambda: views.tokens(**text),
+        "head_view": lambda: views.head_view([even, even], **text),
+        "model_view": lambda: views.model_view([even, even], **text),
+        "plot": lambda: views.plot(go.Figure(bars, layout), alt="Six <bars>."),
+    }[kind]()
+
+
+@pytest.fixture
+def page(browser):
+    """A page with no network, and what it asked for and what went wrong in it."""
+    page = browser.new_page()
+    page.asked, page.errors = [], []
+
+    def refuse(route):
+        page.asked.append(route.request.url)
+        route.abort()
+
+    page.route("**/*", refuse)
+    page.on("pageerror", lambda error: page.errors.append(str(error)))
+    yield page
+    page.close()
+
+
+@pytest.mark.parametrize("way", ["lab", "classic", "colab"])
+@pytest.mark.parametrize("kind", MADE)
+def test_views_draw_at_the_first_run_with_no_network(page, kind, way):
+    """Two on a page, the second while the first is there; no token becomes markup."""
+    page.set_content(HEAD + (LOADER if way == "classic" else ""))
+    selector, count = MADE[kind]
+    for number in (1, 2):
+        html = made(kind)._repr_mimebundle_()["text/html"]
+        if way == "colab":
+            page.evaluate(FRAME, HEAD + html)
+            page.wait_for_function(f"frames.length === {number}")
+            place = page.frame_locator("iframe").nth(number - 1)
+        else:
+            page.evaluate(INSERT, html)
+            place = page.locator("body > div").nth(number - 1)
+        marks = place.locator(selector)
+        marks.nth(count - 1).wait_for(state="attached", timeout=visits.LOAD)
+        assert marks.count() == count
+        if kind == "head_view":
+            assert place.locator("#left text").all_text_contents() == TOKENS
+    assert [frame.evaluate("harmed || 0") for frame in page.frames].count(1) == 0
+    assert page.errors == []
+    assert page.asked == []
+
+
+def test_bertviz_is_read_once_and_leaves_no_names(page):
+    page.set_content(HEAD)
+    for kind in ("head_view", "model_view"):
+        page.evaluate(INSERT, made(kind)._repr_mimebundle_()["text/html"])
+        page.evaluate("window.first = window.first || lmcourse_bertviz")
+    assert page.evaluate("first === lmcourse_bertviz")
+    assert page.evaluate("[typeof d3, typeof jQuery, typeof $]") == ["undefined"] * 3
+
+
+def shown(page, selector):
+    """Return the texts that a reader sees, in their order."""
+    return page.locator(selector).all_text_contents()
+
+
+def test_a_plot_draws_and_shows_its_text_as_it_is(page):
+    """Colab is on the network: plotly.js comes from its own site, checked by its hash."""
+    page.route(
+        "https://cdn.plot.ly/**",
+        lambda route: route.fulfill(
+            body=get_plotlyjs(),
+            content_type="text/javascript",
+            headers={"Access-Control-Allow-Origin": "*"},
+        ),
+    )
+    page.set_content(HEAD)
+    page.evaluate(INSERT, made("plot")._repr_mimebundle_()["text/html"])
+    selector, count = PLOT
+    page.locator(selector).nth(count - 1).wait_for(timeout=visits.LOAD)
+    assert shown(page, ".xaxislayer-above text") == TOKENS
+    assert shown(page, ".barlayer text") == TOKENS
+    assert shown(page, ".legendtext") == ["<b>bars</b>"]
+    assert shown(page, ".gtitle") == ["a title"]
+    assert page.evaluate("harmed") == 0
+    assert page.errors == []
+    assert page.asked == []
+
+
+def test_a_plot_without_network_says_what_it_shows(page):
+    page.set_content(HEAD)
+    page.evaluate(INSERT, made("plot")._repr_mimebundle_()["text/html"])
+    page.wait_for_timeout(50)
+    assert page.locator("body").inner_text().startswith("Six <bars>.")
+    assert "plotly.js is fetched from its own site" in page.locator("body").inner_text()
+    (asked,) = page.asked
+    assert asked.startswith("https://cdn.plot.ly/plotly-")
+    assert page.errors == []
