@@ -16,15 +16,10 @@ from lmcourse.attention import (
     causal_mask,
     padding_mask,
 )
+from near import near
 
 BATCH, HEADS, QUERIES, KEYS, D_HEAD, D_VALUE = 2, 3, 5, 7, 4, 6
-TOLERANCE = {torch.float64: 1e-6, torch.float32: 1e-5}
-dtypes = pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
-
-
-def close(got, want, dtype=torch.float64):
-    tolerance = TOLERANCE[dtype]
-    torch.testing.assert_close(got, want, rtol=tolerance, atol=tolerance)
+dtypes = pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=str)
 
 
 @pytest.fixture
@@ -56,9 +51,9 @@ def test_agrees_with_torch(generator, dtype, shape):
     mask = None if shape is None else some_mask(generator, *shape)
     output, weights = attention(query, key, value, mask)
     want = F.scaled_dot_product_attention(query, key, value, attn_mask=mask)
-    close(output, want, dtype)
+    near(output, want)
     assert weights.shape == (BATCH, HEADS, QUERIES, KEYS)
-    close(weights.sum(-1), torch.ones(BATCH, HEADS, QUERIES, dtype=dtype), dtype)
+    near(weights.sum(-1), torch.ones(BATCH, HEADS, QUERIES, dtype=dtype))
     if mask is not None:
         assert (weights.masked_select(~mask) == 0).all()
 
@@ -69,7 +64,7 @@ def test_bias_agrees_with_torchs_additive_mask(generator, dtype):
     bias = torch.randn(HEADS, QUERIES, KEYS, generator=generator).to(dtype)
     output, _ = attention(query, key, value, bias=bias)
     want = F.scaled_dot_product_attention(query, key, value, attn_mask=bias)
-    close(output, want, dtype)
+    near(output, want)
 
 
 def test_agrees_with_a_plain_loop(generator):
@@ -85,9 +80,9 @@ def test_agrees_with_a_plain_loop(generator):
             for j in range(KEYS)
         ]
         expected = [e / sum(exps) for e in exps]
-        close(weights[i], torch.tensor(expected, dtype=torch.float64))
+        near(weights[i], torch.tensor(expected, dtype=torch.float64))
         want = sum(w * value[j] for j, w in enumerate(expected))
-        close(output[i], want)
+        near(output[i], want)
 
 
 @dtypes
@@ -99,7 +94,7 @@ def test_large_scores_are_safe(dtype, sign):
     mask = torch.ones(QUERIES, KEYS, dtype=torch.bool).tril()
     output, weights = attention(query, key, value, mask)
     best = [max(range(i + 1), key=lambda j: float(key[j, 0])) for i in range(QUERIES)]
-    close(weights, F.one_hot(torch.tensor(best), KEYS).to(dtype), dtype)
+    near(weights, F.one_hot(torch.tensor(best), KEYS).to(dtype))
     output.sum().backward()
     assert torch.isfinite(query.grad).all()
 
@@ -108,7 +103,7 @@ def test_equal_scores_of_any_size_give_equal_weights():
     for size in (-1e4, 0.0, 1e4):
         query, key = torch.ones(QUERIES, 1), torch.full((KEYS, 1), size)
         _, weights = attention(query, key, torch.ones(KEYS, D_VALUE))
-        torch.testing.assert_close(weights, torch.full((QUERIES, KEYS), 1 / KEYS))
+        near(weights, torch.full((QUERIES, KEYS), 1 / KEYS))
 
 
 def test_refuses_what_has_no_answer(generator):
@@ -139,11 +134,11 @@ def test_outputs_are_mixtures_and_keys_have_no_order(tokens, d_head, seed):
     query, key, value = draw(3, d_head), draw(tokens, d_head), draw(tokens, 2)
     output, weights = attention(query, key, value)
     assert (weights >= 0).all()
-    close(weights.sum(-1), torch.ones(3, dtype=torch.float64))
+    near(weights.sum(-1), torch.ones(3, dtype=torch.float64))
     assert (output <= value.max(0).values + 1e-9).all()
     assert (output >= value.min(0).values - 1e-9).all()
     order = torch.randperm(tokens, generator=generator)
-    close(attention(query, key[order], value[order])[0], output)
+    near(attention(query, key[order], value[order])[0], output)
 
 
 def test_causal_mask_is_past_and_present():
@@ -157,7 +152,7 @@ def test_causal_attention_cannot_see_the_future(generator):
     changed = x.clone()
     changed[:, 4:] += 1
     before, after = (layer(y, mask=causal_mask(KEYS))[0] for y in (x, changed))
-    close(after[:, :4], before[:, :4])
+    near(after[:, :4], before[:, :4])
     assert not torch.allclose(after[:, 4:], before[:, 4:])
 
 
@@ -170,9 +165,9 @@ def test_padding_does_not_change_the_tokens_before_it(generator):
     assert mask.shape == (BATCH, 1, 1, KEYS)
     assert mask.dtype == torch.bool
     padded, weights = layer(x, mask=mask)
-    close(padded[1, :4], layer(x[1:, :4])[0][0])
+    near(padded[1, :4], layer(x[1:, :4])[0][0])
     assert (weights[1, ..., 4:] == 0).all()
-    close(padded[0], layer(x)[0][0])
+    near(padded[0], layer(x)[0][0])
 
 
 def from_torch(theirs):
@@ -203,8 +198,8 @@ def test_agrees_with_torchs_module(generator, dtype, masked, cross):
     want, want_weights = theirs(
         x, source, source, attn_mask=forbidden, average_attn_weights=False
     )
-    close(output, want, dtype)
-    close(weights, want_weights, dtype)
+    near(output, want)
+    near(weights, want_weights)
 
 
 def test_rotate_and_bias_reach_the_scores(generator):
@@ -225,8 +220,8 @@ def test_rotate_and_bias_reach_the_scores(generator):
         for f in (layer.query, layer.key, layer.value)
     )
     want = F.scaled_dot_product_attention(2 * query, 2 * key, value, attn_mask=bias)
-    close(output, layer.output(want.permute(0, 2, 1, 3).reshape(x.shape)))
-    close(weights @ value, want)
+    near(output, layer.output(want.permute(0, 2, 1, 3).reshape(x.shape)))
+    near(weights @ value, want)
 
 
 @pytest.mark.parametrize("bias", [False, True])
@@ -259,5 +254,5 @@ def test_benchmarks_methods_compute_the_same(generator):
     x = torch.randn(1, 9, costs.D_MODEL, generator=generator)
     with torch.no_grad():
         want = costs.ours(ours, x)
-        close(costs.fused(ours, x), want, torch.float32)
-        close(costs.torch_module(theirs, x), want, torch.float32)
+        near(costs.fused(ours, x), want)
+        near(costs.torch_module(theirs, x), want)

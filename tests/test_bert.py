@@ -15,7 +15,7 @@ from lmcourse.models import default_checkpoint, load_bert
 from lmcourse.transformer import ACTIVATIONS
 from pages import CHAPTERS, page_code
 
-TOLERANCE = {"rtol": 0, "atol": 1e-5}
+TOLERANCE = {"rtol": 0, "atol": 1e-9}  # in float64
 THEIRS = sorted(ACTIVATIONS.keys() & ACT2FN.keys())  # all but "swiglu"
 TEXTS = [
     "Hope is the thing with feathers\nThat perches in the soul,",
@@ -37,7 +37,7 @@ def reference(config, seed=0, kind=BertModel):
 
 @pytest.mark.parametrize("name", THEIRS)
 def test_activations_are_those_of_transformers(name):
-    x = torch.linspace(-4, 4, 81)
+    x = torch.linspace(-4, 4, 81, dtype=torch.float64)
     torch.testing.assert_close(ACTIVATIONS[name](x), ACT2FN[name](x), **TOLERANCE)
 
 
@@ -80,8 +80,9 @@ def assert_same(ours, theirs, config):
 
 @torch.no_grad()
 def both(model, rebuilt, inputs):
-    theirs = model(**inputs, output_hidden_states=True, output_attentions=True)
-    return rebuilt(**inputs), theirs
+    """Run both in float64, where rounding is no excuse, not even over padding."""
+    theirs = model.double()(**inputs, output_hidden_states=True, output_attentions=True)
+    return rebuilt.double()(**inputs), theirs
 
 
 @pytest.fixture(scope="module")
@@ -159,10 +160,7 @@ def test_a_checkpoint_of_a_pretraining_model_with_the_old_names():
     assert "bert.embeddings.LayerNorm.gamma" in old
     rebuilt = bert.rebuild(config, old)
     assert rebuilt.pooler is None
-    inputs = small_batch(config)
-    with torch.no_grad():
-        theirs = model.bert(**inputs, output_hidden_states=True, output_attentions=True)
-    ours = rebuilt(**inputs)
+    ours, theirs = both(model.bert, rebuilt, small_batch(config))
     assert ours.pooler_output is None
     torch.testing.assert_close(ours.last_hidden_state, theirs[0], **TOLERANCE)
 
@@ -175,11 +173,11 @@ def test_half_precision_weights_become_float32():
 
 def test_no_dropout_even_in_training_mode():
     config = small_config()
-    rebuilt = bert.rebuild(config, reference(config).state_dict())
+    rebuilt = bert.rebuild(config, reference(config).state_dict()).double()
     assert not rebuilt.training
     inputs = small_batch(config)
     once, again = rebuilt.train()(**inputs), rebuilt.eval()(**inputs)
-    torch.testing.assert_close(once[0], again[0], rtol=0, atol=0)
+    torch.testing.assert_close(once[0], again[0], **TOLERANCE)
 
 
 def test_every_weight_is_used_once():

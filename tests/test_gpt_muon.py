@@ -102,7 +102,7 @@ def test_groups_have_their_own_rates_and_no_gradient_is_no_step(generator):
     first.grad = draw(generator, 4, 3).float()
     second.grad = first.grad.clone()
     optimizer.step()
-    close(3 * (first.detach() - before[0]), second.detach() - before[1], 1e-5)
+    close(3 * (first.detach() - before[0]), second.detach() - before[1], 1e-4)
     assert torch.equal(third, before[2])
     assert third not in optimizer.state
 

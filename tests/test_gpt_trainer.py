@@ -194,8 +194,9 @@ def test_dropout_repeats_with_the_step_and_acts():
         one = trainer(gpt(dropout=0.5))
         torch.manual_seed(disturbance)
         losses.append([one.step() for _ in range(2)])
-    assert losses[0] == losses[1]
-    assert losses[0] != [one.step() for one in [trainer()] for _ in range(2)]
+    assert losses[0] == pytest.approx(losses[1], rel=1e-5)
+    still = [one.step() for one in [trainer()] for _ in range(2)]
+    assert losses[0] != pytest.approx(still, rel=1e-3)
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])
@@ -246,7 +247,7 @@ def test_estimate_equals_a_slow_loop_whatever_the_chunk(count):
             chances = one.bare.eval()(cut[None, :-1])[0].log_softmax(-1)
         total -= sum(chances[j, cut[j + 1]].item() for j in range(CONTEXT)) / CONTEXT
     one.model.train()
-    want = pytest.approx(total / count, abs=1e-6)
+    want = pytest.approx(total / count, rel=1e-5)
     assert one.estimate() == want
     for chunk in (1, 3):
         assert estimate(one.bare, one.validation, CONTEXT, count, chunk) == want

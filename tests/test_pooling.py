@@ -34,6 +34,7 @@ from lmcourse.pooling import (
     step_similarity,
     watching,
 )
+from near import near
 
 LAYERS, D_MODEL, WINDOW = 3, 24, 32
 LINES = [
@@ -106,10 +107,9 @@ def one_by_one(texts, tokenizer, model, pooling):
     return torch.stack(pooled, dim=1)
 
 
-def check(result, expected, **tolerance):
-    tolerance = {"atol": 1e-5, "rtol": 1e-5, **tolerance}
-    torch.testing.assert_close(result.static, expected[0], **tolerance)
-    torch.testing.assert_close(result.layers, expected[1:], **tolerance)
+def check(result, expected):
+    near(result.static, expected[0])
+    near(result.layers, expected[1:])
 
 
 @pytest.mark.parametrize("pooling", ["mean", "cls", "max"])
@@ -133,7 +133,7 @@ def test_default_checkpoint_equals_transformers(tokenizer):
     states = torch.stack(output.hidden_states)
     expected = (states * mask).sum(dim=2) / mask.sum(dim=1)
     result = pool_layers(LINES, tokenizer, model)
-    torch.testing.assert_close(result.layers, expected, atol=1e-5, rtol=1e-5)
+    near(result.layers, expected)
 
 
 def test_a_model_with_a_head_and_a_random_shape(tokenizer):
@@ -147,10 +147,10 @@ def test_a_model_with_a_head_and_a_random_shape(tokenizer):
 def test_any_iterable_of_strings_and_the_callers_own_training(tokenizer, model):
     from_array = pool_layers(np.array(LINES), tokenizer, model)
     from_generator = pool_layers((line for line in LINES), tokenizer, model)
-    torch.testing.assert_close(from_array.layers, from_generator.layers)
+    near(from_array.layers, from_generator.layers)
     weight = torch.zeros(D_MODEL, requires_grad=True)
     (from_array.layers[-1] @ weight).sum().backward()  # no inference tensor
-    torch.testing.assert_close(weight.grad, from_array.layers[-1].sum(dim=0))
+    near(weight.grad, from_array.layers[-1].sum(dim=0))
 
 
 def hooks(model):
@@ -222,9 +222,7 @@ def test_a_text_that_just_fits_is_not_long(tokenizer, model):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         cut = pool_layers(texts, tokenizer, model)
-    torch.testing.assert_close(
-        cut.layers, pool_layers(texts, tokenizer, model, overflow="split").layers
-    )
+    near(cut.layers, pool_layers(texts, tokenizer, model, overflow="split").layers)
     with pytest.warns(UserWarning, match="1 of 1"):
         pool_layers([texts[0] + "bee"], tokenizer, model)
 
@@ -325,7 +323,7 @@ def test_padding_is_never_pooled(pooling):
     mask = torch.arange(5) < torch.tensor(lengths)[:, None]
     expected = [REDUCE[pooling](text[:n]) for text, n in zip(states, lengths, strict=True)]
     states[~mask] = torch.nan
-    torch.testing.assert_close(pool(states, mask, pooling), torch.stack(expected))
+    near(pool(states, mask, pooling), torch.stack(expected))
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -345,7 +343,7 @@ def test_similarities_equal_numpy_pair_by_pair(seed):
         (step_similarity(inputs[1]), steps),
         (layer_similarity(inputs[1]), pairs),
     ]:
-        torch.testing.assert_close(got, torch.tensor(want), atol=1e-12, rtol=1e-12)
+        near(got, torch.tensor(want))
 
 
 # --- the benchmark
@@ -372,7 +370,7 @@ def test_the_usual_way_gives_the_same_numbers(small_bench, capsys):
         ["base", "engine", "4"],
     ]
     summary = json.loads(line)["base"]
-    assert 0 < summary["difference"] < 1e-5
+    assert 0 <= summary["difference"] < 1e-5
     assert summary["times_faster"] == summary["memory_share"] == 1
 
 
