@@ -142,7 +142,7 @@ WRONG = {
         "first start": first_start,
         "`roll`": rolled,
         "only the token after": one_target,
-        "last target is missing": cut(less=-1),
+        "the last one is missing": cut(less=-1),
         "two tensors": lambda ids, starts, context: ids,
     },
     "perplexity": {

@@ -184,8 +184,9 @@ WRONG = {
         "all ids so far": writer(last=True),
         "one too few": writer(extra=-1),
         "a limit of 2 you wrote 3": [writer(extra=1), writer(extra=9)],
-        "a list is expected": lambda *given: torch.tensor([4]),
-        "whole numbers": lambda *given: ["a"],
+        "a list of whole": lambda *given: torch.tensor([4]),
+        "numbers are expected": lambda *given: ["a"],
+        "the list should hold whole numbers": lambda *given: [4.5],
     },
 }
 

@@ -147,6 +147,8 @@ def compare(
     """
     texts = isinstance(want, list) and all(isinstance(entry, str) for entry in want)
     got = strings(got) if texts else array(got)
+    if not texts and array(want).dtype == bool != got.dtype:
+        raise Wrong(f"a tensor of True and False is expected, not of {got.dtype}.")
     if _same(got, want, tolerance):
         return
     for diagnosis, wrong in (mistakes or {}).items():
@@ -213,6 +215,11 @@ def array(value: object) -> np.ndarray:
     if found.dtype.kind not in "biuf":
         raise Wrong(f"numbers are expected, not {kind(value)} ({found.dtype}).")
     return found
+
+
+def normal(*shape: int, seed: int = 0) -> torch.Tensor:
+    """Return normally distributed float32 numbers, from a generator of their own."""
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
 
 
 def number(value: object) -> float:

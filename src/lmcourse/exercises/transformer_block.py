@@ -7,12 +7,12 @@ import torch.nn.functional as F
 from torch import nn
 from transformers import GPT2Config, GPT2LMHeadModel
 
-from lmcourse.exercises import Wrong, compare, exercise, run
+from lmcourse.exercises import Wrong, exercise, expect, run
+from lmcourse.exercises.answers import array, kind, normal
 
 
 def _random(*shape, seed=0):
-    generator = torch.Generator().manual_seed(seed)
-    return torch.randn(*shape, generator=generator, dtype=torch.float64)
+    return normal(*shape, seed=seed).double()
 
 
 @exercise("transformer-block.layer_norm")
@@ -20,42 +20,36 @@ def layer_norm(answer):
     """Compare with PyTorch's layer norm, on ordinary and on constant vectors."""
     x, eps = 3 * _random(2, 5, 6) + 4, 0.3
     weight, bias = _random(6, seed=1), _random(6, seed=2)
-    want = F.layer_norm(x, (6,), weight, bias, eps)
     centred = x - x.mean(-1, keepdim=True)
     variance = x.var(-1, correction=0, keepdim=True)
 
-    def finish(normed):
-        return normed * weight + bias
+    def over(*axes):
+        scale = (x.var(axes, correction=0, keepdim=True) + eps).sqrt()
+        return (x - x.mean(axes, keepdim=True)) / scale
 
-    mistakes = {
-        "you divide by the variance; take its square root.": finish(
-            centred / (variance + eps)
-        ),
+    normed = {
+        "you divide by the variance; take its square root.": centred / (variance + eps),
         "your variance divides by d_model - 1, as `var` and `std` do unless told "
-        "`correction=0`.": finish(centred / (x.var(-1, keepdim=True) + eps).sqrt()),
-        "eps belongs inside the square root, next to the variance.": finish(
-            centred / (variance.sqrt() + eps)
-        ),
-        "eps is not used.": finish(centred / variance.sqrt()),
-        "weight and bias are not used.": F.layer_norm(x, (6,), None, None, eps),
-        "weight is used, bias is not.": F.layer_norm(x, (6,), weight, None, eps),
-        "weight and bias are swapped.": F.layer_norm(x, (6,), bias, weight, eps),
-        "the mean is not subtracted: this is RMSNorm with a bias.": finish(
-            x / ((x**2).mean(-1, keepdim=True) + eps).sqrt()
-        ),
-        "mean and variance are taken over the tokens. Each token is to be normalised "
-        "by itself, over the last axis.": finish(
-            (x - x.mean(1, keepdim=True))
-            / (x.var(1, correction=0, keepdim=True) + eps).sqrt()
-        ),
+        "`correction=0`.": centred / (x.var(-1, keepdim=True) + eps).sqrt(),
+        "eps belongs inside the square root, next to the variance.": centred
+        / (variance.sqrt() + eps),
+        "eps is not used.": centred / variance.sqrt(),
+        "the mean is not subtracted: this is RMSNorm with a bias.": x
+        / ((x**2).mean(-1, keepdim=True) + eps).sqrt(),
+        "mean and variance are taken over the tokens. Each token is to be normalised by "
+        "itself, over the last axis.": over(1),
         "mean and variance are taken over the whole tensor; keep one for each token "
-        "(`dim=-1, keepdim=True`).": finish(
-            (x - x.mean()) / (x.var(correction=0) + eps).sqrt()
-        ),
+        "(`dim=-1, keepdim=True`).": over(0, 1, 2),
     }
-    compare(run(answer, x.clone(), weight, bias, eps), want, mistakes)
+    mistakes = {text: wrong * weight + bias for text, wrong in normed.items()} | {
+        "weight and bias are not used.": over(-1),
+        "weight is used, bias is not.": over(-1) * weight,
+        "weight and bias are swapped.": over(-1) * bias + weight,
+    }
+    want = F.layer_norm(x, (6,), weight, bias, eps)
+    expect(answer, [x, weight, bias, eps], want, mistakes)
     constant = torch.full((3, 6), 7.0, dtype=torch.float64)
-    compare(run(answer, constant, weight, bias, eps), bias.expand(3, 6))
+    expect(answer, [constant, weight, bias, eps], bias.expand(3, 6))
 
 
 @exercise("transformer-block.swiglu")
@@ -64,44 +58,41 @@ def swiglu(answer):
     x = _random(2, 5, 4)
     gate, up, down = _random(7, 4, seed=1), _random(7, 4, seed=2), _random(4, 7, seed=3)
     opened, proposed = F.linear(x, gate), F.linear(x, up)
-
-    def finish(hidden):
-        return F.linear(hidden, down)
-
-    mistakes = {
-        "SiLU is on the wrong branch: it goes on the gate, not on up.": finish(
+    hidden = {
+        "SiLU is on the wrong branch: it goes on the gate, not on up.": (
             opened * F.silu(proposed)
         ),
-        "the gate goes through a sigmoid only; SiLU is x times its sigmoid.": finish(
+        "the gate goes through a sigmoid only; SiLU is x times its sigmoid.": (
             opened.sigmoid() * proposed
         ),
-        "the branches are added; the gate must multiply.": finish(
-            F.silu(opened) + proposed
-        ),
-        "SiLU is missing: a product of two linear layers is left.": finish(
+        "the branches are added; the gate must multiply.": F.silu(opened) + proposed,
+        "SiLU is missing: a product of two linear layers is left.": opened * proposed,
+        "SiLU is applied to the product; it goes on the gate alone.": F.silu(
             opened * proposed
         ),
-        "SiLU is applied to the product; it goes on the gate alone.": finish(
-            F.silu(opened * proposed)
-        ),
-        "up is not used.": finish(F.silu(opened)),
-        "this gate is GELU (GEGLU); SwiGLU has SiLU.": finish(F.gelu(opened) * proposed),
-        "down is not applied.": F.silu(opened) * proposed,
+        "up is not used.": F.silu(opened),
+        "this gate is GELU (GEGLU); SwiGLU has SiLU.": F.gelu(opened) * proposed,
     }
-    compare(run(answer, x, gate, up, down), finish(F.silu(opened) * proposed), mistakes)
+    right = F.silu(opened) * proposed
+    mistakes = {text: F.linear(wrong, down) for text, wrong in hidden.items()}
+    mistakes["down is not applied."] = right
+    expect(answer, [x, gate, up, down], F.linear(right, down), mistakes)
 
 
 @exercise("transformer-block.around")
+@torch.no_grad()
 def around(answer):
-    """Compare both orders with PyTorch's encoder layer, its attention silenced."""
+    """Compare both orders with PyTorch's norm and two layers."""
     x = _random(2, 5, 4) + 1
-    layer = nn.TransformerEncoderLayer(4, 1, 6, dropout=0.0, batch_first=True).double()
-    for i, parameter in enumerate(layer.parameters()):
-        parameter.data = _random(*parameter.shape, seed=i)
-    norm, first, second = layer.norm2, layer.linear1, layer.linear2
+    norm, net = (
+        nn.LayerNorm(4).double(),
+        nn.Sequential(nn.Linear(4, 6), nn.ReLU(), nn.Linear(6, 4)),
+    )
+    for i, parameter in enumerate([*norm.parameters(), *net.double().parameters()]):
+        parameter.copy_(_random(*parameter.shape, seed=i))
 
     def step(x):
-        return second(F.relu(first(x)))
+        return net(x)
 
     update = step(norm(x))
     orders = {True: x + update, False: norm(x + step(x))}
@@ -110,21 +101,20 @@ def around(answer):
             f"this is the other order: you gave the wrong one for {name}-norm.": (
                 orders[not norm_first]
             ),
-            "the stream itself is normalised: the step reads norm(x), but its update is "
-            "to be added to x.": norm(x) + update,
-            "x is not added: there is no residual path.": update
-            if norm_first
-            else norm(step(x)),
-            "the norm is on the update; it should be on what the step reads (pre) or "
-            "on the sum (post).": x + norm(step(x)),
+            "the stream itself is normalised: the step reads norm(x), but its update is to "
+            "be added to x.": norm(x) + update,
+            "x is not added: there is no residual path.": (
+                update if norm_first else norm(step(x))
+            ),
+            "the norm is on the update; it should be on what the step reads (pre) or on "
+            "the sum (post).": x + norm(step(x)),
             "the norm is not used.": x + step(x),
-            "x is added after the norm; post-norm normalises the sum.": x
-            + norm(x + step(x)),
+            "x is added after the norm; post-norm normalises the sum.": (
+                x + norm(x + step(x))
+            ),
         }
-        with torch.no_grad():
-            got = run(answer, x.clone(), step, norm, norm_first)
-        mistakes = {f"{norm_first=}, {text}": w.detach() for text, w in mistakes.items()}
-        compare(got, orders[norm_first].detach(), mistakes)
+        mistakes = {f"{norm_first=}, {text}": wrong for text, wrong in mistakes.items()}
+        expect(answer, [x, step, norm, norm_first], orders[norm_first], mistakes)
 
 
 def _gpt2(vocab_size, context, layers, d_model):
@@ -142,28 +132,29 @@ def gpt_size(answer):
     """Compare with transformers' GPT-2 of three sizes."""
     for sizes in [(13, 7, 2, 6), (50, 11, 3, 10), (50257, 1024, 12, 768)]:
         vocab_size, context, layers, d = sizes
-        want = _gpt2(*sizes)
-        mistakes = {
-            "the output layer is counted; it is the token table used again.": want
-            + vocab_size * d,
-            "the output layer is counted, with a bias; it is the token table used "
-            "again.": want + vocab_size * d + vocab_size,
-            "the positions are missing: a vector for each of `context` places.": want
-            - context * d,
-            "the token table is missing.": want - vocab_size * d,
-            "the norm after the last block is missing.": want - 2 * d,
-            "the blocks' norms are missing.": want - layers * 4 * d,
-            "no norm is counted.": want - layers * 4 * d - 2 * d,
-            "the biases of the linear layers are missing.": want - layers * 9 * d,
-            "the output projection of attention is missing.": want - layers * (d * d + d),
-            "these are decoder blocks with cross-attention; GPT has none.": want
-            + layers * (4 * (d * d + d) + 2 * d),
-            "only one block is counted.": want - (layers - 1) * (12 * d * d + 13 * d),
-            "d_ff is four times d_model, not equal to it.": want
-            - layers * (6 * d * d + 3 * d),
+        attention = layers * 4 * (d * d + d)
+        more = {
+            "the output layer is counted; it is the token table used again.": vocab_size
+            * d,
+            "the output layer is counted, with a bias; it is the token table used again.": (
+                vocab_size * d + vocab_size
+            ),
+            "the positions are missing: a vector for each of `context` places.": -context
+            * d,
+            "the token table is missing.": -vocab_size * d,
+            "the norm after the last block is missing.": -2 * d,
+            "the blocks' norms are missing.": -layers * 4 * d,
+            "no norm is counted.": -layers * 4 * d - 2 * d,
+            "the biases of the linear layers are missing.": -layers * 9 * d,
+            "the output projection of attention is missing.": -attention // 4,
+            "these are decoder blocks with cross-attention; GPT has none.": (
+                attention + layers * 2 * d
+            ),
+            "only one block is counted.": -(layers - 1) * (12 * d * d + 13 * d),
+            "d_ff is four times d_model, not equal to it.": -layers * (6 * d * d + 3 * d),
         }
-        # Whole numbers: a tolerance of 1e-9 distinguishes them.
-        compare(run(answer, *sizes), want, mistakes, tolerance=1e-9)
+        want = _gpt2(*sizes)
+        expect(answer, sizes, want, {text: want + gap for text, gap in more.items()})
 
 
 @exercise("transformer-block.perplexity")
@@ -174,6 +165,7 @@ def perplexity(answer):
     kept = targets != pad
     losses = F.cross_entropy(logits.mT, targets, reduction="none")  # (batch, tokens)
     mean = losses[kept].mean()
+    texts = [row[keep].mean() for row, keep in zip(losses, kept, strict=True)]
     twice = F.cross_entropy(logits.softmax(-1).mT, targets, ignore_index=pad)
     mistakes = {
         "the sign: this is exp of the negative cross-entropy. Perplexity is never "
@@ -181,29 +173,27 @@ def perplexity(answer):
         "this is the cross-entropy; perplexity is its exponential.": mean,
         "padding is counted.": losses.mean().exp(),
         "padding is counted in the number of tokens, though not in the sum.": (
-            (losses * kept).sum() / losses.numel()
-        ).exp(),
+            (losses * kept).mean().exp()
+        ),
         "the softmax is applied before a loss that applies it itself.": twice.exp(),
         "you average the perplexities of single tokens; average first, then take the "
         "exponential.": losses[kept].exp().mean(),
-        "this is the mean probability's inverse; average the logarithms.": 1
-        / (-losses[kept]).exp().mean(),
+        "this is the mean probability's inverse; average the logarithms.": (
+            1 / (-losses[kept]).exp().mean()
+        ),
         "cross-entropy is in nats: its exponential is taken to base e, not 2.": 2**mean,
         "the losses are summed; take their mean.": losses[kept].sum().exp(),
-        "each text is averaged by itself; every token counts the same.": torch.stack(
-            [row[keep].mean() for row, keep in zip(losses, kept, strict=True)]
-        )
-        .mean()
-        .exp(),
+        "each text is averaged by itself; every token counts the same.": (
+            torch.stack(texts).mean().exp()
+        ),
     }
-    compare(run(answer, logits.clone(), targets.clone(), pad), mean.exp(), mistakes)
+    expect(answer, [logits, targets, pad], mean.exp(), mistakes)
     large = torch.tensor([[[1e4, 0.0, 0.0], [0.0, 1e4, 1e4]]], dtype=torch.float64)
-    got = run(answer, large, torch.tensor([[0, 1]]), 2)
     overflown = {
-        "logits of ten thousand overflow: `exp` of them is infinite. Use `log_softmax` "
-        "or `F.cross_entropy`.": math.nan,
+        "logits of ten thousand overflow: `exp` of them is infinite. Use `log_softmax` or "
+        "`F.cross_entropy`.": math.nan,
     }
-    compare(got, math.sqrt(2), overflown)
+    expect(answer, [large, torch.tensor([[0, 1]]), 2], math.sqrt(2), overflown)
 
 
 class Toy:
@@ -225,43 +215,41 @@ class Toy:
         return logits
 
 
+def _ids(got):
+    if not isinstance(got, list):
+        raise Wrong(f"a list of whole numbers is expected, not of type {kind(got)}.")
+    found = array(got)
+    if found.ndim != 1 or (found % 1 != 0).any():
+        raise Wrong("the list should hold whole numbers.")
+    return found.astype(int).tolist()
+
+
 @exercise("transformer-block.write_greedily")
 def write_greedily(answer):
     """Compare with what a toy model is known to write, with and without a limit."""
     toy = Toy()
-    got = _ints(run(answer, toy, 1, 2, 20))
-    if not toy.whole:
-        raise Wrong(
-            "next_logits did not get all ids so far, `start` first, one more each time: "
-            "a model needs the whole text at every step."
-        )
-    for wrong, diagnosis in [
-        ([1, 4, 6, 5], "leave `start` out of what you return."),
-        ([1, 4, 6, 5, 2], "leave `start` and `stop` out of what you return."),
-        ([4, 6, 5, 2], "leave `stop` out of what you return."),
-    ]:
-        if got == wrong:
-            raise Wrong(diagnosis)
-    if got[:5] == [4, 6, 5, 2, 7]:
-        raise Wrong("you go on after `stop`.")
-    if got[:1] == [0]:
-        raise Wrong("the first id is 0, the least likely: use argmax, not argmin.")
-    if got != [4, 6, 5]:
-        raise Wrong(f"for a toy model that writes three ids and stops you wrote {got}.")
+    got = _ids(run(answer, toy, 1, 2, 20))
+    mistakes = {
+        "next_logits did not get all ids so far, `start` first, one more each time: a "
+        "model needs the whole text at every step.": not toy.whole,
+        "leave `start` out of what you return.": got == [1, 4, 6, 5],
+        "leave `start` and `stop` out of what you return.": got == [1, 4, 6, 5, 2],
+        "leave `stop` out of what you return.": got == [4, 6, 5, 2],
+        "you go on after `stop`.": got[:5] == [4, 6, 5, 2, 7],
+        "the first id is 0, the least likely: use argmax, not argmin.": got[:1] == [0],
+        f"for a toy model that writes three ids and stops you wrote {got[:50]}.": (
+            got != [4, 6, 5]
+        ),
+    }
     for limit in [2, 3]:
-        got = _ints(run(answer, Toy(), 1, 2, limit))
-        if len(got) == limit - 1:
-            raise Wrong("one too few: `start` does not count towards the limit.")
-        if len(got) > limit:
-            raise Wrong(f"with a limit of {limit} you wrote {len(got)} ids.")
-        if got != [4, 6, 5][:limit]:
-            raise Wrong(f"with a limit of {limit} you wrote {got}.")
-
-
-def _ints(got):
-    if not isinstance(got, list):
-        raise Wrong(f"a list is expected, not a {type(got).__name__}.")
-    try:
-        return [int(entry) for entry in got]
-    except (TypeError, ValueError) as error:
-        raise Wrong("the list should hold whole numbers.") from error
+        if any(mistakes.values()):
+            break
+        got = _ids(run(answer, Toy(), 1, 2, limit))
+        mistakes = {
+            "one too few: `start` does not count towards the limit.": len(got) == limit - 1,
+            f"with a limit of {limit} you wrote {len(got)} ids.": len(got) > limit,
+            f"with a limit of {limit} you wrote {got}.": got != [4, 6, 5][:limit],
+        }
+    for diagnosis, made in mistakes.items():
+        if made:
+            raise Wrong(diagnosis)
