@@ -5,7 +5,7 @@ STAMP  := $(VENV)/.installed
 PORT   ?= 8000
 UV     := 0.13.9
 SITE   := _build/html
-# How the model in data/checkpoints/sonnets is trained: small corpus, so dropout.
+# How data/checkpoints/sonnets.safetensors is trained: small corpus, so dropout.
 SONNETS := optimizer=muon learning_rate=0.01 dropout=0.2 batch=24 steps=2000
 
 # Nothing here is fetched from a model hub, and no tool should try.
@@ -64,9 +64,9 @@ references: html  ## rewrite the executed references that `make test` compares w
 
 models: $(STAMP)  ## train the small GPT and the sweep of sizes that data/ carries
 	rm -rf _build/models
-	OMP_NUM_THREADS=1 $(PY) -m lmcourse.train --corpus sonnets --preset classic $(addprefix --set ,$(SONNETS)) \
-		--out _build/models --export data/checkpoints/sonnets
-	OMP_NUM_THREADS=1 $(PY) -m lmcourse.gpt.sweep
+	$(PY) -m lmcourse.train --corpus sonnets --preset classic $(addprefix --set ,$(SONNETS)) \
+		--out _build/models/sonnets.safetensors --export data/checkpoints/sonnets.safetensors
+	$(PY) -m lmcourse.gpt.sweep
 
 bench: $(STAMP)  ## run every benchmark
 	@for name in $$($(PY) -m lmbook.bench --list); do \

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+import torch
 
 from lmbook.bench import gpt
 
@@ -18,13 +19,14 @@ def test_gpt_crossing():
     assert gpt.crossing(history, 0.5) is None
 
 
-def test_gpt_compares_by_turns(tmp_path, capsys):
+def test_gpt_compares_by_turns(tmp_path, capsys, monkeypatch):
     corpus = tmp_path / "corpus.txt"
     corpus.write_text("the cat sat on the mat and the dog sat on the cat. " * 60)
     # Any model reaches this at its first estimate after training.
     arguments = ["--corpus", str(corpus), "--target", "2.5", "--threads", "1"]
+    monkeypatch.setattr(gpt, "beside", lambda text, n: {"threads": n, "times_slower": 1.0})
     assert gpt.main([*arguments, "--without", "short"]) == 0
-    *table, last = capsys.readouterr().out.splitlines()
+    *table, last = capsys.readouterr().out.splitlines()[4:]
     assert [line.split()[:2] for line in table[1:]] == [
         ["plain", "True"],
         ["classic", "True"],
@@ -35,6 +37,20 @@ def test_gpt_compares_by_turns(tmp_path, capsys):
     assert said["plain_arrived"]
     assert said["fast_times_sooner"] > 0
     assert said["classic_step_ratio"] > 0
+
+
+def test_gpt_beside_a_busy_process(tmp_path, capsys, monkeypatch):
+    corpus = tmp_path / "corpus.txt"
+    corpus.write_text("the cat sat on the mat and the dog sat on the cat. " * 60)
+    measure, threads = gpt.beside, torch.get_num_threads()
+    monkeypatch.setattr(gpt, "beside", lambda text, n: measure(text, n, seconds=0.05))
+    try:
+        assert gpt.main(["--corpus", str(corpus), "--busy"]) == 0
+    finally:
+        torch.set_num_threads(threads)
+    said = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert list(said["times_slower"]) == ["1", "2"]
+    assert min(said["times_slower"].values()) > 0
 
 
 def test_gpt_without_its_corpus(capsys):

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from transformers import GPT2Config, GPT2LMHeadModel, pipeline
 
 from lmcourse.gpt.convert import from_transformers, to_tokenizer, to_transformers
-from lmcourse.gpt.model import GPTConfig
+from lmcourse.gpt.generation import generate
+from lmcourse.gpt.settings import GPTConfig
 from lmcourse.tokenization import CharTokenizer
 from test_gpt_model import (
     BATCH,
@@ -99,7 +100,7 @@ def test_generate_equals_transformers():
     want = to_transformers(model).generate(
         ids, attention_mask=torch.ones_like(ids), do_sample=False, max_new_tokens=7
     )
-    assert torch.equal(model.generate(ids, 7, temperature=0), want)
+    assert torch.equal(generate(model, ids, 7, temperature=0), want)
 
 
 @pytest.mark.parametrize("temperature", [0, 1.0])
@@ -117,7 +118,7 @@ def test_pipeline_writes_what_we_write_character_by_character(temperature):
     how = sampling if temperature else {"do_sample": False}
     answer = write(prompt, max_new_tokens=40, **how)
     torch.manual_seed(1)
-    ours = model.generate(ids, 40, temperature)[0]
+    ours = generate(model, ids, 40, temperature)[0]
     assert answer[0]["generated_text"] == characters.decode(ours.tolist())
 
 

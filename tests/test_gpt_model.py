@@ -1,6 +1,6 @@
 """The GPT against MultiHeadAttention, written-out sizes and plain loops.
 
-Against GPT-2 of ``transformers``: ``test_exchange.py``.
+Against GPT-2 of ``transformers``: ``test_gpt_convert.py``.
 """
 
 import math
@@ -9,13 +9,13 @@ from functools import partial
 import pytest
 import torch
 import torch.nn.functional as F
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from torch import nn
 
 from lmcourse.attention import MultiHeadAttention, causal_mask
 from lmcourse.gpt.convert import to_transformers
-from lmcourse.gpt.model import GPT, CausalAttention, GPTConfig, ngram_rows
+from lmcourse.gpt.model import GPT, CausalAttention
+from lmcourse.gpt.ngrams import make_model
+from lmcourse.gpt.settings import GPTConfig
 from lmcourse.positions import rotate
 
 BATCH, TOKENS, VOCAB, CONTEXT, LAYERS, HEADS, D_MODEL = 5, 7, 11, 9, 3, 2, 12
@@ -51,7 +51,7 @@ def shuffled(module, std=0.3):
 
 
 def gpt(**options):
-    return shuffled(GPT(GPTConfig(**SIZES | options)))
+    return shuffled(make_model(GPTConfig(**SIZES | options)))
 
 
 def some_ids(batch=BATCH, tokens=TOKENS):
@@ -63,14 +63,14 @@ def some_ids(batch=BATCH, tokens=TOKENS):
 
 @KINDS
 def test_first_loss_is_that_of_a_guess(options):
-    model = GPT(GPTConfig(65, **options))
+    model = make_model(GPTConfig(65, **options))
     ids = torch.randint(65, (8, 65))
     loss = F.cross_entropy(model(ids[:, :-1]).flatten(0, 1), ids[:, 1:].flatten())
     assert loss.item() == pytest.approx(math.log(65), abs=0.1)
 
 
 def test_weights_are_drawn_as_gpt2_draws_them():
-    model = GPT(GPTConfig(300, d_model=64, layers=8, ngrams=(500,)))
+    model = make_model(GPTConfig(300, d_model=64, layers=8, ngrams=(500,)))
     for name, weight in model.named_parameters():
         if weight.ndim == 1:
             is_norm = "norm" in name and name.endswith("weight")
@@ -135,116 +135,6 @@ def test_dropout_acts_in_training_only():
     assert (loud.embed(ids) == 0).float().mean().item() == pytest.approx(0.5, abs=0.1)
 
 
-# --- n-grams --------------------------------------------------------------------------
-
-
-@settings(deadline=None, max_examples=100)
-@given(
-    ids=st.lists(
-        st.lists(st.integers(0, 3), min_size=6, max_size=6), min_size=1, max_size=4
-    ),
-    order=st.integers(2, 3),
-    tokens=st.integers(1, 6),
-)
-def test_ngrams_share_a_row_only_if_equal(ids, order, tokens):
-    """With rows enough; where nothing stands before, that too is part of the n-gram."""
-    rows = ngram_rows(torch.tensor(ids)[:, :tokens], order, 2**61)
-    seen = {}
-    for i, window in enumerate(ids):
-        for j in range(tokens):
-            ngram = tuple(
-                window[k] if k >= 0 else None for k in range(j - order + 1, j + 1)
-            )
-            seen.setdefault(ngram, set()).add(rows[i, j].item())
-    assert all(len(found) == 1 for found in seen.values())
-    assert len(set.union(*seen.values())) == len(seen)
-
-
-@settings(deadline=None, max_examples=50)
-@given(
-    ids=st.lists(st.integers(0, 50_000), min_size=4, max_size=12),
-    order=st.integers(2, 6),
-    rows=st.integers(1, 7000),
-)
-def test_rows_are_in_the_table(ids, order, rows):
-    got = ngram_rows(torch.tensor([ids, ids]), order, rows)
-    assert got.shape == (2, len(ids))
-    assert 0 <= got.min() <= got.max() < rows
-    assert torch.equal(got[0], got[1])
-
-
-def test_few_rows_are_used_evenly():
-    pairs = torch.cartesian_prod(torch.arange(60), torch.arange(60))
-    counts = ngram_rows(pairs, 2, 64)[:, 1].bincount(minlength=64)
-    assert counts.min() > 0
-    assert counts.max() < 3 * 3600 / 64
-
-
-@pytest.mark.parametrize("positions", ["learned", "rotary"])
-def test_each_table_adds_a_vector(positions):
-    model, ids = gpt(positions=positions, ngrams=(13, 17)), some_ids()
-    got = model.embed(ids)
-    for i in range(BATCH):
-        for j in range(TOKENS):
-            want = model.tokens.weight[ids[i, j]]
-            if positions == "learned":
-                want = want + model.positions.weight[j]
-            for table, order, rows in zip(model.ngrams, (2, 3), (13, 17), strict=True):
-                want = want + table.weight[ngram_rows(ids[i : i + 1], order, rows)[0, j]]
-            close(got[i, j], want)
-
-
-# --- writing --------------------------------------------------------------------------
-
-
-def test_generate_draws_the_same_with_the_same_seed():
-    model, ids = gpt(), some_ids(tokens=3)
-
-    def write(seed):
-        return model.generate(ids, 20, generator=torch.Generator().manual_seed(seed))
-
-    assert torch.equal(write(1), write(1))
-    assert not torch.equal(write(1), write(2))
-    assert write(1).shape == (BATCH, 23)
-    assert torch.equal(write(1)[:, :3], ids)
-    assert torch.equal(model.generate(ids, 0), ids)
-
-
-@KINDS
-def test_temperature_zero_takes_the_likeliest_and_sees_the_context(options):
-    model, ids = gpt(**options), some_ids(tokens=CONTEXT + 2)  # longer than it can see
-    got = model.generate(ids, 6, temperature=0)
-    for i in range(BATCH):
-        written = ids[i].tolist()
-        for _ in range(6):
-            logits = model(torch.tensor([written[-CONTEXT:]]))[0, -1]
-            written.append(max(range(VOCAB), key=lambda k: logits[k].item()))
-        assert got[i].tolist() == written
-
-
-@pytest.mark.parametrize("temperature", [0.5, 1.0, 3.0])
-def test_tokens_are_drawn_as_often_as_they_are_likely(temperature):
-    model, ids = gpt(), some_ids(batch=1)
-    drawn = model.generate(ids.expand(20_000, -1), 1, temperature)[:, -1]
-    with torch.no_grad():
-        odds = [math.exp(x / temperature) for x in model(ids)[0, -1].tolist()]
-    want = torch.tensor(odds) / sum(odds)
-    got = drawn.bincount(minlength=VOCAB) / len(drawn)
-    assert (got - want).abs().max() < 0.02  # five standard deviations
-
-
-@pytest.mark.parametrize("training", [True, False])
-def test_generate_leaves_the_mode_alone_and_never_drops(training):
-    model, ids = gpt(dropout=0.5), some_ids(tokens=2)
-    want = model.generate(ids, 6, temperature=0)
-    model.train(training)
-    assert torch.equal(model.generate(ids, 6, temperature=0), want)
-    assert model.training is training
-    with pytest.raises(ValueError, match="0 tokens"):
-        model.generate(ids[:, :0], 1)
-    assert model.training is training
-
-
 @KINDS
 @pytest.mark.parametrize("training", [True, False])
 def test_attentions_leave_the_mode_alone_and_never_drop(options, training):
@@ -277,43 +167,12 @@ def test_parameters_are_counted(options):
         assert to_transformers(model).num_parameters() == want
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        *(({name: 0}, f"{name} must be at least 1, not 0") for name in SIZES),
-        ({"heads": 5}, "5 heads do not divide d_model = 12"),
-        ({"positions": "sinusoidal"}, "'sinusoidal': not 'learned' or 'rotary'"),
-        ({"positions": "rotary", "heads": 4}, "must be even"),
-        ({"dropout": 1.0}, "dropout 1.0"),
-        ({"dropout": -0.1}, "dropout -0.1"),
-        ({"ngrams": (5, 0)}, "at least one row"),
-        ({"ngrams": [1.5]}, r"ngrams must be a list of whole numbers, not \(1\.5,\)"),
-        ({"ngrams": 5}, "ngrams must be a list of whole numbers, not 5"),
-        ({"ngrams": "ab"}, "ngrams must be a list of whole numbers, not 'ab'"),
-        *(({name: 2.0}, rf"{name} must be a whole number, not 2\.0") for name in SIZES),
-        ({"layers": True}, "layers must be a whole number, not True"),
-        ({"heads": None}, "heads must be a whole number, not None"),
-        ({"dropout": math.nan}, "dropout must be a finite number, not nan"),
-        ({"dropout": "much"}, "dropout must be a finite number, not 'much'"),
-        ({"positions": None}, "positions None: not 'learned' or 'rotary'"),
-    ],
-    ids=str,
-)
-def test_sizes_that_do_not_fit(options, message):
-    with pytest.raises(ValueError, match=message):
-        GPTConfig(**SIZES | options)
-
-
-def test_a_config_survives_json():
-    assert GPTConfig(**SIZES, ngrams=[3, 4]) == GPTConfig(**SIZES, ngrams=(3, 4))
-
-
-def test_what_cannot_be_read_or_written():
+def test_what_cannot_be_read():
     model = gpt()
     assert model(some_ids(tokens=CONTEXT)).shape == (BATCH, CONTEXT, VOCAB)
     assert model(some_ids(tokens=1)).shape == (BATCH, 1, VOCAB)
     for tokens in (0, CONTEXT + 1):
         with pytest.raises(ValueError, match=f"{tokens} tokens, but .* 1 to {CONTEXT}"):
             model(some_ids(tokens=tokens))
-    with pytest.raises(ValueError, match=r"temperature -0\.1 is negative"):
-        model.generate(some_ids(), 1, temperature=-0.1)
+    with pytest.raises(ValueError, match="no tables of n-grams"):  # never in silence
+        GPT(GPTConfig(**SIZES, ngrams=(5,)))

@@ -12,7 +12,8 @@ from lmcourse.gpt.recipes import recipe
 
 def test_a_small_sweep_end_to_end(tmp_path, monkeypatch):
     monkeypatch.setenv("LMCOURSE_DEVICE", "cpu")
-    small = {"layers": 1, "heads": 2, "d_model": 8, "steps": 4, "evaluate_every": 2}
+    small = {"layers": 1, "heads": 2, "d_model": 8, "steps": 4, "warmup": 1}
+    small["evaluate_every"] = 2
     monkeypatch.setattr(sweep, "BASE", {**sweep.BASE, **small})
     monkeypatch.setattr(sweep, "AXES", {"heads": (1, 2), "layers": (1, 2)})
     out = tmp_path / "new" / "sweep.json"

@@ -8,14 +8,20 @@ import torch
 from torch import nn
 
 from lmcourse.gpt import trainer as training
-from lmcourse.gpt.model import GPT, GPTConfig
-from lmcourse.gpt.muon import Muon
-from lmcourse.gpt.optimizers import TrainingConfig
-from lmcourse.gpt.trainer import Diverged, Trainer, estimate, split, windows
+from lmcourse.gpt.model import GPT
+from lmcourse.gpt.optimizers import Muon
+from lmcourse.gpt.settings import Diverged, GPTConfig, TrainingConfig
+from lmcourse.gpt.trainer import Trainer, cut_windows, estimate, split
 
 VOCAB, CONTEXT, BATCH = 11, 5, 6
 TINY = {"vocab_size": VOCAB, "context": CONTEXT, "layers": 2, "heads": 2, "d_model": 8}
-SHORT = {"steps": 6, "batch": BATCH, "warmup": 3, "evaluate_every": 2, "windows": 7}
+SHORT = {
+    "steps": 6,
+    "batch": BATCH,
+    "warmup": 3,
+    "evaluate_every": 2,
+    "validation_windows": 7,
+}
 OPTIMIZERS = pytest.mark.parametrize("optimizer", ["adamw", "muon"])
 
 
@@ -67,7 +73,7 @@ def test_a_part_too_short_for_a_window(tokens, share):
 
 def test_windows_and_what_follows():
     ids, starts = torch.randperm(40), torch.tensor([0, 3, 17, 40 - CONTEXT - 1])
-    inputs, targets = windows(ids, starts, CONTEXT)
+    inputs, targets = cut_windows(ids, starts, CONTEXT)
     assert inputs.shape == targets.shape == (4, CONTEXT)
     for i, start in enumerate(starts.tolist()):
         for j in range(CONTEXT):
@@ -141,7 +147,7 @@ def plain_steps(model, config, steps):
     tables = [w for n, w in matrices.items() if "blocks" not in n]
     optimizers = []
     if config.optimizer == "muon":
-        optimizers.append((Muon(hidden), config.matrix_rate))
+        optimizers.append((Muon(hidden), config.muon_learning_rate))
     else:
         tables += hidden
     decayed = {"params": tables, "weight_decay": config.weight_decay}
@@ -234,7 +240,7 @@ def test_weights_that_are_not_numbers_are_noticed():
 
 @pytest.mark.parametrize("count", [1, 4, 7, 24, 400])
 def test_estimate_equals_a_slow_loop_whatever_the_chunk(count):
-    one = trainer(gpt(dropout=0.5), windows=count)
+    one = trainer(gpt(dropout=0.5), validation_windows=count)
     one.model.train()
     places = len(one.validation) - CONTEXT  # 30 tokens: 25 windows
     count = min(count, places)
@@ -290,9 +296,9 @@ def test_it_learns_and_a_target_stops(optimizer):
 
 
 def test_the_bar_is_quiet_if_asked(capsys):
-    trainer(steps=2).run(quiet=True)
+    trainer(steps=2, warmup=1).run(quiet=True)
     assert capsys.readouterr() == ("", "")
-    trainer(steps=2).run()
+    trainer(steps=2, warmup=1).run()
     assert "2/2" in capsys.readouterr().err
 
 

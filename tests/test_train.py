@@ -18,14 +18,15 @@ import torch
 
 from lmcourse import train
 from lmcourse.data import load_corpus
-from lmcourse.gpt import checkpoint
 from lmcourse.gpt import trainer as training
-from lmcourse.gpt.checkpoint import latest, load_gpt
+from lmcourse.gpt.checkpoint import load_gpt
 
 # So that processes started here, and the forks, compute alike.
 ENVIRONMENT = {"LMCOURSE_DEVICE": "cpu", "OMP_NUM_THREADS": "1"}
 STEPS = 30
-OPTIONS = ["--steps", str(STEPS), "--evaluate-every", "2", "--set", "windows=20"]
+OPTIONS = ["--steps", str(STEPS), "--evaluate-every", "2", "--set", "validation_windows=20"]
+SHORT = ["--steps", "2", "--evaluate-every", "2", "--set", "warmup=1"]
+SHORT += ["--set", "validation_windows=20"]
 PATIENCE = 120  # seconds
 
 
@@ -63,18 +64,26 @@ def run(*command):
 
 @pytest.fixture(scope="module")
 def whole(corpus, tmp_path_factory):
-    """A run that nothing interrupts: its folder, and what it printed."""
-    folder = tmp_path_factory.mktemp("whole")
-    command = ["-m", "lmcourse.train", "--corpus", corpus, *OPTIONS, "--out", folder]
+    """A run that nothing interrupts: its checkpoint, and what it printed."""
+    path = tmp_path_factory.mktemp("whole") / "run.safetensors"
+    command = ["-m", "lmcourse.train", "--corpus", corpus, *OPTIONS, "--out", path]
     ended = run(*command)
     assert ended.returncode == 0, ended.stderr
-    return folder, ended
+    return path, ended
 
 
-def history(folder):
+@pytest.fixture
+def out(tmp_path):
+    return tmp_path / "out.safetensors"
+
+
+def progress(path):
+    return load_gpt(path, "cpu")[2]["progress"]
+
+
+def history(path):
     """Return the steps and the losses of a run, as its checkpoint has them."""
-    text = (latest(folder) / "training.json").read_text(encoding="utf-8")
-    entries = json.loads(text)["progress"]["history"]
+    entries = progress(path)["history"]
     seconds = [entry["seconds"] for entry in entries]
     assert seconds == sorted(seconds)
     losses = [entry["val_loss"] for entry in entries]
@@ -82,8 +91,8 @@ def history(folder):
     return [entry["step"] for entry in entries], losses
 
 
-def agree(folder, other, tolerance):
-    (steps, losses), (other_steps, other_losses) = history(folder), history(other)
+def agree(path, other, tolerance):
+    (steps, losses), (other_steps, other_losses) = history(path), history(other)
     assert steps == other_steps
     assert losses == pytest.approx(other_losses, rel=tolerance)
 
@@ -99,8 +108,8 @@ def enter(arguments, log, environment, late):
     with Path(log).open("w", encoding="utf-8") as file:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
-    look = checkpoint.latest
-    checkpoint.latest = lambda folder: time.sleep(late) or look(folder)
+    check = train.check
+    train.check = lambda options: time.sleep(late) or check(options)
     sys.exit(train.main(arguments))
 
 
@@ -108,7 +117,7 @@ def enter(arguments, log, environment, late):
 def start():
     """Start ``lmcourse.train`` in a new process, without waiting for its end."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["lmcourse.train", "pytest"])
+    context.set_forkserver_preload(["lmcourse.gpt.checkpoint", "pytest"])
     started = []
 
     def go(arguments, log, environment=(), late=0):
@@ -150,15 +159,16 @@ def together(start, tmp_path):
 
 
 def test_last_line_says_how_it_went(whole):
-    folder, ended = whole
+    path, ended = whole
     last = json.loads(ended.stdout.splitlines()[-1])
-    steps, losses = history(folder)
+    steps, losses = history(path)
     assert steps == list(range(0, STEPS + 1, 2))
     assert last["val_loss"] == losses[len(steps) - 1]
     assert min(losses) < losses[0] - 0.5
     assert last["steps"] == STEPS
     assert last["device"] == "cpu"
-    _, model, record = load_gpt(folder, "cpu")
+    _, model, record = load_gpt(path, "cpu")
+    assert record["threads"] == 1
     assert last["parameters"] == model.parameters_count
     tokens = STEPS * record["training"]["batch"] * model.config.context
     assert last["tokens_per_second"] == pytest.approx(tokens / last["train_seconds"])
@@ -166,15 +176,17 @@ def test_last_line_says_how_it_went(whole):
     assert "Traceback" not in ended.stderr
 
 
-def started(process, folder):
-    """Wait until a run has written a checkpoint."""
+def started(process, path, step=0):
+    """Wait until a run has written a checkpoint, of this step or a later one."""
     deadline = time.monotonic() + PATIENCE
-    while latest(folder) is None and process.is_alive() and time.monotonic() < deadline:
+    while process.is_alive() and time.monotonic() < deadline:
+        if path.exists() and progress(path)["step"] >= step:
+            break
         time.sleep(0.001)
 
 
-def test_interrupted_it_says_how_to_go_on(whole, corpus, start, tmp_path):
-    out, log = tmp_path / "out", tmp_path / "log"
+def test_interrupted_it_says_how_to_go_on(whole, corpus, start, tmp_path, out):
+    log = tmp_path / "log"
     command = ["--corpus", corpus, *OPTIONS, "--out", out]
     process = start(command, log)
     started(process, out)
@@ -182,7 +194,7 @@ def test_interrupted_it_says_how_to_go_on(whole, corpus, start, tmp_path):
     process.join(PATIENCE)
     assert process.exitcode == 130, log.read_text()
     last = log.read_text().splitlines()[-1]
-    assert last == f"stopped; {latest(out)} is whole: add --resume"
+    assert last == f"stopped; {out} is whole: add --resume"
     assert "Traceback" not in log.read_text()
     process = start([*command, "--resume"], log)
     process.join(PATIENCE)
@@ -190,55 +202,50 @@ def test_interrupted_it_says_how_to_go_on(whole, corpus, start, tmp_path):
     agree(out, whole[0], 1e-4)
 
 
-def test_interrupted_before_anything_is_saved(corpus, tmp_path, capfd, monkeypatch):
+def test_interrupted_before_anything_is_saved(corpus, out, capfd, monkeypatch):
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(train, "open_run", interrupt)
-    assert train.main(["--corpus", corpus, "--out", str(tmp_path)]) == 130
+    monkeypatch.setattr(train, "check", interrupt)
+    assert train.main(["--corpus", corpus, "--out", str(out)]) == 130
     assert capfd.readouterr() == ("", "stopped; nothing was saved\n")
 
 
 def test_killed_again_and_again_it_ends_as_if_it_had_not_been(
-    whole, corpus, start, tmp_path
+    whole, corpus, start, tmp_path, out
 ):
     draw = random.Random(0)
-    out = tmp_path / "out"
     command = ["--corpus", corpus, *OPTIONS, "--out", out, "--resume"]
     codes = []
     for least in (None, 0, 6, 14, 22):
         process = start(command, tmp_path / "log")
-        deadline = time.monotonic() + PATIENCE
-        while least is not None and process.is_alive() and time.monotonic() < deadline:
-            found = latest(out)
-            if found and int(found.name.removeprefix("step-")) >= least:
-                break
-            time.sleep(0.001)
+        if least is not None:
+            started(process, out, least)
         time.sleep(draw.uniform(0, 0.08 if least is not None else 0.01))
         process.kill()
         process.join()
         codes.append(process.exitcode)
         if least is None:
-            assert latest(out) is None
+            assert not out.exists()
     assert codes.count(-signal.SIGKILL) >= 3, codes
     process = start(command, tmp_path / "log")
     process.join(PATIENCE)
     assert process.exitcode == 0, (tmp_path / "log").read_text()
     agree(out, whole[0], 1e-4)
-    assert [path.name for path in out.iterdir()] == [f"step-{STEPS:07d}"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["log", out.name]
 
 
 def test_a_target_stops_and_is_reported(corpus, tmp_path, capfd):
-    command = ["--corpus", corpus, *OPTIONS, "--out", str(tmp_path / "out")]
+    command = ["--corpus", corpus, *OPTIONS, "--out", str(tmp_path / "a.safetensors")]
     assert train.main([*command, "--target-loss", "3.5"]) == 0
     out, _ = capfd.readouterr()
     last = json.loads(out.splitlines()[-1])
     assert last["reached"] is True
     assert last["val_loss"] <= 3.5
     assert 0 < last["steps"] < STEPS
-    command = ["--steps", "2", "--evaluate-every", "2", "--out", str(tmp_path / "other")]
-    export = str(tmp_path / "model")
-    command += ["--corpus", corpus, "--set", "windows=20", "--export", export]
+    export = str(tmp_path / "model.safetensors")
+    command = [*SHORT, "--out", str(tmp_path / "b.safetensors"), "--export", export]
+    command += ["--corpus", corpus]
     assert train.main([*command, "--target-loss", "0.01", "--seed", "5"]) == 0
     out, _ = capfd.readouterr()
     last = json.loads(out.splitlines()[-1])
@@ -252,36 +259,58 @@ def test_a_target_stops_and_is_reported(corpus, tmp_path, capfd):
     assert tokenizer.alphabet == "".join(sorted(set(Path(corpus).read_text())))
 
 
-@pytest.mark.parametrize("place", ["same", "inside", "around", "used", "file"])
+@pytest.mark.parametrize(
+    ("export", "message"),
+    [
+        ("out.safetensors", "is the checkpoint: export to another file"),
+        ("x/../out.safetensors", "is the checkpoint: export to another file"),
+        ("thesis.txt", "is no name of a .safetensors file"),
+        ("folder.safetensors", "is no name of a .safetensors file"),
+        ("thesis.safetensors", "is no model to replace"),
+    ],
+)
 def test_an_export_that_would_cost_something_is_refused_at_once(
-    corpus, tmp_path, capfd, monkeypatch, place
+    corpus, tmp_path, out, capfd, monkeypatch, export, message
 ):
-    monkeypatch.setattr(train, "open_run", None)  # training is not reached
-    (tmp_path / "used").mkdir()
-    (tmp_path / "used" / "thesis.txt").write_text("years of work")
-    (tmp_path / "file").write_text("years of work")
-    out = tmp_path / "runs" / "one"
-    export = {"same": out, "inside": out / "model", "around": tmp_path / "runs"}
-    message = "choose another folder" if place != "file" else "is no folder"
-    command = ["--corpus", corpus, "--out", out, "--export"]
-    fails(capfd, [*command, export.get(place, tmp_path / place)], message)
-    assert (tmp_path / "used" / "thesis.txt").read_text() == "years of work"
-    assert (tmp_path / "file").read_text() == "years of work"
+    monkeypatch.setattr(train, "new_run", None)  # training is not reached
+    (tmp_path / "folder.safetensors").mkdir()
+    for name in ("thesis.txt", "thesis.safetensors"):
+        (tmp_path / name).write_text("years of work")
+    fails(capfd, ["--corpus", corpus, "--out", out, "--export", tmp_path / export], message)
+    for name in ("thesis.txt", "thesis.safetensors"):
+        assert (tmp_path / name).read_text() == "years of work"
     assert not out.exists()
 
 
-def test_a_failing_export_costs_nothing_else(corpus, tmp_path, capfd):
-    out, export = tmp_path / "out", tmp_path / "file" / "model"
-    export.parent.write_text("mine")
-    command = ["--corpus", corpus, "--steps", "2", "--set", "windows=20"]
-    command += ["--out", str(out), "--export", str(export)]
-    assert train.main(command) == 1
+def test_an_export_replaces_a_model_and_failing_it_costs_nothing_else(
+    corpus, tmp_path, out, capfd
+):
+    export, command = tmp_path / "a.safetensors", ["--corpus", corpus, *SHORT]
+    command += ["--resume", "--out", str(out), "--export"]
+    for _ in range(2):
+        assert train.main([*command, str(export)]) == 0
+        assert progress(export)["step"] == 2
+    (tmp_path / "file").write_text("mine")
+    capfd.readouterr()
+    assert train.main([*command, str(tmp_path / "file" / "a.safetensors")]) == 1
     said, err = capfd.readouterr()
     assert json.loads(said)["steps"] == 2
-    assert err.splitlines()[-1].startswith(f"error: the model {export} could not be wr")
+    assert "a.safetensors could not be written" in err.splitlines()[-1]
     assert "Traceback" not in err
-    assert latest(out).name == "step-0000002"
-    assert export.parent.read_text() == "mine"
+    assert progress(out)["step"] == 2
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_the_threads_are_as_many_as_asked_for(corpus, out, threads):
+    chosen = ["--threads", "2"] if threads == 2 else []  # one, if nothing is said
+    try:
+        torch.set_num_threads(3 - threads)
+        assert train.main(["--corpus", corpus, *SHORT, "--out", str(out), *chosen]) == 0
+        assert torch.get_num_threads() == threads
+    finally:
+        torch.set_num_threads(1)
+    assert load_gpt(out, "cpu")[2]["threads"] == threads
 
 
 # --- errors ---------------------------------------------------------------------------
@@ -310,8 +339,8 @@ def fails(capfd, arguments, message):
 def test_a_corpus_that_cannot_be_used(tmp_path, capfd, content, message):
     path = tmp_path / "corpus.txt"
     path.write_bytes(content)
-    fails(capfd, ["--corpus", path, "--out", tmp_path / "out"], message)
-    assert not (tmp_path / "out").exists()
+    fails(capfd, ["--corpus", path, "--out", tmp_path / "out.safetensors"], message)
+    assert list(tmp_path.iterdir()) == [path]
 
 
 @pytest.mark.parametrize(
@@ -320,58 +349,30 @@ def test_a_corpus_that_cannot_be_used(tmp_path, capfd, content, message):
         (["--corpus", "nowhere.txt"], "there is no corpus or file 'nowhere.txt'"),
         (["--preset", "classic", "--without", "muon"], "classic has no idea muon"),
         (["--device", "abacus"], "device 'abacus'"),
-        (["--steps", "0"], "steps must be at least 1"),
+        (["--steps", "0"], "steps must be a whole number from 1 to"),
+        (["--steps", "5"], "a warmup of 10 steps must be shorter than the run of 5"),
         (["--device", "meta"], "cannot train on device 'meta': Accelerate chooses 'cpu'"),
         (["--device", "cpu:1"], "cannot train on device 'cpu:1'"),
-        (["--seed", str(10**30)], "is not between -10**12 and 10**12"),
+        (["--seed", str(10**30)], "seed must be a whole number from -10**12 to 10**12"),
         *(
             (["--set", f"{name}=5"], f"no setting {name}; there are context, layers")
             for name in ("depth", "vocab_size", "preset", "text", "device", "without", "")
         ),
         (["--set", "vocab_size=5"], "the corpus decides on vocab_size"),
-        *(
-            (["--set", f"{name}={value}"], f"{name} must be a whole number, not ")
-            for name, value in [
-                ("layers", "many"),
-                ("layers", "1.5"),
-                ("d_model", "64.0"),
-                ("windows", "1.5"),
-                ("batch", "2.5"),
-                ("batch", "true"),
-                ("warmup", "x"),
-                ("seed", "1.5"),
-                ("steps", "null"),
-            ]
-        ),
-        *(
-            (["--set", f"{name}={value}"], f"{name} must be a finite number, not ")
-            for name, value in [
-                ("learning_rate", "abc"),
-                ("learning_rate", "NaN"),
-                ("learning_rate", "1e999"),
-                ("matrix_rate", "x"),
-                ("weight_decay", "NaN"),
-                ("weight_decay", "nan"),
-                ("clip", "null"),
-                ("dropout", "[0.1]"),
-            ]
-        ),
-        (["--set", "ngrams=[1.5]"], "ngrams must be a list of whole numbers, not (1.5,)"),
-        (["--set", "ngrams=5"], "ngrams must be a list of whole numbers, not 5"),
-        (["--set", "clip=-1"], "clip must be above 0, not -1"),
-        (["--set", "clip=0"], "clip must be above 0, not 0"),
-        (["--set", "learning_rate=0"], "learning_rate must be above 0, not 0"),
-        (["--set", "matrix_rate=-0.1"], "matrix_rate must be above 0, not -0.1"),
-        (["--set", "warmup=-1"], "warmup must be at least 0, not -1"),
-        (["--set", "final=-2"], "final -2 is not a share, from 0 to 1"),
+        (["--set", "layers=many"], "layers must be a whole number from 1 to 10**8, not 'm"),
+        (["--set", "batch=true"], "batch must be a whole number from 1 to 10**8, not True"),
+        (["--set", "learning_rate=NaN"], "learning_rate must be a finite number above 0"),
+        (["--set", "learning_rate=1e999"], "learning_rate must be a finite number above 0"),
+        (["--set", "dropout=[0.1]"], "dropout must be a finite number from 0 to 1, not [0"),
+        (["--set", "ngrams=[1.5]"], "ngrams must be a list of whole numbers from 1, not ["),
         (["--set", "optimizer=5"], "optimizer 5 is not 'adamw' or 'muon'"),
-        (["--set", "positions=null"], "positions None: not 'learned' or 'rotary'"),
         (["--set", "d_model=65"], "2 heads do not divide d_model = 65"),
     ],
     ids=lambda value: str(value[-1]) if isinstance(value, list) else "",
 )
 def test_options_that_mean_nothing(corpus, tmp_path, capfd, arguments, message):
-    fails(capfd, ["--corpus", corpus, "--out", tmp_path, *arguments], message)
+    out = tmp_path / "out.safetensors"
+    fails(capfd, ["--corpus", corpus, "--out", out, *arguments], message)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -382,6 +383,7 @@ def test_options_that_mean_nothing(corpus, tmp_path, capfd, arguments, message):
         ["--preset", "slow"],
         ["--set", "layers"],
         *(["--target-loss", loss] for loss in ("nan", "-1", "0", "inf", "low")),
+        *(["--threads", threads] for threads in ("0", "-1", "x", "9999")),
         [],
     ],
 )
@@ -393,62 +395,94 @@ def test_options_that_do_not_exist(capfd, tmp_path, arguments):
     assert "error: " in capfd.readouterr().err.splitlines()[-1]
 
 
-def test_what_is_there_is_not_overwritten(whole, corpus, capfd):
-    folder, _ = whole
-    before = (latest(folder) / "training.json").read_bytes()
-    command = ["--corpus", corpus, *OPTIONS, "--out", folder]
-    fails(capfd, command, "is there already: add --resume, or choose another --out")
-    other = ["--resume", "--seed", "9"]
-    fails(capfd, [*command, *other], "trained with seed = 0, not 9")
-    ended = run("-m", "lmcourse.train", *command)
-    assert ended.returncode == 1
-    assert ended.stdout == ""
-    assert ended.stderr.startswith("error: ")
-    assert ended.stderr.count("\n") == 1
-    assert (latest(folder) / "training.json").read_bytes() == before
+QUICK = """
+import sys
+from lmcourse import train
+try:
+    print(train.main(sys.argv[1:]))
+except SystemExit as ended:
+    print(ended.code)
+print(*{name.partition(".")[0] for name in sys.modules})
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--help"], "the checkpoint, a .safetensors file"),
+        (["--preset", "slow"], "invalid choice: 'slow'"),
+        (["--set", "depth=3"], "there is no setting depth"),
+        (["--set", "layers=x"], "layers must be a whole number"),
+        (["--corpus", "nowhere.txt"], "there is no corpus or file 'nowhere.txt'"),
+        (["--out", "notes.txt"], "notes.txt is no name of a .safetensors file"),
+        (["--out", "WHOLE"], "is there already: add --resume, or choose another --out"),
+    ],
+)
+def test_help_and_errors_come_before_what_is_slow_to_import(whole, corpus, arguments, said):
+    before = whole[0].read_bytes()
+    arguments = [str(whole[0]) if word == "WHOLE" else word for word in arguments]
+    ended = run("-c", QUICK, "--corpus", corpus, "--out", "a.safetensors", *arguments)
+    *out, code, modules = ended.stdout.splitlines()
+    text = " ".join(ended.stderr.split() + " ".join(out).split())
+    assert said in text
+    assert code == {"--help": "0", "--preset": "2"}.get(arguments[0], "1")
+    assert "Traceback" not in text
+    slow = {"torch", "transformers", "accelerate", "tokenizers"}
+    assert slow.isdisjoint(modules.split())
+    assert whole[0].read_bytes() == before
+
+
+def test_the_names_of_recipes_need_no_pytorch():
+    code = "import sys, lmcourse.gpt.recipes as r; assert r.PRESETS and r.IDEAS"
+    ended = run("-c", code + "; sys.exit('torch' in sys.modules)")
+    assert ended.returncode == 0, ended.stderr
+
+
+def test_other_settings_are_not_resumed(whole, corpus, capfd):
+    before = whole[0].read_bytes()
+    command = ["--corpus", corpus, *OPTIONS, "--out", whole[0], "--resume", "--seed", "9"]
+    fails(capfd, command, "trained with seed = 0, not 9")
+    assert whole[0].read_bytes() == before
 
 
 def test_another_text_is_not_resumed(whole, corpus, tmp_path, capfd):
-    folder, _ = whole
     path = tmp_path / "backwards.txt"
     path.write_text(Path(corpus).read_text()[::-1])
-    command = ["--corpus", path, *OPTIONS, "--out", folder, "--resume"]
+    command = ["--corpus", path, *OPTIONS, "--out", whole[0], "--resume"]
     fails(capfd, command, "another corpus")
 
 
-def test_a_loss_that_is_no_number_ends_the_run(corpus, tmp_path, capfd):
-    command = ["--corpus", corpus, *OPTIONS, "--out", str(tmp_path)]
+def test_a_loss_that_is_no_number_ends_the_run(corpus, out, capfd):
+    command = ["--corpus", corpus, *OPTIONS, "--out", str(out)]
     assert train.main([*command, "--set", "learning_rate=1e30"]) == 1
-    out, err = capfd.readouterr()
+    said, err = capfd.readouterr()
     last = err.splitlines()[-1]
-    kept = latest(tmp_path)
-    assert out == ""
+    assert said == ""
     assert "Traceback" not in err
     assert last.startswith("error: the loss is nan at step ")
-    assert last.endswith(f"the last good checkpoint is {kept}")
-    _, model, _ = load_gpt(tmp_path, "cpu")
+    assert last.endswith(f"{out} is whole: add --resume")
+    _, model, _ = load_gpt(out, "cpu")
     assert all(weight.isfinite().all() for weight in model.parameters())
 
 
-def test_a_loss_that_never_was_a_number(corpus, tmp_path, capfd, monkeypatch):
+def test_a_loss_that_never_was_a_number(corpus, out, capfd, monkeypatch):
     monkeypatch.setattr(
         training, "cross_entropy", lambda logits, _: logits.sum() * math.nan
     )
-    fails_at_once = ["--corpus", corpus, *OPTIONS, "--out", str(tmp_path)]
+    fails_at_once = ["--corpus", corpus, *OPTIONS, "--out", str(out)]
     assert train.main(fails_at_once) == 1
     last = capfd.readouterr().err.splitlines()[-1]
     assert last == "error: the validation loss is nan at step 0; nothing was saved"
 
 
-def test_a_full_disk_ends_the_run(corpus, tmp_path, capfd, monkeypatch):
+def test_a_full_disk_ends_the_run(corpus, out, capfd, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(checkpoint, "save_file", full)
-    command = ["--corpus", corpus, *OPTIONS, "--out", str(tmp_path)]
-    assert train.main(command) == 1
-    out, err = capfd.readouterr()
-    assert out == ""
+    monkeypatch.setattr(os, "fsync", full)
+    assert train.main(["--corpus", corpus, *OPTIONS, "--out", str(out)]) == 1
+    said, err = capfd.readouterr()
+    assert said == ""
     assert "Traceback" not in err
     assert "could not be written: [Errno 28] No space left" in err.splitlines()[-1]
 
@@ -456,9 +490,8 @@ def test_a_full_disk_ends_the_run(corpus, tmp_path, capfd, monkeypatch):
 # --- several processes ----------------------------------------------------------------
 
 
-def test_two_processes_do_what_one_does(whole, corpus, together, tmp_path):
+def test_two_processes_do_what_one_does(whole, corpus, together, out):
     """Stopped by a target in the middle; then resumed."""
-    out = tmp_path / "out"
     command = ["--corpus", corpus, *OPTIONS, "--out", out]
     arguments = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", 2]
     ended = run(*arguments, "-m", "lmcourse.train", *command, "--target-loss", "3.5")
@@ -480,17 +513,18 @@ def test_two_processes_do_what_one_does(whole, corpus, together, tmp_path):
 def test_two_processes_train_the_classic_and_one_may_be_late(corpus, together, tmp_path):
     """The one that saves does not so before the other has seen that nothing is there."""
     command = ["--corpus", corpus, "--preset", "classic", "--evaluate-every", "2"]
-    command += ["--steps", "6", "--set", "windows=20", "--out"]
-    codes, logs = together([*command, tmp_path / "two"], late=2)
+    command += ["--steps", "6", "--set", "validation_windows=20", "--set", "warmup=3"]
+    one, two = tmp_path / "one.safetensors", tmp_path / "two.safetensors"
+    codes, logs = together([*command, "--out", two], late=2)
     assert codes == [0, 0], logs
-    assert train.main([*map(str, command), str(tmp_path / "one")]) == 0
-    agree(tmp_path / "two", tmp_path / "one", 1e-3)
+    assert train.main([*command, "--out", str(one)]) == 0
+    agree(two, one, 1e-3)
 
 
-def test_a_batch_that_two_cannot_share(corpus, together, tmp_path):
-    command = ["--corpus", corpus, "--set", "batch=5", "--out", tmp_path / "out"]
+def test_a_batch_that_two_cannot_share(corpus, together, out):
+    command = ["--corpus", corpus, "--set", "batch=5", "--out", out]
     codes, logs = together(command)
     assert codes == [1, 1]
     want = "error: a batch of 5 windows cannot be shared evenly by 2 processes\n"
     assert logs == [want, want]
-    assert not (tmp_path / "out").exists()
+    assert not out.exists()

@@ -3,6 +3,7 @@
 Several processes, with the same options: ``torchrun --nproc-per-node 2 -m lmcourse.train``.
 """
 
+# PyTorch is imported where it is used: help and errors come before it.
 import argparse
 import json
 import math
@@ -10,19 +11,22 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-import torch
-
-from lmcourse.data import load_corpus
-from lmcourse.gpt import checkpoint
-from lmcourse.gpt.model import GPT
 from lmcourse.gpt.recipes import IDEAS, PRESETS, check_names, recipe
-from lmcourse.gpt.trainer import Diverged, Trainer, split
+from lmcourse.gpt.settings import Diverged
 from lmcourse.tokenization import CharTokenizer
 
-__all__ = ["main", "prepare"]
+__all__ = ["main", "new_run"]
 
 
-def prepare(text, preset="fast", without=(), device=None, **changes):
+def _plan(text, preset, without, changes):
+    """Return the tokenizer of a text and both configurations, checked."""
+    if not text.strip():
+        raise ValueError("the corpus is empty")
+    tokenizer = CharTokenizer(text)
+    return tokenizer, *recipe(preset, tokenizer.vocab_size, without, **changes)
+
+
+def new_run(text, preset="fast", without=(), device=None, **changes):
     """Return a tokenizer made of a text, and a trainer of a new model on it.
 
     Parameters
@@ -42,13 +46,15 @@ def prepare(text, preset="fast", without=(), device=None, **changes):
     ValueError
         If the text is empty or too short, or a setting is wrong.
     """
-    if not text.strip():
-        raise ValueError("the corpus is empty")
-    tokenizer = CharTokenizer(text)
-    model, training = recipe(preset, tokenizer.vocab_size, without, **changes)
+    import torch
+
+    from lmcourse.gpt.ngrams import make_model
+    from lmcourse.gpt.trainer import Trainer, split
+
+    tokenizer, model, training = _plan(text, preset, without, changes)
     parts = split(torch.tensor(tokenizer.encode(text)), model.context)
     torch.manual_seed(training.seed)
-    return tokenizer, Trainer(GPT(model), *parts, training, device)
+    return tokenizer, Trainer(make_model(model), *parts, training, device)
 
 
 def _setting(text):
@@ -69,6 +75,13 @@ def _loss(text):
     raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0")
 
 
+def _threads(text):
+    """Read a number of threads."""
+    if text.isdecimal() and 1 <= int(text) <= 1024:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is not a number of threads")
+
+
 def parse(arguments):
     """Read the command line."""
     parser = argparse.ArgumentParser("python -m lmcourse.train", description=__doc__)
@@ -85,34 +98,48 @@ def parse(arguments):
         default=[],
         help="another value for a field of GPTConfig or TrainingConfig: --set dropout=0.2",
     )
-    parser.add_argument("--out", type=Path, required=True, help="folder of the checkpoints")
+    file = "a .safetensors file"
+    parser.add_argument("--out", type=Path, required=True, help=f"the checkpoint, {file}")
     parser.add_argument("--steps", type=int)
     parser.add_argument("--evaluate-every", type=int, help="steps between checkpoints")
     parser.add_argument("--target-loss", type=_loss, help="stop at this validation loss")
     parser.add_argument("--seed", type=int)
     parser.add_argument("--device", help="cpu, cuda or mps")
-    parser.add_argument("--export", type=Path, help="folder for the finished model alone")
+    parser.add_argument(
+        "--threads", type=_threads, default=1, help="of a CPU; 1 suits small models"
+    )
+    parser.add_argument("--export", type=Path, help=f"the finished model alone, {file}")
     parser.add_argument("--resume", action="store_true", help="go on where --out stands")
     return parser.parse_args(arguments)
 
 
-def open_run(options, text):
-    """Return the tokenizer and the trainer, new or resumed."""
+def check(options):
+    """Return the text and the settings that were changed, before anything slow.
+
+    Raises
+    ------
+    OSError, ValueError
+        If the corpus cannot be had, a setting is wrong, or a file is in the way.
+    """
     names = ("steps", "evaluate_every", "seed")
     given = {name: getattr(options, name) for name in names}
     changes = {name: value for name, value in given.items() if value is not None}
     changes = dict(options.set) | changes
     check_names(changes)
-    tokenizer, trainer = prepare(
-        text, options.preset, options.without, options.device, **changes
-    )
-    found = checkpoint.latest(options.out)
-    trainer.accelerator.wait_for_everyone()  # to look, before the first of them saves
-    if found and not options.resume:
-        raise ValueError(f"{found} is there already: add --resume, or choose another --out")
-    if found:
-        checkpoint.restore(found, trainer, checkpoint.fingerprint(text))
-    return tokenizer, trainer
+    for path in filter(None, (options.out, options.export)):
+        if path.suffix != ".safetensors" or path.is_dir():
+            raise ValueError(f"{path} is no name of a .safetensors file")
+    if options.export and options.export.resolve() == options.out.resolve():
+        raise ValueError(f"{options.export} is the checkpoint: export to another file")
+    if options.out.exists() and not options.resume:
+        raise ValueError(
+            f"{options.out} is there already: add --resume, or choose another --out"
+        )
+    from lmcourse.data import load_corpus
+
+    text = load_corpus(options.corpus)
+    _plan(text, options.preset, options.without, changes)
+    return text, changes
 
 
 def summary(trainer, target=None):
@@ -130,27 +157,24 @@ def summary(trainer, target=None):
     return best if target is None else best | {"reached": best["val_loss"] <= target}
 
 
-def export(options, trainer, tokenizer, corpus):
-    """Write the finished model, with how it was trained, to a folder of its own."""
-    record = {
-        "corpus": options.corpus,
-        "torch": torch.__version__,
-        "threads": torch.get_num_threads(),
-        **summary(trainer),
-        **checkpoint.describe(trainer, tokenizer.alphabet, corpus),
-    }
-    checkpoint.save_model(options.export, trainer.bare, record)
+def train(options, text, changes):
+    """Train as the options say, from the start or from the checkpoint."""
+    import torch
 
+    from lmcourse.gpt import checkpoint
 
-def main(arguments=None):
-    """Train; return the exit status."""
-    options = parse(arguments)
+    torch.set_num_threads(options.threads)
+    corpus, resumed = checkpoint.fingerprint(text), options.out.exists()
+    if options.export and options.export.exists():
+        try:
+            checkpoint.read_record(options.export)
+        except ValueError as error:
+            raise ValueError(f"{options.export} is no model to replace: {error}") from None
+    how = options.preset, options.without, options.device
+    tokenizer, trainer = new_run(text, *how, **changes)
     try:
-        if options.export:  # better now than after the training
-            checkpoint.check_target(options.export, options.out)
-        text = load_corpus(options.corpus)
-        tokenizer, trainer = open_run(options, text)
-        corpus = checkpoint.fingerprint(text)
+        if resumed:
+            checkpoint.restore(options.out, trainer, corpus)
 
         def save(trainer):
             if trainer.accelerator.is_main_process:
@@ -158,25 +182,31 @@ def main(arguments=None):
 
         trainer.run(options.target_loss, on_estimate=save)
         if trainer.accelerator.is_main_process:
-            print(json.dumps(summary(trainer, options.target_loss)), flush=True)
+            said = summary(trainer, options.target_loss)
+            print(json.dumps(said), flush=True)
             if options.export:
-                export(options, trainer, tokenizer, corpus)
-    except KeyboardInterrupt:
-        kept = checkpoint.latest(options.out)
-        left = f"{kept} is whole: add --resume" if kept else "nothing was saved"
-        print(f"stopped; {left}", file=sys.stderr)
-        return 130  # as a shell has it of what Ctrl-C ended
-    except Diverged as error:
-        kept = checkpoint.latest(options.out)
-        left = f"the last good checkpoint is {kept}" if kept else "nothing was saved"
-        print(f"error: {error}; {left}", file=sys.stderr)
-        return 1
-    except (OSError, ValueError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    finally:
-        with suppress(NameError):  # several processes say goodbye to each other
-            trainer.accelerator.end_training()
+                record = checkpoint.describe(trainer, tokenizer.alphabet, corpus)
+                record |= {"corpus": options.corpus} | said
+                checkpoint.save_model(options.export, trainer.bare, record)
+    finally:  # several processes say goodbye to each other
+        trainer.accelerator.end_training()
+
+
+def main(arguments=None):
+    """Train; return the exit status."""
+    options = parse(arguments)
+    try:
+        train(options, *check(options))
+    except (Diverged, KeyboardInterrupt, OSError, ValueError) as error:
+        stopped = isinstance(error, KeyboardInterrupt)
+        said = "stopped" if stopped else f"error: {error}"
+        if stopped or isinstance(error, Diverged):
+            kept = options.out.exists()
+            said += (
+                f"; {options.out} is whole: add --resume" if kept else "; nothing was saved"
+            )
+        print(said, file=sys.stderr)
+        return 130 if stopped else 1  # 130: as a shell has it of what Ctrl-C ended
     return 0
 
 

@@ -3,146 +3,116 @@
 (a) A ``transformers`` GPT-2 of the classic size in a plain PyTorch loop with the textbook
 recipe, (b) the same recipe by `lmcourse.gpt.trainer`, (c) the fast preset. Each in a
 process of its own, for its own peak of memory; they train by turns, so that whatever
-else the machine does slows all three.
+else the machine does slows all three. Before that, our trainer alone and beside a process
+that keeps a core busy (``--busy``: only that).
 """
 
 import argparse
 import multiprocessing
+import subprocess
 import sys
 import time
 
 import torch
-from transformers import GPT2Config, GPT2LMHeadModel
 from transformers.utils import logging
 
 from lmbook.bench import report
 from lmcourse.data import load_corpus
-from lmcourse.gpt.optimizers import rate
-from lmcourse.gpt.recipes import IDEAS, recipe
-from lmcourse.gpt.trainer import cross_entropy, estimate, split, windows
+from lmcourse.gpt.convert import to_transformers
+from lmcourse.gpt.optimizers import schedule
+from lmcourse.gpt.recipes import IDEAS
+from lmcourse.gpt.trainer import Trainer, cross_entropy, cut_windows
 from lmcourse.measure import forget_peak, peak_mib
-from lmcourse.tokenization import CharTokenizer
-from lmcourse.train import prepare
+from lmcourse.train import new_run
 
-__all__ = ["Ours", "Plain", "crossing", "main"]
+__all__ = ["beside", "crossing", "main", "ours", "plain"]
 
 TURN = 1.5  # seconds of training before the next contender's turn
 TARGET = 1.886  # nats a character: what the textbook recipe reaches on tiny Shakespeare
+BUSY = "while True: pass"
 
 
-class Logits(torch.nn.Module):
-    """A ``transformers`` model that returns its logits alone."""
+class Theirs(torch.nn.Module):
+    """A GPT of ours as a ``transformers`` model that returns its logits alone."""
 
     def __init__(self, model):
         super().__init__()
-        self.model = model
+        self.config, self.model = model.config, to_transformers(model)
+        self.model.config.use_cache = False
+
+    @property
+    def parameters_count(self):
+        return self.model.num_parameters()
 
     def forward(self, ids):
         return self.model(ids).logits
 
 
-class Plain:
-    """A GPT-2 of ``transformers``, AdamW and a loop as many write it."""
-
-    def __init__(self, text, every):
-        logging.set_verbosity_error()
-        tokenizer = CharTokenizer(text)
-        model, self.config = recipe("classic", tokenizer.vocab_size, evaluate_every=every)
-        self.context = model.context
-        self.parts = split(torch.tensor(tokenizer.encode(text)), model.context)
-        torch.manual_seed(0)
-        theirs = GPT2Config(
-            vocab_size=model.vocab_size,
-            n_positions=model.context,
-            n_embd=model.d_model,
-            n_layer=model.layers,
-            n_head=model.heads,
-            resid_pdrop=0.0,
-            embd_pdrop=0.0,
-            attn_pdrop=0.0,
-            use_cache=False,
-        )
-        self.model = Logits(GPT2LMHeadModel(theirs))
-        self.optimizer = torch.optim.AdamW(
-            self.model.parameters(), lr=1e-3, betas=(0.9, 0.99), weight_decay=0.1
-        )
-        self.steps_done, self.seconds, self.history = 0, 0.0, []
-
-    @property
-    def parameters(self):
-        return sum(weight.numel() for weight in self.model.parameters())
+class Plain(Trainer):
+    """AdamW and a step as many write it."""
 
     def step(self):
         start = time.perf_counter()
-        for group in self.optimizer.param_groups:
-            group["lr"] = self.config.learning_rate * rate(self.steps_done, self.config)
-        starts = torch.randint(len(self.parts[0]) - self.context, (self.config.batch,))
-        inputs, targets = windows(self.parts[0], starts, self.context)
+        self.model.train()
+        (optimizer,) = self.optimizers
+        for group in optimizer.param_groups:
+            group["lr"] = self.config.learning_rate * schedule(
+                self.progress.step, self.config
+            )
+        starts = torch.randint(len(self.training) - self.context, (self.config.batch,))
+        inputs, targets = cut_windows(self.training, starts, self.context)
         loss = cross_entropy(self.model(inputs), targets)
-        self.optimizer.zero_grad()
+        optimizer.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip)
-        self.optimizer.step()
-        self.seconds += time.perf_counter() - start
-        self.steps_done += 1
-
-    def evaluate(self):
-        loss = estimate(self.model, self.parts[1], self.context, self.config.windows)
-        entry = {"step": self.steps_done, "val_loss": loss, "seconds": self.seconds}
-        self.history.append(entry)
+        optimizer.step()
+        self.progress.seconds += time.perf_counter() - start
+        self.progress.step += 1
 
 
-class Ours:
-    """A preset of `lmcourse.gpt.recipes`, trained by `lmcourse.gpt.trainer`."""
-
-    def __init__(self, text, preset, every, without=()):
-        _, self.trainer = prepare(text, preset, without, "cpu", evaluate_every=every)
-        self.config, self.history = self.trainer.config, self.trainer.history
-        self.parameters = self.trainer.bare.parameters_count
-        self.context = self.trainer.context
-
-    @property
-    def steps_done(self):
-        return self.trainer.progress.step
-
-    @property
-    def seconds(self):
-        return self.trainer.progress.seconds
-
-    def step(self):
-        self.trainer.step()
-
-    def evaluate(self):
-        self.trainer.evaluate()
+def ours(text, preset, every, without=()):
+    """Return our trainer with a preset of `lmcourse.gpt.recipes`."""
+    return new_run(text, preset, without, "cpu", evaluate_every=every)[1]
 
 
-def _arrived(contender, target):
+def plain(text, every):
+    """Return the trainer of a GPT-2 of ``transformers``."""
+    logging.set_verbosity_error()
+    classic = ours(text, "classic", every)
+    model, parts = Theirs(classic.bare), (classic.training, classic.validation)
+    trainer = Plain(model, *parts, classic.config, "cpu")
+    trainer.optimizers = [
+        torch.optim.AdamW(model.parameters(), betas=(0.9, 0.99), weight_decay=0.1)
+    ]
+    return trainer
+
+
+def _arrived(trainer, target):
     """Say whether there is nothing left to do."""
-    at_end = contender.steps_done >= contender.config.steps
-    return at_end or (target is not None and contender.history[-1]["val_loss"] <= target)
+    at_end = trainer.progress.step >= trainer.config.steps
+    return at_end or (target is not None and trainer.history[-1]["val_loss"] <= target)
 
 
 def _child(connection, threads, target, way, *arguments):
     """Train by turns, one for each message; between two, an estimate at least."""
     torch.set_num_threads(threads)
-    contender = way(*arguments)
-    contender.evaluate()
+    trainer = way(*arguments)
+    trainer.evaluate()
     forget_peak()
     connection.send("ready")
+    progress, config = trainer.progress, trainer.config
     while connection.recv():
-        until = contender.seconds + TURN
-        while contender.seconds < until and not _arrived(contender, target):
-            for _ in range(contender.config.evaluate_every):
-                if contender.steps_done < contender.config.steps:
-                    contender.step()
-            contender.evaluate()
-        connection.send((_arrived(contender, target), contender.history))
-    tokens = contender.steps_done * contender.config.batch * contender.context
+        until = progress.seconds + TURN
+        while progress.seconds < until and not _arrived(trainer, target):
+            for _ in range(min(config.evaluate_every, config.steps - progress.step)):
+                trainer.step()
+            trainer.evaluate()
+        connection.send((_arrived(trainer, target), trainer.history))
     connection.send(
         {
-            "parameters": contender.parameters,
-            "ms_a_step": 1e3 * contender.seconds / contender.steps_done,
-            "tokens_a_second": tokens / contender.seconds,
+            "parameters": trainer.bare.parameters_count,
+            "ms_a_step": 1e3 * progress.seconds / progress.step,
+            "tokens_a_second": trainer.tokens_per_second,
             "peak_mib": peak_mib(),
         }
     )
@@ -170,7 +140,7 @@ def compete(ways, threads, target):
     Parameters
     ----------
     ways : dict of str to tuple
-        Name → class and arguments, as `Plain` or `Ours`.
+        Name → function and arguments, as `plain` or `ours`.
     threads : int
     target : float or None
 
@@ -219,24 +189,54 @@ def arrivals(histories, measured, target):
     return rows
 
 
+def _speed(trainer, seconds):
+    """Train for so long, one step at least; return the tokens a second."""
+    trainer.progress.step, trainer.progress.seconds = 0, 0.0
+    while trainer.progress.seconds < seconds:
+        trainer.step()
+    return trainer.tokens_per_second
+
+
+def beside(text, threads, seconds=3.0):
+    """Measure our trainer alone and beside a process that never rests: a row."""
+    torch.set_num_threads(threads)
+    trainer = ours(text, "fast", 100)
+    trainer.step()  # the first is slow
+    alone = _speed(trainer, seconds)
+    other = subprocess.Popen([sys.executable, "-c", BUSY])
+    try:
+        busy = _speed(trainer, seconds)
+    finally:
+        other.kill()
+        other.wait()
+    row = {"threads": threads, "tokens_a_second": alone, "beside_busy": busy}
+    return row | {"times_slower": alone / busy}
+
+
 def main(arguments=None):
-    """Run the comparison; return the exit status."""
+    """Run the comparisons; return the exit status."""
     parser = argparse.ArgumentParser("python -m lmbook.bench gpt", description=__doc__)
     parser.add_argument("--corpus", default="sonnets")
     parser.add_argument("--target", type=float, help="default: 1.886; the sonnets: plain's")
-    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--without", choices=IDEAS, action="append", default=[])
+    parser.add_argument("--busy", action="store_true", help="only beside a busy process")
     options = parser.parse_args(arguments)
     try:
         text = load_corpus(options.corpus)
     except (OSError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
+    rows = [beside(text, threads) for threads in sorted({1, 2, options.threads})]
+    slower = {row["threads"]: row["times_slower"] for row in rows}
+    report(rows, {"benchmark": "gpt beside a busy process", "times_slower": slower})
+    if options.busy:
+        return 0
     target = options.target or (None if options.corpus in ("sonnets", "poems") else TARGET)
     ways = {
-        "plain": (Plain, text, 50),
-        "classic": (Ours, text, "classic", 50),
-        "fast": (Ours, text, "fast", 10, tuple(options.without)),
+        "plain": (plain, text, 50),
+        "classic": (ours, text, "classic", 50),
+        "fast": (ours, text, "fast", 10, tuple(options.without)),
     }
     measured, histories = compete(ways, options.threads, target)
     if target is None:  # what plain reaches at its best

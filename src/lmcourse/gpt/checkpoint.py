@@ -1,44 +1,33 @@
 """Checkpoints that are whole or absent, whenever the process dies.
 
-A checkpoint is a folder with ``model.safetensors``, ``optimizer.safetensors`` and
-``training.json``. It is written under another name, flushed to disk and renamed when
-complete; only then does the one before it go.
+A checkpoint is one safetensors file: the weights under ``model.``, what the optimizers
+keep of them under ``optimizer.``, and the record of the run as JSON in the metadata. It is
+written beside its place, flushed to disk and renamed; until then the one before it stays.
+A finished model is such a file without an optimizer. When read, a file is believed in
+nothing: what it claims is checked before anything is allocated or overwritten.
 """
 
 import errno
 import hashlib
 import json
 import os
-import re
-import shutil
-import tempfile
-from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
-from safetensors import SafetensorError
-from safetensors.torch import load, save_file
+import torch
+from safetensors.torch import save as to_bytes
 
 from lmcourse.data import corpora_folder
-from lmcourse.gpt.model import GPT, GPTConfig
+from lmcourse.gpt.ngrams import make_model
+from lmcourse.gpt.optimizers import KEPT
+from lmcourse.gpt.settings import GPTConfig
 from lmcourse.gpt.trainer import Progress
 from lmcourse.models import pick_device
 from lmcourse.tokenization import CharTokenizer
+from lmcourse.weights import parse_json, read_header, read_weights
 
-__all__ = [
-    "check_target",
-    "describe",
-    "fingerprint",
-    "latest",
-    "load_gpt",
-    "restore",
-    "save",
-    "save_model",
-]
+__all__ = ["describe", "fingerprint", "load_gpt", "restore", "save", "save_model"]
 
-MODEL_FILES = ("model.safetensors", "training.json")
-_STEP = re.compile(r"step-(\d{7,})")
-_OURS = re.compile(_STEP.pattern + r"(\.tmp-\w+)?")  # and what a death left behind
 _FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", None)}  # Windows lacks one
 _PARTS = {"model": dict, "training": dict, "progress": dict, "alphabet": str}
 
@@ -48,18 +37,25 @@ def fingerprint(text):
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def latest(folder):
-    """Return the newest whole checkpoint below a folder, or None."""
-    found = [path for path in Path(folder).glob("step-*") if _STEP.fullmatch(path.name)]
-    return max(found, key=lambda path: int(path.name[5:]), default=None)
+def describe(trainer, alphabet, corpus):
+    """Return the record of a run; parameters as `save`."""
+    return {
+        "model": asdict(trainer.bare.config),
+        "training": asdict(trainer.config),
+        "alphabet": alphabet,
+        "corpus_sha256": corpus,
+        "progress": asdict(trainer.progress),
+        "threads": torch.get_num_threads(),
+        "torch": torch.__version__,
+    }
 
 
-def save(folder, trainer, alphabet, corpus):
-    """Write the trainer's state below a folder, then remove the checkpoint before it.
+def save(path, trainer, alphabet, corpus):
+    """Write the trainer's state, in the place of the checkpoint before it.
 
     Parameters
     ----------
-    folder : path
+    path : path
     trainer : Trainer
     alphabet : str
         Of the tokenizer.
@@ -71,36 +67,23 @@ def save(folder, trainer, alphabet, corpus):
     OSError
         If it cannot be written (a full disk); the checkpoint before it is still there.
     """
-    target = Path(folder) / f"step-{trainer.progress.step:07d}"
-    model, optimizer = trainer.bare.state_dict(), _flatten(trainer.optimizers)
-    record = describe(trainer, alphabet, corpus)
-    try:
-        _write(target, record, {"model": _cpu(model), "optimizer": optimizer})
-    except (OSError, SafetensorError) as error:
-        raise OSError(_unwritten(f"checkpoint {target}", error, latest(folder))) from error
-    for path in Path(folder).glob("step-*"):
-        if path.name != target.name and _OURS.fullmatch(path.name):
-            shutil.rmtree(path, ignore_errors=True)  # if it stays, the next save tries
-
-
-def describe(trainer, alphabet, corpus):
-    """Return what ``training.json`` says of a run; parameters as `save`."""
-    return {
-        "model": asdict(trainer.bare.config),
-        "training": asdict(trainer.config),
-        "alphabet": alphabet,
-        "corpus_sha256": corpus,
-        "progress": asdict(trainer.progress),
+    names = {weight: name for name, weight in trainer.bare.named_parameters()}
+    kept = {
+        f"optimizer.{names[weight]}.{key}": tensor
+        for optimizer in trainer.optimizers
+        for weight, state in optimizer.state.items()
+        for key, tensor in state.items()
     }
+    _write(path, _weights(trainer.bare) | kept, describe(trainer, alphabet, corpus))
 
 
-def save_model(folder, model, record):
+def save_model(path, model, record):
     """Write a finished model: its weights and a record of how it came about.
 
     Parameters
     ----------
-    folder : path
-        As `check_target`. What is there is replaced when all is written.
+    path : path
+        What is there is replaced when all is written.
     model : GPT
     record : dict
         `describe`, and what else is worth keeping.
@@ -108,74 +91,37 @@ def save_model(folder, model, record):
     Raises
     ------
     OSError
-        If it cannot be written; what was there is whole still, if nothing newer is.
-    ValueError
-        As `check_target`.
+        If it cannot be written; what was there is whole still.
     """
-    target = Path(folder).resolve()
-    check_target(target)
+    _write(path, _weights(model), record)
+
+
+def _weights(model):
+    return {f"model.{name}": tensor for name, tensor in model.state_dict().items()}
+
+
+def _write(path, tensors, record):
+    """Write a file beside the path, flush it, and give it the path's name."""
+    path = Path(path).resolve()  # a link stays one
+    beside = path.with_name(f".{path.name}.unfinished")
+    tensors = {name: x.detach().cpu().contiguous() for name, x in tensors.items()}
+    content = to_bytes(tensors, {"record": json.dumps(record, allow_nan=False)})
     try:
-        _write(target, record, {"model": _cpu(model.state_dict())})
-    except (OSError, SafetensorError) as error:
-        raise OSError(_unwritten(f"model {target}", error)) from error
-
-
-def check_target(folder, run=None):
-    """Raise ValueError where writing a model would cost something else.
-
-    Parameters
-    ----------
-    folder : path
-        Has to be absent, or empty, or hold the two files of a model and no more.
-    run : path, optional
-        A folder of checkpoints, which it may neither be, nor lie in, nor have in it.
-    """
-    target = Path(folder).resolve()
-    if target.exists():
-        if not target.is_dir():
-            raise ValueError(f"{folder} is there already, and is no folder")
-        for path in sorted(target.iterdir()):
-            if path.name not in MODEL_FILES or not path.is_file():
-                raise ValueError(
-                    f"{folder} holds {path.name}, which a model written there would "
-                    "replace: choose another folder"
-                )
-    if run is not None:
-        run = Path(run).resolve()
-        if target.is_relative_to(run) or run.is_relative_to(target):
-            raise ValueError(
-                f"{folder} and the folder of the run's checkpoints, {run}, are one or lie "
-                "one in the other: choose another folder"
-            )
-
-
-def _write(target, record, tensors):
-    """Write a folder beside the target, flush it, and give it the target's name."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    work = Path(tempfile.mkdtemp(prefix=f"{target.name}.tmp-", dir=target.parent))
-    building, replaced = work / "new", work / "old"
-    try:
-        building.mkdir()
-        for name, state in tensors.items():
-            save_file(state, building / f"{name}.safetensors")
-        text = json.dumps(record, indent=1, ensure_ascii=False) + "\n"
-        (building / "training.json").write_text(text, encoding="utf-8")
-        for path in building.iterdir():
-            with path.open("rb+") as file:  # Windows flushes only what may be written
-                os.fsync(file.fileno())
-        _flush_names(building)
-        if target.exists():  # out of the way first: a folder can't replace another
-            target.rename(replaced)
-        building.rename(target)
-        _flush_names(target.parent)
-    except (OSError, SafetensorError, KeyboardInterrupt):
-        if not target.exists():
-            with suppress(OSError):  # where there was none, there is none to put back
-                replaced.rename(target)
-        if target.exists() or not replaced.exists():  # else it is all that is left
-            shutil.rmtree(work, ignore_errors=True)
-        raise
-    shutil.rmtree(work, ignore_errors=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with beside.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+        _flush_names(path.parent)
+    except OSError as error:
+        parts = [f"{path} could not be written: {error}"]
+        parts += ["what was there before is whole"] * path.is_file()
+        parts += ["free some space"] * (error.errno in _FULL)
+        raise OSError("; ".join(parts)) from error
+    finally:
+        if beside.exists():
+            beside.unlink()
 
 
 def _flush_names(folder):
@@ -193,81 +139,30 @@ def _flush_names(folder):
         os.close(number)
 
 
-def _unwritten(what, error, kept=None):
-    """Say what could not be written, what is left, and what may help."""
-    full = isinstance(error, SafetensorError) or error.errno in _FULL
-    parts = [f"the {what} could not be written: {error}"]
-    if kept:
-        parts.append(f"{kept} is whole")
-    if full or kept:
-        parts.append(" and ".join(["free some space"] * full + ["resume"] * bool(kept)))
-    return "; ".join(parts)
-
-
-def _cpu(state):
-    return {name: tensor.detach().cpu().contiguous() for name, tensor in state.items()}
-
-
-def _flatten(optimizers):
-    """Name every tensor of the optimizers' states ``optimizer.parameter.key``."""
-    return {
-        f"{number}.{index}.{key}": tensor.detach().cpu().contiguous()
-        for number, optimizer in enumerate(optimizers)
-        for index, state in optimizer.state_dict()["state"].items()
-        for key, tensor in state.items()
-    }
-
-
-def _read(folder, name):
-    """Read a part of a checkpoint; ValueError says which file is missing or damaged."""
-    path = Path(folder) / name
-    try:
-        if name.endswith(".json"):
-            return json.loads(path.read_text(encoding="utf-8"))
-        return load(path.read_bytes())  # not mapped: the file will be removed
-    except (OSError, ValueError, SafetensorError) as error:
-        raise ValueError(f"the checkpoint file {path} cannot be read: {error}") from error
-
-
-def _read_record(folder):
-    """Read ``training.json``; ValueError if it is no record of a run."""
-    record = _read(folder, "training.json")
+def read_record(path):
+    """Return the shapes of a file's tensors and its record; ValueError if it has none."""
+    shapes, metadata = read_header(path)
+    record = parse_json(metadata.get("record", ""), f"the record in {path}")
     for part, kind in _PARTS.items():
-        if not isinstance(record, dict) or not isinstance(record.get(part), kind):
-            raise _unreadable(folder, f"no {part!r} in it")
-    return record
+        if not isinstance(record.get(part), kind):
+            raise ValueError(f"the record in {path} has no {part!r}")
+    return shapes, record
 
 
-def _unreadable(folder, why):
-    path = Path(folder) / "training.json"
-    return ValueError(f"the checkpoint file {path} cannot be read: {why}")
-
-
-def _make(folder, kind, record):
+def _make(path, kind, record):
     """Make a dataclass of a part of the record; ValueError if it does not fit."""
     try:
         return kind(**record)
     except (TypeError, ValueError) as error:
-        raise _unreadable(folder, error) from error
+        raise ValueError(f"the record in {path} cannot be right: {error}") from error
 
 
-def _read_weights(folder, model):
-    """Read a model's weights; ValueError if they are not of this one."""
-    weights, own = _read(folder, "model.safetensors"), model.state_dict()
-    shapes = [{name: x.shape for name, x in state.items()} for state in (weights, own)]
-    if shapes[0] != shapes[1]:
-        path = Path(folder) / "model.safetensors"
-        raise ValueError(f"the checkpoint file {path} cannot be read: not of this model")
-    return weights
-
-
-def restore(folder, trainer, corpus):
+def restore(path, trainer, corpus):
     """Bring a trainer to where a checkpoint was written.
 
     Parameters
     ----------
-    folder : path
-        From `latest`.
+    path : path
     trainer : Trainer
         New, with the configurations of the run it resumes.
     corpus : str
@@ -275,45 +170,62 @@ def restore(folder, trainer, corpus):
 
     Raises
     ------
-    ValueError
-        If the checkpoint is damaged, or from another configuration or corpus.
+    OSError, ValueError
+        If the checkpoint cannot be read, is damaged, or from another configuration or
+        corpus; the trainer is as it was.
     """
-    record = _read_record(folder)
-    here = {
-        "model": json.loads(json.dumps(asdict(trainer.bare.config))),
-        "training": asdict(trainer.config),
-    }
-    for part, chosen in here.items():
+    _, record = read_record(path)
+    here = {"model": asdict(trainer.bare.config), "training": asdict(trainer.config)}
+    for part, chosen in json.loads(json.dumps(here)).items():
         for name, value in chosen.items():
             if record[part].get(name) != value:
                 raise ValueError(
-                    f"{folder} was trained with {name} = {record[part].get(name)!r}, not "
-                    f"{value!r}: resume with the same settings, or train in another folder"
+                    f"{path} was trained with {name} = {record[part].get(name)!r}, not "
+                    f"{value!r}: resume with the same settings, or train to another file"
                 )
     if record.get("corpus_sha256") != corpus:
-        raise ValueError(f"{folder} was trained on another corpus than the one given")
-    progress = _make(folder, Progress, record["progress"])
-    weights = _read_weights(folder, trainer.bare)
-    flat = _read(folder, "optimizer.safetensors")
-    trainer.bare.load_state_dict(weights)
-    for number, optimizer in enumerate(trainer.optimizers):
-        state = {}
-        for name, tensor in flat.items():
-            owner, index, key = name.split(".")
-            if int(owner) == number:
-                state.setdefault(int(index), {})[key] = tensor
+        raise ValueError(f"{path} was trained on another corpus than the one given")
+    progress = _make(path, Progress, record["progress"])
+    expected = {name: tensor.shape for name, tensor in _weights(trainer.bare).items()}
+    kept = _kept(trainer) if progress.step else []
+    tensors = read_weights(path, expected | {name: shape for *_, name, shape in kept})
+    states = {}
+    for optimizer, index, key, name, _ in kept:
+        states.setdefault(optimizer, {}).setdefault(index, {})[key] = tensors.pop(name)
+        if key == "step" and states[optimizer][index][key] != progress.step:
+            raise ValueError(
+                f"{path}: {name} is not the step {progress.step} of its record"
+            )
+    trainer.bare.load_state_dict(
+        {name.removeprefix("model."): tensor for name, tensor in tensors.items()}
+    )
+    for optimizer, state in states.items():
         groups = optimizer.state_dict()["param_groups"]
         optimizer.load_state_dict({"state": state, "param_groups": groups})
     trainer.progress = progress
 
 
-def load_gpt(folder="sonnets", device=None):
+def _kept(trainer):
+    """List what the optimizers keep after a step: (optimizer, index, key, name, shape)."""
+    names = {weight: name for name, weight in trainer.bare.named_parameters()}
+    found = []
+    for optimizer in trainer.optimizers:
+        weights = [weight for group in optimizer.param_groups for weight in group["params"]]
+        for index, weight in enumerate(weights):
+            for key in KEPT[type(optimizer)]:
+                shape = () if key == "step" else tuple(weight.shape)
+                name = f"optimizer.{names[weight]}.{key}"
+                found.append((optimizer, index, key, name, shape))
+    return found
+
+
+def load_gpt(path="sonnets", device=None):
     """Load a trained GPT and its tokenizer.
 
     Parameters
     ----------
-    folder : path or {"sonnets"}
-        A run's folder, one of its checkpoints, or the model that comes with the course.
+    path : path or {"sonnets"}
+        A checkpoint, a finished model, or the model that comes with the course.
     device : str, optional
         Default as `lmcourse.models.pick_device`.
 
@@ -327,21 +239,28 @@ def load_gpt(folder="sonnets", device=None):
 
     Raises
     ------
-    ValueError
-        If there is no checkpoint, or it is damaged.
+    OSError, ValueError
+        If there is no such file, or it is damaged.
     """
-    if folder == "sonnets":
-        folder = corpora_folder() / "checkpoints" / "sonnets"
-    folder = latest(folder) or folder
-    record = _read_record(folder)
-    config, alphabet = _make(folder, GPTConfig, record["model"]), record["alphabet"]
-    if len(alphabet) != config.vocab_size:
-        raise _unreadable(
-            folder, f"{len(alphabet)} characters, but vocab_size = {config.vocab_size}"
+    if path == "sonnets":
+        path = corpora_folder() / "checkpoints" / "sonnets.safetensors"
+    shapes, record = read_record(path)
+    config, alphabet = _make(path, GPTConfig, record["model"]), record["alphabet"]
+    if len(alphabet) != config.vocab_size or alphabet != "".join(sorted(set(alphabet))):
+        raise ValueError(
+            f"the record in {path} cannot be right: {len(alphabet)} characters, but "
+            f"vocab_size = {config.vocab_size}, or the alphabet is not in order"
         )
-    tokenizer = CharTokenizer(alphabet)
-    if tokenizer.alphabet != alphabet:
-        raise _unreadable(folder, "the alphabet is not in order, or has a letter twice")
-    model = GPT(config)
-    model.load_state_dict(_read_weights(folder, model))
-    return tokenizer, model.eval().to(pick_device(device)), record
+    if config.layers + len(config.ngrams) > len(shapes):  # before they are built
+        raise ValueError(f"{path} has fewer tensors than its record has layers")
+    with torch.device("meta"):  # shapes only
+        expected = {name: x.shape for name, x in _weights(make_model(config)).items()}
+    strange = [n for n in shapes if n not in expected and not n.startswith("optimizer.")]
+    if strange:
+        raise ValueError(f"{path} holds what is no part of the model: {strange[0]}")
+    tensors = read_weights(path, expected, others=True)
+    if read_record(path)[1] != record:  # a run has written its next checkpoint meanwhile
+        return load_gpt(path, device)
+    model = make_model(config)
+    model.load_state_dict({name.removeprefix("model."): tensors[name] for name in expected})
+    return CharTokenizer(alphabet), model.eval().to(pick_device(device)), record

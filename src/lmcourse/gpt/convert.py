@@ -4,7 +4,8 @@ import torch
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
 from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
-from lmcourse.gpt.model import GPT, GPTConfig
+from lmcourse.gpt.model import GPT
+from lmcourse.gpt.settings import GPTConfig
 
 __all__ = ["from_transformers", "to_tokenizer", "to_transformers"]
 

@@ -1,14 +1,12 @@
 """A GPT that can be read in one sitting and trained in a minute.
 
-With its default options it is GPT-2's architecture (Radford et al. 2019), number for
-number (`lmcourse.gpt.convert`). Two options leave it: rotary positions, and tables of
-vectors for pairs and triples of tokens. The chapter *mini-gpt* arrives at this
-code step by step.
+It is GPT-2's architecture (Radford et al. 2019), number for number
+(`lmcourse.gpt.convert`). One option leaves it: rotary positions. The chapter *mini-gpt*
+arrives at this code step by step.
 """
 
 import math
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 
 import torch
@@ -16,62 +14,10 @@ import torch.nn.functional as F
 from torch import nn
 
 from lmcourse.attention import attention, causal_mask
-from lmcourse.gpt.settings import check_least, check_types
 from lmcourse.positions import rotate
 from lmcourse.transformer import Block
 
-__all__ = ["GPT", "CausalAttention", "GPTConfig", "ngram_rows"]
-
-
-@dataclass(frozen=True)
-class GPTConfig:
-    """The sizes of a GPT.
-
-    Parameters
-    ----------
-    vocab_size : int
-    context : int
-        How many tokens it sees at most.
-    layers, heads, d_model : int
-        ``heads`` must divide ``d_model``; the hidden layer is ``4 * d_model`` wide.
-    dropout : float
-        Share of the activations zeroed in training.
-    positions : {"learned", "rotary"}
-        A vector for each position, added; or queries and keys turned (Su et al. 2021).
-    ngrams : tuple of int
-        Rows of a table of vectors for pairs of tokens, then for triples, and so on; each
-        token's vector has those of the pair and the triple it ends added. Empty: none.
-
-    Raises
-    ------
-    ValueError
-        If a size is no number or not positive, or two do not fit each other.
-    """
-
-    vocab_size: int
-    context: int = 64
-    layers: int = 4
-    heads: int = 4
-    d_model: int = 128
-    dropout: float = 0.0
-    positions: str = "learned"
-    ngrams: tuple[int, ...] = ()
-
-    def __post_init__(self):
-        if isinstance(self.ngrams, list):  # as JSON has it
-            object.__setattr__(self, "ngrams", tuple(self.ngrams))
-        check_types(self)
-        check_least(self, 1, "vocab_size", "context", "layers", "heads", "d_model")
-        if self.d_model % self.heads:
-            raise ValueError(f"{self.heads} heads do not divide d_model = {self.d_model}")
-        if self.positions not in ("learned", "rotary"):
-            raise ValueError(f"positions {self.positions!r}: not 'learned' or 'rotary'")
-        if self.positions == "rotary" and self.d_model // self.heads % 2:
-            raise ValueError("rotary positions turn pairs: d_model / heads must be even")
-        if not 0 <= self.dropout < 1:
-            raise ValueError(f"dropout {self.dropout} is not a share below 1")
-        if any(rows < 1 for rows in self.ngrams):
-            raise ValueError(f"ngrams {self.ngrams}: each table needs at least one row")
+__all__ = ["GPT", "CausalAttention", "evaluating", "gpt2_block"]
 
 
 class CausalAttention(nn.Module):
@@ -122,41 +68,6 @@ def gpt2_block(config):
     )
 
 
-def ngram_rows(ids, order, rows):
-    """Number each token together with the ``order - 1`` tokens before it.
-
-    There may be more such n-grams than rows; then some share one (a hash).
-
-    Parameters
-    ----------
-    ids : int64 Tensor of shape (batch, tokens)
-    order : int
-        2 for pairs, 3 for triples.
-    rows : int
-
-    Returns
-    -------
-    int64 Tensor of shape (batch, tokens)
-        From 0 to ``rows - 1``.
-    """
-    key = torch.zeros_like(ids)
-    for back in reversed(range(order)):
-        before = F.pad(ids + 1, (back, 0))[:, : ids.shape[1]]  # 0 where nothing stands
-        key = key * 1_000_003 + before  # int64 wraps around, which a hash may
-    return key % rows
-
-
-@contextmanager
-def _evaluating(model):
-    """Put a model in evaluation mode, and back into the mode that it was in."""
-    training = model.training
-    model.eval()
-    try:
-        yield
-    finally:
-        model.train(training)
-
-
 class GPT(nn.Module):
     """A decoder: token ids to the logits of the token that follows each.
 
@@ -164,18 +75,19 @@ class GPT(nn.Module):
 
     Parameters
     ----------
-    config : GPTConfig
+    config : lmcourse.gpt.settings.GPTConfig
+        Without ``ngrams``; those are `lmcourse.gpt.ngrams.NgramGPT`'s.
     """
 
     def __init__(self, config):
         super().__init__()
+        if config.ngrams and type(self) is GPT:
+            raise ValueError("a GPT has no tables of n-grams: see lmcourse.gpt.ngrams")
         self.config = config
         self.tokens = nn.Embedding(config.vocab_size, config.d_model)
         self.positions = None
         if config.positions == "learned":
             self.positions = nn.Embedding(config.context, config.d_model)
-        tables = (nn.Embedding(rows, config.d_model) for rows in config.ngrams)
-        self.ngrams = nn.ModuleList(tables)
         self.dropout = nn.Dropout(config.dropout)
         self.blocks = nn.ModuleList(gpt2_block(config) for _ in range(config.layers))
         self.norm = nn.LayerNorm(config.d_model)
@@ -200,6 +112,13 @@ class GPT(nn.Module):
         """How many numbers training may change."""
         return sum(weight.numel() for weight in self.parameters())
 
+    def vectors(self, ids):
+        """Return the vectors (batch, tokens, d_model) of tokens and of their places."""
+        x = self.tokens(ids)
+        if self.positions is not None:
+            x = x + self.positions.weight[: ids.shape[1]]
+        return x
+
     def embed(self, ids):
         """Turn ids (batch, tokens) into vectors (batch, tokens, d_model).
 
@@ -213,12 +132,7 @@ class GPT(nn.Module):
                 f"{ids.shape[1]} tokens, but this model sees 1 to {self.config.context}: "
                 "cut the text, or train with a longer context"
             )
-        x = self.tokens(ids)
-        if self.positions is not None:
-            x = x + self.positions.weight[: ids.shape[1]]
-        for order, table in enumerate(self.ngrams, start=2):
-            x = x + table(ngram_rows(ids, order, table.num_embeddings))
-        return self.dropout(x)
+        return self.dropout(self.vectors(ids))
 
     def forward(self, ids):
         """Return the logits of the next token after each.
@@ -245,46 +159,20 @@ class GPT(nn.Module):
     def attentions(self, ids):
         """Return each layer's attention weights, (batch, heads, tokens, tokens)."""
         seen = []
-        with _evaluating(self):
+        with evaluating(self):
             x = self.embed(ids)
             for block in self.blocks:
                 seen.append(block.attention.weights(block.norm_1(x)))
                 x, _ = block(x)
         return seen
 
-    @torch.no_grad()
-    def generate(self, ids, tokens, temperature=1.0, generator=None):
-        """Write on: draw a token, append it, ask again.
 
-        Parameters
-        ----------
-        ids : int64 Tensor of shape (batch, prompt)
-            The model sees its last ``context`` tokens.
-        tokens : int
-            How many to write.
-        temperature : float
-            Divides the logits; 0 always takes the likeliest token.
-        generator : torch.Generator, optional
-            For the same text every time. On the CPU.
-
-        Returns
-        -------
-        int64 Tensor of shape (batch, prompt + tokens)
-
-        Raises
-        ------
-        ValueError
-            If the prompt is empty or the temperature negative.
-        """
-        if temperature < 0:
-            raise ValueError(f"temperature {temperature} is negative")
-        with _evaluating(self):
-            for _ in range(tokens):
-                logits = self(ids[:, -self.config.context :])[:, -1].float().cpu()
-                if temperature == 0:
-                    drawn = logits.argmax(-1, keepdim=True)  # (batch, 1)
-                else:
-                    chances = (logits / temperature).softmax(-1)  # (batch, vocab_size)
-                    drawn = torch.multinomial(chances, 1, generator=generator)
-                ids = torch.cat([ids, drawn.to(ids.device)], dim=1)
-        return ids
+@contextmanager
+def evaluating(model):
+    """Put a model in evaluation mode, and back into the mode that it was in."""
+    training = model.training
+    model.eval()
+    try:
+        yield
+    finally:
+        model.train(training)

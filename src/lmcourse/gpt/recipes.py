@@ -2,8 +2,7 @@
 
 from dataclasses import fields
 
-from lmcourse.gpt.model import GPTConfig
-from lmcourse.gpt.optimizers import TrainingConfig
+from lmcourse.gpt.settings import GPTConfig, TrainingConfig
 
 __all__ = ["CLASSIC", "IDEAS", "PRESETS", "SETTINGS", "check_names", "recipe"]
 

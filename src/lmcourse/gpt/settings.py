@@ -1,48 +1,162 @@
-"""Settings as they may be mistyped: checks for the fields of a configuration."""
+"""The sizes of a GPT and the settings of its training: no PyTorch, so errors are quick."""
 
 import sys
-from dataclasses import fields
-from typing import get_origin
+from dataclasses import dataclass
 
-__all__ = ["check_least", "check_positive", "check_types"]
+__all__ = ["Diverged", "GPTConfig", "TrainingConfig", "require"]
 
-KINDS = {int: "a whole number", float: "a finite number", tuple: "a list of whole numbers"}
-
-
-def _is(value, kind):
-    """Say whether a value is of a kind; True and False are no numbers."""
-    if kind is tuple:
-        return isinstance(value, tuple) and all(_is(entry, int) for entry in value)
-    if isinstance(value, bool):
-        return False
-    if kind is int:
-        return isinstance(value, int)
-    return isinstance(value, int | float) and abs(value) <= sys.float_info.max
+LARGEST = 10**8  # of a size: the product of two still is a number that PyTorch counts with
+LARGEST_SEED = 10**12  # a step's own seed has to be one that PyTorch takes
 
 
-def check_types(config):
-    """Raise ValueError unless each number of a dataclass is what its annotation says.
+class Diverged(RuntimeError):
+    """The loss is no longer a number."""
 
-    Where a float is wanted an int will do; neither nan nor infinity will. A tuple is one
-    of ints. Words are left to who knows which there are.
+
+def _is_whole(value):
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_finite(value):
+    is_number = _is_whole(value) or isinstance(value, float)
+    return is_number and abs(value) <= sys.float_info.max
+
+
+KINDS = {
+    "a whole number from 1 to 10**8": lambda x: _is_whole(x) and 1 <= x <= LARGEST,
+    "a whole number from 0": lambda x: _is_whole(x) and x >= 0,
+    "a finite number above 0": lambda x: _is_finite(x) and x > 0,
+    "a finite number from 0": lambda x: _is_finite(x) and x >= 0,
+    "a finite number from 0 to 1": lambda x: _is_finite(x) and 0 <= x <= 1,
+}
+
+
+def require(config, kind, *names):
+    """Raise ValueError unless the named fields are of one of the `KINDS`."""
+    for name in names:
+        value = getattr(config, name)
+        if not KINDS[kind](value):
+            raise ValueError(f"{name} must be {kind}, not {value!r}")
+
+
+@dataclass(frozen=True)
+class GPTConfig:
+    """The sizes of a GPT.
+
+    Parameters
+    ----------
+    vocab_size : int
+    context : int
+        How many tokens it sees at most.
+    layers, heads, d_model : int
+        ``heads`` must divide ``d_model``; the hidden layer is ``4 * d_model`` wide.
+    dropout : float
+        Share of the activations zeroed in training, below 1.
+    positions : {"learned", "rotary"}
+        A vector for each position, added; or queries and keys turned (Su et al. 2021).
+    ngrams : tuple of int
+        Rows of the tables of `lmcourse.gpt.ngrams`, for pairs of tokens, then for
+        triples, and so on. Empty: none, and the model is a `lmcourse.gpt.model.GPT`.
+
+    Raises
+    ------
+    ValueError
+        If a size is no number or not positive, or two do not fit each other.
     """
-    for field in fields(config):
-        kind, value = get_origin(field.type) or field.type, getattr(config, field.name)
-        if kind in KINDS and not _is(value, kind):
-            raise ValueError(f"{field.name} must be {KINDS[kind]}, not {value!r}")
+
+    vocab_size: int
+    context: int = 64
+    layers: int = 4
+    heads: int = 4
+    d_model: int = 128
+    dropout: float = 0.0
+    positions: str = "learned"
+    ngrams: tuple[int, ...] = ()
+
+    def __post_init__(self):
+        sizes = ("vocab_size", "context", "layers", "heads", "d_model")
+        require(self, "a whole number from 1 to 10**8", *sizes)
+        require(self, "a finite number from 0 to 1", "dropout")
+        if self.dropout == 1:
+            raise ValueError("dropout 1 would leave nothing")
+        if self.d_model % self.heads:
+            raise ValueError(f"{self.heads} heads do not divide d_model = {self.d_model}")
+        if self.positions not in ("learned", "rotary"):
+            raise ValueError(f"positions {self.positions!r}: not 'learned' or 'rotary'")
+        if self.positions == "rotary" and self.d_model // self.heads % 2:
+            raise ValueError("rotary positions turn pairs: d_model / heads must be even")
+        rows = self.ngrams
+        if not isinstance(rows, tuple | list) or not all(
+            _is_whole(row) and 1 <= row <= LARGEST for row in rows
+        ):
+            raise ValueError(f"ngrams must be a list of whole numbers from 1, not {rows!r}")
+        object.__setattr__(self, "ngrams", tuple(rows))  # JSON has a list
 
 
-def check_least(config, least, *names):
-    """Raise ValueError if a named field is below the least."""
-    for name in names:
-        if getattr(config, name) < least:
+@dataclass(frozen=True)
+class TrainingConfig:
+    """How a model is trained.
+
+    Parameters
+    ----------
+    steps : int
+    batch : int
+        Windows a step, over all processes.
+    optimizer : {"adamw", "muon"}
+        With ``"muon"`` the matrices of the blocks are moved by
+        `lmcourse.gpt.optimizers.Muon`, all else by AdamW.
+    learning_rate, muon_learning_rate : float
+        The highest of AdamW and of Muon.
+    warmup : int
+        Steps in which the learning rates rise from zero; fewer than ``steps``.
+    final : float
+        The share of the highest learning rate at which the cosine ends.
+    weight_decay : float
+        AdamW's, on matrices and tables only.
+    clip : float
+        The gradient is shortened to this norm.
+    evaluate_every : int
+        Steps between two estimates (and checkpoints).
+    validation_windows : int
+        How many, evenly spaced and always the same.
+    seed : int
+        From -10**12 to 10**12.
+
+    Raises
+    ------
+    ValueError
+        If a setting is no number or out of its range, or the optimizer unknown.
+    """
+
+    steps: int = 2000
+    batch: int = 12
+    optimizer: str = "adamw"
+    learning_rate: float = 1e-3
+    muon_learning_rate: float = 0.02
+    warmup: int = 100
+    final: float = 0.1
+    weight_decay: float = 0.1
+    clip: float = 1.0
+    evaluate_every: int = 100
+    validation_windows: int = 400
+    seed: int = 0
+
+    def __post_init__(self):
+        counts = ("steps", "batch", "evaluate_every", "validation_windows")
+        rates = ("learning_rate", "muon_learning_rate", "clip")
+        require(self, "a whole number from 1 to 10**8", *counts)
+        require(self, "a whole number from 0", "warmup")
+        require(self, "a finite number above 0", *rates)
+        require(self, "a finite number from 0", "weight_decay")
+        require(self, "a finite number from 0 to 1", "final")
+        if not _is_whole(self.seed) or abs(self.seed) > LARGEST_SEED:
             raise ValueError(
-                f"{name} must be at least {least}, not {getattr(config, name)}"
+                f"seed must be a whole number from -10**12 to 10**12, not {self.seed!r}"
             )
-
-
-def check_positive(config, *names):
-    """Raise ValueError if a named field is zero or below."""
-    for name in names:
-        if getattr(config, name) <= 0:
-            raise ValueError(f"{name} must be above 0, not {getattr(config, name)}")
+        if self.optimizer not in ("adamw", "muon"):
+            raise ValueError(f"optimizer {self.optimizer!r} is not 'adamw' or 'muon'")
+        if self.warmup >= self.steps:
+            raise ValueError(
+                f"a warmup of {self.warmup} steps must be shorter than the run of "
+                f"{self.steps}: set warmup too, or the learning rate never gets there"
+            )

@@ -13,8 +13,9 @@ import torch
 from tqdm import tqdm
 
 from lmcourse.data import corpora_folder, load_corpus
+from lmcourse.gpt.generation import generate
 from lmcourse.models import pick_device
-from lmcourse.train import prepare
+from lmcourse.train import new_run
 
 __all__ = ["AXES", "BASE", "load_sweep", "main", "run", "spent"]
 
@@ -52,11 +53,11 @@ def run(text, axis, value, **changes):
     dict
         ``axis``, ``value``, ``parameters``, ``seconds``, ``history`` and a ``sample``.
     """
-    tokenizer, trainer = prepare(text, "classic", **{**BASE, **changes, axis: value})
+    tokenizer, trainer = new_run(text, "classic", **{**BASE, **changes, axis: value})
     history = trainer.run(quiet=True)
     prompt = torch.tensor([tokenizer.encode(PROMPT)], device=trainer.accelerator.device)
     draw = torch.Generator().manual_seed(0)
-    written = trainer.bare.generate(prompt, 160, temperature=0.8, generator=draw)
+    written = generate(trainer.bare, prompt, 160, temperature=0.8, generator=draw)
     return {
         "axis": axis,
         "value": value,
@@ -104,6 +105,7 @@ def main(arguments=None):
         options.out.parent.mkdir(parents=True, exist_ok=True)  # before the training
     except (OSError, ValueError) as error:
         parser.error(str(error))
+    torch.set_num_threads(1)  # models this small are not worth sharing out
     pairs = [(axis, value) for axis, values in AXES.items() for value in values]
     runs, base = [], {}
     for axis, value in tqdm(pairs, unit="model"):

@@ -1,47 +1,46 @@
 """One training loop, for the page, the command line and several processes.
 
 Devices, processes and mixed precision are Accelerate's; what is taught is here: batches,
-clipping, and a loss estimated on windows that never change. The settings of a run, its
-optimizers and the schedule of their rates are `lmcourse.gpt.optimizers`'s.
+clipping, and a loss estimated on windows that never change. The settings of a run are
+`lmcourse.gpt.settings`'s, its optimizers and their schedule `lmcourse.gpt.optimizers`'s.
 Every step draws from a seed of its own, so that a run that was interrupted goes on as if
 it had not been, and several processes see what one would. Dropout is the exception: each
-process draws masks for its own share of a batch, so several do not drop what one would.
+process draws masks for its own part of a batch, so several do not drop what one would.
 """
 
 import math
 import time
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 import torch
 import torch.nn.functional as F
 from accelerate import Accelerator
 from tqdm.auto import tqdm
 
-from lmcourse.gpt.optimizers import make_optimizers, rate
+from lmcourse.gpt.optimizers import make_optimizers, schedule
+from lmcourse.gpt.settings import Diverged, require
 from lmcourse.models import pick_device
 
 __all__ = [
     "Diverged",
+    "Progress",
     "Trainer",
     "cross_entropy",
+    "cut_windows",
     "estimate",
     "make_accelerator",
     "split",
-    "windows",
 ]
 
 
-class Diverged(RuntimeError):
-    """The loss is no longer a number."""
-
-
-def split(ids, context, share=0.1):
-    """Keep the last ``share`` of a corpus for validation.
+def split(ids, context, validation_share=0.1):
+    """Keep the last part of a corpus for validation.
 
     Parameters
     ----------
     ids : int64 Tensor of shape (tokens,)
     context : int
+    validation_share : float
 
     Returns
     -------
@@ -52,7 +51,7 @@ def split(ids, context, share=0.1):
     ValueError
         If a part has no room for a window and the token after it.
     """
-    cut = len(ids) - int(len(ids) * share)
+    cut = len(ids) - int(len(ids) * validation_share)
     training, validation = ids[:cut], ids[cut:]
     if min(len(training), len(validation)) <= context:
         raise ValueError(
@@ -63,7 +62,7 @@ def split(ids, context, share=0.1):
     return training, validation
 
 
-def windows(ids, starts, context):
+def cut_windows(ids, starts, context):
     """Cut windows and what follows each of their tokens.
 
     Parameters
@@ -104,12 +103,32 @@ def make_accelerator(device=None):
 
 
 @dataclass
+class Estimate:
+    """An entry of the history; see `Trainer`."""
+
+    step: int
+    train_loss: float | None
+    val_loss: float
+    seconds: float
+
+    def __post_init__(self):
+        losses = ("val_loss",) if self.train_loss is None else ("val_loss", "train_loss")
+        require(self, "a whole number from 0", "step")
+        require(self, "a finite number from 0", "seconds", *losses)
+
+
+@dataclass
 class Progress:
     """Where a run stands; what a checkpoint keeps of it beside the tensors."""
 
     step: int = 0
     seconds: float = 0.0  # of training, without evaluation
     history: list = field(default_factory=list)
+
+    def __post_init__(self):
+        require(self, "a whole number from 0", "step")
+        require(self, "a finite number from 0", "seconds")
+        self.history = [asdict(Estimate(**entry)) for entry in self.history]
 
 
 class Trainer:
@@ -167,16 +186,16 @@ class Trainer:
         return tokens / self.progress.seconds if self.progress.seconds else 0.0
 
     def draw(self, step):
-        """Return this process's share of a step's windows: inputs and targets."""
+        """Return this process's part of a step's windows: inputs and targets."""
         seed = self.config.seed * 1_000_003 + step
         # For dropout: another seed for each step of each process.
         torch.manual_seed(seed + self.accelerator.process_index * self.config.steps)
         generator = torch.Generator().manual_seed(seed)
         last = len(self.training) - self.context
         starts = torch.randint(last, (self.config.batch,), generator=generator)
-        share = self.config.batch // self.accelerator.num_processes
-        mine = starts[self.accelerator.process_index * share :][:share]
-        inputs, targets = windows(self.training, mine, self.context)
+        part = self.config.batch // self.accelerator.num_processes
+        mine = starts[self.accelerator.process_index * part :][:part]
+        inputs, targets = cut_windows(self.training, mine, self.context)
         device = self.accelerator.device
         return inputs.to(device), targets.to(device)  # (batch / processes, context)
 
@@ -197,7 +216,7 @@ class Trainer:
             raise Diverged(f"the loss is {mean} at step {self.progress.step}")
         self.accelerator.backward(loss)
         self.accelerator.clip_grad_norm_(self.model.parameters(), self.config.clip)
-        share = rate(self.progress.step, self.config)
+        share = schedule(self.progress.step, self.config)  # of the highest learning rate
         for optimizer in self.optimizers:
             for group in optimizer.param_groups:
                 group["lr"] = group["peak"] * share
@@ -212,7 +231,10 @@ class Trainer:
         """Return the loss on the fixed validation windows, in nats a token."""
         with self.accelerator.autocast():
             return estimate(
-                self.bare.eval(), self.validation, self.context, self.config.windows
+                self.bare.eval(),
+                self.validation,
+                self.context,
+                self.config.validation_windows,
             )
 
     def evaluate(self):
@@ -228,8 +250,8 @@ class Trainer:
             raise Diverged(f"the validation loss is {loss} at step {self.progress.step}")
         mean = sum(self.losses) / len(self.losses) if self.losses else None
         self.losses = []
-        entry = {"step": self.progress.step, "train_loss": mean, "val_loss": loss}
-        self.history.append(entry | {"seconds": self.progress.seconds})
+        found = Estimate(self.progress.step, mean, loss, self.progress.seconds)
+        self.history.append(asdict(found))
         return self.history[-1]
 
     def run(self, target=None, on_estimate=None, quiet=False):
@@ -293,7 +315,7 @@ def estimate(model, validation, context, count, chunk=100):
     starts = torch.linspace(0, last, count, dtype=torch.float64).long()
     total = 0.0
     for part in starts.split(chunk):
-        inputs, targets = windows(validation, part, context)
+        inputs, targets = cut_windows(validation, part, context)
         logits = model(inputs.to(device)).float()
         total += len(part) * cross_entropy(logits, targets.to(device)).item()
     return total / count
