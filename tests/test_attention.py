@@ -190,10 +190,10 @@ def test_agrees_with_torchs_module(generator, dtype, masked, cross):
     nn.init.normal_(theirs.out_proj.bias, generator=generator)
     theirs = theirs.to(dtype)
     x = torch.randn(BATCH, QUERIES, d_model, generator=generator).to(dtype)
-    context = torch.randn(BATCH, KEYS, d_model, generator=generator).to(dtype)
-    source = context if cross else x
+    memory = torch.randn(BATCH, KEYS, d_model, generator=generator).to(dtype)
+    source = memory if cross else x
     mask = some_mask(generator, QUERIES, source.shape[1]) if masked else None
-    output, weights = from_torch(theirs)(x, context if cross else None, mask=mask)
+    output, weights = from_torch(theirs)(x, memory if cross else None, mask=mask)
     forbidden = None if mask is None else ~mask
     want, want_weights = theirs(
         x, source, source, attn_mask=forbidden, average_attn_weights=False

@@ -112,13 +112,13 @@ class MultiHeadAttention(nn.Module):
         """Cut each vector up: (..., tokens, d_model) → (..., heads, tokens, d_head)."""
         return x.unflatten(-1, (self.heads, -1)).transpose(-3, -2)
 
-    def forward(self, x, context=None, mask=None, bias=None, rotate=None):
-        """Let the tokens of ``x`` look at ``context``, or at each other.
+    def forward(self, x, memory=None, mask=None, bias=None, rotate=None):
+        """Let the tokens of ``x`` look at ``memory``, or at each other.
 
         Parameters
         ----------
         x : Tensor of shape (batch, queries, d_model)
-        context : Tensor of shape (batch, keys, d_model), optional
+        memory : Tensor of shape (batch, keys, d_model), optional
             Where keys and values come from (cross-attention); default ``x``.
         mask : bool Tensor broadcastable to (batch, heads, queries, keys), optional
             True where a query may look at a key.
@@ -138,10 +138,10 @@ class MultiHeadAttention(nn.Module):
         ValueError
             As `attention`.
         """
-        context = x if context is None else context
+        memory = x if memory is None else memory
         query = self.split(self.query(x))  # (batch, heads, queries, d_head)
-        key = self.split(self.key(context))  # (batch, heads, keys, d_head)
-        value = self.split(self.value(context))  # (batch, heads, keys, d_head)
+        key = self.split(self.key(memory))  # (batch, heads, keys, d_head)
+        value = self.split(self.value(memory))  # (batch, heads, keys, d_head)
         if rotate is not None:
             query, key = rotate(query), rotate(key)
         output, weights = attention(query, key, value, mask, bias)

@@ -75,14 +75,14 @@ class LearnedPositions(nn.Module):
 
     Parameters
     ----------
-    max_tokens : int
+    context : int
         Positions beyond the table do not exist.
     d_model : int
     """
 
-    def __init__(self, max_tokens, d_model):
+    def __init__(self, context, d_model):
         super().__init__()
-        self.table = nn.Parameter(0.02 * torch.randn(max_tokens, d_model))
+        self.table = nn.Parameter(0.02 * torch.randn(context, d_model))
 
     def forward(self, tokens):
         """Return the vectors of the first ``tokens`` positions, (tokens, d_model).

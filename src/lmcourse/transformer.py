@@ -201,7 +201,7 @@ class Block(nn.Module):
         x = self.after(x, update, self.norm_1)
         if self.cross is not None:
             seen = self.before(x, self.norm_cross)
-            update, weights = self.cross(seen, context=memory, mask=memory_mask)
+            update, weights = self.cross(seen, memory, memory_mask)
             x = self.after(x, update, self.norm_cross)
         update = self.feed_forward(self.before(x, self.norm_2))
         return self.after(x, update, self.norm_2), weights
