@@ -71,9 +71,17 @@ SAME = [
     (
         "tokenization",
         "lmcourse.tokenization",
-        ["byte_characters", "index_pairs", "merge_in_word", "merge_pair", "segment"],
+        [
+            "byte_characters",
+            "index_pairs",
+            "merge_in_word",
+            "merge_pair",
+            "segment",
+            "train_bpe",
+        ],
     ),
     ("tokenization", "lmcourse.wordpiece", ["wordpiece"]),
+    ("tokenization", "lmbook.bench.bpe", ["count_pairs", "naive_train_bpe"]),
     (
         "bert-internals",
         "lmcourse.bert",

@@ -23,8 +23,6 @@ from lmcourse.tokenization import (
     train_bpe,
 )
 from lmcourse.wordpiece import bert_words, wordpiece
-from pages import page_definitions
-from test_same_code import module_definitions, tree
 
 TOY = {"fast_": 4, "faster_": 3, "tall_": 5, "taller_": 4}
 quick = settings(deadline=None, max_examples=60)
@@ -343,34 +341,10 @@ def test_words_take_text_only():
         bert_words("half \ud83e")
 
 
-# ------------------------------------------------------------------ page and benchmark
+# ------------------------------------------------------------------ the benchmark ----
 
 
-@pytest.mark.parametrize(
-    ("module", "names"),
-    [
-        (
-            "lmcourse.tokenization",
-            [
-                "merge_pair",
-                "index_pairs",
-                "merge_in_word",
-                "train_bpe",
-                "segment",
-                "byte_characters",
-            ],
-        ),
-        ("lmcourse.wordpiece", ["wordpiece"]),
-        ("lmbook.bench.bpe", ["count_pairs", "naive_train_bpe"]),
-    ],
-)
-def test_page_and_package_are_the_same_code(module, names):
-    page, package = page_definitions("tokenization"), module_definitions(module)
-    assert set(names) <= page.keys() & package.keys()
-    for name in page.keys() & package.keys():
-        assert tree(page[name]) == tree(package[name]), name
-
-
+# ------------------------------------------------------------------------ the benchmark
 def test_benchmark_reports_and_compares(tmp_path, capsys):
     path = tmp_path / "text.txt"
     path.write_text("the cat and the hat, the bat and the rat\n" * 20, encoding="utf-8")

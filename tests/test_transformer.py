@@ -141,14 +141,17 @@ def test_decoder_block_equals_torch(norm_first, dtype):
 @NORM_FIRST
 def test_whole_equals_nn_transformer(norm_first):
     dtype = torch.float64
+    layer = torch_layer(nn.TransformerEncoderLayer, norm_first, dtype)
+    norm = nn.LayerNorm(D_MODEL)
     theirs = nn.Transformer(
         D_MODEL,
         HEADS,
-        LAYERS,
-        LAYERS,
-        D_FF,
+        num_decoder_layers=LAYERS,
+        dim_feedforward=D_FF,
         dropout=0.0,
         activation="gelu",
+        # Nested tensors are not to be had with these sizes, and torch would say so.
+        custom_encoder=nn.TransformerEncoder(layer, LAYERS, norm, False),
         batch_first=True,
         norm_first=norm_first,
     )
