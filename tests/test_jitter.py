@@ -33,15 +33,14 @@ def test_one_input_gives_one_result_and_another_seed_another():
     assert torch.equal(nudged(x), nudged(x.flip(0)).flip(0))
     results = [nudged(x, seed) for seed in range(1, 6)]
     for i, one in enumerate(results):
-        assert all((one != other).float().mean() > 0.5 for other in results[:i])
+        assert all((one != other).float().mean() > 0.4 for other in results[:i])
 
 
-def test_noise_goes_both_ways_by_two_units_of_the_last_place_at_most():
-    x = torch.cat([numbers(), numbers() * 1e-20, numbers() * 1e4])
+def test_noise_goes_both_ways_by_two_units_of_the_last_place():
+    x = torch.cat([numbers(), numbers() * 1e-20])
     change = nudged(x).double() / x.double() - 1
-    assert 2**-23 < change.abs().max() <= 2**-22
-    for direction in (change > 0, change < 0):
-        assert 0.3 < direction.float().mean() < 0.5
+    assert 2**-24 < change.abs().min() < change.abs().max() <= 2**-22
+    assert 0.4 < (change > 0).float().mean() < 0.6
     assert torch.equal(nudged(-x), -nudged(x))
 
 

@@ -2,8 +2,8 @@
 
 Processors, libraries and numbers of threads add in different orders and approximate exp
 or tanh by different polynomials. Here the results of PyTorch's float32 operations that
-sum or approximate are moved by at most two units in the last place (one part in 2**22).
-How far a number is moved follows from its own bits and the seed: one input always gives
+sum or approximate are moved by two units in the last place (at most one part in 2**22).
+Which way a number is moved follows from its own bits and the seed: one input always gives
 one result, so what is said of repeated runs still holds; x and -x stay mirror images; and
 whole numbers stay whole. A page that then fails, or prints other numbers, says something
 about one processor.
@@ -12,10 +12,13 @@ A mode of torch's dispatcher does it, so NumPy's own float32 is not covered; nor
 operations that are exact or rounded once (+, *, /, sqrt), other dtypes, other libraries.
 """
 
+from functools import cache
+from random import Random
+
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-__all__ = ["APPROXIMATE", "Rounding", "nudge"]
+__all__ = ["APPROXIMATE", "Rounding", "nudge", "stem"]
 
 # Names in ATen; a backward pass, and a function in place, are found by their stem.
 APPROXIMATE = {
@@ -34,20 +37,31 @@ def stem(name: str) -> str:
     return name.removesuffix("_").removesuffix("_data").removesuffix("_backward")
 
 
-def nudge(result: object, seed: int) -> None:
-    """Move the float32 numbers of a result, in place, by up to two units of the last place.
+@cache
+def approximate(operation: torch._ops.OpOverload) -> bool:
+    """Return whether processors may differ in the results of an operation."""
+    return stem(operation.overloadpacket.__name__) in APPROXIMATE
 
-    Whole numbers, infinities, NaN, tensors of other dtypes and other objects stay.
+
+@cache
+def multiplier(seed: int) -> int:
+    """Return what to hash 32 bits with, by a product that wraps; it drops the sign bit."""
+    return 2 * (Random(seed).getrandbits(30) | 1)
+
+
+def nudge(result: object, seed: int) -> None:
+    """Move the float32 numbers of a result, in place, two units of the last place.
+
+    Whole numbers, infinities, NaN, tensors of other dtypes and other objects stay. (Most
+    steps are in place, since a training takes many thousands of them.)
     """
     if not isinstance(result, torch.Tensor) or result.dtype != torch.float32:
         return
     bits = result.view(torch.int32)
-    magnitude = bits & 0x7FFFFFFF
-    # A multiplicative hash in 32 bits, which wrap: its upper half is well mixed.
-    mixed = (magnitude ^ (seed * 0x9E3779B1 & 0x7FFFFFFF)) * 0x2C1B3C6D
-    units = (mixed >> 16 & 0xFFFF) % 5 - 2
-    movable = result.isfinite() & (result != result.round())
-    bits.add_(torch.where(movable, units, 0).int())
+    units = bits * multiplier(seed)
+    units.bitwise_right_shift_(31).bitwise_and_(4).sub_(2)  # the first bit: -2 or 2
+    units.mul_(result.frac().abs_() > 0)
+    bits.add_(units)
 
 
 class Rounding(TorchDispatchMode):
@@ -64,12 +78,14 @@ class Rounding(TorchDispatchMode):
         self.seed = seed
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        with self:  # in inference mode what is made of other operations comes whole
-            out = func.decompose(*args, **(kwargs or {}))
-        if out is not NotImplemented:
-            return out
-        out = func(*args, **(kwargs or {}))
-        if stem(func.overloadpacket.__name__) in APPROXIMATE:
+        kwargs = kwargs or {}
+        if torch.is_inference_mode_enabled():
+            with self:  # there an operation made of others comes whole
+                out = func.decompose(*args, **kwargs)
+            if out is not NotImplemented:
+                return out
+        out = func(*args, **kwargs)
+        if approximate(func):
             for result in out if isinstance(out, tuple | list) else [out]:
                 nudge(result, self.seed)
         return out
