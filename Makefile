@@ -13,7 +13,7 @@ export HF_HUB_DISABLE_TELEMETRY := 1
 export TOKENIZERS_PARALLELISM := false
 
 .DEFAULT_GOAL := help
-.PHONY: help install lock html notebooks test serve lab references models bench mutants steady colab lint clean browser
+.PHONY: help install lock html notebooks test serve lab references models bench mutants fuzz steady colab lint clean browser
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -71,6 +71,9 @@ models: $(STAMP)  ## train the small GPT and the sweep of sizes that data/ carri
 bench: $(STAMP)  ## run every benchmark
 	@for name in $$($(PY) -m lmbook.bench --list); do \
 		echo "== $$name"; $(PY) -m lmbook.bench $$name || exit 1; done
+
+fuzz: $(STAMP)  ## load 2,000 damaged files of each kind: clean errors or correct loads
+	OMP_NUM_THREADS=1 $(PY) tests/fuzz.py $(ARGS)
 
 mutants: $(STAMP)  ## break the mechanisms in small ways and see the tests notice
 	$(PY) tests/mutants.py

@@ -1,0 +1,286 @@
+"""Damage files at random and load them: a clean error or a correct load, nothing else.
+
+``python tests/fuzz.py [--count 2000] [--first 0] [KIND ...]``. Each number is the seed of
+one damaged file; a failure is repeated with ``--first SEED --count 1 KIND``. Files are
+loaded in forked workers of bounded memory, so that a segmentation fault, an allocation of
+what a file merely claims or a load that hangs is seen, counted and named.
+"""
+
+import argparse
+import json
+import math
+import multiprocessing
+import os
+import random
+import resource
+import shutil
+import struct
+import sys
+import tempfile
+import traceback
+from collections import Counter
+from contextlib import suppress
+from multiprocessing.connection import wait
+from pathlib import Path
+from unittest import mock
+
+import pandas as pd
+import torch
+from safetensors.torch import load_file
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+from transformers import BertConfig, BertModel, BertTokenizerFast
+from transformers.utils import logging
+
+from lmcourse import data
+from lmcourse.models import load_bert
+
+MEMORY = 2 * 2**30  # bytes a worker may take beyond what it was forked with
+SLOW = 60  # seconds after which a load counts as hanging
+TEXT = "Wild nights! Wild nights!\nWere I with thee,\nCafé nights — 東京\n" * 9
+
+
+# --- kinds of files: how to make a whole one, and how to load one and check the load -----
+
+
+def make_bert(folder: Path) -> None:
+    """Write a tiny BERT with its tokenizer."""
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    letters = "abcdefghijklmnopqrstuvwxyz!,"
+    pieces = [*special, *letters, *(f"##{letter}" for letter in letters)]
+    vocab = {piece: i for i, piece in enumerate(pieces)}
+    backend = Tokenizer(models.WordPiece(vocab, unk_token="[UNK]"))
+    backend.normalizer = normalizers.BertNormalizer()
+    backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    backend.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
+    BertTokenizerFast(tokenizer_object=backend).save_pretrained(folder)
+    torch.manual_seed(0)
+    sizes = {"hidden_size": 8, "num_attention_heads": 2, "intermediate_size": 12}
+    sizes |= {"num_hidden_layers": 2, "max_position_embeddings": 16}
+    BertModel(BertConfig(vocab_size=len(vocab), **sizes)).save_pretrained(folder)
+
+
+def check_bert(folder: Path) -> None:
+    """Load a BERT; its weights are those of the file, and it runs."""
+    tokenizer, model = load_bert(folder, device="cpu")
+    stored = load_file(folder / "model.safetensors")
+    for name, weight in model.state_dict().items():
+        assert torch.equal(weight, stored[name].float()), name
+        assert weight.isfinite().all(), name
+    batch = tokenizer(["wild nights", "thee"], padding=True, return_tensors="pt")
+    states = model(**batch).last_hidden_state
+    assert states.shape == (*batch["input_ids"].shape, model.config.hidden_size)
+
+
+def make_corpus(folder: Path) -> None:
+    """Write a reader's own corpus and the two embedded ones."""
+    (folder / "mine.txt").write_text(TEXT, encoding="utf-8")
+    for name in data.SHA256:
+        shutil.copy(CORPORA / name, folder)
+
+
+def check_corpus(folder: Path) -> None:
+    """Load the corpora: the embedded ones are whole, the other is the file's text."""
+    with mock.patch.object(data, "corpora_folder", return_value=folder):
+        for load, want in ((data.load_poems, POEMS), (data.load_sonnets, SONNETS)):
+            pd.testing.assert_frame_equal(load(), want)
+    text = data.load_corpus(folder / "mine.txt")
+    content = (folder / "mine.txt").read_bytes().decode("utf-8-sig")
+    assert "\0" not in text
+    assert text == "\n".join(content.replace("\r\n", "\n").split("\r"))
+    assert text.strip()
+
+
+CORPORA, POEMS, SONNETS = data.corpora_folder(), data.load_poems(), data.load_sonnets()
+KINDS = {"bert": (make_bert, check_bert), "corpus": (make_corpus, check_corpus)}
+
+
+# --- damage ------------------------------------------------------------------------------
+
+STRANGE = [None, True, -1, 0, 1, 3, 10**6, 10**9, 10**18, 10**400, 0.5, 1e308, math.nan]
+STRANGE += [math.inf, "", "x", "\0", "../..", "F64", "I8", [], [0, 4], {}, {"a": 1}]
+
+
+def damage_bytes(rng: random.Random, content: bytes) -> bytes:
+    """Cut, flip, blank, remove, double or insert a stretch of bytes."""
+    at, length = rng.randrange(len(content) + 1), int(2 ** rng.uniform(0, 12))
+    before, part, after = content[:at], content[at : at + length], content[at + length :]
+    noise = rng.randbytes(length)
+    return rng.choice(
+        [
+            before,
+            after,
+            before + bytes(len(part)) + after,
+            before + after,
+            before + part + part + after,
+            before + noise + part + after,
+            before + noise[: len(part)] + after,
+            before
+            + bytes(b ^ (1 << rng.randrange(8)) for b in part[:1])
+            + part[1:]
+            + after,
+            b"\xef\xbb\xbf" + content,
+            content.replace(b"\n", b"\r\n"),
+            content.decode("utf-8", "replace").encode("utf-16"),
+        ]
+    )
+
+
+def damage_value(rng: random.Random, value: object) -> object:
+    """Change one value somewhere in what JSON holds; give back the whole."""
+    if isinstance(value, dict | list) and value and rng.random() < 0.85:
+        keys = list(value) if isinstance(value, dict) else range(len(value))
+        key, what = rng.choice(keys), rng.random()
+        if what < 0.1:
+            del value[key]
+        elif what < 0.2 and isinstance(value, dict):
+            value[key + rng.choice(["", "x", ".bias"])] = value.pop(key)
+        elif what < 0.3:
+            value[key] = value[rng.choice(keys)]
+        else:
+            value[key] = damage_value(rng, value[key])
+        return value
+    if isinstance(value, str) and value[:1] in "{[" and rng.random() < 0.9:
+        with suppress(ValueError):  # a record in the metadata
+            return json.dumps(damage_value(rng, json.loads(value)))
+    if isinstance(value, int) and rng.random() < 0.5:
+        return rng.choice([value + 1, value - 1, -value, value * 2, value // 2])
+    return rng.choice(STRANGE)
+
+
+def damage_json(rng: random.Random, text: bytes) -> bytes:
+    """Change one value, nest deeply, or say something twice."""
+    if rng.random() < 0.05:
+        return b'{"a":' * 10 ** rng.randrange(2, 6)
+    if rng.random() < 0.05:
+        return text[:-1] + b"," + text.strip()[1:]
+    return json.dumps(damage_value(rng, json.loads(text))).encode()
+
+
+def damage_safetensors(rng: random.Random, content: bytes) -> bytes:
+    """Change the header, the header's length, or numbers."""
+    (size,) = struct.unpack("<Q", content[:8])
+    header, numbers = content[8 : 8 + size], content[8 + size :]
+    what = rng.random()
+    if what < 0.7:
+        header = damage_json(rng, header)
+        return struct.pack("<Q", len(header)) + header + numbers
+    if what < 0.8:
+        size = rng.choice([0, 1, size - 1, size + 1, len(content), 2**32, 2**63])
+        return struct.pack("<Q", size) + content[8:]
+    at = rng.randrange(len(numbers) // 4) * 4
+    number = struct.pack("<f", rng.choice([math.nan, math.inf, -math.inf, 1e38, 1e-45]))
+    return content[: 8 + size] + numbers[:at] + number + numbers[at + 4 :]
+
+
+def damage(rng: random.Random, folder: Path) -> None:
+    """Damage one file of a folder, once or more; sometimes remove or replace it whole."""
+    path = rng.choice(sorted(folder.iterdir()))
+    content, what = path.read_bytes(), rng.random()
+    path.unlink()
+    if what < 0.03:
+        return
+    if what < 0.06:
+        path.mkdir()
+        return
+    if what < 0.09:
+        content = rng.choice([b"", b"{}", b"[]", b"null", bytes(99)])
+    for _ in range(rng.choice([1, 1, 1, 2, 5])):
+        change = {".json": damage_json, ".safetensors": damage_safetensors}.get(path.suffix)
+        if change is None or rng.random() < 0.4:
+            change = damage_bytes
+        with suppress(ValueError, struct.error, RecursionError):  # was damaged before
+            content = change(rng, content)
+    path.write_bytes(content)
+
+
+# --- workers -----------------------------------------------------------------------------
+
+
+def attempt(kind: str, whole: Path, seed: int) -> tuple[str, str]:
+    """Damage a copy and load it: ("loaded" or "refused" or "WRONG", what happened)."""
+    with tempfile.TemporaryDirectory(prefix="fuzz-") as work:
+        folder = Path(work) / "copy"
+        shutil.copytree(whole, folder)
+        damage(random.Random(f"{kind} {seed}"), folder)
+        try:
+            KINDS[kind][1](folder)
+        except (ValueError, OSError) as error:
+            if str(folder) in str(error):
+                return "refused", type(error).__name__
+            return "WRONG", f"does not name the file: {traceback.format_exc()}"
+        except BaseException:  # pyo3's panics are no Exception
+            return "WRONG", traceback.format_exc()
+    return "loaded", ""
+
+
+def _work(pipe, kind: str, whole: Path, seeds: list[int]) -> None:
+    logging.set_verbosity_error()
+    with open("/proc/self/statm") as file:
+        taken = int(file.read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (taken + MEMORY,) * 2)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 2)  # what libraries print of a damaged file
+    for seed in seeds:
+        pipe.send(attempt(kind, whole, seed))
+
+
+def _start(kind: str, whole: Path, seeds: list[int]):
+    context = multiprocessing.get_context("fork")
+    here, there = context.Pipe(duplex=False)
+    process = context.Process(target=_work, args=(there, kind, whole, seeds))
+    process.start()
+    there.close()
+    return here, process
+
+
+def fuzz(kind: str, seeds: range, workers: int = 2) -> dict[int, tuple[str, str]]:
+    """Load one damaged file a seed; return what came of each."""
+    results: dict[int, tuple[str, str]] = {}
+    with tempfile.TemporaryDirectory(prefix="fuzz-whole-") as work:
+        whole = Path(work)
+        KINDS[kind][0](whole)
+        KINDS[kind][1](whole)  # undamaged it loads
+        parts = [list(seeds[n::workers]) for n in range(workers)]
+        running = [(*_start(kind, whole, part), part) for part in parts if part]
+        while running:
+            pipe, process, part = running.pop(0)
+            seed = part[0]
+            try:
+                results[seed] = pipe.recv() if wait([pipe], SLOW) else ("WRONG", "it hangs")
+            except EOFError:
+                process.join()
+                results[seed] = ("WRONG", f"the process died: {process.exitcode}")
+            part = part[1:]
+            if results[seed][1].startswith(("it hangs", "the process died")):
+                process.kill()
+                process.join()
+                if part:
+                    running.append((*_start(kind, whole, part), part))
+            elif part:
+                running.append((pipe, process, part))
+            else:
+                process.join()
+    return results
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("kinds", nargs="*", default=[*KINDS], metavar="KIND")
+    parser.add_argument("--count", type=int, default=2000)
+    parser.add_argument("--first", type=int, default=0)
+    options = parser.parse_args()
+    failed = 0
+    for kind in options.kinds:
+        results = fuzz(kind, range(options.first, options.first + options.count))
+        counts = Counter(" ".join(r) if r[0] != "WRONG" else r[0] for r in results.values())
+        print(kind, dict(sorted(counts.items())), flush=True)
+        for seed, (verdict, why) in sorted(results.items()):
+            if verdict == "WRONG":
+                failed += 1
+                print(f"{kind} --first {seed} --count 1: {why}", flush=True)
+    return min(failed, 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
