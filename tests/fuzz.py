@@ -7,6 +7,7 @@ what a file merely claims or a load that hangs is seen, counted and named.
 """
 
 import argparse
+import faulthandler
 import json
 import math
 import multiprocessing
@@ -32,7 +33,10 @@ from transformers import BertConfig, BertModel, BertTokenizerFast
 from transformers.utils import logging
 
 from lmcourse import data
+from lmcourse.gpt import checkpoint
+from lmcourse.gpt.settings import Diverged
 from lmcourse.models import load_bert
+from lmcourse.train import new_run
 
 MEMORY = 2 * 2**30  # bytes a worker may take beyond what it was forked with
 SLOW = 60  # seconds after which a load counts as hanging
@@ -71,6 +75,55 @@ def check_bert(folder: Path) -> None:
     assert states.shape == (*batch["input_ids"].shape, model.config.hidden_size)
 
 
+def new_trainer():
+    """Return a trainer of a tiny GPT, always the same one."""
+    sizes = {"context": 5, "layers": 1, "heads": 2, "d_model": 8, "ngrams": (13, 17)}
+    how = {"steps": 99, "batch": 3, "warmup": 2, "validation_windows": 4}
+    return new_run(TEXT, "fast", device="cpu", **sizes, **how)
+
+
+def make_checkpoint(folder: Path) -> None:
+    """Write what a run of three steps leaves."""
+    tokenizer, trainer = new_trainer()
+    trainer.run(3, quiet=True)
+    path = folder / "run.safetensors"
+    checkpoint.save(path, trainer, tokenizer.alphabet, checkpoint.fingerprint(TEXT))
+
+
+def same_weights(model: torch.nn.Module, path: Path) -> None:
+    """Assert that a model has the weights of a checkpoint."""
+    stored = load_file(path)
+    for name, weight in model.state_dict().items():
+        assert torch.equal(weight, stored[f"model.{name}"].float()), name
+        assert weight.isfinite().all(), name
+
+
+def check_checkpoint(folder: Path) -> None:
+    """Resume a run and load its model; a run that is not resumed is as it was."""
+    path, refused = folder / "run.safetensors", None
+    _, trainer = new_trainer()
+    before = {name: x.clone() for name, x in trainer.bare.state_dict().items()}
+    try:
+        checkpoint.restore(path, trainer, checkpoint.fingerprint(TEXT))
+    except (ValueError, OSError) as error:
+        refused = error
+        for name, weight in trainer.bare.state_dict().items():
+            assert torch.equal(weight, before[name]), name
+        assert not any(optimizer.state for optimizer in trainer.optimizers)
+        assert trainer.progress.step == 0
+    else:
+        same_weights(trainer.bare, path)
+        with suppress(Diverged):  # such numbers may stand in the file
+            trainer.step()
+    tokenizer, model, _ = checkpoint.load_gpt(path, "cpu")
+    same_weights(model, path)
+    ids = torch.tensor([tokenizer.encode(tokenizer.alphabet[:3])])
+    with torch.no_grad():
+        assert model(ids).shape == (*ids.shape, tokenizer.vocab_size)
+    if refused:
+        raise refused
+
+
 def make_corpus(folder: Path) -> None:
     """Write a reader's own corpus and the two embedded ones."""
     (folder / "mine.txt").write_text(TEXT, encoding="utf-8")
@@ -91,7 +144,11 @@ def check_corpus(folder: Path) -> None:
 
 
 CORPORA, POEMS, SONNETS = data.corpora_folder(), data.load_poems(), data.load_sonnets()
-KINDS = {"bert": (make_bert, check_bert), "corpus": (make_corpus, check_corpus)}
+KINDS = {
+    "bert": (make_bert, check_bert),
+    "checkpoint": (make_checkpoint, check_checkpoint),
+    "corpus": (make_corpus, check_corpus),
+}
 
 
 # --- damage ------------------------------------------------------------------------------
@@ -215,6 +272,7 @@ def attempt(kind: str, whole: Path, seed: int) -> tuple[str, str]:
 
 def _work(pipe, kind: str, whole: Path, seeds: list[int]) -> None:
     logging.set_verbosity_error()
+    faulthandler.disable()  # the parent tells of a death
     with open("/proc/self/statm") as file:
         taken = int(file.read().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (taken + MEMORY,) * 2)

@@ -1,4 +1,4 @@
-"""A sample of the damaged files that ``make fuzz`` loads; and that it sees what is wrong."""
+"""A sample of the files that ``make fuzz`` damages; and that it sees what is wrong."""
 
 import os
 import signal
