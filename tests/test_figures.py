@@ -80,6 +80,25 @@ def test_words_and_colours():
     assert shown == [{"shape": [2, 1, 3], "colours": [0.25] * 6}]
 
 
+def test_words_of_the_whole_and_at_the_ticks():
+    figure, (left, right) = plt.subplots(1, 2)
+    left.bar(["bee", "fly"], [1, 2], label="noise")
+    right.set_yticks([0, 1], ["dark", "light"])
+    figure.suptitle("both")
+    figure.legend(title="what")
+    found = describe(figure)
+    assert found["words"] == ["what", "noise", "both"]
+    one, two = found["axes"]
+    assert [one["ticks"], two["ticks"]] == [["bee", "fly"], ["dark", "light"]]
+    assert one["words"] == two["words"] == []
+    right.set_axis_off()
+    assert "ticks" not in describe(figure)["axes"][1]
+    plain, axes = plt.subplots()
+    axes.plot([1, 2])  # numbers at the ticks follow from the limits
+    assert "words" not in describe(plain)
+    assert "ticks" not in describe(plain)["axes"][0]
+
+
 def test_long_things_are_sampled():
     def draw(axes):
         for height in range(30):

@@ -5,11 +5,15 @@ carries a description: the words, the limits of the axes, and of each line, bar,
 cloud and heat map a few places, in shares of the axis, as the eye reads them.
 """
 
+import itertools
+
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.category import StrCategoryLocator
 from matplotlib.collections import Collection, PathCollection
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
+from matplotlib.ticker import FixedLocator
 
 __all__ = ["MIME", "describe", "register"]
 
@@ -36,23 +40,40 @@ def describe(figure: Figure) -> dict:
     Returns
     -------
     dict
+        ``"words"``: the titles and legends of the whole, if any.
         ``"axes"``: for each axes its ``words``, ``limits`` and, where it has them,
-        ``lines``, ``patches``, ``points``, ``shapes`` (each a list of artists: how many
-        places it has, and at most `SAMPLES` of them, from 0 to 1 along the axes) and
-        ``images`` (from 0 to 1 between the ends of the colours, ``ends``).
+        ``ticks`` (labels of ticks that were chosen), ``lines``,
+        ``patches``, ``points``, ``shapes`` (each a list of artists: how many places it
+        has, and at most `SAMPLES` of them, from 0 to 1 along the axes) and ``images``
+        (from 0 to 1 between the ends of the colours, ``ends``).
     """
-    return {"axes": [_axes(axes) for axes in figure.axes]}
+    parts = [figure, *figure.subfigs]
+    words = [word for part in parts for word in _words(part.texts, *part.legends)]
+    found = {"axes": [_axes(axes) for axes in figure.axes]}
+    return {"words": words} | found if words else found
+
+
+def _words(texts, *legends) -> list[str]:
+    """Return what some texts and legends say, as far as they say anything."""
+    titled = [[legend.get_title(), *legend.get_texts()] for legend in legends if legend]
+    return [t.get_text() for t in itertools.chain(*titled, texts) if t.get_text()]
+
+
+def _ticks(axes: Axes) -> list[str]:
+    """Return the labels of ticks that somebody chose; the others follow the limits."""
+    chosen = (FixedLocator, StrCategoryLocator)
+    shown = [axis for axis in (axes.xaxis, axes.yaxis) if axes.axison]
+    shown = [axis for axis in shown if isinstance(axis.get_major_locator(), chosen)]
+    return _words(itertools.chain(*(axis.get_ticklabels() for axis in shown)))
 
 
 def _axes(axes: Axes) -> dict:
-    words = [axes.get_title(), axes.get_xlabel(), axes.get_ylabel()]
-    legend = axes.get_legend()
-    words += [text.get_text() for text in (legend.get_texts() if legend else [])]
-    words += [text.get_text() for text in axes.texts]
+    names = [axes.title, axes.xaxis.label, axes.yaxis.label]
     found = {
-        "words": [word for word in words if word],
+        "words": _words(names) + _words(axes.texts, axes.get_legend()),
         "limits": [float(f"{end:.4g}") for end in (*axes.get_xlim(), *axes.get_ylim())],
     }
+    found |= {"ticks": ticks} if (ticks := _ticks(axes)) else {}
     if axes.name != "rectilinear":  # of others only the words and the limits
         return found
     images = [*axes.images, *axes.collections]
