@@ -106,7 +106,7 @@ def first_cell(notebooks: list[Path], wheel: Path) -> str:
     if len(sources) != 1:
         raise ValueError(f"the first cells differ: {list(sources.values())}")
     (source,) = sources
-    address = re.search(r'"lmcourse": "(.+?)"', source)[1]
+    address = re.search(r'"lmcourse": \("\S+", "(.+?)"\)', source)[1]
     if address.rpartition("/")[2] != wheel.name:
         raise ValueError(f"the notebooks want {address}, not {wheel.name}")
     return source.replace(address, wheel.name)

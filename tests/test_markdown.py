@@ -13,7 +13,7 @@ LINKS = Links(
     exercise=lambda label: f"Exercise 7 ({label})",
     cite=lambda keys, style: f"<{keys}|{style}>",
     glue=lambda name, form: f"{3.14159:{form}}",
-    page=lambda target: f"site/{target}",
+    page=lambda target, text: f"[{text}](site/{target})",
 )
 
 

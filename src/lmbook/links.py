@@ -29,6 +29,8 @@ __all__ = [
 logger = logging.getLogger(__name__)
 FOLDER = "notebooks"
 BRANCH = "gh-pages"  # holds the site; .github/workflows/site.yml writes it
+# Labels, exercises and figures: what has an anchor in the notebook, too.
+_ANCHOR = re.compile(r"^(?:\(|:label: |    name: )([\w-]+)\)?(?:=|$)", re.MULTILINE)
 GLUE = "application/papermill.record/text/plain"
 
 
@@ -89,11 +91,17 @@ def format_glue(values: dict[str, str], name: str, form: str) -> str:
 
 
 class BookLinks:
-    """What a page refers to, resolved with Sphinx's environment."""
+    """What a page refers to, resolved with Sphinx's environment.
 
-    def __init__(self, app, page: str, values: dict[str, str]):
+    Links lead to the site. If its address is not known, they lead to a place in the same
+    notebook or to the notebook beside it; what is in neither is text, without a link.
+    """
+
+    def __init__(self, app, page: str, values: dict[str, str], notebooks: list[str]):
         self.env, self.page, self.values = app.env, page, values
-        self.base = site_address() or "../"
+        self.base, self.notebooks = site_address(), notebooks
+        source = Path(app.env.doc2path(page)).read_text(encoding="utf-8")
+        self.anchors = set(_ANCHOR.findall(source))
         self.works = _bibliography(str(Path(app.srcdir) / "references.bib"))
         # Not there if no page has an exercise.
         self.exercises = getattr(app.env, "sphinx_exercise_registry", {})
@@ -110,7 +118,7 @@ class BookLinks:
             exercise=self.exercise,
             cite=self.cite,
             glue=lambda name, form: format_glue(self.values, name, form),
-            page=self.address,
+            page=self.linked,
         )
 
     def _target(self, label: str) -> tuple[str, str, str]:
@@ -128,7 +136,7 @@ class BookLinks:
         page, anchor, title = self._target(label)
         if label in self.exercises:
             title = self.exercise(label)
-        return f"[{text or title}]({self._url(page, anchor)})"
+        return self._link(text or title, page, anchor)
 
     def number(self, label: str) -> str:
         page, anchor, title = self._target(label)
@@ -136,8 +144,8 @@ class BookLinks:
         for kind, word in (("figure", "Figure"), ("table", "Table")):
             if anchor in numbers.get(kind, {}):
                 number = ".".join(map(str, numbers[kind][anchor]))
-                return f"[{word} {number}]({self._url(page, anchor)})"
-        return f"[{title}]({self._url(page, anchor)})"
+                return self._link(f"{word} {number}", page, anchor)
+        return self._link(title, page, anchor)
 
     def equation(self, label: str) -> str:
         page, number = self.env.get_domain("math").equations[label]
@@ -157,19 +165,24 @@ class BookLinks:
         for key in keys.split(","):
             names, year = self.works[key.strip()]
             title = f"{names}, {year}" if style == "p" else f"{names} ({year})"
-            cited.append(f"[{title}]({self._url(*self.entries[key.strip()])})")
+            cited.append(self._link(title, *self.entries[key.strip()]))
         return f"({'; '.join(cited)})" if style == "p" else ", ".join(cited)
 
-    def address(self, target: str) -> str:
+    def linked(self, target: str, text: str) -> str:
         page, _, anchor = target.partition("#")
-        if page:
-            return self._url(page.removesuffix(".md"), anchor)
-        page, label, _ = self._target(anchor)
-        return self._url(page, label)
+        if not page:
+            page, anchor, _ = self._target(anchor)
+        return self._link(text, page.removesuffix(".md"), anchor)
 
-    def _url(self, page: str, anchor: str) -> str:
-        name = page if "." in page else f"{page}.html"
-        return f"{self.base}{name}" + (f"#{anchor}" if anchor else "")
+    def _link(self, text: str, page: str, anchor: str) -> str:
+        place = f"#{anchor}" if anchor else ""
+        if self.base:
+            return f"[{text}]({self.base}{page}.html{place})"
+        if page == self.page and anchor in self.anchors:
+            return f"[{text}]({place})"
+        if page != self.page and page in self.notebooks:
+            return f"[{text}]({page}.ipynb)"
+        return text
 
 
 @functools.cache

