@@ -262,9 +262,7 @@ WRONG = {
         "a must be transposed": dot(second=lambda a, b, d: a @ d),
         "in the gradient of b, delta stands": dot(second=lambda a, b, d: d @ a.mT),
         "the gradient of b is transposed": dot(second=lambda a, b, d: (a.mT @ d).mT),
-        "gradient should return 2 arrays": module(
-            numpy_nn.DotProduct, None, lambda s, d: d
-        ),
+        "return 2 arrays from gradient": module(numpy_nn.DotProduct, None, lambda s, d: d),
     },
     "attention": {
         "the scale is missing": attend(lambda s: s * np.sqrt(6)),
@@ -279,9 +277,7 @@ WRONG = {
         "lacks the transpose's backward pass": attention_back(untransposed),
         "nothing is hidden": attend(hide="never"),
         "hidden after the softmax": attend(hide="after"),
-        "gradient should return 3 arrays": attention_back(
-            lambda self, d_s, d_v: (d_s, d_v)
-        ),
+        "return 3 arrays from gradient": attention_back(lambda self, d_s, d_v: (d_s, d_v)),
     },
     "projected_attention": {
         "nothing is turned": head(""),
@@ -291,7 +287,7 @@ WRONG = {
         "all three come from the query's input": head(pick=(0, 0, 0)),
         "not turned back": head_back(turned=False),
         "weight of query are still 0": head_back(linear=False),
-        "gradient should return 3 arrays": head_back(summed=True),
+        "return 3 arrays from gradient": head_back(summed=True),
     },
     "multi_head_attention": {
         "the last linear layer is missing": many(last=False),

@@ -26,7 +26,7 @@ import numpy as np
 import torch
 from torch._tensor_str import printoptions as torch_printoptions
 
-from lmcourse.exercises.answers import Wrong, compare, expect, kind, number, run, told
+from lmcourse.exercises.answers import Wrong, compare, expect, number, run, told
 
 __all__ = ["Verdict", "Wrong", "check", "compare", "exercise", "expect", "names", "number"]
 __all__ += ["run"]
@@ -143,7 +143,7 @@ def check(name: str, answer: object) -> Verdict:
     except Wrong as wrong:
         return Verdict(name, False, str(wrong))
     except BaseException as error:  # an answer may be anything, and raise when looked at
-        words = f"this cannot be checked, of type {kind(answer)}: {told(error)}"
+        words = f"your answer could not be checked: {told(error)}"
         return Verdict(name, False, words)
     return Verdict(name, True, "right.")
 

@@ -222,6 +222,13 @@ def normal(*shape: int, seed: int = 0) -> torch.Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
 
 
+def blame(faults: Mapping[str, object]) -> None:
+    """Raise the first diagnosis whose condition holds; for answers of many right forms."""
+    for diagnosis, found in faults.items():
+        if found:
+            raise Wrong(diagnosis)
+
+
 def number(value: object) -> float:
     """Return an answer that should be a single finite number."""
     found = array(value)

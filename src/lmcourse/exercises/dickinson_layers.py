@@ -7,7 +7,7 @@ import torch
 from scipy.stats import binom
 
 from lmcourse.exercises import Wrong, compare, exercise, expect, run
-from lmcourse.exercises.answers import array, normal
+from lmcourse.exercises.answers import array, blame, normal
 
 
 @exercise("dickinson-layers.content_mean")
@@ -169,7 +169,7 @@ def bootstrap(answer):
     if np.allclose(got, [low, high], atol=0.004):
         return
     narrow = abs(got.mean() - share) < (high - low) / 4 and np.ptp(got) < 0.6 * (high - low)
-    mistakes = {
+    faults = {
         "the interval has no width: drawn without replacement, every resample is the same "
         "poems again.": np.allclose(got, share),
         "these are quantiles of single hits; take those of the means.": (
@@ -183,4 +183,4 @@ def bootstrap(answer):
         f"an interval from {got[0]:.3f} to {got[1]:.3f} is not what {poems} poems give "
         f"when a share of {share:.1f} are hits.": True,
     }
-    raise Wrong(next(text for text, is_it in mistakes.items() if is_it))
+    blame(faults)

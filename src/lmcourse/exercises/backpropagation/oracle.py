@@ -1,55 +1,67 @@
 """Running a reader's module forward and back, and the same in PyTorch."""
 
+import itertools
 import math
 
 import numpy as np
 import torch
 
-from lmcourse.exercises import Wrong, run
+from lmcourse.exercises import Wrong, compare, run
+from lmcourse.exercises.answers import array, several
 from lmcourse.numpy_nn.core import Module
 
 
-def made(kind, *arguments):
-    """Construct a reader's module."""
-    if not isinstance(kind, type) or not issubclass(kind, Module):
-        raise Wrong("pass the class itself, a subclass of Module.")
-    return run(kind, *arguments)
+class Passes:
+    """A reader's module that has run forward; its backward pass can follow.
 
+    Parameters
+    ----------
+    kind : object
+        The answer, which should be a subclass of Module.
+    arguments : sequence
+        What it is constructed with. Its parameters are then moved at random.
+    inputs : list of ndarray
+        What ``forward`` is given copies of.
 
-def passes(kind, arguments, inputs, seed=3):
-    """Run a reader's module forward on copies of the inputs, ready to go back.
-
-    Returns
-    -------
-    module, output, delta, back
-        ``back()`` runs the backward pass. It comes after the output was judged, since a
-        forward pass that skips a part makes the way back stop there.
+    Attributes
+    ----------
+    tensors : list of Tensor
+        The inputs, for PyTorch.
+    delta : ndarray
+        A random gradient of the output.
     """
-    module = made(kind, *arguments)
-    rng = np.random.default_rng(seed)
-    for parameter in module.parameters().values():
-        if parameter.trainable:
-            parameter.value += 0.2 * rng.normal(size=parameter.value.shape)
-    output = run(module.forward, *[x.copy() for x in inputs])
-    delta = rng.normal(size=np.shape(output))
-    return module, output, delta, lambda: run(module.backward, delta.copy())
 
+    def __init__(self, kind, arguments, inputs):
+        if not isinstance(kind, type) or not issubclass(kind, Module):
+            raise Wrong("pass the class itself, a subclass of Module.")
+        self.module = run(kind, *arguments)
+        rng = np.random.default_rng(3)
+        for parameter in run(self.module.parameters).values():
+            if parameter.trainable:
+                parameter.value += 0.2 * rng.normal(size=parameter.value.shape)
+        self.tensors = [torch.tensor(x, requires_grad=True) for x in inputs]
+        self.output = array(run(self.module.forward, *inputs))
+        self.delta = rng.normal(size=self.output.shape)
 
-def wanted_by(function, inputs, delta):
-    """Return PyTorch's output and gradients of the inputs; None if delta does not fit."""
-    tensors = [torch.tensor(x, requires_grad=True) for x in inputs]
-    output = function(*tensors)
-    if output.shape != np.shape(delta):
-        return output.detach().numpy(), None
-    output.backward(torch.tensor(delta))
-    return output.detach().numpy(), [tensor.grad.numpy() for tensor in tensors]
+    def forward(self, theirs, mistakes=None):
+        """Compare the output with that of a function of tensors."""
+        self.wanted = theirs(*self.tensors)
+        compare(self.output, self.wanted, mistakes)
 
+    def gradients(self, output=None, of=None):
+        """Return PyTorch's gradients of the inputs, or of other tensors."""
+        output = self.wanted if output is None else output
+        delta = torch.tensor(self.delta)
+        found = torch.autograd.grad(output, of or self.tensors, delta, retain_graph=True)
+        return [gradient.numpy() for gradient in found]
 
-def several(gradients, number):
-    """Check that a backward pass returned so many gradients."""
-    if not isinstance(gradients, (tuple, list)) or len(gradients) != number:
-        raise Wrong(f"gradient should return {number} arrays, one for each input.")
-    return gradients
+    def backward(self, *mistakes):
+        """Compare the gradients of the inputs, each with its table of mistakes."""
+        got, count = run(self.module.backward, self.delta), len(self.tensors)
+        what = f"{count} arrays from gradient, one for each input"
+        got = several(got, count, what) if count > 1 else [got]
+        for one in itertools.zip_longest(got, self.gradients(), mistakes):
+            compare(*one)
 
 
 def attend(query, key, value, scale=None, mask=None):
