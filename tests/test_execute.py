@@ -229,7 +229,8 @@ def failing(tmp_path_factory):
 
 def test_all_failures_are_collected(failing, capsys):
     _, failures = failing
-    assert sorted(failures) == ["dies", "hangs", "raises"]
+    assert sorted(failures) == ["dies", "hangs", "moving", "raises"]
+    assert failures["moving"]["what"] == "it changed since it was executed"
     assert failures["raises"]["what"] == "cell 2 failed (ZeroDivisionError)"
     assert "poem = 1\npoem / 0\n\n" in failures["raises"]["error"]
     assert "division by zero" in failures["raises"]["error"]
@@ -238,7 +239,7 @@ def test_all_failures_are_collected(failing, capsys):
     execute.complain(failures)
     said = capsys.readouterr().out
     assert "--- raises: cell 2 failed" in said
-    assert said.endswith("FAILED: dies, hangs, raises\n")
+    assert said.endswith("FAILED: dies, hangs, moving, raises\n")
 
 
 def test_the_others_are_executed_all_the_same(failing):

@@ -41,16 +41,13 @@ def _site(root: Path) -> bool:
         for name in MADE:
             shutil.rmtree(folder / name, ignore_errors=True)
     mark.unlink(missing_ok=True)
+    toc = str((root / "_toc.yml").resolve())
     done = build_sphinx(
         root / "chapters",
         folder / "html",
         noconfig=True,
         path_config=root / "_config.yml",
-        confoverrides={
-            "external_toc_path": str((root / "_toc.yml").resolve()),
-            "latex_individualpages": False,
-            "nitpicky": True,
-        },
+        confoverrides={"external_toc_path": toc, "latex_individualpages": False},
         warningiserror=True,
         keep_going=True,
     )

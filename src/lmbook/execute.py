@@ -1,14 +1,13 @@
 """Execute the chapters side by side, before anything is built of them.
 
-``python -m lmbook.execute`` brings ``_build/executed/NAME.ipynb`` up to date: one notebook
-a chapter, found by its name alone, with the key of what it ran on and the hashes of what
-it read (`lmbook.keys`). A chapter is executed again if any of it changed, or if it failed.
+`execute_chapters` brings ``_build/executed/NAME.ipynb`` up to date: one notebook a chapter,
+found by its name alone, with the key of what it ran on and the hashes of what it read
+(`lmbook.keys`). A chapter is executed again if any of it changed, or if it failed.
 """
 
 import asyncio
 import os
 import re
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -31,7 +30,6 @@ __all__ = [
 TIMEOUT = 600  # seconds a cell
 WATCH = Path(__file__).parent / "watch"
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-QUIET = {"TOKENIZERS_PARALLELISM": "false", "HF_HUB_DISABLE_TELEMETRY": "1"}
 _COLOUR = re.compile(r"\x1b\[[\d;]*m")
 
 
@@ -63,13 +61,6 @@ def stored(name: str, root: Path = ROOT) -> NotebookNode | None:
     return notebook if "lmbook" in notebook.metadata else None
 
 
-def _fresh(found: NotebookNode | None, notebook: NotebookNode, now: dict) -> bool:
-    """Say whether a stored notebook is of these cells, surroundings and files."""
-    if found is None or found.metadata.lmbook.key != keys.key(notebook):
-        return False
-    return all(now.get(path) == old for path, old in found.metadata.lmbook.reads.items())
-
-
 def _code(notebook: NotebookNode) -> list[NotebookNode]:
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
 
@@ -86,13 +77,15 @@ def fill(notebook: NotebookNode, name: str, root: Path = ROOT) -> dict | None:
     found = stored(name, root)
     if found is None:
         return {"what": "it was not executed", "error": ""}
-    if not _fresh(found, notebook, keys.snapshot(root)):
+    about, now = found.metadata.lmbook, keys.snapshot(root)
+    same = all(now.get(path) == old for path, old in about.reads.items())
+    if not same or about.key != keys.key(notebook):
         return {"what": "it changed since it was executed", "error": ""}
     for cell, old in zip(_code(notebook), _code(found), strict=True):
         cell.outputs, cell.execution_count = old.outputs, old.execution_count
     if "language_info" in found.metadata:
         notebook.metadata["language_info"] = found.metadata.language_info
-    return found.metadata.lmbook.failure
+    return about.failure
 
 
 def executed(name: str, root: Path = ROOT) -> NotebookNode:
@@ -121,7 +114,7 @@ def _environment(log: Path, root: Path) -> dict[str, str]:
         "LMBOOK_READS": str(log),
         "LMBOOK_WATCHED": os.pathsep.join(map(str, keys.watched(root))),
     }
-    return os.environ | keys.choices() | dict.fromkeys(THREADS, "1") | QUIET | noted
+    return os.environ | keys.choices() | dict.fromkeys(THREADS, "1") | noted
 
 
 async def _execute(name: str, root: Path, before: dict, timeout: int) -> NotebookNode:
@@ -134,6 +127,7 @@ async def _execute(name: str, root: Path, before: dict, timeout: int) -> Noteboo
         timeout=timeout,
         startup_timeout=120,
         kernel_name="python3",
+        extra_arguments=["--log-level=ERROR"],
         resources={"metadata": {"path": str(root / "chapters")}},
         on_cell_execute=lambda cell, cell_index: begun.append(cell),
     )
@@ -154,21 +148,15 @@ async def _execute(name: str, root: Path, before: dict, timeout: int) -> Noteboo
 
 def _failure(error: Exception, notebook: NotebookNode, begun: list) -> dict:
     """Say what went wrong in which cell."""
-    raised = isinstance(error, CellExecutionError)
-    name = error.ename if raised else type(error).__name__
-    text = _COLOUR.sub("", error.traceback if raised else str(error))
+    name, text = type(error).__name__, str(error)
+    if isinstance(error, CellExecutionError):
+        shown = next(o for o in begun[-1].outputs if o.output_type == "error")
+        name, text = error.ename, _COLOUR.sub("", "\n".join(shown.traceback))
     if not begun:
         return {"what": f"its kernel did not start ({name})", "error": text}
     number = [id(cell) for cell in _code(notebook)].index(id(begun[-1])) + 1
-    shown = f"{begun[-1].source}\n\n{text.strip()}"
-    return {"what": f"cell {number} failed ({name})", "error": shown}
-
-
-def _write(notebook: NotebookNode, path: Path) -> None:
-    """Write a notebook, whole or not at all."""
-    part = path.with_suffix(".part")
-    part.write_text(nbformat.writes(notebook), encoding="utf-8")
-    part.replace(path)
+    text = f"{begun[-1].source}\n\n{text}"
+    return {"what": f"cell {number} failed ({name})", "error": text}
 
 
 async def _execute_all(names: list[str], root: Path, timeout: int) -> None:
@@ -182,17 +170,18 @@ async def _execute_all(names: list[str], root: Path, timeout: int) -> None:
     async def one(name: str) -> None:
         async with gate:
             notebook = await _execute(name, root, before, timeout)
-        about = notebook.metadata.lmbook
-        _write(notebook, store_path(name, root))
-        _say(name, about.seconds, "FAILED" if about.failure else "executed")
+        part = store_path(name, root).with_suffix(".part")  # whole or not at all
+        part.write_text(nbformat.writes(notebook), encoding="utf-8")
+        part.replace(store_path(name, root))
+        _say(name, notebook, "FAILED" if notebook.metadata.lmbook.failure else "executed")
 
     async with asyncio.TaskGroup() as group:
         for name in names:
             group.create_task(one(name))
 
 
-def _say(name: str, seconds: float, how: str) -> None:
-    print(f"{name:24} {seconds:6.1f} s  {how}", flush=True)
+def _say(name: str, notebook: NotebookNode, how: str) -> None:
+    print(f"{name:24} {notebook.metadata.lmbook.seconds:6.1f} s  {how}", flush=True)
 
 
 def _length(name: str, root: Path) -> float:
@@ -224,21 +213,19 @@ def execute_chapters(root: Path = ROOT, timeout: int = TIMEOUT) -> dict[str, dic
     for path in folder.iterdir():
         if path.stem not in names or path.suffix != ".ipynb":
             path.unlink()
-    todo, now = [], keys.snapshot(root)
-    for name in names:
-        found = stored(name, root)
-        about = found and found.metadata.lmbook
-        page = page_notebook(root / "chapters" / f"{name}.md")
-        if _fresh(found, page, now) and not about.failure:
-            _say(name, about.seconds, "from cache")
-        else:
-            todo.append(name)
+    todo = [name for name in names if _wrong(name, root)]
+    for name in sorted(set(names) - set(todo)):
+        _say(name, stored(name, root), "from cache")
     todo.sort(key=lambda name: -_length(name, root))
     for name in todo:  # nothing old is left, however this run ends
         store_path(name, root).unlink(missing_ok=True)
     asyncio.run(_execute_all(todo, root, timeout))
-    failures = {name: stored(name, root).metadata.lmbook.failure for name in names}
-    return {name: failure for name, failure in failures.items() if failure}
+    found = {name: _wrong(name, root) for name in names}
+    return {name: wrong for name, wrong in found.items() if wrong}
+
+
+def _wrong(name: str, root: Path) -> dict | None:
+    return fill(page_notebook(root / "chapters" / f"{name}.md"), name, root)
 
 
 def complain(failures: dict[str, dict]) -> None:
@@ -247,9 +234,3 @@ def complain(failures: dict[str, dict]) -> None:
         print(f"\n--- {name}: {failure['what']}\n{failure['error']}")
     if failures:
         print(f"\nFAILED: {', '.join(failures)}", flush=True)
-
-
-if __name__ == "__main__":
-    failed = execute_chapters()
-    complain(failed)
-    sys.exit(bool(failed))

@@ -18,6 +18,8 @@ from pathlib import Path
 import torch
 from nbformat import NotebookNode
 
+from lmcourse.choices import chosen
+
 __all__ = ["choices", "digest", "installed", "key", "reads", "snapshot", "watched"]
 
 ROOT = Path(__file__).parents[2]
@@ -47,14 +49,10 @@ def installed() -> list[str]:
 
 
 def choices() -> dict[str, str]:
-    """Return the settings of a reader's environment; local folders as absolute paths.
-
-    Kernels run in ``chapters``: a relative folder would be another one there.
-    """
-    chosen = {name: os.environ[name] for name in CHOICES if name in os.environ}
-    folders = {name: Path(value).expanduser() for name, value in chosen.items() if value}
-    local = {name: str(f.resolve()) for name, f in folders.items() if f.is_dir()}
-    return chosen | local
+    """Return what a reader chose; folders as absolute paths, for kernels run elsewhere."""
+    found = {name: os.environ[name] for name in CHOICES if os.environ.get(name)}
+    models = {name: chosen(v) for name, v in found.items() if name != "LMCOURSE_DEVICE"}
+    return found | models
 
 
 def key(notebook: NotebookNode) -> str:
@@ -64,10 +62,9 @@ def key(notebook: NotebookNode) -> str:
         for cell in notebook.cells
         if cell.cell_type == "code"
     ]
-    chosen = choices()
-    models = [hashes(Path(v), Path(v)) for v in chosen.values() if os.path.isabs(v)]
+    models = [hashes(Path(v), Path(v)) for v in choices().values() if os.path.isabs(v)]
     accelerator = str(torch.accelerator.current_accelerator(check_available=True))
-    return digest([code, chosen, models, accelerator, sys.version, installed()])
+    return digest([code, choices(), models, accelerator, sys.version, installed()])
 
 
 def watched(root: Path) -> list[Path]:

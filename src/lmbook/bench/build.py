@@ -1,0 +1,25 @@
+"""Where the time of the last ``make html`` went."""
+
+import json
+
+from lmbook.bench import report
+from lmbook.execute import chapters, stored
+from lmbook.keys import ROOT
+
+__all__ = ["main"]
+
+
+def main(argv: list[str]) -> int:
+    """Print seconds a chapter, when it was executed, and seconds a part of the build."""
+    times = ROOT / "_build" / "times.json"
+    if not times.is_file():
+        print(f"{times} is missing: run `make html` first")
+        return 1
+    found = {path.stem: stored(path.stem) for path in chapters()}
+    took = {name: note.metadata.lmbook.seconds for name, note in found.items() if note}
+    parts = json.loads(times.read_text())
+    rows = [{"part": f"chapter {name}", "seconds": s} for name, s in took.items()]
+    rows += [{"part": name, "seconds": seconds} for name, seconds in parts.items()]
+    summary = {"chapters_s": sum(took.values()), "build_s": sum(parts.values())}
+    report(rows, {"benchmark": "build", **summary})
+    return 0
