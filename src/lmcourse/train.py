@@ -17,6 +17,8 @@ from lmcourse.tokenization import CharTokenizer
 
 __all__ = ["main", "new_run"]
 
+NOTHING = "nothing was saved"
+
 
 def _plan(text, preset, without, changes):
     """Return the tokenizer of a text and both configurations, checked."""
@@ -67,49 +69,38 @@ def _setting(text):
     return name, value
 
 
-def _loss(text):
-    """Read a loss that can be reached: finite and above zero."""
-    with suppress(ValueError):
-        if 0 < float(text) < math.inf:
-            return float(text)
-    raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0")
+def _above_0(kind):
+    """Return what reads an int or a float that is finite and above zero."""
 
+    def read(text):
+        with suppress(ValueError):
+            if 0 < kind(text) < math.inf:
+                return kind(text)
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0")
 
-def _threads(text):
-    """Read a number of threads."""
-    if text.isdecimal() and 1 <= int(text) <= 1024:
-        return int(text)
-    raise argparse.ArgumentTypeError(f"{text!r} is not a number of threads")
+    return read
 
 
 def parse(arguments):
     """Read the command line."""
     parser = argparse.ArgumentParser("python -m lmcourse.train", description=__doc__)
-    parser.add_argument(
-        "--corpus", default="sonnets", help="sonnets, poems, tinyshakespeare or a text file"
-    )
-    parser.add_argument("--preset", choices=PRESETS, default="fast")
-    parser.add_argument("--without", choices=IDEAS, action="append", default=[])
-    parser.add_argument(
-        "--set",
-        metavar="NAME=VALUE",
-        type=_setting,
-        action="append",
-        default=[],
-        help="another value for a field of GPTConfig or TrainingConfig: --set dropout=0.2",
-    )
-    file = "a .safetensors file"
-    parser.add_argument("--out", type=Path, required=True, help=f"the checkpoint, {file}")
-    parser.add_argument("--steps", type=int)
-    parser.add_argument("--evaluate-every", type=int, help="steps between checkpoints")
-    parser.add_argument("--target-loss", type=_loss, help="stop at this validation loss")
-    parser.add_argument("--seed", type=int)
-    parser.add_argument("--device", help="cpu, cuda or mps")
-    parser.add_argument(
-        "--threads", type=_threads, default=1, help="of a CPU; 1 suits small models"
-    )
-    parser.add_argument("--export", type=Path, help=f"the finished model alone, {file}")
-    parser.add_argument("--resume", action="store_true", help="go on where --out stands")
+    add, file = parser.add_argument, "a .safetensors file"
+    corpora = "sonnets, poems, tinyshakespeare or a text file"
+    field = "another value for a field of GPTConfig or TrainingConfig: --set dropout=0.2"
+    again = {"action": "append", "default": []}
+    add("--corpus", default="sonnets", help=corpora)
+    add("--preset", choices=PRESETS, default="fast")
+    add("--without", choices=IDEAS, **again, help="an idea of the preset to do without")
+    add("--set", metavar="NAME=VALUE", type=_setting, **again, help=field)
+    add("--out", type=Path, required=True, help=f"the checkpoint, {file}")
+    add("--steps", type=int)
+    add("--evaluate-every", type=int, help="steps between checkpoints")
+    add("--target-loss", type=_above_0(float), help="stop at this validation loss")
+    add("--seed", type=int)
+    add("--device", help="cpu, cuda or mps")
+    add("--threads", type=_above_0(int), default=1, help="of a CPU; 1 suits small models")
+    add("--export", type=Path, help=f"the finished model alone, {file}")
+    add("--resume", action="store_true", help="go on where --out stands")
     return parser.parse_args(arguments)
 
 
@@ -121,8 +112,7 @@ def check(options):
     OSError, ValueError
         If the corpus cannot be had, a setting is wrong, or a file is in the way.
     """
-    names = ("steps", "evaluate_every", "seed")
-    given = {name: getattr(options, name) for name in names}
+    given = {name: getattr(options, name) for name in ("steps", "evaluate_every", "seed")}
     changes = {name: value for name, value in given.items() if value is not None}
     changes = dict(options.set) | changes
     check_names(changes)
@@ -144,17 +134,18 @@ def check(options):
 
 def summary(trainer, target=None):
     """Return what the last line of output says."""
-    progress = trainer.progress
-    best = {
-        "val_loss": progress.history[-1]["val_loss"],
-        "train_seconds": progress.seconds,
-        "steps": progress.step,
+    loss = trainer.history[-1]["val_loss"]
+    reached = {} if target is None else {"reached": loss <= target}
+    return {
+        "val_loss": loss,
+        "train_seconds": trainer.progress.seconds,
+        "steps": trainer.progress.step,
         "parameters": trainer.bare.parameters_count,
         "tokens_per_second": trainer.tokens_per_second,
         "device": str(trainer.accelerator.device),
         "processes": trainer.accelerator.num_processes,
+        **reached,
     }
-    return best if target is None else best | {"reached": best["val_loss"] <= target}
 
 
 def train(options, text, changes):
@@ -195,18 +186,20 @@ def train(options, text, changes):
 def main(arguments=None):
     """Train; return the exit status."""
     options = parse(arguments)
+    out = options.out
     try:
         train(options, *check(options))
-    except (Diverged, KeyboardInterrupt, OSError, ValueError) as error:
-        stopped = isinstance(error, KeyboardInterrupt)
-        said = "stopped" if stopped else f"error: {error}"
-        if stopped or isinstance(error, Diverged):
-            kept = options.out.exists()
-            said += (
-                f"; {options.out} is whole: add --resume" if kept else "; nothing was saved"
-            )
-        print(said, file=sys.stderr)
-        return 130 if stopped else 1  # 130: as a shell has it of what Ctrl-C ended
+    except KeyboardInterrupt:
+        kept = f"{out} is whole: add --resume" if out.exists() else NOTHING
+        print(f"stopped; {kept}", file=sys.stderr)
+        return 130  # as a shell has it of what Ctrl-C ended
+    except Diverged as error:
+        kept = f"the last good checkpoint is {out}" if out.exists() else NOTHING
+        print(f"error: {error}; {kept}", file=sys.stderr)
+        return 1
+    except (OSError, ValueError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
     return 0
 
 

@@ -11,7 +11,9 @@ import errno
 import hashlib
 import json
 import os
+from contextlib import suppress
 from dataclasses import asdict
+from itertools import product
 from pathlib import Path
 
 import torch
@@ -67,12 +69,10 @@ def save(path, trainer, alphabet, corpus):
     OSError
         If it cannot be written (a full disk); the checkpoint before it is still there.
     """
-    names = {weight: name for name, weight in trainer.bare.named_parameters()}
     kept = {
-        f"optimizer.{names[weight]}.{key}": tensor
-        for optimizer in trainer.optimizers
-        for weight, state in optimizer.state.items()
-        for key, tensor in state.items()
+        name: optimizer.state[weight][key]
+        for optimizer, _, weight, key, name in _kept(trainer)
+        if weight in optimizer.state  # once a step is taken
     }
     _write(path, _weights(trainer.bare) | kept, describe(trainer, alphabet, corpus))
 
@@ -126,17 +126,12 @@ def _write(path, tensors, record):
 
 def _flush_names(folder):
     """Flush which files a folder has, where a system (unlike Windows) can do so."""
-    try:
+    with suppress(OSError):
         number = os.open(folder, os.O_RDONLY)
-    except OSError:
-        return
-    try:
-        os.fsync(number)
-    except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.EBADF):  # not for folders, it says
-            raise
-    finally:
-        os.close(number)
+        try:
+            os.fsync(number)
+        finally:
+            os.close(number)
 
 
 def read_record(path):
@@ -187,10 +182,11 @@ def restore(path, trainer, corpus):
         raise ValueError(f"{path} was trained on another corpus than the one given")
     progress = _make(path, Progress, record["progress"])
     expected = {name: tensor.shape for name, tensor in _weights(trainer.bare).items()}
-    kept = _kept(trainer) if progress.step else []
-    tensors = read_weights(path, expected | {name: shape for *_, name, shape in kept})
-    states = {}
-    for optimizer, index, key, name, _ in kept:
+    kept = list(_kept(trainer)) if progress.step else []
+    for *_, weight, key, name in kept:
+        expected[name] = () if key == "step" else weight.shape
+    tensors, states = read_weights(path, expected), {}
+    for optimizer, index, _, key, name in kept:
         states.setdefault(optimizer, {}).setdefault(index, {})[key] = tensors.pop(name)
         if key == "step" and states[optimizer][index][key] != progress.step:
             raise ValueError(
@@ -206,17 +202,12 @@ def restore(path, trainer, corpus):
 
 
 def _kept(trainer):
-    """List what the optimizers keep after a step: (optimizer, index, key, name, shape)."""
+    """Yield what the optimizers keep: (optimizer, index, weight, key, name in a file)."""
     names = {weight: name for name, weight in trainer.bare.named_parameters()}
-    found = []
     for optimizer in trainer.optimizers:
         weights = [weight for group in optimizer.param_groups for weight in group["params"]]
-        for index, weight in enumerate(weights):
-            for key in KEPT[type(optimizer)]:
-                shape = () if key == "step" else tuple(weight.shape)
-                name = f"optimizer.{names[weight]}.{key}"
-                found.append((optimizer, index, key, name, shape))
-    return found
+        for (index, weight), key in product(enumerate(weights), KEPT[type(optimizer)]):
+            yield optimizer, index, weight, key, f"optimizer.{names[weight]}.{key}"
 
 
 def load_gpt(path="sonnets", device=None):

@@ -1,27 +1,13 @@
-"""Two ways to train a small GPT: the textbook's, and a fast one made of separate ideas."""
+"""Two ways to train a small GPT: the textbook's, and a fast one made of separate ideas.
+
+``classic`` is what the configurations of `lmcourse.gpt.settings` have as defaults.
+"""
 
 from dataclasses import fields
 
 from lmcourse.gpt.settings import GPTConfig, TrainingConfig
 
-__all__ = ["CLASSIC", "IDEAS", "PRESETS", "SETTINGS", "check_names", "recipe"]
-
-CLASSIC = {
-    # the model
-    "context": 64,
-    "layers": 4,
-    "heads": 4,
-    "d_model": 128,
-    "dropout": 0.0,
-    "positions": "learned",
-    "ngrams": (),
-    # its training
-    "steps": 2000,
-    "batch": 12,
-    "optimizer": "adamw",
-    "learning_rate": 1e-3,
-    "warmup": 100,
-}
+__all__ = ["IDEAS", "PRESETS", "SETTINGS", "check_names", "recipe"]
 
 # What `fast` changes, one idea at a time: each can be left out, to see what it is worth.
 IDEAS = {
@@ -81,7 +67,7 @@ def recipe(preset, vocab_size, without=(), **changes):
             f"{', '.join(PRESETS[preset]) or 'none'}"
         )
     check_names(changes)
-    chosen = {"vocab_size": vocab_size, **CLASSIC}
+    chosen = {"vocab_size": vocab_size}
     for idea in PRESETS[preset]:
         if idea not in without:
             chosen |= IDEAS[idea]

@@ -3,31 +3,33 @@
 import sys
 from dataclasses import dataclass
 
-__all__ = ["Diverged", "GPTConfig", "TrainingConfig", "require"]
+__all__ = ["Diverged", "GPTConfig", "TrainingConfig", "is_finite", "require"]
 
 LARGEST = 10**8  # of a size: the product of two still is a number that PyTorch counts with
-LARGEST_SEED = 10**12  # a step's own seed has to be one that PyTorch takes
 
 
 class Diverged(RuntimeError):
     """The loss is no longer a number."""
 
 
-def _is_whole(value):
+def is_whole(value):
+    """Say whether a value is an int; True is none."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _is_finite(value):
-    is_number = _is_whole(value) or isinstance(value, float)
+def is_finite(value):
+    """Say whether a value is a number that a float can be."""
+    is_number = is_whole(value) or isinstance(value, float)
     return is_number and abs(value) <= sys.float_info.max
 
 
 KINDS = {
-    "a whole number from 1 to 10**8": lambda x: _is_whole(x) and 1 <= x <= LARGEST,
-    "a whole number from 0": lambda x: _is_whole(x) and x >= 0,
-    "a finite number above 0": lambda x: _is_finite(x) and x > 0,
-    "a finite number from 0": lambda x: _is_finite(x) and x >= 0,
-    "a finite number from 0 to 1": lambda x: _is_finite(x) and 0 <= x <= 1,
+    "a whole number from 1 to 10**8": lambda x: is_whole(x) and 1 <= x <= LARGEST,
+    "a whole number from 0": lambda x: is_whole(x) and x >= 0,
+    "a whole number from -10**12 to 10**12": lambda x: is_whole(x) and abs(x) <= 10**12,
+    "a finite number above 0": lambda x: is_finite(x) and x > 0,
+    "a finite number from 0": lambda x: is_finite(x) and x >= 0,
+    "a finite number from 0 to 1": lambda x: is_finite(x) and 0 <= x <= 1,
 }
 
 
@@ -74,7 +76,7 @@ class GPTConfig:
     ngrams: tuple[int, ...] = ()
 
     def __post_init__(self):
-        sizes = ("vocab_size", "context", "layers", "heads", "d_model")
+        sizes = "vocab_size", "context", "layers", "heads", "d_model"
         require(self, "a whole number from 1 to 10**8", *sizes)
         require(self, "a finite number from 0 to 1", "dropout")
         if self.dropout == 1:
@@ -86,9 +88,8 @@ class GPTConfig:
         if self.positions == "rotary" and self.d_model // self.heads % 2:
             raise ValueError("rotary positions turn pairs: d_model / heads must be even")
         rows = self.ngrams
-        if not isinstance(rows, tuple | list) or not all(
-            _is_whole(row) and 1 <= row <= LARGEST for row in rows
-        ):
+        fits = KINDS["a whole number from 1 to 10**8"]
+        if not isinstance(rows, tuple | list) or not all(map(fits, rows)):
             raise ValueError(f"ngrams must be a list of whole numbers from 1, not {rows!r}")
         object.__setattr__(self, "ngrams", tuple(rows))  # JSON has a list
 
@@ -120,7 +121,7 @@ class TrainingConfig:
     validation_windows : int
         How many, evenly spaced and always the same.
     seed : int
-        From -10**12 to 10**12.
+        From -10**12 to 10**12: a step's own seed has to be one that PyTorch takes.
 
     Raises
     ------
@@ -142,21 +143,16 @@ class TrainingConfig:
     seed: int = 0
 
     def __post_init__(self):
-        counts = ("steps", "batch", "evaluate_every", "validation_windows")
-        rates = ("learning_rate", "muon_learning_rate", "clip")
+        counts = "steps", "batch", "evaluate_every", "validation_windows"
+        rates = "learning_rate", "muon_learning_rate", "clip"
         require(self, "a whole number from 1 to 10**8", *counts)
         require(self, "a whole number from 0", "warmup")
         require(self, "a finite number above 0", *rates)
         require(self, "a finite number from 0", "weight_decay")
         require(self, "a finite number from 0 to 1", "final")
-        if not _is_whole(self.seed) or abs(self.seed) > LARGEST_SEED:
-            raise ValueError(
-                f"seed must be a whole number from -10**12 to 10**12, not {self.seed!r}"
-            )
+        require(self, "a whole number from -10**12 to 10**12", "seed")
         if self.optimizer not in ("adamw", "muon"):
             raise ValueError(f"optimizer {self.optimizer!r} is not 'adamw' or 'muon'")
         if self.warmup >= self.steps:
-            raise ValueError(
-                f"a warmup of {self.warmup} steps must be shorter than the run of "
-                f"{self.steps}: set warmup too, or the learning rate never gets there"
-            )
+            both = f"a warmup of {self.warmup} steps must be shorter than the run of "
+            raise ValueError(f"{both}{self.steps}, or its learning rate is never reached")

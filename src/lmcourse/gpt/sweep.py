@@ -17,23 +17,11 @@ from lmcourse.gpt.generation import generate
 from lmcourse.models import pick_device
 from lmcourse.train import new_run
 
-__all__ = ["AXES", "BASE", "load_sweep", "main", "run", "spent"]
+__all__ = ["AXES", "BASE", "load_sweep", "main", "run"]
 
-AXES = {
-    "d_model": (16, 32, 64, 128),
-    "heads": (1, 2, 4, 8),
-    "layers": (1, 2, 4, 6),
-}
-BASE = {
-    "layers": 4,
-    "heads": 4,
-    "d_model": 64,
-    "steps": 600,
-    "optimizer": "muon",
-    "learning_rate": 1e-2,
-    "dropout": 0.1,
-    "evaluate_every": 50,
-}
+AXES = {"d_model": (16, 32, 64, 128), "heads": (1, 2, 4, 8), "layers": (1, 2, 4, 6)}
+BASE = {"layers": 4, "heads": 4, "d_model": 64, "steps": 600, "evaluate_every": 50}
+BASE |= {"optimizer": "muon", "learning_rate": 1e-2, "dropout": 0.1}
 PROMPT = "\nShall I compare "
 
 
@@ -71,13 +59,6 @@ def run(text, axis, value, **changes):
     }
 
 
-def spent(runs):
-    """Return the seconds of training; the base model, on every axis, was trained once."""
-    base = [run["seconds"] for run in runs if run["value"] == BASE[run["axis"]]]
-    others = [run["seconds"] for run in runs if run["value"] != BASE[run["axis"]]]
-    return round(sum(others) + sum(base[:1]), 1)
-
-
 def load_sweep():
     """Return the stored sweep: ``record`` (how it was made) and ``runs``, as from `run`.
 
@@ -96,9 +77,8 @@ def main(arguments=None):
     """Run the whole sweep; return the exit status."""
     parser = argparse.ArgumentParser("python -m lmcourse.gpt.sweep", description=__doc__)
     parser.add_argument("--corpus", default="sonnets")
-    parser.add_argument(
-        "--out", type=Path, default=corpora_folder() / "sweeps/mini-gpt.json"
-    )
+    path = corpora_folder() / "sweeps" / "mini-gpt.json"
+    parser.add_argument("--out", type=Path, default=path)
     options = parser.parse_args(arguments)
     try:
         text = load_corpus(options.corpus)
@@ -107,20 +87,19 @@ def main(arguments=None):
         parser.error(str(error))
     torch.set_num_threads(1)  # models this small are not worth sharing out
     pairs = [(axis, value) for axis, values in AXES.items() for value in values]
-    runs, base = [], {}
+    runs, trained = [], {}
     for axis, value in tqdm(pairs, unit="model"):
-        if value != BASE[axis]:
-            runs.append(run(text, axis, value))
-        else:  # the base model is on every axis, and trained once
-            base = base or run(text, axis, value)
-            runs.append(base | {"axis": axis, "value": value})
+        sizes = tuple((BASE | {axis: value}).items())
+        if sizes not in trained:  # the base model is on every axis
+            trained[sizes] = run(text, axis, value)
+        runs.append(trained[sizes] | {"axis": axis, "value": value})
     record = {
         "corpus": options.corpus,
         "base": BASE,
         "device": str(pick_device()),
         "threads": torch.get_num_threads(),
         "torch": torch.__version__,
-        "seconds": spent(runs),
+        "seconds": round(sum(run["seconds"] for run in trained.values()), 1),
     }
     text = json.dumps({"record": record, "runs": runs}, indent=1, ensure_ascii=False)
     options.out.write_text(text + "\n", encoding="utf-8")

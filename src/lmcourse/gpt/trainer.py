@@ -10,7 +10,7 @@ process draws masks for its own part of a batch, so several do not drop what one
 
 import math
 import time
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
 import torch
 import torch.nn.functional as F
@@ -18,19 +18,10 @@ from accelerate import Accelerator
 from tqdm.auto import tqdm
 
 from lmcourse.gpt.optimizers import make_optimizers, schedule
-from lmcourse.gpt.settings import Diverged, require
+from lmcourse.gpt.settings import Diverged, is_finite, require
 from lmcourse.models import pick_device
 
-__all__ = [
-    "Diverged",
-    "Progress",
-    "Trainer",
-    "cross_entropy",
-    "cut_windows",
-    "estimate",
-    "make_accelerator",
-    "split",
-]
+__all__ = ["Trainer", "cross_entropy", "cut_windows", "estimate", "split"]
 
 
 def split(ids, context, validation_share=0.1):
@@ -102,19 +93,7 @@ def make_accelerator(device=None):
     return accelerator
 
 
-@dataclass
-class Estimate:
-    """An entry of the history; see `Trainer`."""
-
-    step: int
-    train_loss: float | None
-    val_loss: float
-    seconds: float
-
-    def __post_init__(self):
-        losses = ("val_loss",) if self.train_loss is None else ("val_loss", "train_loss")
-        require(self, "a whole number from 0", "step")
-        require(self, "a finite number from 0", "seconds", *losses)
+ENTRY = {"step", "train_loss", "val_loss", "seconds"}
 
 
 @dataclass
@@ -128,7 +107,13 @@ class Progress:
     def __post_init__(self):
         require(self, "a whole number from 0", "step")
         require(self, "a finite number from 0", "seconds")
-        self.history = [asdict(Estimate(**entry)) for entry in self.history]
+        self.history = [dict(entry) for entry in self.history]
+        for entry in self.history:
+            first = {"train_loss": 0.0} if entry.get("train_loss") is None else {}
+            if entry.keys() != ENTRY or not all(map(is_finite, (entry | first).values())):
+                raise ValueError(f"{entry!r} is no entry of a history")
+        if self.step and not self.history:
+            raise ValueError("a run with steps has estimates, too")
 
 
 class Trainer:
@@ -229,13 +214,9 @@ class Trainer:
 
     def estimate(self):
         """Return the loss on the fixed validation windows, in nats a token."""
+        count = self.config.validation_windows
         with self.accelerator.autocast():
-            return estimate(
-                self.bare.eval(),
-                self.validation,
-                self.context,
-                self.config.validation_windows,
-            )
+            return estimate(self.bare.eval(), self.validation, self.context, count)
 
     def evaluate(self):
         """Append an estimate to the history and return it.
@@ -250,8 +231,8 @@ class Trainer:
             raise Diverged(f"the validation loss is {loss} at step {self.progress.step}")
         mean = sum(self.losses) / len(self.losses) if self.losses else None
         self.losses = []
-        found = Estimate(self.progress.step, mean, loss, self.progress.seconds)
-        self.history.append(asdict(found))
+        entry = {"step": self.progress.step, "train_loss": mean, "val_loss": loss}
+        self.history.append(entry | {"seconds": self.progress.seconds})
         return self.history[-1]
 
     def run(self, target=None, on_estimate=None, quiet=False):
