@@ -332,7 +332,7 @@ def fails(capfd, arguments, message):
         (b"", "is empty"),
         (b" \n \n", "is empty"),
         (b"a rose is a rose\n" * 20, "context of 64: take a longer text"),
-        (b"\xff\xfe\x00", "is not UTF-8"),
+        (b"\xff\xfe\x00", "not UTF-8"),
     ],
     ids=["empty", "blank", "short", "bytes"],
 )
