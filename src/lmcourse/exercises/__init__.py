@@ -130,7 +130,7 @@ def check(name: str, answer: object) -> Verdict:
     ValueError
         If there is no such exercise.
     """
-    known = names(name.partition(".")[0])
+    known = names(str(name).partition(".")[0])
     if name not in known:
         raise ValueError(f"no exercise {name!r}; this chapter has: {', '.join(known)}")
     try:
