@@ -52,15 +52,15 @@ def multiplier(seed: int) -> int:
 def nudge(result: object, seed: int) -> None:
     """Move the float32 numbers of a result, in place, two units of the last place.
 
-    Whole numbers, infinities, NaN, tensors of other dtypes and other objects stay. (Most
-    steps are in place, since a training takes many thousands of them.)
+    Whole numbers, subnormal ones, infinities, NaN, tensors of other dtypes and other
+    objects stay. (Most steps are in place: a training takes many thousands of them.)
     """
     if not isinstance(result, torch.Tensor) or result.dtype != torch.float32:
         return
     bits = result.view(torch.int32)
     units = bits * multiplier(seed)
     units.bitwise_right_shift_(31).bitwise_and_(4).sub_(2)  # the first bit: -2 or 2
-    units.mul_(result.frac().abs_() > 0)
+    units.mul_(result.frac().abs_() >= torch.finfo(torch.float32).tiny)
     bits.add_(units)
 
 
