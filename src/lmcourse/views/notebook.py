@@ -12,14 +12,8 @@ from importlib import import_module, resources
 import torch
 
 __all__ = [
-    "attention_heads",
-    "bertviz_script",
-    "head_view",
-    "html",
-    "inert",
-    "library",
-    "model_view",
-    "tokens",
+    *("attention_heads", "bertviz_script", "head_view", "html", "inert", "library"),
+    *("model_view", "tokens"),
 ]
 
 JOINER = "\u2060"  # invisible, and ends what would begin a tag or an entity
@@ -78,7 +72,7 @@ def tokens(data: dict) -> str:
 
 
 def library(name: str) -> str:
-    """Return one of the scripts in ``static``: d3 5.16.0 or jQuery 3.7.1, slim."""
+    """Return a file of ``static``: d3 5.16.0, jQuery 3.7.1 (slim), or a frame for them."""
     return (resources.files("lmcourse.views") / "static" / name).read_text("utf-8")
 
 
@@ -104,27 +98,6 @@ def bertviz_script(name: str) -> str:
     return f"function (PYTHON_PARAMS, require, requirejs, console) {{\n{body}\n}}"
 
 
-# A page may have a loader, as classic Jupyter has, or none, as JupyterLab: the libraries
-# see neither, and leave no names behind. Any view may be the first that is shown, so each
-# has them (320 kB); the first one that runs leaves them to the others.
-DRAW = """\
-<script>(function () {
-const load = (body) => {
-  const module = { exports: {} };
-  body(module, module.exports);
-  return module.exports;
-};
-const ours = window.lmcourse_bertviz = window.lmcourse_bertviz || [
-load(function (module, exports, define) {
-%s
-}), load(function (module, exports, define) {
-%s
-})];
-const require = { config() {} }, requirejs = (names, body) => body(...ours);
-(%s)(%s, require, requirejs, { log() {} });
-})();</script>"""
-
-
 def _bertviz(name: str, data: dict, **options) -> str:
     """Return bertviz's HTML with all that draws it inside: nothing is asked for.
 
@@ -137,7 +110,7 @@ def _bertviz(name: str, data: dict, **options) -> str:
     frame = re.search(r"</script>(.*?)<script", page, re.DOTALL)[1]
     params = re.search(r"const params = (\{.*\}); // HACK", page)[1]
     scripts = (library("jquery.slim.min.js"), library("d3.min.js"), bertviz_script(name))
-    drawing = DRAW % (*scripts, params.replace(r"\ue000", r"\u003c"))
+    drawing = library("bertviz.html") % (*scripts, params.replace(r"\ue000", r"\u003c"))
     return f'<div style="background: white; color: black">{frame}{drawing}</div>'
 
 

@@ -10,6 +10,7 @@ import uuid
 
 import numpy as np
 
+from lmcourse.views import notebook
 from lmcourse.views.view import View
 
 __all__ = ["DIVERGING", "PALETTE", "SEQUENTIAL", "plain", "plot", "style"]
@@ -28,18 +29,6 @@ DATA = {
     *("customdata", "labels", "parents", "ids", "locations", "label", "values", "meta"),
     *("categoryarray", "tickvals", "ticktext"),
 }
-# Drawn by plotly.js from its own host, with the hash that plotly gives: Colab is on the
-# network by nature; JupyterLab and VS Code draw the other form with a plotly.js of theirs.
-DRAW = """\
-<div id="%s"><p>%s</p><p>(To draw this, plotly.js is fetched from its own site.)</p></div>
-<script>(function () {
-const root = document.getElementById("%s");
-const draw = () => { root.textContent = ""; Plotly.newPlot(root, %s); };
-if (window.Plotly) { draw(); return; }
-const script = document.createElement("script");
-Object.assign(script, %s, { crossOrigin: "anonymous", onload: draw });
-document.head.append(script);
-})();</script>"""
 
 
 def style() -> None:
@@ -144,13 +133,11 @@ def _figure(fig) -> dict:
 
 def _page(fig, figure: dict, alt: str) -> str:
     """Return HTML that draws a figure, and shows its alternative text where it cannot."""
-    tag = type(fig)().to_html(
-        full_html=False, include_plotlyjs="cdn", include_mathjax=False
-    )
+    tag = type(fig)().to_html(include_plotlyjs="cdn")
     found = {k: re.search(rf'<script[^>]*\b{k}="(.+?)"', tag) for k in ("src", "integrity")}
     source = json.dumps({k: match[1] for k, match in found.items() if match})
     name, drawn = f"plot-{uuid.uuid4().hex}", json.dumps(figure).replace("<", r"\u003c")
-    return DRAW % (name, html.escape(alt), name, drawn, source)
+    return notebook.library("plot.html") % (name, html.escape(alt), name, drawn, source)
 
 
 def notebook_layout() -> dict:
