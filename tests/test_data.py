@@ -210,8 +210,8 @@ def test_how_a_file_was_saved_is_not_in_the_corpus(tmp_path, content, text):
     ("content", "said"),
     [
         (b"caf\xe9", "is not UTF-8"),
-        ("A bee".encode("utf-16"), "is UTF-16"),
-        (b"\xfe\xff" + "A bee".encode("utf-16-be"), "is UTF-16"),
+        ("A bee".encode("utf-16"), "not UTF-8 text but UTF-16"),
+        (b"\xfe\xff" + "A bee".encode("utf-16-be"), "not UTF-8 text but UTF-16"),
         (b"A\nbee\0", "NUL at character 5, in line 2"),
         (b"\0" * 99, "NUL at character 0, in line 1"),
         (b" \n", "is empty"),

@@ -528,3 +528,13 @@ def test_a_batch_that_two_cannot_share(corpus, together, out):
     want = "error: a batch of 5 windows cannot be shared evenly by 2 processes\n"
     assert logs == [want, want]
     assert not out.exists()
+
+
+def test_a_corpus_is_kept_in_a_byte_a_character():
+    text = load_corpus("sonnets")[:4000]
+    tokenizer, trainer = train.new_run(text, "fast", device="cpu", context=8)
+    for part in (trainer.training, trainer.validation):
+        assert part.element_size() == 1
+    inputs, targets = trainer.draw(0)
+    assert inputs.dtype == targets.dtype == torch.int64
+    assert tokenizer.decode(inputs[0].tolist()) in text

@@ -163,7 +163,7 @@ def _own_text(path: Path) -> str:
         raise ValueError(f"{path} has {size:,} bytes, more than the {LARGEST:,} allowed")
     content = path.read_bytes()
     if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        raise ValueError(f"{path} is UTF-16 text, not UTF-8: save it as UTF-8")
+        raise ValueError(f"{path} is not UTF-8 text but UTF-16: save it as UTF-8")
     try:
         text = content.decode("utf-8-sig")  # without a byte-order mark
     except UnicodeDecodeError as error:

