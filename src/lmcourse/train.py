@@ -72,13 +72,13 @@ def _setting(text):
 def _above_0(kind):
     """Return what reads an int or a float that is finite and above zero."""
 
-    def read(text):
+    def convert(text):
         with suppress(ValueError):
             if 0 < kind(text) < math.inf:
                 return kind(text)
         raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0")
 
-    return read
+    return convert
 
 
 def parse(arguments):
