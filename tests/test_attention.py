@@ -1,6 +1,7 @@
 """Attention against PyTorch, transformers, plain loops, and its own invariants."""
 
 import math
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -9,7 +10,6 @@ from hypothesis import strategies as st
 from torch import nn
 from torch.nn import functional as F
 
-from lmcourse import costs
 from lmcourse.attention import (
     MultiHeadAttention,
     attention,
@@ -17,6 +17,7 @@ from lmcourse.attention import (
     padding_mask,
 )
 from near import near
+from pages import page_namespace
 
 BATCH, HEADS, QUERIES, KEYS, D_HEAD, D_VALUE = 2, 3, 5, 7, 4, 6
 dtypes = pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=str)
@@ -239,20 +240,13 @@ def test_gradients(generator):
     assert torch.autograd.gradcheck(lambda *x: attention(*x, mask), inputs)
 
 
-def test_benchmark_measures_each_method_at_each_length():
-    for method in costs.METHODS:
-        rows = costs.prepare_attention(method, [32, 64], 1)()
-        assert [row["tokens"] for row in rows] == [32, 64]
-        assert all(row["seconds"] > 0 and row["peak_mib"] >= 0 for row in rows)
-    with pytest.raises(ValueError, match="must rise"):
-        costs.compare_attention([64, 32])
-
-
-def test_benchmarks_methods_compute_the_same(generator):
-    theirs = nn.MultiheadAttention(costs.D_MODEL, costs.HEADS, batch_first=True).eval()
+def test_the_ways_that_the_page_measures_compute_the_same(generator):
+    theirs = nn.MultiheadAttention(12, 3, batch_first=True).eval()
     ours = from_torch(theirs)
-    x = torch.randn(1, 9, costs.D_MODEL, generator=generator)
-    with torch.no_grad():
-        want = costs.ours(ours, x)
-        near(costs.fused(ours, x), want)
-        near(costs.torch_module(theirs, x), want)
+    x = torch.randn(1, 9, 12, generator=generator)
+    page = page_namespace("attention")
+    page |= {"wide": 12, "several": 3, "MultiHeadAttention": lambda *_: ours}
+    page["nn"] = SimpleNamespace(MultiheadAttention=lambda *_, **__: theirs)
+    want = page["ours"]()(x)
+    near(page["fused"]()(x), want)
+    near(page["module"]()(x), want)

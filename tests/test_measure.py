@@ -34,3 +34,17 @@ def test_time_memory_and_result_of_a_fresh_process():
 def test_a_death_is_told():
     with pytest.raises(RuntimeError, match=r"die\(\) died with exit code 3"):
         measure.isolated(die)
+
+
+def test_each_size_has_its_own_time_and_peak():
+    def prepare():
+        def work(mebibytes):
+            return float(np.ones(mebibytes * 2**17).sum())
+
+        return work  # defined here: the other process gets its code
+
+    rows = measure.rising(prepare, [1, 10, 200], repeats=2)
+    assert [row["seconds"] > 0 for row in rows] == [True, True]
+    grown = [row["peak_mib"] for row in rows]
+    assert grown[0] < grown[1]
+    assert grown[1] > 0.9 * 200

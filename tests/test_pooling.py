@@ -22,12 +22,10 @@ from transformers import (
 )
 
 from lmbook.bench import layers as bench
-from lmcourse import costs
 from lmcourse import pooling as module
 from lmcourse.models import default_checkpoint
 from lmcourse.pooling import (
     batches,
-    layer_similarity,
     pool,
     pool_layers,
     static_similarity,
@@ -184,29 +182,6 @@ def windows_by_hand(text, tokenizer):
     return [[first, *ids[at : at + inner], last] for at in range(0, len(ids), inner)]
 
 
-@pytest.mark.parametrize("pooling", ["mean", "cls", "max"])
-def test_split_reads_every_window_by_its_weight(tokenizer, model, pooling):
-    texts = [LINES[0], LONG, LINES[1], LONG + LINES[2]]
-    expected = []
-    for text in texts:
-        parts = windows_by_hand(text, tokenizer)
-        states = [states_of(ids, model) for ids in parts]  # windows × levels
-        if pooling == "cls":
-            weights = torch.tensor([len(ids) / sum(map(len, parts)) for ids in parts])
-            firsts = [torch.stack([level[0] for level in window]) for window in states]
-            expected.append((torch.stack(firsts) * weights[:, None, None]).sum(dim=0))
-        else:
-            joined = [torch.cat(level) for level in zip(*states, strict=True)]
-            expected.append(torch.stack([REDUCE[pooling](level) for level in joined]))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        result = pool_layers(texts, tokenizer, model, pooling=pooling, overflow="split")
-    check(result, torch.stack(expected, dim=1))
-    counts = [sum(map(len, windows_by_hand(text, tokenizer))) for text in texts]
-    assert len(set(counts)) == len(counts)
-    assert result.tokens.tolist() == counts
-
-
 def test_truncation_warns_once_and_reads_the_first_window(tokenizer, model):
     texts = [LINES[0], LONG, LINES[1], LONG + "again"]
     with pytest.warns(UserWarning, match=r"2 of 4 texts.*first 32 tokens") as caught:
@@ -222,7 +197,7 @@ def test_a_text_that_just_fits_is_not_long(tokenizer, model):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         cut = pool_layers(texts, tokenizer, model)
-    near(cut.layers, pool_layers(texts, tokenizer, model, overflow="split").layers)
+    check(cut, one_by_one(texts, tokenizer, model, "mean"))
     with pytest.warns(UserWarning, match="1 of 1"):
         pool_layers([texts[0] + "bee"], tokenizer, model)
 
@@ -253,8 +228,7 @@ def test_texts_that_cannot_be_read(tokenizer, model, texts, error, says):
 @pytest.mark.parametrize(
     ("option", "says"),
     [
-        ({"pooling": "median"}, "pooling should be one of.*'median'"),
-        ({"overflow": "drop"}, "overflow should be one of.*'drop'"),
+        ({"pooling": "median"}, "pooling should be .*not 'median'"),
         ({"batch_tokens": 0}, "batch_tokens should be at least 1"),
     ],
 )
@@ -337,11 +311,9 @@ def test_similarities_equal_numpy_pair_by_pair(seed):
     inputs = torch.tensor(static), torch.tensor(layers)
     to_static = [[cosine(s, x) for s, x in zip(static, row, strict=True)] for row in layers]
     steps = [[cosine(layers[i][t], layers[i + 1][t]) for t in range(5)] for i in range(3)]
-    pairs = [[[cosine(a[t], b[t]) for t in range(5)] for b in layers] for a in layers]
     for got, want in [
         (static_similarity(*inputs), to_static),
         (step_similarity(inputs[1]), steps),
-        (layer_similarity(inputs[1]), pairs),
     ]:
         near(got, torch.tensor(want))
 
@@ -358,7 +330,7 @@ def in_this_process(prepare, way, name, poems):
 def small_bench(monkeypatch, tokenizer):
     wide = tiny(max_position_embeddings=256)
     monkeypatch.setattr(bench, "isolated", in_this_process)
-    monkeypatch.setattr(costs, "load_model", lambda name: (tokenizer, wide))
+    monkeypatch.setattr(bench, "load", lambda name: (tokenizer, wide))
     return ["--poems", "4", "--models", "base"]
 
 
@@ -376,15 +348,15 @@ def test_the_usual_way_gives_the_same_numbers(small_bench, capsys):
 
 def test_the_benchmark_fails_on_other_numbers(small_bench, monkeypatch, capsys):
     def shifted(*args):
-        vectors, cosines = costs.engine(*args)
+        vectors, cosines = bench.engine(*args)
         return vectors, cosines + 2e-5
 
-    monkeypatch.setitem(costs.WAYS, "engine", shifted)
+    monkeypatch.setitem(bench.WAYS, "engine", shifted)
     assert bench.main(small_bench) == 1
 
 
 def test_the_base_size_is_that_of_bert_base(tokenizer):
-    config = costs.base_config(tokenizer)
+    config = bench.base_config(tokenizer)
     assert (config.num_hidden_layers, config.num_attention_heads) == (12, 12)
     assert (config.hidden_size, config.intermediate_size) == (768, 3072)
     assert config.vocab_size == 30522

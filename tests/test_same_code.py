@@ -126,7 +126,7 @@ SAME = [
     (
         "dickinson-layers",
         "lmcourse.pooling",
-        ["batches", "pool", "read", "layer_similarity", "step_similarity", "watching"],
+        ["batches", "pool", "read", "step_similarity", "watching"],
     ),
 ]
 

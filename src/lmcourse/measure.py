@@ -4,11 +4,13 @@ import multiprocessing
 import re
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["forget_peak", "isolated", "peak_mib"]
+import cloudpickle
+
+__all__ = ["forget_peak", "isolated", "peak_mib", "rising"]
 
 
 def forget_peak() -> None:
@@ -38,7 +40,8 @@ def peak_mib() -> float:
     return peak / (2**20 if sys.platform == "darwin" else 2**10)
 
 
-def _child(connection, function: Callable, args: tuple) -> None:
+def _child(connection, packed: bytes) -> None:
+    function, args = cloudpickle.loads(packed)
     prepared = function(*args)  # loads data and model; returns the thunk to be measured
     forget_peak()
     before = peak_mib()
@@ -54,7 +57,8 @@ def isolated(function: Callable, *args) -> dict:
     Parameters
     ----------
     function : callable
-        Importable; prepares (unmeasured time) and returns the callable to be timed.
+        Prepares (unmeasured time) and returns the callable to be timed. It may be defined
+        in a notebook: the new process gets a copy of its code.
 
     Returns
     -------
@@ -69,7 +73,9 @@ def isolated(function: Callable, *args) -> dict:
     """
     context = multiprocessing.get_context("spawn")
     receive, send = context.Pipe(duplex=False)
-    process = context.Process(target=_child, args=(send, function, args))
+    process = context.Process(
+        target=_child, args=(send, cloudpickle.dumps((function, args)))
+    )
     process.start()
     send.close()
     try:
@@ -86,3 +92,46 @@ def isolated(function: Callable, *args) -> dict:
         "peak_mib": peak,
         "start_mib": before,
     }
+
+
+def rising(prepare: Callable, inputs: Sequence, repeats: int = 1) -> list[dict]:
+    """Measure a function on inputs of rising size, in one fresh process.
+
+    Parameters
+    ----------
+    prepare : callable
+        Returns the function of one input.
+    inputs : sequence
+        The first sets things up and is not counted; then from small to large, or a peak
+        would belong to an earlier input.
+    repeats : int
+        The fastest of so many runs is kept.
+
+    Returns
+    -------
+    list of dict
+        For each counted input its ``seconds``, and ``peak_mib``, the rise of the
+        process's peak memory above what it held before the first.
+    """
+    return isolated(_rising, prepare, list(inputs), repeats)["result"]
+
+
+def _rising(prepare, inputs, repeats):
+    function = prepare()
+
+    def run():
+        function(inputs[0])
+        forget_peak()
+        start, rows = peak_mib(), []
+        for each in inputs[1:]:
+            seconds = min(_seconds(function, each) for _ in range(repeats))
+            rows.append({"seconds": seconds, "peak_mib": peak_mib() - start})
+        return rows
+
+    return run
+
+
+def _seconds(function, argument) -> float:
+    start = time.perf_counter()
+    function(argument)
+    return time.perf_counter() - start

@@ -7,7 +7,6 @@ layer 0 is the output of the embeddings, layer i the output of the i-th block.
 """
 
 import warnings
-from collections import Counter
 from collections.abc import Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,7 +20,6 @@ from torch.nn.utils.rnn import pad_sequence
 __all__ = [
     "PooledLayers",
     "batches",
-    "layer_similarity",
     "pool",
     "pool_layers",
     "pool_windows",
@@ -165,7 +163,6 @@ def pool_layers(
     model,
     *,
     pooling: str = "mean",
-    overflow: str = "truncate",
     batch_tokens: int = 1024,
 ) -> PooledLayers:
     """Pool every layer's hidden states for each text, in the order of the texts.
@@ -177,10 +174,6 @@ def pool_layers(
         As `lmcourse.models.load_bert` returns them. A BERT with a head on it will do.
     pooling : {"mean", "cls", "max"}
         As in `pool`. The special tokens [CLS] and [SEP] count as tokens.
-    overflow : {"truncate", "split"}
-        What to do with a text longer than the model's context window: read its first
-        window and warn once, or read all of it in windows side by side. A mean, or the
-        mean of the windows' [CLS], then weighs each window by its number of tokens.
     batch_tokens : int
         Tokens of one batch, padding included: memory against the number of batches.
 
@@ -204,15 +197,11 @@ def pool_layers(
         Once a call, if texts were truncated.
     """
     texts, model = _checked_texts(texts), model.base_model
-    _check_options(pooling, overflow, batch_tokens)
+    _check_options(pooling, batch_tokens)
     _check_pair(tokenizer, model)
-    windows, owner = _windows(texts, tokenizer, model, overflow)
+    windows = _windows(texts, tokenizer, model)
     pooled = pool_windows(windows, model, pooling, batch_tokens)
-    tokens = torch.tensor([len(window) for window in windows])  # (windows,)
-    if len(windows) > len(texts):
-        owner = torch.tensor(owner)  # (windows,)
-        pooled = _join(pooled, tokens, owner, pooling)  # (layers + 2, texts, d_model)
-        tokens = torch.zeros(len(texts), dtype=tokens.dtype).index_add_(0, owner, tokens)
+    tokens = torch.tensor([len(window) for window in windows])  # (texts,)
     return PooledLayers(static=pooled[0], layers=pooled[1:], tokens=tokens)
 
 
@@ -233,55 +222,12 @@ def step_similarity(layers):
     return F.cosine_similarity(layers[1:], layers[:-1], dim=-1)
 
 
-def layer_similarity(layers):
-    """Cosine of each text's vectors in every two layers.
-
-    From (layers + 1, texts, d_model) to (layers + 1, layers + 1, texts).
-    """
-    unit = F.normalize(layers, dim=-1)
-    return torch.einsum("atd,btd->abt", unit, unit)
-
-
-def _join(pooled: Tensor, tokens: Tensor, owner: Tensor, pooling: str) -> Tensor:
-    """Join the windows of each text: (levels, windows, d) to (levels, texts, d)."""
-    texts = int(owner.max()) + 1
-    if pooling == "max":
-        largest = [pooled[:, owner == text].amax(dim=1) for text in range(texts)]
-        return torch.stack(largest, dim=1)
-    weights = tokens.to(pooled.dtype)  # (windows,)
-    total = pooled.new_zeros(texts).index_add_(0, owner, weights)
-    weighted = pooled * weights[:, None]  # (levels, windows, d_model)
-    joined = pooled.new_zeros(len(pooled), texts, pooled.shape[2])
-    return joined.index_add_(1, owner, weighted) / total[:, None]
-
-
-def _windows(texts, tokenizer, model, overflow) -> tuple[list[list[int]], list[int]]:
-    """Tokenize into windows that fit the model; return them and the text of each."""
+def _windows(texts, tokenizer, model) -> list[list[int]]:
+    """Tokenize each text, cut to what the model can read; warn once if any was cut."""
     size = model.config.max_position_embeddings
-    encoded = tokenizer(
-        texts,
-        truncation=True,
-        max_length=size,
-        padding=False,
-        return_overflowing_tokens=True,
-    )
-    windows, owner = encoded["input_ids"], encoded["overflow_to_sample_mapping"]
-    _check_windows(windows, owner, texts, tokenizer, model)
-    long = sum(count > 1 for count in Counter(owner).values())
-    if long and overflow == "truncate":
-        warnings.warn(
-            f"{long} of {len(texts)} texts are longer than the context window: only "
-            f"their first {size} tokens are read. overflow='split' reads all of them.",
-            stacklevel=3,
-        )
-        windows = [windows[owner.index(text)] for text in range(len(texts))]
-        owner = list(range(len(texts)))
-    return windows, owner
-
-
-def _check_windows(windows, owner, texts, tokenizer, model) -> None:
-    rows = model.embeddings.word_embeddings.num_embeddings
-    for window, text in zip(windows, owner, strict=True):
+    whole = tokenizer(texts, truncation=True, max_length=size)
+    windows, rows = whole["input_ids"], model.embeddings.word_embeddings.num_embeddings
+    for text, window in enumerate(windows):
         if len(window) <= tokenizer.num_special_tokens_to_add():
             raise ValueError(f"texts[{text}] is blank to the tokenizer: {texts[text]!r}")
         if max(window) >= rows:
@@ -289,6 +235,14 @@ def _check_windows(windows, owner, texts, tokenizer, model) -> None:
                 f"tokenizer and model do not belong together: texts[{text}] has token "
                 f"{max(window)}, the last of the model's embeddings is {rows - 1}"
             )
+    long = sum(bool(encoding.overflowing) for encoding in whole.encodings)
+    if long:
+        warnings.warn(
+            f"{long} of {len(texts)} texts are longer than the context window: only "
+            f"their first {size} tokens are read",
+            stacklevel=3,
+        )
+    return windows
 
 
 def _checked_texts(texts: Iterable[str]) -> list[str]:
@@ -306,13 +260,9 @@ def _checked_texts(texts: Iterable[str]) -> list[str]:
     return texts
 
 
-def _check_options(pooling: str, overflow: str, batch_tokens: int) -> None:
-    for name, value, known in [
-        ("pooling", pooling, ("mean", "cls", "max")),
-        ("overflow", overflow, ("truncate", "split")),
-    ]:
-        if value not in known:
-            raise ValueError(f"{name} should be one of {known}, not {value!r}")
+def _check_options(pooling: str, batch_tokens: int) -> None:
+    if pooling not in ("mean", "cls", "max"):
+        raise ValueError(f"pooling should be 'mean', 'cls' or 'max', not {pooling!r}")
     if batch_tokens < 1:
         raise ValueError(f"batch_tokens should be at least 1, not {batch_tokens}")
 

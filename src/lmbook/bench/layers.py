@@ -8,17 +8,85 @@ a process of its own, so that each peak of memory is its own. On the CPU.
 import argparse
 
 import torch
+import torch.nn.functional as F
+from transformers import BertConfig, BertModel
 
 from lmbook.bench import report
-from lmcourse.costs import MODELS, WAYS, prepare_pooling
+from lmcourse.data import load_poems
 from lmcourse.measure import isolated
+from lmcourse.models import load_bert
+from lmcourse.pooling import pool_layers, static_similarity, step_similarity
 
 __all__ = ["compare", "main"]
 
 
+def base_config(tokenizer):
+    """Return BertConfig's own sizes: 12 layers, 12 heads, 768 dimensions."""
+    return BertConfig(vocab_size=len(tokenizer))
+
+
+def load(name):
+    """Return tokenizer and model: the default one, or a random one of BERT-base's size."""
+    tokenizer, model = load_bert(device="cpu")
+    if name == "default":
+        return tokenizer, model
+    torch.manual_seed(0)
+    return tokenizer, BertModel(base_config(tokenizer)).eval()
+
+
+def usual(texts, tokenizer, model):
+    """Pad to the window, keep every hidden state, loop over the pairs."""
+    window = model.config.max_position_embeddings
+    encoded = tokenizer(
+        texts,
+        padding="max_length",
+        truncation=True,
+        max_length=window,
+        return_tensors="pt",
+    )
+    with torch.no_grad():
+        output = model(**encoded, output_hidden_states=True)
+        static = model.embeddings.word_embeddings(encoded["input_ids"])
+    mask = encoded["attention_mask"][..., None]  # (texts, window, 1)
+    pooled = [
+        (states * mask).sum(dim=1) / mask.sum(dim=1)
+        for states in [static, *output.hidden_states]
+    ]  # layers + 2 of (texts, d_model)
+    pairs = [(pooled[0], states) for states in pooled[1:]]
+    pairs += [(pooled[i], pooled[i + 1]) for i in range(1, len(pooled) - 1)]
+    cosines = [
+        [F.cosine_similarity(a[i], b[i], dim=0).item() for i in range(len(texts))]
+        for a, b in pairs
+    ]
+    return torch.stack(pooled[1:]), torch.tensor(cosines)
+
+
+def engine(texts, tokenizer, model):
+    """Pool as each layer is computed, no padding to the window; all pairs at once."""
+    pooled = pool_layers(texts, tokenizer, model)
+    against_static = static_similarity(pooled.static, pooled.layers)
+    return pooled.layers, torch.cat([against_static, step_similarity(pooled.layers)])
+
+
+MODELS = ["default", "base"]
+WAYS = {"usual": usual, "engine": engine}
+
+
+def prepare(way, name, poems):
+    """Return what `isolated` measures."""
+    tokenizer, model = load(name)
+    texts = list(load_poems().text)[:poems]
+
+    def measured():
+        vectors, cosines = WAYS[way](texts, tokenizer, model)
+        return vectors.numpy(), cosines.numpy()
+
+    return measured
+
+
 def compare(name, poems):
     """Measure both ways on one model; return the table's rows and the summary."""
-    measured = {way: isolated(prepare_pooling, way, name, poems) for way in WAYS}
+    measured = {way: isolated(prepare, way, name, poems) for way in WAYS}
     rows = [
         {
             "model": name,
