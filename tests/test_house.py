@@ -30,7 +30,7 @@ def code_lines(source: str) -> int:
 def modules(package: str) -> list[Path]:
     """Return a package's modules, exercises apart."""
     files = sorted((SOURCE / package).rglob("*.py"))
-    return [file for file in files if "exercises" not in file.parts]
+    return [file for file in files if "exercises" not in file.relative_to(SOURCE).parts]
 
 
 def imported(source: str) -> set[str]:
