@@ -289,11 +289,11 @@ def test_head_measures_against_loops():
 def test_heads_with_known_numbers():
     tokens = 8
     separator = torch.arange(tokens) == tokens - 1
-    uniform = torch.full((1, tokens, tokens), 1 / tokens)
-    before = torch.eye(tokens).roll(-1, dims=1)[None]  # row i looks at i - 1
+    uniform = torch.full((1, tokens, tokens), 1 / tokens, dtype=torch.float64)
+    before = torch.eye(tokens, dtype=torch.float64).roll(-1, dims=1)[None]  # i - 1
     before[0, 0] = torch.eye(tokens)[0]
     got = bert.head_measures([uniform, before], separator)
-    assert got["entropy"].flatten().tolist() == pytest.approx([3, 0], abs=1e-6)
+    assert got["entropy"].flatten().tolist() == pytest.approx([3, 0], abs=1e-9)
     assert got["previous"].flatten().tolist() == pytest.approx([1 / 8, 1])
     assert got["next"].flatten().tolist() == pytest.approx([1 / 8, 0])
     assert got["first"].flatten().tolist() == pytest.approx([1 / 8, 2 / 8])
