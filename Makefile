@@ -81,8 +81,8 @@ mutants: $(STAMP)  ## break the mechanisms in small ways and see the tests notic
 steady: $(STAMP)  ## compare the notebooks under ten settings (ARGS="-k mini-gpt": one chapter)
 	$(PY) tests/steady.py $(ARGS)
 
-colab: html  ## run the published notebooks in an environment with Colab's versions
-	$(PY) tests/colab_shape.py
+colab: html  ## run the published notebooks with Colab's versions (ARGS="--python python3.13")
+	$(PY) tests/colab_shape.py $(ARGS)
 
 lint: $(STAMP)  ## format and check the code
 	$(PY) -m ruff format src tests
