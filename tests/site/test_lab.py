@@ -1,0 +1,99 @@
+"""JupyterLab itself: a notebook's first run, on a machine without network."""
+
+import os
+import socket
+import subprocess
+import sys
+import time
+
+import nbformat
+import pytest
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+CELL = """\
+import numpy as np
+import plotly.graph_objects as go
+from IPython.display import display
+from lmcourse import views
+
+even, text = np.full((2, 3, 3), 1 / 3), {"tokens": ["a", "<b>", "c"], "alt": "Even."}
+display(views.head_view([even], **text), views.model_view([even], **text))
+display(views.attention_heads(even, **text))
+views.plot(go.Figure(go.Bar(x=["<b>", "c"], y=[1, 2])), alt="Two bars.")"""
+START = 120_000  # milliseconds: JupyterLab and a kernel, on a busy machine
+PROSE = ":::{note} Title\n{kbd}`words`\n:::"
+MARKS = {
+    "#bertviz-attention line": 2 * 3 * 3,
+    "rect.attn_background": 2,
+    "canvas": 3,
+    ".barlayer .point": 2,
+}
+
+
+@pytest.fixture
+def lab(tmp_path):
+    """The address of a notebook in a JupyterLab of its own."""
+    cells = [nbformat.v4.new_code_cell(CELL), nbformat.v4.new_markdown_cell(PROSE)]
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    made = nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
+    (tmp_path / "root").mkdir()
+    nbformat.write(made, tmp_path / "root" / "one.ipynb")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    options = {
+        "ServerApp.ip": "127.0.0.1",
+        "ServerApp.port": port,
+        "ServerApp.port_retries": 0,
+        "ServerApp.root_dir": tmp_path / "root",
+        "ServerApp.open_browser": False,
+        "ServerApp.allow_root": True,
+        "IdentityProvider.token": "secret",
+    }
+    own = {name: str(tmp_path / name) for name in ("JUPYTER_CONFIG_DIR", "IPYTHONDIR")}
+    command = [
+        sys.executable,
+        "-m",
+        "jupyterlab",
+        *(f"--{k}={v}" for k, v in options.items()),
+    ]
+    log = tmp_path / "log"
+    with log.open("w") as said:
+        server = subprocess.Popen(command, env=os.environ | own, stderr=said)
+    while "is running at" not in log.read_text():
+        assert server.poll() is None, log.read_text()
+        time.sleep(0.1)
+    yield f"http://127.0.0.1:{port}/lab/tree/one.ipynb?token=secret"
+    server.kill()
+    server.wait()
+
+
+def test_views_draw_at_the_first_run_and_myst_is_rendered(lab, browser):
+    page, asked = browser.new_page(), []
+
+    def route(request):
+        if request.request.url.startswith((lab.partition("/lab")[0], "data:", "blob:")):
+            request.continue_()
+        else:
+            asked.append(request.request.url)
+            request.abort()
+
+    page.route("**/*", route)
+    page.goto(lab)
+    code = page.locator(".jp-Notebook .cm-content").first
+    code.wait_for(timeout=START)
+    page.locator(".jp-Notebook aside, .jp-Notebook .myst").first.wait_for(timeout=START)
+    assert ":::" not in page.locator(".jp-MarkdownCell").first.inner_text()
+    # What is run before the kernel is there is not run at all.
+    page.get_by_text("Python 3 (ipykernel) | Idle").wait_for(timeout=START)
+    code.click()
+    page.keyboard.press("Shift+Enter")
+    for selector, count in MARKS.items():
+        marks = page.locator(f".jp-OutputArea-output {selector}")
+        marks.nth(count - 1).wait_for(state="attached", timeout=START)
+        assert marks.count() == count, selector
+    labels = page.locator(".xaxislayer-above text").all_text_contents()
+    assert labels == ["<b>", "c"]
+    assert asked == []
+    page.close()
