@@ -1,5 +1,8 @@
 """Each way is measured in a process of its own."""
 
+import os
+from concurrent.futures.process import BrokenProcessPool
+
 import numpy as np
 import pytest
 
@@ -17,7 +20,11 @@ def hold(mebibytes):
 
 
 def die():
-    raise SystemExit(3)
+    os._exit(3)
+
+
+def fail():
+    raise LookupError("no such model")
 
 
 def test_time_memory_and_result_of_a_fresh_process():
@@ -32,8 +39,13 @@ def test_time_memory_and_result_of_a_fresh_process():
 
 
 def test_a_death_is_told():
-    with pytest.raises(RuntimeError, match=r"die\(\) died with exit code 3"):
+    with pytest.raises(BrokenProcessPool, match="terminated abruptly"):
         measure.isolated(die)
+
+
+def test_what_goes_wrong_there_is_raised_here():
+    with pytest.raises(LookupError, match="no such model"):
+        measure.isolated(fail)
 
 
 def test_each_size_has_its_own_time_and_peak():

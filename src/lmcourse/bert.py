@@ -17,17 +17,6 @@ from torch import nn
 from lmcourse.attention import padding_mask
 from lmcourse.transformer import Block
 
-__all__ = [
-    "RENAMES",
-    "Bert",
-    "BertOutput",
-    "Embeddings",
-    "check_config",
-    "head_measures",
-    "rebuild",
-    "rename",
-]
-
 # What a checkpoint calls a thing → what this course calls it; applied from top to bottom.
 RENAMES = {
     "word_embeddings": "word",

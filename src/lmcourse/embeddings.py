@@ -11,19 +11,6 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import svds
 
-__all__ = [
-    "cooccurrence",
-    "fix_signs",
-    "mean_cosine",
-    "neighbour_overlap",
-    "neighbours",
-    "ppmi",
-    "principal_components",
-    "unit",
-    "word_vectors",
-    "words",
-]
-
 
 def unit(vectors):
     """Divide each vector by its length, so that a dot product is a cosine.

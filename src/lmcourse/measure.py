@@ -4,8 +4,11 @@ import multiprocessing
 import re
 import sys
 import time
+import timeit
 from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import cloudpickle
@@ -40,7 +43,7 @@ def peak_mib() -> float:
     return peak / (2**20 if sys.platform == "darwin" else 2**10)
 
 
-def _child(connection, packed: bytes) -> None:
+def _measured(packed: bytes) -> dict:
     function, args = cloudpickle.loads(packed)
     prepared = function(*args)  # loads data and model; returns the thunk to be measured
     forget_peak()
@@ -48,7 +51,12 @@ def _child(connection, packed: bytes) -> None:
     start = time.perf_counter()
     result = prepared()
     seconds = time.perf_counter() - start
-    connection.send((result, seconds, peak_mib(), before))
+    return {
+        "result": result,
+        "seconds": seconds,
+        "peak_mib": peak_mib(),
+        "start_mib": before,
+    }
 
 
 def isolated(function: Callable, *args) -> dict:
@@ -68,30 +76,13 @@ def isolated(function: Callable, *args) -> dict:
 
     Raises
     ------
-    RuntimeError
-        If the process dies.
+    concurrent.futures.process.BrokenProcessPool
+        If the process dies, for want of memory for example. What the function itself
+        raises is raised here.
     """
-    context = multiprocessing.get_context("spawn")
-    receive, send = context.Pipe(duplex=False)
-    process = context.Process(
-        target=_child, args=(send, cloudpickle.dumps((function, args)))
-    )
-    process.start()
-    send.close()
-    try:
-        result, seconds, peak, before = receive.recv()
-    except EOFError:
-        process.join()
-        raise RuntimeError(
-            f"{function.__name__}{args} died with exit code {process.exitcode}"
-        ) from None
-    process.join()
-    return {
-        "result": result,
-        "seconds": seconds,
-        "peak_mib": peak,
-        "start_mib": before,
-    }
+    packed = cloudpickle.dumps((function, args))
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as process:
+        return process.submit(_measured, packed).result()
 
 
 def rising(prepare: Callable, inputs: Sequence, repeats: int = 1) -> list[dict]:
@@ -124,14 +115,8 @@ def _rising(prepare, inputs, repeats):
         forget_peak()
         start, rows = peak_mib(), []
         for each in inputs[1:]:
-            seconds = min(_seconds(function, each) for _ in range(repeats))
-            rows.append({"seconds": seconds, "peak_mib": peak_mib() - start})
+            seconds = timeit.repeat(partial(function, each), number=1, repeat=repeats)
+            rows.append({"seconds": min(seconds), "peak_mib": peak_mib() - start})
         return rows
 
     return run
-
-
-def _seconds(function, argument) -> float:
-    start = time.perf_counter()
-    function(argument)
-    return time.perf_counter() - start

@@ -7,7 +7,6 @@ layer 0 is the output of the embeddings, layer i the output of the i-th block.
 """
 
 import warnings
-from collections.abc import Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -16,18 +15,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
-
-__all__ = [
-    "PooledLayers",
-    "batches",
-    "pool",
-    "pool_layers",
-    "pool_windows",
-    "read",
-    "static_similarity",
-    "step_similarity",
-    "watching",
-]
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,14 +144,7 @@ def pool_windows(windows, model, pooling="mean", batch_tokens=1024):
     return pooled.cpu()
 
 
-def pool_layers(
-    texts: Iterable[str],
-    tokenizer,
-    model,
-    *,
-    pooling: str = "mean",
-    batch_tokens: int = 1024,
-) -> PooledLayers:
+def pool_layers(texts, tokenizer, model, *, pooling="mean", batch_tokens=1024):
     """Pool every layer's hidden states for each text, in the order of the texts.
 
     Parameters
@@ -187,8 +167,8 @@ def pool_layers(
     TypeError
         If ``texts`` is no list of strings.
     ValueError
-        If ``texts`` is empty or a text is blank; if an option is unknown; if the model is
-        no BERT or is in training mode; if tokenizer and model do not belong together
+        If ``texts`` is empty or a text is blank; if the pooling is unknown; if the model
+        is no BERT or is in training mode; if tokenizer and model do not belong together
         (as far as their vocabularies' sizes can tell).
 
     Warns
@@ -197,7 +177,8 @@ def pool_layers(
         Once a call, if texts were truncated.
     """
     texts, model = _checked_texts(texts), model.base_model
-    _check_options(pooling, batch_tokens)
+    if pooling not in ("mean", "cls", "max"):
+        raise ValueError(f"pooling should be 'mean', 'cls' or 'max', not {pooling!r}")
     _check_pair(tokenizer, model)
     windows = _windows(texts, tokenizer, model)
     pooled = pool_windows(windows, model, pooling, batch_tokens)
@@ -245,26 +226,16 @@ def _windows(texts, tokenizer, model) -> list[list[int]]:
     return windows
 
 
-def _checked_texts(texts: Iterable[str]) -> list[str]:
-    if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
-        raise TypeError(f"texts should be a list of strings, not a {type(texts).__name__}")
+def _checked_texts(texts) -> list[str]:
+    if isinstance(texts, str):
+        raise TypeError("texts should be a list of strings, not a single one")
     texts = list(texts)
     if not texts:
         raise ValueError("texts is empty: give at least one text")
     for index, text in enumerate(texts):
         if not isinstance(text, str):
-            kind = type(text).__name__
-            raise TypeError(f"texts[{index}] is a {kind}, not a string: {text!r}")
-        if not text.strip():
-            raise ValueError(f"texts[{index}] is blank: {text!r}")
+            raise TypeError(f"texts[{index}] is not a string: {text!r}")
     return texts
-
-
-def _check_options(pooling: str, batch_tokens: int) -> None:
-    if pooling not in ("mean", "cls", "max"):
-        raise ValueError(f"pooling should be 'mean', 'cls' or 'max', not {pooling!r}")
-    if batch_tokens < 1:
-        raise ValueError(f"batch_tokens should be at least 1, not {batch_tokens}")
 
 
 def _check_pair(tokenizer, model) -> None:

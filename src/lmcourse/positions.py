@@ -10,19 +10,6 @@ import math
 import torch
 from torch import nn
 
-__all__ = [
-    "LearnedPositions",
-    "RelativeBias",
-    "alibi_bias",
-    "alibi_slopes",
-    "frequencies",
-    "half_to_interleaved",
-    "interleaved_to_half",
-    "relative_buckets",
-    "rotate",
-    "sinusoidal",
-]
-
 
 def frequencies(width, base=10000.0):
     """Angle by which each pair of dimensions turns from one token to the next.

@@ -1,18 +1,13 @@
 """Attention and tokens, drawn by circuitsvis and bertviz."""
 
+from functools import partial
+
 import numpy as np
 
 from lmcourse.views import checks, notebook
 from lmcourse.views.view import View
 
 __all__ = ["attention_heads", "head_view", "model_view", "tokens"]
-
-DECIMALS = 3
-
-
-def _rounded(values: np.ndarray) -> list:
-    """Return nested lists of three decimals: small pages, stable references."""
-    return (np.round(values, DECIMALS) + 0.0).tolist()  # + 0.0: no negative zero
 
 
 def attention_heads(
@@ -48,23 +43,23 @@ def attention_heads(
     weights = checks.head_weights(attention, tokens)  # (heads, tokens, tokens)
     if causal:
         checks.check_causal(weights)
-    names = [f"Head {head}" for head in range(len(weights))]
-    if head_names is not None:
-        names = checks.token_list(head_names)
+    if head_names is None:
+        head_names = [f"Head {head}" for head in range(len(weights))]
+    names = checks.token_list(head_names)
     if len(names) != len(weights):
         raise ValueError(f"{len(names)} head_names for {len(weights)} heads")
     data = {
         "tokens": tokens,
-        "attention": _rounded(weights),
+        "attention": checks.rounded(weights),
         "causal": bool(causal),
         "head_names": names,
     }
-    html = notebook.html(notebook.attention_heads, data)
+    html = partial(notebook.attention_heads, data)
     return View("attention_heads", alt, caption, data, html)
 
 
 def head_view(
-    attentions, tokens, *, alt, caption="", sentence_b_start=None, layer=None, heads=None
+    attentions, tokens, *, alt, caption="", sentence_b_start=None, layer=0, heads=None
 ) -> View:
     """Lines from each token to the tokens it attends to, by layer and head (bertviz).
 
@@ -79,7 +74,7 @@ def head_view(
     sentence_b_start : int, optional
         Where the second text of a pair begins; adds a choice of the four blocks.
     layer : int, optional
-        The layer shown first; 0 by default.
+        The layer shown first.
     heads : list of int, optional
         The heads shown first; all by default.
 
@@ -96,19 +91,16 @@ def head_view(
     tokens = checks.token_list(tokens)
     weights = checks.layer_weights(attentions, tokens)  # (layers, heads, tokens, tokens)
     if sentence_b_start is not None and not 0 < sentence_b_start < len(tokens):
-        raise ValueError(
-            f"sentence_b_start={sentence_b_start}: the second text begins at one of the "
-            f"positions 1 to {len(tokens) - 1}"
-        )
-    first = [0 if layer is None else layer]
+        last = len(tokens) - 1
+        raise ValueError(f"sentence_b_start={sentence_b_start} is not one of 1 to {last}")
     data = {
         "tokens": tokens,
-        "attention": _rounded(weights),
+        "attention": checks.rounded(weights),
         "sentence_b_start": None if sentence_b_start is None else int(sentence_b_start),
-        "layer": checks.indices("layer", first, weights.shape[0])[0],
+        "layer": checks.indices("layer", [layer], weights.shape[0])[0],
         "heads": checks.indices("heads", heads, weights.shape[1]),
     }
-    html = notebook.html(notebook.head_view, data)
+    html = partial(notebook.head_view, data)
     return View("head_view", alt, caption, data, html)
 
 
@@ -141,11 +133,11 @@ def model_view(attentions, tokens, *, alt, caption="", layers=None, heads=None) 
     heads = checks.indices("heads", heads, weights.shape[1])
     data = {
         "tokens": tokens,
-        "attention": _rounded(weights[np.ix_(layers, heads)]),
+        "attention": checks.rounded(weights[np.ix_(layers, heads)]),
         "layers": layers,
         "heads": heads,
     }
-    html = notebook.html(notebook.model_view, data)
+    html = partial(notebook.model_view, data)
     return View("model_view", alt, caption, data, html)
 
 
@@ -174,13 +166,9 @@ def tokens(tokens, values=None, *, alt, caption="") -> View:
     tokens = checks.token_list(tokens)
     if values is not None:
         values = checks.as_array(values)
-        if values.shape != (len(tokens),):
-            raise ValueError(
-                f"values has the shape {values.shape}; {len(tokens)} tokens need "
-                f"({len(tokens)},)"
-            )
-        if not np.isfinite(values).all():
-            raise ValueError("values holds a NaN or an infinity")
-        values = _rounded(values)
+        if values.shape != (len(tokens),) or not np.isfinite(values).all():
+            wanted = f"{len(tokens)} finite numbers, one a token"
+            raise ValueError(f"values should be {wanted}, not {values}")
+        values = checks.rounded(values)
     data = {"tokens": tokens, "values": values}
-    return View("tokens", alt, caption, data, notebook.html(notebook.tokens, data))
+    return View("tokens", alt, caption, data, partial(notebook.tokens, data))

@@ -1,11 +1,10 @@
-"""Checks of what is handed to a view, with messages that say what to do about it."""
+"""What is handed to a view: checked, with messages that say what to do, and rounded."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
-__all__ = ["ROW_TOLERANCE", "as_array", "head_weights", "layer_weights", "token_list"]
-
+DECIMALS = 3
 ROW_TOLERANCE = 1e-2  # half precision sums 512 weights to within this
 CAUSAL_TOLERANCE = 1e-6
 NO_ATTENTION = (
@@ -66,15 +65,12 @@ def head_weights(attention, tokens: Sequence[str], where: str = "attention") -> 
     weights = as_array(attention)
     if weights.ndim == 4 and weights.shape[0] == 1:
         weights = weights[0]
-    if weights.ndim != 3 or weights.shape[1] != weights.shape[2] or not weights.size:
+    size = len(tokens)
+    if weights.shape[1:] != (size, size):
         raise ValueError(
-            f"{where} has the shape {weights.shape}; a view needs "
-            "(heads, tokens, tokens), one text at a time"
-        )
-    if weights.shape[1] != len(tokens):
-        raise ValueError(
-            f"{where} is over {weights.shape[1]} positions, but there are {len(tokens)} "
-            "tokens: count [CLS], [SEP] and padding on both sides or on neither"
+            f"{where} has the shape {weights.shape}; {size} tokens of one text need "
+            f"(heads, {size}, {size}): count [CLS], [SEP] and padding on both sides or "
+            "on neither"
         )
     _check_rows(weights, where)
     return weights
@@ -82,13 +78,11 @@ def head_weights(attention, tokens: Sequence[str], where: str = "attention") -> 
 
 def _check_rows(weights: np.ndarray, where: str) -> None:
     """Refuse rows that are not a distribution over the keys."""
-    if not np.isfinite(weights).all():
-        head, row, _ = np.argwhere(~np.isfinite(weights))[0]
-        raise ValueError(f"{where}: head {head}, row {row} holds a NaN or an infinity")
     sums = weights.sum(axis=-1)  # (heads, tokens)
-    bad = (np.abs(sums - 1) > ROW_TOLERANCE) | (weights < -ROW_TOLERANCE).any(axis=-1)
-    if bad.any():
-        head, row = np.argwhere(bad)[0]
+    good = np.abs(sums - 1) <= ROW_TOLERANCE  # not so where there is a NaN
+    good &= (weights >= -ROW_TOLERANCE).all(axis=-1)
+    if not good.all():
+        head, row = np.argwhere(~good)[0]
         raise ValueError(
             f"{where}: row {row} of head {head} sums to {sums[head, row]:.4g} and its "
             f"least weight is {weights[head, row].min():.4g}; a row of weights is at "
@@ -120,20 +114,24 @@ def layer_weights(attentions, tokens: Sequence[str]) -> np.ndarray:
     Raises
     ------
     ValueError
-        As `head_weights`, naming the layer; or if layers differ in their heads.
+        As `head_weights`, naming the layer; or if there are no layers.
     """
-    if attentions is None:
-        raise ValueError(f"attentions is None: {NO_ATTENTION}")
+    if attentions is None or len(attentions) == 0:
+        raise ValueError(f"there are no attentions: {NO_ATTENTION}")
     layers = [
         head_weights(layer, tokens, where=f"attentions[{index}]")
         for index, layer in enumerate(attentions)
     ]
-    if not layers:
-        raise ValueError(f"attentions is empty: {NO_ATTENTION}")
-    heads = [len(layer) for layer in layers]
-    if len(set(heads)) > 1:
-        raise ValueError(f"the layers have different numbers of heads: {heads}")
-    return np.stack(layers)
+    return np.stack(layers)  # which refuses different numbers of heads
+
+
+def rounded(values: np.ndarray) -> list:
+    """Return nested lists of three decimals: small pages, stable references.
+
+    A NaN or an infinity is None, a gap.
+    """
+    values = np.round(values, DECIMALS) + 0.0  # + 0.0: no negative zero
+    return np.where(np.isfinite(values), values, None).tolist()
 
 
 def indices(name: str, chosen, count: int) -> list[int]:

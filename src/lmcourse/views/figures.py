@@ -15,6 +15,8 @@ from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from matplotlib.ticker import FixedLocator
 
+from lmcourse.views import checks
+
 __all__ = ["MIME", "describe", "register"]
 
 MIME = "application/vnd.lmcourse.figure+json"
@@ -91,10 +93,9 @@ def _axes(axes: Axes) -> dict:
     return found | {kind: artists for kind, artists in kinds.items() if artists}
 
 
-def _some(items) -> list:
-    """Return at most `ARTISTS` items, evenly spaced."""
-    items = list(items)
-    chosen = np.linspace(0, len(items) - 1, min(len(items), ARTISTS)).round()
+def _some(items, most: int = ARTISTS) -> list:
+    """Return at most so many items, evenly spaced."""
+    chosen = np.linspace(0, len(items) - 1, min(len(items), most)).round()
     return [items[int(i)] for i in chosen]
 
 
@@ -114,28 +115,21 @@ def _outline(shape: Collection) -> np.ndarray:
 def _places(axes: Axes, pixels: np.ndarray) -> dict:
     """Describe points on the canvas, (n, 2), in shares of the axes."""
     shares = axes.transAxes.inverted().transform(np.reshape(pixels, (-1, 2)))
-    return {"count": len(shares), "at": _rounded(_sampled(shares))}
+    return {"count": len(shares), "at": _sampled(shares)}
 
 
 def _colours(image: AxesImage | Collection) -> dict:
     values = np.ma.filled(np.ma.asarray(image.get_array(), dtype=float), np.nan)
     if values.ndim == 3:  # colours themselves, not numbers that become colours
-        return {"shape": list(values.shape), "colours": _rounded(_sampled(values.ravel()))}
+        return {"shape": list(values.shape), "colours": _sampled(values.ravel())}
     low, high = image.get_clim()
     shares = (values.ravel() - low) / ((high - low) or 1.0)
     return {
         "shape": list(values.shape),
         "ends": [float(f"{end:.4g}") for end in (low, high)],
-        "shares": _rounded(_sampled(shares)),
+        "shares": _sampled(shares),
     }
 
 
-def _sampled(values: np.ndarray) -> np.ndarray:
-    places = np.linspace(0, len(values) - 1, min(len(values), SAMPLES)).round()
-    return values[places.astype(int)]
-
-
-def _rounded(values: np.ndarray) -> list:
-    """Return nested lists with three decimals, None for gaps."""
-    nested = np.round(np.asarray(values, dtype=float), 3) + 0.0
-    return np.where(np.isfinite(nested), nested, None).tolist()
+def _sampled(values: np.ndarray) -> list:
+    return checks.rounded(np.array(_some(values, SAMPLES), dtype=float))

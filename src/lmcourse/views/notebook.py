@@ -6,25 +6,14 @@ the same characters and can be neither.
 """
 
 import re
-from collections.abc import Callable
 from importlib import import_module, resources
 
 import torch
-
-__all__ = [
-    *("attention_heads", "bertviz_script", "head_view", "html", "inert", "library"),
-    *("model_view", "tokens"),
-]
 
 JOINER = "\u2060"  # invisible, and ends what would begin a tag or an entity
 STAND_IN = "\ue000"  # a private character that no token has
 BLUE, SKY, ORANGE = "#0072B2", "#56B4E9", "#E69F00"  # black is legible on the last two
 ALTERNATE = 0.35  # how strongly tokens without values are tinted
-
-
-def html(make: Callable[[dict], str], data: dict) -> Callable[[], str]:
-    """Return a function that makes the HTML when it is asked for."""
-    return lambda: make(data)
 
 
 def inert(token: str) -> str:

@@ -1,14 +1,10 @@
 """The look of static figures, and plotly figures as views."""
 
-import base64
 import functools
 import html
 import json
-import math
 import re
 import uuid
-
-import numpy as np
 
 from lmcourse.views import notebook
 from lmcourse.views.view import View
@@ -37,7 +33,7 @@ def style() -> None:
     Backgrounds are transparent and the type dark: the site turns static pictures over
     in its dark theme.
     """
-    import matplotlib as mpl
+    import matplotlib.pyplot as plt
     import plotly.io as pio
     import seaborn as sns
 
@@ -48,54 +44,15 @@ def style() -> None:
     pio.templates.default = "lmcourse"
 
     sns.set_theme(style="ticks", palette=PALETTE)
-    mpl.rcParams.update(
-        {
-            "axes.facecolor": "none",
-            "figure.facecolor": "none",
-            "savefig.facecolor": "none",
-            "axes.grid": True,
-            "axes.spines.right": False,
-            "axes.spines.top": False,
-            "figure.constrained_layout.use": True,
-            "figure.dpi": 100,
-            "figure.figsize": (7, 4),
-            "font.size": 11,
-            "grid.alpha": 0.25,
-            "image.cmap": SEQUENTIAL,
-            "legend.frameon": False,
-            "savefig.dpi": 150,
-            "svg.hashsalt": "lmcourse",
-        }
-    )
+    plt.style.use("lmcourse.views.static.lmcourse")  # a style sheet
 
 
-def _number(value: float) -> float | int | None:
-    """Return four significant digits; whole numbers stay whole, NaN becomes a gap."""
-    if not math.isfinite(value):
-        return None
+def _number(digits: str) -> float | int:
+    """Return a number of JSON in four significant digits; whole numbers stay whole."""
+    value = float(digits)
     if value == int(value) and abs(value) < EXACT:
         return int(value)
     return float(f"{value:.{DIGITS}g}")
-
-
-def _typed(spec: dict) -> list:
-    """Return plotly's base64 array as nested lists."""
-    flat = np.frombuffer(base64.b64decode(spec["bdata"]), dtype=np.dtype(spec["dtype"]))
-    shape = [int(size) for size in str(spec.get("shape", flat.size)).split(",")]
-    return flat.reshape(shape).tolist()
-
-
-def _plain(value):
-    """Return JSON-ready data: arrays as lists, numbers rounded, keys in their order."""
-    if isinstance(value, dict) and "bdata" in value:
-        value = _typed(value)
-    if isinstance(value, dict):
-        return {key: _plain(entry) for key, entry in value.items() if key != "uid"}
-    if isinstance(value, (list, tuple)):
-        return [_plain(entry) for entry in value]
-    if isinstance(value, float):
-        return _number(value)
-    return value
 
 
 def plain(text: str) -> str:
@@ -122,7 +79,12 @@ def _literal(value, keys: set[str] = DATA, data: bool = False):
 
 def _figure(fig) -> dict:
     """Return a figure's traces, layout and frames as JSON-ready data, its text plain."""
-    figure = _plain(json.loads(fig.to_json()))
+    from plotly.utils import PlotlyJSONEncoder
+
+    parts = {"data": fig.data, "layout": fig.layout}
+    parts |= {"frames": fig.frames} if fig.frames else {}
+    text = json.dumps(parts, cls=PlotlyJSONEncoder)  # NaN becomes null, a gap
+    figure = json.loads(text, parse_float=_number)
     figure["layout"].pop("template", None)
     names = [frame.get("name") for frame in figure.get("frames", [])]
     figure = _literal(figure)
