@@ -2,16 +2,16 @@
 
 import numpy as np
 
-from lmcourse.numpy_nn import (
-    DotProduct,
+from lmcourse.numpy_nn.attention import DotProduct
+from lmcourse.numpy_nn.layers import (
     LayerNorm,
     Linear,
     OneHotDictionary,
     ReLU,
     Softmax,
     SoftmaxCrossEntropy,
+    rows,
 )
-from lmcourse.numpy_nn.layers import rows
 
 __all__ = ["LOOPS", "RowLoss", "looped"]
 

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 import torch
 
-from lmcourse import exercises, numpy_nn
+from lmcourse import exercises
 from lmcourse.exercises import answers, check
+from lmcourse.numpy_nn import attention, core, decoder, layers
 from pages import CHAPTERS, definitions, exercise_cells, last_value, page_namespace
 from test_same_code import module_definitions, tree
 from wrong_answers.exotic import EXOTIC
@@ -67,7 +68,7 @@ def namespace(chapter):
     """
     found = page_namespace(chapter)
     if chapter == "backpropagation":
-        found |= {name: getattr(numpy_nn, name) for name in numpy_nn.__all__} | found
+        found = vars(core) | vars(layers) | vars(attention) | vars(decoder) | found
         found["rng"] = np.random.default_rng(0)
         found["x"] = found["rng"].normal(size=(2, 5, 4))
     return found
@@ -196,7 +197,7 @@ def takes_a_class(name):
 
 
 def module_of(answer):
-    return type("Answer", (numpy_nn.Module,), {"__init__": answer})
+    return type("Answer", (core.Module,), {"__init__": answer})
 
 
 @pytest.mark.parametrize("name", NAMES)

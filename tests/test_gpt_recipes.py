@@ -18,7 +18,7 @@ def flat(configs):
 @pytest.mark.parametrize("idea", IDEAS)
 def test_each_idea_can_be_left_out_and_changes_its_fields_only(idea):
     classic, fast = flat(recipe("classic", 60)), flat(recipe("fast", 60))
-    without = flat(recipe("fast", 60, without=[idea]))
+    without = flat(recipe("fast", 60, [idea]))
     changed = {name for name in fast if fast[name] != without[name]}
     assert changed == set(IDEAS[idea])  # so that none is without effect, or shared
     assert {name: fast[name] for name in changed} == IDEAS[idea]
@@ -27,7 +27,7 @@ def test_each_idea_can_be_left_out_and_changes_its_fields_only(idea):
 
 def test_fast_is_classic_and_its_ideas():
     classic = flat(recipe("classic", 60))
-    assert flat(recipe("fast", 60, without=IDEAS)) == classic
+    assert flat(recipe("fast", 60, IDEAS)) == classic
     assert flat(recipe("fast", 60))["vocab_size"] == 60
     assert set(PRESETS) == {"classic", "fast"}
 
@@ -44,9 +44,9 @@ def test_recipes_take_changes_and_refuse_strangers():
     with pytest.raises(ValueError, match="no preset 'slow'; there are classic, fast"):
         recipe("slow", 60)
     with pytest.raises(ValueError, match=r"fast has no idea magic .* ngrams, rotary"):
-        recipe("fast", 60, without=["magic", "muon"])
+        recipe("fast", 60, ["magic", "muon"])
     with pytest.raises(ValueError, match=r"classic has no idea muon .* it has none"):
-        recipe("classic", 60, without=["muon"])
+        recipe("classic", 60, ["muon"])
     with pytest.raises(ValueError, match=r"no setting depth, width; there are context, .*"):
         recipe("fast", 60, depth=3, width=4)
     with pytest.raises(ValueError, match=r"layers must be a whole number .*, not 'many'"):

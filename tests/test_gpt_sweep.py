@@ -1,7 +1,5 @@
 """The sweep over sizes: what it stores, and what is stored in the repository."""
 
-import json
-
 import pytest
 
 from lmcourse.data import load_corpus
@@ -17,8 +15,9 @@ def test_a_small_sweep_end_to_end(tmp_path, monkeypatch):
     monkeypatch.setattr(sweep, "BASE", {**sweep.BASE, **small})
     monkeypatch.setattr(sweep, "AXES", {"heads": (1, 2), "layers": (1, 2)})
     out = tmp_path / "new" / "sweep.json"
-    assert sweep.main(["--out", str(out)]) == 0
-    stored = json.loads(out.read_text(encoding="utf-8"))
+    monkeypatch.setattr(sweep, "stored_at", lambda: out)
+    sweep.main()
+    stored = sweep.load_sweep()
     runs = stored["runs"]
     assert [(run["axis"], run["value"]) for run in runs] == [
         ("heads", 1),
@@ -55,15 +54,3 @@ def test_a_missing_sweep_says_how_to_make_it(tmp_path, monkeypatch):
     monkeypatch.setattr(sweep, "corpora_folder", lambda: tmp_path)
     with pytest.raises(FileNotFoundError, match=r"mini-gpt\.json is missing.*make models"):
         sweep.load_sweep()
-
-
-def test_what_cannot_be_done_is_said_before_the_training(tmp_path, capsys):
-    (tmp_path / "file").touch()
-    for options, message in [
-        (["--corpus", "nowhere.txt"], "no corpus or file 'nowhere.txt'"),
-        (["--out", str(tmp_path / "file" / "x.json")], "file"),
-    ]:
-        with pytest.raises(SystemExit) as stopped:
-            sweep.main(options)
-        assert stopped.value.code == 2
-        assert message in capsys.readouterr().err

@@ -12,41 +12,40 @@ from hypothesis import strategies as st
 import loops
 from lmbook.bench import numpy as reference
 from lmcourse import positions
-from lmcourse.numpy_nn import (
-    Adam,
+from lmcourse.numpy_nn.attention import (
     CausalMask,
-    Chain,
-    Concat,
-    CrossEntropyLoss,
-    Decoder,
     DotProduct,
-    Fork,
-    Identity,
-    L2Loss,
-    LayerNorm,
-    Linear,
-    Module,
     MultiHeadAttention,
-    OneHotDictionary,
-    Parameter,
     ProjectedAttention,
-    ReLU,
     Rotary,
     ScalarProduct,
     ScaledDotProductAttention,
+    Transpose,
+)
+from lmcourse.numpy_nn.core import (
+    Adam,
+    Chain,
+    Concat,
+    Fork,
+    Identity,
+    Module,
+    Parameter,
+    as_tuple,
+    gradient_error,
+)
+from lmcourse.numpy_nn.decoder import Decoder, load, sample, save, stretches, train
+from lmcourse.numpy_nn.layers import (
+    CrossEntropyLoss,
+    L2Loss,
+    LayerNorm,
+    Linear,
+    OneHotDictionary,
+    ReLU,
     Sigmoid,
     SkipAddNorm,
     Softmax,
     SoftmaxCrossEntropy,
-    Transpose,
-    gradient_error,
-    load,
-    sample,
-    save,
-    stretches,
-    train,
 )
-from lmcourse.numpy_nn.core import as_tuple
 
 TOLERANCE = 1e-6
 

@@ -6,16 +6,14 @@ Several processes, with the same options: ``torchrun --nproc-per-node 2 -m lmcou
 # PyTorch is imported where it is used: help and errors come before it.
 import argparse
 import json
-import math
 import sys
 from contextlib import suppress
 from pathlib import Path
 
-from lmcourse.gpt.recipes import IDEAS, PRESETS, check_names, recipe
-from lmcourse.gpt.settings import Diverged
+from lmcourse.data import load_corpus
+from lmcourse.gpt.recipes import IDEAS, PRESETS, recipe
+from lmcourse.gpt.settings import Diverged, require
 from lmcourse.tokenization import CharTokenizer
-
-__all__ = ["main", "new_run"]
 
 NOTHING = "nothing was saved"
 
@@ -69,18 +67,6 @@ def _setting(text):
     return name, value
 
 
-def _above_0(kind):
-    """Return what reads an int or a float that is finite and above zero."""
-
-    def convert(text):
-        with suppress(ValueError):
-            if 0 < kind(text) < math.inf:
-                return kind(text)
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0")
-
-    return convert
-
-
 def parse(arguments):
     """Read the command line."""
     parser = argparse.ArgumentParser("python -m lmcourse.train", description=__doc__)
@@ -95,10 +81,10 @@ def parse(arguments):
     add("--out", type=Path, required=True, help=f"the checkpoint, {file}")
     add("--steps", type=int)
     add("--evaluate-every", type=int, help="steps between checkpoints")
-    add("--target-loss", type=_above_0(float), help="stop at this validation loss")
+    add("--target-loss", type=float, help="stop at this validation loss")
     add("--seed", type=int)
     add("--device", help="cpu, cuda or mps")
-    add("--threads", type=_above_0(int), default=1, help="of a CPU; 1 suits small models")
+    add("--threads", type=int, default=1, help="of a CPU; 1 suits small models")
     add("--export", type=Path, help=f"the finished model alone, {file}")
     add("--resume", action="store_true", help="go on where --out stands")
     return parser.parse_args(arguments)
@@ -115,7 +101,9 @@ def check(options):
     given = {name: getattr(options, name) for name in ("steps", "evaluate_every", "seed")}
     changes = {name: value for name, value in given.items() if value is not None}
     changes = dict(options.set) | changes
-    check_names(changes)
+    require(options, "a whole number from 1 to 10**8", "threads")
+    if options.target_loss is not None:
+        require(options, "a finite number above 0", "target_loss")
     for path in filter(None, (options.out, options.export)):
         if path.suffix != ".safetensors" or path.is_dir():
             raise ValueError(f"{path} is no name of a .safetensors file")
@@ -125,8 +113,6 @@ def check(options):
         raise ValueError(
             f"{options.out} is there already: add --resume, or choose another --out"
         )
-    from lmcourse.data import load_corpus
-
     text = load_corpus(options.corpus)
     _plan(text, options.preset, options.without, changes)
     return text, changes

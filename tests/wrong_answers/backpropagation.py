@@ -3,9 +3,8 @@
 import matplotlib.pyplot as plt
 import numpy as np
 
-from lmcourse import numpy_nn
-from lmcourse.numpy_nn import Module, layers
-from lmcourse.numpy_nn.core import as_tuple
+from lmcourse.numpy_nn import attention, layers
+from lmcourse.numpy_nn.core import Module, as_tuple
 
 
 def module(base, compute=None, gradient=None):
@@ -38,7 +37,7 @@ def scalar(delta_x, total, forward=lambda s, x: s * x, add=True):
         self.scale.grad = kept + total(s, d, self.x)
         return delta_x(s, d, self.x)
 
-    return module(numpy_nn.ScalarProduct, compute, gradient)
+    return module(attention.ScalarProduct, compute, gradient)
 
 
 def right_x(s, d, x):
@@ -63,7 +62,7 @@ def dot(forward=lambda a, b: a @ b, first=None, second=None):
     return module(Module, compute, gradient)
 
 
-Attention = numpy_nn.ScaledDotProductAttention
+Attention = attention.ScaledDotProductAttention
 
 
 def attend(scores=None, weights=None, keep=True, order=(0, 1, 2), hide="before"):
@@ -76,7 +75,7 @@ def attend(scores=None, weights=None, keep=True, order=(0, 1, 2), hide="before")
         s = self.mask.forward(s) if hide == "before" else s
         w = self.softmax.forward(s)
         w = weights(s) if weights else w
-        if hide == "after" and isinstance(self.mask, numpy_nn.CausalMask):
+        if hide == "after" and isinstance(self.mask, attention.CausalMask):
             w = w * np.tri(w.shape[-1])
         if keep:
             self.weights = w
@@ -122,7 +121,7 @@ def untransposed(self, d_s, d_v):
     return *self.product.backward(self.scale.backward(d_s)), d_v
 
 
-Head = numpy_nn.ProjectedAttention
+Head = attention.ProjectedAttention
 
 
 def head(turn="qk", value=lambda self, q, k, v: self.value.forward(v), pick=(0, 1, 2)):
@@ -159,7 +158,7 @@ def head_back(turned=True, linear=True, summed=False):
     return module(Head, None, gradient)
 
 
-Heads = numpy_nn.MultiHeadAttention
+Heads = attention.MultiHeadAttention
 
 
 def many(last=True, order=1):
@@ -235,7 +234,7 @@ WRONG = {
         "reshape gives delta the right shape": two(
             swap, lambda d: d.reshape(*d.shape[:-2], d.shape[-1], d.shape[-2])
         ),
-        "pass the class itself": numpy_nn.Transpose(),
+        "pass the class itself": attention.Transpose(),
     },
     "scalar_product": {
         "forward, the input is divided": scalar(right_x, right_s, lambda s, x: x / s),
@@ -262,7 +261,7 @@ WRONG = {
         "a must be transposed": dot(second=lambda a, b, d: a @ d),
         "in the gradient of b, delta stands": dot(second=lambda a, b, d: d @ a.mT),
         "the gradient of b is transposed": dot(second=lambda a, b, d: (a.mT @ d).mT),
-        "return 2 arrays from gradient": module(numpy_nn.DotProduct, None, lambda s, d: d),
+        "return 2 arrays from gradient": module(attention.DotProduct, None, lambda s, d: d),
     },
     "attention": {
         "the scale is missing": attend(lambda s: s * np.sqrt(6)),

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from lmcourse.numpy_nn import Module
+from lmcourse.numpy_nn.core import Module
 
 
 class Hostile:

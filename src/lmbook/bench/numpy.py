@@ -13,7 +13,9 @@ import torch.nn.functional as F
 from threadpoolctl import threadpool_limits
 
 from lmbook.bench import report
-from lmcourse.numpy_nn import Adam, Decoder, SoftmaxCrossEntropy
+from lmcourse.numpy_nn.core import Adam
+from lmcourse.numpy_nn.decoder import Decoder
+from lmcourse.numpy_nn.layers import SoftmaxCrossEntropy
 
 __all__ = ["main", "torch_loss", "torch_parameters"]
 

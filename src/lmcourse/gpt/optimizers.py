@@ -9,8 +9,6 @@ import math
 
 import torch
 
-__all__ = ["KEPT", "Muon", "make_optimizers", "orthogonalise", "schedule"]
-
 
 def orthogonalise(matrix, rounds=5, epsilon=1e-7):
     """Bring all singular values near 1 and keep the singular vectors.
@@ -60,12 +58,10 @@ class Muon(torch.optim.Optimizer):
 
     def __init__(self, params, lr=0.02, momentum=0.95):
         super().__init__(params, {"lr": lr, "momentum": momentum})
-        for group in self.param_groups:
-            for weight in group["params"]:
-                if weight.ndim != 2:
-                    raise ValueError(
-                        f"a parameter of shape {tuple(weight.shape)} is no matrix"
-                    )
+        weights = [weight for group in self.param_groups for weight in group["params"]]
+        shapes = [tuple(weight.shape) for weight in weights if weight.ndim != 2]
+        if shapes:
+            raise ValueError(f"a parameter of shape {shapes[0]} is no matrix")
 
     @torch.no_grad()
     def step(self):
@@ -109,21 +105,17 @@ def make_optimizers(model, config):
     -------
     list of Optimizer
     """
-    named = list(model.named_parameters())
-    hidden = [w for name, w in named if name.startswith("blocks.") and w.ndim == 2]
-    optimizers = []
-    if config.optimizer == "muon":
-        optimizers.append(Muon(hidden, lr=config.muon_learning_rate))
-    else:
-        hidden = []
-    moved = {id(weight) for weight in hidden}
-    rest = [weight for _, weight in named if id(weight) not in moved]
+    hidden, rest = [], []
+    for name, w in model.named_parameters():
+        is_hidden = name.startswith("blocks.") and w.ndim == 2
+        (hidden if is_hidden and config.optimizer == "muon" else rest).append(w)
     groups = [
         {"params": [w for w in rest if w.ndim == 2], "weight_decay": config.weight_decay},
         {"params": [w for w in rest if w.ndim < 2], "weight_decay": 0.0},
     ]
     fused = all(weight.device.type in ("cpu", "cuda") for weight in rest)
     options = {"lr": config.learning_rate, "betas": (0.9, 0.99), "fused": fused}
+    optimizers = [Muon(hidden, lr=config.muon_learning_rate)] if hidden else []
     optimizers.append(torch.optim.AdamW(groups, **options))
     for optimizer in optimizers:
         for group in optimizer.param_groups:

@@ -7,8 +7,6 @@ from dataclasses import fields
 
 from lmcourse.gpt.settings import GPTConfig, TrainingConfig
 
-__all__ = ["IDEAS", "PRESETS", "SETTINGS", "check_names", "recipe"]
-
 # What `fast` changes, one idea at a time: each can be left out, to see what it is worth.
 IDEAS = {
     "ngrams": {"ngrams": (4096, 6144)},  # a table does what layers would learn slowly
@@ -21,22 +19,14 @@ IDEAS = {
 }
 PRESETS = {"classic": (), "fast": tuple(IDEAS)}
 
-# What may be set: the fields of both configurations, save the one that the corpus decides.
-_FIELDS = [field.name for kind in (GPTConfig, TrainingConfig) for field in fields(kind)]
-SETTINGS = tuple(name for name in _FIELDS if name != "vocab_size")
+# What may be set: the fields of both configurations, save the first: a corpus decides it.
+SIZES, HOW = (
+    [field.name for field in fields(kind)] for kind in (GPTConfig, TrainingConfig)
+)
+SETTINGS = SIZES[1:] + HOW
 
 
-def check_names(names):
-    """Raise ValueError, naming what may be set, if something else is among the names."""
-    strangers = set(names) - set(SETTINGS)
-    if strangers:
-        raise ValueError(
-            f"there is no setting {', '.join(sorted(strangers))}; there are "
-            f"{', '.join(SETTINGS)} (and the corpus decides on vocab_size)"
-        )
-
-
-def recipe(preset, vocab_size, without=(), **changes):
+def recipe(preset, vocab_size, without=(), /, **changes):
     """Return the configurations of a model and of its training.
 
     Parameters
@@ -66,13 +56,16 @@ def recipe(preset, vocab_size, without=(), **changes):
             f"{preset} has no idea {', '.join(sorted(unknown))} to do without; it has "
             f"{', '.join(PRESETS[preset]) or 'none'}"
         )
-    check_names(changes)
+    strangers = set(changes) - set(SETTINGS)
+    if strangers:
+        raise ValueError(
+            f"there is no setting {', '.join(sorted(strangers))}; there are "
+            f"{', '.join(SETTINGS)} (and the corpus decides on vocab_size)"
+        )
     chosen = {"vocab_size": vocab_size}
     for idea in PRESETS[preset]:
         if idea not in without:
             chosen |= IDEAS[idea]
     chosen |= changes
-    of_model = {field.name for field in fields(GPTConfig)}
-    model = {name: value for name, value in chosen.items() if name in of_model}
-    training = {name: value for name, value in chosen.items() if name not in of_model}
-    return GPTConfig(**model), TrainingConfig(**training)
+    sizes = {name: chosen.pop(name) for name in SIZES if name in chosen}
+    return GPTConfig(**sizes), TrainingConfig(**chosen)

@@ -3,10 +3,6 @@
 import sys
 from dataclasses import dataclass
 
-__all__ = ["Diverged", "GPTConfig", "TrainingConfig", "is_finite", "require"]
-
-LARGEST = 10**8  # of a size: the product of two still is a number that PyTorch counts with
-
 
 class Diverged(RuntimeError):
     """The loss is no longer a number."""
@@ -23,13 +19,24 @@ def is_finite(value):
     return is_number and abs(value) <= sys.float_info.max
 
 
+def is_size(value):
+    """Say whether a value can be a size: PyTorch counts with the product of two."""
+    return is_whole(value) and 1 <= value <= 10**8
+
+
 KINDS = {
-    "a whole number from 1 to 10**8": lambda x: is_whole(x) and 1 <= x <= LARGEST,
+    "a whole number from 1 to 10**8": is_size,
     "a whole number from 0": lambda x: is_whole(x) and x >= 0,
     "a whole number from -10**12 to 10**12": lambda x: is_whole(x) and abs(x) <= 10**12,
     "a finite number above 0": lambda x: is_finite(x) and x > 0,
     "a finite number from 0": lambda x: is_finite(x) and x >= 0,
     "a finite number from 0 to 1": lambda x: is_finite(x) and 0 <= x <= 1,
+    "a finite number from 0, below 1": lambda x: is_finite(x) and 0 <= x < 1,
+    "a list of whole numbers from 1": lambda x: (
+        isinstance(x, tuple | list) and all(map(is_size, x))
+    ),
+    "'adamw' or 'muon'": lambda x: x in ("adamw", "muon"),
+    "'learned' or 'rotary'": lambda x: x in ("learned", "rotary"),
 }
 
 
@@ -78,20 +85,14 @@ class GPTConfig:
     def __post_init__(self):
         sizes = "vocab_size", "context", "layers", "heads", "d_model"
         require(self, "a whole number from 1 to 10**8", *sizes)
-        require(self, "a finite number from 0 to 1", "dropout")
-        if self.dropout == 1:
-            raise ValueError("dropout 1 would leave nothing")
+        require(self, "a finite number from 0, below 1", "dropout")
+        require(self, "'learned' or 'rotary'", "positions")
+        require(self, "a list of whole numbers from 1", "ngrams")
         if self.d_model % self.heads:
             raise ValueError(f"{self.heads} heads do not divide d_model = {self.d_model}")
-        if self.positions not in ("learned", "rotary"):
-            raise ValueError(f"positions {self.positions!r}: not 'learned' or 'rotary'")
         if self.positions == "rotary" and self.d_model // self.heads % 2:
             raise ValueError("rotary positions turn pairs: d_model / heads must be even")
-        rows = self.ngrams
-        fits = KINDS["a whole number from 1 to 10**8"]
-        if not isinstance(rows, tuple | list) or not all(map(fits, rows)):
-            raise ValueError(f"ngrams must be a list of whole numbers from 1, not {rows!r}")
-        object.__setattr__(self, "ngrams", tuple(rows))  # JSON has a list
+        object.__setattr__(self, "ngrams", tuple(self.ngrams))  # JSON has a list
 
 
 @dataclass(frozen=True)
@@ -151,8 +152,9 @@ class TrainingConfig:
         require(self, "a finite number from 0", "weight_decay")
         require(self, "a finite number from 0 to 1", "final")
         require(self, "a whole number from -10**12 to 10**12", "seed")
-        if self.optimizer not in ("adamw", "muon"):
-            raise ValueError(f"optimizer {self.optimizer!r} is not 'adamw' or 'muon'")
+        require(self, "'adamw' or 'muon'", "optimizer")
         if self.warmup >= self.steps:
-            both = f"a warmup of {self.warmup} steps must be shorter than the run of "
-            raise ValueError(f"{both}{self.steps}, or its learning rate is never reached")
+            raise ValueError(
+                f"a warmup of {self.warmup} steps must be shorter than the run of "
+                f"{self.steps}, or its learning rate is never reached"
+            )

@@ -11,11 +11,3 @@ belongs to: no module divides by the number of rows.
 - `decoder`: `FeedForward`, `Block`, `Decoder`, and what trains, samples, saves and
   loads it.
 """
-
-from lmcourse.numpy_nn import attention, core, decoder, layers
-from lmcourse.numpy_nn.attention import *  # noqa: F403
-from lmcourse.numpy_nn.core import *  # noqa: F403
-from lmcourse.numpy_nn.decoder import *  # noqa: F403
-from lmcourse.numpy_nn.layers import *  # noqa: F403
-
-__all__ = [*attention.__all__, *core.__all__, *decoder.__all__, *layers.__all__]

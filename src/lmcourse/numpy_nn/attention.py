@@ -5,17 +5,6 @@ import numpy as np
 from lmcourse.numpy_nn.core import Concat, Fork, Identity, Module, Parameter, as_tuple
 from lmcourse.numpy_nn.layers import Linear, Softmax
 
-__all__ = [
-    "CausalMask",
-    "DotProduct",
-    "MultiHeadAttention",
-    "ProjectedAttention",
-    "Rotary",
-    "ScalarProduct",
-    "ScaledDotProductAttention",
-    "Transpose",
-]
-
 
 class Transpose(Module):
     """Swap the last two axes."""

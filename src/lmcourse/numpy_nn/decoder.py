@@ -17,17 +17,6 @@ from lmcourse.numpy_nn.layers import (
     softmax,
 )
 
-__all__ = [
-    "Block",
-    "Decoder",
-    "FeedForward",
-    "load",
-    "sample",
-    "save",
-    "stretches",
-    "train",
-]
-
 
 class FeedForward(Chain):
     """Two linear layers with a ReLU between; each token by itself."""

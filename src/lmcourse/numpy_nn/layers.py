@@ -5,21 +5,6 @@ from scipy import sparse
 
 from lmcourse.numpy_nn.core import Module, Parameter
 
-__all__ = [
-    "CrossEntropyLoss",
-    "L2Loss",
-    "LayerNorm",
-    "Linear",
-    "OneHotDictionary",
-    "ReLU",
-    "Sigmoid",
-    "SkipAddNorm",
-    "Softmax",
-    "SoftmaxCrossEntropy",
-    "rows",
-    "softmax",
-]
-
 
 def rows(x):
     """Return a view with one leading axis: (..., d) → (rows, d)."""
