@@ -68,7 +68,7 @@ def namespace(chapter):
     """
     found = page_namespace(chapter)
     if chapter == "backpropagation":
-        found = vars(core) | vars(layers) | vars(attention) | vars(decoder) | found
+        found |= vars(core) | vars(layers) | vars(attention) | vars(decoder) | found
         found["rng"] = np.random.default_rng(0)
         found["x"] = found["rng"].normal(size=(2, 5, 4))
     return found
