@@ -10,8 +10,7 @@
    ``torch`` is the version of the Python that runs this script, if it has one; else the
    newest. ``--python`` chooses another interpreter for the environment (Colab has 3.13, and
    had 3.12). PyPI's torch for Linux brings CUDA's libraries, 5 GB in all, of which nothing
-   is used; with ``PIP_INDEX_URL=https://download.pytorch.org/whl/cpu`` and
-   ``PIP_EXTRA_INDEX_URL=https://pypi.org/simple`` pip takes the build without them.
+   is used; where pip is configured to find PyTorch's build for the CPU, it takes that.
 2. The notebooks' own first cell is run as in Colab, and installs what is missing. The
    course is the wheel that the build left beside them; its source is out of reach.
 3. Each notebook is copied alone into an empty folder and executed there by
