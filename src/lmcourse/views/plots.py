@@ -81,16 +81,13 @@ def _figure(fig) -> dict:
     """Return a figure's traces, layout and frames as JSON-ready data, its text plain."""
     from plotly.utils import PlotlyJSONEncoder
 
-    parts = {"data": fig.data, "layout": fig.layout}
-    parts |= {"frames": fig.frames} if fig.frames else {}
+    parts = {"data": fig.data, "layout": fig.layout, "frames": fig.frames}
     text = json.dumps(parts, cls=PlotlyJSONEncoder)  # NaN becomes null, a gap
     figure = json.loads(text, parse_float=_number)
     figure["layout"].pop("template", None)
-    names = [frame.get("name") for frame in figure.get("frames", [])]
-    figure = _literal(figure)
-    for frame, name in zip(figure.get("frames", []), names, strict=True):
-        frame["name"] = name  # not shown; the steps of sliders refer to it
-    return figure
+    # The name of a frame is not shown; the steps of sliders refer to it.
+    frames = [_literal(f) | {"name": f.get("name")} for f in figure.pop("frames")]
+    return _literal(figure) | ({"frames": frames} if frames else {})
 
 
 def _page(fig, figure: dict, alt: str) -> str:

@@ -67,13 +67,8 @@ class View:
 
     def description(self) -> dict:
         """Return the JSON description that the site draws from."""
-        return {
-            "version": VERSION,
-            "kind": self.kind,
-            "alt": self.alt,
-            "caption": self.caption,
-            "data": self.data,
-        }
+        shown = ("kind", "alt", "caption", "data")
+        return {"version": VERSION} | {name: getattr(self, name) for name in shown}
 
     def __repr__(self) -> str:
         return f"[{self.kind.replace('_', ' ')}] {self.alt}"
