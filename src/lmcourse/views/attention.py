@@ -104,7 +104,7 @@ def head_view(
     return View("head_view", alt, caption, data, html)
 
 
-def model_view(attentions, tokens, *, alt, caption="", layers=None, heads=None) -> View:
+def model_view(attentions, tokens, *, alt, caption="") -> View:
     """Every head of every layer at a glance; click one to open it (bertviz).
 
     Parameters
@@ -115,8 +115,6 @@ def model_view(attentions, tokens, *, alt, caption="", layers=None, heads=None) 
     alt : str
         What the view shows, for readers who cannot see it.
     caption : str, optional
-    layers, heads : list of int, optional
-        The ones to show; all by default. The others are left out of the page.
 
     Returns
     -------
@@ -129,13 +127,11 @@ def model_view(attentions, tokens, *, alt, caption="", layers=None, heads=None) 
     """
     tokens = checks.token_list(tokens)
     weights = checks.layer_weights(attentions, tokens)  # (layers, heads, tokens, tokens)
-    layers = checks.indices("layers", layers, weights.shape[0])
-    heads = checks.indices("heads", heads, weights.shape[1])
     data = {
         "tokens": tokens,
-        "attention": checks.rounded(weights[np.ix_(layers, heads)]),
-        "layers": layers,
-        "heads": heads,
+        "attention": checks.rounded(weights),
+        "layers": list(range(weights.shape[0])),
+        "heads": list(range(weights.shape[1])),
     }
     html = partial(notebook.model_view, data)
     return View("model_view", alt, caption, data, html)
