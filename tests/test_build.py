@@ -175,3 +175,12 @@ def test_where_the_time_went(book, sphinx, monkeypatch, capsys):
     build.build(book)
     assert bench.main([]) == 0
     assert "executing" in capsys.readouterr().out
+
+
+def test_a_folder_that_is_none_is_told_before_anything_is_done(
+    tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setenv("LMCOURSE_BERT", "./nowhere")
+    assert build.build(tmp_path) == 2
+    assert "./nowhere" in capsys.readouterr().out
+    assert list(tmp_path.iterdir()) == []

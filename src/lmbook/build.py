@@ -16,7 +16,7 @@ from pathlib import Path
 from jupyter_book.sphinx import build_sphinx
 
 from lmbook.execute import complain, execute_chapters
-from lmbook.keys import ROOT, digest, hashes, installed
+from lmbook.keys import ROOT, choices, digest, hashes, installed
 
 __all__ = ["build", "setup"]
 
@@ -64,6 +64,11 @@ def build(root: Path = ROOT) -> int:
     """Execute and build, note the time it took; return the exit status."""
     _MOMENTS.clear()
     _note("begin")
+    try:
+        choices()
+    except FileNotFoundError as error:  # a folder of a model that is none
+        print(f"error: {error}")
+        return 2
     try:
         failures = execute_chapters(root)
         _note("executing")
