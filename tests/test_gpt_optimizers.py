@@ -48,7 +48,7 @@ def test_every_parameter_is_moved_once_and_only_matrices_decay(optimizer, option
         made, group = moved[name]
         by_muon = optimizer == "muon" and name.startswith("blocks.") and weight.ndim == 2
         assert isinstance(made, Muon if by_muon else torch.optim.AdamW), name
-        assert group["peak"] == group["lr"] == (0.25 if by_muon else 0.5)
+        assert made.defaults["lr"] == group["lr"] == (0.25 if by_muon else 0.5)
         if not by_muon:
             assert group["weight_decay"] == (0.125 if weight.ndim == 2 else 0.0), name
     assert len(optimizers) == (2 if optimizer == "muon" else 1)

@@ -28,8 +28,6 @@ from lmcourse.models import pick_device
 from lmcourse.tokenization import CharTokenizer
 from lmcourse.weights import parse_json, read_header, read_weights
 
-__all__ = ["describe", "fingerprint", "load_gpt", "restore", "save", "save_model"]
-
 _FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", None)}  # Windows lacks one
 _PARTS = {"model": dict, "training": dict, "progress": dict, "alphabet": str}
 
@@ -74,11 +72,13 @@ def save(path, trainer, alphabet, corpus):
         for optimizer, _, weight, key, name in _kept(trainer)
         if weight in optimizer.state  # once a step is taken
     }
-    _write(path, _weights(trainer.bare) | kept, describe(trainer, alphabet, corpus))
+    save_model(path, trainer.bare, describe(trainer, alphabet, corpus), kept)
 
 
-def save_model(path, model, record):
-    """Write a finished model: its weights and a record of how it came about.
+def save_model(path, model, record, kept=()):
+    """Write a model: its weights and a record of how it came about.
+
+    The file is written beside its place, flushed, and given the path's name.
 
     Parameters
     ----------
@@ -87,23 +87,17 @@ def save_model(path, model, record):
     model : GPT
     record : dict
         `describe`, and what else is worth keeping.
+    kept : dict of str to Tensor, optional
+        What the optimizers keep; a finished model has none.
 
     Raises
     ------
     OSError
         If it cannot be written; what was there is whole still.
     """
-    _write(path, _weights(model), record)
-
-
-def _weights(model):
-    return {f"model.{name}": tensor for name, tensor in model.state_dict().items()}
-
-
-def _write(path, tensors, record):
-    """Write a file beside the path, flush it, and give it the path's name."""
     path = Path(path).resolve()  # a link stays one
     beside = path.with_name(f".{path.name}.unfinished")
+    tensors = _weights(model) | dict(kept)
     tensors = {name: x.detach().cpu().contiguous() for name, x in tensors.items()}
     content = to_bytes(tensors, {"record": json.dumps(record, allow_nan=False)})
     try:
@@ -122,6 +116,10 @@ def _write(path, tensors, record):
     finally:
         if beside.exists():
             beside.unlink()
+
+
+def _weights(model):
+    return {f"model.{name}": tensor for name, tensor in model.state_dict().items()}
 
 
 def _flush_names(folder):

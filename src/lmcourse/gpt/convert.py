@@ -3,8 +3,6 @@
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
 from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
-__all__ = ["to_tokenizer", "to_transformers"]
-
 # Ours → theirs. GPT-2 keeps the matrices of its layers (c_…) transposed: x @ W.
 NAMES = {
     "tokens.": "wte.",

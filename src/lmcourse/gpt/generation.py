@@ -4,8 +4,6 @@ import torch
 
 from lmcourse.gpt.model import evaluating
 
-__all__ = ["generate"]
-
 
 @torch.no_grad()
 def generate(model, ids, tokens, temperature=1.0, generator=None):

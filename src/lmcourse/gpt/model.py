@@ -17,8 +17,6 @@ from lmcourse.attention import attention, causal_mask
 from lmcourse.positions import rotate
 from lmcourse.transformer import Block
 
-__all__ = ["GPT", "CausalAttention", "evaluating", "gpt2_block"]
-
 
 class CausalAttention(nn.Module):
     """Multi-head attention to what stands before (Vaswani et al. 2017, section 3.2.3).

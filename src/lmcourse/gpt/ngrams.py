@@ -6,8 +6,6 @@ from torch import nn
 
 from lmcourse.gpt.model import GPT
 
-__all__ = ["NgramGPT", "make_model", "ngram_rows"]
-
 
 def ngram_rows(ids, order, rows):
     """Number each token together with the ``order - 1`` tokens before it.

@@ -93,8 +93,7 @@ def schedule(step, config):
 
 
 def make_optimizers(model, config):
-    """Return the optimizers of a GPT, each with the highest learning rate of its groups as
-    "peak".
+    """Return the optimizers of a GPT; the default "lr" of each is its highest.
 
     Parameters
     ----------
@@ -117,7 +116,4 @@ def make_optimizers(model, config):
     options = {"lr": config.learning_rate, "betas": (0.9, 0.99), "fused": fused}
     optimizers = [Muon(hidden, lr=config.muon_learning_rate)] if hidden else []
     optimizers.append(torch.optim.AdamW(groups, **options))
-    for optimizer in optimizers:
-        for group in optimizer.param_groups:
-            group["peak"] = group["lr"]
     return optimizers

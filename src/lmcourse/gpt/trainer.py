@@ -21,8 +21,6 @@ from lmcourse.gpt.optimizers import make_optimizers, schedule
 from lmcourse.gpt.settings import Diverged, is_finite, require
 from lmcourse.models import pick_device
 
-__all__ = ["Trainer", "cross_entropy", "cut_windows", "estimate", "split"]
-
 
 def split(ids, context, validation_share=0.1):
     """Keep the last part of a corpus for validation.
@@ -204,7 +202,7 @@ class Trainer:
         share = schedule(self.progress.step, self.config)  # of the highest learning rate
         for optimizer in self.optimizers:
             for group in optimizer.param_groups:
-                group["lr"] = group["peak"] * share
+                group["lr"] = optimizer.defaults["lr"] * share
             optimizer.step()
             optimizer.zero_grad()
         self.losses.append(mean)
