@@ -129,7 +129,8 @@ def _head_weights(pair, tokens):
             f"both matrices need the shape ({tokens}, d_head), one row a position; "
             f"yours are {w_query.shape} and {w_key.shape}."
         )
-    scores = torch.tensor(w_query @ w_key.T, dtype=torch.float64)
+    query, key = (torch.tensor(w, dtype=torch.float64) for w in (w_query, w_key))
+    scores = query @ key.T  # (tokens, tokens)
     weights = (scores / math.sqrt(w_query.shape[1])).softmax(-1)
     if not torch.isfinite(weights).all():
         raise Wrong("the weights are not finite: large entries will do, not infinity.")

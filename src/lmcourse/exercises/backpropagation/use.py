@@ -82,7 +82,8 @@ class _Pretender:
 def _words(result):
     """Return the numbers of the words drawn."""
     numbers = array(result).ravel()
-    if not numbers.size or (numbers % 1 != 0).any() or numbers.min() < 0:
+    whole = np.isfinite(numbers).all() and (numbers % 1 == 0).all()
+    if not numbers.size or not whole or numbers.min() < 0:
         raise Wrong("return the numbers of the words, the start's and the new ones.")
     return numbers.astype(int).tolist()
 
