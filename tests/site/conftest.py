@@ -35,6 +35,7 @@ def browser_type_launch_args():
     }
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist looks for groups
 def pytest_collection_modifyitems(items):
     """Give each page of the site to one worker, and the demonstration book to one."""
     for item in items:
