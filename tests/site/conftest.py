@@ -33,14 +33,3 @@ def browser_type_launch_args():
         "executable_path": path,
         "args": ["--no-sandbox", "--disable-background-networking"],
     }
-
-
-@pytest.hookimpl(tryfirst=True)  # before xdist looks for groups
-def pytest_collection_modifyitems(items):
-    """Give each page of the site to one worker, and the demonstration book to one."""
-    for item in items:
-        if item.get_closest_marker("browser"):
-            values = getattr(item, "callspec", None)
-            names = [str(v) for v in values.params.values()] if values else []
-            page = next((name for name in names if name.startswith("site:")), "demo")
-            item.add_marker(pytest.mark.xdist_group(page))
