@@ -27,14 +27,14 @@ def row_shares(ids, vocab_size):
 
 
 def cut(first=0, second=1, more=0, less=0):
-    def windows(ids, starts, context):
+    def cut_windows(ids, starts, context):
         rows = [
             torch.stack([ids[s + shift : s + shift + context + size] for s in starts])
             for shift, size in [(first, more), (second, less)]
         ]
         return tuple(rows)
 
-    return windows
+    return cut_windows
 
 
 def rolled(ids, starts, context):
