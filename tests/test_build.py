@@ -150,7 +150,12 @@ def test_another_house_is_built_from_cold(book, sphinx, path, old, new):
 
 @pytest.mark.parametrize(
     ("file", "cold"),
-    [("renderer.py", True), ("tables.py", True), ("static/site.js", False)],
+    [
+        ("renderer.py", True),
+        ("tables.py", True),
+        ("static/views.js", True),
+        ("static/site.js", False),
+    ],
 )
 def test_what_makes_pages_counts(book, sphinx, monkeypatch, file, cold):
     build.build(book)

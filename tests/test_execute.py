@@ -89,6 +89,11 @@ def test_the_outputs_are_those_of_the_store(book):
     assert executed("plain", book).cells[-1].outputs[0].data["text/plain"] == "2"
 
 
+def test_what_jupyter_leaves_in_the_store_is_no_chapter(book):
+    execute.store_path(".ipynb_checkpoints", book).with_suffix("").mkdir(exist_ok=True)
+    execute.execute_chapters(book)
+
+
 def test_what_did_not_change_is_not_executed_again(book, capsys):
     before = {p: p.stat().st_mtime_ns for p in (book / "_build" / "executed").iterdir()}
     assert execute_chapters(book) == {}

@@ -150,7 +150,7 @@ def test_device(monkeypatch):
     assert pick_device("cpu") == torch.device("cpu")
     monkeypatch.setenv("LMCOURSE_DEVICE", "cpu")
     assert pick_device() == torch.device("cpu")
-    for name in ("toaster", "cuda:99"):
+    for name in ("toaster", "cuda:99", "meta"):
         monkeypatch.setenv("LMCOURSE_DEVICE", name)
         with pytest.raises(ValueError, match=name):
             pick_device()
@@ -219,6 +219,7 @@ def test_what_else_a_configuration_says_is_not_read(small):
             "lacks 1 tensors: embeddings.word_embeddings.weight",
         ),
         (lambda state: {k: x * torch.nan for k, x in state.items()}, "not finite"),
+        (lambda state: state | {"bert.pooler.dense.bias": torch.ones(2)}, "twice"),
         (lambda state: {k: x.to(torch.int8) for k, x in state.items()}, "is I8"),
     ],
 )
@@ -305,6 +306,7 @@ def test_a_name_may_pin_a_revision(small, monkeypatch):
         return str(small)
 
     monkeypatch.setattr(models, "snapshot_download", snapshot)
-    load_bert("org/bert@0123abc", device="cpu")
-    load_bert("org/bert", device="cpu")
-    assert asked == [("org/bert", "0123abc"), ("org/bert", None)]
+    for name in ("org/bert@0123abc", "org/bert@refs/pr/1", "org/bert"):
+        load_bert(name, device="cpu")
+    revisions = ("0123abc", "refs/pr/1", None)
+    assert asked == [("org/bert", revision) for revision in revisions]

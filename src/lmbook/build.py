@@ -29,7 +29,11 @@ def _house(root: Path) -> str:
     names = sorted(path.name for path in (root / "chapters").glob("*.md"))
     settings = [(root / name).read_text("utf-8") for name in ("_config.yml", "_toc.yml")]
     here = Path(__file__).parent
-    ours = {k: v for k, v in hashes(here, here).items() if k.endswith(".py")}
+    ours = {
+        k: v
+        for k, v in hashes(here, here).items()
+        if k.endswith(".py") or Path(k).name.startswith(("draw-", "views."))
+    }
     return digest([str(root.resolve()), names, settings, ours, installed(), sys.version])
 
 

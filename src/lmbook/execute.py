@@ -211,7 +211,7 @@ def execute_chapters(root: Path = ROOT, timeout: int = TIMEOUT) -> dict[str, dic
     folder = store_path("", root).parent
     folder.mkdir(parents=True, exist_ok=True)
     for path in folder.iterdir():
-        if path.stem not in names or path.suffix != ".ipynb":
+        if path.is_file() and (path.stem not in names or path.suffix != ".ipynb"):
             path.unlink()
     todo = [name for name in names if _wrong(name, root)]
     for name in sorted(set(names) - set(todo)):

@@ -36,6 +36,10 @@ def chosen(name: str | os.PathLike) -> str:
     folder = Path(name).expanduser().absolute()
     if folder.is_dir():
         return str(folder)
-    if folder.exists() or isinstance(name, os.PathLike) or _PATH.match(name):
+    if (
+        folder.exists()
+        or isinstance(name, os.PathLike)
+        or _PATH.match(name.partition("@")[0])
+    ):
         raise FileNotFoundError(f"{os.fspath(name)!r} is no folder: {folder} was tried")
     return name

@@ -50,7 +50,7 @@ def pick_device(device: str | torch.device | None = None) -> torch.device:
         return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
     try:
         chosen = torch.device(wanted)
-        torch.empty(0, device=chosen)
+        torch.ones(1, device=chosen).item()  # meta, say, holds no numbers
     except (RuntimeError, AssertionError) as error:
         raise ValueError(
             f"device {str(wanted)!r} (argument, or LMCOURSE_DEVICE) cannot be used: "
@@ -150,7 +150,10 @@ def _weights(folder: Path, config: BertConfig) -> dict[str, torch.Tensor]:
     stored = {}  # the name in the model → the name in the file
     for name in read_header(path)[0]:
         own = name.removeprefix("bert.").replace(".gamma", ".weight")
-        stored[own.replace(".beta", ".bias")] = name
+        own = own.replace(".beta", ".bias")
+        if own in stored:
+            raise ValueError(f"{path} holds {own} twice: as {stored[own]} and as {name}")
+        stored[own] = name
     layers = sum(name.endswith("attention.self.query.weight") for name in stored)
     if layers != config.num_hidden_layers:
         raise ValueError(

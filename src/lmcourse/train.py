@@ -62,7 +62,7 @@ def _setting(text):
     name, equals, value = text.partition("=")
     if not equals:
         raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
-    with suppress(ValueError):
+    with suppress(ValueError, RecursionError):
         value = json.loads(value)
     return name, value
 
@@ -86,7 +86,7 @@ def parse(arguments):
     add("--device", help="cpu, cuda or mps")
     add("--threads", type=int, default=1, help="of a CPU; 1 suits small models")
     add("--export", type=Path, help=f"the finished model alone, {file}")
-    add("--resume", action="store_true", help="go on where --out stands")
+    add("--resume", action="store_true", help="go on where --out stands, if it is there")
     return parser.parse_args(arguments)
 
 
