@@ -152,7 +152,7 @@ def _forks():
 
 
 def run_tests(copy: Path, tests: tuple[str, ...], limit: float | None = None) -> str:
-    """Run test files in the copy; return the first test that failed, or "" if none did.
+    """Run test files in the copy; return what noticed: the first test that failed, or "".
 
     Raises
     ------
@@ -169,6 +169,8 @@ def run_tests(copy: Path, tests: tuple[str, ...], limit: float | None = None) ->
         return f"no end within {limit:.0f} s"
     if process.exitcode == 0:
         return ""
+    if process.exitcode < 0:  # a wrong size in a fused kernel, say
+        return f"died of signal {-process.exitcode}"
     output = log.read_text(encoding="utf-8")
     failed = _FAILED.search(output)
     if not failed or process.exitcode == NOT_THE_COPY:

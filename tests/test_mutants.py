@@ -119,6 +119,13 @@ def test_a_mutant_that_weak_tests_let_through_survives(copy):
     assert mutants.run_mutant(copy, weak) == ""
 
 
+def test_a_mutant_that_crashes_is_caught(copy):
+    crash = "import os\n    os.kill(os.getpid(), 11)"
+    place = ("lmcourse/half.py", "off by one", "return x / 2")
+    mutant = Mutant(*place, crash, ("test_half.py",))
+    assert mutants.run_mutant(copy, mutant) == "died of signal 11"
+
+
 def test_a_mutant_that_never_ends_is_caught(copy):
     endless = "while True:\n        pass"
     mutant = Mutant(
