@@ -50,7 +50,7 @@ def pick_device(device: str | torch.device | None = None) -> torch.device:
         return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
     try:
         chosen = torch.device(wanted)
-        torch.ones(1, device=chosen).item()  # meta, say, holds no numbers
+        torch.empty(0, device=chosen)
     except (RuntimeError, AssertionError) as error:
         raise ValueError(
             f"device {str(wanted)!r} (argument, or LMCOURSE_DEVICE) cannot be used: "
