@@ -9,8 +9,8 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src"
 CHAPTERS = Path(__file__).parents[1] / "chapters"
-# Lines of Python, exercises apart. 3,000 and 2,200 held nine chapters and their build; the rest
-# is for what came after: the form of a page, the views of poems, the models in the page.
+# Lines of Python, exercises apart. 3,000 and 2,200 held nine chapters and their build; the
+# rest is for what came after: the form of a page, the views, the models in the page.
 LIMITS = {"lmcourse": 3300, "lmbook": 2900}
 
 
