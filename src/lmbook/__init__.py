@@ -3,8 +3,8 @@
 
 def setup(app) -> dict:
     """Set up the extension: outputs, view renderer, local libraries, notebooks."""
-    from lmbook import assets, build, notebooks, outputs, renderer
+    from lmbook import assets, build, notebooks, outputs, proofs, renderer
 
-    for part in (outputs, renderer, assets, notebooks, build):
+    for part in (outputs, renderer, proofs, assets, notebooks, build):
         part.setup(app)
     return {"env_version": 1, "parallel_read_safe": False, "parallel_write_safe": True}

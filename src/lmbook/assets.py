@@ -45,6 +45,7 @@ OWN_FILES = (
     "site.js",
     "views.js",
     "views.css",
+    "proofs.css",
     *sorted({f[-1] for f in LIBRARIES.values()}),
 )
 

@@ -182,8 +182,10 @@ def _block(directive: Directive, links: Links) -> str:
     if directive.name == "listing":
         return "\n".join(directive.body)
     name, argument = directive.name, _inline(directive.argument, links)
-    if name in ("exercise-end", "solution-end"):
+    if name in ("exercise-end", "solution-end", "deeper-end"):
         return ""
+    if name == "deeper-start":
+        return f"**Going deeper: {argument}**\n"
     if name in ("exercise-start", "solution-start"):
         label = directive.options.get("label", "")
         place = f'<a id="{label}"></a>\n\n' if label else ""

@@ -18,6 +18,7 @@ from serving import ROOT, SITE, serve
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 DEMO = Path(__file__).parent / "demo"
+DEMO_PAGES = sorted(path.stem for path in DEMO.glob("*.md"))
 SHOTS = ROOT / "_build" / "screenshots"
 THEMES = ("light", "dark")
 SPECIAL = {"genindex", "search"}
@@ -45,7 +46,8 @@ def demo(tmp_path_factory):
     for name in ("_static", "_logo"):
         shutil.copytree(ROOT / "chapters" / name, book / "chapters" / name)
     shutil.copy(ROOT / "chapters" / "references.bib", book / "chapters")
-    pages = "format: jb-book\nroot: index\nchapters:\n- file: views\n- file: plain\n"
+    files = "".join(f"- file: {name}\n" for name in DEMO_PAGES if name != "index")
+    pages = f"format: jb-book\nroot: index\nchapters:\n{files}"
     (book / "_toc.yml").write_text(pages, encoding="utf-8")
     shutil.copy(ROOT / "_config.yml", book)
     done = subprocess.run(
@@ -73,11 +75,8 @@ def opened(request, browser):
         yield visit
 
 
-PAGES = [f"site:{name}" for name in site_pages()] + [
-    "demo:views",
-    "demo:plain",
-    "demo:index",
-]
+PAGES = [f"site:{name}" for name in site_pages()]
+PAGES += [f"demo:{name}" for name in DEMO_PAGES]
 every_page = pytest.mark.parametrize("opened", PAGES, indirect=True)
 
 
@@ -142,7 +141,9 @@ def test_accessible_and_legible(opened, theme):
     opened.clean()
 
 
-@pytest.mark.parametrize("name", [*(f"site:{n}" for n in site_pages()), "demo:views"])
+@pytest.mark.parametrize(
+    "name", [*(f"site:{n}" for n in site_pages()), *(f"demo:{n}" for n in DEMO_PAGES)]
+)
 def test_narrow_screens_do_not_scroll_sideways(browser, request, name):
     place, _, path = name.partition(":")
     address = request.getfixturevalue("server" if place == "site" else "demo_server")
