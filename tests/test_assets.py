@@ -123,7 +123,7 @@ def test_everything_that_a_page_may_load_is_staged(staged):
 
 
 def test_our_scripts_name_no_other_host():
-    for path in Path(assets.OWN).iterdir():
+    for path in filter(Path.is_file, Path(assets.OWN).rglob("*")):
         assert not re.search(r"https?:|//[a-z]+\.[a-z]", path.read_text()), path.name
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from sphinx.errors import ExtensionError
 
-from lmbook import npm
+from lmbook import modules, npm, play
 from lmcourse.views import notebook
 
 __all__ = ["LIBRARIES", "setup", "stage"]
@@ -42,6 +42,8 @@ PARTIAL = {
     },
 }
 OWN_FILES = (
+    "draw-play.js",
+    "modules.js",
     "site.js",
     "views.js",
     "views.css",
@@ -116,6 +118,11 @@ def stage(static: Path, work: Path) -> None:
         "plotly/plotly.min.js": plotly_script(),
     }
     own = {name: (OWN / name).read_text(encoding="utf-8") for name in OWN_FILES}
+    for path in modules.PLAY.iterdir():
+        body = (
+            modules.script(path.name) if path.suffix == ".js" else path.read_text("utf-8")
+        )
+        own[f"play/{path.name}"] = body
     for name, body in {**texts, **own}.items():
         path = lib / name
         if not path.is_file() or path.read_text(encoding="utf-8") != body:
@@ -130,6 +137,9 @@ def _address(lib: Path, name: str) -> str:
 
 def scripts(library: str, traces: set[str]) -> list[str]:
     """Return what a library loads on a page whose plots have these kinds of traces."""
+    if library.startswith("play/"):
+        own = modules.order(f"{Path(library).name}.js")
+        return ["modules.js", *(f"play/{name}" for name in own), "draw-play.js"]
     names = list(LIBRARIES[library])
     partial = [bundle for bundle, kinds in PARTIAL.items() if traces <= kinds]
     if library == "plotly" and partial:
@@ -146,12 +156,16 @@ def page_assets(app, pagename, templatename, context, doctree) -> None:
     needed = sorted({view["lmcourse_library"] for view in views})
     traces = {trace for view in views for trace in view["lmcourse_traces"]}
     table = {key: [_address(lib, name) for name in scripts(key, traces)] for key in needed}
+    used = {name for view in views for name in view["lmcourse_stores"]}
+    work = Path(app.outdir).parent / "play"
+    stores = {name: play.stage(name, lib, work) for name in sorted(used)}
     app.add_css_file(f"{FOLDER}/views.css")
-    app.add_js_file(
-        f"{FOLDER}/views.js",
-        loading_method="defer",
-        **{"data-libraries": json.dumps(table, separators=(",", ":"))},
-    )
+    for name in ("play.css", *(f"{name.removeprefix('play/')}.css" for name in needed)):
+        if any("/" in key for key in needed) and (lib / "play" / name).is_file():
+            app.add_css_file(f"{FOLDER}/play/{name}")
+    settings = {"data-libraries": table} | ({"data-stores": stores} if stores else {})
+    settings = {k: json.dumps(v, separators=(",", ":")) for k, v in settings.items()}
+    app.add_js_file(f"{FOLDER}/views.js", loading_method="defer", **settings)
 
 
 def drop_unused_mathjax(app, pagename, templatename, context, doctree) -> None:

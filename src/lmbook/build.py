@@ -32,7 +32,9 @@ def _house(root: Path) -> str:
     ours = {
         k: v
         for k, v in hashes(here, here).items()
-        if k.endswith(".py") or Path(k).name.startswith(("draw-", "views."))
+        if k.endswith(".py")
+        or Path(k).name.startswith(("draw-", "views.", "modules."))
+        or Path(k).parent.name == "play"
     }
     return digest([str(root.resolve()), names, settings, ours, installed(), sys.version])
 

@@ -28,15 +28,15 @@ HINTS = {
         "Shift+Enter) to see it alone; point at a token to see its lines only."
     ),
     "model_view": "Click a head, or choose one with the arrow keys and Enter, to open it.",
-    "tokens": "",
-    "plot": "",
 }
 
 
-def library(kind: str) -> str:
-    """Return which entry of `assets.LIBRARIES` draws a kind of view."""
+def library(view: dict) -> str:
+    """Return which entry of `assets.LIBRARIES` draws a view, or ``play/`` and a module."""
+    if view["kind"] == "play":
+        return f"play/{view['data']['module']}"
     own = {"head_view": "head_view", "model_view": "model_view", "plot": "plotly"}
-    return own.get(kind, "circuitsvis")
+    return own.get(view["kind"], "circuitsvis")
 
 
 def traces(view: dict) -> list[str]:
@@ -74,29 +74,45 @@ def script_json(value) -> str:
     return dumped
 
 
+def _canvas(view: dict) -> str:
+    """Return the place to draw in: the view's stored state, or what it shows, in words."""
+    if view["kind"] == "play":
+        return f'<div class="lmc-canvas lmc-stored">{view["data"]["stored"]}</div>\n'
+    return (
+        f'<div class="lmc-canvas" style="min-height: {height(view)}px">'
+        f'<p class="lmc-alt">{html.escape(view["alt"])}</p>'
+        '<noscript><p class="lmc-alt">Drawing this needs JavaScript; the table below has '
+        "the same data.</p></noscript></div>\n"
+    )
+
+
 def view_html(view: dict) -> str:
     """Return a view as HTML: data, a place to draw in, and a table that needs no script.
+
+    A view that runs in the page has its stored state instead of a table.
 
     Parameters
     ----------
     view : dict
         As `lmcourse.views.View.description` gives it.
     """
-    kind, alt = view["kind"], html.escape(view["alt"])
-    hint = f'<p class="lmc-hint">{HINTS[kind]}</p>' if HINTS[kind] else ""
+    kind, alt, data = view["kind"], html.escape(view["alt"]), view["data"]
+    hint = f'<p class="lmc-hint">{HINTS[kind]}</p>' if HINTS.get(kind) else ""
     caption = html.escape(view["caption"])
     caption = f'<p class="lmc-caption">{caption}</p>' if caption else ""
+    name, module, below = NAMES.get(kind), "", ""
+    if kind == "play":
+        name, module = data["module"].replace("-", " "), f' data-module="{data["module"]}"'
+        data = data["data"]
+    else:
+        below = table(view)
     return (
         f'<div class="lmc-view lmc-{kind.replace("_", "-")}" role="group" '
-        f'aria-label="{html.escape(NAMES[kind])}: {alt}" data-kind="{kind}" '
-        f'data-library="{library(kind)}" data-state="waiting">\n'
-        f'<div class="lmc-canvas" style="min-height: {height(view)}px">'
-        f'<p class="lmc-alt">{alt}</p>'
-        '<noscript><p class="lmc-alt">Drawing this needs JavaScript; the table below has '
-        "the same data.</p></noscript></div>\n"
-        f"{hint}{caption}{table(view)}\n"
+        f'aria-label="{html.escape(name)}: {alt}" data-kind="{kind}"{module} '
+        f'data-library="{library(view)}" data-state="waiting">\n'
+        f"{_canvas(view)}{hint}{caption}{below}\n"
         f'<script type="application/json" class="lmc-data">'
-        f"{script_json(view['data'])}</script>\n</div>\n"
+        f"{script_json(data)}</script>\n</div>\n"
     )
 
 
@@ -117,8 +133,9 @@ class ViewRenderer:
         content = data.content
         view = json.loads(content) if isinstance(content, (str, bytes)) else content
         node = nodes.raw("", view_html(view), format="html")
-        node["lmcourse_library"] = library(view["kind"])
+        node["lmcourse_library"] = library(view)
         node["lmcourse_traces"] = traces(view)
+        node["lmcourse_stores"] = view["data"].get("stores", [])
         node["lmcourse_caption"] = bool(view["caption"])
         return [node]
 

@@ -211,7 +211,13 @@ def check_plot(root, data):
     assert shown == wanted
 
 
+def check_play(root, data):
+    """Its module has put something in the place of the stored state, or around it."""
+    assert root.locator(".lmc-canvas").inner_text().strip()
+
+
 CHECKS = {
+    "play": check_play,
     "attention_heads": check_heads,
     "head_view": check_head_view,
     "model_view": check_model_view,
@@ -325,6 +331,7 @@ def react_plot(visit, root, data):
 
 
 REACTIONS = {
+    "play": lambda *_: None,  # each has tests of its own
     "attention_heads": react_heads,
     "head_view": react_head_view,
     "model_view": react_model_view,

@@ -14,6 +14,8 @@
   const loading = {};
   const drawn = [];
   lmcourse.drawers = {};
+  lmcourse.carried = {}; // what scripts of stores bring, by address
+  lmcourse.stores = JSON.parse(own.dataset.stores || "{}");
 
   lmcourse.isDark = () => document.documentElement.dataset.theme === "dark";
 
@@ -67,25 +69,30 @@
     });
   };
 
-  function load(address) {
-    loading[address] =
-      loading[address] ||
-      new Promise(function (resolve, reject) {
-        const script = document.createElement("script");
-        script.src = folder + address;
-        script.onload = resolve;
-        script.onerror = () => reject(new Error("could not load " + script.src));
-        document.head.append(script);
-      });
-    return loading[address];
-  }
+  /* Run a script; several asked for together run in the order of asking. */
+  lmcourse.run = function (address) {
+    return new Promise(function (resolve, reject) {
+      const script = document.createElement("script");
+      script.src = folder + address;
+      script.async = false;
+      script.onload = function () {
+        script.remove(); // its text may be large
+        resolve();
+      };
+      script.onerror = () => reject(new Error("could not load " + script.src));
+      document.head.append(script);
+    });
+  };
+
+  const load = (address) => (loading[address] = loading[address] || lmcourse.run(address));
 
   async function draw(root, index) {
     if (root.dataset.state !== "waiting") return;
     root.dataset.state = "loading";
     const canvas = root.querySelector(".lmc-canvas");
+    const stored = Array.from(canvas.childNodes);
     try {
-      for (const address of libraries[root.dataset.library]) await load(address);
+      await Promise.all(libraries[root.dataset.library].map(load));
       const data = JSON.parse(root.querySelector(".lmc-data").textContent);
       canvas.textContent = "";
       canvas.id = "lmc-view-" + index;
@@ -96,12 +103,12 @@
       performance.mark("lmcourse-view");
     } catch (error) {
       root.dataset.state = "failed";
-      canvas.textContent = "";
       const note = document.createElement("p");
       note.className = "lmc-alt";
       note.textContent = root.getAttribute("aria-label") + " (" + error.message + ")";
-      canvas.append(note);
-      root.querySelector("details.lmc-table").open = true;
+      const table = root.querySelector("details.lmc-table");
+      canvas.replaceChildren(...(table ? [] : stored), note);
+      if (table) table.open = true;
       console.error(error);
     }
   }

@@ -3,15 +3,17 @@
 A view is data first: each function here checks its input, rounds it and returns a `View`
 whose MIME bundle carries a JSON description (drawn on the site by `lmbook`) and
 the drawing library's own HTML (for Jupyter and Colab). circuitsvis, bertviz and plotly
-draw; nothing here redraws what they draw.
+draw; nothing here redraws what they draw. Views that run in the page are our own.
 
 - `style`, `PALETTE`, `SEQUENTIAL`, `DIVERGING`: the look of matplotlib and seaborn.
 - `plot`: a plotly figure; `plain`: text as it is, for a plotly title made from data.
 - `attention_heads`, `tokens`: circuitsvis.
 - `head_view`, `model_view`: bertviz.
+- `play`: a view that runs in the page, with a stored state.
 """
 
 from lmcourse.views.attention import attention_heads, head_view, model_view, tokens
+from lmcourse.views.play import play
 from lmcourse.views.plots import DIVERGING, PALETTE, SEQUENTIAL, plain, plot, style
 from lmcourse.views.view import MIME, View
 
@@ -25,6 +27,7 @@ __all__ = [
     "head_view",
     "model_view",
     "plain",
+    "play",
     "plot",
     "style",
     "tokens",

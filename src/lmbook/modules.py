@@ -1,0 +1,68 @@
+"""The ES modules of ``static/play`` as classic scripts, which pages opened as files load.
+
+Browsers load no ES module from a file. A module keeps to two forms, at the beginning of a
+line: ``import { a, b } from "./other.js";`` and ``export`` before a function, a class or a
+const. Then it becomes a script by a few replacements; `static/modules.js` runs it.
+"""
+
+import json
+import re
+from pathlib import Path
+
+from sphinx.errors import ExtensionError
+
+__all__ = ["PLAY", "needs", "order", "script"]
+
+PLAY = Path(__file__).parent / "static" / "play"
+IMPORT = re.compile(r'^import (\{[^}]+\}) from "\./([\w-]+\.js)";', re.MULTILINE)
+EXPORT = re.compile(
+    r"^export ((?:async )?function\*?|class|const) (\w+)", flags=re.MULTILINE
+)
+
+
+def _text(name: str) -> str:
+    """Return a module; ExtensionError if there is none, or it has another form."""
+    path = PLAY / name
+    if not path.is_file():
+        raise ExtensionError(f"there is no module {name} in {PLAY}")
+    text = path.read_text(encoding="utf-8")
+    rest = EXPORT.sub("", IMPORT.sub("", text))
+    strange = re.search(r"^(?:import|export)\b.*", rest, re.MULTILINE)
+    if strange:
+        raise ExtensionError(
+            f"{name}: {strange[0]!r} is not a form that lmbook.modules has"
+        )
+    return text
+
+
+def needs(name: str) -> list[str]:
+    """Return which modules a module imports."""
+    return [found[2] for found in IMPORT.finditer(_text(name))]
+
+
+def order(name: str, before: tuple[str, ...] = ()) -> list[str]:
+    """Return all that a module needs, and itself last.
+
+    Raises
+    ------
+    ExtensionError
+        If a module is missing, has another form, or needs itself.
+    """
+    if name in before:
+        raise ExtensionError(f"modules need each other: {' → '.join((*before, name))}")
+    below = [other for need in needs(name) for other in order(need, (*before, name))]
+    return list(dict.fromkeys([*below, name]))
+
+
+def script(name: str) -> str:
+    """Return a module as a classic script, line for line."""
+    text = _text(name)
+    exported = ", ".join(found[2] for found in EXPORT.finditer(text))
+    body = IMPORT.sub(
+        lambda m: f'const {m[1].replace(" as ", ": ")} = need("{m[2]}");', text
+    )
+    head = f"lmcourse.define({json.dumps(name)}, {json.dumps(needs(name))}, "
+    body = EXPORT.sub(r"\1 \2", body).rstrip()
+    return (
+        f'{head}function (need) {{ "use strict"; {body}\nreturn {{ {exported} }};\n}});\n'
+    )

@@ -1,0 +1,198 @@
+"""What views that run in the page load: models' weights, carried by scripts.
+
+A page opened as a file may load scripts and nothing else, so weights are safetensors in
+base64, a megabyte a script: `static/play/store.js` puts them together and compares their
+checksum. They are made when a page first asks for them and kept in ``_build/play`` under
+a hash of all that they are made of.
+"""
+
+import base64
+import json
+import os
+import shutil
+import zlib
+from dataclasses import asdict
+from pathlib import Path
+
+import torch
+from safetensors.torch import save
+from sphinx.errors import ExtensionError
+
+from lmbook.keys import choices, digest, hashes
+from lmcourse import int8
+from lmcourse.bert import rebuild
+from lmcourse.data import corpora_folder
+from lmcourse.gpt.checkpoint import load_gpt
+from lmcourse.models import SHA256, load_bert
+from lmcourse.weights import read_header, read_weights
+
+__all__ = ["STORES", "bert_file", "gpt_file", "stage"]
+
+PART = 3 * 2**18  # bytes a script, which base64 makes a third more
+
+# --- GPT ------------------------------------------------------------------------------
+
+
+def gpt_config(config) -> dict:
+    """Return what ``engine.js`` is to know of a `lmcourse.gpt.model.GPT`.
+
+    Raises
+    ------
+    ValueError
+        If it has tables of n-grams, which the page has not.
+    """
+    if config.ngrams:
+        raise ValueError("a model with tables of n-grams does not run in the page")
+    kept = ("vocab_size", "context", "layers", "heads", "d_model", "positions")
+    found = {name: value for name, value in asdict(config).items() if name in kept}
+    style = {"causal": True, "norm_first": True, "norm": "layer", "eps": 1e-5}
+    return found | style | {"d_ff": 4 * config.d_model, "activation": "gelu_new"}
+
+
+def gpt_tensors(model) -> dict[str, torch.Tensor]:
+    """Return a GPT's weights; query, key and value each have their own matrix."""
+    found = {}
+    for name, weight in model.state_dict().items():
+        if "qkv" in name:
+            thirds = zip(("query", "key", "value"), weight.chunk(3), strict=True)
+            found |= {name.replace("qkv", part): third for part, third in thirds}
+        else:
+            found[name] = weight
+    return found
+
+
+def gpt_file(model, alphabet: str, dtype=torch.float16) -> bytes:
+    """Return a GPT and its alphabet as a safetensors file."""
+    tensors = {name: x.to(dtype) for name, x in gpt_tensors(model).items()}
+    return _file(tensors, gpt_config(model.config) | {"alphabet": alphabet})
+
+
+# --- BERT -----------------------------------------------------------------------------
+
+RENAMES = {
+    "embeddings.word": "tokens",
+    "embeddings.position": "positions",
+    "embeddings.token_type": "token_types",
+    "embeddings.norm": "embedding_norm",
+    "layers.": "blocks.",
+}
+MLM = {  # what says which word stands at a place, in checkpoints that have it
+    "cls.predictions.transform.dense.": "mlm.dense.",
+    "cls.predictions.transform.LayerNorm.": "mlm.norm.",
+    "cls.predictions.bias": "mlm.bias",
+}
+
+
+def bert_config(config) -> dict:
+    """Return what ``engine.js`` is to know of a BERT, given its `BertConfig`."""
+    return {
+        "vocab_size": config.vocab_size,
+        "context": config.max_position_embeddings,
+        "layers": config.num_hidden_layers,
+        "heads": config.num_attention_heads,
+        "d_model": config.hidden_size,
+        "d_ff": config.intermediate_size,
+        "activation": config.hidden_act,
+        "eps": config.layer_norm_eps,
+        "positions": "learned",
+        "causal": False,
+        "norm_first": False,
+        "norm": "layer",
+    }
+
+
+def _renamed(name: str, names: dict[str, str]) -> str | None:
+    """Return a name with its beginning replaced, None if it begins otherwise."""
+    found = ((old, new) for old, new in names.items() if name.startswith(old))
+    return next((name.replace(old, new, 1) for old, new in found), None)
+
+
+def bert_tensors(model) -> dict[str, torch.Tensor]:
+    """Return the weights of a `transformers.BertModel`, its MLM head if the file has one."""
+    weights = rebuild(model.config, model.state_dict()).state_dict()
+    found = {_renamed(name, RENAMES): weight for name, weight in weights.items()}
+    path = Path(model.name_or_path) / "model.safetensors"
+    shapes = read_header(path)[0] if path.is_file() else {}
+    names = {name: _renamed(name, MLM) for name in shapes if _renamed(name, MLM)}
+    head = read_weights(path, {name: shapes[name] for name in names}, others=True)
+    return found | {names[name]: weight.float() for name, weight in head.items()}
+
+
+def bert_file(model, as_int8: bool = True) -> bytes:
+    """Return a BERT as a safetensors file, its matrices in int8 with a scale a row."""
+    tensors = {k: v for k, v in bert_tensors(model).items() if k is not None}
+    if as_int8:
+        for name in [name for name, weight in tensors.items() if weight.ndim == 2]:
+            tensors[name], tensors[f"{name}.scale"] = int8.to_int8(tensors[name])
+    return _file(tensors, bert_config(model.config))
+
+
+def _file(tensors: dict[str, torch.Tensor], config: dict) -> bytes:
+    tensors = {name: x.detach().cpu().contiguous() for name, x in tensors.items()}
+    return save(tensors, {"config": json.dumps(config)})
+
+
+# --- staging --------------------------------------------------------------------------
+
+
+def _gpt() -> bytes:
+    tokenizer, model, _ = load_gpt(os.environ.get("LMCOURSE_GPT") or "sonnets", "cpu")
+    return gpt_file(model, tokenizer.alphabet)
+
+
+STORES = {"gpt": _gpt, "bert": lambda: bert_file(load_bert(device="cpu")[1])}
+
+
+def _key(name: str) -> str:
+    """Hash what a store is made of: the models chosen, their files, the code."""
+    folders = [Path(value) for value in choices().values() if os.path.isabs(value)]
+    folders += [corpora_folder() / "checkpoints"]
+    code = [Path(file).read_text("utf-8") for file in (__file__, int8.__file__)]
+    return digest([name, choices(), SHA256, [hashes(f, f) for f in folders], code])[:16]
+
+
+def _make(name: str, folder: Path) -> None:
+    """Write a store's scripts and, last, what a page is to know of them."""
+    content = STORES[name]()
+    beside = folder.with_name(f".{folder.name}")
+    shutil.rmtree(beside, ignore_errors=True)
+    beside.mkdir(parents=True)
+    count = -(-len(content) // PART)
+    for i in range(count):
+        text = base64.b64encode(content[i * PART : (i + 1) * PART]).decode()
+        script = f'lmcourse.carried["play/{name}/{i}.js"] = "{text}";\n'
+        (beside / f"{i}.js").write_text(script, encoding="ascii")
+    about = {"bytes": len(content), "checksum": zlib.crc32(content), "parts": count}
+    (beside / "about.json").write_text(json.dumps(about | {"key": folder.name}))
+    beside.replace(folder)
+
+
+def stage(name: str, lib: Path, work: Path) -> dict:
+    """Put a store's scripts below ``lib/play``, and return what a page is to know of it.
+
+    Parameters
+    ----------
+    name : str
+        One of `STORES`.
+    lib : Path
+        The site's folder of libraries.
+    work : Path
+        Where what was made once is kept.
+
+    Raises
+    ------
+    ExtensionError
+        If there is no such store.
+    """
+    if name not in STORES:
+        raise ExtensionError(f"a view asks for {name!r}; there are {sorted(STORES)}")
+    folder = work / f"{name}-{_key(name)}"
+    if not folder.is_dir():
+        _make(name, folder)
+    about = json.loads((folder / "about.json").read_text())
+    target = lib / "play" / name
+    kept = target / "about.json"
+    if not kept.is_file() or json.loads(kept.read_text()) != about:
+        shutil.rmtree(target, ignore_errors=True)
+        shutil.copytree(folder, target)
+    return about

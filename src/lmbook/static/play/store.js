@@ -1,0 +1,75 @@
+/* What a view loads after the page: weights and vocabularies, carried by scripts.
+
+   context.stores[name] says how many parts (scripts), how many bytes, their checksum. Each
+   script puts a part, in base64, into context.carried. */
+
+/* Load a store's parts one after the other; `each(text, done)` is given every part's text
+   and the share that is loaded. Stops when `each` returns false. */
+export async function loadParts(name, context, each) {
+  const about = context.stores[name];
+  if (!about) throw new Error("this page has no " + name);
+  for (let part = 0; part < about.parts; part++) {
+    const address = "play/" + name + "/" + part + ".js";
+    const full = address + "?v=" + about.key;
+    try {
+      await context.run(full);
+    } catch (error) {
+      const which = "part " + (part + 1) + " of " + about.parts + " of " + name;
+      throw new Error(which + " did not come: " + error.message);
+    }
+    const text = context.carried[address];
+    delete context.carried[address]; // it is large
+    if (each(text, (part + 1) / about.parts) === false) return;
+  }
+}
+
+/* Bytes of base64. */
+export function decode(text) {
+  if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);
+  const plain = atob(text), bytes = new Uint8Array(plain.length);
+  for (let i = 0; i < bytes.length; i++) bytes[i] = plain.charCodeAt(i);
+  return bytes;
+}
+
+const TABLE = Int32Array.from({ length: 256 }, function (_, byte) {
+  for (let bit = 0; bit < 8; bit++) byte = (byte >>> 1) ^ (byte & 1 ? 0xedb88320 : 0);
+  return byte;
+});
+
+/* CRC-32, as zlib computes it: tells a file that was cut or is another build's. */
+export function checksum(bytes) {
+  let crc = -1;
+  for (let i = 0; i < bytes.length; i++) crc = (crc >>> 8) ^ TABLE[(crc ^ bytes[i]) & 255];
+  return ~crc >>> 0;
+}
+
+/* Put the parts of a store together; an Error if they are not what the page expects. */
+export function joined(parts, about, name) {
+  const bytes = new Uint8Array(about.bytes);
+  let length = 0;
+  for (const part of parts) {
+    if (length + part.length > about.bytes) break;
+    bytes.set(part, length);
+    length += part.length;
+  }
+  if (length !== about.bytes || checksum(bytes) !== about.checksum)
+    throw new Error(name + " is not what this page was built with: reload the page");
+  return bytes;
+}
+
+const read = {};
+
+/* A small store as bytes, on this thread: a vocabulary. Read once for all views. */
+export function readStore(name, context) {
+  read[name] =
+    read[name] ||
+    (async function () {
+      const parts = [];
+      await loadParts(name, context, (text) => void parts.push(decode(text)));
+      return joined(parts, context.stores[name], name);
+    })().catch(function (error) {
+      delete read[name]; // so that it may be tried again
+      throw error;
+    });
+  return read[name];
+}

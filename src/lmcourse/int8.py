@@ -1,0 +1,67 @@
+"""Weights in one byte each: whole numbers from -127 to 127, and a scale for each row."""
+
+import copy
+
+import torch
+
+__all__ = ["drift", "from_int8", "rounded", "to_int8"]
+
+
+def to_int8(matrix):
+    """Round each row to whole numbers, so that its largest becomes 127.
+
+    Parameters
+    ----------
+    matrix : float Tensor of shape (rows, columns)
+
+    Returns
+    -------
+    values : int8 Tensor of shape (rows, columns)
+    scale : float32 Tensor of shape (rows,)
+        What 1 stands for in each row; 0 in a row of zeros.
+    """
+    scale = matrix.float().abs().amax(1) / 127  # (rows,)
+    values = (matrix.float() / scale.clamp(min=1e-30)[:, None]).round()
+    return values.to(torch.int8), scale
+
+
+def from_int8(values, scale):
+    """Return the float32 Tensor (rows, columns) that `to_int8` rounded to."""
+    return values.float() * scale[:, None]
+
+
+@torch.no_grad()
+def rounded(model):
+    """Return a copy of a model whose matrices were brought to int8 and back."""
+    model = copy.deepcopy(model)
+    for weight in model.parameters():
+        if weight.ndim == 2:
+            weight.copy_(from_int8(*to_int8(weight.cpu())))
+    return model
+
+
+@torch.no_grad()
+def drift(model, **batch):
+    """Measure how far int8 moves the hidden states of a BERT.
+
+    Parameters
+    ----------
+    model : transformers.BertModel or lmcourse.bert.Bert
+        As its weights are in float32.
+    **batch : Tensor of shape (batch, tokens)
+        What a tokenizer gives; padding is not looked at.
+
+    Returns
+    -------
+    float32 Tensor of shape (layers + 1,)
+        The largest difference of a number in each layer, embeddings first, as a share of
+        the largest number there.
+    """
+    real = batch["attention_mask"].bool()  # (batch, tokens)
+    found = []
+    for each in (model, rounded(model)):
+        with_states = {} if hasattr(each, "layers") else {"output_hidden_states": True}
+        states = torch.stack(each(**batch, **with_states).hidden_states)
+        found.append(states[:, real])  # (layers + 1, real tokens, d_model)
+    exact, moved = found
+    return (moved - exact).abs().amax((1, 2)) / exact.abs().amax((1, 2))

@@ -1,0 +1,43 @@
+"""Views that run in the page: a state stored for every reader, and a module for the site."""
+
+import re
+
+from lmcourse.views.view import View
+
+__all__ = ["play"]
+
+NOTE = "On the book's site this view answers to what you type and click."
+
+
+def play(module, data, stored, *, alt, caption="", stores=()) -> View:
+    """A view that a JavaScript module of the site brings to life.
+
+    Parameters
+    ----------
+    module : str
+        ``lmbook/static/play/MODULE.js``, which exports ``mount(element, data, context)``.
+    data : dict
+        JSON-ready; handed to ``mount``.
+    stored : str
+        HTML that is right before any script runs, and is all that a notebook and paper
+        show. Whoever makes it escapes what came from data.
+    alt : str
+        What the view shows, for readers who cannot see it.
+    caption : str, optional
+    stores : sequence of str
+        Which weights and vocabularies it loads, by their names in `lmbook.play.STORES`.
+
+    Returns
+    -------
+    View
+
+    Raises
+    ------
+    ValueError
+        If the module's name is not one.
+    """
+    if not re.fullmatch("[a-z][a-z-]*", module):
+        raise ValueError(f"module must be letters and hyphens, not {module!r}")
+    described = {"module": module, "stores": [*stores], "stored": stored, "data": data}
+    html = f'<div class="lmc-stored">{stored}<p><small>{NOTE}</small></p></div>'
+    return View("play", alt, caption, described, lambda: html)
