@@ -108,7 +108,7 @@ def _renamed(name: str, names: dict[str, str]) -> str | None:
 
 
 def bert_tensors(model) -> dict[str, torch.Tensor]:
-    """Return the weights of a `transformers.BertModel`, its MLM head if the file has one."""
+    """Return the weights of a `transformers.BertModel`, and its MLM head if it has one."""
     weights = rebuild(model.config, model.state_dict()).state_dict()
     found = {_renamed(name, RENAMES): weight for name, weight in weights.items()}
     path = Path(model.name_or_path) / "model.safetensors"

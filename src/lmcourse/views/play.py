@@ -1,4 +1,4 @@
-"""Views that run in the page: a state stored for every reader, and a module for the site."""
+"""Views that run in the page: a stored state for all, and a module for the site."""
 
 import re
 

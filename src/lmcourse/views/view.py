@@ -29,7 +29,7 @@ class View:
     Attributes
     ----------
     kind : str
-        Which view: "attention_heads", "head_view", "model_view", "tokens", "plot" or "play".
+        "attention_heads", "head_view", "model_view", "tokens", "plot" or "play".
     alt : str
         What a reader who cannot see the view should know. Never empty.
     caption : str
