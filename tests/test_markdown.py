@@ -14,6 +14,7 @@ LINKS = Links(
     cite=lambda keys, style: f"<{keys}|{style}>",
     glue=lambda name, form: f"{3.14159:{form}}",
     page=lambda target, text: f"[{text}](site/{target})",
+    drawing=lambda name: f"<img {name}>",
 )
 
 
@@ -86,6 +87,18 @@ def test_exercises():
     assert plain(text) == '<a id="ex-a"></a>\n\n**Exercise 7 (ex-a)**\n\nWrite it.'
     solution = "```{solution-start} ex-a\n:class: dropdown\n```"
     assert plain(solution) == "**Solution to** [EX-A](site/ex-a), folded."
+
+
+def test_a_drawing_is_an_image_with_its_number():
+    text = ":::{drawing} bees\n:name: fig-bees\nTwo {term}`bees`.\n:::"
+    assert plain(text) == (
+        '<img bees>\n\n<a id="fig-bees"></a>[Figure 3](site/fig-bees). Two *bees*.'
+    )
+
+
+def test_choices_get_letters_and_keep_what_is_told_to_themselves():
+    text = ":::{choices} key\n- one — no, *two*\n- two\n  and more\n- three\n\n  No.\n:::"
+    assert plain(text) == "**a.** one\n\n**b.** two\n  and more\n\n**c.** three"
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,21 @@
 """What the site needs and no chapter does: the Sphinx extension and its parts."""
 
+from importlib import import_module
+
+PARTS = (
+    "outputs",
+    "renderer",
+    "proofs",
+    "drawings",
+    "choices",
+    "assets",
+    "notebooks",
+    "build",
+)
+
 
 def setup(app) -> dict:
     """Set up the extension: outputs, view renderer, local libraries, notebooks."""
-    from lmbook import assets, build, notebooks, outputs, proofs, renderer
-
-    for part in (outputs, renderer, proofs, assets, notebooks, build):
-        part.setup(app)
+    for part in PARTS:
+        import_module(f"lmbook.{part}").setup(app)
     return {"env_version": 1, "parallel_read_safe": False, "parallel_write_safe": True}

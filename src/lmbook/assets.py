@@ -48,6 +48,7 @@ OWN_FILES = (
     "views.js",
     "views.css",
     "proofs.css",
+    "drawings.css",
     *sorted({f[-1] for f in LIBRARIES.values()}),
 )
 

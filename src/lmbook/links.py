@@ -1,17 +1,17 @@
 """What a published notebook points at: the site, the wheel, other pages, glued numbers."""
 
-import ast
 import functools
 import os
 import re
 import subprocess
 from pathlib import Path
 
-import nbformat
 from pybtex.database import parse_file
 from pybtex.richtext import Text
 from sphinx.util import logging
 
+from lmbook import drawings
+from lmbook.glue import format_glue
 from lmbook.keys import ROOT
 from lmbook.markdown import Links
 
@@ -19,8 +19,6 @@ __all__ = [
     "BRANCH",
     "FOLDER",
     "BookLinks",
-    "format_glue",
-    "glued",
     "repository",
     "site_address",
     "wheel_address",
@@ -31,7 +29,6 @@ FOLDER = "notebooks"
 BRANCH = "gh-pages"  # holds the site; .github/workflows/site.yml writes it
 # Labels, exercises and figures: what has an anchor in the notebook, too.
 _ANCHOR = re.compile(r"^(?:\(|:label: |    name: )([\w-]+)\)?(?:=|$)", re.MULTILINE)
-GLUE = "application/papermill.record/text/plain"
 
 
 def repository() -> str:
@@ -63,33 +60,6 @@ def wheel_address(wheel: str) -> str:
     return f"https://raw.githubusercontent.com/{owner}/{BRANCH}/{FOLDER}/{wheel}"
 
 
-def glued(executed: nbformat.NotebookNode) -> dict[str, str]:
-    """Return the values that the page glued, name → repr."""
-    found = {}
-    for cell in executed.cells:
-        for output in cell.get("outputs", []):
-            name = output.get("metadata", {}).get("scrapbook", {}).get("name")
-            if name and GLUE in output.get("data", {}):
-                found[name] = output["data"][GLUE]
-    return found
-
-
-def format_glue(values: dict[str, str], name: str, form: str) -> str:
-    if name not in values:
-        raise ValueError(f"nothing was glued under the name {name!r}")
-    try:
-        value = ast.literal_eval(values[name])
-    except (ValueError, SyntaxError):
-        value = values[name]
-    try:
-        return format(value, form)
-    except (TypeError, ValueError):
-        message = (
-            f"{name!r} is {values[name]}, which has no format {form!r}: glue a plain number"
-        )
-        raise ValueError(message) from None
-
-
 class BookLinks:
     """What a page refers to, resolved with Sphinx's environment.
 
@@ -119,6 +89,7 @@ class BookLinks:
             cite=self.cite,
             glue=lambda name, form: format_glue(self.values, name, form),
             page=self.linked,
+            drawing=self.drawing,
         )
 
     def _target(self, label: str) -> tuple[str, str, str]:
@@ -173,6 +144,10 @@ class BookLinks:
         if not page:
             page, anchor, _ = self._target(anchor)
         return self._link(text, page.removesuffix(".md"), anchor)
+
+    def drawing(self, name: str) -> str:
+        value = functools.partial(format_glue, self.values)
+        return drawings.image(drawings.source(Path(self.env.srcdir), name, value))
 
     def _link(self, text: str, page: str, anchor: str) -> str:
         place = f"#{anchor}" if anchor else ""

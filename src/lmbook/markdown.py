@@ -9,7 +9,8 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-__all__ = ["Directive", "Links", "parse", "solutions", "to_markdown"]
+LETTERS = "abcdefgh"
+__all__ = ["LETTERS", "Directive", "Links", "parse", "solutions", "to_markdown"]
 
 _OPEN = re.compile(r"^( *)(`{3,}|:{3,}|~{3,})\{([\w:-]+)\}[ \t]*(.*)$")
 _FENCE = re.compile(r"^ *(`{3,}|~{3,})")
@@ -66,6 +67,7 @@ class Links:
     cite : callable (keys, style) → Markdown, style "t" (in the sentence) or "p"
     glue : callable (name, format) → text
     page : callable (address in the sources, text) → Markdown link
+    drawing : callable (name) → HTML image
     """
 
     reference: Callable
@@ -75,6 +77,7 @@ class Links:
     cite: Callable
     glue: Callable
     page: Callable
+    drawing: Callable
 
 
 def parse(text: str) -> list[str | Directive]:
@@ -203,6 +206,12 @@ def _block(directive: Directive, links: Links) -> str:
         picture = f"!{links.page(argument, alt)}"
         return f"{picture}\n\n*{caption}*\n" if caption else f"{picture}\n"
     body = to_markdown("\n".join(directive.body), links)
+    if name == "drawing":
+        label = directive.options["name"]
+        place = f'<a id="{label}"></a>{links.number(label)}'
+        return f"{links.drawing(argument)}\n\n{place}. {body.strip()}\n"
+    if name == "choices":
+        return _lettered(body)
     if name == "dropdown" or "dropdown" in directive.options.get("class", ""):
         summary = argument or name.capitalize()
         return f"\n<details>\n<summary>{summary}</summary>\n\n{body}\n\n</details>\n"
@@ -210,6 +219,14 @@ def _block(directive: Directive, links: Links) -> str:
         title = (argument or name.capitalize()).rstrip(".")
         return "\n" + _quoted(f"**{title}.** {body.lstrip()}") + "\n"
     raise ValueError(f"no plain Markdown is known for the directive {{{name}}}")
+
+
+def _lettered(text: str) -> str:
+    """Turn a list of choices into paragraphs with letters, without what each is told."""
+    options = re.split(r"^- +", text.strip(), flags=re.MULTILINE)[1:]
+    asked = [option.partition("\n\n")[0].partition(" — ")[0] for option in options]
+    pairs = zip(LETTERS, asked, strict=False)
+    return "\n\n".join(f"**{letter}.** {words.strip()}" for letter, words in pairs)
 
 
 def _quoted(text: str) -> str:

@@ -19,12 +19,12 @@ import nbformat
 from sphinx.util import logging
 
 from lmbook.execute import chapters, executed
+from lmbook.glue import glued
 from lmbook.keys import ROOT, digest, hashes
 from lmbook.links import (
     BRANCH,
     FOLDER,
     BookLinks,
-    glued,
     repository,
     site_address,
     wheel_address,

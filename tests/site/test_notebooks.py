@@ -13,8 +13,9 @@ import pytest
 
 from lmbook import links, notebooks
 from lmbook.execute import chapters, executed
+from lmbook.glue import format_glue
 from lmbook.keys import ROOT
-from lmbook.links import format_glue, repository, site_address, wheel_address
+from lmbook.links import repository, site_address, wheel_address
 from lmbook.markdown import solutions
 from lmcourse.views import MIME
 

@@ -1,0 +1,52 @@
+"""The values that a page glued, for its text, its drawings and its notebook."""
+
+import ast
+
+import nbformat
+from docutils import nodes
+
+__all__ = ["format_glue", "glued", "page_values"]
+
+GLUE = "application/papermill.record/text/plain"
+
+
+def page_values(document: nodes.document) -> dict[str, str]:
+    """Return what the page that Sphinx is reading glued, name → repr."""
+    if "nb_renderer" not in document:  # a page without code
+        return {}
+    found = document["nb_renderer"].renderer.nb_client.glue_data
+    return {key: output["data"].get("text/plain", "") for key, output in found.items()}
+
+
+def glued(executed: nbformat.NotebookNode) -> dict[str, str]:
+    """Return the values that the page glued, name → repr."""
+    found = {}
+    for cell in executed.cells:
+        for output in cell.get("outputs", []):
+            name = output.get("metadata", {}).get("scrapbook", {}).get("name")
+            if name and GLUE in output.get("data", {}):
+                found[name] = output["data"][GLUE]
+    return found
+
+
+def format_glue(values: dict[str, str], name: str, form: str) -> str:
+    """Return a glued value as text, in a format such as ``".2f"`` or ``""``.
+
+    Raises
+    ------
+    ValueError
+        If there is none of this name, or it has no such format.
+    """
+    if name not in values:
+        raise ValueError(f"nothing was glued under the name {name!r}")
+    try:
+        value = ast.literal_eval(values[name])
+    except (ValueError, SyntaxError):
+        value = values[name]
+    try:
+        return format(value, form)
+    except (TypeError, ValueError):
+        message = (
+            f"{name!r} is {values[name]}, which has no format {form!r}: glue a plain number"
+        )
+        raise ValueError(message) from None

@@ -1,0 +1,114 @@
+"""Drawings by hand: the rules they are held to, and what is made of them."""
+
+import base64
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from lmbook.drawings import check, filled, image, inline, source
+
+FIGURES = [
+    *Path(__file__).parents[1].glob("chapters/_figures/*.svg"),
+    *(Path(__file__).parent / "site/demo/_figures").glob("*.svg"),
+]
+WORDS = "<title>A bee</title><desc>A bee flies.</desc>"
+
+
+def drawing(body="", words=WORDS, box="0 0 400 100", more=""):
+    return f'<svg viewBox="{box}" {more}>{words}{body}</svg>'
+
+
+@pytest.mark.parametrize("path", FIGURES, ids=lambda path: path.stem)
+def test_every_drawing_keeps_the_rules(path):
+    check(filled(path.read_text("utf-8"), lambda key, form: "7"))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("<svg", "not well-formed"),
+        ("<p/>", "begins with <svg viewBox"),
+        (drawing(box="0 0 500 100"), "500 units wide"),
+        (drawing(box="10 0 400 100"), "begins with <svg viewBox"),
+        (drawing(more='width="400"'), "the page gives it its size"),
+        (drawing(words=""), "<title> and <desc>"),
+        (drawing(words="<title>A bee</title><desc> </desc>"), "<title> and <desc>"),
+        (drawing(words="<desc>x</desc><title>y</title>"), "<title> and <desc>"),
+        (drawing('<rect fill="#fff"/>'), "fill='#fff'; colours come from"),
+        (drawing('<rect style="fill: red"/>'), "has style="),
+        (drawing('<rect id="a"/>'), "has id="),
+        (drawing('<rect onclick="harm()"/>'), "has onclick="),
+        (drawing('<rect clip-path="url(https://a.example/b)"/>'), "has clip-path="),
+        (drawing('<rect class="d-vektor"/>'), "the class 'd-vektor'; there are"),
+        (drawing('<rect data-cells="4 x 6"/>'), "rows and columns, as in 4x6"),
+        (drawing('<g transform="scale(0.5)"/>'), "keep the text's size"),
+        (drawing('<text font-size="12">bee</text>'), "<text> 'bee' has font-size='12'"),
+        (drawing('<text font-size="0.9em">bee</text>'), "a bare number"),
+        (drawing("<script/>"), "<script> is not allowed"),
+        (drawing("<foreignObject/>"), "<foreignObject> is not allowed"),
+        (drawing("<style/>"), "<style> is not allowed"),
+        (drawing('<image href="a.png"/>'), "<image> is not allowed"),
+        (drawing("<svg/>"), "<svg> is not allowed"),
+        (drawing('<text><a href="b">c</a></text>'), "<a> is not allowed"),
+    ],
+)
+def test_a_broken_rule_is_told(text, said):
+    with pytest.raises(ValueError, match=re.escape(said)):
+        check(text)
+
+
+def test_sizes_of_text_that_the_style_gives_are_large_enough():
+    style = (Path(inline.__code__.co_filename).parent / "static/drawings.css").read_text()
+    sizes = [float(size) for size in re.findall(r"([\d.]+)px (?:\"|system|ui)", style)]
+    sizes += [float(size) for size in re.findall(r"font-size: ([\d.]+)px", style)]
+    assert len(sizes) >= 5
+    assert min(sizes) >= 13
+
+
+def test_a_namespace_changes_nothing():
+    spelled = drawing(more='xmlns="http://www.w3.org/2000/svg"')
+    assert inline(spelled, "a") == inline(drawing(), "a")
+
+
+def test_ids_begin_with_the_figures_name():
+    arrows = '<path class="d-arrow" d="M0 0H9"/><path class="d-arrow d-2" d="M0 9H9"/>'
+    one, two = (inline(drawing(2 * arrows), name) for name in ("fig-a", "fig-b"))
+    ids = re.findall(r'\bid="([^"]+)"', one + two)
+    assert len(ids) == len(set(ids)) == 2 * 4  # title, desc, and a head for each colour
+    assert set(re.findall(r"url\(#([^)]+)\)", one)) == {"fig-a-head", "fig-a-headd-2"}
+    assert 'aria-labelledby="fig-a-title fig-a-desc"' in one
+
+
+def test_cells_become_lines():
+    rect = '<rect class="d-matrix d-1" x="10" y="20" width="60" height="20" '
+    root = ElementTree.fromstring(inline(drawing(f'{rect} data-cells="2x3"/>'), "a"))
+    (grid,) = [part for part in root.iter() if "d-grid" in part.get("class", "")]
+    assert grid.get("d") == "M10 30h60M30 20v20M50 20v20"
+    assert grid.get("class") == "d-grid d-1"
+
+
+def test_glued_values_are_filled_in():
+    def value(key, form):
+        return format({"n": 7.0, "word": "<b>"}[key], form)
+
+    assert filled("{{n:.0f}} × {{ word }}", value) == "7 × &lt;b&gt;"
+    with pytest.raises(KeyError):
+        filled("{{m}}", value)
+
+
+def test_a_drawing_that_is_not_there_is_told(tmp_path):
+    with pytest.raises(ValueError, match="there is no drawing _figures"):
+        source(tmp_path, "bee", lambda key, form: "")
+
+
+def test_a_notebooks_drawing_stands_alone():
+    found = image(drawing('<text class="d-quiet">bee & <!-- -->x</text>'.replace("&", "+")))
+    code = re.search(r"base64,([^\"]+)", found)[1]
+    svg = base64.b64decode(code).decode()
+    assert 'alt="A bee A bee flies."' in found
+    assert "--d-paper: #fffdf8" in svg
+    assert 'class="d-paper"' in svg
+    assert ElementTree.fromstring(svg).get("viewBox") == "0 0 400 100"
+    assert "/*" not in svg
