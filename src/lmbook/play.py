@@ -46,6 +46,7 @@ def gpt_config(config) -> dict:
     kept = ("vocab_size", "context", "layers", "heads", "d_model", "positions")
     found = {name: value for name, value in asdict(config).items() if name in kept}
     style = {"causal": True, "norm_first": True, "norm": "layer", "eps": 1e-5}
+    style |= {"output": "tied"}
     return found | style | {"d_ff": 4 * config.d_model, "activation": "gelu_new"}
 
 
@@ -83,7 +84,7 @@ MLM = {  # what says which word stands at a place, in checkpoints that have it
 }
 
 
-def bert_config(config) -> dict:
+def bert_config(config, mlm: bool) -> dict:
     """Return what ``engine.js`` is to know of a BERT, given its `BertConfig`."""
     return {
         "vocab_size": config.vocab_size,
@@ -95,6 +96,9 @@ def bert_config(config) -> dict:
         "activation": config.hidden_act,
         "eps": config.layer_norm_eps,
         "positions": "learned",
+        "token_types": config.type_vocab_size,
+        "embedding_norm": True,
+        "output": "mlm" if mlm else "none",
         "causal": False,
         "norm_first": False,
         "norm": "layer",
@@ -110,21 +114,23 @@ def _renamed(name: str, names: dict[str, str]) -> str | None:
 def bert_tensors(model) -> dict[str, torch.Tensor]:
     """Return the weights of a `transformers.BertModel`, and its MLM head if it has one."""
     weights = rebuild(model.config, model.state_dict()).state_dict()
-    found = {_renamed(name, RENAMES): weight for name, weight in weights.items()}
-    path = Path(model.name_or_path) / "model.safetensors"
-    shapes = read_header(path)[0] if path.is_file() else {}
-    names = {name: _renamed(name, MLM) for name in shapes if _renamed(name, MLM)}
-    head = read_weights(path, {name: shapes[name] for name in names}, others=True)
-    return found | {names[name]: weight.float() for name, weight in head.items()}
+    weights = {_renamed(name, RENAMES): weight for name, weight in weights.items()}
+    path = Path(model.name_or_path or "-") / "model.safetensors"
+    if path.is_file():
+        shapes = read_header(path)[0]
+        names = {name: _renamed(name, MLM) for name in shapes if _renamed(name, MLM)}
+        head = read_weights(path, {name: shapes[name] for name in names}, others=True)
+        weights |= {names[name]: weight.float() for name, weight in head.items()}
+    return {name: weight for name, weight in weights.items() if name}  # no pooler
 
 
 def bert_file(model, as_int8: bool = True) -> bytes:
     """Return a BERT as a safetensors file, its matrices in int8 with a scale a row."""
-    tensors = {k: v for k, v in bert_tensors(model).items() if k is not None}
+    tensors = bert_tensors(model)
     if as_int8:
         for name in [name for name, weight in tensors.items() if weight.ndim == 2]:
             tensors[name], tensors[f"{name}.scale"] = int8.to_int8(tensors[name])
-    return _file(tensors, bert_config(model.config))
+    return _file(tensors, bert_config(model.config, mlm="mlm.bias" in tensors))
 
 
 def _file(tensors: dict[str, torch.Tensor], config: dict) -> bytes:

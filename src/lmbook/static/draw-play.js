@@ -2,8 +2,8 @@
 
    element   the view's place, emptied; until then it shows the stored state.
    data      what the Python side gave.
-   context   root: the whole view; isDark(): the theme; stores, run, carried, worker:
-             for store.js, which reads weights and vocabularies, and client.js.
+   context   root: the whole view; isDark(): the theme; the rest is for store.js,
+             which reads vocabularies, and client.js, which runs models.
 
    mount may be async, and may return { theme() }, called when the theme changes. If it
    throws, the stored state comes back, with a note. */
@@ -11,9 +11,9 @@
   "use strict";
 
   lmcourse.drawers.play = function (view) {
-    const { isDark, stores, run, carried, worker } = lmcourse;
+    const { isDark, folder, stores, run, carried, worker } = lmcourse;
     const module = lmcourse.need(view.root.dataset.module + ".js");
-    const context = { root: view.root, isDark, stores, run, carried, worker };
-    return module.mount(view.canvas, view.data, context);
+    const own = { folder, stores, run, carried, worker };
+    return module.mount(view.canvas, view.data, { root: view.root, isDark, ...own });
   };
 })();

@@ -13,7 +13,7 @@
 (function () {
   "use strict";
 
-  /* Give `scope` the functions define, need and source. A worker runs this one again. */
+  /* Give `scope` the functions define, need, home and source. A worker runs this one again. */
   function registry(scope) {
     const known = {}, made = {};
 
@@ -24,6 +24,10 @@
       made[name] = made[name] || known[name].factory(scope.need);
       return made[name];
     };
+
+    /* The name of the module that exports a value. */
+    scope.home = (value) =>
+      Object.keys(made).find((name) => Object.values(made[name]).includes(value));
 
     /* The definitions of a module and of all that it needs, as text. */
     scope.source = function (name, seen = new Set()) {
@@ -39,10 +43,11 @@
   const lmcourse = (window.lmcourse = window.lmcourse || {});
   registry(lmcourse);
 
-  /* Start a worker in which a module's function `serve` is called. */
-  lmcourse.worker = function (name) {
+  /* Start a worker that calls a function which a module exports, with its global scope. */
+  lmcourse.worker = function (serve) {
+    const name = lmcourse.home(serve);
     const begin = '"use strict"; const lmcourse = {}; (' + registry + ")(lmcourse);\n";
-    const end = "lmcourse.need(" + JSON.stringify(name) + ").serve(self);\n";
+    const end = "lmcourse.need(" + JSON.stringify(name) + ")." + serve.name + "(self);\n";
     const text = [begin, lmcourse.source(name), end];
     const address = URL.createObjectURL(new Blob(text, { type: "text/javascript" }));
     const worker = new Worker(address);

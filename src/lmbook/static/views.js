@@ -14,6 +14,7 @@
   const loading = {};
   const drawn = [];
   lmcourse.drawers = {};
+  lmcourse.folder = folder;
   lmcourse.carried = {}; // what scripts of stores bring, by address
   lmcourse.stores = JSON.parse(own.dataset.stores || "{}");
 

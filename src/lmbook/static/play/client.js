@@ -1,0 +1,127 @@
+/* A model for views: it runs in a worker of its own, shared by all views of the page.
+
+     const gpt = openModel("gpt", context);
+     await gpt.load((share) => ...);          // once; gpt.size says how much is to come
+     const answer = await gpt.forward(ids, { keep: ["blocks.*.attention.weights"] }, "mine");
+     if (!answer) return;                     // a newer request took its place
+     await gpt.write(ids, { count: 200 }, (pieces) => ..., "mine");
+
+   The last argument, a lane, is any word of the view's: a new request ends an older one of
+   the same lane, whose promise resolves to null. Errors reject, with a message to show. */
+
+import { loadParts } from "./store.js";
+import { serve } from "./worker.js";
+
+const opened = {};
+
+export function openModel(name, context) {
+  opened[name] = opened[name] || new Client(name, context);
+  return opened[name];
+}
+
+class Client {
+  constructor(name, context) {
+    this.name = name;
+    this.context = context;
+    this.about = context.stores[name];
+    if (!this.about) throw new Error("this page has no model " + name);
+    this.size = (this.about.bytes / 1e6).toFixed(1) + " MB";
+    this.waiting = new Map(); // id → { resolve, reject, onPieces }
+    this.lanes = {};
+    this.count = 0;
+  }
+
+  /* Start the worker and load the weights, from what the browser kept if it did. Returns
+     { config, bytes, fromShelf, notKept: why they are not kept for the next visit, or null }. */
+  load(progress = () => {}) {
+    this.loading =
+      this.loading ||
+      this.fetch(progress).catch((error) => {
+        this.loading = null; // so that it may be tried again
+        throw error;
+      });
+    return this.loading;
+  }
+
+  async fetch(progress) {
+    if (!this.worker) this.start();
+    const { name, about, context } = this;
+    const address = context.folder + "play/" + name + "?v=" + about.key;
+    const kept = await this.ask("find", { address, about });
+    if (kept) {
+      progress(1);
+      return kept;
+    }
+    this.worker.postMessage({ request: "forget" });
+    await loadParts(name, context, (text, share) => {
+      this.worker.postMessage({ request: "part", text });
+      progress(share);
+    });
+    return this.ask("open", { address, about, name });
+  }
+
+  start() {
+    this.worker = this.context.worker(serve);
+    this.worker.onmessage = ({ data }) => this.hear(data);
+    this.worker.onerror = (event) => {
+      event.preventDefault();
+      const error = new Error("the model stopped: " + (event.message || "out of memory?"));
+      for (const { reject } of this.waiting.values()) reject(error);
+      this.waiting.clear();
+      this.worker.terminate();
+      this.worker = this.loading = null;
+    };
+  }
+
+  hear({ id, value, pieces, error }) {
+    const { resolve, reject, onPieces } = this.waiting.get(id) || {};
+    if (!resolve) return; // it was cancelled
+    if (pieces) return onPieces(pieces);
+    this.waiting.delete(id);
+    if (error) reject(new Error(error));
+    else resolve(value);
+  }
+
+  ask(request, details, lane, onPieces) {
+    const id = ++this.count;
+    if (lane) {
+      this.cancel(lane);
+      this.lanes[lane] = id;
+    }
+    this.worker.postMessage({ id, request, ...details });
+    return new Promise((resolve, reject) =>
+      this.waiting.set(id, { resolve, reject, onPieces })
+    );
+  }
+
+  /* End what a lane waits for. */
+  cancel(lane) {
+    const id = this.lanes[lane];
+    delete this.lanes[lane];
+    if (!this.waiting.has(id)) return;
+    this.waiting.get(id).resolve(null);
+    this.waiting.delete(id);
+    this.worker.postMessage({ id, request: "cancel" });
+  }
+
+  async when(request, details, lane, onPieces) {
+    await this.load();
+    return this.ask(request, details, lane, onPieces);
+  }
+
+  /* See Model.forward in engine.js for the options and the answer. */
+  forward(ids, options, lane) {
+    return this.when("forward", { ids, options }, lane);
+  }
+
+  /* See write in writing.js; pieces are { id, chances } of new tokens, some at a time. */
+  write(ids, options, onPieces, lane) {
+    return this.when("write", { ids, options }, lane, onPieces);
+  }
+
+  /* The tokens nearest to a vector, or to a token's own if an id is given. */
+  nearest(wanted, count, lane) {
+    const which = typeof wanted === "number" ? { id: wanted } : { vector: wanted };
+    return this.when("nearest", { ...which, count }, lane);
+  }
+}

@@ -1,0 +1,457 @@
+/* The book's models, run in the page: a BERT or a GPT from its own weights.
+
+   The same mechanism as `lmcourse.transformer` and under the same names; what differs
+   between models stands in a configuration. A matrix is one Float32Array, row after row,
+   and x, the vectors of a text, is one too: (tokens, d_model) in comments means tokens
+   rows of d_model numbers. There is no batch: a reader types one text. */
+
+import { demand, isSize, readSafetensors, toFloats } from "./weights.js";
+
+// --- arithmetic -----------------------------------------------------------------------
+
+/* Σ a[i + n] · b[j + n]. Four sums side by side, so that none waits for the one before. */
+function dot(a, i, b, j, length) {
+  let first = 0, second = 0, third = 0, fourth = 0, n = 0;
+  for (; n + 3 < length; n += 4) {
+    first += a[i + n] * b[j + n];
+    second += a[i + n + 1] * b[j + n + 1];
+    third += a[i + n + 2] * b[j + n + 2];
+    fourth += a[i + n + 3] * b[j + n + 3];
+  }
+  for (; n < length; n++) first += a[i + n] * b[j + n];
+  return first + second + third + fourth;
+}
+
+/* x (tokens, columns) times a matrix (rows, columns), transposed: (tokens, rows). A row of
+   the matrix meets every token while it is near. */
+export function linear(x, { weight, bias }, columns) {
+  const rows = weight.length / columns, tokens = x.length / columns;
+  const out = new Float32Array(tokens * rows);
+  for (let row = 0; row < rows; row++) {
+    const start = row * columns, add = bias ? bias[row] : 0;
+    for (let token = 0; token < tokens; token++)
+      out[token * rows + row] = dot(x, token * columns, weight, start, columns) + add;
+  }
+  return out;
+}
+
+function added(a, b) {
+  const out = new Float32Array(a.length);
+  for (let i = 0; i < a.length; i++) out[i] = a[i] + b[i];
+  return out;
+}
+
+/* LayerNorm, or, if there is no bias, RMSNorm, which subtracts no mean. x (tokens, d_model)
+   → the same shape. */
+export function norm(x, { weight, bias }, eps) {
+  const d_model = weight.length, out = new Float32Array(x.length);
+  for (let start = 0; start < x.length; start += d_model) {
+    let mean = 0, square = 0;
+    if (bias) for (let i = 0; i < d_model; i++) mean += x[start + i] / d_model;
+    for (let i = 0; i < d_model; i++) square += (x[start + i] - mean) ** 2 / d_model;
+    const scale = 1 / Math.sqrt(square + eps);
+    for (let i = 0; i < d_model; i++)
+      out[start + i] = (x[start + i] - mean) * scale * weight[i] + (bias ? bias[i] : 0);
+  }
+  return out;
+}
+
+/* Turn scores[start … end) into weights that sum to 1; the largest score is subtracted
+   first, so that no exponential overflows. */
+export function softmax(scores, start = 0, end = scores.length) {
+  let largest = -Infinity, sum = 0;
+  for (let i = start; i < end; i++) if (scores[i] > largest) largest = scores[i];
+  for (let i = start; i < end; i++) sum += scores[i] = Math.exp(scores[i] - largest);
+  for (let i = start; i < end; i++) scores[i] /= sum;
+  return scores;
+}
+
+/* The error function within 2e-7 (Abramowitz & Stegun 1964, 7.1.26). */
+function erf(x) {
+  const t = 1 / (1 + 0.3275911 * Math.abs(x));
+  const p = ((((1.061405429 * t - 1.453152027) * t + 1.421413741) * t - 0.284496736) * t +
+    0.254829592) * t;
+  return Math.sign(x) * (1 - p * Math.exp(-x * x));
+}
+
+const tanhGelu = (x) =>
+  0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3)));
+const silu = (x) => x / (1 + Math.exp(-x));
+
+export const ACTIVATIONS = {
+  tanh: Math.tanh,
+  sigmoid: (x) => 1 / (1 + Math.exp(-x)),
+  relu: (x) => Math.max(x, 0),
+  gelu: (x) => 0.5 * x * (1 + erf(x / Math.SQRT2)),
+  gelu_new: tanhGelu, // as GPT-2 computes it
+  gelu_pytorch_tanh: tanhGelu,
+  silu,
+  swiglu: silu, // of its gate; the block multiplies by the linear branch
+};
+
+/* Rotary positions: turn the pair (i, i + d_head / 2) of each head by its token's angle.
+   x (tokens, d_model) is changed; its first token stands at place `first`. */
+function rotate(x, first, heads, d_head, base = 10000) {
+  const half = d_head / 2, tokens = x.length / (heads * d_head);
+  for (let token = 0; token < tokens; token++)
+    for (let i = 0; i < half; i++) {
+      const angle = (first + token) * base ** ((-2 * i) / d_head);
+      const cos = Math.cos(angle), sin = Math.sin(angle);
+      for (let head = 0; head < heads; head++) {
+        const at = (token * heads + head) * d_head + i, a = x[at], b = x[at + half];
+        x[at] = a * cos - b * sin;
+        x[at + half] = a * sin + b * cos;
+      }
+    }
+}
+
+// --- the model ------------------------------------------------------------------------
+
+const CHOICES = {
+  positions: ["learned", "rotary"],
+  norm: ["layer", "rms"],
+  activation: Object.keys(ACTIVATIONS),
+  output: ["tied", "mlm", "none"], // the table of tokens; BERT's head; no logits
+};
+
+function checkConfig(config) {
+  for (const name of ["vocab_size", "context", "layers", "heads", "d_model", "d_ff"])
+    demand(isSize(config[name]), `the configuration: ${name} is ${config[name]}, no size`);
+  for (const [name, known] of Object.entries(CHOICES))
+    demand(known.includes(config[name]), `the configuration: ${name} is none of ${known}`);
+  const { d_model, heads, eps } = config;
+  demand(d_model % heads === 0, `${heads} heads do not divide d_model = ${d_model}`);
+  const paired = config.positions !== "rotary" || (d_model / heads) % 2 === 0;
+  demand(paired, "rotary positions turn pairs: d_model / heads must be even");
+  demand(eps > 0 && eps < 1, "the configuration: eps must lie between 0 and 1");
+  const room = config.layers * config.context * d_model; // of a cache, twice
+  demand(room <= 2 ** 28, "the configuration: a context that no page has room for");
+}
+
+/* What a model takes from a file: tensors by name, each of the shape that the configuration
+   asks for. At the end `finish` complains of what nobody asked for. */
+function supply(tensors) {
+  const used = new Set();
+  function tensor(name, ...shape) {
+    const found = tensors.get(name);
+    demand(found, `the weights lack ${name}`);
+    const isRight = String(found.shape) === String(shape);
+    demand(isRight, `${name} has the shape ${found.shape}, not ${shape}`);
+    used.add(name);
+    if (found.dtype === "I8") found.scale = floats(name + ".scale", shape[0]);
+    return found;
+  }
+  function floats(name, ...shape) {
+    const values = toFloats(tensor(name, ...shape));
+    demand(values.every(Number.isFinite), `${name} holds numbers that are not finite`);
+    return values;
+  }
+  const dense = (name, rows, columns) => ({
+    weight: floats(name + ".weight", rows, columns),
+    bias: floats(name + ".bias", rows),
+  });
+  function finish() {
+    for (const name of tensors.keys())
+      demand(used.has(name), `the weights hold ${name}, which no part of the model is`);
+  }
+  return { tensor, floats, dense, finish };
+}
+
+/* A model and its weights. `bytes` is a safetensors file as `lmbook.play` writes it. */
+export class Model {
+  constructor(bytes) {
+    const { config, tensors } = readSafetensors(bytes);
+    checkConfig(config);
+    const { vocab_size, context, d_model, d_ff, activation } = config;
+    const { tensor, floats, dense, finish } = supply(tensors);
+    const aNorm = (name) => ({
+      weight: floats(name + ".weight", d_model),
+      bias: config.norm === "layer" ? floats(name + ".bias", d_model) : null,
+    });
+    const attention = (name) => ({
+      query: dense(name + ".query", d_model, d_model),
+      key: dense(name + ".key", d_model, d_model),
+      value: dense(name + ".value", d_model, d_model),
+      output: dense(name + ".output", d_model, d_model),
+    });
+    const feedForward = (name) => ({
+      up: dense(name + ".up", d_ff, d_model),
+      down: dense(name + ".down", d_model, d_ff),
+      gate: activation === "swiglu" ? dense(name + ".gate", d_ff, d_model) : null,
+    });
+    this.config = config;
+    this.d_head = d_model / config.heads;
+    this.table = tensor("tokens.weight", vocab_size, d_model);
+    if (config.positions === "learned")
+      this.positions = floats("positions.weight", context, d_model);
+    if (config.token_types)
+      this.token_types = floats("token_types.weight", config.token_types, d_model);
+    if (config.embedding_norm) this.embedding_norm = aNorm("embedding_norm");
+    this.blocks = Array.from({ length: config.layers }, (_, layer) => ({
+      norm_1: aNorm(`blocks.${layer}.norm_1`),
+      attention: attention(`blocks.${layer}.attention`),
+      norm_2: aNorm(`blocks.${layer}.norm_2`),
+      feed_forward: feedForward(`blocks.${layer}.feed_forward`),
+    }));
+    if (config.norm_first) this.norm = aNorm("norm");
+    if (config.output === "mlm")
+      this.mlm = {
+        dense: dense("mlm.dense", d_model, d_model),
+        norm: aNorm("mlm.norm"),
+        bias: floats("mlm.bias", vocab_size),
+      };
+    finish();
+  }
+
+  /* The vector of one token in the table, (d_model,). The table stays as it was stored: it
+     may be large, and a text has few of its rows. */
+  vector(id) {
+    return toFloats(this.table, id, id + 1);
+  }
+
+  /* The whole table (vocab_size, d_model), made when the first logits are wanted. */
+  get matrix() {
+    this.whole = this.whole || { weight: toFloats(this.table) };
+    return this.whole;
+  }
+
+  /* An empty cache: what was computed of the tokens so far, for those that follow. */
+  cache() {
+    const { layers, context, d_model } = this.config;
+    const room = () => new Float32Array(context * d_model);
+    const of = Array.from({ length: layers }, () => ({ key: room(), value: room() }));
+    return { length: 0, layers: of };
+  }
+
+  /* Run the model on token ids and return { logits, kept }.
+
+     token_types   for each token 0 or 1: first or second text (BERT)
+     cache         from cache(): the ids follow those that it has seen (causal models)
+     logits_of     the tokens whose logits are wanted; all by default
+     keep          names of activations to hand back; * stands for any layer
+     ablate        pairs [layer, head] of heads that add nothing
+     patch         name → { rows, values }: rows of an activation (all by default) to be
+                   replaced by values before the model goes on
+
+     kept[name] is { values, shape }. The names, each preceded by blocks.LAYER. from
+     norm_1 on: embeddings; norm_1, attention.query, attention.key, attention.value (all
+     (tokens, d_model)), attention.scores, attention.weights (heads, tokens, keys),
+     attention.heads (what the heads bring, side by side), attention.lengths (heads, keys:
+     how long each key's value is after the output matrix), attention, norm_2,
+     feed_forward.up, feed_forward.hidden (tokens, d_ff), feed_forward; lens (tokens,
+     vocab_size: the logits if the model ended here); blocks.LAYER itself, the state after
+     it; at the end norm and logits. */
+  forward(ids, options = {}) {
+    const steps = this.steps(ids, options);
+    let step = steps.next();
+    while (!step.done) step = steps.next();
+    return step.value;
+  }
+
+  /* The same, in steps: a pause after each layer, for a worker to look whether the answer
+     is still wanted. */
+  *steps(ids, { token_types, cache, logits_of, keep = [], ablate = [], patch = {} } = {}) {
+    const { config } = this, { d_model } = config;
+    this.check(ids, token_types, cache);
+    const kept = {};
+    const wanted = keep.map(
+      (name) => new RegExp("^" + name.replaceAll(".", "\\.").replace("*", "\\d+") + "$")
+    );
+    const patched = new Set();
+    const shape = [ids.length, d_model];
+    const look = {
+      wants: (name) => wanted.some((pattern) => pattern.test(name)),
+      /* Patch an activation, keep it if it is asked for, and hand it on. */
+      see(name, values, ...shape) {
+        if (Object.hasOwn(patch, name)) {
+          put(values, patch[name], shape, name);
+          patched.add(name);
+        }
+        if (look.wants(name)) kept[name] = { values: values.slice(), shape };
+        return values;
+      },
+      isOff: (layer, head) => ablate.some(([l, h]) => l === layer && h === head),
+    };
+    let x = look.see("embeddings", this.embed(ids, token_types, cache), ...shape);
+    for (let layer = 0; layer < config.layers; layer++) {
+      x = this.block(x, layer, cache ? cache.layers[layer] : null, cache, look);
+      const lens = `blocks.${layer}.lens`;
+      if (look.wants(lens)) look.see(lens, this.readOut(x), ids.length, config.vocab_size);
+      yield layer;
+    }
+    if (cache) cache.length += ids.length;
+    const rows = logits_of || Array.from(ids.keys());
+    const chosen = new Float32Array(rows.length * d_model);
+    rows.forEach((row, i) => chosen.set(rowOf(x, row, d_model), i * d_model));
+    let logits = null;
+    if (config.output !== "none" && rows.length) {
+      logits = this.readOut(chosen, look);
+      look.see("logits", logits, rows.length, config.vocab_size);
+    }
+    for (const name of Object.keys(patch))
+      demand(patched.has(name), `there is no activation ${name} to patch`);
+    return { logits, kept };
+  }
+
+  check(ids, token_types, cache) {
+    const { vocab_size, context, causal } = this.config, before = cache ? cache.length : 0;
+    const length = before + ids.length;
+    const fits = ids.length && length <= context;
+    demand(fits, `${length} tokens, but this model sees 1 to ${context}`);
+    const known = (id) => Number.isInteger(id) && id >= 0 && id < vocab_size;
+    for (const id of ids) demand(known(id), `${id} is no token of this model`);
+    demand(causal || !cache, "only a causal model can go on from a cache");
+    for (const type of token_types || [])
+      demand(type >= 0 && type < this.config.token_types, `${type} is no type of a token`);
+  }
+
+  /* Token vectors, and what is added to them. Returns (tokens, d_model). */
+  embed(ids, token_types, cache) {
+    const { d_model, eps } = this.config, before = cache ? cache.length : 0;
+    const x = new Float32Array(ids.length * d_model);
+    Array.from(ids).forEach((id, token) => {
+      const vector = this.vector(id), type = token_types ? token_types[token] : 0;
+      for (let i = 0; i < d_model; i++) {
+        let sum = vector[i];
+        if (this.positions) sum += this.positions[(before + token) * d_model + i];
+        if (this.token_types) sum += this.token_types[type * d_model + i];
+        x[token * d_model + i] = sum;
+      }
+    });
+    return this.embedding_norm ? norm(x, this.embedding_norm, eps) : x;
+  }
+
+  /* One block: x (tokens, d_model) → the same shape. A norm stands before each of the two
+     sublayers (GPT) or after its result was added (BERT). */
+  block(x, layer, kept, cache, look) {
+    const { d_model, eps, norm_first } = this.config, block = this.blocks[layer];
+    const name = `blocks.${layer}`, tokens = x.length / d_model;
+    const see = (part, values) => look.see(`${name}.${part}`, values, tokens, d_model);
+    const through = (which, x) => see(which, norm(x, block[which], eps));
+    const attention = (x) => see("attention", this.attend(x, layer, kept, cache, look));
+    const feedForward = (x) => see("feed_forward", this.feedForward(x, layer, look));
+    if (norm_first) {
+      x = added(x, attention(through("norm_1", x)));
+      x = added(x, feedForward(through("norm_2", x)));
+    } else {
+      x = through("norm_1", added(x, attention(x)));
+      x = through("norm_2", added(x, feedForward(x)));
+    }
+    return look.see(name, x, tokens, d_model);
+  }
+
+  /* Multi-head attention: (tokens, d_model) → the update, of the same shape. */
+  attend(x, layer, kept, cache, look) {
+    const { heads, d_model, causal, positions } = this.config, { d_head } = this;
+    const { query: q, key: k, value: v, output } = this.blocks[layer].attention;
+    const name = `blocks.${layer}.attention`, queries = x.length / d_model;
+    const before = cache ? cache.length : 0, keys = before + queries;
+    const project = (matrix) => linear(x, matrix, d_model);
+    let [query, key, value] = [project(q), project(k), project(v)];
+    if (positions === "rotary") {
+      rotate(query, before, heads, d_head);
+      rotate(key, before, heads, d_head);
+    }
+    const see = (part, values) => look.see(`${name}.${part}`, values, queries, d_model);
+    [query, key, value] = [see("query", query), see("key", key), see("value", value)];
+    if (kept) {
+      kept.key.set(key, before * d_model);
+      kept.value.set(value, before * d_model);
+      ({ key, value } = kept); // rows beyond `keys` are not looked at
+    }
+    const scores = new Float32Array(heads * queries * keys).fill(-Infinity);
+    for (let head = 0; head < heads; head++)
+      for (let i = 0; i < queries; i++) {
+        const last = causal ? before + i : keys - 1, at = (head * queries + i) * keys;
+        for (let j = 0; j <= last; j++) {
+          const a = i * d_model + head * d_head, b = j * d_model + head * d_head;
+          scores[at + j] = dot(query, a, key, b, d_head) / Math.sqrt(d_head);
+        }
+      }
+    const weights = look.see(`${name}.scores`, scores, heads, queries, keys);
+    for (let at = 0; at < weights.length; at += keys) softmax(weights, at, at + keys);
+    look.see(`${name}.weights`, weights, heads, queries, keys);
+    const brought = new Float32Array(queries * d_model);
+    for (let head = 0; head < heads; head++) {
+      if (look.isOff(layer, head)) continue; // its part stays zero
+      for (let i = 0; i < queries; i++)
+        for (let j = 0; j < keys; j++) {
+          const weight = weights[(head * queries + i) * keys + j];
+          const to = i * d_model + head * d_head, from = j * d_model + head * d_head;
+          for (let n = 0; n < d_head; n++) brought[to + n] += weight * value[from + n];
+        }
+    }
+    if (look.wants(`${name}.lengths`))
+      look.see(`${name}.lengths`, this.lengths(value, keys, output), heads, keys);
+    return linear(see("heads", brought), output, d_model);
+  }
+
+  /* How long each value is once its head's columns of the output matrix have moved it, the
+     length that a weight multiplies (Kobayashi et al. 2020). Returns (heads, keys). */
+  lengths(value, keys, { weight }) {
+    const { heads, d_model } = this.config, { d_head } = this;
+    const found = new Float32Array(heads * keys);
+    for (let head = 0; head < heads; head++)
+      for (let j = 0; j < keys; j++) {
+        let square = 0;
+        for (let row = 0; row < d_model; row++) {
+          const at = row * d_model + head * d_head;
+          square += dot(value, j * d_model + head * d_head, weight, at, d_head) ** 2;
+        }
+        found[head * keys + j] = Math.sqrt(square);
+      }
+    return found;
+  }
+
+  /* Up, activation, down: each token by itself. */
+  feedForward(x, layer, look) {
+    const { d_model, d_ff, activation } = this.config;
+    const { up, down, gate } = this.blocks[layer].feed_forward;
+    const name = `blocks.${layer}.feed_forward`, tokens = x.length / d_model;
+    const raised = look.see(`${name}.up`, linear(x, up, d_model), tokens, d_ff);
+    const bend = ACTIVATIONS[activation], bent = gate ? linear(x, gate, d_model) : raised;
+    const hidden = new Float32Array(raised.length);
+    for (let i = 0; i < hidden.length; i++)
+      hidden[i] = bend(bent[i]) * (gate ? raised[i] : 1);
+    return linear(look.see(`${name}.hidden`, hidden, tokens, d_ff), down, d_ff);
+  }
+
+  /* Logits of states (tokens, d_model): (tokens, vocab_size). */
+  readOut(x, look) {
+    const { d_model, eps, activation } = this.config, tokens = x.length / d_model;
+    if (this.norm) x = norm(x, this.norm, eps);
+    if (this.norm && look) x = look.see("norm", x, tokens, d_model);
+    if (!this.mlm) return linear(x, this.matrix, d_model);
+    const turned = linear(x, this.mlm.dense, d_model).map(ACTIVATIONS[activation]);
+    const { weight } = this.matrix, { bias } = this.mlm;
+    return linear(norm(turned, this.mlm.norm, eps), { weight, bias }, d_model);
+  }
+
+  /* The tokens whose vectors in the table point most nearly the same way (cosine), itself
+     among them: [{ id, cosine }], the nearest first. */
+  nearest(vector, count) {
+    const { vocab_size, d_model } = this.config, found = [];
+    const length = Math.sqrt(dot(vector, 0, vector, 0, d_model));
+    for (let id = 0; id < vocab_size; id++) {
+      const other = this.vector(id), norm = Math.sqrt(dot(other, 0, other, 0, d_model));
+      const cosine = dot(vector, 0, other, 0, d_model) / (length * norm || 1);
+      if (found.length === count && cosine <= found[count - 1].cosine) continue;
+      const place = found.findIndex((entry) => entry.cosine < cosine);
+      found.splice(place < 0 ? found.length : place, 0, { id, cosine });
+      found.length = Math.min(found.length, count);
+    }
+    return found;
+  }
+}
+
+const rowOf = (x, row, width) => x.subarray(row * width, (row + 1) * width);
+
+/* Replace rows of an activation; `shape[0]` of them there are. */
+function put(values, { rows, values: given }, shape, name) {
+  const width = values.length / shape[0];
+  const places = rows || Array.from({ length: shape[0] }, (_, row) => row);
+  const fits = places.every((row) => Number.isInteger(row) && row >= 0 && row < shape[0]);
+  demand(fits, `${name} has rows 0 to ${shape[0] - 1}, not ${places}`);
+  demand(given.length === places.length * width, `${name}: a row has ${width} numbers`);
+  places.forEach((row, i) => values.set(rowOf(given, i, width), row * width));
+}

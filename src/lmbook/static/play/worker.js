@@ -1,0 +1,135 @@
+/* The model's side of client.js: a worker that reads the weights, keeps them for the next
+   visit, and answers one request after the other, so that no page ever waits for it. */
+
+import { checksum, decode, joined } from "./store.js";
+import { Model } from "./engine.js";
+import { write } from "./writing.js";
+
+const SHELF = "lmcourse-weights";
+const PAUSE = 12; // milliseconds between two looks at what has come in
+
+/* Wait until the messages that have come in are handled. */
+function breathe() {
+  return new Promise(function (resolve) {
+    const { port1, port2 } = new MessageChannel();
+    port1.onmessage = resolve;
+    port2.postMessage(0);
+  });
+}
+
+/* What the browser kept of an earlier visit, or null: it keeps nothing for pages that were
+   opened as files or came over an unencrypted line. */
+async function fromShelf(address, about) {
+  if (!address.startsWith("http") || !self.caches) return null;
+  const found = await (await caches.open(SHELF)).match(address);
+  const bytes = found && new Uint8Array(await found.arrayBuffer());
+  const isRight = bytes && bytes.length === about.bytes && checksum(bytes) === about.checksum;
+  return isRight ? bytes : null;
+}
+
+/* Keep weights, in the place of those of an earlier build; return why not, or null. */
+async function toShelf(address, bytes) {
+  if (!address.startsWith("http") || !self.caches)
+    return "this page's address does not let the browser keep them";
+  try {
+    const shelf = await caches.open(SHELF), place = address.split("?")[0];
+    for (const { url } of await shelf.keys())
+      if (url.split("?")[0] === place) await shelf.delete(url);
+    await shelf.put(address, new Response(bytes));
+    return null;
+  } catch (error) {
+    return "the browser has no room for them (" + error.name + ")";
+  }
+}
+
+/* Requests, each a generator: what it yields is a piece of the answer or a mere pause. */
+const REQUESTS = {
+  forward: (model, { ids, options }) => model.steps(ids, options),
+  *write(model, { ids, options }) {
+    for (const piece of write(model, ids, options)) yield { piece };
+  },
+  *nearest(model, { vector, id, count }) {
+    return model.nearest(vector || model.vector(id), count);
+  },
+};
+
+/* Answer messages: { find } and { open } bring weights, { part } a part of them, { request }
+   asks something, { cancel } says that an answer is no longer wanted. */
+export function serve(scope) {
+  let model = null, parts = [], busy = false;
+  const waiting = [], cancelled = new Set();
+
+  async function answer({ id, request, ...details }) {
+    let pieces = [], looked = performance.now();
+    const run = REQUESTS[request](model, details);
+    for (;;) {
+      const { done, value } = run.next();
+      if (!done && value.piece) pieces.push(value.piece);
+      if (pieces.length && (done || performance.now() - looked > PAUSE)) {
+        scope.postMessage({ id, pieces });
+        pieces = [];
+      }
+      if (done) return scope.postMessage({ id, value: value === undefined ? true : value });
+      if (performance.now() - looked > PAUSE) {
+        await breathe();
+        looked = performance.now();
+      }
+      if (cancelled.has(id)) return;
+    }
+  }
+
+  async function work() {
+    if (busy) return;
+    busy = true;
+    while (waiting.length) {
+      await breathe(); // a newer request may cancel this one
+      const message = waiting.shift();
+      try {
+        if (!cancelled.has(message.id)) await answer(message);
+      } catch (error) {
+        scope.postMessage({ id: message.id, error: error.message });
+      }
+      cancelled.delete(message.id);
+    }
+    busy = false;
+  }
+
+  function open(bytes, about, kept) {
+    model = new Model(bytes);
+    return { config: model.config, bytes: about.bytes, ...kept };
+  }
+
+  const LOADING = {
+    async find({ address, about }) {
+      const bytes = await fromShelf(address, about).catch(() => null);
+      return bytes ? open(bytes, about, { fromShelf: true, notKept: null }) : null;
+    },
+    async open({ address, about, name }) {
+      const bytes = joined(parts, about, name);
+      parts = [];
+      const opened = open(bytes, about, { fromShelf: false });
+      return { ...opened, notKept: await toShelf(address, bytes) };
+    },
+    part({ text }) {
+      parts.push(decode(text));
+    },
+    forget() {
+      parts = [];
+    },
+  };
+
+  scope.onmessage = async function ({ data }) {
+    const { id, request } = data;
+    if (request === "cancel") return void cancelled.add(id);
+    if (!Object.hasOwn(LOADING, request)) {
+      waiting.push(data);
+      return work();
+    }
+    try {
+      const value = await LOADING[request](data);
+      if (id !== undefined) scope.postMessage({ id, value });
+    } catch (error) {
+      scope.postMessage({ id, error: error.message });
+    }
+  };
+}

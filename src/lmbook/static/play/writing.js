@@ -1,0 +1,67 @@
+/* Writing with a model that predicts the next token: chances, a draw, one token more. */
+
+import { demand } from "./weights.js";
+import { softmax } from "./engine.js";
+
+/* Chances of the next token, (vocab_size,): the logits divided by the temperature, through
+   a softmax; of those only the top_k likeliest, and of those the fewest that hold top_p of
+   the whole. Temperature 0 leaves the likeliest alone. */
+export function chances(logits, { temperature = 1, top_k = Infinity, top_p = 1 } = {}) {
+  demand(temperature >= 0, `temperature ${temperature} is negative`);
+  const order = Array.from(logits.keys()).sort((a, b) => logits[b] - logits[a] || a - b);
+  const out = new Float32Array(logits.length);
+  if (temperature === 0) {
+    out[order[0]] = 1;
+    return out;
+  }
+  const all = softmax(logits.map((logit) => logit / temperature));
+  const few = order.slice(0, Math.max(1, top_k));
+  const whole = few.reduce((sum, id) => sum + all[id], 0);
+  let sum = 0;
+  for (const id of few) {
+    if (sum > 0 && sum >= top_p * whole) break;
+    sum += out[id] = all[id];
+  }
+  return out.map((chance) => chance / sum);
+}
+
+/* Numbers from 0 to 1 that are the same for the same seed (mulberry32). */
+export function randomness(seed) {
+  let state = seed >>> 0;
+  return function () {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+/* Draw a token: where a random number falls if the chances are laid end to end. */
+export function draw(chances, random) {
+  let left = random();
+  for (let id = 0; id < chances.length; id++) {
+    left -= chances[id];
+    if (left < 0) return id;
+  }
+  return chances.findLastIndex((chance) => chance > 0); // rounding left a little
+}
+
+/* Write on: yields { id, chances } for each new token, `chances` being what it was drawn
+   from. When the context is full the model reads its last half again and goes on, so it
+   always sees between half a context and a whole one. */
+export function* write(model, ids, { count, seed = 0, ablate, ...sampling }) {
+  const { context } = model.config, random = randomness(seed);
+  let text = Array.from(ids).slice(-context), cache = model.cache(), fresh = text;
+  for (let written = 0; written < count; written++) {
+    if (cache.length + fresh.length > context) {
+      text = text.slice(-Math.max(1, context >> 1));
+      [cache, fresh] = [model.cache(), text];
+    }
+    const logits_of = [fresh.length - 1];
+    const { logits } = model.forward(fresh, { cache, ablate, logits_of });
+    const found = chances(logits, sampling), id = draw(found, random);
+    text.push(id);
+    fresh = [id];
+    yield { id, chances: found };
+  }
+}

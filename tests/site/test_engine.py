@@ -1,0 +1,500 @@
+"""The engine of the page against PyTorch, in a browser.
+
+Random models of odd sizes, and those that the book carries. Everything is compared with the
+largest magnitude: 1e-4 for float32, and for weights rounded alike; 1e-3 for float16.
+"""
+
+import json
+import re
+import struct
+from functools import partial
+
+import pytest
+import torch
+from serving import serve
+from torch import nn
+from transformers import BertConfig, BertForMaskedLM, BertModel
+
+from lmbook import modules, play
+from lmcourse import int8
+from lmcourse.attention import MultiHeadAttention, causal_mask
+from lmcourse.gpt.checkpoint import load_gpt
+from lmcourse.gpt.generation import generate
+from lmcourse.gpt.model import GPT
+from lmcourse.gpt.settings import GPTConfig
+from lmcourse.models import load_bert
+from lmcourse.transformer import Block, RMSNorm
+
+pytestmark = pytest.mark.browser
+
+INDEX = """<!doctype html><title>Engine</title><script>
+async function open() {
+  const { Model } = await import("/play/engine.js");
+  const file = await fetch("/model.safetensors", { cache: "no-store" });
+  return new Model(new Uint8Array(await file.arrayBuffer()));
+}</script>"""
+RUN = """async calls => {
+  const model = await open(), cache = calls.some(c => c.cached) ? model.cache() : null;
+  return calls.map(({ ids, cached, ...options }) => {
+    for (const patch of Object.values(options.patch || {}))
+      patch.values = Float32Array.from(patch.values);
+    if (cached) options.cache = cache;
+    const { logits, kept } = model.forward(ids, options), found = {};
+    for (const [name, { values, shape }] of Object.entries(kept))
+      found[name] = [Array.from(values), shape];
+    return { logits: logits && Array.from(logits), kept: found };
+  });
+}"""
+
+
+@pytest.fixture(scope="module")
+def page(browser, tmp_path_factory):
+    """A page that has the modules, and files that tests put in its folder."""
+    folder = tmp_path_factory.mktemp("engine")
+    (folder / "play").symlink_to(modules.PLAY)
+    (folder / "index.html").write_text(INDEX)
+    httpd, address = serve(folder)
+    opened = browser.new_page()
+    opened.goto(f"{address}/index.html")
+    opened.folder = folder
+    yield opened
+    opened.close()
+    httpd.shutdown()
+
+
+def run(page, content, *calls):
+    """Run a model of the page; each answer has logits and kept tensors by name."""
+    (page.folder / "model.safetensors").write_bytes(content)
+    answers = page.evaluate(RUN, list(calls))
+    for answer in answers:
+        for name, (values, shape) in answer["kept"].items():
+            answer["kept"][name] = torch.tensor(values).float().view(shape)
+        if answer["logits"] is not None:
+            answer["logits"] = torch.tensor(answer["logits"])
+    return answers
+
+
+def near(found, wanted, limit=1e-4):
+    """Compare with the largest magnitude."""
+    wanted = wanted.detach().float()
+    off = (found.view(wanted.shape) - wanted).abs().max() / wanted.abs().max()
+    assert off <= limit, f"off by {off:.1e} of the largest"
+
+
+def shaken(model):
+    """Give a model weights at which every part of it matters."""
+    generator = torch.Generator().manual_seed(1)
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.copy_(0.3 * torch.randn(weight.shape, generator=generator))
+            if weight.ndim == 1:
+                weight += 1.0
+    return model.eval()
+
+
+class Causal(MultiHeadAttention):
+    """The course's attention under a causal mask, as `Block` wants it."""
+
+    def forward(self, x):
+        return super().forward(x, mask=causal_mask(x.shape[1]))
+
+
+def small_gpt(positions):
+    config = GPTConfig(11, 13, 2, heads=3, d_model=12, positions=positions)
+    return shaken(GPT(config))
+
+
+def modern_gpt():
+    """A GPT with RMSNorm and SwiGLU: blocks of the course that our GPT has not."""
+    model = small_gpt("learned")
+    options = {"activation": "swiglu", "norm": RMSNorm, "attention": Causal}
+    model.blocks = nn.ModuleList(Block(12, 3, 20, **options) for _ in range(2))
+    model.norm = RMSNorm(12)
+    return shaken(model)
+
+
+def modern_file(model):
+    config = play.gpt_config(model.config)
+    config |= {"norm": "rms", "eps": 1e-6, "activation": "swiglu", "d_ff": 20}
+    return play._file(dict(model.state_dict()), config)
+
+
+def gpt_states(model, ids):
+    """Return what each block of a GPT hands on, embeddings first, and the logits."""
+    states = []
+    hooks = [model.dropout.register_forward_hook(lambda *a: states.append(a[2][0]))]
+    hooks += [
+        block.register_forward_hook(lambda *a: states.append(a[2][0][0]))
+        for block in model.blocks
+    ]
+    with torch.no_grad():
+        logits = model(torch.tensor([ids]))[0]
+    for hook in hooks:
+        hook.remove()
+    return states, logits
+
+
+IDS = [3, 1, 4, 1, 5, 9, 2, 6, 5]
+STATES = ["embeddings", "blocks.*"]
+GPTS = {
+    "learned": (lambda: small_gpt("learned"), None),
+    "rotary": (lambda: small_gpt("rotary"), None),
+    "rms-swiglu": (modern_gpt, modern_file),
+    "sonnets": (lambda: load_gpt(device="cpu")[1], None),
+}
+
+
+def gpt(name, dtype=torch.float32):
+    make, to_file = GPTS[name]
+    model = make()
+    return model, to_file(model) if to_file else play.gpt_file(model, "", dtype)
+
+
+@pytest.mark.parametrize("name", GPTS)
+def test_a_gpt_computes_what_pytorch_does(page, name):
+    model, content = gpt(name)
+    (answer,) = run(page, content, {"ids": IDS, "keep": STATES})
+    states, logits = gpt_states(model, IDS)
+    for place, state in zip(answer["kept"].values(), states, strict=True):
+        near(place, state)
+    near(answer["logits"], logits)
+
+
+def test_float16_is_what_pytorch_computes_with_the_same_rounded_weights(page):
+    model, content = gpt("sonnets", torch.float16)
+    (answer,) = run(page, content, {"ids": IDS, "keep": STATES})
+    states, logits = gpt_states(model.half().float(), IDS)
+    for place, state in zip(answer["kept"].values(), states, strict=True):
+        near(place, state, 1e-3)
+    near(answer["logits"], logits, 1e-3)
+
+
+@pytest.mark.parametrize("name", ["learned", "rotary", "rms-swiglu"])
+def test_a_cache_changes_nothing(page, name):
+    _, content = gpt(name)
+    parts = [IDS[:4], IDS[4:5], IDS[5:]]
+    calls = [{"ids": part, "cached": True, "keep": STATES} for part in parts]
+    whole, *answers = run(page, content, {"ids": IDS, "keep": STATES}, *calls)
+    near(torch.cat([answer["logits"] for answer in answers]), whole["logits"])
+    for state, values in whole["kept"].items():
+        near(torch.cat([answer["kept"][state] for answer in answers]), values)
+
+
+def test_a_later_token_changes_nothing_before_it(page):
+    _, content = gpt("rotary")
+    other = [*IDS[:6], 0, 0, 0]
+    keep = [*STATES, "blocks.*.attention.weights"]
+    one, two = run(page, content, *({"ids": i, "keep": keep} for i in (IDS, other)))
+    for state, values in one["kept"].items():
+        rows = (slice(None), slice(6)) if "weights" in state else slice(6)
+        assert torch.equal(values[rows], two["kept"][state][rows])
+        assert not torch.equal(values, two["kept"][state])
+    weights = one["kept"]["blocks.1.attention.weights"]
+    assert weights.triu(1).abs().max() == 0
+    near(weights.sum(-1), torch.ones(3, 9))
+
+
+def test_attention_weights_and_values_are_those_of_pytorch(page):
+    model, content = gpt("rotary")
+    keep = [f"blocks.*.attention.{n}" for n in ("weights", "query", "value", "lengths")]
+    (answer,) = run(page, content, {"ids": IDS, "keep": keep})
+    states, _ = gpt_states(model, IDS)
+    attentions = model.attentions(torch.tensor([IDS]))
+    for layer, block in enumerate(model.blocks):
+        found = {
+            k.split(".")[-1]: v for k, v in answer["kept"].items() if f".{layer}." in k
+        }
+        near(found["weights"], attentions[layer][0])
+        with torch.no_grad():
+            query, _, value = block.attention.project(block.norm_1(states[layer])[None])
+            moved = torch.stack(
+                [v @ w.mT for v, w in zip(value[0], heads_of(block), strict=True)]
+            )
+        near(found["query"], query[0].transpose(0, 1).flatten(1))
+        near(found["value"], value[0].transpose(0, 1).flatten(1))
+        near(found["lengths"], moved.norm(dim=-1))
+
+
+def heads_of(block):
+    """Return each head's columns of the output matrix, (heads, d_model, d_head)."""
+    return block.attention.output.weight.unflatten(1, (3, -1)).transpose(0, 1)
+
+
+def test_a_head_without_effect_is_one_whose_part_is_zero(page):
+    model, content = gpt("learned")
+    pairs = [[0, 2], [1, 0]]
+    plain, answer = run(page, content, {"ids": IDS}, {"ids": IDS, "ablate": pairs})
+
+    def silence(head, _, inputs):
+        inputs[0].unflatten(-1, (3, -1))[..., head, :] = 0
+
+    for layer, head in pairs:
+        output = model.blocks[layer].attention.output
+        output.register_forward_pre_hook(partial(silence, head))
+    near(answer["logits"], gpt_states(model, IDS)[1])
+    assert (answer["logits"] - plain["logits"]).abs().max() > 0.1
+
+
+def test_a_patched_activation_goes_on_as_pytorch_would(page):
+    model, content = gpt("rotary")
+    new = [0.5 - i / 10 for i in range(24)]
+    patch = {"blocks.0": {"rows": [2, 7], "values": new}}
+    (answer,) = run(page, content, {"ids": IDS, "patch": patch, "keep": ["blocks.0"]})
+
+    def replace(module, inputs, output):
+        output[0][0, [2, 7]] = torch.tensor(new).view(2, 12)
+
+    model.blocks[0].register_forward_hook(replace)
+    near(answer["logits"], gpt_states(model, IDS)[1])
+    near(answer["kept"]["blocks.0"][[2, 7]], torch.tensor(new))
+
+
+def test_the_logit_lens_reads_every_layer_out(page):
+    model, content = gpt("learned")
+    call = {"ids": IDS, "keep": ["blocks.*.lens"], "logits_of": [8]}
+    (answer,) = run(page, content, call)
+    states, logits = gpt_states(model, IDS)
+    for state, lens in zip(states[1:], answer["kept"].values(), strict=True):
+        near(lens, model.norm(state) @ model.tokens.weight.mT)
+    near(answer["logits"], logits[8])
+
+
+# --- BERT -----------------------------------------------------------------------------
+
+
+def small_bert(mlm=False, **other):
+    sizes = {"vocab_size": 17, "hidden_size": 12, "num_hidden_layers": 3}
+    sizes |= {"num_attention_heads": 2, "intermediate_size": 20}
+    sizes |= {"max_position_embeddings": 15, "type_vocab_size": 2}
+    config = BertConfig(**sizes | other, attn_implementation="eager")
+    return shaken((BertForMaskedLM if mlm else BertModel)(config))
+
+
+def bert_states(model, ids, types):
+    with torch.no_grad():
+        return model(
+            torch.tensor([ids]),
+            token_type_ids=torch.tensor([types]),
+            output_hidden_states=True,
+        )
+
+
+@pytest.mark.parametrize("activation", ["gelu", "relu", "gelu_new", "silu"])
+def test_a_bert_of_other_sizes_computes_what_pytorch_does(page, activation):
+    model, types = small_bert(hidden_act=activation), [0] * 5 + [1] * 4
+    call = {"ids": IDS, "token_types": types, "keep": STATES}
+    call["keep"] = [*STATES, "blocks.*.attention.weights"]
+    (answer,) = run(page, play.bert_file(model, as_int8=False), call)
+    with torch.no_grad():
+        wanted = model(
+            torch.tensor([IDS]),
+            token_type_ids=torch.tensor([types]),
+            output_hidden_states=True,
+            output_attentions=True,
+        )
+    kept = answer["kept"]
+    states = [value for name, value in kept.items() if "weights" not in name]
+    for found, state in zip(states, wanted.hidden_states, strict=True):
+        near(found, state[0])
+    for layer, weights in enumerate(wanted.attentions):
+        near(kept[f"blocks.{layer}.attention.weights"], weights[0])
+    assert answer["logits"] is None
+
+
+def test_a_checkpoint_with_the_head_of_its_pretraining_names_words(page, tmp_path):
+    model = small_bert(mlm=True)
+    model.save_pretrained(tmp_path)
+    model.bert.name_or_path = str(tmp_path)
+    (answer,) = run(page, play.bert_file(model.bert, as_int8=False), {"ids": IDS})
+    near(answer["logits"], bert_states(model, IDS, [0] * 9).logits[0])
+
+
+LINE = "Because I could not stop for Death – he kindly stopped for me"
+
+
+@pytest.mark.parametrize("as_int8", [False, True])
+def test_the_default_bert_computes_what_pytorch_does(page, as_int8):
+    tokenizer, model = load_bert(device="cpu")
+    ids = tokenizer(LINE)["input_ids"]
+    content = play.bert_file(model, as_int8)
+    (answer,) = run(page, content, {"ids": ids, "keep": STATES})
+    if as_int8:
+        assert len(content) < 1.05 * sum(w.numel() for w in model.parameters())
+        model = int8.rounded(model)
+    wanted = bert_states(model, ids, [0] * len(ids)).hidden_states
+    for found, state in zip(answer["kept"].values(), wanted, strict=True):
+        near(found, state[0])
+
+
+def test_neighbours_in_the_table_are_those_of_pytorch(page):
+    model = small_bert()
+    (page.folder / "model.safetensors").write_bytes(play.bert_file(model))
+    found = page.evaluate(
+        """async () => {
+          const model = await open();
+          return model.nearest(model.vector(5), 4);
+        }"""
+    )
+    table = int8.rounded(model).embeddings.word_embeddings.weight
+    cosines = torch.cosine_similarity(table, table[5:6])
+    best = cosines.topk(4)
+    assert [entry["id"] for entry in found] == best.indices.tolist()
+    near(torch.tensor([entry["cosine"] for entry in found]), best.values)
+
+
+# --- writing --------------------------------------------------------------------------
+
+
+WRITE = """async ([ids, options]) => {
+  const { write } = await import("/play/writing.js");
+  return Array.from(write(await open(), ids, options), piece => piece.id);
+}"""
+
+
+def write(page, content, **options):
+    (page.folder / "model.safetensors").write_bytes(content)
+    return page.evaluate(WRITE, [[1, 2], options])
+
+
+def test_the_likeliest_text_is_that_of_pytorch(page):
+    model, content = gpt("sonnets")
+    ids = generate(model, torch.tensor([[1, 2]]), 60, temperature=0)[0, 2:].tolist()
+    assert write(page, content, count=60, temperature=0) == ids
+
+
+def test_a_text_goes_on_when_the_context_is_full_and_a_seed_repeats_it(page):
+    _, content = gpt("rotary")
+    one, two, other = (write(page, content, count=40, seed=s) for s in (1, 1, 2))
+    assert len(one) == 40
+    assert one == two != other
+
+
+def test_chances_are_those_of_pytorch(page):
+    logits = torch.randn(9, generator=torch.Generator().manual_seed(3))
+    found = page.evaluate(
+        """async values => {
+          const { chances } = await import("/play/writing.js");
+          const logits = Float32Array.from(values);
+          const each = [{}, { temperature: 0.5 }, { temperature: 0 }, { top_k: 3 },
+                        { top_p: 0.6 }, { top_k: 1e9, top_p: 1e-9 }];
+          return each.map(options => Array.from(chances(logits, options)));
+        }""",
+        logits.tolist(),
+    )
+    plain, sharp, best, three, most, one = torch.tensor(found)
+    p = logits.softmax(0)
+    near(plain, p)
+    near(sharp, (logits / 0.5).softmax(0))
+    alone = torch.zeros(9)
+    alone[p.argmax()] = 1
+    near(best, alone)
+    near(one, alone)
+    near(three, torch.where(p >= p.topk(3).values[-1], p, 0) / p.topk(3).values.sum())
+    order = p.argsort(descending=True)
+    needed = 1 + int((p[order].cumsum(0) < 0.6).sum())
+    assert (most > 0).sum() == needed
+    near(most[order[:needed]], p[order[:needed]] / p[order[:needed]].sum())
+
+
+# --- files that lie -------------------------------------------------------------------
+
+
+def packed(header, data=b"", length=None):
+    text = json.dumps(header).encode() if not isinstance(header, bytes) else header
+    return struct.pack("<Q", len(text) if length is None else length) + text + data
+
+
+def entry(dtype="F32", shape=(1,), offsets=(0, 4)):
+    return {"dtype": dtype, "shape": list(shape), "data_offsets": list(offsets)}
+
+
+HOSTILE = [
+    (b"short", "end before they begin"),
+    (packed({}, length=2**62), "longer than it can be"),
+    (packed({}, length=2**33), "longer than it can be"),
+    (packed({}, length=900_000), "longer than it can be"),
+    (packed(b'{"a": '), "no JSON"),
+    (packed(b"\xff\xfe{}"), "no JSON"),
+    (packed([1]), "no table of tensors"),
+    (packed({"a": None}), "a is undefined, not one of F32"),
+    (packed({"a": entry("F64")}, bytes(8)), "a is F64, not one of"),
+    (packed({"a": entry("toString")}, bytes(8)), "not one of"),
+    (packed({"a": entry(shape=[2**53])}, bytes(4)), "a has no shape"),
+    (packed({"a": entry(shape=[-1])}, bytes(4)), "a has no shape"),
+    (packed({"a": entry(shape=[10**8, 10**8])}, bytes(4)), "room for other"),
+    (packed({"a": entry(offsets=[0, 2**40], shape=[2**18, 2**20])}, bytes(4)), "cut|shape"),
+    (packed({"a": entry(offsets=[0, 1e99])}, bytes(4)), "no place"),
+    (packed({"a": entry(), "b": entry()}, bytes(8)), "overlaps"),
+    (packed({"a": entry(offsets=[4, 8])}, bytes(8)), "gap"),
+    (packed({"a": entry()}, bytes(3)), "cut off"),
+    (packed({"a": entry()}, bytes(5)), "cut off, or something follows"),
+    (packed({"a": entry()}, bytes(4)), "without a configuration"),
+    (packed({"__metadata__": {"config": "{}"}, "a": entry()}, bytes(4)), "vocab_size"),
+]
+
+
+def damaged(**changes):
+    """A small GPT's file, with changes to its configuration or its tensors."""
+    model = small_gpt("learned")
+    tensors = play.gpt_tensors(model)
+    config = play.gpt_config(model.config)
+    for name, value in changes.items():
+        if name in config:
+            config[name] = value
+        elif value is None:
+            del tensors[name.replace("__", ".")]
+        else:
+            tensors[name.replace("__", ".")] = value
+    return play._file(tensors, config)
+
+
+WRONG = [
+    (partial(damaged, layers=3), r"lack blocks.2.norm_1.weight"),
+    (partial(damaged, layers=1), r"hold blocks\.1\.\S+, which no part"),
+    (partial(damaged, layers=10**8), "context that no page has room for"),
+    (partial(damaged, d_model=24), "tokens.weight has the shape 11,12, not 11,24"),
+    (partial(damaged, heads=5), "5 heads do not divide"),
+    (partial(damaged, heads=12, positions="rotary"), "must be even"),
+    (partial(damaged, heads=0.5), "heads is 0.5, no size"),
+    (partial(damaged, activation="constructor"), "activation is none of"),
+    (partial(damaged, eps=0), "eps must lie"),
+    (partial(damaged, norm__weight=None), "lack norm.weight"),
+    (partial(damaged, norm__weight=torch.full((12,), torch.nan)), "not finite"),
+    (partial(damaged, norm__bias=torch.full((12,), torch.inf)), "not finite"),
+]
+
+
+def test_files_that_lie_are_refused(page):
+    contents = [content for content, _ in HOSTILE] + [make() for make, _ in WRONG]
+    messages = page.evaluate(
+        """async contents => {
+          const { Model } = await import("/play/engine.js");
+          return contents.map(bytes => {
+            try { new Model(Uint8Array.from(bytes)); }
+            catch (error) { return error.message; }
+          });
+        }""",
+        [list(content) for content in contents],
+    )
+    patterns = [pattern for _, pattern in HOSTILE + WRONG]
+    for message, pattern in zip(messages, patterns, strict=True):
+        assert message is not None, pattern
+        assert re.search(pattern, message), message
+
+
+ASKED = [
+    ({"ids": []}, "0 tokens, but this model sees 1 to 13"),
+    ({"ids": [1] * 14}, "14 tokens"),
+    ({"ids": [11]}, "11 is no token"),
+    ({"ids": [1.5]}, "1.5 is no token"),
+    ({"ids": [1], "token_types": [0]}, "no type"),
+    ({"ids": [1], "patch": {"blocks.9": {"values": [1]}}}, "no activation blocks.9"),
+    ({"ids": [1], "patch": {"blocks.0": {"values": [1]}}}, "a row has 12 numbers"),
+    ({"ids": [1], "patch": {"blocks.0": {"rows": [1], "values": [1] * 12}}}, "rows 0 to 0"),
+]
+
+
+@pytest.mark.parametrize(("call", "message"), ASKED)
+def test_what_a_model_cannot_do_is_told(page, call, message):
+    with pytest.raises(Exception, match=message):
+        run(page, gpt("learned")[1], call)
