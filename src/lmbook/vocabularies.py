@@ -1,0 +1,119 @@
+"""The vocabularies that the page's tokenizers need, as small as may be.
+
+`static/play/tokenizers.js` is made of them: an alphabet, merges as pairs of IDs, and a
+BERT's pieces with the classes of characters that its words are cut by.
+"""
+
+import json
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+import tokenizers
+
+from lmcourse.tokenization import BPETokenizer
+
+__all__ = ["merge_pairs", "pieces_file", "wordpiece"]
+
+BETWEEN = "<->"  # which no normalizer changes
+PARTS = {
+    "normalizer": "BertNormalizer",
+    "pre_tokenizer": "BertPreTokenizer",
+    "model": "WordPiece",
+}
+# Every character that there is, or may come to be; half a surrogate pair is none.
+CHARACTERS = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
+
+
+def merge_pairs(merges: Sequence[tuple[str, str]]) -> bytes:
+    """Return the IDs of left and right for each merge, 2 bytes each.
+
+    Raises
+    ------
+    ValueError
+        If an ID takes more than 2 bytes.
+    """
+    vocab = BPETokenizer(merges).vocab
+    if len(vocab) > 2**16:
+        raise ValueError(f"{len(vocab)} IDs take more than 2 bytes each")
+    pairs = [[vocab[symbol] for symbol in pair] for pair in merges]
+    return np.array(pairs, "<u2").tobytes()
+
+
+def _ranges(member: Sequence[bool]) -> list[int]:
+    """Return the code points of members as [first, last, first, last, ...]."""
+    codes = [ord(c) for c, yes in zip(CHARACTERS, member, strict=True) if yes]
+    ends = [a for a, b in pairwise([-2, *codes, -2]) if b != a + 1][1:]
+    starts = [b for a, b in pairwise([-2, *codes]) if b != a + 1]
+    return [code for both in zip(starts, ends, strict=True) for code in both]
+
+
+def _character_classes(settings: dict) -> dict[str, list[int]]:
+    """Return the characters that a BERT's words are cut by, as the library knows them.
+
+    Its tables are of several versions of Unicode, and a browser's are of others: so each
+    character is tried.
+    """
+    options = ("clean_text", "handle_chinese_chars", "strip_accents", "lowercase")
+
+    def made_by(option: str) -> list[str]:
+        chosen = dict.fromkeys(options, False) | {option: settings[option]}
+        normalizer = tokenizers.normalizers.BertNormalizer(**chosen)
+        return normalizer.normalize_str(BETWEEN.join(CHARACTERS)).split(BETWEEN)
+
+    split = tokenizers.pre_tokenizers.BertPreTokenizer().pre_tokenize_str
+    pieces = split("aa".join(CHARACTERS))  # a sign stands alone there, others do not
+    signs = {start // 3 for _, (start, end) in pieces if end == start + 1}
+    return {
+        "removed": _ranges([made == "" for made in made_by("clean_text")]),
+        "ideographs": _ranges([len(m) == 3 for m in made_by("handle_chinese_chars")]),
+        "marks": _ranges([made == "" for made in made_by("strip_accents")]),
+        "punctuation": _ranges([index in signs for index in range(len(CHARACTERS))]),
+    }
+
+
+def pieces_file(tokenizer) -> bytes:
+    """Return `wordpiece` as JSON."""
+    made = wordpiece(tokenizer)
+    return json.dumps(made, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def wordpiece(tokenizer) -> dict:
+    """Return all that a BERT's tokenizer is made of.
+
+    Parameters
+    ----------
+    tokenizer : PreTrainedTokenizerFast
+        As `lmcourse.models.load_bert` returns it.
+
+    Returns
+    -------
+    dict
+        JSON-ready. ``vocab``: the pieces in the order of their IDs; ``special``: those
+        that are found in a text as they stand; ``unknown``, ``prefix`` and ``longest``
+        (characters of a word); ``lowercase``, ``accents`` (are they kept); ``tables``:
+        classes of characters, each a list of the first and the last of every range.
+
+    Raises
+    ------
+    ValueError
+        If it is not made as BERT's is.
+    """
+    made = json.loads(tokenizer.backend_tokenizer.to_str())
+    parts = {name: (made[name] or {}).get("type") for name in PARTS}
+    if parts != PARTS:
+        raise ValueError(f"a BERT's tokenizer is made of {PARTS}, this one of {parts}")
+    settings, model = made["normalizer"], made["model"]
+    if settings["strip_accents"] is None:
+        settings["strip_accents"] = settings["lowercase"]
+    pieces = tokenizer.get_vocab()
+    return {
+        "vocab": sorted(pieces, key=pieces.get),
+        "special": [token["content"] for token in made["added_tokens"]],
+        "unknown": model["unk_token"],
+        "prefix": model["continuing_subword_prefix"],
+        "longest": model["max_input_chars_per_word"],
+        "lowercase": settings["lowercase"],
+        "accents": not settings["strip_accents"],
+        "tables": _character_classes(settings),
+    }

@@ -1,0 +1,187 @@
+"""The page's tokenizers in a real browser, against the ``tokenizers`` library.
+
+2,000 lines: both corpora, other scripts, and what is sent to break things.
+"""
+
+import base64
+import json
+import random
+import unicodedata
+
+import pytest
+import tokenizers
+from serving import ROOT, serve
+
+from lmbook import vocabularies
+from lmcourse.data import load_corpus
+from lmcourse.models import load_bert, load_gpt2_vocabulary
+from lmcourse.tokenization import BPETokenizer, CharTokenizer
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+LINES = 2000
+BY_HAND = [
+    *("", " ", "\t", "a", "  two  spaces ", "\u00a0no\u00a0break", "tab\tand\r\nline\n\n"),
+    *("don't DON'T we'll 'tis", "1830 1,830 3.14159 ½ ² Ⅷ ٣٤", "</script><b>&amp;"),
+    *("[CLS] in [MASK]s [UNK][SEP] [cls]", "[[PAD]]", "<|endoftext|>", "#hash ##ery"),
+    *(
+        "Ünïcödé e\u0301 é ﬁ ﬀ ŉ İstanbul ΑΣ Σ ẞß",
+        "\u0301\u0301lone marks",
+        "o\u0301x xo\u0301",
+    ),
+    *(
+        "日本語のテキスト，漢字。",
+        "人人生而自由",
+        "모든 인간은",
+        "\u1112\u1161\u11ab",
+        "豈 \uf9fe",
+    ),
+    *("كل الناس أحرار", "בְּרֵאשִׁית בָּרָא", "\u202eright to left\u202c", "हिन्दी नुक़्ता", "ไทย"),
+    *(
+        "👍🏽 👩‍👩‍👧‍👦 🏳️‍🌈 🇪🇺 🦋🦋",
+        "a\u200db\u200cc\ufeffd\u00ade",
+        "\x00\x01a\x7fb\x85c\u2028d",
+    ),
+    *(
+        "\ufffd\ufffe\uffff",
+        "\ud7ff\ue000\U000f0000\U0010ffff",
+        "\U0001f98b\u0300\U00011938",
+    ),
+    *("x" * 100, "x" * 101, "é" * 101, "feather" * 300, "ab" * 2500, "-" * 300, "🦋" * 60),
+    *("!\ufeff! .\x85. \ufeff a", "x\x85\x85 \x85y \u3000\u3000z"),
+    *(
+        "a\x0bb\x0cc\x1cd\x1de\x1ff",
+        "\u180e\u200b\u2060\u3000\u205f",
+        "\u0897\u07fd\u1abf!",
+    ),
+    *("“quotes” – — … ‘it’s’", "e.g.,i.e.;(x)[y]{z}", "$5 €6 50% a+b=c a_b @x `q` ~^|"),
+]
+
+
+def hostile(count: int, letters: list[str], seed: int) -> list[str]:
+    """Return lines of arbitrary characters, most of them from one part of Unicode."""
+    draw = random.Random(seed)
+    lines = []
+    for _ in range(count):
+        start, width = draw.randrange(len(letters)), draw.choice([20, 200, 2000, 200000])
+        near = letters[start : start + width]
+        usual = " \n\t'.-aeiosT1"
+        picked = [
+            draw.choice(usual if draw.random() < 0.3 else near)
+            for _ in range(draw.randrange(1, 40))
+        ]
+        lines.append("".join(picked))
+    return lines
+
+
+@pytest.fixture(scope="module")
+def lines():
+    """Half of both poets, half of everything else; no half of a surrogate pair."""
+    draw = random.Random(0)
+    both = (load_corpus("poems") + load_corpus("sonnets")).splitlines(keepends=True)
+    every = [chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000]
+    known = [c for c in every if unicodedata.category(c) not in ("Cn", "Co")]
+    poets = draw.sample(both, LINES // 2)
+    others = BY_HAND + hostile(300, every, 1)
+    return poets + others + hostile(LINES // 2 - len(others), known, 2)
+
+
+@pytest.fixture(scope="module")
+def play(browser):
+    """A page that has the module, from a server of its own."""
+    httpd, address = serve(ROOT / "src" / "lmbook" / "static" / "play")
+    page = browser.new_page()
+    page.goto(f"{address}/tokenizers.js")
+    page.evaluate(
+        """async () => {
+          window.play = await import("/tokenizers.js");
+          window.places = (text, tokens) => {  // UTF-16 -> characters
+            const at = [];
+            let n = 0;
+            for (const c of text) { for (const _ of c.split("")) at.push(n); n++; }
+            at.push(n);
+            return tokens.map((t) => [t.id, at[t.start], at[t.end]]);
+          };
+        }"""
+    )
+    yield page
+    page.close()
+    httpd.shutdown()
+
+
+def in_page(play, made: str, argument, lines):
+    """Return what a tokenizer of the page makes of each line: [ID, start, end] a token."""
+    found = play.evaluate(
+        """([made, argument, lines]) => {
+          const make = new Function("play", "argument", `return ${made}`);
+          const tokenizer = make(play, argument);
+          const found = lines.map((line) => places(line, tokenizer.encode(line)));
+          return JSON.stringify(found);
+        }""",
+        [made, argument, lines],
+    )
+    return json.loads(found)
+
+
+BPE = "new play.ByteBPE(new Uint16Array(Uint8Array.fromBase64(argument).buffer))"
+WORDPIECE = "new play.WordPiece(argument)"
+
+
+def differing(lines, found, encode):
+    """Return the lines that the library cuts otherwise."""
+    wrong = []
+    for line, ours in zip(lines, found, strict=True):
+        theirs = encode(line, add_special_tokens=False)
+        pairs = zip(theirs.ids, theirs.offsets, strict=True)
+        wanted = [[token_id, *place] for token_id, place in pairs]
+        if ours != wanted:
+            wrong.append((line, ours, wanted))
+    return wrong
+
+
+def library(merges):
+    """Return the library's byte-level BPE with these merges."""
+    vocab = BPETokenizer(merges).vocab
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE(vocab, merges))
+    byte_level = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.pre_tokenizer = byte_level
+    return tokenizer
+
+
+def young(line):
+    """Say whether a line has characters that only some tables of Unicode know."""
+    return any(unicodedata.category(character) == "Cn" for character in line)
+
+
+@pytest.fixture(scope="module")
+def ours():
+    text = load_corpus("poems") + load_corpus("sonnets")
+    return BPETokenizer.train(text, 256 + 4096)
+
+
+@pytest.mark.parametrize("whose", ["ours", "gpt2"])
+def test_byte_level_bpe_is_the_library_s(play, lines, ours, whose):
+    tokenizer = ours if whose == "ours" else BPETokenizer(load_gpt2_vocabulary()[0])
+    pairs = base64.b64encode(vocabularies.merge_pairs(tokenizer.merges)).decode()
+    found = in_page(play, BPE, pairs, lines)
+    wrong = differing(lines, found, library(tokenizer.merges).encode)
+    assert [case for case in wrong if not young(case[0])] == []
+    assert len(lines) == LINES
+    assert len(wrong) < 30  # a letter of the newest Unicode is one to the browser alone
+
+
+def test_wordpiece_is_bert_s(play, lines):
+    tokenizer, _ = load_bert(device="cpu")
+    library = tokenizer.backend_tokenizer
+    library.no_truncation()
+    library.no_padding()
+    found = in_page(play, WORDPIECE, vocabularies.wordpiece(tokenizer), lines)
+    assert differing(lines, found, library.encode) == []
+
+
+def test_characters_are_those_of_the_course(play, lines):
+    tokenizer = CharTokenizer(load_corpus("poems") + load_corpus("sonnets"))
+    found = in_page(play, "new play.Characters(argument)", tokenizer.alphabet, lines)
+    ids = {character: i for i, character in enumerate(tokenizer.alphabet)}
+    for line, tokens in zip(lines, found, strict=True):
+        assert tokens == [[ids.get(c), i, i + 1] for i, c in enumerate(line)]
