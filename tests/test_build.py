@@ -173,6 +173,15 @@ def test_a_failed_chapter_fails_the_build(book, sphinx, monkeypatch, capsys):
     assert capsys.readouterr().out.endswith("cell 2 failed\nwhy\n\nFAILED: first\n")
 
 
+def test_front_matter_is_checked_before_anything_is_executed(book, sphinx, capsys):
+    parts = "parts:\n- numbered: 1\n  chapters:\n  - file: first\n"
+    (book / "_toc.yml").write_text(f"format: jb-book\nroot: index\n{parts}")
+    assert build.build(book) == 2
+    assert sphinx[0] == []
+    said = capsys.readouterr().out
+    assert said.startswith("error: chapters/first.md: its front matter lacks `course:`")
+
+
 def test_where_the_time_went(book, sphinx, monkeypatch, capsys):
     monkeypatch.setattr(bench, "ROOT", book)
     assert bench.main([]) == 1

@@ -8,6 +8,7 @@ PARTS = (
     "proofs",
     "drawings",
     "choices",
+    "frame",
     "assets",
     "notebooks",
     "build",

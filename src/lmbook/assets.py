@@ -49,6 +49,7 @@ OWN_FILES = (
     "views.css",
     "proofs.css",
     "drawings.css",
+    "frame.css",
     *sorted({f[-1] for f in LIBRARIES.values()}),
 )
 

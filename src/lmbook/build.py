@@ -15,6 +15,7 @@ from pathlib import Path
 
 from jupyter_book.sphinx import build_sphinx
 
+from lmbook.course import CourseError, read_course
 from lmbook.execute import complain, execute_chapters
 from lmbook.keys import ROOT, choices, digest, hashes, installed
 
@@ -72,7 +73,8 @@ def build(root: Path = ROOT) -> int:
     _note("begin")
     try:
         choices()
-    except FileNotFoundError as error:  # a folder of a model that is none
+        read_course(root)
+    except (FileNotFoundError, CourseError) as error:  # a folder of a model that is none
         print(f"error: {error}")
         return 2
     try:

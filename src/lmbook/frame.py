@@ -1,0 +1,93 @@
+"""What the build puts around a chapter: its name, a line at its top, its end."""
+
+from html import escape
+from pathlib import Path
+
+from docutils import nodes
+from sphinx import addnodes
+
+from lmbook.course import Chapter, leads_to, read_course
+
+__all__ = ["setup"]
+
+
+def _link(chapter: Chapter, text: str, app) -> addnodes.pending_xref:
+    """Return a reference to a chapter, to be resolved for whatever is built."""
+    return addnodes.pending_xref(
+        "",
+        nodes.inline("", text),
+        refdomain="std",
+        reftype="doc",
+        reftarget=f"/{chapter.name}",
+        refexplicit=True,
+        refwarn=True,
+        refdoc=app.env.docname,
+    )
+
+
+def _top(chapter: Chapter, chapters: dict[str, Chapter], app) -> nodes.paragraph:
+    """Return the line under a title: how long, and what to have read."""
+    line = nodes.paragraph("", f"{chapter.minutes} minutes", classes=["course-line"])
+    before = [chapters[name] for name in chapter.builds_on]
+    for index, other in enumerate(before):
+        line += nodes.Text(", " if index else " · builds on ")
+        line += _link(other, other.short, app)
+    return line
+
+
+def _row(label: str, chapters: list[Chapter], app) -> nodes.container:
+    """Return a line of the page's end: a label and chapters, each with its question."""
+    items = nodes.bullet_list(classes=["course-chapters"])
+    for chapter in chapters:
+        name = nodes.strong("", "", _link(chapter, chapter.short, app))
+        question = nodes.inline("", chapter.title, classes=["course-question"])
+        line = nodes.paragraph("", "", name, nodes.Text(" "), question)
+        items += nodes.list_item("", line)
+    head = nodes.paragraph("", label, classes=["course-label"])
+    return nodes.container("", head, items, classes=["course-row"])
+
+
+def frame(app, doctree) -> None:
+    """Give a chapter its line and its end, and cross references its short name."""
+    name, chapters = app.env.docname, app.config.lmbook_chapters
+    if name not in chapters:
+        return
+    chapter, section = chapters[name], next(doctree.findall(nodes.section))
+    title = section.first_child_matching_class(nodes.title)
+    section.insert(title + 1, _top(chapter, chapters, app))
+    end = nodes.container(classes=["course-end"])
+    if chapter.builds_on:
+        end += _row("Builds on", [chapters[other] for other in chapter.builds_on], app)
+    if leads_to(name, chapters):
+        end += _row("Read next", leads_to(name, chapters), app)
+    section += end
+    labels = app.env.get_domain("std").labels
+    for label, (page, anchor, _) in list(labels.items()):
+        if page == name and anchor in section["ids"]:
+            labels[label] = (page, anchor, chapter.short)
+
+
+def name_neighbours(app, pagename, templatename, context, doctree) -> None:
+    """Call the pages before and after by their short names; the end has their questions."""
+    for side in ("prev", "next"):
+        page = context.get(side)
+        chapter = page and app.config.lmbook_chapters.get(Path(page["link"]).stem)
+        if chapter:
+            number = f'<span class="section-number">{chapter.number}. </span>'
+            page["title"] = f"{number}{escape(chapter.short)}"
+
+
+def _read(app, config) -> None:
+    """Read the front matter; the sidebar's names go where Sphinx looks for them."""
+    config.lmbook_chapters = read_course(Path(app.srcdir).parent)
+    for name, chapter in config.lmbook_chapters.items():
+        config.external_site_map[name].title = chapter.short
+
+
+def setup(app) -> None:
+    """Read the front matter once the table of contents is there; frame each chapter."""
+    app.add_config_value("lmbook_chapters", {}, "env", [dict])  # another: all anew
+    app.connect("config-inited", _read, priority=950)
+    app.connect("doctree-read", frame, priority=600)
+    app.connect("html-page-context", name_neighbours)
+    app.add_css_file("lib/frame.css")

@@ -1,0 +1,81 @@
+"""Chapters on the built site: their names, numbers, tops and ends."""
+
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from test_pages import PAGES, soup
+
+from lmbook.course import leads_to, read_course
+from lmbook.keys import ROOT
+
+COURSE = read_course(ROOT)
+chapters = pytest.mark.parametrize("chapter", COURSE.values(), ids=lambda c: c.name)
+
+
+def words(tag):
+    """Return a tag's text in one line."""
+    return " ".join(tag.get_text(" ").split())
+
+
+def led_to(tag):
+    """Return which pages a tag's links lead to."""
+    return [urlsplit(a["href"]).path.removesuffix(".html") for a in tag.select("a[href]")]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_sidebar_has_numbers_and_short_names(name):
+    entries = [words(a) for a in soup(name).select(".bd-docs-nav li.toctree-l1 > a")]
+    wanted = [f"{c.number}. {c.short}" for c in COURSE.values()]
+    assert entries[: len(COURSE)] == wanted
+
+
+@chapters
+def test_the_title_is_the_question(chapter):
+    title = soup(chapter.name).select_one("article h1")
+    assert words(title).startswith(f"{chapter.number}. {chapter.title}")
+    assert not soup(chapter.name).select("article h2 .section-number")
+
+
+@chapters
+def test_how_long_and_what_it_builds_on_stand_under_the_title(chapter):
+    line = soup(chapter.name).select_one("article h1 + p.course-line")
+    assert words(line).startswith(f"{chapter.minutes} minutes")
+    assert led_to(line) == list(chapter.builds_on)
+
+
+@chapters
+def test_the_end_says_what_to_read_next(chapter):
+    (end,) = soup(chapter.name).select("article .course-end")
+    assert end.find_next_sibling() is None
+    after = [other.name for other in leads_to(chapter.name, COURSE)]
+    assert led_to(end) == [*chapter.builds_on, *after]
+    for other in after:
+        assert COURSE[other].title in words(end)
+
+
+@chapters
+def test_neighbours_are_called_by_their_short_names(chapter):
+    links = soup(chapter.name).select(".prev-next-area a")
+    found = {Path(urlsplit(a["href"]).path).stem: a for a in links}
+    found = {name: words(a) for name, a in found.items() if name in COURSE}
+    assert found
+    for name, text in found.items():
+        assert text.endswith(f"{COURSE[name].number}. {COURSE[name].short}")
+
+
+@chapters
+def test_figures_and_exercises_are_numbered_by_chapter(chapter):
+    page, number = soup(chapter.name), chapter.number
+    figures = [words(tag) for tag in page.select("figcaption .caption-number")]
+    assert figures == [f"Figure {number}.{n}" for n in range(1, len(figures) + 1)]
+    exercises = [words(tag) for tag in page.select("div.exercise .caption-number")]
+    found = [word for text in exercises for word in text.split() if word[0].isdigit()]
+    assert found == [f"{number}.{n}" for n in range(1, len(exercises) + 1)]
+
+
+@chapters
+def test_references_call_a_chapter_by_its_short_name(chapter):
+    titles = {c.title for c in COURSE.values()}
+    for link in soup(chapter.name).select("article p a.reference.internal .std-ref"):
+        assert words(link) not in titles
