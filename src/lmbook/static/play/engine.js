@@ -9,29 +9,51 @@ import { demand, isSize, readSafetensors, toFloats } from "./weights.js";
 
 // --- arithmetic -----------------------------------------------------------------------
 
-/* Σ a[i + n] · b[j + n]. Four sums side by side, so that none waits for the one before. */
+/* Σ a[i + n] · b[j + n] over n from 0 to length. */
 function dot(a, i, b, j, length) {
-  let first = 0, second = 0, third = 0, fourth = 0, n = 0;
-  for (; n + 3 < length; n += 4) {
-    first += a[i + n] * b[j + n];
-    second += a[i + n + 1] * b[j + n + 1];
-    third += a[i + n + 2] * b[j + n + 2];
-    fourth += a[i + n + 3] * b[j + n + 3];
+  let sum = 0;
+  for (let n = 0; n < length; n++) sum += a[i + n] * b[j + n];
+  return sum;
+}
+
+/* The same of one row of a and four of b, which stand one after the other; the results go
+   to out[to], out[to + step], … Each number of a is read once for four products, and no sum
+   waits for another: this is twice as fast as four calls of dot. */
+function fourDots(a, i, b, j, length, out, to, step) {
+  const k = j + length, l = k + length, m = l + length;
+  let first = 0, second = 0, third = 0, fourth = 0;
+  for (let n = 0; n < length; n++) {
+    const value = a[i + n];
+    first += value * b[j + n];
+    second += value * b[k + n];
+    third += value * b[l + n];
+    fourth += value * b[m + n];
   }
-  for (; n < length; n++) first += a[i + n] * b[j + n];
-  return first + second + third + fourth;
+  out[to] = first;
+  out[to + step] = second;
+  out[to + 2 * step] = third;
+  out[to + 3 * step] = fourth;
 }
 
 /* x (tokens, columns) times a matrix (rows, columns), transposed: (tokens, rows). A row of
-   the matrix meets every token while it is near. */
+   the matrix meets four tokens at a time; tokens that are left over meet four rows. */
 export function linear(x, { weight, bias }, columns) {
   const rows = weight.length / columns, tokens = x.length / columns;
   const out = new Float32Array(tokens * rows);
-  for (let row = 0; row < rows; row++) {
-    const start = row * columns, add = bias ? bias[row] : 0;
-    for (let token = 0; token < tokens; token++)
-      out[token * rows + row] = dot(x, token * columns, weight, start, columns) + add;
+  const tokensInFours = tokens - (tokens % 4), rowsInFours = rows - (rows % 4);
+  for (let row = 0; row < rows; row++)
+    for (let token = 0; token < tokensInFours; token += 4) {
+      const at = token * columns, to = token * rows + row;
+      fourDots(weight, row * columns, x, at, columns, out, to, rows);
+    }
+  for (let token = tokensInFours; token < tokens; token++) {
+    const at = token * columns, to = token * rows;
+    for (let row = 0; row < rowsInFours; row += 4)
+      fourDots(x, at, weight, row * columns, columns, out, to + row, 1);
+    for (let row = rowsInFours; row < rows; row++)
+      out[to + row] = dot(x, at, weight, row * columns, columns);
   }
+  if (bias) for (let i = 0; i < out.length; i++) out[i] += bias[i % rows];
   return out;
 }
 

@@ -1,0 +1,155 @@
+"""Models in the page: bytes of script, times to load, to answer and to write, in Chromium.
+
+A page with a view of every model is written as a build stages it, and opened from a server
+of this machine, a second time with what the browser kept, and as a file. Limits: 80 kB of
+script, 0.5 s from the first key to an answer of the GPT, 100 characters a second, 1.5 s for
+20 tokens of the BERT, no task of 100 ms on the thread that the page is drawn by.
+"""
+
+import argparse
+import json
+import tempfile
+from pathlib import Path
+
+from lmbook import assets, modules, play, renderer
+from lmbook.bench import report
+from lmbook.bench.site import serve, squeeze
+from lmcourse import views
+
+__all__ = ["main", "write_page"]
+
+LIMITS = {"script_kb": 80, "gpt_first_s": 0.5, "bert_20_s": 1.5, "longest_ms": 100}
+SLOWEST = 100  # characters a second
+TOKENS, CHARACTERS = 20, 400
+
+
+def write_page(folder: Path, shown, extra: dict[str, str] | None = None) -> None:
+    """Write a page with views, and stage its scripts and stores as a build does.
+
+    Parameters
+    ----------
+    folder : Path
+        Where ``index.html`` and ``lib`` go.
+    shown : list of lmcourse.views.View
+        Of the kind "play".
+    extra : dict of str to str, optional
+        Modules that are no part of the site: name → classic script.
+    """
+    lib = folder / "lib"
+    (lib / "play").mkdir(parents=True)
+    for name in ("modules.js", "views.js", "draw-play.js"):
+        (lib / name).write_text((assets.OWN / name).read_text("utf-8"), "utf-8")
+    for path in modules.PLAY.glob("*.js"):
+        (lib / "play" / path.name).write_text(modules.script(path.name), "utf-8")
+    for name, text in (extra or {}).items():
+        (lib / "play" / name).write_text(text, "utf-8")
+    descriptions = [view.description() for view in shown]
+    names = {name for view in descriptions for name in view["data"]["stores"]}
+    stores = {name: play.stage(name, lib, folder / "work") for name in sorted(names)}
+    needed = [path.name for path in modules.PLAY.glob("*.js")]
+    needed = dict.fromkeys(n for name in needed for n in modules.order(name))
+    needed = [f"play/{name}" for name in [*needed, *(extra or {})]]
+    scripts = ["modules.js", *needed, "draw-play.js"]
+    libraries = {renderer.library(view): scripts for view in descriptions}
+    given = {"data-libraries": libraries, "data-stores": stores}
+    attributes = " ".join(f"{name}='{json.dumps(value)}'" for name, value in given.items())
+    (folder / "index.html").write_text(
+        '<!doctype html><html lang="en"><meta charset="utf-8"><title>Play</title>'
+        f"{''.join(map(renderer.view_html, descriptions))}"
+        f'<script defer src="lib/views.js" {attributes}></script>',
+        "utf-8",
+    )
+
+
+# A view that hands its tools to whoever drives the page.
+PROBE = """lmcourse.define("probe.js", ["client.js"], need => ({
+  mount(element, data, context) { window.probe = { ...need("client.js"), context }; },
+}));"""
+
+MEASURE = """async ([tokens, characters]) => {
+  const found = {}, ids = Array.from({ length: tokens }, (_, i) => i + 1);
+  let longest = 0, from;
+  const watch = new PerformanceObserver(list => {
+    for (const { duration } of list.getEntries()) longest = Math.max(longest, duration);
+  });
+  watch.observe({ type: "longtask" });
+  const since = () => (performance.now() - from) / 1000;
+  const start = () => (from = performance.now());
+  const [gpt, bert] = ["gpt", "bert"].map(n => probe.openModel(n, probe.context));
+  start(); await gpt.forward(ids, { logits_of: [tokens - 1] }); found.gpt_first_s = since();
+  start(); await gpt.forward(ids, { logits_of: [tokens - 1] }); found.gpt_next_s = since();
+  let written = 0;
+  start();
+  await gpt.write(ids, { count: characters }, pieces => { written += pieces.length; });
+  found.characters_s = written / since();
+  start(); await bert.load(); found.bert_load_s = since();
+  const keep = ["blocks.*", "blocks.*.attention.weights"];
+  start(); await bert.forward(ids, { keep }); found.bert_20_s = since();
+  await new Promise(resolve => setTimeout(resolve, 100));
+  found.longest_ms = longest; // 0: none above 50
+  return found;
+}"""
+
+
+def _measure(browser, folder: Path) -> list[dict]:
+    """Return a row a way of opening the page."""
+    rows, first = [], browser.new_context()
+    for path in folder.rglob("*.js"):
+        squeeze(path)  # a host has done so before anybody asks
+    with serve(folder) as origin:
+        ways = [("served", origin, first), ("served again", origin, first)]
+        ways += [("a file", folder.as_uri(), browser.new_context())]
+        for way, address, context in ways:
+            page = context.new_page()
+            page.goto(f"{address}/index.html")
+            page.wait_for_function("() => window.probe")
+            rows.append({"way": way, **page.evaluate(MEASURE, [TOKENS, CHARACTERS])})
+            page.close()
+    return rows
+
+
+def script_kb() -> float:
+    """Return how large all scripts of play are together, views included."""
+    own = [modules.script(path.name) for path in modules.PLAY.glob("*.js")]
+    own += [
+        (assets.OWN / name).read_text("utf-8") for name in ("modules.js", "draw-play.js")
+    ]
+    return sum(len(text.encode()) for text in own) / 1000
+
+
+def complaints(rows: list[dict], script: float) -> list[str]:
+    """Return what breaks the limits."""
+    found = [f"{script:.1f} kB of script"] * (script > LIMITS["script_kb"])
+    for row in rows:
+        for name, limit in LIMITS.items():
+            if row.get(name, 0) > limit:
+                found.append(f"{row['way']}: {name} {row[name]:.2f}, more than {limit}")
+        if row["characters_s"] < SLOWEST:
+            found.append(f"{row['way']}: {row['characters_s']:.0f} characters a second")
+    return found
+
+
+def main(argv: list[str]) -> int:
+    """Print the table; succeed if the limits are kept."""
+    from playwright.sync_api import sync_playwright
+
+    from lmbook.browser import find_chromium
+
+    argparse.ArgumentParser(prog="python -m lmbook.bench play").parse_args(argv)
+    with tempfile.TemporaryDirectory() as place, sync_playwright() as playwright:
+        probe = views.play("probe", {}, "", alt="Measured.", stores=["bert", "gpt"])
+        write_page(Path(place), [probe], {"probe.js": PROBE})
+        browser = playwright.chromium.launch(
+            executable_path=find_chromium(), args=["--no-sandbox"]
+        )
+        rows = _measure(browser, Path(place))
+        stores = {
+            name: json.loads((Path(place) / "lib/play" / name / "about.json").read_text())
+            for name in ("gpt", "bert")
+        }
+    script = script_kb()
+    broken = complaints(rows, script)
+    sizes = {f"{name}_mb": about["bytes"] / 1e6 for name, about in stores.items()}
+    summary = {"benchmark": "play", "script_kb": script, **sizes, "complaints": broken}
+    report(rows, summary)
+    return 1 if broken else 0

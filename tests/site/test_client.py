@@ -1,0 +1,218 @@
+"""Models in a worker, as a page of the site runs them: served, and opened as a file."""
+
+import re
+
+import pytest
+import torch
+import visits
+from serving import serve
+from test_engine import gpt, gpt_states, near
+
+from lmbook import play
+from lmbook.bench.play import PROBE, write_page
+from lmcourse import views
+from lmcourse.gpt.generation import generate
+
+pytestmark = pytest.mark.browser
+
+IDS = [3, 1, 4, 1, 5]
+ALT = "A view for tests."
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """A page with a small GPT, staged as a build does, in three parts."""
+    folder, data = tmp_path_factory.mktemp("play"), {"label": "GPT", "ids": IDS}
+    probe = views.play("probe", {}, "<p>stored</p>", alt=ALT, stores=["gpt"])
+    models = views.play("models", {"models": {"gpt": data}}, "<p>…</p>", alt=ALT)
+    with pytest.MonkeyPatch.context() as patch:
+        content = gpt("learned")[1]
+        patch.setattr(play, "PART", -(-len(content) // 3))
+        patch.setitem(play.STORES, "gpt", lambda: content)
+        write_page(folder, [probe, models], {"probe.js": PROBE})
+    return folder
+
+
+@pytest.fixture(scope="module", params=["http", "file"])
+def opened(request, browser, site):
+    """The page, served or opened as a file; tests share it."""
+    httpd, address = serve(site)
+    address = address if request.param == "http" else site.as_uri()
+    with visits.visit(browser, f"{address}/index.html") as visit:
+        ready(visit.page)
+        yield visit
+    httpd.shutdown()
+
+
+@pytest.fixture
+def served(browser, site):
+    """The page, served."""
+    httpd, address = serve(site)
+    with visits.visit(browser, f"{address}/index.html") as visit:
+        ready(visit.page)
+        yield visit
+    httpd.shutdown()
+
+
+def ready(page):
+    """Wait until both views are there."""
+    page.wait_for_function("() => window.probe && document.querySelector('button')")
+
+
+def ask(page, body, *given):
+    """Run a body of JavaScript with `model`, a client of the GPT."""
+    return page.evaluate(
+        "async given => { const model = probe.openModel('gpt', probe.context);"
+        + body
+        + "}",
+        list(given),
+    )
+
+
+FORWARD = "const { logits } = await model.forward(given[0]); return Array.from(logits);"
+
+
+def test_the_worker_answers_what_pytorch_does(opened):
+    model, _ = gpt("learned")
+    near(torch.tensor(ask(opened.page, FORWARD, IDS)), gpt_states(model, IDS)[1])
+    opened.clean()
+
+
+def test_a_text_arrives_in_pieces_and_whole(opened):
+    model, _ = gpt("learned")
+    found = ask(
+        opened.page,
+        """const found = [];
+        const done = await model.write(given[0], { count: 8, temperature: 0 },
+          pieces => pieces.forEach(piece => found.push(piece)));
+        return { done, ids: found.map(p => p.id), sizes: found.map(p => p.chances.length) };
+        """,
+        IDS,
+    )
+    wanted = generate(model, torch.tensor([IDS]), 8, temperature=0)[0, 5:].tolist()
+    assert found == {"done": True, "ids": wanted, "sizes": [11] * 8}
+
+
+def test_a_newer_request_takes_the_place_of_an_older_one(opened):
+    found = ask(
+        opened.page,
+        """await model.load();
+        const [other, ...mine] = await Promise.all([
+          model.forward([1], {}, "other"),
+          ...[1, 2, 3].map(id => model.forward([id], {}, "mine")),
+        ]);
+        return [Boolean(other), ...mine.map(Boolean)];""",
+    )
+    assert found == [True, False, False, True]
+
+
+def test_a_text_that_nobody_waits_for_ends(opened):
+    """What is asked for behind an endless text is answered once that is cancelled."""
+    ended, late, logits = ask(
+        opened.page,
+        """await model.load();
+        let late = 0, ended = null;
+        await new Promise(resolve => {
+          const hear = () => { late++; resolve(); };
+          ended = model.write([1], { count: 1e9 }, hear, "mine");
+        });
+        model.cancel("mine");
+        late = 0;
+        const { logits } = await model.forward([1], {}, "other");
+        return [await ended, late, logits.length];""",
+    )
+    assert (ended, late, logits) == (None, 0, 11)
+
+
+def test_an_error_of_the_model_is_one_of_the_view(opened):
+    message = ask(
+        opened.page, "return model.forward([99]).then(() => '', error => error.message);"
+    )
+    assert message == "99 is no token of this model"
+
+
+def test_a_worker_that_dies_says_so_and_another_takes_its_place(opened):
+    message, length = ask(
+        opened.page,
+        """await model.load();
+        const answer = model.write([1], { count: 1e9 }, () => {});
+        setTimeout(() => model.worker.dispatchEvent(new ErrorEvent("error")));
+        const message = await answer.catch(error => error.message);
+        return [message, (await model.forward([1])).logits.length];""",
+    )
+    assert message == "the model stopped: out of memory?"
+    assert length == 11
+
+
+LOAD = """const shares = [], got = await model.load(share => shares.push(share));
+return { shares, fromShelf: got.fromShelf, notKept: got.notKept };"""
+
+
+def test_the_browser_keeps_the_weights_of_a_served_page(served):
+    first = ask(served.page, LOAD)
+    assert first == {"shares": [1 / 3, 2 / 3, 1], "fromShelf": False, "notKept": None}
+    asked = len(served.inside)
+    served.page.reload()
+    ready(served.page)
+    assert ask(served.page, LOAD) == {"shares": [1], "fromShelf": True, "notKept": None}
+    assert not any("/gpt/" in address for address in served.inside[asked:])
+
+
+def test_what_the_browser_keeps_is_checked_and_replaced(served):
+    ask(served.page, LOAD)
+    spoil = """async () => {
+      const shelf = await caches.open("lmcourse-weights");
+      for (const key of await shelf.keys()) {
+        await shelf.put(key, new Response(new Uint8Array(10)));
+        await shelf.put(key.url + "-older", new Response(new Uint8Array(10)));
+      }
+    }"""
+    served.page.evaluate(spoil)
+    served.page.reload()
+    ready(served.page)
+    assert ask(served.page, LOAD)["fromShelf"] is False
+    kept = "async () => (await (await caches.open('lmcourse-weights')).keys()).length"
+    assert served.page.evaluate(kept) == 1
+
+
+def test_a_page_opened_as_a_file_says_that_nothing_is_kept(browser, site):
+    with visits.visit(browser, f"{site.as_uri()}/index.html") as visit:
+        ready(visit.page)
+        assert "does not let the browser keep" in ask(visit.page, LOAD)["notKept"]
+
+
+def test_a_browser_without_room_says_so_and_the_model_runs(served):
+    session = served.page.context.new_cdp_session(served.page)
+    quota = {"origin": served.origin, "quotaSize": 100}
+    session.send("Storage.overrideQuotaForOrigin", quota)
+    assert "has no room for them (QuotaExceededError)" in ask(served.page, LOAD)["notKept"]
+    assert len(ask(served.page, FORWARD, [1])) == 11
+
+
+FAIL = "return model.load().then(() => null, error => error.message);"
+
+
+def test_a_part_that_does_not_come_is_told_and_asked_for_again(served):
+    served.page.route("**/gpt/1.js*", lambda route: route.abort())
+    assert re.match(r"part 2 of 3 of gpt did not come: could not", ask(served.page, FAIL))
+    served.page.unroute("**/gpt/1.js*")
+    assert ask(served.page, FAIL) is None
+
+
+@pytest.mark.parametrize("change", ["about.bytes += 1", "about.checksum ^= 1"])
+def test_other_weights_than_the_page_was_built_with_are_refused(served, change):
+    message = ask(served.page, f"const {{ about }} = model; {change}; {FAIL}")
+    assert message == "gpt is not what this page was built with: reload the page"
+
+
+def test_the_view_of_models_measures(opened):
+    page = opened.page
+    page.get_by_role("button", name="Load and measure").click()
+    status = page.get_by_role("status")
+    page.wait_for_function("() => document.body.innerText.includes('a second.')")
+    said = r"(Loaded|Taken from what your browser kept) in [\d.]+ s: 2 layers\."
+    said += (
+        r"( It is not kept.*\.)? It reads 5 tokens in [\d.]+ s and writes \d+ a second\."
+    )
+    assert re.match(said, status.inner_text())
+    opened.clean()

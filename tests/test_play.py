@@ -1,0 +1,64 @@
+"""What the site's models are made of."""
+
+import pytest
+import torch
+from sphinx.errors import ExtensionError
+
+from lmbook import play
+from lmbook.bench.play import complaints, script_kb
+from lmcourse.gpt.ngrams import make_model
+from lmcourse.gpt.settings import GPTConfig
+
+
+def test_a_store_is_made_once_and_staged_anew_when_it_changes(tmp_path, monkeypatch):
+    made = []
+
+    def make():
+        made.append(1)
+        return b"x" * 10
+
+    monkeypatch.setitem(play.STORES, "gpt", make)
+    lib, work = tmp_path / "lib", tmp_path / "work"
+    about = play.stage("gpt", lib, work)
+    assert about == play.stage("gpt", lib, work)
+    (lib / "play" / "gpt" / "about.json").unlink()
+    play.stage("gpt", lib, work)
+    assert (lib / "play" / "gpt" / "about.json").is_file()
+    assert len(made) == 1
+    monkeypatch.setenv("LMCOURSE_GPT", str(tmp_path))
+    assert play.stage("gpt", lib, work)["key"] != about["key"]
+    assert len(made) == 2
+
+
+def test_a_store_that_is_none_is_told(tmp_path):
+    with pytest.raises(ExtensionError, match="a view asks for 'cat'"):
+        play.stage("cat", tmp_path, tmp_path)
+
+
+def test_a_model_that_the_page_cannot_run_is_refused():
+    model = make_model(GPTConfig(5, 4, 1, heads=1, d_model=4, ngrams=[7]))
+    with pytest.raises(ValueError, match="n-grams does not run in the page"):
+        play.gpt_file(model, "abcde")
+
+
+def test_query_key_and_value_have_their_own_matrices():
+    model = make_model(GPTConfig(5, 4, 1, heads=2, d_model=4))
+    found = play.gpt_tensors(model)
+    parts = [found[f"blocks.0.attention.{p}.weight"] for p in ("query", "key", "value")]
+    assert torch.equal(torch.cat(parts), model.blocks[0].attention.qkv.weight)
+    assert "blocks.0.attention.qkv.weight" not in found
+
+
+def test_the_scripts_stay_small():
+    assert 10 < script_kb() <= 80
+
+
+def test_what_breaks_a_limit_is_told():
+    row = {"gpt_first_s": 0.1, "bert_20_s": 0.2, "longest_ms": 0, "characters_s": 300.0}
+    assert complaints([{"way": "served", **row}], 79) == []
+    slow = {"way": "a file", **row, "bert_20_s": 2.0, "characters_s": 50.0}
+    assert complaints([slow], 81.25) == [
+        "81.2 kB of script",
+        "a file: bert_20_s 2.00, more than 1.5",
+        "a file: 50 characters a second",
+    ]
