@@ -25,6 +25,7 @@ from lmcourse.bert import rebuild
 from lmcourse.data import corpora_folder
 from lmcourse.gpt.checkpoint import load_gpt
 from lmcourse.models import SHA256, load_bert, load_gpt2_vocabulary
+from lmcourse.views.tokenizer import merge_pairs
 from lmcourse.weights import read_header, read_weights
 
 __all__ = ["STORES", "bert_file", "gpt_file", "stage"]
@@ -151,7 +152,7 @@ STORES = {
     "gpt": _gpt,
     "bert": lambda: bert_file(load_bert(device="cpu")[1]),
     "bert-pieces": lambda: vocabularies.pieces_file(load_bert(device="cpu")[0]),
-    "gpt2-merges": lambda: vocabularies.merge_pairs(load_gpt2_vocabulary()[0]),
+    "gpt2-merges": lambda: merge_pairs(load_gpt2_vocabulary()[0]),
 }
 
 

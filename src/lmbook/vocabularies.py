@@ -1,19 +1,14 @@
-"""The vocabularies that the page's tokenizers need, as small as may be.
-
-`static/play/tokenizers.js` is made of them: an alphabet, merges as pairs of IDs, and a
-BERT's pieces with the classes of characters that its words are cut by.
+"""What the page's WordPiece is made of: a BERT's pieces, and the classes of characters
+that its words are cut by. `static/play/tokenizers.js` reads it.
 """
 
 import json
 from collections.abc import Sequence
 from itertools import pairwise
 
-import numpy as np
 import tokenizers
 
-from lmcourse.tokenization import BPETokenizer
-
-__all__ = ["merge_pairs", "pieces_file", "wordpiece"]
+__all__ = ["pieces_file", "wordpiece"]
 
 BETWEEN = "<->"  # which no normalizer changes
 PARTS = {
@@ -23,21 +18,6 @@ PARTS = {
 }
 # Every character that there is, or may come to be; half a surrogate pair is none.
 CHARACTERS = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
-
-
-def merge_pairs(merges: Sequence[tuple[str, str]]) -> bytes:
-    """Return the IDs of left and right for each merge, 2 bytes each.
-
-    Raises
-    ------
-    ValueError
-        If an ID takes more than 2 bytes.
-    """
-    vocab = BPETokenizer(merges).vocab
-    if len(vocab) > 2**16:
-        raise ValueError(f"{len(vocab)} IDs take more than 2 bytes each")
-    pairs = [[vocab[symbol] for symbol in pair] for pair in merges]
-    return np.array(pairs, "<u2").tobytes()
 
 
 def _ranges(member: Sequence[bool]) -> list[int]:

@@ -16,6 +16,7 @@ from lmbook import vocabularies
 from lmcourse.data import load_corpus
 from lmcourse.models import load_bert, load_gpt2_vocabulary
 from lmcourse.tokenization import BPETokenizer, CharTokenizer
+from lmcourse.views.tokenizer import merge_pairs
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -162,7 +163,7 @@ def ours():
 @pytest.mark.parametrize("whose", ["ours", "gpt2"])
 def test_byte_level_bpe_is_the_library_s(play, lines, ours, whose):
     tokenizer = ours if whose == "ours" else BPETokenizer(load_gpt2_vocabulary()[0])
-    pairs = base64.b64encode(vocabularies.merge_pairs(tokenizer.merges)).decode()
+    pairs = base64.b64encode(merge_pairs(tokenizer.merges)).decode()
     found = in_page(play, BPE, pairs, lines)
     wrong = differing(lines, found, library(tokenizer.merges).encode)
     assert [case for case in wrong if not young(case[0])] == []

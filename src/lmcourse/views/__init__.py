@@ -10,11 +10,13 @@ draw; nothing here redraws what they draw. Views that run in the page are our ow
 - `attention_heads`, `tokens`: circuitsvis.
 - `head_view`, `model_view`: bertviz.
 - `play`: a view that runs in the page, with a stored state.
+- `tokenizer`: a line as four tokenizers cut it.
 """
 
 from lmcourse.views.attention import attention_heads, head_view, model_view, tokens
 from lmcourse.views.play import play
 from lmcourse.views.plots import DIVERGING, PALETTE, SEQUENTIAL, plain, plot, style
+from lmcourse.views.tokenizer import tokenizer
 from lmcourse.views.view import MIME, View
 
 __all__ = [
@@ -30,5 +32,6 @@ __all__ = [
     "play",
     "plot",
     "style",
+    "tokenizer",
     "tokens",
 ]

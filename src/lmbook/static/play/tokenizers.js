@@ -63,32 +63,34 @@ export class ByteBPE {
   /* `merges`: a Uint16Array, the IDs of left and right for each merge, in the order in
      which they were learned. A merge gets the next ID, unless its symbol has one. */
   constructor(merges) {
+    this.pairs = merges;
     this.symbols = [...BYTE_CHARACTERS].sort();
     this.bytes = BYTE_CHARACTERS.map((character) => this.symbols.indexOf(character));
     this.merges = merges.length / 2;
-    this.joined = new Uint16Array(this.merges); // rank → ID
+    this.made = new Uint16Array(this.merges); // rank → ID
     this.ranks = new Map(); // left and right → rank
     const ids = new Map(this.symbols.map((symbol, id) => [symbol, id]));
     for (let rank = 0; rank < this.merges; rank++) {
       const [left, right] = merges.subarray(2 * rank);
       const symbol = this.symbols[left] + this.symbols[right];
       if (!ids.has(symbol)) ids.set(symbol, this.symbols.push(symbol) - 1);
-      this.joined[rank] = ids.get(symbol);
+      this.made[rank] = ids.get(symbol);
       const pair = left * 65536 + right;
       if (!this.ranks.has(pair)) this.ranks.set(pair, rank);
     }
     this.encoder = new TextEncoder();
   }
 
-  /* `merges`: how many of them to use, the first ones; all if left out. */
-  encode(text, merges = this.merges) {
+  /* `merges`: how many of them to use, the first ones; all if left out. `used`: a set
+     that is given the ranks of those that joined something. */
+  encode(text, merges = this.merges, used = new Set()) {
     return Array.from(text.toWellFormed().matchAll(GPT2_PATTERN), (found) =>
-      this.word(found[0], found.index, merges)
+      this.word(found[0], found.index, merges, used)
     ).flat();
   }
 
   /* Join the pair that was learned first, wherever it stands, as long as one is there. */
-  word(word, offset, merges) {
+  word(word, offset, merges, used) {
     let tokens = [];
     for (const { character, start, end } of characters(word))
       for (const byte of this.encoder.encode(character))
@@ -98,12 +100,13 @@ export class ByteBPE {
       for (let i = 1; i < tokens.length; i++)
         first = Math.min(first, this.rank(tokens[i - 1], tokens[i]));
       if (first === merges) break;
+      used.add(first);
       const merged = [];
       for (const token of tokens) {
         const last = merged.at(-1);
         if (last && this.rank(last, token) === first)
           merged[merged.length - 1] = {
-            id: this.joined[first],
+            id: this.made[first],
             start: last.start,
             end: token.end,
           };
@@ -112,6 +115,11 @@ export class ByteBPE {
       tokens = merged;
     }
     return tokens.map((token) => ({ ...token, piece: this.symbols[token.id] }));
+  }
+
+  /* The IDs that a merge joins. */
+  pair(rank) {
+    return Array.from(this.pairs.subarray(2 * rank, 2 * rank + 2));
   }
 
   rank(left, right) {
@@ -229,4 +237,33 @@ function within(ranges, number) {
     else high = middle;
   }
   return number >= ranges[2 * low];
+}
+
+/* --- to be seen -------------------------------------------------------------------- */
+
+const SIGNS = { " ": "·", "\n": "⏎", "\t": "⇥" };
+
+const hex = (number, digits) => number.toString(16).toUpperCase().padStart(digits, "0");
+
+/* A character so that it can be seen. */
+function visible(character) {
+  if (SIGNS[character]) return SIGNS[character];
+  if (/\p{M}/u.test(character)) return "◌" + character;
+  return /[\p{C}\p{Z}]/u.test(character) ? "U+" + hex(character.codePointAt(0), 4) : character;
+}
+
+/* A piece so that it can be seen. `ofBytes`: of byte-level BPE; where it holds parts of
+   characters, its bytes are shown. */
+export function shown(piece, ofBytes = false) {
+  if (ofBytes) {
+    const bytes = Array.from(piece, (symbol) => BYTE_CHARACTERS.indexOf(symbol));
+    try {
+      const strict = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+      piece = strict.decode(Uint8Array.from(bytes));
+    } catch {
+      return bytes.map((byte) => (byte === 32 ? "·" : hex(byte, 2))).join(" ");
+    }
+  }
+  const [first = "", ...rest] = piece;
+  return visible(first) + rest.map((c) => (/\p{M}|\u200d/u.test(c) ? c : visible(c))).join("");
 }

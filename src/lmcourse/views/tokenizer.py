@@ -1,0 +1,156 @@
+"""One line as four tokenizers cut it; on the site, any line that the reader types."""
+
+import base64
+import html
+import unicodedata
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from lmcourse.tokenization import BPETokenizer, CharTokenizer, byte_characters
+from lmcourse.views.play import play
+from lmcourse.views.view import View
+
+__all__ = ["merge_pairs", "tokenizer"]
+
+ROWS = {
+    "characters": "characters",
+    "ours": "our BPE",
+    "gpt2": "GPT-2's BPE",
+    "bert": "BERT's WordPiece",
+}
+SIGNS = {" ": "·", "\n": "⏎", "\t": "⇥"}  # so that they can be seen
+COLOURS = 5  # of --d-1-fill to --d-5-fill, with what they are in the light
+FILLS = ["#cfe3f1", "#fadcc6", "#cdebdd", "#f0dae8", "#e9d9cc"]
+BYTES = {ord(character): byte for byte, character in enumerate(byte_characters())}
+
+
+def merge_pairs(merges: Sequence[tuple[str, str]]) -> bytes:
+    """Return the IDs of left and right for each merge, 2 bytes each: for the page.
+
+    Raises
+    ------
+    ValueError
+        If an ID takes more than 2 bytes.
+    """
+    vocab = BPETokenizer(merges).vocab
+    if len(vocab) > 2**16:
+        raise ValueError(f"{len(vocab)} IDs take more than 2 bytes each")
+    pairs = [[vocab[symbol] for symbol in pair] for pair in merges]
+    return np.array(pairs, "<u2").tobytes()
+
+
+def tokenizer(text, *, characters, bpe, gpt2, bert, others=None, caption="") -> View:
+    """A line in characters and in the tokens of our BPE, of GPT-2 and of BERT.
+
+    On the site the reader types a line, replays our merges one by one, sees IDs, and
+    compares what a line costs in other languages. Notebooks and paper show `text`.
+
+    Parameters
+    ----------
+    text : str
+        The line to begin with.
+    characters : CharTokenizer
+    bpe, gpt2 : BPETokenizer
+        Ours, and ``BPETokenizer(load_gpt2_vocabulary()[0])``.
+    bert : PreTrainedTokenizerFast
+        As `lmcourse.models.load_bert` returns it.
+    others : mapping of str to str, optional
+        Language → the same sentence in it, to choose from; ``"English"`` is what the
+        others are compared with.
+    caption : str, optional
+
+    Returns
+    -------
+    View
+        Its alternative text says how many tokens there are.
+
+    Raises
+    ------
+    ValueError
+        If there are other languages but no English among them.
+    """
+    others = dict(others or {})
+    if others and "English" not in others:
+        raise ValueError(f"others has no English to compare with, only {[*others]}")
+    rows = {
+        "characters": _characters(text, characters),
+        "ours": [[i, bpe.symbols[i]] for i in bpe.encode(text)],
+        "gpt2": [[i, gpt2.symbols[i]] for i in gpt2.encode(text)],
+        "bert": _pieces(text, bert),
+    }
+    data = {
+        "text": text,
+        "others": others,
+        "rows": rows,
+        "alphabet": characters.alphabet,
+        "merges": base64.b64encode(merge_pairs(bpe.merges)).decode(),
+    }
+    counts = ", ".join(f"{len(rows[key])} in {name}" for key, name in ROWS.items())
+    alt = f"How many tokens “{text}” is: {counts}."
+    stores = ["gpt2-merges", "bert-pieces"]
+    stored = _stored(text, rows)
+    return play("tokenizer-view", data, stored, alt=alt, caption=caption, stores=stores)
+
+
+def _characters(text: str, tokenizer: CharTokenizer) -> list[list]:
+    """Return ID and character; the ID is None where it is not in the alphabet."""
+    known = set(tokenizer.alphabet)
+    return [[tokenizer.encode(c)[0] if c in known else None, c] for c in text]
+
+
+def _pieces(text: str, tokenizer) -> list[list]:
+    pieces = tokenizer.tokenize(text)
+    ids = tokenizer.convert_tokens_to_ids(pieces)
+    return [[i, piece] for i, piece in zip(ids, pieces, strict=True)]
+
+
+# --- the stored state: `tokenizer-view.js` makes the same ------------------------------
+
+
+def _visible(character: str) -> str:
+    """Return a character so that it can be seen."""
+    kind = unicodedata.category(character)[0]
+    if character in SIGNS:
+        return SIGNS[character]
+    if kind == "M":
+        return f"◌{character}"
+    return f"U+{ord(character):04X}" if kind in "CZ" else character
+
+
+def shown(row: str, piece: str) -> str:
+    """Return a piece so that it can be seen; of parts of characters, the bytes."""
+    if row in ("ours", "gpt2"):
+        content = piece.translate(BYTES).encode("latin-1")
+        try:
+            piece = content.decode()
+        except UnicodeDecodeError:
+            return " ".join("·" if byte == 32 else f"{byte:02X}" for byte in content)
+    marks = [unicodedata.category(c)[0] == "M" or c == "\u200d" for c in piece]
+    joined = zip(piece, [False, *marks[1:]], strict=True)
+    return "".join(c if follows else _visible(c) for c, follows in joined)
+
+
+def _row(key: str, tokens: list[list], length: int) -> str:
+    boxes = []
+    for token_id, piece in tokens:
+        colour = (token_id or 0) % COLOURS
+        boxes.append(
+            f'<span class="lmc-piece" style="background: var(--d-{colour + 1}-fill, '
+            f"{FILLS[colour]}); border: 1px solid; border-radius: 4px; margin: 1px; "
+            'padding: 0 3px; display: inline-block; unicode-bidi: isolate">'
+            f"{html.escape(shown(key, piece))}</span>"
+        )
+    unknown = sum(i is None or piece == "[UNK]" for i, piece in tokens)
+    count = f"{len(tokens):,} token{'s' * (len(tokens) != 1)}"
+    count += f", {length / len(tokens):.1f} characters each" if tokens else ""
+    count += f", {unknown:,} unknown" if unknown else ""
+    return (
+        f'<p class="lmc-name"><b>{ROWS[key]}</b>: {count}</p>\n'
+        f'<p class="lmc-pieces">{"".join(boxes)}</p>'
+    )
+
+
+def _stored(text: str, rows: Mapping[str, list]) -> str:
+    line = f'<p class="lmc-line">{html.escape(text)}</p>'
+    return "\n".join([line, *(_row(*row, len(text)) for row in rows.items())])

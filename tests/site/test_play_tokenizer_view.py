@@ -1,0 +1,199 @@
+"""The view *tokenizer* in a real browser, opened as a file."""
+
+import pytest
+import visits
+from axe_playwright_python.sync_playwright import Axe
+from bare import make_page
+
+from lmcourse import views
+from lmcourse.data import load_poems, load_sonnets
+from lmcourse.models import load_bert, load_gpt2_vocabulary
+from lmcourse.tokenization import BPETokenizer, CharTokenizer
+from lmcourse.views.tokenizer import shown
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+OTHERS = {"English": "All human beings are born free.", "Hebrew": "כל בני אדם נולדו חורין."}
+LINE = "Hope is the thing with feathers"
+
+
+@pytest.fixture(scope="module")
+def tokenizers():
+    text = "\n\n".join([*load_poems().text, *load_sonnets().text])
+    return {
+        "characters": CharTokenizer(text),
+        "bpe": BPETokenizer.train(text, 256 + 1000),
+        "gpt2": BPETokenizer(load_gpt2_vocabulary()[0]),
+        "bert": load_bert(device="cpu")[0],
+    }
+
+
+@pytest.fixture(scope="module")
+def address(tokenizers, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("tokenizer")
+    view = views.tokenizer(LINE, **tokenizers, others=OTHERS, caption="A line.")
+    page = make_page(folder / "page", [view], folder / "work")
+    return page.as_uri()
+
+
+@pytest.fixture
+def opened(browser, address):
+    with visits.visit(browser, address) as visit:
+        visit.page.wait_for_selector("[data-state=drawn]", timeout=visits.LOAD)
+        yield visit
+
+
+def pieces(page):
+    """Return the texts of each row's pieces, and what is said of it."""
+    rows = page.locator(".lmc-pieces")
+    found = [
+        rows.nth(i).locator(".lmc-piece").all_text_contents() for i in range(rows.count())
+    ]
+    return found, page.locator(".lmc-name").all_text_contents()
+
+
+def write(visit, text):
+    """Type a line and wait until every row shows it."""
+    visit.page.locator("textarea").fill(text)
+    arrived(visit)
+
+
+def arrived(visit):
+    visit.page.wait_for_function(
+        "() => !document.querySelector('.lmc-canvas').textContent.includes('loading')",
+        timeout=visits.LOAD,
+    )
+
+
+def wanted(tokenizers, text):
+    """Return what each row is to show."""
+    bpe, gpt2, bert = (tokenizers[name] for name in ("bpe", "gpt2", "bert"))
+    return [
+        [shown("characters", character) for character in text],
+        [shown("ours", bpe.symbols[i]) for i in bpe.encode(text)],
+        [shown("gpt2", gpt2.symbols[i]) for i in gpt2.encode(text)],
+        [shown("bert", piece) for piece in bert.tokenize(text)],
+    ]
+
+
+def test_what_is_stored_is_what_the_script_draws(browser, opened, address):
+    with visits.visit(browser, address, javascript=False) as plain:
+        before = pieces(plain.page)
+    assert pieces(opened.page) == before
+    assert not any("gpt2-merges" in asked for asked in opened.inside)  # not asked for
+    opened.clean()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I'm nobody!  Who are you?\n",
+        "naïve 🦋 “dooryardless” 1,830 </script><b>",
+        "e\u0301\u200b [UNK] [MASK] שלום\tαΣ 日本",
+    ],
+)
+def test_a_line_typed_is_cut_as_in_python(opened, tokenizers, text):
+    write(opened, text)
+    assert pieces(opened.page)[0] == wanted(tokenizers, text)
+    opened.clean()
+
+
+def test_the_slider_replays_the_merges(opened, tokenizers):
+    bpe = tokenizers["bpe"]
+    slider = opened.page.locator("input[type=range]")
+    last = int(slider.get_attribute("max"))
+    assert slider.input_value() == str(last)
+    slider.focus()
+    for done in range(last - 1, -1, -1):
+        opened.page.keyboard.press("ArrowLeft")
+        said = slider.get_attribute("aria-valuetext")
+        if done:
+            learned = int(said.partition("number ")[2].partition(" of")[0].replace(",", ""))
+        else:
+            learned = 0
+        early = BPETokenizer(bpe.merges[:learned])
+        cut = [shown("ours", early.symbols[i]) for i in early.encode(LINE)]
+        assert pieces(opened.page)[0][1] == cut
+    assert pieces(opened.page)[0][1] == list(LINE.replace(" ", "·"))
+    assert "no merge" in said
+    opened.clean()
+
+
+def test_the_same_sentence_costs_more_elsewhere(opened, tokenizers):
+    opened.page.locator("select").select_option("Hebrew")
+    arrived(opened)
+    assert pieces(opened.page)[0] == wanted(tokenizers, OTHERS["Hebrew"])
+    encode = tokenizers["gpt2"].encode
+    ratio = len(encode(OTHERS["Hebrew"])) / len(encode(OTHERS["English"]))
+    said = pieces(opened.page)[1][2]
+    assert said.endswith(f"; {ratio:.1f} times the English sentence")
+    assert opened.page.locator(".lmc-pieces").first.get_attribute("dir") == "rtl"
+    write(opened, "mine")
+    assert "English" not in " ".join(pieces(opened.page)[1])
+
+
+def test_a_long_or_hostile_text_is_cut_and_breaks_nothing(opened, tokenizers):
+    opened.page.evaluate("() => { window.harm = () => { window.harmed = true; }; }")
+    text = "🦋שלום</script><img src=x onerror=harm()>\u202e\x01" * 300
+    write(opened, text)
+    note = opened.page.locator(".lmc-note").text_content()
+    assert note == "Only the first 1,000 characters are cut."
+    assert pieces(opened.page)[0] == wanted(tokenizers, text[:1000])
+    write(opened, "x" * 10_000)
+    assert len(pieces(opened.page)[0][0]) == 1000
+    assert pieces(opened.page)[0][3] == ["[UNK]"]
+    write(opened, "")
+    assert pieces(opened.page)[0] == [[], [], [], []]
+    assert opened.page.evaluate("window.harmed") is None
+    opened.clean()
+
+
+def test_pieces_are_reached_by_keyboard(opened):
+    row = opened.page.locator(".lmc-pieces").nth(2)
+    assert row.locator("[tabindex='0']").count() == 1
+    row.locator("[tabindex='0']").focus()
+    opened.page.keyboard.press("ArrowRight")
+    detail = opened.page.locator(".lmc-detail")
+    assert detail.text_content() == "GPT-2's BPE: “·is”, ID 318"
+    assert row.locator("[tabindex='0']").text_content() == "·is"
+    opened.page.get_by_label("show IDs").check()
+    beside = row.locator(".lmc-piece").nth(1)
+    assert beside.evaluate("e => getComputedStyle(e, '::after').content") == '"318"'
+
+
+def test_the_counts_are_told_to_who_cannot_see(opened):
+    write(opened, "Hope")
+    live = opened.page.locator("[aria-live=polite]")
+    opened.page.wait_for_function(
+        "e => e.textContent", arg=live.element_handle(), timeout=visits.LOAD
+    )
+    assert "GPT-2's BPE: 1 token, 4.0 characters each. " in live.text_content()
+
+
+def test_a_vocabulary_that_does_not_come_is_told(browser, address):
+    with visits.visit(browser, address) as visit:
+        visit.page.wait_for_selector("[data-state=drawn]", timeout=visits.LOAD)
+        visit.page.route("**/gpt2-merges/**", lambda route: route.abort())
+        visit.page.locator("textarea").fill("Hope")
+        name = visit.page.locator(".lmc-name").nth(2)
+        visit.page.wait_for_function(
+            "e => e.textContent.includes('not here')", arg=name.element_handle()
+        )
+        assert pieces(visit.page)[0][0] == list("Hope")
+        visit.page.unroute("**/gpt2-merges/**")
+        write(visit, "Hope is")  # it is tried again
+        assert pieces(visit.page)[0][2] == ["Hope", "·is"]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_accessible_and_no_wider_than_a_phone(browser, address, theme):
+    with visits.visit(browser, address, theme=theme, width=390) as visit:
+        visit.page.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
+        visit.page.wait_for_selector("[data-state=drawn]", timeout=visits.LOAD)
+        write(visit, "Naïve 🦋 " + "x" * 200 + " שלום")
+        visit.page.get_by_label("show IDs").check()
+        assert visit.page.evaluate("document.documentElement.scrollWidth") <= 390
+        options = {"resultTypes": ["violations"], "preload": False}
+        found = Axe().run(visit.page, options=options)
+        assert [v["id"] for v in found.response["violations"]] == []
+        visit.clean()

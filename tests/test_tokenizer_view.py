@@ -1,0 +1,92 @@
+"""What the view *tokenizer* shows before any script runs."""
+
+import base64
+
+import bs4
+import pytest
+from tokenizers import pre_tokenizers
+
+from lmcourse import views
+from lmcourse.models import load_bert
+from lmcourse.tokenization import BPETokenizer, CharTokenizer
+from lmcourse.views.tokenizer import merge_pairs, shown
+
+MERGES = [("t", "h"), ("th", "e"), ("Ġ", "the")]
+
+
+@pytest.fixture(scope="module")
+def bert():
+    return load_bert(device="cpu")[0]
+
+
+def made(text, bert, **options):
+    bpe = BPETokenizer(MERGES)
+    tokenizers = {"characters": CharTokenizer("eht xyz<"), "bpe": bpe, "gpt2": bpe}
+    return views.tokenizer(text, **tokenizers, bert=bert, **options)
+
+
+@pytest.mark.parametrize(
+    ("row", "piece", "wanted"),
+    [
+        ("ours", "Ġthe", "·the"),
+        ("ours", "Ċ", "⏎"),
+        ("gpt2", "âĢ", "E2 80"),
+        ("gpt2", "ĠðŁ", "· F0 9F"),
+        ("bert", "##the", "##the"),
+        ("bert", "âĢ", "âĢ"),
+        ("characters", "\u0301", "◌\u0301"),
+        ("characters", "\u200b", "U+200B"),
+        ("gpt2", "eÌģ", "e\u0301"),
+    ],
+)
+def test_pieces_can_be_seen(row, piece, wanted):
+    assert shown(row, piece) == wanted
+
+
+def test_the_stored_state_has_every_token_and_no_markup_of_the_text(bert):
+    text = "the <b>the</script>"
+    view = made(text, bert)
+    page = bs4.BeautifulSoup(view.data["stored"], "html.parser")
+    assert not page.find("script")
+    assert page.find("p").text == text
+    rows = [
+        [piece.text for piece in row.select(".lmc-piece")]
+        for row in page.select(".lmc-pieces")
+    ]
+    assert rows[0] == list(text.replace(" ", "·"))
+    assert rows[1] == rows[2]
+    assert rows[1][:5] == ["the", "·", "<", "b", ">"]
+    assert rows[3] == bert.tokenize(text)
+    said = [name.text for name in page.select(".lmc-name")]
+    assert said[0] == "characters: 19 tokens, 1.0 characters each, 9 unknown"
+    assert said[3].startswith(f"BERT's WordPiece: {len(rows[3])} tokens, ")
+    assert f"{len(rows[1])} in our BPE" in view.alt
+    ids = [i for i, _ in view.data["data"]["rows"]["characters"]]
+    assert ids[:5] == [
+        *CharTokenizer("eht xyz<").encode("the <"),
+    ]
+    assert None in ids
+
+
+def test_merges_are_pairs_of_ids(bert):
+    vocab = BPETokenizer(MERGES).vocab
+    content = base64.b64decode(made("the", bert).data["data"]["merges"])
+    assert content == merge_pairs(MERGES)
+    ids = [int.from_bytes(content[i : i + 2], "little") for i in range(0, len(content), 2)]
+    assert ids == [vocab[symbol] for pair in MERGES for symbol in pair]
+
+
+def test_more_ids_than_two_bytes_hold_are_refused():
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    pairs = [(a, b) for a in alphabet for b in alphabet]
+    with pytest.raises(ValueError, match="65792 IDs take more than 2 bytes each"):
+        merge_pairs(pairs)
+
+
+def test_other_languages_are_compared_with_english(bert):
+    with pytest.raises(ValueError, match=r"no English to compare with, only \['German'\]"):
+        made("the", bert, others={"German": "das"})
+
+
+def test_an_empty_line_has_no_tokens(bert):
+    assert "characters</b>: 0 tokens</p>" in made("", bert).data["stored"]
