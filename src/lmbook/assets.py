@@ -50,6 +50,7 @@ OWN_FILES = (
     "proofs.css",
     "drawings.css",
     "frame.css",
+    "folds.js",
     *sorted({f[-1] for f in LIBRARIES.values()}),
 )
 

@@ -3,11 +3,13 @@
 `execute_chapters` brings ``_build/executed/NAME.ipynb`` up to date: one notebook a chapter,
 found by its name alone, with the key of what it ran on and the hashes of what it read
 (`lmbook.keys`). A chapter is executed again if any of it changed, or if it failed.
+
+A cell tagged ``proof`` and ``finding`` is about the default model. With another one it may
+fail: an AssertionError there is kept as the cell's output, and the chapter goes on.
 """
 
 import asyncio
 import os
-import re
 import tempfile
 import time
 from pathlib import Path
@@ -20,6 +22,7 @@ from nbclient.exceptions import CellExecutionError
 from nbformat import NotebookNode
 
 from lmbook import keys
+from lmbook.findings import COLOUR, brief, errors, is_finding
 from lmbook.keys import ROOT
 
 __all__ = [
@@ -30,7 +33,6 @@ __all__ = [
 TIMEOUT = 600  # seconds a cell
 WATCH = Path(__file__).parent / "watch"
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-_COLOUR = re.compile(r"\x1b\[[\d;]*m")
 
 
 def page_notebook(path: Path) -> NotebookNode:
@@ -77,12 +79,14 @@ def fill(notebook: NotebookNode, name: str, root: Path = ROOT) -> dict | None:
     found = stored(name, root)
     if found is None:
         return {"what": "it was not executed", "error": ""}
-    about, now = found.metadata.lmbook, keys.snapshot(root)
-    same = all(now.get(path) == old for path, old in about.reads.items())
+    about, now = found.metadata.lmbook, keys.snapshot(root) | keys.states()
+    before = {**about.reads, **about.get("asked", {})}
+    same = all(now.get(each) == old for each, old in before.items())
     if not same or about.key != keys.key(notebook):
         return {"what": "it changed since it was executed", "error": ""}
     for cell, old in zip(_code(notebook), _code(found), strict=True):
         cell.outputs, cell.execution_count = old.outputs, old.execution_count
+    notebook.metadata["lmbook_models"] = about.models
     if "language_info" in found.metadata:
         notebook.metadata["language_info"] = found.metadata.language_info
     return about.failure
@@ -113,16 +117,42 @@ def _environment(log: Path, root: Path) -> dict[str, str]:
         "PYTHONPATH": os.pathsep.join(path),
         "LMBOOK_READS": str(log),
         "LMBOOK_WATCHED": os.pathsep.join(map(str, keys.watched(root))),
+        "LMBOOK_CHOICES": " ".join(keys.CHOICES),
     }
     return os.environ | keys.choices() | dict.fromkeys(THREADS, "1") | noted
+
+
+class _Client(NotebookClient):
+    """Goes on after a finding that does not hold for another model than the default."""
+
+    noted: Path  # tells which models the chapter asked for
+
+    def _tolerant(self) -> bool:
+        return bool(keys.others().keys() & keys.asked(self.noted))
+
+    async def async_execute_cell(self, cell, cell_index, **how):
+        tags = cell.metadata.get("tags", [])
+        if not is_finding(cell):
+            return await super().async_execute_cell(cell, cell_index, **how)
+        cell.metadata["tags"] = [*tags, "raises-exception"]  # for Jupyter's machinery
+        try:
+            await super().async_execute_cell(cell, cell_index, **how)
+        finally:
+            cell.metadata["tags"] = tags
+        for error in errors(cell):
+            if error.ename != "AssertionError" or not self._tolerant():
+                raise CellExecutionError.from_cell_and_msg(cell, error)
+            error.traceback = brief(error)
+        return cell
 
 
 async def _execute(name: str, root: Path, before: dict, timeout: int) -> NotebookNode:
     """Execute one chapter; a failure is part of the notebook."""
     notebook = page_notebook(root / "chapters" / f"{name}.md")
     about = {"key": keys.key(notebook), "failure": None}
+    choices = keys.states()
     begun: list[NotebookNode] = []
-    client = NotebookClient(
+    client = _Client(
         notebook,
         timeout=timeout,
         startup_timeout=120,
@@ -133,7 +163,7 @@ async def _execute(name: str, root: Path, before: dict, timeout: int) -> Noteboo
     )
     start = time.monotonic()
     with tempfile.TemporaryDirectory() as scratch:
-        log = Path(scratch) / "reads"
+        client.noted = log = Path(scratch) / "reads"
         try:
             await client.async_execute(env=_environment(log, root))
         except Exception as error:  # of a cell, or of the kernel; told at the end
@@ -141,6 +171,8 @@ async def _execute(name: str, root: Path, before: dict, timeout: int) -> Noteboo
                 raise asyncio.CancelledError from None
             about["failure"] = _failure(error, notebook, begun)
         about["reads"] = keys.reads(log, root, before)
+        about["asked"] = {each: choices[each] for each in keys.asked(log)}
+    about["models"] = keys.models(about["asked"])
     about["seconds"] = time.monotonic() - start
     notebook.metadata["lmbook"] = nbformat.from_dict(about)
     return notebook
@@ -150,8 +182,8 @@ def _failure(error: Exception, notebook: NotebookNode, begun: list) -> dict:
     """Say what went wrong in which cell."""
     name, text = type(error).__name__, str(error)
     if isinstance(error, CellExecutionError):
-        shown = next(o for o in begun[-1].outputs if o.output_type == "error")
-        name, text = error.ename, _COLOUR.sub("", "\n".join(shown.traceback))
+        (shown,) = errors(begun[-1])
+        name, text = error.ename, COLOUR.sub("", "\n".join(shown.traceback))
     if not begun:
         return {"what": f"its kernel did not start ({name})", "error": text}
     number = [id(cell) for cell in _code(notebook)].index(id(begun[-1])) + 1

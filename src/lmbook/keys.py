@@ -1,8 +1,9 @@
 """What a chapter's outputs depend on, as hashes.
 
-Two parts. The key is known before a chapter runs: its code, the chosen model and device,
-Python and the installed packages. What it read while it ran (modules of the course, files
-of ``data``) is recorded by ``watch/sitecustomize.py``, since no look at the code tells it.
+Two parts. The key is known before a chapter runs: its code, Python and the installed
+packages. What it read while it ran (modules of the course, files of ``data``) and which of
+a reader's choices it asked for (a model, a device) is recorded by
+``watch/sitecustomize.py``, since no look at the code tells it.
 """
 
 import functools
@@ -11,6 +12,7 @@ import json
 import os
 import re
 import sys
+from collections.abc import Iterable
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,11 +21,20 @@ import torch
 from nbformat import NotebookNode
 
 from lmcourse.choices import chosen
+from lmcourse.models import default_checkpoint
 
-__all__ = ["choices", "digest", "installed", "key", "reads", "snapshot", "watched"]
+__all__ = [
+    *("CHOICES", "DEFAULTS", "asked", "choices", "digest", "installed", "key", "models"),
+    *("others", "reads", "snapshot", "states", "watched"),
+]
 
 ROOT = Path(__file__).parents[2]
-CHOICES = ("LMCOURSE_BERT", "LMCOURSE_GPT", "LMCOURSE_DEVICE")
+# The models that a reader may choose, and what stands in their place.
+DEFAULTS = {
+    "LMCOURSE_BERT": "the built-in all-MiniLM-L6-v2",
+    "LMCOURSE_GPT": "the built-in GPT",
+}
+CHOICES = (*DEFAULTS, "LMCOURSE_DEVICE")
 
 
 def digest(thing: object) -> str:
@@ -55,16 +66,43 @@ def choices() -> dict[str, str]:
     return found | models
 
 
+def states() -> dict[str, str | None]:
+    """Return each of a reader's choices → a hash of it and its files, None if not made."""
+    found = dict.fromkeys(CHOICES)
+    for name, value in choices().items():
+        files = hashes(Path(value), Path(value)) if os.path.isabs(value) else {}
+        found[name] = digest([value, files])
+    return found
+
+
+def others() -> dict[str, str]:
+    """Return variable → name for each model that is not the default one.
+
+    The name is a folder's last part, or the name on the hub.
+    """
+    named = {name: value for name, value in choices().items() if name in DEFAULTS}
+    return {
+        name: Path(value).name if os.path.isabs(value) else value
+        for name, value in named.items()
+        if name != "LMCOURSE_BERT" or value != str(default_checkpoint())
+    }
+
+
+def models(names: Iterable[str]) -> dict[str, str]:
+    """Return variable → the model's name for those of some choices that name models."""
+    here = DEFAULTS | others()
+    return {name: here[name] for name in names if name in here}
+
+
 def key(notebook: NotebookNode) -> str:
-    """Hash a chapter's code and all that it runs on but what it reads."""
+    """Hash a chapter's code and all that it runs on but what it reads and asks for."""
     code = [
         (cell.source, list(cell.metadata.get("tags", [])))
         for cell in notebook.cells
         if cell.cell_type == "code"
     ]
-    models = [hashes(Path(v), Path(v)) for v in choices().values() if os.path.isabs(v)]
     accelerator = str(torch.accelerator.current_accelerator(check_available=True))
-    return digest([code, choices(), models, accelerator, sys.version, installed()])
+    return digest([code, accelerator, sys.version, installed()])
 
 
 def watched(root: Path) -> list[Path]:
@@ -82,6 +120,16 @@ def snapshot(root: Path) -> dict[str, str]:
     return found
 
 
+def _lines(log: Path) -> list[str]:
+    return log.read_text(encoding="utf-8").split("\n") if log.is_file() else []
+
+
+def asked(log: Path) -> list[str]:
+    """Return which of `CHOICES` a chapter asked for, by its log."""
+    lines = _lines(log)
+    return [name for name in CHOICES if name in lines]
+
+
 def reads(log: Path, root: Path, before: dict[str, str]) -> dict[str, str | None]:
     """Return what a chapter read → its hash before it ran, None if it was not there.
 
@@ -94,8 +142,8 @@ def reads(log: Path, root: Path, before: dict[str, str]) -> dict[str, str | None
         From `snapshot`. If a file changed since, the chapter may have read either form,
         and the hash of the old one makes it stale.
     """
-    lines = log.read_text(encoding="utf-8").split("\n") if log.is_file() else []
+    lines = {*_lines(log)} - {"", *CHOICES}
     compiled = re.compile(r"__pycache__.([^.]+)\.[^/\\]+$")
-    paths = {compiled.sub(r"\1.py", line) for line in lines if line}
+    paths = {compiled.sub(r"\1.py", line) for line in lines}
     relative = sorted(os.path.relpath(path, root.resolve()) for path in paths)
     return {path: before.get(path) for path in relative}

@@ -16,6 +16,7 @@ from nbformat import NotebookNode
 from sphinx.util import logging
 
 from lmbook.execute import fill, store_path
+from lmbook.findings import judge
 
 __all__ = ["setup"]
 
@@ -29,6 +30,7 @@ def _with_outputs(app, path: Path, notebook: NotebookNode) -> NotebookNode:
     root = Path(app.srcdir).parent
     app.env.note_dependency(str(store_path(path.stem, root)))  # read again when it changes
     wrong = fill(notebook, path.stem, root)
+    app.env.temp_data["lmbook"] = judge(notebook, whole=not wrong)
     if wrong:
         logger.warning("%s: %s", path.stem, wrong["what"], location=path.stem)
         said = (

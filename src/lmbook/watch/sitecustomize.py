@@ -3,6 +3,7 @@
 Python runs a module of this name when it starts; `lmbook.execute` puts this folder on a
 kernel's path. Each file below ``LMBOOK_WATCHED`` that is opened for reading becomes a line
 of the file ``LMBOOK_READS``. Compiled modules are read here, too: their names tell which.
+So does each of the variables ``LMBOOK_CHOICES`` that is asked for, its name being the line.
 """
 
 import os
@@ -28,6 +29,27 @@ def watch(log: str, folders: tuple[str, ...]) -> None:
     sys.addaudithook(hook)
 
 
+def watch_choices(log: str, names: set[str]) -> None:
+    """Append the names of variables to a log when one asks for them, set or not.
+
+    By ``get``, as `lmcourse` does, or ``in``. Whoever copies the whole environment (tqdm
+    does) does not ask for one.
+    """
+    descriptor = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    kind = type(os.environ)
+
+    def noted(method):
+        def ask(self, key, *default):
+            if key in names:
+                names.discard(key)
+                os.write(descriptor, f"{key}\n".encode())
+            return method(self, key, *default)
+
+        return ask
+
+    kind.get, kind.__contains__ = noted(kind.get), noted(kind.__contains__)
+
+
 def announce_weights() -> None:
     """Let safetensors, which opens files beside Python, say which."""
     try:
@@ -46,4 +68,5 @@ def announce_weights() -> None:
 if "LMBOOK_READS" in os.environ:
     watched = os.environ["LMBOOK_WATCHED"].split(os.pathsep)
     watch(os.environ["LMBOOK_READS"], tuple(f"{folder}{os.sep}" for folder in watched))
+    watch_choices(os.environ["LMBOOK_READS"], set(os.environ["LMBOOK_CHOICES"].split()))
     announce_weights()

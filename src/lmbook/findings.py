@@ -1,0 +1,171 @@
+"""Findings: what was found with one model, and whether it holds for another.
+
+A proof cell that is tagged ``finding`` as well says something about the model at hand. Its
+verdict is in the stored notebook: an AssertionError among its outputs, or none. The
+directive ``findings`` lists all of the book, with their verdicts and links.
+"""
+
+import re
+
+from docutils import nodes
+from nbformat import NotebookNode
+from sphinx.util.docutils import SphinxDirective
+from sphinx.util.nodes import make_refnode
+
+from lmbook.keys import DEFAULTS
+from lmbook.statements import count
+
+__all__ = [
+    *("COLOUR", "brief", "errors", "found_with", "is_finding", "judge", "not_so", "setup"),
+]
+
+COLOUR = re.compile(r"\x1b\[[\d;]*m")
+_RAISED = re.compile(r"^-+> *\d+ (.*)$", re.MULTILINE)
+
+
+# --- in notebooks -----------------------------------------------------------------------
+
+
+def is_finding(cell: NotebookNode) -> bool:
+    """Say whether a cell proves something of the model at hand."""
+    return {"proof", "finding"} <= {*cell.metadata.get("tags", [])}
+
+
+def errors(cell: NotebookNode) -> list[NotebookNode]:
+    """Return what a cell raised, at most one."""
+    return [out for out in cell.get("outputs", []) if out.output_type == "error"]
+
+
+def brief(error: NotebookNode) -> list[str]:
+    """Return a traceback of two parts: the line of the cell, and what it said."""
+    raised = _RAISED.search(COLOUR.sub("", "\n".join(error.traceback)))
+    return [raised[1].strip() if raised else "", f"{error.ename}: {error.evalue}"]
+
+
+def judge(notebook: NotebookNode, whole: bool) -> dict:
+    """Note in each code cell's metadata, as ``lmbook``, what came of it.
+
+    Parameters
+    ----------
+    notebook : NotebookNode
+        With its outputs, as `lmbook.execute.fill` gives it.
+    whole : bool
+        Whether it was executed to its end; if not, the last error is not a finding's.
+
+    Returns
+    -------
+    dict
+        ``models``: variable → name of each that the page asked for; ``proofs``: how many
+        cells prove and were run to their end; ``statements``: how many they and all other
+        such cells check; ``proven``: how many of these are in proofs.
+    """
+    about = {"proofs": 0, "statements": 0, "proven": 0}
+    about["models"] = dict(notebook.metadata.pop("lmbook_models", {}))
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    raised = [cell for cell in cells if errors(cell)]
+    for cell in cells:
+        if cell.execution_count is None:
+            verdict = "not run"
+        elif cell in raised:
+            verdict = "not so" if whole or cell is not raised[-1] else "failed"
+        else:
+            verdict, proof = "checked", "proof" in cell.metadata.get("tags", [])
+            checks = count(cell.source)
+            about["statements"] += checks
+            about["proofs"] += proof
+            about["proven"] += checks * proof
+        cell.metadata["lmbook"] = verdict
+    return about
+
+
+# --- in words ---------------------------------------------------------------------------
+
+
+def not_so(models: dict[str, str]) -> str:
+    """Return the words for what does not hold for the models that are not the defaults."""
+    return f"not so for {' and '.join(sorted({*models.values()} - {*DEFAULTS.values()}))}"
+
+
+def found_with(models: dict[str, str]) -> str:
+    """Return which models a page is about, in whose place others stand."""
+    return " and ".join(DEFAULTS[each] for each in models if models[each] != DEFAULTS[each])
+
+
+# --- the page that lists them -----------------------------------------------------------
+
+
+class findings_list(nodes.General, nodes.Element):
+    """Where the table of findings comes."""
+
+
+class Findings(SphinxDirective):
+    """``findings``: a table of all findings of the book."""
+
+    def run(self) -> list[nodes.Node]:
+        self.env.metadata[self.env.docname]["lmbook_findings"] = "listed"
+        return [findings_list()]
+
+
+def _collect(app, doctree: nodes.document) -> None:
+    """Keep what a page found: sentence, place and verdict, and its models."""
+    env = app.env
+    proofs = doctree.findall(lambda node: "finding" in getattr(node, "attributes", ()))
+    rows = [(node["finding"], node["ids"][0], node["verdict"]) for node in proofs]
+    models = env.temp_data.get("lmbook", {}).get("models", {})
+    env.metadata[env.docname]["lmbook_found"] = (" and ".join(models.values()), rows)
+
+
+def _pages_to_write(app, env) -> list[str]:
+    """Return the pages that list findings: they are written anew, whatever changed."""
+    return [name for name, about in env.metadata.items() if "lmbook_findings" in about]
+
+
+def _fill_in(app, doctree: nodes.document, docname: str) -> None:
+    for node in list(doctree.findall(findings_list)):
+        pages = [name for name in app.env.collect_relations() if name in app.env.metadata]
+        rows = [
+            (page, models, *row)
+            for page in pages
+            for models, found in [app.env.metadata[page].get("lmbook_found", ("", []))]
+            for row in found
+        ]
+        node.replace_self([_result(rows), _table(app, docname, rows)] if rows else [])
+
+
+def _result(rows: list[tuple]) -> nodes.paragraph:
+    """Return how many hold, for which models."""
+    hold = sum(row[-1] == "checked" for row in rows)
+    models = " and ".join(sorted({row[1] for row in rows}))
+    said = nodes.strong("", f"{hold} of {len(rows)} findings hold")
+    return nodes.paragraph("", "", said, nodes.Text(f" for {models}."))
+
+
+def _table(app, docname: str, rows: list[tuple]) -> nodes.table:
+    """Return a row a finding: its page, the sentence as a link to it, model, verdict."""
+    group = nodes.tgroup("", cols=4)
+    group += [nodes.colspec(colwidth=width) for width in (20, 50, 18, 12)]
+    names = [[nodes.Text(name)] for name in ("Chapter", "Finding", "Model", "Verdict")]
+    group += nodes.thead("", _row(names))
+    body, words = nodes.tbody(), {"checked": "✓ holds", "not so": "✗ not so"}
+    for page, models, sentence, place, verdict in rows:
+        link = make_refnode(app.builder, docname, page, place, nodes.Text(sentence))
+        said = nodes.inline("", words.get(verdict, verdict), classes=["lm-mark"])
+        title = app.env.titles[page].astext()
+        row = _row([[nodes.Text(title)], [link], [nodes.Text(models)], [said]])
+        row["classes"].append("lm-holds" if verdict == "checked" else "lm-fails")
+        body += row
+    group += body
+    return nodes.table("", group, classes=["lm-findings"])
+
+
+def _row(cells: list[list[nodes.Node]]) -> nodes.row:
+    entries = [nodes.entry("", nodes.paragraph("", "", *cell)) for cell in cells]
+    return nodes.row("", *entries)
+
+
+def setup(app) -> None:
+    """Add the directive; collect while pages are read, list when they are written."""
+    app.add_directive("findings", Findings)
+    app.connect("doctree-read", _collect)
+    app.connect("env-updated", _pages_to_write)
+    app.connect("doctree-resolved", _fill_in)
