@@ -45,6 +45,9 @@ try:
     open("../data/absent.txt")
 except FileNotFoundError:
     pass
+os.environ.get("LMCOURSE_BERT")
+asks = "import os; 'LMCOURSE_DEVICE' in os.environ; os.environ.copy()"
+subprocess.run([sys.executable, "-c", asks], check=True)
 print(poems, names, "README.md" in files, os.environ["OMP_NUM_THREADS"])"""
 MEET = """\
 import time
@@ -170,21 +173,22 @@ def test_the_machine_counts(book, monkeypatch, where, name, value):
 
 
 @pytest.mark.parametrize("name", keys.CHOICES)
-def test_the_chosen_model_and_device_count(book, monkeypatch, name):
+def test_a_choice_counts_for_a_page_that_asks_for_it(book, monkeypatch, name):
     monkeypatch.setenv(name, "another")
-    assert trouble(book)
+    assert bool(trouble(book)) is (name != "LMCOURSE_GPT")
+    assert not trouble(book, "plain")
 
 
-def test_a_model_in_a_folder_counts_with_its_files(book, tmp_path, monkeypatch):
-    notebook = page_notebook(book / "chapters" / "plain.md")
+def test_a_model_in_a_folder_counts_with_its_files(tmp_path, monkeypatch):
     (tmp_path / "bert").mkdir()
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("LMCOURSE_BERT", "bert")
-    before = keys.key(notebook)
+    before = keys.states()
     assert keys.choices() == {"LMCOURSE_BERT": str(tmp_path / "bert")}  # kernels are there
-    assert keys.key(notebook) == before
+    assert keys.states() == before
     (tmp_path / "bert" / "model.safetensors").write_text("weights")
-    assert keys.key(notebook) != before
+    after = keys.states()
+    assert {name for name in after if after[name] != before[name]} == {"LMCOURSE_BERT"}
 
 
 def test_packages_of_this_checkout_count_by_their_files_alone():

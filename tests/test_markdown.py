@@ -89,6 +89,12 @@ def test_exercises():
     assert plain(solution) == "**Solution to** [EX-A](site/ex-a), folded."
 
 
+def test_a_section_that_goes_deeper_stands_between_lines():
+    start = ":::{deeper-start} Why {math}`d`\n:::\nSo."
+    assert plain(start) == "***\n\n**Going deeper: Why $d$**\n\nSo."
+    assert plain("So.\n:::{deeper-end}\n:::\nOn.") == "So.\n\n***\n\nOn."
+
+
 def test_a_drawing_is_an_image_with_its_number():
     text = ":::{drawing} bees\n:name: fig-bees\nTwo {term}`bees`.\n:::"
     assert plain(text) == (

@@ -6,6 +6,7 @@ PARTS = (
     "outputs",
     "renderer",
     "proofs",
+    "findings",
     "drawings",
     "choices",
     "frame",

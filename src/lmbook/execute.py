@@ -80,13 +80,13 @@ def fill(notebook: NotebookNode, name: str, root: Path = ROOT) -> dict | None:
     if found is None:
         return {"what": "it was not executed", "error": ""}
     about, now = found.metadata.lmbook, keys.snapshot(root) | keys.states()
-    before = {**about.reads, **about.get("asked", {})}
+    before = {**about.reads, **about.get("asked", dict.fromkeys(keys.CHOICES))}
     same = all(now.get(each) == old for each, old in before.items())
     if not same or about.key != keys.key(notebook):
         return {"what": "it changed since it was executed", "error": ""}
     for cell, old in zip(_code(notebook), _code(found), strict=True):
         cell.outputs, cell.execution_count = old.outputs, old.execution_count
-    notebook.metadata["lmbook_models"] = about.models
+    notebook.metadata["lmbook_models"] = about.get("models", {})
     if "language_info" in found.metadata:
         notebook.metadata["language_info"] = found.metadata.language_info
     return about.failure

@@ -57,11 +57,13 @@ def judge(notebook: NotebookNode, whole: bool) -> dict:
     dict
         ``models``: variable → name of each that the page asked for; ``proofs``: how many
         cells prove and were run to their end; ``statements``: how many they and all other
-        such cells check; ``proven``: how many of these are in proofs.
+        such cells check; ``proven``: how many of these are in proofs; ``findings``: how
+        many cells are findings.
     """
     about = {"proofs": 0, "statements": 0, "proven": 0}
     about["models"] = dict(notebook.metadata.pop("lmbook_models", {}))
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    about["findings"] = sum(map(is_finding, cells))
     raised = [cell for cell in cells if errors(cell)]
     for cell in cells:
         if cell.execution_count is None:

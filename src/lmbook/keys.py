@@ -102,7 +102,7 @@ def key(notebook: NotebookNode) -> str:
         if cell.cell_type == "code"
     ]
     accelerator = str(torch.accelerator.current_accelerator(check_available=True))
-    return digest([code, accelerator, sys.version, installed()])
+    return digest([code, {}, [], accelerator, sys.version, installed()])
 
 
 def watched(root: Path) -> list[Path]:

@@ -185,10 +185,15 @@ def _block(directive: Directive, links: Links) -> str:
     if directive.name == "listing":
         return "\n".join(directive.body)
     name, argument = directive.name, _inline(directive.argument, links)
-    if name in ("exercise-end", "solution-end", "deeper-end"):
+    if name in (
+        "exercise-end",
+        "solution-end",
+    ):
         return ""
+    if name == "deeper-end":
+        return "\n***\n"
     if name == "deeper-start":
-        return f"**Going deeper: {argument}**\n"
+        return f"\n***\n\n**Going deeper: {argument}**\n"
     if name in ("exercise-start", "solution-start"):
         label = directive.options.get("label", "")
         place = f'<a id="{label}"></a>\n\n' if label else ""

@@ -9,6 +9,7 @@ is a section that opens. Folds are plain ``<details>``: they work by key, withou
 import re
 
 from docutils import nodes
+from sphinx import addnodes
 from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
@@ -49,7 +50,8 @@ class Edge(SphinxDirective):
         if not title:
             logger.warning("this deeper-start has no title", location=node)
         inline, messages = self.state.inline_text(title, self.lineno)
-        node += fold_line(title, "", *inline)
+        kind = nodes.inline("", "Going deeper", classes=["lm-kind"])
+        node += fold_line("", "", kind, nodes.Text(" "), *inline)
         return [node, *messages]
 
 
@@ -62,8 +64,9 @@ class Fold(SphinxTransform):
         for node in list(self.document.findall(fold_edge)):
             if node["edge"] == "start":
                 _fold_section(node)
-        for node in self.document.findall(fold_edge):
+        for node in list(self.document.findall(fold_edge)):
             logger.warning("this deeper-end has no deeper-start", location=node)
+            node.parent.remove(node)
         about = self.env.temp_data.get("lmbook", {})
         proofs = [
             _fold_proof(cell, about["models"])
@@ -191,11 +194,12 @@ def _closing(about: dict, env) -> nodes.paragraph:
     each = "1 statement was" if total == 1 else f"{total} statements were"
     said = f"When this page was built, {each} checked"
     if proofs:
-        said += f", {inside} of them in {proofs} {'proof' if proofs == 1 else 'proofs'}"
+        where = "1 proof" if proofs == 1 else f"{proofs} proofs"
+        said += f", {'all' if inside == total else inside} of them in {where}"
     made = nodes.paragraph("", said, classes=["lm-checked"])
-    made += nodes.Text(". (An assertion counts once, also in a loop.)")
-    if about["findings"]:
-        made += nodes.Text(" What was found with the model at hand stands among ")
+    made += nodes.Text(". An assertion counts once, also in a loop.")
+    if about["findings"] and "findings" in env.found_docs:
+        made += nodes.Text(" What is about the model at hand stands among ")
         link = addnodes.pending_xref(refdomain="std", reftype="doc", reftarget="findings")
         link["refexplicit"] = True
         made += [link, nodes.Text(".")]
@@ -227,7 +231,8 @@ def name_folds(app, doctree: nodes.document) -> None:
     labels = app.env.get_domain("std").labels
     for node in doctree.findall(fold):
         for name in node["names"]:
-            labels[name] = (app.env.docname, node["ids"][0], node[0].astext())
+            said = "".join(part.astext() for part in node[0][1:]).strip()
+            labels[name] = (app.env.docname, node["ids"][0], said)
 
 
 def setup(app) -> None:

@@ -14,7 +14,7 @@ import nbformat
 
 from lmbook.compare import difference, strip_outputs
 from lmbook.execute import chapters, executed
-from lmbook.keys import ROOT
+from lmbook.keys import ROOT, others
 
 __all__ = ["reference", "write_references"]
 
@@ -72,8 +72,13 @@ def write_references(root: Path = ROOT) -> list[str]:
     Raises
     ------
     LookupError
-        If a chapter was not executed, or failed, or changed since. Then none is written.
+        If a chapter was not executed, or failed, or changed since, or if another model
+        than the default is chosen. Then none is written.
     """
+    if others():
+        raise LookupError(
+            f"references are made with the default model: unset {', '.join(others())}"
+        )
     folder, said = root / "tests" / "notebooks", []
     pages = {path.stem: executed(path.stem, root) for path in chapters(root)}
     for name, notebook in pages.items():

@@ -1,7 +1,7 @@
 """What the tests of the built site share: its folder, a server, a browser."""
 
 import pytest
-from serving import SITE, serve
+from serving import SITE, build_demo, serve
 
 from lmbook.browser import find_chromium
 
@@ -18,6 +18,20 @@ def site():
 def server(site):
     """The address of the built site."""
     httpd, address = serve(site)
+    yield address
+    httpd.shutdown()
+
+
+@pytest.fixture(scope="session")
+def demo(tmp_path_factory):
+    """The folder of the demonstration book, built as the real one is."""
+    return build_demo(tmp_path_factory.mktemp("demo"))
+
+
+@pytest.fixture(scope="session")
+def demo_server(demo):
+    """The address of the demonstration book."""
+    httpd, address = serve(demo)
     yield address
     httpd.shutdown()
 

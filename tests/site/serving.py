@@ -2,11 +2,17 @@
 
 import functools
 import http.server
+import os
+import shutil
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 SITE = ROOT / "_build" / "html"
+DEMO = Path(__file__).parent / "demo"
+DEMO_PAGES = sorted(path.stem for path in DEMO.glob("*.md"))
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
@@ -16,6 +22,32 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 
     def log_message(self, *_):
         pass
+
+
+def build_demo(book):
+    """Build the demonstration book as the real one is; return the site's folder.
+
+    With another model than the default, an empty folder: no page of it loads a model, and
+    some findings do not hold.
+    """
+    shutil.copytree(DEMO, book / "chapters")
+    for name in ("_static", "_logo"):
+        shutil.copytree(ROOT / "chapters" / name, book / "chapters" / name)
+    shutil.copy(ROOT / "chapters" / "references.bib", book / "chapters")
+    shutil.copy(ROOT / "_config.yml", book)
+    files = "".join(f"- file: {name}\n" for name in DEMO_PAGES if name != "index")
+    pages = f"format: jb-book\nroot: index\nchapters:\n{files}"
+    (book / "_toc.yml").write_text(pages, encoding="utf-8")
+    (book / "another-bert").mkdir()
+    done = subprocess.run(
+        [sys.executable, "-m", "lmbook.build", str(book)],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"LMCOURSE_BERT": "./another-bert"},
+        cwd=book,
+    )
+    assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
+    return book / "_build" / "html"
 
 
 def serve(folder):

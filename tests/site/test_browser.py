@@ -5,20 +5,15 @@ could do harm. Screenshots of every view in both themes are left in _build/scree
 """
 
 import json
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import visits
 from axe_playwright_python.sync_playwright import Axe
-from serving import ROOT, SITE, serve
+from serving import DEMO_PAGES, ROOT, SITE
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
-DEMO = Path(__file__).parent / "demo"
-DEMO_PAGES = sorted(path.stem for path in DEMO.glob("*.md"))
 SHOTS = ROOT / "_build" / "screenshots"
 THEMES = ("light", "dark")
 SPECIAL = {"genindex", "search"}
@@ -36,32 +31,6 @@ def site_pages():
     found = (path.relative_to(SITE) for path in SITE.rglob("*.html"))
     names = (path for path in found if path.parts[0] not in {"_static", "_sources"})
     return sorted(path.with_suffix("").as_posix() for path in names)
-
-
-@pytest.fixture(scope="module")
-def demo(tmp_path_factory):
-    """The folder of the demonstration book, built as the real one is."""
-    book = tmp_path_factory.mktemp("demo")
-    shutil.copytree(DEMO, book / "chapters")
-    for name in ("_static", "_logo"):
-        shutil.copytree(ROOT / "chapters" / name, book / "chapters" / name)
-    shutil.copy(ROOT / "chapters" / "references.bib", book / "chapters")
-    files = "".join(f"- file: {name}\n" for name in DEMO_PAGES if name != "index")
-    pages = f"format: jb-book\nroot: index\nchapters:\n{files}"
-    (book / "_toc.yml").write_text(pages, encoding="utf-8")
-    shutil.copy(ROOT / "_config.yml", book)
-    done = subprocess.run(
-        [sys.executable, "-m", "lmbook.build", str(book)], capture_output=True, text=True
-    )
-    assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
-    return book / "_build" / "html"
-
-
-@pytest.fixture(scope="module")
-def demo_server(demo):
-    httpd, address = serve(demo)
-    yield address
-    httpd.shutdown()
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,135 @@
+"""Proofs, findings and folded sections in a browser: keys, links, paper, no scripts."""
+
+import pytest
+import visits
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+
+@pytest.fixture
+def proofs(browser, demo_server):
+    """The page of the demonstration that has each of them."""
+    with visits.visit(browser, f"{demo_server}/proofs.html") as visit:
+        yield visit.page
+        visit.clean()
+
+
+def is_open(page, selector):
+    """Say whether what stands in folds can be seen, and each fold says that it is open."""
+    visible = page.locator(selector).first.is_visible()
+    folds = "e => { for (; e; e = e.parentElement.closest('details')) if (!e.open) return"
+    folds += " false; return true; }"
+    assert page.locator(selector).first.evaluate(f"e => ({folds})(e.closest('details'))")
+    return visible
+
+
+def test_a_proof_is_a_line_that_opens_by_key(proofs):
+    line = proofs.locator(".lm-proof > summary").first
+    assert line.inner_text().strip() == (
+        "✓ checked: One and one are two, as sum_of_two says, and <b>nothing</b> else"
+    )
+    cell = proofs.locator(".lm-proof .cell").first
+    assert not cell.is_visible()
+    assert line.bounding_box()["height"] < 40
+    line.focus()
+    proofs.keyboard.press("Enter")
+    assert cell.is_visible()
+    assert "a table of what was compared" in cell.locator(".cell_output").inner_text()
+    proofs.keyboard.press("Space")
+    assert not cell.is_visible()
+
+
+@pytest.mark.parametrize(
+    ("text", "target"),
+    [
+        ("place inside", "#demo-inside"),
+        ("Figure", "#fig-demo-folded"),
+        ("by its title", "#demo-fold"),
+        ("longer story", "#demo-fold"),
+    ],
+)
+def test_a_link_into_a_fold_opens_it(proofs, text, target):
+    folded = "#fig-demo-folded"
+    assert not proofs.locator(folded).is_visible()
+    proofs.locator("article a.reference", has_text=text).first.click()
+    assert is_open(proofs, folded)
+    top = proofs.locator(target).evaluate("e => e.getBoundingClientRect().top")
+    assert -1 <= top < 900
+    proofs.locator("#demo-fold > summary").click()  # again, with the hash as it is
+    assert not proofs.locator(folded).is_visible()
+    proofs.locator("article a.reference", has_text=text).first.click()
+    assert is_open(proofs, folded)
+
+
+def test_an_address_into_a_fold_opens_it(browser, demo_server):
+    with visits.visit(browser, f"{demo_server}/proofs.html#demo-inside") as visit:
+        visit.page.locator("#demo-inside").wait_for(state="visible")
+        assert is_open(visit.page, "#demo-inside")
+        visit.clean()
+
+
+def test_on_paper_everything_is_open_and_afterwards_as_it_was(proofs):
+    before = proofs.locator("details[open]").count()
+    proofs.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert proofs.locator(":is(.lm-proof, .lm-deeper):not([open])").count() == 0
+    proofs.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert proofs.locator("details[open]").count() == before
+
+
+def test_without_scripts_they_open_and_print(browser, demo_server):
+    address = f"{demo_server}/proofs.html"
+    with visits.visit(browser, address, javascript=False) as visit:
+        page = visit.page
+        figure = page.locator("#fig-demo-folded")
+        assert not figure.is_visible()
+        page.emulate_media(media="print")
+        assert figure.bounding_box()["height"] > 50
+        page.emulate_media(media="screen")
+        page.locator("#demo-fold > summary").click()
+        assert figure.is_visible()
+
+
+def test_a_finding_that_does_not_hold_says_so_and_marks_its_prose(proofs):
+    line = proofs.locator("#finding-no-other-model-was-chosen > summary")
+    assert line.inner_text().strip() == (
+        "✗ not so for another-bert: No other model was chosen"
+    )
+    marked = proofs.locator(".lm-found-with")
+    said = "Found with the built-in all-MiniLM-L6-v2; not so for another-bert."
+    assert marked.locator(".lm-found-note").all_inner_texts() == [said, said]
+    first, second = marked.all_inner_texts()
+    assert "The tests build this page" in first
+    assert "and more." in first
+    assert second.endswith("This is said after the proof. Nothing leads to it.")
+    assert "A paragraph between cells" not in first + second
+    width = marked.first.evaluate("e => parseFloat(getComputedStyle(e).paddingLeft)")
+    assert width >= 8
+    line.click()
+    cell = proofs.locator("#finding-no-other-model-was-chosen .cell_output")
+    assert cell.inner_text().strip().split("\n")[-1] == "AssertionError: a model was chosen"
+    holds = proofs.locator("#finding-the-name-of-a-model-is-a-string > summary")
+    assert holds.inner_text().startswith("✓ checked: ")
+
+
+def test_the_page_ends_with_what_was_checked(proofs):
+    assert (
+        proofs.locator(".lm-checked")
+        .inner_text()
+        .startswith(
+            "When this page was built, 4 statements were checked, 3 of them in 3 proofs."
+        )
+    )
+
+
+def test_the_list_of_findings_leads_to_each(browser, demo_server):
+    with visits.visit(browser, f"{demo_server}/findings.html", width=390) as visit:
+        page = visit.page
+        assert "1 of 3 findings hold for another-bert." in page.inner_text("article")
+        rows = page.locator("table.lm-findings tbody tr")
+        verdicts = [row.split("\n")[-1] for row in rows.all_inner_texts()]
+        assert verdicts == ["✗ not so", "✓ holds", "✗ not so"]
+        rows.nth(1).locator("a").click()
+        page.wait_for_url("**/proofs.html#finding-the-name-of-a-model-is-a-string")
+        place = page.locator("#finding-the-name-of-a-model-is-a-string")
+        place.locator(".cell").wait_for(state="visible")
+        visit.clean()

@@ -1,0 +1,248 @@
+"""What a page proves: sentences, statements, findings with another model, folds."""
+
+import nbformat
+import pytest
+
+from lmbook import execute
+from lmbook.execute import execute_chapters, executed, fill, page_notebook
+from lmbook.findings import brief
+from lmbook.keys import others
+from lmbook.references import write_references
+from lmbook.statements import count, last, sentence
+from test_build import book, run  # noqa: F401 (a fixture)
+from test_execute import HEADER
+
+# --- what cells say -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("# The loop and `x` are one.\nassert x", "The loop and `x` are one"),
+        (
+            "\n# Two lines make\n# one sentence\n\n# not this\n1",
+            "Two lines make one sentence",
+        ),
+    ],
+)
+def test_a_proof_says_what_it_checks(source, said):
+    assert sentence(source) == said
+
+
+@pytest.mark.parametrize("source", ["assert x", "x = 1  # not here", "# Too short\nx", ""])
+def test_a_proof_that_does_not_say_it_is_refused(source):
+    with pytest.raises(ValueError, match="begins with a comment, a sentence"):
+        sentence(source)
+
+
+@pytest.mark.parametrize(
+    ("source", "number"),
+    [
+        ("assert a\nassert b and c", 2),
+        ("for x in y:\n    assert x", 1),
+        ("torch.testing.assert_close(a, b); np.testing.assert_allclose(a, b)", 2),
+        ("close(a, b)\nnearly(a, b)", 2),
+        ("assert nearly(a, b)", 1),
+        ("plt.close(figure)\nclose = 3\nenclose(x)", 0),
+        ("close = torch.testing.assert_close", 0),
+        ("def nearly(a, b):\n    assert_close(a, b)", 0),
+        ("def test(a):\n    assert a", 1),
+        ("%matplotlib inline\nfiles = !ls\nassert files", 1),
+    ],
+)
+def test_statements_are_counted_as_they_are_written(source, number):
+    assert count(source) == number
+
+
+@pytest.mark.parametrize(
+    ("source", "wrong"),
+    [
+        ("x = 1\nglue('x', x)\nassert x\nfor a in b:\n    assert a", None),
+        ("x = 1", None),
+        ("assert x\nglue('x', x)", r"glue\('x', x\)"),
+    ],
+)
+def test_in_a_finding_what_is_checked_comes_last(source, wrong):
+    if wrong is None:
+        last(source)
+    else:
+        with pytest.raises(ValueError, match=wrong):
+            last(source)
+
+
+def test_a_traceback_in_two_lines():
+    raised = [
+        "\x1b[31m---\x1b[0m",
+        "Cell\n      1 x\n----> 2 \x1b[32massert\x1b[0m x\n",
+        "…",
+    ]
+    error = nbformat.v4.new_output(
+        "error", ename="AssertionError", evalue="no", traceback=raised
+    )
+    assert brief(error) == ["assert x", "AssertionError: no"]
+
+
+# --- other models -------------------------------------------------------------------------
+
+ASKS = "import os\n\nmodel = os.environ.get('LMCOURSE_BERT', '')"
+FINDING = (
+    ":tags: [proof, finding]\n# The model is the one that was built in\nassert not model"
+)
+
+
+def pages(root, **cells):
+    """Write pages of cells, each with what it is tagged."""
+    for folder in ("data", "chapters"):
+        (root / folder).mkdir(exist_ok=True)
+    for name, each in cells.items():
+        code = "".join(f"\n```{{code-cell}} python\n{cell}\n```\n" for cell in each)
+        (root / "chapters" / f"{name}.md").write_text(HEADER + code)
+
+
+@pytest.fixture(scope="module")
+def swapped(tmp_path_factory):
+    """Pages that were executed with another model, and which of them failed."""
+    root = tmp_path_factory.mktemp("swapped")
+    (root / "my-bert").mkdir()
+    pages(
+        root,
+        finds=(ASKS, FINDING, "'after'"),
+        proves=(ASKS, FINDING.replace(", finding", ""), "'after'"),
+        raises=(ASKS, FINDING.replace("assert not model", "1 / 0"), "'after'"),
+        asks_not=("model = 'x'", FINDING),
+        holds=(ASKS, FINDING.replace("not ", "")),
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(root)
+        patch.setenv("LMCOURSE_BERT", "./my-bert")
+        yield root, execute_chapters(root, timeout=60)
+
+
+def test_only_a_findings_assertion_is_tolerated(swapped):
+    assert {name: wrong["what"] for name, wrong in swapped[1].items()} == {
+        "proves": "cell 2 failed (AssertionError)",
+        "raises": "cell 2 failed (ZeroDivisionError)",
+        "asks_not": "cell 2 failed (AssertionError)",
+    }
+
+
+def test_what_comes_after_a_finding_is_executed(swapped):
+    cells = executed("finds", swapped[0]).cells
+    assert cells[-1].outputs[0].data["text/plain"] == "'after'"
+
+
+def test_the_store_does_not_pretend(swapped):
+    found = execute.stored("finds", swapped[0])
+    assert found.metadata.lmbook.models == {"LMCOURSE_BERT": "my-bert"}
+    cell = found.cells[2]
+    assert cell.metadata.tags == ["proof", "finding"]
+    (error,) = cell.outputs
+    assert (error.output_type, error.ename) == ("error", "AssertionError")
+    assert error.traceback == ["assert not model", "AssertionError: "]
+
+
+def test_no_reference_is_made_with_another_model(swapped):
+    with pytest.raises(LookupError, match="unset LMCOURSE_BERT"):
+        write_references(swapped[0])
+
+
+def test_what_another_model_left_is_not_of_the_default_one(swapped, monkeypatch):
+    root, _ = swapped
+    path = root / "chapters" / "finds.md"
+    assert fill(page_notebook(path), "finds", root) is None
+    monkeypatch.delenv("LMCOURSE_BERT")
+    assert "changed" in fill(page_notebook(path), "finds", root)["what"]
+
+
+def test_with_the_default_model_a_finding_fails_the_build(tmp_path, monkeypatch):
+    monkeypatch.delenv("LMCOURSE_BERT", raising=False)
+    pages(tmp_path, finds=(ASKS, FINDING.replace("not ", "")))
+    wrong = execute_chapters(tmp_path)["finds"]
+    assert wrong["what"] == "cell 2 failed (AssertionError)"
+    assert "assert model" in wrong["error"]
+
+
+def test_the_default_model_is_no_other_one_wherever_it_is_named(monkeypatch):
+    from lmcourse.models import default_checkpoint
+
+    monkeypatch.setenv("LMCOURSE_BERT", str(default_checkpoint()))
+    assert others() == {}
+    monkeypatch.setenv("LMCOURSE_BERT", "some/bert@main")
+    assert others() == {"LMCOURSE_BERT": "some/bert@main"}
+
+
+# --- what Sphinx says ---------------------------------------------------------------------
+
+WRONG = """
+:::{deeper-start} Never ended
+:::
+Text.
+
+## A heading
+
+:::{deeper-end}
+:::
+
+:::{deeper-start} One
+:::
+:::{deeper-start} Two
+:::
+:::{deeper-end}
+:::
+
+:::{deeper-start}
+:::
+:::{deeper-end}
+:::
+
+```{code-cell} python
+:tags: [proof]
+assert True
+```
+
+```{code-cell} python
+:tags: [finding]
+# A finding is a proof
+assert True
+```
+
+```{code-cell} python
+:tags: [proof, finding]
+# What is checked comes last
+assert True
+print()
+```
+"""
+# Lines as myst-nb counts them: a directive's second, a cell's first of code.
+SAID = [
+    (14, "this deeper-start is not closed: a heading stands in it"),
+    (20, "this deeper-end has no deeper-start"),
+    (23, "this deeper-start is not closed: another begins in it"),
+    (30, "this deeper-start has no title"),
+    (36, "a proof cell begins with a comment, a sentence that says what is checked"),
+    (41, "a cell tagged finding is a proof: tag it proof as well"),
+    (47, "in a finding, what is checked comes last"),
+]
+
+
+@pytest.mark.slow
+def test_what_is_wrong_fails_the_build_and_is_told_by_line(book):  # noqa: F811
+    (book / "chapters" / "first.md").write_text(HEADER + WRONG)
+    status, said = run(book)
+    assert status == 1
+    for line, text in SAID:
+        assert f"first.md:{line}: WARNING: {text}" in said
+    assert said.count("WARNING") == len(SAID)
+
+
+@pytest.mark.slow
+def test_a_page_that_failed_claims_nothing_that_was_not_checked(book):  # noqa: F811
+    proof = "```{code-cell} python\n:tags: [proof]\n# It is true here\nassert %s\n```\n\n"
+    cells = "".join(proof % value for value in ("True", "1 == 2", "True"))
+    (book / "chapters" / "first.md").write_text(f"{HEADER}\n{cells}")
+    status, _ = run(book)
+    assert status == 1
+    page = (book / "_build" / "html" / "first.html").read_text()
+    marks = [part.partition("<")[0] for part in page.split('class="lm-mark">')[1:]]
+    assert marks == ["✓ checked:", "✗ failed:", "not checked:"]
+    assert "1 statement was checked, all of them in 1 proof." in page
