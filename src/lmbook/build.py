@@ -17,7 +17,7 @@ from jupyter_book.sphinx import build_sphinx
 
 from lmbook.course import CourseError, read_course
 from lmbook.execute import complain, execute_chapters
-from lmbook.keys import ROOT, choices, digest, hashes, installed
+from lmbook.keys import ROOT, built, choices, digest, hashes, installed
 
 __all__ = ["build", "setup"]
 
@@ -42,7 +42,7 @@ def _house(root: Path) -> str:
 
 def _site(root: Path) -> bool:
     """Let Sphinx build the site; say whether it ended without a warning."""
-    folder, house = root / "_build", _house(root)
+    folder, house = built(root), _house(root)
     mark = folder / "whole"
     if not mark.is_file() or mark.read_text() != house:
         for name in MADE:
@@ -87,7 +87,7 @@ def build(root: Path = ROOT) -> int:
     _note("publishing")
     parts = itertools.pairwise(_MOMENTS.items())
     times = {name: now - before for (_, before), (name, now) in parts}
-    (root / "_build" / "times.json").write_text(json.dumps(times))
+    (built(root) / "times.json").write_text(json.dumps(times))
     complain(failures)
     return 0 if whole and not failures else 1
 

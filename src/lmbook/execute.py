@@ -51,7 +51,7 @@ def chapters(root: Path = ROOT) -> list[Path]:
 
 def store_path(name: str, root: Path) -> Path:
     """Return where a chapter's executed notebook is kept."""
-    return root / "_build" / "executed" / f"{name}.ipynb"
+    return keys.built(root) / "executed" / f"{name}.ipynb"
 
 
 def stored(name: str, root: Path = ROOT) -> NotebookNode | None:

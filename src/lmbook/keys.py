@@ -24,8 +24,8 @@ from lmcourse.choices import chosen
 from lmcourse.models import default_checkpoint
 
 __all__ = [
-    *("CHOICES", "DEFAULTS", "asked", "choices", "digest", "installed", "key", "models"),
-    *("others", "reads", "snapshot", "states", "watched"),
+    *("CHOICES", "DEFAULTS", "asked", "built", "choices", "digest", "installed", "key"),
+    *("models", "others", "reads", "snapshot", "states", "watched"),
 ]
 
 ROOT = Path(__file__).parents[2]
@@ -35,6 +35,11 @@ DEFAULTS = {
     "LMCOURSE_GPT": "the built-in GPT",
 }
 CHOICES = (*DEFAULTS, "LMCOURSE_DEVICE")
+
+
+def built(root: Path) -> Path:
+    """Return where the site and the store are: ``_build``, or what ``LMBOOK_BUILD`` says."""
+    return root / (os.environ.get("LMBOOK_BUILD") or "_build")
 
 
 def digest(thing: object) -> str:
