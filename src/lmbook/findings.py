@@ -149,10 +149,11 @@ def _table(app, docname: str, rows: list[tuple]) -> nodes.table:
     names = [[nodes.Text(name)] for name in ("Chapter", "Finding", "Model", "Verdict")]
     group += nodes.thead("", _row(names))
     body, words = nodes.tbody(), {"checked": "✓ holds", "not so": "✗ not so"}
+    chapters = app.config.lmbook_chapters
     for page, models, sentence, place, verdict in rows:
         link = make_refnode(app.builder, docname, page, place, nodes.Text(sentence))
         said = nodes.inline("", words.get(verdict, verdict), classes=["lm-mark"])
-        title = app.env.titles[page].astext()
+        title = chapters[page].short if page in chapters else app.env.titles[page].astext()
         row = _row([[nodes.Text(title)], [link], [nodes.Text(models)], [said]])
         row["classes"].append("lm-holds" if verdict == "checked" else "lm-fails")
         body += row

@@ -38,7 +38,7 @@ CHOICES = (*DEFAULTS, "LMCOURSE_DEVICE")
 
 
 def built(root: Path) -> Path:
-    """Return where the site and the store are: ``_build``, or what ``LMBOOK_BUILD`` says."""
+    """Return the folder of site and store: ``_build``, or as ``LMBOOK_BUILD`` says."""
     return root / (os.environ.get("LMBOOK_BUILD") or "_build")
 
 
