@@ -18,6 +18,7 @@ IMPORT = re.compile(r'^import (\{[^}]+\}) from "\./([\w-]+\.js)";', re.MULTILINE
 EXPORT = re.compile(
     r"^export ((?:async )?function\*?|class|const) (\w+)", flags=re.MULTILINE
 )
+COMMENT = re.compile(r"^[ \t]*(?:/\*.*?\*/[ \t]*\n|//[^\n]*\n)", re.MULTILINE | re.DOTALL)
 
 
 def _text(name: str) -> str:
@@ -55,8 +56,8 @@ def order(name: str, before: tuple[str, ...] = ()) -> list[str]:
 
 
 def script(name: str) -> str:
-    """Return a module as a classic script, line for line."""
-    text = _text(name)
+    """Return a module as a classic script, without comments that have their own lines."""
+    text = COMMENT.sub("", _text(name))
     exported = ", ".join(found[2] for found in EXPORT.finditer(text))
     body = IMPORT.sub(
         lambda m: f'const {m[1].replace(" as ", ": ")} = need("{m[2]}");', text

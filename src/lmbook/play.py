@@ -22,7 +22,7 @@ from lmbook import vocabularies
 from lmbook.keys import choices, digest, hashes
 from lmcourse import int8
 from lmcourse.bert import rebuild
-from lmcourse.data import corpora_folder
+from lmcourse.data import corpora_folder, load_corpus
 from lmcourse.gpt.checkpoint import load_gpt
 from lmcourse.models import SHA256, load_bert, load_gpt2_vocabulary
 from lmcourse.views.tokenizer import merge_pairs
@@ -152,6 +152,7 @@ STORES = {
     "gpt": _gpt,
     "bert": lambda: bert_file(load_bert(device="cpu")[1]),
     "bert-pieces": lambda: vocabularies.pieces_file(load_bert(device="cpu")[0]),
+    "sonnets": lambda: load_corpus("sonnets").encode(),
     "gpt2-merges": lambda: merge_pairs(load_gpt2_vocabulary()[0]),
 }
 
@@ -159,7 +160,7 @@ STORES = {
 def _key(name: str) -> str:
     """Hash what a store is made of: the models chosen, their files, the code."""
     folders = [Path(value) for value in choices().values() if os.path.isabs(value)]
-    folders += [corpora_folder() / "checkpoints"]
+    folders += [corpora_folder()]
     code = [
         Path(m).read_text("utf-8") for m in (__file__, int8.__file__, vocabularies.__file__)
     ]

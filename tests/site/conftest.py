@@ -3,7 +3,15 @@
 import pytest
 from serving import SITE, build_demo, serve
 
+from lmbook import modules
 from lmbook.browser import find_chromium
+
+INDEX = """<!doctype html><title>Engine</title><script>
+async function open() {
+  const { Model } = await import("/play/engine.js");
+  const file = await fetch("/model.safetensors", { cache: "no-store" });
+  return Model.read(new Uint8Array(await file.arrayBuffer()));
+}</script>"""
 
 
 @pytest.fixture(scope="session")
@@ -47,3 +55,18 @@ def browser_type_launch_args():
         "executable_path": path,
         "args": ["--no-sandbox", "--disable-background-networking"],
     }
+
+
+@pytest.fixture(scope="session")
+def lab(browser, tmp_path_factory):
+    """A page that has the modules of play, and files that tests put in its folder."""
+    folder = tmp_path_factory.mktemp("lab")
+    (folder / "play").symlink_to(modules.PLAY)
+    (folder / "index.html").write_text(INDEX)
+    httpd, address = serve(folder)
+    opened = browser.new_page()
+    opened.goto(f"{address}/index.html")
+    opened.folder = folder
+    yield opened
+    opened.close()
+    httpd.shutdown()

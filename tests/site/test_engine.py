@@ -11,11 +11,10 @@ from functools import partial
 
 import pytest
 import torch
-from serving import serve
 from torch import nn
 from transformers import BertConfig, BertForMaskedLM, BertModel
 
-from lmbook import modules, play
+from lmbook import play
 from lmcourse import int8
 from lmcourse.attention import MultiHeadAttention, causal_mask
 from lmcourse.gpt.checkpoint import load_gpt
@@ -27,12 +26,6 @@ from lmcourse.transformer import Block, RMSNorm
 
 pytestmark = pytest.mark.browser
 
-INDEX = """<!doctype html><title>Engine</title><script>
-async function open() {
-  const { Model } = await import("/play/engine.js");
-  const file = await fetch("/model.safetensors", { cache: "no-store" });
-  return new Model(new Uint8Array(await file.arrayBuffer()));
-}</script>"""
 RUN = """async calls => {
   const model = await open(), cache = calls.some(c => c.cached) ? model.cache() : null;
   return calls.map(({ ids, cached, ...options }) => {
@@ -47,25 +40,10 @@ RUN = """async calls => {
 }"""
 
 
-@pytest.fixture(scope="module")
-def page(browser, tmp_path_factory):
-    """A page that has the modules, and files that tests put in its folder."""
-    folder = tmp_path_factory.mktemp("engine")
-    (folder / "play").symlink_to(modules.PLAY)
-    (folder / "index.html").write_text(INDEX)
-    httpd, address = serve(folder)
-    opened = browser.new_page()
-    opened.goto(f"{address}/index.html")
-    opened.folder = folder
-    yield opened
-    opened.close()
-    httpd.shutdown()
-
-
-def run(page, content, *calls):
+def run(lab, content, *calls):
     """Run a model of the page; each answer has logits and kept tensors by name."""
-    (page.folder / "model.safetensors").write_bytes(content)
-    answers = page.evaluate(RUN, list(calls))
+    (lab.folder / "model.safetensors").write_bytes(content)
+    answers = lab.evaluate(RUN, list(calls))
     for answer in answers:
         for name, (values, shape) in answer["kept"].items():
             answer["kept"][name] = torch.tensor(values).float().view(shape)
@@ -151,18 +129,18 @@ def gpt(name, dtype=torch.float32):
 
 
 @pytest.mark.parametrize("name", GPTS)
-def test_a_gpt_computes_what_pytorch_does(page, name):
+def test_a_gpt_computes_what_pytorch_does(lab, name):
     model, content = gpt(name)
-    (answer,) = run(page, content, {"ids": IDS, "keep": STATES})
+    (answer,) = run(lab, content, {"ids": IDS, "keep": STATES})
     states, logits = gpt_states(model, IDS)
     for place, state in zip(answer["kept"].values(), states, strict=True):
         near(place, state)
     near(answer["logits"], logits)
 
 
-def test_float16_is_what_pytorch_computes_with_the_same_rounded_weights(page):
+def test_float16_is_what_pytorch_computes_with_the_same_rounded_weights(lab):
     model, content = gpt("sonnets", torch.float16)
-    (answer,) = run(page, content, {"ids": IDS, "keep": STATES})
+    (answer,) = run(lab, content, {"ids": IDS, "keep": STATES})
     states, logits = gpt_states(model.half().float(), IDS)
     for place, state in zip(answer["kept"].values(), states, strict=True):
         near(place, state, 1e-3)
@@ -170,21 +148,21 @@ def test_float16_is_what_pytorch_computes_with_the_same_rounded_weights(page):
 
 
 @pytest.mark.parametrize("name", ["learned", "rotary", "rms-swiglu"])
-def test_a_cache_changes_nothing(page, name):
+def test_a_cache_changes_nothing(lab, name):
     _, content = gpt(name)
     parts = [IDS[:4], IDS[4:5], IDS[5:]]
     calls = [{"ids": part, "cached": True, "keep": STATES} for part in parts]
-    whole, *answers = run(page, content, {"ids": IDS, "keep": STATES}, *calls)
+    whole, *answers = run(lab, content, {"ids": IDS, "keep": STATES}, *calls)
     near(torch.cat([answer["logits"] for answer in answers]), whole["logits"])
     for state, values in whole["kept"].items():
         near(torch.cat([answer["kept"][state] for answer in answers]), values)
 
 
-def test_a_later_token_changes_nothing_before_it(page):
+def test_a_later_token_changes_nothing_before_it(lab):
     _, content = gpt("rotary")
     other = [*IDS[:6], 0, 0, 0]
     keep = [*STATES, "blocks.*.attention.weights"]
-    one, two = run(page, content, *({"ids": i, "keep": keep} for i in (IDS, other)))
+    one, two = run(lab, content, *({"ids": i, "keep": keep} for i in (IDS, other)))
     for state, values in one["kept"].items():
         rows = (slice(None), slice(6)) if "weights" in state else slice(6)
         assert torch.equal(values[rows], two["kept"][state][rows])
@@ -194,10 +172,10 @@ def test_a_later_token_changes_nothing_before_it(page):
     near(weights.sum(-1), torch.ones(3, 9))
 
 
-def test_attention_weights_and_values_are_those_of_pytorch(page):
+def test_attention_weights_and_values_are_those_of_pytorch(lab):
     model, content = gpt("rotary")
     keep = [f"blocks.*.attention.{n}" for n in ("weights", "query", "value", "lengths")]
-    (answer,) = run(page, content, {"ids": IDS, "keep": keep})
+    (answer,) = run(lab, content, {"ids": IDS, "keep": keep})
     states, _ = gpt_states(model, IDS)
     attentions = model.attentions(torch.tensor([IDS]))
     for layer, block in enumerate(model.blocks):
@@ -220,10 +198,10 @@ def heads_of(block):
     return block.attention.output.weight.unflatten(1, (3, -1)).transpose(0, 1)
 
 
-def test_a_head_without_effect_is_one_whose_part_is_zero(page):
+def test_a_head_without_effect_is_one_whose_part_is_zero(lab):
     model, content = gpt("learned")
     pairs = [[0, 2], [1, 0]]
-    plain, answer = run(page, content, {"ids": IDS}, {"ids": IDS, "ablate": pairs})
+    plain, answer = run(lab, content, {"ids": IDS}, {"ids": IDS, "ablate": pairs})
 
     def silence(head, _, inputs):
         inputs[0].unflatten(-1, (3, -1))[..., head, :] = 0
@@ -235,11 +213,11 @@ def test_a_head_without_effect_is_one_whose_part_is_zero(page):
     assert (answer["logits"] - plain["logits"]).abs().max() > 0.1
 
 
-def test_a_patched_activation_goes_on_as_pytorch_would(page):
+def test_a_patched_activation_goes_on_as_pytorch_would(lab):
     model, content = gpt("rotary")
     new = [0.5 - i / 10 for i in range(24)]
     patch = {"blocks.0": {"rows": [2, 7], "values": new}}
-    (answer,) = run(page, content, {"ids": IDS, "patch": patch, "keep": ["blocks.0"]})
+    (answer,) = run(lab, content, {"ids": IDS, "patch": patch, "keep": ["blocks.0"]})
 
     def replace(module, inputs, output):
         output[0][0, [2, 7]] = torch.tensor(new).view(2, 12)
@@ -249,10 +227,10 @@ def test_a_patched_activation_goes_on_as_pytorch_would(page):
     near(answer["kept"]["blocks.0"][[2, 7]], torch.tensor(new))
 
 
-def test_the_logit_lens_reads_every_layer_out(page):
+def test_the_logit_lens_reads_every_layer_out(lab):
     model, content = gpt("learned")
     call = {"ids": IDS, "keep": ["blocks.*.lens"], "logits_of": [8]}
-    (answer,) = run(page, content, call)
+    (answer,) = run(lab, content, call)
     states, logits = gpt_states(model, IDS)
     for state, lens in zip(states[1:], answer["kept"].values(), strict=True):
         near(lens, model.norm(state) @ model.tokens.weight.mT)
@@ -280,11 +258,11 @@ def bert_states(model, ids, types):
 
 
 @pytest.mark.parametrize("activation", ["gelu", "relu", "gelu_new", "silu"])
-def test_a_bert_of_other_sizes_computes_what_pytorch_does(page, activation):
+def test_a_bert_of_other_sizes_computes_what_pytorch_does(lab, activation):
     model, types = small_bert(hidden_act=activation), [0] * 5 + [1] * 4
     call = {"ids": IDS, "token_types": types, "keep": STATES}
     call["keep"] = [*STATES, "blocks.*.attention.weights"]
-    (answer,) = run(page, play.bert_file(model, as_int8=False), call)
+    (answer,) = run(lab, play.bert_file(model, as_int8=False), call)
     with torch.no_grad():
         wanted = model(
             torch.tensor([IDS]),
@@ -301,11 +279,11 @@ def test_a_bert_of_other_sizes_computes_what_pytorch_does(page, activation):
     assert answer["logits"] is None
 
 
-def test_a_checkpoint_with_the_head_of_its_pretraining_names_words(page, tmp_path):
+def test_a_checkpoint_with_the_head_of_its_pretraining_names_words(lab, tmp_path):
     model = small_bert(mlm=True)
     model.save_pretrained(tmp_path)
     model.bert.name_or_path = str(tmp_path)
-    (answer,) = run(page, play.bert_file(model.bert, as_int8=False), {"ids": IDS})
+    (answer,) = run(lab, play.bert_file(model.bert, as_int8=False), {"ids": IDS})
     near(answer["logits"], bert_states(model, IDS, [0] * 9).logits[0])
 
 
@@ -313,11 +291,11 @@ LINE = "Because I could not stop for Death – he kindly stopped for me"
 
 
 @pytest.mark.parametrize("as_int8", [False, True])
-def test_the_default_bert_computes_what_pytorch_does(page, as_int8):
+def test_the_default_bert_computes_what_pytorch_does(lab, as_int8):
     tokenizer, model = load_bert(device="cpu")
     ids = tokenizer(LINE)["input_ids"]
     content = play.bert_file(model, as_int8)
-    (answer,) = run(page, content, {"ids": ids, "keep": STATES})
+    (answer,) = run(lab, content, {"ids": ids, "keep": STATES})
     if as_int8:
         assert len(content) < 1.05 * sum(w.numel() for w in model.parameters())
         model = int8.rounded(model)
@@ -326,10 +304,10 @@ def test_the_default_bert_computes_what_pytorch_does(page, as_int8):
         near(found, state[0])
 
 
-def test_neighbours_in_the_table_are_those_of_pytorch(page):
+def test_neighbours_in_the_table_are_those_of_pytorch(lab):
     model = small_bert()
-    (page.folder / "model.safetensors").write_bytes(play.bert_file(model))
-    found = page.evaluate(
+    (lab.folder / "model.safetensors").write_bytes(play.bert_file(model))
+    found = lab.evaluate(
         """async () => {
           const model = await open();
           return model.nearest(model.vector(5), 4);
@@ -351,27 +329,27 @@ WRITE = """async ([ids, options]) => {
 }"""
 
 
-def write(page, content, **options):
-    (page.folder / "model.safetensors").write_bytes(content)
-    return page.evaluate(WRITE, [[1, 2], options])
+def write(lab, content, **options):
+    (lab.folder / "model.safetensors").write_bytes(content)
+    return lab.evaluate(WRITE, [[1, 2], options])
 
 
-def test_the_likeliest_text_is_that_of_pytorch(page):
+def test_the_likeliest_text_is_that_of_pytorch(lab):
     model, content = gpt("sonnets")
     ids = generate(model, torch.tensor([[1, 2]]), 60, temperature=0)[0, 2:].tolist()
-    assert write(page, content, count=60, temperature=0) == ids
+    assert write(lab, content, count=60, temperature=0) == ids
 
 
-def test_a_text_goes_on_when_the_context_is_full_and_a_seed_repeats_it(page):
+def test_a_text_goes_on_when_the_context_is_full_and_a_seed_repeats_it(lab):
     _, content = gpt("rotary")
-    one, two, other = (write(page, content, count=40, seed=s) for s in (1, 1, 2))
+    one, two, other = (write(lab, content, count=40, seed=s) for s in (1, 1, 2))
     assert len(one) == 40
     assert one == two != other
 
 
-def test_chances_are_those_of_pytorch(page):
+def test_chances_are_those_of_pytorch(lab):
     logits = torch.randn(9, generator=torch.Generator().manual_seed(3))
-    found = page.evaluate(
+    found = lab.evaluate(
         """async values => {
           const { chances } = await import("/play/writing.js");
           const logits = Float32Array.from(values);
@@ -464,13 +442,13 @@ WRONG = [
 ]
 
 
-def test_files_that_lie_are_refused(page):
+def test_files_that_lie_are_refused(lab):
     contents = [content for content, _ in HOSTILE] + [make() for make, _ in WRONG]
-    messages = page.evaluate(
+    messages = lab.evaluate(
         """async contents => {
           const { Model } = await import("/play/engine.js");
           return contents.map(bytes => {
-            try { new Model(Uint8Array.from(bytes)); }
+            try { Model.read(Uint8Array.from(bytes)); }
             catch (error) { return error.message; }
           });
         }""",
@@ -495,6 +473,6 @@ ASKED = [
 
 
 @pytest.mark.parametrize(("call", "message"), ASKED)
-def test_what_a_model_cannot_do_is_told(page, call, message):
+def test_what_a_model_cannot_do_is_told(lab, call, message):
     with pytest.raises(Exception, match=message):
-        run(page, gpt("learned")[1], call)
+        run(lab, gpt("learned")[1], call)

@@ -11,12 +11,14 @@ draw; nothing here redraws what they draw. Views that run in the page are our ow
 - `head_view`, `model_view`: bertviz.
 - `play`: a view that runs in the page, with a stored state.
 - `tokenizer`: a line as four tokenizers cut it.
+- `training`: a small GPT that learns on the reader's device.
 """
 
 from lmcourse.views.attention import attention_heads, head_view, model_view, tokens
 from lmcourse.views.play import play
 from lmcourse.views.plots import DIVERGING, PALETTE, SEQUENTIAL, plain, plot, style
 from lmcourse.views.tokenizer import tokenizer
+from lmcourse.views.training import training
 from lmcourse.views.view import MIME, View
 
 __all__ = [
@@ -34,4 +36,5 @@ __all__ = [
     "style",
     "tokenizer",
     "tokens",
+    "training",
 ]

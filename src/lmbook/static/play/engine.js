@@ -152,7 +152,7 @@ function checkConfig(config) {
 
 /* What a model takes from a file: tensors by name, each of the shape that the configuration
    asks for. At the end `finish` complains of what nobody asked for. */
-function supply(tensors) {
+function fromFile(tensors) {
   const used = new Set();
   function tensor(name, ...shape) {
     const found = tensors.get(name);
@@ -168,24 +168,32 @@ function supply(tensors) {
     demand(values.every(Number.isFinite), `${name} holds numbers that are not finite`);
     return values;
   }
-  const dense = (name, rows, columns) => ({
-    weight: floats(name + ".weight", rows, columns),
-    bias: floats(name + ".bias", rows),
-  });
   function finish() {
     for (const name of tensors.keys())
       demand(used.has(name), `the weights hold ${name}, which no part of the model is`);
   }
-  return { tensor, floats, dense, finish };
+  return { tensor, floats, finish };
 }
 
-/* A model and its weights. `bytes` is a safetensors file as `lmbook.play` writes it. */
+/* A model and its weights, which come from a file (`read`) or are drawn (train.js). */
 export class Model {
-  constructor(bytes) {
-    const { config, tensors } = readSafetensors(bytes);
+  /* Read a model from a safetensors file, as `lmbook.play` writes it. */
+  static read(bytes) {
+    const { config, tensors } = readSafetensors(bytes), source = fromFile(tensors);
+    const model = new Model(config, source);
+    source.finish();
+    return model;
+  }
+
+  /* `source.floats(name, ...shape)` gives weights; `source.tensor`, if there is one, gives
+     them as they are stored. */
+  constructor(config, { floats, tensor }) {
     checkConfig(config);
     const { vocab_size, context, d_model, d_ff, activation } = config;
-    const { tensor, floats, dense, finish } = supply(tensors);
+    const dense = (name, rows, columns) => ({
+      weight: floats(name + ".weight", rows, columns),
+      bias: floats(name + ".bias", rows),
+    });
     const aNorm = (name) => ({
       weight: floats(name + ".weight", d_model),
       bias: config.norm === "layer" ? floats(name + ".bias", d_model) : null,
@@ -203,7 +211,9 @@ export class Model {
     });
     this.config = config;
     this.d_head = d_model / config.heads;
-    this.table = tensor("tokens.weight", vocab_size, d_model);
+    const table = ["tokens.weight", vocab_size, d_model];
+    if (tensor) this.stored = tensor(...table);
+    if (!tensor || this.stored.dtype !== "I8") this.table = { weight: floats(...table) };
     if (config.positions === "learned")
       this.positions = floats("positions.weight", context, d_model);
     if (config.token_types)
@@ -222,19 +232,19 @@ export class Model {
         norm: aNorm("mlm.norm"),
         bias: floats("mlm.bias", vocab_size),
       };
-    finish();
   }
 
-  /* The vector of one token in the table, (d_model,). The table stays as it was stored: it
-     may be large, and a text has few of its rows. */
+  /* The vector of one token in the table, (d_model,). A table in int8 stays so: it is large,
+     and a text has few of its rows. */
   vector(id) {
-    return toFloats(this.table, id, id + 1);
+    if (this.table) return rowOf(this.table.weight, id, this.config.d_model);
+    return toFloats(this.stored, id, id + 1);
   }
 
-  /* The whole table (vocab_size, d_model), made when the first logits are wanted. */
+  /* The whole table (vocab_size, d_model), for logits. */
   get matrix() {
-    this.whole = this.whole || { weight: toFloats(this.table) };
-    return this.whole;
+    this.table = this.table || { weight: toFloats(this.stored) };
+    return this.table;
   }
 
   /* An empty cache: what was computed of the tokens so far, for those that follow. */

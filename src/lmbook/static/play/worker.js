@@ -95,7 +95,7 @@ export function serve(scope) {
   }
 
   function open(bytes, about, kept) {
-    model = new Model(bytes);
+    model = Model.read(bytes);
     return { config: model.config, bytes: about.bytes, ...kept };
   }
 

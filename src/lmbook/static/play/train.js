@@ -1,0 +1,305 @@
+/* A GPT learns in the page: what the chapter *backpropagation* derives, for the model of
+   engine.js, whose weights are changed where they stand.
+
+   Each step of the model is a function that returns what it computes and, with it, the way
+   back: a function from the gradient of the loss by that result to the gradient by x. On
+   its way it adds to the gradients of the step's weights. Texts of a batch are of one length
+   and stand one under the other: x is (batch · tokens, d_model). */
+
+import { Model, linear, softmax } from "./engine.js";
+import { demand } from "./weights.js";
+import { randomness } from "./writing.js";
+
+/* A new model with the weights that `GPT.initialise` draws: N(0, 0.02²), and smaller where
+   a block adds to the path. */
+export function initial(config, seed) {
+  const random = randomness(seed);
+  const normal = () =>
+    Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
+  const floats = function (name, rows, columns = 1) {
+    const values = new Float32Array(rows * columns);
+    if (columns === 1) return values.fill(name.endsWith("weight") ? 1 : 0); // norms, biases
+    const adds = name.endsWith("attention.output.weight") || name.endsWith("down.weight");
+    const scale = adds ? 0.02 / Math.sqrt(2 * config.layers) : 0.02;
+    return values.map(() => scale * normal());
+  };
+  return new Model(config, { floats });
+}
+
+/* (rows, columns) → (columns, rows). */
+function transposed(x, columns) {
+  const rows = x.length / columns, out = new Float32Array(x.length);
+  for (let row = 0; row < rows; row++)
+    for (let column = 0; column < columns; column++)
+      out[column * rows + row] = x[row * columns + column];
+  return out;
+}
+
+function add(to, x) {
+  for (let i = 0; i < to.length; i++) to[i] += x[i];
+  return to;
+}
+
+const sum = (a, b) => add(a.slice(), b);
+
+export class Trainer {
+  constructor(model, { learning_rate = 3e-3, weight_decay = 0.1, clip = 1, steps } = {}) {
+    const { positions, norm, norm_first, activation, output, causal } = model.config;
+    const isOurs = positions === "learned" && norm === "layer" && norm_first && causal;
+    const known = isOurs && activation === "gelu_new" && output === "tied";
+    demand(known, "only a GPT with learned positions is trained here");
+    this.model = model;
+    this.settings = { learning_rate, weight_decay, clip, steps };
+    this.step = 0;
+    this.gradients = new Map(); // weight → its gradient, of the same length
+    for (const weight of this.weights()) this.gradients.set(weight, new Float32Array(weight.length));
+    this.moments = new Map(); // weight → Adam's two running means
+    for (const weight of this.weights())
+      this.moments.set(weight, [new Float32Array(weight.length), new Float32Array(weight.length)]);
+  }
+
+  /* Every weight: name → Float32Array, under the names of engine.js. */
+  named() {
+    const { model } = this;
+    const found = { "tokens.weight": model.table.weight, "positions.weight": model.positions };
+    const enter = function (name, part) {
+      if (part instanceof Float32Array) found[name] = part;
+      else for (const [key, inner] of Object.entries(part || {})) enter(`${name}.${key}`, inner);
+    };
+    model.blocks.forEach((block, layer) => enter(`blocks.${layer}`, block));
+    enter("norm", model.norm);
+    return found;
+  }
+
+  weights() {
+    return Object.values(this.named());
+  }
+
+  /* --- steps, forward and back ----------------------------------------------------------- */
+
+  /* y = x Wᵀ + b; back: x's is δ W, W's is δᵀ x, b's is δ summed over the rows. */
+  dense(x, { weight, bias }, columns) {
+    const y = linear(x, { weight, bias }, columns);
+    const rows = weight.length / columns, count = x.length / columns;
+    const back = (delta) => {
+      const across = { weight: transposed(x, columns) };
+      add(this.gradients.get(weight), linear(transposed(delta, rows), across, count));
+      if (bias) {
+        const gradient = this.gradients.get(bias);
+        for (let i = 0; i < delta.length; i++) gradient[i % rows] += delta[i];
+      }
+      return linear(delta, { weight: transposed(weight, columns) }, rows);
+    };
+    return [y, back];
+  }
+
+  /* LayerNorm: n = (x - mean) · scale, y = n · weight + bias. Back through n: what would move
+     the mean or the length of n is taken out, since the norm undoes it. */
+  norm(x, { weight, bias }) {
+    const width = weight.length, { eps } = this.model.config;
+    const normed = new Float32Array(x.length), y = new Float32Array(x.length);
+    const scales = new Float32Array(x.length / width);
+    for (let row = 0, start = 0; row < scales.length; row++, start += width) {
+      let mean = 0, variance = 0;
+      for (let i = 0; i < width; i++) mean += x[start + i] / width;
+      for (let i = 0; i < width; i++) variance += (x[start + i] - mean) ** 2 / width;
+      scales[row] = 1 / Math.sqrt(variance + eps);
+      for (let i = 0; i < width; i++) {
+        normed[start + i] = (x[start + i] - mean) * scales[row];
+        y[start + i] = normed[start + i] * weight[i] + bias[i];
+      }
+    }
+    const back = (delta) => {
+      const dWeight = this.gradients.get(weight), dBias = this.gradients.get(bias);
+      const out = new Float32Array(x.length);
+      for (let row = 0, start = 0; row < scales.length; row++, start += width) {
+        let mean = 0, along = 0;
+        for (let i = 0; i < width; i++) {
+          const d = delta[start + i], n = normed[start + i];
+          dWeight[i] += d * n;
+          dBias[i] += d;
+          mean += (d * weight[i]) / width;
+          along += (d * weight[i] * n) / width;
+        }
+        for (let i = 0; i < width; i++) {
+          const d = delta[start + i] * weight[i];
+          out[start + i] = scales[row] * (d - mean - normed[start + i] * along);
+        }
+      }
+      return out;
+    };
+    return [y, back];
+  }
+
+  /* Causal attention of each text by itself; query, key, value (batch · tokens, d_model). */
+  attention(query, key, value, tokens) {
+    const { heads, d_model } = this.model.config, { d_head } = this.model;
+    const texts = query.length / d_model / tokens, root = Math.sqrt(d_head);
+    const y = new Float32Array(query.length);
+    const weights = new Float32Array(texts * heads * tokens * tokens); // 0 ahead of a token
+    /* Call `visit` for each token i of each head, with where i's numbers and its weights
+       begin, and with where those of token 0 begin. */
+    const each = function (visit) {
+      for (let text = 0; text < texts; text++)
+        for (let head = 0; head < heads; head++) {
+          const first = text * tokens * d_model + head * d_head;
+          for (let i = 0; i < tokens; i++)
+            visit(i, first + i * d_model, ((text * heads + head) * tokens + i) * tokens, first);
+        }
+    };
+    each((i, at, row, first) => {
+      for (let j = 0, other = first; j <= i; j++, other += d_model) {
+        let score = 0;
+        for (let n = 0; n < d_head; n++) score += query[at + n] * key[other + n];
+        weights[row + j] = score / root;
+      }
+      softmax(weights, row, row + i + 1);
+      for (let j = 0, other = first; j <= i; j++, other += d_model)
+        for (let n = 0; n < d_head; n++) y[at + n] += weights[row + j] * value[other + n];
+    });
+    const back = (delta) => {
+      const [dQuery, dKey, dValue] = [query, key, value].map((x) => new Float32Array(x.length));
+      const dWeights = new Float32Array(tokens);
+      each((i, at, row, first) => {
+        let mean = 0; // of the weights' gradients: a softmax only shares out
+        for (let j = 0, other = first; j <= i; j++, other += d_model) {
+          let product = 0;
+          for (let n = 0; n < d_head; n++) {
+            product += delta[at + n] * value[other + n];
+            dValue[other + n] += weights[row + j] * delta[at + n];
+          }
+          dWeights[j] = product;
+          mean += weights[row + j] * product;
+        }
+        for (let j = 0, other = first; j <= i; j++, other += d_model) {
+          const dScore = (weights[row + j] * (dWeights[j] - mean)) / root;
+          for (let n = 0; n < d_head; n++) {
+            dQuery[at + n] += dScore * key[other + n];
+            dKey[other + n] += dScore * query[at + n];
+          }
+        }
+      });
+      return [dQuery, dKey, dValue];
+    };
+    return [y, back];
+  }
+
+  /* GELU, as GPT-2 computes it, and its slope. */
+  gelu(x) {
+    const y = new Float32Array(x.length), slope = new Float32Array(x.length);
+    const root = Math.sqrt(2 / Math.PI), cubic = 0.044715;
+    for (let i = 0; i < x.length; i++) {
+      const t = Math.tanh(root * (x[i] + cubic * x[i] ** 3));
+      y[i] = 0.5 * x[i] * (1 + t);
+      slope[i] = 0.5 * (1 + t) + 0.5 * x[i] * (1 - t * t) * root * (1 + 3 * cubic * x[i] ** 2);
+    }
+    return [y, (delta) => delta.map((d, i) => d * slope[i])];
+  }
+
+  /* One block; where two ways meet, back, their gradients are added. */
+  block(x, { norm_1, attention, norm_2, feed_forward }, tokens) {
+    const { d_model, d_ff } = this.model.config;
+    const [seen, backNorm1] = this.norm(x, norm_1);
+    const [query, backQuery] = this.dense(seen, attention.query, d_model);
+    const [key, backKey] = this.dense(seen, attention.key, d_model);
+    const [value, backValue] = this.dense(seen, attention.value, d_model);
+    const [brought, backAttention] = this.attention(query, key, value, tokens);
+    const [update, backOutput] = this.dense(brought, attention.output, d_model);
+    const middle = sum(x, update);
+    const [normed, backNorm2] = this.norm(middle, norm_2);
+    const [raised, backUp] = this.dense(normed, feed_forward.up, d_model);
+    const [bent, backGelu] = this.gelu(raised);
+    const [lowered, backDown] = this.dense(bent, feed_forward.down, d_ff);
+    const back = (delta) => {
+      delta = sum(delta, backNorm2(backUp(backGelu(backDown(delta)))));
+      const [dQuery, dKey, dValue] = backAttention(backOutput(delta));
+      const dSeen = add(add(backQuery(dQuery), backKey(dKey)), backValue(dValue));
+      return sum(delta, backNorm1(dSeen));
+    };
+    return [sum(middle, lowered), back];
+  }
+
+  /* Token vectors and positions; back: each row of the two tables gets what used it. */
+  embed(ids, tokens) {
+    const { model } = this, { d_model } = model.config, table = model.table.weight;
+    const x = new Float32Array(ids.length * d_model);
+    for (let row = 0; row < ids.length; row++)
+      for (let i = 0; i < d_model; i++)
+        x[row * d_model + i] =
+          table[ids[row] * d_model + i] + model.positions[(row % tokens) * d_model + i];
+    const back = (delta) => {
+      const dTable = this.gradients.get(table);
+      const dPositions = this.gradients.get(model.positions);
+      for (let row = 0; row < ids.length; row++)
+        for (let i = 0; i < d_model; i++) {
+          dTable[ids[row] * d_model + i] += delta[row * d_model + i];
+          dPositions[(row % tokens) * d_model + i] += delta[row * d_model + i];
+        }
+    };
+    return [x, back];
+  }
+
+  /* The mean loss of what follows each token, in nats, and the way back to all gradients.
+     inputs, targets: ids (batch · tokens). */
+  loss(inputs, targets, tokens) {
+    const { model } = this, { d_model, vocab_size } = model.config;
+    let [x, backEmbed] = this.embed(inputs, tokens);
+    const backs = [];
+    for (const block of model.blocks) {
+      const [next, back] = this.block(x, block, tokens);
+      backs.push(back);
+      x = next;
+    }
+    const [normed, backNorm] = this.norm(x, model.norm);
+    const [p, backOutput] = this.dense(normed, model.table, d_model); // logits, yet
+    let loss = 0;
+    targets.forEach((target, row) => {
+      softmax(p, row * vocab_size, (row + 1) * vocab_size);
+      loss -= Math.log(p[row * vocab_size + target]) / targets.length;
+    });
+    const back = () => {
+      for (const gradient of this.gradients.values()) gradient.fill(0);
+      const delta = p.map((chance) => chance / targets.length); // (p - wanted) / rows
+      targets.forEach((target, row) => (delta[row * vocab_size + target] -= 1 / targets.length));
+      backEmbed(backs.reduceRight((d, back) => back(d), backNorm(backOutput(delta))));
+    };
+    return [loss, back];
+  }
+
+  /* --- learning --------------------------------------------------------------------------- */
+
+  /* The share of the highest learning rate: it rises for a twentieth of the steps, then falls
+     to a tenth along a cosine. */
+  schedule() {
+    const { steps } = this.settings, warm = steps / 20;
+    if (this.step < warm) return (this.step + 1) / warm;
+    const gone = Math.min(1, (this.step - warm) / (steps - warm));
+    return 0.1 + 0.45 * (1 + Math.cos(Math.PI * gone));
+  }
+
+  /* One step of AdamW on a batch; returns its loss. */
+  learn(inputs, targets, tokens) {
+    const [loss, back] = this.loss(inputs, targets, tokens);
+    back();
+    const { learning_rate, weight_decay, clip } = this.settings;
+    let square = 0;
+    for (const gradient of this.gradients.values()) for (const g of gradient) square += g * g;
+    const shorter = Math.min(1, clip / (Math.sqrt(square) + 1e-6));
+    const rate = learning_rate * this.schedule(), [keep1, keep2] = [0.9, 0.99];
+    this.step++;
+    const warm1 = 1 - keep1 ** this.step, warm2 = 1 - keep2 ** this.step;
+    for (const [name, weight] of Object.entries(this.named())) {
+      const gradient = this.gradients.get(weight), [first, second] = this.moments.get(weight);
+      const isMatrix = name.endsWith("weight") && !name.includes("norm");
+      const decay = 1 - (isMatrix ? rate * weight_decay : 0);
+      for (let i = 0; i < weight.length; i++) {
+        const g = gradient[i] * shorter;
+        first[i] = keep1 * first[i] + (1 - keep1) * g;
+        second[i] = keep2 * second[i] + (1 - keep2) * g * g;
+        const update = first[i] / warm1 / (Math.sqrt(second[i] / warm2) + 1e-8);
+        weight[i] = weight[i] * decay - rate * update;
+      }
+    }
+    return loss;
+  }
+}

@@ -1,0 +1,62 @@
+/* The training of training.js, in a worker: steps, a loss on text that is kept apart, and
+   what the model writes so far. */
+
+import { Trainer, initial } from "./train.js";
+import { randomness, write } from "./writing.js";
+
+const EVERY = 700; // milliseconds between two reports, of which estimates take a part
+const WINDOWS = 48; // of the text kept apart, always the same
+const SAMPLE = 120; // characters
+
+/* Answer { start: settings }, with reports, until the last step or { stop }. */
+export function serve(scope) {
+  let run = 0; // a number, so that an older run ends when a newer begins
+
+  scope.onmessage = function ({ data }) {
+    run++;
+    if (data.start)
+      train(data.start, run).catch((error) => scope.postMessage({ error: error.message }));
+  };
+
+  async function train({ text, config, batch, steps, learning_rate, seed }, mine) {
+    const alphabet = Array.from(new Set(text)).sort(), { context } = config;
+    const place = new Map(alphabet.map((character, id) => [character, id]));
+    const ids = Array.from(text, (character) => place.get(character));
+    const cut = ids.length - Math.floor(ids.length / 10); // as lmcourse.gpt.trainer.split
+    const model = initial({ ...config, vocab_size: alphabet.length }, seed);
+    const trainer = new Trainer(model, { learning_rate, steps });
+    const random = randomness(seed + 1);
+    const windows = (starts) => ({
+      inputs: starts.flatMap((start) => ids.slice(start, start + context)),
+      targets: starts.flatMap((start) => ids.slice(start + 1, start + context + 1)),
+    });
+    const last = ids.length - context - 1;
+    const apart = Array.from({ length: WINDOWS }, (_, i) =>
+      Math.round(cut + ((last - cut) * i) / (WINDOWS - 1))
+    );
+    let spent = 0, from = performance.now();
+
+    function report() {
+      spent += performance.now() - from;
+      const { inputs, targets } = windows(apart);
+      const [loss] = trainer.loss(inputs, targets, context);
+      const first = place.get("\n") ?? 0, sampling = { count: SAMPLE, temperature: 0.8 };
+      const written = Array.from(write(model, [first], { ...sampling, seed: trainer.step }));
+      const sample = written.map(({ id }) => alphabet[id]).join("");
+      const done = trainer.step >= steps;
+      scope.postMessage({ step: trainer.step, seconds: spent / 1000, loss, sample, done });
+      from = performance.now();
+    }
+
+    report();
+    while (trainer.step < steps) {
+      const draw = () => Math.floor(random() * (cut - context));
+      const { inputs, targets } = windows(Array.from({ length: batch }, draw));
+      trainer.learn(inputs, targets, context);
+      if (performance.now() - from < EVERY && trainer.step < steps) continue;
+      report();
+      await new Promise((resolve) => setTimeout(resolve)); // has anybody said stop?
+      if (run !== mine) return;
+    }
+  }
+}

@@ -1,0 +1,106 @@
+/* A view: a small GPT is trained on the reader's device while they watch. The curve is its
+   loss on text that it is not trained on; lines across are what simpler models reach.
+
+   data: config, batch, steps, learning_rate, seed; marks, [{ label, loss }]; passes, the
+   label of the mark whose passing is told. */
+
+import { make } from "./dom.js";
+import { readStore } from "./store.js";
+import { serve } from "./training-worker.js";
+
+const [WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [480, 240, 40, 12, 12, 38];
+
+function svg(tag, attributes, text = "") {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  element.textContent = text;
+  return element;
+}
+
+/* A chart whose horizontal axis grows: draw(points, reached) with points [seconds, loss]. */
+function chart(marks) {
+  const losses = marks.map(({ loss }) => loss);
+  const top = Math.max(...losses) + 0.15, bottom = Math.min(...losses) - 0.15;
+  const y = (loss) => TOP + ((top - loss) / (top - bottom)) * (HEIGHT - TOP - BOTTOM);
+  const root = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img" });
+  root.classList.add("play-chart");
+  for (const { label, loss } of marks) {
+    const line = { x1: LEFT, x2: WIDTH - RIGHT, y1: y(loss), y2: y(loss), class: "play-mark" };
+    const above = { x: WIDTH - RIGHT, y: y(loss) - 4, "text-anchor": "end" };
+    root.append(svg("line", line), svg("text", above, `${label}: ${loss.toFixed(2)}`));
+    root.append(svg("text", { x: 0, y: y(loss) + 4 }, loss.toFixed(1)));
+  }
+  const curve = svg("polyline", { class: "play-curve", points: "" });
+  const end = svg("text", { x: WIDTH - RIGHT, y: HEIGHT - 18, "text-anchor": "end" });
+  const axis = svg("text", { x: LEFT, y: HEIGHT - 18 }, "0 s");
+  root.append(curve, end, axis, svg("text", { x: LEFT, y: HEIGHT - 2 }, "seconds of training"));
+  root.draw = function (points) {
+    const longest = Math.max(10, ...points.map(([seconds]) => seconds));
+    const x = (seconds) => LEFT + (seconds / longest) * (WIDTH - LEFT - RIGHT);
+    const at = points.map(([seconds, loss]) => `${x(seconds)},${y(Math.min(loss, top))}`);
+    curve.setAttribute("points", at.join(" "));
+    end.textContent = longest.toFixed(0) + " s";
+  };
+  return root;
+}
+
+export function mount(element, data, context) {
+  const { marks, passes, ...settings } = data;
+  const wanted = marks.find(({ label }) => label === passes);
+  const picture = chart(marks), status = make("p", { role: "status" });
+  const sample = make("pre", { class: "play-sample", "aria-label": "What it writes" });
+  const now = make("p", { class: "play-now" });
+  const start = make("button", { type: "button", onclick: begin }, "Train it here");
+  const stop = make("button", { type: "button", onclick: end }, "Stop");
+  let worker = null, points = [], below = false;
+  stop.hidden = true;
+
+  async function begin() {
+    start.disabled = true;
+    try {
+      const text = new TextDecoder().decode(await readStore("sonnets", context));
+      worker = context.worker(serve);
+      worker.onmessage = ({ data }) => hear(data);
+      worker.onerror = (event) => fail(event.message);
+      [points, below] = [[], false];
+      worker.postMessage({ start: { ...settings, text } });
+      status.textContent = "It begins by knowing nothing.";
+      [start.hidden, stop.hidden] = [true, false];
+      stop.focus();
+    } catch (error) {
+      fail(error.message);
+    }
+  }
+
+  function hear({ step, seconds, loss, sample: written, done, error }) {
+    if (error) return fail(error);
+    points.push([seconds, loss]);
+    picture.draw(points);
+    const said = `${loss.toFixed(2)} nats a character after ${step} steps`;
+    picture.setAttribute("aria-label", `Loss while training: ${said}.`);
+    now.textContent = `Loss ${said}, ${seconds.toFixed(0)} s.`;
+    sample.textContent = written;
+    if (!below && loss < wanted.loss) {
+      below = true;
+      status.textContent = `After ${seconds.toFixed(0)} s it is better than: ${wanted.label}.`;
+    }
+    if (done) end();
+  }
+
+  function end() {
+    if (worker) worker.terminate();
+    worker = null;
+    const hadFocus = document.activeElement === stop;
+    [start.hidden, start.disabled, stop.hidden] = [false, false, true];
+    start.textContent = "Train it anew";
+    if (hadFocus) start.focus();
+  }
+
+  function fail(message) {
+    end();
+    status.textContent = "The training stopped: " + message;
+  }
+
+  picture.setAttribute("aria-label", "Loss while training; it has not begun.");
+  element.append(make("p", {}, start, stop), picture, now, status, sample);
+}

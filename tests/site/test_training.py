@@ -1,0 +1,157 @@
+"""Training in the page: gradients and steps as PyTorch's, and a model that learns."""
+
+import pytest
+import torch
+import visits
+from serving import serve
+from test_engine import near, small_gpt
+from torch.nn.functional import cross_entropy
+
+from lmbook import play
+from lmbook.bench.play import write_page
+from lmcourse.gpt.model import GPT
+from lmcourse.gpt.settings import GPTConfig
+from lmcourse.views import training
+
+pytestmark = pytest.mark.browser
+
+BATCH, TOKENS = 3, 9
+TRAINER = """const { Trainer } = await import("/play/train.js");
+  const trainer = new Trainer(await open(), settings);
+  const give = of => Object.fromEntries(
+    Object.entries(trainer.named()).map(([name, w]) => [name, Array.from(of(w))]));
+"""
+
+
+def batch(seed):
+    ids = torch.randint(
+        11, (BATCH, TOKENS + 1), generator=torch.Generator().manual_seed(seed)
+    )
+    return ids[:, :-1], ids[:, 1:]
+
+
+def given(lab, model, settings, body, *batches):
+    """Run a body of JavaScript with `trainer`, on batches as flat lists."""
+    (lab.folder / "model.safetensors").write_bytes(play.gpt_file(model, "", torch.float32))
+    flat = [[part.flatten().tolist() for part in pair] for pair in batches]
+    body = f"async ([settings, batches, tokens]) => {{ {TRAINER} {body} }}"
+    return lab.evaluate(body, [settings, flat, TOKENS])
+
+
+def compare(found, model, of, limit):
+    """Compare what PyTorch has of each weight, by the names of the page."""
+    state = {name: of(weight) for name, weight in model.named_parameters()}
+    model.state_dict = lambda: state
+    wanted = play.gpt_tensors(model)
+    assert found.keys() == wanted.keys()
+    for name, values in found.items():
+        if name.endswith("key.bias"):  # a softmax ignores it: its gradient is rounding
+            continue
+        near(torch.tensor(values), wanted[name], limit)
+
+
+def test_gradients_are_those_of_pytorch(lab):
+    model, (inputs, targets) = small_gpt("learned"), batch(0)
+    loss, found = given(
+        lab,
+        model,
+        {},
+        """const [loss, back] = trainer.loss(...batches[0], tokens);
+        back();
+        return [loss, give(weight => trainer.gradients.get(weight))];""",
+        (inputs, targets),
+    )
+    wanted = cross_entropy(model(inputs).flatten(0, 1), targets.flatten())
+    wanted.backward()
+    near(torch.tensor(loss), wanted)
+    compare(found, model, lambda weight: weight.grad, 1e-3)
+
+
+def test_steps_are_those_of_adamw(lab):
+    model, steps = GPT(GPTConfig(11, 13, 2, heads=3, d_model=12)), 4
+    batches = [batch(seed) for seed in range(steps)]
+    losses, found = given(
+        lab,
+        model,
+        {"learning_rate": 0.01, "steps": 40},
+        """const losses = batches.map(pair => trainer.learn(...pair, tokens));
+        return [losses, give(weight => weight)];""",
+        *batches,
+    )
+    groups = [
+        {"params": [w for w in model.parameters() if w.ndim == 2], "weight_decay": 0.1},
+        {"params": [w for w in model.parameters() if w.ndim < 2], "weight_decay": 0.0},
+    ]
+    adam, wanted = torch.optim.AdamW(groups, betas=(0.9, 0.99)), []
+    for step, (inputs, targets) in enumerate(batches):
+        loss = cross_entropy(model(inputs).flatten(0, 1), targets.flatten())
+        adam.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        cosine = torch.cos(torch.tensor(torch.pi * (step - 2) / 38))
+        for group in adam.param_groups:
+            group["lr"] = 0.01 * ((step + 1) / 2 if step < 2 else 0.1 + 0.45 * (1 + cosine))
+        adam.step()
+        wanted.append(loss.item())
+    near(torch.tensor(losses), torch.tensor(wanted))
+    compare(found, model, torch.Tensor.detach, 1e-3)
+
+
+def test_another_model_than_ours_is_not_trained(lab):
+    with pytest.raises(Exception, match="only a GPT with learned positions"):
+        given(lab, small_gpt("rotary"), {}, "", batch(0))
+
+
+# --- the view -------------------------------------------------------------------------
+
+TEXT = "so long as men can breathe or eyes can see\n" * 60
+
+
+@pytest.fixture(scope="module", params=["http", "file"])
+def opened(request, browser, tmp_path_factory):
+    """A page on which a smaller model is trained on fewer characters."""
+    folder = tmp_path_factory.mktemp("training")
+    view = training(TEXT, alt="A model learns.", others={"<b>ours</b>": 1.0})
+    view.data["data"] |= {"steps": 150, "batch": 4, "learning_rate": 0.01}
+    view.data["data"]["config"] |= {"context": 16, "d_model": 16, "d_ff": 64}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(play.STORES, "sonnets", TEXT.encode)
+        write_page(folder, [view])
+    httpd, address = serve(folder)
+    address = address if request.param == "http" else folder.as_uri()
+    with visits.visit(browser, f"{address}/index.html") as visit:
+        yield visit
+    httpd.shutdown()
+
+
+def test_a_model_learns_while_the_reader_watches(opened):
+    page = opened.page
+    start = page.get_by_role("button", name="Train it here")
+    start.click()
+    assert page.get_by_role("button", name="Stop").evaluate(
+        "b => b === document.activeElement"
+    )
+    page.get_by_role("button", name="Train it anew").wait_for(timeout=visits.LOAD)
+    picture = page.locator("svg.play-chart")
+    assert "after 150 steps" in picture.get_attribute("aria-label")
+    assert len(picture.locator("polyline").get_attribute("points").split()) >= 2
+    labels = " ".join(picture.locator("text").all_text_contents())
+    assert "pairs of characters" in labels
+    assert "<b>ours</b>: 1.00" in labels
+    assert page.get_by_role("status").inner_text().endswith("than: pairs of characters.")
+    assert len(page.locator("pre").inner_text()) > 50
+    opened.clean()
+
+
+def test_the_training_stops(opened):
+    page = opened.page
+    page.get_by_role("button", name="Train it anew").click()
+    page.get_by_role("button", name="Stop").click()
+    page.get_by_role("button", name="Train it anew").wait_for()
+    opened.clean()
+
+
+def test_the_stored_state_is_a_table_of_what_simple_models_reach():
+    stored = training(TEXT, alt="A model learns.", others={"<b>ours</b>": 1.0}).html()
+    assert "<td>pairs of characters</td>" in stored
+    assert "<td>&lt;b&gt;ours&lt;/b&gt;</td><td>1.00</td>" in stored
