@@ -10,14 +10,15 @@ draw; nothing here redraws what they draw. Views that run in the page are our ow
 - `attention_heads`, `tokens`: circuitsvis.
 - `head_view`, `model_view`: bertviz.
 - `play`: a view that runs in the page, with a stored state.
-- `tokenizer`: a line as four tokenizers cut it.
 - `training`: a small GPT that learns on the reader's device.
+- `tokenizer`: a line as four tokenizers cut it; `attention_toy`: attention in the plane.
 """
 
 from lmcourse.views.attention import attention_heads, head_view, model_view, tokens
 from lmcourse.views.play import play
 from lmcourse.views.plots import DIVERGING, PALETTE, SEQUENTIAL, plain, plot, style
 from lmcourse.views.tokenizer import tokenizer
+from lmcourse.views.toy import attention_toy
 from lmcourse.views.training import training
 from lmcourse.views.view import MIME, View
 
@@ -28,6 +29,7 @@ __all__ = [
     "SEQUENTIAL",
     "View",
     "attention_heads",
+    "attention_toy",
     "head_view",
     "model_view",
     "plain",

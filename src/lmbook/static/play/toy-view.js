@@ -1,0 +1,183 @@
+/* The view *attention toy*: words as points of the plane, which are keys, and a query to
+   drag. `lmcourse.views.attention_toy` gives what it begins with. */
+import { make, svg } from "./dom.js";
+
+/* Attention of one query. `hidden[i]`: key i must not be looked at. */
+export function attend(query, keys, values, divisor, hidden) {
+  const dot = (a, b) => a.reduce((sum, number, i) => sum + number * b[i], 0);
+  const products = keys.map((key) => dot(query, key));
+  const scaled = products.map((product) => product / divisor);
+  const scores = scaled.map((score, i) => (hidden[i] ? -Infinity : score));
+  const largest = Math.max(...scores);
+  const powers = scores.map((score) => Math.exp(score - largest));
+  const sum = powers.reduce((a, b) => a + b);
+  const weights = powers.map((power) => power / sum);
+  const output = query.map((_, axis) => dot(weights, values.map((value) => value[axis])));
+  return { products, scaled, weights, output };
+}
+
+const LIMIT = 3; // the plane reaches from -3 to 3
+const UNIT = 75; // of the drawing
+const at = ([x, y]) => [240 + UNIT * x, 240 - UNIT * y];
+const fixed = (number, digits = 2) => number.toFixed(digits).replace("-", "−");
+const place = (point) => point.map((number) => fixed(number, 1)).join(", ");
+const percent = (weight) => Math.round(100 * weight) + " %";
+
+/* An arrow from the middle to a point. */
+function arrow(point, name) {
+  const [x, y] = at(point);
+  const angle = (Math.atan2(y - 240, x - 240) * 180) / Math.PI;
+  const head = { d: "M0 0L-13 6L-13 -6Z", transform: `translate(${x} ${y}) rotate(${angle})` };
+  return svg("g", { class: "lmt-" + name },
+    svg("line", { x1: 240, y1: 240, x2: x, y2: y }), svg("path", head));
+}
+
+/* Text above a point (below it, if `distance` is negative), inside the drawing. */
+function label(point, text, distance) {
+  const [x, y] = at(point);
+  const half = 5 * text.length;
+  const above = y - distance < 18 ? y + distance + 14 : y - distance;
+  return svg("text", { x: Math.min(Math.max(x, half), 480 - half), y: above }, text);
+}
+
+export function mount(element, data) {
+  const { words } = data;
+  let query, keys, waiting;
+  const change = (attributes) => make("input", { ...attributes, oninput: draw });
+  const root = change({ type: "checkbox" });
+  const causal = change({ type: "checkbox" });
+  const position = make("select", { onchange: draw }, ...words.map((w) => make("option", {}, w)));
+  const warmth = change({ type: "range", min: -3, max: 3, step: 0.25 });
+  const warm = make("output");
+  const heads = ["word", "q · k", "", "mask", "weight"].map((name) => make("th", { scope: "col" }, name));
+  const body = make("tbody");
+  const result = make("p");
+  const live = make("p", { class: "lmt-live", "aria-live": "polite" });
+  const lines = svg("g");
+  /* What is focused stays in the page while it is drawn anew. The first is the query. */
+  const handles = ["query", ...words].map((name) =>
+    svg("g", { tabindex: 0, role: "slider", "aria-label": name, "aria-roledescription": "point",
+      "aria-valuemin": -LIMIT, "aria-valuemax": LIMIT }));
+  const plane = svg("svg", { viewBox: "0 0 480 480", class: "lmt-plane", role: "group",
+    "aria-label": "A plane; each word and the query can be moved" },
+    svg("path", { d: "M15 240H465M240 15V465", class: "lmt-axes" }), lines, ...handles);
+  plane.addEventListener("pointerdown", drag);
+  plane.addEventListener("keydown", press);
+  plane.addEventListener("touchstart", hold, { passive: false });
+  element.append(
+    make("p", { class: "lmt-controls" },
+      make("label", {}, root, " divide by √2"),
+      make("label", {}, causal, " causal mask"),
+      make("label", {}, "the query of ", position),
+      make("label", {}, "temperature ", warmth, " ", warm),
+      make("button", { type: "button", onclick: reset }, "Start again")),
+    make("div", { class: "lmt-both" }, plane,
+      make("div", {}, make("table", {}, make("thead", {}, make("tr", {}, ...heads)), body), result)),
+    live);
+
+  function reset() {
+    query = [...data.query];
+    keys = data.keys.map((key) => [...key]);
+    root.checked = true;
+    causal.checked = false;
+    position.selectedIndex = data.position;
+    warmth.value = 0;
+    draw();
+  }
+
+  /* --- moving a point --- */
+
+  const point = (handle) => (handle ? keys[handle - 1] : query);
+
+  function put(handle, x, y) {
+    const inside = (number) => Math.min(LIMIT, Math.max(-LIMIT, Math.round(20 * number) / 20));
+    point(handle).splice(0, 2, inside(x), inside(y));
+    draw();
+  }
+
+  const held = (event) => handles.indexOf(event.target.closest("[role=slider]"));
+
+  /* A finger on a point does not scroll the page. */
+  function hold(event) {
+    if (held(event) >= 0) event.preventDefault();
+  }
+
+  function drag(event) {
+    const handle = held(event);
+    if (handle < 0 || event.button) return;
+    event.preventDefault();
+    handles[handle].focus();
+    plane.setPointerCapture(event.pointerId);
+    plane.onpointermove = ({ clientX, clientY }) => {
+      const { left, top, width } = plane.getBoundingClientRect();
+      const unit = (UNIT * width) / 480;
+      put(handle, (clientX - left) / unit - 3.2, 3.2 - (clientY - top) / unit);
+    };
+    plane.onlostpointercapture = () => (plane.onpointermove = null);
+  }
+
+  function press(event) {
+    const step = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    const far = event.shiftKey ? 0.5 : 0.1;
+    const handle = held(event);
+    const [x, y] = point(handle);
+    put(handle, x + far * step[0], y + far * step[1]);
+  }
+
+  /* --- drawing --- */
+
+  function draw() {
+    const temperature = 2 ** warmth.value;
+    const divisor = (root.checked ? Math.SQRT2 : 1) * temperature;
+    const hidden = keys.map((_, i) => causal.checked && i > position.selectedIndex);
+    const found = attend(query, keys, data.values ?? keys, divisor, hidden);
+    const { products, scaled, weights, output } = found;
+    warm.textContent = fixed(temperature);
+    heads[2].textContent = "÷ " + fixed(divisor);
+    body.replaceChildren(...words.map((name, i) => {
+      const bar = make("span", { class: "lmt-bar", style: `width: ${3.5 * weights[i]}em` });
+      const cells = [fixed(products[i]), fixed(scaled[i]), hidden[i] ? "−∞" : "0"];
+      return make("tr", {}, make("th", { scope: "row" }, name),
+        ...cells.map((cell) => make("td", {}, cell)), make("td", {}, bar, percent(weights[i])));
+    }));
+    const values = (data.values ?? []).map((value) => arrow(value, "value"));
+    const beyond = 1 + 0.4 / (Math.hypot(...output) || 1);
+    lines.replaceChildren(...keys.map((key) => arrow(key, "key")), ...values,
+      arrow(query, "query"), arrow(output, "output"),
+      label(output.map((number) => beyond * number), "output", -5));
+    handles.forEach((handle, i) => {
+      const told = i ? `; weight ${percent(weights[i - 1])}` : "";
+      handle.setAttribute("aria-valuenow", point(i)[0]);
+      handle.setAttribute("aria-valuetext", place(point(i)) + told);
+      handle.replaceChildren(...(i ? word(i - 1, hidden[i - 1], weights[i - 1]) : asker()));
+    });
+    result.textContent = `The output is at ${place(output)}.`;
+    clearTimeout(waiting);
+    waiting = setTimeout(announce, 600, found);
+  }
+
+  const touch = (x, y) => svg("circle", { cx: x, cy: y, r: 26, class: "lmt-touch" });
+
+  function word(i, hidden, weight) {
+    const [x, y] = at(keys[i]);
+    const r = 7 + 26 * Math.sqrt(weight);
+    return [touch(x, y),
+      svg("circle", { cx: x, cy: y, r, class: hidden ? "lmt-word lmt-hidden" : "lmt-word" }),
+      label(keys[i], words[i] + " " + (hidden ? "(hidden)" : percent(weight)), r + 8)];
+  }
+
+  function asker() {
+    const [x, y] = at(query);
+    return [touch(x, y), svg("path", { d: `M${x} ${y - 10}l10 10l-10 10l-10 -10Z`, class: "lmt-asker" }),
+      label(query, "query", 18)];
+  }
+
+  function announce({ weights, output }) {
+    const told = words.map((name, i) => name + " " + percent(weights[i])).join(", ");
+    live.textContent = `Weights: ${told}. Output at ${place(output)}.`;
+  }
+
+  reset();
+}

@@ -1,0 +1,115 @@
+"""Attention in the plane: words as points, a query, and what comes out."""
+
+import html
+import math
+
+import numpy as np
+
+from lmcourse.views.checks import as_array, token_list
+from lmcourse.views.play import play
+from lmcourse.views.view import View
+
+__all__ = ["attention_toy"]
+
+LIMIT, UNIT = 3, 75  # the plane reaches from -3 to 3; a unit in the drawing
+INK = {  # on the site the theme's, elsewhere these
+    "key": "var(--k, #0067a3)",
+    "query": "var(--q, #b54f00)",
+    "output": "var(--o, #0a7a4c)",
+    "value": "var(--v, #9c4f83)",
+}
+
+
+def attention_toy(words, keys, query, *, values=None, position=None, caption="") -> View:
+    """Words as points in the plane, which are their keys, and one query.
+
+    On the site the reader drags words and query (or moves them by arrow keys), and sees
+    the products, the division by √d_head, the mask, the weights and the output; the
+    division and a causal mask can be switched, and a temperature chosen.
+
+    Parameters
+    ----------
+    words : list of str
+    keys : array-like of shape (words, 2)
+        Between -3 and 3.
+    query : array-like of shape (2,)
+    values : array-like of shape (words, 2), optional
+        The keys by default: then the output lies among the words.
+    position : int, optional
+        Whose query it is, which matters once the causal mask is on; the last word's by
+        default.
+    caption : str, optional
+
+    Returns
+    -------
+    View
+        Its alternative text tells the weights, with the division and without a mask.
+
+    Raises
+    ------
+    ValueError
+        If a shape does not fit, a point lies outside the plane, or there is no such
+        position.
+    """
+    words = token_list(words)
+    points = {"keys": as_array(keys), "query": as_array(query)}
+    points |= {} if values is None else {"values": as_array(values)}
+    for name, found in points.items():
+        wanted = (2,) if name == "query" else (len(words), 2)
+        if found.shape != wanted or not (np.abs(found) <= LIMIT).all():  # nor NaN
+            raise ValueError(
+                f"{name}, of shape {found.shape}, should be numbers from -{LIMIT} to "
+                f"{LIMIT}, of shape {wanted}"
+            )
+    position = len(words) - 1 if position is None else position
+    if not 0 <= position < len(words):
+        raise ValueError(f"position {position} is none of the {len(words)} words")
+    data = {name: found.tolist() for name, found in points.items()}
+    data |= {"words": words, "position": position}
+    products = points["keys"] @ points["query"]  # (words,)
+    powers = np.exp((products - products.max()) / math.sqrt(2))
+    weights = powers / powers.sum()
+    output = weights @ points.get("values", points["keys"])  # (2,)
+    told = ", ".join(f"{w} {100 * s:.0f} %" for w, s in zip(words, weights, strict=True))
+    alt = f"Words as points in the plane. The query weighs them: {told}."
+    stored = _drawing(points, words, weights, output) + _table(words, products, weights)
+    return play("toy-view", data, stored, alt=alt, caption=caption)
+
+
+def _drawing(points: dict, words: list[str], weights, output) -> str:
+    """Return the plane as SVG; it is what `toy-view.js` draws at first."""
+
+    def mark(point, name, radius, text):
+        x, y = 240 + UNIT * point[0], 240 - UNIT * point[1]
+        ink, width = INK[name], 4.5 if name == "output" else 1.5
+        return (
+            f'<g style="stroke: {ink}; stroke-width: {width}; fill: {ink}">'
+            f'<line x1="240" y1="240" x2="{x:.1f}" y2="{y:.1f}"/>'
+            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}" fill-opacity="0.35"/></g>'
+            f'<text x="{x:.1f}" y="{max(y - radius - 8, 16):.1f}" text-anchor="middle" '
+            f'fill="currentColor" font-size="15">{html.escape(text)}</text>'
+        )
+
+    marks = [
+        mark(key, "key", 7 + 26 * math.sqrt(weight), f"{word} {100 * weight:.0f} %")
+        for key, weight, word in zip(points["keys"], weights, words, strict=True)
+    ]
+    marks += [mark(value, "value", 3, "") for value in points.get("values", [])]
+    marks += [
+        mark(points["query"], "query", 6, "query"),
+        mark(output, "output", 1, "output"),
+    ]
+    return (
+        '<svg viewBox="0 0 480 480" style="max-width: 480px; width: 100%" '
+        f'aria-hidden="true">{"".join(marks)}</svg>'
+    )
+
+
+def _table(words: list[str], products, weights) -> str:
+    columns = [[f"{p:.2f}" for p in products]]
+    columns += [[f"{p / math.sqrt(2):.2f}" for p in products]]
+    columns += [[f"{100 * weight:.0f} %" for weight in weights]]
+    head = "".join(f"<th>{name}</th>" for name in ("word", "q · k", "÷ √2", "weight"))
+    rows = zip([html.escape(word) for word in words], *columns, strict=True)
+    cells = ("".join(f"<td>{cell}</td>" for cell in row) for row in rows)
+    return f"<table><tr>{head}</tr><tr>{'</tr><tr>'.join(cells)}</tr></table>"

@@ -1,0 +1,176 @@
+"""The view *attention toy* in a browser: its numbers are PyTorch's, its points move."""
+
+import json
+
+import pytest
+import torch
+import visits
+from axe_playwright_python.sync_playwright import Axe
+from bare import make_page
+from serving import ROOT, serve
+from torch.nn.functional import scaled_dot_product_attention
+
+from lmcourse import views
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+WORDS = ["prairie", "clover", "bee", "<b>revery"]
+KEYS = [[-1.6, 1.9], [1.2, 2.0], [2.3, 0.3], [-0.9, -1.8]]
+QUERY = [1.1, 0.9]
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("toy")
+    view = views.attention_toy(WORDS, KEYS, QUERY, position=2, caption="Four words.")
+    return make_page(folder / "page", [view], folder / "work").as_uri()
+
+
+@pytest.fixture
+def opened(browser, address):
+    with visits.visit(browser, address) as visit:
+        visit.page.wait_for_selector("[data-state=drawn]", timeout=visits.LOAD)
+        yield visit
+        visit.clean()
+
+
+def weights(page):
+    return [int(text.removesuffix(" %")) for text in column(page, -1)]
+
+
+def column(page, index):
+    rows = page.locator("tr:has(td)")
+    return [rows.nth(i).locator("td").all_text_contents()[index] for i in range(4)]
+
+
+def wanted(query=QUERY, keys=KEYS, divisor=2**0.5, seen=4):
+    """Return the weights in percent, as PyTorch has them."""
+    query, keys = torch.tensor(query).double(), torch.tensor(keys).double()
+    shares = (keys[:seen] @ query / divisor).softmax(0)
+    return [*(100 * shares).round().int().tolist(), *[0] * (4 - seen)]
+
+
+def test_the_numbers_are_pytorch_s(browser):
+    torch.manual_seed(0)
+    cases = []
+    for tokens, size in ((1, 1), (2, 0.5), (5, 1), (40, 1), (5, 30)):
+        shapes = (1, tokens, tokens)
+        query, keys, values = (size * torch.randn(n, 2).double() for n in shapes)
+        hidden = torch.rand(tokens) < 0.4
+        hidden[0] = False
+        cases.append((query, keys, values, hidden, 0.1 + 3 * torch.rand(1).item()))
+    httpd, origin = serve(ROOT / "src" / "lmbook" / "static" / "play")
+    page = browser.new_page()
+    page.goto(f"{origin}/toy-view.js")
+    found = page.evaluate(
+        """async (cases) => {
+          const { attend } = await import("/toy-view.js");
+          return JSON.stringify(cases.map((c) => attend(...c)));
+        }""",
+        [[q[0].tolist(), k.tolist(), v.tolist(), d, h.tolist()] for q, k, v, h, d in cases],
+    )
+    page.close()
+    httpd.shutdown()
+    for ours, (query, keys, values, hidden, divisor) in zip(
+        json.loads(found), cases, strict=True
+    ):
+        same = scaled_dot_product_attention(
+            query, keys, values, attn_mask=~hidden[None], scale=1 / divisor
+        )[0]
+        eye = torch.eye(len(keys)).double()
+        theirs = scaled_dot_product_attention(
+            query, keys, eye, attn_mask=~hidden[None], scale=1 / divisor
+        )[0]
+        for name, other in (("output", same), ("weights", theirs)):
+            mine = torch.tensor(ours[name], dtype=torch.float64)
+            torch.testing.assert_close(mine, other, atol=1e-9, rtol=1e-9)
+
+
+def test_what_is_stored_is_what_the_script_draws(browser, opened, address):
+    with visits.visit(browser, address, javascript=False) as plain:
+        stored = column(plain.page, -1)
+        labels = plain.page.locator("svg text").all_text_contents()
+    assert column(opened.page, -1) == stored == [f"{w} %" for w in wanted()]
+    assert set(labels) <= set(opened.page.locator("svg text").all_text_contents())
+    assert opened.page.locator("svg b").count() == 0
+
+
+def test_arrow_keys_move_a_point(opened):
+    opened.page.get_by_role("slider", name="query").focus()
+    for key in ("ArrowLeft", "ArrowDown", "Shift+ArrowLeft"):
+        opened.page.keyboard.press(key)
+    assert weights(opened.page) == wanted(query=[0.5, 0.8])
+    opened.page.get_by_role("slider", name="bee").focus()
+    for _ in range(30):
+        opened.page.keyboard.press("Shift+ArrowUp")  # it stops at the edge
+    assert weights(opened.page) == wanted([0.5, 0.8], [*KEYS[:2], [2.3, 3.0], KEYS[3]])
+    told = opened.page.get_by_role("slider", name="bee").get_attribute("aria-valuetext")
+    assert told == f"2.3, 3.0; weight {weights(opened.page)[2]} %"
+    live = opened.page.locator("[aria-live=polite]")
+    opened.page.wait_for_function("e => e.textContent", arg=live.element_handle())
+    assert f"bee {weights(opened.page)[2]} %, " in live.text_content()
+
+
+def place(page, point):
+    """Return where a point of the plane is on the screen."""
+    box = page.locator(".lmt-plane").bounding_box()
+    unit = box["width"] / 480
+    x, y = 240 + 75 * point[0], 240 - 75 * point[1]
+    return box["x"] + unit * x, box["y"] + unit * y
+
+
+def test_the_mouse_drags_a_point(opened):
+    mouse = opened.page.mouse
+    mouse.move(*place(opened.page, QUERY))
+    mouse.down()
+    mouse.move(*place(opened.page, [0, 0]))
+    mouse.move(*place(opened.page, [-1.5, 1]))
+    mouse.up()
+    assert weights(opened.page) == wanted(query=[-1.5, 1])
+    mouse.move(*place(opened.page, [2, 2]))  # let go
+    assert weights(opened.page) == wanted(query=[-1.5, 1])
+
+
+def test_a_finger_drags_a_point(browser, address):
+    context = browser.new_context(has_touch=True, viewport={"width": 390, "height": 800})
+    page = context.new_page()
+    page.goto(address)
+    page.wait_for_selector("[data-state=drawn]", timeout=visits.LOAD)
+    page.locator(".lmt-plane").scroll_into_view_if_needed()
+    client = context.new_cdp_session(page)
+    path = [("touchStart", QUERY), ("touchMove", [0, 1]), ("touchMove", [-1, 1.5])]
+    for kind, point in path:
+        x, y = place(page, point)
+        touch = {"type": kind, "touchPoints": [{"x": x, "y": y}]}
+        client.send("Input.dispatchTouchEvent", touch)
+    client.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    assert weights(page) == wanted(query=[-1, 1.5])
+    context.close()
+
+
+def test_switches_do_what_they_say(opened):
+    page = opened.page
+    page.get_by_label("divide by √2").uncheck()
+    assert weights(page) == wanted(divisor=1)
+    page.get_by_label("causal mask").check()
+    assert weights(page) == wanted(divisor=1, seen=3)
+    assert column(page, 2) == ["0", "0", "0", "−∞"]
+    page.get_by_label("the query of").select_option("prairie")
+    assert weights(page) == [100, 0, 0, 0]
+    page.get_by_label("causal mask").uncheck()
+    page.get_by_label("temperature").fill("2")
+    assert weights(page) == wanted(divisor=4)
+    page.get_by_role("button", name="Start again").click()
+    assert weights(page) == wanted()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_accessible_and_no_wider_than_a_phone(browser, address, theme):
+    with visits.visit(browser, address, theme=theme, width=390) as visit:
+        visit.page.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
+        visit.page.wait_for_selector("[data-state=drawn]", timeout=visits.LOAD)
+        assert visit.page.evaluate("document.documentElement.scrollWidth") <= 390
+        options = {"resultTypes": ["violations"], "preload": False}
+        found = Axe().run(visit.page, options=options)
+        assert [v["id"] for v in found.response["violations"]] == []
+        visit.clean()
