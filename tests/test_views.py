@@ -48,6 +48,11 @@ def every_view():
         "attention_heads": views.attention_heads(weights(3), NASTY, alt=ALT),
         "head_view": views.head_view(weights(2, 3), NASTY, alt=ALT, sentence_b_start=4),
         "model_view": views.model_view(weights(2, 3), NASTY, alt=ALT),
+        "sentences": views.sentences(
+            [(NASTY, weights(3), 2), (NASTY[:4], weights(3, tokens=4), 0)],
+            alt=ALT,
+            notes=["<b>one", "two"],
+        ),
         "tokens": views.tokens(NASTY, alt=ALT),
         "plot": views.plot(figure, alt=ALT),
     }
@@ -86,6 +91,7 @@ def test_a_view_without_alternative_text_is_refused(kind):
         "attention_heads": lambda alt: views.attention_heads(weights(3), NASTY, alt=alt),
         "head_view": lambda alt: views.head_view(weights(2, 3), NASTY, alt=alt),
         "model_view": lambda alt: views.model_view(weights(2, 3), NASTY, alt=alt),
+        "sentences": lambda alt: views.sentences([(NASTY, weights(3), 2)], alt=alt),
         "tokens": lambda alt: views.tokens(NASTY, alt=alt),
         "plot": lambda alt: views.plot(go.Figure(go.Bar(y=[1])), alt=alt),
     }[kind]
@@ -222,6 +228,53 @@ def test_head_names_are_counted():
         views.attention_heads(weights(3), NASTY, alt=ALT, head_names=["one"])
 
 
+# --- sentences ------------------------------------------------------------------------
+
+
+def test_sentences_are_whole_per_cents_of_every_head():
+    attention = weights(3, tokens=4)
+    view = views.sentences([(list("abcd"), attention, 1)], alt=ALT, head=2)
+    (shown,) = view.data["sentences"]
+    assert shown["query"] == 1
+    assert view.data["notes"] == [""]
+    percent = 100 * attention.double().numpy()
+    np.testing.assert_allclose(shown["weights"], percent, atol=0.5 + 1e-9)
+    assert isinstance(shown["weights"][0][0][0], int)
+
+
+def test_in_a_notebook_every_sentence_is_shown_in_the_first_head(made):
+    even = torch.full((2, 2, 2), 0.5)
+    one_hot = torch.eye(2).expand(2, 2, 2)
+    looks = [(["one", "two"], even, 0), (["three", "four"], one_hot, 1)]
+    page = views.sentences(looks, alt=ALT, notes=["first", "second"]).html()
+    assert re.findall(r'title="(\d+) %">(\w+)', page) == [
+        ("50", "one"),
+        ("50", "two"),
+        ("0", "three"),
+        ("100", "four"),
+    ]
+    assert "first" in page
+    assert "second" in page
+    assert "script" not in elements(made["sentences"].html())
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"looks": []}, "0 sentences"),
+        ({"notes": ["one", "two"]}, "1 sentences with 2 notes"),
+        ({"looks": [(["a"], weights(h, tokens=1), 0) for h in (2, 3)]}, r"\[2, 3\] heads"),
+        ({"looks": [(["a"], weights(2, tokens=1), 1)]}, r"query=\[1\]: there are 1"),
+        ({"head": 3}, r"head=\[3\]: there are 3, so 0 to 2"),
+        ({"looks": [(["a", "b"], weights(2, tokens=3), 0)]}, r"\(heads, 2, 2\)"),
+    ],
+)
+def test_sentences_that_do_not_fit_are_refused(change, message):
+    call = {"looks": [(["a"], weights(3, tokens=1), 0)], "alt": ALT} | change
+    with pytest.raises(ValueError, match=message):
+        views.sentences(**call)
+
+
 # --- tokens ---------------------------------------------------------------------------
 
 
@@ -273,6 +326,11 @@ def harmless(view):
             weights(2, 3), words, alt=ALT, sentence_b_start=4
         ),
         "model_view": lambda: views.model_view(weights(2, 3), words, alt=ALT),
+        "sentences": lambda: views.sentences(
+            [(words, weights(3), 2), (words[:4], weights(3, tokens=4), 0)],
+            alt=ALT,
+            notes=["one", "two"],
+        ),
         "tokens": lambda: views.tokens(words, alt=ALT),
     }
     return same[view.kind]()

@@ -29,6 +29,7 @@ LIBRARIES = {
     "head_view": (*BERTVIZ, "bertviz/head_view.js", "draw-bertviz.js"),
     "model_view": (*BERTVIZ, "bertviz/model_view.js", "draw-bertviz.js"),
     "plotly": ("plotly/plotly.min.js", "draw-plotly.js"),
+    "sentences": ("draw-sentences.js",),
 }
 # plotly's partial bundles, and the traces that each draws. The whole is three times theirs.
 PARTIAL = {

@@ -18,6 +18,7 @@ NAMES = {
     "attention_heads": "attention heat maps",
     "head_view": "attention lines by layer and head",
     "model_view": "attention of every layer and head",
+    "sentences": "where a token looks, sentence by sentence",
     "tokens": "coloured tokens",
     "plot": "plot",
 }
@@ -28,6 +29,10 @@ HINTS = {
         "Shift+Enter) to see it alone; point at a token to see its lines only."
     ),
     "model_view": "Click a head, or choose one with the arrow keys and Enter, to open it.",
+    "sentences": (
+        "Choose a sentence and a head; click a token to see where it looks. Arrow keys go "
+        "from token to token and from head to head."
+    ),
 }
 
 
@@ -36,6 +41,7 @@ def library(view: dict) -> str:
     if view["kind"] == "play":
         return f"play/{view['data']['module']}"
     own = {"head_view": "head_view", "model_view": "model_view", "plot": "plotly"}
+    own |= {"sentences": "sentences"}
     return own.get(view["kind"], "circuitsvis")
 
 
@@ -54,6 +60,8 @@ def height(view: dict) -> int:
     data = view["data"]
     if view["kind"] == "plot":
         return int(data["figure"]["layout"].get("height") or 450)
+    if view["kind"] == "sentences":
+        return 330
     count = len(data["tokens"])
     if view["kind"] == "head_view":
         return round(22.5 * count) + 64

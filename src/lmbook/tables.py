@@ -100,6 +100,19 @@ def _model_view(data: dict) -> tuple[str, str]:
     return _by_layer(data, data["layers"], data["heads"])
 
 
+def _sentences(data: dict) -> tuple[str, str]:
+    """One row a sentence: where its token looks in the head shown first."""
+    rows = []
+    for sentence, note in zip(data["sentences"], data["notes"], strict=True):
+        words, query = sentence["tokens"], sentence["query"]
+        shares = sentence["weights"][data["head"]][query]
+        order = sorted(range(len(words)), key=lambda key: -shares[key])[:3]
+        looks = ", ".join(f"{words[key]} {shares[key]} %" for key in order)
+        rows.append([" ".join(words), words[query], looks, note])
+    head = ["Sentence", "From", f"Most weight in head {data['head']}", "Note"]
+    return "Table: where the token looks in each sentence", _grid(head, rows)
+
+
 def _tokens(data: dict) -> tuple[str, str]:
     tokens, values = data["tokens"], data["values"]
     if values is None:
@@ -150,6 +163,7 @@ _KINDS = {
     "attention_heads": _attention_heads,
     "head_view": _head_view,
     "model_view": _model_view,
+    "sentences": _sentences,
     "tokens": _tokens,
     "plot": _plot,
 }

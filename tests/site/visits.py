@@ -168,6 +168,22 @@ def check_model_view(root, data):
     assert marks(root, "rect[role=button]") == frames
 
 
+def check_sentences(root, data):
+    """A button a token of the first sentence, with its share; an option a sentence."""
+    first = data["sentences"][0]
+    shares = first["weights"][data["head"]][first["query"]]
+    wanted = [
+        token + (f"{share}\u2009%" if share else "")
+        for token, share in zip(first["tokens"], shares, strict=True)
+    ]
+    assert root.locator(".lmc-word").all_text_contents() == wanted
+    assert marks(root, "option") == len(data["sentences"])
+    assert marks(root, ".lmc-square") == len(first["weights"])
+    arcs = [share >= 4 for share in shares]
+    arcs[first["query"]] = False
+    assert marks(root, ".lmc-line path") == sum(arcs)
+
+
 def check_tokens(root, data):
     """A span a token, with its text."""
     texts = root.locator(".colored-tokens > span").all_text_contents()
@@ -221,6 +237,7 @@ CHECKS = {
     "attention_heads": check_heads,
     "head_view": check_head_view,
     "model_view": check_model_view,
+    "sentences": check_sentences,
     "tokens": check_tokens,
     "plot": check_plot,
 }
@@ -300,6 +317,28 @@ def react_model_view(visit, root, data):
     assert marks(root, ".detail") == 0
 
 
+def react_sentences(visit, root, data):
+    """Another sentence, another head and another token change what is shown."""
+    told = root.locator(".lmc-told")
+    seen = [told.text_content()]
+    steps = [
+        lambda: root.get_by_role("button", name="next sentence").click(),
+        lambda: root.locator(".lmc-word").last.click(),
+        lambda: visit.page.keyboard.press("ArrowLeft"),
+        lambda: visit.page.keyboard.press("Enter"),
+        lambda: root.locator(".lmc-square").first.click(),
+        lambda: root.locator("select").select_option("0"),
+    ]
+    for step in steps:
+        step()
+        seen.append(told.text_content())
+    assert seen[2] == seen[3]  # an arrow moves, Enter chooses
+    assert all(seen[i] != seen[i + 1] for i in (0, 1, 3, 4, 5))
+    assert root.locator(".lmc-note").text_content() == data["notes"][0]
+    root.locator(".lmc-square").nth(data["head"]).click()
+    assert told.text_content() == seen[0]
+
+
 def react_tokens(visit, root, data):
     """A token pointed at shows its value."""
     root.locator(".colored-tokens > span").first.hover()
@@ -335,6 +374,7 @@ REACTIONS = {
     "attention_heads": react_heads,
     "head_view": react_head_view,
     "model_view": react_model_view,
+    "sentences": react_sentences,
     "tokens": react_tokens,
     "plot": react_plot,
 }

@@ -6,29 +6,20 @@ import torch
 from torch import nn
 
 
-def ones(tokens):
-    return torch.ones(tokens, tokens, dtype=torch.bool)
+def attend(query, key, value, scale=math.sqrt, axis=-1, softmax=True):
+    """Attention, or nearly."""
+    scores = query @ key.mT / scale(key.shape[-1])
+    weights = scores.softmax(axis) if softmax else scores
+    return weights @ value, weights
 
 
-def window(tokens, width, behind=0, ahead=1):
-    """Keys from `width - behind` steps back up to, not including, `ahead`."""
-    gap = torch.arange(tokens)[:, None] - torch.arange(tokens)
-    return (gap < width - behind) & (gap > -ahead)
+def by_keys(query, key, value):
+    return attend(query, key, value, scale=lambda width: math.sqrt(key.shape[-2]))
 
 
-def gaussian(x, h, mask=None, square=True, half=True):
-    scores = -((x[:, None] - x) ** 2) / (h**2 if square else h) / (2 if half else 1)
-    if mask is not None:
-        scores = scores.masked_fill(~mask, -math.inf)
-    return scores.softmax(-1)
-
-
-def others(x):
-    return ~torch.eye(len(x), dtype=torch.bool)
-
-
-def error(weights, y):
-    return (weights @ y - y).square().mean()
+def one_matrix(query, key, value):
+    weights = (query @ key.transpose(0, 1) / math.sqrt(key.shape[-1])).softmax(-1)
+    return weights @ value, weights
 
 
 def naive_softmax(scores, mask):
@@ -36,51 +27,62 @@ def naive_softmax(scores, mask):
     return exps / exps.sum(-1, keepdim=True)
 
 
-def hand_made(key_shift=0, length=20.0):
-    def head(tokens):
-        w_query = length * math.sqrt(tokens) * torch.eye(tokens).roll(-1, 1)
-        w_query[0] = 0
-        return w_query, torch.eye(tokens).roll(key_shift, 1)
-
-    return head
+def all_hidden_too(scores, mask):
+    """Subtract the greatest score of all, hidden or not."""
+    exps = (scores - scores.amax(-1, keepdim=True)).exp() * mask
+    return exps / exps.sum(-1, keepdim=True)
 
 
-def next_head(tokens):
-    w_query, w_key = hand_made()(tokens)
-    return w_key * 20 * math.sqrt(tokens), w_query / 20 / math.sqrt(tokens)
-
-
-def self_head(tokens):
-    return 60 * torch.eye(tokens), torch.eye(tokens)
-
-
-def borrow(order=(0, 1, 2), transposed=False, biases=True, output=True):
+def borrow(order=(0, 1, 2), whole=False, transposed=False, biases=True, mix=True):
     @torch.no_grad()
-    def fill(ours, theirs):
-        weight, bias = theirs.in_proj_weight.chunk(3), theirs.in_proj_bias.chunk(3)
+    def fill(ours, fused, output):
+        shape = (3, ours.heads, -1) if whole else (ours.heads, 3, -1)
+        axis = 0 if whole else 1
+        weight = fused.weight.unflatten(0, (*shape[:2], 12 // ours.heads)).unbind(axis)
+        bias = fused.bias.unflatten(0, shape).unbind(axis)
         for layer, part in zip((ours.query, ours.key, ours.value), order, strict=True):
-            layer.weight.copy_(weight[part].T if transposed else weight[part])
+            found = weight[part].flatten(0, 1)
+            layer.weight.copy_(found.T if transposed else found)
             if biases:
-                layer.bias.copy_(bias[part])
-        if output:
-            ours.output.load_state_dict(theirs.out_proj.state_dict())
+                layer.bias.copy_(bias[part].flatten())
+        if mix:
+            ours.output.load_state_dict(output.state_dict())
         return ours
 
     return fill
 
 
 WRONG = {
-    "window_mask": {
-        "hides the past": lambda t, w: window(t, w).T,
-        "swapped": lambda t, w: ~window(t, w),
-        "looks ahead": lambda t, w: window(t, w, ahead=w),
-        "window is ignored": lambda t, w: ones(t).tril(),
-        "too wide": lambda t, w: window(t, w, behind=-1),
-        "too narrow": lambda t, w: window(t, w, behind=1),
-        "itself too": lambda t, w: window(t, w, ahead=0),
-        "a tensor of True and False": lambda t, w: window(t, w).float(),
-        "numbers differ": lambda t, w: window(t, 3),
-        "shape": lambda t, w: ones(t + 1),
+    "sharper": {
+        "not in the old proportions": "a",
+        "even weights need even scores": "c",
+        "choose one letter": ["d", "", 2, "b and c"],
+    },
+    "all_at_once": {
+        "the softmax is missing": lambda q, k, v: attend(q, k, v, softmax=False),
+        "not divided by the square root": lambda q, k, v: attend(q, k, v, lambda d: 1),
+        "by d_head itself": lambda q, k, v: attend(q, k, v, lambda d: d),
+        "the root of the number of keys": by_keys,
+        "runs over the queries": lambda q, k, v: attend(q, k, v, axis=-2),
+        "the other way round": lambda q, k, v: attend(q, k, v)[::-1],
+        "output and weights, in this order; this": lambda q, k, v: attend(q, k, v)[1],
+        "the plain mean": lambda q, k, v: (
+            v.mean(-2, keepdim=True).expand(*q.shape[:-1], 6),
+            attend(q, k, v)[1],
+        ),
+        "averages the keys": lambda q, k, v: (
+            attend(q, k, v)[1] @ k,
+            attend(q, k, v)[1],
+        ),
+        "a batch of heads is not": one_matrix,
+        "numbers differ": lambda q, k, v: attend(q, -k, v),
+    },
+    "narrow_head": {
+        "hand over a dict": [lambda: 1, {1: 0.2, 2: 0.99}, [0.2, 0.9, 1.0]],
+        "between 0 and 1": {1: 0.2, 2: 1.2, 4: 1.0},
+        "width 1 cannot": {1: 0.99, 2: 0.99, 4: 0.99},
+        "train longer": {1: 0.2, 2: 0.4, 4: 0.5},
+        "it takes more steps": {1: 0.2, 2: 0.4, 4: 0.999},
     },
     "masked_softmax": {
         "after the softmax": lambda s, m: s.softmax(-1) * m,
@@ -89,6 +91,7 @@ WRONG = {
         "became 0": lambda s, m: (s * m).softmax(-1),
         "changes nothing": lambda s, m: s.softmax(-1),
         "overflows": naive_softmax,
+        "0/0": all_hidden_too,
     },
     "merge_heads": {
         "memory order": lambda x: x.reshape(2, 5, 12),
@@ -97,49 +100,30 @@ WRONG = {
         "the shape is (2, 5, 3, 4)": lambda x: x.transpose(1, 2),
         "numbers differ": lambda x: x.transpose(1, 2).flatten(2).flip(-1),
     },
-    "leave_one_out": {
-        "no point is left out": lambda x, y, h: error(gaussian(x, h), y),
-        "after the softmax": lambda x, y, h: error(gaussian(x, h) * others(x), y),
-        "bandwidth must be squared": lambda x, y, h: error(
-            gaussian(x, h, others(x), square=False), y
-        ),
-        "one half": lambda x, y, h: error(gaussian(x, h, others(x), half=False), y),
-        "the sum of": lambda x, y, h: error(gaussian(x, h, others(x)), y) * len(x),
-        "leave the root": lambda x, y, h: error(gaussian(x, h, others(x)), y).sqrt(),
-        "numbers differ": lambda x, y, h: y.mean(),
-    },
-    "previous_token_head": {
-        "swap the two": next_head,
-        "the token itself": self_head,
-        "all of them alike": lambda t: (torch.zeros(t, 3), torch.zeros(t, 3)),
-        "the right place, but only": hand_made(length=2.0),
-        "looks most at token": hand_made(key_shift=2),
-        "return two matrices": lambda t: torch.eye(t),
-        "need the shape": lambda t: (torch.eye(t), torch.eye(t)[1:]),
-        "not finite": lambda t: (math.inf * torch.eye(t), torch.eye(t)),
-    },
     "borrow_weights": {
+        "cut the layer in three": borrow(whole=True),
         "query's and the key's": borrow(order=(1, 0, 2)),
         "key's and the value's": borrow(order=(0, 2, 1)),
         "transposed": borrow(transposed=True),
         "biases of query, key and value": borrow(biases=False),
-        "output projection is not copied": borrow(output=False),
-        "both are left out": borrow(output=False, biases=False),
-        "numbers differ": lambda ours, theirs: ours,
-        "return the module": lambda ours, theirs: theirs.in_proj_weight,
-        "stopped with": lambda ours, theirs: nn.Linear(3, 3),
+        "output projection is not copied": borrow(mix=False),
+        "both are left out": borrow(mix=False, biases=False),
+        "numbers differ": lambda ours, fused, output: ours,
+        "return the module": lambda ours, fused, output: fused.weight,
+        "stopped with": lambda ours, fused, output: nn.Linear(3, 3),
+    },
+    "death": {
+        "look again": "a",
+        "the whole model": "b",
+        "choose one letter": ["d", 3],
     },
 }
 
-
-def turned(tokens):
-    w_query, w_key = hand_made(length=30.0)(tokens)
-    turn, _ = torch.linalg.qr(torch.randn(tokens, tokens, generator=torch.manual_seed(0)))
-    return w_query @ turn, w_key @ turn
-
-
 RIGHT = {
-    "previous_token_head": [turned],
-    "window_mask": [window],
+    "sharper": ["B", " b "],
+    "all_at_once": [attend],
+    "narrow_head": [{1: 0.21, 2: 0.995, 4: 1.0, 8: 1.0}],
     "merge_heads": [lambda x: x.permute(0, 2, 1, 3).flatten(2)],
+    "borrow_weights": [borrow()],
+    "death": ["c"],
 }

@@ -1,37 +1,95 @@
 """Checks for the exercises of the chapter *attention*."""
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 import torch
 from torch import nn
+from torch.nn import functional as F
 
 from lmcourse.attention import MultiHeadAttention
-from lmcourse.exercises import Wrong, compare, exercise, expect, run
+from lmcourse.exercises import Wrong, compare, exercise, expect, number, run
 from lmcourse.exercises.answers import array, blame, kind, normal, several
 
 SHARP = 0.99  # how much of its weight a previous-token head must put there
+WIDTHS = (1, 2, 4)  # of the heads to be trained
 
 
-@exercise("attention.window_mask")
-def window_mask(answer):
-    """Compare with a loop over every pair of positions."""
-    want = torch.tensor([[0 <= i - j < 3 for j in range(7)] for i in range(7)])
-    back = torch.arange(7)[:, None] - torch.arange(7)  # from a query to a key
-    mistakes = {
-        "your mask hides the past and shows the future: rows are queries, columns are "
-        "keys, and query 3 must see key 2.": want.T,
-        "True and False are swapped: True means that a query may look.": ~want,
-        "it looks ahead: query 3 sees key 4.": back.abs() < 3,
-        "it is causal, but the window is ignored: query 6 still sees key 0.": back >= 0,
-        "one too wide: the token itself counts as one of the window.": (
-            (back >= 0) & (back <= 3)
-        ),
-        "one too narrow: count the tokens that query 6 sees.": (back >= 0) & (back < 2),
-        "a token must see itself too.": (back > 0) & (back < 3),
+def _letter(answer, told):
+    """Compare a chosen letter; ``told`` says of each wrong one why, the rest are no choice.
+
+    The right one has no words.
+    """
+    letter = answer.strip().lower() if isinstance(answer, str) else ""
+    if letter not in told:
+        raise Wrong(f"choose one letter of {', '.join(told)}, as a string.")
+    if told[letter]:
+        raise Wrong(told[letter])
+
+
+@exercise("attention.sharper", kind="predict")
+def sharper(answer):
+    """Softmax answers to differences of scores, which have become ten times greater."""
+    told = {
+        "a": "the division makes a row sum to one again, but not in the old proportions: "
+        "exponentials of greater differences lie further apart.",
+        "b": None,
+        "c": "even weights need even scores; these differ more than before.",
     }
-    expect(answer, [7, 3], want, mistakes)
-    expect(answer, [5, 1], torch.eye(5, dtype=torch.bool))
+    _letter(answer, told)
+
+
+@exercise("attention.all_at_once")
+def all_at_once(answer):
+    """Compare with a loop over queries; leading axes, and every axis of its own size."""
+    for lead in ((), (2, 3)):
+        query, key = normal(*lead, 5, 4, seed=1), normal(*lead, 7, 4, seed=2)
+        value = normal(*lead, 7, 6, seed=3)
+        inputs = [x.double() for x in (query, key, value)]
+        try:
+            got = run(answer, *inputs)
+        except Wrong as wrong:
+            where = "" if not lead else " Each matrix is right, a batch of heads is not: "
+            where += "swap the last two axes only, with `mT`." if lead else ""
+            raise Wrong(f"{wrong}{where}") from None
+        output, weights = several(got, 2, "output and weights, in this order")
+        _compare_attention(output, weights, *inputs)
+
+
+def _compare_attention(output, weights, query, key, value):
+    scores = torch.einsum("...qd,...kd->...qk", query, key)  # (..., queries, keys)
+    root = math.sqrt(key.shape[-1])
+    swapped = array(weights).shape == _output_shape(query, value)
+    if swapped and array(output).shape == scores.shape:
+        raise Wrong("output and weights, in this order; yours are the other way round.")
+    mistakes = {
+        "these are scores, not weights: the softmax is missing.": scores / root,
+        "the scores are not divided by the square root of d_head.": scores.softmax(-1),
+        "the scores are divided by d_head itself, not by its square root.": (
+            scores / root**2
+        ).softmax(-1),
+        "the scores are divided by the root of the number of keys; the width of a key, its "
+        "last axis, is asked for.": (scores / math.sqrt(key.shape[-2])).softmax(-1),
+        "each column sums to 1: the softmax runs over the queries. It must run over the "
+        "keys, the last axis.": (scores / root).softmax(-2),
+    }
+    compare(weights, (scores / root).softmax(-1), mistakes)
+    theirs = F.scaled_dot_product_attention(query, key, value)
+    mistakes = {
+        "the weights are right; the output is the plain mean of the values.": (
+            value.mean(-2, keepdim=True).expand(theirs.shape)
+        ),
+        "the weights are right; the output averages the keys. The values are asked for.": (
+            torch.einsum("...qk,...kd->...qd", (scores / root).softmax(-1), key)
+        ),
+    }
+    compare(output, theirs, mistakes)
+
+
+def _output_shape(query, value):
+    """Return the shape that the output of attention has."""
+    return (*query.shape[:-1], value.shape[-1])
 
 
 def _row_by_row(scores, mask):
@@ -42,7 +100,36 @@ def _row_by_row(scores, mask):
     return weights
 
 
-@exercise("attention.masked_softmax")
+@exercise("attention.narrow_head", kind="experiment")
+def narrow_head(answer):
+    """See whether the widths can have reached what is told of them."""
+    if not isinstance(answer, Mapping) or not all(width in answer for width in WIDTHS):
+        raise Wrong(
+            f"hand over a dict with the least weight at each of the widths {WIDTHS}; this "
+            f"is {kind(answer)}{f' of {sorted(answer)}' if _plain_keys(answer) else ''}."
+        )
+    least = {width: number(answer[width]) for width in WIDTHS}
+    blame(
+        {
+            "weights lie between 0 and 1.": not all(0 <= w <= 1 for w in least.values()),
+            # Of three keys on a line, the one between is never first for any query.
+            "width 1 cannot reach a half, whoever trains it: was the width changed?": (
+                least[1] >= 0.5
+            ),
+            f"width 4 reached {least[4]:.2f}: train longer, or with greater steps, until a "
+            f"wide head has {SHARP}.": least[4] < SHARP,
+            f"width 4 has learned it, width 2 has stopped at {least[2]:.2f}: it can reach "
+            f"{SHARP}, but it takes more steps.": least[2] < SHARP,
+        }
+    )
+
+
+def _plain_keys(answer):
+    """Say whether the keys of a mapping can be shown in order."""
+    return isinstance(answer, Mapping) and all(type(key) is int for key in answer)
+
+
+@exercise("attention.masked_softmax", kind="spot the bug")
 def masked_softmax(answer):
     """Compare with the softmax of each row's allowed scores, small and enormous ones."""
     scores, mask = normal(2, 4, 4, seed=5).double(), normal(2, 4, 4, seed=6) < 0.3
@@ -62,15 +149,27 @@ def masked_softmax(answer):
     }
     expect(answer, [scores, mask], _row_by_row(scores, mask), mistakes)
     large = 1e4 * scores
+    _check_large(answer, large.masked_fill(~mask, float(large.min()) - 1), mask)
+
+
+def _check_large(answer, large, mask):
+    """Enormous scores, then enormous ones that are hidden."""
     if not np.isfinite(array(run(answer, large, mask))).all():
         raise Wrong(
             "right for small scores, but exp(10000) overflows: subtract each row's "
             "greatest allowed score first. The weights stay the same."
         )
     expect(answer, [large, mask], _row_by_row(large, mask))
+    large = torch.where(mask, large / 1e4, 1e4)
+    if not np.isfinite(array(run(answer, large, mask))).all():
+        raise Wrong(
+            "0/0: a hidden score is the greatest of its row, and beside it every allowed "
+            "exponential is 0. Subtract the greatest *allowed* score."
+        )
+    expect(answer, [large, mask], _row_by_row(large, mask))
 
 
-@exercise("attention.merge_heads")
+@exercise("attention.merge_heads", kind="spot the bug")
 def merge_heads(answer):
     """Compare with the heads' outputs laid side by side."""
     x = torch.arange(120.0).reshape(2, 3, 5, 4)  # (batch, heads, tokens, d_head)
@@ -85,126 +184,78 @@ def merge_heads(answer):
     expect(answer, [x], torch.cat(x.unbind(1), dim=-1), mistakes)
 
 
-def _leave_one_out(x, y, kernel):
-    """Return the mean squared error when each point is predicted from all others."""
-    errors = []
-    for i in range(len(x)):
-        weights = [kernel(x[i] - x[j]) if j != i else 0.0 for j in range(len(x))]
-        predicted = sum(w * value for w, value in zip(weights, y, strict=True))
-        errors.append((predicted / sum(weights) - y[i]) ** 2)
-    return np.mean(errors)
-
-
-@exercise("attention.leave_one_out")
-def leave_one_out(answer):
-    """Compare with a plain loop that leaves one point out at a time."""
-    x, h = np.sort(np.random.default_rng(3).uniform(0, 3, 9)), 0.4
-    y = np.sin(3 * x) + x
-    rows = np.exp(-((x[:, None] - x) ** 2) / (2 * h**2))
-    rows /= rows.sum(1, keepdims=True)
-    want = _leave_one_out(x, y, lambda d: math.exp(-(d**2) / (2 * h**2)))
-    mistakes = {
-        "no point is left out: each one helps to predict itself.": np.mean(
-            (rows @ y - y) ** 2
-        ),
-        "the point is hidden after the softmax, so the weights that are left do not sum to "
-        "1. Hide its score before.": np.mean(((rows * (1 - np.eye(9))) @ y - y) ** 2),
-        "the bandwidth must be squared.": _leave_one_out(
-            x, y, lambda d: math.exp(-(d**2) / (2 * h))
-        ),
-        "the exponent lacks its factor one half.": _leave_one_out(
-            x, y, lambda d: math.exp(-((d / h) ** 2))
-        ),
-        "this is the sum of the squared errors; the mean is asked for.": want * len(x),
-        "this is the root of the mean squared error; leave the root out.": want**0.5,
-    }
-    expect(answer, [torch.tensor(x), torch.tensor(y), h], want, mistakes)
-
-
-def _head_weights(pair, tokens):
-    """Return the weights that a reader's two matrices give to one-hot positions."""
-    w_query, w_key = map(array, several(pair, 2, "two matrices, W_query and W_key"))
-    if w_query.shape != w_key.shape or w_query.ndim != 2 or len(w_query) != tokens:
-        raise Wrong(
-            f"both matrices need the shape ({tokens}, d_head), one row a position; "
-            f"yours are {w_query.shape} and {w_key.shape}."
-        )
-    query, key = (torch.tensor(w, dtype=torch.float64) for w in (w_query, w_key))
-    scores = query @ key.T  # (tokens, tokens)
-    weights = (scores / math.sqrt(w_query.shape[1])).softmax(-1)
-    if not torch.isfinite(weights).all():
-        raise Wrong("the weights are not finite: large entries will do, not infinity.")
-    return weights
-
-
-@exercise("attention.previous_token_head")
-def previous_token_head(answer):
-    """See where the head looks; any matrices that do it are right."""
-    for tokens in (6, 9):
-        weights = _head_weights(run(answer, tokens), tokens)  # (tokens, tokens)
-        here, seen = np.arange(1, tokens), weights[1:].argmax(-1).numpy()
-        off = int((seen != here - 1).argmax())
-        least = float(weights[1:].diagonal().min())
-        faults = {
-            "your head looks at the next token: swap the two matrices.": (
-                (seen[:-1] == here[:-1] + 1).all()
-            ),
-            "your head looks at the token itself: shift one of the matrices.": (
-                (seen == here).all()
-            ),
-            "every token looks at the first one, or at all of them alike.": not seen.any(),
-            f"with {tokens} tokens, token {here[off]} looks most at token {seen[off]}.": (
-                (seen != here - 1).any()
-            ),
-            f"the right place, but only {least:.2f} of the weight goes there with {tokens} "
-            f"tokens; at least {SHARP} is asked for. Which scores give that?": least
-            < SHARP,
-        }
-        blame(faults)
+@torch.no_grad()
+def _filled(
+    fused, output, order=(0, 1, 2), whole=False, transposed=False, biases=True, mix=True
+):
+    """Return our module with some of their weights, as a mistake would leave it."""
+    torch.manual_seed(1)
+    heads, d_model = 3, output.in_features
+    ours = MultiHeadAttention(d_model, heads).double()
+    shape = (3, heads, -1) if whole else (heads, 3, -1)  # by parts, or head by head
+    axis = 0 if whole else 1
+    weight = fused.weight.unflatten(0, (*shape[:2], d_model // heads)).unbind(axis)
+    bias = fused.bias.unflatten(0, shape).unbind(axis)
+    for layer, part in zip((ours.query, ours.key, ours.value), order, strict=True):
+        found = weight[part].flatten(0, 1)
+        layer.weight.copy_(found.T if transposed else found)
+        if biases:
+            layer.bias.copy_(bias[part].flatten())
+    if mix:
+        ours.output.load_state_dict(output.state_dict())
+    return ours
 
 
 @torch.no_grad()
-def _filled(theirs, order=(0, 1, 2), transposed=False, biases=True, output=True):
-    """Return our module with some of theirs' weights, as a mistake would leave it."""
-    torch.manual_seed(1)
-    ours = MultiHeadAttention(theirs.embed_dim, theirs.num_heads).double()
-    weights, bias = theirs.in_proj_weight.chunk(3), theirs.in_proj_bias.chunk(3)
-    for layer, part in zip((ours.query, ours.key, ours.value), order, strict=True):
-        layer.weight.copy_(weights[part].T if transposed else weights[part])
-        if biases:
-            layer.bias.copy_(bias[part])
-    if output:
-        ours.output.load_state_dict(theirs.out_proj.state_dict())
-    return ours
+def _head_by_head(fused, output, x):
+    """Attend with such a layer as its rows lie: a head's query, key, value, the next."""
+    heads = []
+    for part in fused(x).chunk(3, -1):  # (batch, tokens, 3 * d_head)
+        heads.append(F.scaled_dot_product_attention(*part.chunk(3, -1)))
+    return output(torch.cat(heads, -1))
 
 
 @exercise("attention.borrow_weights")
 def borrow_weights(answer):
-    """Compare what the filled module computes with what PyTorch's computes."""
+    """Compare what the filled module computes with what the borrowed layers compute."""
     torch.manual_seed(2)
-    theirs = nn.MultiheadAttention(12, 3, batch_first=True).double()
-    nn.init.normal_(theirs.in_proj_bias)
-    nn.init.normal_(theirs.out_proj.bias)
+    fused, output = nn.Linear(12, 36).double(), nn.Linear(12, 12).double()
     torch.manual_seed(1)  # an answer that copies too little is ours, untouched
-    got = run(answer, MultiHeadAttention(12, 3).double(), theirs)
+    got = run(answer, MultiHeadAttention(12, 3).double(), fused, output)
     if not isinstance(got, nn.Module):
         raise Wrong(f"return the module `ours`; this is of type {kind(got)}.")
     wrong = {
+        "you cut the layer in three, and a third of it is not all queries: it is all of "
+        "one head, its query, key and value.": {"whole": True},
         "the query's and the key's weights are swapped.": {"order": (1, 0, 2)},
         "the key's and the value's weights are swapped.": {"order": (0, 2, 1)},
-        "the matrices are transposed: `nn.Linear` stores (out, in), as in_proj does.": {
+        "the matrices are transposed: `nn.Linear` stores (out, in) here as there.": {
             "transposed": True
         },
         "the weights are right, the biases of query, key and value are not copied.": {
             "biases": False
         },
         "query, key and value are right, the output projection is not copied.": {
-            "output": False
+            "mix": False
         },
         "both are left out: the output projection, and the biases of the other three.": (
-            {"output": False, "biases": False}
+            {"mix": False, "biases": False}
         ),
     }
     x = normal(2, 5, 12).double()
-    mistakes = {text: _filled(theirs, **how)(x)[0] for text, how in wrong.items()}
-    compare(several(run(got, x), 2, "ours")[0], theirs(x, x, x)[0], mistakes)
+    mistakes = {text: _filled(fused, output, **how)(x)[0] for text, how in wrong.items()}
+    found = several(run(got, x), 2, "ours")[0]
+    compare(found, _head_by_head(fused, output, x), mistakes)
+
+
+@exercise("attention.death", kind="judge")
+def death(answer):
+    """What one head's row can support, and what it cannot."""
+    told = {
+        "a": "look again at *He* in this line: how much of its weight lies on *Death*? And "
+        "what does the picture say of the other heads?",
+        "b": "that would be a claim about the whole model. You have looked at one head of "
+        "many, and not at what its look does.",
+        "c": None,
+    }
+    _letter(answer, told)

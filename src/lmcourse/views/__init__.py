@@ -3,18 +3,25 @@
 A view is data first: each function here checks its input, rounds it and returns a `View`
 whose MIME bundle carries a JSON description (drawn on the site by `lmbook`) and
 the drawing library's own HTML (for Jupyter and Colab). circuitsvis, bertviz and plotly
-draw; nothing here redraws what they draw. Views that run in the page are our own.
+draw what they draw well. Views that run in the page are our own, and `sentences`.
 
 - `style`, `PALETTE`, `SEQUENTIAL`, `DIVERGING`: the look of matplotlib and seaborn.
 - `plot`: a plotly figure; `plain`: text as it is, for a plotly title made from data.
 - `attention_heads`, `tokens`: circuitsvis.
 - `head_view`, `model_view`: bertviz.
+- `sentences`: many sentences to choose from, in one head after the other.
 - `play`: a view that runs in the page, with a stored state.
 - `training`: a small GPT that learns on the reader's device.
 - `tokenizer`: a line as four tokenizers cut it; `attention_toy`: attention in the plane.
 """
 
-from lmcourse.views.attention import attention_heads, head_view, model_view, tokens
+from lmcourse.views.attention import (
+    attention_heads,
+    head_view,
+    model_view,
+    sentences,
+    tokens,
+)
 from lmcourse.views.play import play
 from lmcourse.views.plots import DIVERGING, PALETTE, SEQUENTIAL, plain, plot, style
 from lmcourse.views.tokenizer import tokenizer
@@ -35,6 +42,7 @@ __all__ = [
     "plain",
     "play",
     "plot",
+    "sentences",
     "style",
     "tokenizer",
     "tokens",

@@ -1,4 +1,4 @@
-"""Attention and tokens, drawn by circuitsvis and bertviz."""
+"""Attention and tokens: drawn by circuitsvis and bertviz, many sentences by the site."""
 
 from functools import partial
 
@@ -7,7 +7,7 @@ import numpy as np
 from lmcourse.views import checks, notebook
 from lmcourse.views.view import View
 
-__all__ = ["attention_heads", "head_view", "model_view", "tokens"]
+__all__ = ["attention_heads", "head_view", "model_view", "sentences", "tokens"]
 
 
 def attention_heads(
@@ -135,6 +135,52 @@ def model_view(attentions, tokens, *, alt, caption="") -> View:
     }
     html = partial(notebook.model_view, data)
     return View("model_view", alt, caption, data, html)
+
+
+def sentences(looks, *, alt, caption="", head=0, notes=None) -> View:
+    """Several sentences to choose from: where one token of each looks, head by head.
+
+    Parameters
+    ----------
+    looks : list of tuple
+        One a sentence: its tokens, the weights of one layer as for `attention_heads`, and
+        the position of the token whose look is shown first.
+    alt : str
+        What the view shows, for readers who cannot see it.
+    caption : str, optional
+    head : int, optional
+        The head shown first.
+    notes : list of str, optional
+        One a sentence, shown below it.
+
+    Returns
+    -------
+    View
+        Its weights are whole per cents. In a notebook: every sentence in the first head.
+
+    Raises
+    ------
+    ValueError
+        If there are no sentences, their weights do not fit, an index is out of range, or
+        the sentences differ in their number of heads, or from the notes in theirs.
+    """
+    shown = []
+    for words, attention, query in looks:
+        words = checks.token_list(words)
+        weights = checks.head_weights(attention, words)  # (heads, tokens, tokens)
+        query = checks.indices("query", [query], len(words))[0]
+        percent = np.rint(100 * weights).astype(int).tolist()
+        shown.append({"tokens": words, "weights": percent, "query": query})
+    notes = [""] * len(shown) if notes is None else checks.token_list(notes)
+    heads = {len(sentence["weights"]) for sentence in shown}
+    if len(heads) != 1 or len(notes) != len(shown):
+        raise ValueError(
+            f"{len(shown)} sentences with {len(notes)} notes and {sorted(heads)} heads: "
+            "pass at least one sentence, a note for each, weights of as many heads"
+        )
+    head = checks.indices("head", [head], heads.pop())[0]
+    data = {"sentences": shown, "notes": notes, "head": head}
+    return View("sentences", alt, caption, data, partial(notebook.sentences, data))
 
 
 def tokens(tokens, values=None, *, alt, caption="") -> View:

@@ -5,6 +5,7 @@ escaping ``<``, and circuitsvis sets them as HTML; both are handed tokens here t
 the same characters and can be neither.
 """
 
+import html
 import re
 from importlib import import_module, resources
 
@@ -58,6 +59,24 @@ def tokens(data: dict) -> str:
     inert_tokens = [inert(token) for token in data["tokens"]]
     colours = {"positive_color": SKY, "negative_color": ORANGE}
     return _circuitsvis(colored_tokens(inert_tokens, values, **limits, **colours))
+
+
+def sentences(data: dict) -> str:
+    """Return every sentence in the head shown first: the darker, the more weight."""
+    lines = []
+    for sentence, note in zip(data["sentences"], data["notes"], strict=True):
+        query = sentence["query"]
+        shares = sentence["weights"][data["head"]][query]
+        spans = (
+            f'<span style="background: rgba(0, 114, 178, {0.6 * share / 100:.3f}); '
+            f'padding: 2px; {"outline: 1px solid" * (position == query)}" '
+            f'title="{share} %">{html.escape(token)}</span>'
+            for position, (token, share) in enumerate(
+                zip(sentence["tokens"], shares, strict=True)
+            )
+        )
+        lines.append(f"<p>{' '.join(spans)}<br><small>{html.escape(note)}</small></p>")
+    return f'<div style="background: white; color: black">{"".join(lines)}</div>'
 
 
 def library(name: str) -> str:

@@ -29,7 +29,7 @@ class View:
     Attributes
     ----------
     kind : str
-        "attention_heads", "head_view", "model_view", "tokens", "plot" or "play".
+        Which view, by the name of the function that made it: "head_view", "plot", ...
     alt : str
         What a reader who cannot see the view should know. Never empty.
     caption : str
