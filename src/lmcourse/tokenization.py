@@ -129,15 +129,11 @@ class CharTokenizer:
 
 def merge_pair(symbols, pair):
     """Join the pair wherever it stands, from left to right, without overlap."""
-    left, right = pair
     merged, i = [], 0
     while i < len(symbols):
-        if symbols[i] == left and i + 1 < len(symbols) and symbols[i + 1] == right:
-            merged.append(left + right)
-            i += 2
-        else:
-            merged.append(symbols[i])
-            i += 1
+        size = 2 if tuple(symbols[i : i + 2]) == pair else 1
+        merged.append("".join(symbols[i : i + size]))
+        i += size
     return tuple(merged)
 
 

@@ -1,235 +1,76 @@
 """Checks for the chapter *tokenization*; the oracles are the ``tokenizers`` library's."""
 
-from collections import Counter
+import json
+import re
+from bisect import bisect_left
+from functools import cache
 from itertools import accumulate, pairwise
 
 import tokenizers
-import torch
-from torch.nn.utils.rnn import pad_sequence
 
-from lmcourse.exercises import Wrong, compare, exercise, expect, run
-from lmcourse.exercises.answers import several, strings
-
-
-def _library_first_merge(corpus: dict) -> tuple[str, str]:
-    """Return the two letters that the library joins first."""
-    tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE())
-    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.WhitespaceSplit()
-    words = ["".join(symbols) for symbols, n in corpus.items() for _ in range(n)]
-    alphabet = sorted(set("".join(words)))
-    trainer = tokenizers.trainers.BpeTrainer(
-        vocab_size=len(alphabet) + 1, initial_alphabet=alphabet, show_progress=False
-    )
-    tokenizer.train_from_iterator(words, trainer)
-    return tuple(max(tokenizer.get_vocab().items(), key=lambda item: item[1])[0])
+from lmcourse.data import load_poems, load_sonnets
+from lmcourse.exercises import Wrong, exercise, expect, letter, number, run
+from lmcourse.exercises.answers import blame, kind, strings
 
 
-def _tally(pairs) -> tuple[str, str]:
-    """Return the heaviest pair of (pair, weight), on a tie the alphabetically first."""
-    totals = Counter()
-    for pair, weight in pairs:
-        totals[pair] += weight
-    return min(totals, key=lambda pair: (-totals[pair], pair))
-
-
-PAIR_CASES = {
-    "words that occur often": {"cab": 1, "cad": 1, "dub": 5},
-    "a pair twice in a word": {"banana": 2, "bad": 1},
-    "a tie": {"zb": 2, "az": 2, "by": 2},
-    "short words": {"ab": 3, "ba": 2, "cb": 1},
-}
-
-
-@exercise("tokenization.most_frequent_pair")
-def most_frequent_pair(answer):
-    """Compare with the first merge that the library learns."""
-    for case, words in PAIR_CASES.items():
-        corpus = {tuple(word): n for word, n in words.items()}
-        got = run(answer, corpus)
-        if not (isinstance(got, tuple) and [type(s) for s in got] == [str, str]):
-            raise Wrong("return the pair alone, a tuple of two symbols.")
-        if got == _library_first_merge(corpus):
-            continue
-        inside = [(p, n) for symbols, n in corpus.items() for p in pairwise(symbols)]
-        once = [(p, n) for symbols, n in corpus.items() for p in set(pairwise(symbols))]
-        run_on = pairwise(s for symbols, n in corpus.items() for s in symbols * n)
-        best = max(sum(n for p, n in inside if p == pair) for pair, _ in inside)
-        tied = sum(n for p, n in inside if p == got) == best
-        mistakes = {
-            "each word was counted once; count it as often as it occurs": _tally(
-                (pair, 1) for pair, _ in inside
-            ),
-            "a pair that stands twice in a word counts twice": _tally(once),
-            "a pair never reaches from one word into the next": _tally(
-                (pair, 1) for pair in run_on
-            ),
-            "on a tie, take the pair that comes first in the alphabet": tied and got,
-            "that is not the most frequent pair": got,
-        }
-        diagnosis = next(text for text, wrong in mistakes.items() if got == wrong)
-        raise Wrong(f"{diagnosis} (case: {case}). For {corpus} you gave {got}.")
-
-
-def _library_bpe(word: str, merges: list[tuple[str, str]]) -> list[str]:
-    symbols = {*word, *(s for pair in merges for s in (*pair, "".join(pair)))}
-    vocab = {symbol: i for i, symbol in enumerate(sorted(symbols))}
-    return [token.value for token in tokenizers.models.BPE(vocab, merges).tokenize(word)]
-
-
-def _join(symbols, pair, most=99, step=1) -> list[str]:
-    """Join a pair at so many places, from the left or, with step -1, from the right."""
-    symbols, joined = list(symbols)[::step], []
-    while symbols:
-        both = tuple(symbols[:2][::step]) == pair and most > 0
-        most -= both
-        joined.append("".join(pair) if both else symbols[0])
-        del symbols[: 1 + both]
-    return joined[::step]
-
-
-MERGE_CASES = [
-    ("banana", "an"),
-    ("aaaaa", "aa"),
-    ("tall", "ll"),
-    ("x", "xx"),
-    ("cab", "ba"),
-]
-
-
-@exercise("tokenization.apply_merge")
-def apply_merge(answer):
-    """Compare with the library's model of a single merge."""
-    for word, letters in MERGE_CASES:
-        symbols, pair = list(word), tuple(letters)
-        got = strings(run(answer, symbols, pair, keep=True))
-        if symbols != list(word):
-            raise Wrong("the list you were given has changed; build a new one.")
-        if len("".join(got)) > len(word):
-            raise Wrong(
-                f"a symbol joins only one neighbour: {word!r} became {got}, where one was "
-                "used twice. After a match, go on behind it."
-            )
-        if "".join(got) != word:
-            raise Wrong(
-                f"a merge loses no character, but {word!r} became {got}. Is the last "
-                "symbol kept when nothing follows it?"
-            )
-        mistakes = {
-            "only the first place was merged; merge every one.": _join(word, pair, 1),
-            "merge from left to right.": _join(word, pair, step=-1),
-        }
-        expect(answer, [symbols, pair], _library_bpe(word, [pair]), mistakes)
-
-
-def _in_turn(word: str, merges, most=99) -> list[str]:
-    symbols = list(word)
-    for pair in merges:
-        symbols = _join(symbols, pair, most)
-    return symbols
-
-
-SEGMENT_CASES = [
-    ("abc", [("b", "c"), ("a", "b"), ("ab", "c")]),
-    ("cacao", [("c", "a"), ("ca", "o")]),
-    ("lowlow", [("l", "o"), ("lo", "w")]),
-    ("xyz", [("a", "b")]),
-]
-
-
-@exercise("tokenization.segment_word")
-def segment_word(answer):
-    """Compare with the library's BPE."""
-    for word, merges in SEGMENT_CASES:
-        mistakes = {
-            "this takes the longest known symbol each time, which is WordPiece's way; BPE "
-            "repeats its merges in the order learned.": _match(
-                word, {*word, *map("".join, merges)}, mark=""
-            ),
-            "only the first place of each merge was joined.": _in_turn(word, merges, 1),
-            "the merges were applied from the last learned to the first.": _in_turn(
-                word, reversed(merges)
-            ),
-        }
-        expect(answer, [word, merges], _library_bpe(word, merges), mistakes)
-
-
-def _library_wordpiece(word: str, vocab: set[str]) -> list[str]:
-    ids = {piece: i for i, piece in enumerate(sorted({"[UNK]", *vocab}))}
-    model = tokenizers.models.WordPiece(ids, unk_token="[UNK]")
-    return [token.value for token in model.tokenize(word)]
-
-
-def _match(word: str, vocab: set[str], *, longest=True, mark="##", whole=True) -> list[str]:
-    """Match from the left, with the mistakes that the check looks for."""
-    pieces, start = [], 0
-    while start < len(word):
-        before = mark if start else ""
-        ends = range(start + 1, len(word) + 1)
-        fits = [end for end in ends if before + word[start:end] in vocab]
-        if not fits:
-            return ["[UNK]"] if whole else [*pieces, "[UNK]"]
-        end = max(fits) if longest else min(fits)
-        pieces.append(before + word[start:end])
-        start = end
-    return pieces
-
-
-PIECE_CASES = [
-    ("feathers", {"f", "feat", "feather", "##her", "##s", "##eathers", "##ers"}),
-    ("unsung", {"un", "unsung", "##s", "##sung"}),
-    ("tallest", {"tall", "##e", "##est", "est", "##st"}),
-    ("tallness", {"tall", "##n", "##ne"}),
-    ("zephyr", {"z", "##ep"}),
-    ("xylem", {"##xylem", "y"}),
-]
-
-
-@exercise("tokenization.longest_match")
-def longest_match(answer):
-    """Compare with the library's WordPiece."""
-    for word, vocab in PIECE_CASES:
-        mistakes = {
-            "the shortest piece was taken; take the longest.": _match(
-                word, vocab, longest=False
-            ),
-            "a piece that does not begin the word is looked up, and returned, with ## "
-            "before it.": _match(word, vocab, mark=""),
-            "the ## belongs to the piece: return it too.": [
-                piece.removeprefix("##") for piece in _match(word, vocab)
-            ],
-            "where nothing fits, the whole word is [UNK], not its rest.": _match(
-                word, vocab, whole=False
-            ),
-        }
-        expect(answer, [word, vocab], _library_wordpiece(word, vocab), mistakes)
-
-
-@exercise("tokenization.pad_batch")
-def pad_batch(answer):
-    """Compare with PyTorch's `pad_sequence`."""
-    batch, pad_id = [[5, 9, 2, 7], [3], [7, 0, 4]], 7
-    ids, mask = several(run(answer, batch, pad_id), 2, "two things: the IDs and the mask")
-    rows = [torch.tensor(row) for row in batch]
-    want = pad_sequence(rows, batch_first=True, padding_value=pad_id)
-    kept = pad_sequence([torch.ones_like(row) for row in rows], batch_first=True)
-    wrong_ids = {
-        "the padding stands before the tokens; BERT's stands behind them.": pad_sequence(
-            rows, True, pad_id, padding_side="left"
-        ),
-        "pad with pad_id, not with 0.": pad_sequence(rows, batch_first=True),
-        "the rows were cut to the shortest; fill them up to the longest.": [[5], [3], [7]],
+@exercise("tokenization.fall", kind="predict")
+def fall(answer):
+    """Compare with the cut that the toy language's merges make."""
+    told = {
+        "a": "all is in two of the words, but was it ever made? See what t was joined to.",
+        "b": None,
+        "c": "that would need fall as a symbol; the merges make only what was counted.",
+        "d": "every letter of it is known, so nothing is unknown.",
     }
-    wrong_masks = {
-        "the mask is upside down: 1 is a token, 0 is padding.": 1 - kept,
-        "the mask was read off the IDs: a true token may have the padding's ID. Use the "
-        "lengths.": (want != pad_id).long(),
-        "the mask was read off the IDs: a true token may have the ID 0. Use the lengths.": (
-            (want != 0).long()
-        ),
-        "every place is 1; padding must be 0.": torch.ones_like(kept),
+    letter(answer, told)
+
+
+@exercise("tokenization.magikarp", kind="predict")
+def magikarp(answer):
+    """Compare with GPT-2's own vocabulary."""
+    told = {
+        "a": "gold and fish are common, too, and not joined. What counts is how often the "
+        "whole stood in the text that the merges were learned from.",
+        "b": "rare in books; but the merges were learned from the web.",
+        "c": "single letters are left only where no merge fits.",
+        "d": None,
     }
-    compare(ids, want, wrong_ids)
-    compare(mask, kept, wrong_masks)
+    letter(answer, told)
+
+
+def _replaced(symbols: tuple, pair: tuple) -> tuple:
+    """Join as the five lines of the exercise do."""
+    return tuple(" ".join(symbols).replace(" ".join(pair), "".join(pair)).split())
+
+
+def _library_merge(symbols: tuple, pair: tuple) -> list[str]:
+    """Join a pair as the library does, each symbol standing for a single letter."""
+    letters = {s: chr(0x4E00 + n) for n, s in enumerate(dict.fromkeys([*symbols, *pair]))}
+    left, right = (letters[symbol] for symbol in pair)
+    known = [*letters.values(), left + right]
+    model = tokenizers.models.BPE({s: n for n, s in enumerate(known)}, [(left, right)])
+    written = {letter: symbol for symbol, letter in letters.items()}
+    written[left + right] = "".join(pair)
+    tokens = model.tokenize("".join(letters[symbol] for symbol in symbols))
+    return [written[token.value] for token in tokens]
+
+
+@exercise("tokenization.joined_by_replace", kind="spot the bug")
+def joined_by_replace(answer):
+    """Join what the reader found both ways."""
+    if not isinstance(answer, (list, tuple)) or len(answer) != 2:
+        raise Wrong(f"give (symbols, pair), two tuples of strings; this is a {kind(answer)}.")
+    symbols, pair = (tuple(strings(part)) for part in answer)
+    if len(pair) != 2:
+        raise Wrong(f"a pair is two symbols; {pair} is {len(pair)}.")
+    if any(len(symbol.split()) != 1 or " " in symbol for symbol in (*symbols, *pair)):
+        raise Wrong("use symbols without spaces, none of them empty: words have none.")
+    right, shown = tuple(_library_merge(symbols, pair)), _replaced(symbols, pair)
+    if right == shown:
+        raise Wrong(
+            f"for {symbols} and {pair} both give {shown}. Find symbols in which the pair's "
+            "letters and the space stand next to each other, but the pair does not."
+        )
 
 
 def _longest_text(data: bytes) -> str:
@@ -262,3 +103,152 @@ def stream(answer):
         "all of the text was returned each time; return what is new.": shown[1:],
     }
     expect(answer, [STREAM], want, mistakes)
+
+
+BY_GRAMMAR = {"recordless", "overtakelessness", "unlovely", "crumbless", "brooding"}
+JUDGED = {
+    "nightingale": "two of its pieces are words; but what does the bird do at night, and is "
+    "-ing- an ending here?",
+    "unsifted": "one cut is right; all of them have to be.",
+    **dict.fromkeys(
+        ["feathered", "lonesome", "degreeless"], "one of its pieces ends inside the stem."
+    ),
+}
+
+
+@exercise("tokenization.seams", kind="judge")
+def seams(answer):
+    """Compare with the course's own judgement, word by word."""
+    chosen = dict.fromkeys(word.strip().lower() for word in strings(answer))
+    for word in chosen:
+        if word not in BY_GRAMMAR and word not in JUDGED:
+            raise Wrong(f"{word!r} is not among the ten.")
+    for word in chosen:
+        if word in JUDGED:
+            raise Wrong(f"look again at {word}: {JUDGED[word]}")
+    if missing := len(BY_GRAMMAR - chosen.keys()):
+        raise Wrong(
+            f"all that you chose is right, and {missing} more of the ten would be. A seam "
+            "may stay uncut; only what is cut must be a seam."
+        )
+
+
+def _fewest(lengths: list[int], room: int) -> int:
+    """Return the least number of windows, every way of cutting tried."""
+    best = [0]  # for the first n stanzas
+    for n in range(1, len(lengths) + 1):
+        starts = [k for k in range(n) if k == n - 1 or sum(lengths[k:n]) <= room]
+        best.append(1 + min(best[k] for k in starts))
+    return best[-1]
+
+
+PACKED = {
+    "several to a window": ([30, 20, 40, 25, 10, 60], 102),
+    "exactly full": ([50, 50, 40, 60, 10], 102),
+    "two places are taken": ([50, 51, 20], 102),
+    "one too long": ([20, 150, 30, 30], 102),
+    "the first too long": ([150, 30, 30], 102),
+    "small ones later": ([60, 60, 30, 30], 102),
+    "no text": ([], 102),
+}
+
+
+def _windows(value: object) -> list[list[int]]:
+    if not isinstance(value, (list, tuple)) or not all(
+        isinstance(window, (list, tuple)) for window in value
+    ):
+        raise Wrong("return a list of windows, each a list of stanza numbers.")
+    return [[int(number(stanza)) for stanza in window] for window in value]
+
+
+@exercise("tokenization.pack")
+def pack(answer):
+    """Look at the windows: whole, in order, none too long, as few as possible."""
+    for case, (lengths, context) in PACKED.items():
+        got = _windows(run(answer, lengths, context))
+        sizes = [sum(lengths[s] for s in w if 0 <= s < len(lengths)) for w in got]
+        over = [(w, size) for w, size in zip(got, sizes, strict=True) if len(w) > 1]
+        order, example = [stanza for window in got for stanza in window], [*range(len(lengths))]
+        blame(
+            {
+                f"{text} (case: {case}). For {lengths} and {context} you gave {got}.": found
+                for text, found in {
+                    "the last window was forgotten": order == example[: len(order)] != example,
+                    "the windows hold the stanzas' numbers, 0, 1, 2, …, not their lengths": (
+                        order == lengths != example
+                    ),
+                    "every stanza once, in the order of the text": order != example,
+                    "there is an empty window": not all(got),
+                    "a window is full too early to notice [CLS] and [SEP]: they take two "
+                    "places of it": any(context - 2 < s <= context for _, s in over),
+                    "a window holds more than the model takes": any(
+                        s > context for _, s in over
+                    ),
+                    "fewer windows would do; one may be filled to its last place": (
+                        len(got) > _fewest(lengths, context - 2)
+                    ),
+                }.items()
+            }
+        )
+
+
+LEAST = 2.2  # tokens per word, which the poems are to stay below
+SIZES = range(256, 4097, 128)
+
+
+@cache
+def _trained(text: str) -> tuple[dict[str, int], list]:
+    """Return the vocabulary and the merges of the largest size, the library's."""
+    byte_level = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    library = tokenizers.Tokenizer(tokenizers.models.BPE())
+    library.pre_tokenizer = byte_level
+    trainer = tokenizers.trainers.BpeTrainer(
+        vocab_size=SIZES[-1], initial_alphabet=byte_level.alphabet(), show_progress=False
+    )
+    library.train_from_iterator([text], trainer)
+    model = json.loads(library.to_str())["model"]
+    return model["vocab"], [tuple(pair) for pair in model["merges"]]
+
+
+@cache
+def _smallest(train_on: str, test_on: str, words: int) -> int:
+    """Return the smallest size that does; a smaller one has the first of the merges."""
+    vocab, merges = _trained(train_on)
+
+    def enough(size: int) -> bool:
+        known = {symbol: n for symbol, n in vocab.items() if n < size}
+        library = tokenizers.Tokenizer(tokenizers.models.BPE(known, merges[: size - 256]))
+        library.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+        return len(library.encode(test_on).ids) < LEAST * words
+
+    return SIZES[bisect_left(SIZES, True, key=enough)]
+
+
+def _words(text: str) -> int:
+    """Count words as the page does."""
+    return len(re.findall(r"[a-z]+(?:'[a-z]+)*", re.sub(r"\B't ", "'t", text.lower())))
+
+
+@exercise("tokenization.vocabulary", kind="experiment")
+def vocabulary(answer):
+    """Train the library's BPE on the Sonnets, and compare the size."""
+    got = int(number(answer))
+    sonnets, poems = ("\n\n".join(x().text) for x in (load_sonnets, load_poems))
+    want = _smallest(sonnets, poems, _words(poems))
+    if got == want:
+        return
+    blame(
+        {
+            "that is the number of merges; the 256 bytes are in the vocabulary, too.": got
+            == want - 256,
+            "that is enough for the Sonnets, which the merges were learned from; the "
+            "poems are the test.": got == _smallest(sonnets, sonnets, _words(sonnets)),
+            "you learned from the poems themselves; learn from the Sonnets.": got
+            == _smallest(poems, poems, _words(poems)),
+            "count words with `words_of`; cut at white space there are others.": got
+            == _smallest(sonnets, poems, len(poems.split())),
+            "try steps of 128, from 256 on.": got not in SIZES,
+            "with that many the poems still cost more.": got < want,
+            "that is enough, but not the smallest.": got > want,
+        }
+    )
