@@ -1,187 +1,64 @@
 """What goes wrong in the exercises of *tokenization*, diagnosis → answer."""
 
-from collections import Counter
-from itertools import pairwise
-
-import torch
+FIVE = ["recordless", "overtakelessness", "unlovely", "crumbless", "brooding"]
 
 
-def tally(pairs):
-    counts = Counter()
-    for pair, n in pairs:
-        counts[pair] += n
-    return min(counts, key=lambda p: (-counts[p], p))
+def packed(lengths, context, *, taken=2, strict=False, forget=False, empty=False):
+    """Fill windows one after the other, with what people get wrong."""
+    windows, window, size = [], [], 0
+    for stanza, length in enumerate(lengths):
+        full = (
+            size + length >= context - taken if strict else size + length > context - taken
+        )
+        if full and (window or empty):
+            windows.append(window)
+            window, size = [], 0
+        window.append(stanza)
+        size += length
+    return windows if forget or not window else [*windows, window]
 
 
-def pair_with_the_count(corpus):
-    return "ab", 3
+def pack_the_lengths(lengths, context):
+    return [[lengths[stanza] for stanza in window] for window in packed(lengths, context)]
 
 
-def pair_of_words_counted_once(corpus):
-    return tally((p, 1) for s in corpus for p in pairwise(s))
+def pack_the_small_ones_first(lengths, context):
+    order = sorted(range(len(lengths)), key=lambda stanza: lengths[stanza])
+    windows = packed([lengths[stanza] for stanza in order], context)
+    return [[order[stanza] for stanza in window] for window in windows]
 
 
-def pair_once_a_word(corpus):
-    return tally((p, n) for s, n in corpus.items() for p in set(pairwise(s)))
+def pack_all(lengths, context):
+    return [[*range(len(lengths))]] if lengths else []
 
 
-def pair_across_words(corpus):
-    return tally((p, 1) for p in pairwise(c for s, n in corpus.items() for c in s * n))
-
-
-def pair_last_on_a_tie(corpus):
-    counts = Counter()
-    for s, n in corpus.items():
-        for p in pairwise(s):
-            counts[p] += n
-    return max(counts, key=lambda p: (counts[p], p))
-
-
-def pair_least_frequent(corpus):
-    counts = Counter()
-    for s, n in corpus.items():
-        for p in pairwise(s):
-            counts[p] += n
-    return min(counts, key=lambda p: (counts[p], p))
-
-
-def merge_first_only(symbols, pair):
-    for i, both in enumerate(pairwise(symbols)):
-        if both == pair:
-            return [*symbols[:i], "".join(pair), *symbols[i + 2 :]]
-    return list(symbols)
-
-
-def merge_from_the_right(symbols, pair):
-    symbols, i = list(symbols), len(symbols) - 2
-    while i >= 0:
-        if tuple(symbols[i : i + 2]) == pair:
-            symbols[i : i + 2] = ["".join(pair)]
-            i -= 1
-        i -= 1
-    return symbols
-
-
-def merge_with_overlap(symbols, pair):
-    joined = ["".join(p) if p == pair else p[0] for p in pairwise(symbols)]
-    return joined + symbols[-1:]
-
-
-def merge_without_the_last(symbols, pair):
-    got, i = [], 0
-    while i < len(symbols) - 1:
-        both = (symbols[i], symbols[i + 1]) == pair
-        got.append(symbols[i] + symbols[i + 1] if both else symbols[i])
-        i += 1 + both
-    return got
-
-
-def merge_in_place(symbols, pair):
-    i = 0
-    while i < len(symbols) - 1:
-        if (symbols[i], symbols[i + 1]) == pair:
-            symbols[i : i + 2] = ["".join(pair)]
-        i += 1
-    return symbols
-
-
-def merge_to_a_string(symbols, pair):
-    return " ".join(symbols)
-
-
-def segment_longest(word, merges):
-    known = {*word, *("".join(p) for p in merges)}
-    got = []
-    while word:
-        end = next(e for e in range(len(word), 0, -1) if word[:e] in known)
-        got.append(word[:end])
-        word = word[end:]
-    return got
-
-
-def segment_first_place_only(word, merges):
-    symbols = list(word)
-    for pair in merges:
-        symbols = merge_first_only(symbols, pair)
-    return symbols
-
-
-def segment_backwards(word, merges):
-    symbols = list(word)
-    for pair in reversed(merges):
-        merge_in_place(symbols, pair)
-    return symbols
-
-
-def match(word, vocab, order=reversed, mark="##", whole=True, shown=True):
-    got, start = [], 0
-    while start < len(word):
-        for end in order(range(start + 1, len(word) + 1)):
-            piece = (mark if start else "") + word[start:end]
-            if piece in vocab:
-                break
-        else:
-            return ["[UNK]"] if whole else [*got, "[UNK]"]
-        got.append(piece if shown else piece.removeprefix("##"))
-        start = end
-    return got
-
-
-def padded(batch, pad_id, *, left=False, kept=1, mask=None, size=max):
-    size = size(map(len, batch))
-    ids = [
-        [pad_id] * (size - len(row)) * left
-        + row[:size]
-        + [pad_id] * (size - len(row)) * (not left)
-        for row in batch
-    ]
-    full = [[kept] * len(row) + [1 - kept] * (size - len(row)) for row in batch]
-    return ids, [[mask(i) for i in row] for row in ids] if mask else full
-
-
-def pad_with_zero(batch, pad_id):
-    return padded(batch, 0)[0], padded(batch, pad_id)[1]
+def pack_one_each(lengths, context):
+    return [[stanza] for stanza in range(len(lengths))]
 
 
 WRONG = {
-    "most_frequent_pair": {
-        "the pair alone": pair_with_the_count,
-        "each word was counted once": pair_of_words_counted_once,
-        "counts twice": pair_once_a_word,
-        "one word into the next": pair_across_words,
-        "first in the alphabet": pair_last_on_a_tie,
-        "is not the most frequent pair": pair_least_frequent,
+    "fall": {
+        "was it ever made": "a",
+        "fall as a symbol": "c",
+        "nothing is unknown": ["d", " D "],
+        "one letter of a, b, c, d": ["f all _", 2, ("a", "b")],
     },
-    "apply_merge": {
-        "only the first place": merge_first_only,
-        "from left to right": merge_from_the_right,
-        "joins only one neighbour": merge_with_overlap,
-        "last symbol": merge_without_the_last,
-        "has changed": merge_in_place,
-        "a list of strings": merge_to_a_string,
-        "strings only": lambda symbols, pair: [1],
-        "the strings differ": lambda symbols, pair: list(symbols),
+    "joined_by_replace": {
+        "both give": [
+            (("t", "a", "l", "l"), ("a", "l")),
+            (["a", "a", "a"], ["a", "a"]),
+            (("x",), ("a", "l")),
+            ((), ("a", "l")),
+        ],
+        "two tuples of strings": [("a", "b", "c"), "ab", 7],
+        "a list of strings is expected": [("ta l", "a l"), (("a", "b"), "ab")],
+        "a pair is two": (("a", "b"), ("a", "b", "c")),
+        "without spaces": [(("t a", "l"), ("a", "l")), (("a", ""), ("a", "l"))],
     },
-    "segment_word": {
-        "WordPiece's way": segment_longest,
-        "only the first place": segment_first_place_only,
-        "last learned to the first": segment_backwards,
-    },
-    "longest_match": {
-        "shortest piece": lambda w, v: match(w, v, order=iter),
-        "with ##": lambda w, v: match(w, v, mark=""),
-        "belongs to the piece": lambda w, v: match(w, v, shown=False),
-        "the whole word": lambda w, v: match(w, v, whole=False),
-    },
-    "pad_batch": {
-        "two things": lambda b, p: padded(b, p)[0],
-        "before the tokens": lambda b, p: padded(b, p, left=True),
-        "not with 0": pad_with_zero,
-        "cut to the shortest": lambda b, p: padded(b, p, size=min),
-        "upside down": lambda b, p: padded(b, p, kept=0),
-        "padding's ID": lambda b, p: padded(b, p, mask=lambda i: int(i != p)),
-        "the ID 0": lambda b, p: padded(b, p, mask=lambda i: int(i != 0)),
-        "every place is 1": lambda b, p: padded(b, p, mask=lambda i: 1),
+    "magikarp": {
+        "common, too": "a",
+        "learned from the web": "b",
+        "single letters": "c",
     },
     "stream": {
         "cut in two": lambda t: [b.decode(errors="replace") for b in t],
@@ -191,15 +68,48 @@ WRONG = {
             b"".join(t[: n + 1]).decode(errors="ignore") for n in range(len(t))
         ],
     },
+    "seams": {
+        "at night": [[*FIVE, "nightingale"], ["Nightingale "]],
+        "all of them have to be": [[*FIVE, "unsifted"]],
+        "inside the stem": [["feathered"], ["lonesome"], ["recordless", "degreeless"]],
+        "more of the ten": [FIVE[:4], ["brooding"], []],
+        "not among the ten": [["bee"], ["record · less"]],
+    },
+    "pack": {
+        "last window was forgotten": lambda n, c: packed(n, c, forget=True),
+        "not their lengths": pack_the_lengths,
+        "in the order of the text": pack_the_small_ones_first,
+        "an empty window": lambda n, c: packed(n, c, empty=True),
+        "[CLS] and [SEP]": lambda n, c: packed(n, c, taken=0),
+        "more than the model takes": pack_all,
+        "fewer windows would do": [
+            pack_one_each,
+            lambda n, c: packed(n, c, strict=True),
+            lambda n, c: packed(n, c, taken=4),
+        ],
+        "a list of windows": [lambda n, c: [*range(len(n))], lambda n, c: 3],
+    },
+    "vocabulary": {
+        "256 bytes": 1664,
+        "for the Sonnets": 768,
+        "from the poems themselves": 1152,
+        "cut at white space": 1792,
+        "steps of 128": 1919,
+        "still cost more": 1280,
+        "not the smallest": 2048,
+    },
 }
 
-
-def padded_tensors(batch, pad_id):
-    ids, mask = padded(batch, pad_id)
-    return torch.tensor(ids), torch.tensor(mask)
-
-
 RIGHT = {
-    "pad_batch": [padded_tensors],
-    "longest_match": [lambda word, vocab: tuple(match(word, vocab))],
+    "fall": [" B"],
+    "joined_by_replace": [
+        (("a", "ll", "y"), ("a", "l")),
+        [["ta", "l"], ["a", "l"]],
+        (("x", "a", "lx"), ("a", "l")),
+    ],
+    "seams": [[word.title() for word in reversed(FIVE)], (*FIVE, *FIVE)],
+    "pack": [
+        lambda lengths, context: tuple(map(tuple, packed(lengths, context))),
+    ],
+    "vocabulary": [1920.0],
 }

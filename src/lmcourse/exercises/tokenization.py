@@ -25,19 +25,6 @@ def fall(answer):
     letter(answer, told)
 
 
-@exercise("tokenization.magikarp", kind="predict")
-def magikarp(answer):
-    """Compare with GPT-2's own vocabulary."""
-    told = {
-        "a": "gold and fish are common, too, and not joined. What counts is how often the "
-        "whole stood in the text that the merges were learned from.",
-        "b": "rare in books; but the merges were learned from the web.",
-        "c": "single letters are left only where no merge fits.",
-        "d": None,
-    }
-    letter(answer, told)
-
-
 def _replaced(symbols: tuple, pair: tuple) -> tuple:
     """Join as the five lines of the exercise do."""
     return tuple(" ".join(symbols).replace(" ".join(pair), "".join(pair)).split())
@@ -59,7 +46,9 @@ def _library_merge(symbols: tuple, pair: tuple) -> list[str]:
 def joined_by_replace(answer):
     """Join what the reader found both ways."""
     if not isinstance(answer, (list, tuple)) or len(answer) != 2:
-        raise Wrong(f"give (symbols, pair), two tuples of strings; this is a {kind(answer)}.")
+        raise Wrong(
+            f"give (symbols, pair), two tuples of strings; this is a {kind(answer)}."
+        )
     symbols, pair = (tuple(strings(part)) for part in answer)
     if len(pair) != 2:
         raise Wrong(f"a pair is two symbols; {pair} is {len(pair)}.")
@@ -71,6 +60,19 @@ def joined_by_replace(answer):
             f"for {symbols} and {pair} both give {shown}. Find symbols in which the pair's "
             "letters and the space stand next to each other, but the pair does not."
         )
+
+
+@exercise("tokenization.magikarp", kind="predict")
+def magikarp(answer):
+    """Compare with GPT-2's own vocabulary."""
+    told = {
+        "a": "gold and fish are common, too, and not joined. What counts is how often the "
+        "whole stood in the text that the merges were learned from.",
+        "b": "rare in books; but the merges were learned from the web.",
+        "c": "single letters are left only where no merge fits.",
+        "d": None,
+    }
+    letter(answer, told)
 
 
 def _longest_text(data: bytes) -> str:
@@ -107,8 +109,8 @@ def stream(answer):
 
 BY_GRAMMAR = {"recordless", "overtakelessness", "unlovely", "crumbless", "brooding"}
 JUDGED = {
-    "nightingale": "two of its pieces are words; but what does the bird do at night, and is "
-    "-ing- an ending here?",
+    "nightingale": "two of its pieces are words; but what does the bird do at night? And "
+    "is -ing- an ending here?",
     "unsifted": "one cut is right; all of them have to be.",
     **dict.fromkeys(
         ["feathered", "lonesome", "degreeless"], "one of its pieces ends inside the stem."
@@ -144,7 +146,7 @@ def _fewest(lengths: list[int], room: int) -> int:
 
 PACKED = {
     "several to a window": ([30, 20, 40, 25, 10, 60], 102),
-    "exactly full": ([50, 50, 40, 60, 10], 102),
+    "exactly full": ([50, 50, 40, 60, 60, 40], 102),
     "two places are taken": ([50, 51, 20], 102),
     "one too long": ([20, 150, 30, 30], 102),
     "the first too long": ([150, 30, 30], 102),
@@ -161,35 +163,37 @@ def _windows(value: object) -> list[list[int]]:
     return [[int(number(stanza)) for stanza in window] for window in value]
 
 
+def _faults(windows: list[list[int]], lengths: list[int], context: int) -> dict[str, bool]:
+    """Return diagnosis → whether the windows have it; the first that they have counts."""
+    numbers, order = [*range(len(lengths))], [stanza for w in windows for stanza in w]
+    forgotten = order == numbers[: len(order)] != numbers
+    whole = windows if order == numbers else []
+    sizes = [sum(lengths[stanza] for stanza in w) for w in whole if len(w) > 1]
+    return {
+        "the last window was forgotten": forgotten,
+        "the windows hold the stanzas' numbers, 0, 1, 2, …, not their lengths": (
+            order == lengths != numbers
+        ),
+        "every stanza once, in the order of the text": order != numbers,
+        "there is an empty window": not all(windows),
+        "a window has no room for [CLS] and [SEP], which take two places of it": any(
+            context - 2 < size <= context for size in sizes
+        ),
+        "a window holds more than the model takes": any(size > context for size in sizes),
+        "fewer windows would do; one may be filled to its last place": (
+            len(windows) > _fewest(lengths, context - 2)
+        ),
+    }
+
+
 @exercise("tokenization.pack")
 def pack(answer):
     """Look at the windows: whole, in order, none too long, as few as possible."""
     for case, (lengths, context) in PACKED.items():
         got = _windows(run(answer, lengths, context))
-        sizes = [sum(lengths[s] for s in w if 0 <= s < len(lengths)) for w in got]
-        over = [(w, size) for w, size in zip(got, sizes, strict=True) if len(w) > 1]
-        order, example = [stanza for window in got for stanza in window], [*range(len(lengths))]
-        blame(
-            {
-                f"{text} (case: {case}). For {lengths} and {context} you gave {got}.": found
-                for text, found in {
-                    "the last window was forgotten": order == example[: len(order)] != example,
-                    "the windows hold the stanzas' numbers, 0, 1, 2, …, not their lengths": (
-                        order == lengths != example
-                    ),
-                    "every stanza once, in the order of the text": order != example,
-                    "there is an empty window": not all(got),
-                    "a window is full too early to notice [CLS] and [SEP]: they take two "
-                    "places of it": any(context - 2 < s <= context for _, s in over),
-                    "a window holds more than the model takes": any(
-                        s > context for _, s in over
-                    ),
-                    "fewer windows would do; one may be filled to its last place": (
-                        len(got) > _fewest(lengths, context - 2)
-                    ),
-                }.items()
-            }
-        )
+        example = f" (case: {case}). For {lengths} and {context} you gave {got}."
+        faults = _faults(got, lengths, context)
+        blame({text + example: found for text, found in faults.items()})
 
 
 LEAST = 2.2  # tokens per word, which the poems are to stay below
