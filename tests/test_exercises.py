@@ -12,6 +12,7 @@ from lmcourse.exercises import (
     compare,
     exercise,
     expect,
+    letter,
     names,
     number,
     run,
@@ -109,6 +110,25 @@ def test_texts_are_compared():
         Wrong, match=r"the strings differ. For \S+\('ab'\) you gave \['b'\]"
     ):
         expect(lambda x: ["b"], ["ab"], ["a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ("b", None),
+        (" B ", None),
+        ("a", "the mean runs over rows."),
+        ("c", "choose one letter of a, b, as a string."),
+        (1, "choose one letter of a, b"),
+    ],
+)
+def test_a_letter_is_compared(answer, said):
+    told = {"a": "the mean runs over rows.", "b": None}
+    if said is None:
+        letter(answer, told)
+    else:
+        with pytest.raises(Wrong, match=said):
+            letter(answer, told)
 
 
 def test_an_example_shows_call_and_result_as_far_as_they_are_short():

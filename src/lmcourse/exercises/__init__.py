@@ -26,10 +26,10 @@ import numpy as np
 import torch
 from torch._tensor_str import printoptions as torch_printoptions
 
-from lmcourse.exercises.answers import Wrong, compare, expect, number, run, told
+from lmcourse.exercises.answers import Wrong, compare, expect, letter, number, run, told
 
-__all__ = ["Verdict", "Wrong", "check", "compare", "exercise", "expect", "names", "number"]
-__all__ += ["run"]
+__all__ = ["Verdict", "Wrong", "check", "compare", "exercise", "expect", "letter", "names"]
+__all__ += ["number", "run"]
 
 KINDS = ("predict", "spot the bug", "build", "experiment", "judge")
 
@@ -79,8 +79,8 @@ def exercise(name: str, kind: str = "build"):
         ``"chapter.exercise"``.
     kind : str
         One of `KINDS`. The check of an experiment is given a result, a loss or a table,
-        and looks at it with `number` or `compare`; the others' mostly a function, and use
-        `expect`.
+        and looks at it with `number` or `compare`; that of a multiple choice a letter, for
+        `letter`; the others' mostly a function, and use `expect`.
     """
     if kind not in KINDS:
         raise ValueError(f"no kind of exercise {kind!r}; there are: {', '.join(KINDS)}")

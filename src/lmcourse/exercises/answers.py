@@ -239,6 +239,28 @@ def number(value: object) -> float:
     return float(found)
 
 
+def letter(value: object, told: Mapping[str, str | None]) -> None:
+    """Compare a letter of a multiple choice.
+
+    Parameters
+    ----------
+    value : object
+        The reader's answer.
+    told : mapping
+        Letter → what whoever chooses it mixed up; None or "" for the right one.
+
+    Raises
+    ------
+    Wrong
+        With these words, or if it is none of the letters.
+    """
+    chosen = value.strip().lower() if isinstance(value, str) else ""
+    if chosen not in told:
+        raise Wrong(f"choose one letter of {', '.join(told)}, as a string.")
+    if told[chosen]:
+        raise Wrong(told[chosen])
+
+
 def strings(value: object) -> list[str]:
     """Return an answer that should be a list of strings."""
     if not isinstance(value, (list, tuple)):

@@ -1,0 +1,135 @@
+"""Tasks: the five kinds of exercise, and how far a reader is.
+
+A task is an exercise of sphinx-exercise with a kind as its class. Here its heading gets the
+kind's word, it is held to the chapter's table of checks, and every page learns which tasks
+each chapter has; what was done stays in the reader's browser (``static/tasks.js``).
+"""
+
+import json
+from pathlib import Path
+
+from docutils import nodes
+from sphinx.transforms.post_transforms import SphinxPostTransform
+from sphinx.util import logging
+from sphinx_exercise.nodes import exercise_enumerable_node, exercise_title
+
+from lmcourse import exercises
+
+__all__ = ["WORDS", "registered", "setup"]
+
+logger = logging.getLogger(__name__)
+WORDS = {  # class → heading; in small letters the kind in the table of checks
+    "predict": "Predict",
+    "spot": "Spot the bug",
+    "build": "Build",
+    "experiment": "Experiment",
+    "judge": "Judge",
+}
+FORM = ("exercise", "dropdown")  # classes that say nothing about the kind
+
+
+def registered(page: str) -> dict[str, str]:
+    """Return the labels of a chapter's checks → their names; {} if it has no table."""
+    try:
+        found = exercises.names(page)
+    except ValueError:
+        return {}
+    return {f"ex-{name.replace('.', '-').replace('_', '-')}": name for name in found}
+
+
+def kind(task: nodes.Element) -> str:
+    """Return a task's kind, "" if it has none.
+
+    Raises
+    ------
+    ValueError
+        If it has two, or one that is not known.
+    """
+    found = [name for name in task["classes"] if name not in FORM]
+    if len(found) > 1 or set(found) - set(WORDS):
+        raise ValueError(f"its kind is {' '.join(found)!r}; there are {', '.join(WORDS)}")
+    return "".join(found)
+
+
+def check(page: str, label: str, of: str) -> None:
+    """Hold a task to the chapter's table of checks, if the chapter has one.
+
+    Raises
+    ------
+    ValueError
+        If the table has no check of this label and kind.
+    """
+    table = registered(page)
+    name = table.get(label.replace("_", "-"))
+    if table and name is None:
+        known = ", ".join(sorted(table))
+        raise ValueError(f"no check belongs to its label; there are {known}")
+    if table and name not in exercises.names(page, WORDS[of].lower()):
+        raise ValueError(f"it is of the kind {of!r}, its check {name} is not")
+
+
+def collect(app, doctree: nodes.document) -> None:
+    """Note a page's tasks, and tell what is wrong with them."""
+    tasks = list(doctree.findall(exercise_enumerable_node))
+    page = app.env.docname
+    app.env.lmbook_tasks[page] = [task["label"] for task in tasks]
+    formed = any(set(task["classes"]) & set(WORDS) for task in tasks)
+    for task in tasks:
+        try:
+            of = kind(task)
+            if formed and not of:
+                raise ValueError(f"it has no kind; :class: is one of {', '.join(WORDS)}")
+            if of:
+                check(page, task["label"], of)
+        except ValueError as error:
+            logger.warning("the task %s: %s", task["label"], error, location=page)
+
+
+class Headings(SphinxPostTransform):
+    """Write ``Predict: What does the mask change?``; the number is Sphinx's."""
+
+    default_priority = 15  # before sphinx-exercise puts it in brackets
+
+    def run(self) -> None:
+        for task in self.document.findall(exercise_enumerable_node):
+            of = "".join(set(task["classes"]) & set(WORDS))
+            title = task.children[0]
+            if of and isinstance(title, exercise_title):
+                colon = nodes.inline("", ": ", classes=["visually-hidden"])
+                word = nodes.inline("", WORDS[of], colon, classes=["lm-kind"])
+                asked = nodes.inline("", "", *title.children[1:][0].children)
+                asked["classes"].append("lm-asked")
+                task.replace(title, nodes.title("", "", word, asked))
+
+
+# --- how far a reader is --------------------------------------------------------------
+
+
+def _begin(app, env, names) -> None:
+    env.lmbook_tasks = getattr(env, "lmbook_tasks", {})
+
+
+def _purge(app, env, page: str) -> None:
+    getattr(env, "lmbook_tasks", {}).pop(page, None)
+
+
+def _write_table(app, error) -> None:
+    """Leave which tasks each page has, once for all pages."""
+    if error is None and app.builder.format == "html":
+        pages = {page: tasks for page, tasks in app.env.lmbook_tasks.items() if tasks}
+        table = json.dumps({"book": app.config.project, "pages": pages}, sort_keys=True)
+        text = f"(window.lmcourse = window.lmcourse || {{}}).tasks = {table};\n"
+        path = Path(app.outdir) / "_static" / "lib" / "tasks-table.js"
+        path.write_text(text, encoding="utf-8")
+
+
+def setup(app) -> None:
+    """Check and count tasks; give every page the scripts that keep what was done."""
+    app.connect("env-before-read-docs", _begin)
+    app.connect("env-purge-doc", _purge)
+    app.connect("doctree-read", collect)
+    app.connect("build-finished", _write_table)
+    app.add_post_transform(Headings)
+    app.add_js_file("lib/tasks-table.js", loading_method="defer")
+    app.add_js_file("lib/tasks.js", loading_method="defer")
+    app.add_css_file("lib/tasks.css")
