@@ -8,6 +8,7 @@ PARTS = (
     "proofs",
     "findings",
     "drawings",
+    "tasks",
     "choices",
     "frame",
     "assets",

@@ -52,6 +52,8 @@ OWN_FILES = (
     "drawings.css",
     "frame.css",
     "folds.js",
+    "tasks.css",
+    "tasks.js",
     *sorted({f[-1] for f in LIBRARIES.values()}),
 )
 

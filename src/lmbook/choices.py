@@ -1,12 +1,28 @@
-"""Multiple choice: ``{choices} KEY``, a list, the right letter glued under the key."""
+"""Multiple choice: ``{choices} KEY``, a list, the right letter glued under the key.
+
+On the site a click tells; what it tells of an option stands behind a dash or in a second
+paragraph of it, or else is what the chapter's check says of its letter.
+"""
+
+import re
 
 from docutils import nodes
+from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
+from sphinx_exercise.nodes import exercise_enumerable_node
 
 from lmbook.glue import format_glue, page_values
-from lmbook.markdown import LETTERS
+from lmbook.tasks import registered
+from lmcourse.exercises import check
 
-__all__ = ["setup"]
+__all__ = ["LETTERS", "setup"]
+
+logger = logging.getLogger(__name__)
+LETTERS = "abcdefgh"
+
+
+class choose(nodes.General, nodes.Element):
+    """A list of options; ``key`` names the glued letter, ``right`` is it."""
 
 
 def sealed(key: str, letter: str) -> str:
@@ -33,17 +49,75 @@ class Choices(SphinxDirective):
             right = format_glue(page_values(self.state.document), key, "")
         except ValueError as error:
             raise self.error(f"the choices {key}: {error}") from None
-        if right not in LETTERS[: len(options)] or len(right) != 1:
+        if len(right) != 1 or right not in LETTERS[: len(options)]:
             allowed = f"a letter from a to {LETTERS[len(options) - 1]}"
             raise self.error(f"the choices {key}: {right!r} was glued, not {allowed}")
         found = nodes.enumerated_list("", *options, enumtype="loweralpha")
         found["prefix"], found["suffix"] = "", "."
-        found["classes"].append("lm-choices")
-        seal = f'<div class="lm-choose" data-key="{key}" data-seal="{sealed(key, right)}">'
-        ends = (nodes.raw("", text, format="html") for text in (seal, "</div>"))
-        return [next(ends), found, next(ends)]
+        node = choose("", found, key=key, right=right)
+        self.set_source_info(node)
+        return [node]
+
+
+# --- what a click tells ---------------------------------------------------------------
+
+
+def settle(app, doctree: nodes.document) -> None:
+    """Put what a click tells behind each option, once the tasks are put together."""
+    for node in doctree.findall(choose):
+        task = node.parent
+        while task is not None and not isinstance(task, exercise_enumerable_node):
+            task = task.parent
+        if task is None:
+            logger.warning("the choices %s stand in no task", node["key"], location=node)
+            continue
+        name = registered(app.env.docname).get(task["label"].replace("_", "-"), "")
+        for letter, option in zip(LETTERS, node[0], strict=False):
+            told = _told(option)
+            if name:
+                verdict = check(name, letter)
+                if bool(verdict) != (letter == node["right"]):
+                    text = "the choices %s: the page glued %r, but %s"
+                    logger.warning(text, node["key"], node["right"], verdict, location=node)
+                if not verdict and not told:
+                    told = [nodes.paragraph("", "", *_words(verdict.message))]
+            if told:
+                option += nodes.container("", *told, classes=["lm-told"])
+
+
+def _told(option: nodes.list_item) -> list[nodes.Node]:
+    """Cut off an option what is told of it."""
+    rest = option.children[1:]
+    for node in rest:
+        option.remove(node)
+    if rest:
+        return rest
+    words = option[0]
+    for place, node in enumerate(words):
+        if isinstance(node, nodes.Text) and (dash := re.search(r"\s—\s", node)):
+            told = [nodes.Text(node[dash.end() :]), *words[place + 1 :]]
+            words[place:] = [nodes.Text(node[: dash.start()])]
+            return [nodes.paragraph("", "", *told)]
+    return []
+
+
+def _words(message: str) -> list[nodes.Node]:
+    """Return a message of a check, its `code` as code."""
+    parts = enumerate(re.split(r"`([^`]+)`", message))
+    return [nodes.literal(p, p) if n % 2 else nodes.Text(p) for n, p in parts]
+
+
+def _open(self, node: choose) -> None:
+    seal = {"data-key": node["key"], "data-seal": sealed(node["key"], node["right"])}
+    self.body.append(self.starttag(node, "div", CLASS="lm-choose", **seal))
+
+
+def _close(self, node: choose) -> None:
+    self.body.append("</div>\n")
 
 
 def setup(app) -> None:
     """Know the directive."""
+    app.add_node(choose, html=(_open, _close))
     app.add_directive("choices", Choices)
+    app.connect("doctree-read", settle)

@@ -9,8 +9,10 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-LETTERS = "abcdefgh"
-__all__ = ["LETTERS", "Directive", "Links", "parse", "solutions", "to_markdown"]
+from lmbook.choices import LETTERS
+from lmbook.tasks import WORDS
+
+__all__ = ["Directive", "Links", "parse", "solutions", "to_markdown"]
 
 _OPEN = re.compile(r"^( *)(`{3,}|:{3,}|~{3,})\{([\w:-]+)\}[ \t]*(.*)$")
 _FENCE = re.compile(r"^ *(`{3,}|~{3,})")
@@ -198,7 +200,9 @@ def _block(directive: Directive, links: Links) -> str:
         label = directive.options.get("label", "")
         place = f'<a id="{label}"></a>\n\n' if label else ""
         if name == "exercise-start":
-            return f"{place}**{links.exercise(label)}**\n"
+            kind = WORDS.get(directive.options.get("class", ""), "")
+            kind = f"{kind} · " if kind else ""
+            return f"{place}**{kind}{links.exercise(label)}**\n"
         return f"{place}**Solution to** {links.reference(argument, None)}, folded.\n"
     if name == "math":
         label = directive.options.get("label", "")

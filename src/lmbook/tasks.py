@@ -113,10 +113,10 @@ def _purge(app, env, page: str) -> None:
     getattr(env, "lmbook_tasks", {}).pop(page, None)
 
 
-def _write_table(app, error) -> None:
+def _write_table(app, env) -> None:
     """Leave which tasks each page has, once for all pages."""
-    if error is None and app.builder.format == "html":
-        pages = {page: tasks for page, tasks in app.env.lmbook_tasks.items() if tasks}
+    if app.builder.format == "html":
+        pages = {page: tasks for page, tasks in env.lmbook_tasks.items() if tasks}
         table = json.dumps({"book": app.config.project, "pages": pages}, sort_keys=True)
         text = f"(window.lmcourse = window.lmcourse || {{}}).tasks = {table};\n"
         path = Path(app.outdir) / "_static" / "lib" / "tasks-table.js"
@@ -128,7 +128,7 @@ def setup(app) -> None:
     app.connect("env-before-read-docs", _begin)
     app.connect("env-purge-doc", _purge)
     app.connect("doctree-read", collect)
-    app.connect("build-finished", _write_table)
+    app.connect("env-updated", _write_table)
     app.add_post_transform(Headings)
     app.add_js_file("lib/tasks-table.js", loading_method="defer")
     app.add_js_file("lib/tasks.js", loading_method="defer")
