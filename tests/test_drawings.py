@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from lmbook.drawings import check, filled, image, inline, source
+from lmbook.drawings import CLASSES, check, filled, image, inline, source
 
 FIGURES = [
     *Path(__file__).parents[1].glob("chapters/_figures/*.svg"),
@@ -112,3 +112,11 @@ def test_a_notebooks_drawing_stands_alone():
     assert 'class="d-paper"' in svg
     assert ElementTree.fromstring(svg).get("viewBox") == "0 0 400 100"
     assert "/*" not in svg
+
+
+def test_the_authors_guide_shows_every_class():
+    drawn = (Path(__file__).parent / "site/demo/_figures/every-class.svg").read_text()
+    assert set(re.findall(r"d-[\w-]+", drawn)) >= CLASSES - {"d-grid", "d-head", "d-paper"}
+    guide = Path(__file__).parents[1] / "docs" / "drawing-classes.svg"
+    made = base64.b64decode(re.search(r"base64,([^\"]+)", image(drawn))[1]).decode()
+    assert guide.read_text("utf-8") == made + "\n", f"write `made` into {guide}"

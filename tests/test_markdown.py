@@ -15,6 +15,7 @@ LINKS = Links(
     glue=lambda name, form: f"{3.14159:{form}}",
     page=lambda target, text: f"[{text}](site/{target})",
     drawing=lambda name: f"<img {name}>",
+    check={"key": "", "mask": "attention.mask"}.get,
 )
 
 
@@ -104,7 +105,12 @@ def test_a_drawing_is_an_image_with_its_number():
 
 def test_choices_get_letters_and_keep_what_is_told_to_themselves():
     text = ":::{choices} key\n- one — no, *two*\n- two\n  and more\n- three\n\n  No.\n:::"
-    assert plain(text) == "**a.** one\n\n**b.** two\n  and more\n\n**c.** three"
+    letters = "**a.** one\n\n**b.** two\n  and more\n\n**c.** three"
+    assert plain(text) == letters
+    asked = plain(text.replace("key", "mask"))
+    assert (
+        asked == f'{letters}\n\nCheck a letter: `exercises.check("attention.mask", "a")`.'
+    )
 
 
 @pytest.mark.parametrize(

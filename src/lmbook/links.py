@@ -14,6 +14,7 @@ from lmbook import drawings
 from lmbook.glue import format_glue
 from lmbook.keys import ROOT
 from lmbook.markdown import Links
+from lmbook.tasks import registered
 
 __all__ = [
     "BRANCH",
@@ -71,7 +72,7 @@ class BookLinks:
         self.env, self.page, self.values = app.env, page, values
         self.base, self.notebooks = site_address(), notebooks
         source = Path(app.env.doc2path(page)).read_text(encoding="utf-8")
-        self.anchors = set(_ANCHOR.findall(source))
+        self.source, self.anchors = source, set(_ANCHOR.findall(source))
         self.works = _bibliography(str(Path(app.srcdir) / "references.bib"))
         # Not there if no page has an exercise.
         self.exercises = getattr(app.env, "sphinx_exercise_registry", {})
@@ -90,6 +91,7 @@ class BookLinks:
             glue=lambda name, form: format_glue(self.values, name, form),
             page=self.linked,
             drawing=self.drawing,
+            check=self.check,
         )
 
     def _target(self, label: str) -> tuple[str, str, str]:
@@ -148,6 +150,11 @@ class BookLinks:
     def drawing(self, name: str) -> str:
         value = functools.partial(format_glue, self.values)
         return drawings.image(drawings.source(Path(self.env.srcdir), name, value))
+
+    def check(self, key: str) -> str:
+        before = re.split(rf"\{{choices\}} {re.escape(key)}\b", self.source)[0]
+        label = re.findall(r"^:label: *(ex-\S+)", before, re.MULTILINE)[-1:]
+        return registered(self.page).get("".join(label).replace("_", "-"), "")
 
     def _link(self, text: str, page: str, anchor: str) -> str:
         place = f"#{anchor}" if anchor else ""

@@ -70,6 +70,7 @@ class Links:
     glue : callable (name, format) → text
     page : callable (address in the sources, text) → Markdown link
     drawing : callable (name) → HTML image
+    check : callable (glue key of choices) → name of the check of their task, or ""
     """
 
     reference: Callable
@@ -80,6 +81,7 @@ class Links:
     glue: Callable
     page: Callable
     drawing: Callable
+    check: Callable
 
 
 def parse(text: str) -> list[str | Directive]:
@@ -220,7 +222,9 @@ def _block(directive: Directive, links: Links) -> str:
         place = f'<a id="{label}"></a>{links.number(label)}'
         return f"{links.drawing(argument)}\n\n{place}. {body.strip()}\n"
     if name == "choices":
-        return _lettered(body)
+        name = links.check(argument)
+        asked = f'\n\nCheck a letter: `exercises.check("{name}", "a")`.' if name else ""
+        return _lettered(body) + asked
     if name == "dropdown" or "dropdown" in directive.options.get("class", ""):
         summary = argument or name.capitalize()
         return f"\n<details>\n<summary>{summary}</summary>\n\n{body}\n\n</details>\n"
@@ -233,7 +237,7 @@ def _block(directive: Directive, links: Links) -> str:
 def _lettered(text: str) -> str:
     """Turn a list of choices into paragraphs with letters, without what each is told."""
     options = re.split(r"^- +", text.strip(), flags=re.MULTILINE)[1:]
-    asked = [option.partition("\n\n")[0].partition(" — ")[0] for option in options]
+    asked = [re.split(r"\n\n|\s—\s", option)[0] for option in options]
     pairs = zip(LETTERS, asked, strict=False)
     return "\n\n".join(f"**{letter}.** {words.strip()}" for letter, words in pairs)
 

@@ -117,7 +117,7 @@ def _write_table(app, env) -> None:
     """Leave which tasks each page has, once for all pages."""
     if app.builder.format == "html":
         pages = {page: tasks for page, tasks in env.lmbook_tasks.items() if tasks}
-        table = json.dumps({"book": app.config.project, "pages": pages}, sort_keys=True)
+        table = json.dumps({"book": app.config.html_title, "pages": pages}, sort_keys=True)
         text = f"(window.lmcourse = window.lmcourse || {{}}).tasks = {table};\n"
         path = Path(app.outdir) / "_static" / "lib" / "tasks-table.js"
         path.write_text(text, encoding="utf-8")

@@ -1,0 +1,240 @@
+"""Tasks, choices and drawings in a real browser, on the demonstration's page *tasks*."""
+
+import json
+import re
+
+import pytest
+import visits
+from axe_playwright_python.sync_playwright import Axe
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+THEMES = ("light", "dark")
+KEPT = "() => JSON.parse(localStorage.getItem('lmcourse:Inside Language Models'))"
+KINDS = ["Predict", "Spot the bug", "Build", "Experiment", "Judge"]
+# The words of a drawing: their size on the screen, and by how much they leave the picture.
+DRAWN = """svg => {
+  const frame = svg.getBoundingClientRect();
+  const scale = frame.width / svg.viewBox.baseVal.width;
+  return Array.from(svg.querySelectorAll("text"), text => {
+    const box = text.getBoundingClientRect();
+    return {
+      text: text.textContent,
+      size: parseFloat(getComputedStyle(text).fontSize) * scale,
+      over: Math.max(frame.left - box.left, box.right - frame.right,
+                     frame.top - box.top, box.bottom - frame.bottom),
+    };
+  });
+}"""
+
+
+@pytest.fixture
+def tasks(browser, demo_server):
+    with visits.visit(browser, f"{demo_server}/tasks.html") as visit:
+        yield visit
+
+
+def options(page):
+    return page.locator("#ex-tasks-mean .lm-choose li")
+
+
+def progress(page):
+    return page.locator(".bd-links a", has_text="Tasks and drawings").text_content()
+
+
+def done(page):
+    boxes = page.locator("div.exercise:has(.lm-done input:checked)")
+    return boxes.evaluate_all("found => found.map(task => task.id)")
+
+
+def test_every_kind_has_its_word_and_its_look(tasks):
+    titles = tasks.page.locator("div.exercise .admonition-title")
+    kinds = titles.locator(".lm-kind")
+    assert [text.rstrip(": ") for text in kinds.all_text_contents()] == KINDS
+    look = "e => [getComputedStyle(e).color, getComputedStyle(e, '::before').content]"
+    looks = [kinds.nth(i).evaluate(look) for i in range(len(KINDS))]
+    assert len({colour for colour, _ in looks}) == len({icon for _, icon in looks}) == 5
+    words = " ".join(titles.first.inner_text().split())
+    assert re.fullmatch(r"Exercise \d+(\.\d+)? Predict: What is the mean\?", words)
+    tasks.clean()
+
+
+def test_a_click_on_an_option_tells(tasks):
+    page = tasks.page
+    assert not page.locator(".lm-told:visible").count()
+    options(page).nth(0).click(position={"x": 300, "y": 12})
+    assert options(page).nth(0).get_attribute("data-verdict") == "wrong"
+    said = options(page).nth(0).locator(".lm-told").inner_text()
+    assert said == "Not this one: that would be the mean of the columns."
+    assert page.locator("#ex-tasks-mean [role=status]").text_content() == said
+    assert done(page) == []
+    options(page).nth(2).locator("button").click()
+    said = options(page).nth(2).locator(".lm-told").inner_text()
+    assert (
+        said == "Not this one: All the numbers together have one mean; here the rows have."
+    )
+    options(page).nth(1).locator("button").click()
+    assert options(page).nth(1).locator(".lm-told").inner_text() == "Right."
+    pressed = (
+        options(page)
+        .locator("button")
+        .evaluate_all("all => all.map(button => button.getAttribute('aria-pressed'))")
+    )
+    assert pressed == ["false", "true", "false"]
+    assert done(page) == ["ex-tasks-mean"]
+    tasks.clean()
+
+
+def test_the_right_option_is_not_to_be_read_in_the_page(demo):
+    html = (demo / "tasks.html").read_text("utf-8")
+    choose = re.search(r'<div class="lm-choose".*?</div>\n</div>', html, re.DOTALL)[0]
+    assert not re.search(r"right|correct|true|=\"b\"", choose)
+
+
+def test_keys_answer_and_a_screen_reader_hears_the_option(tasks):
+    page = tasks.page
+    button = options(page).nth(1).get_by_role("button", name="b d, one a column")
+    options(page).nth(0).locator("button").focus()
+    page.keyboard.press("Tab")
+    assert button.evaluate("button => button === document.activeElement")
+    page.keyboard.press("Enter")
+    assert options(page).nth(1).get_attribute("data-verdict") == "right"
+    box = page.get_by_role("checkbox", name="Done: The mean of the rows")
+    box.focus()
+    page.keyboard.press("Space")
+    assert done(page) == ["ex-tasks-mean", "ex-tasks-rows"]
+    assert "(2 of 5 tasks done)" in progress(page)
+    tasks.clean()
+
+
+def test_verdicts_are_kept_and_forgotten(tasks):
+    page = tasks.page
+    assert "(0 of 5 tasks done)" in progress(page)
+    assert not page.locator(".lm-sum").is_visible()
+    options(page).nth(1).locator("button").click()
+    page.locator("#ex-tasks-good .lm-done input").check()
+    assert page.evaluate(KEPT) == {"ex-tasks-mean": "right", "ex-tasks-good": "done"}
+    # A task that an earlier edition had.
+    label = "'lmcourse:Inside Language Models'"
+    kept = json.dumps({"ex-tasks-mean": "right", "ex-of-old": "done"})
+    page.evaluate(f"kept => localStorage.setItem({label}, kept)", kept)
+    page.reload()
+    assert done(page) == ["ex-tasks-mean"]
+    assert options(page).nth(1).get_attribute("data-verdict") == "right"
+    assert options(page).nth(0).get_attribute("data-verdict") is None
+    page.goto(f"{tasks.origin}/plain.html")
+    assert "(1 of 5 tasks done)" in progress(page)
+    assert "1 of " in page.locator(".lm-sum").inner_text()
+
+    page.goto(f"{tasks.origin}/tasks.html")
+    button = page.get_by_role("button", name="Forget my progress")
+    page.once("dialog", lambda dialog: dialog.dismiss())
+    button.click()
+    assert done(page) == ["ex-tasks-mean"]
+    page.once("dialog", lambda dialog: dialog.accept())
+    button.click()
+    assert done(page) == []
+    assert page.evaluate(KEPT) is None
+    assert not page.locator(".lm-told:visible").count()
+    assert "(0 of 5 tasks done)" in progress(page)
+    page.reload()
+    assert done(page) == []
+    tasks.clean()
+
+
+def test_what_is_done_can_be_undone(tasks):
+    box = tasks.page.locator("#ex-tasks-rows .lm-done input")
+    box.check()
+    box.uncheck()
+    assert tasks.page.evaluate(KEPT) == {}
+
+
+@pytest.mark.parametrize("denied", [False, True])
+def test_works_from_a_folder_and_where_nothing_may_be_kept(browser, demo, denied):
+    with visits.visit(browser, (demo / "tasks.html").as_uri()) as visit:
+        page = visit.page
+        if denied:
+            page.add_init_script(
+                "Object.defineProperty(window, 'lmcourseDenied', {value: true});"
+                "for (const name of ['getItem', 'setItem', 'removeItem'])"
+                "  Storage.prototype[name] = () => { throw new Error('denied'); };"
+            )
+            page.reload()
+        options(page).nth(1).locator("button").click()
+        page.locator("#ex-tasks-good .lm-done input").check()
+        assert done(page) == ["ex-tasks-mean", "ex-tasks-good"]
+        assert "(2 of 5 tasks done)" in progress(page)
+        if not denied:
+            visit.clean()
+
+
+def test_without_scripts_there_is_a_list_and_the_solution(browser, demo_server):
+    with visits.visit(browser, f"{demo_server}/tasks.html", javascript=False) as visit:
+        page = visit.page
+        assert page.locator("#ex-tasks-mean ol.loweralpha > li").count() == 3
+        assert not page.locator(".lm-told:visible").count()
+        assert page.get_by_text("As many as a row.").is_visible()
+
+
+@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("width", [1400, 390])
+def test_answered_tasks_are_accessible(browser, demo_server, theme, width):
+    address = f"{demo_server}/tasks.html"
+    with visits.visit(browser, address, theme=theme, width=width) as visit:
+        page = visit.page
+        options(page).nth(0).locator("button").click()
+        options(page).nth(1).locator("button").click()
+        page.locator("#ex-tasks-good .lm-done input").check()
+        page.wait_for_function("() => document.querySelector('mjx-container')")
+        choices = {"resultTypes": ["violations"], "preload": False}
+        found = Axe().run(page, options=choices).response["violations"]
+        assert [(rule["id"], rule["nodes"][0]["html"]) for rule in found] == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        visit.clean()
+
+
+@pytest.mark.parametrize("width", [1400, 390])
+def test_a_drawing_is_legible_and_within_its_frame(browser, demo_server, width):
+    with visits.visit(browser, f"{demo_server}/tasks.html", width=width) as visit:
+        drawings = visit.page.locator("svg.lm-drawing")
+        assert drawings.count() >= 1
+        for index in range(drawings.count()):
+            words = drawings.nth(index).evaluate(DRAWN)
+            assert words
+            for word in words:
+                assert word["size"] >= 9.5, word
+                assert word["over"] <= 0.5, word
+
+
+def test_a_drawing_is_a_numbered_figure_in_the_themes_colours(tasks):
+    figure = tasks.page.locator("figure#fig-demo-tokens-drawn")
+    assert figure.locator("svg").get_attribute("role") == "img"
+    number = figure.locator(".caption-number").inner_text().strip()
+    link = tasks.page.locator("a[href='#fig-demo-tokens-drawn'].reference")
+    assert link.inner_text() == number
+    assert "2 tokens × 5" in figure.locator("svg").text_content()
+    ink = "text => getComputedStyle(text).fill"
+    light = figure.locator("svg text").first.evaluate(ink)
+    tasks.theme("dark")
+    assert figure.locator("svg text").first.evaluate(ink) != light
+    tasks.clean()
+
+
+def test_a_notebooks_drawing_is_legible_on_its_own(browser, demo):
+    notebook = json.loads((demo / "notebooks" / "tasks.ipynb").read_text("utf-8"))
+    text = "".join("".join(cell["source"]) for cell in notebook["cells"])
+    image = re.search(r"<img [^>]+>", text)[0]
+    page = browser.new_page(color_scheme="dark")
+    page.set_content(f"<body style='margin: 0; background: #111'>{image}")
+    size = page.locator("img").evaluate("i => i.decode().then(() => [i.width, i.height])")
+    assert size == [520, 247]
+    pixels = page.locator("img").evaluate(
+        """image => {
+          const canvas = document.createElement("canvas"), box = canvas.getContext("2d");
+          [canvas.width, canvas.height] = [image.width, image.height];
+          box.drawImage(image, 0, 0, image.width, image.height);
+          return Array.from(box.getImageData(200, 5, 1, 1).data);
+        }"""
+    )
+    assert pixels == [0xFF, 0xFD, 0xF8, 255]  # paper, whatever the page
+    page.close()
