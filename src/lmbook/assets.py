@@ -54,6 +54,9 @@ OWN_FILES = (
     "folds.js",
     "tasks.css",
     "tasks.js",
+    "search.js",
+    "surprise.js",
+    "surprise.css",
     *sorted({f[-1] for f in LIBRARIES.values()}),
 )
 

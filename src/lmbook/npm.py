@@ -24,6 +24,7 @@ FILES = {
         *("es5/|input/tex/extensions/", "es5/|a11y/", "es5/|sre/mathmaps/base.json"),
         *("es5/|sre/mathmaps/en.json", "es5/|sre/mathmaps/nemeth.json"),
     ),
+    "minisearch": ("minisearch", "dist/umd/|index.js", "LICENSE.txt"),
     "plotly-cartesian": ("plotly.js-cartesian-dist-min", "|plotly-cartesian.min.js"),
     "plotly-gl3d": ("plotly.js-gl3d-dist-min", "|plotly-gl3d.min.js"),
     "source-serif-4": (

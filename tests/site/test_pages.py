@@ -124,7 +124,7 @@ def test_every_chapter_is_listed_and_on_the_landing_page():
     assert files == set(PAGES)
     cards = {
         Path(urlsplit(link["href"]).path).stem
-        for link in soup(PAGES[0]).select(".sd-card a[href]")
+        for link in soup(PAGES[0]).select(".course-map svg a[href]")
     }
     assert cards >= files - {PAGES[0], "findings", "glossary", "bibliography"}
 

@@ -1,0 +1,125 @@
+"""The map of the book: what builds on what, drawn from the front matter, and the questions.
+
+A chapter stands below all that it builds on, in a row of at most three; a line leads to it
+from each that no other line leads through.
+"""
+
+from html import escape
+
+from docutils import nodes
+from sphinx.util.docutils import SphinxDirective
+
+from lmbook.course import Chapter, steps
+
+__all__ = ["course_map", "rows", "setup"]
+
+WIDTH, BOX, ROW = 380, (120, 54), 92  # units, at most one pixel and a half each
+MOST = 3  # chapters in a row
+
+
+def rows(chapters: dict[str, Chapter]) -> list[list[str]]:
+    """Return the chapters row by row, each below what it builds on and below its parents.
+
+    A chapter stands as high as it can; if that row is full, in the next.
+    """
+    taken, found, place = steps(chapters), [], {}
+    for name in chapters:
+        row = max((place[other] + 1 for other in taken[name]), default=0)
+        while row < len(found) and len(found[row]) == MOST:
+            row += 1
+        found += [[] for _ in range(row + 1 - len(found))]
+        found[row].append(name)
+        place[name] = row
+    across: dict[str, float] = {}
+    for row in found:
+        row.sort(key=lambda name: _mean([across[other] for other in taken[name]]))
+        across |= {name: (i + 0.5) / len(row) for i, name in enumerate(row)}
+    return found
+
+
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values) if values else 0.5
+
+
+def course_map(chapters: dict[str, Chapter], address) -> str:
+    """Return the map as SVG, with the questions beside it, as HTML.
+
+    Parameters
+    ----------
+    chapters : dict of str to Chapter
+    address : callable
+        A chapter's name → where its page is.
+    """
+    centres = {
+        name: (WIDTH * (i + 0.5) / len(row), ROW * r + BOX[1] / 2 + 1)
+        for r, row in enumerate(rows(chapters))
+        for i, name in enumerate(row)
+    }
+    lines = [
+        _line(centres[other], centres[name])
+        for name, below in steps(chapters).items()
+        for other in below
+    ]
+    boxes = [
+        _box(chapter, centres[chapter.name], chapters, address(chapter.name))
+        for chapter in chapters.values()
+    ]
+    height = ROW * (len(rows(chapters)) - 1) + BOX[1] + 2
+    questions = [
+        f'<li value="{c.number}"><a href="{escape(address(c.name))}">{escape(c.title)}</a>'
+        f"</li>"
+        for c in chapters.values()
+    ]
+    return (
+        f'<div class="course-map"><svg viewBox="0 0 {WIDTH} {height}" role="group" '
+        'aria-label="Map of the chapters: each stands below what it builds on">\n'
+        f'<g aria-hidden="true">{"".join(lines)}</g>\n{"".join(boxes)}</svg>\n'
+        f"<ol>{''.join(questions)}</ol></div>\n"
+    )
+
+
+def _line(start: tuple[float, float], end: tuple[float, float]) -> str:
+    """Return an arrow from below one box to above another."""
+    (x, y), (u, v) = start, end
+    y, v = y + BOX[1] / 2, v - BOX[1] / 2 - 2
+    bend = (v - y) / 2
+    return (
+        f'<path d="M{x:g} {y:g} C{x:g} {y + bend:g} {u:g} {v - bend:g} {u:g} {v:g}'
+        f'M{u - 4:g} {v - 6:g} L{u:g} {v:g} L{u + 4:g} {v - 6:g}"/>'
+    )
+
+
+def _box(chapter: Chapter, centre, chapters: dict[str, Chapter], address: str) -> str:
+    """Return a chapter as a link, whose name tells what the lines show."""
+    x, y = centre
+    below = ", ".join(chapters[name].short for name in chapter.builds_on) or "nothing"
+    label = f"Chapter {chapter.number}, {chapter.short}. Builds on {below}."
+    words, lines = chapter.short.split(), [""]
+    for word in words:  # at most fourteen letters a line
+        joined = f"{lines[-1]} {word}".strip()
+        lines = [*lines[:-1], joined] if len(joined) <= 14 else [*lines, word]
+    lines = [str(chapter.number), *filter(None, lines)]
+    top = y + 5 - 16 * (len(lines) - 1) / 2
+    texts = "".join(
+        f'<text x="{x:g}" y="{top + 16 * n:g}">{escape(line)}</text>'
+        for n, line in enumerate(lines)
+    )
+    corner = f'x="{x - BOX[0] / 2:g}" y="{y - BOX[1] / 2:g}"'
+    box = f'<rect {corner} width="{BOX[0]}" height="{BOX[1]}" rx="8"/>'
+    return f'<a href="{escape(address)}" aria-label="{escape(label)}">{box}{texts}</a>'
+
+
+class Map(SphinxDirective):
+    """``course-map``: the map, where it stands."""
+
+    def run(self) -> list[nodes.Node]:
+        def address(name):
+            return self.env.app.builder.get_relative_uri(self.env.docname, name)
+
+        html = course_map(self.config.lmbook_chapters, address)
+        return [nodes.raw("", html, format="html")]
+
+
+def setup(app) -> None:
+    """Add the directive."""
+    app.add_directive("course-map", Map)

@@ -1,0 +1,124 @@
+"""Search: the text of every section, for MiniSearch to look through in the browser.
+
+Sphinx's own search knows words by their stems, finds nothing for a word with a slip, and
+fetches pages to quote them, which a browser refuses where the book is opened as files.
+Ours is one script, loaded on the page of results only; `static/search.js` asks it.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from docutils import nodes
+from sphinx import addnodes
+
+from lmbook.proofs import fold_line
+
+__all__ = ["sections", "setup"]
+
+_LEFT_OUT = (nodes.math, nodes.math_block, nodes.raw, nodes.comment, nodes.system_message)
+_BLOCKS = (nodes.paragraph, nodes.caption, nodes.entry, nodes.rubric, fold_line)
+
+
+def sections(doctree: nodes.document) -> Iterator[tuple[str, str, str, str]]:
+    """Yield anchor, heading, prose and names in code of each section, its own only.
+
+    An entry of a glossary is a section, too.
+    """
+    for section in doctree.findall(_has_heading):
+        title, prose, code = section[0].astext(), [], []
+        for child in section.children[1:]:
+            if not _has_heading(child):
+                _gather(child, prose, code)
+        names = sorted(set(re.findall(r"[A-Za-z_]\w{2,}", " ".join(code))))
+        yield section["ids"][0], title, _line(prose), " ".join(names)
+    for glossary in doctree.findall(addnodes.glossary):
+        for entry in glossary.findall(nodes.definition_list_item):
+            term, definition = entry[0], entry[-1]
+            yield term["ids"][0], term.astext(), _line([_words(definition)]), ""
+
+
+def _has_heading(node: nodes.Node) -> bool:
+    """Say whether a node is a section of the page; exercises hold some without a title."""
+    return isinstance(node, nodes.section) and isinstance(node[0], nodes.title)
+
+
+def _named(doctree: nodes.document, env) -> nodes.document:
+    """Put titles for references; of numbers and citations, not known yet, nothing."""
+    labels = env.get_domain("std").labels
+    for reference in list(doctree.findall(addnodes.pending_xref)):
+        if not reference.get("refexplicit") and reference["refdomain"] != "py":
+            *_, title = labels.get(reference["reftarget"], ("", "", ""))
+            term = reference["reftype"] == "term" and reference.astext()
+            said = title if reference["reftype"] == "ref" else term or ""
+            reference.parent.replace(reference, nodes.Text(said))
+    return doctree
+
+
+def _line(parts: list[str]) -> str:
+    return re.sub(r"\s+", " ", " ".join(parts)).strip()
+
+
+def _gather(node: nodes.Node, prose: list[str], code: list[str]) -> None:
+    """Add a node's text; of outputs, only captions."""
+    skipped = isinstance(node, (*_LEFT_OUT, addnodes.glossary))
+    if skipped or {"course-end", "course-line"} & _classes(node):
+        return
+    if isinstance(node, nodes.Element) and node.get("nb_element") == "cell_code_output":
+        prose += [_words(caption) for caption in node.findall(nodes.caption)]
+    elif isinstance(node, nodes.literal_block):
+        code.append(node.astext())
+    elif isinstance(node, _BLOCKS):
+        prose.append(_words(node))
+    else:
+        for child in node.children:
+            _gather(child, prose, code)
+
+
+def _classes(node: nodes.Node) -> set[str]:
+    return set(node["classes"]) if isinstance(node, nodes.Element) else set()
+
+
+def _words(node: nodes.Element) -> str:
+    """Return a paragraph's text, its formulas as dots."""
+    texts = node.findall(nodes.Text)
+    return "".join("…" if isinstance(t.parent, nodes.math) else str(t) for t in texts)
+
+
+def _write(app, error) -> None:
+    """Write the sections of all pages as a script: files cannot be fetched."""
+    if error is not None or app.builder.name != "html":
+        return
+    chapters, found = app.config.lmbook_chapters, []
+    for name in sorted(app.env.found_docs):
+        title, chapter = app.env.titles[name].astext(), chapters.get(name)
+        where = f"{chapter.number}. {chapter.short}" if chapter else title
+        uri = app.builder.get_target_uri(name)
+        for place, (anchor, heading, *texts) in enumerate(
+            sections(_named(app.env.get_doctree(name), app.env))
+        ):
+            if chapter and not place:  # by its name the chapter itself is found first
+                heading = f"{chapter.short}: {heading}"
+            found.append((uri, where, anchor, heading, *texts))
+    body = json.dumps(found, ensure_ascii=False, separators=(",", ":"))
+    path = Path(app.outdir) / "_static" / "lib" / "search-data.js"
+    path.write_text(f"window.lmbookSections = {body};\n", encoding="utf-8")
+
+
+def _replace(app) -> None:
+    """Keep Sphinx from making its own index; its page of results is another template."""
+    if app.builder.name == "html":
+        app.builder.search = False
+
+
+def _configure(app, config) -> None:
+    config.templates_path.append(str(Path(__file__).parent / "templates"))
+    config.html_additional_pages["search"] = "search.html"
+
+
+def setup(app) -> None:
+    """Put our search in the place of Sphinx's."""
+    app.connect("config-inited", _configure)
+    app.connect("builder-inited", _replace)
+    app.connect("build-finished", _write)

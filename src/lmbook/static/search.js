@@ -1,0 +1,122 @@
+/* The page of results: MiniSearch over the text of every section (`lmbook.search`). A word
+   that the book does not have is taken for the nearest that it has, and the page says so. */
+(function () {
+  "use strict";
+  const FIELDS = ["title", "heading", "text", "code"];
+  const MOST = 40; // results shown
+  const sections = window.lmbookSections.map(function (found, id) {
+    const [page, title, anchor, heading, text, code] = found;
+    return {id, page, title, anchor, heading, text, code};
+  });
+  const plain = (word) => word.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
+  const index = new MiniSearch({fields: FIELDS, processTerm: plain});
+  index.addAll(sections);
+
+  const words = (text) => text.split(/[^\p{L}\p{N}]+/u).filter(Boolean);
+  const boost = {heading: 4, title: 2, text: 1, code: 0.3};
+  const exact = (word) => index.search(word, {prefix: word.length > 2});
+  const singular = (word) => word.replace(/(?<=\p{L}{3}[^s])s$/u, "");
+
+  /* The word of the book that a word which it has not is nearest to: one slip away, or two;
+     among several the one that stands in most sections. */
+  function nearest(word) {
+    for (const slips of word.length > 5 ? [1, 2] : [1]) {
+      const count = {};
+      for (const found of index.search(word, {fuzzy: slips}))
+        for (const term of found.terms) count[term] = (count[term] || 0) + 1;
+      const terms = Object.keys(count).filter((term) => !/\d/.test(term));
+      if (terms.length) return terms.sort((a, b) => count[b] - count[a])[0];
+    }
+    return null;
+  }
+
+  /* A word as the book mostly writes it: Dickinson, not dickinson. */
+  function written(term) {
+    const count = {};
+    for (const {heading, text} of sections)
+      for (const word of words(`${heading} ${text}`))
+        if (plain(word) === term) count[word] = (count[word] || 0) + 1;
+    const most = Object.keys(count).sort((a, b) => count[b] - count[a])[0] || term;
+    return count[term] * 20 > count[most] ? term : most; // titles have capitals, too
+  }
+
+  function look(query) {
+    const changed = [];
+    const meant = words(query).map(function (word) {
+      if (exact(word).length) return word;
+      if (exact(singular(word)).length) return singular(word);
+      const near = nearest(word);
+      if (near) changed.push(word);
+      return near ? written(near) : word;
+    });
+    const queries = meant.map((word) => ({
+      combineWith: "OR",
+      queries: Array.from(new Set([word, singular(word)])),
+    }));
+    const how = {boost, prefix: (term) => term.length > 2};
+    let found = index.search({combineWith: "AND", queries}, how);
+    const all = found.length > 0;
+    if (!all) found = index.search({combineWith: "OR", queries}, how);
+    return {found, changed, meant: meant.join(" "), all: all || meant.length < 2};
+  }
+
+  function make(tag, name, ...children) {
+    const node = document.createElement(tag);
+    if (name) node.className = name;
+    node.append(...children);
+    return node;
+  }
+
+  /* Some words around the first that was found, those found marked. */
+  function quote(text, terms) {
+    const parts = text.split(/([\p{L}\p{N}]+)/u);
+    const hit = (part) => terms.has(plain(part));
+    const first = parts.findIndex(hit);
+    const start = Math.max(0, first - 24);
+    const shown = parts.slice(start, start + 70);
+    const nodes = shown.map((part) => (hit(part) ? make("mark", "", part) : part));
+    if (start) nodes.unshift("… ");
+    if (start + 70 < parts.length) nodes.push(" …");
+    return make("p", "context", ...nodes);
+  }
+
+  function row(result) {
+    const section = sections[result.id], terms = new Set(result.terms);
+    const link = make("a", "", section.heading);
+    link.href = `${section.page}#${section.anchor}`;
+    const where = make("span", "lm-where", section.title);
+    const context = quote(section.text, terms);
+    return make("li", "", link, where, context);
+  }
+
+  function said({found, changed, meant, all}) {
+    const pages = new Set(found.map((result) => sections[result.id].page)).size;
+    const s = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
+    const parts = changed.flatMap((word, n) => [
+      n ? " or " : "No page has ", make("em", "", word),
+    ]);
+    if (changed.length)
+      parts.push(". Showing results for ", make("em", "", meant), ". ");
+    if (!found.length) return [...parts, "No page has this. A part of a word is enough."];
+    if (!all) parts.push("No section has all these words. ");
+    parts.push(`${s(found.length, "section")} on ${s(pages, "page")}.`);
+    return parts;
+  }
+
+  const place = document.getElementById("search-results");
+  const status = make("p", "search-summary"), list = make("ul", "search");
+  status.setAttribute("role", "status");
+  place.append(status, list);
+  const field = document.querySelector(".bd-search-container input[name=q]");
+  function show() {
+    status.replaceChildren();
+    list.replaceChildren();
+    if (!words(field.value).length) return;
+    const result = look(field.value);
+    status.append(...said(result));
+    list.append(...result.found.slice(0, MOST).map(row));
+  }
+  field.value = new URLSearchParams(location.search).get("q") || "";
+  field.addEventListener("input", show);
+  show();
+})();

@@ -1,0 +1,110 @@
+"""The front page: a poem to touch, and the map of the chapters."""
+
+import pytest
+import visits
+from axe_playwright_python.sync_playwright import Axe
+from test_pages import soup
+
+from lmbook.course import read_course
+from lmbook.keys import ROOT
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+COURSE = read_course(ROOT)
+
+
+@pytest.fixture(params=[("light", 1280), ("dark", 390)], ids=str)
+def front(request, browser, server):
+    theme, width = request.param
+    address = f"{server}/index.html"
+    with visits.visit(browser, address, theme=theme, width=width) as visit:
+        visit.page.locator(".lm-bar").first.wait_for()
+        yield visit
+        visit.clean()
+
+
+def chosen(visit):
+    """Return the chosen letter's place, its text, and what the panel says is written."""
+    letters = visit.page.locator(".lm-verse span")
+    classes = letters.evaluate_all("e => e.map(x => x.classList.contains('lm-here'))")
+    assert classes.count(True) == 1
+    place = classes.index(True)
+    written = visit.page.locator(".lm-written .lm-letter")
+    assert written.count() == 1
+    return place, letters.nth(place).text_content(), written.text_content()
+
+
+def test_a_letter_pointed_at_or_touched_tells_what_was_expected(front):
+    page = front.page
+    first = chosen(front)
+    assert first[1] == first[2] == "d"
+    assert "A wor" in page.locator(".lm-said").text_content()
+    page.locator(".lm-verse span").nth(9).hover()
+    place, letter, written = chosen(front)
+    assert (place, letter, written) == (9, " ", "space")
+    page.locator(".lm-verse span").nth(14).click()
+    assert chosen(front) == (14, "↵", "new line")
+    shares = page.locator(".lm-bar .lm-share").all_text_contents()
+    assert len(shares) == 5
+    assert shares[-1] == "under 1 %"
+
+
+def test_the_slider_goes_through_the_poem_by_key(front):
+    slider = front.page.get_by_role("slider", name="letter by letter")
+    slider.focus()
+    front.page.keyboard.press("ArrowRight")
+    assert chosen(front)[0] == 6
+    front.page.keyboard.press("Home")
+    assert chosen(front)[:2] == (0, "A")
+    assert slider.get_attribute("aria-valuetext").startswith("A, expected with ")
+    front.page.keyboard.press("End")
+    assert chosen(front)[1] == "."
+
+
+def test_the_map_leads_to_every_chapter_by_key(front):
+    page = front.page
+    boxes = page.locator(".course-map svg a")
+    names = boxes.evaluate_all("e => e.map(a => a.getAttribute('aria-label'))")
+    assert names == [
+        f"Chapter {c.number}, {c.short}. Builds on "
+        + (", ".join(COURSE[name].short for name in c.builds_on) or "nothing")
+        + "."
+        for c in COURSE.values()
+    ]
+    for box in boxes.locator("rect").all():
+        room = box.bounding_box()
+        assert min(room["width"], room["height"]) >= 24  # large enough to touch
+    size = boxes.locator("text").first.evaluate(
+        "t => parseFloat(getComputedStyle(t).fontSize) * t.getScreenCTM().a"
+    )
+    assert size >= 11
+    page.wait_for_load_state("networkidle")
+    boxes.nth(2).focus()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/attention.html")
+
+
+def test_nothing_on_it_is_out_of_reach(front):
+    options = {"resultTypes": ["violations"], "preload": False}
+    found = Axe().run(front.page, options=options).response["violations"]
+    grave = [v for v in found if v["impact"] in ("serious", "critical")]
+    assert [(v["id"], v["nodes"][0]["html"][:99]) for v in grave] == []
+    wide = "document.documentElement.scrollWidth <= innerWidth"
+    assert front.page.evaluate(wide)
+    contrast = front.page.locator(".course-map").evaluate(visits.CONTRAST)
+    assert contrast >= 4.5
+
+
+def test_without_scripts_the_poem_is_there_and_coloured(browser, server):
+    with visits.visit(browser, f"{server}/index.html", javascript=False) as visit:
+        assert visit.page.locator(".lm-verse").inner_text().startswith("A word is dead")
+        colours = visit.page.locator(".lm-verse span").evaluate_all(
+            "e => e.map(x => getComputedStyle(x).backgroundColor)"
+        )
+        assert len(set(colours)) > 10
+
+
+def test_it_opens_with_the_poem_and_shows_no_code():
+    article = soup("index").select_one("article")
+    after = article.select_one("h1").find_next_sibling()
+    assert "lm-poem" in after["class"]
+    assert not article.select("div.cell")

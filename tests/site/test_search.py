@@ -1,0 +1,117 @@
+"""Search in the browser: over every section, with slips, offline and from files."""
+
+import re
+
+import pytest
+import visits
+from axe_playwright_python.sync_playwright import Axe
+from serving import SITE
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+LARGEST = 600_000  # bytes that the page of results may fetch for searching
+
+
+def look(visit, query):
+    """Type a query into the page of results; return what it says and what it found."""
+    visit.page.locator(".bd-search-container input[name=q]").fill(query)
+    said = visit.page.locator(".search-summary").inner_text()
+    found = visit.page.locator("ul.search li")
+    return said, [found.nth(n) for n in range(found.count())]
+
+
+@pytest.fixture(params=["served", "file"])
+def search(request, browser, server):
+    base = server if request.param == "served" else SITE.as_uri()
+    with visits.visit(browser, f"{base}/search.html") as visit:
+        visit.base = base
+        yield visit
+        visit.clean()
+
+
+SLIPS = [
+    ("atention", "attention", "attention"),
+    ("tokeniser", "tokenizer", "tokenization"),
+    ("positonal", "positional", "positional-encoding"),
+    ("Dickenson", "Dickinson", "dickinson-layers"),
+    ("atetntion", "attention", "attention"),
+    ("softmx", "softmax", "attention"),
+]
+
+
+@pytest.mark.parametrize(("typed", "meant", "page"), SLIPS)
+def test_a_slip_is_understood_and_told(search, typed, meant, page):
+    said, found = look(search, typed)
+    assert said.startswith(f"No page has {typed}. Showing results for {meant}. ")
+    links = [row.locator("a").get_attribute("href") for row in found]
+    assert any(link.startswith(f"{page}.html#") for link in links[:10])
+    assert look(search, meant)[0] == said.partition(f"for {meant}. ")[2]
+
+
+def test_what_is_spelt_right_is_not_corrected(search):
+    for query in ("attention", "attent", "heads", "softmax mask", "RidgeClassifier"):
+        said, found = look(search, query)
+        assert re.match(r"\d+ sections? on \d+ pages?\.$", said), said
+        assert found
+
+
+def test_two_slips_in_one_query(search):
+    said, _ = look(search, "positonal encodng")
+    assert said.startswith(
+        "No page has positonal or encodng. Showing results for positional encoding. "
+    )
+
+
+def test_the_title_comes_first_and_the_glossary_is_known(search):
+    _, found = look(search, "anisotropy")
+    assert found[0].locator("a").get_attribute("href") == "glossary.html#term-anisotropy"
+    _, found = look(search, "Why divide by the square root")
+    first = found[0].locator("a")
+    assert first.inner_text() == "Why divide by the square root"
+    assert "3. Attention" in found[0].inner_text()
+    first.click()
+    search.page.wait_for_url("**/attention.html#*")
+    anchor = search.page.url.partition("#")[2]
+    assert search.page.locator(f"[id='{anchor}']").count() == 1
+
+
+def test_nothing_is_found_kindly_and_nothing_typed_is_markup(search):
+    said, found = look(search, "qqqqqqqqqqqq")
+    assert (said, found) == ("No page has this. A part of a word is enough.", [])
+    look(search, '<img src=x onerror="document.title=1"> attention')
+    assert search.page.locator("#search-results img").count() == 0
+    assert look(search, "  ")[0] == ""
+
+
+def test_the_themes_dialog_leads_to_the_results(browser, server):
+    with visits.visit(browser, f"{server}/embeddings.html") as visit:
+        visit.page.wait_for_load_state("networkidle")
+        visit.page.keyboard.press("Control+k")
+        visit.page.keyboard.type("atention")
+        visit.page.keyboard.press("Enter")
+        visit.page.wait_for_url("**/search.html?q=atention*")
+        visit.page.get_by_text("Showing results for attention").wait_for()
+        visit.clean()
+
+
+def test_it_costs_the_page_of_results_alone(browser, server):
+    with visits.visit(browser, f"{server}/attention.html") as visit:
+        assert not any(
+            "search-data" in each or "minisearch" in each for each in visit.inside
+        )
+    parts = ("search-data.js", "search.js", "minisearch/index.js")
+    sizes = {part: (SITE / "_static" / "lib" / part).stat().st_size for part in parts}
+    assert sum(sizes.values()) < LARGEST, sizes
+    assert not (SITE / "searchindex.js").exists()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_results_are_accessible_and_narrow(browser, server, theme):
+    address = f"{server}/search.html?q=positonal"
+    with visits.visit(browser, address, theme=theme, width=390) as visit:
+        visit.page.locator("ul.search li").first.wait_for()
+        options = {"resultTypes": ["violations"], "preload": False}
+        found = Axe().run(visit.page, options=options).response["violations"]
+        grave = [v for v in found if v["impact"] in ("serious", "critical")]
+        assert [(v["id"], v["nodes"][0]["html"][:99]) for v in grave] == []
+        assert visit.page.evaluate("document.documentElement.scrollWidth") <= 390
+        visit.clean()

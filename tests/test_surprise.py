@@ -1,0 +1,70 @@
+"""What a poem's letters are coloured by: what the model gives when it is asked directly."""
+
+import html
+import json
+import math
+import re
+
+import pytest
+import torch
+
+from lmbook.surprise import START, expectations, surprise_html
+from lmcourse.data import load_poems
+from lmcourse.gpt.checkpoint import load_gpt
+from lmcourse.gpt.convert import to_transformers
+
+poems = load_poems()
+POEM = poems.loc[poems["first_line"] == "A word is dead", "text"].iloc[0]
+
+
+@pytest.fixture(scope="module")
+def found():
+    return expectations(POEM)
+
+
+def test_shares_are_those_of_the_same_model_in_transformers(found):
+    tokenizer, model, _ = load_gpt("sonnets", "cpu")
+    theirs = to_transformers(model).eval()
+    context = model.config.context
+    ids = torch.tensor(tokenizer.encode(START + POEM))
+    with torch.no_grad():
+        begin = theirs(ids[None, :context]).logits[0].softmax(-1)
+        late = theirs(ids[None, -context - 1 : -1]).logits[0, -1].softmax(-1)
+    shown = context - len(START)  # letters that the first window tells of
+    wanted = [begin[i + 1, ids[i + 2]].item() for i in range(shown)]
+    assert [share for share, _ in found[:shown]] == pytest.approx(wanted, rel=1e-4)
+    assert math.isclose(found[-1][0], late[ids[-1]].item(), rel_tol=1e-4)
+    top = begin[len(START) - 1].topk(4).indices.tolist()
+    assert [letter for letter, _ in found[0][1]] == [tokenizer.decode([i]) for i in top]
+
+
+def test_every_letter_has_its_guesses_the_likeliest_first(found):
+    assert len(found) == len(POEM) > 64
+    for share, guesses in found:
+        shares = [p for _, p in guesses]
+        assert shares == sorted(shares, reverse=True)
+        assert sum(shares) < 1 + 1e-5
+        assert 0 < share <= shares[0]
+
+
+def test_line_ends_surprise_most(found):
+    """What one sees on the front page, before one chooses a letter."""
+    bits = [-math.log2(share) for share, _ in found]
+    ends = [b for b, letter in zip(bits, POEM, strict=True) if letter == "\n"]
+    rest = [b for b, letter in zip(bits, POEM, strict=True) if letter != "\n"]
+    assert sum(ends) / len(ends) > 2 * sum(rest) / len(rest)
+
+
+def test_the_page_carries_poem_and_guesses_escaped():
+    guesses = [("<", 0.5), ("'", 0.25), ("\n", 0.125), ("&", 0.1)]
+    text = '<"\n&'
+    shares = (0.5, 2**-5, 1e-12, 0.5)
+    made = surprise_html(text, [(share, guesses) for share in shares])
+    carried = re.search(r'data-letters="([^"]*)"', made)[1]
+    back, letters = json.loads(html.unescape(carried))
+    assert back == text
+    assert letters[0] == [50, [["<", 50], ["'", 25], ["\n", 12.5], ["&", 10]]]
+    coloured = re.findall(r"--s:([\d.]+)\">(.*?)</span>", made)
+    strengths, shown = zip(*coloured, strict=True)
+    assert strengths == ("0.10", "0.50", "1.00", "0.10")
+    assert shown == ("&lt;", "&quot;", "↵", "&amp;")
