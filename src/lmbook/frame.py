@@ -56,6 +56,8 @@ def frame(app, doctree) -> None:
     title = section.first_child_matching_class(nodes.title)
     section.insert(title + 1, _top(chapter, chapters, app))
     end = nodes.container(classes=["course-end"])
+    if "lm-checked" in section[-1].get("classes", []):  # of `lmbook.proofs`
+        end += section.pop()
     if chapter.builds_on:
         end += _row("Builds on", [chapters[other] for other in chapter.builds_on], app)
     if leads_to(name, chapters):

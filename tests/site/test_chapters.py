@@ -49,7 +49,9 @@ def test_the_end_says_what_to_read_next(chapter):
     (end,) = soup(chapter.name).select("article .course-end")
     assert end.find_next_sibling() is None
     after = [other.name for other in leads_to(chapter.name, COURSE)]
-    assert led_to(end) == [*chapter.builds_on, *after]
+    rows = end.select(".course-row")
+    assert [page for row in rows for page in led_to(row)] == [*chapter.builds_on, *after]
+    assert "lm-checked" in end.find("p")["class"]  # what was checked stands before them
     for other in after:
         assert COURSE[other].title in words(end)
 
