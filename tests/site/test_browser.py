@@ -172,7 +172,7 @@ def test_tokens_show_as_themselves_and_execute_nothing(browser, demo_server):
             assert root.locator(".lmc-canvas img").count() == 0
             visits.CHECKS[kind](root, data)  # compares the texts
             if kind == "play":
-                assert root.locator("strong").inner_text() == "GPT <b>"
+                assert "<b>" in root.locator(".lmc-canvas").inner_text()
                 continue
             cells = " ".join(root.locator(".lmc-table th").all_text_contents())
             if kind != "model_view" and kind != "head_view":
@@ -323,7 +323,7 @@ def test_works_from_a_folder(browser, demo, theme):
 def test_says_something_without_scripts(browser, demo_server):
     with visits.visit(browser, f"{demo_server}/views.html", javascript=False) as visit:
         stored = visit.page.locator(".lmc-play .lmc-stored")
-        assert stored.inner_text() == "One model: GPT <b>"
+        assert "One model: GPT <b>" in stored.all_inner_texts()
         roots = visit.page.locator(".lmc-view:not(.lmc-play)")
         assert roots.count() == 10
         for index in range(roots.count()):

@@ -8,7 +8,7 @@ import { make } from "./dom.js";
 import { readStore } from "./store.js";
 import { serve } from "./training-worker.js";
 
-const [WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [480, 240, 40, 12, 12, 38];
+const [WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [480, 256, 44, 8, 18, 42];
 
 function svg(tag, attributes, text = "") {
   const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
@@ -17,7 +17,8 @@ function svg(tag, attributes, text = "") {
   return element;
 }
 
-/* A chart whose horizontal axis grows: draw(points, reached) with points [seconds, loss]. */
+/* A chart whose horizontal axis grows: draw(points), with points [seconds, loss]. The curve
+   falls from the left above to the right below; the names of the marks stand elsewhere. */
 function chart(marks) {
   const losses = marks.map(({ loss }) => loss);
   const top = Math.max(...losses) + 0.15, bottom = Math.min(...losses) - 0.15;
@@ -26,20 +27,21 @@ function chart(marks) {
   root.classList.add("play-chart");
   for (const { label, loss } of marks) {
     const line = { x1: LEFT, x2: WIDTH - RIGHT, y1: y(loss), y2: y(loss), class: "play-mark" };
-    const above = { x: WIDTH - RIGHT, y: y(loss) - 4, "text-anchor": "end" };
-    root.append(svg("line", line), svg("text", above, `${label}: ${loss.toFixed(2)}`));
-    root.append(svg("text", { x: 0, y: y(loss) + 4 }, loss.toFixed(1)));
+    const above = { x: WIDTH - RIGHT, y: y(loss) - 5, "text-anchor": "end" };
+    const below = { x: LEFT + 4, y: y(loss) + 16 };
+    const place = loss > (top + bottom) / 2 ? above : below;
+    root.append(svg("line", line), svg("text", place, label));
+    root.append(svg("text", { x: 0, y: y(loss) + 5 }, loss.toFixed(2)));
   }
   const curve = svg("polyline", { class: "play-curve", points: "" });
-  const end = svg("text", { x: WIDTH - RIGHT, y: HEIGHT - 18, "text-anchor": "end" });
-  const axis = svg("text", { x: LEFT, y: HEIGHT - 18 }, "0 s");
-  root.append(curve, end, axis, svg("text", { x: LEFT, y: HEIGHT - 2 }, "seconds of training"));
+  const end = svg("text", { x: WIDTH - RIGHT, y: HEIGHT - 6, "text-anchor": "end" });
+  root.append(curve, svg("text", { x: LEFT, y: HEIGHT - 6 }, "0 s"), end);
   root.draw = function (points) {
     const longest = Math.max(10, ...points.map(([seconds]) => seconds));
     const x = (seconds) => LEFT + (seconds / longest) * (WIDTH - LEFT - RIGHT);
     const at = points.map(([seconds, loss]) => `${x(seconds)},${y(Math.min(loss, top))}`);
     curve.setAttribute("points", at.join(" "));
-    end.textContent = longest.toFixed(0) + " s";
+    end.textContent = longest.toFixed(0) + " s of training";
   };
   return root;
 }
@@ -48,7 +50,8 @@ export function mount(element, data, context) {
   const { marks, passes, ...settings } = data;
   const wanted = marks.find(({ label }) => label === passes);
   const picture = chart(marks), status = make("p", { role: "status" });
-  const sample = make("pre", { class: "play-sample", "aria-label": "What it writes" });
+  const sample = make("pre", { class: "play-sample" });
+  const writes = make("div", { hidden: "" }, make("p", {}, "What it writes now:"), sample);
   const now = make("p", { class: "play-now" });
   const start = make("button", { type: "button", onclick: begin }, "Train it here");
   const stop = make("button", { type: "button", onclick: end }, "Stop");
@@ -79,6 +82,7 @@ export function mount(element, data, context) {
     const said = `${loss.toFixed(2)} nats a character after ${step} steps`;
     picture.setAttribute("aria-label", `Loss while training: ${said}.`);
     now.textContent = `Loss ${said}, ${seconds.toFixed(0)} s.`;
+    writes.hidden = false;
     sample.textContent = written;
     if (!below && loss < wanted.loss) {
       below = true;
@@ -102,5 +106,5 @@ export function mount(element, data, context) {
   }
 
   picture.setAttribute("aria-label", "Loss while training; it has not begun.");
-  element.append(make("p", {}, start, stop), picture, now, status, sample);
+  element.append(make("p", {}, start, stop), picture, now, status, writes);
 }
