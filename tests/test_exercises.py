@@ -54,7 +54,7 @@ def test_right_wrong_and_known_wrong():
         (lambda x: 6 + 0j, "numbers are expected, not complex"),
         (lambda x: [6, 6], "the shape is (2,); it should be (), one number"),
         (lambda x: float("nan"), "NaN"),
-        (lambda x: [[1], [2, 3]], "array"),
+        (lambda x: [[1], [2, 3]], "the rows differ in length"),
     ],
 )
 def test_other_answers_get_a_friendly_word(answer, said):

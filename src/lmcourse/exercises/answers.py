@@ -211,6 +211,9 @@ def array(value: object) -> np.ndarray:
     except (Exception, SystemExit) as error:
         if isinstance(error, Wrong):
             raise
+        if isinstance(value, (list, tuple)):
+            said = "the rows differ in length or kind: they make no array."
+            raise Wrong(said) from error
         raise Wrong(f"an array or tensor is expected, not {kind(value)}.") from error
     if found.dtype.kind not in "biuf":
         raise Wrong(f"numbers are expected, not {kind(value)} ({found.dtype}).")

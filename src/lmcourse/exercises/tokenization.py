@@ -9,17 +9,8 @@ from itertools import accumulate, pairwise
 import tokenizers
 
 from lmcourse.data import load_poems, load_sonnets
-from lmcourse.exercises import Wrong, exercise, expect, number, run
+from lmcourse.exercises import Wrong, exercise, expect, letter, number, run
 from lmcourse.exercises.answers import blame, kind, strings
-
-
-def letter(answer, told):
-    """Compare a chosen letter; ``told`` says of each wrong one why, the right one None."""
-    chosen = answer.strip().lower() if isinstance(answer, str) else ""
-    if chosen not in told:
-        raise Wrong(f"choose one letter of {', '.join(told)}, as a string.")
-    if told[chosen]:
-        raise Wrong(told[chosen])
 
 
 @exercise("tokenization.fall", kind="predict")
