@@ -9,23 +9,11 @@ from torch import nn
 from torch.nn import functional as F
 
 from lmcourse.attention import MultiHeadAttention
-from lmcourse.exercises import Wrong, compare, exercise, expect, number, run
+from lmcourse.exercises import Wrong, compare, exercise, expect, letter, number, run
 from lmcourse.exercises.answers import array, blame, kind, normal, several
 
 SHARP = 0.99  # how much of its weight a previous-token head must put there
 WIDTHS = (1, 2, 4)  # of the heads to be trained
-
-
-def _letter(answer, told):
-    """Compare a chosen letter; ``told`` says of each wrong one why, the rest are no choice.
-
-    The right one has no words.
-    """
-    letter = answer.strip().lower() if isinstance(answer, str) else ""
-    if letter not in told:
-        raise Wrong(f"choose one letter of {', '.join(told)}, as a string.")
-    if told[letter]:
-        raise Wrong(told[letter])
 
 
 @exercise("attention.sharper", kind="predict")
@@ -37,7 +25,7 @@ def sharper(answer):
         "b": None,
         "c": "even weights need even scores; these differ more than before.",
     }
-    _letter(answer, told)
+    letter(answer, told)
 
 
 @exercise("attention.all_at_once")
@@ -258,4 +246,4 @@ def death(answer):
         "many, and not at what its look does.",
         "c": None,
     }
-    _letter(answer, told)
+    letter(answer, told)
