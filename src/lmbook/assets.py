@@ -24,12 +24,14 @@ FOLDER = "lib"  # below _static; not _static itself, whose scripts go to every p
 
 # What a kind of view loads, in order; below `FOLDER`.
 BERTVIZ = ("jquery/jquery.slim.min.js", "d3/d3.min.js")
+POEMS = ("poems/poems.js", "poems/poems.css")
 LIBRARIES = {
     "circuitsvis": ("circuitsvis/iife.js", "draw-circuitsvis.js"),
     "head_view": (*BERTVIZ, "bertviz/head_view.js", "draw-bertviz.js"),
     "model_view": (*BERTVIZ, "bertviz/model_view.js", "draw-bertviz.js"),
     "plotly": ("plotly/plotly.min.js", "draw-plotly.js"),
     "sentences": ("draw-sentences.js",),
+    "poems": POEMS[:1],
 }
 # plotly's partial bundles, and the traces that each draws. The whole is three times theirs.
 PARTIAL = {
@@ -57,7 +59,7 @@ OWN_FILES = (
     "search.js",
     "surprise.js",
     "surprise.css",
-    *sorted({f[-1] for f in LIBRARIES.values()}),
+    *sorted({f[-1] for f in LIBRARIES.values()} - {*POEMS}),
 )
 
 
@@ -120,7 +122,7 @@ def stage(static: Path, work: Path) -> None:
     lib = static / FOLDER
     npm.install(work, lib)
     texts = {
-        **{name: notebook.library(Path(name).name) for name in BERTVIZ},
+        **{name: notebook.library(Path(name).name) for name in (*BERTVIZ, *POEMS)},
         "bertviz/head_view.js": bertviz_script("head_view"),
         "bertviz/model_view.js": bertviz_script("model_view"),
         "circuitsvis/iife.js": _installed("circuitsvis", "circuitsvis/dist/cdn/iife.js"),
@@ -169,6 +171,8 @@ def page_assets(app, pagename, templatename, context, doctree) -> None:
     work = Path(app.outdir).parent / "play"
     stores = {name: play.stage(name, lib, work) for name in sorted(used)}
     app.add_css_file(f"{FOLDER}/views.css")
+    if "poems" in needed:
+        app.add_css_file(f"{FOLDER}/{POEMS[1]}")
     for name in ("play.css", *(f"{name.removeprefix('play/')}.css" for name in needed)):
         if any("/" in key for key in needed) and (lib / "play" / name).is_file():
             app.add_css_file(f"{FOLDER}/play/{name}")

@@ -9,6 +9,7 @@ from sphinx.util import logging
 from lmbook.compare import FIGURE
 from lmbook.tables import table
 from lmcourse.views import MIME
+from lmcourse.views.poems import KINDS, stored
 
 __all__ = ["ViewRenderer", "setup", "view_html"]
 
@@ -21,6 +22,8 @@ NAMES = {
     "sentences": "where a token looks, sentence by sentence",
     "tokens": "coloured tokens",
     "plot": "plot",
+    "poems": "explorer of poems",
+    "strike_out": "themes with their words struck out",
 }
 HINTS = {
     "attention_heads": "Click a head, or go to it with the arrow keys, to see it in full.",
@@ -41,7 +44,7 @@ def library(view: dict) -> str:
     if view["kind"] == "play":
         return f"play/{view['data']['module']}"
     own = {"head_view": "head_view", "model_view": "model_view", "plot": "plotly"}
-    own |= {"sentences": "sentences"}
+    own |= {"sentences": "sentences"} | dict.fromkeys(KINDS, "poems")
     return own.get(view["kind"], "circuitsvis")
 
 
@@ -86,6 +89,8 @@ def _canvas(view: dict) -> str:
     """Return the place to draw in: the view's stored state, or what it shows, in words."""
     if view["kind"] == "play":
         return f'<div class="lmc-canvas lmc-stored">{view["data"]["stored"]}</div>\n'
+    if view["kind"] in KINDS:
+        return f'<div class="lmc-canvas lmc-stored">{stored(view)}</div>\n'
     return (
         f'<div class="lmc-canvas" style="min-height: {height(view)}px">'
         f'<p class="lmc-alt">{html.escape(view["alt"])}</p>'

@@ -7,6 +7,8 @@ points of a curve.
 import html
 from collections.abc import Iterable, Sequence
 
+from lmcourse.views.poems import filed
+
 __all__ = ["table"]
 
 ROWS, COLUMNS = 40, 16  # the rest is named, not listed
@@ -128,6 +130,40 @@ def _plot(data: dict) -> tuple[str, str]:
     return "Table: the plotted data", "".join(parts)
 
 
+def _poems(data: dict) -> tuple[str, str]:
+    """The shelves against each other at the last level; then who is filed elsewhere."""
+    found, names = filed(data), data["names"]
+    pairs = [(own, model) for own, model, _ in found]
+    counts = [
+        [name, *(pairs.count((row, column)) for column in range(len(names)))]
+        for row, name in enumerate(names)
+    ]
+    order = sorted(range(len(found)), key=lambda poem: -found[poem][2])
+    rows = [
+        [data["texts"][poem].partition("\n")[0], names[own], names[model], f"{lead:.1f}"]
+        for poem in order
+        for own, model, lead in [found[poem]]
+        if own != model
+    ]
+    head = ["Poem", "Editors", "Model", "Lead"]
+    body = _grid(["Editors \\ model", *names], counts) + _grid(head, rows)
+    return "Table: the shelves, and the poems the model would put elsewhere", body
+
+
+def _strike_out(data: dict) -> tuple[str, str]:
+    """One row a theme: its scores at the last level."""
+    rows = [
+        [theme["name"], theme["poems"], _range(theme["said"]), _range(theme["struck"])]
+        for theme in data["themes"]
+    ]
+    head = ["Theme", "Poems", "As printed, last level", "Words struck out"]
+    return "Table: every theme at the last level", _grid(head, rows)
+
+
+def _range(scores: Sequence[Sequence[float]]) -> str:
+    return "{:.2f} ({:.2f} to {:.2f})".format(*scores[-1])
+
+
 def _unescaped(value):
     """Return part of a figure with the text that `views.plain` had made plain."""
     if isinstance(value, dict):
@@ -166,4 +202,6 @@ _KINDS = {
     "sentences": _sentences,
     "tokens": _tokens,
     "plot": _plot,
+    "poems": _poems,
+    "strike_out": _strike_out,
 }

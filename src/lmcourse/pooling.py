@@ -36,6 +36,11 @@ class PooledLayers:
     layers: Tensor
     tokens: Tensor
 
+    @property
+    def levels(self) -> Tensor:
+        """Static vectors, then layer 0, 1, ...: (layers + 2, texts, d_model)."""
+        return torch.cat([self.static[None], self.layers])
+
 
 def pool(states, mask, pooling="mean"):
     """Pool the real tokens of each text to one vector.

@@ -4,7 +4,8 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
-from lmcourse.pooling import batches, step_similarity
+from lmcourse.data import load_poems
+from lmcourse.pooling import step_similarity
 
 
 def masked_mean(states, keep):
@@ -23,31 +24,78 @@ def content(mask):
     return but_first(but_last(mask))
 
 
-def cosine(a, b, dim=-1):
-    return F.cosine_similarity(a, b, dim=dim)
+def kept(states, mask):
+    return states * mask[..., None]
 
 
-def computed(groups, lengths):
-    return sum(len(group) * max(lengths[i] for i in group) for group in groups)
+def moved(layers):
+    return (layers[1:] - layers[:-1]).norm(dim=-1).mean(1)
 
 
-def unsorted(lengths, budget):
-    order, groups = list(range(len(lengths))), []
-    while order:
-        size = max(1, budget // lengths[order[0]])
-        groups, order = [*groups, order[:size]], order[size:]
-    return groups
+def to_first(layers):
+    return F.cosine_similarity(layers[1:], layers[0], dim=-1).mean(1)
 
 
-def resampled(hits, draws, size=None, replace=True):
+def gains(ours, theirs, draws, size=None, replace=True):
     rng = np.random.default_rng(0)
-    size = size or len(hits)
-    return np.array([rng.choice(hits, size, replace).mean() for _ in range(draws)])
+    gain, size = ours - theirs, size or len(ours)
+    return np.array([rng.choice(gain, size, replace).mean() for _ in range(draws)])
+
+
+def apart(ours, theirs, draws):
+    rng = np.random.default_rng(0)
+    n = len(ours)
+    means = [
+        rng.choice(ours, n).mean() - rng.choice(theirs, n).mean() for _ in range(draws)
+    ]
+    return np.quantile(means, MIDDLE)
 
 
 MIDDLE = [0.025, 0.975]
+POEMS = load_poems().text
+SNOW = "snow|snows|frost|winter|ice|cold"
+
+
+def struck(words=SNOW, **changes):
+    """A right answer to the experiment, for any words, but for the changes."""
+    told = POEMS.str.contains(rf"(?i)\b(?:{words})\b").to_numpy()
+    texts = POEMS.str.replace(rf"(?i)\b(?:{words})\b", "", regex=True)
+    texts = [t if said else t[: t.rindex(" ")] for t, said in zip(texts, told, strict=True)]
+    hits = (np.arange(len(told)) % 3 > 0).astype(float)
+    score = (hits[told].mean() + hits[~told].mean()) / 2 if 0 < told.sum() < 306 else 0.0
+    return {"words": words, "texts": texts, "hits": hits, "score": score} | changes
+
+
+def reading(shelf="Nature", picture=("bee", "flower", "dew"), meant=("face", "home")):
+    return {"shelf": shelf, "picture": list(picture), "meant": list(meant)}
+
+
+TOLD = POEMS.str.contains(rf"(?i)\b(?:{SNOW})\b").to_numpy()
 
 WRONG = {
+    "token_mean": {
+        "length of the longest text": lambda s, m: kept(s, m).mean(1),
+        "the mask is not used": lambda s, m: s.mean(1),
+        "not a mean": lambda s, m: kept(s, m).sum(1),
+        "number of texts": lambda s, m: kept(s, m).sum(1) / len(s),
+        "the mean length": lambda s, m: kept(s, m).sum(1) / m.sum(1).double().mean(),
+        "still has the padding": lambda s, m: s.sum(1) / m.sum(1, keepdim=True),
+        "the shape is (4,)": lambda s, m: masked_mean(s, m)[0],
+    },
+    "random_steps": {
+        "tiny weights": "a",
+        "learning would have changed nothing": ["c", " C "],
+        "choose one letter": ["d", "b and c", 2],
+    },
+    "biggest_step": {
+        "and it counts from 0": lambda x: moved(x).argmax().item(),
+        "Measure the cosine": lambda x: moved(x).argmax().item() + 1,
+        "one too low": lambda x: step_similarity(x).mean(1).argmin().item(),
+        "smallest step": lambda x: step_similarity(x).mean(1).argmax().item() + 1,
+        "one too high": lambda x: step_similarity(x).mean(1).argmin().item() + 2,
+        "compared with layer 0": lambda x: to_first(x).argmin().item() + 1,
+        "mean over the texts": lambda x: step_similarity(x).argmin(0),
+    },
     "content_mean": {
         "[CLS] and [SEP] are still": masked_mean,
         "[SEP] is still": lambda s, m: masked_mean(s, but_first(m)),
@@ -61,55 +109,68 @@ WRONG = {
         "not a mean": lambda s, m: (s * m[..., None]).sum(1),
         "the shape is (4,)": lambda s, m: masked_mean(s, content(m))[0],
     },
-    "to_last": {
-        "compare with layer 0": lambda x: cosine(x, x[0]),
-        "these are the steps": step_similarity,
-        "the last layer is missing": lambda x: cosine(x[:-1], x[-1]),
-        "runs over the texts": lambda x: cosine(x, x[-1:], dim=1),
-        "dot product": lambda x: (x * x[-1]).sum(-1),
-        "a distance": lambda x: 1 - cosine(x, x[-1]),
-        "averaged": lambda x: cosine(x, x[-1]).mean(1),
-        "axes are swapped": lambda x: cosine(x, x[-1]).T,
-    },
-    "biggest_step": {
-        "one too low": lambda x: step_similarity(x).mean(1).argmin().item(),
-        "smallest step": lambda x: step_similarity(x).mean(1).argmax().item() + 1,
-        "one too high": lambda x: step_similarity(x).mean(1).argmin().item() + 2,
-        "mean over the texts": lambda x: step_similarity(x).argmin(0),
-    },
-    "padding_share": {
-        "by the real tokens": lambda n, b: computed(batches(n, b), n) / sum(n) - 1,
-        "share of real tokens": lambda n, b: sum(n) / computed(batches(n, b), n),
-        "number of padding tokens": lambda n, b: computed(batches(n, b), n) - sum(n),
-        "not to the longest of all": lambda n, b: 1 - sum(n) / (len(n) * max(n)),
-        "as they come": lambda n, b: 1 - sum(n) / computed(unsorted(n, b), n),
-        "not the budget": lambda n, b: 1 - sum(n) / (b * len(list(batches(n, b)))),
-        "percentage": lambda n, b: 100 * (1 - sum(n) / computed(batches(n, b), n)),
-    },
-    "bootstrap": {
-        "two numbers are expected": lambda h, d: resampled(h, d),
-        "without replacement": lambda h, d: np.quantile(
-            resampled(h, d, replace=False), MIDDLE
+    "paired_interval": {
+        "two numbers are expected": gains,
+        "without replacement": lambda a, b, d: np.quantile(
+            gains(a, b, d, replace=False), MIDDLE
         ),
-        "single hits": lambda h, d: np.quantile(h, MIDDLE),
-        "middle 90 %": lambda h, d: np.quantile(resampled(h, d), [0.05, 0.95]),
-        "low end comes first": lambda h, d: np.quantile(resampled(h, d), MIDDLE)[::-1],
-        "too narrow": lambda h, d: np.quantile(resampled(h, d, size=4 * len(h)), MIDDLE),
-        "is not what 400 poems give": lambda h, d: np.quantile(
-            resampled(h, d, size=10), MIDDLE
+        "drawn apart": apart,
+        "theirs less ours": lambda a, b, d: np.quantile(gains(b, a, d), MIDDLE),
+        "`ours` alone": lambda a, b, d: np.quantile(gains(a, 0 * b, d), MIDDLE),
+        "single differences": lambda a, b, d: np.quantile(a - b, MIDDLE),
+        "middle 90 %": lambda a, b, d: np.quantile(gains(a, b, d), [0.05, 0.95]),
+        "low end comes first": lambda a, b, d: np.quantile(gains(a, b, d), MIDDLE)[::-1],
+        "too narrow": lambda a, b, d: np.quantile(gains(a, b, d, size=4 * len(a)), MIDDLE),
+        "is not what 400 poems give": lambda a, b, d: np.quantile(
+            gains(a, b, d, size=10), MIDDLE
         ),
-        "numbers are expected, not str": lambda h, d: "wide",
-        "NaN": lambda h, d: [np.nan, 1.0],
+        "numbers are expected, not str": lambda a, b, d: "wide",
+        "NaN": lambda a, b, d: [np.nan, 1.0],
+    },
+    "strike_out": {
+        "hand over a dict": [{"words": "snow"}, 0.6],
+        "one string, words joined": struck(words=["snow", "frost"]),
+        "struck these out already": struck("death|grave|tomb|dying|dead|die"),
+        "only ": struck("scarlet|crimson"),
+        "too few do not": struck("the|a|of"),
+        "as many as the poems": struck(texts=struck()["texts"][:99]),
+        "still has one of the words": struck(
+            texts=[f"Snow {t}" for t in struck()["texts"]]
+        ),
+        "have no gap": struck(
+            texts=[
+                t if told else p
+                for t, told, p in zip(struck()["texts"], TOLD, POEMS, strict=True)
+            ]
+        ),
+        "should be 1": struck(hits=np.full(len(TOLD), 0.5)),
+        "share of all poems": struck(score=struck()["hits"].mean()),
+        "share of the poems that speak": struck(score=struck()["hits"][TOLD].mean()),
+        "the numbers differ": struck(score=0.123),
+    },
+    "reading": {
+        "hand over a dict": ["Nature", {"shelf": "Nature"}],
+        "one of Life, Love": reading(shelf="Death"),
+        "single words of the poem": reading(picture=["rose", "bee", "dew"]),
+        "stand in both lists": reading(meant=["face", "bee"]),
+        "too few words": [reading(meant=["face"]), reading(picture=["bee", "dew"])],
+        "a list of strings": {"shelf": "Love", "picture": "bee", "meant": "face"},
     },
 }
 
 
 def seeded(seed):
-    def other(hits, draws):
+    def other(ours, theirs, draws):
         rng = np.random.default_rng(seed)
-        return np.quantile(rng.binomial(len(hits), hits.mean(), draws) / len(hits), MIDDLE)
+        picked = rng.integers(len(ours), size=(draws, len(ours)))
+        return np.quantile((ours - theirs)[picked].mean(axis=1), MIDDLE)
 
     return other
 
 
-RIGHT = {"bootstrap": [seeded(seed) for seed in range(20)]}
+RIGHT = {
+    "random_steps": ["b", "B "],
+    "paired_interval": [seeded(seed) for seed in range(20)],
+    "strike_out": [struck()],
+    "reading": [reading(), reading(shelf="Love", meant=["Housewife", "lost"])],
+}

@@ -10,6 +10,7 @@ draw what they draw well. Views that run in the page are our own, and `sentences
 - `attention_heads`, `tokens`: circuitsvis.
 - `head_view`, `model_view`: bertviz.
 - `sentences`: many sentences to choose from, in one head after the other.
+- `poems`, `strike_out`: poems that a model would shelve elsewhere; themes without words.
 - `play`: a view that runs in the page, with a stored state.
 - `training`: a small GPT that learns on the reader's device.
 - `tokenizer`: a line as four tokenizers cut it; `attention_toy`: attention in the plane.
@@ -24,6 +25,7 @@ from lmcourse.views.attention import (
 )
 from lmcourse.views.play import play
 from lmcourse.views.plots import DIVERGING, PALETTE, SEQUENTIAL, plain, plot, style
+from lmcourse.views.poems import poems, strike_out
 from lmcourse.views.tokenizer import tokenizer
 from lmcourse.views.toy import attention_toy
 from lmcourse.views.training import training
@@ -42,7 +44,9 @@ __all__ = [
     "plain",
     "play",
     "plot",
+    "poems",
     "sentences",
+    "strike_out",
     "style",
     "tokenizer",
     "tokens",

@@ -1,0 +1,162 @@
+"""Poems between the editors' shelves and a model's: an explorer, and words struck out.
+
+Both are drawn by ``static/poems.js``, on the site and in notebooks; before any script has
+run, and where none may, they show a table and a poem.
+"""
+
+import html
+import json
+from functools import partial
+
+import numpy as np
+
+from lmcourse.views import checks, notebook
+from lmcourse.views.view import View
+
+__all__ = ["KINDS", "poems", "stored", "strike_out"]
+
+KINDS = ("poems", "strike_out")
+SHAPE = "{} must have the shape {}, not {}"
+
+
+def poems(texts, places, shelves, support, *, planes, near, names, levels, alt, first=0):
+    """Poems on a plane, level by level, and those that a model would put elsewhere.
+
+    Parameters
+    ----------
+    texts : list of str
+    places : list of str
+        Where each was printed, as it is shown.
+    shelves : sequence of str
+        The editors' shelf of each.
+    support : array-like of shape (levels, texts, shelves)
+        What speaks for each shelf at each level; the greatest is the model's.
+    planes : array-like of shape (levels, texts, 2)
+        Where each text lies.
+    near : array-like of shape (levels, texts, neighbours)
+        Positions of each text's nearest others, the nearest first.
+    names : list of str
+        The shelves, in the order of ``support``.
+    levels : list of str
+        Their names, the lowest first. The last is shown first.
+    alt : str
+        What the view shows, for readers who cannot see it.
+    first : int
+        The poem shown first.
+
+    Returns
+    -------
+    View
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not fit each other, or a shelf has no name.
+    """
+    texts, names, levels = map(checks.token_list, (texts, names, levels))
+    support, planes, near = map(checks.as_array, (support, planes, near))
+    size = (len(levels), len(texts))
+    for label, array, last in (
+        ("support", support, len(names)),
+        ("planes", planes, 2),
+        ("near", near, near.shape[-1]),
+    ):
+        if array.shape != (*size, last):
+            raise ValueError(SHAPE.format(label, (*size, last), array.shape))
+    places, shelves = checks.token_list(places), checks.token_list(shelves)
+    if {len(places), len(shelves)} != {len(texts)} or not set(shelves) <= set(names):
+        raise ValueError("each text needs a place, and a shelf that names has")
+    data = {
+        "texts": texts,
+        "places": places,
+        "shelves": [names.index(shelf) for shelf in shelves],
+        "names": names,
+        "levels": levels,
+        "support": _whole(100 * support),
+        "planes": _whole(1000 * planes / np.abs(planes).max()),
+        "near": _whole(near),
+        "first": checks.indices("first", [first], len(texts))[0],
+    }
+    return View("poems", alt, "", data, partial(drawn, "poems", data))
+
+
+def strike_out(themes, levels, *, alt):
+    """How well each level tells a theme, with its words and without them.
+
+    Parameters
+    ----------
+    themes : list of dict
+        Each has its ``name``, its ``words`` (word → in how many poems), how many
+        ``poems`` speak of it, ``bag`` (a bag of words' score with and without them), and
+        at each level the score, its low and its high end: ``said``, ``struck`` and
+        ``lost`` (said less struck), of the shape (levels, 3). The first is shown first.
+    levels : list of str
+    alt : str
+
+    Returns
+    -------
+    View
+
+    Raises
+    ------
+    ValueError
+        If there are no themes, or scores and levels differ in number.
+    """
+    levels, shown = checks.token_list(levels), []
+    for theme in themes:
+        kept = {"name": str(theme["name"]), "poems": int(theme["poems"])}
+        kept["words"] = [[str(word), int(n)] for word, n in theme["words"].items()]
+        for key in ("said", "struck", "lost"):
+            scores = checks.as_array(theme[key])
+            if scores.shape != (len(levels), 3):
+                raise ValueError(SHAPE.format(key, (len(levels), 3), scores.shape))
+            kept[key] = checks.rounded(scores)
+        kept["bag"] = checks.rounded(checks.as_array(theme["bag"]))
+        shown.append(kept)
+    if not shown:
+        raise ValueError("there are no themes: pass at least one")
+    data = {"levels": levels, "themes": shown}
+    return View("strike_out", alt, "", data, partial(drawn, "strike_out", data))
+
+
+def _whole(values) -> list:
+    return np.rint(values).astype(int).tolist()
+
+
+def filed(data: dict, level: int = -1) -> list[tuple[int, int, float]]:
+    """Return of each poem the editors' shelf, the model's at a level, and its lead."""
+    rows = zip(data["shelves"], data["support"][level], strict=True)
+    return [(own, int(np.argmax(s)), (max(s) - s[own]) / 100) for own, s in rows]
+
+
+def stored(view: dict) -> str:
+    """Return what a view shows before, or without, any script: safe HTML."""
+    data = view["data"]
+    if view["kind"] == "strike_out":
+        theme = data["themes"][0]
+        said, struck = theme["said"][-1], theme["struck"][-1]
+        words = ", ".join(word for word, _ in theme["words"])
+        return html.escape(
+            f"{theme['name']} ({words}): {said[0]:.2f} as printed, {struck[0]:.2f} with "
+            f"the words struck out ({struck[1]:.2f} to {struck[2]:.2f}), last level."
+        )
+    poem, names = data["first"], data["names"]
+    own, model, _ = filed(data)[poem]
+    text = html.escape(data["texts"][poem]).replace("\n", "<br>")
+    where = html.escape(
+        f"The editors' shelf: {names[own]}. The model's, at the top: {names[model]}."
+    )
+    return f'<blockquote class="lmp-text">{text}</blockquote><p>{where}</p>'
+
+
+def drawn(kind: str, data: dict) -> str:
+    """Return HTML that draws a view by itself, for Jupyter and Colab."""
+    text = json.dumps(data).replace("<", r"\u003c")
+    return notebook.library("poems.html") % (
+        notebook.library("poems.css"),
+        f"lmc-{kind.replace('_', '-')}",
+        stored({"kind": kind, "data": data}),
+        notebook.library("poems.js"),
+        kind,
+        text,
+    )

@@ -1,0 +1,116 @@
+"""Guesses that never saw their own answer: against refitting, and against no signal."""
+
+import numpy as np
+import pytest
+import torch
+from sklearn.kernel_ridge import KernelRidge
+from torch.nn import functional as F
+
+from lmcourse import probe
+
+TEXTS, LABELS = 40, 3
+
+
+@pytest.fixture(scope="module")
+def vectors():
+    return torch.randn(TEXTS, 12, generator=torch.Generator().manual_seed(0))
+
+
+@pytest.fixture(scope="module")
+def labels(vectors):
+    noise = torch.randn(TEXTS, generator=torch.Generator().manual_seed(1))
+    return np.array(["a", "b", "c"])[
+        torch.bucketize(vectors[:, 0] + noise, torch.tensor([-0.5, 0.9]))
+    ]
+
+
+def truth(labels):
+    return F.one_hot(torch.tensor(np.unique(labels, return_inverse=True)[1])).double()
+
+
+def refitted(kernel, y, penalty, out, asked):
+    """What scikit-learn says of one text when some are left out."""
+    rest = np.setdiff1d(np.arange(len(kernel)), out)
+    ridge = KernelRidge(alpha=penalty, kernel="precomputed")
+    ridge.fit(kernel[np.ix_(rest, rest)], y[rest])
+    return ridge.predict(kernel[asked, rest][None])[0]
+
+
+@pytest.mark.parametrize("penalty", [0.01, 1.0, 100.0])
+def test_leaving_out_one_and_two_equals_refitting(vectors, labels, penalty):
+    kernel, y = probe.gram(vectors), truth(labels)
+    one, two = probe.without(probe.smoothers(kernel, [penalty])[0], y)
+    kernel, y = kernel.numpy(), y.numpy()
+    for i, j in ((0, 1), (7, 30), (39, 2)):
+        np.testing.assert_allclose(one[j], refitted(kernel, y, penalty, [j], j), atol=1e-9)
+        np.testing.assert_allclose(
+            two[i, j], refitted(kernel, y, penalty, [i, j], j), atol=1e-9
+        )
+
+
+def test_the_penalty_is_chosen_by_the_others_alone(vectors, labels):
+    """Each text's choice and support, done slowly; its own label changes neither."""
+    kernel, y = probe.gram(vectors).numpy(), truth(labels).numpy()
+    penalties = (0.1, 1.0, 10.0)
+    found = probe.guess(vectors, labels, penalties)
+    for i in (0, 5, 23):
+        others = [j for j in range(TEXTS) if j != i]
+        errors = [
+            sum(((refitted(kernel, y, p, [i, j], j) - y[j]) ** 2).sum() for j in others)
+            for p in penalties
+        ]
+        best = penalties[int(np.argmin(errors))]
+        assert found.penalty[i] == best
+        said = refitted(kernel, y, best, [i], i) / y[others].mean(axis=0)
+        np.testing.assert_allclose(found.support[i], said, atol=1e-8)
+        assert found.hits[i] == (found.names[said.argmax()] == labels[i])
+    other = labels.copy()
+    other[5] = "a" if labels[5] != "a" else "b"
+    again = probe.guess(vectors, other, penalties)
+    np.testing.assert_allclose(again.support[5], found.support[5], atol=1e-8)
+
+
+def test_smoothers_may_be_given_and_say_the_same(vectors, labels):
+    hats = probe.smoothers(probe.gram(vectors))
+    assert hats.shape == (len(probe.PENALTIES), TEXTS, TEXTS)
+    assert torch.equal(
+        probe.guess(hats, labels).support, probe.guess(vectors, labels).support
+    )
+
+
+def test_the_gram_matrix_knows_neither_place_nor_scale(vectors):
+    torch.testing.assert_close(
+        probe.gram(5 * vectors.double() + 3), probe.gram(vectors.double())
+    )
+    assert probe.gram(vectors).diagonal().mean() == pytest.approx(2)
+
+
+def test_without_signal_the_score_is_that_of_blind_guessing():
+    rng = np.random.default_rng(0)
+    scores = []
+    for seed in range(30):
+        noise = torch.randn(60, 5, generator=torch.Generator().manual_seed(seed))
+        labels = rng.permutation(np.repeat([0, 1], [45, 15]))
+        scores.append(probe.score(probe.guess(noise, labels).hits, labels))
+    assert np.mean(scores) == pytest.approx(0.5, abs=0.05)
+
+
+def test_the_score_weighs_each_label_the_same():
+    labels = np.repeat(["x", "y"], [9, 1])
+    assert probe.score(np.repeat([1.0, 0.0], [9, 1]), labels) == 0.5
+
+
+def test_the_interval_is_that_of_the_normal_distribution():
+    labels = np.repeat([0, 1], 500)
+    hits = np.tile([1.0, 1.0, 1.0, 0.0, 0.0], 200)
+    low, high = probe.interval(hits, labels, draws=8000)
+    half = 1.96 * (0.24 / 1000) ** 0.5
+    assert (low, high) == pytest.approx((0.6 - half, 0.6 + half), abs=3e-3)
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"), [(["a", "b"], "2"), (["a"] * (TEXTS - 2) + ["b"] * 2, "three")]
+)
+def test_labels_that_cannot_be_guessed_are_refused(vectors, labels, message):
+    with pytest.raises(ValueError, match=message):
+        probe.guess(vectors, labels)

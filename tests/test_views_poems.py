@@ -1,0 +1,120 @@
+"""The explorer of poems and the words struck out: data, stored state, no harm."""
+
+import json
+
+import numpy as np
+import pytest
+
+from lmbook.renderer import view_html
+from lmbook.tables import table
+from lmcourse import views
+from lmcourse.views.poems import filed, stored
+
+NASTY = ["A <b>rose</b>\nsecond line", "</script><script>alert(1)", "plain & simple"]
+NAMES = ["Love & loss", "</td>"]
+LEVELS = ["static", "0"]
+SUPPORT = np.array(
+    [[[1.0, 2.0], [0.5, 0.1], [1.5, 1.0]], [[2.0, 1.0], [0.5, 3.0], [1.0, 0.2]]]
+)
+
+
+def explorer(**changes):
+    given = {
+        "texts": NASTY,
+        "places": ["1890, no. 1", "<i>", "1896"],
+        "shelves": [NAMES[0], NAMES[0], NAMES[1]],
+        "support": SUPPORT,
+        "planes": np.linspace(-2, 2, 12).reshape(2, 3, 2),
+        "near": np.array([[[1, 2], [0, 2], [0, 1]]] * 2),
+        "names": NAMES,
+        "levels": LEVELS,
+        "alt": "A plane.",
+        "first": 1,
+    }
+    return views.poems(**given | changes)
+
+
+def theme(**changes):
+    scores = [[0.8, 0.7, 0.9], [0.75, 0.65, 0.85]]
+    given = {"name": "<death>", "poems": 20, "words": {"grave": 5, "tomb": 3}}
+    given |= {"said": scores, "struck": scores, "lost": scores, "bag": [0.7, 0.6]}
+    return given | changes
+
+
+def strike(*themes):
+    return views.strike_out(themes or [theme()], LEVELS, alt="Two lines.")
+
+
+def test_who_is_filed_elsewhere_and_how_decidedly():
+    assert filed(explorer().data) == [(0, 0, 0.0), (0, 1, 2.5), (1, 0, 0.8)]
+    assert filed(explorer().data, level=0)[0] == (0, 1, 1.0)
+
+
+def test_texts_are_carried_once_and_numbers_are_whole():
+    data = explorer().data
+    assert json.dumps(data).count("second line") == 1
+    assert data["support"][1][1] == [50, 300]
+    assert data["near"][0][2] == [0, 1]
+    assert np.abs(data["planes"]).max() == 1000
+
+
+@pytest.mark.parametrize("view", [explorer(), strike()])
+def test_what_is_stored_stands_in_the_page_before_any_script(view):
+    page = view_html(view.description())
+    before = page.partition('<script type="application/json"')[0]
+    assert stored(view.description()) in before
+    assert "<script" not in before
+    assert "lmc-stored" in before
+
+
+def test_the_stored_state_is_the_first_poem_and_both_shelves():
+    text = stored(explorer().description())
+    assert "&lt;/script&gt;&lt;script&gt;alert(1)" in text
+    assert "Love &amp; loss" in text
+    assert "&lt;/td&gt;" in text
+    text = stored(strike().description())
+    assert "&lt;death&gt; (grave, tomb): 0.75 as printed" in text
+
+
+@pytest.mark.parametrize("view", [explorer(), strike()])
+def test_data_is_escaped_on_the_site_and_in_notebooks(view):
+    for page in (view_html(view.description()), view.html()):
+        assert "<b>rose" not in page
+        assert "<i>" not in page
+        assert "<death>" not in page
+        assert "</script><script>alert" not in page
+    assert view.html().count("</script>") == 1  # its own
+    assert "http" not in view.html().replace("http://www.w3.org/2000/svg", "")
+
+
+def test_a_table_says_what_the_view_shows():
+    text = table(explorer().description())
+    assert "&lt;/script&gt;" in text
+    assert "2.5" in text
+    assert "A &lt;b&gt;rose" not in text  # its shelf is not disputed
+    text = table(strike().description())
+    assert "0.75 (0.65 to 0.85)" in text
+    assert "&lt;death&gt;" in text
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"support": SUPPORT[:, :2]}, r"support must have the shape \(2, 3, 2\)"),
+        ({"planes": np.zeros((2, 3, 3))}, "planes must have the shape"),
+        ({"near": np.zeros((1, 3, 2))}, "near must have the shape"),
+        ({"shelves": ["Life"] * 3}, "a shelf that names has"),
+        ({"places": ["x"]}, "needs a place"),
+        ({"first": 3}, "0 to 2"),
+    ],
+)
+def test_what_does_not_fit_is_refused(changes, message):
+    with pytest.raises(ValueError, match=message):
+        explorer(**changes)
+
+
+def test_themes_that_do_not_fit_are_refused():
+    with pytest.raises(ValueError, match=r"struck must have the shape \(2, 3\)"):
+        strike(theme(struck=[[0.5, 0.4, 0.6]]))
+    with pytest.raises(ValueError, match="no themes"):
+        views.strike_out([], LEVELS, alt="x")
