@@ -80,13 +80,16 @@ def asked(chapter, label):
 def namespace(chapter):
     """Return what an exercise finds: the page's imports and definitions.
 
-    *Backpropagation* builds on its earlier exercises and on two arrays of the page.
+    *Backpropagation* builds on its earlier exercises and on two arrays of the page; in
+    *dickinson-layers* words are struck out, but no model reads what is left.
     """
     found = page_namespace(chapter)
     if chapter == "backpropagation":
         found |= vars(core) | vars(layers) | vars(attention) | vars(decoder) | found
         found["rng"] = np.random.default_rng(0)
         found["x"] = found["rng"].normal(size=(2, 5, 4))
+    if chapter == "dickinson-layers":
+        found["strike_out"] = TABLES[chapter].unread
     return found
 
 

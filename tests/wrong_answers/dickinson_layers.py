@@ -66,6 +66,13 @@ def struck(words=SNOW, **changes):
     return {"words": words, "texts": texts, "hits": hits, "score": score} | changes
 
 
+def unread(words):
+    """What the page's `strike_out` returns, with random vectors in place of a model's."""
+    told = POEMS.str.contains(rf"(?i)\b(?:{words})\b").to_numpy()
+    levels = torch.randn(2, len(told), 5, generator=torch.Generator().manual_seed(0))
+    return struck(words)["texts"], levels, told
+
+
 def reading(shelf="Nature", picture=("bee", "flower", "dew"), meant=("face", "home")):
     return {"shelf": shelf, "picture": list(picture), "meant": list(meant)}
 
