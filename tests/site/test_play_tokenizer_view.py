@@ -193,6 +193,10 @@ def test_accessible_and_no_wider_than_a_phone(browser, address, theme):
         write(visit, "Naïve 🦋 " + "x" * 200 + " שלום")
         visit.page.get_by_label("show IDs").check()
         assert visit.page.evaluate("document.documentElement.scrollWidth") <= 390
+        fills = visit.page.locator(".lmc-piece").evaluate_all(
+            "boxes => boxes.map(box => getComputedStyle(box).backgroundColor)"
+        )
+        assert len(set(fills)) == 5
         options = {"resultTypes": ["violations"], "preload": False}
         found = Axe().run(visit.page, options=options)
         assert [v["id"] for v in found.response["violations"]] == []

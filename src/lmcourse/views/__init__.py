@@ -13,7 +13,8 @@ draw what they draw well. Views that run in the page are our own, and `sentences
 - `poems`, `strike_out`: poems that a model would shelve elsewhere; themes without words.
 - `play`: a view that runs in the page, with a stored state.
 - `training`: a small GPT that learns on the reader's device.
-- `tokenizer`: a line as four tokenizers cut it; `attention_toy`: attention in the plane.
+- `tokenizer`: a line as four tokenizers cut it; `attention_toy`: attention in the plane;
+  `block`: a block's parts switched off.
 """
 
 from lmcourse.views.attention import (
@@ -23,6 +24,7 @@ from lmcourse.views.attention import (
     sentences,
     tokens,
 )
+from lmcourse.views.block import block
 from lmcourse.views.play import play
 from lmcourse.views.plots import DIVERGING, PALETTE, SEQUENTIAL, plain, plot, style
 from lmcourse.views.poems import poems, strike_out
@@ -39,6 +41,7 @@ __all__ = [
     "View",
     "attention_heads",
     "attention_toy",
+    "block",
     "head_view",
     "model_view",
     "plain",

@@ -1,0 +1,82 @@
+"""The Transformer block as a drawing whose parts are switched off."""
+
+from lmcourse.views.notebook import library
+from lmcourse.views.play import play
+from lmcourse.views.view import View
+
+__all__ = ["block"]
+
+PARTS = {  # what is missing without it
+    "norm_1": ("norm 1", "attention reads the vectors at whatever size they have"),
+    "attention": ("attention", "no token is told here what the others say"),
+    "residual_1": ("path past attention", "only what attention returns goes on"),
+    "norm_2": ("norm 2", "the feed-forward network reads vectors of whatever size"),
+    "feed_forward": ("feed-forward", "no vector is worked on here by itself"),
+    "residual_2": ("path past feed-forward", "only what feed-forward returns goes on"),
+}
+HEAD = "the other heads look on"
+
+
+def block(measured, *, caption="") -> View:
+    """A block of a GPT to click: each part switched off, and the loss without it.
+
+    Parameters
+    ----------
+    measured : DataFrame
+        Of `lmcourse.gpt.parts.losses_without`.
+    caption : str, optional
+
+    Returns
+    -------
+    View
+        Its alternative text tells what each part of the first layer is worth. Stored is
+        the table of all.
+
+    Raises
+    ------
+    ValueError
+        If a part has no numbers, or a number that is none.
+    """
+    if measured.empty or measured.isna().any(axis=None):
+        raise ValueError("every part needs its numbers: see losses_without")
+    heads = sorted(part for part in set(measured.part) if part not in PARTS)
+    parts = PARTS | {str(head): (f"head {head}", HEAD) for head in heads}
+    layers = [
+        [
+            [row.part, *(round(x, 3) for x in (row.change, row.low, row.high))]
+            for row in rows
+        ]
+        for rows in (group.itertuples() for _, group in measured.groupby("layer"))
+    ]
+    layers = [[[str(part), *numbers] for part, *numbers in rows] for rows in layers]
+    width = min(36, 188 / max(1, len(heads)) - 4)
+    left = 220 - (width + 4) * len(heads) / 2
+    boxes = "\n".join(
+        f'<g data-part="{head}"><rect x="{left + (width + 4) * i + 2:.1f}" y="158" '
+        f'width="{width:.1f}" height="32" rx="4"/><text x="'
+        f'{left + (width + 4) * (i + 0.5):.1f}" y="174">{head}</text></g>'
+        for i, head in enumerate(heads)
+    )
+    drawing = library("block.svg") % boxes
+    whole = float((measured.loss - measured.change).iloc[0])
+    data = {"parts": parts, "layers": layers, "whole": round(whole, 3), "drawing": drawing}
+    told = ", ".join(f"{parts[part][0]} {change:+.2f}" for part, change, *_ in layers[0])
+    alt = f"A block and its parts. The loss is {whole:.2f}; in layer 0 without {told}."
+    stored = drawing + _table(parts, layers, whole)
+    return play("block-view", data, stored, alt=alt, caption=caption)
+
+
+def _table(parts: dict, layers: list, whole: float) -> str:
+    head = "".join(f"<th>layer {layer}</th>" for layer in range(len(layers)))
+    rows = [
+        f"<td>{parts[cells[0][0]][0]}</td>"
+        + "".join(
+            f"<td>{mean:+.3f} ({low:+.3f} to {high:+.3f})</td>"
+            for _, mean, low, high in cells
+        )
+        for cells in zip(*layers, strict=True)
+    ]
+    return (
+        f"<p>The loss of the whole model is {whole:.2f}. How it changes without a part:</p>"
+        f"<table><tr><th>without</th>{head}</tr><tr>{'</tr><tr>'.join(rows)}</tr></table>"
+    )
