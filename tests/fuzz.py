@@ -29,9 +29,10 @@ import pandas as pd
 import torch
 from safetensors.torch import load_file
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
-from transformers import BertConfig, BertModel, BertTokenizerFast
+from transformers import BertTokenizerFast
 from transformers.utils import logging
 
+from berts import write_bert
 from lmcourse import data
 from lmcourse.gpt import checkpoint
 from lmcourse.gpt.settings import Diverged
@@ -56,11 +57,9 @@ def make_bert(folder: Path) -> None:
     backend.normalizer = normalizers.BertNormalizer()
     backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     backend.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
-    BertTokenizerFast(tokenizer_object=backend).save_pretrained(folder)
-    torch.manual_seed(0)
     sizes = {"hidden_size": 8, "num_attention_heads": 2, "intermediate_size": 12}
     sizes |= {"num_hidden_layers": 2, "max_position_embeddings": 16}
-    BertModel(BertConfig(vocab_size=len(vocab), **sizes)).save_pretrained(folder)
+    write_bert(folder, BertTokenizerFast(tokenizer_object=backend), **sizes)
 
 
 def check_bert(folder: Path) -> None:

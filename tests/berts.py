@@ -1,0 +1,18 @@
+"""BERTs with random weights, made on the spot."""
+
+from pathlib import Path
+
+import torch
+from transformers import BertConfig, BertModel
+
+# As a reader's model may be: fewer layers than the default one has, and another width.
+SMALL = {"num_hidden_layers": 3, "hidden_size": 128, "num_attention_heads": 4}
+SMALL |= {"intermediate_size": 512}
+
+
+def write_bert(folder: Path, tokenizer, **sizes) -> None:
+    """Write a BERT, always the same one, and its tokenizer to a folder."""
+    tokenizer.save_pretrained(folder)
+    torch.manual_seed(0)
+    config = BertConfig(vocab_size=len(tokenizer), **sizes)
+    BertModel(config).save_pretrained(folder)
