@@ -308,6 +308,7 @@ def test_the_longest_is_first(book):
 def test_ctrl_c_ends_it_at_once_and_leaves_nothing(tmp_path):
     for folder in ("data", "chapters"):
         (tmp_path / folder).mkdir()
+    (tmp_path / "_toc.yml").write_text("format: jb-book\nroot: page\n")
     begun = tmp_path / "begun"
     wait = "import os, time\nfrom pathlib import Path\n"
     wait += "Path('../begun.part').write_text(str(os.getpid()))\n"
