@@ -19,6 +19,7 @@ __all__ = ["LETTERS", "setup"]
 
 logger = logging.getLogger(__name__)
 LETTERS = "abcdefgh"
+KINDS = {"predict", "spot", "judge"}
 
 
 class choose(nodes.General, nodes.Element):
@@ -68,8 +69,9 @@ def settle(app, doctree: nodes.document) -> None:
         task = node.parent
         while task is not None and not isinstance(task, exercise_enumerable_node):
             task = task.parent
-        if task is None:
-            logger.warning("the choices %s stand in no task", node["key"], location=node)
+        if task is None or not {*task["classes"]} & KINDS:
+            text = "the choices %s stand in no predict, spot or judge task"
+            logger.warning(text, node["key"], location=node)
             continue
         name = registered(app.env.docname).get(task["label"].replace("_", "-"), "")
         for letter, option in zip(LETTERS, node[0], strict=False):
