@@ -137,10 +137,10 @@ def test_a_long_or_hostile_text_is_cut_and_breaks_nothing(opened, tokenizers):
     text = "🦋שלום</script><img src=x onerror=harm()>\u202e\x01" * 300
     write(opened, text)
     note = opened.page.locator(".lmc-note").text_content()
-    assert note == "Only the first 1,000 characters are cut."
-    assert pieces(opened.page)[0] == wanted(tokenizers, text[:1000])
+    assert note == "Only the first 500 characters are cut."
+    assert pieces(opened.page)[0] == wanted(tokenizers, text[:500])
     write(opened, "x" * 10_000)
-    assert len(pieces(opened.page)[0][0]) == 1000
+    assert len(pieces(opened.page)[0][0]) == 500
     assert pieces(opened.page)[0][3] == ["[UNK]"]
     write(opened, "")
     assert pieces(opened.page)[0] == [[], [], [], []]

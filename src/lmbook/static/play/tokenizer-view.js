@@ -12,7 +12,7 @@ const NAMES = {
   bert: "BERT's WordPiece",
 };
 const COLOURS = 5;
-const LONGEST = 1000; // characters; of a longer text the beginning is cut
+const LONGEST = 500; // characters; of a longer text the beginning is cut
 const RIGHT_TO_LEFT = /^\P{L}*[\p{Script=Hebrew}\p{Script=Arabic}]/u;
 
 const whole = (number) => number.toLocaleString("en");
@@ -25,6 +25,9 @@ export function mount(element, data, context) {
   let text = data.text;
   let missing = "loading its vocabulary …";
   let waiting = 0;
+  /* The merges that join something in this line, in the order of their learning. After the
+     first n of them the line stands as it did when the next one was learned. */
+  let used = [];
 
   /* --- what stands there ----------------------------------------------------------- */
 
@@ -68,9 +71,9 @@ export function mount(element, data, context) {
     draw();
     if (tokenizers.bert) return;
     try {
-      const stores = ["gpt2-merges", "bert-pieces"].map((name) => readStore(name, context));
-      const [merges, pieces] = await Promise.all(stores);
+      const merges = await readStore("gpt2-merges", context);
       tokenizers.gpt2 ??= new ByteBPE(new Uint16Array(merges.buffer));
+      const pieces = await readStore("bert-pieces", context);
       tokenizers.bert ??= new WordPiece(JSON.parse(new TextDecoder().decode(pieces)));
     } catch (error) {
       missing = "its vocabulary is not here: " + error.message;
@@ -83,16 +86,12 @@ export function mount(element, data, context) {
     typed();
   }
 
-  /* The merges that join something in this line, in the order of their learning. After
-     the first n of them the line stands as it did when the next one was learned. */
-  function steps() {
-    const used = new Set();
-    ours.encode(text, ours.merges, used);
-    return Array.from(used).sort((a, b) => a - b);
+  function replay() {
+    tellMerge();
+    fill("ours", ours.encode(text, used[slider.value]));
   }
 
-  function replay() {
-    const used = steps();
+  function tellMerge() {
     const done = Number(slider.value);
     const name = (id) => shown(ours.symbols[id], true);
     let said = "no merge: each byte by itself";
@@ -104,14 +103,21 @@ export function mount(element, data, context) {
     }
     merge.textContent = said;
     slider.setAttribute("aria-valuetext", said);
-    fill("ours", ours.encode(text, used[done]));
   }
 
   /* --- drawing --------------------------------------------------------------------- */
 
+  function drawOurs() {
+    const ranks = new Set();
+    const tokens = ours.encode(text, ours.merges, ranks);
+    used = Array.from(ranks).sort((a, b) => a - b);
+    slider.max = slider.value = used.length;
+    tellMerge();
+    fill("ours", tokens);
+  }
+
   function draw() {
-    slider.max = slider.value = steps().length;
-    replay();
+    drawOurs();
     for (const key of ["characters", "gpt2", "bert"]) {
       if (tokenizers[key]) fill(key, tokenizers[key].encode(text));
       else {
@@ -173,6 +179,5 @@ export function mount(element, data, context) {
 
   for (const [key, tokens] of Object.entries(data.rows))
     fill(key, tokens.map(([id, piece]) => ({ id, piece })));
-  slider.max = slider.value = steps().length;
-  replay();
+  drawOurs();
 }
