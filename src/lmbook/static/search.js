@@ -43,8 +43,7 @@
   function look(query) {
     const changed = [];
     const meant = words(query).map(function (word) {
-      if (exact(word).length) return word;
-      if (exact(singular(word)).length) return singular(word);
+      if (exact(word).length || exact(singular(word)).length) return word;
       const near = nearest(word);
       if (near) changed.push(word);
       return near ? written(near) : word;
