@@ -1,5 +1,7 @@
 """ES modules made classic scripts."""
 
+import re
+
 import pytest
 from sphinx.errors import ExtensionError
 
@@ -55,3 +57,14 @@ def test_what_is_missing_or_runs_in_a_circle_is_told(written):
         modules.order("a.js")
     with pytest.raises(ExtensionError, match=r"no module c\.js"):
         modules.order("c.js")
+
+
+def test_indentation_goes_and_no_text_has_any(written):
+    written(a="export function a() {\n  return 1;\n}\n")
+    assert "function a() {\nreturn 1;\n}\n" in modules.script("a.js")
+
+
+@pytest.mark.parametrize("path", sorted(modules.PLAY.glob("*.js")), ids=lambda p: p.name)
+def test_no_template_goes_over_lines(path):
+    text = re.sub(r"//.*", "", path.read_text(encoding="utf-8"))
+    assert [t for t in re.findall(r"`[^`]*`", text) if "\n" in t] == []

@@ -20,6 +20,8 @@ EXPORT = re.compile(
 )
 COMMENT = re.compile(r"^[ \t]*(?:/\*.*?\*/[ \t]*\n|//[^\n]*\n)", re.MULTILINE | re.DOTALL)
 
+INDENT = re.compile(r"^[ \t]+", re.MULTILINE)
+
 
 def _text(name: str) -> str:
     """Return a module; ExtensionError if there is none, or it has another form."""
@@ -56,8 +58,8 @@ def order(name: str, before: tuple[str, ...] = ()) -> list[str]:
 
 
 def script(name: str) -> str:
-    """Return a module as a classic script, without comments that have their own lines."""
-    text = COMMENT.sub("", _text(name))
+    """Return a module as a classic script, without indentation and lines of comments."""
+    text = INDENT.sub("", COMMENT.sub("", _text(name)))
     exported = ", ".join(found[2] for found in EXPORT.finditer(text))
     body = IMPORT.sub(
         lambda m: f'const {m[1].replace(" as ", ": ")} = need("{m[2]}");', text
