@@ -17,6 +17,7 @@ from myst_nb.core.render import load_mime_renders
 from sphinx.errors import ExtensionError
 
 from lmbook import assets, npm, renderer, tables
+from lmbook.bench.play import script_kb
 from lmcourse import views
 
 ALT = "What can be seen."
@@ -120,6 +121,19 @@ def test_everything_that_a_page_may_load_is_staged(staged):
     fonts = list((staged / "mathjax/output/chtml/fonts/woff-v2").glob("*.woff"))
     assert len(fonts) >= 20
     assert (staged / "mathjax/input/tex/extensions/boldsymbol.js").is_file()
+
+
+def test_what_runs_in_the_page_stays_small(staged):
+    assert 20 < script_kb(staged) <= 80
+
+
+def test_a_script_that_cannot_be_read_is_told(staged):
+    work = staged.parents[1] / "npm"
+    assert npm.minify(work, {"a.js": "const long = 1;\nf(long);"}) == {
+        "a.js": "const long=1;f(1);\n"
+    }
+    with pytest.raises(ExtensionError, match="could not read a script"):
+        npm.minify(work, {"a.js": "const ="})
 
 
 def test_our_scripts_name_no_other_host():
