@@ -262,3 +262,24 @@ def test_the_wheel_carries_the_corpora(tmp_path):
     assert run.stdout.strip() == "154"
     stored = pd.read_json(tmp_path / "poems.json", dtype={"title": str})
     assert list(stored.text) == list(load_poems().text)
+
+
+def test_poems_are_dealt_whole():
+    texts = [f"poem {i}\nline" for i in range(23)]
+    parts = data.deal(texts)
+    assert parts.validation == "poem 4\nline\n\npoem 14\nline\n"
+    assert parts.test == "poem 9\nline\n\npoem 19\nline\n"
+    dealt = [piece for part in parts for piece in part.removesuffix("\n").split("\n\n")]
+    assert sorted(dealt) == sorted(texts)
+    assert "poem 20" in parts.training
+    assert "poem 22" in parts.training
+
+
+def test_too_few_to_deal():
+    with pytest.raises(ValueError, match="9 texts cannot be dealt"):
+        data.deal(["x"] * 9)
+
+
+@pytest.mark.parametrize("name", data.POEMS)
+def test_a_corpus_is_its_poems(name):
+    assert "\n\n".join(data.load_texts(name)) + "\n" == data.load_corpus(name)

@@ -38,16 +38,27 @@ def test_the_stored_sweep_is_of_the_stored_settings():
     stored = sweep.load_sweep()
     assert stored["record"]["base"] == sweep.BASE
     text = load_corpus(stored["record"]["corpus"])
-    sizes = {(run["axis"], run["value"]): run for run in stored["runs"]}
+    sizes = {
+        (run["axis"], tuple(v) if isinstance(v := run["value"], list) else v): run
+        for run in stored["runs"]
+    }
     trained = {run["sample"]: run["seconds"] for run in stored["runs"]}
-    assert len(trained) == len(stored["runs"]) - 2  # the base model is on three axes
+    # The base model is on three axes, and that of one layer on two.
+    assert len(trained) == len(stored["runs"]) - 3
     assert stored["record"]["seconds"] == pytest.approx(sum(trained.values()), abs=0.06)
     assert set(sizes) == {(axis, v) for axis, values in sweep.AXES.items() for v in values}
     for (axis, value), run in sizes.items():
-        config, _ = recipe("classic", len(set(text)), **{**sweep.BASE, axis: value})
+        config, _ = recipe("classic", len(set(text)), **sweep.settings_at(axis, value))
         assert GPT(config).parameters_count == run["parameters"]
         assert run["history"][-1]["step"] == sweep.BASE["steps"]
         assert run["history"][-1]["val_loss"] < run["history"][0]["val_loss"] - 1
+
+
+def test_shapes_are_of_about_one_size():
+    shapes = [run for run in sweep.load_sweep()["runs"] if run["axis"] == "shape"]
+    sizes = [run["parameters"] for run in shapes]
+    assert max(sizes) < 1.15 * min(sizes)
+    assert len(shapes) >= 4
 
 
 def test_a_missing_sweep_says_how_to_make_it(tmp_path, monkeypatch):

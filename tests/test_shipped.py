@@ -3,11 +3,11 @@
 import pytest
 import torch
 
-from lmcourse.data import corpora_folder, load_corpus
+from lmcourse.data import corpora_folder, deal, load_corpus, load_texts
 from lmcourse.gpt import checkpoint
 from lmcourse.gpt.convert import to_transformers
 from lmcourse.gpt.settings import TrainingConfig
-from lmcourse.gpt.trainer import estimate, split
+from lmcourse.gpt.trainer import estimate
 
 
 def test_the_model_of_the_sonnets():
@@ -17,7 +17,8 @@ def test_the_model_of_the_sonnets():
     assert tokenizer.alphabet == "".join(sorted(set(text)))
     assert model.parameters_count == record["parameters"]
     assert not model.training
-    _, validation = split(torch.tensor(tokenizer.encode(text)), model.config.context)
+    parts = deal(load_texts("sonnets"))
+    validation = torch.tensor(tokenizer.encode(parts.validation))
     count = TrainingConfig(**record["training"]).validation_windows
     loss = estimate(model, validation, model.config.context, count)
     assert loss == pytest.approx(record["val_loss"], abs=1e-4)

@@ -17,7 +17,7 @@ import pytest
 import torch
 
 from lmcourse import train
-from lmcourse.data import load_corpus
+from lmcourse.data import deal, load_corpus, load_texts
 from lmcourse.gpt import trainer as training
 from lmcourse.gpt.checkpoint import load_gpt
 
@@ -546,3 +546,30 @@ def test_a_corpus_is_kept_in_a_byte_a_character():
     inputs, targets = trainer.draw(0)
     assert inputs.dtype == targets.dtype == torch.int64
     assert tokenizer.decode(inputs[0].tolist()) in text
+
+
+def test_poems_are_dealt_and_other_texts_cut(tmp_path):
+    whole = load_corpus("sonnets")
+    parts = deal(load_texts("sonnets"))
+    tokenizer, trainer = train.new_run(whole, "fast", device="cpu", parts=parts)
+    assert tokenizer.decode(trainer.validation.tolist()) == parts.validation
+    assert tokenizer.decode(trainer.training.tolist()) == parts.training
+    assert tokenizer.alphabet == "".join(sorted(set(whole)))
+    _, trainer = train.new_run(whole, "fast", device="cpu")
+    assert len(trainer.validation) == len(whole) // 10
+    short = parts._replace(validation="O!")
+    with pytest.raises(ValueError, match="2 to validate on"):
+        train.new_run(whole, "fast", device="cpu", parts=short)
+
+
+@pytest.mark.parametrize("corpus", ["sonnets", "poems"])
+def test_the_command_line_deals_the_collections(corpus, out, monkeypatch):
+    asked = []
+
+    def stop(text, *how, **changes):
+        asked.append((text, how[-1]))
+        raise ValueError("far enough")
+
+    monkeypatch.setattr(train, "new_run", stop)
+    assert train.main(["--corpus", corpus, "--out", str(out)]) == 1
+    assert asked == [(load_corpus(corpus), deal(load_texts(corpus)))]

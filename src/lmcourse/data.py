@@ -7,13 +7,16 @@ tells where they come from and how they were checked.
 import hashlib
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import pandas as pd
 import platformdirs
 import pooch
 
-__all__ = ["corpora_folder", "load_corpus", "load_poems", "load_sonnets"]
+__all__ = ["POEMS", "Parts", "corpora_folder", "deal", "load_corpus", "load_poems"]
+__all__ += ["load_sonnets", "load_texts"]
 
 SECTIONS = {
     "life": "Life",
@@ -131,6 +134,50 @@ def load_sonnets() -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+POEMS = ("sonnets", "poems")  # the corpora that are a collection of them
+
+
+def load_texts(name: str) -> list[str]:
+    """Return the poems of one of the embedded collections, `POEMS`, in their order."""
+    return list((load_sonnets() if name == "sonnets" else load_poems()).text)
+
+
+class Parts(NamedTuple):
+    """A corpus in three: to learn from, to choose by, and to judge by, once, at the end."""
+
+    training: str
+    validation: str
+    test: str
+
+
+def _joined(texts: Sequence[str]) -> str:
+    """Return texts as one, an empty line between two."""
+    return "\n\n".join(texts) + "\n"
+
+
+def deal(texts: Sequence[str]) -> Parts:
+    """Deal texts, like cards, into three parts: of each ten, one to each of the last two.
+
+    Neighbours in a collection are alike: the last tenth of the Sonnets is all about the
+    Dark Lady and Cupid. Dealt, each part has texts from everywhere in the collection.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        Whole poems; each goes to one part.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than ten.
+    """
+    texts = list(texts)
+    if len(texts) < 10:
+        raise ValueError(f"{len(texts)} texts cannot be dealt: each part needs one of ten")
+    training = [text for i, text in enumerate(texts) if i % 10 not in (4, 9)]
+    return Parts(_joined(training), _joined(texts[4::10]), _joined(texts[9::10]))
+
+
 def _cache() -> Path:
     """Return the folder of downloads: ``$LMCOURSE_CACHE``, or the platform's."""
     chosen = os.environ.get("LMCOURSE_CACHE") or platformdirs.user_cache_dir("lmcourse")
@@ -201,9 +248,8 @@ def load_corpus(name: str | os.PathLike) -> str:
     """
     if name == "tinyshakespeare":
         return _tiny_shakespeare()
-    if name in ("sonnets", "poems"):
-        frame = load_sonnets() if name == "sonnets" else load_poems()
-        return "\n\n".join(frame.text) + "\n"
+    if name in POEMS:
+        return _joined(load_texts(name))
     path = Path(name)
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder; a corpus is one text file")

@@ -10,7 +10,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from lmcourse.data import load_corpus
+from lmcourse.data import POEMS, deal, load_corpus, load_texts
 from lmcourse.gpt.recipes import IDEAS, PRESETS, recipe
 from lmcourse.gpt.settings import Diverged, require
 from lmcourse.tokenization import CharTokenizer
@@ -26,15 +26,19 @@ def _plan(text, preset, without, changes):
     return tokenizer, *recipe(preset, tokenizer.vocab_size, without, **changes)
 
 
-def new_run(text, preset="fast", without=(), device=None, **changes):
+def new_run(text, preset="fast", without=(), device=None, parts=None, **changes):
     """Return a tokenizer made of a text, and a trainer of a new model on it.
 
     Parameters
     ----------
     text : str
+        The whole corpus: its characters are the vocabulary.
     preset, without, **changes
         As `lmcourse.gpt.recipes.recipe`.
     device : str, optional
+    parts : lmcourse.data.Parts, optional
+        What to train and to estimate on; by default the text up to its last tenth, and
+        that.
 
     Returns
     -------
@@ -49,12 +53,20 @@ def new_run(text, preset="fast", without=(), device=None, **changes):
     import torch
 
     from lmcourse.gpt.ngrams import make_model
-    from lmcourse.gpt.trainer import Trainer, split
+    from lmcourse.gpt.trainer import Trainer, check_room, split
 
     tokenizer, model, training = _plan(text, preset, without, changes)
-    parts = split(torch.from_numpy(tokenizer.encode_array(text)), model.context)
+
+    def encoded(text):
+        return torch.from_numpy(tokenizer.encode_array(text))
+
+    if parts is None:
+        halves = split(encoded(text), model.context)
+    else:
+        halves = encoded(parts.training), encoded(parts.validation)
+        check_room(*halves, model.context)
     torch.manual_seed(training.seed)
-    return tokenizer, Trainer(make_model(model), *parts, training, device)
+    return tokenizer, Trainer(make_model(model), *halves, training, device)
 
 
 def _setting(text):
@@ -148,7 +160,8 @@ def train(options, text, changes):
         except ValueError as error:
             raise ValueError(f"{options.export} is no model to replace: {error}") from None
     how = options.preset, options.without, options.device
-    tokenizer, trainer = new_run(text, *how, **changes)
+    parts = deal(load_texts(options.corpus)) if options.corpus in POEMS else None
+    tokenizer, trainer = new_run(text, *how, parts, **changes)
     try:
         if resumed:
             checkpoint.restore(options.out, trainer, corpus)

@@ -124,8 +124,7 @@ def in_page(play, made: str, argument, lines):
     return json.loads(found)
 
 
-BYTES = "Uint8Array.from(atob(argument), (letter) => letter.charCodeAt(0))"
-BPE = f"new play.ByteBPE(new Uint16Array({BYTES}.buffer))"
+BPE = "new play.ByteBPE(new Uint16Array(Uint8Array.fromBase64(argument).buffer))"
 WORDPIECE = "new play.WordPiece(argument)"
 
 

@@ -1,29 +1,11 @@
 """What goes wrong in the exercises of *mini-gpt*, diagnosis → answer."""
 
 import math
-from itertools import pairwise
 
 import torch
-from torch import nn
+import torch.nn.functional as F
 
-
-def counts(ids, vocab_size, stride=1, wrap=False):
-    table = torch.zeros(vocab_size, vocab_size)
-    ids = [*ids.tolist(), ids[0].item()] if wrap else ids.tolist()
-    for first, second in list(pairwise(ids))[::stride]:
-        table[first, second] += 1
-    return table
-
-
-def once(ids, vocab_size):
-    table = torch.zeros(vocab_size, vocab_size)
-    table[ids[:-1], ids[1:]] += 1
-    return table
-
-
-def row_shares(ids, vocab_size):
-    table = counts(ids, vocab_size)
-    return table / table.sum(1, keepdim=True).clamp(min=1)
+from lmcourse.positions import rotate
 
 
 def cut(first=0, second=1, more=0, less=0):
@@ -56,56 +38,6 @@ def first_start(ids, starts, context):
     return cut()(ids, starts[:1].repeat(len(starts)), context)
 
 
-def weighted(losses, sizes):
-    total = sum(loss * size for loss, size in zip(losses, sizes, strict=True))
-    return total / sum(sizes)
-
-
-def schedule(up=lambda s, w: (s + 1) / w, down=lambda left, c: left / c):
-    def trapezoid(step, steps, warmup, cooldown):
-        return float(min(1, up(step, warmup), down(steps - step, cooldown)))
-
-    return trapezoid
-
-
-def falls_at_once(step, steps, warmup, cooldown):
-    return (step + 1) / warmup if step < warmup else (steps - step) / (steps - warmup + 1)
-
-
-def early(step, steps, warmup, cooldown):
-    fall = (steps - step) / (steps - cooldown)
-    return min(1, (step + 1) / warmup, fall)
-
-
-def scaled(factor):
-    def clip(gradients, limit):
-        norm = torch.cat([g.flatten() for g in gradients]).norm()
-        return [g * factor(limit, norm) for g in gradients]
-
-    return clip
-
-
-def right(gradients, limit):
-    return scaled(lambda limit, norm: min(1, limit / norm))(gradients, limit)
-
-
-def added(gradients, limit):
-    norm = sum(g.norm() for g in gradients)
-    return [g * min(1, limit / norm) for g in gradients]
-
-
-def each(gradients, limit):
-    return [g * min(1, limit / g.norm()) for g in gradients]
-
-
-def pytorchs(gradients, limit):
-    parameters = [nn.Parameter(g) for g in gradients]
-    for parameter, gradient in zip(parameters, gradients, strict=True):
-        parameter.grad = gradient
-    nn.utils.clip_grad_norm_(parameters, limit)
-    return [parameter.grad for parameter in parameters]
-
-
 def keep(scores, k, fill=-math.inf, largest=True):
     kept = torch.zeros_like(scores, dtype=torch.bool)
     kept.scatter_(-1, scores.topk(k, largest=largest).indices, True)
@@ -117,19 +49,59 @@ def shrunk(logits, temperature, k):
     return scores.softmax(-1) * (keep(scores, k) > -math.inf)
 
 
+@torch.no_grad()
+def loss_of(model, inputs, targets):
+    return F.cross_entropy(model(inputs).flatten(0, 1), targets.flatten()).item()
+
+
+def kept(model, inputs, targets):
+    was_training = model.training
+    loss = loss_of(model.eval(), inputs, targets)
+    model.train(was_training)
+    return loss
+
+
+def left_training(model, inputs, targets):
+    loss = loss_of(model.eval(), inputs, targets)
+    model.train()
+    return loss
+
+
+def rms(x, weight):
+    return weight * x / (x.square().mean(-1, keepdim=True) + 1e-6).sqrt()
+
+
+def gated(h, weights, first="gate", second="up"):
+    return F.silu(F.linear(h, weights[first])) * F.linear(h, weights[second])
+
+
+def llama(causal=True, path=1, **other):
+    """A Llama block, or one with something else in a step."""
+    norm, turn = other.get("norm", rms), other.get("turn", half)
+    share = other.get("share", lambda x, times: x.repeat_interleave(times, 1))
+
+    def split(x, heads):
+        return x.unflatten(-1, (heads, -1)).transpose(1, 2)
+
+    def block(x, weights, heads, key_heads):
+        h = norm(x, weights["norm_1"])
+        query = turn(split(F.linear(h, weights["query"]), heads))
+        key = turn(split(F.linear(h, weights["key"]), key_heads))
+        value = split(F.linear(h, weights["value"]), key_heads)
+        key, value = (share(y, heads // key_heads) for y in (key, value))
+        seen = F.scaled_dot_product_attention(query, key, value, is_causal=causal)
+        x = path * x + F.linear(seen.transpose(1, 2).flatten(-2), weights["output"])
+        h = norm(x, weights["norm_2"])
+        return x + F.linear(other.get("gate", gated)(h, weights), weights["down"])
+
+    return block
+
+
+def half(x):
+    return rotate(x, layout="half")
+
+
 WRONG = {
-    "count_pairs": {
-        "rows and columns": lambda ids, v: counts(ids, v).T,
-        "once only": once,
-        "every second pair": lambda ids, v: counts(ids, v, stride=2),
-        "paired with the first": lambda ids, v: counts(ids, v, wrap=True),
-        "shares": lambda ids, v: counts(ids, v) / (len(ids) - 1),
-        "divided by its sum": row_shares,
-        "smoothed": lambda ids, v: counts(ids, v) + 1,
-        "single characters": lambda ids, v: torch.bincount(ids, minlength=v),
-        "the shape is": lambda ids, v: counts(ids, v)[:-1],
-        "differ": lambda ids, v: counts(ids, v) * 2,
-    },
     "windows": {
         "targets: they are the inputs again": cut(second=0),
         "wrong way": cut(second=-1),
@@ -144,39 +116,6 @@ WRONG = {
         "only the token after": one_target,
         "the last one is missing": cut(less=-1),
         "two tensors": lambda ids, starts, context: ids,
-    },
-    "perplexity": {
-        "every part counts the same": lambda x, n: math.exp(sum(x) / len(x)),
-        "perplexities are averaged": lambda x, n: weighted([math.exp(v) for v in x], n),
-        "perplexities of the parts": lambda x, n: sum(map(math.exp, x)) / len(x),
-        "this is the loss": lambda x, n: weighted(x, n),
-        "mean of the parts' losses": lambda x, n: sum(x) / len(x),
-        "the sign": lambda x, n: math.exp(-weighted(x, n)),
-        "base is e": lambda x, n: 2 ** weighted(x, n),
-        "not divided": lambda x, n: math.exp(weighted(x, n) * sum(n)),
-        "differ": lambda x, n: math.exp(weighted(x, n)) + 1,
-    },
-    "trapezoid": {
-        "does nothing: begin": schedule(up=lambda s, w: s / w),
-        "as soon as it is up": falls_at_once,
-        "never falls": schedule(down=lambda left, c: 1),
-        "no warm-up": schedule(up=lambda s, w: 1),
-        "begins at step `cooldown`": early,
-        "at once to 0": schedule(down=lambda left, c: left > c),
-        "a step early": schedule(down=lambda left, c: (left - 1) / (c - 1)),
-        "differ": lambda step, steps, warmup, cooldown: 0.5,
-    },
-    "clip": {
-        "made longer": scaled(lambda limit, norm: limit / norm),
-        "clipped by itself": each,
-        "cut off": lambda gs, limit: [g.clamp(-limit, limit) for g in gs],
-        "square root": scaled(lambda limit, norm: min(1, limit / norm**2)),
-        "not changed": lambda gs, limit: gs,
-        "squares that add up": added,
-        "whatever the limit": scaled(lambda limit, norm: 1 / norm),
-        "one tensor for each": lambda gs, limit: gs[0],
-        "keeps its shape": lambda gs, limit: [g.flatten() for g in right(gs, limit)],
-        "differ": lambda gs, limit: [2 * g for g in right(gs, limit)],
     },
     "chances": {
         "multiplies": lambda x, t, k: keep(x * t, k).softmax(-1),
@@ -193,13 +132,51 @@ WRONG = {
         "a softmax is missing": lambda x, t, k: keep(x / t, k),
         "differ": lambda x, t, k: x * 0,
     },
+    "first_loss": {
+        "seen nothing yet": "a",
+        "reads in *and* out": "b",
+        "choose one letter": ["d", 3, "guess"],
+    },
+    "estimate": {
+        "dropout is still on": lambda m, x, y: loss_of(m, x, y),
+        "left in evaluation mode": lambda m, x, y: loss_of(m.eval(), x, y),
+        "left in training mode": [left_training],
+        "last place only": lambda m, x, y: kept(m, x[:, -1:], y[:, -1:]),
+        "are added": lambda m, x, y: kept(m, x, y) * y.numel(),
+        "perplexity": lambda m, x, y: math.exp(kept(m, x, y)),
+        "differ": lambda m, x, y: kept(m, x, y) + 1,
+    },
+    "writer": {
+        "once more": ["a", "b"],
+        "choose one letter": ["d", "writer a", 0],
+    },
+    "sweep": {
+        "a list of pairs": [[1.0, 2.0], [[1000, 2, 3]] * 4],
+        "no sweep": [[(20_000, 2.4), (20_500, 2.5)]],
+        "a number of parameters": [
+            [(2.4, 20_000), (2.5, 20_001), (2.3, 20_002), (2, 20_003)]
+        ],
+        "times as many": [[(20_000, 2.4), (40_000, 2.3), (80_000, 2.2), (90_000, 2.1)]],
+        "out of range": [[(20_000 + i, 0.5 + i) for i in range(4)]],
+        "none has learned": [[(20_000 + i, 3.2 + i / 10) for i in range(4)]],
+        "equal to the last digit": [[(20_000, 2.5)] * 4],
+    },
+    "llama": {
+        "must be causal": llama(causal=False),
+        "wrong key head": llama(share=lambda x, n: x.repeat(1, n, 1, 1)),
+        "gate and up are swapped": llama(gate=lambda h, w: gated(h, w, "up", "gate")),
+        "positions are missing": llama(turn=lambda x: x),
+        "subtract the mean": llama(norm=lambda x, w: F.layer_norm(x, w.shape, w, eps=1e-6)),
+        "differ": [llama(path=0), llama(turn=lambda x: rotate(x, layout="interleaved"))],
+    },
 }
 
 RIGHT = {
-    "count_pairs": [counts],
     "windows": [cut()],
-    "perplexity": [lambda x, n: math.exp(weighted(x, n))],
-    "trapezoid": [schedule()],
-    "clip": [right, pytorchs],
+    "first_loss": ["c", " C "],
+    "estimate": [kept],
     "chances": [lambda x, t, k: keep(x / t, k).softmax(-1)],
+    "writer": ["c"],
+    "sweep": [[(20_000, 2.41), (20_100, 2.4), (21_000, 2.45), (22_000, 2.39)]],
+    "llama": [llama()],
 }

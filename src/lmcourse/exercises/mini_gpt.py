@@ -1,50 +1,19 @@
-"""Checks for the exercises of the chapter *mini-gpt*."""
+"""Checks for the tasks of the chapter *mini-gpt*."""
 
+import copy
 import math
-from itertools import pairwise
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import nn
-from transformers import TemperatureLogitsWarper, TopKLogitsWarper
+from transformers import LlamaConfig, TemperatureLogitsWarper, TopKLogitsWarper
+from transformers.models.llama import modeling_llama as llama_model
 
-from lmcourse.exercises import Wrong, compare, exercise, expect, run
-from lmcourse.exercises.answers import array, normal, several
-
-
-@exercise("mini-gpt.count_pairs")
-def count_pairs(answer):
-    """Compare with counting one pair of neighbours after the other."""
-    ids, vocab_size = [3, 0, 0, 0, 2, 3, 0, 2, 2, 4, 3, 0], 6
-
-    def counted(pairs):
-        counts = np.zeros((vocab_size, vocab_size))
-        for first, second in pairs:
-            counts[first, second] += 1
-        return counts
-
-    want = counted(pairwise(ids))
-    mistakes = {
-        "rows and columns are swapped: the row is the character that comes first.": want.T,
-        "every pair is counted once only. `counts[first, second] += 1` with whole tensors "
-        "sets each place once, however often it is named.": (want > 0) * 1.0,
-        "every second pair is missing: pairs overlap, each character but the ends is in "
-        "two of them.": counted(list(pairwise(ids))[::2]),
-        "the last character is paired with the first; nothing follows the last.": counted(
-            pairwise([*ids, ids[0]])
-        ),
-        "these are shares, not counts.": want / want.sum(),
-        "each row is divided by its sum; leave the counts as they are.": (
-            want / np.maximum(want.sum(1, keepdims=True), 1)
-        ),
-        "one is added to every count; here nothing is smoothed.": want + 1,
-        "these are counts of single characters, not of pairs.": np.bincount(ids, None, 6),
-    }
-    expect(answer, [torch.tensor(ids), vocab_size], want, mistakes)
+from lmcourse.exercises import Wrong, compare, exercise, expect, number, run
+from lmcourse.exercises.answers import array, letter, normal, several
 
 
-@exercise("mini-gpt.windows")
+@exercise("mini-gpt.windows", "build")
 def windows(answer):
     """Compare with slices of the corpus."""
     ids = torch.arange(40) ** 2 % 41  # whoever is off by one gets other numbers
@@ -86,114 +55,68 @@ def windows(answer):
     compare(targets, second, wrong_targets)
 
 
-@exercise("mini-gpt.perplexity")
-def perplexity(answer):
-    """Compare with the perplexity of all tokens at once, cut into unequal parts."""
-    logits, sizes = 2 * normal(11, 7).double(), [6, 4, 1]
-    targets = torch.randint(7, (11,), generator=torch.Generator().manual_seed(0))
-    parts = zip(logits.split(sizes), targets.split(sizes), strict=True)
-    losses = np.array([F.cross_entropy(*part).item() for part in parts])
-    mean, shares = F.cross_entropy(logits, targets).item(), np.array(sizes) / sum(sizes)
-    mistakes = {
-        "every part counts the same here, whatever its size; every token should.": math.exp(
-            losses.mean()
-        ),
-        "perplexities are averaged; average the losses, then take the exponential.": (
-            shares @ np.exp(losses)
-        ),
-        "the perplexities of the parts are averaged; average the losses over the tokens, "
-        "then take the exponential.": np.exp(losses).mean(),
-        "this is the loss; perplexity is its exponential.": mean,
-        "this is the mean of the parts' losses, each part counted the same; and perplexity "
-        "is an exponential.": losses.mean(),
-        "the sign: perplexity is never below 1.": math.exp(-mean),
-        "the losses are in nats: the base is e, not 2.": 2**mean,
-        "the weighted losses are summed but not divided by the number of tokens.": math.exp(
-            mean * sum(sizes)
-        ),
-    }
-    expect(answer, [losses.tolist(), sizes], math.exp(mean), mistakes)
+@exercise("mini-gpt.first_loss", "predict")
+def first_loss(answer):
+    """The page computes it: rows of N(0, 1), read in and out by the same table."""
+    letter(
+        answer,
+        {
+            "a": "it has seen nothing yet: what should make it so sure, and right?",
+            "b": "so it should be. But a table of rows from N(0, 1) reads in *and* out: "
+            "what is the product of a row with itself, and what with another?",
+            "c": None,
+        },
+    )
 
 
-@exercise("mini-gpt.trapezoid")
-def trapezoid(answer):
-    """Compare with straight lines between four corners."""
-    steps, warmup, cooldown = 50, 8, 12
-    at = np.arange(steps)
+class _Forgetful(nn.Module):
+    """A model whose dropout shows: two calls in training mode differ."""
 
-    def lines(*corners):
-        return np.interp(at, *zip(*corners, strict=True))
+    def __init__(self):
+        super().__init__()
+        self.table, self.dropout = nn.Embedding(5, 5), nn.Dropout(0.5)
+        self.table.weight.data = 3 * normal(5, 5)
 
-    start, up, flat, end = (-1, 0), (warmup - 1, 1), (steps - cooldown, 1), (steps, 0)
-    rising, early = lines(start, up), at < steps - cooldown
-    mistakes = {
-        "the first step has a rate of 0 and does nothing: begin at 1 / warmup.": lines(
-            (0, 0), (warmup, 1), flat, end
-        ),
-        "it begins to fall as soon as it is up; it should stay at 1 until `cooldown` steps "
-        "are left.": lines(start, up, end),
-        "it never falls.": rising,
-        "there is no warm-up.": lines(flat, end),
-        "it falls too late: the last step should not be at full rate.": np.where(
-            early, rising, 1
-        ),
-        "the fall begins at step `cooldown`; it should begin `cooldown` steps before the "
-        "end.": lines(start, up, (cooldown, 1), end),
-        "it reaches 0 a step early, and the last step does nothing: it is 0 only at "
-        "`steps`, which is never taken.": lines(start, up, flat, (steps - 1, 0)),
-        "the rate falls at once to 0; let it go down in a straight line.": rising * early,
-    }
-    got = [run(answer, int(step), steps, warmup, cooldown) for step in at]
-    compare(got, lines(start, up, flat, end), mistakes)
+    def forward(self, ids):
+        return self.dropout(self.table(ids))
 
 
-def _clipped(gradients, limit):
-    """Let PyTorch clip copies of the gradients."""
-    parameters = [nn.Parameter(torch.zeros_like(g)) for g in gradients]
-    for parameter, gradient in zip(parameters, gradients, strict=True):
-        parameter.grad = gradient.clone()
-    nn.utils.clip_grad_norm_(parameters, limit)
-    return _flat(parameter.grad for parameter in parameters)
-
-
-def _flat(tensors):
-    return torch.cat([tensor.flatten() for tensor in tensors])
-
-
-@exercise("mini-gpt.clip")
-def clip(answer):
-    """Compare with `nn.utils.clip_grad_norm_`, on long and on short gradients."""
-    long = [
-        3 * normal(*shape, seed=len(shape)).double() for shape in [(3, 4), (5,), (2, 3, 1)]
-    ]
-    for gradients, limit in [(long, 1.5), ([g / 100 for g in long], 1.5)]:
-        flat = _flat(gradients)
-        norm = flat.norm()
+@exercise("mini-gpt.estimate", "spot the bug")
+def estimate(answer):
+    """Compare with the loss in evaluation mode, from both modes."""
+    model = _Forgetful()
+    inputs = torch.tensor([[0, 3, 1, 4], [2, 2, 0, 1], [4, 0, 3, 3]])
+    targets = inputs.roll(1, 1)
+    with torch.no_grad():
+        want = F.cross_entropy(model.eval()(inputs).flatten(0, 1), targets.flatten()).item()
         mistakes = {
-            "short gradients are made longer. Only one that is longer than the limit is to "
-            "be changed.": flat * limit / norm,
-            "each tensor is clipped by itself, which turns the direction of the whole. "
-            "Take one norm over all of them.": _flat(
-                g * min(1, limit / g.norm()) for g in gradients
+            "this is the loss of the last place only; take the mean over all.": (
+                F.cross_entropy(model(inputs)[:, -1], targets[:, -1])
             ),
-            "each number is cut off at the limit. That changes the direction; scale all "
-            "numbers by the same factor.": flat.clamp(-limit, limit),
-            "the square root is missing from the norm.": flat * min(1, limit / norm**2),
-            "the gradients are not changed.": flat,
-            "the norms of the tensors are added; it is their squares that add up.": (
-                flat * min(1, limit / sum(g.norm() for g in gradients))
-            ),
-            "the length is 1, whatever the limit.": flat / norm,
+            "the losses are added; take their mean.": want * targets.numel(),
+            "this is the perplexity; return the loss.": math.exp(want),
         }
-        what = "a list with one tensor for each of the gradients"
-        got = [array(one) for one in several(run(answer, gradients, limit), 3, what)]
-        if [one.shape for one in got] != [tuple(g.shape) for g in gradients]:
-            raise Wrong("each clipped gradient keeps its shape.")
-        got = np.concatenate([one.ravel() for one in got])
-        compare(got, _clipped(gradients, limit), mistakes)
+    for training in (True, False):
+        model.train(training)
+        got = run(answer, model, inputs, targets)
+        if model.training != training:
+            before, after = ("training", "evaluation")[:: 1 if training else -1]
+            raise Wrong(
+                f"the model came in {before} mode and is left in {after} mode: whoever "
+                "goes on with it trains without dropout, or evaluates with it."
+            )
+        if (
+            training
+            and abs(number(got) - number(run(answer, model, inputs, targets))) > 1e-9
+        ):
+            raise Wrong(
+                "two calls on the same text give two losses: dropout is still on while it "
+                "is evaluated."
+            )
+        compare(got, want, mistakes)
 
 
-@exercise("mini-gpt.chances")
+@exercise("mini-gpt.chances", "build")
 def chances(answer):
     """Compare with the samplers of `transformers`."""
     logits, temperature, k = 2 * normal(3, 8).double(), 0.6, 3
@@ -233,3 +156,160 @@ def chances(answer):
         "these are logits; a softmax is missing.": top(warm),
     }
     expect(answer, [logits, temperature, k], want, mistakes)
+
+
+@exercise("mini-gpt.writer", "judge")
+def writer(answer):
+    """The page names who wrote what."""
+    told = "read its lines once more, to the end: does it know how long a line is?"
+    letter(answer, {"a": told, "b": told, "c": None})
+
+
+# Above are losses that no model with a few hundred parameters a character reaches; below,
+# those of a model that has not learned.
+PLAUSIBLE = (0.9, 3.0)
+
+
+@exercise("mini-gpt.sweep", "experiment")
+def sweep(answer):
+    """Look at a sweep: enough shapes, of one size, and trained."""
+    rows = array(answer)
+    if rows.ndim != 2 or rows.shape[1] != 2:
+        raise Wrong("hand in a list of pairs: the number of parameters, and the loss.")
+    if len(rows) < 4:
+        raise Wrong(f"{len(rows)} models are no sweep; train four or more.")
+    sizes, losses = rows.T
+    if not (sizes >= 1000).all():
+        raise Wrong("the first number of each pair is a number of parameters.")
+    if sizes.max() > 1.15 * sizes.min():
+        raise Wrong(
+            f"the largest has {sizes.max() / sizes.min():.2f} times as many parameters as "
+            "the smallest. Then size and shape differ at once, and the loss does not tell "
+            "which it was."
+        )
+    if not ((losses > PLAUSIBLE[0]) & (losses < math.log(61) - 0.1)).all():
+        raise Wrong(
+            "a loss is out of range: after a few dozen steps it is well below guessing "
+            "and above what a model this small can reach. Is it the loss of the "
+            "validation text?"
+        )
+    if losses.min() > PLAUSIBLE[1]:
+        raise Wrong("none has learned much yet; train a little longer.")
+    if len(set(losses.tolist())) < len(losses):
+        raise Wrong("two losses are equal to the last digit: is it the same model twice?")
+
+
+def _weights(layer):
+    """Name the matrices of a layer of `transformers` as the task does."""
+    attention, mlp = layer.self_attn, layer.mlp
+    named = {
+        "norm_1": layer.input_layernorm,
+        "query": attention.q_proj,
+        "key": attention.k_proj,
+        "value": attention.v_proj,
+        "output": attention.o_proj,
+        "norm_2": layer.post_attention_layernorm,
+        "gate": mlp.gate_proj,
+        "up": mlp.up_proj,
+        "down": mlp.down_proj,
+    }
+    return {name: part.weight.detach().clone() for name, part in named.items()}
+
+
+def _llama_layer(heads, key_heads):
+    """Return a layer of `transformers`, in float64, with norms that are not all ones."""
+    config = LlamaConfig(
+        hidden_size=24,
+        intermediate_size=20,
+        num_hidden_layers=1,
+        num_attention_heads=heads,
+        num_key_value_heads=key_heads,
+        vocab_size=7,
+        attn_implementation="eager",
+    )
+    model = llama_model.LlamaModel(config).double().eval()
+    for seed, weight in enumerate(model.layers[0].parameters()):
+        weight.data = normal(*weight.shape, seed=seed).double() / 2 + (weight.ndim == 1)
+    return model
+
+
+@torch.no_grad()
+def _llama_output(model, x, causal=True, turned=True):
+    places = torch.arange(x.shape[1])[None]
+    cos, sin = model.rotary_emb(x, places)
+    if not turned:
+        cos, sin = torch.ones_like(cos), torch.zeros_like(sin)
+    mask = torch.full((x.shape[1],) * 2, -torch.inf if causal else 0.0, dtype=x.dtype)
+    how = {"attention_mask": mask.triu(1)[None, None], "position_ids": places}
+    found = model.layers[0](x, position_embeddings=(cos, sin), **how)
+    return found[0] if isinstance(found, tuple) else found
+
+
+@exercise("mini-gpt.llama", "build")
+def llama(answer):
+    """Compare with the layer of `transformers`, its weights changed for each mistake."""
+    heads, key_heads = 6, 2
+    model = _llama_layer(heads, key_heads)
+    layer, x = model.layers[0], normal(2, 5, 24).double()
+    weights, want = _weights(layer), _llama_output(model, x)
+    mistakes = {
+        "later tokens are seen: the attention must be causal.": (
+            _llama_output(model, x, causal=False)
+        ),
+        "each query head looks at the wrong key head: heads 0, 1, 2 share the first, so "
+        "repeat each with `repeat_interleave`, not the whole row of them.": (
+            _with(
+                model,
+                x,
+                weights,
+                query=_regrouped(weights["query"], heads, key_heads),
+                output=_regrouped(weights["output"].T, heads, key_heads).T,
+            )
+        ),
+        "gate and up are swapped: silu belongs to gate.": (
+            _with(model, x, weights, gate=weights["up"], up=weights["gate"])
+        ),
+        "positions are missing: turn queries and keys.": _llama_output(
+            model, x, turned=False
+        ),
+    }
+    mistakes["the norms subtract the mean; Llama's only divide."] = _centred(model, x)
+    got = run(answer, x, weights, heads, key_heads)
+    compare(got, want, mistakes, tolerance=1e-6)
+
+
+@torch.no_grad()
+def _with(model, x, weights, **changed):
+    """Return what the layer computes with other matrices in it."""
+    layer = model.layers[0]
+    parts = {
+        "query": layer.self_attn.q_proj,
+        "output": layer.self_attn.o_proj,
+        "gate": layer.mlp.gate_proj,
+        "up": layer.mlp.up_proj,
+    }
+    for name, matrix in changed.items():
+        parts[name].weight.data = matrix
+    found = _llama_output(model, x)
+    for name in changed:
+        parts[name].weight.data = weights[name]
+    return found
+
+
+def _regrouped(matrix, heads, key_heads):
+    """Order the rows of query heads as whoever tiles the key heads meets them."""
+    rows = matrix.unflatten(0, (heads // key_heads, key_heads, -1))
+    return rows.transpose(0, 1).flatten(0, 2)
+
+
+@torch.no_grad()
+def _centred(model, x):
+    """Return what the layer computes with the norms of GPT-2."""
+    layer = copy.deepcopy(model.layers[0])
+    for name in ("input_layernorm", "post_attention_layernorm"):
+        norm = nn.LayerNorm(x.shape[-1], eps=1e-6, bias=False).double()
+        norm.weight.data = getattr(layer, name).weight.data
+        setattr(layer, name, norm)
+    other = copy.copy(model)
+    other._modules = model._modules | {"layers": nn.ModuleList([layer])}
+    return _llama_output(other, x)

@@ -9,13 +9,15 @@ import json
 import torch
 from tqdm import tqdm
 
-from lmcourse.data import corpora_folder, load_corpus
+from lmcourse.data import corpora_folder, deal, load_corpus, load_texts
 from lmcourse.gpt.generation import generate
 from lmcourse.models import pick_device
 from lmcourse.train import new_run
 
 AXES = {"d_model": (16, 32, 64, 128), "heads": (1, 2, 4, 8), "layers": (1, 2, 4, 6)}
-BASE = {"layers": 4, "heads": 4, "d_model": 64, "steps": 600, "evaluate_every": 50}
+# Layers and width of models of about the same number of parameters.
+AXES["shape"] = ((1, 64), (2, 44), (3, 36), (4, 32))
+BASE = {"layers": 4, "heads": 4, "d_model": 64, "steps": 300, "evaluate_every": 25}
 BASE |= {"optimizer": "muon", "learning_rate": 1e-2, "dropout": 0.1}
 CORPUS = "sonnets"
 PROMPT = "\nShall I compare "
@@ -26,12 +28,20 @@ def stored_at():
     return corpora_folder() / "sweeps" / "mini-gpt.json"
 
 
-def run(text, settings):
+def settings_at(axis, value):
+    """Return the settings of the run that has a value on an axis."""
+    if axis == "shape":
+        return BASE | dict(zip(("layers", "d_model"), value, strict=True))
+    return BASE | {axis: value}
+
+
+def run(text, parts, settings):
     """Train a model.
 
     Parameters
     ----------
     text : str
+    parts : lmcourse.data.Parts
     settings : dict
         As `BASE`.
 
@@ -40,7 +50,7 @@ def run(text, settings):
     dict
         ``parameters``, ``seconds``, ``history`` and a ``sample``.
     """
-    tokenizer, trainer = new_run(text, "classic", **settings)
+    tokenizer, trainer = new_run(text, "classic", parts=parts, **settings)
     history = trainer.run(quiet=True)
     prompt = torch.tensor([tokenizer.encode(PROMPT)], device=trainer.accelerator.device)
     draw = torch.Generator().manual_seed(0)
@@ -75,16 +85,16 @@ def load_sweep():
 
 def main():
     """Run the whole sweep and store it."""
-    text, path = load_corpus(CORPUS), stored_at()
+    text, parts, path = load_corpus(CORPUS), deal(load_texts(CORPUS)), stored_at()
     path.parent.mkdir(parents=True, exist_ok=True)  # before the training
     torch.set_num_threads(1)  # models this small are not worth sharing out
     pairs = [(axis, value) for axis, values in AXES.items() for value in values]
     runs, trained = [], {}
     for axis, value in tqdm(pairs, unit="model"):
-        settings = BASE | {axis: value}
+        settings = settings_at(axis, value)
         key = tuple(settings.values())
-        if key not in trained:  # the base model is on every axis
-            trained[key] = run(text, settings)
+        if key not in trained:  # the base model is on several axes
+            trained[key] = run(text, parts, settings)
         runs.append({"axis": axis, "value": value} | trained[key])
     record = {
         "corpus": CORPUS,

@@ -42,13 +42,19 @@ def split(ids, context, validation_share=0.1):
     """
     cut = len(ids) - int(len(ids) * validation_share)
     training, validation = ids[:cut], ids[cut:]
+    check_room(training, validation, context)
+    return training, validation
+
+
+def check_room(training, validation, context):
+    """Raise ValueError if a part has no room for a window and the token after it."""
     if min(len(training), len(validation)) <= context:
         raise ValueError(
-            f"a corpus of {len(ids)} tokens leaves {len(training)} to train and "
-            f"{len(validation)} to validate on, but each part needs more than the context "
-            f"of {context}: take a longer text or a shorter context"
+            f"a corpus of {len(training) + len(validation)} tokens leaves "
+            f"{len(training)} to train and {len(validation)} to validate on, but each part "
+            f"needs more than the context of {context}: take a longer text or a shorter "
+            "context"
         )
-    return training, validation
 
 
 def cut_windows(ids, starts, context):

@@ -56,7 +56,7 @@ const REQUESTS = {
 /* Answer messages: { find } and { open } bring weights, { part } a part of them, { request }
    asks something, { cancel } says that an answer is no longer wanted. */
 export function serve(scope) {
-  let model = null, parts = [], current = null; // the request that is being answered
+  let model = null, parts = [], busy = false;
   const waiting = [], cancelled = new Set();
 
   async function answer({ id, request, ...details }) {
@@ -79,18 +79,19 @@ export function serve(scope) {
   }
 
   async function work() {
-    if (current) return;
+    if (busy) return;
+    busy = true;
     while (waiting.length) {
-      current = waiting.shift();
+      await breathe(); // a newer request may cancel this one
+      const message = waiting.shift();
       try {
-        await breathe(); // a newer request may cancel this one
-        if (!cancelled.has(current.id)) await answer(current);
+        if (!cancelled.has(message.id)) await answer(message);
       } catch (error) {
-        scope.postMessage({ id: current.id, error: error.message });
+        scope.postMessage({ id: message.id, error: error.message });
       }
-      cancelled.clear(); // those that wait were taken out
+      cancelled.delete(message.id);
     }
-    current = null;
+    busy = false;
   }
 
   function open(bytes, about, kept) {
@@ -119,12 +120,7 @@ export function serve(scope) {
 
   scope.onmessage = async function ({ data }) {
     const { id, request } = data;
-    if (request === "cancel") {
-      const place = waiting.findIndex((message) => message.id === id);
-      if (place >= 0) waiting.splice(place, 1);
-      else cancelled.add(id);
-      return;
-    }
+    if (request === "cancel") return void cancelled.add(id);
     if (!Object.hasOwn(LOADING, request)) {
       waiting.push(data);
       return work();

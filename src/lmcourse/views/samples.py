@@ -1,0 +1,89 @@
+"""Texts to choose between: several writers, one place on the page."""
+
+import hashlib
+from html import escape
+
+from lmcourse.views.view import text
+
+__all__ = ["Samples", "samples"]
+
+STYLE = """
+.lm-samples fieldset {display:flex; flex-wrap:wrap; gap:.3rem; border:0; padding:0;
+  margin:0}
+.lm-samples legend {font-size:.9em; padding:0 0 .3rem; float:none}
+.lm-samples label {border:1px solid currentColor; border-radius:1rem; padding:.15rem .8rem;
+  cursor:pointer; font-size:.9em}
+.lm-samples label:has(:checked) {outline:3px solid #3067DC; outline-offset:-1px}
+.lm-samples label:focus-within {text-decoration:underline}
+.lm-samples section {margin-top:.6rem; min-height:11.5rem}
+.lm-samples section p:first-child {font-size:.9em; margin:0 0 .4rem}
+.lm-samples .lm-text {white-space:pre-wrap; overflow-wrap:anywhere; line-height:1.5;
+  font-family:Georgia,'Noto Serif',serif; margin:0}
+@media screen {.lm-samples section {display:none}}
+"""
+
+
+class Samples:
+    """Texts of which a reader sees one at a time; on paper and in plain text, all.
+
+    It needs no script: radio buttons and style rules do the work.
+    """
+
+    def __init__(self, question: str, shown: list[tuple[str, str, str]]):
+        self.question, self.shown = question, shown
+
+    def __repr__(self) -> str:
+        return "\n\n".join(f"[{name}: {note}]\n{body}" for name, note, body in self.shown)
+
+    def _repr_html_(self) -> str:
+        key = "lm" + hashlib.sha256(repr(self).encode()).hexdigest()[:10]
+        buttons, sections, rules = [], [], []
+        for i, (name, note, body) in enumerate(self.shown):
+            state = " checked" if i == 0 else ""
+            buttons.append(
+                f'<label><input type="radio" name="{key}" value="{i}"{state}> '
+                f"{escape(name)}</label>"
+            )
+            sections.append(
+                f'<section data-sample="{i}" aria-label="{escape(name)}">'
+                f'<p>{escape(note)}</p><p class="lm-text">{escape(body)}</p></section>'
+            )
+            rules.append(
+                f'.{key}:has([value="{i}"]:checked) [data-sample="{i}"] {{display:block}}'
+            )
+        return (
+            f"<style>{STYLE}{''.join(rules)}</style>"
+            f'<div class="lm-samples {key}"><fieldset>'
+            f"<legend>{escape(self.question)}</legend>{''.join(buttons)}</fieldset>"
+            f'<div aria-live="polite">{"".join(sections)}</div></div>'
+        )
+
+
+def samples(question: str, shown: dict[str, tuple[str, str]]) -> Samples:
+    """Let a reader choose between texts.
+
+    Parameters
+    ----------
+    question : str
+        What is to be chosen.
+    shown : dict
+        Name of the writer → a note in one line, and what it wrote. The first is shown
+        first.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two.
+    TypeError
+        If a name, note or text is not a string.
+    """
+    if len(shown) < 2:
+        raise ValueError(f"{len(shown)} text is no choice: give two or more")
+    rows = []
+    for name, (note, body) in shown.items():
+        if not isinstance(body, str):
+            raise TypeError(
+                f"the text of {name!r} is a {type(body).__name__}, not a string"
+            )
+        rows.append((text("name", name), text("note", note), body.strip("\n")))
+    return Samples(text("question", question), rows)
