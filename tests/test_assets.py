@@ -17,6 +17,7 @@ from myst_nb.core.render import load_mime_renders
 from sphinx.errors import ExtensionError
 
 from lmbook import assets, npm, renderer, tables
+from lmbook.bench.play import script_kb
 from lmcourse import views
 
 ALT = "What can be seen."
@@ -122,9 +123,23 @@ def test_everything_that_a_page_may_load_is_staged(staged):
     assert (staged / "mathjax/input/tex/extensions/boldsymbol.js").is_file()
 
 
+def test_what_runs_in_the_page_stays_small(staged):
+    assert 20 < script_kb(staged) <= 80
+
+
+def test_a_script_that_cannot_be_read_is_told(staged):
+    work = staged.parents[1] / "npm"
+    assert npm.minify(work, {"a.js": "const long = 1;\nf(long);"}) == {
+        "a.js": "const long=1;f(1);\n"
+    }
+    with pytest.raises(ExtensionError, match="could not read a script"):
+        npm.minify(work, {"a.js": "const ="})
+
+
 def test_our_scripts_name_no_other_host():
     for path in filter(Path.is_file, Path(assets.OWN).rglob("*")):
-        assert not re.search(r"https?:|//[a-z]+\.[a-z]", path.read_text()), path.name
+        text = path.read_text().replace("http://www.w3.org/2000/svg", "")  # only a name
+        assert not re.search(r"https?:|//[a-z]+\.[a-z]", text), path.name
 
 
 def test_another_plotly_is_refused(monkeypatch):

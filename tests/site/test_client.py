@@ -20,7 +20,7 @@ ALT = "A view for tests."
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory):
+def site(scripts, tmp_path_factory):
     """A page with a small GPT, staged as a build does, in three parts."""
     folder, data = tmp_path_factory.mktemp("play"), {"label": "GPT", "ids": IDS}
     probe = views.play("probe", {}, "<p>stored</p>", alt=ALT, stores=["gpt"])
@@ -29,7 +29,7 @@ def site(tmp_path_factory):
         content = gpt("learned")[1]
         patch.setattr(play, "PART", -(-len(content) // 3))
         patch.setitem(play.STORES, "gpt", lambda: content)
-        write_page(folder, [probe, models], {"probe.js": PROBE})
+        write_page(folder, [probe, models], scripts, {"probe.js": PROBE})
     return folder
 
 

@@ -124,7 +124,8 @@ def in_page(play, made: str, argument, lines):
     return json.loads(found)
 
 
-BPE = "new play.ByteBPE(new Uint16Array(Uint8Array.fromBase64(argument).buffer))"
+BYTES = "Uint8Array.from(atob(argument), (letter) => letter.charCodeAt(0))"
+BPE = f"new play.ByteBPE(new Uint16Array({BYTES}.buffer))"
 WORDPIECE = "new play.WordPiece(argument)"
 
 

@@ -108,7 +108,7 @@ TEXT = "so long as men can breathe or eyes can see\n" * 60
 
 
 @pytest.fixture(scope="module", params=["http", "file"])
-def opened(request, browser, tmp_path_factory):
+def opened(request, browser, scripts, tmp_path_factory):
     """A page on which a smaller model is trained on fewer characters."""
     folder = tmp_path_factory.mktemp("training")
     view = training(TEXT, alt="A model learns.", others={"<b>ours</b>": 1.0})
@@ -116,7 +116,7 @@ def opened(request, browser, tmp_path_factory):
     view.data["data"]["config"] |= {"context": 16, "d_model": 16, "d_ff": 64}
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(play.STORES, "sonnets", TEXT.encode)
-        write_page(folder, [view])
+        write_page(folder, [view], scripts, {})
     httpd, address = serve(folder)
     address = address if request.param == "http" else folder.as_uri()
     with visits.visit(browser, f"{address}/index.html") as visit:

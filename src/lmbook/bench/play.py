@@ -12,7 +12,7 @@ import json
 import tempfile
 from pathlib import Path
 
-from lmbook import assets, modules, play, renderer
+from lmbook import assets, modules, npm, play, renderer
 from lmbook.bench import report
 from lmbook.bench.site import serve, squeeze
 from lmcourse import views
@@ -26,7 +26,7 @@ SLOWEST = 100  # characters a second
 TOKENS, CHARACTERS = 20, 400
 
 
-def write_page(folder: Path, shown, extra: dict[str, str] | None = None) -> None:
+def write_page(folder: Path, shown, texts: dict[str, str], extra: dict[str, str]) -> None:
     """Write a page with views, and stage its scripts and stores as a build does.
 
     Parameters
@@ -35,23 +35,22 @@ def write_page(folder: Path, shown, extra: dict[str, str] | None = None) -> None
         Where ``index.html`` and ``lib`` go.
     shown : list of lmcourse.views.View
         Of the kind "play".
-    extra : dict of str to str, optional
-        Modules that are no part of the site: name → classic script.
+    texts : dict of str to str
+        From `modules.scripts`.
+    extra : dict of str to str
+        Modules that are no part of the site, likewise.
     """
     lib = folder / "lib"
     (lib / "play").mkdir(parents=True)
     for name in ("modules.js", "views.js", "draw-play.js"):
         (lib / name).write_text((assets.OWN / name).read_text("utf-8"), "utf-8")
-    for path in modules.PLAY.glob("*.js"):
-        (lib / "play" / path.name).write_text(modules.script(path.name), "utf-8")
-    for name, text in (extra or {}).items():
+    for name, text in {**texts, **extra}.items():
         (lib / "play" / name).write_text(text, "utf-8")
     descriptions = [view.description() for view in shown]
     names = {name for view in descriptions for name in view["data"]["stores"]}
     stores = {name: play.stage(name, lib, folder / "work") for name in sorted(names)}
-    needed = [path.name for path in modules.PLAY.glob("*.js")]
-    needed = dict.fromkeys(n for name in needed for n in modules.order(name))
-    needed = [f"play/{name}" for name in [*needed, *(extra or {})]]
+    needed = dict.fromkeys(other for name in texts for other in modules.order(name))
+    needed = [f"play/{name}" for name in [*needed, *extra]]
     scripts = ["modules.js", *needed, "draw-play.js"]
     libraries = {renderer.library(view): scripts for view in descriptions}
     given = {"data-libraries": libraries, "data-stores": stores}
@@ -125,13 +124,10 @@ def _measure(browser, folder: Path) -> list[dict]:
     return rows
 
 
-def script_kb() -> float:
+def script_kb(lib: Path) -> float:
     """Return how large all scripts of play are together, views included."""
-    own = [modules.script(path.name) for path in modules.PLAY.glob("*.js")]
-    own += [
-        (assets.OWN / name).read_text("utf-8") for name in ("modules.js", "draw-play.js")
-    ]
-    return sum(len(text.encode()) for text in own) / 1000
+    own = [*(lib / "play").glob("*.js"), lib / "modules.js", lib / "draw-play.js"]
+    return sum(path.stat().st_size for path in own if path.name != "probe.js") / 1000
 
 
 def complaints(rows: list[dict], script: float) -> list[str]:
@@ -156,16 +152,18 @@ def main(argv: list[str]) -> int:
     with tempfile.TemporaryDirectory() as place, sync_playwright() as playwright:
         probe = views.play("probe", {}, "", alt="Measured.", stores=["bert", "gpt"])
         training = views.training(load_corpus("sonnets"), alt="Measured.")
-        write_page(Path(place), [probe, training], {"probe.js": PROBE})
+        npm.install(Path(place) / "npm", Path(place) / "unused")
+        texts = modules.scripts(Path(place) / "npm")
+        write_page(Path(place), [probe, training], texts, {"probe.js": PROBE})
         browser = playwright.chromium.launch(
             executable_path=find_chromium(), args=["--no-sandbox"]
         )
         rows, trained = _measure(browser, Path(place)), _train(browser, Path(place))
+        script = script_kb(Path(place) / "lib")
         stores = {
             name: json.loads((Path(place) / "lib/play" / name / "about.json").read_text())
             for name in ("gpt", "bert")
         }
-    script = script_kb()
     broken = complaints([*rows, {"way": "training", **trained}], script)
     sizes = {f"{name}_mb": about["bytes"] / 1e6 for name, about in stores.items()}
     summary = {"benchmark": "play", "script_kb": script, **sizes, **trained}

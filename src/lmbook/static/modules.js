@@ -25,9 +25,12 @@
       return made[name];
     };
 
-    /* The name of the module that exports a value. */
-    scope.home = (value) =>
-      Object.keys(made).find((name) => Object.values(made[name]).includes(value));
+    /* The module that exports a value, and under what name. */
+    scope.home = function (value) {
+      for (const [module, all] of Object.entries(made))
+        for (const [name, own] of Object.entries(all)) if (own === value) return [module, name];
+      throw new Error("no module exports what a worker is to run");
+    };
 
     /* The definitions of a module and of all that it needs, as text. */
     scope.source = function (name, seen = new Set()) {
@@ -45,10 +48,10 @@
 
   /* Start a worker that calls a function which a module exports, with its global scope. */
   lmcourse.worker = function (serve) {
-    const name = lmcourse.home(serve);
+    const [module, name] = lmcourse.home(serve);
     const begin = '"use strict"; const lmcourse = {}; (' + registry + ")(lmcourse);\n";
-    const end = "lmcourse.need(" + JSON.stringify(name) + ")." + serve.name + "(self);\n";
-    const text = [begin, lmcourse.source(name), end];
+    const end = "lmcourse.need(" + JSON.stringify(module) + ")." + name + "(self);\n";
+    const text = [begin, lmcourse.source(module), end];
     const address = URL.createObjectURL(new Blob(text, { type: "text/javascript" }));
     const worker = new Worker(address);
     URL.revokeObjectURL(address);

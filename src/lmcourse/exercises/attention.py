@@ -40,7 +40,7 @@ def all_at_once(answer):
         except Wrong as wrong:
             where = "" if not lead else " Each matrix is right, a batch of heads is not: "
             where += "swap the last two axes only, with `mT`." if lead else ""
-            raise Wrong(f"{wrong}{where}") from None
+            raise Wrong(f"{str(wrong).rstrip('.')}.{where}") from None
         output, weights = several(got, 2, "output and weights, in this order")
         _compare_attention(output, weights, *inputs)
 
@@ -152,7 +152,7 @@ def _check_large(answer, large, mask):
     if not np.isfinite(array(run(answer, large, mask))).all():
         raise Wrong(
             "0/0: a hidden score is the greatest of its row, and beside it every allowed "
-            "exponential is 0. Subtract the greatest *allowed* score."
+            "exponential is 0. Subtract the greatest of the allowed scores."
         )
     expect(answer, [large, mask], _row_by_row(large, mask))
 
@@ -240,7 +240,7 @@ def borrow_weights(answer):
 def death(answer):
     """What one head's row can support, and what it cannot."""
     told = {
-        "a": "look again at *He* in this line: how much of its weight lies on *Death*? And "
+        "a": "look again at “He” in this line: how much of its weight lies on “Death”? And "
         "what does the picture say of the other heads?",
         "b": "that would be a claim about the whole model. You have looked at one head of "
         "many, and not at what its look does.",

@@ -56,7 +56,7 @@ const REQUESTS = {
 /* Answer messages: { find } and { open } bring weights, { part } a part of them, { request }
    asks something, { cancel } says that an answer is no longer wanted. */
 export function serve(scope) {
-  let model = null, parts = [], busy = false;
+  let model = null, parts = [], current = null; // the request that is being answered
   const waiting = [], cancelled = new Set();
 
   async function answer({ id, request, ...details }) {
@@ -79,19 +79,18 @@ export function serve(scope) {
   }
 
   async function work() {
-    if (busy) return;
-    busy = true;
+    if (current) return;
     while (waiting.length) {
-      await breathe(); // a newer request may cancel this one
-      const message = waiting.shift();
+      current = waiting.shift();
       try {
-        if (!cancelled.has(message.id)) await answer(message);
+        await breathe(); // a newer request may cancel this one
+        if (!cancelled.has(current.id)) await answer(current);
       } catch (error) {
-        scope.postMessage({ id: message.id, error: error.message });
+        scope.postMessage({ id: current.id, error: error.message });
       }
-      cancelled.delete(message.id);
+      cancelled.clear(); // those that wait were taken out
     }
-    busy = false;
+    current = null;
   }
 
   function open(bytes, about, kept) {
@@ -120,7 +119,12 @@ export function serve(scope) {
 
   scope.onmessage = async function ({ data }) {
     const { id, request } = data;
-    if (request === "cancel") return void cancelled.add(id);
+    if (request === "cancel") {
+      const place = waiting.findIndex((message) => message.id === id);
+      if (place >= 0) waiting.splice(place, 1);
+      else cancelled.add(id);
+      return;
+    }
     if (!Object.hasOwn(LOADING, request)) {
       waiting.push(data);
       return work();

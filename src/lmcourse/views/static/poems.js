@@ -43,8 +43,11 @@
 
   const firstLine = (text) => text.split("\n")[0];
   const most = (row) => row.indexOf(Math.max(...row));
-  const two = (value) => (value < 0 ? "−" : "") + Math.abs(value).toFixed(2);
-  const share = (value) => (value < 0 ? "−" : "") + (Math.abs(value) / 100).toFixed(1);
+  /* With a real minus, and no sign before nothing. */
+  const told = (value, digits) =>
+    (value <= -0.5 / 10 ** digits ? "−" : "") + Math.abs(value).toFixed(digits);
+  const two = (value) => told(value, 2);
+  const share = (value) => told(value / 100, 1);
 
   /* --- the explorer ----------------------------------------------------------------- */
 
