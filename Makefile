@@ -4,7 +4,7 @@ PY     := $(VENV)/bin/python
 STAMP  := $(VENV)/.installed
 PORT   ?= 8000
 UV     := 0.13.9
-SITE   := _build/html
+SITE   := $(or $(LMBOOK_BUILD),_build)/html
 # How data/checkpoints/sonnets.safetensors is trained: small corpus, so dropout.
 SONNETS := optimizer=muon learning_rate=0.01 dropout=0.2 batch=24 steps=2000
 
@@ -36,7 +36,7 @@ lock:  ## write requirements.lock anew, with hashes, after a change of requireme
 	_build/uv/bin/uv pip compile requirements.txt --quiet --no-deps --universal --generate-hashes \
 		--python-version 3.11 --no-header --no-annotate --no-emit-package torch --output-file requirements.lock
 
-html: $(STAMP)  ## execute the chapters and build the site into _build/html (FORCE=1: from cold)
+html: $(STAMP)  ## execute the chapters and build the site into _build/html (FORCE=1: from cold; LMCOURSE_BERT=...: of another BERT)
 	$(if $(FORCE),rm -rf _build)
 	$(PY) -m lmbook.build
 
