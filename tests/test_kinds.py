@@ -136,7 +136,7 @@ def letters(monkeypatch):
         choices.logger, "warning", lambda text, *a, **_: said.append(text % a)
     )
 
-    def settle(right):
+    def settle(right, **models):
         items = [
             nodes.paragraph("", "", nodes.Text(text)) for text in ("six", "four", "two")
         ]
@@ -147,8 +147,14 @@ def letters(monkeypatch):
         document = nodes.document(None, None)
         document += exercise_enumerable_node("", choose, label="ex-bees-wings")
         document[0]["classes"] = ["predict"]
-        app = type("App", (), {"env": type("Env", (), {"docname": "bees"})})
+        about = {"docname": "bees", "temp_data": {"lmbook": {"models": models}}}
+        app = type("App", (), {"env": type("Env", (), about)})
         choices.settle(app, document)
+        said.extend(
+            note.astext()
+            for note in document[0].findall(nodes.paragraph)
+            if "lm-found-note" in note["classes"]
+        )
         return [[node.astext() for node in item] for item in listed], said
 
     return settle
@@ -162,6 +168,15 @@ def test_what_a_click_tells_is_the_checks_or_the_pages(letters):
         ["two or so", "that would be flies."],
     ]
     assert said == []
+
+
+def test_with_another_model_page_and_check_may_differ_and_the_page_says_so(letters):
+    found = "Found with the built-in all-MiniLM-L6-v2; not so for small."
+    assert letters("a", LMCOURSE_BERT="small")[1] == [found]
+
+
+def test_with_another_model_they_may_agree(letters):
+    assert letters("b", LMCOURSE_BERT="small")[1] == []
 
 
 def test_page_and_check_agree_on_the_letter(letters):

@@ -1,7 +1,8 @@
 """Multiple choice: ``{choices} KEY``, a list, the right letter glued under the key.
 
 On the site a click tells; what it tells of an option stands behind a dash or in a second
-paragraph of it, or else is what the chapter's check says of its letter.
+paragraph of it, or else is what the chapter's check says of its letter. Page and check
+agree on the right one, or the build fails; with another model the page tells if not.
 """
 
 import re
@@ -11,6 +12,7 @@ from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 from sphinx_exercise.nodes import exercise_enumerable_node
 
+from lmbook.findings import found_note
 from lmbook.glue import format_glue, page_values
 from lmbook.tasks import registered
 from lmcourse.exercises import check
@@ -65,7 +67,7 @@ class Choices(SphinxDirective):
 
 def settle(app, doctree: nodes.document) -> None:
     """Put what a click tells behind each option, once the tasks are put together."""
-    for node in doctree.findall(choose):
+    for node in list(doctree.findall(choose)):
         task = node.parent
         while task is not None and not isinstance(task, exercise_enumerable_node):
             task = task.parent
@@ -74,11 +76,14 @@ def settle(app, doctree: nodes.document) -> None:
             logger.warning(text, node["key"], location=node)
             continue
         name = registered(app.env.docname).get(task["label"].replace("_", "-"), "")
+        note = found_note(app.env.temp_data["lmbook"]["models"])
         for letter, option in zip(LETTERS, node[0], strict=False):
             told = _told(option)
             if name:
                 verdict = check(name, letter)
-                if bool(verdict) != (letter == node["right"]):
+                if note and letter == node["right"] and not verdict:
+                    node.parent.insert(node.parent.index(node) + 1, note)
+                elif not note and bool(verdict) != (letter == node["right"]):
                     text = "the choices %s: the page glued %r, but %s"
                     logger.warning(text, node["key"], node["right"], verdict, location=node)
                 if not verdict and not told:

@@ -16,7 +16,7 @@ from lmbook.keys import DEFAULTS
 from lmbook.statements import count
 
 __all__ = [
-    *("COLOUR", "brief", "errors", "found_with", "is_finding", "judge", "not_so", "setup"),
+    *("COLOUR", "brief", "errors", "found_note", "is_finding", "judge", "not_so", "setup"),
 ]
 
 COLOUR = re.compile(r"\x1b\[[\d;]*m")
@@ -88,9 +88,11 @@ def not_so(models: dict[str, str]) -> str:
     return f"not so for {' and '.join(sorted({*models.values()} - {*DEFAULTS.values()}))}"
 
 
-def found_with(models: dict[str, str]) -> str:
-    """Return which models a page is about, in whose place others stand."""
-    return " and ".join(DEFAULTS[each] for each in models if models[each] != DEFAULTS[each])
+def found_note(models: dict[str, str]) -> list[nodes.paragraph]:
+    """Return what stands at text that is true of the defaults only; nothing at these."""
+    old = [DEFAULTS[each] for each in models if models[each] != DEFAULTS[each]]
+    said = f"Found with {' and '.join(old)}; {not_so(models)}."
+    return [nodes.paragraph("", said, classes=["lm-found-note"])] if old else []
 
 
 # --- the page that lists them -----------------------------------------------------------

@@ -14,7 +14,7 @@ from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
-from lmbook.findings import found_with, not_so
+from lmbook.findings import found_note, not_so
 from lmbook.statements import last, sentence
 
 __all__ = ["fold", "setup"]
@@ -181,10 +181,8 @@ def _mark_prose(proof: fold, models: dict[str, str]) -> None:
         prose = parent.children[first:last]
     if not prose:
         return
-    said = f"Found with {found_with(models)}; {not_so(models)}."
-    note = nodes.paragraph("", said, classes=["lm-found-note"])
     parent[first : first + len(prose)] = [
-        nodes.container("", note, *prose, classes=["lm-found-with"])
+        nodes.container("", *found_note(models), *prose, classes=["lm-found-with"])
     ]
 
 
