@@ -96,7 +96,7 @@ class Headings(SphinxPostTransform):
             title = task.children[0]
             if of and isinstance(title, exercise_title):
                 colon = nodes.inline("", ": ", classes=["visually-hidden"])
-                word = nodes.inline("", WORDS[of], colon, classes=["lm-kind"])
+                word = nodes.inline("", WORDS[of], colon, classes=["lm-task-kind"])
                 asked = nodes.inline("", "", *title.children[1:][0].children)
                 asked["classes"].append("lm-asked")
                 task.replace(title, nodes.title("", "", word, asked))

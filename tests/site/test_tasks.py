@@ -54,7 +54,7 @@ def done(page):
 
 def test_every_kind_has_its_word_and_its_look(tasks):
     titles = tasks.page.locator("div.exercise .admonition-title")
-    kinds = titles.locator(".lm-kind")
+    kinds = titles.locator(".lm-task-kind")
     assert [text.rstrip(": ") for text in kinds.all_text_contents()] == KINDS
     look = "e => [getComputedStyle(e).color, getComputedStyle(e, '::before').content]"
     looks = [kinds.nth(i).evaluate(look) for i in range(len(KINDS))]
