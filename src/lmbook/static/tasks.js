@@ -96,11 +96,11 @@
   }
 
   function box(task) {
-    const name = task.querySelector(".lm-asked, .admonition-title").textContent;
+    const name = task.querySelector(".lm-asked") || task.querySelector(".admonition-title");
     const label = add(task, "label", { className: "lm-done" });
     const input = add(label, "input", { type: "checkbox" });
     label.append(" Done");
-    input.setAttribute("aria-label", "Done: " + name);
+    input.setAttribute("aria-label", "Done: " + name.textContent);
     input.addEventListener("change", () => mark(task.id, input.checked && "done"));
   }
 
