@@ -15,7 +15,7 @@ draw what they draw well. Views that run in the page are our own, and `sentences
 - `play`: a view that runs in the page, with a stored state.
 - `training`: a small GPT that learns on the reader's device.
 - `tokenizer`: a line as four tokenizers cut it; `attention_toy`: attention in the plane;
-  `block`: a block's parts switched off.
+  `block`: a block's parts switched off; `generator`: a GPT that goes on with a line.
 """
 
 from lmcourse.views.attention import (
@@ -26,6 +26,7 @@ from lmcourse.views.attention import (
     tokens,
 )
 from lmcourse.views.block import block
+from lmcourse.views.generator import generator
 from lmcourse.views.play import play
 from lmcourse.views.plots import DIVERGING, PALETTE, SEQUENTIAL, plain, plot, style
 from lmcourse.views.poems import poems, strike_out
@@ -44,6 +45,7 @@ __all__ = [
     "attention_heads",
     "attention_toy",
     "block",
+    "generator",
     "head_view",
     "model_view",
     "plain",

@@ -25,9 +25,10 @@ export function chances(logits, { temperature = 1, top_k = Infinity, top_p = 1 }
   return out.map((chance) => chance / sum);
 }
 
-/* Numbers from 0 to 1 that are the same for the same seed (mulberry32). */
-export function randomness(seed) {
-  let state = seed >>> 0;
+/* Numbers from 0 to 1 that are the same for the same seed (mulberry32), without the first
+   ones, as many as are drawn already. */
+export function randomness(seed, drawn = 0) {
+  let state = (seed + Math.imul(drawn, 0x6d2b79f5)) >>> 0;
   return function () {
     state = (state + 0x6d2b79f5) >>> 0;
     let mixed = Math.imul(state ^ (state >>> 15), state | 1);
@@ -49,8 +50,8 @@ export function draw(chances, random) {
 /* Write on: yields { id, chances } for each new token, `chances` being what it was drawn
    from. When the context is full the model reads its last half again and goes on, so it
    always sees between half a context and a whole one. */
-export function* write(model, ids, { count, seed = 0, ablate, ...sampling }) {
-  const { context } = model.config, random = randomness(seed);
+export function* write(model, ids, { count, seed = 0, drawn = 0, ablate, ...sampling }) {
+  const { context } = model.config, random = randomness(seed, drawn);
   let text = Array.from(ids).slice(-context), cache = model.cache(), fresh = text;
   for (let written = 0; written < count; written++) {
     if (cache.length + fresh.length > context) {
