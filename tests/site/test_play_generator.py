@@ -1,0 +1,279 @@
+"""The view *generator* in a browser: its answers are PyTorch's and transformers'."""
+
+import itertools
+
+import pytest
+import torch
+import visits
+from axe_playwright_python.sync_playwright import Axe
+from bare import make_page
+from test_engine import near
+from transformers import (
+    LogitsProcessorList,
+    TemperatureLogitsWarper,
+    TopKLogitsWarper,
+    TopPLogitsWarper,
+)
+
+from lmcourse import views
+from lmcourse.gpt.checkpoint import load_gpt
+from lmcourse.gpt.parts import without
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+LINE = "Shall I compare thee to a summer's d"
+IDLE = """() => Array.from(document.querySelectorAll("button"))
+  .find((button) => button.textContent === "stop").disabled"""
+
+
+@pytest.fixture(scope="module")
+def gpt():
+    tokenizer, model, _ = load_gpt(device="cpu")
+    return tokenizer, model.half().float()  # as the site carries it
+
+
+@pytest.fixture(scope="module")
+def address(gpt, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("generator")
+    view = views.generator(LINE, *gpt, caption="A line.", count=80)
+    return make_page(folder / "page", [view], folder / "work").as_uri()
+
+
+@pytest.fixture
+def opened(browser, address):
+    with visits.visit(browser, address) as visit:
+        visit.page.wait_for_selector("[data-state=drawn]", timeout=visits.LOAD)
+        yield visit
+        visit.clean()
+
+
+def idle(page):
+    page.wait_for_function(IDLE, timeout=visits.LOAD)
+
+
+def write(page, text):
+    page.get_by_label("Your line").fill(text)
+    idle(page)
+
+
+def head(page, layer, number):
+    return page.get_by_role("button", name=f"switch off head {number} of layer {layer}")
+
+
+def table(page, name):
+    rows = page.locator(f".lmg-{name} tr")
+    return [
+        [rows.nth(i).locator("th").text_content()]
+        + [text for text in rows.nth(i).locator("td").all_text_contents() if text]
+        for i in range(rows.count())
+    ]
+
+
+def bars(page):
+    return {c: float(share.removesuffix(" %")) / 100 for c, share in table(page, "bars")}
+
+
+def wanted(gpt, text, temperature=0.8):
+    """Return PyTorch's ten likeliest characters as the bars name them, and their shares."""
+    tokenizer, model = gpt
+    with torch.no_grad():
+        logits = model(torch.tensor([tokenizer.encode(text)]))[0, -1]
+    shares, ids = (logits / temperature).softmax(0).topk(10)
+    names = [{" ": "·", "\n": "⏎"}.get(c, c) for c in tokenizer.decode(ids.tolist())]
+    return dict(zip(names, shares.tolist(), strict=True))
+
+
+def same(found, expected):
+    """Compare bars, which show a thousandth; the tenth may be another one, as likely."""
+    for name, share in expected.items():
+        assert found.get(name, 0) == pytest.approx(share, abs=1e-3)
+
+
+def test_what_is_stored_is_what_the_script_draws(browser, opened, address, gpt):
+    with visits.visit(browser, address, javascript=False) as plain:
+        before = [table(plain.page, name) for name in ("bars", "lens")]
+        text = plain.page.locator(".lmg-text").text_content()
+    page = opened.page
+    assert [table(page, name) for name in ("bars", "lens")] == before
+    assert page.locator(".lmg-text").text_content() == text
+    assert not any("play/gpt/" in asked for asked in opened.inside)  # not asked for
+    same(bars(page), wanted(gpt, LINE))
+    write(page, LINE + "!")
+    write(page, LINE)  # what the page's model writes is what Python stored
+    assert page.locator(".lmg-text").text_content() == text
+    assert [table(page, name) for name in ("bars", "lens")] == before
+
+
+@pytest.mark.parametrize(
+    "text", ["O", "\n\nLove is not love\nW", "When I do count the clock"]
+)
+def test_a_line_typed_gets_pytorch_s_answer(opened, gpt, text):
+    write(opened.page, text)
+    same(bars(opened.page), wanted(gpt, text))
+    tokenizer, model = gpt
+    with torch.no_grad():
+        weights = model.attentions(torch.tensor([tokenizer.encode(text)]))[2][0, 1, -1]
+    head(opened.page, 2, 1).focus()
+    spans = opened.page.locator(".lmg-line span")
+    found = spans.evaluate_all("all => all.map(s => +s.style.getPropertyValue('--share'))")
+    near(torch.tensor(found), weights, 1e-3)
+    best = weights.argmax()
+    told = f"{len(weights) - 1 - best} before the last: {100 * weights[best]:.0f} %"
+    assert opened.page.locator(".lmg-told").text_content().endswith(told)
+
+
+def test_a_head_switched_off_is_pytorch_s_with_it_zeroed(opened, gpt):
+    page, before = opened.page, opened.page.locator(".lmg-text").text_content()
+    arrows = ["ArrowDown"] * 2 + ["ArrowRight"] * 2 + ["ArrowLeft", "Enter"]
+    head(page, 0, 0).focus()
+    for key in arrows:
+        page.keyboard.press(key)
+    idle(page)
+    assert head(page, 2, 1).get_attribute("aria-pressed") == "true"
+    with without(gpt[1].blocks[2], 1):
+        same(bars(page), wanted(gpt, LINE))
+    with pytest.raises(AssertionError):
+        same(bars(page), wanted(gpt, LINE))
+    assert page.locator(".lmg-text").text_content() != before
+    head(page, 0, 3).click()
+    idle(page)
+    with without(gpt[1].blocks[2], 1), without(gpt[1].blocks[0], 3):
+        same(bars(page), wanted(gpt, LINE))
+    page.get_by_role("button", name="all heads on").click()
+    idle(page)
+    assert page.locator(".lmg-text").text_content() == before
+
+
+def test_the_lens_is_pytorch_s_and_ends_in_the_answer(opened, gpt):
+    tokenizer, model = gpt
+    write(opened.page, "From fairest")
+    x = model.embed(torch.tensor([tokenizer.encode("From fairest")]))
+    for block, row in zip(model.blocks, table(opened.page, "lens"), strict=True):
+        x, _ = block(x)
+        shares = (model.norm(x[0, -1]) @ model.tokens.weight.T).softmax(0)
+        for cell in row[1:]:
+            character, share = cell.removesuffix(" %").rsplit(" ", 1)
+            character = {"·": " ", "⏎": "\n"}.get(character, character)
+            found = shares[tokenizer.encode(character)[0]].item()
+            assert found == pytest.approx(float(share) / 100, abs=0.006)
+
+
+def test_what_is_drawn_from_is_what_transformers_leaves(lab):
+    logits = 2 * torch.randn(40, generator=torch.Generator().manual_seed(3))
+    settings = [
+        *itertools.product((0.3, 0.8, 1, 1.7), (1, 5, 17, 40), (0.05, 0.5, 0.95, 1))
+    ]
+    found = lab.evaluate(
+        """async ([values, settings]) => {
+          const { chances } = await import("/play/writing.js");
+          return settings.map(([temperature, top_k, top_p]) =>
+            Array.from(chances(Float32Array.from(values), { temperature, top_k, top_p })));
+        }""",
+        [logits.tolist(), settings],
+    )
+    for (temperature, top_k, top_p), ours in zip(settings, found, strict=True):
+        warpers = [TemperatureLogitsWarper(float(temperature)), TopKLogitsWarper(top_k)]
+        warpers = LogitsProcessorList([*warpers, TopPLogitsWarper(float(top_p))])
+        theirs = warpers(None, logits[None])[0].softmax(0)
+        assert (torch.tensor(ours) > 0).equal(theirs > 0), (temperature, top_k, top_p)
+        near(torch.tensor(ours), theirs)
+
+
+def test_sliders_change_what_is_drawn_from_at_once(opened, gpt):
+    page = opened.page
+    page.get_by_label("temperature").fill("1.5")
+    same(bars(page), wanted(gpt, LINE, 1.5))
+    page.get_by_label("top-k").fill("2")
+    likeliest = list(wanted(gpt, LINE, 1.5).items())[:2]
+    whole = sum(share for _, share in likeliest)
+    assert [share for share in bars(page).values() if share] == pytest.approx(
+        [share / whole for _, share in likeliest], abs=1e-3
+    )
+    page.get_by_label("top-p").fill("0.05")
+    assert [*bars(page).values()] == [1] + [0] * 9
+    idle(page)
+    text = page.locator(".lmg-text").text_content()
+    page.get_by_role("button", name="other dice").click()
+    idle(page)
+    assert page.locator(".lmg-text").text_content() == text  # nothing to choose from
+
+
+def test_one_character_then_another_then_a_text_that_is_stopped(opened):
+    page, area = opened.page, opened.page.get_by_label("Your line")
+    before = page.locator(".lmg-text").text_content()
+    for count in range(1, 33):  # beyond the context, which is 64
+        page.get_by_role("button", name="one character").click()
+        assert area.input_value() == before[: len(LINE) + count]
+    idle(page)
+    assert page.locator(".lmg-text").text_content().startswith(before)
+    page.get_by_role("button", name="go on").click()
+    page.get_by_role("button", name="stop").click()
+    stopped = page.locator(".lmg-text").text_content()
+    page.get_by_role("button", name="go on").click()
+    idle(page)
+    gone_on = page.locator(".lmg-text").text_content()
+    assert gone_on.startswith(stopped)
+    assert len(gone_on) == len(stopped) + 300
+    live = page.locator("[aria-live=polite]").last
+    page.wait_for_function("e => e.textContent", arg=live.element_handle())
+    assert "Next: " in live.text_content()
+    page.get_by_role("button", name="other dice").click()
+    idle(page)
+    assert page.locator(".lmg-text").text_content() != gone_on
+
+
+def test_what_it_does_not_know_is_named_and_a_long_text_cut(opened, gpt):
+    page = opened.page
+    page.evaluate("() => { window.harm = () => { window.harmed = true; }; }")
+    write(page, "</script><img src=x onerror=harm()> שלום 🦋\u202e love")
+    told = page.locator(".lmg-note").text_content()
+    assert "Left out, as it has never read them: " in told
+    assert all(c in told for c in "</>=")
+    assert "\u202e" not in told
+    assert "and 2 more" in told
+    kept = "scriptimg srcx onerrorharm()   love"
+    assert page.locator(".lmg-text").text_content().startswith(kept)
+    same(bars(page), wanted(gpt, kept))
+    write(page, "love " * 2001)
+    assert page.locator(".lmg-note").text_content().startswith("It sees the last ")
+    seen = "".join(page.locator(".lmg-line span").all_text_contents())
+    assert ("love·" * 13).endswith(seen)
+    assert 32 <= len(seen) <= 64
+    same(bars(page), wanted(gpt, seen.replace("·", " ")))
+    write(page, "")
+    same(bars(page), wanted(gpt, "\n"))
+    write(page, "🦋")
+    assert page.locator(".lmg-note").text_content().strip().endswith("🦋\u2069.")
+    assert page.evaluate("window.harmed") is None
+
+
+def test_a_model_that_does_not_come_is_told_and_asked_for_again(browser, address, gpt):
+    with visits.visit(browser, address) as visit:
+        page = visit.page
+        page.wait_for_selector("[data-state=drawn]", timeout=visits.LOAD)
+        page.route("**/play/gpt/**", lambda route: route.abort())
+        write(page, "Love")
+        assert "does not answer: part 1 of 3" in page.locator(".lmg-note").text_content()
+        page.unroute("**/play/gpt/**")
+        write(page, "Love i")
+        assert page.locator(".lmg-note").text_content() == ""
+        same(bars(page), wanted(gpt, "Love i"))
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_accessible_and_no_wider_than_a_phone(browser, address, theme):
+    with visits.visit(browser, address, theme=theme, width=390) as visit:
+        page = visit.page
+        page.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
+        page.wait_for_selector("[data-state=drawn]", timeout=visits.LOAD)
+        write(page, "Naïve 🦋 " + "x" * 200)
+        head(page, 1, 1).click()
+        idle(page)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        found = Axe().run(page, options={"resultTypes": ["violations"], "preload": False})
+        assert [v["id"] for v in found.response["violations"]] == []
+        visit.clean()
+
+
+def test_the_script_is_short(scripts):
+    assert len(scripts["generator-view.js"].encode()) <= 8192
