@@ -11,7 +11,7 @@ SOURCE = Path(__file__).parents[1] / "src"
 CHAPTERS = Path(__file__).parents[1] / "chapters"
 # Lines of Python, exercises apart. 3,000 and 2,200 held nine chapters and their build; the
 # rest is for what came after: the form of a page, the views, the models in the page.
-LIMITS = {"lmcourse": 3750, "lmbook": 4000}
+LIMITS = {"lmcourse": 3800, "lmbook": 4000}
 
 
 def code_lines(source: str) -> int:

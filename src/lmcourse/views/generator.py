@@ -5,6 +5,7 @@ import html
 from collections.abc import Iterator
 from itertools import islice
 
+import pandas as pd
 import torch
 
 from lmcourse.views.play import play
@@ -61,33 +62,28 @@ def generator(text, tokenizer, model, *, temperature=0.8, count=160, caption="")
     model = copy.deepcopy(model).cpu().half().float().eval()
     lens, weights = _look(model, ids)
     written = tokenizer.decode(_write(model, ids, count, temperature))
-    data = {
-        "text": text,
-        "written": written,
-        "alphabet": tokenizer.alphabet,
-        "room": room,
-        "heads": model.config.heads,
-        "seed": SEED,
-        "temperature": temperature,
-        "lens": lens.tolist(),
-        "weights": [[round(x, 3) for x in head] for layer in weights for head in layer],
-    }
-    rows = _bars(lens[-1], temperature, tokenizer.alphabet)
-    told = ", ".join(f"{character} {share}" for character, share in rows[:3])
+    names = [SIGNS.get(character, character) for character in tokenizer.alphabet]
+    bars = _likeliest(lens[-1] / temperature, names, BARS, 1)
+    layers = [_likeliest(x, names, FIRST, 0) for x in lens]
+    data = {"text": text, "written": written, "alphabet": tokenizer.alphabet}
+    data |= {"room": room, "heads": model.config.heads, "seed": SEED}
+    data |= {"temperature": temperature, "lens": lens.tolist(), "weights": weights}
+    told = ", ".join(map(" ".join, bars[:3]))
     alt = f"After “{text}” the likeliest characters are {told}. It goes on: “{written}”."
-    stored = _stored(data, rows, lens, tokenizer.alphabet)
+    stored = _stored(data, bars, layers)
     return play("generator-view", data, stored, alt=alt, caption=caption, stores=["gpt"])
 
 
 @torch.no_grad()
 def _look(model, ids: list[int]) -> tuple[torch.Tensor, list]:
-    """Return, at the last token, the lens (layers, vocab_size) and each head's weights."""
+    """Return, at the last token, the lens (layers, vocab_size) and all heads' weights."""
     lens, weights = [], []
     x = model.embed(torch.tensor([ids]))  # (1, tokens, d_model)
     for block in model.blocks:
-        weights.append(block.attention.weights(block.norm_1(x))[0, :, -1].tolist())
+        weights += block.attention.weights(block.norm_1(x))[0, :, -1].tolist()
         x, _ = block(x)
         lens.append(model.norm(x[0, -1]) @ model.tokens.weight.T)
+    weights = [[round(x, 3) for x in head] for head in weights]
     return torch.stack(lens).double().round(decimals=4), weights
 
 
@@ -109,43 +105,29 @@ def _write(model, ids: list[int], count: int, temperature: float) -> list[int]:
     for number in islice(_uniform(SEED), count):
         seen = seen if len(seen) <= room else seen[-(room // 2) :]
         chances = (model(torch.tensor([seen]))[0, -1].double() / temperature).softmax(-1)
-        drawn = int((chances.cumsum(0) <= number).sum().clamp(max=len(chances) - 1))
-        seen.append(drawn)
-        written.append(drawn)
+        written.append(int((chances.cumsum(0) <= number).sum().clamp(max=len(chances) - 1)))
+        seen.append(written[-1])
     return written
 
 
-# --- the stored state: `generator-view.js` makes the same ------------------------------
+def _likeliest(logits, names, count: int, digits: int) -> list[tuple[str, str]]:
+    """Return the likeliest characters and their shares, as `generator-view.js` does."""
+    shares, ids = logits.softmax(-1).sort(descending=True, stable=True)
+    found = zip(ids[:count].tolist(), shares.tolist(), strict=False)
+    return [(names[i], f"{100 * share:.{digits}f} %") for i, share in found]
 
 
-def _top(logits, temperature: float, alphabet: str, count: int) -> list[tuple[str, float]]:
-    shares = (logits / temperature).softmax(-1)
-    order = torch.argsort(shares, descending=True, stable=True)[:count]
-    return [(SIGNS.get(alphabet[i], alphabet[i]), float(shares[i])) for i in order]
-
-
-def _bars(logits, temperature: float, alphabet: str) -> list[tuple[str, str]]:
-    found = _top(logits, temperature, alphabet, BARS)
-    return [(character, f"{100 * share:.1f} %") for character, share in found]
-
-
-def _row(name: str, *cells: str) -> str:
-    cells = "".join(f"<td>{html.escape(cell)}</td>" for cell in cells)
-    return f"<tr><th>{html.escape(name)}</th>{cells}</tr>"
-
-
-def _stored(data: dict, rows: list, lens, alphabet: str) -> str:
-    layers = [
-        (f"layer {i}", [f"{c} {100 * s:.0f} %" for c, s in _top(x, 1, alphabet, FIRST)])
-        for i, x in enumerate(lens)
-    ]
-    bars = "".join(_row(*row) for row in rows)
-    layers = "".join(_row(name, *cells) for name, cells in layers)
+def _stored(data: dict, bars: list, layers: list) -> str:
+    bars = pd.DataFrame(dict(bars), ["share"]).T
+    layers = pd.DataFrame([map(" ".join, row) for row in layers]).rename("layer {}".format)
+    tables = {"bars": bars, "lens": layers}
+    bars, lens = (
+        table.to_html(header=False, classes=f"lmg-{name}", border=0)
+        for name, table in tables.items()
+    )
     return (
-        f'<p class="lmg-text" style="white-space: pre-wrap"><span>'
-        f"{html.escape(data['text'])}</span><b>{html.escape(data['written'])}</b></p>\n"
-        f"<p>The next character, at a temperature of {data['temperature']}:</p>\n"
-        f'<table class="lmg-bars">{bars}</table>\n'
-        f"<p>If the model ended after a layer:</p>\n"
-        f'<table class="lmg-lens">{layers}</table>'
+        '<p class="lmg-text" style="white-space: pre-wrap">'
+        f"{html.escape(data['text'])}<b>{html.escape(data['written'])}</b></p>\n"
+        f"<p>The next character, at a temperature of {data['temperature']}:</p>{bars}\n"
+        f"<p>If the model ended after a layer:</p>{lens}"
     )
