@@ -8,6 +8,9 @@ import time
 
 import nbformat
 import pytest
+from serving import DEMO
+
+from lmbook.drawings import image
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -21,6 +24,7 @@ even, text = np.full((2, 3, 3), 1 / 3), {"tokens": ["a", "<b>", "c"], "alt": "Ev
 display(views.head_view([even], **text), views.model_view([even], **text))
 display(views.attention_heads(even, **text))
 views.plot(go.Figure(go.Bar(x=["<b>", "c"], y=[1, 2])), alt="Two bars.")"""
+DRAWING = DEMO / "_figures" / "every-class.svg"
 START = 120_000  # milliseconds: JupyterLab and a kernel, on a busy machine
 PROSE = ":::{note} Title\n{kbd}`words`\n:::"
 MARKS = {
@@ -34,7 +38,8 @@ MARKS = {
 @pytest.fixture
 def lab(tmp_path):
     """The address of a notebook in a JupyterLab of its own."""
-    cells = [nbformat.v4.new_code_cell(CELL), nbformat.v4.new_markdown_cell(PROSE)]
+    prose = [PROSE, image(DRAWING.read_text("utf-8"))]
+    cells = [nbformat.v4.new_code_cell(CELL), *map(nbformat.v4.new_markdown_cell, prose)]
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     made = nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
     (tmp_path / "root").mkdir()
@@ -85,6 +90,10 @@ def test_views_draw_at_the_first_run_and_myst_is_rendered(lab, browser):
     code.wait_for(timeout=START)
     page.locator(".jp-Notebook aside, .jp-Notebook .myst").first.wait_for(timeout=START)
     assert ":::" not in page.locator(".jp-MarkdownCell").first.inner_text()
+    drawing = page.locator(".jp-MarkdownCell img").first
+    drawing.wait_for(timeout=START)
+    assert drawing.evaluate("i => i.decode().then(() => i.naturalWidth > 0)")
+    assert drawing.get_attribute("alt").startswith("Every class of a drawing")
     # What is run before the kernel is there is not run at all.
     page.get_by_text("Python 3 (ipykernel) | Idle").wait_for(timeout=START)
     code.click()
