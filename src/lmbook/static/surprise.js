@@ -16,7 +16,7 @@
     const row = make("div", written ? "lm-bar lm-written" : "lm-bar");
     const rule = make("span", "lm-rule");
     rule.style.setProperty("--p", `${share}%`);
-    row.append(make("span", "lm-letter", named(letter)), rule,
+    row.append(make("span", "lm-guess", named(letter)), rule,
       make("span", "lm-share", percent(share)));
     return row;
   }

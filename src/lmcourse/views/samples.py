@@ -8,6 +8,7 @@ from lmcourse.views.view import text
 __all__ = ["Samples", "samples"]
 
 STYLE = """
+.lm-samples {text-align:left}
 .lm-samples fieldset {display:flex; flex-wrap:wrap; gap:.3rem; border:0; padding:0;
   margin:0}
 .lm-samples legend {font-size:.9em; padding:0 0 .3rem; float:none}
