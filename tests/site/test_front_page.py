@@ -28,7 +28,7 @@ def chosen(visit):
     classes = letters.evaluate_all("e => e.map(x => x.classList.contains('lm-here'))")
     assert classes.count(True) == 1
     place = classes.index(True)
-    written = visit.page.locator(".lm-written .lm-letter")
+    written = visit.page.locator(".lm-written .lm-guess")
     assert written.count() == 1
     return place, letters.nth(place).text_content(), written.text_content()
 
