@@ -86,7 +86,7 @@ def settle(app, doctree: nodes.document) -> None:
                 elif not note and bool(verdict) != (letter == node["right"]):
                     text = "the choices %s: the page glued %r, but %s"
                     logger.warning(text, node["key"], node["right"], verdict, location=node)
-                if not verdict and not told:
+                if not (verdict or told or letter == node["right"]):
                     told = [nodes.paragraph("", "", *_words(verdict.message))]
             if told:
                 option += nodes.container("", *told, classes=["lm-told"])
