@@ -395,7 +395,10 @@ def react_poems(visit, root, data):
     moved = root.locator(".lmp-point").evaluate_all("e => e.map(p => p.style.transform)")
     assert moved != places
     press("End")
-    chosen = root.locator(".lmp-grid button:not(:disabled):not([aria-pressed=true])").first
+    place = root.locator(".lmp-grid button").evaluate_all(
+        "e => e.findIndex(b => !b.disabled && b.getAttribute('aria-pressed') !== 'true')"
+    )
+    chosen = root.locator(".lmp-grid button").nth(place)
     chosen.focus()
     press("Enter")
     assert chosen.get_attribute("aria-pressed") == "true"
@@ -405,8 +408,8 @@ def react_poems(visit, root, data):
     assert text.text_content() == data["texts"][near]
     root.get_by_role("button", name="next poem").click()
     point = root.locator(".lmp-point").first
-    point.dispatch_event("click")
     title = point.locator("title").text_content()
+    point.dispatch_event("click")  # it is drawn last then, over the others
     assert title.startswith(text.text_content().partition("\n")[0])
 
 
