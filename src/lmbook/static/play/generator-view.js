@@ -35,7 +35,7 @@ export function mount(element, data, context) {
   const places = data.weights.map((_, i) => [Math.floor(i / heads), i % heads]);
   const title = (i) => `head ${places[i][1]} of layer ${places[i][0]}`;
   let line = encode(data.text), written = encode(data.written);
-  let { seed } = data, goal = written.length, drawn = 0, waiting;
+  let { seed } = data, goal = written.length, drawn = 0, follows = false, waiting;
   let seen = { ...data, ids: line }; // lens (layers, vocab_size), weights (layers · heads, ids)
   let shown = 0; // the head whose attention colours the line
   const off = new Set();
@@ -106,6 +106,7 @@ export function mount(element, data, context) {
      may be known. A newer call ends this one. */
   async function answer(_, known = []) {
     written = known;
+    follows = false;
     stop.disabled = false;
     const said = (note.textContent = read());
     draw();
@@ -142,6 +143,7 @@ export function mount(element, data, context) {
   function hear(pieces) {
     written.push(...pieces.map(({ id }) => id));
     drawText();
+    if (follows) text.scrollTop = text.scrollHeight;
   }
 
   function typed() {
@@ -159,6 +161,7 @@ export function mount(element, data, context) {
   function more() {
     goal = Math.min(MOST, goal + MORE);
     answer(0, written);
+    follows = true; // what is written stays in sight
   }
 
   function halt() {
