@@ -80,7 +80,9 @@ def test_the_chapters_figures_are_there(name):
         assert target is not None, f"{name}: {figure['name']} is not on the page"
         figure_tag = target if target.name == "figure" else target.find("figure")
         figure_tag = figure_tag or target.find_parent("figure")
-        assert figure_tag.select("img, svg, .lmc-view"), f"{figure['name']} is empty"
+        assert figure_tag.select("img, svg, .lmc-view, .lm-samples"), (
+            f"{figure['name']} is empty"
+        )
 
 
 @pytest.mark.parametrize("name", PAGES)

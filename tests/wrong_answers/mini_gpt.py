@@ -147,7 +147,8 @@ WRONG = {
         "differ": lambda m, x, y: kept(m, x, y) + 1,
     },
     "writer": {
-        "once more": ["a", "b"],
+        "of a's lines": "a",
+        "of b's lines": "b",
         "choose one letter": ["d", "writer a", 0],
     },
     "sweep": {

@@ -161,8 +161,8 @@ def chances(answer):
 @exercise("mini-gpt.writer", "judge")
 def writer(answer):
     """The page names who wrote what."""
-    told = "read its lines once more, to the end: does it know how long a line is?"
-    letter(answer, {"a": told, "b": told, "c": None})
+    told = "read to the end of {}'s lines: this writer knows how long a line is."
+    letter(answer, {"a": told.format("a"), "b": told.format("b"), "c": None})
 
 
 # Above are losses that no model with a few hundred parameters a character reaches; below,
