@@ -152,8 +152,11 @@ def test_a_page_without_views_loads_no_library(browser, demo_server):
         scripts = [address for address in visit.inside if ".js" in address]
         assert scripts
         libraries = {a.partition("/lib/")[2].partition("?")[0] for a in scripts}
-        assert libraries <= {"", "site.js", "tasks.js", "tasks-table.js"}
+        assert libraries <= {"", "folds.js", "site.js", "tasks.js", "tasks-table.js"}
         visit.clean()
+
+
+MARKUP = {"poems": "<b>", "strike_out": "<i>"}  # the others have a script
 
 
 def test_tokens_show_as_themselves_and_execute_nothing(browser, demo_server):
@@ -176,9 +179,8 @@ def test_tokens_show_as_themselves_and_execute_nothing(browser, demo_server):
                 continue
             cells = " ".join(root.locator(".lmc-table th").all_text_contents())
             if kind != "model_view" and kind != "head_view":
-                assert "</script>" in cells + " ".join(
-                    root.locator(".lmc-table td").all_text_contents()
-                )
+                cells += " ".join(root.locator(".lmc-table td").all_text_contents())
+                assert MARKUP.get(kind, "</script>") in cells
         assert visit.page.evaluate("harmed") is False
         visit.clean()
 
@@ -324,8 +326,11 @@ def test_says_something_without_scripts(browser, demo_server):
     with visits.visit(browser, f"{demo_server}/views.html", javascript=False) as visit:
         stored = visit.page.locator(".lmc-play .lmc-stored")
         assert "One model: GPT <b>" in stored.all_inner_texts()
-        roots = visit.page.locator(".lmc-view:not(.lmc-play)")
-        assert roots.count() == 10
+        for kind in (".lmc-poems", ".lmc-strike-out"):  # a state of their own
+            assert visit.page.locator(kind).inner_text().strip()
+        others = ".lmc-view:not(.lmc-play, .lmc-poems, .lmc-strike-out)"
+        roots = visit.page.locator(others)
+        assert roots.count() == 11
         for index in range(roots.count()):
             root = roots.nth(index)
             assert root.locator(".lmc-alt").first.is_visible()

@@ -43,7 +43,7 @@ def test_a_slip_is_understood_and_told(search, typed, meant, page):
     said, found = look(search, typed)
     assert said.startswith(f"No page has {typed}. Showing results for {meant}. ")
     links = [row.locator("a").get_attribute("href") for row in found]
-    assert any(link.startswith(f"{page}.html#") for link in links[:10])
+    assert any(link.startswith(f"{page}.html#") for link in links)
     assert look(search, meant)[0] == said.partition(f"for {meant}. ")[2]
 
 
