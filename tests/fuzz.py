@@ -272,6 +272,9 @@ def attempt(kind: str, whole: Path, seed: int) -> tuple[str, str]:
 def _work(pipe, kind: str, whole: Path, seeds: list[int]) -> None:
     logging.set_verbosity_error()
     faulthandler.disable()  # the parent tells of a death
+    torch.set_num_threads(
+        1
+    )  # threads that the parent started are not in a fork: no waiting
     with open("/proc/self/statm") as file:
         taken = int(file.read().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (taken + MEMORY,) * 2)

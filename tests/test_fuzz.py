@@ -4,6 +4,7 @@ import os
 import signal
 
 import pytest
+import torch
 
 import fuzz
 
@@ -46,3 +47,15 @@ def test_a_load_that_hangs_is_counted_as_wrong(monkeypatch):
 
     monkeypatch.setitem(fuzz.KINDS, "corpus", (fuzz.make_corpus, check))
     assert fuzz.fuzz("corpus", range(2)) == dict.fromkeys(range(2), ("WRONG", "it hangs"))
+
+
+def test_a_process_that_has_computed_on_two_threads_can_be_forked(monkeypatch):
+    monkeypatch.setattr(fuzz, "SLOW", 20)
+    threads = torch.get_num_threads()
+    try:
+        torch.set_num_threads(2)
+        torch.ones(600, 600) @ torch.ones(600, 600)
+        results = fuzz.fuzz("checkpoint", range(2, 8, 5))  # two that load far enough
+    finally:
+        torch.set_num_threads(threads)
+    assert "it hangs" not in {why for _, why in results.values()}
