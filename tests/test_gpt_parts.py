@@ -73,10 +73,15 @@ def test_other_parts_are_refused(model, part):
         pass
 
 
-def test_a_block_with_the_norm_last_is_refused():
-    block = Block(12, 3, 24, norm_first=False)
+def test_with_the_norm_last_only_a_head_can_be_away():
+    block, x = Block(12, 3, 24, norm_first=False), torch.randn(1, 3, 12)
     with pytest.raises(ValueError, match="norm_first"), without(block, "norm_1"):
         pass
+    with without(block, 1):
+        found, _ = block(x)
+    with torch.no_grad():
+        block.attention.output.weight[:, 4:8] = 0
+    torch.testing.assert_close(found, block(x)[0])
 
 
 def test_changes_of_the_loss_are_paired(model):

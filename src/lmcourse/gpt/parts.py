@@ -21,7 +21,7 @@ def without(block, part):
     Parameters
     ----------
     block : lmcourse.transformer.Block
-        Of a GPT: with the norm first.
+        With the norm first, as a GPT's; a head can be away in any.
     part : str or int
         A norm passes on what it is given; ``"attention"`` and ``"feed_forward"`` add
         nothing; without ``"residual_1"`` or ``"residual_2"`` the path past the one or the
@@ -31,10 +31,11 @@ def without(block, part):
     Raises
     ------
     ValueError
-        If there is no such part, or the norm is not first.
+        If there is no such part, or it is no head and the norm is not first.
     """
     attention, path = block.attention, []
-    if part not in (*PARTS, *range(attention.heads)) or not block.norm_first:
+    heads = range(attention.heads)
+    if part not in (*PARTS, *heads) or not (part in heads or block.norm_first):
         raise ValueError(
             f"part {part!r} is none of {PARTS}, nor a head; or norm_first is not"
         )

@@ -15,7 +15,8 @@ draw what they draw well. Views that run in the page are our own, and `sentences
 - `play`: a view that runs in the page, with a stored state.
 - `training`: a small GPT that learns on the reader's device.
 - `tokenizer`: a line as four tokenizers cut it; `attention_toy`: attention in the plane;
-  `block`: a block's parts switched off; `generator`: a GPT that goes on with a line.
+  `block`: a block's parts switched off; `generator`: a GPT that goes on with a line;
+  `bert_explorer`: a BERT's heads on a line.
 """
 
 from lmcourse.views.attention import (
@@ -26,6 +27,7 @@ from lmcourse.views.attention import (
     tokens,
 )
 from lmcourse.views.block import block
+from lmcourse.views.explorer import bert_explorer
 from lmcourse.views.generator import generator
 from lmcourse.views.play import play
 from lmcourse.views.plots import DIVERGING, PALETTE, SEQUENTIAL, plain, plot, style
@@ -44,6 +46,7 @@ __all__ = [
     "View",
     "attention_heads",
     "attention_toy",
+    "bert_explorer",
     "block",
     "generator",
     "head_view",

@@ -25,6 +25,7 @@ class Client {
     this.context = context;
     this.about = context.stores[name];
     if (!this.about) throw new Error("this page has no model " + name);
+    this.address = context.folder + "play/" + name + "?v=" + this.about.key;
     this.size = (this.about.bytes / 1e6).toFixed(1) + " MB";
     this.waiting = new Map(); // id → { resolve, reject, onPieces }
     this.lanes = {};
@@ -43,10 +44,14 @@ class Client {
     return this.loading;
   }
 
+  /* Whether the browser kept the weights of an earlier visit: what `load` finds, it checks. */
+  async isKept() {
+    return Boolean(window.caches && (await caches.match(this.address).catch(() => null)));
+  }
+
   async fetch(progress) {
     if (!this.worker) this.start();
-    const { name, about, context } = this;
-    const address = context.folder + "play/" + name + "?v=" + about.key;
+    const { name, about, context, address } = this;
     const kept = await this.ask("find", { address, about });
     if (kept) {
       progress(1);

@@ -1,0 +1,257 @@
+/* The view *BERT explorer*: a line, and what each head of a BERT does with it.
+   `lmcourse.views.bert_explorer` gives a line of which all is known; for the reader's own
+   lines the weights are loaded, after a click. What takes a run of its own (a head removed,
+   neighbours) is asked for when it is first to be seen. */
+import { openModel } from "./client.js";
+import { make } from "./dom.js";
+import { readStore } from "./store.js";
+import { WordPiece, shown } from "./tokenizers.js";
+
+const LONGEST = 5000; // characters of a line that are cut into tokens
+const COLUMNS = ["weight", "weight × length", "moved without it"];
+let views = 0;
+
+const percent = (share) => (100 * share).toFixed(1) + " %";
+const best = (numbers) => numbers.indexOf(Math.max(...numbers));
+const isolated = (label) => `“\u2068${label}\u2069”`;
+
+/* How far each row of width numbers has moved, as a share of its length. */
+function distances(before, after, width) {
+  return Array.from({ length: before.length / width }, (_, row) => {
+    let moved = 0, length = 0;
+    for (let i = row * width; i < (row + 1) * width; i++) {
+      moved += (after[i] - before[i]) ** 2;
+      length += before[i] ** 2;
+    }
+    return Math.sqrt(moved / length);
+  });
+}
+
+/* A tensor, and all that follow it, in so many equal parts. */
+const parts = (values, count) =>
+  Array.from({ length: count }, (_, i) => values.subarray((values.length / count) * i, (values.length / count) * (i + 1)));
+
+export function mount(element, data, context) {
+  const layers = data.weights.length, heads = data.weights[0].length, { room } = data;
+  const bert = openModel("bert", context), lane = "explorer " + ++views;
+  const bytes = bert.about.bytes + context.stores["bert-pieces"].bytes;
+  const size = (bytes / 1e6).toFixed(1) + " MB";
+  let { layer, head, token } = data, tokenizer, waiting;
+  /* Of the line that is shown: weights[layer][head] (tokens · tokens), lengths[layer][head]
+     (tokens), moved[layer][head] (tokens), near[level][token]; of the last two, what is
+     known. A line that the model has read here has ids and states[level], too. */
+  let seen = { ...data, weights: data.weights.map((all) => all.map((own) => own.map((w) => w / 1000))) };
+
+  /* --- what stands there --- */
+
+  const part = (tag, name, ...rest) => make(tag, { class: "lmx-" + name }, ...rest);
+  const area = make("textarea", { rows: 2, spellcheck: "false", dir: "auto", oninput: typed });
+  area.value = data.text;
+  const note = make("p", { class: "play-note", role: "status" });
+  const button = make("button", { type: "button", onclick: load });
+  const bar = make("progress", { max: 1, value: 0, "aria-label": "Loading the model" });
+  const offer = part("p", "offer", button, bar, " The matrices take a byte a number: on the line above that moves the states " +
+    `by ${percent(data.drift)} of the largest number, at most.`);
+  bar.hidden = true;
+  const places = Array.from({ length: layers * heads }, (_, i) => [Math.floor(i / heads), i % heads]);
+  const cells = places.map(([l, h]) => make("button", { type: "button", role: "radio",
+    "aria-label": `layer ${l}, head ${h}`, onclick: () => choose(l, h) }, make("canvas")));
+  const grid = make("div", { class: "lmx-grid", role: "radiogroup", "aria-label": "Heads, a row a layer",
+    style: "--heads: " + heads, onkeydown: go }, ...cells);
+  const title = part("p", "title"), told = part("p", "told"), body = make("tbody", { onkeydown: go });
+  const top = make("tr", {}, ...["token", ...COLUMNS].map((name) => make("th", { scope: "col" }, name)));
+  const rows = part("table", "rows", make("thead", {}, top), body);
+  const nearTitle = make("p"), near = part("div", "near");
+  const live = make("p", { class: "play-live", "aria-live": "polite" });
+  element.append(make("label", { class: "play-line" }, "Your line", area), note, offer,
+    part("div", "both",
+      part("div", "heads", "Every head, a row a layer. In each square a row is a token that looks, a column " +
+        "one that is looked at; the darker, the more weight.", grid, told),
+      part("div", "three", title, rows)),
+    nearTitle, near, live);
+  bert.isKept().then((kept) => {
+    button.textContent = kept ? `Open the model: your browser kept its ${size}` : `Load the model: ${size}`;
+    button.isKept = kept;
+  });
+
+  /* --- what it answers to --- */
+
+  async function load() {
+    button.disabled = true;
+    bar.hidden = false;
+    note.textContent = "Loading …";
+    try {
+      const { config, notKept } = await bert.load((share) => (bar.value = share));
+      if (config.layers !== layers || config.heads !== heads) throw new Error("the site carries another one");
+      const pieces = await readStore("bert-pieces", context);
+      tokenizer = new WordPiece(JSON.parse(new TextDecoder().decode(pieces)));
+      button.hidden = true;
+      note.textContent = "The model is here: type." + (notKept ? ` For the next visit it is not kept: ${notKept}.` : "");
+      if (area.value !== data.text) await answer();
+    } catch (error) {
+      note.textContent = "The model does not load: " + error.message;
+      button.disabled = false;
+    }
+    bar.hidden = true;
+  }
+
+  function typed() {
+    if (tokenizer) answer();
+    else if (button.isKept && !button.disabled) load();
+    else if (!button.disabled) note.textContent = "To read this line, the model has to be loaded. Below is still the line from before.";
+  }
+
+  async function answer() {
+    const all = Array.from(area.value), text = all.slice(0, LONGEST).join("");
+    const found = tokenizer.encode(text), tokens = found.slice(0, room - 2);
+    const whole = tokens.length === found.length && all.length <= LONGEST;
+    note.textContent = whole ? "" : `Only the first ${tokens.length} tokens are read.`;
+    const [first, last] = data.around.map((id) => ({ id, piece: tokenizer.pieces[id] }));
+    const line = [first, ...tokens, last], ids = line.map(({ id }) => id);
+    const keep = ["embeddings", "blocks.*", "blocks.*.attention.weights", "blocks.*.attention.lengths"];
+    const answered = await asked(() => bert.forward(ids, { keep, logits_of: [] }, lane));
+    if (!answered) return;
+    const of = (layer, name = "") => answered.kept[`blocks.${layer}${name}`].values;
+    const each = (f) => Array.from({ length: layers }, (_, layer) => f(layer));
+    seen = {
+      ids,
+      tokens: line.map(({ piece }) => piece),
+      weights: each((layer) => parts(of(layer, ".attention.weights"), heads)),
+      lengths: each((layer) => parts(of(layer, ".attention.lengths"), heads)),
+      moved: each(() => []),
+      states: [answered.kept.embeddings.values, ...each((layer) => of(layer))],
+      near: [[], ...each(() => [])],
+    };
+    token = Math.min(token, ids.length - 1);
+    draw();
+  }
+
+  /* Ask the model; an error is told, and the answer is null. */
+  async function asked(question) {
+    try {
+      return await question();
+    } catch (error) {
+      note.textContent = "The model does not answer: " + error.message;
+      return null;
+    }
+  }
+
+  /* The line without the head that is chosen. */
+  async function remove() {
+    const line = seen, known = line.moved[layer], own = head, last = "blocks." + (layers - 1);
+    if (known[own]) return;
+    const options = { keep: [last], ablate: [[layer, own]], logits_of: [] };
+    const found = await asked(() => bert.forward(line.ids, options, lane + " removed"));
+    if (!found) return;
+    const { values, shape } = found.kept[last];
+    known[own] = distances(line.states[layers], values, shape[1]);
+    if (line === seen) drawHead();
+  }
+
+  async function look(level) {
+    const line = seen, own = token;
+    if (line.near[level][own]) return;
+    const vector = parts(line.states[level], line.ids.length)[own].slice();
+    const found = await asked(() => bert.nearest(vector, data.near[0][0].length, `${lane} near ${level - layer}`));
+    if (!found) return;
+    line.near[level][own] = found.map(({ id, cosine }) => [tokenizer.pieces[id], cosine]);
+    if (line === seen) drawNear();
+  }
+
+  function choose(...place) {
+    [layer, head] = place;
+    drawHead();
+    drawNear();
+  }
+
+  function turn(row) {
+    token = row;
+    drawHead();
+    drawNear();
+  }
+
+  /* Arrow keys go from head to head, and from token to token. */
+  function go(event) {
+    const inGrid = event.currentTarget === grid, down = inGrid ? heads : 1;
+    const step = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -down, ArrowDown: down }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    const all = Array.from(event.currentTarget.querySelectorAll("button"));
+    const next = all[all.indexOf(event.target) + step];
+    next?.focus();
+    next?.click();
+  }
+
+  /* --- drawing --- */
+
+  const label = (i) => shown(seen.tokens[i]);
+
+  function draw() {
+    drawGrid();
+    body.replaceChildren(...seen.tokens.map((_, i) => {
+      const name = make("button", { type: "button", onclick: () => turn(i) }, make("bdi", {}, label(i)));
+      return make("tr", {}, make("th", { scope: "row" }, name), ...COLUMNS.map(() => make("td", {}, make("i"), make("span"))));
+    }));
+    drawHead();
+    drawNear();
+  }
+
+  /* The darkness is the root of the weight, so that a tenth can be seen. */
+  function drawGrid() {
+    const colour = getComputedStyle(grid).color.match(/[\d.]+/g).slice(0, 3);
+    const count = seen.tokens.length;
+    cells.forEach((cell, i) => {
+      const canvas = cell.firstChild, [l, h] = places[i];
+      canvas.width = canvas.height = count;
+      const pixels = Array.from(seen.weights[l][h], (weight) => [...colour, 255 * Math.sqrt(weight)]);
+      canvas.getContext("2d").putImageData(new ImageData(Uint8ClampedArray.from(pixels.flat()), count), 0, 0);
+    });
+  }
+
+  function drawHead() {
+    const count = seen.tokens.length, moved = seen.moved[layer][head];
+    const weights = Array.from(seen.weights[layer][head].slice(token * count, (token + 1) * count));
+    const long = weights.map((weight, i) => weight * seen.lengths[layer][head][i]);
+    const columns = [[weights, percent], [long, (x) => x.toFixed(2)], [moved, percent]];
+    cells.forEach((cell, i) => {
+      const isOwn = i === layer * heads + head;
+      cell.setAttribute("aria-checked", isOwn);
+      cell.tabIndex = isOwn ? 0 : -1;
+    });
+    Array.from(body.rows, (row, i) => {
+      const [name, ...tds] = row.cells;
+      name.firstChild.setAttribute("aria-pressed", i === token);
+      name.firstChild.tabIndex = i === token ? 0 : -1;
+      tds.forEach((td, column) => {
+        const [numbers, written] = columns[column];
+        td.style.setProperty("--share", numbers ? numbers[i] / (Math.max(...numbers) || 1) : 0);
+        td.lastChild.textContent = numbers ? written(numbers[i]) : "…";
+      });
+    });
+    title.textContent = `Layer ${layer}, head ${head}, as ${isolated(label(token))} looks`;
+    told.textContent = `${isolated(label(token))} looks most at ${isolated(label(best(weights)))}: ${percent(Math.max(...weights))} of its weight. ` +
+      `Most of what it gets, by weight times length, comes from ${isolated(label(best(long)))}. ` +
+      (moved ? `Without this head the final state of ${isolated(label(best(moved)))} moves most: by ${percent(Math.max(...moved))} of its length.` : "");
+    clearTimeout(waiting);
+    waiting = setTimeout(announce, 800);
+    remove();
+  }
+
+  function drawNear() {
+    const lists = [["Going into", layer], ["Coming out of", layer + 1]].map(([name, level]) => {
+      const found = seen.near[level][token];
+      const items = (found || []).map(([piece, cosine]) => make("li", {}, make("bdi", {}, shown(piece)), " " + cosine.toFixed(2)));
+      if (!found) look(level);
+      return make("div", {}, `${name} layer ${layer}`, make("ol", {}, ...items));
+    });
+    nearTitle.textContent = `Whose vectors in the table are nearest to that of ${isolated(label(token))} (with the cosine)`;
+    near.replaceChildren(...lists);
+  }
+
+  function announce() {
+    live.textContent = told.textContent;
+  }
+
+  draw();
+  return { theme: drawGrid };
+}

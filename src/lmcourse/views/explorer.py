@@ -1,0 +1,198 @@
+"""A BERT's heads on one line: what they look at, and what is missing without them."""
+
+import copy
+import html
+
+import pandas as pd
+import torch
+from torch.nn.functional import normalize
+
+from lmcourse import int8
+from lmcourse.bert import Bert, rebuild
+from lmcourse.gpt.parts import without
+from lmcourse.views.play import play
+from lmcourse.views.tokenizer import shown
+from lmcourse.views.view import View
+
+__all__ = ["bert_explorer"]
+
+LONGEST, NEAREST = 48, 6  # tokens of a line; neighbours
+WEIGHT, LENGTH, MOVED = "weight", "weight × length", "moved without it"
+
+
+def bert_explorer(
+    line, tokenizer, model, *, layer=None, head=None, token=1, caption=""
+) -> View:
+    """A line and a BERT's heads, for the reader to change both.
+
+    On the site all heads of this line can be looked at at once; after a click the weights
+    are loaded and the reader's own lines are read too. The site carries one BERT, that of
+    ``LMCOURSE_BERT`` or the built-in one, its matrices in int8; pass the same, as
+    `lmcourse.models.load_bert` returns it.
+
+    Parameters
+    ----------
+    line : str
+        To begin with; at most 48 tokens, [CLS] and [SEP] among them.
+    tokenizer : PreTrainedTokenizerFast
+    model : transformers.BertModel or lmcourse.bert.Bert
+    layer, head : int, optional
+        To begin with; default the pair without which the final states move most.
+    token : int, optional
+        Whose attention is shown first; 0 is [CLS].
+    caption : str, optional
+
+    Returns
+    -------
+    View
+        Its alternative text tells what that token looks at, and what the head moves.
+        Stored is what the model computes with its weights as they are, and how far
+        int8 moves the states of the line.
+
+    Raises
+    ------
+    ValueError
+        If the line has no or too many tokens, or there is no such layer, head or token.
+    """
+    model = _bert(model)
+    batch = tokenizer(line, return_tensors="pt")
+    pieces = tokenizer.convert_ids_to_tokens(batch["input_ids"][0].tolist())
+    room = min(LONGEST, model.embeddings.position.num_embeddings)
+    if not 3 <= len(pieces) <= room:
+        raise ValueError(
+            f"a line of 3 to {room} tokens, with [CLS] and [SEP], please: {line!r} has "
+            f"{len(pieces)}"
+        )
+    data = {"text": line, "tokens": pieces, "room": room}
+    data |= {"around": [tokenizer.cls_token_id, tokenizer.sep_token_id]}
+    data |= _measured(model, batch["input_ids"], tokenizer)
+    data |= {"drift": round(int8.drift(model, **batch).max().item(), 4)}
+    data |= _chosen(data, layer, head, token)
+    rows, near = _rows(data), _near(data)
+    stored = _stored(data, rows, near)
+    stores, alt = ["bert", "bert-pieces"], _told(data, rows)
+    return play("explorer-view", data, stored, alt=alt, caption=caption, stores=stores)
+
+
+def _bert(model) -> Bert:
+    """Return the course's own `Bert` with the weights of any, on the CPU."""
+    if isinstance(model, Bert):
+        return copy.deepcopy(model).cpu().float().eval()
+    weights = {name: weight.cpu() for name, weight in model.state_dict().items()}
+    return rebuild(model.config, weights)
+
+
+@torch.no_grad()
+def _measured(model: Bert, ids: torch.Tensor, tokenizer) -> dict:
+    """Return, rounded, what the view shows of each layer, head and token."""
+    out = model(ids)
+    weights, lengths, moved = [], [], []
+    for number, layer in enumerate(model.layers):
+        x, heads = out.hidden_states[number], layer.attention.heads
+        value = layer.attention.value(x)[0].unflatten(-1, (heads, -1))  # (t, heads, d_head)
+        matrix = layer.attention.output.weight.unflatten(-1, (heads, -1))
+        lengths.append(torch.einsum("thd,mhd->htm", value, matrix).norm(dim=-1))
+        weights.append(out.attentions[number][0].flatten(1).mul(1000).round().int())
+        moved.append([_moved(model, number, head, out) for head in range(heads)])
+    return {
+        "weights": [x.tolist() for x in weights],  # thousandths, (heads, tokens²)
+        "lengths": [_rounded(x) for x in lengths],
+        "moved": [_rounded(torch.stack(x)) for x in moved],
+        "near": _neighbours(model, out.hidden_states, tokenizer),
+    }
+
+
+def _rounded(x: torch.Tensor) -> list:
+    """Return a matrix as rows of numbers with three digits after the point."""
+    return [[round(number, 3) for number in row] for row in x.tolist()]
+
+
+def _moved(model: Bert, number: int, head: int, out) -> torch.Tensor:
+    """Return how far each final state (tokens,) moves without a head, in its lengths."""
+    x = out.hidden_states[number]
+    with without(model.layers[number], head):
+        for layer in model.layers[number:]:
+            x, _ = layer(x)
+    final = out.last_hidden_state[0]
+    return (x[0] - final).norm(dim=-1) / final.norm(dim=-1)
+
+
+def _neighbours(model: Bert, states, tokenizer) -> list:
+    """Return, of each level and token, the pieces nearest in the table, and the cosines."""
+    table, found = normalize(model.embeddings.word.weight), []
+    for state in states:
+        cosines, ids = (normalize(state[0]) @ table.T).topk(NEAREST)  # (tokens, NEAREST)
+        rows = zip(ids.tolist(), _rounded(cosines), strict=True)
+        names = tokenizer.convert_ids_to_tokens
+        found.append([[*zip(names(i), c, strict=True)] for i, c in rows])
+    return found
+
+
+def _chosen(data: dict, layer, head, token) -> dict:
+    """Return what the view begins with; a ValueError if the model or line lacks it."""
+    moved = torch.tensor(data["moved"]).mean(-1)  # (layers, heads)
+    sizes = dict(zip(("layer", "head"), moved.shape, strict=True))
+    sizes |= {"token": len(data["tokens"])}
+    found = {"layer": layer, "head": head, "token": token}
+    for name, size in sizes.items():
+        is_open = found[name] is None and name != "token"
+        if not is_open and found[name] not in range(size):
+            raise ValueError(f"{name} must be 0 to {size - 1}, not {found[name]!r}")
+    allowed = torch.full_like(moved, -1)
+    chosen = [slice(None) if each is None else each for each in (layer, head)]
+    allowed[*chosen] = moved[*chosen]
+    best = divmod(int(allowed.argmax()), sizes["head"])
+    return {"layer": best[0], "head": best[1], "token": token}
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
+
+
+def _label(piece: str) -> str:
+    return shown("bert", piece)
+
+
+def _rows(data: dict) -> pd.DataFrame:
+    """Return the three pictures of the head that is chosen, a row a token."""
+    layer, head, count = data["layer"], data["head"], len(data["tokens"])
+    start = data["token"] * count
+    weights = data["weights"][layer][head][start : start + count]
+    rows = pd.DataFrame({"token": map(_label, data["tokens"]), WEIGHT: weights})
+    rows[WEIGHT] /= 1000
+    rows[LENGTH] = rows[WEIGHT] * data["lengths"][layer][head]
+    rows[MOVED] = data["moved"][layer][head]
+    return rows
+
+
+def _near(data: dict) -> pd.DataFrame:
+    """Return the neighbours of the token that is chosen, before and after its layer."""
+    columns = {}
+    for name, level in (("going in", data["layer"]), ("coming out", data["layer"] + 1)):
+        found = data["near"][level][data["token"]]
+        columns[name] = [f"{_label(piece)} {cosine:.2f}" for piece, cosine in found]
+    return pd.DataFrame(columns)
+
+
+def _told(data: dict, rows: pd.DataFrame) -> str:
+    """Say in three sentences what the pictures show, as `explorer-view.js` does."""
+    own = rows.token[data["token"]]
+    first, long, far = (rows.iloc[rows[name].argmax()] for name in (WEIGHT, LENGTH, MOVED))
+    return (
+        f"In layer {data['layer']}, head {data['head']}, “{own}” looks most at "
+        f"“{first.token}”: {_percent(first[WEIGHT])} of its weight. Most of what it gets, "
+        f"by weight times length, comes from “{long.token}”. Without this head the final "
+        f"state of “{far.token}” moves most: by {_percent(far[MOVED])} of its length."
+    )
+
+
+def _stored(data: dict, rows: pd.DataFrame, near: pd.DataFrame) -> str:
+    formats = {WEIGHT: _percent, LENGTH: "{:.2f}".format, MOVED: _percent}
+    table = rows.to_html(index=False, border=0, classes="lmx-rows", formatters=formats)
+    nearest = near.to_html(index=False, border=0, classes="lmx-near")
+    own = html.escape(rows.token[data["token"]])
+    return (
+        f"<p><b>{html.escape(data['text'])}</b></p>\n<p>{html.escape(_told(data, rows))}"
+        f"</p>\n{table}\n<p>The tokens whose vectors in the table are nearest to that of "
+        f"“{own}”, before and after layer {data['layer']}, with the cosine:</p>\n{nearest}"
+    )
