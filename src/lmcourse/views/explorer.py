@@ -3,6 +3,7 @@
 import copy
 import html
 
+import numpy as np
 import pandas as pd
 import torch
 from torch.nn.functional import normalize
@@ -92,19 +93,23 @@ def _measured(model: Bert, ids: torch.Tensor, tokenizer) -> dict:
         value = layer.attention.value(x)[0].unflatten(-1, (heads, -1))  # (t, heads, d_head)
         matrix = layer.attention.output.weight.unflatten(-1, (heads, -1))
         lengths.append(torch.einsum("thd,mhd->htm", value, matrix).norm(dim=-1))
-        weights.append(out.attentions[number][0].flatten(1).mul(1000).round().int())
+        weights.append(out.attentions[number][0].flatten(1))  # (heads, tokens²)
         moved.append([_moved(model, number, head, out) for head in range(heads)])
     return {
-        "weights": [x.tolist() for x in weights],  # thousandths, (heads, tokens²)
-        "lengths": [_rounded(x) for x in lengths],
-        "moved": [_rounded(torch.stack(x)) for x in moved],
+        "weights": [_written(x) for x in weights],
+        "lengths": [_written(x) for x in lengths],
+        "moved": [_written(torch.stack(x)) for x in moved],
         "near": _neighbours(model, out.hidden_states, tokenizer),
     }
 
 
-def _rounded(x: torch.Tensor) -> list:
-    """Return a matrix as rows of numbers with three digits after the point."""
-    return [[round(number, 3) for number in row] for row in x.tolist()]
+def _written(x: torch.Tensor) -> list[str]:
+    """Return each row of a matrix as a line of numbers: there are thousands."""
+    return [" ".join(f"{number:.3f}" for number in row) for row in x.tolist()]
+
+
+def _numbers(line: str) -> np.ndarray:
+    return np.array(line.split(), dtype=float)
 
 
 def _moved(model: Bert, number: int, head: int, out) -> torch.Tensor:
@@ -118,19 +123,22 @@ def _moved(model: Bert, number: int, head: int, out) -> torch.Tensor:
 
 
 def _neighbours(model: Bert, states, tokenizer) -> list:
-    """Return, of each level and token, the pieces nearest in the table, and the cosines."""
+    """Return, of each level and token, the nearest pieces of the table with cosines."""
     table, found = normalize(model.embeddings.word.weight), []
     for state in states:
         cosines, ids = (normalize(state[0]) @ table.T).topk(NEAREST)  # (tokens, NEAREST)
-        rows = zip(ids.tolist(), _rounded(cosines), strict=True)
-        names = tokenizer.convert_ids_to_tokens
-        found.append([[*zip(names(i), c, strict=True)] for i, c in rows])
+        names = [tokenizer.convert_ids_to_tokens(row) for row in ids.tolist()]
+        pairs = [
+            zip(*row, strict=True) for row in zip(names, cosines.tolist(), strict=True)
+        ]
+        found.append([" ".join(f"{name} {x:.3f}" for name, x in row) for row in pairs])
     return found
 
 
 def _chosen(data: dict, layer, head, token) -> dict:
     """Return what the view begins with; a ValueError if the model or line lacks it."""
-    moved = torch.tensor(data["moved"]).mean(-1)  # (layers, heads)
+    rows = [[_numbers(line).mean() for line in layer] for layer in data["moved"]]
+    moved = torch.tensor(rows)  # (layers, heads)
     sizes = dict(zip(("layer", "head"), moved.shape, strict=True))
     sizes |= {"token": len(data["tokens"])}
     found = {"layer": layer, "head": head, "token": token}
@@ -145,10 +153,6 @@ def _chosen(data: dict, layer, head, token) -> dict:
     return {"layer": best[0], "head": best[1], "token": token}
 
 
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %"
-
-
 def _label(piece: str) -> str:
     return shown("bert", piece)
 
@@ -156,21 +160,19 @@ def _label(piece: str) -> str:
 def _rows(data: dict) -> pd.DataFrame:
     """Return the three pictures of the head that is chosen, a row a token."""
     layer, head, count = data["layer"], data["head"], len(data["tokens"])
-    start = data["token"] * count
-    weights = data["weights"][layer][head][start : start + count]
-    rows = pd.DataFrame({"token": map(_label, data["tokens"]), WEIGHT: weights})
-    rows[WEIGHT] /= 1000
-    rows[LENGTH] = rows[WEIGHT] * data["lengths"][layer][head]
-    rows[MOVED] = data["moved"][layer][head]
-    return rows
+    table = {"token": map(_label, data["tokens"])}
+    own = _numbers(data["weights"][layer][head]).reshape(count, count)[data["token"]]
+    table |= {WEIGHT: own, LENGTH: own * _numbers(data["lengths"][layer][head])}
+    return pd.DataFrame(table | {MOVED: _numbers(data["moved"][layer][head])})
 
 
 def _near(data: dict) -> pd.DataFrame:
     """Return the neighbours of the token that is chosen, before and after its layer."""
     columns = {}
-    for name, level in (("going in", data["layer"]), ("coming out", data["layer"] + 1)):
-        found = data["near"][level][data["token"]]
-        columns[name] = [f"{_label(piece)} {cosine:.2f}" for piece, cosine in found]
+    for name, level in (("before", data["layer"]), ("after", data["layer"] + 1)):
+        found = data["near"][level][data["token"]].split()
+        pairs = zip(found[::2], found[1::2], strict=True)
+        columns[name] = [f"{_label(piece)} {float(x):.2f}" for piece, x in pairs]
     return pd.DataFrame(columns)
 
 
@@ -180,16 +182,15 @@ def _told(data: dict, rows: pd.DataFrame) -> str:
     first, long, far = (rows.iloc[rows[name].argmax()] for name in (WEIGHT, LENGTH, MOVED))
     return (
         f"In layer {data['layer']}, head {data['head']}, “{own}” looks most at "
-        f"“{first.token}”: {_percent(first[WEIGHT])} of its weight. Most of what it gets, "
-        f"by weight times length, comes from “{long.token}”. Without this head the final "
-        f"state of “{far.token}” moves most: by {_percent(far[MOVED])} of its length."
+        f"“{first.token}”, with a weight of {first[WEIGHT]:.2f}. By weight times length, "
+        f"most of what it gets comes from “{long.token}”. Without this head the final "
+        f"state of “{far.token}” moves most: by {far[MOVED]:.2f} of its length."
     )
 
 
 def _stored(data: dict, rows: pd.DataFrame, near: pd.DataFrame) -> str:
-    formats = {WEIGHT: _percent, LENGTH: "{:.2f}".format, MOVED: _percent}
-    table = rows.to_html(index=False, border=0, classes="lmx-rows", formatters=formats)
-    nearest = near.to_html(index=False, border=0, classes="lmx-near")
+    plain = {"index": False, "border": 0, "float_format": "{:.2f}".format}
+    table, nearest = (x.to_html(**plain) for x in (rows, near))
     own = html.escape(rows.token[data["token"]])
     return (
         f"<p><b>{html.escape(data['text'])}</b></p>\n<p>{html.escape(_told(data, rows))}"

@@ -8,12 +8,13 @@ import { readStore } from "./store.js";
 import { WordPiece, shown } from "./tokenizers.js";
 
 const LONGEST = 5000; // characters of a line that are cut into tokens
+const NEAREST = 6;
 const COLUMNS = ["weight", "weight × length", "moved without it"];
 let views = 0;
 
-const percent = (share) => (100 * share).toFixed(1) + " %";
+const fixed = (number) => number.toFixed(2);
+const numbers = (line) => line.split(" ").map(Number);
 const best = (numbers) => numbers.indexOf(Math.max(...numbers));
-const isolated = (label) => `“\u2068${label}\u2069”`;
 
 /* How far each row of width numbers has moved, as a share of its length. */
 function distances(before, after, width) {
@@ -27,9 +28,15 @@ function distances(before, after, width) {
   });
 }
 
-/* A tensor, and all that follow it, in so many equal parts. */
-const parts = (values, count) =>
-  Array.from({ length: count }, (_, i) => values.subarray((values.length / count) * i, (values.length / count) * (i + 1)));
+/* A tensor's numbers in so many equal parts. */
+function parts(values, count) {
+  const size = values.length / count;
+  return Array.from({ length: count }, (_, i) => values.subarray(size * i, size * (i + 1)));
+}
+
+/* "hope 0.550 hopes 0.463" → [["hope", 0.55], ["hopes", 0.463]]. */
+const pairs = (line) =>
+  Array.from(line.matchAll(/(\S+) (\S+)/g), ([, piece, cosine]) => [piece, +cosine]);
 
 export function mount(element, data, context) {
   const layers = data.weights.length, heads = data.weights[0].length, { room } = data;
@@ -40,7 +47,9 @@ export function mount(element, data, context) {
   /* Of the line that is shown: weights[layer][head] (tokens · tokens), lengths[layer][head]
      (tokens), moved[layer][head] (tokens), near[level][token]; of the last two, what is
      known. A line that the model has read here has ids and states[level], too. */
-  let seen = { ...data, weights: data.weights.map((all) => all.map((own) => own.map((w) => w / 1000))) };
+  const read = (rows, how) => rows.map((lines) => lines.map(how));
+  let seen = { tokens: data.tokens, near: read(data.near, pairs) };
+  for (const name of ["weights", "lengths", "moved"]) seen[name] = read(data[name], numbers);
 
   /* --- what stands there --- */
 
@@ -50,12 +59,13 @@ export function mount(element, data, context) {
   const note = make("p", { class: "play-note", role: "status" });
   const button = make("button", { type: "button", onclick: load });
   const bar = make("progress", { max: 1, value: 0, "aria-label": "Loading the model" });
-  const offer = part("p", "offer", button, bar, " The matrices take a byte a number: on the line above that moves the states " +
-    `by ${percent(data.drift)} of the largest number, at most.`);
+  const offer = part("p", "offer", button, bar, 
+    " Its weights are rounded to a byte each: on the book's own line, that moves the states by at most " +
+    `${(100 * data.drift).toFixed(1)} % of their largest number.`);
   bar.hidden = true;
   const places = Array.from({ length: layers * heads }, (_, i) => [Math.floor(i / heads), i % heads]);
   const cells = places.map(([l, h]) => make("button", { type: "button", role: "radio",
-    "aria-label": `layer ${l}, head ${h}`, onclick: () => choose(l, h) }, make("canvas")));
+    title: `layer ${l}, head ${h}`, "aria-label": `layer ${l}, head ${h}`, onclick: () => choose(l, h) }, make("canvas")));
   const grid = make("div", { class: "lmx-grid", role: "radiogroup", "aria-label": "Heads, a row a layer",
     style: "--heads: " + heads, onkeydown: go }, ...cells);
   const title = part("p", "title"), told = part("p", "told"), body = make("tbody", { onkeydown: go });
@@ -64,11 +74,12 @@ export function mount(element, data, context) {
   const nearTitle = make("p"), near = part("div", "near");
   const live = make("p", { class: "play-live", "aria-live": "polite" });
   element.append(make("label", { class: "play-line" }, "Your line", area), note, offer,
-    part("div", "both",
-      part("div", "heads", "Every head, a row a layer. In each square a row is a token that looks, a column " +
-        "one that is looked at; the darker, the more weight.", grid, told),
-      part("div", "three", title, rows)),
-    nearTitle, near, live);
+    part("div", "all",
+      part("div", "heads", make("b", {}, "Every head"), ", a row a layer. In a square each row is a token that " +
+        "looks, each column one that is looked at; the more weight, the stronger.", grid),
+      part("div", "three", title, told, part("div", "scroll", rows)),
+      part("div", "tokens", nearTitle, near)),
+    live);
   bert.isKept().then((kept) => {
     button.textContent = kept ? `Open the model: your browser kept its ${size}` : `Load the model: ${size}`;
     button.isKept = kept;
@@ -87,6 +98,7 @@ export function mount(element, data, context) {
       tokenizer = new WordPiece(JSON.parse(new TextDecoder().decode(pieces)));
       button.hidden = true;
       note.textContent = "The model is here: type." + (notKept ? ` For the next visit it is not kept: ${notKept}.` : "");
+      if (document.activeElement === document.body) area.focus({ preventScroll: true });
       if (area.value !== data.text) await answer();
     } catch (error) {
       note.textContent = "The model does not load: " + error.message;
@@ -152,7 +164,7 @@ export function mount(element, data, context) {
     const line = seen, own = token;
     if (line.near[level][own]) return;
     const vector = parts(line.states[level], line.ids.length)[own].slice();
-    const found = await asked(() => bert.nearest(vector, data.near[0][0].length, `${lane} near ${level - layer}`));
+    const found = await asked(() => bert.nearest(vector, NEAREST, `${lane} near ${level - layer}`));
     if (!found) return;
     line.near[level][own] = found.map(({ id, cosine }) => [tokenizer.pieces[id], cosine]);
     if (line === seen) drawNear();
@@ -185,6 +197,7 @@ export function mount(element, data, context) {
   /* --- drawing --- */
 
   const label = (i) => shown(seen.tokens[i]);
+  const named = (i) => `“\u2068${label(i)}\u2069”`; // what turns round turns nothing else
 
   function draw() {
     drawGrid();
@@ -212,7 +225,7 @@ export function mount(element, data, context) {
     const count = seen.tokens.length, moved = seen.moved[layer][head];
     const weights = Array.from(seen.weights[layer][head].slice(token * count, (token + 1) * count));
     const long = weights.map((weight, i) => weight * seen.lengths[layer][head][i]);
-    const columns = [[weights, percent], [long, (x) => x.toFixed(2)], [moved, percent]];
+    const columns = [weights, long, moved];
     cells.forEach((cell, i) => {
       const isOwn = i === layer * heads + head;
       cell.setAttribute("aria-checked", isOwn);
@@ -223,28 +236,28 @@ export function mount(element, data, context) {
       name.firstChild.setAttribute("aria-pressed", i === token);
       name.firstChild.tabIndex = i === token ? 0 : -1;
       tds.forEach((td, column) => {
-        const [numbers, written] = columns[column];
-        td.style.setProperty("--share", numbers ? numbers[i] / (Math.max(...numbers) || 1) : 0);
-        td.lastChild.textContent = numbers ? written(numbers[i]) : "…";
+        const all = columns[column];
+        td.style.setProperty("--share", all ? all[i] / (Math.max(...all) || 1) : 0);
+        td.lastChild.textContent = all ? fixed(all[i]) : "…";
       });
     });
-    title.textContent = `Layer ${layer}, head ${head}, as ${isolated(label(token))} looks`;
-    told.textContent = `${isolated(label(token))} looks most at ${isolated(label(best(weights)))}: ${percent(Math.max(...weights))} of its weight. ` +
-      `Most of what it gets, by weight times length, comes from ${isolated(label(best(long)))}. ` +
-      (moved ? `Without this head the final state of ${isolated(label(best(moved)))} moves most: by ${percent(Math.max(...moved))} of its length.` : "");
+    title.textContent = `Layer ${layer}, head ${head}, as ${named(token)} looks`;
+    told.textContent = `${named(token)} looks most at ${named(best(weights))}, with a weight of ` +
+      `${fixed(Math.max(...weights))}. By weight times length, most of what it gets comes from ${named(best(long))}.` +
+      (moved ? ` Without this head the final state of ${named(best(moved))} moves most: by ${fixed(Math.max(...moved))} of its length.` : "");
     clearTimeout(waiting);
     waiting = setTimeout(announce, 800);
     remove();
   }
 
   function drawNear() {
-    const lists = [["Going into", layer], ["Coming out of", layer + 1]].map(([name, level]) => {
+    const lists = [["Before", layer], ["After", layer + 1]].map(([name, level]) => {
       const found = seen.near[level][token];
-      const items = (found || []).map(([piece, cosine]) => make("li", {}, make("bdi", {}, shown(piece)), " " + cosine.toFixed(2)));
+      const items = (found || []).map(([piece, cosine]) => make("li", {}, make("bdi", {}, shown(piece)), " " + fixed(cosine)));
       if (!found) look(level);
       return make("div", {}, `${name} layer ${layer}`, make("ol", {}, ...items));
     });
-    nearTitle.textContent = `Whose vectors in the table are nearest to that of ${isolated(label(token))} (with the cosine)`;
+    nearTitle.replaceChildren(make("b", {}, `Where ${named(token)} is`), ": the tokens of the table whose vectors are nearest, with the cosine.");
     near.replaceChildren(...lists);
   }
 
