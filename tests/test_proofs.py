@@ -197,19 +197,19 @@ Text.
 
 ```{code-cell} python
 :tags: [proof]
-assert True
+assert 1 + 1 == 2
 ```
 
 ```{code-cell} python
 :tags: [finding]
 # A finding is a proof
-assert True
+assert 1 + 1 == 2
 ```
 
 ```{code-cell} python
 :tags: [proof, finding]
 # What is checked comes last
-assert True
+assert 1 + 1 == 2
 print()
 ```
 """
