@@ -1,4 +1,8 @@
-"""Noise of rounding in every test, when JITTER is set to a number: `jitter/rounding.py`."""
+"""What all tests have: an order, and noise of rounding if it is asked for.
+
+With JITTER set to a number every test computes as another processor would:
+`jitter/rounding.py`.
+"""
 
 import os
 from contextlib import nullcontext
@@ -8,6 +12,11 @@ import pytest
 from jitter.rounding import Rounding
 
 SEED = os.environ.get("JITTER", "off")
+
+
+def pytest_collection_modifyitems(items):
+    """Put what takes longest first, so that no worker waits at the end for another's."""
+    items.sort(key=lambda item: (item.path.stem != "test_swap", item.path.suffix == ".py"))
 
 
 @pytest.fixture(autouse=True)
