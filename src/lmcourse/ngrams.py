@@ -1,52 +1,75 @@
-"""Language models that only count: n-grams with Witten–Bell smoothing.
+"""Language models that only count: n-grams with modified Kneser–Ney smoothing.
 
 An n-gram model guesses the next token from the ``order - 1`` tokens before it, by how often
-it followed them in a text. Most long contexts were never seen, so each order leans on the
-one below it, and the lowest on all tokens being equally likely [1]_:
+it followed them in a text. Most long contexts were never seen, and what was seen once is
+mostly chance. So each count gives a little of itself away, and the shorter context shares
+that out; below the shortest, all tokens are equally likely [2]_:
 
-    P(w | h) = (count(h, w) + kinds(h) P(w | shorter h)) / (count(h) + kinds(h))
+    P(w | h) = (c(hw) - D(c(hw))) / c(h) + left(h) P(w | shorter h)
 
-where kinds(h) is how many different tokens followed h: the more surprises a context has
-held, the more its shorter form has to say.
+where left(h) is the sum of all that was taken from the counts after h, divided by c(h). How
+much is taken from a count of 1, of 2, and of 3 or more, the text says itself, by how many
+n-grams occur once, twice, three and four times. Below the longest n-grams a count is not
+how often something occurred but after how many different tokens [1]_: a shorter context is
+needed where the longer one is new, and there it matters in how many places a token fits.
 
-.. [1] I. H. Witten and T. C. Bell, "The zero-frequency problem: estimating the
-   probabilities of novel events in adaptive text compression", IEEE Transactions on
-   Information Theory 37(4), 1991; interpolated as in S. F. Chen
-   and J. Goodman, TR-10-98, Harvard, 1998.
+.. [1] R. Kneser and H. Ney, "Improved backing-off for M-gram language modeling",
+   Proceedings of ICASSP, 1995.
+.. [2] S. F. Chen and J. Goodman, "An empirical study of smoothing techniques for language
+   modeling", Computer Speech and Language 13(4), 1999: interpolated and modified.
 """
 
 import numpy as np
 
-__all__ = ["NgramModel"]
+__all__ = ["NgramModel", "discounts"]
 
 
-class _Counts:
-    """How often each token followed each context of one length."""
+def discounts(counts):
+    """Return what is taken from counts of 1, of 2, and of 3 or more, shape (3,).
 
-    def __init__(self, contexts, tokens, vocab_size):
-        pairs, self.pair_counts = np.unique(
-            contexts * vocab_size + tokens, return_counts=True
+    With n_k for how many of the counts are k, and Y = n_1 / (n_1 + 2 n_2), Chen and
+    Goodman take k - (k + 1) Y n_(k+1) / n_k from k. Where a text is too short to tell,
+    because one of these n is zero or nothing would be taken, half of k is taken.
+
+    Parameters
+    ----------
+    counts : int array, shape (n-grams,)
+        How often each n-gram occurs, 1 or more.
+    """
+    n = np.bincount(np.minimum(counts, 5), minlength=6)
+    taken = np.array([0.5, 1.0, 1.5])
+    for k in (1, 2, 3):
+        if n[[1, 2, k, k + 1]].all():
+            found = k - (k + 1) * n[1] / (n[1] + 2 * n[2]) * n[k + 1] / n[k]
+            taken[k - 1] = found if found > 0 else k / 2
+    return taken
+
+
+class _Level:
+    """What contexts of one length say of the next token, and what they leave open."""
+
+    def __init__(self, ngrams, counts, vocab_size):
+        self.ngrams, self.vocab_size = ngrams, vocab_size
+        taken = discounts(counts)[np.minimum(counts, 3) - 1]
+        self.contexts, first, place = np.unique(
+            ngrams // vocab_size, return_index=True, return_inverse=True
         )
-        self.pairs, self.vocab_size = pairs, vocab_size
-        self.contexts, first = np.unique(pairs // vocab_size, return_index=True)
-        self.totals = np.add.reduceat(self.pair_counts, first)
-        self.kinds = np.diff(np.append(first, len(pairs)))
+        totals = np.add.reduceat(counts, first)
+        self.shares = (counts - taken) / totals[place]
+        self.left = np.add.reduceat(taken, first) / totals
 
     def interpolate(self, contexts, tokens, lower):
         """Return P(tokens | contexts), given the same of the shorter contexts."""
-        count = _look_up(self.pairs, self.pair_counts, contexts * self.vocab_size + tokens)
-        total = _look_up(self.contexts, self.totals, contexts)
-        kinds = _look_up(self.contexts, self.kinds, contexts)
-        seen = total > 0  # nothing is known of the others: what the shorter ones say
-        return np.where(
-            seen, (count + kinds * lower) / np.where(seen, total + kinds, 1), lower
-        )
+        ngrams = contexts * self.vocab_size + tokens
+        share = _look_up(self.ngrams, self.shares, ngrams, 0)
+        # A context that was never seen leaves everything to the shorter one.
+        return share + _look_up(self.contexts, self.left, contexts, 1) * lower
 
 
-def _look_up(keys, values, wanted):
-    """Return the value of each wanted key, 0 where there is no such key."""
+def _look_up(keys, values, wanted, otherwise):
+    """Return the value of each wanted key, or another where there is no such key."""
     place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    return np.where(keys[place] == wanted, values[place], 0)
+    return np.where(keys[place] == wanted, values[place], otherwise)
 
 
 class NgramModel:
@@ -77,10 +100,16 @@ class NgramModel:
         ids = self._checked(ids)
         if len(ids) < order:
             raise ValueError(f"{len(ids)} tokens hold no {order}-gram")
-        self._counts = []
-        for length in range(order):
-            contexts = self._contexts(ids, length)[length:]
-            self._counts.append(_Counts(contexts, ids[length:], vocab_size))
+        self._levels = [self._level(ids, size) for size in range(1, order + 1)]
+
+    def _level(self, ids, size):
+        """Count n-grams of a size: the longest as they occur, others by what precedes."""
+        longer = min(size + 1, self.order)
+        found = (self._contexts(ids, longer - 1) * self.vocab_size + ids)[longer - 1 :]
+        ngrams, counts = np.unique(found, return_counts=True)
+        if size < self.order:  # each longer one once, without its first token
+            ngrams, counts = np.unique(ngrams % self.vocab_size**size, return_counts=True)
+        return _Level(ngrams, counts, self.vocab_size)
 
     def _checked(self, ids):
         ids = np.asarray(ids)
@@ -106,8 +135,8 @@ class NgramModel:
         """
         ids = self._checked(ids)
         guess = np.full(len(ids), 1 / self.vocab_size)
-        for length, counts in enumerate(self._counts):
-            guess = counts.interpolate(self._contexts(ids, length), ids, guess)
+        for length, level in enumerate(self._levels):
+            guess = level.interpolate(self._contexts(ids, length), ids, guess)
         return guess
 
     def loss(self, ids):
@@ -125,11 +154,11 @@ class NgramModel:
         context = self._checked(context)[max(len(context) - self.order + 1, 0) :]
         tokens = np.arange(self.vocab_size)
         guess = np.full(self.vocab_size, 1 / self.vocab_size)
-        for length, counts in enumerate(self._counts[: len(context) + 1]):
+        for length, level in enumerate(self._levels[: len(context) + 1]):
             number = 0
             for token in context[len(context) - length :]:
                 number = number * self.vocab_size + int(token)
-            guess = counts.interpolate(np.full_like(tokens, number), tokens, guess)
+            guess = level.interpolate(np.full_like(tokens, number), tokens, guess)
         return guess
 
     def sample(self, context, length, rng):
