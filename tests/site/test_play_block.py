@@ -3,9 +3,7 @@
 import bs4
 import pandas as pd
 import pytest
-import visits
-from axe_playwright_python.sync_playwright import Axe
-from bare import make_page
+from bare import PHONE, is_fit, make_page, opening
 
 from lmcourse import views
 from lmcourse.gpt.parts import PARTS
@@ -32,8 +30,7 @@ def address(tmp_path_factory):
 
 @pytest.fixture
 def opened(browser, address):
-    with visits.visit(browser, address) as visit:
-        visit.page.wait_for_selector("[data-state=drawn]", timeout=visits.LOAD)
+    with opening(browser, address) as visit:
         yield visit
         visit.clean()
 
@@ -94,12 +91,6 @@ def test_bars_are_as_long_as_the_changes(opened):
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_accessible_and_no_wider_than_a_phone(browser, address, theme):
-    with visits.visit(browser, address, theme=theme, width=390) as visit:
-        visit.page.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
-        visit.page.wait_for_selector("[data-state=drawn]", timeout=visits.LOAD)
+    with opening(browser, address, theme=theme, width=PHONE) as visit:
         visit.page.get_by_role("button", name="head 0").click()
-        assert visit.page.evaluate("document.documentElement.scrollWidth") <= 390
-        options = {"resultTypes": ["violations"], "preload": False}
-        found = Axe().run(visit.page, options=options)
-        assert [v["id"] for v in found.response["violations"]] == []
-        visit.clean()
+        is_fit(visit)

@@ -5,8 +5,7 @@ import itertools
 import pytest
 import torch
 import visits
-from axe_playwright_python.sync_playwright import Axe
-from bare import make_page
+from bare import PHONE, is_fit, make_page, opening
 from test_engine import near
 from transformers import (
     LogitsProcessorList,
@@ -41,8 +40,7 @@ def address(gpt, tmp_path_factory):
 
 @pytest.fixture
 def opened(browser, address):
-    with visits.visit(browser, address) as visit:
-        visit.page.wait_for_selector("[data-state=drawn]", timeout=visits.LOAD)
+    with opening(browser, address) as visit:
         yield visit
         visit.clean()
 
@@ -232,7 +230,7 @@ def test_what_it_does_not_know_is_named_and_a_long_text_cut(opened, gpt):
     page = opened.page
     page.evaluate("() => { window.harm = () => { window.harmed = true; }; }")
     write(page, "</script><img src=x onerror=harm()> שלום 🦋\u202e love")
-    told = page.locator(".lmg-note").text_content()
+    told = page.locator(".play-note").text_content()
     assert "Left out, as it has never read them: " in told
     assert all(c in told for c in "</>=")
     assert "\u202e" not in told
@@ -241,7 +239,7 @@ def test_what_it_does_not_know_is_named_and_a_long_text_cut(opened, gpt):
     assert page.locator(".lmg-text").text_content().startswith(kept)
     same(bars(page), wanted(gpt, kept))
     write(page, "love " * 2001)
-    assert page.locator(".lmg-note").text_content().startswith("It sees the last ")
+    assert page.locator(".play-note").text_content().startswith("It sees the last ")
     seen = "".join(page.locator(".lmg-line span").all_text_contents())
     assert ("love·" * 13).endswith(seen)
     assert 32 <= len(seen) <= 64
@@ -249,7 +247,7 @@ def test_what_it_does_not_know_is_named_and_a_long_text_cut(opened, gpt):
     write(page, "")
     same(bars(page), wanted(gpt, "\n"))
     write(page, "🦋")
-    assert page.locator(".lmg-note").text_content().strip().endswith("🦋\u2069.")
+    assert page.locator(".play-note").text_content().strip().endswith("🦋\u2069.")
     assert page.evaluate("window.harmed") is None
 
 
@@ -259,26 +257,21 @@ def test_a_model_that_does_not_come_is_told_and_asked_for_again(browser, address
         page.wait_for_selector("[data-state=drawn]", timeout=visits.LOAD)
         page.route("**/play/gpt/**", lambda route: route.abort())
         write(page, "Love")
-        assert "does not answer: part 1 of 3" in page.locator(".lmg-note").text_content()
+        assert "does not answer: part 1 of 3" in page.locator(".play-note").text_content()
         page.unroute("**/play/gpt/**")
         write(page, "Love i")
-        assert page.locator(".lmg-note").text_content() == ""
+        assert page.locator(".play-note").text_content() == ""
         same(bars(page), wanted(gpt, "Love i"))
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_accessible_and_no_wider_than_a_phone(browser, address, theme):
-    with visits.visit(browser, address, theme=theme, width=390) as visit:
+    with opening(browser, address, theme=theme, width=PHONE) as visit:
         page = visit.page
-        page.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
-        page.wait_for_selector("[data-state=drawn]", timeout=visits.LOAD)
         write(page, "Naïve 🦋 " + "x" * 200)
         head(page, 1, 1).click()
         idle(page)
-        assert page.evaluate("document.documentElement.scrollWidth") <= 390
-        found = Axe().run(page, options={"resultTypes": ["violations"], "preload": False})
-        assert [v["id"] for v in found.response["violations"]] == []
-        visit.clean()
+        is_fit(visit)
 
 
 def test_the_script_is_short(scripts):

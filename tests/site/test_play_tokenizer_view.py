@@ -2,8 +2,7 @@
 
 import pytest
 import visits
-from axe_playwright_python.sync_playwright import Axe
-from bare import make_page
+from bare import PHONE, is_fit, make_page, opening
 
 from lmcourse import views
 from lmcourse.data import load_poems, load_sonnets
@@ -38,8 +37,7 @@ def address(tokenizers, tmp_path_factory):
 
 @pytest.fixture
 def opened(browser, address):
-    with visits.visit(browser, address) as visit:
-        visit.page.wait_for_selector("[data-state=drawn]", timeout=visits.LOAD)
+    with opening(browser, address) as visit:
         yield visit
 
 
@@ -136,7 +134,7 @@ def test_a_long_or_hostile_text_is_cut_and_breaks_nothing(opened, tokenizers):
     opened.page.evaluate("() => { window.harm = () => { window.harmed = true; }; }")
     text = "🦋שלום</script><img src=x onerror=harm()>\u202e\x01" * 300
     write(opened, text)
-    note = opened.page.locator(".lmc-note").text_content()
+    note = opened.page.locator(".play-note").text_content()
     assert note == "Only the first 500 characters are cut."
     assert pieces(opened.page)[0] == wanted(tokenizers, text[:500])
     write(opened, "x" * 10_000)
@@ -171,8 +169,7 @@ def test_the_counts_are_told_to_who_cannot_see(opened):
 
 
 def test_a_vocabulary_that_does_not_come_is_told(browser, address):
-    with visits.visit(browser, address) as visit:
-        visit.page.wait_for_selector("[data-state=drawn]", timeout=visits.LOAD)
+    with opening(browser, address) as visit:
         visit.page.route("**/gpt2-merges/**", lambda route: route.abort())
         visit.page.locator("textarea").fill("Hope")
         name = visit.page.locator(".lmc-name").nth(2)
@@ -187,17 +184,11 @@ def test_a_vocabulary_that_does_not_come_is_told(browser, address):
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_accessible_and_no_wider_than_a_phone(browser, address, theme):
-    with visits.visit(browser, address, theme=theme, width=390) as visit:
-        visit.page.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
-        visit.page.wait_for_selector("[data-state=drawn]", timeout=visits.LOAD)
+    with opening(browser, address, theme=theme, width=PHONE) as visit:
         write(visit, "Naïve 🦋 " + "x" * 200 + " שלום")
         visit.page.get_by_label("show IDs").check()
-        assert visit.page.evaluate("document.documentElement.scrollWidth") <= 390
         fills = visit.page.locator(".lmc-piece").evaluate_all(
             "boxes => boxes.map(box => getComputedStyle(box).backgroundColor)"
         )
         assert len(set(fills)) == 5
-        options = {"resultTypes": ["violations"], "preload": False}
-        found = Axe().run(visit.page, options=options)
-        assert [v["id"] for v in found.response["violations"]] == []
-        visit.clean()
+        is_fit(visit)

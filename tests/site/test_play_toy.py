@@ -5,8 +5,7 @@ import json
 import pytest
 import torch
 import visits
-from axe_playwright_python.sync_playwright import Axe
-from bare import make_page
+from bare import PHONE, is_fit, make_page, opening
 from serving import ROOT, serve
 from torch.nn.functional import scaled_dot_product_attention
 
@@ -28,8 +27,7 @@ def address(tmp_path_factory):
 
 @pytest.fixture
 def opened(browser, address):
-    with visits.visit(browser, address) as visit:
-        visit.page.wait_for_selector("[data-state=drawn]", timeout=visits.LOAD)
+    with opening(browser, address) as visit:
         yield visit
         visit.clean()
 
@@ -166,11 +164,5 @@ def test_switches_do_what_they_say(opened):
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_accessible_and_no_wider_than_a_phone(browser, address, theme):
-    with visits.visit(browser, address, theme=theme, width=390) as visit:
-        visit.page.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
-        visit.page.wait_for_selector("[data-state=drawn]", timeout=visits.LOAD)
-        assert visit.page.evaluate("document.documentElement.scrollWidth") <= 390
-        options = {"resultTypes": ["violations"], "preload": False}
-        found = Axe().run(visit.page, options=options)
-        assert [v["id"] for v in found.response["violations"]] == []
-        visit.clean()
+    with opening(browser, address, theme=theme, width=PHONE) as visit:
+        is_fit(visit)

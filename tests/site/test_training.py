@@ -116,7 +116,7 @@ def opened(request, browser, scripts, tmp_path_factory):
     view.data["data"]["config"] |= {"context": 16, "d_model": 16, "d_ff": 64}
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(play.STORES, "sonnets", TEXT.encode)
-        write_page(folder, [view], scripts, {})
+        write_page(folder, [view], scripts)
     httpd, address = serve(folder)
     address = address if request.param == "http" else folder.as_uri()
     with visits.visit(browser, f"{address}/index.html") as visit:

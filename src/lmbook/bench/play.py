@@ -3,12 +3,14 @@
 A page with a view of every model is written as a build stages it, and opened from a server
 of this machine, a second time with what the browser kept, and as a file. Limits: 80 kB of
 script, 0.5 s from the first key to an answer of the GPT, 100 characters a second, 1.5 s for
-20 tokens of the BERT, no task of 100 ms on the thread that the page is drawn by, a minute
-until a GPT that is trained in the page is better than pairs of characters.
+20 tokens of the BERT and for all that its explorer shows of them, no task of 100 ms on the
+thread that the page is drawn by, a minute until a GPT that is trained in the page is better
+than pairs of characters.
 """
 
 import argparse
 import json
+import shutil
 import tempfile
 from pathlib import Path
 
@@ -17,17 +19,31 @@ from lmbook.bench import report
 from lmbook.bench.site import serve, squeeze
 from lmcourse import views
 from lmcourse.data import load_corpus
+from lmcourse.models import load_bert
 
 __all__ = ["main", "write_page"]
 
-LIMITS = {"gpt_first_s": 0.5, "bert_20_s": 1.5, "longest_ms": 100, "trained_s": 60}
+LIMITS = {"gpt_first_s": 0.5, "bert_20_s": 1.5, "explored_s": 1.5}
+LIMITS |= {"longest_ms": 100, "explorer_longest_ms": 100, "trained_s": 60}
 SCRIPT = 80  # kB
 SLOWEST = 100  # characters a second
 TOKENS, CHARACTERS = 20, 400
 
 
-def write_page(folder: Path, shown, texts: dict[str, str], extra: dict[str, str]) -> None:
-    """Write a page with views, and stage its scripts and stores as a build does.
+PAGE = """<!doctype html>
+<html lang="en" data-theme="light"><meta charset="utf-8"><title>Play</title>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+%s
+<style>body { color: var(--pst-color-text-base); margin: 1rem;
+background: var(--pst-color-background); font-family: system-ui, sans-serif }</style>
+<main><h1>Play</h1>
+%s
+</main><script defer src="lib/views.js" %s></script></html>
+"""
+
+
+def write_page(folder: Path, shown, texts: dict[str, str], extra=None, work=None) -> Path:
+    """Write a page with views, and stage its scripts, styles and stores as a build does.
 
     Parameters
     ----------
@@ -37,30 +53,40 @@ def write_page(folder: Path, shown, texts: dict[str, str], extra: dict[str, str]
         Of the kind "play".
     texts : dict of str to str
         From `modules.scripts`.
-    extra : dict of str to str
-        Modules that are no part of the site, likewise.
+    extra : dict of str to str, optional
+        Modules and style sheets that are no part of the site's, likewise.
+    work : Path, optional
+        Where stores are kept once made; default in the folder.
+
+    Returns
+    -------
+    Path
+        Of ``index.html``.
     """
-    lib = folder / "lib"
+    lib, extra = folder / "lib", extra or {}
     (lib / "play").mkdir(parents=True)
-    for name in ("modules.js", "views.js", "draw-play.js"):
-        (lib / name).write_text((assets.OWN / name).read_text("utf-8"), "utf-8")
-    for name, text in {**texts, **extra}.items():
+    for name in ("modules.js", "views.js", "draw-play.js", "views.css"):
+        shutil.copy(assets.OWN / name, lib)
+    styles = {path.name: path.read_text("utf-8") for path in modules.PLAY.glob("*.css")}
+    for name, text in {**styles, **texts, **extra}.items():
         (lib / "play" / name).write_text(text, "utf-8")
     descriptions = [view.description() for view in shown]
     names = {name for view in descriptions for name in view["data"]["stores"]}
-    stores = {name: play.stage(name, lib, folder / "work") for name in sorted(names)}
+    stores = {name: play.stage(name, lib, work or folder / "work") for name in names}
     needed = dict.fromkeys(other for name in texts for other in modules.order(name))
-    needed = [f"play/{name}" for name in [*needed, *extra]]
-    scripts = ["modules.js", *needed, "draw-play.js"]
+    needed |= dict.fromkeys(name for name in extra if name.endswith(".js"))
+    scripts = ["modules.js", *(f"play/{name}" for name in needed), "draw-play.js"]
     libraries = {renderer.library(view): scripts for view in descriptions}
     given = {"data-libraries": libraries, "data-stores": stores}
     attributes = " ".join(f"{name}='{json.dumps(value)}'" for name, value in given.items())
-    (folder / "index.html").write_text(
-        '<!doctype html><html lang="en"><meta charset="utf-8"><title>Play</title>'
-        f"{''.join(map(renderer.view_html, descriptions))}"
-        f'<script defer src="lib/views.js" {attributes}></script>',
-        "utf-8",
-    )
+    sheets = [*extra, "../views.css", "play.css"]
+    sheets += [f"{view['data']['module']}.css" for view in descriptions]
+    own = {"../views.css", *styles, *extra}
+    sheets = [name for name in sheets if name in own and name.endswith(".css")]
+    links = "".join(f'<link rel="stylesheet" href="lib/play/{name}">' for name in sheets)
+    drawn = "\n".join(map(renderer.view_html, descriptions))
+    (folder / "index.html").write_text(PAGE % (links, drawn, attributes), "utf-8")
+    return folder / "index.html"
 
 
 # A view that hands its tools to whoever drives the page.
@@ -91,9 +117,39 @@ MEASURE = """async ([tokens, characters]) => {
   found.longest_ms = longest; // 0: none above 50
   return found;
 }"""
+EXPLORE = """async line => {
+  const area = document.querySelector("[data-module=explorer-view] textarea");
+  const rows = document.querySelector(".lmx-rows"), before = rows.textContent;
+  const isWhole = () => rows.textContent !== before && !rows.textContent.includes("…")
+    && document.querySelectorAll(".lmx-near ol:not(:empty)").length === 2;
+  let longest = 0;
+  new PerformanceObserver(list => {
+    for (const { duration } of list.getEntries()) longest = Math.max(longest, duration);
+  }).observe({ type: "longtask" });
+  const from = performance.now();
+  area.value = line;
+  area.dispatchEvent(new Event("input"));
+  while (!isWhole()) await new Promise(resolve => setTimeout(resolve, 5));
+  const explored_s = (performance.now() - from) / 1000;
+  await new Promise(resolve => setTimeout(resolve, 100));
+  return { explored_s, explorer_longest_ms: longest };
+}"""
 BETTER = (
     "() => /better than|stopped/.exec(document.querySelector('[role=status]').innerText)"
 )
+
+
+def _explore(browser, folder: Path) -> dict:
+    """Return how long it takes from a line of 20 tokens to all pictures of a head."""
+    page = browser.new_page()
+    page.goto(f"{folder.as_uri()}/index.html")
+    page.locator("[data-module=explorer-view]").scroll_into_view_if_needed()
+    button = page.get_by_role("button", name="Load the model")
+    button.click()
+    button.wait_for(state="hidden", timeout=120_000)
+    found = page.evaluate(EXPLORE, "hope " * (TOKENS - 2))  # [CLS] and [SEP] are two
+    page.close()
+    return found
 
 
 def _train(browser, folder: Path) -> dict:
@@ -102,7 +158,7 @@ def _train(browser, folder: Path) -> dict:
     page.goto(f"{folder.as_uri()}/index.html")
     page.get_by_role("button", name="Train it here").click()
     page.wait_for_function(BETTER, timeout=300_000)
-    said = page.get_by_role("status").inner_text()
+    said = page.get_by_role("status").first.inner_text()
     page.close()
     return {"trained_s": float(said.split()[1])}
 
@@ -142,6 +198,16 @@ def complaints(rows: list[dict], script: float) -> list[str]:
     return found
 
 
+def _make(folder: Path) -> None:
+    """Write the page that is measured."""
+    probe = views.play("probe", {}, "", alt="Measured.", stores=["bert", "gpt"])
+    training = views.training(load_corpus("sonnets"), alt="Measured.")
+    explorer = views.bert_explorer("hope and fear", *load_bert(device="cpu"))
+    npm.install(folder / "npm", folder / "unused")
+    texts = modules.scripts(folder / "npm")
+    write_page(folder, [probe, training, explorer], texts, {"probe.js": PROBE})
+
+
 def main(argv: list[str]) -> int:
     """Print the table; succeed if the limits are kept."""
     from playwright.sync_api import sync_playwright
@@ -150,22 +216,18 @@ def main(argv: list[str]) -> int:
 
     argparse.ArgumentParser(prog="python -m lmbook.bench play").parse_args(argv)
     with tempfile.TemporaryDirectory() as place, sync_playwright() as playwright:
-        probe = views.play("probe", {}, "", alt="Measured.", stores=["bert", "gpt"])
-        training = views.training(load_corpus("sonnets"), alt="Measured.")
-        npm.install(Path(place) / "npm", Path(place) / "unused")
-        texts = modules.scripts(Path(place) / "npm")
-        write_page(Path(place), [probe, training], texts, {"probe.js": PROBE})
-        browser = playwright.chromium.launch(
-            executable_path=find_chromium(), args=["--no-sandbox"]
-        )
-        rows, trained = _measure(browser, Path(place)), _train(browser, Path(place))
-        script = script_kb(Path(place) / "lib")
-        stores = {
-            name: json.loads((Path(place) / "lib/play" / name / "about.json").read_text())
-            for name in ("gpt", "bert")
-        }
-    broken = complaints([*rows, {"way": "training", **trained}], script)
+        folder, chromium = Path(place), find_chromium()
+        _make(folder)
+        start = playwright.chromium.launch
+        browser = start(executable_path=chromium, args=["--no-sandbox"])
+        rows, explored = _measure(browser, folder), _explore(browser, folder)
+        trained = _train(browser, folder)
+        script = script_kb(folder / "lib")
+        abouts = {n: folder / "lib" / "play" / n / "about.json" for n in ("gpt", "bert")}
+        stores = {name: json.loads(path.read_text()) for name, path in abouts.items()}
+    more = [{"way": "training", **trained}, {"way": "explorer", **explored}]
+    broken = complaints([*rows, *more], script)
     sizes = {f"{name}_mb": about["bytes"] / 1e6 for name, about in stores.items()}
-    summary = {"benchmark": "play", "script_kb": script, **sizes, **trained}
+    summary = {"benchmark": "play", "script_kb": script, **sizes, **explored, **trained}
     report(rows, summary | {"complaints": broken})
     return 1 if broken else 0

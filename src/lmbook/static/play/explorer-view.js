@@ -57,9 +57,9 @@ export function mount(element, data, context) {
   const area = make("textarea", { rows: 2, spellcheck: "false", dir: "auto", oninput: typed });
   area.value = data.text;
   const note = make("p", { class: "play-note", role: "status" });
-  const button = make("button", { type: "button", onclick: load });
+  const button = make("button", { type: "button", onclick: load }, "Load the model: " + size);
   const bar = make("progress", { max: 1, value: 0, "aria-label": "Loading the model" });
-  const offer = part("p", "offer", button, bar, 
+  const offer = part("p", "offer", button, bar,
     " Its weights are rounded to a byte each: on the book's own line, that moves the states by at most " +
     `${(100 * data.drift).toFixed(1)} % of their largest number.`);
   bar.hidden = true;
@@ -80,9 +80,10 @@ export function mount(element, data, context) {
       part("div", "three", title, told, part("div", "scroll", rows)),
       part("div", "tokens", nearTitle, near)),
     live);
+  let isKept = false;
   bert.isKept().then((kept) => {
-    button.textContent = kept ? `Open the model: your browser kept its ${size}` : `Load the model: ${size}`;
-    button.isKept = kept;
+    isKept = kept;
+    if (kept) button.textContent = `Open the model: your browser kept its ${size}`;
   });
 
   /* --- what it answers to --- */
@@ -97,7 +98,8 @@ export function mount(element, data, context) {
       const pieces = await readStore("bert-pieces", context);
       tokenizer = new WordPiece(JSON.parse(new TextDecoder().decode(pieces)));
       button.hidden = true;
-      note.textContent = "The model is here: type." + (notKept ? ` For the next visit it is not kept: ${notKept}.` : "");
+      note.textContent = "The model is here: write a line.";
+      if (notKept) offer.append(` They are not kept for the next visit: ${notKept}.`);
       if (document.activeElement === document.body) area.focus({ preventScroll: true });
       if (area.value !== data.text) await answer();
     } catch (error) {
@@ -109,8 +111,8 @@ export function mount(element, data, context) {
 
   function typed() {
     if (tokenizer) answer();
-    else if (button.isKept && !button.disabled) load();
-    else if (!button.disabled) note.textContent = "To read this line, the model has to be loaded. Below is still the line from before.";
+    else if (isKept && !button.disabled) load();
+    else if (!button.disabled) note.textContent = "The model that reads your line has to be loaded first; what stands below is still the book's line.";
   }
 
   async function answer() {
@@ -241,7 +243,7 @@ export function mount(element, data, context) {
         td.lastChild.textContent = all ? fixed(all[i]) : "…";
       });
     });
-    title.textContent = `Layer ${layer}, head ${head}, as ${named(token)} looks`;
+    title.textContent = `Layer ${layer}, head ${head}: where ${named(token)} looks`;
     told.textContent = `${named(token)} looks most at ${named(best(weights))}, with a weight of ` +
       `${fixed(Math.max(...weights))}. By weight times length, most of what it gets comes from ${named(best(long))}.` +
       (moved ? ` Without this head the final state of ${named(best(moved))} moves most: by ${fixed(Math.max(...moved))} of its length.` : "");

@@ -46,13 +46,13 @@ export function mount(element, data, context) {
   const press = (text, onclick) => make("button", { type: "button", onclick }, text);
   const area = make("textarea", { rows: 2, spellcheck: "false", dir: "auto", oninput: typed });
   area.value = data.text;
-  const note = make("p", { class: "lmg-note", role: "status" });
+  const note = make("p", { class: "play-note", role: "status" });
   const first = press("one character", one), stop = press("stop", halt);
   const allOn = press("all heads on", () => answer(off.clear()));
   const text = make("p", { class: "lmg-text", tabindex: 0, role: "region", "aria-label": "What it writes" });
   const bars = part("table", "bars"), lens = part("table", "lens");
   const colours = part("p", "line"), told = part("p", "told");
-  const live = make("p", { class: "lmg-live", "aria-live": "polite" });
+  const live = make("p", { class: "play-live", "aria-live": "polite" });
   const cells = places.map((_, head) => make("button", { type: "button",
     "aria-label": "switch off " + title(head), onfocus: () => look(head),
     onmouseenter: () => look(head), onclick: () => toggle(head) }));
@@ -67,7 +67,7 @@ export function mount(element, data, context) {
     top_k: slider("top-k", 1, alphabet.length, 1),
     top_p: slider("top-p", 0.05, 1, 0.05),
   };
-  element.append(make("label", { class: "lmg-ask" }, "Your line", area), note,
+  element.append(make("label", { class: "play-line" }, "Your line", area), note,
     part("p", "controls", first, press("go on", more), stop, press("other dice", () => answer(seed++))),
     part("p", "controls", ...Object.values(sliders).map(({ label }) => label)), text,
     part("div", "both",

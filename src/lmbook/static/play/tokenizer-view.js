@@ -41,9 +41,9 @@ export function mount(element, data, context) {
   });
   const slider = make("input", { type: "range", min: 0, step: 1, oninput: replay });
   const merge = make("output", { class: "lmc-merge" });
-  const note = make("p", { class: "lmc-note", role: "status" });
+  const note = make("p", { class: "play-note", role: "status" });
   const detail = make("p", { class: "lmc-detail" }, "Point at a piece, or go there by keyboard.");
-  const live = make("p", { class: "lmc-live", "aria-live": "polite" });
+  const live = make("p", { class: "play-live", "aria-live": "polite" });
   const list = make("div", { onfocusin: tell, onmouseover: tell, onclick: tell, onkeydown: move });
   const rows = {};
   for (const [key, name] of Object.entries(NAMES)) {
@@ -58,7 +58,7 @@ export function mount(element, data, context) {
   const controls = make("p", { class: "lmc-controls" }, make("label", {}, ids, " show IDs"));
   if (language.length > 1)
     controls.prepend(make("label", {}, "The same sentence in ", language));
-  const line = make("label", { class: "lmc-line" }, "Your line", area);
+  const line = make("label", { class: "play-line" }, "Your line", area);
   element.append(line, note, controls, list, detail, live);
 
   /* --- what it answers to ---------------------------------------------------------- */

@@ -52,7 +52,7 @@ export function mount(element, data) {
   const heads = ["word", "q · k", "", "mask", "weight"].map((name) => make("th", { scope: "col" }, name));
   const body = make("tbody");
   const result = make("p");
-  const live = make("p", { class: "lmt-live", "aria-live": "polite" });
+  const live = make("p", { class: "play-live", "aria-live": "polite" });
   const lines = svg("g");
   /* What is focused stays in the page while it is drawn anew. The first is the query. */
   const handles = ["query", ...words].map((name) =>
