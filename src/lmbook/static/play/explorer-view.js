@@ -211,15 +211,18 @@ export function mount(element, data, context) {
     drawNear();
   }
 
-  /* The darkness is the root of the weight, so that a tenth can be seen. */
+  /* How opaque a point is: the root of the weight, so that a tenth can be seen. */
   function drawGrid() {
-    const colour = getComputedStyle(grid).color.match(/[\d.]+/g).slice(0, 3);
-    const count = seen.tokens.length;
+    const colour = getComputedStyle(grid).color, count = seen.tokens.length;
     cells.forEach((cell, i) => {
       const canvas = cell.firstChild, [l, h] = places[i];
       canvas.width = canvas.height = count;
-      const pixels = Array.from(seen.weights[l][h], (weight) => [...colour, 255 * Math.sqrt(weight)]);
-      canvas.getContext("2d").putImageData(new ImageData(Uint8ClampedArray.from(pixels.flat()), count), 0, 0);
+      const image = new ImageData(count, count), pen = canvas.getContext("2d");
+      seen.weights[l][h].forEach((weight, point) => (image.data[4 * point + 3] = 255 * Math.sqrt(weight)));
+      pen.putImageData(image, 0, 0);
+      pen.globalCompositeOperation = "source-in"; // colour what is there
+      pen.fillStyle = colour;
+      pen.fillRect(0, 0, count, count);
     });
   }
 
