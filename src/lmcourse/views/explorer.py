@@ -189,7 +189,8 @@ def _told(data: dict, rows: pd.DataFrame) -> str:
 
 
 def _stored(data: dict, rows: pd.DataFrame, near: pd.DataFrame) -> str:
-    plain = {"index": False, "border": 0, "float_format": "{:.2f}".format}
+    plain = {"index": False, "border": 0, "justify": "left"}
+    plain |= {"float_format": "{:.2f}".format}
     table, nearest = (x.to_html(**plain) for x in (rows, near))
     own = html.escape(rows.token[data["token"]])
     return (
