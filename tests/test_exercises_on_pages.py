@@ -81,7 +81,8 @@ def namespace(chapter):
     """Return what an exercise finds: the page's imports and definitions.
 
     *Backpropagation* builds on its earlier exercises and on two arrays of the page; in
-    *dickinson-layers* words are struck out, but no model reads what is left.
+    *dickinson-layers* words are struck out, but no model reads what is left, and in
+    *positional-encoding* no model is trained.
     """
     found = page_namespace(chapter)
     if chapter == "backpropagation":
@@ -90,6 +91,8 @@ def namespace(chapter):
         found["x"] = found["rng"].normal(size=(2, 5, 4))
     if chapter == "dickinson-layers":
         found["strike_out"] = TABLES[chapter].unread
+    if chapter == "positional-encoding":
+        found["both_ends"] = TABLES[chapter].both_ends
     return found
 
 

@@ -230,8 +230,14 @@ def test_buckets_that_reach_nowhere_are_refused(buckets, reach):
 
 @pytest.mark.parametrize("at", [[5], [[0, 1, 2, 3]], 5, list(range(5))])
 def test_a_position_for_each_token_or_an_error(at):
-    with pytest.raises(ValueError, match="for 4 tokens"):
-        rotate(torch.ones(2, 4, 8), torch.tensor(at))
+    for positions in (at, torch.tensor(at)):  # a bare number, too, is told what is wrong
+        with pytest.raises(ValueError, match="for 4 tokens"):
+            rotate(torch.ones(2, 4, 8), positions)
+
+
+def test_positions_may_be_a_list():
+    x = torch.ones(2, 4, 8).double()
+    assert torch.equal(rotate(x, [3, 4, 5, 6]), rotate(x, torch.arange(3, 7)))
 
 
 def test_relative_bias_is_looked_up_by_query_key_and_head():

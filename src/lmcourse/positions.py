@@ -93,7 +93,7 @@ def rotate(x, positions=None, layout="interleaved", base=10000.0):
     Parameters
     ----------
     x : Tensor of shape (..., tokens, d_head)
-    positions : Tensor of shape (tokens,), optional
+    positions : array-like of shape (tokens,), optional
         Default 0, 1, 2, … Give them when ``x`` is not the start of a text.
     layout : {"interleaved", "half"}
         Which dimensions make a pair: 0 and 1, 2 and 3, … (the paper, GPT-J), or
@@ -115,8 +115,9 @@ def rotate(x, positions=None, layout="interleaved", base=10000.0):
     tokens, d_head = x.shape[-2:]
     if positions is None:
         positions = torch.arange(tokens)
+    positions = torch.as_tensor(positions)
     if positions.shape != (tokens,):
-        raise ValueError(f"positions {[*positions.shape]} for {tokens} tokens")
+        raise ValueError(f"positions of shape {[*positions.shape]} for {tokens} tokens")
     angle = positions.double().cpu()[:, None] * frequencies(d_head, base)
     cos = angle.cos().to(x.dtype).to(x.device)  # (tokens, d_head / 2)
     sin = angle.sin().to(x.dtype).to(x.device)  # (tokens, d_head / 2)

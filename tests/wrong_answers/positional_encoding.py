@@ -4,7 +4,8 @@ import math
 
 import torch
 
-from lmcourse.positions import alibi_bias, alibi_slopes, frequencies, rotate
+from lmcourse.attention import attention
+from lmcourse.positions import frequencies, rotate
 
 
 def waves(offset, width, f=torch.cos):
@@ -15,8 +16,8 @@ def both(turned, new):
     return torch.cat((turned, new), 1)
 
 
-def turned_at(key, position):
-    return rotate(key, torch.tensor([position]))
+def turned_at(key, position, layout="interleaved"):
+    return rotate(key, torch.tensor([position]), layout=layout)
 
 
 def order(heads, rows):
@@ -24,46 +25,42 @@ def order(heads, rows):
     return one.flatten()
 
 
-def step(heads, tokens):
-    return alibi_bias(heads, tokens)[:, -1:]
+def attend(query=True, key=True, value=False, early=False, layout="interleaved", late=None):
+    """Attention of what one projection has made, turned right or nearly."""
+
+    def attended(fused, positions):
+        positions = positions if late is None else positions - late
+        wide = rotate(fused, positions, layout).chunk(3, -1)
+        parts = fused.chunk(3, -1)
+        whether = zip(parts, wide, (query, key, value), strict=True)
+        turned = [
+            (w if early else rotate(x, positions, layout)) if turn else x
+            for x, w, turn in whether
+        ]
+        return attention(*turned)[0]
+
+    return attended
 
 
-def offsets(table, tokens):
-    place = torch.arange(tokens)
-    return place - place[:, None], len(table) // 2
+SEEN = {1e3: (0.05, 7.0), 1e4: (0.02, 7.9), 1e5: (0.05, 0.08), 1e6: (0.5, 0.8)}
 
 
-def clipped(table, tokens):
-    offset, reach = offsets(table, tokens)
-    return table[offset.clamp(-reach, reach) + reach].permute(2, 0, 1)
+def both_ends(base):
+    """Stand in for the page's models, which the tests do not train."""
+    near, far = math.log10(base / 1e5) ** 2, math.log10(1e5 / min(base, 1e5))
+    return [0.02 + 0.3 * near * (base > 1e5), 0.08 + 8 * far + 0.4 * near * (base > 1e5)]
 
 
-def wrapped(table, tokens):
-    offset, reach = offsets(table, tokens)
-    return table[(offset + reach) % len(table)].permute(2, 0, 1)
-
-
-def no_reach(table, tokens):
-    offset, reach = offsets(table, tokens)
-    return table[offset.clamp(-reach, reach)].permute(2, 0, 1)
-
-
-def no_sign(table, tokens):
-    offset, reach = offsets(table, tokens)
-    return table[reach - offset.abs().clamp(max=reach)].permute(2, 0, 1)
-
-
-def base(tokens, width, turn=2 * math.pi, rest=2):
-    return (tokens / turn) ** (width / (width - rest))
-
-
-def four(heads, tokens):
-    """Use the slopes of four heads, however many there are."""
-    back = torch.arange(tokens - 1, -1, -1)
-    return alibi_slopes(4).repeat(2)[:heads, None, None] * -back
+def seen(**changed):
+    return SEEN | {float(base.strip("_")): pair for base, pair in changed.items()}
 
 
 WRONG = {
+    "shuffled_past": {
+        "care for the order": "b",
+        "own vector": "c",
+        "choose one letter": ["d", 1],
+    },
     "dot_by_offset": {
         "sine where a cosine": lambda o, d: waves(o, d, torch.sin),
         "twice too much": lambda o, d: 2 * waves(o, d),
@@ -73,42 +70,56 @@ WRONG = {
         ),
         "mean over the pairs": lambda o, d: waves(o, d) / (d / 2),
     },
-    "append_key": {
-        "position 0": both,
-        "a second time": lambda t, k: rotate(both(t, k)),
-        "one too few": lambda t, k: both(t, turned_at(k, t.shape[1] - 1)),
-        "one too many": lambda t, k: both(t, turned_at(k, t.shape[1] + 1)),
-        "missing from the cache": lambda t, k: turned_at(k, t.shape[1]),
-        "at the end": lambda t, k: both(turned_at(k, t.shape[1]), t),
+    "seam": {
+        "keeps the program": "a",
+        "like none of its neighbours": "b",
+        "choose one letter": ["all", 3],
+    },
+    "values_too": {
+        "the values are still turned": attend(value=True, early=True),
+        "the values are left alone": attend(early=True),
+        "the values are turned, too": attend(value=True),
+        "the keys are not turned": attend(key=False),
+        "the queries are not turned": attend(query=False),
+        "nothing is turned": attend(query=False, key=False),
+        "begins at position 3": attend(value=True, late=3),
+        "half-split": attend(layout="half"),
+        "the shape is": lambda fused, positions: rotate(fused, positions),
+        "numbers differ": lambda fused, positions: fused.chunk(3, -1)[2],
     },
     "half_rows": {
         "columns are reordered": lambda w, h: w[:, order(h, len(w))],
         "as one head": lambda w, h: w[order(1, len(w))],
         "the way back": lambda w, h: w[order(h, len(w)).argsort()],
+        "half-split already": lambda w, h: w.unflatten(0, (h, 2, -1)).flip(1).flatten(0, 2),
         "nothing has changed": lambda w, h: w,
     },
-    "alibi_step": {
-        "wrong end": lambda h, t: step(h, t).flip(-1),
-        "far keys are rewarded": lambda h, t: -step(h, t),
-        "distance 0 from itself": lambda h, t: step(h, t + 1)[..., :-1],
-        "opposite order": lambda h, t: step(h, t).flip(0),
-        "every head has the same slope": lambda h, t: step(h, t)[:1] * torch.ones(h, 1, 1),
-        "axis of the query": lambda h, t: step(h, t)[:, 0],
-        "only the newest one asks": alibi_bias,
-        "numbers differ": four,
+    "append_key": {
+        "position 0": both,
+        "a second time": lambda t, k: rotate(both(t, k)),
+        "one too few": lambda t, k: both(t, turned_at(k, t.shape[1] - 1)),
+        "one too many": lambda t, k: both(t, turned_at(k, t.shape[1] + 1)),
+        "number of heads": lambda t, k: both(t, turned_at(k, len(t))),
+        "the layout is not": lambda t, k: both(t, turned_at(k, t.shape[1], "half")),
+        "missing from the cache": lambda t, k: turned_at(k, t.shape[1]),
+        "at the end": lambda t, k: both(turned_at(k, t.shape[1]), t),
+        "for 1 tokens": lambda t, k: both(t, rotate(k, t.shape[1])),
     },
-    "clipped_bias": {
-        "past and future are swapped": lambda w, t: clipped(w, t).mT,
-        "first axis": lambda w, t: clipped(w, t).permute(1, 2, 0),
-        "wrap around": wrapped,
-        "add reach": no_reach,
-        "sign of the offset is lost": no_sign,
+    "base": {
+        "hand over a dict": [1e5, [0.02, 0.08], {}],
+        "two losses for each base": [{1e4: 0.02}, {1e4: (1.0, 2.0, 3.0)}],
+        "not negative": seen(_100000=(-0.1, 0.1)),
+        "is missing": {1e5: (0.05, 0.08), 1e6: (0.5, 0.8)},
+        "in this order": seen(_10000=(7.9, 0.02)),
+        "try bases greater": {1e4: (0.02, 7.9), 3e4: (0.03, 2.4)},
+        "between those around it": {1e4: (0.02, 7.9), 3e4: (0.1, 2.5), 1e6: (3, 3)},
+        "does it only get better": {1e4: (0.02, 7.9), 1e5: (0.05, 0.08)},
     },
-    "smallest_base": {
-        "not one": lambda w, t: base(t, w, 1),
-        "half a turn": lambda w, t: base(t, w, math.pi),
-        "exponent is not 1": lambda w, t: base(t, w, rest=0),
-        "should be positive": lambda w, t: -1.0,
-        "one number": lambda w, t: torch.ones(2),
-    },
+}
+
+RIGHT = {
+    "shuffled_past": ["A"],
+    "seam": [" c"],
+    "values_too": [attend()],
+    "base": [SEEN, {int(base): list(pair) for base, pair in SEEN.items()}],
 }

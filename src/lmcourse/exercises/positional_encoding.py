@@ -1,11 +1,29 @@
 """Checks for the exercises of the chapter *positional-encoding*."""
 
 import math
+from collections.abc import Mapping
 
 import torch
+from torch.nn import functional as F
 
-from lmcourse.exercises import Wrong, compare, exercise, expect, number, run
-from lmcourse.exercises.answers import normal
+from lmcourse.exercises import Wrong, compare, exercise, expect, letter, number, run
+from lmcourse.exercises.answers import blame, kind, normal, several
+
+TRAINED = 10_000  # the base with which the page's models were trained
+LOW, HIGH = 0.3, 2.0  # nats: has learned to count to three; has not
+
+
+@exercise("positional-encoding.shuffled_past", kind="predict")
+def shuffled_past(answer):
+    """One block's last output is made of a sum over what it sees."""
+    told = {
+        "a": None,
+        "b": "each weight is still computed from two words alone, and a sum does not care "
+        "for the order of its terms. Nothing of the last word’s sum has changed.",
+        "c": "a feed-forward network works on each token’s own vector. What attention has "
+        "not put in, it cannot see.",
+    }
+    letter(answer, told)
 
 
 @exercise("positional-encoding.dot_by_offset")
@@ -46,40 +64,30 @@ def dot_by_offset(answer):
     compare(got, [product(offset) for offset in offsets], mistakes)
 
 
-def _turned(x, positions):
-    """Turn interleaved pairs, taken as complex numbers; (..., tokens, d_head)."""
+@exercise("positional-encoding.seam", kind="judge")
+def seam(answer):
+    """What the table's own numbers can tell, and what they cannot."""
+    told = {
+        "a": "a row that is there keeps the program from stopping. How well the model "
+        "reads there is a question for its answers, not for its table.",
+        "b": "an untrained row would be like none of its neighbours. Look at the picture "
+        "again: does the band along the diagonal end at 128?",
+        "c": None,
+    }
+    letter(answer, told)
+
+
+def _turned(x, positions, half=False):
+    """Turn pairs, taken as complex numbers; (..., tokens, d_head)."""
+    if half:
+        x = x.unflatten(-1, (2, -1)).mT.flatten(-2)
     width = x.shape[-1]
     slow = [10000 ** (-2 * i / width) for i in range(width // 2)]
     angle = torch.tensor([[p * s for s in slow] for p in positions], dtype=x.dtype)
     turn = torch.polar(torch.ones_like(angle), angle)  # (tokens, d_head / 2)
     plane = torch.view_as_complex(x.unflatten(-1, (-1, 2)).contiguous())
-    return torch.view_as_real(plane * turn).flatten(-2)
-
-
-@exercise("positional-encoding.append_key")
-def append_key(answer):
-    """Compare with turning the whole text at once, by complex numbers."""
-    keys = normal(2, 6, 6, seed=3).double()  # (heads, tokens, d_head)
-    old, new = _turned(keys[:, :5], range(5)), keys[:, 5:]
-    right = _turned(new, [5])
-    mistakes = {
-        "the new key is turned as if it stood at position 0, that is, not at all.": [
-            old,
-            new,
-        ],
-        "the cached keys are turned a second time; they were turned when they came.": [
-            _turned(torch.cat((old, new), 1), range(6))
-        ],
-        "one too few: the cache holds positions 0 to tokens - 1, so the new one is …?": [
-            old,
-            _turned(new, [4]),
-        ],
-        "one too many: positions count from 0.": [old, _turned(new, [6])],
-        "the new key is missing from the cache: return all of it.": [right],
-        "the new key belongs at the end.": [right, old],
-    }
-    mistakes = {text: torch.cat(parts, 1) for text, parts in mistakes.items()}
-    expect(answer, [old, new], _turned(keys, range(6)), mistakes)
+    found = torch.view_as_real(plane * turn)  # (..., tokens, d_head / 2, 2)
+    return (found.mT if half else found).flatten(-2)
 
 
 @exercise("positional-encoding.half_rows")
@@ -99,6 +107,10 @@ def half_rows(answer):
             order(1, 30)
         ],
         "this is the way back, from half-split to interleaved.": weight[rows.argsort()],
+        "the rows are cut in two halves, as if they were half-split already; they are "
+        "interleaved.": weight[
+            torch.tensor([h * 10 + r for h in range(3) for r in (*range(5, 10), *range(5))])
+        ],
         "nothing has changed.": weight,
     }
     expect(answer, [weight, 3], weight[rows], mistakes)
@@ -106,97 +118,115 @@ def half_rows(answer):
     expect(answer, [tall, 2], tall[order(2, 4)])
 
 
-@exercise("positional-encoding.alibi_step")
-def alibi_step(answer):
-    """Compare with a loop over heads and keys."""
+def _attended(query, key, value):
+    return F.scaled_dot_product_attention(query, key, value)
 
-    def bias(heads, tokens, more=0, steep=None, query=None):
-        """Return (heads, tokens): minus the slope times the distance."""
-        query = tokens - 1 if query is None else query
-        slopes = [
-            2.0 ** (-8 * (1 + (h if steep is None else steep)) / heads)
-            for h in range(heads)
-        ]
-        return torch.tensor(
-            [[-s * (abs(query - key) + more) for key in range(tokens)] for s in slopes]
+
+@exercise("positional-encoding.values_too", kind="spot the bug")
+def values_too(answer):
+    """Compare with PyTorch's attention on queries and keys turned by complex numbers."""
+    fused = normal(2, 5, 12, seed=5).double()  # (heads, tokens, 3 * d_head)
+    positions = torch.tensor([3, 4, 5, 6, 7])
+    query, key, value = fused.chunk(3, -1)
+
+    def turn(x, half=False):
+        return _turned(x, positions.tolist(), half)
+
+    first = turn(fused).chunk(3, -1)
+    mistakes = {
+        "the values are still turned, and each third is turned at the speeds of a vector "
+        "three times as wide: separate first, then turn.": _attended(*first),
+        "the values are left alone, but queries and keys are turned at the speeds of a "
+        "vector three times as wide: separate first, then turn.": _attended(
+            first[0], first[1], value
+        ),
+        "the values are turned, too: the output then depends on where the text begins. "
+        "Turn what is compared, not what is handed over.": _attended(
+            turn(query), turn(key), turn(value)
+        ),
+        "the keys are not turned: then the score depends on the query’s position, not on "
+        "the offset.": _attended(turn(query), key, value),
+        "the queries are not turned: then the score depends on the key’s position, not on "
+        "the offset.": _attended(query, turn(key), value),
+        "nothing is turned: the positions are not used.": _attended(query, key, value),
+        "`positions` is not used: this text begins at position 3. (The scores are right, "
+        "for they see offsets only; so the values must be turned.)": _attended(
+            _turned(query, range(5)), _turned(key, range(5)), _turned(value, range(5))
+        ),
+        "queries and keys are turned in the half-split layout; these are interleaved.": (
+            _attended(turn(query, half=True), turn(key, half=True), value)
+        ),
+    }
+    want = _attended(turn(query), turn(key), value)
+    expect(answer, [fused, positions], want, mistakes)
+
+
+@exercise("positional-encoding.append_key", kind="spot the bug")
+def append_key(answer):
+    """Compare with turning the whole text at once, by complex numbers."""
+    keys = normal(2, 6, 6, seed=3).double()  # (heads, tokens, d_head)
+    old, new = _turned(keys[:, :5], range(5)), keys[:, 5:]
+    right = _turned(new, [5])
+    mistakes = {
+        "the new key is turned as if it stood at position 0, that is, not at all.": [
+            old,
+            new,
+        ],
+        "the cached keys are turned a second time; they were turned when they came.": [
+            _turned(torch.cat((old, new), 1), range(6))
+        ],
+        "one too few: the cache holds positions 0 to tokens - 1, so the new one is …?": [
+            old,
+            _turned(new, [4]),
+        ],
+        "one too many: positions count from 0.": [old, _turned(new, [6])],
+        "this is the number of heads, not of tokens: look at the cache’s axes.": [
+            old,
+            _turned(new, [2]),
+        ],
+        "the position is right, the layout is not: this key is turned in the half-split "
+        "layout, the cache is interleaved. No shape tells.": [
+            old,
+            _turned(new, [5], half=True),
+        ],
+        "the new key is missing from the cache: return all of it.": [right],
+        "the new key belongs at the end.": [right, old],
+    }
+    mistakes = {text: torch.cat(parts, 1) for text, parts in mistakes.items()}
+    expect(answer, [old, new], _turned(keys, range(6)), mistakes)
+
+
+@exercise("positional-encoding.base", kind="experiment")
+def base(answer):
+    """See whether the losses can be what is told of them, on both sides of the best."""
+    if not isinstance(answer, Mapping) or not answer:
+        raise Wrong(
+            "hand over a dict, base → (loss at trained lengths, loss on the last 32); this "
+            f"is {kind(answer)}."
         )
-
-    want = bias(4, 6)[:, None]
-    mistakes = {
-        "the oldest key is free and the newest pays most: distance is counted from the "
-        "wrong end.": want.flip(-1),
-        "far keys are rewarded: the bias is a penalty, so it is negative.": -want,
-        "the newest token is at distance 0 from itself.": bias(4, 6, more=1)[:, None],
-        "the heads are in the opposite order: the first has the steepest slope.": (
-            want.flip(0)
-        ),
-        "every head has the same slope.": bias(4, 6, steep=0)[:, None],
-        "the axis of the query is missing: (heads, 1, tokens).": want[:, 0],
-        "this is the bias of every query; only the newest one asks.": torch.stack(
-            [bias(4, 6, query=query) for query in range(6)], 1
-        ),
+    pair = "two losses for each base: at trained lengths, on the last 32"
+    found = {
+        number(base): tuple(number(loss) for loss in several(losses, 2, pair))
+        for base, losses in answer.items()
     }
-    expect(answer, [4, 6], want, mistakes)
-    expect(answer, [8, 3], bias(8, 3)[:, None])
-
-
-@exercise("positional-encoding.clipped_bias")
-def clipped_bias(answer):
-    """Compare with a loop over every pair of positions."""
-    heads, reach, tokens = 3, 2, 7
-    table = normal(2 * reach + 1, heads, seed=4)
-
-    def looped(row):
-        rows = [[table[row(j - i)] for j in range(tokens)] for i in range(tokens)]
-        return torch.stack([torch.stack(each) for each in rows]).permute(2, 0, 1)
-
-    def clip(offset):
-        return max(-reach, min(reach, offset))
-
-    want = looped(lambda offset: clip(offset) + reach)
-    mistakes = {
-        "past and future are swapped: an offset is key minus query.": want.mT,
-        "the heads should be the first axis: (heads, tokens, tokens).": want.permute(
-            1, 2, 0
-        ),
-        "offsets beyond the table wrap around to its other end: clip them first.": looped(
-            lambda offset: (offset + reach) % (2 * reach + 1)
-        ),
-        "the row of offset 0 is not the first: add reach, or the past is read from the "
-        "table's end.": looped(clip),
-        "the future is read as the past: the sign of the offset is lost.": looped(
-            lambda offset: -abs(clip(offset)) + reach
-        ),
-    }
-    expect(answer, [table, tokens], want, mistakes)
-
-
-QUESTIONS = [(8, 100), (64, 4096), (128, 131072)]  # width of a head, tokens
-
-
-def _logs(turn, rest=2):
-    """Bisect the logarithm of the base at which the slowest pair just makes ``turn``."""
-    found = []
-    for width, tokens in QUESTIONS:
-        low, high = 0.0, 60.0
-        for _ in range(100):
-            middle = (low + high) / 2
-            enough = tokens * math.exp(-middle * (width - rest) / width) <= turn
-            low, high = (low, middle) if enough else (middle, high)
-        found.append(high)
-    return found
-
-
-@exercise("positional-encoding.smallest_base")
-def smallest_base(answer):
-    """Compare with a bisection on the slowest pair's angle."""
-    got = [number(run(answer, *question)) for question in QUESTIONS]
-    if min(got) <= 0:
-        raise Wrong("the base should be positive.")
-    mistakes = {
-        "a full turn is 2π radians, not one.": _logs(1.0),
-        "that is half a turn.": _logs(math.pi),
-        "the slowest pair's exponent is not 1: the last pair is number width / 2 - 1, so "
-        "it turns by base ** (-(width - 2) / width).": _logs(math.tau, rest=0),
-    }
-    compare([math.log(base) for base in got], _logs(math.tau), mistakes)
+    worst = {base: max(losses) for base, losses in found.items()}
+    best = min(worst, key=worst.get)
+    greater = [near for base, (near, _) in found.items() if base > best]
+    blame(
+        {
+            "losses in nats are not negative.": min(map(min, found.values())) < 0,
+            f"the base of the training, {TRAINED:,}, is missing: it is what the others are "
+            "compared with.": TRAINED not in found,
+            f"with the base of the training, {TRAINED:,}, the model should count well at "
+            "trained lengths and fail on the last 32; yours does not. Are the losses in "
+            "this order, and those of *three back*?": TRAINED in found
+            and not found[TRAINED][0] < LOW < HIGH < found[TRAINED][1],
+            f"the best of your bases is {best:,.0f}, with {worst[best]:.2f} on the worse "
+            f"of the two spans. Both can be below {LOW}: try bases "
+            f"{'greater' if best == max(worst) else 'between those around it'}.": (
+                worst[best] >= LOW
+            ),
+            "you have seen that a greater base mends the end. Go on: does it only get "
+            "better?": not any(near > found[best][0] + LOW for near in greater),
+        }
+    )

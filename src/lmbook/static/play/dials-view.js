@@ -1,0 +1,86 @@
+/* The view *dials*: a query's and a key's pairs of numbers as hands of dials, turned by
+   their positions, and the score against the offset for as many pairs as are chosen. */
+import { make, svg } from "./dom.js";
+
+/* What each pair adds to the score of a key so many tokens before the query. */
+export function products(query, key, speeds, offset) {
+  return speeds.map((speed, i) => {
+    const [a, b] = query[i];
+    const [c, d] = key[i];
+    const angle = offset * speed;
+    return Math.cos(angle) * (a * c + b * d) + Math.sin(angle) * (a * d - b * c);
+  });
+}
+
+/* A hand after so many radians. */
+export function turned([x, y], angle) {
+  const [cos, sin] = [Math.cos(angle), Math.sin(angle)];
+  return [x * cos - y * sin, x * sin + y * cos];
+}
+
+const fixed = (number, digits = 2) => number.toFixed(digits).replace("-", "−");
+const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
+const RADIUS = 58;
+const [LEFT, RIGHT, TOP, BOTTOM] = [44, 470, 14, 190];
+
+export function mount(element, data) {
+  const { query, key, speeds, far, counts } = data;
+  let count = counts[counts.length - 1];
+  const slider = (value) => make("input", { type: "range", min: 0, max: far, value, oninput: draw });
+  const [place, behind] = [slider(data.place), slider(data.behind)];
+  const [placed, offset] = [make("output"), make("output")];
+  const kinds = counts.map((each) => {
+    const radio = make("input", { type: "radio", name: "lmd-" + element.id, onchange: () => { count = each; draw(); } });
+    radio.checked = each === count;
+    return make("label", {}, radio, ` ${each} ${each === 1 ? "pair" : "pairs"}`);
+  });
+  const dials = svg("svg", { viewBox: "0 0 480 330", class: "lmd-dials", "aria-hidden": "true" });
+  const curve = svg("svg", { viewBox: "0 0 480 232", class: "lmd-curve", "aria-hidden": "true" });
+  const told = make("p", { role: "status" });
+  element.append(
+    make("fieldset", { class: "lmd-kinds" }, make("legend", {}, "The score of"), ...kinds),
+    make("p", { class: "lmd-sliders" },
+      make("label", {}, "position of the query ", place, " ", placed),
+      make("label", {}, "the key is before it by ", behind, " ", offset)),
+    make("div", { class: "lmd-both" }, dials, make("div", {}, curve, told)));
+
+  function hand([x, y], name, [left, top]) {
+    const end = { x2: left + RADIUS * x, y2: top - RADIUS * y };
+    return svg("g", { class: "lmd-" + name }, svg("line", { x1: left, y1: top, ...end }),
+      svg("circle", { cx: end.x2, cy: end.y2, r: 6 }));
+  }
+
+  function dial(i, m, n, product) {
+    const middle = [80 + 160 * (i % 3), 72 + 164 * Math.floor(i / 3)];
+    const off = i >= count;
+    return svg("g", { class: off ? "lmd-off" : "" },
+      svg("circle", { cx: middle[0], cy: middle[1], r: RADIUS + 4, class: "lmd-face" }),
+      hand(turned(key[i], n * speeds[i]), "key", middle),
+      hand(turned(query[i], m * speeds[i]), "query", middle),
+      svg("text", { x: middle[0], y: middle[1] + 84 }, off ? "not counted" : fixed(product)));
+  }
+
+  function draw() {
+    const [m, d] = [Number(place.value), Number(behind.value)];
+    const now = products(query, key, speeds, d);
+    placed.textContent = m;
+    offset.textContent = d;
+    dials.replaceChildren(...speeds.map((_, i) => dial(i, m, m - d, now[i])));
+    const score = (at) => sum(products(query, key, speeds, at).slice(0, count));
+    const x = (at) => LEFT + ((RIGHT - LEFT) * at) / far;
+    const y = (value) => TOP + ((BOTTOM - TOP) * (1 - value / count)) / 2;
+    const points = Array.from({ length: 8 * far + 1 }, (_, i) => `${x(i / 8).toFixed(1)} ${y(score(i / 8)).toFixed(1)}`);
+    const ticks = Array.from({ length: far / 10 + 1 }, (_, i) => 10 * i);
+    curve.replaceChildren(
+      svg("path", { d: `M${LEFT} ${TOP}V${BOTTOM}H${RIGHT}M${LEFT} ${y(0)}H${RIGHT}`, class: "lmd-axes" }),
+      ...ticks.map((at) => svg("text", { x: x(at), y: BOTTOM + 18 }, at)),
+      ...[-count, 0, count].map((value) => svg("text", { x: LEFT - 8, y: y(value) + 5, class: "lmd-end" }, fixed(value, 0))),
+      svg("text", { x: (LEFT + RIGHT) / 2, y: BOTTOM + 37 }, "tokens between key and query"),
+      svg("path", { d: "M" + points.join("L"), class: "lmd-line" }),
+      svg("circle", { cx: x(d), cy: y(score(d)), r: 7, class: "lmd-now" }));
+    told.textContent = `The query stands at ${m}, the key ${d} before it. The score of ` +
+      `${count === 1 ? "one pair" : count + " pairs"}: ${fixed(score(d))} of at most ${count}.`;
+  }
+
+  draw();
+}
