@@ -28,7 +28,7 @@ export function mount(element, data) {
   let count = counts[counts.length - 1];
   const slider = (value) => make("input", { type: "range", min: 0, max: far, value, oninput: draw });
   const [place, behind] = [slider(data.place), slider(data.behind)];
-  const [placed, offset] = [make("output"), make("output")];
+  const [placed, offset] = [make("span", { class: "lmd-value" }), make("span", { class: "lmd-value" })];
   const kinds = counts.map((each) => {
     const radio = make("input", { type: "radio", name: "lmd-" + element.id, onchange: () => { count = each; draw(); } });
     radio.checked = each === count;
@@ -42,12 +42,15 @@ export function mount(element, data) {
     make("p", { class: "lmd-sliders" },
       make("label", {}, "position of the query ", place, " ", placed),
       make("label", {}, "the key is before it by ", behind, " ", offset)),
+    make("p", { class: "lmd-names" }, make("span", { class: "lmd-query" }, "query: full, short"),
+      make("span", { class: "lmd-key" }, "key: dashed, long")),
     make("div", { class: "lmd-both" }, dials, make("div", {}, curve, told)));
 
+  /* The key's is dashed and longer, so that both can be seen where they meet. */
   function hand([x, y], name, [left, top]) {
     const end = { x2: left + RADIUS * x, y2: top - RADIUS * y };
     return svg("g", { class: "lmd-" + name }, svg("line", { x1: left, y1: top, ...end }),
-      svg("circle", { cx: end.x2, cy: end.y2, r: 6 }));
+      svg("circle", { cx: end.x2, cy: end.y2, r: name === "key" ? 8 : 5 }));
   }
 
   function dial(i, m, n, product) {
@@ -56,7 +59,7 @@ export function mount(element, data) {
     return svg("g", { class: off ? "lmd-off" : "" },
       svg("circle", { cx: middle[0], cy: middle[1], r: RADIUS + 4, class: "lmd-face" }),
       hand(turned(key[i], n * speeds[i]), "key", middle),
-      hand(turned(query[i], m * speeds[i]), "query", middle),
+      hand(turned(query[i].map((number) => 0.72 * number), m * speeds[i]), "query", middle),
       svg("text", { x: middle[0], y: middle[1] + 84 }, off ? "not counted" : fixed(product)));
   }
 

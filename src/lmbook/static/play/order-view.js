@@ -36,7 +36,7 @@ export function mount(element, data) {
   let order = [...first];
   let taken = null; // the word that waits for another to change places with
   let chosen = 0;
-  const most = Math.max(...schemes.flatMap((scheme) => scores(scheme, first, 0).flat().map(Math.abs)));
+  const most = schemes.map((scheme) => Math.max(...scores(scheme, first, 0).flat().map(Math.abs)));
 
   const kinds = schemes.map((scheme, i) => {
     const radio = make("input", { type: "radio", name: "lmo-" + element.id, onchange: () => { chosen = i; draw(); } });
@@ -48,7 +48,7 @@ export function mount(element, data) {
     make("button", { type: "button", onclick: () => take(place), onkeydown: (event) => move(event, place) }));
   line.append(...buttons);
   const start = make("input", { type: "range", min: 0, max: data.most, value: 0, oninput: draw });
-  const begins = make("output");
+  const begins = make("span", { class: "lmo-value" });
   const back = make("button", { type: "button", onclick: reset }, "Start again");
   const table = make("table", {});
   const told = make("p", { class: "lmo-told", role: "status" });
@@ -101,7 +101,7 @@ export function mount(element, data) {
     const names = order.map((word) => make("th", { scope: "col" }, words[word]));
     const rows = now.map((row, m) =>
       make("tr", {}, make("th", { scope: "row" }, words[order[m]]), ...row.map((value, n) => {
-        const share = Math.round((55 * Math.min(1, Math.abs(value) / most)));
+        const share = Math.round(65 * Math.min(1, Math.abs(value) / most[chosen]));
         const cell = make("td", { class: (value < 0 ? "lmo-less" : "lmo-more") + (other[m][n] ? " lmo-other" : ""),
           style: `--share: ${share}%` }, written(value));
         if (other[m][n]) cell.append(make("span", { class: "lmo-hidden" }, " changed"));
