@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import torch
 from transformers import BertConfig, BertModel
 
-from lmcourse.exercises import Wrong, compare, exercise, expect, run
-from lmcourse.exercises.answers import array, normal
+from lmcourse.exercises import Wrong, exercise, expect, letter, run
+from lmcourse.exercises.answers import blame, kind, normal
 
 
 def _bert(**changes):
@@ -20,14 +20,56 @@ def _bert(**changes):
     return model.requires_grad_(False)
 
 
-@exercise("bert-internals.embed")
+@exercise("bert-internals.small_bert", kind="experiment")
+def small_bert(answer):
+    """Count the parameters of the model that the configuration makes."""
+    if isinstance(answer, BertModel):
+        answer = answer.config
+    if not isinstance(answer, BertConfig):
+        raise Wrong(f"hand in the BertConfig, not {kind(answer)}.")
+    width, heads = answer.hidden_size, answer.num_attention_heads
+    blame(
+        {
+            "keep BERT's vocabulary of 30,522 pieces.": answer.vocab_size != 30522,
+            f"{heads} heads cannot share {width} dimensions evenly.": width % heads,
+            "that is more layers than one would care to build.": (
+                answer.num_hidden_layers > 1000
+            ),
+        }
+    )
+    with torch.device("meta"):  # shapes only
+        model = BertModel(answer)
+    total = sum(weight.numel() for weight in model.parameters())
+    layers = sum(weight.numel() for weight in model.encoder.parameters())
+    size = f"{total / 1e6:.2f} million parameters"
+    blame(
+        {
+            f"{size} are too many.": total > 10.5e6,
+            f"{size} are too few.": total < 9.5e6,
+            f"{size}, but only {layers / total:.0%} of them in the layers: the table of "
+            "words is too wide.": layers < total / 2,
+        }
+    )
+
+
+class _Parts(SimpleNamespace):
+    """The tables and the norm; the whole is what the reader is to build."""
+
+    asked = False
+
+    def __call__(self, *inputs, **named):
+        self.asked = True
+        raise Wrong("this is the whole")
+
+
+@exercise("bert-internals.embed", kind="spot the bug")
 def embed(answer):
     """Compare with the first hidden state of transformers' BERT."""
     model = _bert()
     ids = torch.randint(31, (3, 5), generator=torch.Generator().manual_seed(1))
     kinds = torch.tensor([[0, 0, 0, 1, 1]]).expand(3, 5)
     # Not the whole model: only its parts, so that they cannot be called in one piece.
-    parts = SimpleNamespace(**dict(model.embeddings.named_children()))
+    parts = _Parts(**dict(model.embeddings.named_children()))
     norm, first = parts.LayerNorm, parts.token_type_embeddings.weight[0]
     word, kind = parts.word_embeddings(ids), parts.token_type_embeddings(kinds)
     place = parts.position_embeddings.weight[:5].expand_as(word)
@@ -48,60 +90,66 @@ def embed(answer):
         ),
     }
     want = model(ids, token_type_ids=kinds, output_hidden_states=True).hidden_states[0]
-    seen = SimpleNamespace(embeddings=parts, config=model.config)
-    expect(answer, [seen, ids, kinds], want, mistakes)
+    seen = _Parts(embeddings=parts, config=model.config)
+    try:
+        expect(answer, [seen, ids, kinds], want, mistakes)
+    except Wrong:
+        if parts.asked or seen.asked:
+            raise Wrong(
+                "bert and bert.embeddings do all of it at once; call the three tables and "
+                "the LayerNorm inside bert.embeddings yourself."
+            ) from None
+        raise
 
 
-@exercise("bert-internals.layer_parameters")
-def layer_parameters(answer):
-    """Compare with the layers of two BERTs."""
-    for d, d_ff in ((8, 12), (6, 30)):
-        layer = _bert(hidden_size=d, intermediate_size=d_ff).encoder.layer[0]
-        want = sum(weight.numel() for weight in layer.parameters())
-        linear = 4 * d + d_ff + d  # biases
-        mistakes = {
-            "the biases are missing, of the linear layers and of the normalisations: each "
-            "has one.": want - linear - 2 * d,
-            "the biases of the linear layers are missing.": want - linear,
-            "the normalisations are missing: two a layer, with a weight and a bias each.": (
-                want - 4 * d
+@exercise("bert-internals.same", kind="spot the bug")
+def same(answer):
+    """Try pairs of which it is known whether they are the same."""
+    x = normal(4, 6, seed=6)
+    one = x.clone()
+    one[2, 3] += 0.1
+    rounded = x * (1 + 1e-7)
+
+    def said(a, b):
+        found = run(answer, a, b)
+        try:
+            return bool(found)
+        except Exception:
+            raise Wrong("return one truth value for the whole tensor.") from None
+
+    zero = x.clone()
+    zero[0, 0] = 0
+    blame(
+        {
+            "two tensors that differ everywhere are called the same: x.all() only asks "
+            "whether any number is zero.": said(x, 3 * x),
+            "a tensor with a zero in it is not called the same as itself.": not said(
+                zero, zero.clone()
             ),
-            "only one normalisation is counted; a layer has two.": want - 2 * d,
-            "attention has a fourth matrix, which mixes the heads' results.": (
-                want - d * d - d
+            "numbers that differ by rounding alone are called different: to a computer "
+            "0.1 + 0.2 == 0.3 is False.": not said(x, rounded),
+            "it misses a difference if the second number is the larger one: take the "
+            "absolute value.": said(x, x + 1),
+            "it misses a difference if the first number is the larger one: take the "
+            "absolute value.": said(x + 1, x),
+            "two tensors with the same numbers in another order are called the same.": said(
+                x, x.flip(0)
             ),
-            "the feed-forward net has two linear layers: up to d_ff and back.": (
-                want - d * d_ff - d
-            ),
+            "one number of 24 differs, and it is not seen: look at the largest difference, "
+            "not at the sum or the mean.": said(x, one),
         }
-        expect(answer, [d, d_ff], want, mistakes)
+    )
 
 
-@exercise("bert-internals.pooler")
-def pooler(answer):
-    """Compare with a linear layer and tanh, on each text's first token."""
-    states, weight, bias = normal(3, 4, 6), normal(6, 6, seed=1), normal(6, seed=2)
-
-    def pooled(states, weight=weight, bias=bias):
-        return torch.nn.functional.linear(states, weight, bias).tanh()
-
-    mistakes = {
-        "the tanh is missing: a pooler's numbers lie between -1 and 1.": (
-            states[:, 0] @ weight.T + bias
-        ),
-        "the weight is the wrong way round. Its shape is (out, in), so the vector is "
-        "multiplied with its transpose.": pooled(states[:, 0], weight.T),
-        "this pools the mean of the tokens; BERT's pooler takes the first token only.": (
-            pooled(states.mean(1))
-        ),
-        "this takes the last token; [CLS] is the first.": pooled(states[:, -1]),
-        "this takes the first text of the batch, not the first token of each text.": pooled(
-            states[0]
-        ),
-        "the pooler was applied to every token; only the first is wanted.": pooled(states),
-        "the bias is missing.": pooled(states[:, 0], bias=None),
+@exercise("bert-internals.fused", kind="predict")
+def fused(answer):
+    """Compare with what the page's model returned."""
+    told = {
+        "a": "an error would be kind. Nothing complains.",
+        "b": None,
+        "c": "the vectors that come out are right; of weights it has none to give.",
     }
-    expect(answer, [states, weight, bias], pooled(states[:, 0]), mistakes)
+    letter(answer, told)
 
 
 @exercise("bert-internals.last_four")
@@ -138,47 +186,6 @@ def last_four(answer):
     }
     mistakes = {text: wrong.flatten(1) for text, wrong in mistakes.items()}
     expect(answer, [states, mask], last.flatten(1), mistakes)
-
-
-def _search(average, special, itself=False, specials=False):
-    """Search the most attended token of each row, one at a time."""
-    found = []
-    for i, row in enumerate(average.tolist()):
-        allowed = [
-            j for j in range(7) if (itself or j != i) and (specials or not special[j])
-        ]
-        found.append(max(allowed, key=row.__getitem__))
-    return found
-
-
-@exercise("bert-internals.most_attended")
-def most_attended(answer):
-    """Compare with a search in plain Python."""
-    special = torch.tensor([True, False, False, True, False, False, True])
-    tempting = 2 * torch.eye(7) + 2.5 * special  # the forbidden places
-    weights = (normal(3, 7, 7, seed=4) + tempting).softmax(-1)
-    average = weights.mean(0)
-    rows = torch.eye(7, dtype=torch.bool) | special[:, None]
-    mistakes = {
-        "[CLS] and [SEP] are still allowed.": _search(average, special, specials=True),
-        "the token itself is still allowed.": _search(average, special, itself=True),
-        "nothing is left out: [CLS], [SEP] and the token itself should not count.": (
-            average.argmax(-1)
-        ),
-        "this is the token that looks most at each, not the one it looks at: rows look, "
-        "columns are looked at.": _search(average.T, special),
-        "the special tokens are left out as rows, where they look; they should be left out "
-        "as columns.": average.masked_fill(rows, -1).argmax(-1),
-        "only the first head is used; average over the heads.": _search(
-            weights[0], special
-        ),
-    }
-    got = array(run(answer, weights, special))
-    if got.shape == (3, 7):
-        raise Wrong("there is one answer a head; average the weights over the heads first.")
-    if got.dtype.kind == "f":
-        raise Wrong("these are weights; the index of the token is wanted.")
-    compare(got, _search(average, special), mistakes)
 
 
 @exercise("bert-internals.lookback")

@@ -11,7 +11,7 @@ draw what they draw well. Views that run in the page are our own, and `sentences
 - `head_view`, `model_view`: bertviz.
 - `sentences`: many sentences to choose from, in one head after the other.
 - `poems`, `strike_out`: poems that a model would shelve elsewhere; themes without words.
-- `samples`: texts of which a reader chooses one.
+- `samples`: texts of which a reader chooses one; `anatomy`: a map whose boxes open.
 - `play`: a view that runs in the page, with a stored state.
 - `training`: a small GPT that learns on the reader's device.
 - `tokenizer`: a line as four tokenizers cut it; `attention_toy`: attention in the plane;
@@ -19,6 +19,7 @@ draw what they draw well. Views that run in the page are our own, and `sentences
   `bert_explorer`: a BERT's heads on a line.
 """
 
+from lmcourse.views.anatomy import Box, anatomy
 from lmcourse.views.attention import (
     attention_heads,
     head_view,
@@ -43,7 +44,9 @@ __all__ = [
     "MIME",
     "PALETTE",
     "SEQUENTIAL",
+    "Box",
     "View",
+    "anatomy",
     "attention_heads",
     "attention_toy",
     "bert_explorer",

@@ -1,0 +1,232 @@
+"""Masked words: what is chosen and hidden, the loss, counting, and the stored model."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from torch.nn.utils.rnn import pad_sequence
+from transformers import BertConfig, BertForMaskedLM, BertTokenizerFast
+
+from lmcourse import masking
+from lmcourse.bert import rename
+from lmcourse.data import load_poems
+from lmcourse.gpt.checkpoint import fingerprint
+from lmcourse.weights import read_header
+
+SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+SMALL = {"vocab_size": 25, "hidden_size": 12, "num_hidden_layers": 2, "type_vocab_size": 2}
+SMALL |= {"num_attention_heads": 3, "intermediate_size": 20, "max_position_embeddings": 9}
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    pieces = SPECIAL + list("abcdefghijklmnopqrst")
+    return BertTokenizerFast(dict(zip(pieces, range(25), strict=True)))
+
+
+@pytest.fixture(scope="module")
+def stored():
+    return masking.load_mini_bert()
+
+
+@pytest.fixture
+def theirs():
+    torch.manual_seed(0)
+    model = BertForMaskedLM(BertConfig(**SMALL)).eval()
+    for weight in model.parameters():
+        torch.nn.init.normal_(weight, std=0.5)
+    return model
+
+
+@pytest.fixture
+def ours(theirs):
+    """The same weights in the course's model; their head has other names."""
+    model = masking.MaskedBert(theirs.config).eval()
+    head = "cls.predictions."
+    names = {"transform.dense.": "head.0.", "transform.LayerNorm.": "head.2."}
+    found = {}
+    for name, weight in theirs.state_dict().items():
+        if name.startswith("bert."):
+            found[f"bert.{rename(name)}"] = weight
+        elif "decoder" not in name:  # tied
+            name = name.removeprefix(head)
+            for old, new in names.items():
+                name = name.replace(old, new)
+            found[name] = weight
+    model.load_state_dict({n: w for n, w in found.items() if "position_ids" not in n})
+    return model
+
+
+def batch(rows=4, tokens=8, seed=1):
+    random = torch.Generator().manual_seed(seed)
+    ids = torch.randint(5, 25, (rows, tokens), generator=random)
+    ids[:, 0], ids[:, -1] = 2, 3
+    ids[0, -3:] = torch.tensor([3, 0, 0])  # a shorter text
+    return ids
+
+
+def test_each_share_is_what_the_paper_says(tokenizer):
+    ids = batch(4000, 9)
+    given, chosen = masking.mask_tokens(ids, tokenizer, torch.Generator().manual_seed(3))
+    ordinary = ids >= 5
+    asked, shown, true = chosen[ordinary], given[chosen], ids[chosen]
+    many = chosen.sum().item()
+    error = 4 * math.sqrt(0.25 / many)  # of any share
+    hidden, same = (shown == 4), (shown == true)
+    assert asked.double().mean().item() == pytest.approx(0.15, abs=error)
+    assert hidden.double().mean().item() == pytest.approx(0.8, abs=error)
+    # Of the 10 % that are swapped one in twenty meets itself.
+    assert same.double().mean().item() == pytest.approx(0.1 + 0.1 / 20, abs=error)
+    swapped = shown[~hidden & ~same]
+    assert swapped.double().numel() / many == pytest.approx(0.095, abs=error)
+    assert set(swapped.tolist()) == set(range(5, 25))  # any piece, no special token
+    assert torch.equal(given[~chosen], ids[~chosen])
+
+
+def test_special_tokens_are_never_asked_for(tokenizer):
+    ids = batch(500)
+    for share in (0.15, 1.0):
+        random = torch.Generator().manual_seed(0)
+        given, chosen = masking.mask_tokens(ids, tokenizer, random, share)
+        assert not chosen[ids < 5].any()
+        assert torch.equal(given[ids < 5], ids[ids < 5])
+    assert torch.equal(chosen, ids >= 5)  # a share of 1 asks for all others
+
+
+def test_each_call_hides_other_places_and_a_seed_repeats_them(tokenizer):
+    ids, state = batch(50), torch.get_rng_state()
+    random = torch.Generator().manual_seed(7)
+    first, second = (masking.mask_tokens(ids, tokenizer, random) for _ in range(2))
+    again = masking.mask_tokens(ids, tokenizer, torch.Generator().manual_seed(7))
+    assert not torch.equal(first[1], second[1])
+    assert all(map(torch.equal, first, again))
+    assert torch.equal(state, torch.get_rng_state())  # the reader's own is left alone
+
+
+def test_the_loss_is_that_of_transformers(tokenizer, theirs, ours):
+    ids = batch()
+    given, chosen = masking.mask_tokens(
+        ids, tokenizer, torch.Generator().manual_seed(2), 0.4
+    )
+    labels = ids.masked_fill(~chosen, -100)
+    mask = (ids != 0).long()
+    with torch.no_grad():
+        want = theirs.double()(given, attention_mask=mask, labels=labels)
+        got = masking.masked_loss(ours.double(), ids, given, chosen)
+        logits = ours(given)
+    real = ids != 0
+    torch.testing.assert_close(logits[real], want.logits[real], rtol=0, atol=1e-9)
+    torch.testing.assert_close(got, want.loss, rtol=0, atol=1e-9)
+
+
+def test_places_that_are_not_chosen_do_not_count(tokenizer, ours):
+    ids = batch()
+    chosen = torch.zeros_like(ids, dtype=torch.bool)
+    chosen[1, 2] = True
+    given = ids.masked_fill(chosen, 4)
+    with torch.no_grad():
+        whole = ours(given)[1, 2].log_softmax(-1)[ids[1, 2]]
+        loss = masking.masked_loss(ours, ids, given, chosen)
+    torch.testing.assert_close(loss, -whole)
+
+
+def test_every_place_is_hidden_once(tokenizer, ours):
+    ids = batch()
+    losses = masking.place_losses(ours, ids, tokenizer, rounds=3)
+    assert torch.equal(losses > 0, ids >= 5)
+    hidden = ids.clone()
+    hidden[1, [2, 5]] = 4  # the places of one round
+    with torch.no_grad():
+        want = -ours(hidden)[1, 5].log_softmax(-1)[ids[1, 5]]
+    torch.testing.assert_close(losses[1, 5], want, rtol=1e-4, atol=1e-6)
+
+
+def test_between_is_bayes_with_pairs():
+    ids = np.array([0, 1, 2, 0, 1, 1, 2, 0, 2, 1, 0, 0, 1, 2])
+    guess = masking.between(ids, 3)
+    pairs = masking.NgramModel(ids, 2, 3)
+
+    def chance(left, piece):
+        return pairs.following([left])[piece]
+
+    for left in range(3):
+        for right in range(3):
+            both = [chance(left, p) * chance(p, right) for p in range(3)]
+            want = np.log(np.array(both) / sum(both))
+            got = guess(np.array([left]), np.array([right]))
+            np.testing.assert_allclose(got[0], want, atol=1e-12)
+
+
+def test_poems_are_dealt_whole_and_once():
+    parts = masking.parts_of_poems()
+    assert [len(part) for part in parts] == [369, 46, 45]
+    assert len({text for part in parts for text in part}) == 460
+    assert any(text.startswith("Hope is") for part in parts for text in part)
+
+
+def test_passages_are_whole_lines_that_fit(stored):
+    tokenizer = stored[0]
+    poem = next(t for t in load_poems().text if t.startswith("Hope is"))
+    room, lines = 32, [line for line in poem.splitlines() if line]
+    apart = list(masking.passages(poem, tokenizer, room))
+    assert all(len(ids) <= room for ids in apart)
+    assert {(ids[0].item(), ids[-1].item()) for ids in apart} == {(2, 3)}
+    inner = [i for ids in apart for i in ids[1:-1].tolist()]
+    assert inner == tokenizer(" ".join(lines), add_special_tokens=False)["input_ids"]
+    assert len(list(masking.passages(poem, tokenizer, room, overlap=True))) == len(lines)
+
+
+def test_training_lowers_the_loss_and_repeats_itself(tokenizer):
+    settings = {"steps": 60, "batch": 8, "seed": 1}
+    settings |= {
+        name: masking.SETTINGS[name] for name in masking.SETTINGS.keys() - settings
+    }
+    ids = [torch.tensor([2, 5, 6, 7, 8, 5, 6, 7, 8, 3][: 8 + n % 3]) for n in range(9)]
+    runs = []
+    for _ in range(2):
+        torch.manual_seed(0)
+        model = masking.MaskedBert(BertConfig(**SMALL | {"max_position_embeddings": 10}))
+        runs.append([])
+        report = runs[-1].append
+        masking.train(model, ids, tokenizer, settings, lambda _, x, to=report: to(x))
+    assert not model.training
+    assert np.mean(runs[0][-10:]) < np.mean(runs[0][:10]) - 0.5
+    np.testing.assert_allclose(*runs)
+
+
+def test_the_stored_model_is_what_its_record_says(stored):
+    tokenizer, model, record = stored
+    training = masking.parts_of_poems()[0]
+    assert record["corpus_sha256"] == fingerprint("\n\n".join(training))
+    assert tokenizer.convert_ids_to_tokens([0, 1, 2, 3, 4]) == SPECIAL
+    assert len(tokenizer) == record["model"]["vocab_size"]
+    again = masking.train_tokenizer(training, record["model"]["vocab_size"])
+    assert again.get_vocab() == tokenizer.get_vocab()
+    path = masking.corpora_folder() / "checkpoints" / masking.FILE
+    assert path.stat().st_size < 4e6
+    assert not model.training
+    assert next(model.parameters()).dtype == torch.float32
+
+
+@pytest.mark.slow
+def test_the_stored_model_knows_more_than_how_often_a_piece_comes(stored):
+    tokenizer, model, _ = stored
+    room, (training, _, unseen) = 64, masking.parts_of_poems()
+    ids = torch.cat([i for t in training for i in masking.passages(t, tokenizer, room)])
+    once = masking.NgramModel(ids.numpy(), 1, len(tokenizer)).following([])
+    rows = [i for t in unseen for i in masking.passages(t, tokenizer, room)]
+    rows = pad_sequence(rows, batch_first=True)
+    losses = masking.place_losses(model, rows, tokenizer)
+    asked = losses > 0
+    assert losses[asked].mean() < -np.log(once[rows[asked].numpy()]).mean() - 0.5
+
+
+def test_a_file_of_something_else_is_refused(tmp_path):
+    path = tmp_path / "else.safetensors"
+    path.write_bytes(b"no model")
+    with pytest.raises(ValueError, match=r"else\.safetensors cannot be read"):
+        masking.load_mini_bert(path)
+    with pytest.raises(FileNotFoundError, match="absent"):
+        masking.load_mini_bert(tmp_path / "absent.safetensors")
+    assert read_header(masking.corpora_folder() / "checkpoints" / masking.FILE)[1]
