@@ -1,6 +1,7 @@
 """BERT rebuilt against ``transformers``; the heads' numbers against plain loops."""
 
 import math
+from contextlib import nullcontext, suppress
 
 import matplotlib
 import numpy as np
@@ -13,7 +14,7 @@ from transformers.activations import ACT2FN
 from lmcourse import bert
 from lmcourse.models import default_checkpoint, load_bert
 from lmcourse.transformer import ACTIVATIONS
-from pages import CHAPTERS, page_code
+from pages import CHAPTERS, page_cells
 
 TOLERANCE = {"rtol": 0, "atol": 1e-9}  # in float64
 THEIRS = sorted(ACTIVATIONS.keys() & ACT2FN.keys())  # all but "swiglu"
@@ -320,8 +321,10 @@ def test_the_page_assumes_nothing_of_the_checkpoint(tmp_path, monkeypatch, defau
     monkeypatch.setenv("LMCOURSE_BERT", str(tmp_path))
     monkeypatch.chdir(CHAPTERS)
     matplotlib.use("agg")
-    code = page_code("bert-internals")
-    assert "times=200" in code
     namespace = {"__name__": "page"}
-    exec(compile(code.replace("times=200", "times=9"), "page", "exec"), namespace)
-    assert namespace["names"]["layers"] == 5
+    for number, cell in enumerate(page_cells("bert-internals")):
+        found = suppress(AssertionError) if "finding" in cell.tags else nullcontext()
+        if not cell.part:
+            with found:
+                exec(compile(cell.source, f"cell {number}", "exec"), namespace)
+    assert namespace["config"].num_hidden_layers == 5

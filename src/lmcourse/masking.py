@@ -1,44 +1,23 @@
-"""Masked words: what BERT was trained to do (Devlin et al. 2019), in small.
+"""Masked words: what BERT was trained to do (Devlin et al. 2019).
 
 Some places of a text are chosen, most of them hidden behind [MASK], and the model is asked
 what stood there. `MaskedBert` is the course's own `lmcourse.bert.Bert` with a head that
-answers. ``python -m lmcourse.masking`` trains one on the poems of both poets, about twenty
-minutes of one core, and writes the file that `load_mini_bert` loads.
+answers; `lmcourse.mini_bert` makes a small one of poems.
 """
-
-import json
-import sys
-import time
-from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import torch
 import torch.nn.functional as F
-from tokenizers import BertWordPieceTokenizer
 from torch import nn
 from torch.nn.utils.rnn import pad_sequence
-from transformers import BertConfig, BertTokenizerFast
 
 from lmcourse.bert import Bert
-from lmcourse.data import POEMS, corpora_folder, deal, load_texts
-from lmcourse.gpt.checkpoint import fingerprint, save_model
 from lmcourse.gpt.optimizers import Muon
-from lmcourse.models import one_thread
 from lmcourse.ngrams import NgramModel
-from lmcourse.positions import sinusoidal
-from lmcourse.weights import parse_json, read_header, read_weights
 
-__all__ = ["MaskedBert", "between", "load_mini_bert", "mask_tokens", "masked_loss"]
-__all__ += ["parts_of_poems", "passages", "place_losses", "train", "train_tokenizer"]
+__all__ = ["MaskedBert", "between", "mask_tokens", "masked_loss", "place_losses", "train"]
 
-SHARE = 0.15  # of the places are guessed at; of these, 80 % hidden, 10 % swapped, 10 % kept
-SIZES = {"hidden_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4}
-SIZES |= {"intermediate_size": 512, "max_position_embeddings": 64, "type_vocab_size": 1}
-SETTINGS = {"vocab_size": 2000, "steps": 4000, "batch": 32, "share": 0.15, "seed": 1886}
-SETTINGS |= {"learning_rate": 0.003, "muon_learning_rate": 0.02, "weight_decay": 0.01}
-SETTINGS |= {"dropout": 0.1}
-FILE = "mini-bert.safetensors"
+SHARE = 0.15  # of the places are asked for; of these, 80 % hidden, 10 % swapped, 10 % kept
 
 
 def mask_tokens(ids, tokenizer, generator, share=SHARE):
@@ -187,51 +166,6 @@ def between(ids, vocab_size):
     return guess
 
 
-def parts_of_poems() -> tuple[list[str], list[str], list[str]]:
-    """Return the poems of both poets to learn from, to choose by and to judge by."""
-    found = ([], [], [])
-    for name in POEMS:
-        texts = load_texts(name)
-        for kept, part in zip(found, deal(texts), strict=True):
-            kept += [text for text in texts if text in part]
-    return found
-
-
-def train_tokenizer(texts, vocab_size):
-    """Learn a vocabulary of word pieces, and return it as the tokenizer of a BERT."""
-    learner = BertWordPieceTokenizer()
-    learner.train_from_iterator(texts, vocab_size=vocab_size, show_progress=False)
-    return BertTokenizerFast(learner.get_vocab())
-
-
-def passages(text, tokenizer, room, overlap=False) -> Iterator[torch.Tensor]:
-    """Cut a poem into runs of whole lines that fit the model.
-
-    Parameters
-    ----------
-    text : str
-    tokenizer : PreTrainedTokenizerFast
-    room : int
-        Tokens of a passage at most, [CLS] and [SEP] included.
-    overlap : bool
-        Whether one begins at every line, or only where the last one ended.
-
-    Yields
-    ------
-    int Tensor of shape (tokens,)
-    """
-    lines = [line for line in text.splitlines() if line.strip()]
-    lines = tokenizer(lines, add_special_tokens=False)["input_ids"]
-    start = 0
-    while start < len(lines):
-        ids, end = lines[start], start + 1
-        while end < len(lines) and len(ids) + len(lines[end]) <= room - 2:
-            ids, end = ids + lines[end], end + 1
-        ids = [tokenizer.cls_token_id, *ids[: room - 2], tokenizer.sep_token_id]
-        yield torch.tensor(ids)
-        start = start + 1 if overlap else end
-
-
 def _optimizers(model, settings):
     """Muon for the matrices of the layers and the head, AdamW for the rest."""
     hidden, rest = [], []
@@ -286,92 +220,3 @@ def train(model, ids, tokenizer, settings, report=None):
         if report:
             report(step + 1, loss.item())
     model.eval()
-
-
-def new_model(tokenizer, settings):
-    """Return an untrained `MaskedBert` of the size of the stored one, and its sizes.
-
-    Its positions begin as waves, and the four heads of its first layer by looking one and
-    two places back and ahead: large BERTs learn such heads, and so little text does not
-    teach them in a few minutes. Everything is trained on from there.
-    """
-    sizes = SIZES | {"vocab_size": len(tokenizer)}
-    torch.manual_seed(settings["seed"])
-    model = MaskedBert(BertConfig(hidden_dropout_prob=settings["dropout"], **sizes))
-    positions = model.bert.embeddings.position.weight
-    waves = sinusoidal(*positions.shape, base=100)  # (positions, d_model)
-    attention = model.bert.layers[0].attention
-    queries = attention.query.weight.unflatten(0, (attention.heads, -1))
-    keys = attention.key.weight.unflatten(0, (attention.heads, -1))
-    with torch.no_grad():
-        positions.copy_(waves * 0.03)  # the size of the word vectors
-        for head, away in enumerate((-1, 1, -2, 2)):
-            here = torch.arange(len(waves))
-            here = here[(here + away >= 0) & (here + away < len(waves))]
-            shift = torch.linalg.lstsq(waves[here], waves[here + away]).solution
-            queries[head] = 5 * keys[head] @ shift.T  # waves @ shift: `away` further on
-    return model, sizes
-
-
-def load_mini_bert(path=None):
-    """Load the stored mini-BERT.
-
-    Parameters
-    ----------
-    path : path, optional
-        Default the one that comes with the course.
-
-    Returns
-    -------
-    tokenizer : PreTrainedTokenizerFast
-    model : MaskedBert
-        In evaluation mode, on the CPU.
-    record : dict
-        How it was trained.
-
-    Raises
-    ------
-    OSError, ValueError
-        If there is no such file, or it is damaged.
-    """
-    path = Path(path or corpora_folder() / "checkpoints" / FILE)
-    _, metadata = read_header(path)
-    record = parse_json(metadata.get("record", ""), f"the record in {path}")
-    config = BertConfig(**record["model"])
-    with torch.device("meta"):  # shapes only
-        shapes = {f"model.{n}": x.shape for n, x in MaskedBert(config).state_dict().items()}
-    tensors = read_weights(path, shapes)
-    model = MaskedBert(config).eval()
-    model.load_state_dict({n.removeprefix("model."): x for n, x in tensors.items()})
-    pieces = record["vocabulary"]
-    tokenizer = BertTokenizerFast(dict(zip(pieces, range(len(pieces)), strict=True)))
-    return tokenizer, model, record
-
-
-def main(arguments):
-    """Train the mini-BERT; ``python -m lmcourse.masking [FILE.safetensors]``."""
-    one_thread()
-    path = Path(*arguments or [corpora_folder() / "checkpoints" / FILE])
-    texts, settings, start = parts_of_poems()[0], SETTINGS, time.time()
-    tokenizer = train_tokenizer(texts, settings["vocab_size"])
-    model, sizes = new_model(tokenizer, settings)
-    room = sizes["max_position_embeddings"]
-    ids = [each for text in texts for each in passages(text, tokenizer, room, overlap=True)]
-    losses = []
-
-    def report(step, loss):
-        losses.append(loss)
-        if step % 100 == 0:
-            losses[-100:] = [sum(losses[-100:]) / 100]
-            print(json.dumps({"step": step, "loss": losses[-1]}), flush=True)
-
-    train(model, ids, tokenizer, settings, report)
-    vocabulary = tokenizer.convert_ids_to_tokens(range(len(tokenizer)))
-    record = {"model": sizes, "training": settings, "vocabulary": vocabulary}
-    record |= {"losses": losses, "seconds": time.time() - start, "torch": torch.__version__}
-    record["corpus_sha256"] = fingerprint("\n\n".join(texts))
-    save_model(path, model.half(), record)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from html import escape
 from typing import NamedTuple
 
+from lmcourse.views.notebook import library
+
 __all__ = ["Anatomy", "Box", "anatomy"]
 
 SHOWN = 32  # numbers of a vector
@@ -15,43 +17,6 @@ ARROW = (
     '<svg class="lm-down" viewBox="0 0 20 16" width="20" height="16" aria-hidden="true">'
     '<path d="M10 0V13M5 8l5 6 5-6"/></svg>'
 )
-STYLE = """
-.lm-anatomy {display:grid; grid-template-columns:minmax(15rem,1fr) minmax(0,1.15fr);
-  gap:1rem 1.4rem; text-align:left; align-items:start; --plus:var(--d-1-edge,#0067a3);
-  --minus:var(--d-2-edge,#b54f00)}
-.lm-anatomy fieldset {border:0; margin:0; padding:0; min-width:0}
-.lm-anatomy legend {font-size:.9em; padding:0 0 .4rem; float:none}
-.lm-anatomy .lm-row {display:flex; gap:.4rem; justify-content:center}
-.lm-anatomy .lm-part {border:1px dashed currentColor; border-radius:10px; padding:.4rem;
-  position:relative}
-.lm-anatomy .lm-part > span {font-size:.85em; display:block; text-align:right}
-.lm-anatomy label {flex:1 1 0; border:1.5px solid var(--d-edge,#7b828c); border-radius:8px;
-  padding:.28rem .4rem; cursor:pointer; text-align:center; font-size:.92em; margin:0;
-  line-height:1.25}
-.lm-anatomy label small {display:block; opacity:.85; font-size:.86em}
-.lm-anatomy label:hover {border-color:var(--plus)}
-.lm-anatomy label:has(:checked) {border-color:var(--plus);
-  box-shadow:inset 0 0 0 1.5px var(--plus); font-weight:600}
-.lm-anatomy label:has(:focus-visible) {outline:3px solid #3067DC; outline-offset:2px}
-.lm-anatomy input {position:absolute; opacity:0; width:1px; height:1px; margin:0}
-.lm-anatomy .lm-down {display:block; margin:1px auto; fill:none; stroke:currentColor;
-  stroke-width:1.6; opacity:.7}
-.lm-anatomy section {border-left:3px solid var(--plus); padding:0 0 0 .9rem;
-  margin-bottom:1rem}
-.lm-anatomy section > * {margin:0 0 .55rem}
-.lm-anatomy section strong {display:block}
-.lm-anatomy .lm-formula {font-family:"Source Serif 4 Variable",Georgia,serif;
-  font-style:italic; overflow-wrap:anywhere}
-.lm-anatomy pre {white-space:pre-wrap; overflow-wrap:anywhere; font-size:.84em;
-  padding:.4rem .6rem; border:1px solid var(--d-edge,#7b828c); border-radius:4px;
-  background:none; color:inherit}
-.lm-anatomy .lm-strip {display:block; width:100%; height:auto}
-.lm-anatomy rect {stroke:var(--d-edge,#7b828c); stroke-width:.4}
-.lm-anatomy .lm-up {fill:var(--plus)} .lm-anatomy .lm-low {fill:var(--minus)}
-.lm-anatomy .lm-shares {display:flex; flex-wrap:wrap; gap:.25rem .7rem; font-size:.9em}
-@media screen {.lm-anatomy section {display:none}}
-@media (max-width:640px) {.lm-anatomy {grid-template-columns:minmax(0,1fr)}}
-"""
 
 
 class Box(NamedTuple):
@@ -102,8 +67,9 @@ class Anatomy:
             for i in range(len(self.boxes))
         )
         panels = "".join(_panel(i, box) for i, box in enumerate(self.boxes))
+        style = library("anatomy.css") + rules
         return (
-            f'<style>{STYLE}{rules}</style><div class="lm-anatomy {key}"><fieldset>'
+            f'<style>{style}</style><div class="lm-anatomy {key}"><fieldset>'
             f"<legend>{escape(self.question)}</legend>{_map(self.rows, key)}</fieldset>"
             f'<div aria-live="polite">{panels}</div></div>'
         )
