@@ -36,6 +36,11 @@ def sizes(width=144, layers=22, heads=4, wide=576, **others):
 
 
 WRONG = {
+    "whose": {
+        "its two neighbours": "a",
+        "right meadow": ["c", "C"],
+        "one letter of a, b, c": ["summer", 3],
+    },
     "embed": {
         "word table alone": lambda b, i, k: word(b, i),
         "not normalised": lambda b, i, k: word(b, i) + places(b, i) + kind(b, k),

@@ -20,6 +20,18 @@ def _bert(**changes):
     return model.requires_grad_(False)
 
 
+@exercise("bert-internals.whose", kind="judge")
+def whose(answer):
+    """Compare with the poem as it was printed."""
+    told = {
+        "a": "a boy may go; but what has he to do with the cricket? It fits its two "
+        "neighbours, and that is all that counting looks at.",
+        "b": None,
+        "c": "it stands in the right meadow; but does grass go, and come back home?",
+    }
+    letter(answer, told)
+
+
 @exercise("bert-internals.small_bert", kind="experiment")
 def small_bert(answer):
     """Count the parameters of the model that the configuration makes."""
