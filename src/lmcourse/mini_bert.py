@@ -44,7 +44,10 @@ def parts_of_poems() -> tuple[list[str], list[str], list[str]]:
 
 
 def train_tokenizer(texts, vocab_size):
-    """Learn a vocabulary of word pieces, and return it as the tokenizer of a BERT."""
+    """Learn a vocabulary of word pieces, and return it as the tokenizer of a BERT.
+
+    The library breaks ties by chance: a few pieces differ from process to process.
+    """
     learner = BertWordPieceTokenizer()
     learner.train_from_iterator(texts, vocab_size=vocab_size, show_progress=False)
     return BertTokenizerFast(learner.get_vocab())
