@@ -68,6 +68,7 @@ models: $(STAMP)  ## train the small GPT, the mini-BERT and the sweep of sizes t
 		--out _build/models/sonnets.safetensors --export data/checkpoints/sonnets.safetensors
 	$(PY) -m lmcourse.gpt.sweep
 	$(PY) -m lmcourse.mini_bert
+	$(PY) -m lmcourse.numpy_nn.longer
 
 bench: $(STAMP)  ## run every benchmark
 	@for name in $$($(PY) -m lmbook.bench --list); do \

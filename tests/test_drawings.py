@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from lmbook.drawings import CLASSES, check, filled, image, inline, source
+from lmbook.drawings import CLASSES, check, filled, image, inline, source, steps
 
 FIGURES = [
     *Path(__file__).parents[1].glob("chapters/_figures/*.svg"),
@@ -43,6 +43,7 @@ def test_every_drawing_keeps_the_rules(path):
         (drawing('<rect clip-path="url(https://a.example/b)"/>'), "has clip-path="),
         (drawing('<rect class="d-vektor"/>'), "the class 'd-vektor'; there are"),
         (drawing('<rect data-cells="4 x 6"/>'), "rows and columns, as in 4x6"),
+        (drawing('<rect data-step="0"/>'), "a number of the list of steps"),
         (drawing('<g transform="scale(0.5)"/>'), "keep the text's size"),
         (drawing('<text font-size="12">bee</text>'), "<text> 'bee' has font-size='12'"),
         (drawing('<text font-size="0.9em">bee</text>'), "a bare number"),
@@ -112,6 +113,24 @@ def test_a_notebooks_drawing_stands_alone():
     assert 'class="d-paper"' in svg
     assert ElementTree.fromstring(svg).get("viewBox") == "0 0 400 100"
     assert "/*" not in svg
+
+
+def test_what_comes_later_is_hidden_until_its_step():
+    html = steps("fig-bee", 3)
+    assert re.findall(r'value="(\d)"( checked)?>', html) == [
+        ("1", " checked"),
+        ("2", ""),
+        ("3", ""),
+    ]
+    screen = re.search(r"@media screen{(.*)}</style>", html)[1]  # on paper all is there
+    hidden = re.findall(r'value="(\d)"\]:checked\) :is\(([^)]*)\){display:none}', screen)
+    assert hidden == [("1", '[data-step="2"],[data-step="3"]'), ("2", '[data-step="3"]')]
+    assert html.replace(screen, "").count("{") == 1
+
+
+def test_the_grid_of_a_matrix_comes_with_it():
+    rect = '<rect x="0" y="0" width="8" height="8" data-cells="2x2" data-step="4"/>'
+    assert inline(drawing(rect), "bee").count('data-step="4"') == 2
 
 
 def test_the_authors_guide_shows_every_class():

@@ -1,5 +1,7 @@
 """What every exercise check is made with."""
 
+import linecache
+
 import numpy as np
 import pytest
 import torch
@@ -16,6 +18,7 @@ from lmcourse.exercises import (
     names,
     number,
     run,
+    yours,
 )
 
 
@@ -39,6 +42,33 @@ def test_right_wrong_and_known_wrong():
     assert not other
     assert "7 is not it" in other.message
     assert "6" not in other.message  # the answer is never told
+
+
+def test_a_readers_right_answer_is_gone_on_with(capsys):
+    def double(x):
+        return 2 * x
+
+    def mine(x):
+        return x + x
+
+    assert yours("toy.double", mine, double) is mine
+    assert "goes on with your double" in capsys.readouterr().out
+    for wrong in (lambda x: 7, None, ...):
+        assert yours("toy.double", wrong, double) is double
+        said = capsys.readouterr().out
+        assert "the package's double" in said
+        assert "does not pass" in said
+
+
+def test_the_line_of_the_cell_that_failed_is_shown():
+    source = "def double(x):\n    return helper(x)\n\ndef helper(x):\n    return x / 0\n"
+    name, space = "/tmp/ipykernel_7/123.py", {}
+    linecache.cache[name] = (len(source), None, source.splitlines(True), name)
+    exec(compile(source, name, "exec"), space)
+    message = check("toy.double", space["double"]).message
+    assert "double stopped with ZeroDivisionError" in message
+    assert "(line 5 of your cell: `return x / 0`)" in message
+    assert "line" not in check("toy.double", lambda x: x / 0).message
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """`lmcourse.numpy_nn` against PyTorch's autograd, finite differences and its own claims."""
 
 import json
+import pickle
 
 import numpy as np
 import pytest
@@ -8,6 +9,8 @@ import torch
 import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from safetensors import safe_open
+from safetensors.numpy import load_file, save_file
 
 import loops
 from lmbook.bench import numpy as reference
@@ -33,7 +36,17 @@ from lmcourse.numpy_nn.core import (
     as_tuple,
     gradient_error,
 )
-from lmcourse.numpy_nn.decoder import Decoder, load, sample, save, stretches, train
+from lmcourse.numpy_nn.decoder import (
+    Decoder,
+    first_vectors,
+    load,
+    marked,
+    sample,
+    save,
+    stretches,
+    train,
+    verse,
+)
 from lmcourse.numpy_nn.layers import (
     CrossEntropyLoss,
     L2Loss,
@@ -47,7 +60,13 @@ from lmcourse.numpy_nn.layers import (
     SoftmaxCrossEntropy,
 )
 
-TOLERANCE = 1e-6
+TOLERANCE = 1e-6  # of finite differences
+
+
+def equal(ours, theirs, name=""):
+    """Hold two float64 results together, to 1e-9 of the largest magnitude."""
+    largest = max(1.0, np.abs(theirs).max(initial=0))
+    np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-9 * largest, err_msg=name)
 
 
 def check(module, inputs, theirs, rng):
@@ -67,14 +86,14 @@ def check(module, inputs, theirs, rng):
     got = theirs(tensors, p)
     got = got if isinstance(got, tuple) else (got,)
     for ours, other in zip(outputs, got, strict=True):
-        np.testing.assert_allclose(ours, other.detach().numpy(), rtol=1e-6, atol=1e-6)
+        equal(ours, other.detach().numpy())
     sum((o * torch.tensor(d)).sum() for o, d in zip(got, deltas, strict=True)).backward()
     for ours, tensor in zip(back, wanted, strict=False):
         assert ours.shape == tuple(tensor.shape)
-        np.testing.assert_allclose(ours, tensor.grad.numpy(), rtol=1e-6, atol=1e-6)
+        equal(ours, tensor.grad.numpy())
     for name, parameter in named.items():
         want = 0 * parameter.value if p[name].grad is None else p[name].grad.numpy()
-        np.testing.assert_allclose(parameter.grad, want, rtol=1e-6, atol=1e-6, err_msg=name)
+        equal(parameter.grad, want, name)
     errors = gradient_error(module, *inputs)
     assert max(errors.values()) < TOLERANCE, errors
 
@@ -405,6 +424,31 @@ def test_adam_equals_pytorchs():
     assert frozen.value == 2.0
 
 
+def test_a_normalised_step_goes_along_the_gradient():
+    rng = np.random.default_rng(5)
+    values, gradient = rng.normal(size=(2, 3, 4))
+    moved, frozen, still = (
+        Parameter(values),
+        Parameter(2.0, trainable=False),
+        Parameter(1.0),
+    )
+    adam = Adam([moved, frozen, still], learning_rate=0.5)
+    moved.grad += 1e-3 * gradient
+    frozen.grad += 1
+    adam.step(normalised=True)
+    step = moved.value - values
+    equal(step, -0.05 * gradient / np.sqrt((gradient**2).mean()))
+    assert (frozen.value, still.value, adam.steps) == (2.0, 1.0, 0)
+    assert not moved.grad.any()
+    assert not adam.mean[0].any()
+
+
+def test_the_start_of_rotary_positions_is_where_they_begin():
+    x = np.random.default_rng(6).normal(size=(9, 6))
+    late = Rotary(6, start=4).forward(x[4:])
+    np.testing.assert_array_equal(late, Rotary(6).forward(x)[4:])
+
+
 def test_linked_weights_are_one_array():
     rng = np.random.default_rng(6)
     first = Linear(3, 4, rng)
@@ -510,7 +554,16 @@ def test_large_numbers_do_not_overflow():
     with np.errstate(all="raise", under="ignore"):
         np.testing.assert_array_equal(Softmax().forward(large), [[1, 0, 0]])
         np.testing.assert_array_equal(Sigmoid().forward(large), [[1, 0, 0.5]])
-        assert np.isfinite(SoftmaxCrossEntropy().forward(large, np.array([1])))
+        assert SoftmaxCrossEntropy().forward(large, np.array([1])) == 2e4
+        assert SoftmaxCrossEntropy().forward(large, np.array([0])) == 0
+
+
+def test_the_loss_of_a_share_that_rounds_to_zero_is_pytorchs():
+    sure, answer = np.array([[0.0, 800.0], [3.0, 2.0]]), np.array([0, 1])
+    ours = SoftmaxCrossEntropy().forward(sure, answer)
+    equal(ours, F.cross_entropy(torch.tensor(sure), torch.tensor(answer)).item())
+    errors = gradient_error(SoftmaxCrossEntropy(), sure, answer)
+    assert errors["input 0"] < TOLERANCE
 
 
 def test_the_dictionary_is_a_one_hot_product():
@@ -548,10 +601,15 @@ def test_training_learns_and_is_repeatable(capsys):
     assert len(floating) == 80
     assert floating[-1] < 0.7 * floating[0]
     assert train(second, numbers, 80, batch=8, learning_rate=0.02) == floating
-    shown = capsys.readouterr()
-    assert not shown.out
-    assert "loss" in shown.err
-    assert "w1 " in shown.err
+    assert not capsys.readouterr().out
+    seen = []
+    few = {"batch": 2, "warm": 2, "watch": lambda *told: seen.append(told)}
+    losses = train(small_decoder(), numbers, 3, **few)
+    assert [told[0] for told in seen] == [0, 1, 2]
+    _, loss, wanted, now = seen[0]
+    assert loss.p.shape == (2 * 7, 11)
+    assert wanted.shape == (7,)
+    assert now == losses[0]
     continued = sample(first, [0], 5, np.random.default_rng(0), temperature=0.2)
     assert continued == [0, 1, 2, 3, 4, 5]
 
@@ -570,11 +628,46 @@ def test_sampling_sees_only_the_context():
     assert seen[-1] == out[2:5]
 
 
+def test_sampling_stops_after_the_end_mark():
+    class Always:
+        def forward(self, numbers):
+            return (
+                np.where(np.arange(3) == len(numbers) - 2, 0.0, -np.inf) + 0 * numbers[:1]
+            )
+
+    class Rows(Always):
+        def forward(self, numbers):
+            return np.tile(super().forward(numbers), (len(numbers), 1))
+
+    dice = np.random.default_rng(0)
+    assert sample(Rows(), [2, 2], 3, dice) == [2, 2, 0, 1, 2]
+    assert sample(Rows(), [2, 2], 3, dice, end=1) == [2, 2, 0, 1]
+    assert sample(Rows(), [1, 2], 2, dice, end=1) == [1, 2, 0, 1]  # not the start's own
+
+
+def test_sentences_and_lines_are_marked_and_put_back():
+    poem = "Shall I go?  Not\n\nyet: I\nstay."
+    tokens = marked(poem)
+    assert " ".join(tokens) == "<start> shall i go <end> <start> not / yet i / stay <end>"
+    assert verse(tokens[5:]) == "Not\nYet I\nStay"
+    assert verse(tokens[:5]) == "Shall I go"
+    assert marked("... !") == []
+
+
+def test_first_vectors_know_nothing_of_what_is_unseen():
+    seen = ["a", "b", "c", "d", "a", "b", "c", "e", "a", "d", "c", "b"]
+    vocabulary, vectors = first_vectors(seen, ["z", "a", "y"], d_model=2)
+    assert vocabulary == ["a", "b", "c", "d", "e", "y", "z"]
+    assert vectors.shape == (7, 2)
+    assert not vectors[5:].any()
+    np.testing.assert_array_equal(vectors[:5], first_vectors(seen, [], d_model=2)[1])
+
+
 def test_saved_and_loaded_is_the_same_to_the_last_bit(tmp_path):
     model = small_decoder()
     train(model, np.arange(60) % 11, 5, batch=4)
-    save(model, tmp_path / "decoder.npz")
-    again = load(tmp_path / "decoder.npz")
+    save(model, tmp_path / "decoder.safetensors")
+    again = load(tmp_path / "decoder.safetensors")
     numbers = np.arange(7)
     named = again.parameters()
     for name, parameter in model.parameters().items():
@@ -583,18 +676,23 @@ def test_saved_and_loaded_is_the_same_to_the_last_bit(tmp_path):
     np.testing.assert_allclose(again.forward(numbers), want, rtol=0, atol=1e-9)
     assert again.dictionary.vocabulary == model.dictionary.vocabulary
     assert np.shares_memory(again.output.matrix, again.dictionary.table.value)
-    with np.load(tmp_path / "decoder.npz", allow_pickle=False) as file:
-        assert all(file[name].dtype.kind in "fU" for name in file.files)
+    half = tmp_path / "half.safetensors"
+    save(model, half, np.float16)
+    assert half.stat().st_size < (tmp_path / "decoder.safetensors").stat().st_size / 2
+    near = load(half).parameters()["blocks.modules.0.attention.output.weight"].value
+    want = named["blocks.modules.0.attention.output.weight"].value
+    np.testing.assert_array_equal(near, want.astype(np.float16))
 
 
-def changed(**change):
+def changed(about=None, **change):
     """Return what `save` writes of a small decoder, some of it changed or left out."""
 
     def write(path):
         save(small_decoder(), path)
-        with np.load(path) as file:
-            arrays = {**file, **change}
-        np.savez(path, **{k: a for k, a in arrays.items() if a is not None})
+        arrays = {**load_file(path), **change}
+        with safe_open(path, "np") as file:
+            metadata = {"about": about} if about else file.metadata()
+        save_file({k: a for k, a in arrays.items() if a is not None}, path, metadata)
 
     return write
 
@@ -602,7 +700,7 @@ def changed(**change):
 def claims(**sizes):
     about = {"vocabulary": [f"w{i}" for i in range(11)]}
     about["sizes"] = {"heads": 5, "layers": 2, "d_ff": 9} | sizes
-    return changed(about=np.array(json.dumps(about)))
+    return changed(about=json.dumps(about))
 
 
 def half(path):
@@ -611,15 +709,16 @@ def half(path):
 
 
 NO_DECODER = {
-    "another program's": (lambda path: np.savez(path, weight=np.zeros(3)), "about"),
-    "no .npz": (lambda path: path.write_bytes(b"Shall I compare thee"), "pickled"),
-    "empty": (lambda path: path.write_bytes(b""), "No data left"),
-    "half": (half, "not a zip file"),
+    "another program's": (lambda path: save_file({"weight": np.zeros(3)}, path), "about"),
+    "no safetensors": (lambda path: path.write_bytes(b"Shall I compare thee"), "header"),
+    "empty": (lambda path: path.write_bytes(b""), "header"),
+    "half": (half, "header|Metadata"),
     "one parameter less": (changed(**{"output.bias": None}), "other parameters"),
     "another shape": (changed(**{"output.bias": np.zeros(3)}), "other parameters"),
-    "pickled": (changed(**{"output.bias": np.array([{}])}), "allow_pickle"),
-    "about is no JSON": (changed(about=np.array("{")), "JSON"),
-    "about is a list": (changed(about=np.array("[]")), "list indices"),
+    "not finite": (changed(**{"output.bias": np.full(11, np.nan)}), "not finite"),
+    "pickled": (lambda path: path.write_bytes(pickle.dumps({"a": 1})), "header"),
+    "about is no JSON": (changed(about="{"), "JSON"),
+    "about is a list": (changed(about="[]"), "list indices"),
     "flat vectors": (changed(**{"dictionary.table": np.zeros(11)}), "tuple index"),
     "too many layers claimed": (claims(layers=10**9), "too few parameters"),
     "too wide a network claimed": (claims(d_ff=10**9), "too few parameters"),
@@ -630,16 +729,16 @@ NO_DECODER = {
 
 @pytest.mark.parametrize("kind", NO_DECODER)
 def test_a_file_that_holds_no_decoder_is_refused(kind, tmp_path):
-    path = tmp_path / "decoder.npz"
+    path = tmp_path / "decoder.safetensors"
     write, said = NO_DECODER[kind]
     write(path)
-    with pytest.raises(ValueError, match=f"decoder.npz holds no decoder: .*{said}"):
+    with pytest.raises(ValueError, match=f"decoder.safetensors holds no decoder: .*{said}"):
         load(path)
 
 
 def test_a_file_that_is_missing_is_told_as_such(tmp_path):
     with pytest.raises(FileNotFoundError):
-        load(tmp_path / "decoder.npz")
+        load(tmp_path / "decoder.safetensors")
 
 
 def test_gradient_error_sees_a_wrong_gradient_and_leaves_no_trace():

@@ -97,7 +97,7 @@ SAME = [
     (
         "backpropagation",
         "lmcourse.numpy_nn.core",
-        ["Chain", "Concat", "Fork", "Identity"],
+        ["Adam", "Chain", "Concat", "Fork", "Identity"],
     ),
     (
         "backpropagation",
@@ -117,7 +117,12 @@ SAME = [
             "softmax",
         ],
     ),
-    ("backpropagation", "lmcourse.numpy_nn.attention", ["CausalMask", "Rotary"]),
+    (
+        "backpropagation",
+        "lmcourse.numpy_nn.attention",
+        ["CausalMask", "Rotary", "ScalarProduct", "Transpose"],
+    ),
+    ("backpropagation", "lmcourse.numpy_nn.longer", ["last_looks", "loss_after"]),
     (
         "backpropagation",
         "lmcourse.numpy_nn.decoder",

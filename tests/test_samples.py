@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from lmcourse.views import samples
+from lmcourse.views import looks, samples
 
 SHOWN = {"counting <b>": ("It counts.", "\nShall I <script>\nO&O"), "a GPT": ("Two", "so")}
 
@@ -68,3 +68,25 @@ def test_as_text_all_are_there():
 def test_what_is_no_choice(shown, error, said):
     with pytest.raises(error, match=said):
         samples("Who?", shown)
+
+
+def test_a_picture_stands_with_its_text():
+    html = samples("Who?", SHOWN, ["<svg>1</svg>", "<svg>2</svg>"])._repr_html_()
+    first, second = html.split("<section")[1:]
+    assert "<svg>1</svg>" in first
+    assert "<svg>2</svg>" in second
+    with pytest.raises(ValueError, match="1 pictures for 2 texts"):
+        samples("Who?", SHOWN, ["<svg></svg>"])
+
+
+def test_a_bar_is_as_high_as_its_share():
+    shares = [
+        [[0.25, 0.75], [0.5, 0.5]],
+        [[1.0, 0.0], [0.1, 0.9]],
+    ]  # (layers, heads, tokens)
+    svg = looks(shares, alt="Four <heads>")
+    bars = [re.findall(r"v-([\d.]+)h9", d) for d in re.findall(r'<path d="([^"]*)"', svg)]
+    flat = [share for layer in shares for head in layer for share in head]
+    assert [float(h) for bar in bars for h in bar] == [pytest.approx(72 * s) for s in flat]
+    assert 'aria-label="Four &lt;heads&gt;"' in svg
+    assert svg.count('class="lm-even"') == 4

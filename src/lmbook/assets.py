@@ -52,6 +52,7 @@ OWN_FILES = (
     "views.css",
     "proofs.css",
     "drawings.css",
+    "steps.css",
     "frame.css",
     "folds.js",
     "tasks.css",

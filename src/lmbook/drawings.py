@@ -19,6 +19,7 @@ from lmbook.glue import format_glue, page_values
 __all__ = ["check", "image", "inline", "setup"]
 
 STYLE = Path(__file__).parent / "static" / "drawings.css"
+NOW = "font-weight:700;stroke-width:2.75"  # what a step adds stands out
 WIDEST, SMALLEST = 480, 13  # units: what a screen of 390 px still shows legibly
 SHAPES = ("circle", "ellipse", "line", "path", "polygon", "polyline", "rect")
 KNOWN = {"svg", "title", "desc", "g", "text", "tspan", *SHAPES}
@@ -94,6 +95,8 @@ def _faults(part: ElementTree.Element, root: ElementTree.Element):
             yield f"has font-size={value!r}; at least {SMALLEST} units, a bare number"
         if name == "data-cells" and not re.fullmatch(r"[1-9]\d?x[1-9]\d?", value):
             yield f"has data-cells={value!r}; rows and columns, as in 4x6"
+        if name == "data-step" and not re.fullmatch(r"[1-9]\d?", value):
+            yield f"has data-step={value!r}; a number of the list of steps, from 1"
     for name in part.get("class", "").split():
         if name not in CLASSES:
             yield f"has the class {name!r}; there are {', '.join(sorted(CLASSES))}"
@@ -138,7 +141,9 @@ def _grid(rect: ElementTree.Element) -> ElementTree.Element:
     lines = [f"M{x:g} {y + height * i / rows:g}h{width:g}" for i in range(1, rows)]
     lines += [f"M{x + width * i / columns:g} {y:g}v{height:g}" for i in range(1, columns)]
     classes = ["d-grid", *re.findall(r"d-[1-6]\b", rect.get("class", ""))]
-    return ElementTree.Element("path", {"class": " ".join(classes), "d": "".join(lines)})
+    step = {"data-step": rect.get("data-step")} if rect.get("data-step") else {}
+    found = {"class": " ".join(classes), "d": "".join(lines)} | step
+    return ElementTree.Element("path", found)
 
 
 def _heads(root: ElementTree.Element, prefix: str) -> None:
@@ -181,6 +186,35 @@ def image(text: str) -> str:
     return f'<img alt="{escape(told)}" {size} src="data:image/svg+xml;base64,{code}">'
 
 
+# --- steps ----------------------------------------------------------------------------
+
+
+def steps(label: str, count: int) -> str:
+    """Return buttons and rules for a drawing that is filled in step by step.
+
+    What has ``data-step="3"`` is there from the third step on; the words of a step are the
+    item of the list. It needs no script, and on paper everything is there.
+    """
+    rules, buttons = (
+        [f".{label} ol{{list-style:none;padding:0}}.{label} li{{display:none}}"],
+        [],
+    )
+    for now in range(1, count + 1):
+        at = f'.{label}:has([value="{now}"]:checked)'
+        later = ",".join(f'[data-step="{i}"]' for i in range(now + 1, count + 1))
+        rules.append(f"{at} li:nth-child({now}){{display:list-item}}")
+        rules.append(f'{at} [data-step="{now}"]:not(.d-grid){{{NOW}}}')
+        rules += [f"{at} :is({later}){{display:none}}"] * bool(later)
+        state = " checked" if now == 1 else ""
+        buttons.append(
+            f'<label><input type="radio" name="{label}" value="{now}"{state}>{now}</label>'
+        )
+    return (
+        f"<style>@media screen{{{''.join(rules)}}}</style>"
+        f"<fieldset><legend>Step</legend>{''.join(buttons)}</fieldset>"
+    )
+
+
 # --- the directive --------------------------------------------------------------------
 
 
@@ -218,13 +252,22 @@ class Drawing(SphinxDirective):
             svg = inline(text, label)
         except ValueError as error:
             raise self.error(f"_figures/{name}.svg: {error}") from None
-        figure = nodes.figure("", nodes.raw("", svg, format="html"))
         said = nodes.Element()
         self.state.nested_parse(self.content, self.content_offset, said)
+        figure = nodes.figure("", classes=["lm-figure"])
+        told = [part for part in said if isinstance(part, nodes.enumerated_list)]
+        used = max(map(int, re.findall(r'data-step="(\d+)"', text)), default=0)
+        if used > (len(told[0]) if told else 0):
+            raise self.error(f"_figures/{name}.svg has {used} steps, the list less")
+        if told:
+            figure["classes"] += ["lm-steps", label]
+            figure += nodes.raw("", steps(label, len(told[0])), format="html")
+            said.remove(told[0])
+            figure += told[0]
+        figure += nodes.raw("", svg, format="html")
         figure += nodes.caption("", "", *said[0].children)
         if len(said) > 1:
             figure += nodes.legend("", *said[1:])
-        figure["classes"].append("lm-figure")
         self.set_source_info(figure)
         self.add_name(figure)
         return [figure]
@@ -233,6 +276,8 @@ class Drawing(SphinxDirective):
 def _add_style(app, pagename, templatename, context, doctree) -> None:
     if 'class="lm-drawing"' in context.get("body", ""):
         app.add_css_file("lib/drawings.css")
+    if "lm-steps" in context.get("body", ""):
+        app.add_css_file("lib/steps.css")
 
 
 def setup(app) -> None:

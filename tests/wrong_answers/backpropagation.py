@@ -1,10 +1,9 @@
 """What goes wrong in the exercises of *backpropagation*, diagnosis → answer."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 
 from lmcourse.numpy_nn import attention, layers
-from lmcourse.numpy_nn.core import Module, as_tuple
+from lmcourse.numpy_nn.core import Concat, Fork, Module, as_tuple
 
 
 def module(base, compute=None, gradient=None):
@@ -17,35 +16,8 @@ def module(base, compute=None, gradient=None):
     return type("Answer", (base,), members)
 
 
-def two(forward, backward):
-    """Return a module without parameters from two functions of arrays."""
-    return module(Module, lambda self, x: forward(x), lambda self, d: backward(d))
-
-
 def swap(x):
     return x.swapaxes(-1, -2)
-
-
-def scalar(delta_x, total, forward=lambda s, x: s * x, add=True):
-    def compute(self, x):
-        self.x = x
-        return forward(self.scale.value, x)
-
-    def gradient(self, d):
-        s = self.scale.value
-        kept = self.scale.grad if add else 0
-        self.scale.grad = kept + total(s, d, self.x)
-        return delta_x(s, d, self.x)
-
-    return module(attention.ScalarProduct, compute, gradient)
-
-
-def right_x(s, d, x):
-    return s * d
-
-
-def right_s(s, d, x):
-    return (d * x).sum()
 
 
 def dot(forward=lambda a, b: a @ b, first=None, second=None):
@@ -185,20 +157,46 @@ def many_back(reduce=None, output=True):
     return module(Heads, None, gradient)
 
 
-def picture(
-    change=lambda w: w, top=True, below=True, beside=True, scale=(0, 1), number=None
-):
-    def weights_picture(weights, tokens):
-        shown = change(weights)
-        fig, axes = plt.subplots(1, len(shown), squeeze=False)
-        for axis, one in zip(axes[0], shown, strict=True):
-            origin = "upper" if top else "lower"
-            axis.imshow(one, vmin=scale[0], vmax=scale[1], origin=origin)
-            axis.set_xticks(range(len(tokens)), tokens if below else tokens[::-1])
-            axis.set_yticks(range(len(tokens)), tokens if beside else tokens[::-1])
-        return fig
+def built(kind=Head, count=3):
+    """Return several heads that are made of a given kind of one."""
 
-    return weights_picture
+    def init(self, d_model, heads, rng=None, causal=False, rotary=False):
+        sizes = d_model, d_model // heads, rng, causal, rotary
+        self.heads, self.concat = Fork(*[kind(*sizes) for _ in range(count)]), Concat()
+        self.output = layers.Linear(d_model, d_model, rng)
+
+    return type("Answer", (Heads,), {"__init__": init})
+
+
+def normed(row="y", past=True, through=True, name="module"):
+    """Return the norm of a sum whose gradient uses another row than the normalised sum."""
+
+    def init(self, inner, d_model):
+        setattr(self, name, inner)
+
+    def compute(self, x):
+        total = x + getattr(self, name).forward(x)
+        centred = total - total.mean(-1, keepdims=True)
+        self.scale = 1 / np.sqrt((centred**2).mean(-1, keepdims=True) + 1e-5)
+        rows = {"x": x, "x centred": x - x.mean(-1, keepdims=True), "sum": total}
+        self.y = (rows | {"y": centred})[row] * self.scale
+        return centred * self.scale
+
+    def gradient(self, delta):
+        along = self.y * (delta * self.y).mean(-1, keepdims=True)
+        d = self.scale * (delta - delta.mean(-1, keepdims=True) - along)
+        inside = getattr(self, name).backward(d)
+        return past * d + through * inside
+
+    return type(
+        "Answer", (Module,), {"__init__": init, "compute": compute, "gradient": gradient}
+    )
+
+
+def looks(untrained=3.0, trained=2.0, shape=(2, 5)):
+    """Return how far back heads look, a little different from head to head."""
+    spread = np.linspace(-0.1, 0.1, int(np.prod(shape))).reshape(shape)
+    return {"untrained": untrained + spread, "trained": trained + spread}
 
 
 def sampler(
@@ -208,46 +206,30 @@ def sampler(
     draw=lambda rng, p: rng.choice(len(p), p=p),
     result=lambda start, numbers: numbers,
     more=0,
+    stop="after",
 ):
-    def answer(model, start, number, rng, context=7, temperature=1.0):
+    def answer(model, start, most, rng, end=None, context=7, temperature=1.0):
         numbers = list(start)
-        for _ in range(number + more):
+        for _ in range(most + more):
             logits = model.forward(np.array(seen(numbers, context)))[place]
-            numbers.append(int(draw(rng, share(logits, temperature))))
+            drawn = int(draw(rng, share(logits, temperature)))
+            if drawn == end and stop == "before":
+                break
+            numbers.append(drawn)
+            if drawn == end and stop == "after":
+                break
+            if numbers.count(end) > 1 and stop == "late":
+                break
         return result(list(start), numbers)
 
     return answer
 
 
 WRONG = {
-    "transpose": {
-        "forward, all axes are reversed": two(lambda x: x.T, lambda d: d.T),
-        "forward, the first two axes change": two(
-            lambda x: x.swapaxes(0, 1), lambda d: d.swapaxes(0, 1)
-        ),
-        "reshape keeps their order in memory": two(
-            lambda x: x.reshape(*x.shape[:-2], x.shape[-1], x.shape[-2]), lambda d: d
-        ),
-        "comes back as it was": two(lambda x: x, lambda d: d),
-        "delta is handed on as it came": two(swap, lambda d: d),
-        "all axes of delta are reversed": two(swap, lambda d: d.T),
-        "reshape gives delta the right shape": two(
-            swap, lambda d: d.reshape(*d.shape[:-2], d.shape[-1], d.shape[-2])
-        ),
-        "pass the class itself": attention.Transpose(),
-    },
-    "scalar_product": {
-        "forward, the input is divided": scalar(right_x, right_s, lambda s, x: x / s),
-        "delta must be multiplied by the number too": scalar(lambda s, d, x: d, right_s),
-        "delta is multiplied by the input": scalar(lambda s, d, x: d * x, right_s),
-        "delta is divided by the number": scalar(lambda s, d, x: d / s, right_s),
-        "self.scale.grad is still 0": scalar(right_x, lambda s, d, x: 0.0),
-        "averaged over the entries": scalar(right_x, lambda s, d, x: (d * x).mean()),
-        "adds up delta alone": scalar(right_x, lambda s, d, x: d.sum()),
-        "the output in it where the input": scalar(
-            right_x, lambda s, d, x: (d * s * x).sum()
-        ),
-        "overwrites the gradient": scalar(right_x, right_s, add=False),
+    "used_twice": {
+        "the second way": "a",
+        "nothing is averaged": "c",
+        "multiplied along": "d",
     },
     "dot_product": {
         "multiplied entry by entry": dot(lambda a, b: a * b),
@@ -262,6 +244,11 @@ WRONG = {
         "in the gradient of b, delta stands": dot(second=lambda a, b, d: d @ a.mT),
         "the gradient of b is transposed": dot(second=lambda a, b, d: (a.mT @ d).mT),
         "return 2 arrays from gradient": module(attention.DotProduct, None, lambda s, d: d),
+        "in the gradient of a, `.T` reverses": dot(first=lambda a, b, d: d @ b.T),
+        "in the gradient of b, `.T` reverses": dot(second=lambda a, b, d: a.T @ d),
+        "pass the class itself": attention.DotProduct(),
+        "compute stopped with": dot(forward=lambda a, b: a @ b[1:]),
+        "gradient stopped with": dot(first=lambda a, b, d: d @ b[1:]),
     },
     "attention": {
         "the scale is missing": attend(lambda s: s * np.sqrt(6)),
@@ -278,37 +265,48 @@ WRONG = {
         "hidden after the softmax": attend(hide="after"),
         "return 3 arrays from gradient": attention_back(lambda self, d_s, d_v: (d_s, d_v)),
     },
-    "projected_attention": {
-        "nothing is turned": head(""),
-        "the values are turned too": head("qkv"),
-        "the keys are not turned": head("q"),
-        "the key's layer": head(value=lambda self, q, k, v: self.key.forward(v)),
-        "all three come from the query's input": head(pick=(0, 0, 0)),
-        "not turned back": head_back(turned=False),
-        "weight of query are still 0": head_back(linear=False),
-        "return 3 arrays from gradient": head_back(summed=True),
-    },
-    "multi_head_attention": {
+    "heads": {
+        "with rotary=True nothing is turned": built(head("")),
+        "the values are turned too": built(head("qkv")),
+        "the keys are not turned": built(head("q")),
+        "the key's layer": built(head(value=lambda self, q, k, v: self.key.forward(v))),
+        "all three come from the query's input": built(head(pick=(0, 0, 0))),
+        "not turned back": built(head_back(turned=False)),
+        "weight of query are still 0": built(head_back(linear=False)),
+        "one head: return 3 arrays from gradient": built(head_back(summed=True)),
         "the last linear layer is missing": many(last=False),
         "in the opposite order": many(order=-1),
         "not summed over the heads": many_back(lambda copies: copies[-1]),
         "are averaged": many_back(lambda copies: sum(copies) / len(copies)),
         "got no gradient": many_back(output=False),
+        "pass the class itself": Heads(6, 3),
+        "three branches": built(count=2),
     },
-    "weights_picture": {
-        "rows and columns are swapped": picture(swap),
-        "1 heat maps for 3 heads. Do not average": picture(
-            lambda w: w.mean(0, keepdims=True)
-        ),
-        "picture is the first head's": picture(lambda w: np.repeat(w[:1], 3, 0)),
-        "picture is the last head's": picture(lambda w: np.repeat(w[-1:], 3, 0)),
-        "leave the order of the rows": picture(lambda w: w[:, ::-1]),
-        "the first query stands at the bottom": picture(top=False),
-        "under the columns": picture(below=False),
-        "beside the rows": picture(beside=False),
-        "a scale of its own": picture(scale=(None, None)),
-        "return the figure": lambda weights, tokens: weights,
-        "numbers differ": picture(lambda w: w + 0.5),
+    "norm": {
+        "the input x stands where": normed("x"),
+        "still the input": normed("x centred"),
+        "it is not centred": normed("sum"),
+        "what goes past the module is missing": normed(past=False),
+        "what goes through the module is missing": normed(through=False),
+        "keep the layer": normed(name="inside"),
+    },
+    "control": {
+        "a dict with the keys": [{}, {"trained": looks()["trained"]}, 3.0],
+        "one number for each head of each layer": [
+            looks(shape=(5,)),
+            looks(shape=(4, 2, 5)),
+            {"untrained": 3.0, "trained": 2.0},
+        ],
+        "nobody looks further back than 6": [looks(7), looks(3, -1)],
+        "both are the same": looks(2.9, 2.9),
+        "about half as far": looks(1.5, 1.0),
+        "would be 3": [looks(2.0, 1.4), looks(4.0, 2.0)],
+        "no nearer than the untrained": [looks(3.0, 3.2), looks(2.9, 2.85)],
+    },
+    "neighbours": {
+        "look again": "a",
+        "of different kinds": "c",
+        "choose one letter": ["d", 2],
     },
     "sampling": {
         "the start should stand": sampler(result=lambda s, n: [*n[len(s) :], *s]),
@@ -322,5 +320,17 @@ WRONG = {
         "the temperature has no effect": sampler(share=lambda z, t: layers.softmax(z)),
         "multiplied by the temperature": sampler(share=lambda z, t: layers.softmax(z * t)),
         "not drawn by the softmax": sampler(share=lambda z, t: layers.softmax(-z / t)),
+        "the end mark has no effect": sampler(stop="never"),
+        "the end mark belongs to the result": sampler(stop="before"),
+        "and the text goes on": sampler(stop="late"),
     },
+}
+
+RIGHT = {
+    "used_twice": ["b", " B "],
+    "neighbours": ["b"],
+    "control": [looks(), looks(3.2, 1.3)],
+    "norm": [normed()],
+    "heads": [Heads, built()],
+    "sampling": [sampler()],
 }

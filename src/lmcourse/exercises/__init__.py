@@ -29,7 +29,7 @@ from torch._tensor_str import printoptions as torch_printoptions
 from lmcourse.exercises.answers import Wrong, compare, expect, letter, number, run, told
 
 __all__ = ["Verdict", "Wrong", "check", "compare", "exercise", "expect", "letter", "names"]
-__all__ += ["number", "run"]
+__all__ += ["number", "run", "yours"]
 
 KINDS = ("predict", "spot the bug", "build", "experiment", "judge")
 
@@ -146,6 +146,35 @@ def check(name: str, answer: object) -> Verdict:
         words = f"your answer could not be checked: {told(error)}"
         return Verdict(name, False, words)
     return Verdict(name, True, "right.")
+
+
+def yours(name: str, answer: object, ours: object) -> object:
+    """Go on with a reader's own answer; while it is not right, with the package's.
+
+    Parameters
+    ----------
+    name : str
+        The exercise, as for `check`.
+    answer : object
+        The reader's class or function.
+    ours : object
+        The package's, which takes its place until then. A line says so.
+
+    Returns
+    -------
+    object
+        ``answer`` itself if its check passes, else ``ours``.
+    """
+    verdict = check(name, answer)
+    called = getattr(ours, "__name__", name)
+    if verdict:
+        print(f"The page goes on with your {called}.")
+        return answer
+    print(
+        f"The page goes on with the package's {called}: yours does not pass its check "
+        "yet. When it does, run its cell and this one again."
+    )
+    return ours
 
 
 @contextmanager

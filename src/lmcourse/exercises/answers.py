@@ -5,7 +5,9 @@ whatever it raises or returns becomes a `Wrong` with words for it.
 """
 
 import copy
+import re
 import reprlib
+import traceback
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -14,6 +16,8 @@ import torch
 TOLERANCE = 1e-5  # as a share of the oracle's largest magnitude; float32 keeps it
 SHORT = 160  # characters of a call or a result that a message shows
 MANY = 10**7  # entries; a list with more is not even read
+CALLED = {"forward": "compute", "backward": "gradient"}  # what a module's author wrote
+CELL = re.compile(r"ipykernel_\d+|<ipython-input|<cell")  # where IPython keeps a cell
 CONTAINERS = (list, tuple, dict, set)
 _BRIEF = reprlib.Repr()
 _BRIEF.maxlist = _BRIEF.maxtuple = _BRIEF.maxset = _BRIEF.maxdict = 12
@@ -68,7 +72,8 @@ def run(function: object, *inputs, keep: bool = False):
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # sys.exit() too: it would end the reader's kernel
-        raise Wrong(f"{_name(function)} stopped with {told(error)}") from error
+        where = _place(error)
+        raise Wrong(f"{_name(function)} stopped with {told(error)}{where}") from error
     if result is None or result is ...:
         name = _name(function)
         raise Wrong(f"nothing to check yet: {name} returns nothing. Fill in its body.")
@@ -76,7 +81,21 @@ def run(function: object, *inputs, keep: bool = False):
 
 
 def _name(function: object) -> str:
-    return str(getattr(function, "__name__", "your function"))
+    called = str(getattr(function, "__name__", "your function"))
+    ours = hasattr(getattr(function, "__self__", None), "compute")  # a module's method
+    return CALLED.get(called, called) if ours else called
+
+
+def _place(error: BaseException) -> str:
+    """Show the line of the reader's own cell in which it happened, if it is known."""
+    try:
+        frames = traceback.extract_tb(error.__traceback__)
+    except Exception:
+        return ""
+    cells = [frame for frame in frames if frame.line and CELL.search(frame.filename)]
+    if not cells:
+        return ""
+    return f" (line {cells[-1].lineno} of your cell: `{cells[-1].line[:SHORT]}`)"
 
 
 def expect(answer, inputs, want, mistakes=None, *, tolerance: float = TOLERANCE) -> None:

@@ -79,6 +79,8 @@ class Rotary(Module):
     base : float
     layout : {"interleaved", "half"}
         As in `lmcourse.positions.rotate`.
+    start : int
+        The position of the first token.
 
     Raises
     ------
@@ -86,11 +88,11 @@ class Rotary(Module):
         If d_head is odd or the layout unknown.
     """
 
-    def __init__(self, d_head, base=10000.0, layout="interleaved"):
+    def __init__(self, d_head, base=10000.0, layout="interleaved", start=0):
         if d_head < 2 or d_head % 2 or layout not in ("interleaved", "half"):
             raise ValueError(f"Rotary: d_head {d_head} is odd, or unknown {layout!r}")
         self.speed = base ** (-np.arange(0, d_head, 2) / d_head)  # (d_head / 2,)
-        middle = d_head // 2
+        self.start, middle = start, d_head // 2
         interleaved = slice(0, None, 2), slice(1, None, 2)
         halves = slice(0, middle), slice(middle, None)
         self.pairs = interleaved if layout == "interleaved" else halves
@@ -100,7 +102,8 @@ class Rotary(Module):
 
     def turn(self, x, direction):
         """Turn by +1 or -1 times the angle of each position."""
-        angle = direction * np.arange(x.shape[-2])[:, None] * self.speed
+        position = self.start + np.arange(x.shape[-2])  # (tokens,)
+        angle = direction * position[:, None] * self.speed  # (tokens, d_head / 2)
         cos, sin = np.cos(angle), np.sin(angle)  # (tokens, d_head / 2)
         first, second = self.pairs
         a, b = x[..., first], x[..., second]  # (..., tokens, d_head / 2)

@@ -1,11 +1,15 @@
-"""A decoder of words: the model, its training, sampling, saving and loading."""
+"""A decoder of words: its text, the model, its training, sampling, saving and loading."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
+from safetensors import safe_open
+from safetensors.numpy import save_file
 from tqdm import tqdm
 
+from lmcourse.embeddings import unit, word_vectors, words
 from lmcourse.numpy_nn.attention import MultiHeadAttention
 from lmcourse.numpy_nn.core import Adam, Chain, Fork, Identity, Module, Parameter
 from lmcourse.numpy_nn.layers import (
@@ -17,12 +21,54 @@ from lmcourse.numpy_nn.layers import (
     softmax,
 )
 
+START, END, LINE = "<start>", "<end>", "/"
+
+
+def marked(poem):
+    """Return a poem's words, with marks where sentences start and end and lines break."""
+    found = []
+    for sentence in re.split("[.?!]", poem):
+        lines = [words(line) for line in sentence.splitlines() if words(line)]
+        for i, line in enumerate(lines):
+            found += [LINE if i else START, *line]
+        found += [END] * bool(lines)
+    return found
+
+
+def verse(tokens):
+    """Return words and marks as lines of verse, each with a capital."""
+    text = " ".join(word for word in tokens if word not in (START, END))
+    text = re.sub(r"\bi\b", "I", text)
+    lines = [line.strip() for line in text.split(LINE)]
+    return "\n".join(line[:1].upper() + line[1:] for line in lines)
+
+
+def first_vectors(seen, unseen, d_model=60):
+    """Return a vocabulary, and vectors counted on the words of training alone.
+
+    Parameters
+    ----------
+    seen, unseen : list of str
+        The words of training; others. Those that only they hold come last, as zeros.
+    d_model : int
+
+    Returns
+    -------
+    vocabulary : list of str
+    vectors : array of shape (vocab_size, d_model)
+    """
+    vocabulary, vectors = word_vectors([seen], d_model, window=4)
+    vectors = unit(vectors - vectors.mean(axis=0))
+    new = sorted(set(unseen) - set(vocabulary))
+    return vocabulary + new, np.vstack([vectors, np.zeros((len(new), d_model))])
+
 
 class FeedForward(Chain):
     """Two linear layers with a ReLU between; each token by itself."""
 
     def __init__(self, d_model, d_ff, rng=None):
-        self.up, self.down = Linear(d_model, d_ff, rng), Linear(d_ff, d_model, rng)
+        self.up = Linear(d_model, d_ff, rng)
+        self.down = Linear(d_ff, d_model, rng)
         super().__init__(self.up, ReLU(), self.down)
 
 
@@ -82,7 +128,17 @@ def stretches(numbers, context):
     return np.lib.stride_tricks.sliding_window_view(numbers, context + 1)
 
 
-def train(model, numbers, steps, context=7, batch=64, learning_rate=3e-3, seed=0):
+def train(
+    model,
+    numbers,
+    steps,
+    context=7,
+    batch=32,
+    learning_rate=4e-3,
+    warm=0,
+    seed=0,
+    watch=None,
+):
     """Train a decoder to say the next word at every place of random stretches.
 
     Parameters
@@ -92,7 +148,11 @@ def train(model, numbers, steps, context=7, batch=64, learning_rate=3e-3, seed=0
     steps, context, batch : int
     learning_rate : float
         Of Adam; falls to a tenth along a straight line.
+    warm : int
+        How many of the first steps are normalised (`Adam.step`).
     seed : int
+    watch : function of (step, loss module, expected words, floating loss), optional
+        Called after each backward pass, before the step.
 
     Returns
     -------
@@ -102,24 +162,20 @@ def train(model, numbers, steps, context=7, batch=64, learning_rate=3e-3, seed=0
     rng, loss = np.random.default_rng(seed), SoftmaxCrossEntropy()
     examples, floating = stretches(numbers, context), []
     adam = Adam(model.parameters().values(), learning_rate)
-    bar = tqdm(range(steps), mininterval=1.0)
-    for step in bar:
+    for step in tqdm(range(steps), mininterval=1.0):
         chosen = examples[rng.integers(len(examples), size=batch)]
         logits = model.forward(chosen[:, :-1])  # (batch, context, vocab_size)
         now = float(loss.forward(logits, chosen[:, 1:]))
-        model.backward(loss.backward(1.0))
-        adam.learning_rate = learning_rate * (1 - 0.9 * step / steps)
-        adam.step()
         floating.append(0.98 * floating[-1] + 0.02 * now if floating else now)
-        if step % 20 == 0:
-            guess = model.dictionary.decode(loss.p[:context].argmax(axis=-1))
-            wanted = model.dictionary.decode(chosen[0, 1:])
-            pair = f"{' '.join(wanted)} | {' '.join(guess)}"
-            bar.set_postfix_str(f"loss {floating[-1]:.2f} | {pair}")
+        model.backward(loss.backward(1.0))
+        if watch:
+            watch(step, loss, chosen[0, 1:], floating[-1])
+        adam.learning_rate = learning_rate * (1 - 0.9 * step / steps)
+        adam.step(normalised=step < warm)
     return floating
 
 
-def sample(model, start, number, rng, context=7, temperature=1.0):
+def sample(model, start, most, rng, end=None, context=7, temperature=1.0):
     """Continue a text word by word.
 
     Parameters
@@ -127,9 +183,11 @@ def sample(model, start, number, rng, context=7, temperature=1.0):
     model : Decoder
     start : sequence of int
         At least one word.
-    number : int
-        How many words to add.
+    most : int
+        How many words to add at most.
     rng : numpy Generator
+    end : int, optional
+        The word after which to stop.
     context : int
         How many of the last words the model sees.
     temperature : float
@@ -141,19 +199,20 @@ def sample(model, start, number, rng, context=7, temperature=1.0):
         The start and what was added.
     """
     numbers = list(start)
-    for _ in range(number):
+    for _ in range(most):
         logits = model.forward(np.array(numbers[-context:]))[-1]  # (vocab_size,)
         p = softmax(logits / temperature)
         numbers.append(int(rng.choice(len(p), p=p)))
+        if numbers[-1] == end:
+            break
     return numbers
 
 
-def save(model, path):
-    """Write a decoder's words, sizes and parameters to an .npz file, without pickle."""
-    arrays = {name: p.value for name, p in model.parameters().items()}
+def save(model, path, dtype=np.float64):
+    """Write a decoder's words, sizes and parameters to a safetensors file."""
+    arrays = {name: p.value.astype(dtype) for name, p in model.parameters().items()}
     about = {"vocabulary": model.dictionary.vocabulary, "sizes": model.sizes}
-    with open(path, "wb") as file:
-        np.savez(file, about=np.array(json.dumps(about)), **arrays)
+    save_file(arrays, path, metadata={"about": json.dumps(about)})
 
 
 def load(path):
@@ -162,20 +221,21 @@ def load(path):
     Raises
     ------
     ValueError
-        If the file is damaged, holds pickled objects, or something else than a decoder.
+        If the file is damaged, or holds something else than a decoder.
     """
     try:
-        with np.load(Path(path), allow_pickle=False) as file:
-            return _decoder({name: file[name] for name in file.files})
+        with safe_open(Path(path), "np") as file:
+            about = json.loads((file.metadata() or {})["about"])
+            names = sorted(file.keys())
+            return _decoder(about, {name: file.get_tensor(name) for name in names})
     except OSError:
         raise
     except Exception as error:  # whatever a foreign file makes go wrong
         raise ValueError(f"load: {path} holds no decoder: {error!r}") from error
 
 
-def _decoder(arrays):
+def _decoder(about, arrays):
     """Build a decoder of what a file holds; ask for no more memory than the file has."""
-    about = json.loads(str(arrays.pop("about")))
     vectors, sizes = arrays["dictionary.table"], about["sizes"]
     each = vectors.shape[1] * (4 * vectors.shape[1] + 2 * sizes["d_ff"])
     if sizes["layers"] * each > sum(array.size for array in arrays.values()):
@@ -185,6 +245,8 @@ def _decoder(arrays):
     shapes = {name: p.value.shape for name, p in named.items()}
     if shapes != {name: array.shape for name, array in arrays.items()}:
         raise ValueError("it has other parameters than such a decoder")
+    if not all(np.isfinite(array).all() for array in arrays.values()):
+        raise ValueError("it holds numbers that are not finite")
     for name, parameter in named.items():
         parameter.value[...] = arrays[name]
     return model

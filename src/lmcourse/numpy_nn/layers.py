@@ -142,10 +142,11 @@ class SoftmaxCrossEntropy(Module):
         return logits[:-1] == targets
 
     def compute(self, logits, targets):
-        self.p, self.targets = softmax(rows(logits)), np.ravel(targets)
-        self.logits_shape = logits.shape
-        right = self.p[np.arange(len(self.p)), self.targets]  # (rows,)
-        return -np.log(np.maximum(right, np.finfo(right.dtype).tiny)).mean()
+        z, self.targets = rows(logits), np.ravel(targets)  # (rows, vocab_size), (rows,)
+        self.logits_shape, top = logits.shape, z.max(axis=-1)
+        self.p = softmax(z)
+        right = np.arange(len(z)), self.targets
+        return (top - z[right] + np.log(np.exp(z - top[:, None]).sum(axis=-1))).mean()
 
     def gradient(self, delta=1.0):
         share = delta / len(self.p)  # each row's part of the mean

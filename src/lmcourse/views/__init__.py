@@ -11,7 +11,8 @@ draw what they draw well. Views that run in the page are our own, and `sentences
 - `head_view`, `model_view`: bertviz.
 - `sentences`: many sentences to choose from, in one head after the other.
 - `poems`, `strike_out`: poems that a model would shelve elsewhere; themes without words.
-- `samples`: texts of which a reader chooses one; `anatomy`: a map whose boxes open.
+- `samples`: texts of which a reader chooses one; `looks`: how far back heads look;
+  `anatomy`: a map whose boxes open.
 - `play`: a view that runs in the page, with a stored state.
 - `training`: a small GPT that learns on the reader's device.
 - `tokenizer`: a line as four tokenizers cut it; `attention_toy`: attention in the plane;
@@ -33,7 +34,7 @@ from lmcourse.views.generator import generator
 from lmcourse.views.play import play
 from lmcourse.views.plots import DIVERGING, PALETTE, SEQUENTIAL, plain, plot, style
 from lmcourse.views.poems import poems, strike_out
-from lmcourse.views.samples import samples
+from lmcourse.views.samples import looks, samples
 from lmcourse.views.tokenizer import tokenizer
 from lmcourse.views.toy import attention_toy
 from lmcourse.views.training import training
@@ -53,6 +54,7 @@ __all__ = [
     "block",
     "generator",
     "head_view",
+    "looks",
     "model_view",
     "plain",
     "play",

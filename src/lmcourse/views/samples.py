@@ -3,9 +3,12 @@
 import hashlib
 from html import escape
 
+import numpy as np
+
+from lmcourse.views.checks import as_array
 from lmcourse.views.view import text
 
-__all__ = ["Samples", "samples"]
+__all__ = ["Samples", "looks", "samples"]
 
 STYLE = """
 .lm-samples {text-align:left}
@@ -20,8 +23,50 @@ STYLE = """
 .lm-samples section p:first-child {font-size:.9em; margin:0 0 .4rem}
 .lm-samples .lm-text {white-space:pre-wrap; overflow-wrap:anywhere; line-height:1.5;
   font-family:Georgia,'Noto Serif',serif; margin:0}
+.lm-looks {display:block; width:100%; max-width:40rem; margin:.4rem 0 .8rem}
+.lm-looks text {font:13px system-ui,sans-serif; fill:currentColor}
+.lm-looks path {fill:#3b82c4; stroke:none}
+.lm-looks .lm-even {fill:none; stroke:currentColor; stroke-dasharray:4 3; opacity:.7}
 @media screen {.lm-samples section {display:none}}
 """
+
+
+def looks(shares, *, alt: str) -> str:
+    """Draw how far back heads look, a small bar chart each, as an SVG.
+
+    Parameters
+    ----------
+    shares : array of shape (layers, heads, tokens)
+        The weights of the last token on each; every row sums to 1.
+    alt : str
+
+    Returns
+    -------
+    str
+        Bars stand as the tokens do, the last one on the right; a dashed line shows even
+        shares.
+    """
+    shares = as_array(shares)  # (layers, heads, tokens)
+    layers, heads, tokens = shares.shape
+    wide, marks = 11 * tokens, []
+    for layer, head in np.ndindex(layers, heads):
+        x, y = 2 + head * (wide + 12), 112 * layer + 98
+        name = f"block {layer + 1}, head {head + 1}" if head == 0 else f"head {head + 1}"
+        level = y - 72 / tokens
+        bars = "".join(
+            f"M{x + 11 * i} {y}v{-72 * share:.1f}h9v{72 * share:.1f}z"
+            for i, share in enumerate(shares[layer, head])
+        )
+        marks.append(
+            f'<text x="{x}" y="{y - 80}">{name}</text><path d="{bars}"/>'
+            f'<path class="lm-even" d="M{x} {level:.1f}h{wide}"/>'
+        )
+    size = f"0 0 {heads * (wide + 12)} {112 * layers}"
+    label = escape(text("alt", alt))
+    return (
+        f'<svg class="lm-looks" viewBox="{size}" role="img" aria-label="{label}">'
+        f"{''.join(marks)}</svg>"
+    )
 
 
 class Samples:
@@ -30,8 +75,9 @@ class Samples:
     It needs no script: radio buttons and style rules do the work.
     """
 
-    def __init__(self, question: str, shown: list[tuple[str, str, str]]):
+    def __init__(self, question: str, shown: list[tuple[str, str, str]], pictures=None):
         self.question, self.shown = question, shown
+        self.pictures = pictures or [""] * len(shown)
 
     def __repr__(self) -> str:
         return "\n\n".join(f"[{name}: {note}]\n{body}" for name, note, body in self.shown)
@@ -47,7 +93,8 @@ class Samples:
             )
             sections.append(
                 f'<section data-sample="{i}" aria-label="{escape(name)}">'
-                f'<p>{escape(note)}</p><p class="lm-text">{escape(body)}</p></section>'
+                f"<p>{escape(note)}</p>{self.pictures[i]}"
+                f'<p class="lm-text">{escape(body)}</p></section>'
             )
             rules.append(
                 f'.{key}:has([value="{i}"]:checked) [data-sample="{i}"] {{display:block}}'
@@ -60,7 +107,7 @@ class Samples:
         )
 
 
-def samples(question: str, shown: dict[str, tuple[str, str]]) -> Samples:
+def samples(question: str, shown: dict[str, tuple[str, str]], pictures=None) -> Samples:
     """Let a reader choose between texts.
 
     Parameters
@@ -70,11 +117,13 @@ def samples(question: str, shown: dict[str, tuple[str, str]]) -> Samples:
     shown : dict
         Name of the writer → a note in one line, and what it wrote. The first is shown
         first.
+    pictures : list of str, optional
+        One a writer, as HTML: `looks`, say.
 
     Raises
     ------
     ValueError
-        If there are fewer than two.
+        If there are fewer than two, or not as many pictures.
     TypeError
         If a name, note or text is not a string.
     """
@@ -87,4 +136,6 @@ def samples(question: str, shown: dict[str, tuple[str, str]]) -> Samples:
                 f"the text of {name!r} is a {type(body).__name__}, not a string"
             )
         rows.append((text("name", name), text("note", note), body.strip("\n")))
-    return Samples(text("question", question), rows)
+    if pictures is not None and len(pictures) != len(rows):
+        raise ValueError(f"{len(pictures)} pictures for {len(rows)} texts: give one each")
+    return Samples(text("question", question), rows, pictures)

@@ -6,8 +6,9 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from lmcourse.exercises import Wrong, compare, exercise
+from lmcourse.exercises import Wrong, compare, exercise, run
 from lmcourse.exercises.backpropagation.oracle import Passes, attend
+from lmcourse.numpy_nn.core import Module
 
 
 @exercise("backpropagation.attention")
@@ -96,8 +97,7 @@ def _head(layers, inputs, turn=(_kept, _kept, _kept)):
     return attend(*(turned(x @ weight + bias) for x, (weight, bias), turned in parts))
 
 
-@exercise("backpropagation.projected_attention")
-def projected_attention(answer):
+def _one_head(answer):
     """Compare with one head in PyTorch, different inputs, turned or not."""
     rng = np.random.default_rng(5)
     inputs = [rng.normal(size=(2, tokens, 5)) for tokens in (4, 3, 3)]
@@ -136,8 +136,25 @@ def projected_attention(answer):
             compare(getattr(passes.module, name).weight.grad, want, {still: 0 * want})
 
 
-@exercise("backpropagation.multi_head_attention")
-def multi_head_attention(answer):
+@exercise("backpropagation.heads")
+def heads(answer):
+    """Check the head that several are made of, then the several."""
+    if not isinstance(answer, type) or not issubclass(answer, Module):
+        raise Wrong("pass the class itself, MultiHeadAttention, a subclass of Module.")
+    branches = getattr(
+        getattr(run(answer, 6, 3, np.random.default_rng(2)), "heads", None), "branches", ()
+    )
+    if len(branches) != 3:
+        raise Wrong("with heads=3 the Fork in self.heads should have three branches.")
+    try:
+        _one_head(type(branches[0]))
+    except Wrong as wrong:
+        open_yet = str(wrong).startswith("nothing to check yet")
+        raise Wrong(f"{'' if open_yet else 'one head: '}{wrong}") from wrong
+    _several_heads(answer)
+
+
+def _several_heads(answer):
     """Compare with the heads laid side by side in PyTorch."""
     rng = np.random.default_rng(6)
     inputs = [rng.normal(size=(2, tokens, 6)) for tokens in (4, 3, 3)]
