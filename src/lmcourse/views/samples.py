@@ -31,7 +31,7 @@ STYLE = """
 """
 
 
-def looks(shares, *, alt: str) -> str:
+def looks(shares, *, alt: str, top: float = 1.0) -> str:
     """Draw how far back heads look, a small bar chart each, as an SVG.
 
     Parameters
@@ -39,6 +39,8 @@ def looks(shares, *, alt: str) -> str:
     shares : array of shape (layers, heads, tokens)
         The weights of the last token on each; every row sums to 1.
     alt : str
+    top : float
+        The share that fills a chart's height.
 
     Returns
     -------
@@ -48,24 +50,21 @@ def looks(shares, *, alt: str) -> str:
     """
     shares = as_array(shares)  # (layers, heads, tokens)
     layers, heads, tokens = shares.shape
-    wide, marks = 11 * tokens, []
+    wide, unit, marks = 11 * tokens, 72 / top, []
     for layer, head in np.ndindex(layers, heads):
         x, y = 2 + head * (wide + 12), 112 * layer + 98
-        name = f"block {layer + 1}, head {head + 1}" if head == 0 else f"head {head + 1}"
-        level = y - 72 / tokens
-        bars = "".join(
-            f"M{x + 11 * i} {y}v{-72 * share:.1f}h9v{72 * share:.1f}z"
-            for i, share in enumerate(shares[layer, head])
-        )
-        marks.append(
-            f'<text x="{x}" y="{y - 80}">{name}</text><path d="{bars}"/>'
-            f'<path class="lm-even" d="M{x} {level:.1f}h{wide}"/>'
-        )
-    size = f"0 0 {heads * (wide + 12)} {112 * layers}"
+        places = enumerate(shares[layer, head])
+        bars = (f"M{x + 11 * i} {y}v{-unit * w:.1f}h9v{unit * w:.1f}z" for i, w in places)
+        even = f"M{x} {y - unit / tokens:.1f}h{wide}"
+        marks.append(f'<path d="{"".join(bars)}"/><path class="lm-even" d="{even}"/>')
+        ends = ((x, tokens - 1), (x + wide - 11, 0))
+        marks += [f'<text x="{at}" y="{y + 13}">{back}</text>' for at, back in ends]
+    names = [f'<text x="2" y="{112 * i + 16}">block {i + 1}</text>' for i in range(layers)]
+    size = f"0 0 {heads * (wide + 12)} {112 * layers + 4}"
     label = escape(text("alt", alt))
     return (
         f'<svg class="lm-looks" viewBox="{size}" role="img" aria-label="{label}">'
-        f"{''.join(marks)}</svg>"
+        f"{''.join(names + marks)}</svg>"
     )
 
 
