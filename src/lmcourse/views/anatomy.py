@@ -111,7 +111,8 @@ def _panel(number: int, box: Box) -> str:
 
 def _shares(box: Box) -> str:
     pairs = zip(box.names, box.values, strict=True)
-    spans = (f"<span>{escape(name)} <b>{value:.4g}</b></span>" for name, value in pairs)
+    told = ((escape(name), f"{value:.3f}".removesuffix(".000")) for name, value in pairs)
+    spans = (f"<span>{name} <b>{value}</b></span>" for name, value in told)
     return f'<p class="lm-shares">{"".join(spans)}</p>'
 
 
