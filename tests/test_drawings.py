@@ -123,7 +123,9 @@ def test_what_comes_later_is_hidden_until_its_step():
         ("3", ""),
     ]
     screen = re.search(r"@media screen{(.*)}</style>", html)[1]  # on paper all is there
-    hidden = re.findall(r'value="(\d)"\]:checked\) :is\(([^)]*)\){display:none}', screen)
+    hidden = re.findall(
+        r'value="(\d)"\]:checked\) :is\(([^)]*)\){display:none!important}', screen
+    )
     assert hidden == [("1", '[data-step="2"],[data-step="3"]'), ("2", '[data-step="3"]')]
     assert html.replace(screen, "").count("{") == 1
 

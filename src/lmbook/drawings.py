@@ -204,7 +204,8 @@ def steps(label: str, count: int) -> str:
         later = ",".join(f'[data-step="{i}"]' for i in range(now + 1, count + 1))
         rules.append(f"{at} li:nth-child({now}){{display:list-item}}")
         rules.append(f'{at} [data-step="{now}"]:not(.d-grid){{{NOW}}}')
-        rules += [f"{at} :is({later}){{display:none}}"] * bool(later)
+        # Bootstrap has a class d-grid of its own, and is sure of it.
+        rules += [f"{at} :is({later}){{display:none!important}}"] * bool(later)
         state = " checked" if now == 1 else ""
         buttons.append(
             f'<label><input type="radio" name="{label}" value="{now}"{state}>{now}</label>'

@@ -226,6 +226,30 @@ def test_a_drawing_is_a_numbered_figure_in_the_themes_colours(tasks):
     tasks.clean()
 
 
+SHOWN = """figure => Array.from(figure.querySelectorAll("[data-step], li"), part =>
+  [part.localName, getComputedStyle(part).display !== "none"])"""
+
+
+def test_a_drawing_is_filled_in_step_by_step_and_is_whole_on_paper(tasks):
+    figure = tasks.page.locator("#fig-demo-steps")
+
+    def seen():
+        return [name for name, there in figure.evaluate(SHOWN) if there]
+
+    assert seen() == ["li"]
+    assert "Two factors." in figure.inner_text()
+    figure.locator("input").first.focus()
+    tasks.page.keyboard.press("ArrowRight")
+    assert seen() == ["li", "text"]
+    assert "Their product." in figure.inner_text()
+    figure.get_by_text("3", exact=True).first.click()
+    assert seen() == ["li", "text", "path", "rect", "path"]  # the grid of the matrix too
+    figure.get_by_text("1", exact=True).first.click()
+    tasks.page.emulate_media(media="print")
+    assert seen() == ["li", "li", "li", "text", "path", "rect", "path"]
+    assert not figure.locator("fieldset").is_visible()
+
+
 def test_a_notebooks_drawing_is_legible_on_its_own(browser, demo):
     notebook = json.loads((demo / "notebooks" / "tasks.ipynb").read_text("utf-8"))
     text = "".join("".join(cell["source"]) for cell in notebook["cells"])

@@ -179,7 +179,9 @@ def normed(row="y", past=True, through=True, name="module"):
         centred = total - total.mean(-1, keepdims=True)
         self.scale = 1 / np.sqrt((centred**2).mean(-1, keepdims=True) + 1e-5)
         rows = {"x": x, "x centred": x - x.mean(-1, keepdims=True), "sum": total}
-        self.y = (rows | {"y": centred})[row] * self.scale
+        self.y = (rows | {"y": centred, "undivided": centred / self.scale})[
+            row
+        ] * self.scale
         return centred * self.scale
 
     def gradient(self, delta):
@@ -286,6 +288,7 @@ WRONG = {
         "the input x stands where": normed("x"),
         "still the input": normed("x centred"),
         "it is not centred": normed("sum"),
+        "not divided": normed("undivided"),
         "what goes past the module is missing": normed(past=False),
         "what goes through the module is missing": normed(through=False),
         "keep the layer": normed(name="inside"),

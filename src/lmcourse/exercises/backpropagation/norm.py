@@ -21,10 +21,11 @@ def norm(answer):
     bias = torch.tensor(inner.bias.value)
     x = passes.tensors[0]
     total = x + x @ weight + bias
+    deviation = (total.var(-1, correction=0, keepdim=True) + 1e-5).sqrt()
 
     def with_row(row):
         """Return what the backward pass gives if `row` stands where y belongs."""
-        scale = 1 / (total.var(-1, correction=0, keepdim=True) + 1e-5).sqrt()
+        scale = 1 / deviation
         d, y = torch.tensor(passes.delta), row * scale
         d = scale * (d - d.mean(-1, keepdim=True) - y * (d * y).mean(-1, keepdim=True))
         return (d + d @ weight.T).detach().numpy()
@@ -40,6 +41,9 @@ def norm(answer):
         ),
         "the sum is right, but it is not centred: the norm took the mean away.": (
             with_row(total)
+        ),
+        "the sum is centred, but not divided: y is the row after both.": with_row(
+            (total - total.mean(-1, keepdim=True)) * deviation
         ),
         "what goes past the module is missing: add the norm's own gradient.": (
             right - through
