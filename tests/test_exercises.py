@@ -53,7 +53,7 @@ def test_a_readers_right_answer_is_gone_on_with(capsys):
 
     assert yours("toy.double", mine, double) is mine
     assert "goes on with your double" in capsys.readouterr().out
-    for wrong in (lambda x: 7, None, ...):
+    for wrong in (lambda x: 7, None, ..., double):  # the last: it took the place before
         assert yours("toy.double", wrong, double) is double
         said = capsys.readouterr().out
         assert "the package's double" in said
