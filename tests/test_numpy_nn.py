@@ -603,8 +603,13 @@ def test_training_learns_and_is_repeatable(capsys):
     assert train(second, numbers, 80, batch=8, learning_rate=0.02) == floating
     assert not capsys.readouterr().out
     seen = []
-    few = {"batch": 2, "warm": 2, "watch": lambda *told: seen.append(told)}
-    losses = train(small_decoder(), numbers, 3, **few)
+
+    def watch(*told):
+        seen.append(told)
+        return f"seen {told[0]}"
+
+    losses = train(small_decoder(), numbers, 3, batch=2, warm=2, watch=watch)
+    assert "seen 2" in capsys.readouterr().err
     assert [told[0] for told in seen] == [0, 1, 2]
     _, loss, wanted, now = seen[0]
     assert loss.p.shape == (2 * 7, 11)

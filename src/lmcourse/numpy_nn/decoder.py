@@ -152,7 +152,8 @@ def train(
         How many of the first steps are normalised (`Adam.step`).
     seed : int
     watch : function of (step, loss module, expected words, floating loss), optional
-        Called after each backward pass, before the step.
+        Called after each backward pass, before the step. What it returns, if it is a
+        string, stands beside the progress bar.
 
     Returns
     -------
@@ -162,14 +163,16 @@ def train(
     rng, loss = np.random.default_rng(seed), SoftmaxCrossEntropy()
     examples, floating = stretches(numbers, context), []
     adam = Adam(model.parameters().values(), learning_rate)
-    for step in tqdm(range(steps), mininterval=1.0):
+    bar = tqdm(range(steps), mininterval=1.0)
+    for step in bar:
         chosen = examples[rng.integers(len(examples), size=batch)]
         logits = model.forward(chosen[:, :-1])  # (batch, context, vocab_size)
         now = float(loss.forward(logits, chosen[:, 1:]))
         floating.append(0.98 * floating[-1] + 0.02 * now if floating else now)
         model.backward(loss.backward(1.0))
         if watch:
-            watch(step, loss, chosen[0, 1:], floating[-1])
+            said = watch(step, loss, chosen[0, 1:], floating[-1])
+            bar.set_postfix_str(said or "", refresh=False)
         adam.learning_rate = learning_rate * (1 - 0.9 * step / steps)
         adam.step(normalised=step < warm)
     return floating
