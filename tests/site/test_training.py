@@ -1,5 +1,7 @@
 """Training in the page: gradients and steps as PyTorch's, and a model that learns."""
 
+import re
+
 import pytest
 import torch
 import visits
@@ -145,7 +147,7 @@ def test_a_model_learns_while_the_reader_watches(opened):
 
 def test_the_training_stops(opened):
     page = opened.page
-    page.get_by_role("button", name="Train it anew").click()
+    page.get_by_role("button", name=re.compile("Train it (here|anew)")).click()
     page.get_by_role("button", name="Stop").click()
     page.get_by_role("button", name="Train it anew").wait_for()
     opened.clean()
