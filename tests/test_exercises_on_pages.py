@@ -78,9 +78,10 @@ def asked(chapter, label):
 def namespace(chapter):
     """Return what an exercise finds: the page's imports and definitions.
 
-    *Backpropagation* builds on its earlier exercises, an array and two decoders; in
-    *dickinson-layers* words are struck out, but no model reads what is left, and in
-    *positional-encoding* no model is trained.
+    *Backpropagation* builds on its earlier exercises, an array and two decoders,
+    *embeddings* on the words of the poems and on BERT's table; in *dickinson-layers* words
+    are struck out, but no model reads what is left, and in *positional-encoding* no model
+    is trained.
     """
     found = page_namespace(chapter)
     if chapter == "backpropagation":
@@ -95,6 +96,8 @@ def namespace(chapter):
             found["model"].dictionary.encode,
             np.arange(7)[::-1],
         )
+    if chapter == "embeddings":
+        found |= TABLES[chapter].given()
     if chapter == "dickinson-layers":
         found["strike_out"] = TABLES[chapter].unread
     if chapter == "positional-encoding":

@@ -20,11 +20,12 @@ from sphinx.errors import ExtensionError
 
 from lmbook import vocabularies
 from lmbook.keys import choices, digest, hashes
-from lmcourse import int8
+from lmcourse import embeddings, int8
 from lmcourse.bert import rebuild
 from lmcourse.data import corpora_folder, load_corpus
 from lmcourse.gpt.checkpoint import load_gpt
 from lmcourse.models import SHA256, load_bert, load_gpt2_vocabulary
+from lmcourse.views.neighbours import neighbours_file, spaces
 from lmcourse.views.tokenizer import merge_pairs
 from lmcourse.weights import read_header, read_weights
 
@@ -152,6 +153,7 @@ STORES = {
     "gpt": _gpt,
     "bert": lambda: bert_file(load_bert(device="cpu")[1]),
     "bert-pieces": lambda: vocabularies.pieces_file(load_bert(device="cpu")[0]),
+    "neighbours": lambda: neighbours_file(spaces(*load_bert(device="cpu"))),
     "sonnets": lambda: load_corpus("sonnets").encode(),
     "gpt2-merges": lambda: merge_pairs(load_gpt2_vocabulary()[0]),
 }
@@ -161,9 +163,9 @@ def _key(name: str) -> str:
     """Hash what a store is made of: the models chosen, their files, the code."""
     folders = [Path(value) for value in choices().values() if os.path.isabs(value)]
     folders += [corpora_folder()]
-    code = [
-        Path(m).read_text("utf-8") for m in (__file__, int8.__file__, vocabularies.__file__)
-    ]
+    made_by = [__file__, vocabularies.__file__, int8.__file__]
+    made_by += [embeddings.__file__, neighbours_file.__code__.co_filename]
+    code = [Path(file).read_text("utf-8") for file in made_by]
     return digest([name, choices(), SHA256, [hashes(f, f) for f in folders], code])[:16]
 
 

@@ -1,20 +1,38 @@
 """Checks for the exercises of the chapter *embeddings*."""
 
+from collections import Counter
+
 import numpy as np
 import torch
+from transformers import BertConfig, BertModel
 
-from lmcourse.exercises import Wrong, compare, exercise, expect, run
-from lmcourse.exercises.answers import normal, several, strings
+from lmcourse.data import load_poems, load_sonnets
+from lmcourse.embeddings import neighbour_overlap, word_vectors, words
+from lmcourse.exercises import Wrong, compare, exercise, expect, letter, number, run
+from lmcourse.exercises.answers import kind, several, strings
+from lmcourse.models import load_bert
 
 
-def _best(vectors, query, left_out, cosine):
-    """Return the row nearest to the query, one row at a time."""
+@exercise("embeddings.rows", kind="predict")
+def rows(answer):
+    """The page counts the rows that have a gradient."""
+    told = {
+        "a": "the others are multiplied by zero in the product: nothing comes back.",
+        "b": "that is the tokens. Which rows were read? Some of them twice.",
+        "c": None,
+        "d": "the loss reaches every row that was read: a lookup is a product.",
+    }
+    letter(answer, told)
+
+
+def _best(vectors, query, left_out, cosine, rank=1):
+    """Return the row nearest to the query, or that of another rank, row by row."""
     near = {
         row: vector @ query / (np.linalg.norm(vector) if cosine else 1)
         for row, vector in enumerate(vectors)
         if row not in left_out
     }
-    return max(near, key=near.get)
+    return sorted(near, key=near.get)[-rank]
 
 
 @exercise("embeddings.analogy")
@@ -25,10 +43,10 @@ def analogy(answer):
     units = [vector / np.linalg.norm(vector) for vector in vectors]
     asked = [tuple(rng.choice(40, 3, replace=False).tolist()) for _ in range(30)]
 
-    def solved(x=units, signs=(-1, 1, 1), out=slice(None), cosine=True):
+    def solved(x=units, signs=(-1, 1, 1), out=slice(None), cosine=True, rank=1):
         queries = [signs @ np.array([x[row] for row in rows]) for rows in asked]
         pairs = zip(queries, asked, strict=True)
-        return [_best(vectors, query, rows[out], cosine) for query, rows in pairs]
+        return [_best(vectors, query, rows[out], cosine, rank) for query, rows in pairs]
 
     mistakes = {
         "it returns one of the three words of the question: leave all three out, for the "
@@ -39,13 +57,18 @@ def analogy(answer):
         "b and a are swapped: the way leads from a to b.": solved(signs=(1, -1, 1)),
         "the three vectors are used with their lengths: make each one a unit vector first, "
         "or a long one decides alone.": solved(vectors),
+        "that is the second nearest of the others: with the three left out, the first is "
+        "wanted.": solved(rank=2),
+        "that is the second nearest of all, which may be a word of the question: leave the "
+        "three out, instead of skipping one.": solved(out=slice(0), rank=2),
+        "that is the one farthest away: argsort begins with the smallest.": solved(rank=0),
         "the candidates are ranked by their dot product, which favours long vectors: rank "
         "them by their cosine.": solved(cosine=False),
     }
     compare([run(answer, vectors, *rows) for rows in asked], solved(), mistakes)
 
 
-@exercise("embeddings.content_words")
+@exercise("embeddings.content_words", kind="spot the bug")
 def content_words(answer):
     """Compare with pairs that were kept together from the start."""
     tokens = ["the", "bee", "is", "not", "a", "bee", "of", "noon"]
@@ -81,60 +104,47 @@ def _pieces(states, word_ids):
     return [torch.stack(found[word]) for word in sorted(found)]
 
 
-@exercise("embeddings.whole_words")
-def whole_words(answer):
-    """Compare with the pieces of each word, collected one by one."""
-    word_ids, states = [None, 0, 1, 1, 2, 3, 3, 3, None], normal(9, 5, seed=2)
-    pieces, shifted = _pieces(states, word_ids), _pieces(states[:-2], word_ids[1:-1])
-    want, special = torch.stack([p.mean(0) for p in pieces]), states[[0, -1]].mean(0)[None]
+@exercise("embeddings.static_vectors", kind="spot the bug")
+def static_vectors(answer):
+    """Compare with the rows of a small model's table, picked by hand."""
+    with torch.random.fork_rng([]):
+        torch.manual_seed(0)
+        settings = dict.fromkeys(("hidden_size", "intermediate_size"), 8)
+        config = BertConfig(
+            vocab_size=30, **settings, num_hidden_layers=1, num_attention_heads=2
+        )
+        model = BertModel(config).eval()
+    ids = torch.tensor([[4, 9, 4, 17, 2]])
+    parts = dict(model.embeddings.named_children())
+    word, places = parts["word_embeddings"].weight[ids], torch.arange(ids.shape[1])
+    added = word + parts["position_embeddings"](places)
+    added = added + parts["token_type_embeddings"].weight[0]
+    with torch.no_grad():
+        layers = model(ids, output_hidden_states=True).hidden_states
     mistakes = {
-        "only the first piece of each word is used.": torch.stack([p[0] for p in pieces]),
-        "only the last piece of each word is used.": torch.stack([p[-1] for p in pieces]),
-        "the pieces are added up: a word of many pieces gets a long vector. Take their "
-        "mean.": torch.stack([p.sum(0) for p in pieces]),
-        "special tokens stand for no word (their word is None), and yours are in the "
-        "result.": torch.cat([special, want]),
-        "special tokens stand for no word (their word is None), and yours come last in the "
-        "result.": torch.cat([want, special]),
-        "shifted by one: word_ids has an entry for [CLS] too.": torch.stack(
-            [p.mean(0) for p in shifted]
+        "that is hidden_states[0]: the row has been added to those of its place and its "
+        "segment, and normalised. Token 4 stands there twice; your two vectors differ.": (
+            layers[0]
+        ),
+        "these are the vectors after a layer: they know the sentence.": layers[1],
+        "that is the sum of word, position and segment, not yet normalised; the row of the "
+        "word alone is wanted.": added,
+        "the rows are normalised: what stands in the table is not.": parts["LayerNorm"](
+            word
+        ),
+        "the place's row is still added.": word + parts["position_embeddings"](places),
+        "the axis of the batch is lost: (batch, tokens, d_model).": word[0],
+        "the whole table was returned: look the tokens up in it.": (
+            parts["word_embeddings"].weight
         ),
     }
-    expect(answer, [states, word_ids], want, mistakes)
+    compare(run(answer, model, ids), word, mistakes)
 
 
-@exercise("embeddings.weighted_counts")
-def weighted_counts(answer):
-    """Compare with a loop over ordered pairs of places."""
-    ids, size, window = [0, 1, 2, 1, 3, 3, 0, 4, 2], 6, 3
-
-    def counted(weight=lambda step: 1 / abs(step), window=window):
-        counts = np.zeros((size, size))
-        for i, one in enumerate(ids):
-            for j, other in enumerate(ids):
-                if i != j and abs(i - j) <= window:
-                    counts[one, other] += weight(j - i)
-        return counts
-
-    mistakes = {
-        "each pair counts 1: give it 1 / distance.": counted(lambda step: 1),
-        "each pair is counted one way: the left word is a neighbour of the right one, "
-        "too.": counted(lambda step: (step > 0) / abs(step)),
-        "each pair is counted one way, the right word's.": counted(
-            lambda step: (step < 0) / abs(step)
-        ),
-        "the weight falls in equal steps, as in word2vec; here it is 1 / distance.": (
-            counted(lambda step: (window + 1 - abs(step)) / window)
-        ),
-        "the window is one too wide: the largest distance counted is the window.": counted(
-            window=window + 1
-        ),
-        "the window is one too narrow: `range(1, window)` ends before it.": counted(
-            window=window - 1
-        ),
-        "every pair is counted twice.": 2 * counted(),
-    }
-    expect(answer, [ids, size, window], counted(), mistakes)
+def _along_columns(centred, k):
+    """Remove the first columns of the transposed right factor, which are no directions."""
+    wrong = np.linalg.svd(centred, full_matrices=False)[2][:, :k]  # (d_model, k)
+    return centred - centred @ wrong @ wrong.T
 
 
 @exercise("embeddings.all_but_the_top")
@@ -163,6 +173,79 @@ def all_but_the_top(answer):
         "the directions with the least variance went, not those with the most: how does "
         "your SVD order them?": projected(keep=slice(2, None)),
         "one direction too few went.": projected(keep=slice(5)),
+        "the directions are the rows of the third result, which is already transposed: you "
+        "took columns.": _along_columns(vectors - mean, 2),
     }
     expect(answer, [vectors, 2], projected(), mistakes)
     expect(answer, [vectors, 0], vectors - mean)
+
+
+def _agreement(texts):
+    """Measure shared neighbours with BERT's table, as the page does."""
+    tokenizer, bert = load_bert(device="cpu")
+    table = bert.embeddings.word_embeddings.weight.detach().double().numpy()
+    rows, counted = tokenizer.get_vocab(), Counter(word for text in texts for word in text)
+    names, vectors = word_vectors(texts, 50)
+    kept = [i for i, w in enumerate(names) if counted[w] >= 10 and w in rows]
+    return neighbour_overlap(vectors[kept], table[[rows[names[i]] for i in kept]], 10)
+
+
+def _poem(words_of_it) -> list[str]:
+    """Return a poem's words, of a list or an array of them, as plain strings."""
+    listed = words_of_it.tolist() if isinstance(words_of_it, np.ndarray) else words_of_it
+    return [str(word) for word in strings(listed)]
+
+
+@exercise("embeddings.scrambled", kind="experiment")
+def scrambled(answer):
+    """Look at the reader's texts, and measure them again."""
+    if not isinstance(answer, (list, tuple)) or len(answer) != 2:
+        raise Wrong(f"give two things: the texts, and the number; this is {kind(answer)}.")
+    texts, measured = answer
+    if texts is None or texts is ...:
+        raise Wrong("nothing to check yet.")
+    if not isinstance(texts, (list, tuple)) or any(isinstance(t, str) for t in texts):
+        raise Wrong("the texts are a list of lists of words, as split is.")
+    mine = [words(text) for text in [*load_poems().text, *load_sonnets().text]]
+    theirs = [_poem(text) for text in texts]
+    if len(theirs) != len(mine):
+        raise Wrong(f"there are {len(mine)} poems, and {len(theirs)} in your list.")
+    if any(Counter(a) != Counter(b) for a, b in zip(mine, theirs, strict=True)):
+        if Counter(w for t in mine for w in t) == Counter(w for t in theirs for w in t):
+            raise Wrong(
+                "words went from poem to poem: that is our control. Shuffle each one."
+            )
+        raise Wrong("a poem has other words than before: shuffle them, and keep them all.")
+    still = [a == b for a, b in zip(mine, theirs, strict=True)]
+    if all(still):
+        raise Wrong("that is the text as it was: permutation returns a shuffled copy.")
+    alphabetical = sum(text == sorted(text) for text in theirs)
+    if (
+        sum(still)
+        + alphabetical
+        + sum(a == b[::-1] for a, b in zip(mine, theirs, strict=True))
+        > 9
+    ):
+        raise Wrong("the words stand in an order still, by the alphabet or as they were.")
+    if not np.isclose(number(measured), _agreement(theirs), rtol=0, atol=2e-3):
+        raise Wrong(
+            f"{number(measured):.3f} is not what these texts give: call "
+            "agreement_with_bert with them, and with nothing else."
+        )
+
+
+@exercise("embeddings.whose", kind="judge")
+def whose(answer):
+    """Compare with the order in which the page shows the lists."""
+    said = answer.strip().upper() if isinstance(answer, str) else ""
+    if sorted(said) != sorted("BDRS"):
+        raise Wrong("give four letters in one string: B, D, S and R, each once.")
+    if said[2] != "B":
+        raise Wrong("start with BERT's: which list has words that are no words of a poem?")
+    if said[0] != "S":
+        raise Wrong("which of the poets says day and night together, again and again?")
+    if said != "SRBD":
+        raise Wrong(
+            "BERT's and Shakespeare's are right. Of the other two one is chance: which has "
+            "words that shine, or turn, with the day?"
+        )

@@ -31,6 +31,7 @@ from lmcourse.views.attention import (
 from lmcourse.views.block import block
 from lmcourse.views.explorer import bert_explorer
 from lmcourse.views.generator import generator
+from lmcourse.views.neighbours import neighbours, spaces
 from lmcourse.views.play import play
 from lmcourse.views.plots import DIVERGING, PALETTE, SEQUENTIAL, plain, plot, style
 from lmcourse.views.poems import poems, strike_out
@@ -56,12 +57,14 @@ __all__ = [
     "head_view",
     "looks",
     "model_view",
+    "neighbours",
     "plain",
     "play",
     "plot",
     "poems",
     "samples",
     "sentences",
+    "spaces",
     "strike_out",
     "style",
     "tokenizer",

@@ -1,0 +1,144 @@
+/* The view *neighbours*: the words nearest to one, in BERT's table and in vectors made by
+   counting. `lmcourse.views.neighbours` found those of every word; they are loaded when the
+   reader first goes to the view. */
+import { make } from "./dom.js";
+import { readStore } from "./store.js";
+import { WordPiece } from "./tokenizers.js";
+
+const LONGEST = 40; // characters of a word
+const plural = (count, noun) => `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
+
+export function mount(element, data, context) {
+  const megabytes = ["neighbours", "bert-pieces"].reduce((sum, name) => sum + context.stores[name].bytes, 0) / 1e6;
+  let spaces = null, pieces = null, waiting = 0;
+  const input = make("input", { type: "text", maxlength: LONGEST, spellcheck: "false", autocapitalize: "none", autocomplete: "off", oninput: typed, onfocus: load });
+  const said = make("p", { class: "lmn-said" });
+  const live = make("p", { class: "lmn-live", "aria-live": "polite" });
+  const lists = make("div", { class: "lmn-lists", onclick: (event) => event.target.word && ask(event.target.word) });
+  input.value = data.word;
+  element.append(make("label", { class: "lmn-word" }, "Your word ", input), said, lists, live);
+
+  /* --- what was found for every word -------------------------------------------------- */
+
+  async function load() {
+    if (spaces) return;
+    said.textContent = `Loading the neighbours of all words (${megabytes.toFixed(1)} MB) …`;
+    try {
+      const vocabulary = JSON.parse(new TextDecoder().decode(await readStore("bert-pieces", context)));
+      const bytes = await readStore("neighbours", context);
+      pieces ??= new WordPiece(vocabulary);
+      spaces ??= read(bytes, vocabulary.vocab);
+    } catch (error) {
+      said.textContent = "The neighbours of other words are not here: " + error.message;
+      return;
+    }
+    said.textContent = "";
+    if (input.value !== data.word) typed();
+  }
+
+  function read(bytes, vocabulary) {
+    let at = 0;
+    const take = (length) => bytes.slice(at, (at += 4 * Math.ceil(length / 4)));
+    const head = JSON.parse(new TextDecoder().decode(take(bytes.indexOf(10) + 1)));
+    return head.spaces.map((space) => {
+      const words = space.words || vocabulary, size = space.asked * head.nearest;
+      const Rows = words.length > 65536 ? Uint32Array : Uint16Array;
+      const near = new Rows(take(size * Rows.BYTES_PER_ELEMENT).buffer);
+      const cosines = new Int8Array(take(size).buffer);
+      const rows = new Map(words.map((word, row) => [word, row]));
+      return { ...space, words, near, cosines, rows, nearest: head.nearest };
+    });
+  }
+
+  /* --- answers -------------------------------------------------------------------------- */
+
+  function ask(word) {
+    input.value = word;
+    input.focus();
+    typed();
+  }
+
+  async function typed() {
+    if (!spaces) return load();
+    const word = Array.from(input.value.trim().replace("’", "'")).slice(0, LONGEST).join("").toWellFormed();
+    const found = spaces.map((space) => look(space, word));
+    said.textContent = word ? "" : "Type a word.";
+    draw(word ? found : []);
+    if (!word || found.some(([, , near]) => near.length)) return;
+    said.append(`None of them can say who is near “${word}”.`);
+    const close = alike(word.toLowerCase());
+    if (close.length) said.append(" Did you mean ", ...close.flatMap((each, i) => [i ? " or " : "", button(each)]), "?");
+    announce();
+  }
+
+  function look(space, word) {
+    const row = space.rows.get(word) ?? space.rows.get(word.toLowerCase());
+    const known = row !== undefined;
+    let note = plural((known && space.counts?.[row]) || 0, "time") + " in the text";
+    if (known && row >= space.asked) note += ": too seldom";
+    if (!space.counts) note = known ? `1 of ${space.words.length.toLocaleString("en")} rows` : "no row of its own";
+    const near = [];
+    if (known && row < space.asked)
+      for (let i = row * space.nearest; i < (row + 1) * space.nearest; i++)
+        near.push([space.words[space.near[i]], space.cosines[i]]);
+    const cut = known || space.counts ? [] : pieces.encode(word).map(({ piece }) => piece);
+    return [space.name, note, near, cut];
+  }
+
+  /* Words that are a letter or two away: a poet's first, the frequent first. */
+  function alike(word) {
+    const near = [[], [], []];
+    for (const { words, counts, asked } of spaces.slice().reverse())
+      for (const other of words.slice(0, asked)) {
+        if (Math.abs(other.length - word.length) > 2 || (!counts && !/^\p{L}{3,}$/u.test(other))) continue;
+        const far = distance(word, other);
+        if (far < word.length) near[far]?.push(other);
+      }
+    return Array.from(new Set(near.flat())).slice(0, 3);
+  }
+
+  /* How many letters must be put in, left out or changed. */
+  function distance(one, other) {
+    let row = Array.from({ length: other.length + 1 }, (_, i) => i);
+    for (let i = 1; i <= one.length; i++) {
+      const next = [i];
+      for (let j = 1; j <= other.length; j++)
+        next.push(Math.min(row[j] + 1, next[j - 1] + 1, row[j - 1] + (one[i - 1] !== other[j - 1])));
+      row = next;
+    }
+    return row[other.length];
+  }
+
+  /* --- drawing -------------------------------------------------------------------------- */
+
+  function button(word) {
+    const made = make("button", { type: "button" }, word);
+    made.word = word;
+    return made;
+  }
+
+  function draw(found) {
+    lists.replaceChildren(...found.map(([name, note, near, cut = []]) => {
+      const rows = near.map(([word, cosine]) => {
+        const row = make("li", {}, button(word), make("span", {}, (cosine / 100).toFixed(2)));
+        row.style.setProperty("--cosine", Math.max(0, cosine) + "%");
+        return row;
+      });
+      const title = make("p", { class: "lmn-name" }, make("b", {}, name), " ", note);
+      const none = cut.length ? make("p", {}, "It is read in pieces: ", ...cut.map(button)) : "";
+      return make("div", {}, title, near.length ? make("ol", {}, ...rows) : none);
+    }));
+    clearTimeout(waiting);
+    waiting = setTimeout(announce, 800);
+  }
+
+  function announce() {
+    const near = Array.from(lists.children, (list) => list.querySelector(".lmn-name").textContent + ": " +
+      (Array.from(list.querySelectorAll("li button"), (each) => each.textContent).join(", ") || "none"));
+    live.textContent = [said.textContent, ...near].filter(Boolean).join(". ");
+  }
+
+  said.addEventListener("click", (event) => event.target.word && ask(event.target.word));
+  draw(data.lists);
+  clearTimeout(waiting); // nobody asked yet
+}

@@ -1,0 +1,171 @@
+"""A word's nearest in four tables of vectors; on the site, those of any word typed."""
+
+import html
+import json
+from collections import Counter
+from typing import NamedTuple
+
+import numpy as np
+
+from lmcourse.data import load_poems, load_sonnets
+from lmcourse.embeddings import unit, word_vectors, words
+from lmcourse.views.play import play
+from lmcourse.views.view import View
+
+__all__ = ["neighbours", "neighbours_file", "spaces"]
+
+NEAREST = 6
+ASKED, SHOWN = 2, 5  # times that a word occurs to be asked for, and to be a neighbour
+WIDTH, WINDOW = 50, 5
+ROWS = 1024  # whose cosines are computed at a time
+
+
+class Space(NamedTuple):
+    """Words and their vectors.
+
+    Attributes
+    ----------
+    name : str
+    words : list of str
+        Of a corpus, the most frequent first.
+    vectors : float array of shape (words, d_model)
+        Of length 1.
+    counts : list of int or None
+        How often each word occurs; None for a model's table.
+    asked : int
+        The first words, those that are shown with their neighbours.
+    shown : int array
+        The rows that may be neighbours.
+    """
+
+    name: str
+    words: list[str]
+    vectors: np.ndarray
+    counts: list[int] | None
+    asked: int
+    shown: np.ndarray
+
+
+def spaces(tokenizer, bert) -> list[Space]:
+    """Return BERT's table, and vectors from counts of both poets and of each.
+
+    Parameters
+    ----------
+    tokenizer, bert
+        As `lmcourse.models.load_bert` returns them.
+    """
+    table = bert.embeddings.word_embeddings.weight.detach().cpu().numpy()
+    pieces = tokenizer.convert_ids_to_tokens(range(len(table)))
+    special = set(tokenizer.all_special_tokens)
+    shown = [
+        i
+        for i, piece in enumerate(pieces)
+        if piece not in special and not piece.startswith("[unused")
+    ]
+    poems, sonnets = list(load_poems().text), list(load_sonnets().text)
+    texts = {"Both poets": poems + sonnets, "Dickinson": poems, "Shakespeare": sonnets}
+    model = Space("BERT's table", pieces, unit(table), None, len(pieces), np.array(shown))
+    return [model, *(_counted(name, corpus) for name, corpus in texts.items())]
+
+
+def _counted(name: str, texts: list[str]) -> Space:
+    names, vectors = word_vectors(texts, WIDTH, window=WINDOW)
+    found = Counter(word for text in texts for word in words(text))
+    counts = [found[word] for word in names]
+    asked, shown = (sum(n >= least for n in counts) for least in (ASKED, SHOWN))
+    return Space(name, names, unit(vectors), counts, asked, np.arange(shown))
+
+
+def _nearest(space: Space, rows) -> tuple[np.ndarray, np.ndarray]:
+    """Return the nearest rows and their cosines in hundredths, each (rows, NEAREST)."""
+    near, cosines = [], []
+    for start in range(0, len(rows), ROWS):
+        part = np.asarray(rows[start : start + ROWS])
+        cosine = space.vectors[part] @ space.vectors[space.shown].T  # (part, shown)
+        cosine[part[:, None] == space.shown] = -np.inf  # not itself
+        best = np.argpartition(-cosine, NEAREST, axis=1)[:, :NEAREST]
+        values = np.take_along_axis(cosine, best, axis=1)
+        order = np.argsort(-values, axis=1)
+        near.append(space.shown[np.take_along_axis(best, order, axis=1)])
+        cosines.append(np.take_along_axis(values, order, axis=1))
+    return np.concatenate(near), np.rint(100 * np.concatenate(cosines)).astype(np.int8)
+
+
+def neighbours_file(found: list[Space]) -> bytes:
+    """Return the nearest of all words, for the site: a line of JSON, then numbers.
+
+    For each space the rows of the nearest, as 16-bit numbers (32 if it has more words than
+    these can count), then their cosines in hundredths, a byte each, both filled up to four
+    bytes. The words of the first are BERT's pieces and not repeated.
+    """
+    told = [
+        {"name": s.name, "words": s.words, "counts": s.counts, "asked": s.asked}
+        for s in found
+    ]
+    told[0]["words"] = None
+    head = {"nearest": NEAREST, "spaces": told}
+    parts = [json.dumps(head, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"]
+    for space in found:
+        near, cosines = _nearest(space, range(space.asked))
+        wide = len(space.words) > 2**16
+        parts += [near.astype("<u4" if wide else "<u2").tobytes(), cosines.tobytes()]
+    return b"".join(part + b" " * (-len(part) % 4) for part in parts)
+
+
+def neighbours(word, found, *, caption="") -> View:
+    """The nearest words to one, in BERT's table and in vectors from counts.
+
+    On the site the reader types any word; neighbours are buttons that lead on.
+
+    Parameters
+    ----------
+    word : str
+        What it begins with, in small letters.
+    found : list of Space
+        Of `spaces`.
+    caption : str, optional
+
+    Returns
+    -------
+    View
+        Its alternative text tells the nearest three in each space.
+
+    Raises
+    ------
+    ValueError
+        If no space has the word.
+    """
+    lists = [[space.name, *_list(word, space)] for space in found]
+    if not any(near for _, _, near in lists):
+        raise ValueError(f"no space has {word!r}: give a word that one of them has")
+    told = [
+        f"{name}: {', '.join(w for w, _ in near[:3])}" for name, _, near in lists if near
+    ]
+    alt = f"The words nearest to “{word}” in four tables of vectors. {'; '.join(told)}."
+    data = {"word": word, "lists": lists}
+    stores = ["neighbours", "bert-pieces"]
+    stored = f"<p>Your word: <b>{html.escape(word)}</b></p>" + "".join(map(_stored, lists))
+    return play("neighbours-view", data, stored, alt=alt, caption=caption, stores=stores)
+
+
+def _list(word: str, space: Space) -> tuple[str, list]:
+    """Return what is said of a word in a space, and its nearest with their cosines."""
+    row = space.words.index(word) if word in space.words else None
+    if space.counts is None:
+        said = f"1 of {len(space.words):,} rows" if row is not None else "no row of its own"
+    else:
+        count = space.counts[row] if row is not None else 0
+        said = f"{count} time{'s' * (count != 1)} in the text"
+    if row is None:
+        return said, []
+    if row >= space.asked:
+        return f"{said}: too seldom", []
+    near, cosines = _nearest(space, [row])
+    pairs = zip(near[0].tolist(), cosines[0].tolist(), strict=True)
+    return said, [[space.words[i], cosine] for i, cosine in pairs]
+
+
+def _stored(made: list) -> str:
+    name, said, near = made
+    rows = "".join(f"<li>{html.escape(w)} {c / 100:.2f}</li>" for w, c in near)
+    return f"<p><b>{name}</b>, {said}</p><ol>{rows}</ol>"
