@@ -13,7 +13,7 @@ export function mount(element, data, context) {
   let spaces = null, pieces = null, waiting = 0;
   const input = make("input", { type: "text", maxlength: LONGEST, spellcheck: "false", autocapitalize: "none", autocomplete: "off", oninput: typed, onfocus: load });
   const said = make("p", { class: "lmn-said" });
-  const live = make("p", { class: "lmn-live", "aria-live": "polite" });
+  const live = make("p", { class: "play-live", "aria-live": "polite" });
   const lists = make("div", { class: "lmn-lists", onclick: (event) => event.target.word && ask(event.target.word) });
   input.value = data.word;
   element.append(make("label", { class: "lmn-word" }, "Your word ", input), said, lists, live);
@@ -133,9 +133,11 @@ export function mount(element, data, context) {
   }
 
   function announce() {
-    const near = Array.from(lists.children, (list) => list.querySelector(".lmn-name").textContent + ": " +
-      (Array.from(list.querySelectorAll("li button"), (each) => each.textContent).join(", ") || "none"));
-    live.textContent = [said.textContent, ...near].filter(Boolean).join(". ");
+    const told = Array.from(lists.children, (list) => {
+      const near = Array.from(list.querySelectorAll("li button"), (each) => each.textContent);
+      return list.querySelector("b").textContent + ": " + (near.join(", ") || "none");
+    });
+    live.textContent = [said.textContent, ...told].filter(Boolean).join(". ");
   }
 
   said.addEventListener("click", (event) => event.target.word && ask(event.target.word));

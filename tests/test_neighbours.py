@@ -1,0 +1,77 @@
+"""The view *neighbours*: what it shows is what all cosines, sorted, give."""
+
+import json
+
+import numpy as np
+import pytest
+
+from lmcourse import views
+from lmcourse.views.neighbours import Space, neighbours_file
+
+NAMES = ["the", "bee", "<b>", "noon", "hill", "king", "queen", "june", "july", "once"]
+
+
+@pytest.fixture
+def found():
+    """Return a table with a row that is no word, and a corpus with a rare word."""
+    rng = np.random.default_rng(0)
+    points = [rng.standard_normal((10, 4)) for _ in range(2)]
+    units = [x / np.linalg.norm(x, axis=1, keepdims=True) for x in points]
+    table = Space("BERT's table", NAMES, units[0], None, 10, np.delete(np.arange(10), 4))
+    counts = [30, 20, 9, 8, 7, 6, 6, 5, 3, 1]
+    return [table, Space("Dickinson", NAMES, units[1], counts, 9, np.arange(8))]
+
+
+def wanted(space, row):
+    near = sorted(
+        (-float(space.vectors[i] @ space.vectors[row]), i) for i in space.shown if i != row
+    )
+    return [[space.words[i], round(-100 * minus)] for minus, i in near[:6]]
+
+
+def test_lists_are_those_of_all_cosines(found):
+    lists = views.neighbours("bee", found).data["data"]["lists"]
+    assert [near for _, _, near in lists] == [wanted(space, 1) for space in found]
+    assert [said for _, said, _ in lists] == ["1 of 10 rows", "20 times in the text"]
+
+
+def test_a_rare_word_is_no_neighbour_and_has_none(found):
+    lists = views.neighbours("once", found).data["data"]["lists"]
+    assert lists[1] == ["Dickinson", "1 time in the text: too seldom", []]
+    for row in range(9):
+        assert "july" not in [word for word, _ in wanted(found[1], row)]
+
+
+def test_the_file_holds_the_lists_of_every_word(found):
+    content = neighbours_file(found)
+    end = content.index(b"\n") + 1
+    at = end + -end % 4
+    told = json.loads(content[:at])
+    assert told["spaces"][0]["words"] is None  # they are BERT's own pieces
+    for space in found:
+        size = told["nearest"] * space.asked
+        near = np.frombuffer(content, "<u2", size, at).reshape(space.asked, -1)
+        at += 2 * size + -2 * size % 4
+        cosines = np.frombuffer(content, np.int8, size, at).reshape(space.asked, -1)
+        at += size + -size % 4
+        for row in range(space.asked):
+            words = [space.words[i] for i in near[row]]
+            listed = list(map(list, zip(words, cosines[row].tolist(), strict=True)))
+            assert listed == wanted(space, row)
+    assert at == len(content)
+
+
+def test_what_is_shown_without_a_script_is_escaped_and_told(found):
+    view = views.neighbours("bee", found)
+    assert (
+        "<b>" not in view.data["stored"].replace("<b>BERT", "").replace("<b>Dick", "")[20:]
+    )
+    assert "&lt;b&gt;" in view.data["stored"]
+    assert "BERT's table: " in view.alt
+    assert ", ".join(word for word, _ in wanted(found[1], 1)[:3]) in view.alt
+    assert view.data["stores"] == ["neighbours", "bert-pieces"]
+
+
+def test_a_word_that_is_nowhere_is_told(found):
+    with pytest.raises(ValueError, match="no space has 'foxglove': give a word"):
+        views.neighbours("foxglove", found)
