@@ -65,7 +65,7 @@ def ask(page, word):
 def lists(page):
     """Return what stands in each list: words with their cosines."""
     return page.locator(".lmn-lists > div").evaluate_all(
-        "all => all.map(one => Array.from(one.querySelectorAll('li'), row => row.textContent))"
+        "all => all.map(one => Array.from(one.querySelectorAll('li'), x => x.textContent))"
     )
 
 
