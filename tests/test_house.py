@@ -10,8 +10,10 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src"
 CHAPTERS = Path(__file__).parents[1] / "chapters"
 # Lines of Python, exercises apart. 3,000 and 2,200 held nine chapters and their build; the
-# rest is for what came after: the form of a page, the views, the models in the page.
-LIMITS = {"lmcourse": 3800, "lmbook": 4000}
+# rest is for what came after: the form of a page, the views, the models in the page, a
+# mini-BERT, stored runs. What keeps it readable is that no module is long.
+LIMITS = {"lmcourse": 4600, "lmbook": 4300}
+MODULE = 210
 
 
 def code_lines(source: str) -> int:
@@ -47,6 +49,7 @@ def imported(source: str) -> set[str]:
 def test_it_stays_small(package):
     lines = {str(f): code_lines(f.read_text(encoding="utf-8")) for f in modules(package)}
     assert 0 < sum(lines.values()) <= LIMITS[package], lines
+    assert max(lines.values()) <= MODULE, lines
 
 
 @pytest.mark.parametrize(
