@@ -62,11 +62,12 @@ lab: $(STAMP)  ## open JupyterLab, where the .md chapters open as notebooks
 references: html  ## rewrite the executed references that `make test` compares with
 	$(PY) -m lmbook.references
 
-models: $(STAMP)  ## train the small GPT, the mini-BERT and the sweep of sizes that data/ carries
+models: $(STAMP)  ## train the small GPT, the mini-BERT and the sweeps that data/ carries
 	rm -rf _build/models
 	$(PY) -m lmcourse.train --corpus sonnets --preset classic $(addprefix --set ,$(SONNETS)) \
 		--out _build/models/sonnets.safetensors --export data/checkpoints/sonnets.safetensors
 	$(PY) -m lmcourse.gpt.sweep
+	$(PY) -m lmbook.bench ideas --store
 	$(PY) -m lmcourse.mini_bert
 	$(PY) -m lmcourse.numpy_nn.longer
 

@@ -15,7 +15,7 @@ def test_a_small_sweep_end_to_end(tmp_path, monkeypatch):
     monkeypatch.setattr(sweep, "BASE", {**sweep.BASE, **small})
     monkeypatch.setattr(sweep, "AXES", {"heads": (1, 2), "layers": (1, 2)})
     out = tmp_path / "new" / "sweep.json"
-    monkeypatch.setattr(sweep, "stored_at", lambda: out)
+    monkeypatch.setattr(sweep, "stored_at", lambda *name: out)
     sweep.main()
     stored = sweep.load_sweep()
     runs = stored["runs"]

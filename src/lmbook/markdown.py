@@ -188,43 +188,12 @@ def solutions(text: str, inside: bool) -> list[tuple[bool, str]]:
 def _block(directive: Directive, links: Links) -> str:
     if directive.name == "listing":
         return "\n".join(directive.body)
-    name, argument = directive.name, _inline(directive.argument, links)
-    if name in (
-        "exercise-end",
-        "solution-end",
-    ):
-        return ""
-    if name == "deeper-end":
-        return "\n***\n"
-    if name == "deeper-start":
-        return f"\n***\n\n**Going deeper: {argument}**\n"
-    if name in ("exercise-start", "solution-start"):
-        label = directive.options.get("label", "")
-        place = f'<a id="{label}"></a>\n\n' if label else ""
-        if name == "exercise-start":
-            kind = WORDS.get(directive.options.get("class", ""), "")
-            kind = f"{kind} · " if kind else ""
-            return f"{place}**{kind}{links.exercise(label)}**\n"
-        return f"{place}**Solution to** {links.reference(argument, None)}, folded.\n"
-    if name == "math":
-        label = directive.options.get("label", "")
-        return _display("\n".join(directive.body), label, links)
-    if name in ("code-block", "code"):
-        return "\n".join([f"```{argument}", *directive.body, "```"])
-    if name in ("figure", "image"):
-        alt = directive.options.get("alt", "")
-        caption = to_markdown("\n".join(directive.body), links).strip()
-        picture = f"!{links.page(argument, alt)}"
-        return f"{picture}\n\n*{caption}*\n" if caption else f"{picture}\n"
+    if directive.name in _BARE:
+        return _BARE[directive.name](directive, links)
     body = to_markdown("\n".join(directive.body), links)
-    if name == "drawing":
-        label = directive.options["name"]
-        place = f'<a id="{label}"></a>{links.number(label)}'
-        return f"{links.drawing(argument)}\n\n{place}. {body.strip()}\n"
-    if name == "choices":
-        name = links.check(argument)
-        asked = f'\n\nCheck a letter: `exercises.check("{name}", "a")`.' if name else ""
-        return _lettered(body) + asked
+    if directive.name in _WITH_BODY:
+        return _WITH_BODY[directive.name](directive, body, links)
+    name, argument = directive.name, _inline(directive.argument, links)
     if name == "dropdown" or "dropdown" in directive.options.get("class", ""):
         summary = argument or name.capitalize()
         return f"\n<details>\n<summary>{summary}</summary>\n\n{body}\n\n</details>\n"
@@ -232,6 +201,66 @@ def _block(directive: Directive, links: Links) -> str:
         title = (argument or name.capitalize()).rstrip(".")
         return "\n" + _quoted(f"**{title}.** {body.lstrip()}") + "\n"
     raise ValueError(f"no plain Markdown is known for the directive {{{name}}}")
+
+
+def _exercise(directive: Directive, links: Links) -> str:
+    label = directive.options.get("label", "")
+    kind = WORDS.get(directive.options.get("class", ""), "")
+    kind = f"{kind} · " if kind else ""
+    return f"{_place(label)}**{kind}{links.exercise(label)}**\n"
+
+
+def _solution(directive: Directive, links: Links) -> str:
+    task = links.reference(_inline(directive.argument, links), None)
+    return f"{_place(directive.options.get('label', ''))}**Solution to** {task}, folded.\n"
+
+
+def _place(label: str) -> str:
+    return f'<a id="{label}"></a>\n\n' if label else ""
+
+
+def _deeper(directive: Directive, links: Links) -> str:
+    return f"\n***\n\n**Going deeper: {_inline(directive.argument, links)}**\n"
+
+
+def _formula(directive: Directive, links: Links) -> str:
+    return _display("\n".join(directive.body), directive.options.get("label", ""), links)
+
+
+def _code(directive: Directive, links: Links) -> str:
+    language = _inline(directive.argument, links)
+    return "\n".join([f"```{language}", *directive.body, "```"])
+
+
+def _figure(directive: Directive, body: str, links: Links) -> str:
+    file = _inline(directive.argument, links)
+    picture = f"!{links.page(file, directive.options.get('alt', ''))}"
+    return f"{picture}\n\n*{body.strip()}*\n" if body.strip() else f"{picture}\n"
+
+
+def _drawing(directive: Directive, body: str, links: Links) -> str:
+    label = directive.options["name"]
+    place = f'<a id="{label}"></a>{links.number(label)}'
+    drawn = links.drawing(_inline(directive.argument, links))
+    return f"{drawn}\n\n{place}. {body.strip()}\n"
+
+
+def _choices(directive: Directive, body: str, links: Links) -> str:
+    name = links.check(_inline(directive.argument, links))
+    asked = f'\n\nCheck a letter: `exercises.check("{name}", "a")`.' if name else ""
+    return _lettered(body) + asked
+
+
+_BARE = {
+    **dict.fromkeys(("exercise-end", "solution-end"), lambda directive, links: ""),
+    **dict.fromkeys(("code-block", "code"), _code),
+    "deeper-start": _deeper,
+    "deeper-end": lambda directive, links: "\n***\n",
+    "exercise-start": _exercise,
+    "solution-start": _solution,
+    "math": _formula,
+}
+_WITH_BODY = {"figure": _figure, "image": _figure, "drawing": _drawing, "choices": _choices}
 
 
 def _lettered(text: str) -> str:

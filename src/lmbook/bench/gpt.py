@@ -211,25 +211,19 @@ def beside(text, threads, seconds=3.0):
     return {"threads": threads, **speeds, "times_slower": alone / busy}
 
 
-def main(arguments=None):
-    """Run the comparisons; return the exit status."""
+def _options(arguments):
+    """Read the command line."""
     parser = argparse.ArgumentParser("python -m lmbook.bench gpt", description=__doc__)
     parser.add_argument("--corpus", default="sonnets")
     parser.add_argument("--target", type=float, help="default: 1.886; the sonnets: plain's")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--without", choices=IDEAS, action="append", default=[])
     parser.add_argument("--busy", action="store_true", help="only beside a busy process")
-    options = parser.parse_args(arguments)
-    try:
-        text = load_corpus(options.corpus)
-    except (OSError, ValueError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    rows = [beside(text, threads) for threads in sorted({1, 2, options.threads})]
-    slower = {row["threads"]: row["times_slower"] for row in rows}
-    report(rows, {"benchmark": "gpt beside a busy process", "times_slower": slower})
-    if options.busy:
-        return 0
+    return parser.parse_args(arguments)
+
+
+def _race(options, text):
+    """Let the three compete, and report when each reached the target."""
     target = options.target or (None if options.corpus in ("sonnets", "poems") else TARGET)
     ways = {
         "plain": (plain, text, 50),
@@ -241,10 +235,8 @@ def main(arguments=None):
         target = min(entry["val_loss"] for entry in histories["plain"])
     rows = arrivals(histories, measured, target)
     sooner = rows[0]["seconds"] / rows[2]["seconds"]
-    summary = {
-        "benchmark": "gpt",
-        "corpus": options.corpus,
-        "target": target,
+    summary = {"benchmark": "gpt", "corpus": options.corpus, "target": target}
+    summary |= {
         "threads": options.threads,
         # Who does not arrive has its whole time counted: the ratio is then a lower bound.
         "plain_arrived": rows[0]["reached"],
@@ -252,4 +244,19 @@ def main(arguments=None):
         "classic_step_ratio": rows[0]["ms_a_step"] / rows[1]["ms_a_step"],
     }
     report(rows, summary)
+
+
+def main(arguments=None):
+    """Run the comparisons; return the exit status."""
+    options = _options(arguments)
+    try:
+        text = load_corpus(options.corpus)
+    except (OSError, ValueError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    rows = [beside(text, threads) for threads in sorted({1, 2, options.threads})]
+    slower = {row["threads"]: row["times_slower"] for row in rows}
+    report(rows, {"benchmark": "gpt beside a busy process", "times_slower": slower})
+    if not options.busy:
+        _race(options, text)
     return 0

@@ -208,6 +208,21 @@ def strike_out(answer):
         raise Wrong("words should be one string, words joined by |, as in 'snow|snows'.")
     poems, texts, hits = load_poems().text.tolist(), strings(texts), array(hits)
     told = np.array([_has(words, poem) for poem in poems])
+    _fit_for_a_score(words, told)
+    if len(texts) != len(poems) or hits.shape != (len(poems),):
+        raise Wrong(f"texts and hits should be as many as the poems, {len(poems)}.")
+    _struck_out(words, texts, poems, hits)
+    mistakes = {
+        "this is the share of all poems guessed right. Most do not speak of the theme: "
+        "take the mean of both groups' shares.": hits.mean(),
+        "this is the share of the poems that speak of it, guessed right: how many of the "
+        "others were?": hits[told].mean(),
+    }
+    compare(number(score), probe.score(hits, told), mistakes)
+
+
+def _fit_for_a_score(words, told):
+    """See that the words are the reader's own, and enough poems have them and have not."""
     blame(
         {
             "the page has struck these out already: choose words of your own.": (
@@ -218,32 +233,25 @@ def strike_out(answer):
             f"{told.sum()} of {len(told)} poems speak of it: too few do not.": (
                 (~told).sum() < FEWEST
             ),
-            f"texts and hits should be as many as the poems, {len(poems)}.": (
-                len(texts) != len(poems) or hits.shape != (len(poems),)
-            ),
         }
     )
+
+
+def _struck_out(words, texts, poems, hits):
+    """See that no text has the words, and each lacks something of its poem."""
+    whole = [text == poem for text, poem in zip(texts, poems, strict=True)]
     blame(
         {
             "a poem still has one of the words: strike out every one, whatever its case.": (
                 any(_has(words, text) for text in texts)
             ),
             "the other poems have no gap: that alone would give the theme away. Delete one "
-            "random word from each.": any(
-                text == poem for text, poem in zip(texts, poems, strict=True)
-            ),
+            "random word from each.": any(whole),
             "hits should be 1 where a poem was guessed right, else 0.": (
                 not np.isin(hits, [0, 1]).all()
             ),
         }
     )
-    mistakes = {
-        "this is the share of all poems guessed right. Most do not speak of the theme: "
-        "take the mean of both groups' shares.": hits.mean(),
-        "this is the share of the poems that speak of it, guessed right: how many of the "
-        "others were?": hits[told].mean(),
-    }
-    compare(number(score), probe.score(hits, told), mistakes)
 
 
 def _has(words, text):

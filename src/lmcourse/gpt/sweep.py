@@ -23,9 +23,9 @@ CORPUS = "sonnets"
 PROMPT = "\nShall I compare "
 
 
-def stored_at():
-    """Return where the sweep is kept."""
-    return corpora_folder() / "sweeps" / "mini-gpt.json"
+def stored_at(name="mini-gpt"):
+    """Return where a sweep is kept."""
+    return corpora_folder() / "sweeps" / f"{name}.json"
 
 
 def settings_at(axis, value):
@@ -66,18 +66,18 @@ def run(text, parts, settings):
     }
 
 
-def load_sweep():
-    """Return the stored sweep: ``record`` (how it was made) and ``runs``.
+def load_sweep(name="mini-gpt"):
+    """Return a stored sweep: ``record`` (how it was made) and ``runs``.
 
     Each run is that of `run`, with the ``axis`` on which it differs from `BASE`, and the
-    ``value`` there.
+    ``value`` there. The sweep ``ideas`` is `lmbook.bench.ideas`'s.
 
     Raises
     ------
     FileNotFoundError
         If it is missing, saying how to make it.
     """
-    path = stored_at()
+    path = stored_at(name)
     if not path.is_file():
         raise FileNotFoundError(f"{path} is missing: make it with `make models`")
     return json.loads(path.read_text(encoding="utf-8"))
