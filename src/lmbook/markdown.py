@@ -228,8 +228,7 @@ def _formula(directive: Directive, links: Links) -> str:
 
 
 def _code(directive: Directive, links: Links) -> str:
-    language = _inline(directive.argument, links)
-    return "\n".join([f"```{language}", *directive.body, "```"])
+    return "\n".join([f"```{_inline(directive.argument, links)}", *directive.body, "```"])
 
 
 def _figure(directive: Directive, body: str, links: Links) -> str:
@@ -240,9 +239,8 @@ def _figure(directive: Directive, body: str, links: Links) -> str:
 
 def _drawing(directive: Directive, body: str, links: Links) -> str:
     label = directive.options["name"]
-    place = f'<a id="{label}"></a>{links.number(label)}'
     drawn = links.drawing(_inline(directive.argument, links))
-    return f"{drawn}\n\n{place}. {body.strip()}\n"
+    return f'{drawn}\n\n<a id="{label}"></a>{links.number(label)}. {body.strip()}\n'
 
 
 def _choices(directive: Directive, body: str, links: Links) -> str:
