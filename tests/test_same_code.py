@@ -57,16 +57,12 @@ SAME = [
     (
         "transformer-block",
         "lmcourse.transformer",
-        [
-            "Block",
-            "Embed",
-            "FeedForward",
-            "LayerNorm",
-            "RMSNorm",
-            "Stack",
-            "Transformer",
-            "greedy",
-        ],
+        ["Block", "FeedForward", "LayerNorm", "RMSNorm"],
+    ),
+    (
+        "encoder-decoder",
+        "lmcourse.transformer",
+        ["Embed", "Stack", "Transformer", "greedy"],
     ),
     (
         "tokenization",

@@ -18,10 +18,14 @@ def root(variance, eps):
     return (variance + eps).sqrt()
 
 
-def unbiased(x, weight, bias, eps):
-    return (x - x.mean(-1, keepdim=True)) / root(
-        x.var(-1, keepdim=True), eps
-    ) * weight + bias
+def with_var(divide):
+    """Divide by what is made of the variance of `var`, by d_model - 1."""
+
+    def layer_norm(x, weight, bias, eps):
+        variance = x.var(-1, keepdim=True)
+        return (x - x.mean(-1, keepdim=True)) / divide(variance, eps) * weight + bias
+
+    return layer_norm
 
 
 def rms(x, weight, bias, eps):
@@ -36,20 +40,39 @@ def swapped(x, weight, bias, eps):
     return norm(root)(x, bias, weight, eps)
 
 
-def gated(hidden):
-    return lambda x, gate, up, down: hidden(x @ gate.T, x @ up.T) @ down.T
+def library(x, weight, bias, eps):
+    return F.layer_norm(x, x.shape[-1:], weight, bias, eps)
 
 
-def order(pre, post):
-    return lambda x, step, norm, norm_first: (pre if norm_first else post)(x, step, norm)
+def pieces(slopes=None, first=True, sign=-1, late=False, divide=True, change=True):
+    """Return weights of straight pieces with something left out."""
+
+    def by_hand(knots, values):
+        slopes = values.diff() / (knots.diff() if divide else 1)
+        down = slopes.diff(prepend=slopes.new_zeros(1)) if change else slopes
+        down = down if first else torch.cat([slopes.new_zeros(1), down[1:]])
+        return sign * (knots[1:] if late else knots[:-1]), down
+
+    return by_hand
 
 
-def pre(x, step, norm):
-    return x + step(norm(x))
+def dropping(share=None, scale=None, shape=None, training=None, same=False, always=1):
+    """Return a dropout with one thing wrong."""
 
+    def dropout(x, p, on):
+        on = on if training is None else training
+        if not on:
+            return x * always
+        draw = torch.Generator().manual_seed(0) if same else None
+        wide = {None: x.shape, "text": (1, *x.shape[1:])}.get(shape)
+        wide = {"token": (x.shape[0], 1, x.shape[2]), "whole": (*x.shape[:2], 1)}.get(
+            shape, wide
+        )
+        luck = torch.rand(wide, generator=draw)
+        kept = luck >= (p if share is None else share(p))
+        return x * kept * (1 / (1 - p) if scale is None else scale(p))
 
-def post(x, step, norm):
-    return norm(x + step(x))
+    return dropout
 
 
 def size(table=1, places=1, last=1, norms=4, biases=9, matrices=12, output=0, bias=0):
@@ -69,50 +92,14 @@ def size(table=1, places=1, last=1, norms=4, biases=9, matrices=12, output=0, bi
     return gpt_size
 
 
-def losses_of(logits, targets):
-    return F.cross_entropy(logits.mT, targets, reduction="none")
-
-
-def on_losses(function):
-    """Make an answer from a function of the losses and of what is not padding."""
-    return lambda logits, targets, pad: function(losses_of(logits, targets), targets != pad)
-
-
-def texts(losses, kept):
-    means = [row[keep].mean() for row, keep in zip(losses, kept, strict=True)]
-    return torch.stack(means).mean().exp()
-
-
-def unsafe(logits, targets, pad):
-    p = logits.exp() / logits.exp().sum(-1, keepdim=True)
-    p = p.gather(-1, targets[..., None])[..., 0]
-    return (-p.log()[targets != pad].mean()).exp()
-
-
-def softmax_first(logits, targets, pad):
-    return F.cross_entropy(logits.softmax(-1).mT, targets, ignore_index=pad).exp()
-
-
-def writer(keep_start=False, keep_stop=False, stops=True, extra=0, least=False, last=False):
-    def write_greedily(next_logits, start, stop, limit):
-        ids = [start]
-        while len(ids) <= limit + extra:
-            logits = next_logits(ids[-1:] if last else ids)
-            best = int(logits.argmin() if least else logits.argmax())
-            if best == stop and stops:
-                ids += [stop] * keep_stop
-                break
-            ids.append(best)
-        return ids[0 if keep_start else 1 :]
-
-    return write_greedily
-
-
 WRONG = {
+    "clusters": {"become nine times as large": "a", "never leaves": "c", "one letter": "x"},
     "layer_norm": {
-        "divide by the variance": norm(lambda v, eps: v + eps),
-        "d_model - 1": unbiased,
-        "inside the square root": norm(lambda v, eps: v.sqrt() + eps),
+        "And that is not all": with_var(lambda v, eps: v + eps),
+        "one mistake is gone": norm(lambda v, eps: v + eps),
+        "a little too small": with_var(root),
+        "and `std` divides": with_var(lambda v, eps: v.sqrt() + eps),
+        "next to the variance.": norm(lambda v, eps: v.sqrt() + eps),
         "eps is not used": norm(lambda v, eps: v.sqrt()),
         "weight and bias are not used": norm(root, scale=False, shift=False),
         "bias is not": norm(root, shift=False),
@@ -120,31 +107,55 @@ WRONG = {
         "RMSNorm": rms,
         "over the tokens": norm(root, axis=1),
         "whole tensor": whole,
+        "write it with means": library,
         "numbers differ": lambda x, weight, bias, eps: x,
         "shape": lambda x, weight, bias, eps: x[0],
         "TypeError": lambda x: x,
         "pass the function itself": 3,
     },
-    "swiglu": {
-        "wrong branch": gated(lambda g, u: g * F.silu(u)),
-        "sigmoid only": gated(lambda g, u: g.sigmoid() * u),
-        "multiply": gated(lambda g, u: F.silu(g) + u),
-        "SiLU is missing": gated(lambda g, u: g * u),
-        "gate alone": gated(lambda g, u: F.silu(g * u)),
-        "up is not used": gated(lambda g, u: F.silu(g)),
-        "GEGLU": gated(lambda g, u: F.gelu(g) * u),
-        "down is not applied": lambda x, gate, up, down: F.silu(x @ gate.T) * (x @ up.T),
-        "RuntimeError": lambda x, gate, up, down: x @ gate,
+    "by_hand": {
+        "wrong sign": pieces(sign=1),
+        "one knot too late": pieces(late=True),
+        "the slopes themselves": pieces(change=False),
+        "are not divided": pieces(divide=False),
+        "steps from value to value, not": pieces(divide=False, change=False),
+        "first slope is missing": pieces(first=False),
+        "bias has the shape (5,)": lambda knots, values: (-knots, values),
+        "down has the shape (5,)": lambda knots, values: (-knots[:-1], values),
+        "return bias, down": lambda knots, values: values,
     },
-    "around": {
-        "wrong one for pre-norm": order(post, pre),
-        "wrong one for post-norm": order(pre, pre),
-        "stream itself": order(lambda x, s, n: n(x) + s(n(x)), post),
-        "norm_first=True, x is not added": order(lambda x, s, n: s(n(x)), post),
-        "norm_first=False, x is not added": order(pre, lambda x, s, n: n(s(x))),
-        "norm is on the update": order(lambda x, s, n: x + n(s(x)), post),
-        "norm is not used": order(lambda x, s, n: x + s(x), post),
-        "normalises the sum": order(pre, lambda x, s, n: x + n(x + s(x))),
+    "importance": {
+        "never had norms": "a",
+        "relies on it": "b",
+        "narrow": "d",
+        "one letter": 4,
+    },
+    "dropout": {
+        "nothing is dropped": lambda x, p, training: x,
+        "everything is dropped": lambda x, p, training: 0 * x,
+        "not the share that is kept": dropping(share=lambda p: 1 - p),
+        "every text of the batch": dropping(shape="text"),
+        "every token loses": dropping(shape="token"),
+        "whole tokens": dropping(shape="whole"),
+        "not scaled up": dropping(scale=lambda p: 1),
+        "scaled down": dropping(scale=lambda p: 1 - p),
+        "multiplied by 1/p": dropping(scale=lambda p: 1 / p),
+        "as it should be": dropping(scale=lambda p: 2),
+        "with p = 0.3 the share": dropping(share=lambda p: p / 2),
+        "drops the same numbers": dropping(same=True),
+        "though training is False": dropping(training=True),
+        "scale included": dropping(always=0.7),
+        "the shape is": lambda x, p, training: x[0],
+    },
+    "without_norms": {
+        "let each update count less": (1.0, 1e9, 3e4),
+        "hardly do anything": (0.1, 1.1, 1.1),
+        "by that at the end": (0.25, 0.3, 1.5),
+        "another ratio": (0.25, 1.0, 1.6),
+        "another growth": (0.25, 1.9, 3.5),
+        "no block does anything": (0, 1.0, 1.5),
+        "greater than zero": (0.25, -1.9, 1.5),
+        "three numbers": (0.25, 1.9),
     },
     "gpt_size": {
         "is counted; it is the token": size(output=1),
@@ -161,33 +172,11 @@ WRONG = {
         "only one block": lambda v, c, layers, d: size()(v, c, 1, d),
         "differ": lambda *sizes: size()(*sizes) + 1,
     },
-    "perplexity": {
-        "the sign": on_losses(lambda at, kept: (-at[kept].mean()).exp()),
-        "this is the cross-entropy": on_losses(lambda at, kept: at[kept].mean()),
-        "padding is counted.": on_losses(lambda at, kept: at.mean().exp()),
-        "number of tokens": on_losses(lambda at, kept: (at * kept).mean().exp()),
-        "softmax is applied before": softmax_first,
-        "perplexities of single": on_losses(lambda at, kept: at[kept].exp().mean()),
-        "mean probability": on_losses(lambda at, kept: 1 / (-at[kept]).exp().mean()),
-        "base e": on_losses(lambda at, kept: 2 ** at[kept].mean()),
-        "take their mean": on_losses(lambda at, kept: at[kept].sum().exp()),
-        "every token counts the same": on_losses(texts),
-        "overflow": unsafe,
-    },
-    "write_greedily": {
-        "`start` out of": writer(keep_start=True),
-        "`start` and `stop` out of": writer(keep_start=True, keep_stop=True),
-        "`stop` out of": writer(keep_stop=True),
-        "go on after `stop`": writer(stops=False),
-        "the loop does not end": writer(stops=False, extra=100),
-        "argmin": writer(least=True),
-        "all ids so far": writer(last=True),
-        "one too few": writer(extra=-1),
-        "a limit of 2 you wrote 3": [writer(extra=1), writer(extra=9)],
-        "a list of whole": lambda *given: torch.tensor([4]),
-        "numbers are expected": lambda *given: ["a"],
-        "the list should hold whole numbers": lambda *given: [4.5],
-    },
 }
 
-RIGHT = {"gpt_size": [size()], "write_greedily": [writer()]}
+RIGHT = {
+    "gpt_size": [size()],
+    "without_norms": [(0.27, 2.2, 1.8)],
+    "dropout": [dropping()],
+    "by_hand": [pieces()],
+}

@@ -1,36 +1,69 @@
 """Checks for the exercises of the chapter *transformer-block*."""
 
-import math
-
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.overrides import TorchFunctionMode
 from transformers import GPT2Config, GPT2LMHeadModel
 
-from lmcourse.exercises import Wrong, exercise, expect, run
-from lmcourse.exercises.answers import array, blame, kind, normal
+from lmcourse.exercises import Wrong, exercise, expect, letter, number, run
+from lmcourse.exercises.answers import array, blame, compare, normal, several
+from lmcourse.transformer import Block
 
 
 def _random(*shape, seed=0):
     return normal(*shape, seed=seed).double()
 
 
-@exercise("transformer-block.layer_norm")
+@exercise("transformer-block.clusters", kind="predict")
+def clusters(answer):
+    """Compare with what fifty sets of tokens do on the page."""
+    told = {
+        "a": "that would be so if the weights stayed as they were. But scores are products "
+        "of two vectors: they become nine times as large.",
+        "b": None,
+        "c": "an average never leaves the hull of what it averages.",
+    }
+    letter(answer, told)
+
+
+class _Watch(TorchFunctionMode):
+    """Note which of PyTorch's functions are called."""
+
+    def __init__(self):
+        super().__init__()
+        self.names = set()
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        self.names.add(getattr(function, "__name__", ""))
+        return function(*args, **(kwargs or {}))
+
+
+@exercise("transformer-block.layer_norm", kind="spot the bug")
 def layer_norm(answer):
     """Compare with PyTorch's layer norm, on ordinary and on constant vectors."""
     x, eps = 3 * _random(2, 5, 6) + 4, 0.3
     weight, bias = _random(6, seed=1), _random(6, seed=2)
     centred = x - x.mean(-1, keepdim=True)
     variance = x.var(-1, correction=0, keepdim=True)
+    larger = x.var(-1, keepdim=True)
 
     def over(*axes):
         scale = (x.var(axes, correction=0, keepdim=True) + eps).sqrt()
         return (x - x.mean(axes, keepdim=True)) / scale
 
+    inverted = (
+        "an input ten times as large comes out ten times smaller, where its size should be "
+        "gone: look at what you divide by."
+    )
     normed = {
-        "you divide by the variance; take its square root.": centred / (variance + eps),
-        "your variance divides by d_model - 1, as `var` and `std` do unless told "
-        "`correction=0`.": centred / (x.var(-1, keepdim=True) + eps).sqrt(),
+        f"{inverted} And that is not all.": centred / (larger + eps),
+        f"one mistake is gone. But {inverted}": centred / (variance + eps),
+        "the size is gone, but every number is a little too small: `var` and `std` divide "
+        "by d_model - 1 unless told `correction=0`.": centred / (larger + eps).sqrt(),
+        "eps belongs inside the square root, next to the variance; and `std` divides by "
+        "d_model - 1 unless told `correction=0`.": centred / (larger.sqrt() + eps),
         "eps belongs inside the square root, next to the variance.": centred
         / (variance.sqrt() + eps),
         "eps is not used.": centred / variance.sqrt(),
@@ -47,74 +80,167 @@ def layer_norm(answer):
         "weight and bias are swapped.": over(-1) * bias + weight,
     }
     want = F.layer_norm(x, (6,), weight, bias, eps)
-    expect(answer, [x, weight, bias, eps], want, mistakes)
+    with _Watch() as watch:
+        got = run(answer, x, weight, bias, eps)
+    compare(got, want, mistakes)
+    if "layer_norm" in watch.names:
+        raise Wrong("PyTorch's layer_norm is right, of course; write it with means.")
     constant = torch.full((3, 6), 7.0, dtype=torch.float64)
     expect(answer, [constant, weight, bias, eps], bias.expand(3, 6))
 
 
-@exercise("transformer-block.swiglu")
-def swiglu(answer):
-    """Compare with PyTorch's linear layers and SiLU."""
-    x = _random(2, 5, 4)
-    gate, up, down = _random(7, 4, seed=1), _random(7, 4, seed=2), _random(4, 7, seed=3)
-    opened, proposed = F.linear(x, gate), F.linear(x, up)
-    hidden = {
-        "SiLU is on the wrong branch: it goes on the gate, not on up.": (
-            opened * F.silu(proposed)
-        ),
-        "the gate goes through a sigmoid only; SiLU is x times its sigmoid.": (
-            opened.sigmoid() * proposed
-        ),
-        "the branches are added; the gate must multiply.": F.silu(opened) + proposed,
-        "SiLU is missing: a product of two linear layers is left.": opened * proposed,
-        "SiLU is applied to the product; it goes on the gate alone.": F.silu(
-            opened * proposed
-        ),
-        "up is not used.": F.silu(opened),
-        "this gate is GELU (GEGLU); SwiGLU has SiLU.": F.gelu(opened) * proposed,
-    }
-    right = F.silu(opened) * proposed
-    mistakes = {text: F.linear(wrong, down) for text, wrong in hidden.items()}
-    mistakes["down is not applied."] = right
-    expect(answer, [x, gate, up, down], F.linear(right, down), mistakes)
-
-
-@exercise("transformer-block.around")
-@torch.no_grad()
-def around(answer):
-    """Compare both orders with PyTorch's norm and two layers."""
-    x = _random(2, 5, 4) + 1
-    norm, net = (
-        nn.LayerNorm(4).double(),
-        nn.Sequential(nn.Linear(4, 6), nn.ReLU(), nn.Linear(6, 4)),
+@exercise("transformer-block.by_hand")
+def by_hand(answer):
+    """Put the weights into a network, and compare with NumPy's interpolation."""
+    knots = torch.tensor([-2.0, -1.0, 0.5, 1.0, 3.0], dtype=torch.float64)
+    values = torch.tensor([1.0, 4.0, -2.0, 0.0, 0.5], dtype=torch.float64)
+    found = several(
+        run(answer, knots, values), 2, "two tensors, bias and down: return bias, down"
     )
-    for i, parameter in enumerate([*norm.parameters(), *net.double().parameters()]):
-        parameter.copy_(_random(*parameter.shape, seed=i))
+    bias, down = (torch.as_tensor(array(part)).double() for part in found)
+    for name, part in (("bias", bias), ("down", down)):
+        if part.shape != (4,):
+            raise Wrong(f"{name} has the shape {tuple(part.shape)}; it should be (4,).")
+    x = torch.linspace(-2, 3, 51, dtype=torch.float64)
+    got = values[0] + F.relu(x[:, None] + bias) @ down
+    slopes = values.diff() / knots.diff()
 
-    def step(x):
-        return net(x)
+    def drawn(down, bias=-knots[:-1]):
+        return values[0] + F.relu(x[:, None] + bias) @ down
 
-    update = step(norm(x))
-    orders = {True: x + update, False: norm(x + step(x))}
-    for norm_first, name in [(True, "pre"), (False, "post")]:
-        mistakes = {
-            f"this is the other order: you gave the wrong one for {name}-norm.": (
-                orders[not norm_first]
+    changes = slopes.diff(prepend=slopes.new_zeros(1))
+    mistakes = {
+        "bias has the wrong sign: a ReLU is to begin at its knot, where x + bias is 0.": (
+            drawn(changes, knots[:-1])
+        ),
+        "each ReLU begins one knot too late.": drawn(changes, -knots[1:]),
+        "down holds the slopes themselves. Behind a knot all ReLUs so far add up, so each "
+        "is only to change the slope.": drawn(slopes),
+        "the steps from value to value are not divided by the distance of the knots.": (
+            drawn(values.diff().diff(prepend=slopes.new_zeros(1)))
+        ),
+        "these are the steps from value to value, not changes of the slope.": drawn(
+            values.diff()
+        ),
+        "the first slope is missing: the first ReLU changes it from 0.": drawn(
+            torch.cat([slopes.new_zeros(1), slopes.diff()])
+        ),
+    }
+    compare(got, np.interp(x, knots, values), mistakes)
+
+
+@exercise("transformer-block.importance", kind="judge")
+def importance(answer):
+    """Compare with what models trained without a part show."""
+    told = {
+        "a": "the loss rises more, that is true. But compare with the models that never "
+        "had norms, and with those that never had attention.",
+        "b": "it says something: that what comes after relies on it.",
+        "c": None,
+        "d": "the intervals in the view are narrow, and do not overlap.",
+    }
+    letter(answer, told)
+
+
+@exercise("transformer-block.dropout")
+def dropout(answer):
+    """Count and add up, in training and out of it."""
+    x, p = torch.full((40, 50, 20), 3.0), 0.3
+    got = array(run(answer, x, p, True))
+    if got.shape != x.shape:
+        raise Wrong(f"the shape is {got.shape}; it should be {tuple(x.shape)}.")
+    zero = got == 0
+    kept = got[~zero]
+    share = zero.mean()
+    rows = zero.reshape(40, -1)
+    scaled = kept.mean() / 3 if kept.size else 0
+    blame(
+        {
+            "nothing is dropped in training.": share == 0,
+            "everything is dropped.": share == 1,
+            "p is the share that is dropped, not the share that is kept.": (
+                abs(share - (1 - p)) < 0.02
             ),
-            "the stream itself is normalised: the step reads norm(x), but its update is to "
-            "be added to x.": norm(x) + update,
-            "x is not added: there is no residual path.": (
-                update if norm_first else norm(step(x))
+            "every text of the batch loses the same numbers; let each number have its own "
+            "luck.": (rows == rows[0]).all(),
+            "every token loses the same numbers; let each number have its own luck.": (
+                zero == zero[:, :1]
+            ).all(),
+            "whole tokens are dropped; let each number have its own luck.": (
+                zero == zero[..., :1]
+            ).all(),
+            "what is kept is not scaled up: the mean falls by the share that is dropped.": (
+                abs(scaled - 1) < 1e-4
             ),
-            "the norm is on the update; it should be on what the step reads (pre) or on "
-            "the sum (post).": x + norm(step(x)),
-            "the norm is not used.": x + step(x),
-            "x is added after the norm; post-norm normalises the sum.": (
-                x + norm(x + step(x))
-            ),
+            "what is kept is scaled down; it has to make up for what is gone.": scaled < 1,
+            "what is kept is multiplied by 1/p; only the share 1 - p is left, so by "
+            "1/(1 - p).": abs(scaled - 1 / p) < 1e-3,
         }
-        mistakes = {f"{norm_first=}, {text}": wrong for text, wrong in mistakes.items()}
-        expect(answer, [x, step, norm, norm_first], orders[norm_first], mistakes)
+    )
+    if abs(share - p) > 0.02:
+        raise Wrong(f"with p = {p} the share {share:.2f} is dropped.")
+    if not np.allclose(kept, 3 / (1 - p), rtol=1e-4):
+        raise Wrong("what is kept is not scaled as it should be, so that the mean stays.")
+    if (array(run(answer, x, p, True)) == got).all():
+        raise Wrong("a second call drops the same numbers; draw anew in each.")
+    out = array(run(answer, x, p, False))
+    blame(
+        {
+            "numbers are dropped though training is False.": (out == 0).any(),
+            "outside of training nothing changes, scale included.": not np.allclose(out, 3),
+        }
+    )
+
+
+def _stack(alpha, seed, layers=24, d_model=32):
+    """Return how much larger gradient and size are, as `without_norms` asks."""
+    torch.manual_seed(seed)
+    x = torch.randn(4, 16, d_model, requires_grad=True)
+    first = x
+    for _ in range(layers):
+        block = Block(d_model, 4, 4 * d_model)
+        for name, weight in block.named_parameters():
+            if weight.dim() > 1:
+                nn.init.xavier_uniform_(weight)
+            elif name.endswith("bias"):
+                nn.init.zeros_(weight)
+        x = x + alpha * block.attention(x)[0]
+        x = x + alpha * block.feed_forward(x)
+    x.retain_grad()
+    last = nn.Linear(d_model, 50)
+    answers = torch.randint(50, (4, 16))
+    F.cross_entropy(last(F.layer_norm(x, (d_model,))).mT, answers).backward()
+    return float(first.grad.norm() / x.grad.norm()), float(
+        x.detach().std() / first.detach().std()
+    )
+
+
+@exercise("transformer-block.without_norms", kind="experiment")
+def without_norms(answer):
+    """Look at the numbers, and whether stacks of our own tell about the same."""
+    wanted = "three numbers: alpha, ratio, growth"
+    alpha, ratio, growth = map(number, several(answer, 3, wanted))
+    if alpha == 0:
+        raise Wrong("with alpha = 0 no block does anything.")
+    if ratio <= 0 or growth <= 0:
+        raise Wrong("ratio and growth are quotients of sizes: greater than zero.")
+    if ratio > 3:
+        raise Wrong(
+            f"the gradient at the input is {ratio:.3g} times that at the end; let each "
+            "update count less."
+        )
+    if ratio < 0.5:
+        raise Wrong("the ratio is the gradient at the input by that at the end.")
+    if growth < 1.3:
+        raise Wrong(f"the stream grows {growth:.3g}-fold: the blocks hardly do anything.")
+    with torch.enable_grad():
+        ours = np.median([_stack(alpha, seed) for seed in range(100, 105)], axis=0)
+    for name, mine, theirs in zip(("ratio", "growth"), ours, (ratio, growth), strict=True):
+        if not mine / 1.5 < theirs < 1.5 * mine:
+            raise Wrong(
+                f"with this alpha five other stacks have another {name}. Take the median "
+                "over five seeds, of level 0 and of the last."
+            )
 
 
 def _gpt2(vocab_size, context, layers, d_model):
@@ -155,98 +281,3 @@ def gpt_size(answer):
         }
         want = _gpt2(*sizes)
         expect(answer, sizes, want, {text: want + gap for text, gap in more.items()})
-
-
-@exercise("transformer-block.perplexity")
-def perplexity(answer):
-    """Compare with the exponential of PyTorch's cross-entropy."""
-    logits, pad = 2 * _random(2, 5, 6), 3
-    targets = torch.tensor([[1, 0, 5, 3, 3], [2, 4, 4, 1, 3]])
-    kept = targets != pad
-    losses = F.cross_entropy(logits.mT, targets, reduction="none")  # (batch, tokens)
-    mean = losses[kept].mean()
-    texts = [row[keep].mean() for row, keep in zip(losses, kept, strict=True)]
-    twice = F.cross_entropy(logits.softmax(-1).mT, targets, ignore_index=pad)
-    mistakes = {
-        "the sign: this is exp of the negative cross-entropy. Perplexity is never "
-        "below 1.": (-mean).exp(),
-        "this is the cross-entropy; perplexity is its exponential.": mean,
-        "padding is counted.": losses.mean().exp(),
-        "padding is counted in the number of tokens, though not in the sum.": (
-            (losses * kept).mean().exp()
-        ),
-        "the softmax is applied before a loss that applies it itself.": twice.exp(),
-        "you average the perplexities of single tokens; average first, then take the "
-        "exponential.": losses[kept].exp().mean(),
-        "this is the mean probability's inverse; average the logarithms.": (
-            1 / (-losses[kept]).exp().mean()
-        ),
-        "cross-entropy is in nats: its exponential is taken to base e, not 2.": 2**mean,
-        "the losses are summed; take their mean.": losses[kept].sum().exp(),
-        "each text is averaged by itself; every token counts the same.": (
-            torch.stack(texts).mean().exp()
-        ),
-    }
-    expect(answer, [logits, targets, pad], mean.exp(), mistakes)
-    large = torch.tensor([[[1e4, 0.0, 0.0], [0.0, 1e4, 1e4]]], dtype=torch.float64)
-    overflown = {
-        "logits of ten thousand overflow: `exp` of them is infinite. Use `log_softmax` or "
-        "`F.cross_entropy`.": math.nan,
-    }
-    expect(answer, [large, torch.tensor([[0, 1]]), 2], math.sqrt(2), overflown)
-
-
-class Toy:
-    """A model of nine ids that writes 4, 6, 5, then the stop mark 2, then 7 for ever."""
-
-    after = {1: 4, 4: 6, 6: 5, 5: 2, 2: 7, 7: 7}  # noqa: RUF012
-
-    def __init__(self):
-        self.calls, self.whole = 0, True
-
-    def __call__(self, so_far):
-        self.calls += 1
-        if self.calls > 50:
-            raise RuntimeError("next_logits was asked 50 times: the loop does not end")
-        self.whole &= len(so_far) == self.calls and so_far[0] == 1
-        logits = torch.zeros(9)
-        logits[3], logits[self.after.get(int(so_far[-1]), 8)] = 1.9, 2.0
-        logits[0] = -1.0
-        return logits
-
-
-def _ids(got):
-    if not isinstance(got, list):
-        raise Wrong(f"a list of whole numbers is expected, not of type {kind(got)}.")
-    found = array(got)
-    if found.ndim != 1 or (found % 1 != 0).any():
-        raise Wrong("the list should hold whole numbers.")
-    return found.astype(int).tolist()
-
-
-@exercise("transformer-block.write_greedily")
-def write_greedily(answer):
-    """Compare with what a toy model is known to write, with and without a limit."""
-    toy = Toy()
-    got = _ids(run(answer, toy, 1, 2, 20))
-    faults = {
-        "next_logits did not get all ids so far, `start` first, one more each time: a "
-        "model needs the whole text at every step.": not toy.whole,
-        "leave `start` out of what you return.": got == [1, 4, 6, 5],
-        "leave `start` and `stop` out of what you return.": got == [1, 4, 6, 5, 2],
-        "leave `stop` out of what you return.": got == [4, 6, 5, 2],
-        "you go on after `stop`.": got[:5] == [4, 6, 5, 2, 7],
-        "the first id is 0, the least likely: use argmax, not argmin.": got[:1] == [0],
-        f"for a toy model that writes three ids and stops you wrote {got[:50]}.": (
-            got != [4, 6, 5]
-        ),
-    }
-    blame(faults)
-    for limit in [2, 3]:
-        got = _ids(run(answer, Toy(), 1, 2, limit))
-        faults = {
-            "one too few: `start` does not count towards the limit.": len(got) == limit - 1,
-            f"with a limit of {limit} you wrote {len(got)} ids.": len(got) > limit,
-            f"with a limit of {limit} you wrote {got}.": got != [4, 6, 5][:limit],
-        }
-        blame(faults)
