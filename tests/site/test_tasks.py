@@ -63,6 +63,12 @@ def test_every_kind_has_its_word_and_its_look(tasks):
     tasks.clean()
 
 
+def test_a_folded_cell_of_a_task_has_no_icon_of_a_title(tasks):
+    titles = tasks.page.locator("#ex-tasks-line details p.admonition-title")
+    look = "found => found.map(e => getComputedStyle(e, '::after').display)"
+    assert titles.evaluate_all(look) == ["none", "none"]
+
+
 def test_a_click_on_an_option_tells(tasks):
     page = tasks.page
     assert not page.locator(".lm-told:visible").count()
