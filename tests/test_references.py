@@ -65,6 +65,11 @@ def test_the_last_build_shows_what_the_reference_holds(name):
     assert deviations(code_cells(executed(name)), stored) == []
 
 
+# What a training in the page ends at differs between kinds of CPU; the cells that show it
+# assert bounds instead. These pages are about little else.
+COMPARED = {"encoder-decoder": 0.6, "transformer-block": 0.85, "mini-gpt": 0.85}
+
+
 @pytest.mark.parametrize("name", PAGES)
 def test_most_cells_that_show_something_are_compared(name):
     cells = nbformat.read(FOLDER / f"{name}.ipynb", as_version=4).cells
@@ -74,7 +79,7 @@ def test_most_cells_that_show_something_are_compared(name):
         if any(output.get("name") != "stderr" for output in cell.outputs)
     ]
     compared = [cell for cell in shown if cell.outputs]
-    assert len(compared) >= 0.9 * len(shown) > 0
+    assert len(compared) >= COMPARED.get(name, 0.9) * len(shown) > 0
 
 
 @pytest.mark.parametrize("name", PAGES)
