@@ -52,12 +52,14 @@ def test_a_link_into_a_fold_opens_it(proofs, text, target):
     folded = "#fig-demo-folded"
     assert not proofs.locator(folded).is_visible()
     proofs.locator("article a.reference", has_text=text).first.click()
+    proofs.locator(folded).wait_for(state="visible")  # the address changes after the click
     assert is_open(proofs, folded)
     top = proofs.locator(target).evaluate("e => e.getBoundingClientRect().top")
     assert -1 <= top < 900
     proofs.locator("#demo-fold > summary").click()  # again, with the hash as it is
     assert not proofs.locator(folded).is_visible()
     proofs.locator("article a.reference", has_text=text).first.click()
+    proofs.locator(folded).wait_for(state="visible")  # the address changes after the click
     assert is_open(proofs, folded)
 
 
