@@ -40,11 +40,8 @@ class _Watch(TorchFunctionMode):
         return function(*args, **(kwargs or {}))
 
 
-@exercise("transformer-block.layer_norm", kind="spot the bug")
-def layer_norm(answer):
-    """Compare with PyTorch's layer norm, on ordinary and on constant vectors."""
-    x, eps = 3 * _random(2, 5, 6) + 4, 0.3
-    weight, bias = _random(6, seed=1), _random(6, seed=2)
+def _slips_of_a_norm(x, eps):
+    """Return what is said of each likely mistake, and what it makes of x."""
     centred = x - x.mean(-1, keepdim=True)
     variance = x.var(-1, correction=0, keepdim=True)
     larger = x.var(-1, keepdim=True)
@@ -57,7 +54,7 @@ def layer_norm(answer):
         "an input ten times as large comes out ten times smaller, where its size should be "
         "gone: look at what you divide by."
     )
-    normed = {
+    return {
         f"{inverted} And that is not all.": centred / (larger + eps),
         f"one mistake is gone. But {inverted}": centred / (variance + eps),
         "the size is gone, but every number is a little too small: `var` and `std` divide "
@@ -74,10 +71,19 @@ def layer_norm(answer):
         "mean and variance are taken over the whole tensor; keep one for each token "
         "(`dim=-1, keepdim=True`).": over(0, 1, 2),
     }
-    mistakes = {text: wrong * weight + bias for text, wrong in normed.items()} | {
-        "weight and bias are not used.": over(-1),
-        "weight is used, bias is not.": over(-1) * weight,
-        "weight and bias are swapped.": over(-1) * bias + weight,
+
+
+@exercise("transformer-block.layer_norm", kind="spot the bug")
+def layer_norm(answer):
+    """Compare with PyTorch's layer norm, on ordinary and on constant vectors."""
+    x, eps = 3 * _random(2, 5, 6) + 4, 0.3
+    weight, bias = _random(6, seed=1), _random(6, seed=2)
+    plain = F.layer_norm(x, (6,), eps=eps)
+    slips = _slips_of_a_norm(x, eps).items()
+    mistakes = {text: wrong * weight + bias for text, wrong in slips} | {
+        "weight and bias are not used.": plain,
+        "weight is used, bias is not.": plain * weight,
+        "weight and bias are swapped.": plain * bias + weight,
     }
     want = F.layer_norm(x, (6,), weight, bias, eps)
     with _Watch() as watch:
@@ -142,6 +148,35 @@ def importance(answer):
     letter(answer, told)
 
 
+def _luck_and_scale(got, p):
+    """Return what is said of each likely mistake, and whether it was made of threes."""
+    zero = got == 0
+    kept, share = got[~zero], zero.mean()
+    rows = zero.reshape(40, -1)
+    scaled = kept.mean() / 3 if kept.size else 0
+    return {
+        "nothing is dropped in training.": share == 0,
+        "everything is dropped.": share == 1,
+        "p is the share that is dropped, not the share that is kept.": (
+            abs(share - (1 - p)) < 0.02
+        ),
+        "every text of the batch loses the same numbers; let each number have its own "
+        "luck.": (rows == rows[0]).all(),
+        "every token loses the same numbers; let each number have its own luck.": (
+            zero == zero[:, :1]
+        ).all(),
+        "whole tokens are dropped; let each number have its own luck.": (
+            zero == zero[..., :1]
+        ).all(),
+        "what is kept is not scaled up: the mean falls by the share that is dropped.": (
+            abs(scaled - 1) < 1e-4
+        ),
+        "what is kept is scaled down; it has to make up for what is gone.": scaled < 1,
+        "what is kept is multiplied by 1/p; only the share 1 - p is left, so by "
+        "1/(1 - p).": abs(scaled - 1 / p) < 1e-3,
+    }
+
+
 @exercise("transformer-block.dropout")
 def dropout(answer):
     """Count and add up, in training and out of it."""
@@ -152,31 +187,7 @@ def dropout(answer):
     zero = got == 0
     kept = got[~zero]
     share = zero.mean()
-    rows = zero.reshape(40, -1)
-    scaled = kept.mean() / 3 if kept.size else 0
-    blame(
-        {
-            "nothing is dropped in training.": share == 0,
-            "everything is dropped.": share == 1,
-            "p is the share that is dropped, not the share that is kept.": (
-                abs(share - (1 - p)) < 0.02
-            ),
-            "every text of the batch loses the same numbers; let each number have its own "
-            "luck.": (rows == rows[0]).all(),
-            "every token loses the same numbers; let each number have its own luck.": (
-                zero == zero[:, :1]
-            ).all(),
-            "whole tokens are dropped; let each number have its own luck.": (
-                zero == zero[..., :1]
-            ).all(),
-            "what is kept is not scaled up: the mean falls by the share that is dropped.": (
-                abs(scaled - 1) < 1e-4
-            ),
-            "what is kept is scaled down; it has to make up for what is gone.": scaled < 1,
-            "what is kept is multiplied by 1/p; only the share 1 - p is left, so by "
-            "1/(1 - p).": abs(scaled - 1 / p) < 1e-3,
-        }
-    )
+    blame(_luck_and_scale(got, p))
     if abs(share - p) > 0.02:
         raise Wrong(f"with p = {p} the share {share:.2f} is dropped.")
     if not np.allclose(kept, 3 / (1 - p), rtol=1e-4):
