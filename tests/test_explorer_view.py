@@ -5,8 +5,8 @@ import json
 import bs4
 import pytest
 import torch
-from transformers import BertConfig, BertModel
 
+from berts import loud_bert
 from lmcourse import int8, views
 from lmcourse.bert import rebuild
 from lmcourse.models import load_bert
@@ -20,16 +20,8 @@ def tokenizer():
 
 
 def small(**other):
-    """Return a BERT of other sizes, whose heads do something."""
-    sizes = {"vocab_size": 30522, "hidden_size": 24, "num_hidden_layers": 3}
-    sizes |= {"num_attention_heads": 2, "intermediate_size": 20}
-    torch.manual_seed(5)
-    model = BertModel(BertConfig(**sizes | other, attn_implementation="eager"))
-    with torch.no_grad():
-        for name, weight in model.named_parameters():
-            if weight.ndim == 2 and "embeddings" not in name:
-                weight.mul_(12)
-    return model.eval()
+    sizes = {"hidden_size": 24, "num_attention_heads": 2, "intermediate_size": 20}
+    return loud_bert(5, 12, **sizes | other)
 
 
 @pytest.fixture(scope="module", params=["default", "small", "ours"])

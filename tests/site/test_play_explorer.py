@@ -6,8 +6,8 @@ import visits
 from bare import PHONE, is_fit, make_page, opening
 from serving import serve
 from test_engine import near
-from transformers import BertConfig, BertModel
 
+from berts import loud_bert
 from lmbook import play
 from lmcourse import int8, views
 from lmcourse.models import load_bert
@@ -27,16 +27,8 @@ def tokenizer():
 
 
 def small(**other):
-    """Return a BERT of other sizes, whose heads do something."""
-    sizes = {"vocab_size": 30522, "hidden_size": 30, "num_hidden_layers": 3}
-    sizes |= {"num_attention_heads": 5, "intermediate_size": 22, "hidden_act": "relu"}
-    torch.manual_seed(3)
-    model = BertModel(BertConfig(**sizes | other, attn_implementation="eager"))
-    with torch.no_grad():
-        for name, weight in model.named_parameters():
-            if weight.ndim == 2 and "embeddings" not in name:
-                weight.mul_(10)
-    return model.eval()
+    sizes = {"hidden_size": 30, "num_attention_heads": 5, "intermediate_size": 22}
+    return loud_bert(3, 10, hidden_act="relu", **sizes | other)
 
 
 def made(tmp_path_factory, view, content):
