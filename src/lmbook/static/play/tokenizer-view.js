@@ -23,7 +23,7 @@ export function mount(element, data, context) {
   const ours = new ByteBPE(new Uint16Array(decode(data.merges).buffer));
   const tokenizers = { characters: new Characters(data.alphabet), ours };
   let text = data.text;
-  let missing = "loading its vocabulary …";
+  let missing = "";
   let waiting = 0;
   /* The merges that join something in this line, in the order of their learning. After the
      first n of them the line stands as it did when the next one was learned. */
@@ -68,6 +68,7 @@ export function mount(element, data, context) {
     text = Array.from(area.value).slice(0, LONGEST).join("").toWellFormed();
     const cut = text.length < area.value.length;
     note.textContent = cut ? `Only the first ${plural(LONGEST, "character")} are cut.` : "";
+    missing = "loading its vocabulary …";
     draw();
     if (tokenizers.bert) return;
     try {
