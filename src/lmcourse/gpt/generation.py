@@ -1,17 +1,206 @@
-"""Writing with a GPT: draw the next token, append it, ask again."""
+"""Writing with a GPT: from logits to chances, from chances to a token, and again.
+
+The order of the steps is that of ``transformers``: a penalty on what stands there already,
+temperature, the ``top_k`` likeliest, of these the likeliest that hold ``top_p``.
+"""
+
+import math
 
 import torch
 
+from lmcourse.gpt.cache import Cache
 from lmcourse.gpt.model import evaluating
 
+__all__ = [
+    *("beam_search", "generate", "keep_top_k", "keep_top_p", "next_chances", "penalize"),
+    "temper",
+]
 
-@torch.no_grad()
-def generate(model, ids, tokens, temperature=1.0, generator=None):
-    """Write on.
+
+# --- distributions --------------------------------------------------------------------
+
+
+def penalize(logits, ids, penalty):
+    """Make tokens that stand in the text less likely (Keskar et al. 2019, section 4.1).
 
     Parameters
     ----------
-    model : GPT
+    logits : Tensor of shape (batch, vocab_size)
+    ids : int64 Tensor of shape (batch, tokens)
+    penalty : float
+        Divides a logit above 0 and multiplies one below; 1 changes nothing, less than 1
+        makes such tokens likelier. How often a token stands there does not matter.
+
+    Returns
+    -------
+    Tensor of shape (batch, vocab_size)
+
+    Raises
+    ------
+    ValueError
+        If the penalty is not above 0.
+    """
+    if not 0 < penalty < math.inf:
+        raise ValueError(f"repetition_penalty {penalty} is not above 0")
+    there = torch.zeros_like(logits, dtype=torch.bool).scatter(1, ids, True)
+    return torch.where(
+        there, torch.where(logits > 0, logits / penalty, logits * penalty), logits
+    )
+
+
+def temper(logits, temperature):
+    """Turn logits into chances: the lower the temperature, the more the likeliest gets.
+
+    Parameters
+    ----------
+    logits : Tensor of shape (..., vocab_size)
+    temperature : float
+        Divides the logits; with 0 the likeliest token has all (of equals, the first).
+
+    Returns
+    -------
+    Tensor of shape (..., vocab_size)
+        Each row sums to 1.
+
+    Raises
+    ------
+    ValueError
+        If the temperature is negative or not finite.
+    """
+    if temperature < 0:
+        raise ValueError(f"temperature {temperature} is negative")
+    if not temperature < math.inf:
+        raise ValueError(f"temperature {temperature} is not finite")
+    best = logits.argmax(-1, keepdim=True)  # (..., 1)
+    if temperature == 0:
+        return torch.zeros_like(logits).scatter(-1, best, 1.0)
+    below = logits - logits.gather(-1, best)  # so that no quotient is too large
+    return (below / temperature).softmax(-1)
+
+
+def keep_top_k(chances, k):
+    """Keep the k likeliest tokens and share all among them (Fan et al. 2018, section 5.1).
+
+    Parameters
+    ----------
+    chances : Tensor of shape (..., vocab_size)
+    k : int
+
+    Returns
+    -------
+    Tensor of shape (..., vocab_size)
+        Each row sums to 1. Tokens as likely as the last one kept are kept, too.
+
+    Raises
+    ------
+    ValueError
+        If k is no whole number from 1.
+    """
+    if not (isinstance(k, int) and k >= 1):
+        raise ValueError(f"top_k must be a whole number from 1, not {k!r}")
+    last = chances.topk(min(k, chances.shape[-1])).values[..., -1:]  # (..., 1)
+    kept = chances.where(chances >= last, 0)
+    return kept / kept.sum(-1, keepdim=True)
+
+
+def keep_top_p(chances, p):
+    """Keep the fewest tokens that hold a share p (Holtzman et al. 2020, section 3.1).
+
+    Parameters
+    ----------
+    chances : Tensor of shape (..., vocab_size)
+    p : float
+        Above 0; 1 keeps all.
+
+    Returns
+    -------
+    Tensor of shape (..., vocab_size)
+        Each row sums to 1; of the tokens kept, the least likely is needed to hold p.
+
+    Raises
+    ------
+    ValueError
+        If p is not above 0 and at most 1.
+    """
+    if not 0 < p <= 1:
+        raise ValueError(f"top_p must be above 0 and at most 1, not {p}")
+    rising, ids = chances.sort(dim=-1)  # the likeliest last
+    away = rising.cumsum(-1) <= 1 - p  # with these gone, the rest still holds p
+    away[..., -1] = False
+    kept = chances.masked_fill(away.scatter(-1, ids, away), 0)
+    return kept / kept.sum(-1, keepdim=True)
+
+
+def next_chances(
+    logits, ids, *, temperature=1.0, top_k=None, top_p=None, repetition_penalty=1.0
+):
+    """Return the chances from which the next token is drawn.
+
+    Parameters
+    ----------
+    logits : Tensor of shape (batch, vocab_size)
+    ids : int64 Tensor of shape (batch, tokens)
+        What stands there; for `penalize`.
+    temperature, top_k, top_p, repetition_penalty
+        As `generate`.
+
+    Returns
+    -------
+    Tensor of shape (batch, vocab_size)
+        Each row sums to 1.
+
+    Raises
+    ------
+    ValueError
+        If a setting is out of its range.
+    """
+    found = temper(penalize(logits, ids, repetition_penalty), temperature)
+    found = found if top_k is None else keep_top_k(found, top_k)
+    return found if top_p is None else keep_top_p(found, top_p)
+
+
+# --- texts ----------------------------------------------------------------------------
+
+
+def next_logits(model, ids, cache=None):
+    """Return the logits (batch, vocab_size) of what follows, on the CPU.
+
+    The model sees the last ``context`` tokens. Once the text is longer, each new token
+    moves all of them one place, and no key or value that was kept is right any more: then
+    they are read anew, with or without a cache.
+    """
+    context = model.config.context
+    cache = cache if ids.shape[1] <= context else None
+    logits = model(ids[:, -context:], cache)[:, -1].cpu()
+    return logits.to(torch.promote_types(logits.dtype, torch.float32))
+
+
+def check_room(ids, tokens):
+    """Raise ValueError unless a text can be continued by so many tokens."""
+    if ids.shape[1] < 1:
+        raise ValueError("a prompt of 0 tokens: begin with one at least")
+    if tokens < 0:
+        raise ValueError(f"{tokens} tokens cannot be written")
+
+
+@torch.no_grad()
+def generate(
+    model,
+    ids,
+    tokens,
+    temperature=1.0,
+    generator=None,
+    *,
+    top_k=None,
+    top_p=None,
+    repetition_penalty=1.0,
+    cached=True,
+):
+    """Write on: so many tokens, none of which ends the text.
+
+    Parameters
+    ----------
+    model : lmcourse.gpt.model.GPT
         It evaluates while it writes, in whatever mode it is.
     ids : int64 Tensor of shape (batch, prompt)
         The model sees its last ``context`` tokens.
@@ -21,6 +210,16 @@ def generate(model, ids, tokens, temperature=1.0, generator=None):
         Divides the logits; 0 always takes the likeliest token.
     generator : torch.Generator, optional
         For the same text every time. On the CPU.
+    top_k : int, optional
+        Draw from so many of the likeliest tokens only.
+    top_p : float, optional
+        Draw from the likeliest tokens only that together have at least this chance, at the
+        temperature given.
+    repetition_penalty : float
+        Above 1: see `penalize`.
+    cached : bool
+        Whether to keep keys and values instead of computing them again; the text is the
+        same, but for rounding. Beyond the context nothing can be kept: see `next_logits`.
 
     Returns
     -------
@@ -29,17 +228,61 @@ def generate(model, ids, tokens, temperature=1.0, generator=None):
     Raises
     ------
     ValueError
-        If the prompt is empty or the temperature negative.
+        If the prompt is empty, or a setting out of its range.
     """
-    if temperature < 0:
-        raise ValueError(f"temperature {temperature} is negative")
+    check_room(ids, tokens)
+    settings = {"temperature": temperature, "top_k": top_k, "top_p": top_p}
+    settings["repetition_penalty"] = repetition_penalty
+    cache = Cache(model) if cached else None
     with evaluating(model):
         for _ in range(tokens):
-            logits = model(ids[:, -model.config.context :])[:, -1].float().cpu()
-            if temperature == 0:
-                drawn = logits.argmax(-1, keepdim=True)  # (batch, 1)
-            else:
-                chances = (logits / temperature).softmax(-1)  # (batch, vocab_size)
-                drawn = torch.multinomial(chances, 1, generator=generator)
+            found = next_chances(next_logits(model, ids, cache), ids.cpu(), **settings)
+            drawn = found.argmax(-1, keepdim=True)  # (batch, 1)
+            if temperature > 0:
+                drawn = torch.multinomial(found, 1, generator=generator)
             ids = torch.cat([ids, drawn.to(ids.device)], dim=1)
     return ids
+
+
+@torch.no_grad()
+def beam_search(model, ids, tokens, beams, cached=True):
+    """Look for the likeliest continuation, keeping several beginnings at each step.
+
+    Parameters
+    ----------
+    model, ids, tokens, cached
+        As `generate`.
+    beams : int
+        How many beginnings are kept. 1 is the likeliest token every time.
+
+    Returns
+    -------
+    texts : int64 Tensor of shape (batch, beams, prompt + tokens)
+        The likeliest first.
+    logs : Tensor of shape (batch, beams)
+        The logarithm of the chance of each continuation, falling.
+
+    Raises
+    ------
+    ValueError
+        If the prompt is empty, or there is not one beam at least.
+    """
+    check_room(ids, tokens)
+    if not (isinstance(beams, int) and beams >= 1):
+        raise ValueError(f"beams must be a whole number from 1, not {beams!r}")
+    batch, cache = len(ids), Cache(model) if cached else None
+    texts = ids.repeat_interleave(beams, 0)  # (batch * beams, tokens)
+    logs = torch.full((batch, beams), -math.inf)  # all beams are the same at first:
+    logs[:, 0] = 0.0  # one counts
+    first = torch.arange(batch)[:, None] * beams  # where a text's beams begin
+    with evaluating(model):
+        for _ in range(tokens):
+            steps = next_logits(model, texts, cache).log_softmax(-1)
+            sums = logs.to(steps).flatten()[:, None] + steps  # (batch * beams, vocab_size)
+            logs, best = sums.view(batch, -1).topk(beams)  # (batch, beams)
+            rows = (first + best // steps.shape[-1]).flatten().to(ids.device)
+            drawn = (best % steps.shape[-1]).view(-1, 1).to(ids.device)
+            texts = torch.cat([texts[rows], drawn], dim=1)
+            if cache is not None:
+                cache.take(rows)
+    return texts.unflatten(0, (batch, beams)), logs

@@ -31,23 +31,37 @@ class CausalAttention(nn.Module):
         self.qkv = nn.Linear(d_model, 3 * d_model)
         self.output = nn.Linear(d_model, d_model)
 
-    def project(self, x):
-        """Return query, key and value, each (batch, heads, tokens, d_head)."""
+    def project(self, x, first=0):
+        """Return query, key and value, each (batch, heads, tokens, d_head).
+
+        ``first`` is the position of the first token of ``x``.
+        """
         qkv = self.qkv(x).unflatten(-1, (3, self.heads, -1))
         query, key, value = qkv.permute(2, 0, 3, 1, 4)  # (3, batch, heads, tokens, d_head)
         if self.rotary:
-            query, key = rotate(query, layout="half"), rotate(key, layout="half")
+            places = torch.arange(first, first + x.shape[1])
+            query, key = (rotate(each, places, layout="half") for each in (query, key))
         return query, key, value
 
     def weights(self, x):
         """Return who looks at whom, (batch, heads, tokens, tokens)."""
         return attention(*self.project(x), causal_mask(x.shape[1], x.device))[1]
 
-    def forward(self, x):
-        """Map (batch, tokens, d_model) to the same shape, and None for the weights."""
+    def forward(self, x, cache=None):
+        """Map (batch, tokens, d_model) to the same shape, and None for the weights.
+
+        With a layer of a `lmcourse.gpt.cache.Cache`, ``x`` are the tokens that follow those
+        it holds.
+        """
         dropout = self.dropout if self.training else 0.0
+        query, key, value = self.project(x, cache.tokens if cache else 0)
+        looking = {"is_causal": True}
+        if cache:
+            key, value = cache.append(key, value)  # those of all tokens
+            mask = causal_mask(key.shape[2], x.device)
+            looking = {"attn_mask": mask[-x.shape[1] :]}  # a row a new token
         output = F.scaled_dot_product_attention(
-            *self.project(x), is_causal=True, dropout_p=dropout
+            query, key, value, dropout_p=dropout, **looking
         )  # (batch, heads, tokens, d_head)
         return self.output(output.transpose(1, 2).flatten(-2)), None
 
@@ -132,25 +146,30 @@ class GPT(nn.Module):
             )
         return self.dropout(self.vectors(ids))
 
-    def forward(self, ids):
+    def forward(self, ids, cache=None):
         """Return the logits of the next token after each.
 
         Parameters
         ----------
         ids : int64 Tensor of shape (batch, tokens)
+        cache : lmcourse.gpt.cache.Cache, optional
+            Of the first so many of these tokens; it grows by the rest.
 
         Returns
         -------
         Tensor of shape (batch, tokens, vocab_size)
+            With a cache only those of the tokens that it did not hold.
 
         Raises
         ------
         ValueError
             As `embed`.
         """
-        x = self.embed(ids)
-        for block in self.blocks:
-            x, _ = block(x)
+        x, layers = self.embed(ids), [None] * len(self.blocks)
+        if cache is not None:
+            x, layers = x[:, cache.tokens :], cache.layers
+        for block, layer in zip(self.blocks, layers, strict=True):
+            x, _ = block(x, cache=layer)
         return F.linear(self.norm(x), self.tokens.weight)
 
     @torch.no_grad()

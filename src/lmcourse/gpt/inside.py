@@ -1,0 +1,252 @@
+"""Looking into a GPT while it reads, and changing what it holds.
+
+The path past all blocks (the residual stream) is the sum of what the embedding, every head
+and every feed-forward network put on it. Here it is read (`states`, `lens`), taken apart
+(`contributions`), and changed in a ``with``: a part's output is replaced (`replaced`), or a
+state (`patched`). When the ``with`` is left, by an error too, the model is as it was.
+"""
+
+from contextlib import contextmanager
+
+import pandas as pd
+import torch
+import torch.nn.functional as F
+
+from lmcourse.gpt.model import evaluating
+
+__all__ = ["contributions", "lens", "means", "patched", "replaced", "states"]
+
+
+@contextmanager
+def hooked(*handles):
+    """Remove hooks when the ``with`` is left."""
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def parts(model):
+    """Return what writes on the path: (layer, head), (layer, "feed_forward")."""
+    return [
+        (layer, part)
+        for layer, block in enumerate(model.blocks)
+        for part in (*range(block.attention.heads), "feed_forward")
+    ]
+
+
+def stops(model):
+    """Return the modules that are given the path: each block, then the last norm."""
+    return [*model.blocks, model.norm]
+
+
+# --- changing -------------------------------------------------------------------------
+
+
+@contextmanager
+def replaced(block, part, value=0.0):
+    """Let a head or the feed-forward network return something else, inside a ``with``.
+
+    Parameters
+    ----------
+    block : lmcourse.transformer.Block
+    part : int or {"feed_forward"}
+        A head by its number.
+    value : float or Tensor
+        Broadcast to what the part returns: (batch, tokens, d_head) for a head, before the
+        matrix ``output``; (batch, tokens, d_model) for the feed-forward network. 0: the
+        part adds nothing. Its mean over other texts (`means`): it adds what it always does,
+        and what it says of this text is away.
+
+    Raises
+    ------
+    ValueError
+        If the block has no such part.
+    """
+    attention = block.attention
+    if part != "feed_forward" and part not in range(attention.heads):
+        raise ValueError(
+            f"part {part!r} is neither 'feed_forward' nor a head below {attention.heads}"
+        )
+
+    def at_heads(module, inputs):
+        heads = inputs[0].unflatten(-1, (attention.heads, -1)).clone()
+        heads[..., part, :] = value  # of (batch, tokens, heads, d_head)
+        return (heads.flatten(-2),)
+
+    def at_feed_forward(module, inputs, output):
+        return torch.zeros_like(output) + value
+
+    if part == "feed_forward":
+        handle = block.feed_forward.register_forward_hook(at_feed_forward)
+    else:
+        handle = attention.output.register_forward_pre_hook(at_heads)
+    with hooked(handle):
+        yield
+
+
+@contextmanager
+def patched(model, layer, place, state):
+    """Put another state on the path at a token, inside a ``with``.
+
+    Parameters
+    ----------
+    model : lmcourse.gpt.model.GPT
+    layer : int
+        After so many blocks; 0 is the embedding.
+    place : int
+        Of the token in the text. The whole text must be read at once, without a cache.
+    state : Tensor broadcastable to (batch, d_model)
+        As `states` returns them, of another text.
+
+    Raises
+    ------
+    ValueError
+        If there are not so many blocks.
+    IndexError
+        When a text is read that has no such place.
+    """
+    if layer not in range(len(model.blocks) + 1):
+        raise ValueError(f"layer {layer} is none of 0 to {len(model.blocks)}")
+
+    def at_stop(module, inputs):
+        x = inputs[0].clone()
+        x[:, place] = state
+        return (x,)
+
+    with hooked(stops(model)[layer].register_forward_pre_hook(at_stop)):
+        yield
+
+
+# --- reading --------------------------------------------------------------------------
+
+
+@torch.no_grad()
+def states(model, ids):
+    """Return what stands on the path before the first block and after each.
+
+    Parameters
+    ----------
+    model : lmcourse.gpt.model.GPT
+        In a ``with`` of `replaced` or `patched`, what it holds then.
+    ids : int64 Tensor of shape (batch, tokens)
+
+    Returns
+    -------
+    Tensor of shape (layers + 1, batch, tokens, d_model)
+    """
+    seen = []
+    handles = [
+        module.register_forward_pre_hook(lambda module, inputs: seen.append(inputs[0]))
+        for module in stops(model)
+    ]
+    with evaluating(model), hooked(*handles):
+        model(ids)
+    return torch.stack(seen)
+
+
+@torch.no_grad()
+def lens(model, ids):
+    """Return the logits, if the model ended before the first block or after any.
+
+    The last norm and the table of tokens read every state (the logit lens, nostalgebraist
+    2020).
+
+    Returns
+    -------
+    Tensor of shape (layers + 1, batch, tokens, vocab_size)
+        The last are the model's own.
+    """
+    return F.linear(model.norm(states(model, ids)), model.tokens.weight)
+
+
+@torch.no_grad()
+def outputs(model, ids):
+    """Return what each of the `parts` returns, (batch, tokens, d_head or d_model)."""
+    seen, handles = {}, []
+    for layer, block in enumerate(model.blocks):
+
+        def at_heads(module, inputs, layer=layer, heads=block.attention.heads):
+            split = inputs[0].unflatten(-1, (heads, -1)).unbind(-2)
+            seen.update({(layer, head): output for head, output in enumerate(split)})
+
+        def at_feed_forward(module, inputs, output, layer=layer):
+            seen[layer, "feed_forward"] = output
+
+        handles.append(block.attention.output.register_forward_pre_hook(at_heads))
+        handles.append(block.feed_forward.register_forward_hook(at_feed_forward))
+    with evaluating(model), hooked(*handles):
+        model(ids)
+    return {name: seen[name] for name in parts(model)}
+
+
+def means(model, ids):
+    """Return the mean output of each part over texts, to replace it with.
+
+    Parameters
+    ----------
+    model : lmcourse.gpt.model.GPT
+    ids : int64 Tensor of shape (batch, tokens)
+
+    Returns
+    -------
+    dict of (int, int or "feed_forward") to Tensor of shape (d_head,) or (d_model,)
+        By layer and part, as `replaced` takes them.
+    """
+    return {name: x.mean((0, 1)) for name, x in outputs(model, ids).items()}
+
+
+@torch.no_grad()
+def contributions(model, ids, token):
+    """Take the logit of a token, after the last of a text, apart.
+
+    Each part put a vector on the path; the last norm subtracts its mean, divides it by the
+    spread of the whole path (as if that were given) and weighs it, and the row of the token
+    in the table of tokens reads it. All that is linear, so what the parts contribute adds
+    up to the logit. Indirect effects, through what later parts make of it, are not in it.
+
+    Parameters
+    ----------
+    model : lmcourse.gpt.model.GPT
+    ids : int64 Tensor of shape (1, tokens)
+    token : int
+        Whose logit.
+
+    Returns
+    -------
+    DataFrame
+        One row a part: ``layer`` (none for the embedding and the last norm), ``part``
+        (``"token"``, ``"position"``, a head, ``"attention bias"``, ``"feed_forward"``,
+        whose bias is in it, or ``"norm bias"``), ``contribution``.
+
+    Raises
+    ------
+    ValueError
+        If it is not one text.
+    """
+    if ids.shape[0] != 1:
+        raise ValueError(f"one text, please, not {ids.shape[0]}")
+    found = written(model, ids)  # (layer, part) → (d_model,)
+    end, norm = states(model, ids)[-1, 0, -1], model.norm
+    spread = (end.var(correction=0) + norm.eps).sqrt()
+    reads = norm.weight * model.tokens.weight[token] / spread  # (d_model,)
+    rows = [(*name, float((x - x.mean()) @ reads)) for name, x in found.items()]
+    rows.append((None, "norm bias", float(norm.bias @ model.tokens.weight[token])))
+    return pd.DataFrame(rows, columns=["layer", "part", "contribution"])
+
+
+def written(model, ids):
+    """Return the vector (d_model,) that each part put on the path at the last token."""
+    token = model.tokens(ids)[0, -1]
+    found = {(None, "token"): token}
+    found[None, "position"] = model.vectors(ids)[0, -1] - token
+    for (layer, part), x in outputs(model, ids).items():
+        if part == "feed_forward":
+            bias = model.blocks[layer].attention.output.bias
+            found |= {(layer, "attention bias"): bias, (layer, part): x[0, -1]}
+        else:
+            output = model.blocks[layer].attention.output.weight  # (d_model, d_model)
+            d_head = x.shape[-1]
+            found[layer, part] = output[:, part * d_head :][:, :d_head] @ x[0, -1]
+    return found
