@@ -74,6 +74,7 @@ def made(kind):
 def page(browser):
     """A page with no network, and what it asked for and what went wrong in it."""
     page = browser.new_page()
+    visits.slow(page)
     page.asked, page.errors = [], []
 
     def refuse(route):

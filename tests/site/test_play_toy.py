@@ -132,6 +132,7 @@ def test_the_mouse_drags_a_point(opened):
 def test_a_finger_drags_a_point(browser, address):
     context = browser.new_context(has_touch=True, viewport={"width": 390, "height": 800})
     page = context.new_page()
+    visits.slow(page)
     page.goto(address)
     page.wait_for_selector("[data-state=drawn]", timeout=visits.LOAD)
     page.locator(".lmt-plane").scroll_into_view_if_needed()

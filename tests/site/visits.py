@@ -5,10 +5,14 @@ Helpers of ``test_browser.py``; everything is asked of the page, nothing of its 
 
 import itertools
 import json
+import os
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 LOAD = 30_000  # milliseconds: generous, for slow machines; nothing waits without need
+# SLOWED=5 pytest -m browser: pages compute five times slower and their files come late, so
+# that a test which does not wait for what it looks at fails here, not one day elsewhere.
+SLOWED = float(os.environ.get("SLOWED", 1))
 
 
 @dataclass
@@ -73,6 +77,18 @@ def settle(page):
     )
 
 
+def slow(page):
+    """Slow a page's processor and its network, where SLOWED asks for it."""
+    if SLOWED > 1:
+        tools = page.context.new_cdp_session(page)
+        tools.send("Emulation.setCPUThrottlingRate", {"rate": SLOWED})
+        late = {"offline": False, "latency": 40 * SLOWED}
+        tools.send(
+            "Network.emulateNetworkConditions",
+            late | {"downloadThroughput": -1, "uploadThroughput": -1},
+        )
+
+
 @contextmanager
 def visit(browser, address, *, theme="light", width=1280, javascript=True, wait=True):
     """Open a page with every other host cut off."""
@@ -88,6 +104,7 @@ def visit(browser, address, *, theme="light", width=1280, javascript=True, wait=
     scheme, _, rest = address.partition("://")
     origin = f"{scheme}://{rest.partition('/')[0]}"
     opened = Visit(context.new_page(), origin)
+    slow(opened.page)
 
     def route(request):
         url = request.request.url
