@@ -20,6 +20,7 @@ from lmcourse.choices import chosen
 from lmcourse.weights import read_header, read_json, read_weights
 
 __all__ = [
+    "checkpoint_folder",
     "default_checkpoint",
     "load_bert",
     "load_gpt2_vocabulary",
@@ -39,6 +40,7 @@ SIZES += ["intermediate_size", "max_position_embeddings"]
 SETTINGS = [*SIZES, "type_vocab_size", "hidden_act", "layer_norm_eps", "pad_token_id"]
 SETTINGS += ["hidden_dropout_prob", "attention_probs_dropout_prob"]
 ENCODER = {"model_type": "bert", "is_decoder": False, "position_embedding_type": "absolute"}
+FILES = ["config.json", "model.safetensors", "tokenizer.json", "vocab.txt"]
 TOKENIZER = ["tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"]
 FALLBACK = "unset LMCOURSE_BERT (and pass no checkpoint) to use the built-in model"
 
@@ -157,13 +159,27 @@ def load_gpt2_vocabulary() -> tuple[list[tuple[str, str]], dict[str, int]]:
     return merges, read_json(paths[1])
 
 
-def _folder(name: str | os.PathLike) -> Path:
-    """Return the folder of a checkpoint, fetched from the hub if it is a name there."""
+def checkpoint_folder(name: str | os.PathLike, files: list[str], fallback: str) -> Path:
+    """Return the folder of a checkpoint, fetched from the hub if it is a name there.
+
+    Parameters
+    ----------
+    name : str or path
+        As `lmcourse.choices.chosen`; ``name@revision`` for one state of a repository.
+    files : list of str
+        What is fetched, if it is there.
+    fallback : str
+        What to do instead, for the error.
+
+    Raises
+    ------
+    OSError
+        If there is no such folder, and the hub does not give it.
+    """
     name = chosen(name)
     if Path(name).is_dir():
         return Path(name)
     repository, _, revision = name.partition("@")
-    files = ["config.json", "model.safetensors", "tokenizer.json", "vocab.txt", *TOKENIZER]
     try:
         found = snapshot_download(
             repository, revision=revision or None, allow_patterns=files
@@ -172,7 +188,7 @@ def _folder(name: str | os.PathLike) -> Path:
         raise OSError(
             f"{name!r} could not be loaded: there is no folder {Path(name).absolute()}, "
             f"and the hub does not give it: {error}\nCheck the name and the network, or "
-            f"{FALLBACK}."
+            f"{fallback}."
         ) from error
     return Path(found)
 
@@ -294,7 +310,10 @@ def load_bert(
     """
     device = pick_device(device)
     wanted = checkpoint or os.environ.get("LMCOURSE_BERT")
-    folder = _folder(wanted) if wanted else default_checkpoint()
+    if wanted:
+        folder = checkpoint_folder(wanted, [*FILES, *TOKENIZER], FALLBACK)
+    else:
+        folder = default_checkpoint()
     config = _config(folder)
     tokenizer = _tokenizer(folder, config)
     weights = _weights(folder, config)

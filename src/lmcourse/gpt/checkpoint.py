@@ -20,6 +20,7 @@ import torch
 from safetensors.torch import save as to_bytes
 
 from lmcourse.data import corpora_folder
+from lmcourse.gpt.gpt2 import load_gpt2
 from lmcourse.gpt.ngrams import make_model
 from lmcourse.gpt.optimizers import KEPT
 from lmcourse.gpt.settings import GPTConfig
@@ -208,31 +209,43 @@ def _kept(trainer):
             yield optimizer, index, weight, key, f"optimizer.{names[weight]}.{key}"
 
 
-def load_gpt(path="sonnets", device=None):
+def load_gpt(path=None, device=None):
     """Load a trained GPT and its tokenizer.
 
     Parameters
     ----------
-    path : path or {"sonnets"}
-        A checkpoint, a finished model, or the model that comes with the course.
+    path : path or str, optional
+        ``"sonnets"``: the model that comes with the course. A file: a checkpoint or a
+        finished model of ours. A folder, or a name on the Hugging Face hub: a GPT-2 of
+        ``transformers`` (`lmcourse.gpt.gpt2.load_gpt2`). Default ``LMCOURSE_GPT``, else
+        ``"sonnets"``.
     device : str, optional
         Default as `lmcourse.models.pick_device`.
 
     Returns
     -------
-    tokenizer : CharTokenizer
+    tokenizer : CharTokenizer or lmcourse.gpt.gpt2.Pieces
+        Both have ``encode``, ``decode`` and ``vocab_size``.
     model : GPT
         In evaluation mode.
     record : dict
-        How it was trained.
+        Its ``name``, and how it was trained, if that is known.
 
     Raises
     ------
     OSError, ValueError
-        If there is no such file, or it is damaged.
+        If there is no such file or checkpoint, or it is damaged, or something else.
     """
+    path = path or os.environ.get("LMCOURSE_GPT") or "sonnets"
     if path == "sonnets":
-        path = corpora_folder() / "checkpoints" / "sonnets.safetensors"
+        return _load_own(corpora_folder() / "checkpoints" / "sonnets.safetensors", device)
+    if Path(path).is_file() or Path(path).suffix == ".safetensors":
+        return _load_own(Path(path), device)
+    return load_gpt2(path, device)
+
+
+def _load_own(path, device):
+    """Load a GPT from a file of ours; as `load_gpt`."""
     shapes, record = read_record(path)
     config, alphabet = _make(path, GPTConfig, record["model"]), record["alphabet"]
     if len(alphabet) != config.vocab_size or alphabet != "".join(sorted(set(alphabet))):
@@ -249,7 +262,8 @@ def load_gpt(path="sonnets", device=None):
         raise ValueError(f"{path} holds what is no part of the model: {strange[0]}")
     tensors = read_weights(path, expected, others=True)
     if read_record(path)[1] != record:  # a run has written its next checkpoint meanwhile
-        return load_gpt(path, device)
+        return _load_own(path, device)
     model = make_model(config)
     model.load_state_dict({name.removeprefix("model."): tensors[name] for name in expected})
+    record["name"] = path.stem
     return CharTokenizer(alphabet), model.eval().to(pick_device(device)), record

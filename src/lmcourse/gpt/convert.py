@@ -18,6 +18,18 @@ NAMES = {
 }
 
 
+def their_name(name):
+    """Return GPT-2's name of a weight, given ours."""
+    for ours, theirs in NAMES.items():
+        name = name.replace(ours, theirs)
+    return name
+
+
+def turns(their_name, weight):
+    """Say whether GPT-2 keeps the transpose of a weight."""
+    return ".c_" in their_name and weight.ndim == 2
+
+
 def to_transformers(model, attn_implementation="sdpa"):
     """Return the model as a GPT-2 of ``transformers``, on the CPU, in evaluation mode.
 
@@ -53,10 +65,10 @@ def to_transformers(model, attn_implementation="sdpa"):
     )
     exported, state = GPT2LMHeadModel(theirs), {}
     for name, weight in model.state_dict().items():
-        for ours, their in NAMES.items():
-            name = name.replace(ours, their)
-        turn = ".c_" in name and weight.ndim == 2
-        state[name] = (weight.mT if turn else weight).detach().cpu().contiguous()
+        name = their_name(name)
+        state[name] = (
+            (weight.mT if turns(name, weight) else weight).detach().cpu().contiguous()
+        )
     exported.transformer.load_state_dict(state)  # and lm_head is wte
     exported.generation_config.max_length = config.context
     return exported.eval()

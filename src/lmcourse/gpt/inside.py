@@ -217,18 +217,23 @@ def contributions(model, ids, token):
     -------
     DataFrame
         One row a part: ``layer`` (none for the embedding and the last norm), ``part``
-        (``"token"``, ``"position"``, a head, ``"attention bias"``, ``"feed_forward"``,
-        whose bias is in it, or ``"norm bias"``), ``contribution``.
+        (``"token"``; ``"position"``, with what tables of n-grams add; a head;
+        ``"attention bias"``; ``"feed_forward"``, with its bias; ``"norm bias"``), and
+        ``contribution``.
 
     Raises
     ------
     ValueError
-        If it is not one text.
+        If it is not one text, or something else wrote on the path (`patched`).
     """
     if ids.shape[0] != 1:
         raise ValueError(f"one text, please, not {ids.shape[0]}")
     found = written(model, ids)  # (layer, part) → (d_model,)
     end, norm = states(model, ids)[-1, 0, -1], model.norm
+    if not torch.allclose(sum(found.values()), end, atol=1e-3 * float(end.abs().max())):
+        raise ValueError(
+            "the parts do not add up to the path: is a state patched, or a part away?"
+        )
     spread = (end.var(correction=0) + norm.eps).sqrt()
     reads = norm.weight * model.tokens.weight[token] / spread  # (d_model,)
     rows = [(*name, float((x - x.mean()) @ reads)) for name, x in found.items()]

@@ -6,6 +6,7 @@ import pandas as pd
 import torch
 import torch.nn.functional as F
 
+from lmcourse.gpt.inside import hooked, replaced
 from lmcourse.gpt.model import evaluating
 
 __all__ = ["PARTS", "losses_without", "without"]
@@ -52,21 +53,13 @@ def without(block, part):
         update = update - x if part in ("residual_1", "residual_2") else update
         return (update, output[1]) if first else update
 
-    def at_heads(module, inputs):
-        heads = inputs[0].unflatten(-1, (attention.heads, -1)).clone()
-        heads[..., part, :] = 0  # (batch, tokens, heads, d_head)
-        return (heads.flatten(-2),)
-
     if part in PARTS:
-        hooks = map(lambda m, f: m.register_forward_hook(f), step, (at_norm, at_step))
-        hooks = [*hooks]
+        pairs = zip(step, (at_norm, at_step), strict=True)
+        away = hooked(*(module.register_forward_hook(hook) for module, hook in pairs))
     else:
-        hooks = [attention.output.register_forward_pre_hook(at_heads)]
-    try:
+        away = replaced(block, part)
+    with away:
         yield
-    finally:
-        for hook in hooks:
-            hook.remove()
 
 
 @torch.no_grad()

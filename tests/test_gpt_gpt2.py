@@ -1,0 +1,218 @@
+"""A GPT-2 of transformers, from a folder, as a GPT of the course: logits, text, errors."""
+
+import json
+import shutil
+
+import huggingface_hub
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from transformers import GPT2Tokenizer
+
+from gpts import SMALL, TEXT, random_gpt2, write_gpt2
+from lmcourse import models
+from lmcourse.gpt.checkpoint import load_gpt
+from lmcourse.gpt.convert import to_tokenizer, to_transformers
+from lmcourse.gpt.generation import beam_search, generate
+from lmcourse.gpt.gpt2 import Pieces
+from lmcourse.models import load_gpt2_vocabulary
+from lmcourse.tokenization import CharTokenizer
+from test_gpt_model import close, gpt
+
+ODD = {"n_layer": 1, "n_head": 5, "n_embd": 30, "n_positions": 33}
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """A folder with a GPT-2, and the model itself."""
+    folder = tmp_path_factory.mktemp("models") / "small"
+    return folder, write_gpt2(folder)
+
+
+@pytest.fixture
+def folder(written, tmp_path):
+    return shutil.copytree(written[0], tmp_path / "copy")
+
+
+# --- the same model -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sizes", [SMALL, ODD], ids=str)
+def test_logits_equal_transformers(tmp_path, sizes):
+    theirs = write_gpt2(tmp_path / "odd", **sizes)
+    tokenizer, model, record = load_gpt(tmp_path / "odd", "cpu")
+    assert record["name"] == "odd"
+    assert record["model"]["layers"] == len(model.blocks) == sizes["n_layer"]
+    assert model.config.context == sizes["n_positions"]
+    assert not model.training
+    ids = torch.randint(tokenizer.vocab_size, (3, sizes["n_positions"]))
+    with torch.no_grad():
+        close(model.double()(ids), theirs.double()(ids).logits, 1e-9)
+
+
+def test_there_and_back(written):
+    _, model, _ = load_gpt(written[0], "cpu")
+    for name, weight in to_transformers(model).state_dict().items():
+        assert torch.equal(weight, written[1].state_dict()[name]), name
+
+
+def test_text_equals_transformers(written):
+    tokenizer, model, _ = load_gpt(written[0], "cpu")
+    ids = torch.tensor([tokenizer.encode(TEXT)])
+    room = {"max_new_tokens": 80 - ids.shape[1], "eos_token_id": None}
+    room |= {"do_sample": False, "attention_mask": torch.ones_like(ids)}
+    theirs, model = written[1].double(), model.double()
+    want = theirs.generate(ids, **room)
+    assert torch.equal(generate(model, ids, 80 - ids.shape[1], 0), want)
+    want = theirs.generate(ids, **room, num_beams=3)
+    assert torch.equal(beam_search(model, ids, 80 - ids.shape[1], 3)[0][:, 0], want)
+
+
+def test_it_is_gpt2_s_own_vocabulary_that_is_read(tmp_path):
+    merges, vocab = load_gpt2_vocabulary()
+    lines = ["#version: 0.2", *map(" ".join, merges)]
+    random_gpt2(vocab_size=len(vocab), n_embd=4).save_pretrained(tmp_path)
+    (tmp_path / "merges.txt").write_text("\n".join(lines), encoding="utf-8")
+    (tmp_path / "vocab.json").write_text(json.dumps(vocab))
+    tokenizer, model, _ = load_gpt(tmp_path, "cpu")
+    assert tokenizer.vocab_size == model.config.vocab_size == 50257
+    # As in Radford et al.'s own code.
+    assert tokenizer.encode("Hello world") == [15496, 995]
+    assert tokenizer.decode([15496, 995]) == "Hello world"
+    theirs = GPT2Tokenizer.from_pretrained(tmp_path)
+    for text in (TEXT, " naïve\n\n café ☕ ", "O , O .", ""):
+        assert tokenizer.encode(text) == theirs.encode(text)
+        assert tokenizer.decode(tokenizer.encode(text)) == text
+
+
+def test_names_without_a_prefix_masks_and_half_precision(folder):
+    """As the file on the hub is: it has no prefix, and keeps causal masks."""
+    weights = load_file(folder / "model.safetensors")
+    bare = {n.removeprefix("transformer."): x.half() for n, x in weights.items()}
+    bare["h.0.attn.bias"] = torch.ones(1, 1, 80, 80).half()
+    bare["lm_head.weight"] = bare["wte.weight"].clone()
+    save_file(bare, folder / "model.safetensors")
+    _, model, _ = load_gpt(folder, "cpu")
+    assert {x.dtype for x in model.state_dict().values()} == {torch.float32}
+    assert torch.equal(model.norm.weight, bare["ln_f.weight"].float())
+
+
+def test_what_the_course_exports_it_reads(tmp_path):
+    characters, model = CharTokenizer(TEXT), gpt(vocab_size=len(set(TEXT)), context=9)
+    to_transformers(model).save_pretrained(tmp_path)
+    to_tokenizer(characters).save_pretrained(tmp_path)
+    tokenizer, again, _ = load_gpt(tmp_path, "cpu")
+    assert tokenizer.encode("summer's") == characters.encode("summer's")
+    assert tokenizer.decode(tokenizer.encode("a day?")) == "a day?"
+    ids = torch.tensor([tokenizer.encode("a day?")])
+    close(again.double()(ids), model.double()(ids), 1e-9)
+    with pytest.raises(ValueError, match="'Z' cannot be encoded"):
+        tokenizer.encode("Z")
+
+
+# --- which one ------------------------------------------------------------------------
+
+
+def test_the_reader_s_choice_is_the_default(written, monkeypatch, tmp_path):
+    monkeypatch.setenv("LMCOURSE_GPT", str(written[0]))
+    tokenizer, _, record = load_gpt(device="cpu")
+    assert isinstance(tokenizer, Pieces)
+    assert record["name"] == "small"
+    for choice in ("", "sonnets"):
+        monkeypatch.setenv("LMCOURSE_GPT", choice)
+        tokenizer, _, record = load_gpt(device="cpu")
+        assert isinstance(tokenizer, CharTokenizer)
+        assert record["name"] == "sonnets"
+    monkeypatch.chdir(written[0].parent)
+    assert load_gpt("small", "cpu")[2]["name"] == "small"
+    with pytest.raises(FileNotFoundError, match=r"'\./large' is no folder"):
+        load_gpt("./large", "cpu")
+    with pytest.raises(FileNotFoundError, match=r"large\.safetensors"):
+        load_gpt("large.safetensors", "cpu")
+
+
+def test_a_name_is_asked_of_the_hub_and_may_pin_a_revision(written, monkeypatch):
+    asked = []
+
+    def snapshot(name, revision, allow_patterns):
+        asked.append((name, revision, "model.safetensors" in allow_patterns))
+        assert not any(name.endswith((".bin", ".py", ".h5")) for name in allow_patterns)
+        return str(written[0])
+
+    monkeypatch.setattr(models, "snapshot_download", snapshot)
+    _, _, record = load_gpt("openai-community/gpt2@abc", "cpu")
+    assert asked == [("openai-community/gpt2", "abc", True)]
+    assert record["name"] == "openai-community/gpt2@abc"
+
+
+def test_what_the_hub_does_not_give_is_told(monkeypatch):
+    def snapshot(*args, **options):
+        raise huggingface_hub.errors.LocalEntryNotFoundError("no network")
+
+    monkeypatch.setattr(models, "snapshot_download", snapshot)
+    with pytest.raises(OSError, match=r"(?s)gpt2.*no network.*unset LMCOURSE_GPT"):
+        load_gpt("openai-community/gpt2", "cpu")
+
+
+# --- what is not to be trusted --------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"model_type": "llama"}, "no GPT-2 as the course has it: model_type = 'llama'"),
+        ({"activation_function": "relu"}, "activation_function = 'relu'"),
+        ({"layer_norm_epsilon": 1e-6}, "layer_norm_epsilon = 1e-06"),
+        ({"scale_attn_by_inverse_layer_idx": True}, "inverse_layer_idx = True"),
+        ({"tie_word_embeddings": False}, "tie_word_embeddings = False"),
+        ({"n_inner": 17}, "n_inner is 17, but .* = 96"),
+        ({"n_head": 5}, "describes no GPT-2: 5 heads do not divide d_model = 24"),
+        ({"n_layer": "3"}, "describes no GPT-2: layers must be a whole number"),
+        ({"n_embd": None}, "describes no GPT-2: d_model must be"),
+        ({"n_layer": 2}, r"no part of the model: transformer\.h\.2"),
+        ({"n_layer": 4}, r"lacks 12 tensors: transformer\.h\.3"),
+        ({"n_layer": 10**7}, "holds fewer tensors than 10000000 layers"),
+        ({"n_positions": 81}, r"wpe\.weight has the shape \(80, 24\), not \(81, 24\)"),
+        ({"vocab_size": 200}, "IDs up to 299, but the model's vocab_size is 200"),
+        ({"vocab_size": 500}, "IDs up to 299, but the model's vocab_size is 500"),
+    ],
+    ids=str,
+)
+def test_a_configuration_that_does_not_fit(folder, change, said):
+    path = folder / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    with pytest.raises(ValueError, match=said) as caught:
+        load_gpt(folder, "cpu")
+    assert str(folder) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("transformer.ln_f.bias", None, "lacks 1 tensors"),
+        ("extra.weight", torch.ones(2), "no part of the model: extra.weight"),
+        ("transformer.ln_f.bias", torch.full((24,), torch.nan), "not finite"),
+        ("transformer.ln_f.bias", torch.ones(24).long(), "is I64"),
+        ("lm_head.weight", torch.ones(300, 24), "lm_head.weight is not transformer.wte"),
+        # Ours as it is, where GPT-2 has the transpose.
+        ("transformer.h.0.attn.c_attn.weight", torch.ones(72, 24), r"\(72, 24\), not"),
+    ],
+)
+def test_weights_that_do_not_fit(folder, name, value, said):
+    path = folder / "model.safetensors"
+    weights = load_file(path) | {name: value}
+    save_file({n: x for n, x in weights.items() if x is not None}, path)
+    with pytest.raises(ValueError, match=said) as caught:
+        load_gpt(folder, "cpu")
+    assert str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors", "tokenizer.json"])
+@pytest.mark.parametrize("damage", ["gone", "noise"])
+def test_a_file_that_is_missing_or_damaged(folder, name, damage):
+    (folder / name).unlink()
+    if damage == "noise":
+        (folder / name).write_bytes(b"noise")
+    with pytest.raises((OSError, ValueError)) as caught:
+        load_gpt(folder, "cpu")
+    assert str(folder) in str(caught.value)

@@ -1,0 +1,280 @@
+"""What is read, replaced and patched inside a GPT, against the GPT taken apart by hand."""
+
+import copy
+import math
+
+import pytest
+import torch
+
+from lmcourse.gpt.convert import to_transformers
+from lmcourse.gpt.generation import generate
+from lmcourse.gpt.inside import (
+    contributions,
+    lens,
+    means,
+    outputs,
+    patched,
+    replaced,
+    states,
+)
+from lmcourse.gpt.parts import without
+from test_gpt_generation import lively
+from test_gpt_model import D_MODEL, HEADS, KINDS, LAYERS, VOCAB, close, gpt, some_ids
+
+D_HEAD = D_MODEL // HEADS
+
+
+@pytest.fixture(autouse=True)
+def _seed():
+    torch.manual_seed(0)
+
+
+def exact(**options):
+    return gpt(**options).double().requires_grad_(False)
+
+
+# --- reading --------------------------------------------------------------------------
+
+
+def test_states_are_those_of_transformers():
+    model, ids = exact(), some_ids()
+    with torch.no_grad():
+        theirs = to_transformers(model).double()(ids, output_hidden_states=True)
+    found = states(model, ids)
+    assert found.shape == (LAYERS + 1, *ids.shape, D_MODEL)
+    for got, want in zip(found[:-1], theirs.hidden_states[:-1], strict=True):
+        close(got, want, 1e-9)
+    close(model.norm(found[-1]), theirs.hidden_states[-1], 1e-9)  # theirs: after the norm
+
+
+@KINDS
+def test_the_lens_is_what_a_shorter_model_says(options):
+    model, ids = exact(**options), some_ids()
+    found = lens(model, ids)
+    for layers in range(LAYERS + 1):
+        shorter = copy.deepcopy(model)
+        shorter.blocks = shorter.blocks[:layers]
+        close(found[layers], shorter(ids), 1e-9)
+
+
+@KINDS
+@pytest.mark.parametrize("training", [True, False])
+def test_contributions_add_up_to_the_logit(options, training):
+    model, ids = exact(**options, dropout=0.5), some_ids(batch=1)
+    logits = model(ids)[0, -1]
+    model.train(training)
+    for token in range(VOCAB):
+        found = contributions(model, ids, token)
+        assert len(found) == 3 + LAYERS * (HEADS + 2)
+        assert found.contribution.sum() == pytest.approx(logits[token].item(), rel=1e-9)
+    assert model.training is training
+
+
+def test_in_float32_they_add_up_too():
+    model, ids = gpt(), some_ids(batch=1)
+    logits = model(ids)[0, -1].tolist()
+    most = max(map(abs, logits))
+    for token in range(VOCAB):
+        total = contributions(model, ids, token).contribution.sum()
+        assert total == pytest.approx(logits[token], abs=1e-4 * most)
+
+
+def test_each_contribution_is_what_the_logit_loses_directly():
+    """With the scale of the last norm and all other parts held as they were."""
+    model, ids, token = exact(), some_ids(batch=1), 4
+    found = contributions(model, ids, token).set_index(["layer", "part"]).contribution
+    end = states(model, ids)[-1, 0, -1]
+    scale = (end.var(correction=0) + model.norm.eps).sqrt()
+
+    def logit(path):
+        x = (path - path.mean()) / scale * model.norm.weight + model.norm.bias
+        return (x @ model.tokens.weight[token]).item()
+
+    x = model.embed(ids)
+    for layer, block in enumerate(model.blocks):
+        merged = merged_heads(block, block.norm_1(x))
+        attention = block.attention.output
+        for head in range(HEADS):
+            alone = torch.zeros_like(merged)
+            cut = slice(head * D_HEAD, (head + 1) * D_HEAD)
+            alone[..., cut] = merged[..., cut]
+            adds = (alone @ attention.weight.T)[0, -1]
+            want = logit(end) - logit(end - adds)
+            assert found[layer, head] == pytest.approx(want, abs=1e-9)
+        want = logit(end) - logit(end - attention.bias)
+        assert found[layer, "attention bias"] == pytest.approx(want, abs=1e-9)
+        middle = x + block.attention(block.norm_1(x))[0]
+        adds = block.feed_forward(block.norm_2(middle))[0, -1]
+        want = logit(end) - logit(end - adds)
+        assert found[layer, "feed_forward"] == pytest.approx(want, abs=1e-9)
+        x = block(x)[0]
+    by_name = {part: value for (_, part), value in found.items()}
+    for part, adds in (
+        ("token", model.tokens.weight[ids[0, -1]]),
+        ("position", model.positions.weight[ids.shape[1] - 1]),
+    ):
+        want = logit(end) - logit(end - adds)
+        assert by_name[part] == pytest.approx(want, abs=1e-9)
+    assert by_name["norm bias"] == pytest.approx(
+        (model.norm.bias @ model.tokens.weight[token]).item(), abs=1e-9
+    )
+
+
+def merged_heads(block, x):
+    """Return what the heads return side by side, (batch, tokens, d_model)."""
+    _, _, value = block.attention.project(x)
+    return (block.attention.weights(x) @ value).transpose(1, 2).flatten(-2)
+
+
+def test_contributions_of_what_no_part_wrote():
+    model, ids = exact(), some_ids(batch=1)
+    with replaced(model.blocks[1], 0):  # a head that says nothing contributes nothing
+        found = contributions(model, ids, 2).set_index(["layer", "part"]).contribution
+        assert found[1, 0] == 0
+        assert found.sum() == pytest.approx(model(ids)[0, -1, 2].item(), rel=1e-9)
+    with patched(model, 1, -1, 3.0), pytest.raises(ValueError, match="do not add up"):
+        contributions(model, ids, 2)
+    with without(model.blocks[0], "attention"), pytest.raises(ValueError, match="add up"):
+        contributions(model, ids, 2)
+    with pytest.raises(ValueError, match="one text, please, not 2"):
+        contributions(model, some_ids(batch=2), 2)
+
+
+def test_means_are_those_of_what_the_parts_return():
+    model, ids = exact(), some_ids()
+    found, x = means(model, ids), model.embed(ids)
+    assert len(found) == LAYERS * (HEADS + 1)
+    for layer, block in enumerate(model.blocks):
+        heads = merged_heads(block, block.norm_1(x)).unflatten(-1, (HEADS, D_HEAD))
+        for head in range(HEADS):
+            close(found[layer, head], heads[..., head, :].mean((0, 1)), 1e-9)
+        middle = x + block.attention(block.norm_1(x))[0]
+        want = block.feed_forward(block.norm_2(middle)).mean((0, 1))
+        close(found[layer, "feed_forward"], want, 1e-9)
+        x = block(x)[0]
+
+
+# --- replacing ------------------------------------------------------------------------
+
+PARTS = [0, 1, "feed_forward"]
+
+
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("to_mean", [False, True])
+def test_a_part_returns_what_it_is_told_to(part, to_mean):
+    model, ids, layer = exact(), some_ids(), 1
+    value = means(model, some_ids())[layer, part] if to_mean else 0.0
+    changed, whole = copy.deepcopy(model), model(ids)
+    if part == "feed_forward":
+        changed.blocks[layer].feed_forward.down.weight.zero_()
+        changed.blocks[layer].feed_forward.down.bias.zero_().add_(value)
+    else:
+        output, cut = changed.blocks[layer].attention.output, slice(part * D_HEAD, None)
+        columns = output.weight[:, cut][:, :D_HEAD]
+        output.bias += columns @ (torch.zeros(D_HEAD).double() + value)
+        columns.zero_()
+    with replaced(model.blocks[layer], part, value):
+        close(model(ids), changed(ids), 1e-9)
+        assert not torch.allclose(model(ids), whole)
+        seen = outputs(model, ids)[layer, part]
+        close(seen, torch.zeros_like(seen) + value, 1e-9)
+    assert torch.equal(model(ids), whole)
+
+
+def test_replacing_a_part_with_what_it_returns_changes_nothing():
+    model, ids = exact(), some_ids()
+    own, whole = outputs(model, ids), model(ids)
+    for (layer, part), value in own.items():
+        with replaced(model.blocks[layer], part, value):
+            close(model(ids), whole, 1e-9)
+
+
+@pytest.mark.parametrize("cached", [True, False])
+def test_what_is_replaced_is_replaced_while_it_writes(cached):
+    model, ids = lively(), some_ids(tokens=2)
+    whole = generate(model, ids, 7, temperature=0, cached=cached)
+    changed = copy.deepcopy(model)
+    for block in changed.blocks:
+        block.attention.output.weight[:, :D_HEAD] = 0
+    want = generate(changed, ids, 7, temperature=0, cached=False)
+    assert not torch.equal(want, whole)
+    with (
+        replaced(model.blocks[0], 0),
+        replaced(model.blocks[1], 0),
+        replaced(model.blocks[2], 0),
+    ):
+        assert torch.equal(generate(model, ids, 7, temperature=0, cached=cached), want)
+
+
+@pytest.mark.parametrize("part", [-1, HEADS, "attention", "norm_1"])
+def test_there_is_no_such_part(part):
+    said = "neither 'feed_forward' nor a head below 2"
+    with pytest.raises(ValueError, match=said), replaced(gpt().blocks[0], part):
+        pass
+
+
+# --- patching -------------------------------------------------------------------------
+
+
+@KINDS
+@pytest.mark.parametrize("layer", range(LAYERS + 1))
+def test_a_patched_state_is_read_from_there_on(options, layer):
+    model, ids, other = exact(**options), some_ids(), some_ids()
+    place, donor, whole = 3, states(model, other), model(ids)
+    x = states(model, ids)[layer].clone()
+    x[:, place] = donor[layer, :, place]
+    for block in model.blocks[layer:]:
+        x = block(x)[0]
+    want = model.norm(x) @ model.tokens.weight.T
+    with patched(model, layer, place, donor[layer, :, place]):
+        found = model(ids)
+        close(found, want, 1e-9)
+    close(found[:, :place], whole[:, :place], 1e-9)  # nothing before it sees it
+    assert not torch.allclose(found[:, place], whole[:, place])
+    assert torch.equal(model(ids), whole)
+
+
+def test_all_places_patched_bring_the_other_text():
+    model, ids, other = exact(), some_ids(), some_ids()
+    want, donor = model(other), states(model, other)[2]
+    with patched(model, 2, slice(None), donor):
+        close(model(ids), want, 1e-9)
+
+
+def test_what_cannot_be_patched():
+    model, ids = exact(), some_ids()
+    for layer in (-1, LAYERS + 1):
+        said = f"layer {layer} is none of 0 to {LAYERS}"
+        with pytest.raises(ValueError, match=said), patched(model, layer, 0, 0.0):
+            pass
+    whole = model(ids)
+    with pytest.raises(IndexError), patched(model, 1, ids.shape[1], 0.0):
+        model(ids)
+    assert torch.equal(model(ids), whole)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda model: replaced(model.blocks[0], 1),
+        lambda model: replaced(model.blocks[0], "feed_forward", math.nan),
+        lambda model: patched(model, 1, 0, math.inf),
+    ],
+)
+def test_the_model_is_as_it_was_after_an_error(change):
+    model, ids = exact(), some_ids()
+    whole = model(ids)
+    with pytest.raises(ValueError, match="0 tokens"), change(model):
+        model(ids[:, :0])
+    with change(model):
+        assert not torch.equal(model(ids), whole)
+    assert torch.equal(model(ids), whole)
+
+
+def test_reading_leaves_no_hooks_behind():
+    model, ids = exact(), some_ids()
+    for read in (states, lens, means, outputs):
+        with pytest.raises(ValueError, match="0 tokens"):
+            read(model, ids[:, :0])
+        read(model, ids)
+    assert not any(m._forward_hooks or m._forward_pre_hooks for m in model.modules())
