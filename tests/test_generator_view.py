@@ -4,8 +4,13 @@ import bs4
 import pytest
 import torch
 
+from gpts import TEXT as LINE
+from gpts import pieces
 from lmcourse import views
+from lmcourse.gpt.gpt2 import Pieces
+from lmcourse.gpt.inside import states
 from lmcourse.gpt.model import GPT
+from lmcourse.gpt.ngrams import make_model
 from lmcourse.gpt.settings import GPTConfig
 from lmcourse.tokenization import CharTokenizer
 
@@ -53,7 +58,7 @@ def test_the_stored_state_is_torch_s(gpt):
 @pytest.mark.parametrize(
     ("text", "settings", "said"),
     [
-        ("", {}, "1 to 8 characters .* these are 0"),
+        ("", {}, "1 to 8 tokens .* these are 0"),
         ("a" * 9, {}, "these are 9"),
         ("a", {"temperature": 0}, "greater than 0"),
         ("z", {}, "z"),
@@ -62,3 +67,70 @@ def test_the_stored_state_is_torch_s(gpt):
 def test_what_cannot_be_begun_with_is_told(gpt, text, settings, said):
     with pytest.raises(ValueError, match=said):
         views.generator(text, *gpt, **settings)
+
+
+def settled(vocab_size, **options):
+    torch.manual_seed(0)
+    sizes = {"context": 16, "layers": 2, "heads": 2, "d_model": 8}
+    return make_model(GPTConfig(vocab_size, **sizes | options)).eval()
+
+
+def test_pieces_of_words_are_shown_and_do_not_run():
+    tokenizer = Pieces(pieces())
+    model = settled(tokenizer.vocab_size + 4)  # a table may have been filled up
+    with torch.no_grad():
+        model.tokens.weight.mul_(50)
+    line = "Shall <I> compare"
+    view = views.generator(line, tokenizer, model, count=20, caption="A & B")
+    said = "does not run in the page: it reads 300 pieces of words, not characters"
+    page = bs4.BeautifulSoup(view._repr_html_(), "html.parser")
+    assert said in page.text
+    assert said in repr(view)
+    assert "A & B" in page.text
+    text = page.select_one(".lmg-text")
+    assert text.text.startswith(line)
+    rows = [row.find_all(["th", "td"]) for row in page.select(".lmg-bars tr")]
+    assert len(rows) == 10
+    with torch.no_grad():
+        rounded = model.half().float()
+        logits = rounded(torch.tensor([tokenizer.encode(line)]))[0, -1]
+    best = tokenizer.decode([logits.argmax().item()]).replace(" ", "·")
+    assert rows[0][0].text == best
+    assert len(page.select(".lmg-lens tr")) == 2
+
+
+def test_pieces_of_the_same_name_each_have_a_bar():
+    """A byte that is no whole character is shown as �, and there are many such bytes."""
+    tokenizer = Pieces(pieces())
+    model = settled(tokenizer.vocab_size)
+    parts = [i for i in range(300) if tokenizer.decode([i]) == "\ufffd"]
+    assert len(parts) > 9
+    end = model.norm(states(model, torch.tensor([tokenizer.encode("day")]))[-1, 0, -1])
+    with torch.no_grad():
+        model.tokens.weight[parts] += end  # they are the likeliest
+    view = views.generator("day", tokenizer, model, count=3)
+    page = bs4.BeautifulSoup(view.stored, "html.parser")
+    names = [row.th.text for row in page.select(".lmg-bars tr")]
+    assert names == ["\ufffd"] * 10
+
+
+def test_what_is_too_large_or_looks_up_n_grams_says_so():
+    tokenizer = CharTokenizer("ab< >\n")
+    large = settled(6, layers=1, heads=1, d_model=1700)
+    mib = 2 * large.parameters_count / 2**20
+    assert mib > 64
+    view = views.generator("ab", tokenizer, large, count=1)
+    assert f"in the page: its weights are {mib:.0f} MiB to load." in view.why
+    view = views.generator("ab", tokenizer, settled(6, ngrams=(5,)), count=1)
+    assert view.why == "This model does not run in the page: it looks n-grams up in tables."
+    view = views.generator("ab", tokenizer, settled(6), count=1)
+    assert view.kind == "play"
+
+
+def test_more_pieces_than_the_context_are_told():
+    tokenizer = Pieces(pieces())
+    ids = tokenizer.encode(LINE)
+    model = settled(tokenizer.vocab_size)
+    assert len(ids) > 16
+    with pytest.raises(ValueError, match=f"1 to 16 tokens .* these are {len(ids)} and"):
+        views.generator(LINE, tokenizer, model)

@@ -48,8 +48,11 @@ def digest(thing: object) -> str:
 
 
 def hashes(folder: Path, base: Path) -> dict[str, str]:
-    """Return path, relative to ``base`` → SHA-256 of the files below a folder."""
-    files = (path for path in folder.rglob("*") if path.is_file())
+    """Return path, relative to ``base`` → SHA-256 of the files below a folder.
+
+    If the folder is a file, of that.
+    """
+    files = (path for path in [folder, *folder.rglob("*")] if path.is_file())
     return {
         os.path.relpath(path, base): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in files
@@ -65,9 +68,13 @@ def installed() -> list[str]:
 
 
 def choices() -> dict[str, str]:
-    """Return what a reader chose; folders as absolute paths, for kernels run elsewhere."""
+    """Return what a reader chose; paths are absolute, for kernels run elsewhere."""
     found = {name: os.environ[name] for name in CHOICES if os.environ.get(name)}
-    models = {name: chosen(v) for name, v in found.items() if name != "LMCOURSE_DEVICE"}
+    models = {
+        name: chosen(value, file=name == "LMCOURSE_GPT")
+        for name, value in found.items()
+        if name in DEFAULTS
+    }
     return found | models
 
 
@@ -83,11 +90,15 @@ def states() -> dict[str, str | None]:
 def others() -> dict[str, str]:
     """Return variable → name for each model that is not the default one.
 
-    The name is a folder's last part, or the name on the hub.
+    The name is a path's last part, or the name on the hub.
     """
     named = {name: value for name, value in choices().items() if name in DEFAULTS}
+    if named.get("LMCOURSE_GPT") == "sonnets":
+        del named["LMCOURSE_GPT"]
     return {
-        name: Path(value).name if os.path.isabs(value) else value
+        name: Path(value).name.removesuffix(".safetensors")
+        if os.path.isabs(value)
+        else value
         for name, value in named.items()
         if name != "LMCOURSE_BERT" or value != str(default_checkpoint())
     }

@@ -145,7 +145,7 @@ def _file(tensors: dict[str, torch.Tensor], config: dict) -> bytes:
 
 
 def _gpt() -> bytes:
-    tokenizer, model, _ = load_gpt(os.environ.get("LMCOURSE_GPT") or "sonnets", "cpu")
+    tokenizer, model, _ = load_gpt(device="cpu")
     return gpt_file(model, tokenizer.alphabet)
 
 

@@ -10,7 +10,7 @@ __all__ = ["chosen"]
 _PATH = re.compile(r"[.~/]|.*\\|[A-Za-z]:|.*/.*/")
 
 
-def chosen(name: str | os.PathLike) -> str:
+def chosen(name: str | os.PathLike, *, file: bool = False) -> str:
     """Tell a folder from a name on the hub.
 
     A relative folder is one seen from where the program runs. Pages run in ``chapters/``:
@@ -22,11 +22,13 @@ def chosen(name: str | os.PathLike) -> str:
         What exists is a folder. So is a path object, what begins with ``./``, ``../``,
         ``/``, ``~`` or a drive's letter, and what has a backslash or more than one slash;
         it must exist. Anything else is a name on the hub.
+    file : bool
+        Whether a file may stand in a folder's place.
 
     Returns
     -------
     str
-        The absolute path of a folder, or the name as it was.
+        The absolute path of a folder (or file), or the name as it was.
 
     Raises
     ------
@@ -34,7 +36,7 @@ def chosen(name: str | os.PathLike) -> str:
         If what looks like a folder is none, naming the absolute path that was tried.
     """
     folder = Path(name).expanduser().absolute()
-    if folder.is_dir():
+    if folder.is_dir() or (file and folder.is_file()):
         return str(folder)
     if (
         folder.exists()

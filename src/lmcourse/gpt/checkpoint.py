@@ -239,8 +239,9 @@ def load_gpt(path=None, device=None):
     path = path or os.environ.get("LMCOURSE_GPT") or "sonnets"
     if path == "sonnets":
         return _load_own(corpora_folder() / "checkpoints" / "sonnets.safetensors", device)
-    if Path(path).is_file() or Path(path).suffix == ".safetensors":
-        return _load_own(Path(path), device)
+    file = Path(path).expanduser()
+    if file.is_file() or file.suffix == ".safetensors":
+        return _load_own(file, device)
     return load_gpt2(path, device)
 
 

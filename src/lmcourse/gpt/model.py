@@ -58,8 +58,8 @@ class CausalAttention(nn.Module):
         looking = {"is_causal": True}
         if cache:
             key, value = cache.append(key, value)  # those of all tokens
-            mask = causal_mask(key.shape[2], x.device)
-            looking = {"attn_mask": mask[-x.shape[1] :]}  # a row a new token
+            places = torch.arange(key.shape[2], device=x.device)
+            looking = {"attn_mask": places <= places[-x.shape[1] :, None]}  # a row each
         output = F.scaled_dot_product_attention(
             query, key, value, dropout_p=dropout, **looking
         )  # (batch, heads, tokens, d_head)

@@ -8,16 +8,22 @@ from itertools import islice
 import pandas as pd
 import torch
 
-from lmcourse.views.play import play
+from lmcourse.gpt.cache import Cache
+from lmcourse.gpt.inside import states
+from lmcourse.tokenization import CharTokenizer
+from lmcourse.views.play import Still, play
 from lmcourse.views.tokenizer import SIGNS
 from lmcourse.views.view import View
 
 __all__ = ["generator"]
 
 SEED, BARS, FIRST = 1, 10, 3  # FIRST: choices of the lens
+LARGEST = 64  # MiB of weights that a page may be asked to load
 
 
-def generator(text, tokenizer, model, *, temperature=0.8, count=160, caption="") -> View:
+def generator(
+    text, tokenizer, model, *, temperature=0.8, count=160, caption=""
+) -> View | Still:
     """A line and how a GPT goes on, for the reader to change.
 
     On the site the reader types a line, moves temperature, top-k and top-p, switches heads
@@ -25,25 +31,29 @@ def generator(text, tokenizer, model, *, temperature=0.8, count=160, caption="")
     would say (the logit lens), and the text that follows. The site carries one GPT, the
     book's or that of ``LMCOURSE_GPT``; pass the same, as a page does with ::
 
-        tokenizer, model, _ = load_gpt(os.environ.get("LMCOURSE_GPT") or "sonnets")
+        tokenizer, model, _ = load_gpt()
         views.generator("Shall I compare thee", tokenizer, model)
+
+    What does not run in the page is shown as it is at first, and the view says why.
 
     Parameters
     ----------
     text : str
         The line to begin with, at most as long as the model's context.
-    tokenizer : lmcourse.tokenization.CharTokenizer
+    tokenizer : lmcourse.tokenization.CharTokenizer or lmcourse.gpt.gpt2.Pieces
+        With pieces of words it does not run in the page.
     model : lmcourse.gpt.model.GPT
-        Its weights are rounded to float16, as the site carries them.
+        Its weights are rounded to float16, as the site carries them. Larger than `LARGEST`
+        it does not run in the page.
     temperature : float, optional
         To begin with; greater than 0.
     count : int, optional
-        How many characters to write.
+        How many tokens to write.
     caption : str, optional
 
     Returns
     -------
-    View
+    View, or lmcourse.views.play.Still
         Its alternative text tells the likeliest characters and the text that follows.
 
     Raises
@@ -52,39 +62,55 @@ def generator(text, tokenizer, model, *, temperature=0.8, count=160, caption="")
         If the text is empty, too long, or has characters that the model does not know, or
         the temperature is not greater than 0.
     """
-    room = model.config.context
-    if not 1 <= len(text) <= room or not temperature > 0:
+    room, ids = model.config.context, tokenizer.encode(text)
+    if not 1 <= len(ids) <= room or not temperature > 0:
         raise ValueError(
-            f"a text of 1 to {room} characters and a temperature greater than 0, please: "
-            f"these are {len(text)} and {temperature}"
+            f"a text of 1 to {room} tokens and a temperature greater than 0, please: "
+            f"these are {len(ids)} and {temperature}"
         )
-    ids = tokenizer.encode(text)
     model = copy.deepcopy(model).cpu().half().float().eval()
     lens, weights = _look(model, ids)
     written = tokenizer.decode(_write(model, ids, count, temperature))
-    names = [SIGNS.get(character, character) for character in tokenizer.alphabet]
+    names = _names(tokenizer, model.config.vocab_size)
     bars = _likeliest(lens[-1] / temperature, names, BARS, 1)
     layers = [_likeliest(x, names, FIRST, 0) for x in lens]
-    data = {"text": text, "written": written, "alphabet": tokenizer.alphabet}
-    data |= {"room": room, "heads": model.config.heads, "seed": SEED}
-    data |= {"temperature": temperature, "lens": lens.tolist(), "weights": weights}
     told = ", ".join(map(" ".join, bars[:3]))
-    alt = f"After “{text}” the likeliest characters are {told}. It goes on: “{written}”."
-    stored = _stored(data, bars, layers)
+    unit = "character" if isinstance(tokenizer, CharTokenizer) else "piece"
+    alt = f"After “{text}” the likeliest {unit}s are {told}. It goes on: “{written}”."
+    data = {"text": text, "written": written, "temperature": temperature}
+    stored = _stored(data, unit, bars, layers)
+    why = _too_much(tokenizer, model)
+    if why:
+        return Still(stored, f"This model does not run in the page: {why}.", alt, caption)
+    data |= {"alphabet": tokenizer.alphabet, "room": room, "heads": model.config.heads}
+    data |= {"seed": SEED, "lens": lens.tolist(), "weights": weights}
     return play("generator-view", data, stored, alt=alt, caption=caption, stores=["gpt"])
+
+
+def _too_much(tokenizer, model) -> str:
+    """Say why a model does not run in the page; nothing if it does."""
+    mib = 2 * model.parameters_count / 2**20  # in float16
+    why = [f"its weights are {mib:.0f} MiB to load"] * (mib > LARGEST)
+    if not isinstance(tokenizer, CharTokenizer):
+        why.append(f"it reads {tokenizer.vocab_size:,} pieces of words, not characters")
+    why += ["it looks n-grams up in tables"] * bool(model.config.ngrams)
+    return " and ".join(why)
+
+
+def _names(tokenizer, vocab_size: int) -> list[str]:
+    """Return what each token is called, spaces and ends of lines to be seen."""
+    pieces = (tokenizer.decode([i]) for i in range(vocab_size))
+    return ["".join(SIGNS.get(character, character) for character in x) for x in pieces]
 
 
 @torch.no_grad()
 def _look(model, ids: list[int]) -> tuple[torch.Tensor, list]:
     """Return, at the last token, the lens (layers, vocab_size) and all heads' weights."""
-    lens, weights = [], []
-    x = model.embed(torch.tensor([ids]))  # (1, tokens, d_model)
-    for block in model.blocks:
-        weights += block.attention.weights(block.norm_1(x))[0, :, -1].tolist()
-        x, _ = block(x)
-        lens.append(model.norm(x[0, -1]) @ model.tokens.weight.T)
-    weights = [[round(x, 3) for x in head] for head in weights]
-    return torch.stack(lens).double().round(decimals=4), weights
+    text = torch.tensor([ids])
+    ends = states(model, text)[1:, 0, -1]  # (layers, d_model)
+    lens = (model.norm(ends) @ model.tokens.weight.T).double().round(decimals=4)
+    seen = torch.cat([layer[0, :, -1] for layer in model.attentions(text)])
+    return lens, [[round(x, 3) for x in head] for head in seen.tolist()]
 
 
 def _uniform(seed: int) -> Iterator[float]:
@@ -101,10 +127,12 @@ def _uniform(seed: int) -> Iterator[float]:
 def _write(model, ids: list[int], count: int, temperature: float) -> list[int]:
     """Return the tokens that the page writes: when the context is full, the model goes on
     from its last half."""
-    room, seen, written = model.config.context, list(ids), []
+    room, seen, written, cache = model.config.context, list(ids), [], Cache(model)
     for number in islice(_uniform(SEED), count):
-        seen = seen if len(seen) <= room else seen[-(room // 2) :]
-        chances = (model(torch.tensor([seen]))[0, -1].double() / temperature).softmax(-1)
+        if len(seen) > room:
+            seen, cache = seen[-(room // 2) :], Cache(model)
+        logits = model(torch.tensor([seen]), cache)[0, -1]
+        chances = (logits.double() / temperature).softmax(-1)
         written.append(int((chances.cumsum(0) <= number).sum().clamp(max=len(chances) - 1)))
         seen.append(written[-1])
     return written
@@ -117,8 +145,8 @@ def _likeliest(logits, names, count: int, digits: int) -> list[tuple[str, str]]:
     return [(names[i], f"{100 * share:.{digits}f} %") for i, share in found]
 
 
-def _stored(data: dict, bars: list, layers: list) -> str:
-    bars = pd.DataFrame(dict(bars), ["share"]).T
+def _stored(data: dict, unit: str, bars: list, layers: list) -> str:
+    bars = pd.DataFrame([share for _, share in bars], [name for name, _ in bars])
     layers = pd.DataFrame([map(" ".join, row) for row in layers]).rename("layer {}".format)
     tables = {"bars": bars, "lens": layers}
     bars, lens = (
@@ -128,6 +156,6 @@ def _stored(data: dict, bars: list, layers: list) -> str:
     return (
         '<p class="lmg-text" style="white-space: pre-wrap">'
         f"{html.escape(data['text'])}<b>{html.escape(data['written'])}</b></p>\n"
-        f"<p>The next character, at a temperature of {data['temperature']}:</p>{bars}\n"
+        f"<p>The next {unit}, at a temperature of {data['temperature']}:</p>{bars}\n"
         f"<p>If the model ended after a layer:</p>{lens}"
     )

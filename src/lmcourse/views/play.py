@@ -1,10 +1,12 @@
 """Views that run in the page: a stored state for all, and a module for the site."""
 
+import html
 import re
+from dataclasses import dataclass
 
 from lmcourse.views.view import View
 
-__all__ = ["play"]
+__all__ = ["Still", "play"]
 
 NOTE = "On the book's site this view answers to what you type and click."
 
@@ -39,5 +41,33 @@ def play(module, data, stored, *, alt, caption="", stores=()) -> View:
     if not re.fullmatch("[a-z][a-z-]*", module):
         raise ValueError(f"module must be letters and hyphens, not {module!r}")
     described = {"module": module, "stores": [*stores], "stored": stored, "data": data}
-    html = f'<div class="lmc-stored">{stored}<p><small>{NOTE}</small></p></div>'
-    return View("play", alt, caption, described, lambda: html)
+    shown = f'<div class="lmc-stored">{stored}<p><small>{NOTE}</small></p></div>'
+    return View("play", alt, caption, described, lambda: shown)
+
+
+@dataclass(frozen=True)
+class Still:
+    """A view that stays as it is at first, everywhere, and says why.
+
+    Attributes
+    ----------
+    stored : str
+        HTML; whoever makes it escapes what came from data.
+    why : str
+        A sentence.
+    alt, caption : str
+        As of `lmcourse.views.view.View`.
+    """
+
+    stored: str
+    why: str
+    alt: str
+    caption: str = ""
+
+    def __repr__(self) -> str:
+        return f"[{self.why}] {self.alt}"
+
+    def _repr_html_(self) -> str:
+        below = f"<p>{html.escape(self.caption)}</p>" if self.caption else ""
+        note = f"<p><small>{html.escape(self.why)}</small></p>"
+        return f'<div class="lmc-stored">{self.stored}{note}{below}</div>'
