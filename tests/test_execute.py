@@ -191,6 +191,20 @@ def test_a_model_in_a_folder_counts_with_its_files(tmp_path, monkeypatch):
     assert {name for name in after if after[name] != before[name]} == {"LMCOURSE_BERT"}
 
 
+def test_a_gpt_in_a_file_counts_with_what_it_holds(tmp_path, monkeypatch):
+    (tmp_path / "mine.safetensors").write_text("weights")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LMCOURSE_GPT", "mine.safetensors")
+    before = keys.states()
+    assert keys.choices() == {"LMCOURSE_GPT": str(tmp_path / "mine.safetensors")}
+    (tmp_path / "mine.safetensors").write_text("others")
+    after = keys.states()
+    assert {name for name in after if after[name] != before[name]} == {"LMCOURSE_GPT"}
+    monkeypatch.setenv("LMCOURSE_BERT", "mine.safetensors")  # a BERT is no single file
+    with pytest.raises(FileNotFoundError, match="is no folder"):
+        keys.choices()
+
+
 def test_packages_of_this_checkout_count_by_their_files_alone():
     assert not [n for n in keys.installed() if n.startswith(("lmcourse", "lmbook"))]
     assert [n for n in keys.installed() if n.startswith("torch==")]

@@ -331,6 +331,7 @@ def test_a_relative_folder_is_told_from_a_name(small, monkeypatch):
     (small.parent / "file").write_text("")
     with pytest.raises(FileNotFoundError, match="'file' is no folder"):
         chosen("file")
+    assert chosen("file", file=True) == str(small.parent / "file")
 
 
 def test_a_name_may_pin_a_revision(small, monkeypatch):

@@ -171,6 +171,20 @@ def test_the_default_model_is_no_other_one_wherever_it_is_named(monkeypatch):
     assert others() == {"LMCOURSE_BERT": "some/bert@main"}
 
 
+def test_another_gpt_has_the_name_of_its_file_or_folder(monkeypatch, tmp_path):
+    monkeypatch.setenv("LMCOURSE_GPT", "sonnets")
+    assert others() == {}
+    (tmp_path / "gpt.2").mkdir()
+    (tmp_path / "mine.safetensors").write_text("weights")
+    for value, name in (
+        (tmp_path / "gpt.2", "gpt.2"),
+        (tmp_path / "mine.safetensors", "mine"),
+        ("openai-community/gpt2", "openai-community/gpt2"),
+    ):
+        monkeypatch.setenv("LMCOURSE_GPT", str(value))
+        assert others() == {"LMCOURSE_GPT": name}
+
+
 # --- what Sphinx says ---------------------------------------------------------------------
 
 WRONG = """

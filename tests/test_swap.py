@@ -1,4 +1,4 @@
-"""The whole book on another BERT: theorems hold, findings may not, the site is whole."""
+"""The whole book on another BERT and a GPT-2: theorems hold, findings may not."""
 
 import os
 import shutil
@@ -10,6 +10,7 @@ from bs4 import BeautifulSoup
 from transformers import AutoTokenizer
 
 from berts import SMALL, write_bert
+from gpts import write_gpt2
 from lmbook.execute import chapters, stored
 from lmbook.findings import errors, is_finding
 from lmbook.keys import ROOT
@@ -26,10 +27,12 @@ def swapped():
     write_bert(
         folder / "small", AutoTokenizer.from_pretrained(default_checkpoint()), **SMALL
     )
+    write_gpt2(folder / "gpt-2", std=0.02)
     if (ROOT / "_build" / "executed").is_dir():
         shutil.copytree(ROOT / "_build" / "executed", folder / "executed")
     # A relative folder is the reader's, seen from where `make` runs.
-    choices = {"LMCOURSE_BERT": f"{FOLDER}/small", "LMBOOK_BUILD": FOLDER}
+    choices = {"LMCOURSE_BERT": f"{FOLDER}/small", "LMCOURSE_GPT": f"{FOLDER}/gpt-2"}
+    choices["LMBOOK_BUILD"] = FOLDER
     done = subprocess.run(
         [sys.executable, "-m", "lmbook.build"],
         stdout=subprocess.PIPE,
@@ -49,15 +52,24 @@ def findings(notebook):
     return [cell for cell in notebook.cells if is_finding(cell)]
 
 
-@pytest.mark.slow
-def test_the_whole_book_builds_on_another_bert(swapped):
-    html, pages = swapped
+def asking(pages, choice):
+    """Return page → the model's name for those that ask for one."""
     named = {page: note.metadata.lmbook.models for page, note in pages.items()}
-    asked = {page for page, models in named.items() if "LMCOURSE_BERT" in models}
-    assert asked >= {"tokenization", "embeddings", "attention", "bert-internals"}
-    assert {named[page]["LMCOURSE_BERT"] for page in asked} == {"small"}, named
-    failed = [c for page in asked for c in findings(pages[page]) if errors(c)]
-    assert failed  # its weights are random
+    return {page: models[choice] for page, models in named.items() if choice in models}
+
+
+@pytest.mark.slow
+def test_the_whole_book_builds_on_other_models(swapped):
+    html, pages = swapped
+    berts = asking(pages, "LMCOURSE_BERT")
+    assert berts.keys() >= {"tokenization", "embeddings", "attention", "bert-internals"}
+    assert {*berts.values()} == {"small"}
+    gpts = asking(pages, "LMCOURSE_GPT")
+    assert gpts.keys() >= {"transformer-block", "play"}
+    assert {*gpts.values()} == {"gpt-2"}
+    for asked in (berts, gpts):  # their weights are random
+        assert [c for page in asked for c in findings(pages[page]) if errors(c)]
+    failed = [c for note in pages.values() for c in findings(note) if errors(c)]
     assert {errors(cell)[0].ename for cell in failed} == {"AssertionError"}
     page = BeautifulSoup((html / "findings.html").read_text("utf-8"), "html.parser")
     rows = page.select("table.lm-findings tbody tr")
@@ -65,12 +77,19 @@ def test_the_whole_book_builds_on_another_bert(swapped):
     marks = [row.select_one(".lm-mark").get_text() for row in rows]
     assert marks.count("✗ not so") == len(failed)
     text = " ".join(page.select_one("article").get_text().split())
-    assert f"{len(rows) - len(failed)} of {len(rows)} findings hold for small" in text
+    assert f"{len(rows) - len(failed)} of {len(rows)} findings hold for" in text
+    read = (html / "transformer-block.html").read_text("utf-8")
+    assert "not so for gpt-2" in read
+    assert "does not run in the page" in (html / "play.html").read_text("utf-8")
 
 
 @pytest.mark.slow
-def test_pages_that_ask_for_no_bert_are_not_executed_anew(swapped):
+def test_pages_that_ask_for_no_model_are_not_executed_anew(swapped):
     """What a page does not ask for cannot change it; so a swap costs what it must."""
     _, pages = swapped
-    for name in ("backpropagation", "transformer-block", "mini-gpt"):
-        assert "LMCOURSE_BERT" not in pages[name].metadata.lmbook.asked
+    for choice, names in (
+        ("LMCOURSE_BERT", ("backpropagation", "transformer-block", "mini-gpt")),
+        ("LMCOURSE_GPT", ("backpropagation", "attention", "mini-gpt")),
+    ):
+        for name in names:
+            assert choice not in pages[name].metadata.lmbook.asked
