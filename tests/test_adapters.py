@@ -13,7 +13,9 @@ from transformers import BertConfig
 from lmcourse import adapters
 from lmcourse.attention import MultiHeadAttention, causal_mask
 from lmcourse.bert import Bert
+from lmcourse.gpt.cache import Cache
 from lmcourse.gpt.convert import to_transformers
+from lmcourse.gpt.generation import generate
 from lmcourse.gpt.model import GPT
 from lmcourse.gpt.settings import GPTConfig
 from lmcourse.transformer import Stack
@@ -195,6 +197,21 @@ def test_nothing_later_is_seen(name, kind):
         other[:, 4:] += 1
         found = [model(x, mask=causal_mask(6))[0][:, :4] for x in (X, other)]
         close(*found, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["lora", "prefix"])
+def test_a_cache_changes_nothing(kind):
+    model = shaken(MAKERS[kind](gpt(), 3))
+    cache = Cache(model)
+    found = torch.cat([model(IDS[:, :4], cache), model(IDS, cache)], dim=1)
+    close(found, model(IDS), rtol=0, atol=1e-12)
+
+
+def test_prompt_vectors_refuse_a_cache():
+    model = shaken(adapters.add_prompt(gpt(), 3))
+    with pytest.raises(ValueError, match="cached=False"):
+        generate(model, IDS, 2)
+    assert generate(model, IDS, 2, cached=False).shape == (2, 8)
 
 
 @each

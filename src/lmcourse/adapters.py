@@ -96,7 +96,7 @@ class Prefix(nn.Module):
             nn.Parameter(0.1 * torch.randn(length, like.shape[1], **kind)) for _ in "kv"
         )
 
-    def forward(self, x, mask=None):
+    def forward(self, x, mask=None, cache=None):
         """Map (batch, tokens, d_model) to the same, and the weights on the tokens.
 
         Parameters
@@ -104,11 +104,15 @@ class Prefix(nn.Module):
         x : Tensor of shape (batch, tokens, d_model)
         mask : bool Tensor broadcastable to (batch, heads, tokens, tokens), optional
             True where a token may look; of a `CausalAttention` its own.
+        cache : optional
+            As for a `CausalAttention`.
         """
         inside, (batch, tokens, _), length = self.inside, x.shape, len(self.keys)
         if isinstance(inside, CausalAttention):
-            query, key, value = inside.project(x)  # (batch, heads, tokens, d_head) each
-            mask = causal_mask(tokens, x.device)
+            query, key, value = inside.project(x, cache.tokens if cache else 0)
+            if cache:
+                key, value = cache.append(key, value)  # (batch, heads, keys, d_head)
+            mask = causal_mask(key.shape[2], x.device)[-tokens:]
         else:
             parts = inside.query(x), inside.key(x), inside.value(x)
             query, key, value = map(inside.split, parts)
@@ -153,7 +157,15 @@ class Prompt(nn.Module):
             self.vectors = nn.Parameter(0.1 * torch.randn(length, d_model, **kind))
 
     def forward(self, x, mask=None, **looking):
-        """Run the block; as `lmcourse.transformer.Block`, with more tokens in between."""
+        """Run the block; as `lmcourse.transformer.Block`, with more tokens in between.
+
+        Raises
+        ------
+        ValueError
+            If there is a cache: it would take the vectors for tokens.
+        """
+        if looking.get("cache"):
+            raise ValueError("prompt vectors do without a cache: generate(…, cached=False)")
         length = self.length
         if self.vectors is not None:
             learned = self.vectors.expand(len(x), -1, -1)  # (batch, length, d_model)
