@@ -89,6 +89,7 @@ def test_pieces_of_words_are_shown_and_do_not_run():
     assert "A & B" in page.text
     text = page.select_one(".lmg-text")
     assert text.text.startswith(line)
+    assert not {*view.stored, *view.alt} & {*map(chr, range(32))} - {"\n"}
     rows = [row.find_all(["th", "td"]) for row in page.select(".lmg-bars tr")]
     assert len(rows) == 10
     with torch.no_grad():

@@ -2,6 +2,7 @@
 
 import copy
 import html
+import re
 from collections.abc import Iterator
 from itertools import islice
 
@@ -18,6 +19,7 @@ from lmcourse.views.view import View
 __all__ = ["generator"]
 
 SEED, BARS, FIRST = 1, 10, 3  # FIRST: choices of the lens
+UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")  # bytes that a page may not hold
 LARGEST = 64  # MiB of weights that a page may be asked to load
 
 
@@ -76,13 +78,19 @@ def generator(
     layers = [_likeliest(x, names, FIRST, 0) for x in lens]
     told = ", ".join(map(" ".join, bars[:3]))
     unit = "character" if isinstance(tokenizer, CharTokenizer) else "piece"
-    alt = f"After “{text}” the likeliest {unit}s are {told}. It goes on: “{written}”."
-    data = {"text": text, "written": written, "temperature": temperature}
+    shown = UNSEEN.sub("\ufffd", written)
+    alt = f"After “{text}” the likeliest {unit}s are {told}. It goes on: “{shown}”."
+    data = {"text": text, "written": shown, "temperature": temperature}
     stored = _stored(data, unit, bars, layers)
     why = _too_much(tokenizer, model)
     if why:
         return Still(stored, f"This model does not run in the page: {why}.", alt, caption)
-    data |= {"alphabet": tokenizer.alphabet, "room": room, "heads": model.config.heads}
+    data |= {
+        "written": written,
+        "alphabet": tokenizer.alphabet,
+        "room": room,
+        "heads": model.config.heads,
+    }
     data |= {"seed": SEED, "lens": lens.tolist(), "weights": weights}
     return play("generator-view", data, stored, alt=alt, caption=caption, stores=["gpt"])
 
@@ -99,7 +107,7 @@ def _too_much(tokenizer, model) -> str:
 
 def _names(tokenizer, vocab_size: int) -> list[str]:
     """Return what each token is called, spaces and ends of lines to be seen."""
-    pieces = (tokenizer.decode([i]) for i in range(vocab_size))
+    pieces = (UNSEEN.sub("\ufffd", tokenizer.decode([i])) for i in range(vocab_size))
     return ["".join(SIGNS.get(character, character) for character in x) for x in pieces]
 
 
