@@ -12,7 +12,7 @@ def pieces(vocab_size=300):
     """Return a byte-level BPE tokenizer, as GPT-2's is made, of a line of text."""
     trained = ByteLevelBPETokenizer()
     trained.train_from_iterator(
-        [TEXT], vocab_size, min_frequency=1, special_tokens=["<|endoftext|>"]
+        [TEXT], vocab_size, 1, show_progress=False, special_tokens=["<|endoftext|>"]
     )
     return PreTrainedTokenizerFast(
         tokenizer_object=trained._tokenizer,

@@ -9,7 +9,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import GPT2Tokenizer
 
-from gpts import SMALL, TEXT, random_gpt2, write_gpt2
+from gpts import SMALL, TEXT, pieces, random_gpt2, write_gpt2
 from lmcourse import models
 from lmcourse.gpt.checkpoint import load_gpt
 from lmcourse.gpt.convert import to_tokenizer, to_transformers
@@ -83,6 +83,13 @@ def test_it_is_gpt2_s_own_vocabulary_that_is_read(tmp_path):
     for text in (TEXT, " naïve\n\n café ☕ ", "O , O .", ""):
         assert tokenizer.encode(text) == theirs.encode(text)
         assert tokenizer.decode(tokenizer.encode(text)) == text
+
+
+def test_a_long_text_is_cut_up_without_a_warning(capfd):
+    tokenizer = Pieces(pieces())
+    tokenizer.tokenizer.model_max_length = 10
+    assert len(tokenizer.encode(TEXT)) > 10
+    assert capfd.readouterr() == ("", "")
 
 
 def test_names_without_a_prefix_masks_and_half_precision(folder):

@@ -65,7 +65,8 @@ class Pieces:
             If it cannot be written with this vocabulary.
         """
         try:
-            return self.tokenizer.encode(text, add_special_tokens=False)
+            # It would warn of texts longer than the context: that is the model's business.
+            return self.tokenizer.encode(text, add_special_tokens=False, verbose=False)
         except Exception as error:  # tokenizers raises Exception itself
             raise ValueError(f"{text!r} cannot be encoded: {error}") from error
 
