@@ -81,7 +81,7 @@ def namespace(chapter):
     *Backpropagation* builds on its earlier exercises, an array and two decoders,
     *embeddings* on the words of the poems and on BERT's table; in *dickinson-layers* words
     are struck out, but no model reads what is left, and in *positional-encoding* and
-    *encoder-decoder* no model is trained.
+    *encoder-decoder* no model is trained; in *inside-gpt* one of two.
     """
     found = page_namespace(chapter)
     if chapter == "backpropagation":
@@ -102,6 +102,8 @@ def namespace(chapter):
         found["strike_out"] = TABLES[chapter].unread
     if chapter == "positional-encoding":
         found["both_ends"] = TABLES[chapter].both_ends
+    if chapter == "inside-gpt":
+        found["grown"] = {0: (None, [0.02] * 50)}
     if chapter == "encoder-decoder":
         found["teach"] = TABLES[chapter].teach
     return found
