@@ -64,6 +64,7 @@ SAME = [
         "lmcourse.transformer",
         ["Embed", "Stack", "Transformer", "greedy"],
     ),
+    ("sequences", "lmcourse.recurrent", ["LSTM", "RNN"]),
     (
         "tokenization",
         "lmcourse.tokenization",

@@ -17,7 +17,7 @@ draw what they draw well. Views that run in the page are our own, and `sentences
 - `training`: a small GPT that learns on the reader's device.
 - `tokenizer`: a line as four tokenizers cut it; `attention_toy`: attention in the plane;
   `block`: a block's parts switched off; `generator`: a GPT that goes on with a line;
-  `bert_explorer`: a BERT's heads on a line.
+  `bert_explorer`: a BERT's heads on a line; `sequence`: what follows it, counted or read.
 """
 
 from lmcourse.views.anatomy import Box, anatomy
@@ -36,6 +36,7 @@ from lmcourse.views.play import play
 from lmcourse.views.plots import DIVERGING, PALETTE, SEQUENTIAL, plain, plot, style
 from lmcourse.views.poems import poems, strike_out
 from lmcourse.views.samples import looks, samples
+from lmcourse.views.sequence import sequence
 from lmcourse.views.tokenizer import tokenizer
 from lmcourse.views.toy import attention_toy
 from lmcourse.views.training import training
@@ -64,6 +65,7 @@ __all__ = [
     "poems",
     "samples",
     "sentences",
+    "sequence",
     "spaces",
     "strike_out",
     "style",

@@ -1,0 +1,128 @@
+"""Recurrence: an RNN and an LSTM as the chapter *sequences* writes them, and a reader.
+
+Both read a text token by token and carry a state on. The LSTM [1]_ has the forget gate of
+Gers et al. [2]_ and no peepholes, as PyTorch's.
+
+.. [1] S. Hochreiter and J. Schmidhuber, "Long short-term memory", Neural Computation 9(8),
+   1997.
+.. [2] F. A. Gers, J. Schmidhuber and F. Cummins, "Learning to forget: continual prediction
+   with LSTM", Neural Computation 12(10), 2000.
+"""
+
+import torch
+from torch import nn
+
+from lmcourse.data import corpora_folder
+from lmcourse.tokenization import CharTokenizer
+from lmcourse.weights import parse_json, read_header, read_weights
+
+__all__ = ["LSTM", "RNN", "Reader", "load_reader", "stored_at"]
+
+
+class RNN(nn.Module):
+    """A recurrent layer: one state, made anew at every token (equals ``nn.RNN``).
+
+    Parameters
+    ----------
+    d_in : int
+        Numbers of a token's vector.
+    d_model : int
+        Numbers of the state.
+    """
+
+    def __init__(self, d_in, d_model):
+        super().__init__()
+        self.read = nn.Linear(d_in, d_model)
+        self.carry = nn.Linear(d_model, d_model)
+
+    def forward(self, x):
+        """Return the states (batch, tokens, d_model) of vectors (batch, tokens, d_in)."""
+        h, states = x.new_zeros(len(x), self.carry.in_features), []
+        for token in x.unbind(1):  # (batch, d_in), one after the other
+            h = torch.tanh(self.read(token) + self.carry(h))
+            states.append(h)
+        return torch.stack(states, 1)
+
+
+class LSTM(nn.Module):
+    """A recurrent layer with a memory and gates (equals ``nn.LSTM``).
+
+    Parameters
+    ----------
+    d_in, d_model : int
+        As for `RNN`.
+    """
+
+    def __init__(self, d_in, d_model):
+        super().__init__()
+        self.read = nn.Linear(d_in, 4 * d_model)
+        self.carry = nn.Linear(d_model, 4 * d_model)
+
+    def step(self, token, h, memory):
+        """Read one token (batch, d_in); return state, memory and forget gate."""
+        four = self.read(token) + self.carry(h)  # (batch, 4 * d_model)
+        write, keep, new, show = four.chunk(4, -1)
+        keep = keep.sigmoid()  # the forget gate: 1 keeps, 0 forgets
+        memory = keep * memory + write.sigmoid() * new.tanh()
+        return show.sigmoid() * memory.tanh(), memory, keep
+
+    def forward(self, x):
+        """Return states and forget gates, (batch, tokens, d_model), of vectors."""
+        h = memory = x.new_zeros(len(x), self.carry.in_features)
+        states, gates = [], []
+        for token in x.unbind(1):
+            h, memory, keep = self.step(token, h, memory)
+            states.append(h)
+            gates.append(keep)
+        return torch.stack(states, 1), torch.stack(gates, 1)
+
+
+class Reader(nn.Module):
+    """A recurrent layer between a table of token vectors and an output layer.
+
+    Parameters
+    ----------
+    vocab_size, d_in, d_model : int
+    """
+
+    def __init__(self, vocab_size, d_in, d_model):
+        super().__init__()
+        self.tokens = nn.Embedding(vocab_size, d_in)
+        self.lstm = LSTM(d_in, d_model)
+        self.output = nn.Linear(d_model, vocab_size)
+
+    def forward(self, ids):
+        """Return logits (batch, tokens, vocab_size) and gates (batch, tokens, d_model)."""
+        states, gates = self.lstm(self.tokens(ids))
+        return self.output(states), gates
+
+
+def stored_at():
+    """Return where the trained reader is kept."""
+    return corpora_folder() / "checkpoints" / "lstm.safetensors"
+
+
+def load_reader():
+    """Return the characters' tokenizer and the LSTM that read the Sonnets, on the CPU.
+
+    Raises
+    ------
+    OSError, ValueError
+        If the file is missing, damaged or holds something else.
+    """
+    path = stored_at()
+    shapes, metadata = read_header(path)
+    config = parse_json(metadata.get("config", "{}"), path)
+    if not isinstance(config.get("alphabet"), str):
+        raise ValueError(f"{path} names no alphabet: it is not the reader of the Sonnets")
+    try:
+        d_in, d_model = shapes["tokens.weight"][1], shapes["output.weight"][1]
+    except (KeyError, IndexError):
+        raise ValueError(f"{path} lacks tables of tokens or output") from None
+    tokenizer = CharTokenizer(config["alphabet"])
+    with torch.device("meta"):
+        model = Reader(tokenizer.vocab_size, d_in, d_model)
+    expected = {name: tuple(weight.shape) for name, weight in model.state_dict().items()}
+    weights = read_weights(path, expected)
+    model.load_state_dict({n: w.float() for n, w in weights.items()}, assign=True)
+    return tokenizer, model.eval().requires_grad_(False)

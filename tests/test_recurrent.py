@@ -1,0 +1,95 @@
+"""Recurrence against PyTorch's, and the stored reader of the Sonnets."""
+
+import json
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from torch import nn
+
+from lmbook.bench import sequences
+from lmcourse import recurrent
+from lmcourse.data import deal, load_texts
+from lmcourse.recurrent import LSTM, RNN, Reader, load_reader, stored_at
+
+close = torch.testing.assert_close
+
+
+@pytest.mark.parametrize(("ours", "theirs"), [(RNN, nn.RNN), (LSTM, nn.LSTM)])
+def test_it_equals_pytorchs(ours, theirs):
+    torch.manual_seed(0)
+    theirs = theirs(5, 7, batch_first=True).double()
+    ours = ours(5, 7).double()
+    for name, layer in {"ih": ours.read, "hh": ours.carry}.items():
+        layer.weight.data = getattr(theirs, f"weight_{name}_l0").data
+        layer.bias.data = getattr(theirs, f"bias_{name}_l0").data
+    x = torch.randn(3, 11, 5, dtype=torch.float64, requires_grad=True)
+    got, want = ours(x), theirs(x)[0]
+    got = got[0] if isinstance(got, tuple) else got
+    close(got, want, rtol=0, atol=1e-9)
+    gradients = [torch.autograd.grad(y.pow(2).sum(), x)[0] for y in (got, want)]
+    close(*gradients, rtol=0, atol=1e-9)
+
+
+def test_gates_say_what_is_kept():
+    layer = LSTM(2, 3)
+    with torch.no_grad():
+        layer.read.weight.zero_()
+        layer.carry.weight.zero_()
+        layer.carry.bias.zero_()
+        layer.read.bias.zero_()
+        layer.read.bias.chunk(4)[1].copy_(torch.tensor([-50.0, 0.0, 50.0]))
+    memory = torch.ones(1, 3)
+    _, after, keep = layer.step(torch.zeros(1, 2), torch.zeros(1, 3), memory)
+    close(keep[0], torch.tensor([0.0, 0.5, 1.0]))
+    close(after, keep)  # nothing new is written
+
+
+def test_the_stored_reader_foretells_better_than_pairs():
+    tokenizer, reader = load_reader()
+    ids = torch.tensor([tokenizer.encode(deal(load_texts("sonnets")).test[:2000])])
+    logits, gates = reader(ids)
+    loss = nn.functional.cross_entropy(logits[0, :-1], ids[0, 1:])
+    assert loss < 1.9
+    assert gates.shape == (1, 2000, 128)
+    assert 0 <= gates.min() < gates.max() <= 1
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda w, m: m.clear(), "names no alphabet"),
+        (lambda w, m: w.pop("tokens.weight"), "lacks tables"),
+        (lambda w, m: w.pop("lstm.read.bias"), "lacks 1 tensors"),
+        (lambda w, m: m.update(config=json.dumps({"alphabet": "ab"})), "the shape"),
+    ],
+)
+def test_another_file_is_refused(change, said, tmp_path, monkeypatch):
+    weights = load_file(stored_at())
+    metadata = {"config": json.dumps({"alphabet": load_reader()[0].alphabet})}
+    change(weights, metadata)
+    save_file(weights, tmp_path / "lstm.safetensors", metadata)
+    monkeypatch.setattr(recurrent, "stored_at", lambda: tmp_path / "lstm.safetensors")
+    with pytest.raises(ValueError, match=said):
+        load_reader()
+
+
+def test_the_stored_runs_are_those_of_the_command(tmp_path, monkeypatch):
+    stored = json.loads((stored_at().parents[1] / "sweeps" / "sequences.json").read_text())
+    assert (stored["steps"], stored["long"]) == (sequences.STEPS, sequences.LONG)
+    kinds = [(run["kind"], run["seed"]) for run in stored["runs"]]
+    assert kinds == [(kind, seed) for kind in sequences.WIDTH for seed in sequences.SEEDS]
+    numbers = {run["numbers"] for run in stored["runs"]}
+    assert max(numbers) < 1.01 * min(numbers)  # as many in both kinds
+    model, _ = sequences.run("LSTM", 0, 2)
+    _, _, validation = sequences.corpus()
+    reach = sequences.reach(model, validation[:1000])
+    assert {len(run["reach"]) for run in stored["runs"]} == {len(reach)}
+    assert reach[0] == 1 > reach[1] > reach[10]
+    monkeypatch.setattr(sequences, "stored_at", lambda: tmp_path / "lstm.safetensors")
+    monkeypatch.setattr(recurrent, "stored_at", lambda: tmp_path / "lstm.safetensors")
+    sequences.store(model)
+    ids = torch.randint(50, (2, 9))
+    got = load_reader()[1](ids)[0]
+    close(got, model.half().float()(ids), rtol=1e-4, atol=1e-5)
+    assert isinstance(load_reader()[1], Reader)
