@@ -4,52 +4,44 @@ import { make } from "./dom.js";
 import { readStore } from "./store.js";
 import { readSafetensors, toFloats } from "./weights.js";
 
-/* Counts of a text's n-grams, smoothed: modified Kneser-Ney. */
-export class Counts {
-  constructor(text, alphabet) {
-    Object.assign(this, { text, alphabet, seen: {}, levels: {} });
-  }
+/* Counts the n-grams of a text, smoothed (modified Kneser-Ney): returns a function of context
+   and order that gives the distribution of the next character. */
+export function makeCounts(text, alphabet) {
+  const seen = {}, levels = {};
 
-  /* How often each n-gram of a size occurs. */
-  occurring(size) {
-    return (this.seen[size] ??= tally(Array.from(this.text.slice(size - 1), (_, i) => this.text.slice(i, i + size))));
-  }
+  const occurring = (size) =>
+    (seen[size] ??= tally(Array.from(text.slice(size - 1), (_, i) => text.slice(i, i + size))));
 
-  /* What contexts of `size - 1` characters say in a model of an order: the longest n-grams
-     count as they occur, others by how many different characters stand before them. */
-  level(size, order) {
-    return (this.levels[size === order ? -size : size] ??= this.counted(size, order));
-  }
-
-  counted(size, order) {
-    const counts = size === order ? this.occurring(size)
-      : tally(Array.from(this.occurring(size + 1).keys(), (gram) => gram.slice(1)));
+  /* What contexts of `size - 1` characters say. The longest n-grams of a model count as they
+     occur, others by how many different characters stand before them. */
+  function makeLevel(size, longest) {
+    const counts = longest ? occurring(size)
+      : tally(Array.from(occurring(size + 1).keys(), (gram) => gram.slice(1)));
     const n = [0, 0, 0, 0, 0], taken = [0, 0.5, 1, 1.5], contexts = new Map();
-    for (const count of counts.values()) if (count < 5) n[count]++;
+    for (const count of counts.values()) n[count]++;
     for (let k = 1; k < 4; k++) {
       const found = k - ((k + 1) * n[1] * n[k + 1]) / (n[1] + 2 * n[2]) / n[k];
       if (n[1] && n[2] && n[k] && n[k + 1]) taken[k] = found > 0 ? found : k / 2;
     }
     for (const [gram, count] of counts) {
-      const [total, left] = contexts.get(gram.slice(0, -1)) || [0, 0];
-      contexts.set(gram.slice(0, -1), [total + count, left + taken[Math.min(count, 3)]]);
+      const before = gram.slice(0, -1), [total, left] = contexts.get(before) || [0, 0];
+      contexts.set(before, [total + count, left + taken[Math.min(count, 3)]]);
     }
-    return { counts, taken, contexts };
+    return [counts, taken, contexts];
   }
 
-  /* The distribution of the character after a context. */
-  following(context, order) {
-    let chances = this.alphabet.map(() => 1 / this.alphabet.length);
+  return (context, order) => {
+    let chances = alphabet.map(() => 1 / alphabet.length);
     for (let size = 1; size <= Math.min(order, context.length + 1); size++) {
-      const { counts, taken, contexts } = this.level(size, order);
+      const [counts, taken, contexts] = (levels[[size, size === order]] ??= makeLevel(size, size === order));
       const before = context.slice(context.length - size + 1), known = contexts.get(before);
       if (known) chances = chances.map((chance, i) => {
-        const count = counts.get(before + this.alphabet[i]) || 0;
+        const count = counts.get(before + alphabet[i]) || 0;
         return (count - taken[Math.min(count, 3)] + known[1] * chance) / known[0];
       });
     }
     return chances;
-  }
+  };
 }
 
 function tally(all) {
@@ -58,11 +50,12 @@ function tally(all) {
   return found;
 }
 
-/* The LSTM: reads ids, returns its forget gates at each and the chances of the next. */
+/* The LSTM: reads ids, returns its forget gates at each and the chances of the next (lstm). */
 export function makeReader(bytes) {
   const { tensors } = readSafetensors(bytes), at = (name) => toFloats(tensors.get(name));
-  const [tokens, input, carry, output] = ["tokens", "lstm.read", "lstm.carry", "output"].map((n) => at(n + ".weight"));
-  const [one, other, last] = ["lstm.read", "lstm.carry", "output"].map((n) => at(n + ".bias"));
+  const names = ["lstm.read", "lstm.carry", "output"], tokens = at("tokens.weight");
+  const [input, carry, output] = names.map((name) => at(name + ".weight"));
+  const [one, other, last] = names.map((name) => at(name + ".bias"));
   const width = output.length / last.length, wide = input.length / one.length;
   const dot = (matrix, row, x) => x.reduce((sum, value, i) => sum + value * matrix[row * x.length + i], 0);
   const sigmoid = (x) => 1 / (1 + Math.exp(-x));
@@ -78,7 +71,7 @@ export function makeReader(bytes) {
     });
     const powers = Array.from(last, (bias, row) => Math.exp(bias + dot(output, row, h)));
     const sum = powers.reduce((a, b) => a + b);
-    return { gates, chances: powers.map((power) => power / sum) };
+    return { gates, lstm: powers.map((power) => power / sum) };
   };
 }
 
@@ -88,36 +81,32 @@ const percent = (share) => (100 * share).toFixed(1) + " %";
 export function mount(element, data, context) {
   const alphabet = Array.from(data.alphabet), units = data.gates[0].length;
   let text = data.text, found = data, counts, reader;
-  const line = make("textarea", { rows: 1, maxlength: 80, spellcheck: "false", oninput: typed, onfocus: load });
-  const order = make("input", { type: "range", min: 1, max: 6, value: data.order, oninput: typed });
-  const unit = make("input", { type: "range", min: 0, max: units, value: data.unit, oninput: draw });
+  const line = make("textarea", { rows: 1, maxlength: 80, spellcheck: "false", oninput: typed, onfocus: typed });
+  const range = (min, max, value, oninput) => make("input", { type: "range", min, max, value, oninput });
+  const order = range(1, 6, data.order, typed), unit = range(0, units, data.unit, draw);
+  const dial = (...parts) => make("label", { class: "lms-dial" }, ...parts);
   const [note, told] = ["play-note", "lms-told"].map((name) => make("p", { class: name, role: "status" }));
   const bars = make("table", { class: "lms-bars" }), shown = make("p", { class: "lms-line" });
   const runs = make("output"), which = make("output");
   line.value = text;
   element.append(make("label", { class: "play-line" }, "Your line", line), note,
-    make("label", { class: "lms-dial" }, "Count runs of ", order, runs), bars,
-    make("label", { class: "lms-dial" }, "Forget gate of ", unit, which), shown, told);
-
-  async function load() {
-    try {
-      counts ??= new Counts(new TextDecoder().decode(await readStore("sonnets-training", context)), alphabet);
-      reader ??= makeReader(await readStore("lstm", context));
-      note.textContent = "";
-      return true;
-    } catch (error) {
-      note.textContent = "Neither counts nor LSTM came: " + error.message;
-    }
-  }
+    dial("Count runs of ", order, runs), bars,
+    dial("Forget gate of ", unit, which), shown, told);
 
   async function typed() {
-    if (!(await load())) return draw();
-    const all = Array.from(line.value), known = all.filter((c) => alphabet.includes(c));
-    const strange = Array.from(new Set(all.filter((c) => !alphabet.includes(c))));
-    note.textContent = strange.length ? "Left out, as the Sonnets have none: " + strange.join(" ") : "";
-    text = known.join("");
-    const { gates, chances } = reader(["\n", ...known].map((c) => alphabet.indexOf(c)));
-    found = { gates: gates.slice(1), lstm: chances, counted: counts.following("\n" + text, +order.value) };
+    try {
+      counts ??= makeCounts(new TextDecoder().decode(await readStore("sonnets-training", context)), alphabet);
+      reader ??= makeReader(await readStore("lstm", context));
+    } catch (error) {
+      note.textContent = error.message;
+      return draw();
+    }
+    const all = Array.from(line.value), ids = ["\n", ...all].map((c) => alphabet.indexOf(c)).filter((id) => id >= 0);
+    const strange = Array.from(new Set(all)).filter((c) => !alphabet.includes(c)).join(" ");
+    note.textContent = strange && "Not in the Sonnets: " + strange;
+    found = { ...reader(ids), counted: counts(ids.map((id) => alphabet[id]).join(""), +order.value) };
+    text = ids.slice(1).map((id) => alphabet[id]).join("");
+    found.gates.shift(); // of the line end before it
     draw();
   }
 
@@ -132,10 +121,10 @@ export function mount(element, data, context) {
         make("td", {}, percent(counted[i])), make("td", {}, percent(lstm[i])))));
     const kept = gates.map((gate) => row ? gate[row - 1] : gate.reduce((a, b) => a + b) / units);
     shown.replaceChildren(...Array.from(text, (character, i) =>
-      make("span", { style: `--share: ${kept[i]}`, title: kept[i].toFixed(2) }, character)));
+      make("span", { style: `--share: ${kept[i]}` }, character)));
     const least = kept.indexOf(Math.min(...kept)), most = kept.indexOf(Math.max(...kept));
     const say = (i) => `${percent(kept[i])} at ${named(text[i])}, character ${i + 1}`;
-    told.textContent = kept.length ? `It keeps most of its memory, ${say(most)}; least, ${say(least)}.` : "";
+    told.textContent = kept.length ? `It keeps most, ${say(most)}; least, ${say(least)}.` : "";
   }
 
   draw();
