@@ -69,5 +69,6 @@ class Still:
 
     def _repr_html_(self) -> str:
         below = f"<p>{html.escape(self.caption)}</p>" if self.caption else ""
-        note = f"<p><small>{html.escape(self.why)}</small></p>"
-        return f'<div class="lmc-stored">{self.stored}{note}{below}</div>'
+        style = "text-align: left; overflow-wrap: break-word"
+        first = f"<p><small>{html.escape(self.why)} This was computed before.</small></p>"
+        return f'<div class="lmc-stored" style="{style}">{first}{self.stored}{below}</div>'
