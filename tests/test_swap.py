@@ -65,7 +65,7 @@ def test_the_whole_book_builds_on_other_models(swapped):
     assert berts.keys() >= {"tokenization", "embeddings", "attention", "bert-internals"}
     assert {*berts.values()} == {"small"}
     gpts = asking(pages, "LMCOURSE_GPT")
-    assert gpts.keys() >= {"transformer-block", "play"}
+    assert gpts.keys() >= {"inside-gpt", "transformer-block", "play"}
     assert {*gpts.values()} == {"gpt-2"}
     for asked in (berts, gpts):  # their weights are random
         assert [c for page in asked for c in findings(pages[page]) if errors(c)]
