@@ -69,6 +69,7 @@ models: $(STAMP)  ## train the small GPT, the mini-BERT and the sweeps that data
 	$(PY) -m lmcourse.gpt.sweep
 	$(PY) -m lmbook.bench ideas --store
 	$(PY) -m lmcourse.mini_bert
+	$(PY) -m lmbook.bench families --write
 	$(PY) -m lmcourse.numpy_nn.longer
 
 bench: $(STAMP)  ## run every benchmark

@@ -80,8 +80,8 @@ def namespace(chapter):
 
     *Backpropagation* builds on its earlier exercises, an array and two decoders,
     *embeddings* on the words of the poems and on BERT's table; in *dickinson-layers* words
-    are struck out, but no model reads what is left, and in *positional-encoding* and
-    *encoder-decoder* no model is trained; in *inside-gpt* one of two.
+    are struck out, but no model reads what is left, and in *positional-encoding*,
+    *encoder-decoder* and *pretraining* no model is trained; in *inside-gpt* one of two.
     """
     found = page_namespace(chapter)
     if chapter == "backpropagation":
@@ -106,6 +106,8 @@ def namespace(chapter):
         found["grown"] = {0: (None, [0.02] * 50)}
     if chapter == "encoder-decoder":
         found["teach"] = TABLES[chapter].teach
+    if chapter == "pretraining":
+        found |= TABLES[chapter].given()
     return found
 
 

@@ -224,3 +224,56 @@ def test_a_file_of_something_else_is_refused(tmp_path):
     with pytest.raises(FileNotFoundError, match="absent"):
         mini_bert.load_mini_bert(tmp_path / "absent.safetensors")
     assert read_header(mini_bert.corpora_folder() / "checkpoints" / mini_bert.FILE)[1]
+
+
+def spans(ids, share=0.15, length=3, seed=0, names=range(100, 120)):
+    random = torch.Generator().manual_seed(seed)
+    return masking.corrupt_spans(torch.tensor(ids), names, random, share, length)
+
+
+def put_back(source, target):
+    """Put each span where its sentinel stands."""
+    cut = {}
+    for piece in target.tolist():
+        if piece >= 100:
+            cut[piece] = span = []
+        else:
+            span.append(piece)
+    return [p for piece in source.tolist() for p in cut.get(piece, [piece])]
+
+
+@pytest.mark.parametrize("tokens", [4, 5, 9, 60])
+@pytest.mark.parametrize("share", [0.0, 0.15, 0.5, 1.0])
+def test_spans_go_back_to_where_they_were_cut_out(tokens, share):
+    ids = [2, *range(10, 10 + tokens - 2), 3]
+    for seed in range(20):
+        source, target = spans(ids, share, seed=seed)
+        assert put_back(source, target) == ids
+        named = [p for p in source.tolist() if p >= 100]
+        assert named == [*range(100, 100 + len(named))]  # in order, each once
+        assert [p for p in target.tolist() if p >= 100] == [*named, 100 + len(named)]
+        assert target[-1] == 100 + len(named)  # nothing after the last
+        assert (source[0], source[-1]) == (2, 3)
+        both = zip(source.tolist(), source.tolist()[1:], strict=False)
+        assert not any(a >= 100 <= b for a, b in both)  # spans do not touch
+
+
+def test_spans_have_the_share_and_the_length_that_were_asked_for():
+    ids = [2, *range(10, 70), 3]  # 60 pieces
+    cut, number, first, last = 0, 0, 0, 0
+    for seed in range(200):
+        source, target = spans(ids, 0.3, 3, seed)
+        number += (source >= 100).sum().item()
+        cut += (target < 100).sum().item()
+        first += source[1].item() >= 100
+        last += source[-2].item() >= 100
+    assert (cut, number) == (200 * 18, 200 * 6)
+    assert 0 < first < 100  # a text may begin with a span, and end with one
+    assert 0 < last < 100
+
+
+def test_what_cannot_be_cut_is_refused():
+    with pytest.raises(ValueError, match="of 1 tokens between the ends none"):
+        spans([2, 10, 3])
+    with pytest.raises(ValueError, match="2 spans need 3 sentinels, not 2"):
+        spans([2, *range(10, 50), 3], 0.15, names=range(100, 102))

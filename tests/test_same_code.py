@@ -78,6 +78,7 @@ SAME = [
         ],
     ),
     ("tokenization", "lmcourse.wordpiece", ["wordpiece"]),
+    ("pretraining", "lmcourse.masking", ["mask_tokens"]),
     ("tokenization", "lmbook.bench.bpe", ["count_pairs", "naive_train_bpe"]),
     (
         "bert-internals",

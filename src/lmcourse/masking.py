@@ -15,12 +15,11 @@ from lmcourse.bert import Bert
 from lmcourse.gpt.optimizers import Muon
 from lmcourse.ngrams import NgramModel
 
-__all__ = ["MaskedBert", "between", "mask_tokens", "masked_loss", "place_losses", "train"]
+__all__ = ["MaskedBert", "between", "corrupt_spans", "mask_tokens", "masked_loss"]
+__all__ += ["place_losses", "train"]
 
-SHARE = 0.15  # of the places are asked for; of these, 80 % hidden, 10 % swapped, 10 % kept
 
-
-def mask_tokens(ids, tokenizer, generator, share=SHARE):
+def mask_tokens(ids, tokenizer, generator, share=0.15):
     """Choose places at random and hide them, as in Devlin et al. (2019), section 3.1.
 
     A chosen place becomes [MASK] with a probability of 80 %, another piece with one of
@@ -46,11 +45,69 @@ def mask_tokens(ids, tokenizer, generator, share=SHARE):
     special = torch.tensor(tokenizer.all_special_ids)
     pieces = torch.arange(len(tokenizer))
     pieces = pieces[~torch.isin(pieces, special)]
-    draw, how = torch.rand(2, *ids.shape, generator=generator)  # (batch, tokens) each
+    draw, how = torch.rand(2, *ids.shape, generator=generator)  # (batch, tokens)
     chosen = (draw < share) & ~torch.isin(ids, special)
-    others = pieces[torch.randint(len(pieces), ids.shape, generator=generator)]
-    inputs = torch.where(chosen & (how < 0.9), others, ids)
-    return inputs.masked_fill(chosen & (how < 0.8), tokenizer.mask_token_id), chosen
+    drawn = torch.randint(len(pieces), ids.shape, generator=generator)
+    inputs = torch.where(chosen & (how < 0.9), pieces[drawn], ids)
+    hidden = chosen & (how < 0.8)
+    return inputs.masked_fill(hidden, tokenizer.mask_token_id), chosen
+
+
+def _split(total, parts, generator):
+    """Cut a whole number into parts of one or more, each way as likely."""
+    cuts = 1 + torch.randperm(total - 1, generator=generator)[: parts - 1].sort().values
+    return torch.diff(cuts, prepend=cuts.new_zeros(1), append=cuts.new_tensor([total]))
+
+
+def corrupt_spans(ids, sentinels, generator, share=0.15, length=3):
+    """Cut spans out of a text, as in Raffel et al. (2020), section 3.1.4.
+
+    Each span is replaced by a sentinel, a token of its own; the target names each sentinel
+    and what it stands for, and ends in one more. Spans never touch.
+
+    Parameters
+    ----------
+    ids : int Tensor of shape (tokens,)
+        Two or more, without padding. [CLS] at the start and [SEP] at the end are kept.
+    sentinels : sequence of int
+        One more than there are spans.
+    generator : torch.Generator
+    share : float
+        Of the tokens that are cut out, one at least.
+    length : float
+        Of a span, on average.
+
+    Returns
+    -------
+    source, target : int Tensors
+        Together as long as the text, two sentinels a span, and one.
+
+    Raises
+    ------
+    ValueError
+        If the text is too short, or there are too few sentinels.
+    """
+    first, last, ids = ids[:1], ids[-1:], ids[1:-1]
+    if len(ids) < 2:
+        raise ValueError(f"of {len(ids)} tokens between the ends none can be cut out")
+    hidden = min(max(round(share * len(ids)), 1), len(ids) - 1)
+    spans = min(max(round(hidden / length), 1), len(ids) - hidden)
+    if len(sentinels) <= spans:
+        raise ValueError(f"{spans} spans need {spans + 1} sentinels, not {len(sentinels)}")
+    kept = _split(len(ids) - hidden + 2, spans + 1, generator)
+    kept[0] -= 1  # a text may begin or end with a span
+    kept[-1] -= 1
+    sizes = torch.stack([kept[:-1], _split(hidden, spans, generator)], 1).flatten()
+    parts = ids.split([*sizes.tolist(), int(kept[-1])])
+    names = ids.new_tensor(sentinels)[:, None]
+    source = [
+        x for part, name in zip(parts[:-1:2], names, strict=False) for x in (part, name)
+    ]
+    target = [
+        x for name, part in zip(names, parts[1::2], strict=False) for x in (name, part)
+    ]
+    source, target = [first, *source, parts[-1], last], [*target, names[spans]]
+    return torch.cat(source), torch.cat(target)
 
 
 class MaskedBert(nn.Module):
@@ -179,12 +236,19 @@ def _optimizers(model, settings):
     ]
 
 
-def train(model, ids, tokenizer, settings, report=None):
+def hide_and_ask(model, ids, tokenizer, random, share):
+    """Hide places of a batch anew; return the `masked_loss`."""
+    inputs, chosen = mask_tokens(ids, tokenizer, random, share)
+    return masked_loss(model, ids, inputs, chosen)
+
+
+def train(model, ids, tokenizer, settings, report=None, ask=hide_and_ask):
     """Train a model to guess hidden pieces; new places are hidden at every step.
 
     Parameters
     ----------
     model : MaskedBert
+        Or another, if ``ask`` is given.
     ids : list of int Tensors of shape (tokens,)
         Passages.
     tokenizer : PreTrainedTokenizerFast
@@ -193,6 +257,8 @@ def train(model, ids, tokenizer, settings, report=None):
         ``muon_learning_rate``, ``weight_decay`` and ``seed``.
     report : callable, optional
         Given the step and its loss, once a step.
+    ask : callable
+        From the model, a batch, the tokenizer, a generator and the share to the loss.
     """
     random = torch.Generator().manual_seed(settings["seed"])
     optimizers = _optimizers(model, settings)
@@ -210,8 +276,7 @@ def train(model, ids, tokenizer, settings, report=None):
     for step in range(settings["steps"]):
         rows = torch.randint(len(ids), (settings["batch"],), generator=random)
         batch = pad_sequence([ids[row] for row in rows], batch_first=True)
-        inputs, chosen = mask_tokens(batch, tokenizer, random, settings["share"])
-        loss = masked_loss(model, batch, inputs, chosen)
+        loss = ask(model, batch, tokenizer, random, settings["share"])
         model.zero_grad()
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)

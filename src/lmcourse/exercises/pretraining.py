@@ -1,0 +1,192 @@
+"""Checks for the exercises of the chapter *pretraining*."""
+
+import torch
+import torch.nn.functional as F
+
+from lmcourse.exercises import Wrong, exercise, letter, number, run
+from lmcourse.exercises.answers import array, blame, compare, normal, several
+
+
+@exercise("pretraining.places", kind="spot the bug")
+def places(answer):
+    """Look at what is chosen with a share of one, of nothing, and in two draws."""
+    ids = torch.tensor([[2, 7, 9, 6, 3, 0], [2, 5, 8, 3, 0, 0]])
+    special, ordinary = torch.tensor([0, 1, 2, 3, 4]), ids >= 5
+
+    def chosen(share, random, text=ids):
+        found = array(run(answer, text, special, share, random))
+        if found.dtype != bool or found.shape != tuple(text.shape):
+            raise Wrong("return a tensor of True and False of the shape of ids.")
+        return torch.as_tensor(found)
+
+    random = torch.Generator().manual_seed(0)
+    state = torch.get_rng_state()
+    every, none = chosen(1.0, random), chosen(0.0, random)
+    many = torch.full((400, 20), 7)
+    first, second = chosen(0.15, random, many), chosen(0.15, random, many)
+    share = first.double().mean().item()
+    blame(
+        {
+            "with a share of 1 special tokens are chosen: padding, [CLS], [SEP]. A model "
+            "would learn to say that texts begin with [CLS].": (every & ~ordinary).any(),
+            "with a share of 1 ordinary places are left out.": (ordinary & ~every).any(),
+            "with a share of 0 something is chosen.": none.any(),
+            "two draws choose the same places: draw anew each time, from the generator.": (
+                torch.equal(first, second)
+            ),
+            "a share of 0.15 chooses 85 %: which way round is the comparison?": share > 0.8,
+            f"a share of 0.15 chooses {share:.0%}.": abs(share - 0.15) > 0.03,
+            "the reader's own random state moved: draw from the generator that is given.": (
+                not torch.equal(state, torch.get_rng_state())
+            ),
+        }
+    )
+
+
+@exercise("pretraining.ever_asked", kind="predict")
+def ever_asked(answer):
+    """Compare with what the page counted."""
+    told = {
+        "a": None,
+        "b": "that is what ten independent draws would come to. How many draws were there?",
+        "c": "to be asked for everything a place must be drawn again and again. How often "
+        "was it drawn here?",
+    }
+    letter(answer, told)
+
+
+@exercise("pretraining.loss", kind="spot the bug")
+def loss(answer):
+    """Compare with PyTorch's cross-entropy at the chosen places."""
+    logits = 2 * normal(3, 6, 9, seed=0).double()  # (batch, tokens, vocab_size)
+    ids = torch.randint(9, (3, 6), generator=torch.Generator().manual_seed(1))
+    chosen = torch.zeros(3, 6, dtype=torch.bool)
+    chosen[0, [1, 4]] = chosen[1, 2] = chosen[2, [0, 3, 5]] = True
+    each = F.cross_entropy(logits.mT, ids, reduction="none")  # (batch, tokens)
+    mistakes = {
+        "all places count: what was never hidden is asked for, too, and copying it is "
+        "rewarded.": each.mean(),
+        "only the places that were *not* chosen count.": each[~chosen].mean(),
+        "the losses of the chosen places are divided by the number of all places.": (
+            (each * chosen).mean()
+        ),
+        "the losses are summed; take their mean.": each[chosen].sum(),
+        "the sign: a loss is minus the logarithm.": -each[chosen].mean(),
+        "each text is averaged by itself; every chosen place counts the same.": (
+            torch.stack([row[c].mean() for row, c in zip(each, chosen, strict=True)]).mean()
+        ),
+    }
+    compare(run(answer, logits, ids, chosen), each[chosen].mean(), mistakes)
+
+
+@exercise("pretraining.training", kind="experiment")
+def training(answer):
+    """Look at the loss that the reader's own training came to."""
+    loss = number(answer)
+    blame(
+        {
+            "a loss is not negative.": loss < 0,
+            "that is too good for hidden pieces of poems it never saw. Did you judge on "
+            "the training poems, or count places that were not hidden?": loss < 2.2,
+            "that is no better than counting single pieces: has it learned to look at "
+            "other places at all? Ask for more of them, or train for longer.": loss > 5.0,
+            "it looks at its neighbours, but not well yet. Each step asks for `share` of "
+            "the places: what does a larger share buy?": loss > 4.2,
+        }
+    )
+
+
+@exercise("pretraining.target")
+def target(answer):
+    """Compare source and target of a text with two spans cut out, and of others."""
+    cases = [
+        ([11, 12, 13, 14, 15, 16, 17], [(1, 3), (5, 6)], [90, 91, 92]),
+        ([11, 12, 13, 14], [(0, 1), (2, 4)], [90, 91, 92]),
+        ([11, 12, 13], [(1, 2)], [90, 91]),
+    ]
+    for ids, spans, names in cases:
+        got = several(run(answer, ids, spans, names), 2, "two lists: source and target")
+        sources, targets, start = [], [], 0
+        for name, (a, b) in zip(names, spans, strict=False):
+            sources += [*ids[start:a], name]
+            targets += [name, *ids[a:b]]
+            start = b
+        sources += ids[start:]
+        masked = list(sources)
+        for name, (a, b) in zip(names, spans, strict=False):
+            at = masked.index(name)
+            masked[at : at + 1] = [name] * (b - a)
+        found = [array(part).tolist() for part in got]
+        cut = [x for a, b in spans for x in ids[a:b]]
+        single = [names[0] if x in names else x for x in sources]
+        blame(
+            {
+                "source and target are swapped.": found
+                == [[*targets, names[len(spans)]], sources],
+                "a span of several tokens becomes one sentinel, not one for each token.": (
+                    found[0] == masked and masked != sources
+                ),
+                "all spans have the same sentinel: which is which?": (
+                    found[0] == single and len(spans) > 1
+                ),
+                "the source keeps what should be cut out.": found[0] == ids,
+                "the spans are cut out of the source, but nothing marks where.": (
+                    found[0] == [x for x in sources if x not in names]
+                ),
+                "the source is not right.": found[0] != sources,
+                "the target lacks its last sentinel, which says that it ends.": (
+                    found[1] == targets
+                ),
+                "the target holds what was cut out, without its sentinels.": found[1]
+                == cut,
+                "the target is the whole text; only what was cut out is asked for.": (
+                    found[1] == ids
+                ),
+                "the target is not right.": found[1] != [*targets, names[len(spans)]],
+            }
+        )
+
+
+@exercise("pretraining.mask", kind="spot the bug")
+def mask(answer):
+    """Look at who may look at whom, two texts of different lengths at once."""
+    ids = torch.tensor([[5, 6, 7, 8], [5, 9, 0, 0]])
+    found = array(run(answer, ids, 0))
+    if found.dtype != bool:
+        raise Wrong("a mask of True and False is expected: True where one may look.")
+    try:
+        seen = torch.as_tensor(found).expand(2, 1, 4, 4)  # (batch, heads, queries, keys)
+    except RuntimeError:
+        raise Wrong(
+            f"the shape is {found.shape}; (batch, 1, 1, tokens) or what broadcasts with it "
+            "is expected."
+        ) from None
+    first, second = seen[0, 0], seen[1, 0, :2]  # the second text has two real tokens
+    later = torch.ones(4, 4, dtype=torch.bool).triu(1)
+    blame(
+        {
+            "True and False are swapped: padding is all that can be seen.": (
+                seen[1, 0, :2, 2:].all() and not seen[1, 0, :2, :2].any()
+            ),
+            "padding can be looked at.": second[:, 2:].any(),
+            "the mask is causal: no token sees what stands after it. A decoder must not; "
+            "an encoder that fills blanks needs both sides.": not first[later].any(),
+            "no token sees what stands before it.": not first[later.T].any(),
+            "some real token can't be looked at.": not (
+                first.all() and second[:, :2].all()
+            ),
+        }
+    )
+
+
+@exercise("pretraining.compare", kind="judge")
+def comparing(answer):
+    """Compare with what such numbers can and cannot say."""
+    told = {
+        "a": "the two losses answer different questions: one model saw both sides of what "
+        "it was asked for, the other one side.",
+        "b": "it is asked for fewer places, but the mean is over those; that is not it.",
+        "c": None,
+        "d": "neither is wrong. They measure different things.",
+    }
+    letter(answer, told)

@@ -1,0 +1,175 @@
+"""Three families on one block: who sees what, what is asked, and fine-tuning."""
+
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch.nn.utils.rnn import pad_sequence
+from transformers import BertTokenizerFast
+
+from lmcourse import families
+from lmcourse.families import KINDS, SENTINELS, Family
+from lmcourse.masking import corrupt_spans, mask_tokens
+
+PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghijklmnopqrst"]
+SIZE = len(PIECES) + SENTINELS
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return BertTokenizerFast(dict(zip(PIECES, range(len(PIECES)), strict=True)))
+
+
+def family(kind, dropout=0.0):
+    """Return a small one whose weights all do something, in float64."""
+    torch.manual_seed(0)
+    model = Family(kind, SIZE, d_model=12, heads=3, dropout=dropout).eval()
+    for weight in model.parameters():
+        torch.nn.init.normal_(weight, std=0.4)
+    return model.double()
+
+
+def texts(rows=4, tokens=12):
+    random = torch.Generator().manual_seed(1)
+    ids = torch.randint(5, len(PIECES), (rows, tokens), generator=random)
+    ids[:, 0], ids[:, -1] = 2, 3
+    ids[0, -3:] = torch.tensor([3, 0, 0])
+    return ids
+
+
+def test_who_sees_what():
+    ids = texts()
+    later, padded = ids.clone(), F.pad(ids, (0, 3))
+    later[1, 7] = 24 if ids[1, 7] != 24 else 23
+    for kind in KINDS:
+        model = family(kind)
+        moved = (model.read(later) - model.read(ids)).abs().amax(-1)[1]
+        assert (moved[:7].max() < 1e-12) == (kind == "decoder")
+        assert moved[7:].min() > 1e-9
+        states = model.read(ids)
+        torch.testing.assert_close(model.read(padded)[:, :12], states, rtol=0, atol=1e-9)
+        assert torch.isfinite(states).all()
+
+
+def test_what_is_written_sees_what_was_read_and_what_stands_before():
+    model, ids = family("encoder-decoder"), texts()
+    written = torch.tensor([[25, 6, 7, 26]]).expand(4, 4)
+    later, other = written.clone(), ids.clone()
+    later[:, 2] = 8
+    other[:, 5] = torch.where(ids[:, 5] == 9, 10, 9)
+    start = model(ids, written)
+    moved = (model(ids, later) - start).abs().amax(-1)
+    assert moved[:, :2].max() < 1e-12
+    assert moved[:, 2:].min() > 1e-9
+    assert (model(other, written) - start).abs().amax(-1).min() > 1e-9
+    padded = F.pad(ids, (0, 3))
+    torch.testing.assert_close(model(padded, written), start, rtol=0, atol=1e-9)
+
+
+def test_each_is_asked_what_its_family_is_asked(tokenizer):
+    ids = texts()
+
+    def asked(kind):
+        random = torch.Generator().manual_seed(5)
+        model = family(kind)
+        return model, families.family_loss(model, ids, tokenizer, random, 0.4)
+
+    model, loss = asked("decoder")
+    want = F.cross_entropy(model(ids[:, :-1]).mT, ids[:, 1:], ignore_index=0)
+    torch.testing.assert_close(loss, want)
+    model, loss = asked("encoder")
+    random = torch.Generator().manual_seed(5)
+    given, chosen = mask_tokens(ids, tokenizer, random, 0.4)
+    torch.testing.assert_close(loss, F.cross_entropy(model(given)[chosen], ids[chosen]))
+    model, loss = asked("encoder-decoder")
+    random, total, count = torch.Generator().manual_seed(5), 0, 0
+    names = range(len(PIECES), SIZE)
+    for row in ids:  # one by one, without padding
+        source, target = corrupt_spans(row[row != 0], names, random, 0.4)
+        logits = model(source[None], target[None, :-1])[0]
+        total += F.cross_entropy(logits, target[1:], reduction="sum")
+        count += len(target) - 1
+    torch.testing.assert_close(loss, total / count)
+
+
+def test_chances_at_a_blank(tokenizer):
+    left, right = torch.tensor([2, 7, 9]), torch.tensor([11, 6, 3])
+    ordinary = torch.arange(5, len(PIECES))
+    for kind in KINDS:
+        model = family(kind)
+        for sides in ((left, right), (left, right[:0])):
+            log_p = families.chances(model, *sides, tokenizer)
+            assert log_p.shape == (len(PIECES),)
+            assert log_p[:5].isinf().all()
+            assert log_p.exp().sum().item() == pytest.approx(1)
+    model = family("decoder")
+
+    def whole(piece):
+        """Return the log probability of a whole text, from the first piece on."""
+        ids = torch.cat([left, torch.tensor([piece]), right])
+        log_p = model(ids[None, :-1])[0].log_softmax(-1)
+        return log_p[range(len(ids) - 1), ids[1:]].sum()
+
+    want = torch.stack([whole(piece) for piece in ordinary]).log_softmax(0)
+    got = families.chances(model, left, right, tokenizer)[5:]
+    torch.testing.assert_close(got, want, rtol=0, atol=1e-9)
+    model = family("encoder")
+    shown = torch.cat([left, torch.tensor([4]), right])[None]
+    want = model(shown)[0, 3, 5 : len(PIECES)].log_softmax(0)
+    got = families.chances(model, left, right, tokenizer)[5:]
+    torch.testing.assert_close(got, want)
+
+
+def test_at_first_it_knows_nothing_and_no_block_adds_anything(tokenizer):
+    random = torch.Generator().manual_seed(0)
+    for kind in KINDS:
+        model = Family(kind, SIZE)
+        loss = families.family_loss(model, texts(), tokenizer, random, 0.4)
+        assert loss.item() == pytest.approx(math.log(SIZE), abs=0.3)
+
+
+def test_operations_grow_with_the_batch_and_leave_no_gradient(tokenizer):
+    model = family("decoder")
+    one, two = (families.operations(model, texts(n), tokenizer, 0.4) for n in (4, 8))
+    assert two == pytest.approx(2 * one, rel=0.02)
+    assert one > 0
+    assert all(weight.grad is None for weight in model.parameters())
+
+
+def test_vectors_are_means_of_real_tokens():
+    model, ids = family("encoder"), [row[row != 0] for row in texts()]
+    want = torch.stack([model.read(row[None])[0].mean(0) for row in ids])
+    torch.testing.assert_close(families.vectors(model, ids), want, rtol=0, atol=1e-9)
+
+
+def test_fine_tuning_learns_a_rule_and_repeats_itself():
+    torch.manual_seed(0)
+    ids = [torch.tensor([2, *row, 3]) for row in torch.randint(5, 12, (40, 6)).tolist()]
+    labels = torch.tensor([float(7 in row.tolist()) for row in ids])
+    said = []
+    for _ in range(2):
+        torch.manual_seed(0)
+        model = Family("encoder", SIZE, d_model=24)
+        tell = families.fine_tune(model, ids, labels, 1e-2, steps=80)
+        assert not model.training
+        said.append(tell(ids))
+    assert ((said[0] > 0) == labels.bool()).double().mean() > 0.9
+    assert not said[0].requires_grad
+    torch.testing.assert_close(*said)
+
+
+def test_an_unknown_family_is_refused():
+    with pytest.raises(
+        ValueError, match="no family 'decoders'; there are: decoder, encoder"
+    ):
+        Family("decoders", 30)
+
+
+def test_padding_of_a_batch_changes_no_loss(tokenizer):
+    rows = [torch.tensor([2, 8, 9, 10, 3]), torch.tensor([2, *range(5, 14), 3])]
+    model = family("decoder")
+    batch = pad_sequence(rows, batch_first=True)
+    loss = families.family_loss(model, batch, tokenizer, torch.Generator(), 0.4)
+    sums = [F.cross_entropy(model(x[None, :-1])[0], x[1:], reduction="sum") for x in rows]
+    torch.testing.assert_close(loss, sum(sums) / sum(len(x) - 1 for x in rows))

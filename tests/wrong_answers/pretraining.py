@@ -1,0 +1,149 @@
+"""What goes wrong in the exercises of *pretraining*, diagnosis → answer."""
+
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+
+def pretrain(steps, share):
+    """Stand in for the page's, which trains: about the loss that it came to there."""
+    return 3.6 if (steps, share) == (400, 0.4) else 5.1, []
+
+
+def given():
+    """Return what the solution of the training finds on the page."""
+
+    def judge(loss, poems):
+        return SimpleNamespace(model=np.array([loss]))
+
+    return {"pretrain": pretrain, "judge": judge, "validation": []}
+
+
+def draw(ids, share, generator):
+    return torch.rand(ids.shape, generator=generator) < share
+
+
+def same_draw(ids, special, share, generator):
+    again = torch.Generator().manual_seed(3)
+    return draw(ids, share, again) & ~torch.isin(ids, special)
+
+
+def global_draw(ids, special, share, generator):
+    return (torch.rand(ids.shape) < share) & ~torch.isin(ids, special)
+
+
+def losses_of(logits, ids):
+    return F.cross_entropy(logits.mT, ids, reduction="none")  # (batch, tokens)
+
+
+def each_text(logits, ids, chosen):
+    rows = zip(losses_of(logits, ids), chosen, strict=True)
+    return torch.stack([row[kept].mean() for row, kept in rows]).mean()
+
+
+def real(ids, pad):
+    return (ids != pad)[:, None, None, :]  # (batch, 1, 1, tokens)
+
+
+def causal(ids):
+    return torch.ones(ids.shape[1], ids.shape[1], dtype=torch.bool).tril()
+
+
+def cut(ids, spans, names, *, each=False, same=False, mark=True, named=True, end=True):
+    """Do as the page does, but for what is asked for."""
+    source, target, last = [], [], 0
+    for (a, b), name in zip(spans, names, strict=False):
+        name = names[0] if same else name
+        source += [*ids[last:a], *[name] * (((b - a) if each else 1) if mark else 0)]
+        target += [*[name] * named, *ids[a:b]]
+        last = b
+    return source + ids[last:], target + [names[len(spans)]] * end
+
+
+def changed(**how):
+    return lambda ids, spans, names: cut(ids, spans, names, **how)
+
+
+WRONG = {
+    "places": {
+        "share of 1 special tokens": lambda i, s, share, g: draw(i, share, g),
+        "85 %": lambda i, s, share, g: (
+            torch.where(torch.tensor(share < 1), ~draw(i, share, g), draw(i, share, g))
+            & ~torch.isin(i, s)
+            & (share > 0)
+        ),
+        "with a share of 0": lambda i, s, share, g: (
+            (draw(i, share, g) | (torch.arange(i.shape[1]) == 1)) & ~torch.isin(i, s)
+        ),
+        "ordinary places are left out": lambda i, s, share, g: (
+            draw(i, share, g) & ~torch.isin(i, s) & (torch.arange(i.shape[1]) > 1)
+        ),
+        "the same places": same_draw,
+        "random state moved": global_draw,
+        "True and False of the shape": lambda i, s, share, g: i,
+        "chooses 30%": lambda i, s, share, g: (
+            draw(i, min(2 * share, 1), g) & ~torch.isin(i, s)
+        ),
+    },
+    "ever_asked": {
+        "ten independent draws": "b",
+        "again and again": ["c", " C "],
+        "one letter of a, b, c": ["80", 15],
+    },
+    "loss": {
+        "all places count": lambda x, i, c: losses_of(x, i).mean(),
+        "*not* chosen": lambda x, i, c: losses_of(x, i)[~c].mean(),
+        "number of all places": lambda x, i, c: (losses_of(x, i) * c).mean(),
+        "summed": lambda x, i, c: losses_of(x, i)[c].sum(),
+        "the sign": lambda x, i, c: -losses_of(x, i)[c].mean(),
+        "each text is averaged": each_text,
+        "the numbers differ": lambda x, i, c: torch.tensor(0.5),
+    },
+    "training": {
+        "too good": [0.4, 2.0],
+        "no better than counting": [5.2, torch.tensor(5.5)],
+        "not well yet": [4.5, np.float64(4.9)],
+        "not negative": -3.1,
+        "finite": math.inf,
+    },
+    "target": {
+        "are swapped": lambda *a: cut(*a)[::-1],
+        "one sentinel, not one for each": changed(each=True),
+        "which is which": changed(same=True),
+        "keeps what should be cut": lambda i, s, n: (i, cut(i, s, n)[1]),
+        "nothing marks where": changed(mark=False),
+        "the source is not right": lambda i, s, n: (cut(i, s, n)[0][1:], cut(i, s, n)[1]),
+        "last sentinel": changed(end=False),
+        "without its sentinels": changed(named=False, end=False),
+        "the target is the whole text": lambda i, s, n: (cut(i, s, n)[0], i),
+        "the target is not right": changed(named=False),
+        "two lists": lambda i, s, n: cut(i, s, n)[0],
+    },
+    "mask": {
+        "the mask is causal": lambda i, p: real(i, p) & causal(i),
+        "padding can be looked at": lambda i, p: torch.ones_like(real(i, p)),
+        "are swapped: padding": lambda i, p: ~real(i, p),
+        "what stands before it": lambda i, p: real(i, p) & causal(i).T,
+        "some real token": lambda i, p: real(i, p) & (torch.arange(i.shape[1]) != 1),
+        "True and False is expected": lambda i, p: real(i, p).float(),
+        "what broadcasts": lambda i, p: torch.ones(3, 4, dtype=torch.bool),
+    },
+    "compare": {
+        "different questions": "a",
+        "that is not it": ["b", "B"],
+        "measure different things": "d",
+        "one letter of a, b, c, d": [2.7, "encoder"],
+    },
+}
+RIGHT = {
+    "places": [lambda i, s, share, g: draw(i, share, g) & (i >= 5)],
+    "mask": [
+        lambda i, p: real(i, p).expand(-1, 1, i.shape[1], -1),
+        lambda i, p: real(i, p).numpy(),
+    ],
+    "target": [lambda i, s, n: tuple(map(torch.tensor, cut(i, s, n)))],
+    "training": [3.5, torch.tensor(4.1)],
+}
