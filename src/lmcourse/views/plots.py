@@ -14,7 +14,7 @@ __all__ = ["DIVERGING", "PALETTE", "SEQUENTIAL", "plain", "plot", "style"]
 # After Okabe and Ito: blue, vermilion, green, pink, brown, azure, grey. Shifted so that
 # each stands out at 3:1 from the page in both themes, and any two differ for dichromats.
 PALETTE = ["#0072B2", "#D55E00", "#0EA266", "#C37AAB", "#96562C", "#3067DC", "#696969"]
-SEQUENTIAL = "viridis"
+SEQUENTIAL = "Blues"  # zero is the page, in both themes
 DIVERGING = "RdBu_r"
 DIGITS = 4
 EXACT = 1e15  # floats above this are not exact integers
