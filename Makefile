@@ -62,7 +62,7 @@ lab: $(STAMP)  ## open JupyterLab, where the .md chapters open as notebooks
 references: html  ## rewrite the executed references that `make test` compares with
 	$(PY) -m lmbook.references
 
-models: $(STAMP)  ## train the small GPT, the mini-BERT and the sweeps that data/ carries
+models: $(STAMP)  ## train the small models and the sweeps that data/ carries, some hours on one core
 	rm -rf _build/models
 	$(PY) -m lmcourse.train --corpus sonnets --preset classic $(addprefix --set ,$(SONNETS)) \
 		--out _build/models/sonnets.safetensors --export data/checkpoints/sonnets.safetensors
@@ -71,6 +71,8 @@ models: $(STAMP)  ## train the small GPT, the mini-BERT and the sweeps that data
 	$(PY) -m lmcourse.mini_bert
 	$(PY) -m lmbook.bench families --write
 	$(PY) -m lmcourse.numpy_nn.longer
+	for name in sequences "positions --write" block dates families; do \
+		$(PY) -m lmbook.bench $$name || exit 1; done
 
 bench: $(STAMP)  ## run every benchmark
 	@for name in $$($(PY) -m lmbook.bench --list); do \
