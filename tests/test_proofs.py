@@ -172,6 +172,7 @@ def test_the_default_model_is_no_other_one_wherever_it_is_named(monkeypatch):
 
 
 def test_another_gpt_has_the_name_of_its_file_or_folder(monkeypatch, tmp_path):
+    monkeypatch.delenv("LMCOURSE_BERT", raising=False)  # of the pages above
     monkeypatch.setenv("LMCOURSE_GPT", "sonnets")
     assert others() == {}
     (tmp_path / "gpt.2").mkdir()
