@@ -6,7 +6,8 @@ import json
 import pytest
 import torch
 
-from lmbook.bench import block, dates
+from lmbook.bench import block, dates, tuning
+from lmcourse.adapters import load_adapters
 
 
 @pytest.mark.parametrize("group", block.SETTINGS)
@@ -70,3 +71,55 @@ def test_dates_are_read_by_the_chapters_own_code():
             assert len(one["looks"][0][0]) == len(one["source"])
             assert len(one["chances"]) == len(one["written"]) + 1 == len(one["looks"])
             assert all(90 <= sum(row) <= 110 for look in one["looks"] for row in look)
+
+
+def test_the_sonnets_model_is_taught_by_the_chapters_own_code():
+    stored = json.loads(tuning.stored_at().read_text(encoding="utf-8"))
+    settings = {
+        (method, size, rate)
+        for method, sizes in tuning.SIZES.items()
+        for size in sizes
+        for rate in tuning.RATES[method]
+    }
+    runs = [run for run in stored["runs"] if not run["replayed"]]
+    assert {(run["method"], run["size"], run["rate"]) for run in runs} == settings
+    assert len(runs) == len(settings) * len(tuning.SEEDS)
+    assert len(tuning.SEEDS) >= 3
+    assert {run["replayed"] for run in stored["runs"]} == {0, *tuning.REPLAYED}
+    assert len(stored["runs"]) == len(runs) + len(tuning.REPLAYED) * len(tuning.SEEDS)
+    given = tuning.material()
+    run, _ = tuning.run(given, "LoRA", 2, 1e-2, 1, replayed=2, budget=2)
+    same = next(r for r in runs if (r["method"], r["size"], r["seed"]) == ("LoRA", 2, 1))
+    assert run.keys() == same.keys()
+    assert run["parameters"] == same["parameters"]
+    assert run["steps"] == 3
+    assert abs(run["steps"] / 2 - same["steps"] / tuning.BUDGET) < 0.5
+    again, _ = tuning.run(given, "LoRA", 2, 1e-2, 1, replayed=2, budget=2)
+    assert again == run
+    untouched = stored["runs"][0]["moments"][0]
+    for name, loss in tuning.losses(*given[1:]).items():
+        assert abs(loss - untouched[name]) < 1e-3
+
+
+def test_the_stored_marker_is_a_lora_of_the_sonnets_model():
+    given = tuning.material()
+    model = tuning.steer(given, steps=1)
+    before = tuning.losses(model, given[2])
+    load_adapters(tuning.marker_at(), model)
+    assert tuning.losses(model, given[2]) != before
+    record = json.loads(tuning.stored_at().read_text(encoding="utf-8"))["record"]
+    assert record["marker"] == tuning.MARKER
+
+
+def test_bert_is_trained_as_a_whole_on_few_labels():
+    stored = json.loads(tuning.stored_at().read_text(encoding="utf-8"))["everything"]
+    for name, (texts, labels) in tuning.tasks().items():
+        assert len(texts) == len(labels)
+        held_out = sum(place % 10 in (4, 9) for place in range(len(texts)))
+        found = stored[name]
+        assert [one["size"] for one in found] == [
+            n for n in tuning.LABELS for _ in range(3)
+        ]
+        assert {len(one["hits"]) for one in found} == {held_out}
+    (one, *_) = tuning.classify(texts[:60], labels[:60] != labels[0], (8,), steps=1)
+    assert len(one["hits"]) == 12

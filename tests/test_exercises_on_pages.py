@@ -81,7 +81,8 @@ def namespace(chapter):
     *Backpropagation* builds on its earlier exercises, an array and two decoders,
     *embeddings* on the words of the poems and on BERT's table; in *dickinson-layers* words
     are struck out, but no model reads what is left, and in *positional-encoding*,
-    *encoder-decoder* and *pretraining* no model is trained; in *inside-gpt* one of two.
+    *encoder-decoder*, *pretraining* and *fine-tuning* no model is trained; in
+    *inside-gpt* one of two.
     """
     found = page_namespace(chapter)
     if chapter == "backpropagation":
@@ -108,6 +109,8 @@ def namespace(chapter):
         found["teach"] = TABLES[chapter].teach
     if chapter == "pretraining":
         found |= TABLES[chapter].given()
+    if chapter == "fine-tuning":
+        found["taught"] = TABLES[chapter].taught
     return found
 
 

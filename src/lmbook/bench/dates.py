@@ -30,9 +30,9 @@ PROBES = ["February 31, 1886", "15 May 1750", "15 May 2050", "15 Mai 1886", "1 S
 
 
 @cache
-def chapter():
-    """Return the chapter's imports, constants (in capitals) and definitions."""
-    cells = jupytext.read(ROOT / "chapters" / "encoder-decoder.md", fmt="md:myst").cells
+def chapter(name="encoder-decoder"):
+    """Return a chapter's imports, constants (in capitals) and definitions."""
+    cells = jupytext.read(ROOT / "chapters" / f"{name}.md", fmt="md:myst").cells
     code = "\n".join(cell.source for cell in cells if cell.cell_type == "code")
     keep = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef)
 
@@ -46,8 +46,8 @@ def chapter():
 
     tree = ast.parse(code)
     tree.body = [node for node in tree.body if kept(node)]
-    found: dict = {"__name__": "encoder-decoder"}
-    exec(compile(tree, "chapters/encoder-decoder.md", "exec"), found)
+    found: dict = {"__name__": name}
+    exec(compile(tree, f"chapters/{name}.md", "exec"), found)
     return SimpleNamespace(**found)
 
 
