@@ -69,7 +69,6 @@ models: $(STAMP)  ## train the small models and the sweeps that data/ carries, s
 	$(PY) -m lmcourse.gpt.sweep
 	$(PY) -m lmbook.bench ideas --store
 	$(PY) -m lmcourse.mini_bert
-	$(PY) -m lmbook.bench families --write
 	$(PY) -m lmcourse.numpy_nn.longer
 	for name in sequences "positions --write" block dates "families --write" "tuning --store"; do \
 		$(PY) -m lmbook.bench $$name || exit 1; done
