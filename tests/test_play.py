@@ -4,6 +4,7 @@ import pytest
 import torch
 from sphinx.errors import ExtensionError
 
+from gpts import write_gpt2
 from lmbook import play
 from lmbook.bench.play import complaints
 from lmcourse.gpt.ngrams import make_model
@@ -58,3 +59,12 @@ def test_what_breaks_a_limit_is_told():
         "a file: bert_20_s 2.00, more than 1.5",
         "a file: 50 characters a second",
     ]
+
+
+def test_a_gpt_that_does_not_run_in_the_page_leaves_the_course_s_there(
+    tmp_path, monkeypatch
+):
+    wanted = play.STORES["gpt"]()
+    write_gpt2(tmp_path / "gpt-2", std=0.02)
+    monkeypatch.setenv("LMCOURSE_GPT", str(tmp_path / "gpt-2"))
+    assert play.STORES["gpt"]() == wanted

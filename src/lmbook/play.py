@@ -25,6 +25,7 @@ from lmcourse.bert import rebuild
 from lmcourse.data import corpora_folder, deal, load_corpus, load_texts
 from lmcourse.gpt.checkpoint import load_gpt
 from lmcourse.models import SHA256, load_bert, load_gpt2_vocabulary
+from lmcourse.tokenization import CharTokenizer
 from lmcourse.views.neighbours import neighbours_file, spaces
 from lmcourse.views.tokenizer import merge_pairs
 from lmcourse.weights import read_header, read_weights
@@ -146,6 +147,8 @@ def _file(tensors: dict[str, torch.Tensor], config: dict) -> bytes:
 
 def _gpt() -> bytes:
     tokenizer, model, _ = load_gpt(device="cpu")
+    if not isinstance(tokenizer, CharTokenizer):  # it does not run in the page; ours does
+        tokenizer, model, _ = load_gpt("sonnets", device="cpu")
     return gpt_file(model, tokenizer.alphabet)
 
 

@@ -133,7 +133,7 @@ def open_gate(answer):
             f"at rest this gate is {rest:.5f}: it is stuck open, and will hardly learn to "
             "forget. Try a smaller bias.": rest >= 0.999,
             "too little is left after 50 tokens. At each of them the memory is multiplied "
-            "by the gate: which gate has a quarter left after fifty?": share < 0.25,
+            "by the gate: which gate has a fifth left after fifty?": share < 0.2,
             "so much is not left with such a bias: hand in what `carried` finds for "
             "it.": share > 30 * rest**50,
         }
