@@ -73,7 +73,7 @@ def shaken(model):
 class Causal(MultiHeadAttention):
     """The course's attention under a causal mask, as `Block` wants it."""
 
-    def forward(self, x):
+    def forward(self, x, cache=None):
         return super().forward(x, mask=causal_mask(x.shape[1]))
 
 

@@ -219,8 +219,7 @@ def test_one_character_then_another_then_a_text_that_is_stopped(opened):
     assert page.locator(".lmg-text").evaluate("e => e.scrollTop") > 0  # its end is seen
     assert len(gone_on) == len(stopped) + 300
     live = page.locator("[aria-live=polite]").last
-    page.wait_for_function("e => e.textContent", arg=live.element_handle())
-    assert "Next: " in live.text_content()
+    visits.heard(live, "Next: ")
     page.get_by_role("button", name="other dice").click()
     idle(page)
     assert page.locator(".lmg-text").text_content() != gone_on

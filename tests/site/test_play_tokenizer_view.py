@@ -162,10 +162,7 @@ def test_pieces_are_reached_by_keyboard(opened):
 def test_the_counts_are_told_to_who_cannot_see(opened):
     write(opened, "Hope")
     live = opened.page.locator("[aria-live=polite]")
-    opened.page.wait_for_function(
-        "e => e.textContent", arg=live.element_handle(), timeout=visits.LOAD
-    )
-    assert "GPT-2's BPE: 1 token, 4.0 characters each. " in live.text_content()
+    visits.heard(live, "GPT-2's BPE: 1 token, 4.0 characters each. ")
 
 
 def test_a_vocabulary_that_does_not_come_is_told(browser, address):

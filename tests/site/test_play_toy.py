@@ -105,8 +105,7 @@ def test_arrow_keys_move_a_point(opened):
     told = opened.page.get_by_role("slider", name="bee").get_attribute("aria-valuetext")
     assert told == f"2.3, 3.0; weight {weights(opened.page)[2]} %"
     live = opened.page.locator("[aria-live=polite]")
-    opened.page.wait_for_function("e => e.textContent", arg=live.element_handle())
-    assert f"bee {weights(opened.page)[2]} %, " in live.text_content()
+    visits.heard(live, f"bee {weights(opened.page)[2]} %, ")
 
 
 def place(page, point):

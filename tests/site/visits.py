@@ -89,6 +89,15 @@ def slow(page):
         )
 
 
+def heard(live, text):
+    """Wait until a live region says something; it may have begun with something else."""
+    live.page.wait_for_function(
+        "([live, text]) => live.textContent.includes(text)",
+        arg=[live.element_handle(), text],
+        timeout=LOAD,
+    )
+
+
 @contextmanager
 def visit(browser, address, *, theme="light", width=1280, javascript=True, wait=True):
     """Open a page with every other host cut off."""
