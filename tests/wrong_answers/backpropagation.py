@@ -157,12 +157,24 @@ def many_back(reduce=None, output=True):
     return module(Heads, None, gradient)
 
 
-def built(kind=Head, count=3):
+def tupleless():
+    """Return several heads whose way back forgets that one head makes no tuple."""
+
+    def gradient(self, delta):
+        return self.heads.backward(self.concat.backward(self.output.backward(delta)))
+
+    return module(Heads, None, gradient)
+
+
+def built(kind=Head, count=None):
     """Return several heads that are made of a given kind of one."""
 
     def init(self, d_model, heads, rng=None, causal=False, rotary=False):
         sizes = d_model, d_model // heads, rng, causal, rotary
-        self.heads, self.concat = Fork(*[kind(*sizes) for _ in range(count)]), Concat()
+        self.heads, self.concat = (
+            Fork(*[kind(*sizes) for _ in range(count or heads)]),
+            Concat(),
+        )
         self.output = layers.Linear(d_model, d_model, rng)
 
     return type("Answer", (Heads,), {"__init__": init})
@@ -281,6 +293,7 @@ WRONG = {
         "not summed over the heads": many_back(lambda copies: copies[-1]),
         "are averaged": many_back(lambda copies: sum(copies) / len(copies)),
         "got no gradient": many_back(output=False),
+        "with several; with heads=1": tupleless(),
         "pass the class itself": Heads(6, 3),
         "three branches": built(count=2),
     },
@@ -300,6 +313,7 @@ WRONG = {
             looks(shape=(4, 2, 5)),
             {"untrained": 3.0, "trained": 2.0},
         ],
+        "these are the weights": looks(shape=(2, 5, 7)),
         "nobody looks further back than 6": [looks(7), looks(3, -1)],
         "both are the same": looks(2.9, 2.9),
         "about half as far": looks(1.5, 1.0),

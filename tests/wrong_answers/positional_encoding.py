@@ -5,7 +5,7 @@ import math
 import torch
 
 from lmcourse.attention import attention
-from lmcourse.positions import frequencies, rotate
+from lmcourse.positions import frequencies, interleaved_to_half, rotate
 
 
 def waves(offset, width, f=torch.cos):
@@ -88,7 +88,8 @@ WRONG = {
         "numbers differ": lambda fused, positions: fused.chunk(3, -1)[2],
     },
     "half_rows": {
-        "columns are reordered": lambda w, h: w[:, order(h, len(w))],
+        "columns are reordered;": lambda w, h: w[:, order(h, len(w))],
+        "columns are reordered, and as one": lambda w, h: interleaved_to_half(w),
         "as one head": lambda w, h: w[order(1, len(w))],
         "the way back": lambda w, h: w[order(h, len(w)).argsort()],
         "half-split already": lambda w, h: w.unflatten(0, (h, 2, -1)).flip(1).flatten(0, 2),

@@ -152,6 +152,7 @@ def heads(answer):
         open_yet = str(wrong).startswith("nothing to check yet")
         raise Wrong(f"{'' if open_yet else 'one head: '}{wrong}") from wrong
     _several_heads(answer)
+    _a_single_one(answer)
 
 
 def _several_heads(answer):
@@ -187,3 +188,19 @@ def _several_heads(answer):
     passes.backward(*tables)
     if not np.abs(output.weight.grad).any():
         raise Wrong("the last linear layer got no gradient: go through its backward.")
+
+
+def _a_single_one(answer):
+    """Go back through one head, which makes no tuple."""
+    x = np.random.default_rng(7).normal(size=(2, 3, 6))
+    passes = Passes(answer, (6, 1, np.random.default_rng(2)), [x] * 3)
+    output, heads = passes.module.output, passes.module.heads.branches
+    weight, bias = torch.tensor(output.weight.value), torch.tensor(output.bias.value)
+    passes.forward(lambda *x: _head(_layers(heads[0]), x) @ weight + bias)
+    try:
+        passes.backward()
+    except Wrong as wrong:
+        raise Wrong(
+            "right with several; with heads=1, self.concat.backward returns an array and "
+            f"self.heads.backward wants a tuple, which as_tuple makes. ({wrong})"
+        ) from wrong

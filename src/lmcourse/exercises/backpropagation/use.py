@@ -21,6 +21,11 @@ def control(answer):
         raise Wrong("hand over a dict with the keys 'untrained' and 'trained'.")
     before, after = (array(answer[name]).astype(float) for name in ("untrained", "trained"))
     for name, found in (("untrained", before), ("trained", after)):
+        if found.shape == (LAYERS, HEADS, 7):
+            raise Wrong(
+                f"{name}: these are the weights of the seven places. How many words back "
+                "is that on average? The page has how far back each place is."
+            )
         if found.shape != (LAYERS, HEADS):
             raise Wrong(
                 f"{name}: one number for each head of each layer is expected, "
