@@ -46,6 +46,12 @@ WRONG = {
         "not normalised": lambda b, i, k: word(b, i) + places(b, i) + kind(b, k),
         "position is missing": lambda b, i, k: norm(b, word(b, i) + kind(b, k)),
         "type is missing": lambda b, i, k: norm(b, word(b, i) + places(b, i)),
+        "belong to the places 0, 1, 2, … instead": lambda b, i, k: norm(
+            b, word(b, i) + b.embeddings.position_embeddings(i) + kind(b, k)
+        ),
+        "the norm is missing": lambda b, i, k: (
+            word(b, i) + b.embeddings.position_embeddings(i) + kind(b, k)
+        ),
         "not used": lambda b, i, k: norm(b, word(b, i) + places(b, i) + kind(b, 0 * k)),
         "before the sum": lambda b, i, k: (
             norm(b, word(b, i)) + norm(b, places(b, i)) + norm(b, kind(b, k))
@@ -59,6 +65,9 @@ WRONG = {
         "padding is averaged in": lambda h, m: torch.cat([x.mean(1) for x in h[-4:]], -1),
         "still counted": lambda h, m: torch.cat(
             [(x * m[..., None]).mean(1) for x in h[-4:]], -1
+        ),
+        "in the whole batch": lambda h, m: torch.cat(
+            [(x * m[..., None]).sum(1) / m.sum() for x in h[-4:]], -1
         ),
         "first four": lambda h, m: torch.cat(means(h[:4], m), -1),
         "itself is left out": lambda h, m: torch.cat(means(h[-5:-1], m), -1),
@@ -74,6 +83,7 @@ WRONG = {
         "itself is counted; only": lambda w: w.tril().sum(-1)[:, 1:].mean(-1),
         "counted, and the first": lambda w: w.tril().sum(-1).mean(-1),
         "first token is averaged in": lambda w: w.tril(-1).sum(-1).mean(-1),
+        "another diagonal": lambda w: w[:, 1:].tril(-1).sum(-1).mean(-1),
         "only the token just before": lambda w: w.diagonal(-1, dim1=-2, dim2=-1).mean(-1),
         "sum over the tokens": lambda w: w.tril(-1).sum((-1, -2)),
         "3 of 3 numbers differ": lambda w: torch.zeros(3),

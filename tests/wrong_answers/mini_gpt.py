@@ -124,6 +124,9 @@ WRONG = {
         "k is not used": lambda x, t, k: (x / t).softmax(-1),
         "sum to 1 again": shrunk,
         "-inf": lambda x, t, k: keep(x / t, k, fill=0).softmax(-1),
+        "one threshold": lambda x, t, k: (
+            (x / t).masked_fill(x < x.topk(k).values.min(), -math.inf).softmax(-1)
+        ),
         "too many": lambda x, t, k: keep(x / t, k + 1).softmax(-1),
         "too few": lambda x, t, k: keep(x / t, k - 1).softmax(-1),
         "least likely": lambda x, t, k: keep(x / t, k, largest=False).softmax(-1),
@@ -168,7 +171,8 @@ WRONG = {
         "gate and up are swapped": llama(gate=lambda h, w: gated(h, w, "up", "gate")),
         "positions are missing": llama(turn=lambda x: x),
         "subtract the mean": llama(norm=lambda x, w: F.layer_norm(x, w.shape, w, eps=1e-6)),
-        "differ": [llama(path=0), llama(turn=lambda x: rotate(x, layout="interleaved"))],
+        "half a head apart": llama(turn=lambda x: rotate(x, layout="interleaved")),
+        "differ": llama(path=0),
     },
 }
 

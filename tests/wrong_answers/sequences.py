@@ -77,6 +77,9 @@ WRONG = {
         "divided where": lambda loss, text: loss * len(text.split()) / len(text),
         "surprise of the whole text": lambda loss, text: loss * len(text),
         "a perplexity": lambda loss, text: np.exp(loss * len(text) / len(text.split())),
+        "one character is added": lambda loss, text: (
+            loss * np.mean([len(word) + 1 for word in text.split()])
+        ),
         "line ends are characters": lambda loss, text: (
             loss * len(text.replace("\n", "")) / len(text.split())
         ),
@@ -88,6 +91,9 @@ WRONG = {
         "reset and update have changed": gru(swap=True),
         "the reset gate is not used": gru(new=lambda x, h, r: torch.tanh(x + h)),
         "multiplies token and state": gru(new=lambda x, h, r: torch.tanh(r * (x + h))),
+        "the state itself": lambda from_token, from_state, h: gru(
+            new=lambda x, _, r: torch.tanh(x + r * h)
+        )(from_token, from_state, h),
         "without tanh": gru(new=lambda x, h, r: x + r * h),
         "gates go through the sigmoid": gru(gate=lambda x: x),
         "the new vector alone": gru(mix=lambda z, n, h: n),

@@ -11,7 +11,8 @@ from lmcourse.exercises.answers import blame, kind, normal
 
 def _bert(**changes):
     """Return a small random BERT whose axes all have different sizes."""
-    sizes = {"vocab_size": 31, "max_position_embeddings": 11, "num_hidden_layers": 1}
+    # More positions than words: whoever looks up words there gets rows, not an IndexError.
+    sizes = {"vocab_size": 31, "max_position_embeddings": 37, "num_hidden_layers": 1}
     sizes |= {"hidden_size": 8, "intermediate_size": 12, "num_attention_heads": 2}
     torch.manual_seed(0)
     model = BertModel(BertConfig(**(sizes | changes))).eval()
@@ -85,6 +86,7 @@ def embed(answer):
     norm, first = parts.LayerNorm, parts.token_type_embeddings.weight[0]
     word, kind = parts.word_embeddings(ids), parts.token_type_embeddings(kinds)
     place = parts.position_embeddings.weight[:5].expand_as(word)
+    misplaced = parts.position_embeddings(ids)
     mistakes = {
         "these are the rows of the word table alone: position, type and the normalisation "
         "are missing.": word,
@@ -92,6 +94,10 @@ def embed(answer):
         "the position is missing: the same word gets the same vector at every place.": norm(
             word + kind
         ),
+        "the position table is asked for input_ids; its rows belong to the places 0, 1, "
+        "2, … instead.": norm(word + misplaced + kind),
+        "the position table is asked for input_ids; its rows belong to the places 0, 1, "
+        "2, … And the norm is missing.": word + misplaced + kind,
         "the token type is missing. Even where every type is 0, its vector is added.": norm(
             word + place
         ),
@@ -185,6 +191,8 @@ def last_four(answer):
         "the padding is left out of the sum, but still counted when dividing.": means(
             states[-4:], over=(5, 5)
         ),
+        "each sum is divided by the number of tokens in the whole batch; every text has "
+        "its own.": means(states[-4:], over=(7, 7)),
         "these are the first four hidden states, not the last.": means(states[:4]),
         "the last hidden state itself is left out; it is one of the last four.": means(
             states[-5:-1]
@@ -232,6 +240,10 @@ def lookback(answer):
             share(upto, first=0)
         ),
         "the first token is averaged in; it has nothing before it.": share(before, first=0),
+        "without its first row the matrix has another diagonal, and the token just before "
+        "is lost: take the earlier tokens first, then leave the row out.": share(
+            lambda i, j: j < i - 1
+        ),
         "only the token just before is counted; all earlier ones are wanted.": share(
             lambda i, j: j == i - 1
         ),

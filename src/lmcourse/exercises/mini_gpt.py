@@ -142,6 +142,9 @@ def chances(answer):
         "struck-out logits are set to 0. That still is a chance; set them to -inf.": (
             (warm * (want > 0)).softmax(-1)
         ),
+        "one threshold for all texts: each row has a k-th largest of its own.": (
+            warm.masked_fill(logits < logits.topk(k).values.min(), -math.inf).softmax(-1)
+        ),
         "one too many is kept.": kept(warm, k + 1),
         "one too few is kept.": kept(warm, k - 1),
         "these are the k least likely.": (-top(-warm))
@@ -272,6 +275,14 @@ def llama(answer):
         "positions are missing: turn queries and keys.": _llama_output(
             model, x, turned=False
         ),
+        "neighbouring dimensions are turned in pairs; Llama pairs those that are half a "
+        "head apart: the other layout of `rotate`.": _with(
+            model,
+            x,
+            weights,
+            query=_paired(weights["query"], heads),
+            key=_paired(weights["key"], key_heads),
+        ),
     }
     mistakes["the norms subtract the mean; Llama's only divide."] = _centred(model, x)
     got = run(answer, x, weights, heads, key_heads)
@@ -284,6 +295,7 @@ def _with(model, x, weights, **changed):
     layer = model.layers[0]
     parts = {
         "query": layer.self_attn.q_proj,
+        "key": layer.self_attn.k_proj,
         "output": layer.self_attn.o_proj,
         "gate": layer.mlp.gate_proj,
         "up": layer.mlp.up_proj,
@@ -300,6 +312,11 @@ def _regrouped(matrix, heads, key_heads):
     """Order the rows of query heads as whoever tiles the key heads meets them."""
     rows = matrix.unflatten(0, (heads // key_heads, key_heads, -1))
     return rows.transpose(0, 1).flatten(0, 2)
+
+
+def _paired(matrix, heads):
+    """Order each head's rows so that neighbours are turned together."""
+    return matrix.unflatten(0, (heads, -1, 2)).transpose(1, 2).flatten(0, 2)
 
 
 @torch.no_grad()

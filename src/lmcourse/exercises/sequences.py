@@ -79,6 +79,8 @@ def per_word(answer):
         "line ends are characters as well as spaces are.": (
             loss * len(text.replace("\n", "")) / len(words)
         ),
+        "one character is added to every word; the last has none after it, and an empty "
+        "line is more than one. Count the text's own.": loss * (letters / len(words) + 1),
         "a line end parts two words, too: split at all white space.": (
             loss * len(text) / len(text.split(" "))
         ),
@@ -106,6 +108,8 @@ def gru(answer):
         "the reset gate is not used: it multiplies what the state gives to the new one.": (
             (1 - z) * torch.tanh(x_n + h_n) + z * h
         ),
+        "the reset gate multiplies the state itself; it belongs before the third that is "
+        "made from the state.": (1 - z) * torch.tanh(x_n + r * h) + z * h,
         "the reset gate multiplies token and state together; the token passes freely.": (
             (1 - z) * torch.tanh(r * (x_n + h_n)) + z * h
         ),
