@@ -75,7 +75,7 @@ def gated(h, weights, first="gate", second="up"):
     return F.silu(F.linear(h, weights[first])) * F.linear(h, weights[second])
 
 
-def llama(causal=True, path=1, **other):
+def llama(causal=True, path=1, second=1, **other):
     """A Llama block, or one with something else in a step."""
     norm, turn = other.get("norm", rms), other.get("turn", half)
     share = other.get("share", lambda x, times: x.repeat_interleave(times, 1))
@@ -92,7 +92,7 @@ def llama(causal=True, path=1, **other):
         seen = F.scaled_dot_product_attention(query, key, value, is_causal=causal)
         x = path * x + F.linear(seen.transpose(1, 2).flatten(-2), weights["output"])
         h = norm(x, weights["norm_2"])
-        return x + F.linear(other.get("gate", gated)(h, weights), weights["down"])
+        return second * x + F.linear(other.get("gate", gated)(h, weights), weights["down"])
 
     return block
 
@@ -172,7 +172,10 @@ WRONG = {
         "positions are missing": llama(turn=lambda x: x),
         "subtract the mean": llama(norm=lambda x, w: F.layer_norm(x, w.shape, w, eps=1e-6)),
         "half a head apart": llama(turn=lambda x: rotate(x, layout="interleaved")),
-        "differ": llama(path=0),
+        "what attention found": llama(path=0),
+        "what the feed-forward": llama(second=0),
+        "residual path": llama(path=0, second=0),
+        "differ": llama(gate=lambda h, w: F.linear(h, w["up"]).relu()),
     },
 }
 

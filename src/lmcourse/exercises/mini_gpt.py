@@ -284,6 +284,7 @@ def llama(answer):
             key=_paired(weights["key"], key_heads),
         ),
     }
+    mistakes |= _without_path(model, x, weights, want)
     mistakes["the norms subtract the mean; Llama's only divide."] = _centred(model, x)
     got = run(answer, x, weights, heads, key_heads)
     compare(got, want, mistakes, tolerance=1e-6)
@@ -299,6 +300,7 @@ def _with(model, x, weights, **changed):
         "output": layer.self_attn.o_proj,
         "gate": layer.mlp.gate_proj,
         "up": layer.mlp.up_proj,
+        "down": layer.mlp.down_proj,
     }
     for name, matrix in changed.items():
         parts[name].weight.data = matrix
@@ -306,6 +308,24 @@ def _with(model, x, weights, **changed):
     for name in changed:
         parts[name].weight.data = weights[name]
     return found
+
+
+def _without_path(model, x, weights, want):
+    """Return what the layer computes when something is not added to its input."""
+    silent = {name: torch.zeros_like(weights[name]) for name in ("output", "down")}
+    middle = _with(model, x, weights, down=silent["down"])
+    fetched = middle - x
+    return {
+        "what attention found is to be added to x.": _with(
+            model, fetched, weights, output=silent["output"]
+        ),
+        "what the feed-forward network made is to be added to what entered it.": (
+            want - middle
+        ),
+        "nothing is added to what was there: the residual path is missing, twice.": (
+            _with(model, fetched, weights, output=silent["output"]) - fetched
+        ),
+    }
 
 
 def _regrouped(matrix, heads, key_heads):
