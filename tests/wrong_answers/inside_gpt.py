@@ -68,6 +68,8 @@ WRONG = {
         "does not sum": lambda x, heat, p: cut((x / heat).softmax(-1), p),
         "p is not used": lambda x, heat, p: (x / heat).softmax(-1),
         "the temperature is not used": lambda x, heat, p: right(x, 1, p),
+        "again as a power": lambda x, heat, p: whole(right(x, heat, p) ** (1 / heat)),
+        "used twice, and": lambda x, heat, p: cut((x / heat).softmax(-1), p) ** (1 / heat),
         "should divide": lambda x, heat, p: right(x, 1 / heat, p),
         "falling order": falling,
         "logarithms": lambda *given: right(*given).log(),
@@ -75,6 +77,7 @@ WRONG = {
     "min_p": {
         "sum to 1 again": lambda c, p: c.where(c >= least(c, p), 0),
         "share of the largest": lambda c, p: kept(c, c >= p),
+        "and the rest must": lambda c, p: c.where(c >= p, 0),
         "each row": lambda c, p: kept(c, c >= p * c.max()),
         "left out.": [
             lambda c, p: kept(c, c < least(c, p)),

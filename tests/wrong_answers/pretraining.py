@@ -67,6 +67,17 @@ def changed(**how):
     return lambda ids, spans, names: cut(ids, spans, names, **how)
 
 
+def without_end(ids, spans, names):
+    source, target = cut(ids, spans, names)
+    return source[: len(source) - len(ids) + spans[-1][1]], target
+
+
+def named_after(ids, spans, names):
+    both = zip(names, spans, strict=False)
+    target = [x for name, (a, b) in both for x in (*ids[a:b], name)]
+    return cut(ids, spans, names)[0], [*target, names[len(spans)]]
+
+
 WRONG = {
     "places": {
         "share of 1 special tokens": lambda i, s, share, g: draw(i, share, g),
@@ -104,7 +115,7 @@ WRONG = {
     },
     "training": {
         "too good": [0.4, 2.0],
-        "no better than counting": [5.2, torch.tensor(5.5)],
+        "hardly better than counting": [5.2, torch.tensor(5.5)],
         "not well yet": [4.5, np.float64(4.9)],
         "not negative": -3.1,
         "finite": math.inf,
@@ -115,6 +126,8 @@ WRONG = {
         "which is which": changed(same=True),
         "keeps what should be cut": lambda i, s, n: (i, cut(i, s, n)[1]),
         "nothing marks where": changed(mark=False),
+        "behind the last span": without_end,
+        "stands before what": named_after,
         "the source is not right": lambda i, s, n: (cut(i, s, n)[0][1:], cut(i, s, n)[1]),
         "last sentinel": changed(end=False),
         "without its sentinels": changed(named=False, end=False),

@@ -48,6 +48,7 @@ def nucleus(answer):
     for temperature in (0.5, 1.8):
         given = logits, temperature, p
         warm = TemperatureLogitsWarper(temperature)(None, logits)
+        total = (_nucleus(*given) ** (1 / temperature)).sum(-1, keepdim=True)
         mistakes = {
             "two things are still wrong: the temperature comes after the nucleus is cut, "
             "and the rows do not sum to 1.": _nucleus(*given, first=False, share=False),
@@ -57,6 +58,11 @@ def nucleus(answer):
             "again.": _nucleus(*given, share=False),
             "nothing is left out: p is not used.": warm.softmax(-1),
             "the temperature is not used.": _nucleus(logits, 1.0, p),
+            "the temperature is used twice: in the logits, and again as a power of the "
+            "chances.": _nucleus(*given) ** (1 / temperature) / total,
+            "the temperature is used twice, and the rows do not sum to 1.": (
+                (warm.softmax(-1) * (_nucleus(*given) > 0)) ** (1 / temperature)
+            ),
             "the temperature multiplies; it should divide.": _nucleus(
                 logits, 1 / temperature, p
             ),
@@ -87,6 +93,8 @@ def min_p(answer):
     mistakes = {
         "the rest must sum to 1 again.": chances.masked_fill(want == 0, 0),
         "p is taken as a chance; it is a share of the largest chance.": kept(chances >= p),
+        "p is taken as a chance, not as a share of the largest one; and the rest must sum "
+        "to 1.": chances.where(chances >= p, 0),
         "the largest of all texts is used; each row has its own.": kept(
             chances >= p * chances.max()
         ),

@@ -88,7 +88,7 @@ def training(answer):
             "a loss is not negative.": loss < 0,
             "that is too good for hidden pieces of poems it never saw. Did you judge on "
             "the training poems, or count places that were not hidden?": loss < 2.2,
-            "that is no better than counting single pieces: has it learned to look at "
+            "that is hardly better than counting single pieces: has it learned to look at "
             "other places at all? Ask for more of them, or train for longer.": loss > 5.0,
             "it looks at its neighbours, but not well yet. Each step asks for `share` of "
             "the places: what does a larger share buy?": loss > 4.2,
@@ -118,6 +118,10 @@ def target(answer):
             masked[at : at + 1] = [name] * (b - a)
         found = [array(part).tolist() for part in got]
         cut = [x for a, b in spans for x in ids[a:b]]
+        behind = [
+            x for name, (a, b) in zip(names, spans, strict=False) for x in (*ids[a:b], name)
+        ] + [names[len(spans)]]
+        ends = sources[: sources.index(names[len(spans) - 1]) + 1]
         single = [names[0] if x in names else x for x in sources]
         blame(
             {
@@ -133,12 +137,17 @@ def target(answer):
                 "the spans are cut out of the source, but nothing marks where.": (
                     found[0] == [x for x in sources if x not in names]
                 ),
+                "the source ends with its last sentinel: what stands behind the last span "
+                "is missing.": found[0] == ends != sources,
                 "the source is not right.": found[0] != sources,
                 "the target lacks its last sentinel, which says that it ends.": (
                     found[1] == targets
                 ),
                 "the target holds what was cut out, without its sentinels.": found[1]
                 == cut,
+                "in the target each sentinel stands before what it stands for.": (
+                    found[1] == behind
+                ),
                 "the target is the whole text; only what was cut out is asked for.": (
                     found[1] == ids
                 ),
