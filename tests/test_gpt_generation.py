@@ -203,31 +203,48 @@ def theirs(model, ids, tokens, **settings):
     return exported.generate(ids, attention_mask=torch.ones_like(ids), **settings)
 
 
-@pytest.mark.parametrize("prompt", [2, 9, 15])
+@pytest.mark.parametrize("prompt", [2, 9, 15, 16])  # 16: all that the model sees
 @pytest.mark.parametrize("penalty", [1.0, 1.3])
 def test_greedy_text_equals_transformers(prompt, penalty):
-    model, ids = lively(context=16), some_ids(tokens=prompt)
-    want = theirs(model, ids, 16 - prompt, repetition_penalty=penalty)
+    model, ids, room = lively(context=16), some_ids(tokens=prompt), max(16 - prompt, 1)
+    want = theirs(model, ids, room, repetition_penalty=penalty)
     settings = {"temperature": 0, "repetition_penalty": penalty}
     for cached in (True, False):
-        got = generate(model, ids, 16 - prompt, **settings, cached=cached)
+        got = generate(model, ids, room, **settings, cached=cached)
         assert torch.equal(got, want)
 
 
+@pytest.mark.parametrize("prompt", [2, 9, 15, 16])
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+def test_drawn_text_equals_transformers(prompt, settings):
+    """With the same dice; so with logits in float32, as theirs, computed in float64."""
+    model, ids, room = lively(context=16), some_ids(tokens=prompt), max(16 - prompt, 1)
+    exported = to_transformers(model).double()  # which draws: before the seed
+    model.register_forward_hook(lambda module, inputs, logits: logits.float())
+    how = {"do_sample": True, "max_new_tokens": room, "top_k": 0} | settings
+    torch.manual_seed(5)
+    want = exported.generate(ids, attention_mask=torch.ones_like(ids), **how)
+    assert want.shape == (BATCH, prompt + room)
+    for cached in (True, False):
+        torch.manual_seed(5)
+        assert torch.equal(generate(model, ids, room, **settings, cached=cached), want)
+
+
+@pytest.mark.parametrize("prompt", [4, 15, 16])
 @pytest.mark.parametrize("beams", [1, 2, 5])
-def test_beams_equal_transformers(beams):
-    model, ids = lively(context=16), some_ids(tokens=4)
+def test_beams_equal_transformers(beams, prompt):
+    model, ids, room = lively(context=16), some_ids(tokens=prompt), max(16 - prompt, 1)
     options = {"num_beams": beams, "num_return_sequences": beams}
     options |= {"return_dict_in_generate": True, "output_scores": True, "length_penalty": 0}
-    want = theirs(model, ids, 12, **options)
-    texts, logs = beam_search(model, ids, 12, beams)
-    assert texts.shape == (BATCH, beams, 16)
+    want = theirs(model, ids, room, **options)
+    texts, logs = beam_search(model, ids, room, beams)
+    assert texts.shape == (BATCH, beams, prompt + room)
     assert torch.equal(texts.flatten(0, 1), want.sequences)
     assert (logs.diff(dim=-1) <= 0).all()
     if beams > 1:  # greedy decoding tells no scores
         close(logs.flatten(), want.sequences_scores.to(logs), 1e-5)  # theirs: float32
-    each = model(texts.flatten(0, 1)).log_softmax(-1)[:, 3:-1]
-    chosen = each.gather(-1, texts.flatten(0, 1)[:, 4:, None]).sum((1, 2))
+    each = model(texts.flatten(0, 1)[:, :-1]).log_softmax(-1)[:, prompt - 1 :]
+    chosen = each.gather(-1, texts.flatten(0, 1)[:, prompt:, None]).sum((1, 2))
     close(logs.flatten(), chosen.detach(), 1e-9)
 
 
