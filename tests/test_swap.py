@@ -27,7 +27,8 @@ def swapped():
     write_bert(
         folder / "small", AutoTokenizer.from_pretrained(default_checkpoint()), **SMALL
     )
-    write_gpt2(folder / "gpt-2", std=0.02)
+    odd = {"n_layer": 1, "n_head": 5, "n_embd": 30, "n_positions": 33}
+    write_gpt2(folder / "gpt-2", std=0.02, **odd)
     if (ROOT / "_build" / "executed").is_dir():
         shutil.copytree(ROOT / "_build" / "executed", folder / "executed")
     # A relative folder is the reader's, seen from where `make` runs.
