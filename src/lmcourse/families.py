@@ -3,6 +3,7 @@
 A decoder is asked for the next token, an encoder for hidden ones (Devlin et al. 2019), an
 encoder-decoder for hidden spans (Raffel et al. 2020). `Family` is any of the three: what
 differs is who may look where, and what is asked. The chapter *pretraining* compares them.
+Texts stay on the CPU; a model takes what it is given to its own device.
 """
 
 from functools import partial
@@ -14,7 +15,7 @@ from torch.nn.utils.rnn import pad_sequence
 from torch.utils.flop_counter import FlopCounterMode
 
 from lmcourse.attention import causal_mask, padding_mask
-from lmcourse.masking import corrupt_spans, mask_tokens
+from lmcourse.masking import corrupt_spans, mask_tokens, masked_loss
 from lmcourse.pooling import pool
 from lmcourse.positions import rotate
 from lmcourse.transformer import Stack
@@ -64,9 +65,11 @@ class Family(nn.Module):
 
     def read(self, ids):
         """Return the states of a text, (batch, tokens, d_model)."""
+        ids = ids.to(self.bias.device)
         mask = padding_mask(ids != 0)  # (batch, 1, 1, tokens)
         if self.kind == "decoder":
-            mask = mask & causal_mask(ids.shape[1])  # (batch, 1, tokens, tokens)
+            before = causal_mask(ids.shape[1], ids.device)  # (tokens, tokens)
+            mask = mask & before  # (batch, 1, tokens, tokens)
         turn = partial(rotate, layout="half", base=100.0)
         return self.reader(self.embeddings(ids), mask=mask, rotate=turn)[0]
 
@@ -84,14 +87,16 @@ class Family(nn.Module):
         Returns
         -------
         Tensor of shape (batch, tokens or targets, vocab_size), or (places, vocab_size)
+            On the model's device.
         """
         states = self.read(ids)
         if self.writer is not None:
+            ids, written = ids.to(states.device), written.to(states.device)
             looking = {"memory": states, "memory_mask": padding_mask(ids != 0)}
-            looking["mask"] = causal_mask(written.shape[1])
+            looking["mask"] = causal_mask(written.shape[1], written.device)
             looking["rotate"] = partial(rotate, layout="half", base=100.0)
             states, _ = self.writer(self.embeddings(written), **looking)
-        states = states if places is None else states[places]
+        states = states if places is None else states[places.to(states.device)]
         return states @ self.embeddings.weight.T + self.bias
 
 
@@ -113,8 +118,7 @@ def family_loss(model, ids, tokenizer, random, share):
         The mean of minus the log probability of what it was asked for.
     """
     if model.kind == "encoder":
-        inputs, asked = mask_tokens(ids, tokenizer, random, share)
-        return F.cross_entropy(model(inputs, places=asked), ids[asked])
+        return masked_loss(model, ids, *mask_tokens(ids, tokenizer, random, share))
     if model.kind == "decoder":
         wanted, given = ids[:, 1:], (ids[:, :-1],)
     else:
@@ -126,7 +130,8 @@ def family_loss(model, ids, tokenizer, random, share):
         )
         wanted, given = target[:, 1:], (source, target[:, :-1])
     asked = wanted != 0
-    return F.cross_entropy(model(*given, places=asked), wanted[asked])
+    logits = model(*given, places=asked)  # (places, vocab_size)
+    return F.cross_entropy(logits, wanted[asked].to(logits.device))
 
 
 def operations(model, ids, tokenizer, share, seed=0):
@@ -142,14 +147,14 @@ def operations(model, ids, tokenizer, share, seed=0):
 
 
 def vectors(model, ids):
-    """Return the mean of the states of each text, (texts, d_model).
+    """Return the mean of the states of each text, (texts, d_model), on the model's device.
 
     Parameters
     ----------
     model : Family
     ids : list of int Tensors of shape (tokens,)
     """
-    rows = pad_sequence(ids, batch_first=True)  # (texts, tokens)
+    rows = pad_sequence(ids, batch_first=True).to(model.bias.device)  # (texts, tokens)
     return pool(model.read(rows), rows != 0)
 
 
@@ -170,11 +175,13 @@ def fine_tune(model, ids, labels, learning_rate, steps=60, batch=16, seed=0):
     Returns
     -------
     callable
-        From such a list of texts to a float Tensor (texts,), above 0 for label 1.
+        From such a list of texts to a float Tensor (texts,), above 0 for label 1, on the
+        CPU.
     """
     random = torch.Generator().manual_seed(seed)
     head = nn.Linear(model.embeddings.embedding_dim, 1)
     nn.init.zeros_(head.weight)
+    head.to(model.bias.device)
     weights = [*model.parameters(), *head.parameters()]
     optimizer = torch.optim.AdamW(weights, learning_rate)
     falling = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.0, steps)
@@ -182,13 +189,14 @@ def fine_tune(model, ids, labels, learning_rate, steps=60, batch=16, seed=0):
     for _ in range(steps):
         rows = torch.randint(len(ids), (batch,), generator=random)
         said = head(vectors(model, [ids[row] for row in rows]))[:, 0]  # (batch,)
-        loss = F.binary_cross_entropy_with_logits(said, labels[rows])
+        wanted = labels[rows].to(said.device)
+        loss = F.binary_cross_entropy_with_logits(said, wanted)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
         falling.step()
     model.eval()
-    return torch.no_grad()(lambda texts: head(vectors(model, texts))[:, 0])
+    return torch.no_grad()(lambda texts: head(vectors(model, texts))[:, 0].cpu())
 
 
 @torch.no_grad()
@@ -197,7 +205,7 @@ def chances(model, left, right, tokenizer):
 
     An encoder is given [MASK] there, an encoder-decoder a sentinel, and is asked what it
     stands for. A decoder can only say how likely a text is, and is given one for each
-    piece; where nothing stands on the right, it says what comes next.
+    piece; where nothing stands on the right, it says what comes next. On the CPU.
 
     Parameters
     ----------
@@ -214,7 +222,7 @@ def chances(model, left, right, tokenizer):
         ordinary = pieces[~special][:, None]  # (candidates, 1)
         sides = [x.expand(len(ordinary), -1) for x in (left, right)]
         texts = torch.cat([sides[0], ordinary, sides[1]], 1)  # (candidates, tokens)
-        log_p = model(texts[:, :-1])[:, len(left) - 1 :].log_softmax(-1)
+        log_p = model(texts[:, :-1])[:, len(left) - 1 :].log_softmax(-1).cpu()
         rest = texts[:, len(left) :, None]  # (candidates, tokens - left, 1)
         scores = log_p.new_full((len(pieces),), -torch.inf)
         scores[~special] = log_p.gather(-1, rest).sum((1, 2))
@@ -227,4 +235,4 @@ def chances(model, left, right, tokenizer):
         written = torch.tensor([[blank]])
         encoder = model.kind == "encoder"
         scores = model(text)[0, len(left)] if encoder else model(text, written)[0, 0]
-    return scores[: len(pieces)].masked_fill(special, -torch.inf).log_softmax(-1)
+    return scores[: len(pieces)].cpu().masked_fill(special, -torch.inf).log_softmax(-1)

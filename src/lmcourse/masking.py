@@ -2,7 +2,8 @@
 
 Some places of a text are chosen, most of them hidden behind [MASK], and the model is asked
 what stood there. `MaskedBert` is the course's own `lmcourse.bert.Bert` with a head that
-answers; `lmcourse.mini_bert` makes a small one of poems.
+answers; `lmcourse.mini_bert` makes a small one of poems. Texts and places stay on the CPU,
+where they are drawn; a model takes what it is given to its own device.
 """
 
 import numpy as np
@@ -147,9 +148,12 @@ class MaskedBert(nn.Module):
         Returns
         -------
         Tensor of shape (batch, tokens, vocab_size), or (places, vocab_size)
+            On the model's device.
         """
+        ids = ids.to(self.bias.device)
         states = self.bert(ids, ids != self.pad).last_hidden_state
-        states = states if places is None else states[places]  # (places, d_model)
+        if places is not None:
+            states = states[places.to(ids.device)]  # (places, d_model)
         return self.head(states) @ self.bert.embeddings.word.weight.T + self.bias
 
 
@@ -159,11 +163,13 @@ def masked_loss(model, ids, inputs, chosen):
     Parameters
     ----------
     model : MaskedBert
+        Or another that scores ``places``.
     ids, inputs : int Tensors of shape (batch, tokens)
         The text, and what the model is shown of it.
     chosen : bool Tensor of shape (batch, tokens)
     """
-    return F.cross_entropy(model(inputs, chosen), ids[chosen])
+    logits = model(inputs, places=chosen)  # (places, vocab_size)
+    return F.cross_entropy(logits, ids[chosen].to(logits.device))
 
 
 @torch.no_grad()
@@ -182,7 +188,7 @@ def place_losses(model, ids, tokenizer, rounds=7):
     Returns
     -------
     Tensor of shape (batch, tokens)
-        Minus the log probability of each piece; 0 at special tokens.
+        Minus the log probability of each piece; 0 at special tokens. On the CPU.
     """
     ordinary = ~torch.isin(ids, torch.tensor(tokenizer.all_special_ids))
     losses = torch.zeros(ids.shape)
@@ -190,7 +196,7 @@ def place_losses(model, ids, tokenizer, rounds=7):
         turn = torch.arange(ids.shape[1]) % rounds == first  # (tokens,)
         chosen = ordinary & turn
         shown = ids.masked_fill(chosen, tokenizer.mask_token_id)
-        logits = model(shown, chosen)  # (places, vocab_size)
+        logits = model(shown, chosen).cpu()  # (places, vocab_size)
         losses[chosen] = F.cross_entropy(logits, ids[chosen], reduction="none")
     return losses
 
@@ -248,7 +254,7 @@ def train(model, ids, tokenizer, settings, report=None, ask=hide_and_ask):
     Parameters
     ----------
     model : MaskedBert
-        Or another, if ``ask`` is given.
+        Or another, if ``ask`` is given; it is trained on the device that it is on.
     ids : list of int Tensors of shape (tokens,)
         Passages.
     tokenizer : PreTrainedTokenizerFast
