@@ -1,6 +1,7 @@
 """LoRA, prefix and prompt vectors: against peft, against hand-made models, as files."""
 
 import copy
+from functools import partial
 
 import pytest
 import torch
@@ -10,15 +11,18 @@ from peft import PromptTuningConfig as PromptConfig
 from torch import nn
 from transformers import BertConfig
 
+from lmbook.bench.dates import chapter
 from lmcourse import adapters
 from lmcourse.attention import MultiHeadAttention, causal_mask
 from lmcourse.bert import Bert
+from lmcourse.families import KINDS, Family
 from lmcourse.gpt.cache import Cache
+from lmcourse.gpt.checkpoint import load_gpt
 from lmcourse.gpt.convert import to_transformers
 from lmcourse.gpt.generation import generate
 from lmcourse.gpt.model import GPT
 from lmcourse.gpt.settings import GPTConfig
-from lmcourse.transformer import Stack
+from lmcourse.transformer import Stack, Transformer
 
 MAKERS = {
     "lora": adapters.add_lora,
@@ -58,6 +62,19 @@ def stack():
     return Stack(2, 12, 2, 20).double().eval()
 
 
+def family(kind):
+    torch.manual_seed(0)
+    model = Family(kind, 40, layers=2, d_model=12, heads=3).double().eval()
+    for weight in model.parameters():  # some of them begin at zero
+        weight.data += torch.randn_like(weight) / 5
+    return model
+
+
+def transformer():
+    torch.manual_seed(0)
+    return Transformer(11, 2, 12, 2, 20).double().eval()
+
+
 IDS = torch.tensor([[3, 1, 4, 1, 5, 9], [2, 6, 5, 3, 5, 8]])
 MASK = torch.tensor([[1, 1, 1, 1, 0, 0], [1] * 6])
 X = torch.randn(2, 6, 12, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
@@ -65,6 +82,12 @@ MODELS = {
     "gpt": (gpt, lambda model: model(IDS)),
     "bert": (bert, lambda model: model(IDS, MASK).last_hidden_state),
     "stack": (stack, lambda model: model(X, mask=causal_mask(6))[0]),
+    "transformer": (transformer, lambda model: model(IDS, IDS.flip(1)[:, :4])),
+}
+WRITTEN = dict.fromkeys(KINDS, ()) | {"encoder-decoder": (IDS.flip(1)[:, :4],)}
+MODELS |= {
+    kind: (partial(family, kind), lambda model, more=more: model(IDS, *more))
+    for kind, more in WRITTEN.items()
 }
 each = pytest.mark.parametrize("kind", MAKERS)
 on = pytest.mark.parametrize("name", MODELS)
@@ -185,10 +208,10 @@ def test_prompt_config_of_peft_counts_the_same():
 
 
 @each
-@pytest.mark.parametrize("name", ["gpt", "stack"])
+@pytest.mark.parametrize("name", ["gpt", "stack", "decoder"])
 def test_nothing_later_is_seen(name, kind):
     model = shaken(MAKERS[kind](MODELS[name][0](), 3))
-    if name == "gpt":
+    if name != "stack":
         other = IDS.clone()
         other[:, 4:] = 7
         close(model(other)[:, :4], model(IDS)[:, :4], rtol=0, atol=1e-12)
@@ -214,12 +237,87 @@ def test_prompt_vectors_refuse_a_cache():
     assert generate(model, IDS, 2, cached=False).shape == (2, 8)
 
 
+@pytest.mark.parametrize("name", ["gpt", "decoder", "encoder-decoder", "transformer"])
+def test_a_first_token_alone_is_what_it_is_before_others(name):
+    model = shaken(adapters.add_prompt(MODELS[name][0](), 3))
+    read = (IDS,) if name in ("encoder-decoder", "transformer") else ()
+    alone, before = model(*read, IDS[:, :1]), model(*read, IDS)
+    close(alone, before[:, :1], rtol=0, atol=1e-12)
+
+
+@each
+@pytest.mark.parametrize("name", ["encoder-decoder", "transformer"])
+def test_what_writes_sees_what_is_read_and_nothing_later(name, kind):
+    model = shaken(MAKERS[kind](MODELS[name][0](), 3))
+    written = IDS.flip(1)
+    other = written.clone()
+    other[:, 4:] = 7
+    want = model(IDS, written)
+    close(model(IDS, other)[:, :4], want[:, :4], rtol=0, atol=1e-12)
+    assert (model(IDS.flip(0), written) - want).abs().max() > 1e-3
+
+
+@pytest.mark.parametrize("name", ["encoder-decoder", "transformer"])
+def test_each_stack_has_vectors_of_its_own(name):
+    model = adapters.add_prompt(MODELS[name][0](), 3)
+    blocks = adapters.adapters(model).values()
+    assert [(b.vectors is not None, b.last) for b in blocks] == [(1, 0), (0, 1)] * 2
+
+
 @each
 def test_padding_stays_hidden(kind):
     model = shaken(MAKERS[kind](bert(), 3))
     other = IDS.masked_fill(MASK == 0, 10)
     want, found = (model(ids, MASK).last_hidden_state for ids in (IDS, other))
     close(found[0, :4], want[0, :4], rtol=0, atol=1e-12)
+
+
+GPU = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+devices = pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=GPU)])
+GIVEN = {"gpt": (IDS,), "bert": (IDS, MASK), "transformer": (IDS, IDS.flip(1))}
+
+
+def computed(model, given):
+    """Return what a model makes of ids, on the CPU."""
+    device = next(model.parameters()).device
+    found = model(*(each.to(device) for each in given))
+    return getattr(found, "last_hidden_state", found).cpu()
+
+
+@GPU
+@each
+@pytest.mark.parametrize(("name", "given"), GIVEN.items())
+def test_adapters_are_made_where_the_model_is(name, given, kind):
+    model = shaken(MAKERS[kind](MODELS[name][0]().cuda(), 3))
+    assert {weight.device.type for weight in model.parameters()} == {"cuda"}
+    other = shaken(MAKERS[kind](MODELS[name][0](), 3))
+    close(computed(model, given), computed(other, given), rtol=0, atol=1e-9)
+
+
+@devices
+@pytest.mark.parametrize(
+    "method", ["all weights", "last layer", "LoRA", "prefix", "prompt"]
+)
+def test_the_pages_tuning_runs_where_the_model_is(method, device, monkeypatch, tmp_path):
+    page = chapter("fine-tuning")
+    monkeypatch.setitem(page.tune.__globals__, "DEVICE", torch.device(device))
+    tokenizer, base, _ = load_gpt("sonnets", device)
+    text = torch.arange(300) % tokenizer.vocab_size
+    model = page.adapted(base, method)
+    begun = copy.deepcopy(model)
+    assert page.steps_within(4, model, base) >= 4
+    page.tune(model, page.mixed(page.windows(text), page.windows(text)), 3, 1e-2)
+    for (name, new), old in zip(model.named_parameters(), begun.parameters(), strict=True):
+        assert new.device.type == device, name
+        assert torch.equal(new, old) != new.requires_grad, name
+    losses = page.poem_losses(model, [text[:100], text[50:90]])
+    assert (losses != page.poem_losses(base, [text[:100], text[50:90]])).all()
+    assert len(page.write(model, tokenizer, "The", 5)) == 8
+    if adapters.adapters(model):
+        adapters.save_adapters(tmp_path / "own.safetensors", model)
+        loaded = adapters.load_adapters(tmp_path / "own.safetensors", begun)
+        assert {weight.device.type for weight in loaded.parameters()} == {device}
+        assert (page.poem_losses(loaded, [text[:100], text[50:90]]) == losses).all()
 
 
 @each

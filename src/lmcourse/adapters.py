@@ -96,7 +96,7 @@ class Prefix(nn.Module):
             nn.Parameter(0.1 * torch.randn(length, like.shape[1], **kind)) for _ in "kv"
         )
 
-    def forward(self, x, mask=None, cache=None):
+    def forward(self, x, mask=None, cache=None, rotate=None):
         """Map (batch, tokens, d_model) to the same, and the weights on the tokens.
 
         Parameters
@@ -106,6 +106,9 @@ class Prefix(nn.Module):
             True where a token may look; of a `CausalAttention` its own.
         cache : optional
             As for a `CausalAttention`.
+        rotate : callable, optional
+            As for a `MultiHeadAttention`. The learned keys have no place: they are not
+            turned.
         """
         inside, (batch, tokens, _), length = self.inside, x.shape, len(self.keys)
         if isinstance(inside, CausalAttention):
@@ -116,6 +119,8 @@ class Prefix(nn.Module):
         else:
             parts = inside.query(x), inside.key(x), inside.value(x)
             query, key, value = map(inside.split, parts)
+            if rotate is not None:
+                query, key = rotate(query), rotate(key)
 
         def in_front(learned, others):
             heads = learned.unflatten(-1, (inside.heads, -1)).transpose(0, 1)
@@ -134,7 +139,7 @@ class Prefix(nn.Module):
 class Prompt(nn.Module):
     """A block that runs with learned vectors before the tokens (Lester et al. 2021).
 
-    The first block of a model puts them in, the last one takes them out again.
+    The first block of a stack puts them in, the last one takes them out again.
 
     Parameters
     ----------
@@ -143,7 +148,7 @@ class Prompt(nn.Module):
     length : int
         How many.
     first, last : bool
-        Which of the blocks this is; both, if it is the only one.
+        Which of the stack's blocks this is; both, if it is the only one.
     """
 
     def __init__(self, inside, length, first, last):
@@ -171,8 +176,9 @@ class Prompt(nn.Module):
             learned = self.vectors.expand(len(x), -1, -1)  # (batch, length, d_model)
             x = torch.cat([learned, x], dim=1)
         if mask is not None:
+            rows, keys = mask.shape[-2:]
             mask = F.pad(mask, (length, 0), value=True)  # all may look at them
-            if mask.shape[-2] > 1:  # and they at no token: it may be a later one
+            if rows == keys:  # and they at no token: it may be a later one
                 mask = F.pad(mask, (0, 0, length, 0))
                 mask[..., :length, :length] = causal_mask(length, x.device)
             looking["mask"] = mask
@@ -206,10 +212,10 @@ def _replace(model, wrap, kind, what):
     if not found:
         raise ValueError(f"this model has no {what}")
     freeze(model)
-    for place, name in enumerate(found):
+    for name in found:
         parent, _, own = name.rpartition(".")
         parent = model.get_submodule(parent)
-        setattr(parent, own, wrap(getattr(parent, own), place, len(found)))
+        setattr(parent, own, wrap(getattr(parent, own), name, found))
     return model
 
 
@@ -262,12 +268,12 @@ def add_prefix(model, length):
 
 
 def add_prompt(model, length):
-    """Put a `Prompt` around the blocks, and freeze everything else.
+    """Put a `Prompt` around the blocks of each stack, and freeze everything else.
 
     Parameters
     ----------
     model : nn.Module
-        With one stack of `lmcourse.transformer.Block`; it is changed, and returned.
+        Made of `lmcourse.transformer.Block`; it is changed, and returned.
     length : int
 
     Raises
@@ -276,8 +282,10 @@ def add_prompt(model, length):
         If there are adapters already, or no block.
     """
 
-    def wrap(block, place, blocks):
-        return Prompt(block, length, place == 0, place == blocks - 1)
+    def wrap(block, name, found):
+        stack = name.rpartition(".")[0]
+        own = [other for other in found if other.rpartition(".")[0] == stack]
+        return Prompt(block, length, name == own[0], name == own[-1])
 
     return _replace(model, wrap, lambda name, m: isinstance(m, Block), "block")
 
