@@ -89,7 +89,7 @@ WRONG = {
     },
     "half_rows": {
         "columns are reordered;": lambda w, h: w[:, order(h, len(w))],
-        "columns are reordered, and as one": lambda w, h: interleaved_to_half(w),
+        "columns are reordered, and all": lambda w, h: interleaved_to_half(w),
         "as one head": lambda w, h: w[order(1, len(w))],
         "the way back": lambda w, h: w[order(h, len(w)).argsort()],
         "half-split already": lambda w, h: w.unflatten(0, (h, 2, -1)).flip(1).flatten(0, 2),

@@ -93,8 +93,8 @@ def min_p(answer):
     mistakes = {
         "the rest must sum to 1 again.": chances.masked_fill(want == 0, 0),
         "p is taken as a chance; it is a share of the largest chance.": kept(chances >= p),
-        "p is taken as a chance, not as a share of the largest one; and the rest must sum "
-        "to 1.": chances.where(chances >= p, 0),
+        "two things are wrong: p is a share of the row's largest chance, not a chance; and "
+        "the rest must sum to 1.": chances.where(chances >= p, 0),
         "the largest of all texts is used; each row has its own.": kept(
             chances >= p * chances.max()
         ),

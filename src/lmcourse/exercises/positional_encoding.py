@@ -103,8 +103,8 @@ def half_rows(answer):
     mistakes = {
         "the columns are reordered; a head's dimensions are the rows of nn.Linear's "
         "weight.": weight[:, rows],
-        "the columns are reordered, and as one head; a head's dimensions are the rows of "
-        "nn.Linear's weight.": weight[:, order(1, 30)],
+        "the columns are reordered, and all of them together; a head's dimensions are the "
+        "rows of nn.Linear's weight.": weight[:, order(1, 30)],
         "all rows are reordered as one head: each head has its own pairs.": weight[
             order(1, 30)
         ],

@@ -137,7 +137,7 @@ def target(answer):
                 "the spans are cut out of the source, but nothing marks where.": (
                     found[0] == [x for x in sources if x not in names]
                 ),
-                "the source ends with its last sentinel: what stands behind the last span "
+                "the source ends at a sentinel: what stands behind the last span "
                 "is missing.": found[0] == ends != sources,
                 "the source is not right.": found[0] != sources,
                 "the target lacks its last sentinel, which says that it ends.": (
