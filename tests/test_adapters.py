@@ -275,6 +275,7 @@ def test_padding_stays_hidden(kind):
 GPU = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 devices = pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=GPU)])
 GIVEN = {"gpt": (IDS,), "bert": (IDS, MASK), "transformer": (IDS, IDS.flip(1))}
+GIVEN |= {kind: (IDS, *more) for kind, more in WRITTEN.items()}
 
 
 def computed(model, given):
