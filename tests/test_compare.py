@@ -72,6 +72,17 @@ def test_view_data():
     assert difference(view(), shown("alt"))
 
 
+@pytest.mark.parametrize(
+    "name", ["weights", "support", "planes", "looks", "chances", "lists"]
+)
+def test_a_share_that_lies_between_two_percents_may_become_either(name):
+    old = view(**{name: [[["day", 61]], [[-408, 0]]]})
+    assert not difference(old, view(**{name: [[["day", 62]], [[-409, 1]]]}))
+    assert difference(old, view(**{name: [[["day", 63]], [[-408, 0]]]}))
+    assert difference(view(near=[[3, 4]]), view(near=[[3, 5]]))
+    assert difference(printed(f"{name} 61"), printed(f"{name} 62"))
+
+
 def test_what_is_stripped():
     outputs = [
         {"output_type": "stream", "name": "stderr", "text": "50%|"},

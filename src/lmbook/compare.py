@@ -3,8 +3,10 @@
 Floating-point results differ in their last digits between processors and releases, so a
 number with a decimal point may differ by a relative 1e-3, an absolute 1e-4, or one unit
 of the last place printed when at least two places are. Integers, words and shapes must
-be the same. What a figure shows may differ by a twentieth of an axis, of the range of
-colours or of a limit: as much as a training repeated elsewhere may move it.
+be the same, save where a view keeps a measurement as whole percents or thousandths: one
+of those may differ by one, since the number may lie between two. What a figure shows may
+differ by a twentieth of an axis, of the range of colours or of a limit: as much as a
+training repeated elsewhere may move it.
 """
 
 import json
@@ -18,6 +20,8 @@ VIEW = "application/vnd.lmcourse.view+json"
 FIGURE = "application/vnd.lmcourse.figure+json"
 FIGURE_TOLERANCE = 0.05
 VIEW_ABSOLUTE = 1.01e-3  # one unit of the third decimal, to which views are rounded
+# Lists of a view whose whole numbers are measurements, rounded: shares, cosines, places.
+_ROUNDED = re.compile(r"\.(?:weights|support|planes|looks|chances|lists)\[")
 KEPT = ("text/plain", "application/papermill.record/text/plain", VIEW, FIGURE)
 _NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.\d*|\.\d+|\d+)(?:[eE][-+]?\d+)?(?!\w)")
 
@@ -71,7 +75,7 @@ def _different(old: object, new: object, where: str) -> str:
     else:
         return (
             ""
-            if _same_value(old, new, FIGURE in where)
+            if _same_value(old, new, FIGURE in where) or _one_apart(old, new, where)
             else f"{where}: {_brief(old)} became {_brief(new)}"
         )
     for place, left, right in pairs:
@@ -93,6 +97,11 @@ def _same_value(old: object, new: object, figure: bool) -> bool:
             math.isnan(old) and math.isnan(new)
         )
     return type(old) is type(new) and old == new
+
+
+def _one_apart(old: object, new: object, where: str) -> bool:
+    whole = type(old) is type(new) is int and VIEW in where
+    return whole and _ROUNDED.search(where) is not None and abs(old - new) == 1
 
 
 def _same_text(old: str, new: str) -> bool:
