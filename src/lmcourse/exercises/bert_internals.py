@@ -75,18 +75,20 @@ class _Parts(SimpleNamespace):
         raise Wrong("this is the whole")
 
 
+KINDS = torch.tensor([[0, 0, 0, 1, 1]]).expand(3, 5)  # token types of three texts
+
+
 @exercise("bert-internals.embed", kind="spot the bug")
 def embed(answer):
     """Compare with the first hidden state of transformers' BERT."""
     model = _bert()
     ids = torch.randint(31, (3, 5), generator=torch.Generator().manual_seed(1))
-    kinds = torch.tensor([[0, 0, 0, 1, 1]]).expand(3, 5)
     # Not the whole model: only its parts, so that they cannot be called in one piece.
     parts = _Parts(**dict(model.embeddings.named_children()))
     norm, first = parts.LayerNorm, parts.token_type_embeddings.weight[0]
-    word, kind = parts.word_embeddings(ids), parts.token_type_embeddings(kinds)
+    word, kind = parts.word_embeddings(ids), parts.token_type_embeddings(KINDS)
     place = parts.position_embeddings.weight[:5].expand_as(word)
-    misplaced = parts.position_embeddings(ids)
+    misplaced = word + parts.position_embeddings(ids) + kind
     mistakes = {
         "these are the rows of the word table alone: position, type and the normalisation "
         "are missing.": word,
@@ -95,9 +97,9 @@ def embed(answer):
             word + kind
         ),
         "the position table is asked for input_ids; its rows belong to the places 0, 1, "
-        "2, … instead.": norm(word + misplaced + kind),
+        "2, … instead.": norm(misplaced),
         "the position table is asked for input_ids; its rows belong to the places 0, 1, "
-        "2, … And the norm is missing.": word + misplaced + kind,
+        "2, … And the norm is missing.": misplaced,
         "the token type is missing. Even where every type is 0, its vector is added.": norm(
             word + place
         ),
@@ -107,10 +109,10 @@ def embed(answer):
             norm(word) + norm(place) + norm(kind)
         ),
     }
-    want = model(ids, token_type_ids=kinds, output_hidden_states=True).hidden_states[0]
+    want = model(ids, token_type_ids=KINDS, output_hidden_states=True).hidden_states[0]
     seen = _Parts(embeddings=parts, config=model.config)
     try:
-        expect(answer, [seen, ids, kinds], want, mistakes)
+        expect(answer, [seen, ids, KINDS], want, mistakes)
     except Wrong:
         if parts.asked or seen.asked:
             raise Wrong(

@@ -116,24 +116,25 @@ def estimate(answer):
         compare(got, want, mistakes)
 
 
+def _top(scores, k):
+    return TopKLogitsWarper(k)(None, scores)
+
+
+def _kept(scores, k):
+    return _top(scores, k).softmax(-1)
+
+
 @exercise("mini-gpt.chances", "build")
 def chances(answer):
     """Compare with the samplers of `transformers`."""
     logits, temperature, k = 2 * normal(3, 8).double(), 0.6, 3
     warm = TemperatureLogitsWarper(temperature)(None, logits)
-
-    def top(scores, k=k):
-        return TopKLogitsWarper(k)(None, scores)
-
-    def kept(scores, k=k):
-        return top(scores, k).softmax(-1)
-
-    want = kept(warm)
+    want = _kept(warm, k)
     mistakes = {
-        "the temperature multiplies; it should divide.": kept(logits * temperature),
-        "the temperature is not used.": kept(logits),
-        "the temperature divides the probabilities instead of the logits.": kept(
-            logits.softmax(-1) / temperature
+        "the temperature multiplies; it should divide.": _kept(logits * temperature, k),
+        "the temperature is not used.": _kept(logits, k),
+        "the temperature divides the probabilities instead of the logits.": _kept(
+            logits.softmax(-1) / temperature, k
         ),
         "k is not used.": warm.softmax(-1),
         "after the others are struck out, the rest must sum to 1 again.": (
@@ -145,18 +146,18 @@ def chances(answer):
         "one threshold for all texts: each row has a k-th largest of its own.": (
             warm.masked_fill(logits < logits.topk(k).values.min(), -math.inf).softmax(-1)
         ),
-        "one too many is kept.": kept(warm, k + 1),
-        "one too few is kept.": kept(warm, k - 1),
-        "these are the k least likely.": (-top(-warm))
+        "one too many is kept.": _kept(warm, k + 1),
+        "one too few is kept.": _kept(warm, k - 1),
+        "these are the k least likely.": (-_top(-warm, k))
         .nan_to_num(posinf=-math.inf)
         .softmax(-1),
-        "the softmax runs over the texts; it belongs on the last axis.": top(warm).softmax(
-            0
-        ),
+        "the softmax runs over the texts; it belongs on the last axis.": _top(
+            warm, k
+        ).softmax(0),
         "only the k chances are returned; the others are there too, with a chance of 0.": (
             want.sort(descending=True).values[:, :k]
         ),
-        "these are logits; a softmax is missing.": top(warm),
+        "these are logits; a softmax is missing.": _top(warm, k),
     }
     expect(answer, [logits, temperature, k], want, mistakes)
 

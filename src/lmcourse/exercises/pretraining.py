@@ -106,54 +106,61 @@ def target(answer):
     ]
     for ids, spans, names in cases:
         got = several(run(answer, ids, spans, names), 2, "two lists: source and target")
-        sources, targets, start = [], [], 0
+        source, asked = (array(part).tolist() for part in got)
+        right, start = [], 0
         for name, (a, b) in zip(names, spans, strict=False):
-            sources += [*ids[start:a], name]
-            targets += [name, *ids[a:b]]
+            right += [*ids[start:a], name]
             start = b
-        sources += ids[start:]
-        masked = list(sources)
-        for name, (a, b) in zip(names, spans, strict=False):
-            at = masked.index(name)
-            masked[at : at + 1] = [name] * (b - a)
-        found = [array(part).tolist() for part in got]
-        cut = [x for a, b in spans for x in ids[a:b]]
-        behind = [
-            x for name, (a, b) in zip(names, spans, strict=False) for x in (*ids[a:b], name)
-        ] + [names[len(spans)]]
-        ends = sources[: sources.index(names[len(spans) - 1]) + 1]
-        single = [names[0] if x in names else x for x in sources]
-        blame(
-            {
-                "source and target are swapped.": found
-                == [[*targets, names[len(spans)]], sources],
-                "a span of several tokens becomes one sentinel, not one for each token.": (
-                    found[0] == masked and masked != sources
-                ),
-                "all spans have the same sentinel: which is which?": (
-                    found[0] == single and len(spans) > 1
-                ),
-                "the source keeps what should be cut out.": found[0] == ids,
-                "the spans are cut out of the source, but nothing marks where.": (
-                    found[0] == [x for x in sources if x not in names]
-                ),
-                "the source ends at a sentinel: what stands behind the last span "
-                "is missing.": found[0] == ends != sources,
-                "the source is not right.": found[0] != sources,
-                "the target lacks its last sentinel, which says that it ends.": (
-                    found[1] == targets
-                ),
-                "the target holds what was cut out, without its sentinels.": found[1]
-                == cut,
-                "in the target each sentinel stands before what it stands for.": (
-                    found[1] == behind
-                ),
-                "the target is the whole text; only what was cut out is asked for.": (
-                    found[1] == ids
-                ),
-                "the target is not right.": found[1] != [*targets, names[len(spans)]],
-            }
-        )
+        right += ids[start:]
+        end = names[len(spans)]
+        named = [(name, ids[a:b]) for name, (a, b) in zip(names, spans, strict=False)]
+        wanted = [x for name, cut in named for x in (name, *cut)]
+        if (source, asked) == ([*wanted, end], right):
+            raise Wrong("source and target are swapped.")
+        _blame_source(source, right, ids, named)
+        _blame_target(asked, wanted, end, ids, named)
+
+
+def _blame_source(found, right, ids, named):
+    names = [name for name, _ in named]
+    several_each, cuts = [], dict(named)
+    for x in right:
+        several_each += [x] * len(cuts.get(x, [x]))
+    blame(
+        {
+            "a span of several tokens becomes one sentinel, not one for each token.": (
+                found == several_each != right
+            ),
+            "all spans have the same sentinel: which is which?": (
+                found == [names[0] if x in names else x for x in right] != right
+            ),
+            "the source keeps what should be cut out.": found == ids,
+            "the spans are cut out of the source, but nothing marks where.": (
+                found == [x for x in right if x not in names]
+            ),
+            "the source ends at a sentinel: what stands behind the last span "
+            "is missing.": found == right[: right.index(names[-1]) + 1] != right,
+            "the source is not right.": found != right,
+        }
+    )
+
+
+def _blame_target(found, wanted, end, ids, named):
+    blame(
+        {
+            "the target lacks its last sentinel, which says that it ends.": found == wanted,
+            "the target holds what was cut out, without its sentinels.": (
+                found == [x for _, cut in named for x in cut]
+            ),
+            "in the target each sentinel stands before what it stands for.": (
+                found == [x for name, cut in named for x in (*cut, name)] + [end]
+            ),
+            "the target is the whole text; only what was cut out is asked for.": (
+                found == ids
+            ),
+            "the target is not right.": found != [*wanted, end],
+        }
+    )
 
 
 @exercise("pretraining.mask", kind="spot the bug")
