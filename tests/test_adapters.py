@@ -22,6 +22,7 @@ from lmcourse.gpt.convert import to_transformers
 from lmcourse.gpt.generation import generate
 from lmcourse.gpt.model import GPT
 from lmcourse.gpt.settings import GPTConfig
+from lmcourse.positions import rotate
 from lmcourse.transformer import Stack, Transformer
 
 MAKERS = {
@@ -270,6 +271,20 @@ def test_padding_stays_hidden(kind):
     other = IDS.masked_fill(MASK == 0, 10)
     want, found = (model(ids, MASK).last_hidden_state for ids in (IDS, other))
     close(found[0, :4], want[0, :4], rtol=0, atol=1e-12)
+
+
+def test_tokens_are_turned_and_learned_keys_are_not():
+    torch.manual_seed(0)
+    inside, turn = MultiHeadAttention(12, 3).double(), partial(rotate, layout="half")
+    prefix = shaken(adapters.Prefix(inside, 5))
+    parts = [each.detach() for each in (prefix.keys, prefix.values)]  # (length, d_model)
+    key, value = (inside.split(each.expand(2, -1, -1)) for each in parts)
+    key = torch.cat([key, turn(inside.split(inside.key(X)))], dim=2)
+    value = torch.cat([value, inside.split(inside.value(X))], dim=2)
+    query = turn(inside.split(inside.query(X)))
+    heads = nn.functional.scaled_dot_product_attention(query, key, value)
+    want = inside.output(heads.transpose(1, 2).flatten(2))
+    close(prefix(X, rotate=turn)[0], want, rtol=0, atol=1e-9)
 
 
 GPU = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
