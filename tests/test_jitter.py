@@ -36,22 +36,34 @@ def test_one_input_gives_one_result_and_another_seed_another():
         assert all((one != other).float().mean() > 0.4 for other in results[:i])
 
 
-def test_noise_goes_both_ways_by_two_units_of_the_last_place():
+@pytest.mark.parametrize("seed", range(1, 6))
+def test_noise_goes_both_ways_by_up_to_three_units_of_the_last_place(seed):
     x = torch.cat([numbers(), numbers() * 1e-20])
-    change = nudged(x).double() / x.double() - 1
-    assert 2**-24 < change.abs().min() < change.abs().max() <= 2**-22
-    assert 0.4 < (change > 0).float().mean() < 0.6
-    assert torch.equal(nudged(-x), -nudged(x))
+    change = nudged(x, seed).double() / x.double() - 1
+    assert 2**-22 < change.abs().max() <= 3 * 2**-23
+    assert 0.7 < (change != 0).float().mean() < 0.8
+    assert 0.45 < (change[change != 0] > 0).float().mean() < 0.55
+    assert change.square().mean().sqrt() > 2**-23.5  # of the noise
+    assert abs(change.mean()) < 2**-29
+    assert torch.equal(nudged(-x, seed), -nudged(x, seed))
 
 
 def test_whole_numbers_and_what_is_no_number_stay():
     for x in (
-        torch.arange(-100.0, 100),
-        torch.tensor([2.0**30, 1e30, torch.inf, -torch.inf]),
-        torch.arange(-3, 4).int().view(torch.float32),  # NaN, and the smallest of all
-        torch.tensor([1e-45, -1e-45, 1e-40]),
+        torch.arange(-(2.0**18) + 1, 2**18),
+        torch.arange(-100.0, 100) / 8,
+        torch.tensor([2.0**30, torch.inf, -torch.inf]),
+        torch.arange(-3, 1).int().view(torch.float32),  # NaN, and 0
     ):
         torch.testing.assert_close(nudged(x), x, rtol=0, atol=0, equal_nan=True)
+
+
+def test_the_smallest_numbers_stay_small_and_of_their_sign():
+    x = torch.arange(1, 1000).int().view(torch.float32)
+    for sign in (1, -1):
+        moved = sign * nudged(sign * x)
+        assert (moved >= 0).all()
+        assert (moved - x).abs().max() <= 3 * 2.0**-149
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.bfloat16])

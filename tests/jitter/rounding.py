@@ -2,18 +2,18 @@
 
 Processors, libraries and numbers of threads add in different orders and approximate exp
 or tanh by different polynomials. Here the results of PyTorch's float32 operations that
-sum or approximate are moved by two units in the last place (at most one part in 2**22).
-Which way a number is moved follows from its own bits and the seed: one input always gives
-one result, so what is said of repeated runs still holds; x and -x stay mirror images; and
-whole numbers stay whole. A page that then fails, or prints other numbers, says something
-about one processor.
+sum or approximate are moved by up to three units in the last place (3 parts in 2**23).
+How far and which way a number is moved follows from its own last bits and the seed: one
+input always gives one result, so what is said of repeated runs still holds; x and -x stay
+mirror images; and whole numbers below 2**18, halves and quarters stay, which every
+processor adds without error. A page that then fails, or prints other numbers, says
+something about one processor.
 
 A mode of torch's dispatcher does it, so NumPy's own float32 is not covered; nor are
 operations that are exact or rounded once (+, *, /, sqrt), other dtypes, other libraries.
 """
 
 from functools import cache
-from random import Random
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -45,23 +45,26 @@ def approximate(operation: torch._ops.OpOverload) -> bool:
 
 @cache
 def multiplier(seed: int) -> int:
-    """Return what to hash 32 bits with, by a product that wraps; it drops the sign bit."""
-    return 2 * (Random(seed).getrandbits(30) | 1)
+    """Return what to hash a number's last 6 bits with: a product that wraps drops the rest.
+
+    An odd number, another for each of 32 seeds in a row, in the first 6 of 32 bits.
+    """
+    odd = (26 * seed + 1) % 64
+    return (odd - 64 * (odd >= 32)) << 26
 
 
 def nudge(result: object, seed: int) -> None:
-    """Move the float32 numbers of a result, in place, two units of the last place.
+    """Move the float32 numbers of a result, in place, up to three units of the last place.
 
-    Whole numbers, subnormal ones, infinities, NaN, tensors of other dtypes and other
-    objects stay. (Most steps are in place: a training takes many thousands of them.)
+    Numbers whose last 6 bits are 0 stay: zeros, infinities, NaN, whole numbers below 2**18.
+    So do tensors of other dtypes and other objects. (Three passes over the numbers and no
+    more than one copy: a training takes many thousands of them.)
     """
     if not isinstance(result, torch.Tensor) or result.dtype != torch.float32:
         return
     bits = result.view(torch.int32)
-    units = bits * multiplier(seed)
-    units.bitwise_right_shift_(31).bitwise_and_(4).sub_(2)  # the first bit: -2 or 2
-    units.mul_(result.frac().abs_() >= torch.finfo(torch.float32).tiny)
-    bits.add_(units)
+    hashed = (bits * multiplier(seed)).bitwise_right_shift_(30)  # the first two bits
+    bits.bitwise_xor_(hashed.bitwise_and_(3))  # 0 to 3, and 0 where the last bits are
 
 
 class Rounding(TorchDispatchMode):
