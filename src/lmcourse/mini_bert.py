@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import torch
+import transformers
 from tokenizers import BertWordPieceTokenizer
 from torch.nn.utils.rnn import pad_sequence
-from transformers import BertConfig, BertTokenizerFast
 
 from lmcourse.data import POEMS, corpora_folder, deal, load_texts
 from lmcourse.gpt.checkpoint import fingerprint, save_model
@@ -50,7 +50,7 @@ def train_tokenizer(texts, vocab_size):
     """
     learner = BertWordPieceTokenizer()
     learner.train_from_iterator(texts, vocab_size=vocab_size, show_progress=False)
-    return BertTokenizerFast(learner.get_vocab())
+    return transformers.BertTokenizerFast(learner.get_vocab())
 
 
 def passages(text, tokenizer, room, overlap=False) -> Iterator[torch.Tensor]:
@@ -90,7 +90,9 @@ def new_model(tokenizer, settings):
     """
     sizes = SIZES | {"vocab_size": len(tokenizer)}
     torch.manual_seed(settings["seed"])
-    model = MaskedBert(BertConfig(hidden_dropout_prob=settings["dropout"], **sizes))
+    model = MaskedBert(
+        transformers.BertConfig(hidden_dropout_prob=settings["dropout"], **sizes)
+    )
     positions = model.bert.embeddings.position.weight
     waves = sinusoidal(*positions.shape, base=100)  # (positions, d_model)
     attention = model.bert.layers[0].attention
@@ -130,14 +132,16 @@ def load_mini_bert(path=None):
     path = Path(path or corpora_folder() / "checkpoints" / FILE)
     _, metadata = read_header(path)
     record = parse_json(metadata.get("record", ""), f"the record in {path}")
-    config = BertConfig(**record["model"])
+    config = transformers.BertConfig(**record["model"])
     with torch.device("meta"):  # shapes only
         shapes = {f"model.{n}": x.shape for n, x in MaskedBert(config).state_dict().items()}
     tensors = read_weights(path, shapes)
     model = MaskedBert(config).eval()
     model.load_state_dict({n.removeprefix("model."): x for n, x in tensors.items()})
     pieces = record["vocabulary"]
-    tokenizer = BertTokenizerFast(dict(zip(pieces, range(len(pieces)), strict=True)))
+    tokenizer = transformers.BertTokenizerFast(
+        dict(zip(pieces, range(len(pieces)), strict=True))
+    )
     return tokenizer, model, record
 
 

@@ -11,9 +11,9 @@ import os
 from pathlib import Path
 
 import torch
+import transformers
 from huggingface_hub import snapshot_download
 from threadpoolctl import threadpool_limits
-from transformers import AutoTokenizer, BertConfig, BertModel
 from transformers.utils import logging
 
 from lmcourse.choices import chosen
@@ -193,7 +193,7 @@ def checkpoint_folder(name: str | os.PathLike, files: list[str], fallback: str) 
     return Path(found)
 
 
-def _config(folder: Path) -> BertConfig:
+def _config(folder: Path) -> "transformers.BertConfig":
     """Read what a BERT's configuration says, and nothing else that may stand there."""
     path = folder / "config.json"
     found = read_json(path)
@@ -208,7 +208,7 @@ def _config(folder: Path) -> BertConfig:
         raise ValueError(f"{path} does not tell {', '.join(missing)}")
     settings = {name: found[name] for name in SETTINGS if name in found}
     try:
-        config = BertConfig(**settings)
+        config = transformers.BertConfig(**settings)
     except Exception as error:  # of many kinds, for one wrong value each
         raise ValueError(f"{path} describes no BERT: {error}") from error
     if (
@@ -219,7 +219,7 @@ def _config(folder: Path) -> BertConfig:
     return config
 
 
-def _weights(folder: Path, config: BertConfig) -> dict[str, torch.Tensor]:
+def _weights(folder: Path, config: "transformers.BertConfig") -> dict[str, torch.Tensor]:
     """Read exactly the weights that such a BERT has; the pooler may be missing."""
     path = folder / "model.safetensors"
     stored = {}  # the name in the model → the name in the file
@@ -237,7 +237,9 @@ def _weights(folder: Path, config: BertConfig) -> dict[str, torch.Tensor]:
         )
     try:
         with torch.device("meta"):  # names and shapes alone
-            model = BertModel(config, add_pooling_layer="pooler.dense.weight" in stored)
+            model = transformers.BertModel(
+                config, add_pooling_layer="pooler.dense.weight" in stored
+            )
     except Exception as error:  # of many kinds, for one wrong value each
         where = folder / "config.json"
         raise ValueError(f"{where} describes no BERT: {error!r}") from error
@@ -247,7 +249,7 @@ def _weights(folder: Path, config: BertConfig) -> dict[str, torch.Tensor]:
     return {name: found[names[name]] for name in names}
 
 
-def _tokenizer(folder: Path, config: BertConfig):
+def _tokenizer(folder: Path, config: "transformers.BertConfig"):
     """Read the tokenizer; ValueError if it is not the one of this model."""
     for name in TOKENIZER:
         if (folder / name).exists():
@@ -256,7 +258,7 @@ def _tokenizer(folder: Path, config: BertConfig):
         raise FileNotFoundError(f"{folder} has neither tokenizer.json nor vocab.txt")
     try:
         # With the configuration, or it reads all of config.json by itself.
-        tokenizer = AutoTokenizer.from_pretrained(
+        tokenizer = transformers.AutoTokenizer.from_pretrained(
             folder, config=config, trust_remote_code=False
         )
         sizes = len(tokenizer), 1 + max(tokenizer.get_vocab().values())
@@ -318,7 +320,7 @@ def load_bert(
     tokenizer = _tokenizer(folder, config)
     weights = _weights(folder, config)
     logging.disable_progress_bar()  # a page has no use for it
-    model = BertModel.from_pretrained(
+    model = transformers.BertModel.from_pretrained(
         None,  # all that is needed follows
         config=config,
         state_dict=weights,

@@ -1,6 +1,7 @@
 """What the tests of the built site share: its folder, a server, a browser."""
 
 import pytest
+from filelock import FileLock
 from serving import SITE, build_demo, serve
 
 from lmbook import modules, npm
@@ -31,9 +32,15 @@ def server(site):
 
 
 @pytest.fixture(scope="session")
-def demo(tmp_path_factory):
-    """The folder of the demonstration book, built as the real one is."""
-    return build_demo(tmp_path_factory.mktemp("demo"))
+def demo(tmp_path_factory, worker_id):
+    """The folder of the demonstration book, built as the real one is, once for all."""
+    base = tmp_path_factory.getbasetemp()
+    base = base if worker_id == "master" else base.parent  # all workers have this one
+    with FileLock(base / "demo.lock"):
+        if not (base / "demo").is_dir():
+            build_demo(base / "part")
+            (base / "part").rename(base / "demo")  # whole or not at all
+    return base / "demo" / "_build" / "html"
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,7 @@
 """Our GPT as a GPT-2 of ``transformers``: the same weights, the same logits."""
 
+import transformers
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
-from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
 # Ours → theirs. GPT-2 keeps the matrices of its layers (c_…) transposed: x @ W.
 NAMES = {
@@ -53,7 +53,7 @@ def to_transformers(model, attn_implementation="sdpa"):
             f"positions={config.positions!r}, ngrams={config.ngrams}"
         )
     dropouts = ("resid_pdrop", "embd_pdrop", "attn_pdrop")
-    theirs = GPT2Config(
+    theirs = transformers.GPT2Config(
         vocab_size=config.vocab_size,
         n_positions=config.context,
         n_embd=config.d_model,
@@ -63,7 +63,7 @@ def to_transformers(model, attn_implementation="sdpa"):
         **dict.fromkeys(("bos_token_id", "eos_token_id")),
         attn_implementation=attn_implementation,
     )
-    exported, state = GPT2LMHeadModel(theirs), {}
+    exported, state = transformers.GPT2LMHeadModel(theirs), {}
     for name, weight in model.state_dict().items():
         name = their_name(name)
         state[name] = (
@@ -89,7 +89,7 @@ def to_tokenizer(characters, context=None):
     tokenizer = Tokenizer(models.WordLevel(vocabulary))
     tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(r"[\s\S]"), "isolated")
     tokenizer.decoder = decoders.Fuse()
-    return PreTrainedTokenizerFast(
+    return transformers.PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
         clean_up_tokenization_spaces=False,
         model_max_length=context,

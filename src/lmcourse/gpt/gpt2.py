@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import torch
-from transformers import AutoTokenizer, GPT2Config
+import transformers
 
 from lmcourse.choices import chosen
 from lmcourse.gpt.convert import their_name, turns
@@ -195,8 +195,8 @@ def read_tokenizer(folder, config):
             f"{folder} has neither tokenizer.json nor vocab.json and merges.txt"
         )
     try:
-        tokenizer = AutoTokenizer.from_pretrained(
-            folder, config=GPT2Config(), trust_remote_code=False
+        tokenizer = transformers.AutoTokenizer.from_pretrained(
+            folder, config=transformers.GPT2Config(), trust_remote_code=False
         )
         last = max(tokenizer.get_vocab().values())
     except Exception as error:  # tokenizers raises Exception itself
