@@ -1,6 +1,8 @@
 """The noise of rounding is small, repeatable, and really there."""
 
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import nbformat
@@ -96,6 +98,10 @@ def test_a_view_is_moved_where_it_lies():
         lambda x: x.mean(dim=0),
         lambda x: x.norm(dim=0),
         lambda x: torch.einsum("ij,jk->ik", x, x),
+        lambda x: torch.stack([nn.functional.mse_loss(row, x[0]) for row in x]),
+        lambda x: torch.stack([nn.functional.nll_loss(x, row.argsort()) for row in x]),
+        lambda x: torch.linalg.svd(x)[1],
+        lambda x: torch.linalg.solve(x + 9 * torch.eye(50), x),
     ],
 )
 @pytest.mark.parametrize(
@@ -151,3 +157,31 @@ def test_a_kernel_computes_with_it_and_its_reader_sees_no_name(tmp_path, monkeyp
     assert noisy != plain.strip()
     assert eval(noisy) == [pytest.approx(row, abs=1e-4) for row in eval(plain)]
     assert eval(seen) == ["In", "Out", "get_ipython", "exit", "quit", "open"]
+
+
+BITS = "(x @ x).view(torch.int32).long().sum().item()"
+
+
+@pytest.mark.parametrize(("seed", "same"), [(None, False), ("off", True)])
+def test_the_notebooks_are_compared_under_noise(tmp_path, monkeypatch, seed, same):
+    """A copy of their conftest, and a notebook that tells one processor from another."""
+    torch.manual_seed(0)
+    x = torch.randn(50, 50)
+    here = (x @ x).view(torch.int32).long().sum().item()
+    source = PRODUCT.partition("; print")[0]
+    source += f"; print('as here' if {BITS} == {here} else 'moved')"
+    cell = nbformat.v4.new_code_cell(source, execution_count=1)
+    cell.outputs = [nbformat.v4.new_output("stream", name="stdout", text="as here\n")]
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    notebook = nbformat.v4.new_notebook(cells=[cell], metadata={"kernelspec": kernel})
+    shutil.copytree(JITTER, tmp_path / "jitter")
+    folder = tmp_path / "notebooks"
+    folder.mkdir()
+    shutil.copy(JITTER.parent / "notebooks" / "conftest.py", folder)
+    nbformat.write(notebook, folder / "one.ipynb")
+    monkeypatch.delenv("JITTER", raising=False)
+    if seed:
+        monkeypatch.setenv("JITTER", seed)
+    command = [sys.executable, "-m", "pytest", "-q", "--nbval", "--nbval-current-env"]
+    done = subprocess.run([*command, "-p", "no:cacheprovider", folder], cwd=tmp_path)
+    assert done.returncode == (0 if same else 1)

@@ -33,6 +33,15 @@ def test_the_lock_has_a_hash_of_every_pinned_package():
         assert re.search(r"--hash=sha256:[0-9a-f]{64}", entry), entry
 
 
+def test_make_test_runs_all_tests_on_two_workers():
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    lines = re.findall(r"-m pytest (.*) \$\(ARGS\)", makefile)
+    assert len(lines) == 2
+    assert all(line.startswith("-n 2 --dist load") for line in lines)
+    assert ['-m "not browser"' in line for line in lines] == [True, False]
+    assert lines[1].endswith("-m browser")  # spread, however many are of one file
+
+
 def test_packages_are_installed_by_their_hashes():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     first, second = re.findall(r"-m pip install .*-r (\S+)", makefile)[:2]

@@ -7,8 +7,15 @@ from sphinx.errors import ExtensionError
 from gpts import write_gpt2
 from lmbook import play
 from lmbook.bench.play import complaints
+from lmbook.compare import VIEW
+from lmbook.execute import chapters, stored
+from lmcourse.gpt.checkpoint import save
 from lmcourse.gpt.ngrams import make_model
 from lmcourse.gpt.settings import GPTConfig
+from lmcourse.train import new_run
+
+SIZES = {"context": 5, "layers": 1, "heads": 2, "d_model": 8, "ngrams": (13, 17)}
+SIZES |= {"steps": 9, "batch": 3, "warmup": 2, "validation_windows": 4}
 
 
 def test_a_store_is_made_once_and_staged_anew_when_it_changes(tmp_path, monkeypatch):
@@ -68,3 +75,32 @@ def test_a_gpt_that_does_not_run_in_the_page_leaves_the_course_s_there(
     write_gpt2(tmp_path / "gpt-2", std=0.02)
     monkeypatch.setenv("LMCOURSE_GPT", str(tmp_path / "gpt-2"))
     assert play.STORES["gpt"]() == wanted
+
+
+def test_nor_does_a_fast_run_of_ours(tmp_path, monkeypatch):
+    wanted = play.STORES["gpt"]()
+    tokenizer, trainer = new_run("Wild nights! " * 40, device="cpu", **SIZES)
+    path = tmp_path / "fast.safetensors"
+    save(path, trainer, tokenizer.alphabet, "0" * 64)
+    monkeypatch.setenv("LMCOURSE_GPT", str(path))
+    assert play.STORES["gpt"]() == wanted
+
+
+@pytest.mark.parametrize("page", chapters(), ids=lambda page: page.stem)
+def test_a_page_asks_for_the_model_whose_weights_it_is_given(page):
+    notebook = stored(page.stem)
+    outputs = [o for cell in notebook.cells for o in cell.get("outputs", ())]
+    views = [o["data"][VIEW] for o in outputs if VIEW in o.get("data", ())]
+    asked, of_bert = notebook.metadata.lmbook.asked, {"bert", "bert-pieces", "neighbours"}
+    for view in views:
+        stores = {*view["data"].get("stores", [])}
+        assert "gpt" not in stores or "LMCOURSE_GPT" in asked
+        assert not stores & of_bert or "LMCOURSE_BERT" in asked
+
+
+def test_whatever_makes_a_store_is_in_its_key(tmp_path, monkeypatch):
+    before = play._key("sonnets-training")
+    (tmp_path / "data.py").write_text("another")
+    files = [tmp_path / "data.py" if f.name == "data.py" else f for f in play._course()]
+    monkeypatch.setattr(play, "_course", lambda: files)
+    assert play._key("sonnets-training") != before

@@ -28,4 +28,7 @@ def test_every_setting_is_run_and_failures_are_shown(names, failed, capfd):
 def test_the_settings_are_ten_and_no_two_alike():
     assert [s["JITTER"] for s in steady.SETTINGS] == [*"12345"] + 5 * ["off"]
     assert len({str(setting) for setting in steady.SETTINGS}) == 10
-    assert all("OMP_NUM_THREADS" in setting for setting in steady.SETTINGS)
+    assert {s["OMP_NUM_THREADS"] for s in steady.SETTINGS} == {"1", "2", "4"}
+    assert any(s.get("ATEN_CPU_CAPABILITY") == "default" for s in steady.SETTINGS)
+    fewer = {"ONEDNN_MAX_CPU_ISA": "AVX2", "MKL_CBWR": "COMPATIBLE"}
+    assert any(s | fewer == s for s in steady.SETTINGS)

@@ -3,11 +3,14 @@
 import html
 import json
 import math
+import pickle
 import re
+from pathlib import Path
 
 import pytest
 import torch
 
+from lmbook.keys import ROOT
 from lmbook.surprise import START, expectations, surprise_html
 from lmcourse.data import load_poems
 from lmcourse.gpt.checkpoint import load_gpt
@@ -68,3 +71,11 @@ def test_the_page_carries_poem_and_guesses_escaped():
     strengths, shown = zip(*coloured, strict=True)
     assert strengths == ("0.10", "0.50", "1.00", "0.10")
     assert shown == ("&lt;", "&quot;", "↵", "&amp;")
+
+
+def test_what_the_colours_come_from_is_known_to_sphinx():
+    """The front page is written anew when the model, the poems or the code change."""
+    file = ROOT / "_build" / ".doctrees" / "environment.pickle"
+    index = pickle.loads(file.read_bytes()).dependencies["index"]
+    names = {Path(path).name for path in index}
+    assert {"sonnets.safetensors", "dickinson.txt", "model.py", "data.py"} <= names

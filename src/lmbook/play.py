@@ -18,14 +18,15 @@ import torch
 from safetensors.torch import save
 from sphinx.errors import ExtensionError
 
+import lmcourse
 from lmbook import vocabularies
 from lmbook.keys import choices, digest, hashes
-from lmcourse import embeddings, int8, recurrent
+from lmcourse import int8, recurrent
 from lmcourse.bert import rebuild
 from lmcourse.data import corpora_folder, deal, load_corpus, load_texts
 from lmcourse.gpt.checkpoint import load_gpt
 from lmcourse.models import SHA256, load_bert, load_gpt2_vocabulary
-from lmcourse.tokenization import CharTokenizer
+from lmcourse.views.generator import too_much
 from lmcourse.views.neighbours import neighbours_file, spaces
 from lmcourse.views.tokenizer import merge_pairs
 from lmcourse.weights import read_header, read_weights
@@ -145,15 +146,21 @@ def _file(tensors: dict[str, torch.Tensor], config: dict) -> bytes:
 # --- staging --------------------------------------------------------------------------
 
 
+def _sonnets_gpt() -> bytes:
+    tokenizer, model, _ = load_gpt("sonnets", device="cpu")
+    return gpt_file(model, tokenizer.alphabet)
+
+
 def _gpt() -> bytes:
     tokenizer, model, _ = load_gpt(device="cpu")
-    if not isinstance(tokenizer, CharTokenizer):  # it does not run in the page; ours does
-        tokenizer, model, _ = load_gpt("sonnets", device="cpu")
+    if too_much(tokenizer, model):  # no view will ask for it
+        return _sonnets_gpt()
     return gpt_file(model, tokenizer.alphabet)
 
 
 STORES = {
     "gpt": _gpt,
+    "sonnets-gpt": _sonnets_gpt,
     "bert": lambda: bert_file(load_bert(device="cpu")[1]),
     "bert-pieces": lambda: vocabularies.pieces_file(load_bert(device="cpu")[0]),
     "neighbours": lambda: neighbours_file(spaces(*load_bert(device="cpu"))),
@@ -168,10 +175,14 @@ def _key(name: str) -> str:
     """Hash what a store is made of: the models chosen, their files, the code."""
     folders = [Path(value) for value in choices().values() if os.path.isabs(value)]
     folders += [corpora_folder()]
-    made_by = [__file__, vocabularies.__file__, int8.__file__]
-    made_by += [embeddings.__file__, neighbours_file.__code__.co_filename]
+    made_by = [__file__, vocabularies.__file__, *_course()]
     code = [Path(file).read_text("utf-8") for file in made_by]
     return digest([name, choices(), SHA256, [hashes(f, f) for f in folders], code])[:16]
+
+
+def _course() -> list[Path]:
+    """Return the modules of the course: any of them may have a part in a store."""
+    return sorted(Path(lmcourse.__file__).parent.rglob("*.py"))
 
 
 def _make(name: str, folder: Path) -> None:

@@ -7,12 +7,14 @@ the page is read; the page carries what it expected at each letter.
 import json
 import math
 from html import escape
+from pathlib import Path
 
 import torch
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
-from lmcourse.data import load_poems
+import lmcourse
+from lmcourse.data import corpora_folder, load_poems
 from lmcourse.gpt.checkpoint import load_gpt
 
 __all__ = ["expectations", "setup", "surprise_html"]
@@ -63,6 +65,13 @@ def surprise_html(text: str, found: list[tuple[float, list[tuple[str, float]]]])
     )
 
 
+def _made_of() -> list[Path]:
+    """Return the files that the colours come from: model, poems, the course's modules."""
+    data = corpora_folder()
+    files = [data / "checkpoints" / "sonnets.safetensors", data / "dickinson.txt"]
+    return files + sorted(Path(lmcourse.__file__).parent.rglob("*.py"))
+
+
 class Surprise(SphinxDirective):
     """``surprise`` with a poem's first line; what stands in it is the caption."""
 
@@ -71,6 +80,8 @@ class Surprise(SphinxDirective):
     has_content = True
 
     def run(self) -> list[nodes.Node]:
+        for file in _made_of():
+            self.env.note_dependency(str(file))
         poems = load_poems()
         poem = poems[poems["first_line"] == self.arguments[0]]
         if len(poem) != 1:

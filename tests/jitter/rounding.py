@@ -28,7 +28,9 @@ APPROXIMATE = {
     "linalg_vector_norm", "_cdist_forward", "native_layer_norm", "_fused_rms_norm",
     "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "pow", "rsqrt",
     "sin", "cos", "tan", "tanh", "atan2", "erf", "erfinv", "sigmoid", "log_sigmoid",
-    "silu", "gelu", "softplus", "logit", "_softmax", "_log_softmax",
+    "silu", "gelu", "softplus", "logit", "_softmax", "_log_softmax", "mse_loss",
+    "nll_loss_forward", "binary_cross_entropy_with_logits", "index_add",
+    "native_batch_norm", "mkldnn_rnn_layer", "_linalg_svd", "_linalg_solve_ex", "linalg_qr",
 }  # fmt: skip
 
 

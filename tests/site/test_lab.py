@@ -27,6 +27,39 @@ views.plot(go.Figure(go.Bar(x=["<b>", "c"], y=[1, 2])), alt="Two bars.")"""
 DRAWING = DEMO / "_figures" / "every-class.svg"
 START = 120_000  # milliseconds: JupyterLab and a kernel, on a busy machine
 PROSE = ":::{note} Title\n{kbd}`words`\n:::"
+CHAPTER = """\
+---
+jupytext:
+  text_representation:
+    extension: .md
+    format_name: myst
+kernelspec:
+  display_name: Python 3
+  language: python
+  name: python3
+---
+
+# Title
+
+It is {glue:text}`the-name:.2f`.
+
+```{code-cell} python
+1 + 1
+```
+
+:::{exercise-start} A task
+:label: ex-a-task
+:class: predict
+:::
+Which one?
+
+:::{choices} a-task
+- This one.
+- That one.
+:::
+:::{exercise-end}
+:::
+"""
 MARKS = {
     "#bertviz-attention line": 2 * 3 * 3,
     "rect.attn_background": 2,
@@ -44,6 +77,7 @@ def lab(tmp_path):
     made = nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
     (tmp_path / "root").mkdir()
     nbformat.write(made, tmp_path / "root" / "one.ipynb")
+    (tmp_path / "root" / "two.md").write_text(CHAPTER, encoding="utf-8")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -69,7 +103,7 @@ def lab(tmp_path):
     while "is running at" not in log.read_text():
         assert server.poll() is None, log.read_text()
         time.sleep(0.1)
-    yield f"http://127.0.0.1:{port}/lab/tree/one.ipynb?token=secret"
+    yield f"http://127.0.0.1:{port}/lab/tree/NAME?token=secret"
     server.kill()
     server.wait()
 
@@ -85,7 +119,7 @@ def test_views_draw_at_the_first_run_and_myst_is_rendered(lab, browser):
             request.abort()
 
     page.route("**/*", route)
-    page.goto(lab)
+    page.goto(lab.replace("NAME", "one.ipynb"))
     code = page.locator(".jp-Notebook .cm-content").first
     code.wait_for(timeout=START)
     page.locator(".jp-Notebook aside, .jp-Notebook .myst").first.wait_for(timeout=START)
@@ -105,4 +139,17 @@ def test_views_draw_at_the_first_run_and_myst_is_rendered(lab, browser):
     labels = page.locator(".xaxislayer-above text").all_text_contents()
     assert labels == ["<b>", "c"]
     assert asked == []
+    page.close()
+
+
+def test_a_chapter_opens_as_a_notebook_and_its_myst_is_rendered(lab, browser):
+    page = browser.new_page()
+    page.goto(lab.replace("NAME", "two.md"))
+    code = page.locator(".jp-Notebook .jp-CodeCell .cm-content", has_text="1 + 1")
+    code.wait_for(timeout=START)
+    page.locator(".jp-MarkdownCell .myst, .jp-MarkdownCell aside").first.wait_for()
+    text = " ".join(page.locator(".jp-MarkdownCell").all_inner_texts())
+    assert "Which one?" in text
+    assert ":::" not in text
+    assert "{glue:text}" not in text
     page.close()

@@ -27,6 +27,23 @@ class Unprintable(Exception):
         raise RuntimeError("no text")
 
 
+class Leaving(Exception):
+    """An error that leaves Python when it is printed."""
+
+    def __str__(self):
+        raise SystemExit(2)
+
+
+class Grim(str):
+    """Raise such an error whenever it is looked at."""
+
+    def _refuse(self, *_):
+        raise Leaving
+
+    strip = lower = __float__ = __eq__ = __len__ = __getattribute__ = _refuse
+    __hash__ = None
+
+
 class Failing:
     """A class whose methods raise."""
 
@@ -164,6 +181,9 @@ EXOTIC = {
     "raises": raises(ValueError("no")),
     "raises a bare exception": raises(BaseException("no")),
     "raises what cannot be printed": raises(Unprintable()),
+    "raises what leaves Python when printed": raises(Leaving()),
+    "a text that raises it": Grim("b"),
+    "returns such a text": gives(Grim("b")),
     "raises a long text": raises(ValueError("x" * 10**6)),
     "calls itself for ever": for_ever,
     "needs another argument": lambda *, never: 1,

@@ -37,7 +37,9 @@ def told(error: BaseException) -> str:
     """Put an exception into words, even one that cannot be printed."""
     try:
         text = str(error)
-    except Exception:
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # whatever the reader's own error does when it is printed
         text = "(its text cannot be printed)"
     text = text if len(text) <= 2 * SHORT else text[: 2 * SHORT] + "…"
     return f"{kind(error)}: {text}"

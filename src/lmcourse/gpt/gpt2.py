@@ -199,6 +199,7 @@ def read_tokenizer(folder, config):
             folder, config=transformers.GPT2Config(), trust_remote_code=False
         )
         last = max(tokenizer.get_vocab().values())
+        Pieces(tokenizer).encode("a")  # what is wrong may show only then
     except Exception as error:  # tokenizers raises Exception itself
         raise ValueError(f"the tokenizer in {folder} cannot be read: {error}") from error
     # A table may have been filled up to a multiple of 128, but not cut.

@@ -24,14 +24,14 @@ LARGEST = 64  # MiB of weights that a page may be asked to load
 
 
 def generator(
-    text, tokenizer, model, *, temperature=0.8, count=160, caption=""
+    text, tokenizer, model, *, temperature=0.8, count=160, caption="", store="gpt"
 ) -> View | Still:
     """A line and how a GPT goes on, for the reader to change.
 
     On the site the reader types a line, moves temperature, top-k and top-p, switches heads
     off, and sees the next characters' chances, what each head looks at, what each layer
-    would say (the logit lens), and the text that follows. The site carries one GPT, the
-    book's or that of ``LMCOURSE_GPT``; pass the same, as a page does with ::
+    would say (the logit lens), and the text that follows. The site carries the book's own
+    GPT, and that of ``LMCOURSE_GPT`` if there is one; pass the same, as a page does with ::
 
         tokenizer, model, _ = load_gpt()
         views.generator("Shall I compare thee", tokenizer, model)
@@ -52,6 +52,9 @@ def generator(
     count : int, optional
         How many tokens to write.
     caption : str, optional
+    store : {"gpt", "sonnets-gpt"}
+        What the site has the model's weights from: ``load_gpt()`` or
+        ``load_gpt("sonnets")``, the book's own whatever ``LMCOURSE_GPT`` says.
 
     Returns
     -------
@@ -82,7 +85,7 @@ def generator(
     alt = f"After “{text}” the likeliest {unit}s are {told}. It goes on: “{shown}”."
     data = {"text": text, "written": shown, "temperature": temperature}
     stored = _stored(data, unit, bars, layers)
-    why = _too_much(tokenizer, model)
+    why = too_much(tokenizer, model)
     if why:
         return Still(stored, f"This model does not run in the page: {why}.", alt, caption)
     data |= {
@@ -91,11 +94,11 @@ def generator(
         "room": room,
         "heads": model.config.heads,
     }
-    data |= {"seed": SEED, "lens": lens.tolist(), "weights": weights}
-    return play("generator-view", data, stored, alt=alt, caption=caption, stores=["gpt"])
+    data |= {"store": store, "seed": SEED, "lens": lens.tolist(), "weights": weights}
+    return play("generator-view", data, stored, alt=alt, caption=caption, stores=[store])
 
 
-def _too_much(tokenizer, model) -> str:
+def too_much(tokenizer, model) -> str:
     """Say why a model does not run in the page; nothing if it does."""
     mib = 2 * model.parameters_count / 2**20  # in float16
     why = [f"its weights are {mib:.0f} MiB to load"] * (mib > LARGEST)

@@ -29,7 +29,7 @@ const row = (name, ...cells) => make("tr", {}, make("th", { scope: "row" }, name
 
 export function mount(element, data, context) {
   const { room, heads } = data, alphabet = Array.from(data.alphabet);
-  const gpt = openModel("gpt", context), lane = "generator " + ++views;
+  const gpt = openModel(data.store, context), lane = "generator " + ++views;
   const encode = (text) => Array.from(text, (character) => alphabet.indexOf(character));
   const decode = (ids) => ids.map((id) => alphabet[id]).join("");
   const places = data.weights.map((_, i) => [Math.floor(i / heads), i % heads]);
