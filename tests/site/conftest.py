@@ -60,7 +60,7 @@ def browser_type_launch_args():
         pytest.fail(str(error), pytrace=False)
     return {
         "executable_path": path,
-        "args": ["--no-sandbox", "--disable-background-networking", "--disable-gpu"],
+        "args": ["--no-sandbox", "--disable-background-networking"],
     }
 
 
