@@ -11,6 +11,7 @@ import pytest
 from serving import DEMO
 
 from lmbook.drawings import image
+from test_execute import HEADER
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -27,20 +28,9 @@ views.plot(go.Figure(go.Bar(x=["<b>", "c"], y=[1, 2])), alt="Two bars.")"""
 DRAWING = DEMO / "_figures" / "every-class.svg"
 START = 120_000  # milliseconds: JupyterLab and a kernel, on a busy machine
 PROSE = ":::{note} Title\n{kbd}`words`\n:::"
-CHAPTER = """\
----
-jupytext:
-  text_representation:
-    extension: .md
-    format_name: myst
-kernelspec:
-  display_name: Python 3
-  language: python
-  name: python3
----
-
-# Title
-
+CHAPTER = (
+    HEADER
+    + """
 It is {glue:text}`the-name:.2f`.
 
 ```{code-cell} python
@@ -60,6 +50,7 @@ Which one?
 :::{exercise-end}
 :::
 """
+)
 MARKS = {
     "#bertviz-attention line": 2 * 3 * 3,
     "rect.attn_background": 2,
