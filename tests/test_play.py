@@ -101,6 +101,8 @@ def test_a_page_asks_for_the_model_whose_weights_it_is_given(page):
 def test_whatever_makes_a_store_is_in_its_key(tmp_path, monkeypatch):
     before = play._key("sonnets-training")
     (tmp_path / "data.py").write_text("another")
-    files = [tmp_path / "data.py" if f.name == "data.py" else f for f in play._course()]
-    monkeypatch.setattr(play, "_course", lambda: files)
+    files = [
+        tmp_path / "data.py" if f.name == "data.py" else f for f in play.course_modules()
+    ]
+    monkeypatch.setattr(play, "course_modules", lambda: files)
     assert play._key("sonnets-training") != before

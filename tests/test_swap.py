@@ -89,7 +89,7 @@ def test_pages_that_ask_for_no_model_are_not_executed_anew(swapped):
     """What a page does not ask for cannot change it; so a swap costs what it must."""
     _, pages = swapped
     for choice, names in (
-        ("LMCOURSE_BERT", ("backpropagation", "transformer-block", "mini-gpt")),
+        ("LMCOURSE_BERT", ("backpropagation", "transformer-block", "fine-tuning")),
         ("LMCOURSE_GPT", ("backpropagation", "attention", "mini-gpt")),
     ):
         for name in names:

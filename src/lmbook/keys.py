@@ -25,6 +25,7 @@ from lmcourse.models import default_checkpoint
 
 __all__ = [
     *("CHOICES", "DEFAULTS", "asked", "built", "choices", "digest", "installed", "key"),
+    "course_modules",
     *("models", "others", "reads", "snapshot", "states", "watched"),
 ]
 
@@ -119,6 +120,11 @@ def key(notebook: NotebookNode) -> str:
     ]
     accelerator = str(torch.accelerator.current_accelerator(check_available=True))
     return digest([code, {}, [], accelerator, sys.version, installed()])
+
+
+def course_modules() -> list[Path]:
+    """Return the modules of `lmcourse`, for what may depend on any of them."""
+    return sorted(Path(find_spec("lmcourse").origin).parent.rglob("*.py"))
 
 
 def watched(root: Path) -> list[Path]:

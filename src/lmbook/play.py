@@ -18,9 +18,8 @@ import torch
 from safetensors.torch import save
 from sphinx.errors import ExtensionError
 
-import lmcourse
 from lmbook import vocabularies
-from lmbook.keys import choices, digest, hashes
+from lmbook.keys import choices, course_modules, digest, hashes
 from lmcourse import int8, recurrent
 from lmcourse.bert import rebuild
 from lmcourse.data import corpora_folder, deal, load_corpus, load_texts
@@ -175,14 +174,9 @@ def _key(name: str) -> str:
     """Hash what a store is made of: the models chosen, their files, the code."""
     folders = [Path(value) for value in choices().values() if os.path.isabs(value)]
     folders += [corpora_folder()]
-    made_by = [__file__, vocabularies.__file__, *_course()]
+    made_by = [__file__, vocabularies.__file__, *course_modules()]
     code = [Path(file).read_text("utf-8") for file in made_by]
     return digest([name, choices(), SHA256, [hashes(f, f) for f in folders], code])[:16]
-
-
-def _course() -> list[Path]:
-    """Return the modules of the course: any of them may have a part in a store."""
-    return sorted(Path(lmcourse.__file__).parent.rglob("*.py"))
 
 
 def _make(name: str, folder: Path) -> None:

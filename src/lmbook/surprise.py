@@ -13,7 +13,7 @@ import torch
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
-import lmcourse
+from lmbook.keys import course_modules
 from lmcourse.data import corpora_folder, load_poems
 from lmcourse.gpt.checkpoint import load_gpt
 
@@ -69,7 +69,7 @@ def _made_of() -> list[Path]:
     """Return the files that the colours come from: model, poems, the course's modules."""
     data = corpora_folder()
     files = [data / "checkpoints" / "sonnets.safetensors", data / "dickinson.txt"]
-    return files + sorted(Path(lmcourse.__file__).parent.rglob("*.py"))
+    return files + course_modules()
 
 
 class Surprise(SphinxDirective):

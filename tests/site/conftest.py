@@ -38,8 +38,9 @@ def demo(tmp_path_factory, worker_id):
     base = base if worker_id == "master" else base.parent  # all workers have this one
     with FileLock(base / "demo.lock"):
         if not (base / "demo").is_dir():
-            build_demo(base / "part")
-            (base / "part").rename(base / "demo")  # whole or not at all
+            part = tmp_path_factory.mktemp("part")
+            build_demo(part)
+            part.rename(base / "demo")  # whole or not at all
     return base / "demo" / "_build" / "html"
 
 

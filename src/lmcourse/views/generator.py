@@ -16,7 +16,7 @@ from lmcourse.views.play import Still, play
 from lmcourse.views.tokenizer import SIGNS
 from lmcourse.views.view import View
 
-__all__ = ["generator"]
+__all__ = ["generator", "too_much"]
 
 SEED, BARS, FIRST = 1, 10, 3  # FIRST: choices of the lens
 UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")  # bytes that a page may not hold
