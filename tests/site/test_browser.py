@@ -6,6 +6,7 @@ _build/screenshots.
 """
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -99,33 +100,69 @@ def test_narrow_screens_do_not_scroll_sideways(opened):
     opened.clean()
 
 
-@pytest.mark.parametrize("theme", THEMES)
-@every_page
-def test_accessible_and_legible(opened, theme):
-    opened.theme(theme)
-    for root, _, _ in opened.views():
-        assert root.evaluate(visits.CONTRAST) >= 4.5
-    options = {
-        "resultTypes": ["violations"],
-        "preload": False,  # it would fetch style sheets by addresses that are not theirs
-        "rules": {rule: {"enabled": False} for rule in EXCEPTIONS},
-    }
-    if theme == "dark":  # another theme changes colours and nothing else
-        options["runOnly"] = ["color-contrast", "link-in-text-block"]
-    opened.page.evaluate(visits.LIFT)
-    found = Axe().run(opened.page, options=options).response["violations"]
-    opened.page.evaluate(visits.LOWER)
-    grave = [
+def audit(page, *scripts, **options):
+    """What axe finds that keeps somebody out, after these scripts have thinned the page."""
+    for script in scripts:
+        page.evaluate(script)
+    options |= {"resultTypes": ["violations"], "preload": False}  # style sheets stay here
+    found = Axe().run(page, options=options).response["violations"]
+    page.evaluate(visits.LOWER)
+    return [
         (rule["id"], rule["impact"], [node["html"][:200] for node in rule["nodes"]][:5])
         for rule in found
         if rule["impact"] in ("serious", "critical")
     ]
-    assert grave == []
+
+
+COLOURS = ["color-contrast", "link-in-text-block"]
+OTHERS = {rule: {"enabled": False} for rule in [*COLOURS, *EXCEPTIONS]}
+
+
+@every_page
+def test_accessible(opened):
+    opened.theme("light")
+    assert audit(opened.page, visits.LIFT, rules=OTHERS) == []
+    opened.clean()
+
+
+@pytest.mark.parametrize("theme", THEMES)
+@every_page
+def test_legible(opened, theme):
+    opened.theme(theme)
+    for root, _, _ in opened.views():
+        assert root.evaluate(visits.CONTRAST) >= 4.5
+    assert audit(opened.page, visits.LIFT, visits.ALIKE, runOnly=COLOURS) == []
     if opened.name.startswith("demo"):  # each kind of view is there once
         SHOTS.mkdir(parents=True, exist_ok=True)
         for index, (root, kind, _) in enumerate(opened.views()):
             root.screenshot(path=SHOTS / f"{opened.name}-{index}-{kind}-{theme}.png")
     opened.clean()
+
+
+FAINT = {  # where the last of its kind is changed, and how
+    "article section section p": "color: #999",
+    "article .dataframe tbody td": "background-color: #666",
+    "pre .n": "color: #aaa",
+    ".admonition": "opacity: 0.4",
+    "p a.odd": "color: #40454c; text-decoration: none",
+}
+LINK = " long enough to be a sentence <a class='odd' href='#'>and a link</a> in its middle"
+
+
+def test_what_is_like_nothing_else_is_looked_at(browser, server):
+    """Thinning leaves some of each kind: what alone is faint is found on a long page."""
+    with visits.visit(browser, f"{server}/tokenization.html") as visit:
+        visit.draw()
+        visit.page.locator("section section > p").last.evaluate(
+            "(block, link) => { block.innerHTML = block.textContent + link; }", LINK
+        )
+        thinned = (visit.page, visits.LIFT, visits.ALIKE)
+        assert audit(*thinned, runOnly=COLOURS[:1]) == []
+        for selector, style in FAINT.items():
+            last = visit.page.locator(f"{selector}:visible", has_text=re.compile(r"\w{4}"))
+            last.last.evaluate("(e, style) => { e.style.cssText = style; }", style)
+            assert audit(*thinned, runOnly=COLOURS), selector
+            last.last.evaluate("e => e.removeAttribute('style')")
 
 
 # --- the demonstration ----------------------------------------------------------------

@@ -500,29 +500,58 @@ REACTIONS = {
 }
 
 # axe looks at each element, for seconds on a long page. What it need not see is lifted out
-# and put back: lines of drawings, glyphs of equations (the words of an equation stay), and
-# the colours of code that stands elsewhere in the same colours (its text stays).
+# and put back: lines of drawings, and glyphs of equations (the words of an equation stay).
 LIFT = """() => {
-  const parts = [];
-  const empty = (parent, ...rest) => {
-    parts.push([parent, Array.from(parent.childNodes)]);
-    parent.replaceChildren(...rest);
+  window.lifted ||= [];
+  window.lift = parent => {
+    lifted.push([parent, Array.from(parent.childNodes)]);
+    parent.replaceChildren();
   };
   new Set(Array.from(document.querySelectorAll(".lmc-canvas line"), l => l.parentNode))
-    .forEach(group => empty(group));
-  document.querySelectorAll("mjx-math").forEach(glyphs => empty(glyphs));
-  const seen = new Set();
-  document.querySelectorAll(".highlight pre").forEach(code => {
-    const place = code.closest(".cell_input, .cell_output, .admonition, details");
-    const kinds = Array.from(
-      code.querySelectorAll("span[class]"), s => (place?.className || "") + s.className);
-    const fresh = kinds.filter(kind => !seen.has(kind));
-    fresh.forEach(kind => seen.add(kind));
-    if (!fresh.length) empty(code, code.textContent);
-  });
-  window.lifted = parts;
+    .forEach(lift);
+  document.querySelectorAll("mjx-math").forEach(lift);
 }"""
-LOWER = "() => lifted.forEach(([parent, children]) => parent.replaceChildren(...children))"
+# And for the rules about colours, which take the longest: what has stood three times before
+# in the same ink, size and decoration, on the same grounds. (Three: axe doesn't judge a
+# word that lies under a button.)
+ALIKE = """() => {
+  const inks = new Map(), times = new Map();
+  const ink = e => {
+    if (!inks.has(e)) {
+      const s = getComputedStyle(e);
+      const ground = [
+        s.backgroundColor.replace("rgba(0, 0, 0, 0)", ""), s.opacity.replace(/^1$/, ""),
+        ...[s.backgroundImage, s.filter, s.clipPath].map(v => v.replace("none", "")),
+        s.clip.replace("auto", "")].join("");
+      const [under] = e.parentElement ? ink(e.parentElement) : [""];
+      const own = [s.color, s.fontSize, s.fontWeight, s.textDecoration, s.textShadow];
+      inks.set(e, [ground ? under + ">" + ground : under, own.join(";")]);
+    }
+    return inks.get(e);
+  };
+  const again = e => {
+    const kind = [...ink(e), ink(e.parentElement)[1]].join("|");
+    times.set(kind, (times.get(kind) || 0) + 1);
+    return times.get(kind) > 3;
+  };
+  const shown = e => e.checkVisibility({ visibilityProperty: true });
+  const of = ":is(p, li, td, th, dt, dd, pre)", whole = [], words = [];
+  for (const block of document.body.querySelectorAll(`${of}:not(:has(${of}))`)) {
+    const parts = [block, ...block.querySelectorAll("*")].filter(shown);
+    const alike = parts.filter(again);
+    if (alike.length === parts.length) whole.push(block);
+    else words.push(...alike.filter(part => part.matches("span:not(:has(*))")));
+  }
+  document.querySelectorAll("svg").forEach(lift); // axe leaves their words to CONTRAST
+  whole.forEach(lift); // not one by one: a look at a style after each takes seconds
+  window.hidden = words; // a word keeps its place, or the next would move under a button
+  hidden.forEach(word => { word.style.visibility = "hidden"; });
+}"""
+LOWER = """() => {
+  lifted.splice(0).reverse()
+    .forEach(([parent, children]) => parent.replaceChildren(...children));
+  window.hidden?.splice(0).forEach(word => word.style.removeProperty("visibility"));
+}"""
 
 # The least contrast of a view's words with the page, or with the button that they are on,
 # as WCAG reckons it.
