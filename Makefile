@@ -47,7 +47,7 @@ test: html browser  ## run every test: unit, notebooks, browser
 	$(PY) -m ruff format --check src tests
 	$(PY) -m ruff check src tests
 	OMP_NUM_THREADS=1 $(PY) -m pytest -n 2 --dist loadscope --no-loadscope-reorder -m "not browser" $(ARGS) $(NONE)
-	OMP_NUM_THREADS=1 $(PY) -m pytest -n 2 --dist load -m browser $(ARGS) $(NONE)
+	OMP_NUM_THREADS=1 $(PY) -m pytest -n 2 --dist load -m browser $(or $(ARGS),tests/site) $(NONE)
 
 browser: $(STAMP)
 	@$(PY) -m lmbook.browser

@@ -3,6 +3,7 @@
 import json
 
 from lmbook import bench
+from lmbook.bench import build
 
 
 def test_report(capsys):
@@ -13,3 +14,14 @@ def test_report(capsys):
     assert lines[0].split() == ["way", "seconds"]
     assert lines[1].split() == ["a", "1.235"]
     assert json.loads(lines[-1]) == {"ratio": 2.0}
+
+
+def test_where_the_time_went_is_told_of_the_build_that_is_meant(
+    tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setenv("LMBOOK_BUILD", str(tmp_path))
+    assert build.main([]) == 1
+    assert f"{tmp_path / 'times.json'} is missing" in capsys.readouterr().out
+    (tmp_path / "times.json").write_text('{"reading": 2.5}')
+    assert build.main([]) == 0
+    assert json.loads(capsys.readouterr().out.splitlines()[-1])["build_s"] == 2.5

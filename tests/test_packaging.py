@@ -35,11 +35,16 @@ def test_the_lock_has_a_hash_of_every_pinned_package():
 
 def test_make_test_runs_all_tests_on_two_workers():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    lines = re.findall(r"-m pytest (.*) \$\(ARGS\)", makefile)
-    assert len(lines) == 2
-    assert all(line.startswith("-n 2 --dist load") for line in lines)
-    assert ['-m "not browser"' in line for line in lines] == [True, False]
-    assert lines[1].endswith("-m browser")  # spread, however many are of one file
+    lines = re.findall(r"-m pytest (.*) \$\((ARGS|or \$\(ARGS\),tests/site)\) ", makefile)
+    (units, everywhere), (browser, below) = lines
+    assert units.startswith("-n 2 --dist load")
+    assert browser.startswith("-n 2 --dist load")
+    assert '-m "not browser"' in units
+    assert everywhere == "ARGS"
+    assert browser.endswith("-m browser")  # spread, however many are of one file
+    assert below.endswith("tests/site")
+    elsewhere = [path.read_text("utf-8") for path in (ROOT / "tests").glob("test_*.py")]
+    assert not any("pytest.mark." + "browser" in text for text in elsewhere)
 
 
 def test_packages_are_installed_by_their_hashes():

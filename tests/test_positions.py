@@ -222,10 +222,16 @@ def test_buckets_are_t5_s(buckets, reach):
     assert torch.equal(relative_buckets(300, buckets, reach), want)
 
 
-@pytest.mark.parametrize(("buckets", "reach"), [(32, 16), (32, 8), (1, 5), (0, 5)])
+@pytest.mark.parametrize(("buckets", "reach"), [(32, 16), (32, 8)])
 def test_buckets_that_reach_nowhere_are_refused(buckets, reach):
     with pytest.raises(ValueError, match=f"reach = {reach} is not beyond"):
         relative_buckets(40, buckets, reach)
+
+
+@pytest.mark.parametrize("buckets", [1, 0, -4, 2.5, True, "8"])
+def test_buckets_are_counted_in_whole_numbers(buckets):
+    with pytest.raises(ValueError, match="no whole number from two"):
+        relative_buckets(40, buckets)
 
 
 @pytest.mark.parametrize("at", [[5], [[0, 1, 2, 3]], 5, list(range(5))])

@@ -200,12 +200,15 @@ def relative_buckets(tokens, buckets=32, reach=128):
     Raises
     ------
     ValueError
-        If there are fewer than two buckets, or ``reach`` is not beyond their first half.
+        If ``buckets`` is no whole number from two, or ``reach`` is not beyond their first
+        half.
     """
+    if not (isinstance(buckets, int) and buckets >= 2):
+        raise ValueError(f"buckets = {buckets!r} is no whole number from two")
     position = torch.arange(tokens)
     back = (position[:, None] - position).clamp(min=0)  # (tokens, tokens)
     exact = buckets // 2
-    if not 0 < exact < reach:
+    if not exact < reach:
         raise ValueError(f"reach = {reach} is not beyond {exact} exact buckets")
     growth = (back.clamp(min=1) / exact).log() / math.log(reach / exact)
     far = exact + (growth * (buckets - exact)).long()

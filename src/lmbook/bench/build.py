@@ -4,14 +4,14 @@ import json
 
 from lmbook.bench import report
 from lmbook.execute import chapters, stored
-from lmbook.keys import ROOT
+from lmbook.keys import ROOT, built
 
 __all__ = ["main"]
 
 
 def main(argv: list[str]) -> int:
     """Print seconds a chapter, when it was executed, and seconds a part of the build."""
-    times = ROOT / "_build" / "times.json"
+    times = built(ROOT) / "times.json"
     if not times.is_file():
         print(f"{times} is missing: run `make html` first")
         return 1
