@@ -14,6 +14,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import BertConfig, BertModel, GPT2Config
 
+from lmbook.execute import chapters
 from lmcourse import models
 from lmcourse.choices import chosen
 from lmcourse.data import load_poems
@@ -24,6 +25,7 @@ from lmcourse.models import (
     pick_device,
 )
 from lmcourse.tokenization import BPETokenizer
+from pages import page_cells
 
 SMALL = {
     "hidden_size": 20,
@@ -83,6 +85,12 @@ def test_one_thread_unless_more_are_asked_for():
             check=True,
         )
         assert done.stdout.startswith(said), done.stdout
+
+
+@pytest.mark.parametrize("chapter", [path.stem for path in chapters()])
+def test_every_chapter_computes_on_one_thread(chapter):
+    """Beside a busy process the probes of a page took many times as long on two."""
+    assert "one_thread()" in page_cells(chapter)[0].source
 
 
 def test_eager_gives_the_attention_weights():
