@@ -407,6 +407,24 @@ def test_a_library_that_does_not_arrive_is_told(browser, demo_server):
         assert root.locator("table").is_visible()
 
 
+def test_a_visit_hears_what_fails_and_not_what_is_left_behind(browser, demo_server):
+    """A picture that is still on its way when the reader goes on is no error of the page."""
+    picture = "address => new Image().src = address"
+    with visits.visit(browser, f"{demo_server}/plain.html") as visit:
+        page = visit.page
+        page.route("**/late.png", lambda route: None)  # is never answered
+        page.route("**/lost.png", lambda route: route.abort())
+        page.evaluate(picture, f"{demo_server}/late.png")
+        with page.expect_event("requestfailed") as left:
+            page.goto(f"{demo_server}/proofs.html")
+        assert left.value.failure == visits.LEFT
+        visit.clean()
+        with page.expect_event("requestfailed"):
+            page.evaluate(picture, f"{demo_server}/lost.png")
+        with pytest.raises(AssertionError, match="ERR_FAILED.*lost.png"):
+            visit.clean()
+
+
 def test_search_finds_a_word_without_network(browser, server):
     with visits.visit(browser, f"{server}/search.html?q=attention") as visit:
         visit.page.wait_for_selector("#search-results .search li", timeout=visits.LOAD)

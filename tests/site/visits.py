@@ -10,6 +10,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 LOAD = 30_000  # milliseconds: generous, for slow machines; nothing waits without need
+# What Chromium says of a request that nobody waits for any more, since the reader went on
+# to another page. A server that is gone or a file that does not come has other words.
+LEFT = "net::ERR_ABORTED"
 # SLOWED=5 pytest -m browser: pages compute five times slower and their files come late, so
 # that a test which does not wait for what it looks at fails here, not one day elsewhere.
 SLOWED = float(os.environ.get("SLOWED", 1))
@@ -124,13 +127,17 @@ def visit(browser, address, *, theme="light", width=1280, javascript=True, wait=
             opened.outside.append(url)
             request.abort()
 
+    def failed(request):
+        if request.failure != LEFT:
+            opened.errors.append(f"{request.failure} {request.url}")
+
     def answered(response):
         if response.status >= 400:
             opened.errors.append(f"{response.status} {response.url}")
 
     context.route("**/*", route)
     opened.page.on("pageerror", lambda error: opened.errors.append(str(error)))
-    opened.page.on("requestfailed", lambda r: opened.errors.append(f"{r.failure} {r.url}"))
+    opened.page.on("requestfailed", failed)
     opened.page.on("response", answered)
     opened.page.on(
         "console",
