@@ -408,7 +408,7 @@ def test_a_library_that_does_not_arrive_is_told(browser, demo_server):
 
 
 def test_a_visit_hears_what_fails_and_not_what_is_left_behind(browser, demo_server):
-    """A picture that is still on its way when the reader goes on is no error of the page."""
+    """A picture that is still on its way when the reader goes on is no error."""
     picture = "address => new Image().src = address"
     with visits.visit(browser, f"{demo_server}/plain.html") as visit:
         page = visit.page
@@ -421,7 +421,7 @@ def test_a_visit_hears_what_fails_and_not_what_is_left_behind(browser, demo_serv
         visit.clean()
         with page.expect_event("requestfailed"):
             page.evaluate(picture, f"{demo_server}/lost.png")
-        with pytest.raises(AssertionError, match="ERR_FAILED.*lost.png"):
+        with pytest.raises(AssertionError, match=r"ERR_FAILED.*lost\.png"):
             visit.clean()
 
 
