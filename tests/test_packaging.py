@@ -1,6 +1,8 @@
 """What a wheel would hold."""
 
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -31,6 +33,12 @@ def test_the_lock_has_a_hash_of_every_pinned_package():
     assert pins("requirements.lock") == wanted, "run `make lock`"
     for entry in re.split(r"\n(?=\w)", (ROOT / "requirements.lock").read_text()):
         assert re.search(r"--hash=sha256:[0-9a-f]{64}", entry), entry
+
+
+def test_reading_notebooks_builds_no_grammar():
+    """It would take a second of every kernel that glues a number: requirements.txt."""
+    code = "import nbformat, sys; assert 'lark' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_make_test_runs_all_tests_on_two_workers():

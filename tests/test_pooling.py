@@ -1,5 +1,6 @@
 """lmcourse.pooling against transformers run on one text at a time, without padding."""
 
+import itertools
 import json
 import warnings
 
@@ -159,6 +160,26 @@ def test_the_levels_are_the_static_row_and_the_layers(tokenizer, model):
 
 def hooks(model):
     return [len(part._forward_hooks) for part in model.modules()]
+
+
+def test_whoever_wants_more_of_the_states_sees_them(tokenizer, model):
+    """Each level of each text once, at its own row, as one text alone has it."""
+    seen = {}
+
+    def see(level, rows, states, mask):
+        for row, state, real in zip(rows, states, mask, strict=True):
+            assert (level, row) not in seen
+            seen[level, row] = state[real]  # (tokens, d_model)
+
+    found = pool_layers(LINES, tokenizer, model, batch_tokens=40, see=see)
+    near(pool_layers(LINES, tokenizer, model).levels, found.levels)
+    assert seen.keys() == set(itertools.product(range(LAYERS + 2), range(len(LINES))))
+    for row, line in enumerate(LINES):
+        ids = tokenizer(line, return_tensors="pt")
+        with torch.no_grad():
+            states = model(**ids, output_hidden_states=True).hidden_states
+        for level, state in enumerate(states, 1):
+            near(seen[level, row], state[0])
 
 
 def test_keeps_no_hidden_states_and_leaves_no_hooks(tokenizer, model, monkeypatch):

@@ -129,8 +129,11 @@ def read(windows, model, modules, see, batch_tokens=1024):
             model(ids.to(model.device), attention_mask=mask)
 
 
-def pool_windows(windows, model, pooling="mean", batch_tokens=1024):
+def pool_windows(windows, model, pooling="mean", batch_tokens=1024, see=None):
     """Pool every layer of token IDs, as `read` shows it and `pool` pools it.
+
+    Whatever else is wanted of the same reading, ``see`` may keep: it is called as in
+    `read`, with the rows of the result as indices.
 
     Returns
     -------
@@ -142,14 +145,16 @@ def pool_windows(windows, model, pooling="mean", batch_tokens=1024):
     pooled = torch.empty(len(modules), len(windows), model.config.hidden_size)
     pooled = pooled.to(model.device)
 
-    def see(level, rows, states, mask):
+    def keep(level, rows, states, mask):
         pooled[level, rows] = pool(states, mask, pooling)
+        if see:
+            see(level, rows, states, mask)
 
-    read(windows, model, modules, see, batch_tokens)
+    read(windows, model, modules, keep, batch_tokens)
     return pooled.cpu()
 
 
-def pool_layers(texts, tokenizer, model, *, pooling="mean", batch_tokens=1024):
+def pool_layers(texts, tokenizer, model, *, pooling="mean", batch_tokens=1024, see=None):
     """Pool every layer's hidden states for each text, in the order of the texts.
 
     Parameters
@@ -161,6 +166,9 @@ def pool_layers(texts, tokenizer, model, *, pooling="mean", batch_tokens=1024):
         As in `pool`. The special tokens [CLS] and [SEP] count as tokens.
     batch_tokens : int
         Tokens of one batch, padding included: memory against the number of batches.
+    see : callable, optional
+        Called as in `read` with the states of each level of `PooledLayers.levels`, before
+        they are let go: to keep more of them than the one vector.
 
     Returns
     -------
@@ -186,7 +194,7 @@ def pool_layers(texts, tokenizer, model, *, pooling="mean", batch_tokens=1024):
         raise ValueError(f"pooling should be 'mean', 'cls' or 'max', not {pooling!r}")
     _check_pair(tokenizer, model)
     windows = _windows(texts, tokenizer, model)
-    pooled = pool_windows(windows, model, pooling, batch_tokens)
+    pooled = pool_windows(windows, model, pooling, batch_tokens, see)
     tokens = torch.tensor([len(window) for window in windows])  # (texts,)
     return PooledLayers(static=pooled[0], layers=pooled[1:], tokens=tokens)
 

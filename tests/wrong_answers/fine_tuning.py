@@ -75,7 +75,8 @@ def in_place(weight, down, up, scale):
 
 def taught(method, learning_rate, budget=60, replayed=0, size=8):
     """Stand in for the page's, which trains: what it found there, about."""
-    return (1.87, 1.665) if (method, budget) == ("last layer", 100) else (1.87, 1.69)
+    good = method == "last layer" and learning_rate == 1.5e-3
+    return 1.87, 1.665 if good else 1.69
 
 
 WRONG = {

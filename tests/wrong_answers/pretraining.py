@@ -10,7 +10,7 @@ import torch.nn.functional as F
 
 def pretrain(steps, share):
     """Stand in for the page's, which trains: about the loss that it came to there."""
-    return 3.6 if (steps, share) == (300, 0.4) else 5.1, []
+    return 3.9 if (steps, share) == (200, 0.4) else 5.1, []
 
 
 def given():
