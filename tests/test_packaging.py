@@ -37,7 +37,8 @@ def test_the_lock_has_a_hash_of_every_pinned_package():
 
 def test_reading_notebooks_builds_no_grammar():
     """It would take a second of every kernel that glues a number: requirements.txt."""
-    code = "import nbformat, sys; assert 'lark' not in sys.modules"
+    told = "run `pip uninstall rfc3987-syntax`, as `make install` does"
+    code = f"import nbformat, sys; assert 'lark' not in sys.modules, {told!r}"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
