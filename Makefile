@@ -79,16 +79,16 @@ bench: $(STAMP)  ## run every benchmark
 		echo "== $$name"; $(PY) -m lmbook.bench $$name || exit 1; done
 
 fuzz: $(STAMP)  ## load 2,000 damaged files of each kind: clean errors or correct loads
-	OMP_NUM_THREADS=1 $(PY) tests/fuzz.py $(ARGS)
+	OMP_NUM_THREADS=1 $(PY) tests/machinery/fuzz.py $(ARGS)
 
 mutants: $(STAMP)  ## break the mechanisms in small ways and see the tests notice
-	$(PY) tests/mutants.py
+	$(PY) tests/machinery/mutants.py
 
 steady: $(STAMP)  ## compare the notebooks under ten settings (ARGS="-k mini-gpt": one chapter)
-	$(PY) tests/steady.py $(ARGS)
+	$(PY) tests/machinery/steady.py $(ARGS)
 
 colab: html  ## run the published notebooks with Colab's versions (ARGS="--python python3.13")
-	$(PY) tests/colab_shape.py $(ARGS)
+	$(PY) tests/machinery/colab_shape.py $(ARGS)
 
 lint: $(STAMP)  ## format and check the code
 	$(PY) -m ruff format src tests

@@ -67,7 +67,7 @@ def compact(text: str) -> str:
 
 
 def write_references(root: Path = ROOT) -> list[str]:
-    """Bring ``tests/notebooks`` up to date; return what was done, a line each.
+    """Bring ``tests/pages/notebooks`` up to date; return what was done, a line each.
 
     Raises
     ------
@@ -79,7 +79,7 @@ def write_references(root: Path = ROOT) -> list[str]:
         raise LookupError(
             f"references are made with the default model: unset {', '.join(others())}"
         )
-    folder, said = root / "tests" / "notebooks", []
+    folder, said = root / "tests" / "pages" / "notebooks", []
     pages = {path.stem: executed(path.stem, root) for path in chapters(root)}
     for name, notebook in pages.items():
         target, new = folder / f"{name}.ipynb", reference(notebook)

@@ -2,12 +2,12 @@
 
 from contextlib import contextmanager
 
-import visits
 from axe_playwright_python.sync_playwright import Axe
-from serving import ROOT
 
+import visits
 from lmbook import modules
 from lmbook.bench.play import write_page
+from serving import ROOT
 
 PHONE = 390  # pixels
 

@@ -2,10 +2,10 @@
 
 import pytest
 from filelock import FileLock
-from serving import SITE, build_demo, serve
 
 from lmbook import modules, npm
 from lmbook.browser import find_chromium
+from serving import SITE, build_demo, serve
 
 INDEX = """<!doctype html><title>Engine</title><script>
 async function open() {

@@ -10,8 +10,9 @@ import re
 from pathlib import Path
 
 import pytest
-import visits
 from axe_playwright_python.sync_playwright import Axe
+
+import visits
 from serving import DEMO_PAGES, ROOT, SITE
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]

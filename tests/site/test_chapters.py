@@ -4,10 +4,10 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from test_pages import PAGES, soup
 
 from lmbook.course import leads_to, read_course
 from lmbook.keys import ROOT
+from test_pages import PAGES, soup
 
 COURSE = read_course(ROOT)
 chapters = pytest.mark.parametrize("chapter", COURSE.values(), ids=lambda c: c.name)

@@ -4,14 +4,14 @@ import re
 
 import pytest
 import torch
-import visits
-from serving import serve
-from test_engine import gpt, gpt_states, near
 
+import visits
 from lmbook import play
 from lmbook.bench.play import PROBE, write_page
 from lmcourse import views
 from lmcourse.gpt.generation import generate
+from serving import serve
+from test_engine import gpt, gpt_states, near
 
 pytestmark = pytest.mark.browser
 

@@ -1,6 +1,7 @@
 """Proofs, findings and folded sections in a browser: keys, links, paper, no scripts."""
 
 import pytest
+
 import visits
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]

@@ -1,12 +1,12 @@
 """The front page: a poem to touch, and the map of the chapters."""
 
 import pytest
-import visits
 from axe_playwright_python.sync_playwright import Axe
-from test_pages import soup
 
+import visits
 from lmbook.course import read_course
 from lmbook.keys import ROOT
+from test_pages import soup
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 COURSE = read_course(ROOT)

@@ -3,9 +3,9 @@
 import numpy as np
 import plotly.graph_objects as go
 import pytest
-import visits
 from plotly.offline import get_plotlyjs
 
+import visits
 from lmcourse import views
 
 pytestmark = [pytest.mark.browser]

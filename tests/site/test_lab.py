@@ -8,9 +8,9 @@ import time
 
 import nbformat
 import pytest
-from serving import DEMO
 
 from lmbook.drawings import image
+from serving import DEMO
 from test_execute import HEADER
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]

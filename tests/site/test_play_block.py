@@ -3,8 +3,8 @@
 import bs4
 import pandas as pd
 import pytest
-from bare import PHONE, is_fit, make_page, opening
 
+from bare import PHONE, is_fit, make_page, opening
 from lmcourse import views
 from lmcourse.gpt.parts import PARTS
 

@@ -1,10 +1,10 @@
 """The view *dates* in a browser: style, day, character and head chosen."""
 
 import pytest
-import visits
 from axe_playwright_python.sync_playwright import Axe
-from bare import make_page
 
+import visits
+from bare import make_page
 from lmcourse import views
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]

@@ -2,15 +2,15 @@
 
 import pytest
 import torch
+
 import visits
 from bare import PHONE, is_fit, make_page, opening
-from serving import serve
-from test_engine import near
-
 from berts import loud_bert
 from lmbook import play
 from lmcourse import int8, views
 from lmcourse.models import load_bert
+from serving import serve
+from test_engine import near
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 

@@ -4,9 +4,6 @@ import itertools
 
 import pytest
 import torch
-import visits
-from bare import PHONE, is_fit, make_page, opening
-from test_engine import near
 from transformers import (
     LogitsProcessorList,
     TemperatureLogitsWarper,
@@ -14,9 +11,12 @@ from transformers import (
     TopPLogitsWarper,
 )
 
+import visits
+from bare import PHONE, is_fit, make_page, opening
 from lmcourse import views
 from lmcourse.gpt.checkpoint import load_gpt
 from lmcourse.gpt.parts import without
+from test_engine import near
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 

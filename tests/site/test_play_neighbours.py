@@ -2,14 +2,14 @@
 
 import numpy as np
 import pytest
+
 import visits
 from bare import PHONE, is_fit, make_page, opening
-from serving import serve
-
 from lmbook import play
 from lmcourse import views
 from lmcourse.models import load_bert
 from lmcourse.views.neighbours import neighbours_file
+from serving import serve
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 

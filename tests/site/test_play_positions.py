@@ -4,10 +4,10 @@ import math
 
 import pytest
 import torch
-import visits
 from axe_playwright_python.sync_playwright import Axe
-from bare import make_page
 
+import visits
+from bare import make_page
 from lmcourse import views
 from lmcourse.positions import frequencies, rotate, sinusoidal
 

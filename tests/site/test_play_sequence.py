@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 import torch
+
 import visits
 from bare import PHONE, is_fit, make_page, opening
-from serving import serve
-
 from lmcourse import views
 from lmcourse.data import deal, load_texts
 from lmcourse.ngrams import NgramModel
 from lmcourse.recurrent import load_reader
+from serving import serve
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 

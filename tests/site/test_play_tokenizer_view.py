@@ -1,9 +1,9 @@
 """The view *tokenizer* in a real browser, opened as a file."""
 
 import pytest
+
 import visits
 from bare import PHONE, is_fit, make_page, opening
-
 from lmcourse import views
 from lmcourse.data import load_poems, load_sonnets
 from lmcourse.models import load_bert, load_gpt2_vocabulary

@@ -10,13 +10,13 @@ import unicodedata
 
 import pytest
 import tokenizers
-from serving import ROOT, serve
 
 from lmbook import vocabularies
 from lmcourse.data import load_corpus
 from lmcourse.models import load_bert, load_gpt2_vocabulary
 from lmcourse.tokenization import BPETokenizer, CharTokenizer
 from lmcourse.views.tokenizer import merge_pairs
+from serving import ROOT, serve
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 

@@ -4,12 +4,12 @@ import json
 
 import pytest
 import torch
-import visits
-from bare import PHONE, is_fit, make_page, opening
-from serving import ROOT, serve
 from torch.nn.functional import scaled_dot_product_attention
 
+import visits
+from bare import PHONE, is_fit, make_page, opening
 from lmcourse import views
+from serving import ROOT, serve
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 

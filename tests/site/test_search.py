@@ -3,12 +3,12 @@
 import re
 
 import pytest
-import visits
 from axe_playwright_python.sync_playwright import Axe
-from serving import SITE
 
+import visits
 from lmbook.course import read_course
 from lmbook.keys import ROOT
+from serving import SITE
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 COURSE = read_course(ROOT)

@@ -4,8 +4,9 @@ import json
 import re
 
 import pytest
-import visits
 from axe_playwright_python.sync_playwright import Axe
+
+import visits
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 

@@ -4,16 +4,16 @@ import re
 
 import pytest
 import torch
-import visits
-from serving import serve
-from test_engine import near, small_gpt
 from torch.nn.functional import cross_entropy
 
+import visits
 from lmbook import play
 from lmbook.bench.play import write_page
 from lmcourse.gpt.model import GPT
 from lmcourse.gpt.settings import GPTConfig
 from lmcourse.views import training
+from serving import serve
+from test_engine import near, small_gpt
 
 pytestmark = pytest.mark.browser
 

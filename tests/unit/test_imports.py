@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from pages import CHAPTERS, page_code
+from chapters import CHAPTERS, page_code
 
-SOURCE = Path(__file__).parents[1] / "src"
+SOURCE = Path(__file__).parents[2] / "src"
 # What Python has on Linux and macOS alone.
 POSIX = ["fcntl", "grp", "posix", "pty", "pwd", "resource", "syslog", "termios", "tty"]
 

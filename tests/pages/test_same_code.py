@@ -12,7 +12,7 @@ import inspect
 
 import pytest
 
-from pages import definitions, page_definitions, parse_cells
+from chapters import definitions, page_definitions, parse_cells
 
 # chapter, module, names that the page must arrive at. One line a module; a chapter may
 # have several.

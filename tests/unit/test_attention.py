@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from torch import nn
 from torch.nn import functional as F
 
+from chapters import page_namespace
 from lmcourse.attention import (
     MultiHeadAttention,
     attention,
@@ -17,7 +18,6 @@ from lmcourse.attention import (
     padding_mask,
 )
 from near import near
-from pages import page_namespace
 
 BATCH, HEADS, QUERIES, KEYS, D_HEAD, D_VALUE = 2, 3, 5, 7, 4, 6
 dtypes = pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=str)

@@ -1,6 +1,6 @@
 """Make small wrong changes to the mechanisms, one at a time: do the tests notice?
 
-``make mutants``, or ``python tests/mutants.py [--only SUBSTRING] [--jobs N]``. The changes
+``make mutants``, or ``python tests/machinery/mutants.py [--only SUBSTRING] [--jobs N]``. The changes
 are in ``mutants.toml``, each with the tests that should fail: those of behaviour, against
 an oracle. Tests that compare the package's text with the page's would notice nearly all of
 these, but only as text; they are left out.
@@ -26,7 +26,7 @@ from multiprocessing import forkserver
 from pathlib import Path
 from queue import SimpleQueue
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 CATALOGUE = Path(__file__).with_name("mutants.toml")
 PACKAGE = Path("src")
 KINDS = {"sign", "axis", "scale", "mask", "off by one", "transposition"}

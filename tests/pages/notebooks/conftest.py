@@ -15,7 +15,7 @@ from nbval.plugin import IPyNbCell, IPyNbFile
 
 from lmbook.compare import difference
 
-PROFILE = Path(__file__).parents[1] / "jitter"
+PROFILE = Path(__file__).parents[2] / "jitter"
 SEED = os.environ.get("JITTER", "1")
 start_kernel, stop_kernel = IPyNbFile.setup, IPyNbFile.teardown
 

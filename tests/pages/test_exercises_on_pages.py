@@ -9,11 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from lmbook.tasks import WORDS
-from lmcourse import exercises
-from lmcourse.exercises import answers, check
-from lmcourse.numpy_nn import attention, core, decoder, layers, longer
-from pages import (
+from chapters import (
     CHAPTERS,
     definitions,
     exercise_cells,
@@ -21,6 +17,10 @@ from pages import (
     last_value,
     page_namespace,
 )
+from lmbook.tasks import WORDS
+from lmcourse import exercises
+from lmcourse.exercises import answers, check
+from lmcourse.numpy_nn import attention, core, decoder, layers, longer
 from test_same_code import module_definitions, tree
 from wrong_answers.exotic import EXOTIC
 

@@ -3,7 +3,7 @@
 import ast
 import re
 
-from pages import CHAPTERS, page_code
+from chapters import CHAPTERS, page_code
 
 
 def chronology():

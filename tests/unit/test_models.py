@@ -14,6 +14,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import BertConfig, BertModel, GPT2Config
 
+from chapters import page_cells
 from lmbook.execute import chapters
 from lmcourse import models
 from lmcourse.choices import chosen
@@ -25,7 +26,6 @@ from lmcourse.models import (
     pick_device,
 )
 from lmcourse.tokenization import BPETokenizer
-from pages import page_cells
 
 SMALL = {
     "hidden_size": 20,

@@ -11,10 +11,10 @@ from safetensors.torch import load_file
 from transformers import BertConfig, BertForMaskedLM, BertModel
 from transformers.activations import ACT2FN
 
+from chapters import CHAPTERS, page_cells
 from lmcourse import bert
 from lmcourse.models import default_checkpoint, load_bert
 from lmcourse.transformer import ACTIVATIONS
-from pages import CHAPTERS, page_cells
 
 TOLERANCE = {"rtol": 0, "atol": 1e-9}  # in float64
 THEIRS = sorted(ACTIVATIONS.keys() & ACT2FN.keys())  # all but "swiglu"

@@ -2,9 +2,9 @@
 
 import pytest
 
+from chapters import page_cells
 from lmcourse.numpy_nn import attention
 from lmcourse.numpy_nn.decoder import train
-from pages import page_cells
 
 CLASSES = ["DotProduct", "ScaledDotProductAttention", "ProjectedAttention"]
 CLASSES += ["MultiHeadAttention"]

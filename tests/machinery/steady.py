@@ -1,4 +1,4 @@
-"""Compare the notebooks under many conditions: ``python tests/steady.py``.
+"""Compare the notebooks under many conditions: ``python tests/machinery/steady.py``.
 
 Seeds of the noise of rounding (``jitter``), numbers of threads, and libraries told to use
 fewer instructions stand for computers that are not at hand. Each setting is run, whatever
@@ -12,7 +12,7 @@ import sys
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PLAIN = {"JITTER": "off", "OMP_NUM_THREADS": "1"}
 # As many threads as asked for, also where there are fewer cores; they wait asleep.
 MANY = {"MKL_DYNAMIC": "FALSE", "OMP_WAIT_POLICY": "PASSIVE"}
@@ -51,4 +51,4 @@ def main(settings: list[dict[str, str]], command: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(SETTINGS, [*PYTEST, "tests/notebooks", *sys.argv[1:]]))
+    sys.exit(main(SETTINGS, [*PYTEST, "tests/pages/notebooks", *sys.argv[1:]]))

@@ -10,7 +10,7 @@ import pytest
 from lmbook.drawings import CLASSES, check, filled, image, inline, source, steps
 
 FIGURES = [
-    *Path(__file__).parents[1].glob("chapters/_figures/*.svg"),
+    *Path(__file__).parents[2].glob("chapters/_figures/*.svg"),
     *(Path(__file__).parent / "site/demo/_figures").glob("*.svg"),
 ]
 WORDS = "<title>A bee</title><desc>A bee flies.</desc>"
@@ -138,6 +138,6 @@ def test_the_grid_of_a_matrix_comes_with_it():
 def test_the_authors_guide_shows_every_class():
     drawn = (Path(__file__).parent / "site/demo/_figures/every-class.svg").read_text()
     assert set(re.findall(r"d-[\w-]+", drawn)) >= CLASSES - {"d-grid", "d-head", "d-paper"}
-    guide = Path(__file__).parents[1] / "docs" / "drawing-classes.svg"
+    guide = Path(__file__).parents[2] / "docs" / "drawing-classes.svg"
     made = base64.b64decode(re.search(r"base64,([^\"]+)", image(drawn))[1]).decode()
     assert guide.read_text("utf-8") == made + "\n", f"write `made` into {guide}"

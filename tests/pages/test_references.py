@@ -11,7 +11,7 @@ from lmbook.compare import FIGURE, difference
 from lmbook.execute import chapters, executed, page_notebook
 from lmbook.keys import ROOT
 
-FOLDER = ROOT / "tests" / "notebooks"
+FOLDER = ROOT / "tests" / "pages" / "notebooks"
 PAGES = [path.stem for path in chapters()]
 
 

@@ -13,7 +13,7 @@ from torch import nn
 
 from jitter.rounding import APPROXIMATE, Rounding, nudge, stem
 
-JITTER = Path(__file__).parent / "jitter"
+JITTER = Path(__file__).parents[1] / "jitter"
 PRODUCT = (
     "import torch; torch.manual_seed(0); x = torch.randn(50, 50); print((x @ x).tolist())"
 )
@@ -177,7 +177,7 @@ def test_the_notebooks_are_compared_under_noise(tmp_path, monkeypatch, seed, sam
     shutil.copytree(JITTER, tmp_path / "jitter")
     folder = tmp_path / "notebooks"
     folder.mkdir()
-    shutil.copy(JITTER.parent / "notebooks" / "conftest.py", folder)
+    shutil.copy(JITTER.parent / "pages" / "notebooks" / "conftest.py", folder)
     nbformat.write(notebook, folder / "one.ipynb")
     monkeypatch.delenv("JITTER", raising=False)
     if seed:

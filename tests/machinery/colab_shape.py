@@ -1,6 +1,6 @@
 """Execute every published notebook in an environment shaped like Colab's.
 
-``python tests/colab_shape.py [--packages ...] [--python ...] [--notebooks ...]``, after
+``python tests/machinery/colab_shape.py [--packages ...] [--python ...] [--notebooks ...]``, after
 ``make html``. Needs nothing but the standard library and pip. Not collected by pytest.
 
 1. A virtual environment is made in a temporary folder, with the versions that Colab had in
@@ -31,7 +31,7 @@ import time
 from importlib import metadata
 from pathlib import Path
 
-NOTEBOOKS = Path(__file__).parents[1] / "_build" / "html" / "notebooks"
+NOTEBOOKS = Path(__file__).parents[2] / "_build" / "html" / "notebooks"
 CELL_TIMEOUT = 600  # seconds
 IN_COLAB = "import sys, types; sys.modules['google.colab'] = types.ModuleType('colab')"
 COLAB = (

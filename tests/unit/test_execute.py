@@ -290,10 +290,10 @@ def test_a_file_that_changes_during_the_execution_makes_it_stale(failing):
 
 def test_no_reference_is_written_if_a_chapter_failed(failing):
     root, _ = failing
-    (root / "tests" / "notebooks").mkdir(parents=True)
+    (root / "tests" / "pages" / "notebooks").mkdir(parents=True)
     with pytest.raises(LookupError, match="make html"):
         write_references(root)
-    assert not list((root / "tests" / "notebooks").iterdir())
+    assert not list((root / "tests" / "pages" / "notebooks").iterdir())
 
 
 def test_a_failed_chapter_is_tried_again(tmp_path, capsys):
