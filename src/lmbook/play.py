@@ -22,7 +22,7 @@ from lmbook import vocabularies
 from lmbook.keys import choices, course_modules, digest, hashes
 from lmcourse import int8, recurrent
 from lmcourse.bert import rebuild
-from lmcourse.data import corpora_folder, deal, load_corpus, load_texts
+from lmcourse.data import corpora_folder, load_corpus, load_texts, train_val_test_split
 from lmcourse.gpt.checkpoint import load_gpt
 from lmcourse.models import SHA256, load_bert, load_gpt2_vocabulary
 from lmcourse.views.generator import too_much
@@ -164,7 +164,9 @@ STORES = {
     "bert-pieces": lambda: vocabularies.pieces_file(load_bert(device="cpu")[0]),
     "neighbours": lambda: neighbours_file(spaces(*load_bert(device="cpu"))),
     "sonnets": lambda: load_corpus("sonnets").encode(),
-    "sonnets-training": lambda: deal(load_texts("sonnets")).training.encode(),
+    "sonnets-training": lambda: train_val_test_split(
+        load_texts("sonnets")
+    ).training.encode(),
     "lstm": lambda: recurrent.stored_at().read_bytes(),
     "gpt2-merges": lambda: merge_pairs(load_gpt2_vocabulary()[0]),
 }

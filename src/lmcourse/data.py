@@ -15,7 +15,14 @@ import pandas as pd
 import platformdirs
 import pooch
 
-__all__ = ["POEMS", "Parts", "corpora_folder", "deal", "load_corpus", "load_poems"]
+__all__ = [
+    "POEMS",
+    "Parts",
+    "corpora_folder",
+    "load_corpus",
+    "load_poems",
+    "train_val_test_split",
+]
 __all__ += ["load_sonnets", "load_texts"]
 
 SECTIONS = {
@@ -155,7 +162,7 @@ def _joined(texts: Sequence[str]) -> str:
     return "\n\n".join(texts) + "\n"
 
 
-def deal(texts: Sequence[str]) -> Parts:
+def train_val_test_split(texts: Sequence[str]) -> Parts:
     """Deal texts, like cards, into three parts: of each ten, one to each of the last two.
 
     Neighbours in a collection are alike: the last tenth of the Sonnets is all about the

@@ -15,7 +15,7 @@ import transformers
 from tokenizers import BertWordPieceTokenizer
 from torch.nn.utils.rnn import pad_sequence
 
-from lmcourse.data import POEMS, corpora_folder, deal, load_texts
+from lmcourse.data import POEMS, corpora_folder, load_texts, train_val_test_split
 from lmcourse.gpt.checkpoint import fingerprint, save_model
 from lmcourse.masking import MaskedBert, place_losses, train
 from lmcourse.models import one_thread
@@ -38,7 +38,7 @@ def parts_of_poems() -> tuple[list[str], list[str], list[str]]:
     found = ([], [], [])
     for name in POEMS:
         texts = load_texts(name)
-        for kept, part in zip(found, deal(texts), strict=True):
+        for kept, part in zip(found, train_val_test_split(texts), strict=True):
             kept += [text for text in texts if text in part]
     return found
 

@@ -10,7 +10,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from lmcourse.data import POEMS, deal, load_corpus, load_texts
+from lmcourse.data import POEMS, load_corpus, load_texts, train_val_test_split
 from lmcourse.gpt.recipes import IDEAS, PRESETS, recipe
 from lmcourse.gpt.settings import Diverged, require
 from lmcourse.tokenization import CharTokenizer
@@ -160,7 +160,11 @@ def train(options, text, changes):
         except ValueError as error:
             raise ValueError(f"{options.export} is no model to replace: {error}") from None
     how = options.preset, options.without, options.device
-    parts = deal(load_texts(options.corpus)) if options.corpus in POEMS else None
+    parts = (
+        train_val_test_split(load_texts(options.corpus))
+        if options.corpus in POEMS
+        else None
+    )
     tokenizer, trainer = new_run(text, *how, parts, **changes)
     try:
         if resumed:

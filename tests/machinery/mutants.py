@@ -1,7 +1,7 @@
 """Make small wrong changes to the mechanisms, one at a time: do the tests notice?
 
-``make mutants``, or ``python tests/machinery/mutants.py [--only SUBSTRING] [--jobs N]``. The changes
-are in ``mutants.toml``, each with the tests that should fail: those of behaviour, against
+``make mutants``, or ``python tests/machinery/mutants.py [--only SUBSTRING] [--jobs N]``.
+The changes are in ``mutants.toml``, each with the tests that should fail: those of behaviour, against
 an oracle. Tests that compare the package's text with the page's would notice nearly all of
 these, but only as text; they are left out.
 

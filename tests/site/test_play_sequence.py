@@ -7,7 +7,7 @@ import torch
 import visits
 from bare import PHONE, is_fit, make_page, opening
 from lmcourse import views
-from lmcourse.data import deal, load_texts
+from lmcourse.data import load_texts, train_val_test_split
 from lmcourse.ngrams import NgramModel
 from lmcourse.recurrent import load_reader
 from serving import serve
@@ -21,7 +21,7 @@ UNIT = 59
 @pytest.fixture(scope="module")
 def models():
     tokenizer, reader = load_reader()
-    training = tokenizer.encode(deal(load_texts("sonnets")).training)
+    training = tokenizer.encode(train_val_test_split(load_texts("sonnets")).training)
     made = {n: NgramModel(training, n, tokenizer.vocab_size) for n in range(1, 7)}
     return tokenizer, made, reader.double()
 
@@ -107,7 +107,7 @@ def test_all_probabilities_and_gates_are_pythons(browser, filed, models):
     """To many digits, asked of the module itself."""
     tokenizer, made, reader = models
     line = "\nFull many a glorious"
-    text = deal(load_texts("sonnets")).training
+    text = train_val_test_split(load_texts("sonnets")).training
     with opening(browser, filed) as visit:
         found = visit.page.evaluate(
             """([text, alphabet, line]) => {

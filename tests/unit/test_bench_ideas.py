@@ -5,14 +5,14 @@ import json
 import pytest
 
 from lmbook.bench import ideas
-from lmcourse.data import deal, load_corpus, load_texts
+from lmcourse.data import load_corpus, load_texts, train_val_test_split
 from lmcourse.gpt import sweep
 from lmcourse.train import new_run
 
 
 @pytest.fixture(scope="module")
 def corpus():
-    return load_corpus("sonnets"), deal(load_texts("sonnets"))
+    return load_corpus("sonnets"), train_val_test_split(load_texts("sonnets"))
 
 
 def test_the_stored_record_is_whole(corpus):

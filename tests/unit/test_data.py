@@ -266,7 +266,7 @@ def test_the_wheel_carries_the_corpora(tmp_path):
 
 def test_poems_are_dealt_whole():
     texts = [f"poem {i}\nline" for i in range(23)]
-    parts = data.deal(texts)
+    parts = data.train_val_test_split(texts)
     assert parts.validation == "poem 4\nline\n\npoem 14\nline\n"
     assert parts.test == "poem 9\nline\n\npoem 19\nline\n"
     dealt = [piece for part in parts for piece in part.removesuffix("\n").split("\n\n")]
@@ -277,7 +277,7 @@ def test_poems_are_dealt_whole():
 
 def test_too_few_to_deal():
     with pytest.raises(ValueError, match="9 texts cannot be dealt"):
-        data.deal(["x"] * 9)
+        data.train_val_test_split(["x"] * 9)
 
 
 @pytest.mark.parametrize("name", data.POEMS)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lmcourse.data import deal, load_corpus, load_texts
+from lmcourse.data import load_corpus, load_texts, train_val_test_split
 from lmcourse.ngrams import NgramModel, discounts
 from lmcourse.tokenization import CharTokenizer
 
@@ -92,7 +92,10 @@ def test_each_distribution_sums_to_one_and_leaves_nothing_out(ids, context, orde
 @pytest.fixture(scope="module")
 def sonnets():
     tokenizer = CharTokenizer(load_corpus("sonnets"))
-    encoded = [np.array(tokenizer.encode(part)) for part in deal(load_texts("sonnets"))]
+    encoded = [
+        np.array(tokenizer.encode(part))
+        for part in train_val_test_split(load_texts("sonnets"))
+    ]
     return tokenizer.vocab_size, *encoded
 
 

@@ -9,7 +9,7 @@ from torch import nn
 
 from lmbook.bench import sequences
 from lmcourse import recurrent
-from lmcourse.data import deal, load_texts
+from lmcourse.data import load_texts, train_val_test_split
 from lmcourse.recurrent import LSTM, RNN, Reader, load_reader, stored_at
 
 close = torch.testing.assert_close
@@ -47,7 +47,9 @@ def test_gates_say_what_is_kept():
 
 def test_the_stored_reader_foretells_better_than_pairs():
     tokenizer, reader = load_reader()
-    ids = torch.tensor([tokenizer.encode(deal(load_texts("sonnets")).test[:2000])])
+    ids = torch.tensor(
+        [tokenizer.encode(train_val_test_split(load_texts("sonnets")).test[:2000])]
+    )
     logits, gates = reader(ids)
     loss = nn.functional.cross_entropy(logits[0, :-1], ids[0, 1:])
     assert loss < 1.9

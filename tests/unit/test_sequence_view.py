@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from lmcourse import views
-from lmcourse.data import deal, load_texts
+from lmcourse.data import load_texts, train_val_test_split
 from lmcourse.ngrams import NgramModel
 from lmcourse.recurrent import load_reader
 
@@ -18,7 +18,7 @@ def view():
 def test_stored_chances_and_gates_are_the_models_own(view):
     tokenizer, reader = load_reader()
     data, ids = view.data["data"], tokenizer.encode("\nOr I shall live")
-    training = tokenizer.encode(deal(load_texts("sonnets")).training)
+    training = tokenizer.encode(train_val_test_split(load_texts("sonnets")).training)
     counted = NgramModel(training, 4, tokenizer.vocab_size).following(ids)
     np.testing.assert_allclose(data["counted"], counted, rtol=1e-9)
     logits, gates = reader.double()(torch.tensor([ids]))

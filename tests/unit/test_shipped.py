@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from lmcourse.data import corpora_folder, deal, load_corpus, load_texts
+from lmcourse.data import corpora_folder, load_corpus, load_texts, train_val_test_split
 from lmcourse.gpt import checkpoint
 from lmcourse.gpt.convert import to_transformers
 from lmcourse.gpt.settings import TrainingConfig
@@ -17,7 +17,7 @@ def test_the_model_of_the_sonnets():
     assert tokenizer.alphabet == "".join(sorted(set(text)))
     assert model.parameters_count == record["parameters"]
     assert not model.training
-    parts = deal(load_texts("sonnets"))
+    parts = train_val_test_split(load_texts("sonnets"))
     validation = torch.tensor(tokenizer.encode(parts.validation))
     count = TrainingConfig(**record["training"]).validation_windows
     loss = estimate(model, validation, model.config.context, count)

@@ -17,7 +17,7 @@ import pytest
 import torch
 
 from lmcourse import train
-from lmcourse.data import deal, load_corpus, load_texts
+from lmcourse.data import load_corpus, load_texts, train_val_test_split
 from lmcourse.gpt import trainer as training
 from lmcourse.gpt.checkpoint import load_gpt
 
@@ -550,7 +550,7 @@ def test_a_corpus_is_kept_in_a_byte_a_character():
 
 def test_poems_are_dealt_and_other_texts_cut(tmp_path):
     whole = load_corpus("sonnets")
-    parts = deal(load_texts("sonnets"))
+    parts = train_val_test_split(load_texts("sonnets"))
     tokenizer, trainer = train.new_run(whole, "fast", device="cpu", parts=parts)
     assert tokenizer.decode(trainer.validation.tolist()) == parts.validation
     assert tokenizer.decode(trainer.training.tolist()) == parts.training
@@ -572,4 +572,4 @@ def test_the_command_line_deals_the_collections(corpus, out, monkeypatch):
 
     monkeypatch.setattr(train, "new_run", stop)
     assert train.main(["--corpus", corpus, "--out", str(out)]) == 1
-    assert asked == [(load_corpus(corpus), deal(load_texts(corpus)))]
+    assert asked == [(load_corpus(corpus), train_val_test_split(load_texts(corpus)))]

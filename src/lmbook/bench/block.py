@@ -16,7 +16,7 @@ from tqdm import tqdm
 
 from lmbook.bench import report
 from lmcourse.attention import causal_mask
-from lmcourse.data import corpora_folder, deal, load_texts
+from lmcourse.data import corpora_folder, load_texts, train_val_test_split
 from lmcourse.models import one_thread
 from lmcourse.tokenization import CharTokenizer
 from lmcourse.transformer import Embed, Stack
@@ -77,7 +77,7 @@ class Reader(nn.Module):
 
 def sonnets(count=None):
     """Return a function that draws inputs and targets, the held-out ones, and a mask."""
-    parts = deal(load_texts("sonnets"))
+    parts = train_val_test_split(load_texts("sonnets"))
     tokenizer = CharTokenizer(parts.training + parts.validation)
     text = "\n\n".join(parts.training.split("\n\n")[:count])
     ids, held = (torch.tensor(tokenizer.encode(t)) for t in (text, parts.validation))

@@ -17,7 +17,7 @@ import time
 import torch
 
 from lmbook.bench import report
-from lmcourse.data import deal, load_corpus, load_texts
+from lmcourse.data import load_corpus, load_texts, train_val_test_split
 from lmcourse.gpt.recipes import IDEAS
 from lmcourse.gpt.sweep import stored_at
 from lmcourse.train import new_run
@@ -70,7 +70,7 @@ def main(arguments=None):
     parser.add_argument("--store", action="store_true")
     options = parser.parse_args(arguments)
     torch.set_num_threads(1)
-    how = load_corpus(CORPUS), deal(load_texts(CORPUS))
+    how = load_corpus(CORPUS), train_val_test_split(load_texts(CORPUS))
     seeds, limits = range(options.seeds), (options.target, options.steps)
     runs = [until(*how, way, seed, *limits) for seed in seeds for way in WAYS]
     starts = [beginning(*how, warmup, seed) for warmup in WARMUPS for seed in range(5)]

@@ -15,7 +15,7 @@ from safetensors.torch import save_file
 from torch import nn
 
 from lmbook.bench import report
-from lmcourse.data import corpora_folder, deal, load_corpus, load_texts
+from lmcourse.data import corpora_folder, load_corpus, load_texts, train_val_test_split
 from lmcourse.models import one_thread
 from lmcourse.recurrent import Reader, stored_at
 from lmcourse.tokenization import CharTokenizer
@@ -48,7 +48,7 @@ class Network(nn.Module):
 def corpus():
     """Return the characters' tokenizer, and the ids of training and validation text."""
     tokenizer = CharTokenizer(load_corpus("sonnets"))
-    parts = deal(load_texts("sonnets"))
+    parts = train_val_test_split(load_texts("sonnets"))
     return tokenizer, *(torch.tensor(tokenizer.encode(part)) for part in parts[:2])
 
 

@@ -9,7 +9,7 @@ import json
 import torch
 from tqdm import tqdm
 
-from lmcourse.data import corpora_folder, deal, load_corpus, load_texts
+from lmcourse.data import corpora_folder, load_corpus, load_texts, train_val_test_split
 from lmcourse.gpt.generation import generate
 from lmcourse.models import pick_device
 from lmcourse.train import new_run
@@ -85,7 +85,11 @@ def load_sweep(name="mini-gpt"):
 
 def main():
     """Run the whole sweep and store it."""
-    text, parts, path = load_corpus(CORPUS), deal(load_texts(CORPUS)), stored_at()
+    text, parts, path = (
+        load_corpus(CORPUS),
+        train_val_test_split(load_texts(CORPUS)),
+        stored_at(),
+    )
     path.parent.mkdir(parents=True, exist_ok=True)  # before the training
     torch.set_num_threads(1)  # models this small are not worth sharing out
     pairs = [(axis, value) for axis, values in AXES.items() for value in values]

@@ -9,7 +9,7 @@ import json
 
 import numpy as np
 
-from lmcourse.data import corpora_folder, deal, load_texts
+from lmcourse.data import corpora_folder, load_texts, train_val_test_split
 from lmcourse.numpy_nn.decoder import (
     END,
     START,
@@ -63,7 +63,7 @@ def last_looks(model, lines):
 
 def texts():
     """Return the words to train on, and those of the sonnets that are kept apart."""
-    parts = deal(load_texts("sonnets"))
+    parts = train_val_test_split(load_texts("sonnets"))
     return marked(parts.training), marked(parts.validation + "\n\n" + parts.test)
 
 

@@ -5,7 +5,7 @@ import html
 import numpy as np
 import torch
 
-from lmcourse.data import deal, load_texts
+from lmcourse.data import load_texts, train_val_test_split
 from lmcourse.ngrams import NgramModel
 from lmcourse.recurrent import load_reader
 from lmcourse.views.play import play
@@ -52,7 +52,7 @@ def sequence(text, *, order=5, unit=0, caption="") -> View:
     if unit not in range(width + 1):
         raise ValueError(f"there are units 1 to {width}, and 0 for their mean; not {unit}")
     ids = tokenizer.encode("\n" + text)
-    training = tokenizer.encode(deal(load_texts("sonnets")).training)
+    training = tokenizer.encode(train_val_test_split(load_texts("sonnets")).training)
     counted = NgramModel(training, order, tokenizer.vocab_size).following(ids)
     with torch.no_grad():
         logits, gates = reader.double()(torch.tensor([ids]))

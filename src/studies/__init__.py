@@ -1,0 +1,1 @@
+"""The evidence: one module a study; it alone writes ``data/studies``."""
