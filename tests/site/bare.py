@@ -1,22 +1,81 @@
-"""A page with views that run in it and nothing else, made without building the book."""
+"""A page with a view that runs in it and nothing else, made without building the book."""
 
+import json
 from contextlib import contextmanager
 
+import pytest
 from axe_playwright_python.sync_playwright import Axe
 
 import visits
-from lmbook.bench.play import write_page
-from lmbook.play import modules
+from lmbook.pages import renderer
+from lmbook.play import modules, stores
+from lmbook.publish import assets
 from serving import ROOT
 
 PHONE = 390  # pixels
+OWN = ("site.js", "modules.js", "views.js", "draw-play.js", "views.css", "drawings.css")
+PAGE = """<!doctype html>
+<html lang="en" data-theme="light"><meta charset="utf-8"><title>Play</title>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+{links}
+<style>body {{ color: var(--pst-color-text-base); margin: 1rem;
+background: var(--pst-color-background); font-family: system-ui, sans-serif }}</style>
+<main><h1>Play</h1>
+{views}
+</main>{scripts}<script defer src="lib/views.js" {given}></script></html>
+"""
 
 
-def make_page(folder, views, work):
-    """Write ``index.html`` and all that its views load, in the book's colours; its path."""
-    scripts = {path.name: modules.script(path.name) for path in modules.PLAY.glob("*.js")}
-    colours = (ROOT / "chapters" / "_static" / "course.css").read_text("utf-8")
-    return write_page(folder, views, scripts, {"course.css": colours}, work)
+def make_page(folder, shown, own=None, *, work=None, module=None):
+    """Write ``index.html`` and all that its views load, staged as a build does.
+
+    Parameters
+    ----------
+    folder : Path
+    shown : list of lmcourse.views.View
+        Views that run in the page.
+    own : dict of str to callable, optional
+        Stores that this page has instead of the site's.
+    work : Path, optional
+        Where the site's stores are kept once made; default in the folder.
+    module : str, optional
+        One that the page loads at once, for tests that ask it themselves.
+    """
+    lib, own = folder / "lib", own or {}
+    texts = {name: (assets.OWN / name).read_text("utf-8") for name in OWN}
+    texts["course.css"] = (ROOT / "chapters/_static/course.css").read_text("utf-8")
+    for path in modules.PLAY.glob("*.css"):
+        texts[f"play/{path.name}"] = path.read_text("utf-8")
+    for path in modules.PLAY.glob("*.js"):
+        texts[f"play/{path.name}"] = modules.script(path.name)
+    (lib / "play").mkdir(parents=True)
+    for name, text in texts.items():
+        (lib / name).write_text(text, "utf-8")
+    views = [view.description() for view in shown]
+    names = {name for view in views for name in view["data"]["stores"]}
+    staged = {}
+    with pytest.MonkeyPatch.context() as patch:
+        for name in names | set(own):
+            place = work if work and name not in own else folder / "work"
+            patch.setitem(stores.STORES, name, own.get(name, stores.STORES[name]))
+            staged[name] = stores.stage(name, lib, place)
+    libraries = {renderer.library(view): [] for view in views}
+    libraries = {name: assets.scripts(name, set()) for name in libraries}
+    now = [f"play/{name}" for name in modules.order(module)] if module else []
+    sheets = ["course.css", "views.css", "play/play.css"]
+    sheets += [f"{name}.css" for name in libraries if f"{name}.css" in texts]
+    given = {"data-libraries": libraries, "data-stores": staged}
+    page = PAGE.format(
+        links="".join(f'<link rel="stylesheet" href="lib/{name}">' for name in sheets),
+        views="\n".join(map(renderer.view_html, views)),
+        scripts="".join(
+            f'<script defer src="lib/{name}"></script>'
+            for name in dict.fromkeys([*assets.EVERYWHERE, *now])
+        ),
+        given=" ".join(f"{name}='{json.dumps(value)}'" for name, value in given.items()),
+    )
+    (folder / "index.html").write_text(page, "utf-8")
+    return folder / "index.html"
 
 
 @contextmanager
@@ -28,10 +87,29 @@ def opening(browser, address, *, theme="light", **how):
         yield visit
 
 
+def violations(page):
+    """Return what axe finds on a page, whatever its impact."""
+    options = {"resultTypes": ["violations"], "preload": False}
+    found = Axe().run(page, options=options).response["violations"]
+    return [(rule["id"], rule["nodes"][0]["html"][:99]) for rule in found]
+
+
 def is_fit(visit):
     """No wider than a phone, accessible, and without complaints."""
     assert visit.page.evaluate("document.documentElement.scrollWidth") <= PHONE
-    options = {"resultTypes": ["violations"], "preload": False}
-    found = Axe().run(visit.page, options=options)
-    assert [violation["id"] for violation in found.response["violations"]] == []
+    assert violations(visit.page) == []
     visit.clean()
+
+
+both_ways = pytest.mark.parametrize("opened", ["http", "file"], indirect=True)
+served = pytest.mark.parametrize("opened", ["http"], indirect=True)
+
+
+def harm(page):
+    """Give a page the function that hostile text would call."""
+    page.evaluate("() => { window.harm = () => { window.harmed = true; }; }")
+
+
+def is_unharmed(page):
+    assert page.evaluate("window.harmed") is None
+    assert page.locator("main img").count() == 0

@@ -22,6 +22,7 @@ __all__ = ["LIBRARIES", "setup", "stage"]
 
 OWN = Path(__file__).parents[1] / "static"
 FOLDER = "lib"  # below _static; not _static itself, whose scripts go to every page
+EVERYWHERE = ("site.js", "modules.js", "play/dom.js")
 
 
 # What a kind of view loads, in order; below `FOLDER`.
@@ -56,7 +57,6 @@ OWN_FILES = (
     "drawings.css",
     "steps.css",
     "frame.css",
-    "folds.js",
     "tasks.css",
     "tasks.js",
     "search.js",
@@ -150,8 +150,8 @@ def _address(lib: Path, name: str) -> str:
 def scripts(library: str, traces: set[str]) -> list[str]:
     """Return what a library loads on a page whose plots have these kinds of traces."""
     if library.startswith("play/"):
-        own = modules.order(f"{Path(library).name}.js")
-        return ["modules.js", *(f"play/{name}" for name in own), "draw-play.js"]
+        own = [f"play/{name}" for name in modules.order(f"{Path(library).name}.js")]
+        return [*(name for name in own if name not in EVERYWHERE), "draw-play.js"]
     names = list(LIBRARIES[library])
     partial = [bundle for bundle, kinds in PARTIAL.items() if traces <= kinds]
     if library == "plotly" and partial:
@@ -218,7 +218,8 @@ def drop_icon_script(app, exception) -> None:
 
 def setup(app) -> None:
     """Stage the libraries before anything is written, and add them page by page."""
-    app.add_js_file(f"{FOLDER}/site.js", loading_method="defer")
+    for name in EVERYWHERE:  # before what uses them
+        app.add_js_file(f"{FOLDER}/{name}", priority=400, loading_method="defer")
     app.connect("config-inited", _configure)
     app.connect("builder-inited", _stage)
     app.connect("html-page-context", page_assets)
