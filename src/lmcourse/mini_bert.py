@@ -22,9 +22,6 @@ from lmcourse.models import one_thread
 from lmcourse.positions import sinusoidal
 from lmcourse.weights import parse_json, read_header, read_weights
 
-__all__ = ["judge", "load_mini_bert", "new_model", "parts_of_poems", "passages"]
-__all__ += ["train_tokenizer"]
-
 SIZES = {"hidden_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4}
 SIZES |= {"intermediate_size": 512, "max_position_embeddings": 64, "type_vocab_size": 1}
 SETTINGS = {"vocab_size": 2000, "steps": 4000, "batch": 16, "share": 0.3, "seed": 1886}

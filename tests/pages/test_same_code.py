@@ -129,7 +129,7 @@ SAME = [
     (
         "dickinson-layers",
         "lmcourse.pooling",
-        ["batches", "pool", "read", "step_similarity", "watching"],
+        ["batches", "forward_hooks", "pool", "read", "step_similarity"],
     ),
 ]
 

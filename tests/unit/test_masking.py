@@ -147,7 +147,7 @@ def test_between_is_bayes_with_pairs():
     pairs = masking.NgramModel(ids, 2, 3)
 
     def chance(left, piece):
-        return pairs.following([left])[piece]
+        return pairs.next_probs([left])[piece]
 
     for left in range(3):
         for right in range(3):
