@@ -38,14 +38,14 @@ from lmcourse.numpy_nn.core import (
 )
 from lmcourse.numpy_nn.decoder import (
     Decoder,
-    first_vectors,
+    initial_vectors,
     load,
-    marked,
+    mark_sentences,
     sample,
     save,
-    stretches,
     train,
     verse,
+    windows,
 )
 from lmcourse.numpy_nn.layers import (
     CrossEntropyLoss,
@@ -580,7 +580,7 @@ def test_the_dictionary_is_a_one_hot_product():
 
 
 def test_stretches_are_all_there_are():
-    got = stretches(np.arange(10), 3)
+    got = windows(np.arange(10), 3)
     assert got.shape == (7, 4)
     np.testing.assert_array_equal(got[2], [2, 3, 4, 5])
 
@@ -652,20 +652,20 @@ def test_sampling_stops_after_the_end_mark():
 
 def test_sentences_and_lines_are_marked_and_put_back():
     poem = "Shall I go?  Not\n\nyet: I\nstay."
-    tokens = marked(poem)
+    tokens = mark_sentences(poem)
     assert " ".join(tokens) == "<start> shall i go <end> <start> not / yet i / stay <end>"
     assert verse(tokens[5:]) == "Not\nYet I\nStay"
     assert verse(tokens[:5]) == "Shall I go"
-    assert marked("... !") == []
+    assert mark_sentences("... !") == []
 
 
-def test_first_vectors_know_nothing_of_what_is_unseen():
+def test_initial_vectors_know_nothing_of_what_is_unseen():
     seen = ["a", "b", "c", "d", "a", "b", "c", "e", "a", "d", "c", "b"]
-    vocabulary, vectors = first_vectors(seen, ["z", "a", "y"], d_model=2)
+    vocabulary, vectors = initial_vectors(seen, ["z", "a", "y"], d_model=2)
     assert vocabulary == ["a", "b", "c", "d", "e", "y", "z"]
     assert vectors.shape == (7, 2)
     assert not vectors[5:].any()
-    np.testing.assert_array_equal(vectors[:5], first_vectors(seen, [], d_model=2)[1])
+    np.testing.assert_array_equal(vectors[:5], initial_vectors(seen, [], d_model=2)[1])
 
 
 def test_saved_and_loaded_is_the_same_to_the_last_bit(tmp_path):
