@@ -30,7 +30,7 @@ SETTINGS |= {"dropout": 0.2}
 FILE = "mini-bert.safetensors"
 
 
-def split_poems() -> tuple[list[str], list[str], list[str]]:
+def poem_splits() -> tuple[list[str], list[str], list[str]]:
     """Return the poems of both poets to learn from, to choose by and to judge by."""
     found = ([], [], [])
     for name in POEMS:
@@ -153,7 +153,7 @@ def main(arguments):
     """Train the mini-BERT; ``python -m lmcourse.mini_bert [FILE.safetensors]``."""
     one_thread()
     path = Path(*arguments or [corpora_folder() / "checkpoints" / FILE])
-    texts, chosen_by, _ = split_poems()
+    texts, chosen_by, _ = poem_splits()
     start, losses = time.time(), []
     tokenizer = train_tokenizer(texts, SETTINGS["vocab_size"])
     model, sizes = new_model(tokenizer, SETTINGS)

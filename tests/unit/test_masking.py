@@ -158,7 +158,7 @@ def test_between_is_bayes_with_pairs():
 
 
 def test_poems_are_dealt_whole_and_once():
-    parts = mini_bert.split_poems()
+    parts = mini_bert.poem_splits()
     assert [len(part) for part in parts] == [369, 46, 45]
     assert len({text for part in parts for text in part}) == 460
     assert any(text.startswith("Hope is") for part in parts for text in part)
@@ -210,7 +210,7 @@ def test_on_a_gpu(tokenizer, ours):
 
 def test_the_stored_model_is_what_its_record_says(stored):
     tokenizer, model, record = stored
-    training = mini_bert.split_poems()[0]
+    training = mini_bert.poem_splits()[0]
     assert record["corpus_sha256"] == fingerprint("\n\n".join(training))
     assert tokenizer.convert_ids_to_tokens([0, 1, 2, 3, 4]) == SPECIAL
     assert len(tokenizer) == record["model"]["vocab_size"]
@@ -226,7 +226,7 @@ def test_the_stored_model_is_what_its_record_says(stored):
 
 def test_the_stored_model_is_as_good_as_its_record_says(stored):
     tokenizer, model, record = stored
-    loss = mini_bert.judge(model, mini_bert.split_poems()[1], tokenizer, 64)
+    loss = mini_bert.judge(model, mini_bert.poem_splits()[1], tokenizer, 64)
     assert loss == pytest.approx(record["val_loss"], abs=1e-3)
 
 

@@ -30,7 +30,7 @@ from lmcourse.families import (
     training_flops,
 )
 from lmcourse.masking import bigram_infill, train
-from lmcourse.mini_bert import passages, split_poems, train_tokenizer
+from lmcourse.mini_bert import passages, poem_splits, train_tokenizer
 from lmcourse.models import one_thread
 from lmcourse.ngrams import NgramModel
 from lmcourse.probe import predict
@@ -114,7 +114,7 @@ def counting(data, tokenizer, settings):
     """Return what counting pairs of neighbours, and pieces, makes of the same questions."""
     _, asked, texts = data
     room, size = settings["room"], len(tokenizer)
-    poems = split_poems()[0]
+    poems = poem_splits()[0]
     read = torch.cat([x for text in poems for x in passages(text, tokenizer, room)]).numpy()
     pairs, both = NgramModel(read, 2, size), bigram_infill(read, size)
     said = {"goes on": [], "fills": []}
@@ -188,7 +188,7 @@ def main(arguments) -> int:
     write = parser.parse_args(arguments).write
     one_thread()
     settings = SETTINGS | ({} if write else {"steps": 1})
-    parts = split_poems()
+    parts = poem_splits()
     tokenizer = train_tokenizer(parts[0], settings["vocab_size"])
     room = settings["room"]
     ids = [x for text in parts[0] for x in passages(text, tokenizer, room, overlap=True)]
