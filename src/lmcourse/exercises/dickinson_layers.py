@@ -11,8 +11,8 @@ import torch
 
 from lmcourse import probe
 from lmcourse.data import load_poems
-from lmcourse.exercises import Wrong, compare, exercise, expect, letter, run
-from lmcourse.exercises.answers import array, blame, kind, normal, number, strings
+from lmcourse.exercises import Wrong, compare, exercise, expect, multiple_choice, run
+from lmcourse.exercises.answers import array, diagnose, normal, number, strings, type_name
 
 FEWEST = 15  # poems of a theme; fewer say next to nothing
 ON_THE_PAGE = ("death", "bee", "sun", "heaven")  # words of themes that the page strikes out
@@ -43,17 +43,16 @@ def token_mean(answer):
     expect(answer, [states, mask], want, mistakes)
 
 
-@exercise("dickinson-layers.random_steps", kind="predict")
-def random_steps(answer):
-    """Weights of the trained size turn a vector a long way, trained or not."""
-    told = {
-        "a": "that is what tiny weights do. Here they are as large as the trained ones, "
-        "and what a block adds is as large too.",
-        "b": None,
-        "c": "then learning would have changed nothing. Which of the steps would you "
-        "expect it to change?",
-    }
-    letter(answer, told)
+# Weights of the trained size turn a vector a long way, trained or not.
+multiple_choice(
+    "dickinson-layers.random_steps",
+    "predict",
+    a="that is what tiny weights do. Here they are as large as the trained ones, "
+    "and what a block adds is as large too.",
+    b=None,
+    c="then learning would have changed nothing. Which of the steps would you "
+    "expect it to change?",
+)
 
 
 def _turning(angles, sizes, texts=4, d_model=9):
@@ -173,7 +172,7 @@ def paired_interval(answer):
     if like(mean, gain.var()):
         return
     narrow = abs(got.mean() - mean) < 0.03 and np.ptp(got) < 0.08
-    faults = {
+    return {
         "the interval has no width: drawn without replacement, every resample is the same "
         "poems again.": np.allclose(got, mean),
         "too wide: ours and theirs are drawn apart. They are answers about the same poems; "
@@ -191,12 +190,13 @@ def paired_interval(answer):
         f"an interval from {got[0]:.3f} to {got[1]:.3f} is not what {count} poems give "
         f"that differ by {mean:.2f} in the mean.": True,
     }
-    blame(faults)
 
 
 def _entries(answer, names):
     if not isinstance(answer, Mapping) or not all(name in answer for name in names):
-        raise Wrong(f"hand over a dict with {', '.join(names)}; this is {kind(answer)}.")
+        raise Wrong(
+            f"hand over a dict with {', '.join(names)}; this is {type_name(answer)}."
+        )
     return [answer[name] for name in names]
 
 
@@ -223,7 +223,7 @@ def strike_out(answer):
 
 def _fit_for_a_score(words, told):
     """See that the words are the reader's own, and enough poems have them and have not."""
-    blame(
+    diagnose(
         {
             "the page has struck these out already: choose words of your own.": (
                 set(ON_THE_PAGE) & set(words.lower().split("|"))
@@ -240,7 +240,7 @@ def _fit_for_a_score(words, told):
 def _struck_out(words, texts, poems, hits):
     """See that no text has the words, and each lacks something of its poem."""
     whole = [text == poem for text, poem in zip(texts, poems, strict=True)]
-    blame(
+    diagnose(
         {
             "a poem still has one of the words: strike out every one, whatever its case.": (
                 any(_has(words, text) for text in texts)
@@ -271,14 +271,11 @@ def reading(answer):
     picture, meant = ([word.lower() for word in strings(part)] for part in lists)
     strange = [word for word in (*picture, *meant) if word not in own]
     both = sorted(set(picture) & set(meant))
-    blame(
-        {
-            f"{' and '.join(map(repr, strange[:3]))} the poem does not say, word for word: "
-            "single words of the poem, please.": strange,
-            f"{' and '.join(map(repr, both[:3]))} stand in both lists. They may well be "
-            "both; decide which they are first.": both,
-            "too few words for a reading: at least three of the picture and two of what is "
-            "meant. What does the last stanza say of her?": len(picture) < 3
-            or len(meant) < 2,
-        }
-    )
+    return {
+        f"{' and '.join(map(repr, strange[:3]))} the poem does not say, word for word: "
+        "single words of the poem, please.": strange,
+        f"{' and '.join(map(repr, both[:3]))} stand in both lists. They may well be "
+        "both; decide which they are first.": both,
+        "too few words for a reading: at least three of the picture and two of what is "
+        "meant. What does the last stanza say of her?": len(picture) < 3 or len(meant) < 2,
+    }

@@ -8,21 +8,19 @@ from transformers import BertConfig, BertModel
 
 from lmcourse.data import load_poems, load_sonnets
 from lmcourse.embeddings import neighbour_overlap, word_vectors, words
-from lmcourse.exercises import Wrong, compare, exercise, expect, letter, number, run
-from lmcourse.exercises.answers import kind, several, strings
+from lmcourse.exercises import Wrong, compare, exercise, expect, multiple_choice, run
+from lmcourse.exercises.answers import number, strings, type_name, unpack
 from lmcourse.models import load_bert
 
-
-@exercise("embeddings.rows", kind="predict")
-def rows(answer):
-    """The page counts the rows that have a gradient."""
-    told = {
-        "a": "the others are multiplied by zero in the product: nothing comes back.",
-        "b": "that is the tokens. Which rows were read? Some of them twice.",
-        "c": None,
-        "d": "the loss reaches every row that was read: a lookup is a product.",
-    }
-    letter(answer, told)
+# The page counts the rows that have a gradient.
+multiple_choice(
+    "embeddings.rows",
+    "predict",
+    a="the others are multiplied by zero in the product: nothing comes back.",
+    b="that is the tokens. Which rows were read? Some of them twice.",
+    c=None,
+    d="the loss reaches every row that was read: a lookup is a product.",
+)
 
 
 def _best(vectors, query, left_out, cosine, rank=1):
@@ -78,7 +76,7 @@ def content_words(answer):
     pairs = [(token, vector) for token, vector in together if token not in stop]
     left, stay = [token for token in tokens if token in stop], [token for token, _ in pairs]
     what = "two things: the tokens that stay, and their vectors"
-    labels, points = several(run(answer, tokens, vectors, stop), 2, what)
+    labels, points = unpack(run(answer, tokens, vectors, stop), 2, what)
     labels = strings(labels)
     if labels == left:
         raise Wrong("you keep the stop words and drop the rest: it is the other way round.")
@@ -200,7 +198,9 @@ def _poem(words_of_it) -> list[str]:
 def scrambled(answer):
     """Look at the reader's texts, and measure them again."""
     if not isinstance(answer, (list, tuple)) or len(answer) != 2:
-        raise Wrong(f"give two things: the texts, and the number; this is {kind(answer)}.")
+        raise Wrong(
+            f"give two things: the texts, and the number; this is {type_name(answer)}."
+        )
     texts, measured = answer
     if texts is None or texts is ...:
         raise Wrong("nothing to check yet.")

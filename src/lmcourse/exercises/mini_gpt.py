@@ -9,8 +9,8 @@ from torch import nn
 from transformers import LlamaConfig, TemperatureLogitsWarper, TopKLogitsWarper
 from transformers.models.llama import modeling_llama as llama_model
 
-from lmcourse.exercises import Wrong, compare, exercise, expect, number, run
-from lmcourse.exercises.answers import array, letter, normal, several
+from lmcourse.exercises import Wrong, compare, exercise, expect, multiple_choice, run
+from lmcourse.exercises.answers import array, normal, number, unpack
 
 
 @exercise("mini-gpt.windows", "build")
@@ -50,23 +50,20 @@ def windows(answer):
         ],
     }
     got = run(answer, ids, starts, context)
-    inputs, targets = several(got, 2, "two tensors: inputs, targets")
+    inputs, targets = unpack(got, 2, "two tensors: inputs, targets")
     compare(inputs, first, wrong_inputs)
     compare(targets, second, wrong_targets)
 
 
-@exercise("mini-gpt.first_loss", "predict")
-def first_loss(answer):
-    """The page computes it: rows of N(0, 1), read in and out by the same table."""
-    letter(
-        answer,
-        {
-            "a": "it has seen nothing yet: what should make it so sure, and right?",
-            "b": "so it should be. But a table of rows from N(0, 1) reads in *and* out: "
-            "what is the product of a row with itself, and what with another?",
-            "c": None,
-        },
-    )
+# The page computes it: rows of N(0, 1), read in and out by the same table.
+multiple_choice(
+    "mini-gpt.first_loss",
+    "predict",
+    a="it has seen nothing yet: what should make it so sure, and right?",
+    b="so it should be. But a table of rows from N(0, 1) reads in *and* out: "
+    "what is the product of a row with itself, and what with another?",
+    c=None,
+)
 
 
 class _Forgetful(nn.Module):
@@ -162,11 +159,14 @@ def chances(answer):
     expect(answer, [logits, temperature, k], want, mistakes)
 
 
-@exercise("mini-gpt.writer", "judge")
-def writer(answer):
-    """The page names who wrote what."""
-    told = "read to the end of {}'s lines: this writer knows how long a line is."
-    letter(answer, {"a": told.format("a"), "b": told.format("b"), "c": None})
+# The page names who wrote what.
+multiple_choice(
+    "mini-gpt.writer",
+    "judge",
+    a="read to the end of a's lines: this writer knows how long a line is.",
+    b="read to the end of b's lines: this writer knows how long a line is.",
+    c=None,
+)
 
 
 # Above are losses that no model with a few hundred parameters a character reaches; below,

@@ -6,24 +6,23 @@ from collections.abc import Mapping
 import torch
 from torch.nn import functional as F
 
-from lmcourse.exercises import Wrong, compare, exercise, expect, letter, number, run
-from lmcourse.exercises.answers import blame, kind, normal, several
+from lmcourse.exercises import Wrong, compare, exercise, expect, multiple_choice, run
+from lmcourse.exercises.answers import normal, number, type_name, unpack
 
 TRAINED = 10_000  # the base with which the page's models were trained
 LOW, HIGH = 0.3, 2.0  # nats: has learned to count to three; has not
 
 
-@exercise("positional-encoding.shuffled_past", kind="predict")
-def shuffled_past(answer):
-    """One block's last output is made of a sum over what it sees."""
-    told = {
-        "a": None,
-        "b": "each weight is still computed from two words alone, and a sum does not care "
-        "for the order of its terms. Nothing of the last word’s sum has changed.",
-        "c": "a feed-forward network works on each token’s own vector. What attention has "
-        "not put in, it cannot see.",
-    }
-    letter(answer, told)
+# One block's last output is made of a sum over what it sees.
+multiple_choice(
+    "positional-encoding.shuffled_past",
+    "predict",
+    a=None,
+    b="each weight is still computed from two words alone, and a sum does not care "
+    "for the order of its terms. Nothing of the last word’s sum has changed.",
+    c="a feed-forward network works on each token’s own vector. What attention has "
+    "not put in, it cannot see.",
+)
 
 
 @exercise("positional-encoding.dot_by_offset")
@@ -64,17 +63,16 @@ def dot_by_offset(answer):
     compare(got, [product(offset) for offset in offsets], mistakes)
 
 
-@exercise("positional-encoding.seam", kind="judge")
-def seam(answer):
-    """What the table's own numbers can tell, and what they cannot."""
-    told = {
-        "a": "a row that is there keeps the program from stopping. How well the model "
-        "reads there is a question for its answers, not for its table.",
-        "b": "an untrained row would be like none of its neighbours. Look at the picture "
-        "again: does the band along the diagonal end at 128?",
-        "c": None,
-    }
-    letter(answer, told)
+# What the table's own numbers can tell, and what they cannot.
+multiple_choice(
+    "positional-encoding.seam",
+    "judge",
+    a="a row that is there keeps the program from stopping. How well the model "
+    "reads there is a question for its answers, not for its table.",
+    b="an untrained row would be like none of its neighbours. Look at the picture "
+    "again: does the band along the diagonal end at 128?",
+    c=None,
+)
 
 
 def _turned(x, positions, half=False):
@@ -204,31 +202,29 @@ def base(answer):
     if not isinstance(answer, Mapping) or not answer:
         raise Wrong(
             "hand over a dict, base → (loss at trained lengths, loss on the last 32); this "
-            f"is {kind(answer)}."
+            f"is {type_name(answer)}."
         )
     pair = "two losses for each base: at trained lengths, on the last 32"
     found = {
-        number(base): tuple(number(loss) for loss in several(losses, 2, pair))
+        number(base): tuple(number(loss) for loss in unpack(losses, 2, pair))
         for base, losses in answer.items()
     }
     worst = {base: max(losses) for base, losses in found.items()}
     best = min(worst, key=worst.get)
     greater = [near for base, (near, _) in found.items() if base > best]
-    blame(
-        {
-            "losses in nats are not negative.": min(map(min, found.values())) < 0,
-            f"the base of the training, {TRAINED:,}, is missing: it is what the others are "
-            "compared with.": TRAINED not in found,
-            f"with the base of the training, {TRAINED:,}, the model should count well at "
-            "trained lengths and fail on the last 32; yours does not. Are the losses in "
-            "this order, and those of *three back*?": TRAINED in found
-            and not found[TRAINED][0] < LOW < HIGH < found[TRAINED][1],
-            f"the best of your bases is {best:,.0f}, with {worst[best]:.2f} on the worse "
-            f"of the two spans. Both can be below {LOW}: try bases "
-            f"{'greater' if best == max(worst) else 'between those around it'}.": (
-                worst[best] >= LOW
-            ),
-            "you have seen that a greater base mends the end. Go on: does it only get "
-            "better?": not any(near > found[best][0] + LOW for near in greater),
-        }
-    )
+    return {
+        "losses in nats are not negative.": min(map(min, found.values())) < 0,
+        f"the base of the training, {TRAINED:,}, is missing: it is what the others are "
+        "compared with.": TRAINED not in found,
+        f"with the base of the training, {TRAINED:,}, the model should count well at "
+        "trained lengths and fail on the last 32; yours does not. Are the losses in "
+        "this order, and those of *three back*?": TRAINED in found
+        and not found[TRAINED][0] < LOW < HIGH < found[TRAINED][1],
+        f"the best of your bases is {best:,.0f}, with {worst[best]:.2f} on the worse "
+        f"of the two spans. Both can be below {LOW}: try bases "
+        f"{'greater' if best == max(worst) else 'between those around it'}.": (
+            worst[best] >= LOW
+        ),
+        "you have seen that a greater base mends the end. Go on: does it only get "
+        "better?": not any(near > found[best][0] + LOW for near in greater),
+    }

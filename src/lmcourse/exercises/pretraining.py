@@ -3,8 +3,8 @@
 import torch
 import torch.nn.functional as F
 
-from lmcourse.exercises import Wrong, exercise, letter, number, run
-from lmcourse.exercises.answers import array, blame, compare, normal, several
+from lmcourse.exercises import Wrong, compare, exercise, multiple_choice, run
+from lmcourse.exercises.answers import array, diagnose, normal, number, unpack
 
 
 @exercise("pretraining.places", kind="spot the bug")
@@ -25,34 +25,30 @@ def places(answer):
     many = torch.full((400, 20), 7)
     first, second = chosen(0.15, random, many), chosen(0.15, random, many)
     share = first.double().mean().item()
-    blame(
-        {
-            "with a share of 1 special tokens are chosen: padding, [CLS], [SEP]. A model "
-            "would learn to say that texts begin with [CLS].": (every & ~ordinary).any(),
-            "with a share of 1 ordinary places are left out.": (ordinary & ~every).any(),
-            "with a share of 0 something is chosen.": none.any(),
-            "two draws choose the same places: draw anew each time, from the generator.": (
-                torch.equal(first, second)
-            ),
-            "a share of 0.15 chooses 85 %: which way round is the comparison?": share > 0.8,
-            f"a share of 0.15 chooses {share:.0%}.": abs(share - 0.15) > 0.03,
-            "the reader's own random state moved: draw from the generator that is given.": (
-                not torch.equal(state, torch.get_rng_state())
-            ),
-        }
-    )
-
-
-@exercise("pretraining.ever_asked", kind="predict")
-def ever_asked(answer):
-    """Compare with what the page counted."""
-    told = {
-        "a": None,
-        "b": "that is what ten independent draws would come to. How many draws were there?",
-        "c": "to be asked for everything a place must be drawn again and again. How often "
-        "was it drawn here?",
+    return {
+        "with a share of 1 special tokens are chosen: padding, [CLS], [SEP]. A model "
+        "would learn to say that texts begin with [CLS].": (every & ~ordinary).any(),
+        "with a share of 1 ordinary places are left out.": (ordinary & ~every).any(),
+        "with a share of 0 something is chosen.": none.any(),
+        "two draws choose the same places: draw anew each time, from the generator.": (
+            torch.equal(first, second)
+        ),
+        "a share of 0.15 chooses 85 %: which way round is the comparison?": share > 0.8,
+        f"a share of 0.15 chooses {share:.0%}.": abs(share - 0.15) > 0.03,
+        "the reader's own random state moved: draw from the generator that is given.": (
+            not torch.equal(state, torch.get_rng_state())
+        ),
     }
-    letter(answer, told)
+
+
+multiple_choice(
+    "pretraining.ever_asked",
+    "predict",
+    a=None,
+    b="that is what ten independent draws would come to. How many draws were there?",
+    c="to be asked for everything a place must be drawn again and again. How often "
+    "was it drawn here?",
+)
 
 
 @exercise("pretraining.loss", kind="spot the bug")
@@ -83,17 +79,15 @@ def loss(answer):
 def training(answer):
     """Look at the loss that the reader's own training came to."""
     loss = number(answer)
-    blame(
-        {
-            "a loss is not negative.": loss < 0,
-            "that is too good for hidden pieces of poems it never saw. Did you judge on "
-            "the training poems, or count places that were not hidden?": loss < 2.2,
-            "that is hardly better than counting single pieces: has it learned to look at "
-            "other places at all? Ask for more of them, or train for longer.": loss > 5.0,
-            "it looks at its neighbours, but not well yet. Each step asks for `share` of "
-            "the places: what does a larger share buy?": loss > 4.2,
-        }
-    )
+    return {
+        "a loss is not negative.": loss < 0,
+        "that is too good for hidden pieces of poems it never saw. Did you judge on "
+        "the training poems, or count places that were not hidden?": loss < 2.2,
+        "that is hardly better than counting single pieces: has it learned to look at "
+        "other places at all? Ask for more of them, or train for longer.": loss > 5.0,
+        "it looks at its neighbours, but not well yet. Each step asks for `share` of "
+        "the places: what does a larger share buy?": loss > 4.2,
+    }
 
 
 @exercise("pretraining.target")
@@ -105,7 +99,7 @@ def target(answer):
         ([11, 12, 13], [(1, 2)], [90, 91]),
     ]
     for ids, spans, names in cases:
-        got = several(run(answer, ids, spans, names), 2, "two lists: source and target")
+        got = unpack(run(answer, ids, spans, names), 2, "two lists: source and target")
         source, asked = (array(part).tolist() for part in got)
         right, start = [], 0
         for name, (a, b) in zip(names, spans, strict=False):
@@ -126,7 +120,7 @@ def _blame_source(found, right, ids, named):
     several_each, cuts = [], dict(named)
     for x in right:
         several_each += [x] * len(cuts.get(x, [x]))
-    blame(
+    diagnose(
         {
             "a span of several tokens becomes one sentinel, not one for each token.": (
                 found == several_each != right
@@ -146,7 +140,7 @@ def _blame_source(found, right, ids, named):
 
 
 def _blame_target(found, wanted, end, ids, named):
-    blame(
+    diagnose(
         {
             "the target lacks its last sentinel, which says that it ends.": found == wanted,
             "the target holds what was cut out, without its sentinels.": (
@@ -179,30 +173,24 @@ def mask(answer):
         ) from None
     first, second = seen[0, 0], seen[1, 0, :2]  # the second text has two real tokens
     later = torch.ones(4, 4, dtype=torch.bool).triu(1)
-    blame(
-        {
-            "True and False are swapped: padding is all that can be seen.": (
-                seen[1, 0, :2, 2:].all() and not seen[1, 0, :2, :2].any()
-            ),
-            "padding can be looked at.": second[:, 2:].any(),
-            "the mask is causal: no token sees what stands after it. A decoder must not; "
-            "an encoder that fills blanks needs both sides.": not first[later].any(),
-            "no token sees what stands before it.": not first[later.T].any(),
-            "some real token can't be looked at.": not (
-                first.all() and second[:, :2].all()
-            ),
-        }
-    )
-
-
-@exercise("pretraining.compare", kind="judge")
-def comparing(answer):
-    """Compare with what such numbers can and cannot say."""
-    told = {
-        "a": "the two losses answer different questions: one model saw both sides of what "
-        "it was asked for, the other one side.",
-        "b": "it is asked for fewer places, but the mean is over those; that is not it.",
-        "c": None,
-        "d": "neither is wrong. They measure different things.",
+    return {
+        "True and False are swapped: padding is all that can be seen.": (
+            seen[1, 0, :2, 2:].all() and not seen[1, 0, :2, :2].any()
+        ),
+        "padding can be looked at.": second[:, 2:].any(),
+        "the mask is causal: no token sees what stands after it. A decoder must not; "
+        "an encoder that fills blanks needs both sides.": not first[later].any(),
+        "no token sees what stands before it.": not first[later.T].any(),
+        "some real token can't be looked at.": not (first.all() and second[:, :2].all()),
     }
-    letter(answer, told)
+
+
+multiple_choice(
+    "pretraining.compare",
+    "judge",
+    a="the two losses answer different questions: one model saw both sides of what "
+    "it was asked for, the other one side.",
+    b="it is asked for fewer places, but the mean is over those; that is not it.",
+    c=None,
+    d="neither is wrong. They measure different things.",
+)

@@ -7,8 +7,8 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 from transformers import GPT2Config, GPT2LMHeadModel
 
-from lmcourse.exercises import Wrong, exercise, expect, letter, number, run
-from lmcourse.exercises.answers import array, blame, compare, normal, several
+from lmcourse.exercises import Wrong, compare, exercise, expect, multiple_choice, run
+from lmcourse.exercises.answers import array, diagnose, normal, number, unpack
 from lmcourse.transformer import Block
 
 
@@ -16,16 +16,14 @@ def _random(*shape, seed=0):
     return normal(*shape, seed=seed).double()
 
 
-@exercise("transformer-block.clusters", kind="predict")
-def clusters(answer):
-    """Compare with what fifty sets of tokens do on the page."""
-    told = {
-        "a": "that would be so if the weights stayed as they were. But scores are products "
-        "of two vectors: they become nine times as large.",
-        "b": None,
-        "c": "an average never leaves the hull of what it averages.",
-    }
-    letter(answer, told)
+multiple_choice(
+    "transformer-block.clusters",
+    "predict",
+    a="that would be so if the weights stayed as they were. But scores are products "
+    "of two vectors: they become nine times as large.",
+    b=None,
+    c="an average never leaves the hull of what it averages.",
+)
 
 
 class _Watch(TorchFunctionMode):
@@ -100,7 +98,7 @@ def by_hand(answer):
     """Put the weights into a network, and compare with NumPy's interpolation."""
     knots = torch.tensor([-2.0, -1.0, 0.5, 1.0, 3.0], dtype=torch.float64)
     values = torch.tensor([1.0, 4.0, -2.0, 0.0, 0.5], dtype=torch.float64)
-    found = several(
+    found = unpack(
         run(answer, knots, values), 2, "two tensors, bias and down: return bias, down"
     )
     bias, down = (torch.as_tensor(array(part)).double() for part in found)
@@ -135,17 +133,15 @@ def by_hand(answer):
     compare(got, np.interp(x, knots, values), mistakes)
 
 
-@exercise("transformer-block.importance", kind="judge")
-def importance(answer):
-    """Compare with what models trained without a part show."""
-    told = {
-        "a": "the loss rises more, that is true. But compare with the models that never "
-        "had norms, and with those that never had attention.",
-        "b": "it says something: that what comes after relies on it.",
-        "c": None,
-        "d": "the intervals in the view are narrow, and do not overlap.",
-    }
-    letter(answer, told)
+multiple_choice(
+    "transformer-block.importance",
+    "judge",
+    a="the loss rises more, that is true. But compare with the models that never "
+    "had norms, and with those that never had attention.",
+    b="it says something: that what comes after relies on it.",
+    c=None,
+    d="the intervals in the view are narrow, and do not overlap.",
+)
 
 
 def _luck_and_scale(got, p):
@@ -187,7 +183,7 @@ def dropout(answer):
     zero = got == 0
     kept = got[~zero]
     share = zero.mean()
-    blame(_luck_and_scale(got, p))
+    diagnose(_luck_and_scale(got, p))
     if abs(share - p) > 0.02:
         raise Wrong(f"with p = {p} the share {share:.2f} is dropped.")
     if not np.allclose(kept, 3 / (1 - p), rtol=1e-4):
@@ -195,12 +191,10 @@ def dropout(answer):
     if (array(run(answer, x, p, True)) == got).all():
         raise Wrong("a second call drops the same numbers; draw anew in each.")
     out = array(run(answer, x, p, False))
-    blame(
-        {
-            "numbers are dropped though training is False.": (out == 0).any(),
-            "outside of training nothing changes, scale included.": not np.allclose(out, 3),
-        }
-    )
+    return {
+        "numbers are dropped though training is False.": (out == 0).any(),
+        "outside of training nothing changes, scale included.": not np.allclose(out, 3),
+    }
 
 
 def _stack(alpha, seed, layers=24, d_model=32):
@@ -230,7 +224,7 @@ def _stack(alpha, seed, layers=24, d_model=32):
 def without_norms(answer):
     """Look at the numbers, and whether stacks of our own tell about the same."""
     wanted = "three numbers: alpha, ratio, growth"
-    alpha, ratio, growth = map(number, several(answer, 3, wanted))
+    alpha, ratio, growth = map(number, unpack(answer, 3, wanted))
     if alpha == 0:
         raise Wrong("with alpha = 0 no block does anything.")
     if ratio <= 0 or growth <= 0:

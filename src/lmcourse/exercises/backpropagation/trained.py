@@ -5,8 +5,8 @@ from collections.abc import Mapping
 import numpy as np
 import torch
 
-from lmcourse.exercises import Wrong, exercise, letter, run
-from lmcourse.exercises.answers import array, blame
+from lmcourse.exercises import Wrong, exercise, multiple_choice, run
+from lmcourse.exercises.answers import array, diagnose
 
 LAYERS, HEADS = 2, 5  # of the page's decoder
 CHANCE = 0.4  # how far heads that learned nothing may be from even, over some lines
@@ -33,34 +33,31 @@ def control(answer):
             )
         if not (np.isfinite(found) & (found >= 0) & (found <= 6)).all():
             raise Wrong(f"{name}: with seven words nobody looks further back than 6.")
-    blame(
-        {
-            "both are the same: each model must run on your lines before its weights are "
-            "read.": np.array_equal(before, after),
-            "untrained, the heads look about half as far as they should: take the last "
-            "word's row. The words before it have fewer to look at.": (
-                abs(before.mean() - 1.5) < CHANCE
-            ),
-            f"untrained heads look {before.mean():.2f} words back: without any training "
-            "the seven words get about the same weight, which would be 3. Is this the "
-            "decoder that was never trained?": abs(before.mean() - 3) > CHANCE,
-            "the trained heads look no nearer than the untrained ones. Train longer, or "
-            "take more lines: one line is an anecdote.": after.mean() > before.mean() - 0.1,
-        }
-    )
-
-
-@exercise("backpropagation.neighbours", kind="judge")
-def neighbours(answer):
-    """Which of two lists of neighbours comes from the trained table."""
-    told = {
-        "a": "look again at what the words have in common: do they stand near each other "
-        "in a line, or can one stand where the other stands?",
-        "b": None,
-        "c": "they are of different kinds. Put a neighbour in the word's place: in "
-        "which column does a line still stand?",
+    return {
+        "both are the same: each model must run on your lines before its weights are "
+        "read.": np.array_equal(before, after),
+        "untrained, the heads look about half as far as they should: take the last "
+        "word's row. The words before it have fewer to look at.": (
+            abs(before.mean() - 1.5) < CHANCE
+        ),
+        f"untrained heads look {before.mean():.2f} words back: without any training "
+        "the seven words get about the same weight, which would be 3. Is this the "
+        "decoder that was never trained?": abs(before.mean() - 3) > CHANCE,
+        "the trained heads look no nearer than the untrained ones. Train longer, or "
+        "take more lines: one line is an anecdote.": after.mean() > before.mean() - 0.1,
     }
-    letter(answer, told)
+
+
+# Which of two lists of neighbours comes from the trained table.
+multiple_choice(
+    "backpropagation.neighbours",
+    "judge",
+    a="look again at what the words have in common: do they stand near each other "
+    "in a line, or can one stand where the other stands?",
+    b=None,
+    c="they are of different kinds. Put a neighbour in the word's place: in "
+    "which column does a line still stand?",
+)
 
 
 class _Pretender:
@@ -104,7 +101,7 @@ def sampling(answer):
             model.shown[-1:] != [drawn[-5:-1]]
         ),
     }
-    blame(faults)
+    diagnose(faults)
     for temperature in (1.0, 0.5):
         _frequencies(answer, temperature)
     _ends(answer)
@@ -122,7 +119,7 @@ def _ends(answer):
             "the end mark belongs to the result: append it, then stop.": 2 not in new,
             "the end mark is drawn and the text goes on.": 2 in new[:-1],
         }
-        blame(faults)
+        diagnose(faults)
 
 
 def _frequencies(answer, temperature):
@@ -153,4 +150,4 @@ def _frequencies(answer, temperature):
         f"at temperature {temperature} the words are not drawn by the softmax of the "
         "logits.": True,
     }
-    blame(faults)
+    diagnose(faults)
