@@ -19,6 +19,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from html import escape
 from types import MappingProxyType
 from typing import NamedTuple
@@ -29,8 +30,8 @@ from torch._tensor_str import printoptions as torch_printoptions
 
 from lmcourse.exercises.answers import Wrong, compare, describe, diagnose, expect, run
 
-__all__ = ["Verdict", "Wrong", "check", "compare", "exercise", "expect", "multiple_choice"]
-__all__ += ["names", "run", "yours"]
+__all__ = ["Verdict", "Wrong", "check", "compare", "exercise", "expect", "judge", "names"]
+__all__ += ["predict", "run", "yours"]
 
 KINDS = ("predict", "spot the bug", "build", "experiment", "judge")
 
@@ -96,13 +97,13 @@ def exercise(name: str, kind: str = "build"):
     return register
 
 
-def multiple_choice(name: str, kind: str, **feedback: str | None) -> None:
+def multiple_choice(name: str, *, kind: str, **feedback: str | None) -> None:
     """Register an exercise that is answered with a letter.
 
     Parameters
     ----------
     name, kind : str
-        As for `exercise`.
+        As for `exercise`; the kind is "predict" or "judge".
     **feedback : str or None
         Letter → what whoever chooses it mixed up; None for the right one.
     """
@@ -114,8 +115,11 @@ def multiple_choice(name: str, kind: str, **feedback: str | None) -> None:
         if feedback[letter]:
             raise Wrong(feedback[letter])
 
-    exercise(name, kind)(compare_letter)
-    _EXERCISES[name] = _EXERCISES[name]._replace(feedback=feedback)
+    _EXERCISES[name] = _Exercise(compare_letter, kind, feedback)
+
+
+predict = partial(multiple_choice, kind="predict")
+judge = partial(multiple_choice, kind="judge")
 
 
 def names(chapter: str, kind: str | None = None) -> list[str]:

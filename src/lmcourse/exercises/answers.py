@@ -246,6 +246,20 @@ def normal(*shape: int, seed: int = 0) -> torch.Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
 
 
+def rotated(x: torch.Tensor, positions=None, half: bool = False) -> torch.Tensor:
+    """Turn pairs by their positions, taken as complex numbers; (..., tokens, d_head)."""
+    if half:
+        x = x.unflatten(-1, (2, -1)).mT.flatten(-2)
+    tokens, width = x.shape[-2:]
+    slow = [10000 ** (-2 * i / width) for i in range(width // 2)]
+    positions = range(tokens) if positions is None else positions
+    angle = torch.tensor([[p * s for s in slow] for p in positions], dtype=x.dtype)
+    turn = torch.polar(torch.ones_like(angle), angle)  # (tokens, d_head / 2)
+    plane = torch.view_as_complex(x.unflatten(-1, (-1, 2)).contiguous())
+    found = torch.view_as_real(plane * turn)  # (..., tokens, d_head / 2, 2)
+    return (found.mT if half else found).flatten(-2)
+
+
 def diagnose(faults: Mapping[str, object]) -> None:
     """Raise the first diagnosis whose condition holds; for answers of many right forms."""
     for diagnosis, found in faults.items():

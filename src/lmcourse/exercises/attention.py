@@ -9,7 +9,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from lmcourse.attention import MultiHeadAttention
-from lmcourse.exercises import Wrong, compare, exercise, expect, multiple_choice, run
+from lmcourse.exercises import Wrong, compare, exercise, expect, judge, predict, run
 from lmcourse.exercises.answers import array, normal, number, type_name, unpack
 
 SHARP = 0.99  # how much of its weight a previous-token head must put there
@@ -17,9 +17,8 @@ WIDTHS = (1, 2, 4)  # of the heads to be trained
 
 
 # Softmax answers to differences of scores, which have become ten times greater.
-multiple_choice(
+predict(
     "attention.sharper",
-    "predict",
     a="the division makes a row sum to one again, but not in the old proportions: "
     "exponentials of greater differences lie further apart.",
     b=None,
@@ -230,9 +229,8 @@ def borrow_weights(answer):
 
 
 # What one head's row can support, and what it cannot.
-multiple_choice(
+judge(
     "attention.death",
-    "judge",
     a="look again at “He” in this line: how much of its weight lies on “Death”? And "
     "what does the picture say of the other heads?",
     b="that would be a claim about the whole model. You have looked at one head of "

@@ -1,11 +1,12 @@
 """Checks of the chapter *bert-internals*."""
 
+import operator
 from types import SimpleNamespace
 
 import torch
 from transformers import BertConfig, BertModel
 
-from lmcourse.exercises import Wrong, exercise, expect, multiple_choice, run
+from lmcourse.exercises import Wrong, exercise, expect, judge, predict, run
 from lmcourse.exercises.answers import diagnose, normal, type_name
 
 
@@ -22,9 +23,8 @@ def _bert(**changes):
 
 
 # Compare with the poem as it was printed.
-multiple_choice(
+judge(
     "bert-internals.whose",
-    "judge",
     a="a boy may go; but what has he to do with the cricket? It fits its two "
     "neighbours, and that is all that counting looks at.",
     b=None,
@@ -40,15 +40,14 @@ def small_bert(answer):
     if not isinstance(answer, BertConfig):
         raise Wrong(f"hand in the BertConfig, not {type_name(answer)}.")
     width, heads = answer.hidden_size, answer.num_attention_heads
-    diagnose(
-        {
-            "keep BERT's vocabulary of 30,522 pieces.": answer.vocab_size != 30522,
-            f"{heads} heads cannot share {width} dimensions evenly.": width % heads,
-            "that is more layers than one would care to build.": (
-                answer.num_hidden_layers > 1000
-            ),
-        }
-    )
+    faults = {
+        "keep BERT's vocabulary of 30,522 pieces.": answer.vocab_size != 30522,
+        f"{heads} heads cannot share {width} dimensions evenly.": width % heads,
+        "that is more layers than one would care to build.": (
+            answer.num_hidden_layers > 1000
+        ),
+    }
+    diagnose(faults)
     with torch.device("meta"):  # shapes only
         model = BertModel(answer)
     total = sum(weight.numel() for weight in model.parameters())
@@ -156,9 +155,8 @@ def same(answer):
     }
 
 
-multiple_choice(
+predict(
     "bert-internals.fused",
-    "predict",
     a="an error would be kind. Nothing complains.",
     b=None,
     c="the vectors that come out are right; of weights it has none to give.",
@@ -213,15 +211,7 @@ def lookback(answer):
         sums = [sum(float(head[place]) for place in places) for head in weights]
         return torch.tensor(sums) / (over or 6 - first)
 
-    def before(i, j):
-        return j < i
-
-    def after(i, j):
-        return j > i
-
-    def upto(i, j):
-        return j <= i
-
+    before, after, upto = operator.gt, operator.lt, operator.ge  # row and column compared
     mistakes = {
         "this looks forward: rows are the tokens that look, columns those they look at.": (
             share(after, first=0, over=5)

@@ -11,7 +11,7 @@ import torch
 
 from lmcourse import probe
 from lmcourse.data import load_poems
-from lmcourse.exercises import Wrong, compare, exercise, expect, multiple_choice, run
+from lmcourse.exercises import Wrong, compare, exercise, expect, predict, run
 from lmcourse.exercises.answers import array, diagnose, normal, number, strings, type_name
 
 FEWEST = 15  # poems of a theme; fewer say next to nothing
@@ -44,9 +44,8 @@ def token_mean(answer):
 
 
 # Weights of the trained size turn a vector a long way, trained or not.
-multiple_choice(
+predict(
     "dickinson-layers.random_steps",
-    "predict",
     a="that is what tiny weights do. Here they are as large as the trained ones, "
     "and what a block adds is as large too.",
     b=None,
@@ -170,7 +169,7 @@ def paired_interval(answer):
 
     mean, apart = gain.mean(), ours.var() + theirs.var()
     if like(mean, gain.var()):
-        return
+        return None
     narrow = abs(got.mean() - mean) < 0.03 and np.ptp(got) < 0.08
     return {
         "the interval has no width: drawn without replacement, every resample is the same "
@@ -207,51 +206,47 @@ def strike_out(answer):
     if not isinstance(words, str) or not re.fullmatch(r"[\w'-]+(\|[\w'-]+)*", words):
         raise Wrong("words should be one string, words joined by |, as in 'snow|snows'.")
     poems, texts, hits = load_poems().text.tolist(), strings(texts), array(hits)
-    told = np.array([_has(words, poem) for poem in poems])
-    _fit_for_a_score(words, told)
+    spoken = np.array([_has(words, poem) for poem in poems])
+    diagnose(_unfit_words(words, spoken))
     if len(texts) != len(poems) or hits.shape != (len(poems),):
         raise Wrong(f"texts and hits should be as many as the poems, {len(poems)}.")
-    _struck_out(words, texts, poems, hits)
+    diagnose(_badly_struck_out(words, texts, poems, hits))
     mistakes = {
         "this is the share of all poems guessed right. Most do not speak of the theme: "
         "take the mean of both groups' shares.": hits.mean(),
         "this is the share of the poems that speak of it, guessed right: how many of the "
-        "others were?": hits[told].mean(),
+        "others were?": hits[spoken].mean(),
     }
-    compare(number(score), probe.score(hits, told), mistakes)
+    compare(number(score), probe.score(hits, spoken), mistakes)
 
 
-def _fit_for_a_score(words, told):
-    """See that the words are the reader's own, and enough poems have them and have not."""
-    diagnose(
-        {
-            "the page has struck these out already: choose words of your own.": (
-                set(ON_THE_PAGE) & set(words.lower().split("|"))
-            ),
-            f"only {told.sum()} of the poems speak of it: the score of so few says next to "
-            f"nothing. Take more words, until there are {FEWEST}.": told.sum() < FEWEST,
-            f"{told.sum()} of {len(told)} poems speak of it: too few do not.": (
-                (~told).sum() < FEWEST
-            ),
-        }
-    )
+def _unfit_words(words, spoken):
+    """Ask if the words are the page's, or in too few or too many poems."""
+    return {
+        "the page has struck these out already: choose words of your own.": (
+            set(ON_THE_PAGE) & set(words.lower().split("|"))
+        ),
+        f"only {spoken.sum()} of the poems speak of it: the score of so few says next to "
+        f"nothing. Take more words, until there are {FEWEST}.": spoken.sum() < FEWEST,
+        f"{spoken.sum()} of {len(spoken)} poems speak of it: too few do not.": (
+            (~spoken).sum() < FEWEST
+        ),
+    }
 
 
-def _struck_out(words, texts, poems, hits):
-    """See that no text has the words, and each lacks something of its poem."""
+def _badly_struck_out(words, texts, poems, hits):
+    """Ask if a text still has the words, or lacks nothing of its poem."""
     whole = [text == poem for text, poem in zip(texts, poems, strict=True)]
-    diagnose(
-        {
-            "a poem still has one of the words: strike out every one, whatever its case.": (
-                any(_has(words, text) for text in texts)
-            ),
-            "the other poems have no gap: that alone would give the theme away. Delete one "
-            "random word from each.": any(whole),
-            "hits should be 1 where a poem was guessed right, else 0.": (
-                not np.isin(hits, [0, 1]).all()
-            ),
-        }
-    )
+    return {
+        "a poem still has one of the words: strike out every one, whatever its case.": (
+            any(_has(words, text) for text in texts)
+        ),
+        "the other poems have no gap: that alone would give the theme away. Delete one "
+        "random word from each.": any(whole),
+        "hits should be 1 where a poem was guessed right, else 0.": (
+            not np.isin(hits, [0, 1]).all()
+        ),
+    }
 
 
 def _has(words, text):

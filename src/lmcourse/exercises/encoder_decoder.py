@@ -5,18 +5,14 @@ import math
 import torch
 import torch.nn.functional as F
 
-from lmcourse.exercises import Wrong, compare, exercise, expect, multiple_choice, run
+from lmcourse.exercises import Wrong, compare, exercise, expect, judge, predict, run
 from lmcourse.exercises.answers import array, diagnose, normal, number, type_name, unpack
-
-
-def _random(*shape, seed=0):
-    return normal(*shape, seed=seed).double()
 
 
 @exercise("encoder-decoder.perplexity")
 def perplexity(answer):
     """Compare with the exponential of PyTorch's cross-entropy."""
-    logits, pad = 2 * _random(2, 5, 6), 3
+    logits, pad = 2 * normal(2, 5, 6).double(), 3
     targets = torch.tensor([[1, 0, 5, 3, 3], [2, 4, 4, 1, 3]])
     kept = targets != pad
     losses = F.cross_entropy(logits.mT, targets, reduction="none")  # (batch, tokens)
@@ -47,7 +43,7 @@ def perplexity(answer):
     large = torch.tensor([[[1e4, 0.0, 0.0], [0.0, 1e4, 1e4]]], dtype=torch.float64)
     overflown = {
         "logits of ten thousand overflow: `exp` of them is infinite. Use `log_softmax` or "
-        "`F.cross_entropy`.": math.nan,
+        "`F.cross_entropy`.": math.nan
     }
     expect(answer, [large, torch.tensor([[0, 1]]), 2], math.sqrt(2), overflown)
 
@@ -55,7 +51,7 @@ def perplexity(answer):
 @exercise("encoder-decoder.loss", kind="spot the bug")
 def loss(answer):
     """Compare with PyTorch's cross-entropy, on ordinary logits and on sure ones."""
-    logits, pad = 3 * _random(2, 5, 6), 3
+    logits, pad = 3 * normal(2, 5, 6).double(), 3
     targets = torch.tensor([[1, 0, 5, 3, 3], [2, 4, 4, 1, 3]])
     kept = targets != pad
     each = F.cross_entropy(logits.mT, targets, reduction="none")  # (batch, tokens)
@@ -145,9 +141,8 @@ def write_greedily(answer):
         diagnose(faults)
 
 
-multiple_choice(
+predict(
     "encoder-decoder.february",
-    "predict",
     a="that takes a calendar. Was there a day in training that a calendar was needed for?",
     b=None,
     c="it has no way to refuse: every training date had an answer of this form.",
@@ -171,9 +166,8 @@ def new_style(answer):
     }
 
 
-multiple_choice(
+judge(
     "encoder-decoder.translation",
-    "judge",
     a="the systems differ in more than attention: depth, width, training, how words "
     "are cut. The table compares systems.",
     b="BLEU counts runs of words shared with a reference. It is no share of right "

@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from lmcourse.exercises import Wrong, exercise, expect, multiple_choice, run
+from lmcourse.exercises import Wrong, exercise, expect, judge, predict, run
 from lmcourse.exercises.answers import (
     array,
     diagnose,
@@ -34,27 +34,25 @@ def split(answer):
         got = unpack(run(answer, turned), 2, "two lists of poems: to learn from, to test")
         learn, test = map(strings, got)
         both = {*learn, *test}
-        diagnose(
-            {
-                "these are lines, not poems. A line whose neighbours were learned by heart "
-                "is no test: deal out whole poems.": both & lines,
-                "what you return are no poems of the list.": not both <= {*poems},
-                "some poems are in neither part.": both != {*poems},
-                "the test part is empty.": not test,
-                "nothing is left to learn from.": not learn,
-                "a poem stands in both parts: one of the list stands in it twice, and its "
-                "copies were dealt to different sides.": {*learn} & {*test},
-                "the test part is larger than the other: a third at most, please.": (
-                    len({*test}) > len(both) / 3 + 1
-                ),
-            }
-        )
+        faults = {
+            "these are lines, not poems. A line whose neighbours were learned by heart "
+            "is no test: deal out whole poems.": both & lines,
+            "what you return are no poems of the list.": not both <= {*poems},
+            "some poems are in neither part.": both != {*poems},
+            "the test part is empty.": not test,
+            "nothing is left to learn from.": not learn,
+            "a poem stands in both parts: one of the list stands in it twice, and its "
+            "copies were dealt to different sides.": {*learn} & {*test},
+            "the test part is larger than the other: a third at most, please.": (
+                len({*test}) > len(both) / 3 + 1
+            ),
+        }
+        diagnose(faults)
 
 
 # The page measures it.
-multiple_choice(
+predict(
     "fine-tuning.forgets",
-    "predict",
     a="both are English verse, and more verse might help. But nothing in the new "
     "text asks for long lines, or for *thou*.",
     b="every weight moves, and nothing holds what the sonnets need in its place.",
@@ -77,21 +75,18 @@ def lora(answer):
         named = {name: w for name, w in module.named_parameters() if w.requires_grad}
         own = [w for w in named.values() if w is not layer.weight and w is not layer.bias]
         count = sum(w.numel() for w in own)
-        diagnose(
-            {
-                "the layer's own weights are trained, too: `requires_grad_(False)`.": (
-                    len(own) < len(named)
-                ),
-                "nothing in it is trained: its matrices must be `nn.Parameter`.": not own,
-                f"{count} numbers are trained; with a rank of 2 there should be "
-                "2 × (6 + 4).": count != 20,
-                "the layer's own matrix has changed.": not torch.equal(
-                    layer.weight, before
-                ),
-                "before it has learned anything it must compute what the layer computes: "
-                "what is added must be zero.": not torch.allclose(first, want, atol=1e-5),
-            }
-        )
+        faults = {
+            "the layer's own weights are trained, too: `requires_grad_(False)`.": (
+                len(own) < len(named)
+            ),
+            "nothing in it is trained: its matrices must be `nn.Parameter`.": not own,
+            f"{count} numbers are trained; with a rank of 2 there should be "
+            "2 × (6 + 4).": count != 20,
+            "the layer's own matrix has changed.": not torch.equal(layer.weight, before),
+            "before it has learned anything it must compute what the layer computes: "
+            "what is added must be zero.": not torch.allclose(first, want, atol=1e-5),
+        }
+        diagnose(faults)
         _train_a_little(module, own, x, want, target)
 
 
@@ -148,9 +143,8 @@ def merge(answer):
     expect(answer, [weight, down, up, scale], want, mistakes, tolerance=1e-9)
 
 
-multiple_choice(
+judge(
     "fine-tuning.claim",
-    "judge",
     a="the same learning rate is not a fair one: each method has its own best rate.",
     b="a step of one method costs more than a step of another; and that is not all.",
     c=None,

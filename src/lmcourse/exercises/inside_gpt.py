@@ -4,22 +4,17 @@ import math
 
 import torch
 import torch.nn.functional as F
-from transformers import (
-    MinPLogitsWarper,
-    TemperatureLogitsWarper,
-    TopPLogitsWarper,
-)
+from transformers import MinPLogitsWarper, TemperatureLogitsWarper, TopPLogitsWarper
 
-from lmcourse.exercises import Wrong, exercise, expect, multiple_choice
+from lmcourse.exercises import Wrong, exercise, expect, judge, predict
 from lmcourse.exercises.answers import normal, number, unpack
 
 GUESSING = math.log(32)  # nats: what whoever knows nothing of 32 tokens pays
 
 
 # The page counts them.
-multiple_choice(
+predict(
     "inside-gpt.numbers",
-    "predict",
     a="50,257 rows of 768 are 39 million. Twelve layers have more.",
     b="four matrices of 768 × 768 in a layer. And what else is in it?",
     c=None,
@@ -127,15 +122,13 @@ def places(answer):
             "every new token gets the same position.": tokens[new] + positions[kept],
             "these are the first tokens; the new ones are wanted.": whole[:, : 5 - kept],
         }
-        if kept:
-            last = {"one place too early.": tokens[new] + positions[kept - 1 : 4]}
-            mistakes |= last if kept > 1 else {}
+        if kept > 1:
+            mistakes["one place too early."] = tokens[new] + positions[kept - 1 : 4]
         expect(answer, [tokens, positions, ids, kept], whole[:, kept:], mistakes)
 
 
-multiple_choice(
+judge(
     "inside-gpt.story",
-    "judge",
     a="a picture of attention says where a head looks. Heads in the same model "
     "look there and turn nothing.",
     b="the mean over whole sonnets says nothing of a rare case: without these "

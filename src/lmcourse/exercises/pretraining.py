@@ -3,7 +3,7 @@
 import torch
 import torch.nn.functional as F
 
-from lmcourse.exercises import Wrong, compare, exercise, multiple_choice, run
+from lmcourse.exercises import Wrong, compare, exercise, judge, predict, run
 from lmcourse.exercises.answers import array, diagnose, normal, number, unpack
 
 
@@ -41,9 +41,8 @@ def places(answer):
     }
 
 
-multiple_choice(
+predict(
     "pretraining.ever_asked",
-    "predict",
     a=None,
     b="that is what ten independent draws would come to. How many draws were there?",
     c="to be asked for everything a place must be drawn again and again. How often "
@@ -111,50 +110,45 @@ def target(answer):
         wanted = [x for name, cut in named for x in (name, *cut)]
         if (source, asked) == ([*wanted, end], right):
             raise Wrong("source and target are swapped.")
-        _blame_source(source, right, ids, named)
-        _blame_target(asked, wanted, end, ids, named)
+        diagnose(_source_faults(source, right, ids, named))
+        diagnose(_target_faults(asked, wanted, end, ids, named))
 
 
-def _blame_source(found, right, ids, named):
+def _source_faults(found, right, ids, named):
     names = [name for name, _ in named]
     several_each, cuts = [], dict(named)
     for x in right:
         several_each += [x] * len(cuts.get(x, [x]))
-    diagnose(
-        {
-            "a span of several tokens becomes one sentinel, not one for each token.": (
-                found == several_each != right
-            ),
-            "all spans have the same sentinel: which is which?": (
-                found == [names[0] if x in names else x for x in right] != right
-            ),
-            "the source keeps what should be cut out.": found == ids,
-            "the spans are cut out of the source, but nothing marks where.": (
-                found == [x for x in right if x not in names]
-            ),
-            "the source ends at a sentinel: what stands behind the last span "
-            "is missing.": found == right[: right.index(names[-1]) + 1] != right,
-            "the source is not right.": found != right,
-        }
-    )
+    return {
+        "a span of several tokens becomes one sentinel, not one for each token.": (
+            found == several_each != right
+        ),
+        "all spans have the same sentinel: which is which?": (
+            found == [names[0] if x in names else x for x in right] != right
+        ),
+        "the source keeps what should be cut out.": found == ids,
+        "the spans are cut out of the source, but nothing marks where.": (
+            found == [x for x in right if x not in names]
+        ),
+        "the source ends at a sentinel: what stands behind the last span is missing.": found
+        == right[: right.index(names[-1]) + 1]
+        != right,
+        "the source is not right.": found != right,
+    }
 
 
-def _blame_target(found, wanted, end, ids, named):
-    diagnose(
-        {
-            "the target lacks its last sentinel, which says that it ends.": found == wanted,
-            "the target holds what was cut out, without its sentinels.": (
-                found == [x for _, cut in named for x in cut]
-            ),
-            "in the target each sentinel stands before what it stands for.": (
-                found == [x for name, cut in named for x in (*cut, name)] + [end]
-            ),
-            "the target is the whole text; only what was cut out is asked for.": (
-                found == ids
-            ),
-            "the target is not right.": found != [*wanted, end],
-        }
-    )
+def _target_faults(found, wanted, end, ids, named):
+    return {
+        "the target lacks its last sentinel, which says that it ends.": found == wanted,
+        "the target holds what was cut out, without its sentinels.": (
+            found == [x for _, cut in named for x in cut]
+        ),
+        "in the target each sentinel stands before what it stands for.": (
+            found == [x for name, cut in named for x in (*cut, name)] + [end]
+        ),
+        "the target is the whole text; only what was cut out is asked for.": (found == ids),
+        "the target is not right.": found != [*wanted, end],
+    }
 
 
 @exercise("pretraining.mask", kind="spot the bug")
@@ -185,9 +179,8 @@ def mask(answer):
     }
 
 
-multiple_choice(
+judge(
     "pretraining.compare",
-    "judge",
     a="the two losses answer different questions: one model saw both sides of what "
     "it was asked for, the other one side.",
     b="it is asked for fewer places, but the mean is over those; that is not it.",

@@ -4,12 +4,11 @@ import numpy as np
 import torch
 from torch import nn
 
-from lmcourse.exercises import Wrong, compare, exercise, expect, multiple_choice, run
+from lmcourse.exercises import Wrong, compare, exercise, expect, judge, predict, run
 from lmcourse.exercises.answers import normal, number, unpack
 
-multiple_choice(
+predict(
     "sequences.own_text",
-    "predict",
     a="rare runs harm where they do not come again. In its own text each of them "
     "does come.",
     b="on new text it levels off, because long runs are new there. On its own text "
@@ -88,9 +87,8 @@ def per_word(answer):
 @exercise("sequences.gru")
 def gru(answer):
     """Compare with PyTorch's cell, which has its own weights."""
-    with torch.random.fork_rng([]):
-        torch.manual_seed(0)
-        cell = nn.GRUCell(3, 4).double().requires_grad_(False)
+    torch.manual_seed(0)
+    cell = nn.GRUCell(3, 4).double().requires_grad_(False)
     x, h = normal(2, 3).double(), normal(2, 4, seed=1).double()
     given = x @ cell.weight_ih.T + cell.bias_ih, h @ cell.weight_hh.T + cell.bias_hh
     (x_r, x_z, x_n), (h_r, h_z, h_n) = (part.chunk(3, -1) for part in given)
@@ -139,9 +137,8 @@ def open_gate(answer):
     }
 
 
-multiple_choice(
+judge(
     "sequences.order",
-    "judge",
     a="that these models do without the order on this task does not say that there "
     "is nothing in it.",
     b="look at the squares, too.",

@@ -9,13 +9,12 @@ from itertools import accumulate, pairwise
 import tokenizers
 
 from lmcourse.data import load_poems, load_sonnets
-from lmcourse.exercises import Wrong, exercise, expect, multiple_choice, run
+from lmcourse.exercises import Wrong, exercise, expect, predict, run
 from lmcourse.exercises.answers import diagnose, number, strings, type_name
 
 # Compare with the cut that the toy language's merges make.
-multiple_choice(
+predict(
     "tokenization.fall",
-    "predict",
     a="all is in two of the words, but was it ever made? See what t was joined to.",
     b=None,
     c="that would need fall as a symbol; the merges make only what was counted.",
@@ -61,9 +60,8 @@ def joined_by_replace(answer):
 
 
 # Compare with GPT-2's own vocabulary.
-multiple_choice(
+predict(
     "tokenization.magikarp",
-    "predict",
     a="gold and fish are common, too, and not joined. What counts is how often the "
     "whole stood in the text that the merges were learned from.",
     b="rare in books; but the merges were learned from the web.",
@@ -237,7 +235,7 @@ def vocabulary(answer):
     sonnets, poems = ("\n\n".join(x().text) for x in (load_sonnets, load_poems))
     want = _smallest(sonnets, poems, _words(poems))
     if got == want:
-        return
+        return None
     return {
         "that is the number of merges; the 256 bytes are in the vocabulary, too.": got
         == want - 256,

@@ -7,18 +7,12 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 from transformers import GPT2Config, GPT2LMHeadModel
 
-from lmcourse.exercises import Wrong, compare, exercise, expect, multiple_choice, run
+from lmcourse.exercises import Wrong, compare, exercise, expect, judge, predict, run
 from lmcourse.exercises.answers import array, diagnose, normal, number, unpack
 from lmcourse.transformer import Block
 
-
-def _random(*shape, seed=0):
-    return normal(*shape, seed=seed).double()
-
-
-multiple_choice(
+predict(
     "transformer-block.clusters",
-    "predict",
     a="that would be so if the weights stayed as they were. But scores are products "
     "of two vectors: they become nine times as large.",
     b=None,
@@ -26,7 +20,7 @@ multiple_choice(
 )
 
 
-class _Watch(TorchFunctionMode):
+class _CallRecorder(TorchFunctionMode):
     """Note which of PyTorch's functions are called."""
 
     def __init__(self):
@@ -38,7 +32,7 @@ class _Watch(TorchFunctionMode):
         return function(*args, **(kwargs or {}))
 
 
-def _slips_of_a_norm(x, eps):
+def _norm_mistakes(x, eps):
     """Return what is said of each likely mistake, and what it makes of x."""
     centred = x - x.mean(-1, keepdim=True)
     variance = x.var(-1, correction=0, keepdim=True)
@@ -74,20 +68,20 @@ def _slips_of_a_norm(x, eps):
 @exercise("transformer-block.layer_norm", kind="spot the bug")
 def layer_norm(answer):
     """Compare with PyTorch's layer norm, on ordinary and on constant vectors."""
-    x, eps = 3 * _random(2, 5, 6) + 4, 0.3
-    weight, bias = _random(6, seed=1), _random(6, seed=2)
+    x, eps = 3 * normal(2, 5, 6).double() + 4, 0.3
+    weight, bias = normal(6, seed=1).double(), normal(6, seed=2).double()
     plain = F.layer_norm(x, (6,), eps=eps)
-    slips = _slips_of_a_norm(x, eps).items()
-    mistakes = {text: wrong * weight + bias for text, wrong in slips} | {
+    known = _norm_mistakes(x, eps).items()
+    mistakes = {text: wrong * weight + bias for text, wrong in known} | {
         "weight and bias are not used.": plain,
         "weight is used, bias is not.": plain * weight,
         "weight and bias are swapped.": plain * bias + weight,
     }
     want = F.layer_norm(x, (6,), weight, bias, eps)
-    with _Watch() as watch:
+    with _CallRecorder() as called:
         got = run(answer, x, weight, bias, eps)
     compare(got, want, mistakes)
-    if "layer_norm" in watch.names:
+    if "layer_norm" in called.names:
         raise Wrong("PyTorch's layer_norm is right, of course; write it with means.")
     constant = torch.full((3, 6), 7.0, dtype=torch.float64)
     expect(answer, [constant, weight, bias, eps], bias.expand(3, 6))
@@ -133,9 +127,8 @@ def by_hand(answer):
     compare(got, np.interp(x, knots, values), mistakes)
 
 
-multiple_choice(
+judge(
     "transformer-block.importance",
-    "judge",
     a="the loss rises more, that is true. But compare with the models that never "
     "had norms, and with those that never had attention.",
     b="it says something: that what comes after relies on it.",
@@ -144,7 +137,7 @@ multiple_choice(
 )
 
 
-def _luck_and_scale(got, p):
+def _dropout_faults(got, p):
     """Return what is said of each likely mistake, and whether it was made of threes."""
     zero = got == 0
     kept, share = got[~zero], zero.mean()
@@ -170,6 +163,10 @@ def _luck_and_scale(got, p):
         "what is kept is scaled down; it has to make up for what is gone.": scaled < 1,
         "what is kept is multiplied by 1/p; only the share 1 - p is left, so by "
         "1/(1 - p).": abs(scaled - 1 / p) < 1e-3,
+        f"with p = {p} the share {share:.2f} is dropped.": abs(share - p) > 0.02,
+        "what is kept is not scaled as it should be, so that the mean stays.": (
+            not np.allclose(kept, 3 / (1 - p), rtol=1e-4)
+        ),
     }
 
 
@@ -180,14 +177,7 @@ def dropout(answer):
     got = array(run(answer, x, p, True))
     if got.shape != x.shape:
         raise Wrong(f"the shape is {got.shape}; it should be {tuple(x.shape)}.")
-    zero = got == 0
-    kept = got[~zero]
-    share = zero.mean()
-    diagnose(_luck_and_scale(got, p))
-    if abs(share - p) > 0.02:
-        raise Wrong(f"with p = {p} the share {share:.2f} is dropped.")
-    if not np.allclose(kept, 3 / (1 - p), rtol=1e-4):
-        raise Wrong("what is kept is not scaled as it should be, so that the mean stays.")
+    diagnose(_dropout_faults(got, p))
     if (array(run(answer, x, p, True)) == got).all():
         raise Wrong("a second call drops the same numbers; draw anew in each.")
     out = array(run(answer, x, p, False))
@@ -225,19 +215,17 @@ def without_norms(answer):
     """Look at the numbers, and whether stacks of our own tell about the same."""
     wanted = "three numbers: alpha, ratio, growth"
     alpha, ratio, growth = map(number, unpack(answer, 3, wanted))
-    if alpha == 0:
-        raise Wrong("with alpha = 0 no block does anything.")
-    if ratio <= 0 or growth <= 0:
-        raise Wrong("ratio and growth are quotients of sizes: greater than zero.")
-    if ratio > 3:
-        raise Wrong(
-            f"the gradient at the input is {ratio:.3g} times that at the end; let each "
-            "update count less."
-        )
-    if ratio < 0.5:
-        raise Wrong("the ratio is the gradient at the input by that at the end.")
-    if growth < 1.3:
-        raise Wrong(f"the stream grows {growth:.3g}-fold: the blocks hardly do anything.")
+    faults = {
+        "with alpha = 0 no block does anything.": alpha == 0,
+        "ratio and growth are quotients of sizes: greater than zero.": (
+            ratio <= 0 or growth <= 0
+        ),
+        f"the gradient at the input is {ratio:.3g} times that at the end; let each update "
+        "count less.": ratio > 3,
+        "the ratio is the gradient at the input by that at the end.": ratio < 0.5,
+        f"the stream grows {growth:.3g}-fold: the blocks hardly do anything.": growth < 1.3,
+    }
+    diagnose(faults)
     with torch.enable_grad():
         ours = np.median([_stack(alpha, seed) for seed in range(100, 105)], axis=0)
     for name, mine, theirs in zip(("ratio", "growth"), ours, (ratio, growth), strict=True):
@@ -263,16 +251,14 @@ def gpt_size(answer):
     """Compare with transformers' GPT-2 of three sizes."""
     for sizes in [(13, 7, 2, 6), (50, 11, 3, 10), (50257, 1024, 12, 768)]:
         vocab_size, context, layers, d = sizes
-        attention = layers * 4 * (d * d + d)
+        attention, table = layers * 4 * (d * d + d), vocab_size * d
+        places, counted = context * d, "the output layer is counted"
         more = {
-            "the output layer is counted; it is the token table used again.": vocab_size
-            * d,
-            "the output layer is counted, with a bias; it is the token table used again.": (
-                vocab_size * d + vocab_size
-            ),
-            "the positions are missing: a vector for each of `context` places.": -context
-            * d,
-            "the token table is missing.": -vocab_size * d,
+            f"{counted}; it is the token table used again.": table,
+            f"{counted}, with a bias; it is the token table used again.": table
+            + vocab_size,
+            "the positions are missing: a vector for each of `context` places.": -places,
+            "the token table is missing.": -table,
             "the norm after the last block is missing.": -2 * d,
             "the blocks' norms are missing.": -layers * 4 * d,
             "no norm is counted.": -layers * 4 * d - 2 * d,

@@ -6,13 +6,13 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from lmcourse.exercises import Wrong, compare, exercise, multiple_choice, run
+from lmcourse.exercises import Wrong, compare, exercise, predict, run
+from lmcourse.exercises.answers import rotated
 from lmcourse.exercises.backpropagation.oracle import (
     Passes,
     attend,
     attend_head,
     layers_of,
-    rotated,
     rotated_forward_only,
     unchanged,
 )
@@ -20,9 +20,8 @@ from lmcourse.numpy_nn.core import Module
 from lmcourse.numpy_nn.layers import Linear
 
 # A change of a number that is used twice goes both ways.
-multiple_choice(
+predict(
     "backpropagation.used_twice",
-    "predict",
     a="the second way is there as well: move x a little, and both factors move.",
     b=None,
     c="nothing is averaged: each way adds its effect in full.",
@@ -137,7 +136,7 @@ def _one_head(answer):
                 "with rotary=True the values are turned too; only queries and keys are.": (
                     attend_head(layers, tensors, [rotated] * 3)
                 ),
-                "with rotary=True the keys are not turned.": head(
+                "with rotary=True the keys are not turned.": attend_head(
                     layers, tensors, [rotated, unchanged, unchanged]
                 ),
             }

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from lmcourse.exercises import Wrong, compare, run
-from lmcourse.exercises.answers import array, unpack
+from lmcourse.exercises.answers import array, rotated, unpack
 from lmcourse.numpy_nn.core import Module
 
 
@@ -82,17 +82,6 @@ def layers_of(head):
 
 def unchanged(x):
     return x
-
-
-def rotated(x):
-    """Turn interleaved pairs by their positions, taken as complex numbers."""
-    tokens, d_head = x.shape[-2:]
-    speed = 10000.0 ** (-torch.arange(0, d_head, 2, dtype=x.dtype) / d_head)
-    angle = torch.arange(tokens, dtype=x.dtype)[:, None] * speed
-    plane = torch.view_as_complex(x.unflatten(-1, (-1, 2)).contiguous())
-    return torch.view_as_real(plane * torch.polar(torch.ones_like(angle), angle)).flatten(
-        -2
-    )
 
 
 def rotated_forward_only(x):

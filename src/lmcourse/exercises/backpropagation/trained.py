@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 import torch
 
-from lmcourse.exercises import Wrong, exercise, multiple_choice, run
+from lmcourse.exercises import Wrong, exercise, judge, run
 from lmcourse.exercises.answers import array, diagnose
 
 LAYERS, HEADS = 2, 5  # of the page's decoder
@@ -49,9 +49,8 @@ def control(answer):
 
 
 # Which of two lists of neighbours comes from the trained table.
-multiple_choice(
+judge(
     "backpropagation.neighbours",
-    "judge",
     a="look again at what the words have in common: do they stand near each other "
     "in a line, or can one stand where the other stands?",
     b=None,
@@ -60,7 +59,7 @@ multiple_choice(
 )
 
 
-class _Pretender:
+class _ToyModel:
     """A model that notes what it is shown; its logits depend on the last word."""
 
     table = np.array([[0.0, 1.2, -0.4, 0.5], [1.5, 0.0, 0.3, -0.5], [0.2, 0.9, 0.0, 1.4]])
@@ -88,7 +87,7 @@ def _words(result):
 @exercise("backpropagation.sampling")
 def sampling(answer):
     """Watch what the model is shown, when it stops, and count what is drawn."""
-    start, model = [3, 1], _Pretender()
+    start, model = [3, 1], _ToyModel()
     drawn = _words(run(answer, model, start, 6, np.random.default_rng(8), None, 4))
     longest = max(map(len, model.shown), default=0)
     faults = {
@@ -110,9 +109,7 @@ def sampling(answer):
 def _ends(answer):
     """Let the mark come after a while; once it stands in the start."""
     for start in ([0, 1], [2, 0]):
-        drawn = _words(
-            run(answer, _Pretender(), start, 400, np.random.default_rng(1), 2, 4)
-        )
+        drawn = _words(run(answer, _ToyModel(), start, 400, np.random.default_rng(1), 2, 4))
         new = drawn[2:]
         faults = {
             "the end mark has no effect: stop once it is drawn.": len(new) == 400,
@@ -124,7 +121,7 @@ def _ends(answer):
 
 def _frequencies(answer, temperature):
     """Draw one word many times and compare the shares with a softmax."""
-    model, rng = _Pretender(), np.random.default_rng(9)
+    model, rng = _ToyModel(), np.random.default_rng(9)
     args = (model, [0, 2, 1], 1, rng, None, 7, temperature)
     drawn = [_words(run(answer, *args))[-1] for _ in range(DRAWS)]
     got = np.bincount(drawn, minlength=4)[:4] / DRAWS
