@@ -5,10 +5,8 @@ import math
 import torch
 
 
-def attend(query, key, value, scale=math.sqrt, axis=-1, softmax=True):
-    """Attention, or nearly."""
-    scores = query @ key.mT / scale(key.shape[-1])
-    weights = scores.softmax(axis) if softmax else scores
+def attend(query, key, value):
+    weights = (query @ key.mT / math.sqrt(key.shape[-1])).softmax(-1)
     return weights @ value, weights
 
 
@@ -28,23 +26,15 @@ def all_hidden_too(scores, mask):
     return exps / exps.sum(-1, keepdim=True)
 
 
-def borrow(order=(0, 1, 2), whole=False, transposed=False, biases=True, mix=True):
-    @torch.no_grad()
-    def fill(ours, fused, output):
-        shape = (3, ours.heads, -1) if whole else (ours.heads, 3, -1)
-        axis = 0 if whole else 1
-        weight = fused.weight.unflatten(0, (*shape[:2], 12 // ours.heads)).unbind(axis)
-        bias = fused.bias.unflatten(0, shape).unbind(axis)
-        for layer, part in zip((ours.query, ours.key, ours.value), order, strict=True):
-            found = weight[part].flatten(0, 1)
-            layer.weight.copy_(found.T if transposed else found)
-            if biases:
-                layer.bias.copy_(bias[part].flatten())
-        if mix:
-            ours.output.load_state_dict(output.state_dict())
-        return ours
-
-    return fill
+@torch.no_grad()
+def borrow(ours, fused, output):
+    weight = fused.weight.unflatten(0, (ours.heads, 3, -1)).unbind(1)
+    bias = fused.bias.unflatten(0, (ours.heads, 3, -1)).unbind(1)
+    for part, layer in enumerate((ours.query, ours.key, ours.value)):
+        layer.weight.copy_(weight[part].flatten(0, 1))
+        layer.bias.copy_(bias[part].flatten())
+    ours.output.load_state_dict(output.state_dict())
+    return ours
 
 
 WRONG = {
@@ -68,5 +58,5 @@ RIGHT = {
     "all_at_once": [attend],
     "narrow_head": [{1: 0.21, 2: 0.995, 4: 1.0, 8: 1.0}],
     "merge_heads": [lambda x: x.permute(0, 2, 1, 3).flatten(2)],
-    "borrow_weights": [borrow()],
+    "borrow_weights": [borrow],
 }

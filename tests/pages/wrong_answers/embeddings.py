@@ -13,7 +13,7 @@ POEMS = [words(text) for text in [*load_poems().text, *load_sonnets().text]]
 
 
 @cache
-def given_once():
+def made():
     """Return what the page has made when it comes to the experiment."""
     tokenizer, bert = load_bert(device="cpu")
     table = bert.embeddings.word_embeddings.weight.detach().double().numpy()
@@ -27,7 +27,7 @@ def given_once():
 
 
 def given(page):
-    return given_once()
+    return made()
 
 
 def shuffled():
@@ -39,10 +39,6 @@ def shuffled_across():
     ends = np.cumsum([len(poem) for poem in POEMS])[:-1]
     every = np.random.default_rng(3).permutation(np.concatenate(POEMS))
     return [poem.tolist() for poem in np.split(every, ends)]
-
-
-def rows(model, ids):
-    return model.get_input_embeddings().weight[ids]
 
 
 def keep(tokens, stop):

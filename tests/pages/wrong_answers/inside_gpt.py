@@ -26,10 +26,6 @@ def falling(logits, temperature, p):
     return right(logits, temperature, p).sort(descending=True).values
 
 
-def kept(chances, mask):
-    return whole(chances.where(mask, 0))
-
-
 def given(page):
     """One of the two models that the page trains."""
     return {"grown": {0: (None, [0.02] * 50)}}

@@ -8,21 +8,15 @@ import torch.nn.functional as F
 from lmcourse.positions import rotate
 
 
-def cut(first=0, second=1, more=0, less=0):
-    def cut_windows(ids, starts, context):
-        rows = [
-            torch.stack([ids[s + shift : s + shift + context + size] for s in starts])
-            for shift, size in [(first, more), (second, less)]
-        ]
-        return tuple(rows)
-
-    return cut_windows
+def cut(ids, starts, context):
+    rows = [(ids[s : s + context], ids[s + 1 : s + context + 1]) for s in starts]
+    return tuple(map(torch.stack, zip(*rows, strict=True)))
 
 
-def keep(scores, k, fill=-math.inf, largest=True):
-    kept = torch.zeros_like(scores, dtype=torch.bool)
-    kept.scatter_(-1, scores.topk(k, largest=largest).indices, True)
-    return scores.masked_fill(~kept, fill)
+def chances(logits, temperature, k):
+    kept = torch.zeros_like(logits, dtype=torch.bool)
+    kept.scatter_(-1, logits.topk(k).indices, True)
+    return (logits / temperature).masked_fill(~kept, -math.inf).softmax(-1)
 
 
 @torch.no_grad()
@@ -109,9 +103,9 @@ WRONG = {
 }
 
 RIGHT = {
-    "windows": [cut()],
+    "windows": [cut],
     "estimate": [kept],
-    "chances": [lambda x, t, k: keep(x / t, k).softmax(-1)],
+    "chances": [chances],
     "sweep": [[(20_000, 2.41), (20_100, 2.4), (21_000, 2.45), (22_000, 2.39)]],
     "llama": [llama()],
 }

@@ -2,15 +2,8 @@
 
 import math
 
-import torch
-
 from lmcourse.attention import attention
 from lmcourse.positions import rotate
-
-
-def order(heads, rows):
-    one = torch.arange(rows).view(heads, -1, 2).mT  # (heads, 2, pairs)
-    return one.flatten()
 
 
 def attend(query=True, key=True, value=False, early=False, layout="interleaved", late=None):

@@ -4,28 +4,13 @@ import torch
 import torch.nn.functional as F
 
 
-def root(variance, eps):
-    return (variance + eps).sqrt()
-
-
-def whole(x, weight, bias, eps):
-    return (x - x.mean()) / root(x.var(correction=0), eps) * weight + bias
-
-
 def library(x, weight, bias, eps):
     return F.layer_norm(x, x.shape[-1:], weight, bias, eps)
 
 
-def pieces(slopes=None, first=True, sign=-1, late=False, divide=True, change=True):
-    """Return weights of straight pieces with something left out."""
-
-    def by_hand(knots, values):
-        slopes = values.diff() / (knots.diff() if divide else 1)
-        down = slopes.diff(prepend=slopes.new_zeros(1)) if change else slopes
-        down = down if first else torch.cat([slopes.new_zeros(1), down[1:]])
-        return sign * (knots[1:] if late else knots[:-1]), down
-
-    return by_hand
+def pieces(knots, values):
+    slopes = values.diff() / knots.diff()
+    return -knots[:-1], slopes.diff(prepend=slopes.new_zeros(1))
 
 
 def dropping(share=None, scale=None, shape=None, training=None, same=False, always=1):
@@ -36,32 +21,19 @@ def dropping(share=None, scale=None, shape=None, training=None, same=False, alwa
         if not on:
             return x * always
         draw = torch.Generator().manual_seed(0) if same else None
-        wide = {None: x.shape, "text": (1, *x.shape[1:])}.get(shape)
-        wide = {"token": (x.shape[0], 1, x.shape[2]), "whole": (*x.shape[:2], 1)}.get(
-            shape, wide
+        texts, tokens, width = x.shape
+        one = {"text": (1, tokens, width), "token": (texts, 1, width)}
+        luck = torch.rand(
+            (one | {"whole": (texts, tokens, 1)}).get(shape, x.shape), generator=draw
         )
-        luck = torch.rand(wide, generator=draw)
         kept = luck >= (p if share is None else share(p))
         return x * kept * (1 / (1 - p) if scale is None else scale(p))
 
     return dropout
 
 
-def size(table=1, places=1, last=1, norms=4, biases=9, matrices=12, output=0, bias=0):
-    """Count with a part left out or added: per block, in units of d or d squared."""
-
-    def gpt_size(vocab_size, context, layers, d):
-        block = matrices * d * d + (biases + norms) * d
-        tables = (table * vocab_size + places * context) * d
-        return (
-            tables
-            + layers * block
-            + last * 2 * d
-            + output * vocab_size * d
-            + (bias * vocab_size)
-        )
-
-    return gpt_size
+def size(vocab_size, context, layers, d):
+    return (vocab_size + context) * d + layers * (12 * d * d + 13 * d) + 2 * d
 
 
 WRONG = {
@@ -100,8 +72,8 @@ WRONG = {
 }
 
 RIGHT = {
-    "gpt_size": [size()],
+    "gpt_size": [size],
     "without_norms": [(0.27, 2.2, 1.8)],
     "dropout": [dropping()],
-    "by_hand": [pieces()],
+    "by_hand": [pieces],
 }
