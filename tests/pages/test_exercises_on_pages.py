@@ -122,8 +122,8 @@ def test_the_untouched_starter_is_told_so(name):
     nothing = verdict.message.startswith("nothing to check yet")
     assert nothing == (TASKS[name].kind != "spot")  # a bug is there from the start
     assert verdict.name == name
-    if not nothing and (known := known_mistakes(name)):
-        assert any(said in verdict.message for said in known), verdict
+    if not nothing:
+        assert any(said in verdict.message for said in diagnoses(name)), verdict
 
 
 @pytest.mark.parametrize("name", SOLVED)
@@ -182,10 +182,16 @@ def compared(name, answer, at=None, result=None):
         return tables, check(name, answer)
 
 
-def known_mistakes(name):
-    """Return the diagnoses of all tables that a right answer is compared with."""
+def wrong_answers(name):
+    """Return a task's own wrong answers, diagnosis → answer or list of answers."""
+    chapter, _, task = name.partition(".")
+    return table(chapter).WRONG.get(task, {})
+
+
+def diagnoses(name):
+    """Return the words for wrong answers, and for the known mistakes in the check."""
     tables, _ = compared(name, solution(name)[1])
-    return {said for mistakes in tables for said in mistakes}
+    return {said for known in (*tables, wrong_answers(name)) for said in known}
 
 
 @each
@@ -203,9 +209,7 @@ def test_each_known_mistake_gets_its_own_diagnosis(name):
 
 @each
 def test_each_wrong_answer_gets_its_own_diagnosis(name):
-    chapter, _, task = name.partition(".")
-    wrong = table(chapter).WRONG.get(task, {})
-    messages = []
+    wrong, messages = wrong_answers(name), []
     for said, given in wrong.items():
         for answer in given if isinstance(given, list) else [given]:
             verdict = check(name, answer)
@@ -214,7 +218,7 @@ def test_each_wrong_answer_gets_its_own_diagnosis(name):
             assert [s for s in wrong if s in verdict.message and s not in said] == []
         messages.append(verdict.message)
     assert len(set(messages)) == len(messages)
-    assert len(known_mistakes(name) | set(wrong)) >= 3
+    assert len(diagnoses(name)) >= 3
 
 
 @each
