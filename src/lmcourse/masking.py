@@ -13,8 +13,8 @@ from torch import nn
 from torch.nn.utils.rnn import pad_sequence
 
 from lmcourse.bert import Bert
-from lmcourse.gpt.optimizers import Muon
 from lmcourse.ngrams import NgramModel
+from lmcourse.optimizers import Muon
 
 __all__ = ["MaskedBert", "between", "corrupt_spans", "mask_tokens", "masked_loss"]
 __all__ += ["place_losses", "train"]

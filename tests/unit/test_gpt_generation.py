@@ -11,10 +11,10 @@ from transformers import (
     TopPLogitsWarper,
 )
 
-from lmcourse.gpt.cache import Cache, cache_bytes
-from lmcourse.gpt.convert import to_transformers
 from lmcourse.gpt.generation import (
+    Cache,
     beam_search,
+    cache_bytes,
     generate,
     keep_top_k,
     keep_top_p,
@@ -22,6 +22,7 @@ from lmcourse.gpt.generation import (
     penalize,
     temper,
 )
+from lmcourse.gpt.gpt2 import to_transformers
 from test_gpt_model import BATCH, CONTEXT, KINDS, VOCAB, close, gpt, some_ids
 
 

@@ -9,8 +9,7 @@ from transformers import BertConfig, BertForMaskedLM, BertTokenizerFast
 
 from lmcourse import masking, mini_bert
 from lmcourse.bert import rename
-from lmcourse.data import load_poems
-from lmcourse.gpt.checkpoint import fingerprint
+from lmcourse.data import fingerprint, load_poems
 from lmcourse.weights import read_header
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]

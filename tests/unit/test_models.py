@@ -11,13 +11,13 @@ import huggingface_hub
 import pytest
 import tokenizers
 import torch
+from lmcourse.choices import chosen
 from safetensors.torch import load_file, save_file
 from transformers import BertConfig, BertModel, GPT2Config
 
 from chapters import page_cells
 from lmbook.execute import chapters
 from lmcourse import models
-from lmcourse.choices import chosen
 from lmcourse.data import load_poems
 from lmcourse.models import (
     default_checkpoint,

@@ -9,9 +9,8 @@ from lmbook import play
 from lmbook.bench.play import complaints
 from lmbook.compare import VIEW
 from lmbook.execute import chapters, stored
-from lmcourse.gpt.checkpoint import save
-from lmcourse.gpt.ngrams import make_model
-from lmcourse.gpt.settings import GPTConfig
+from lmcourse.gpt.checkpoints import save
+from lmcourse.gpt.model import GPTConfig, make_model
 from lmcourse.train import new_run
 
 SIZES = {"context": 5, "layers": 1, "heads": 2, "d_model": 8, "ngrams": (13, 17)}

@@ -13,8 +13,8 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
-from lmcourse.gpt import checkpoint
-from lmcourse.gpt.checkpoint import describe, fingerprint, load_gpt, restore, save_model
+from lmcourse.gpt import checkpoints as checkpoint
+from lmcourse.gpt.checkpoints import describe, fingerprint, load_gpt, restore, save_model
 from lmcourse.tokenization import CharTokenizer
 from lmcourse.train import new_run
 
