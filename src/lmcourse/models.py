@@ -260,7 +260,9 @@ def read_config(path, architecture, sizes, fallback):
             )
     for name in sizes:
         if type(found.get(name)) is not int or not 1 <= found[name] <= 10**8:
-            raise ValueError(f"{path}: {name} is {found.get(name)!r}, not a whole number")
+            raise ValueError(
+                f"{path}: {name} must be a whole number from 1, not {found.get(name)!r}"
+            )
     return found
 
 

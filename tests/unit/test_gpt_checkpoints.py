@@ -1,31 +1,23 @@
-"""Checkpoints: round trips, deaths at every moment, full disks, files not to be trusted."""
+"""Checkpoints: a run goes on as if it had not stopped; a file is not to be trusted."""
 
-import errno
 import json
-import os
-import resource
-import shutil
-import subprocess
-from pathlib import Path
 
 import pytest
 import torch
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
-from lmcourse.gpt import checkpoints as checkpoint
-from lmcourse.gpt.checkpoints import describe, fingerprint, load_gpt, restore, save_model
+from lmcourse.data import fingerprint
+from lmcourse.gpt import checkpoints
+from lmcourse.gpt.checkpoints import describe, load_gpt, restore, save
 from lmcourse.tokenization import CharTokenizer
 from lmcourse.train import new_run
+from lmcourse.weights import save_model
 
 TEXT = "Shall I compare thee to a summer's day?\nThou art more lovely, and more so.\n" * 3
 CORPUS, ALPHABET = fingerprint(TEXT), CharTokenizer(TEXT).alphabet
 SIZES = {"context": 5, "layers": 1, "heads": 2, "d_model": 8, "ngrams": (13, 17)}
 HOW = {"steps": 8, "batch": 3, "warmup": 2, "evaluate_every": 2, "validation_windows": 4}
-
-
-class Killed(BaseException):
-    """What no one catches, like the end of the process."""
 
 
 @pytest.fixture
@@ -43,7 +35,7 @@ def advance(one, steps, path=None):
         one.step()
     one.evaluate()
     if path:
-        checkpoint.save(path, one, ALPHABET, CORPUS)
+        save(path, one, ALPHABET, CORPUS)
     return one
 
 
@@ -61,14 +53,6 @@ def kept(one):
         for index, state in optimizer.state_dict()["state"].items()
         for key, tensor in state.items()
     }
-
-
-def names(folder):
-    return sorted(path.name for path in Path(folder).iterdir())
-
-
-def step_of(path):
-    return load_gpt(path, "cpu")[2]["progress"]["step"]
 
 
 # --- round trips ----------------------------------------------------------------------
@@ -97,7 +81,7 @@ def test_a_restored_run_goes_on_as_if_it_had_not_stopped(path, optimizer, steps)
 
 def test_a_checkpoint_is_one_file_and_a_model_is_loaded_from_it(path):
     one = advance(advance(trainer(), 1, path), 1, path)
-    assert names(path.parent) == [path.name]
+    assert [each.name for each in path.parent.iterdir()] == [path.name]
     assert {name.split(".")[0] for name in load_file(path)} == {"model", "optimizer"}
     tokenizer, model, record = load_gpt(path, "cpu")
     assert tokenizer.decode(tokenizer.encode(TEXT)) == TEXT
@@ -110,202 +94,37 @@ def test_a_checkpoint_is_one_file_and_a_model_is_loaded_from_it(path):
     assert torch.equal(model(ids), one.bare.eval()(ids))
 
 
-def test_a_model_alone_replaces_the_one_before_it(tmp_path, monkeypatch):
+def test_the_model_that_comes_with_the_course_is_the_default(tmp_path, monkeypatch):
+    monkeypatch.delenv("LMCOURSE_GPT", raising=False)
+    monkeypatch.setattr(checkpoints, "corpora_folder", lambda: tmp_path)
+    one = advance(trainer(), 2)
     path = tmp_path / "checkpoints" / "sonnets.safetensors"
-    for steps in (1, 2):
-        one = advance(trainer(), steps)
-        save_model(path, one.bare, describe(one, ALPHABET, CORPUS))
-    assert names(path.parent) == [path.name]
-    assert all(name.startswith("model.") for name in load_file(path))
-    monkeypatch.setattr(checkpoint, "corpora_folder", lambda: tmp_path)
-    _, model, record = load_gpt(device="cpu")  # the one that comes with the course
-    assert record["progress"]["step"] == 2
+    save_model(path, one.bare, describe(one, ALPHABET, CORPUS))
+    _, model, record = load_gpt(device="cpu")
+    assert (record["name"], record["progress"]["step"]) == ("sonnets", 2)
     assert same(model.state_dict(), one.bare.state_dict())
-
-
-def test_a_link_stays_one(path):
-    link = path.with_name("link.safetensors")
-    link.symlink_to(path)
-    advance(trainer(), 1, link)
-    assert link.is_symlink()
-    assert not path.is_symlink()
-    assert step_of(path) == 1
 
 
 def test_a_file_that_is_replaced_while_it_is_read(path, monkeypatch):
     """Weights and record are of one moment, as a page that watches a run has it."""
-    read, one = checkpoint.read_weights, advance(trainer(), 0, path)
+    load, one = checkpoints.load_model, advance(trainer(), 0, path)
 
     def slow(*args, **kwargs):
         if one.progress.step == 0:
             advance(one, 2, path)
-        return read(*args, **kwargs)
+        return load(*args, **kwargs)
 
-    monkeypatch.setattr(checkpoint, "read_weights", slow)
+    monkeypatch.setattr(checkpoints, "load_model", slow)
     _, model, record = load_gpt(path, "cpu")
     assert record["progress"]["step"] == 2
     assert same(model.state_dict(), one.bare.state_dict())
 
 
-def test_a_fingerprint_is_that_of_the_bytes():
-    want = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"
-    assert fingerprint("hello") == want  # sha256sum
-    assert fingerprint("hello ") != want
-
-
-def test_a_file_is_flushed_before_it_has_its_name(path, monkeypatch):
-    flushed, fsync = [], os.fsync
-
-    def watched(number):
-        flushed.append((os.fstat(number).st_ino, path.exists()))
-        return fsync(number)
-
-    monkeypatch.setattr(os, "fsync", watched)
-    advance(trainer(), 1, path)
-    folder = path.parent.stat().st_ino
-    assert flushed == [(path.stat().st_ino, False), (folder, True)]
-
-
-@pytest.mark.parametrize("refused", ["open", "fsync"])
-def test_where_folders_cannot_be_flushed_they_are_not(path, monkeypatch, refused):
-    function = getattr(os, refused)
-
-    def watched(what, *args, **kwargs):
-        if os.path.isdir(what):
-            raise OSError(errno.EINVAL, "no folders")
-        return function(what, *args, **kwargs)
-
-    monkeypatch.setattr(os, refused, watched)
-    advance(trainer(), 1, path)
-    assert step_of(path) == 1
-
-
-# --- death and full disks -------------------------------------------------------------
-
-
-def interrupt(monkeypatch, error, moment):
-    """Raise at the nth call of those that change the disk; return the calls so far."""
-    calls = []
-
-    def watch(name, function):
-        def watched(*args, **kwargs):
-            calls.append(name)
-            if len(calls) == moment:
-                raise error
-            return function(*args, **kwargs)
-
-        return watched
-
-    owners = {"fsync": os, **dict.fromkeys(("mkdir", "open", "replace"), Path)}
-    for name, owner in owners.items():
-        monkeypatch.setattr(owner, name, watch(name, getattr(owner, name)))
-    return calls
-
-
-MOMENTS = ["mkdir", "open", "fsync", "replace", "fsync"]  # of the file; of its folder
-
-
-def test_these_are_the_moments(path):
-    with pytest.MonkeyPatch.context() as patch:
-        calls = interrupt(patch, None, 0)
-        advance(trainer(), 1, path)
-    assert calls == MOMENTS
-
-
-def spoilt_save(path, error, moment):
-    """Train two steps into a file; three more are not saved, for an error."""
-    one = advance(trainer(), 2, path)
-    with pytest.MonkeyPatch.context() as patch:
-        interrupt(patch, error, moment)
-        with pytest.raises(type(error)) as caught:
-            advance(one, 3, path)
-    return one, str(caught.value)
-
-
-@pytest.mark.parametrize("error", [Killed(), KeyboardInterrupt()], ids=repr)
-@pytest.mark.parametrize("moment", range(1, len(MOMENTS) + 1))
-def test_whenever_it_dies_a_whole_checkpoint_is_there(path, error, moment):
-    died, _ = spoilt_save(path, error, moment)
-    resumed, before = trainer(), advance(trainer(), 2)
-    restore(path, resumed, CORPUS)
-    found = resumed.progress.step
-    assert found == (2 if moment < 5 else 5)
-    want = before if found == 2 else died
-    assert same(resumed.bare.state_dict(), want.bare.state_dict())
-    assert names(path.parent) == [path.name]
-
-
-def test_what_a_death_left_is_written_over(path):
-    half = path.with_name(f".{path.name}.unfinished")
-    half.write_bytes(b"half")
-    advance(trainer(), 1, path)
-    assert names(path.parent) == [path.name]
-
-
-@pytest.mark.parametrize("moment", range(1, len(MOMENTS)))
-def test_whatever_cannot_be_written_the_former_is_kept(path, moment):
-    _, said = spoilt_save(path, OSError(errno.ENOSPC, "No space left"), moment)
-    assert said == (
-        f"{path} could not be written: [Errno 28] No space left; what was there before "
-        "is whole; free some space"
-    )
-    assert step_of(path) == 2
-    assert names(path.parent) == [path.name]
-
-
-def test_the_first_that_cannot_be_written_leaves_nothing(path, monkeypatch):
-    interrupt(monkeypatch, OSError(errno.EACCES, "no"), 3)
-    with pytest.raises(OSError, match=r"run.safetensors could not be written: .*no$"):
-        advance(trainer(), 1, path)
-    assert names(path.parent) == []
-
-
-def test_a_file_that_the_system_refuses_to_write(path):
-    one = advance(trainer(d_model=64), 2, path)
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (64 * 1024, before[1]))
-    try:
-        with pytest.raises(OSError, match=r"File too large.*free some space"):
-            advance(one, 1, path)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    assert step_of(path) == 2
-    assert names(path.parent) == [path.name]
-
-
-@pytest.fixture
-def small_disk(tmp_path):
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)]
-    try:
-        subprocess.run(command, check=True, capture_output=True, text=True)
-    except (OSError, subprocess.CalledProcessError) as error:
-        pytest.skip(f"no small disk can be mounted here: {getattr(error, 'stderr', error)}")
-    yield folder
-    subprocess.run(["umount", str(folder)], check=True)
-
-
-@pytest.mark.parametrize("room", [0, 1, 40_000])
-def test_a_full_disk(small_disk, room):
-    path = small_disk / "run.safetensors"
-    one = advance(trainer(d_model=64), 2, path)
-    free = shutil.disk_usage(small_disk).free
-    (small_disk / "ballast").write_bytes(bytes(max(0, free - room)))
-    with pytest.raises(OSError, match=r"No space left.*is whole; free some space$"):
-        advance(one, 2, path)
-    assert names(small_disk) == ["ballast", path.name]
-    assert step_of(path) == 2
-    (small_disk / "ballast").unlink()
-    advance(one, 2, path)
-    assert step_of(path) == 6
-
-
 # --- files that are not to be trusted -------------------------------------------------
 
 
-def refused(path, message, loads=True):
-    """Nothing is restored or loaded, and the error names the file."""
+def refused(path, message, loads=False):
+    """Nothing is restored (or loaded, unless it ``loads``); the error names the file."""
     one = advance(trainer(), 1)
     weights = {name: x.clone() for name, x in one.bare.state_dict().items()}
     before, progress = kept(one), (one.progress.step, list(one.history))
@@ -316,21 +135,22 @@ def refused(path, message, loads=True):
     assert same(kept(one), before)
     assert (one.progress.step, one.history) == progress
     if loads:
+        load_gpt(path, "cpu")
+    else:
         with pytest.raises((OSError, ValueError), match=message) as caught:
             load_gpt(path, "cpu")
         assert str(path) in str(caught.value)
 
 
-@pytest.mark.parametrize("damage", ["gone", "folder", "empty", "head", "half", "noise"])
+@pytest.mark.parametrize("damage", ["gone", "folder", "half"])
 def test_a_damaged_file_is_named(path, damage):
     advance(trainer(), 2, path)
     content = path.read_bytes()
     path.unlink()
     if damage == "folder":
         path.mkdir()
-    elif damage != "gone":
-        parts = {"empty": b"", "head": content[:300], "half": content[: len(content) // 2]}
-        path.write_bytes(parts.get(damage, bytes(range(255, 0, -1))))
+    elif damage == "half":
+        path.write_bytes(content[: len(content) // 2])
     refused(path, "cannot be read")
 
 
@@ -348,7 +168,7 @@ def rewrite(path, spoil_tensors=None, spoil_record=None, text=None):
 
 
 STEP, MOMENT = "optimizer.tokens.weight.step", "optimizer.tokens.weight.exp_avg"
-NORM, TABLE = "model.norm.weight", "model.tokens.weight"
+NORM = "model.norm.weight"
 
 
 def drop_optimizer(tensors):
@@ -359,17 +179,13 @@ def drop_optimizer(tensors):
 @pytest.mark.parametrize(
     ("spoil", "message", "loads"),
     [
-        (lambda t: t.pop(NORM), f"lacks 1 tensors: {NORM}", True),
-        (lambda t: t.update({NORM: torch.ones(1, 2)}), f"{NORM} has the shape", True),
-        (lambda t: t.update(alien=torch.ones(2)), "alien", True),
-        (lambda t: t.update({NORM: torch.full((8,), torch.nan)}), "not finite", True),
-        (lambda t: t.update({TABLE: torch.full_like(t[TABLE], torch.inf)}), "finite", True),
-        (lambda t: t.update({NORM: torch.ones(8, dtype=torch.int8)}), "is I8", True),
-        (drop_optimizer, "lacks", False),
-        (lambda t: t.update({MOMENT: torch.ones(2)}), "exp_avg has the shape", False),
-        (lambda t: t.update({MOMENT[:-3]: t.pop(MOMENT)}), "lacks", False),
-        (lambda t: t.update({STEP: torch.tensor(9.0)}), "is not the step 2", False),
-        (lambda t: t.update({STEP: torch.tensor(torch.nan)}), "not finite", False),
+        (lambda t: t.pop(NORM), f"lacks 1 tensors: {NORM}", False),
+        (lambda t: t.update(alien=torch.ones(2)), "alien", False),
+        (lambda t: t.update({NORM: torch.full((8,), torch.nan)}), "not finite", False),
+        (drop_optimizer, "lacks", True),
+        (lambda t: t.update({MOMENT: torch.ones(2)}), "exp_avg has the shape", True),
+        (lambda t: t.update({MOMENT[:-3]: t.pop(MOMENT)}), "lacks", True),
+        (lambda t: t.update({STEP: torch.tensor(9.0)}), "is not the step 2", True),
     ],
 )
 def test_tensors_of_another_kind(path, spoil, message, loads):
@@ -386,17 +202,13 @@ def put(part, **values):
     ("spoil", "message"),
     [
         (put("model", context=10**9), "context"),
-        (put("model", layers=2000), "fewer tensors than its record has layers|= 2000"),
+        (put("model", layers=2000), "fewer tensors than 2002 layers|layers = 2000"),
         (put("model", d_model=10**8), "d_model|has the shape"),
-        (put("model", layers="x"), "layers"),
         (put("model", heads=3), "heads"),
         (put("model", ngrams=[13, 10**8]), "ngrams|has the shape"),
-        (put("model", ngrams=None), "ngrams"),
         (lambda record: record["model"].clear(), "vocab_size"),
-        (lambda record: record.update(model=[]), "no 'model'"),
-        (lambda record: record.update(training=3), "no 'training'"),
-        (lambda record: record.update(alphabet=["a"]), "no 'alphabet'"),
-        (lambda record: record.pop("progress"), "no 'progress'"),
+        (lambda record: record.update(model=[]), "a wrong 'model'"),
+        (lambda record: record.pop("model"), "a wrong 'model'"),
     ],
 )
 def test_a_record_that_makes_no_model(path, spoil, message):
@@ -405,26 +217,29 @@ def test_a_record_that_makes_no_model(path, spoil, message):
     refused(path, message)
 
 
-@pytest.mark.parametrize(
-    "text", ["", "{}", "[]", "so", '{"model": {}}', '{"a":' * 100_000, '{"a": NaN}']
-)
+@pytest.mark.parametrize("text", ["", "{}", "so", '{"a":' * 100_000, '{"a": NaN}'])
 def test_a_text_that_is_no_record(path, text):
     advance(trainer(), 2, path)
     rewrite(path, text=text)
     refused(path, f"the record in {path}")
 
 
-@pytest.mark.parametrize("alphabet", [ALPHABET[::-1], ALPHABET[1] + ALPHABET[1:], "ab"])
+@pytest.mark.parametrize(
+    "alphabet", [ALPHABET[::-1], ALPHABET[1] + ALPHABET[1:], "ab", None, list(ALPHABET)]
+)
 def test_an_alphabet_is_sorted_and_as_long_as_the_table(path, alphabet):
     one = advance(trainer(), 1)
     save_model(path, one.bare, describe(one, alphabet, CORPUS))
-    with pytest.raises(ValueError, match=r"cannot be right: .* the alphabet") as caught:
+    with pytest.raises(ValueError, match="cannot be right: .* no alphabet") as caught:
         load_gpt(path, "cpu")
     assert str(path) in str(caught.value)
 
 
+ENTRY = {"step": 2, "train_loss": 1.0, "val_loss": 1.0, "seconds": 0.0}
+
+
 @pytest.mark.parametrize(
-    "change",
+    "progress",
     [
         {"mood": "good"},
         {"step": "2"},
@@ -434,26 +249,25 @@ def test_an_alphabet_is_sorted_and_as_long_as_the_table(path, alphabet):
         {"history": []},
         {"history": [3]},
         {"history": [{"step": 2}]},
-        {"history": [{"step": 2, "train_loss": "x", "val_loss": 1.0, "seconds": 0.0}]},
-        {"history": [{"step": 2, "train_loss": None, "val_loss": None, "seconds": 0.0}]},
+        {"history": [ENTRY | {"train_loss": "x"}]},
+        {"history": [ENTRY | {"train_loss": None, "val_loss": None}]},
+        {"history": [ENTRY | {"seconds": 10**400}]},
     ],
-    ids=str,
+    ids=lambda value: str(value)[:40],
 )
-def test_strange_progress_restores_nothing(path, change):
+def test_strange_progress_restores_nothing(path, progress):
     advance(trainer(), 2, path)
-    rewrite(path, spoil_record=put("progress", **change))
-    refused(path, "cannot be right", loads=False)
+    rewrite(path, spoil_record=put("progress", **progress))
+    refused(path, "a wrong 'progress'", loads=True)
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({"d_model": 16}, "trained with d_model = 8, not 16"),
-        ({"ngrams": (13, 18)}, r"trained with ngrams = \[13, 17\], not \[13, 18\]"),
-        ({"steps": 9}, "trained with steps = 8, not 9"),
+        ({"ngrams": (13, 18)}, r"trained with ngrams = \(13, 17\), not \(13, 18\)"),
         ({"learning_rate": 0.5}, "trained with learning_rate = 0.02, not 0.5"),
         ({"seed": 1}, "trained with seed = 0, not 1: resume with the same settings, or"),
-        ({"optimizer": "adamw"}, "trained with optimizer = 'muon', not 'adamw'"),
     ],
     ids=str,
 )

@@ -126,7 +126,7 @@ def make_optimizers(model, config):
     return optimizers
 
 
-def split(ids, validation_share=0.1):
+def split(ids, *, validation_share=0.1):
     """Keep the last part of a corpus, an integer Tensor (tokens,), for validation."""
     cut = len(ids) - int(len(ids) * validation_share)
     return ids[:cut], ids[cut:]
