@@ -230,7 +230,7 @@ def test_a_text_that_is_no_record(path, text):
 def test_an_alphabet_is_sorted_and_as_long_as_the_table(path, alphabet):
     one = advance(trainer(), 1)
     save_model(path, one.bare, describe(one, alphabet, CORPUS))
-    with pytest.raises(ValueError, match="cannot be right: .* no alphabet") as caught:
+    with pytest.raises(ValueError, match=r"cannot be right: .* no alphabet") as caught:
         load_gpt(path, "cpu")
     assert str(path) in str(caught.value)
 

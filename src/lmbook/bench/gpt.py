@@ -20,7 +20,7 @@ from lmbook.bench import report
 from lmcourse.data import load_corpus
 from lmcourse.gpt.gpt2 import to_transformers
 from lmcourse.gpt.training import Trainer, cross_entropy, cut_windows, schedule
-from lmcourse.measure import forget_peak, peak_mib
+from lmcourse.measure import peak_mib, reset_peak
 from lmcourse.train import IDEAS, new_run
 
 __all__ = ["beside", "crossing", "main", "ours", "plain"]
@@ -94,7 +94,7 @@ def _child(connection, threads, target, way, *arguments):
     torch.set_num_threads(threads)
     trainer = way(*arguments)
     trainer.evaluate()
-    forget_peak()
+    reset_peak()
     connection.send("ready")
     progress, config = trainer.progress, trainer.config
     while connection.recv():
