@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 from lmbook import fingerprint
-from lmbook.execute.keys import ROOT, build_folder, digest, hashes, installed
+from lmbook.execute.keys import ROOT, build_folder, digest, hashes, installed, settings
 from lmbook.pages.course import CourseError, read_course
 from lmbook.publish.addresses import repository
 
@@ -72,11 +72,12 @@ def _build_site(root: Path) -> bool:
 
 def build(root: Path = ROOT) -> int:
     """Execute and build, note the time it took; return the exit status."""
+    inputs = fingerprint.inputs(root)
+    if fingerprint.unchanged(root, inputs):
+        print(f"Nothing changed: {build_folder(root) / 'html' / 'index.html'}")
+        return 0
     try:
-        inputs = fingerprint.inputs(root)
-        if fingerprint.unchanged(root, inputs):
-            print(f"Nothing changed: {build_folder(root) / 'html' / 'index.html'}")
-            return 0
+        settings()
         read_course(root)
     except (FileNotFoundError, CourseError) as error:  # a folder of a model that is none
         print(f"error: {error}")

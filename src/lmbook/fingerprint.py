@@ -11,7 +11,7 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-from lmbook.execute.keys import ROOT, build_folder, digest, hashes, installed, settings
+from lmbook.execute.keys import ROOT, build_folder, digest, hashes, installed
 from lmbook.publish.addresses import repository
 
 __all__ = ["forget", "inputs", "keep", "unchanged"]
@@ -24,12 +24,12 @@ def inputs(root: Path) -> str:
     """Hash all that a build of the book in a folder depends on."""
     packages = [Path(find_spec(name).origin).parent for name in ("lmcourse", "lmbook")]
     paths = [*(root / name for name in BOOK), *(ROOT / name for name in OURS), *packages]
-    models = [Path(value) for value in settings().values() if os.path.isabs(value)]
-    files = [hashes(path, root) for path in (*paths, *models)]
     variables = {k: v for k, v in os.environ.items() if k.startswith("LMCOURSE_")}
+    models = [Path(v).expanduser().absolute() for v in filter(None, variables.values())]
+    files = [hashes(path, root) for path in (*paths, *models)]
     machine = [platform.platform(), sorted(map(str, Path("/dev").glob("nvidia*")))]
-    told = [variables, settings(), repository(), installed(), sys.version, machine]
-    return digest([str(root.resolve()), files, told])
+    software = [repository(), installed(), sys.version]
+    return digest([str(root.resolve()), files, variables, software, machine])
 
 
 def _state(root: Path, inputs: str) -> str:

@@ -157,15 +157,6 @@ def test_longer_runs_help_on_sonnets_that_were_not_counted_and_then_hardly_matte
     assert models[6].loss(test) == pytest.approx(1.606, abs=2e-3)
 
 
-def test_the_loss_is_the_mean_surprise():
-    ids = [0, 1, 4, 0, 2, 0, 3, 0, 1, 4, 0]
-    model = NgramModel(ids, 3, 5)
-    surprise = [
-        -np.log(model.next_probs(ids[:place])[ids[place]]) for place in range(len(ids))
-    ]
-    assert model.loss(ids) == pytest.approx(np.mean(surprise), rel=1e-12)
-
-
 def test_samples_follow_what_was_counted():
     model = NgramModel([0, 1, 2] * 500, 3, 3)
     text = model.sample([0, 1], 60, np.random.default_rng(0))

@@ -75,11 +75,11 @@ def settings() -> dict[str, str]:
     FileNotFoundError
         If the folder of a model is none.
     """
-    from lmcourse.choices import chosen
+    from lmcourse.models import resolve_checkpoint
 
     found = {name: os.environ[name] for name in VARIABLES if os.environ.get(name)}
     for name in found.keys() & DEFAULTS.keys():
-        found[name] = chosen(found[name], file=name == "LMCOURSE_GPT")
+        found[name] = resolve_checkpoint(found[name], file=name == "LMCOURSE_GPT")
     return found
 
 
