@@ -109,7 +109,7 @@ def fetch(folder: Path = FETCHED, lock: Path = LOCK) -> None:
         for archive in found.glob("*.tar"):
             target = "fonts" if archive.stem == "fonts" else ""
             _unpack(archive, found / target)
-        
+
         new.rename(folder)
 
 

@@ -8,7 +8,7 @@ import textwrap
 import pytest
 
 import colab_shape
-from lmbook.notebooks import _install_cell
+from lmbook.publish.notebooks import _install_cell
 
 
 def notebook(path, source):

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from lmbook.bench import report
 from lmbook.browser import find_chromium
-from lmbook.keys import ROOT, built
+from lmbook.execute.keys import ROOT, built
 
 __all__ = ["main", "over_limits"]
 

@@ -27,7 +27,7 @@ def play(module, data, stored, *, alt, caption="", stores=()) -> View:
         What the view shows, for readers who cannot see it.
     caption : str, optional
     stores : sequence of str
-        Which weights and vocabularies it loads, by their names in `lmbook.play.STORES`.
+        Which weights and vocabularies it loads, by their names in `lmbook.play.stores`.
 
     Returns
     -------
