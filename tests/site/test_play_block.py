@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from lmcourse import views
-from lmcourse.gpt.parts import PARTS
+from lmcourse.ablation import PARTS
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 

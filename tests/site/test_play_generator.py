@@ -15,8 +15,8 @@ from transformers import (
 import visits
 from bare import harm, is_unharmed
 from lmcourse import views
-from lmcourse.gpt.checkpoint import load_gpt
-from lmcourse.gpt.parts import without
+from lmcourse.ablation import without
+from lmcourse.gpt.checkpoints import load_gpt
 from test_engine import near
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]

@@ -5,8 +5,7 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from lmbook.play import stores
-from lmcourse.gpt.model import GPT
-from lmcourse.gpt.settings import GPTConfig
+from lmcourse.gpt.model import GPT, GPTConfig
 from test_engine import near, small_gpt
 
 pytestmark = pytest.mark.browser

@@ -1,6 +1,5 @@
 """lmcourse.pooling against transformers run on one text at a time, without padding."""
 
-import itertools
 import json
 import warnings
 
@@ -23,15 +22,14 @@ from transformers import (
 )
 
 from lmbook.bench import layers as bench
-from lmcourse import pooling as module
 from lmcourse.models import default_checkpoint
 from lmcourse.pooling import (
     batches,
+    forward_hooks,
     pool,
     pool_layers,
     static_similarity,
     step_similarity,
-    watching,
 )
 from near import near
 
@@ -53,26 +51,12 @@ def tokenizer():
     return AutoTokenizer.from_pretrained(default_checkpoint())
 
 
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    """These models are too small for two."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 def tiny(**changes):
-    sizes = {
-        "vocab_size": 30522,
-        "hidden_size": D_MODEL,
-        "num_hidden_layers": LAYERS,
-        "num_attention_heads": 4,
-        "intermediate_size": 40,
-        "max_position_embeddings": WINDOW,
-    }
+    sizes = {"vocab_size": 30522, "hidden_size": D_MODEL, "num_hidden_layers": LAYERS}
+    sizes |= {"num_attention_heads": 4, "intermediate_size": 40}
+    sizes |= {"max_position_embeddings": WINDOW}
     torch.manual_seed(0)
-    return BertModel(BertConfig(**{**sizes, **changes})).eval()
+    return BertModel(BertConfig(**sizes | changes)).eval()
 
 
 @pytest.fixture(scope="module")
@@ -107,8 +91,9 @@ def one_by_one(texts, tokenizer, model, pooling):
 
 
 def check(result, expected):
-    near(result.static, expected[0])
-    near(result.layers, expected[1:])
+    near(result.levels, expected)
+    assert torch.equal(result.levels[0], result.static)
+    assert torch.equal(result.levels[1:], result.layers)
 
 
 @pytest.mark.parametrize("pooling", ["mean", "cls", "max"])
@@ -117,29 +102,15 @@ def test_equals_each_text_on_its_own(tokenizer, model, pooling, batch_tokens):
     result = pool_layers(
         LINES, tokenizer, model, pooling=pooling, batch_tokens=batch_tokens
     )
-    assert result.layers.shape == (LAYERS + 1, len(LINES), D_MODEL)
-    assert result.static.shape == (len(LINES), D_MODEL)
+    assert result.levels.shape == (LAYERS + 2, len(LINES), D_MODEL)
     check(result, one_by_one(LINES, tokenizer, model, pooling))
     assert result.tokens.tolist() == [len(tokenizer(line)["input_ids"]) for line in LINES]
 
 
-def test_default_checkpoint_equals_transformers(tokenizer):
-    model = BertModel.from_pretrained(default_checkpoint()).eval()
-    with torch.no_grad():
-        encoded = tokenizer(LINES, padding="max_length", max_length=64, return_tensors="pt")
-        output = model(**encoded, output_hidden_states=True)
-    mask = encoded["attention_mask"][..., None]
-    states = torch.stack(output.hidden_states)
-    expected = (states * mask).sum(dim=2) / mask.sum(dim=1)
-    result = pool_layers(LINES, tokenizer, model)
-    near(result.layers, expected)
-
-
-def test_a_model_with_a_head_and_a_random_shape(tokenizer):
+def test_a_model_with_a_head_and_of_another_shape(tokenizer):
     other = tiny(hidden_size=20, num_hidden_layers=5, num_attention_heads=2)
     headed = BertForMaskedLM(other.config).eval()
     result = pool_layers(LINES, tokenizer, headed)
-    assert result.layers.shape == (5 + 1, len(LINES), 20)
     check(result, one_by_one(LINES, tokenizer, headed.bert, "mean"))
 
 
@@ -150,12 +121,6 @@ def test_any_iterable_of_strings_and_the_callers_own_training(tokenizer, model):
     weight = torch.zeros(D_MODEL, requires_grad=True)
     (from_array.layers[-1] @ weight).sum().backward()  # no inference tensor
     near(weight.grad, from_array.layers[-1].sum(dim=0))
-
-
-def test_the_levels_are_the_static_row_and_the_layers(tokenizer, model):
-    found = pool_layers(LINES, tokenizer, model)
-    assert torch.equal(found.levels[0], found.static)
-    assert torch.equal(found.levels[1:], found.layers)
 
 
 def hooks(model):
@@ -171,42 +136,31 @@ def test_whoever_wants_more_of_the_states_sees_them(tokenizer, model):
             assert (level, row) not in seen
             seen[level, row] = state[real]  # (tokens, d_model)
 
-    found = pool_layers(LINES, tokenizer, model, batch_tokens=40, see=see)
-    near(pool_layers(LINES, tokenizer, model).levels, found.levels)
-    assert seen.keys() == set(itertools.product(range(LAYERS + 2), range(len(LINES))))
+    pool_layers(LINES, tokenizer, model, batch_tokens=40, on_output=see)
+    assert len(seen) == (LAYERS + 2) * len(LINES)
     for row, line in enumerate(LINES):
-        ids = tokenizer(line, return_tensors="pt")
-        with torch.no_grad():
-            states = model(**ids, output_hidden_states=True).hidden_states
-        for level, state in enumerate(states, 1):
-            near(seen[level, row], state[0])
+        ids = tokenizer(line)["input_ids"]
+        for level, state in enumerate(states_of(ids, model)):
+            near(seen[level, row], state)
 
 
-def test_keeps_no_hidden_states_and_leaves_no_hooks(tokenizer, model, monkeypatch):
+def test_batches_keep_to_their_budget_and_leave_no_hooks(tokenizer, model):
     seen, before = [], hooks(model)
-    monkeypatch.setattr(
-        module, "pool", lambda states, mask, how: seen.append(states.shape) or states[:, 0]
+    pool_layers(
+        LINES,
+        tokenizer,
+        model,
+        batch_tokens=30,
+        on_output=lambda level, rows, states, mask: seen.append(mask.numel()),
     )
-    pool_layers(LINES, tokenizer, model, batch_tokens=30)
-    assert max(batch * tokens for batch, tokens, _ in seen) <= 30
+    assert max(seen) <= 30
     assert hooks(model) == before
-
-
-def test_hooks_go_when_the_model_fails(model):
-    before = hooks(model)
-    with pytest.raises(IndexError), watching([model.embeddings], lambda *_: None):
+    with pytest.raises(IndexError), forward_hooks([model.embeddings], lambda *_: None):
         model(torch.tensor([[10**6]]))
     assert hooks(model) == before
 
 
 # --- long texts
-
-
-def windows_by_hand(text, tokenizer):
-    ids = tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
-    inner = WINDOW - 2
-    first, last = tokenizer.cls_token_id, tokenizer.sep_token_id
-    return [[first, *ids[at : at + inner], last] for at in range(0, len(ids), inner)]
 
 
 def test_truncation_warns_once_and_reads_the_first_window(tokenizer, model):
@@ -217,16 +171,9 @@ def test_truncation_warns_once_and_reads_the_first_window(tokenizer, model):
     assert caught[0].filename == __file__
     check(result, one_by_one(texts, tokenizer, model, "mean"))
     assert result.tokens.tolist()[1::2] == [WINDOW, WINDOW]
-
-
-def test_a_text_that_just_fits_is_not_long(tokenizer, model):
-    texts = ["bee " * (WINDOW - 2)]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        cut = pool_layers(texts, tokenizer, model)
-    check(cut, one_by_one(texts, tokenizer, model, "mean"))
-    with pytest.warns(UserWarning, match="1 of 1"):
-        pool_layers([texts[0] + "bee"], tokenizer, model)
+        pool_layers(["bee " * (WINDOW - 2)], tokenizer, model)  # just fits
 
 
 # --- bad input
@@ -237,12 +184,7 @@ def test_a_text_that_just_fits_is_not_long(tokenizer, model):
     [
         ([], ValueError, "texts is empty"),
         ("a poem", TypeError, "list of strings, not a single one"),
-        (b"a poem", TypeError, r"texts\[0\] is not a string: 97"),
-        (7, TypeError, "'int' object is not iterable"),
         (["a", None], TypeError, r"texts\[1\] is not a string: None"),
-        (["a", float("nan")], TypeError, r"texts\[1\] is not a string: nan"),
-        (["a", "b", ["c"]], TypeError, r"texts\[2\] is not a string: \['c'\]"),
-        ([""], ValueError, r"texts\[0\] is blank to the tokenizer"),
         (["a", " \n\t"], ValueError, r"texts\[1\] is blank to the tokenizer"),
         (["a", "\u200b\u200b"], ValueError, r"texts\[1\] is blank to the tokenizer"),
     ],
@@ -252,23 +194,11 @@ def test_texts_that_cannot_be_read(tokenizer, model, texts, error, says):
         pool_layers(texts, tokenizer, model)
 
 
-def test_an_unknown_pooling(tokenizer, model):
-    with pytest.raises(ValueError, match=r"pooling should be .*not 'median'"):
-        pool_layers(LINES, tokenizer, model, pooling="median")
-
-
-@pytest.mark.parametrize("vocab_size", [1000, 30521, 30523, 40000])
+@pytest.mark.parametrize("vocab_size", [30521, 30523, 40000])
 def test_a_tokenizer_of_another_size(tokenizer, vocab_size):
     with pytest.raises(ValueError, match=f"do not belong together.*{vocab_size} rows"):
         pool_layers(LINES, tokenizer, tiny(vocab_size=vocab_size))
-
-
-def test_a_matrix_rounded_up_is_no_other_size(tokenizer):
-    padded = tiny(vocab_size=30528)
-    check(
-        pool_layers(LINES, tokenizer, padded),
-        one_by_one(LINES, tokenizer, padded, "mean"),
-    )
+    pool_layers(LINES, tokenizer, tiny(vocab_size=30528))  # rounded up
 
 
 def test_ids_beyond_the_embeddings():
@@ -291,6 +221,8 @@ def test_a_model_that_is_no_bert_or_not_ready(tokenizer):
         pool_layers(LINES, tokenizer, roberta)
     with pytest.raises(ValueError, match="training mode"):
         pool_layers(LINES, tokenizer, tiny().train())
+    with pytest.raises(ValueError, match=r"pooling should be .*not 'median'"):
+        pool_layers(LINES, tokenizer, tiny(), pooling="median")
 
 
 # --- the parts
@@ -320,9 +252,8 @@ def test_padding_is_never_pooled(pooling):
     near(pool(states, mask, pooling), torch.stack(expected))
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_similarities_equal_numpy_pair_by_pair(seed):
-    random = np.random.default_rng(seed)
+def test_similarities_equal_numpy_pair_by_pair():
+    random = np.random.default_rng(0)
     static, layers = random.normal(size=(5, 7)), random.normal(size=(4, 5, 7))
 
     def cosine(a, b):
@@ -331,52 +262,27 @@ def test_similarities_equal_numpy_pair_by_pair(seed):
     inputs = torch.tensor(static), torch.tensor(layers)
     to_static = [[cosine(s, x) for s, x in zip(static, row, strict=True)] for row in layers]
     steps = [[cosine(layers[i][t], layers[i + 1][t]) for t in range(5)] for i in range(3)]
-    for got, want in [
-        (static_similarity(*inputs), to_static),
-        (step_similarity(inputs[1]), steps),
-    ]:
-        near(got, torch.tensor(want))
+    near(static_similarity(*inputs), torch.tensor(to_static))
+    near(step_similarity(inputs[1]), torch.tensor(steps))
 
 
 # --- the benchmark
 
 
-def in_this_process(prepare, way, name, poems):
-    measured = prepare(way, name, poems)
-    return {"result": measured(), "seconds": 1.0, "peak_mib": 1.0, "start_mib": 0.5}
+@pytest.mark.parametrize("slip", [0.0, 2e-5])
+def test_the_benchmark_compares_both_ways(slip, monkeypatch, tokenizer, capsys):
+    def measured(prepare, *given):
+        return {"result": prepare(*given)(), "seconds": 1, "peak_mib": 1, "start_mib": 0}
 
+    def engine(*given):
+        vectors, cosines = bench.engine(*given)
+        return vectors, cosines + slip
 
-@pytest.fixture
-def small_bench(monkeypatch, tokenizer):
+    monkeypatch.setattr(bench, "isolated", measured)
     wide = tiny(max_position_embeddings=256)
-    monkeypatch.setattr(bench, "isolated", in_this_process)
     monkeypatch.setattr(bench, "load", lambda name: (tokenizer, wide))
-    return ["--poems", "4", "--models", "base"]
-
-
-def test_the_usual_way_gives_the_same_numbers(small_bench, capsys):
-    assert bench.main(small_bench) == 0
-    *table, line = capsys.readouterr().out.splitlines()
-    assert [row.split()[:3] for row in table[1:]] == [
-        ["base", "usual", "4"],
-        ["base", "engine", "4"],
-    ]
-    summary = json.loads(line)["base"]
-    assert 0 <= summary["difference"] < 1e-5
-    assert summary["times_faster"] == summary["memory_share"] == 1
-
-
-def test_the_benchmark_fails_on_other_numbers(small_bench, monkeypatch, capsys):
-    def shifted(*args):
-        vectors, cosines = bench.engine(*args)
-        return vectors, cosines + 2e-5
-
-    monkeypatch.setitem(bench.WAYS, "engine", shifted)
-    assert bench.main(small_bench) == 1
-
-
-def test_the_base_size_is_that_of_bert_base(tokenizer):
-    config = bench.base_config(tokenizer)
-    assert (config.num_hidden_layers, config.num_attention_heads) == (12, 12)
-    assert (config.hidden_size, config.intermediate_size) == (768, 3072)
-    assert config.vocab_size == 30522
+    monkeypatch.setitem(bench.WAYS, "engine", engine)
+    monkeypatch.setattr(bench, "MODELS", ["base"])
+    assert bench.main(["--poems", "4"]) == (slip > 0)
+    summary = json.loads(capsys.readouterr().out.splitlines()[-1])["base"]
+    assert (summary["difference"] < 1e-5) == (slip == 0)
