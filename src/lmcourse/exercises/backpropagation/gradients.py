@@ -44,10 +44,8 @@ def dot_product(answer):
         }
         passes.forward(torch.matmul, forward)
         delta, d_b = passes.delta, passes.gradients()[1]
-        batch = (
-            "`.T` reverses all axes, the batch's too: right for one matrix, wrong for a "
-        )
-        batch += "batch. Swap the last two only, with `.mT`."
+        batch = "`.T` reverses all axes, the batch's too: right for one matrix, wrong for "
+        batch += "a batch. Swap the last two only, with `.mT`."
         first = {
             **({f"in the gradient of a, {batch}": delta @ b.T} if a.ndim > 2 else {}),
             "the gradient of a lacks a transpose: b must be transposed.": delta @ b,
