@@ -184,13 +184,6 @@ def test_word_vectors_of_texts_and_of_tokens_are_the_same_each_time(corpus):
     assert np.isfinite(first).all()
 
 
-def test_other_tokens_can_be_counted():
-    texts = [["a", ",", "b", "\n"], ["b", ",", "a", "\n", "a"]]
-    names, got = embeddings.word_vectors(texts, 2, window=1)
-    assert names == ["a", "\n", ",", "b"]
-    assert got.shape == (4, 2)
-
-
 def test_refusals(corpus):
     with pytest.raises(ValueError, match="window of 0"):
         embeddings.word_vectors(corpus, 5, window=0)
