@@ -71,7 +71,7 @@ class _Parts(SimpleNamespace):
         raise Wrong("this is the whole")
 
 
-TOKEN_TYPES = torch.tensor([[0, 0, 0, 1, 1]]).expand(3, 5)  # token types of three texts
+TOKEN_TYPES = torch.tensor([[0, 0, 0, 1, 1]]).expand(3, 5)  # of three texts
 
 
 @exercise("bert-internals.embed", kind="spot the bug")
@@ -105,9 +105,8 @@ def embed(answer):
             norm(word) + norm(place) + norm(kind)
         ),
     }
-    want = model(ids, token_type_ids=TOKEN_TYPES, output_hidden_states=True).hidden_states[
-        0
-    ]
+    given = {"token_type_ids": TOKEN_TYPES, "output_hidden_states": True}
+    want = model(ids, **given).hidden_states[0]
     seen = _Parts(embeddings=parts, config=model.config)
     try:
         expect(answer, [seen, ids, TOKEN_TYPES], want, mistakes)
