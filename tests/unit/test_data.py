@@ -200,10 +200,8 @@ def test_how_a_file_was_saved_is_not_in_the_corpus(tmp_path, content, text):
     ("content", "said"),
     [
         (b"caf\xe9", "is not UTF-8"),
-        ("A bee".encode("utf-16"), "not UTF-8 text but UTF-16"),
-        (b"\xfe\xff" + "A bee".encode("utf-16-be"), "not UTF-8 text but UTF-16"),
+        ("A bee".encode("utf-16"), "is not UTF-8 text, save it as such"),
         (b"A\nbee\0", "NUL at character 5, in line 2"),
-        (b"\0" * 99, "NUL at character 0, in line 1"),
         (b" \n", "is empty"),
         (b"\xef\xbb\xbf", "is empty"),
     ],
@@ -254,19 +252,19 @@ def test_the_wheel_carries_the_corpora(tmp_path):
     assert list(stored.text) == list(load_poems().text)
 
 
-def test_poems_are_dealt_whole():
+def test_poems_are_split_whole():
     texts = [f"poem {i}\nline" for i in range(23)]
     parts = data.train_val_test_split(texts)
     assert parts.validation == "poem 4\nline\n\npoem 14\nline\n"
     assert parts.test == "poem 9\nline\n\npoem 19\nline\n"
-    dealt = [piece for part in parts for piece in part.removesuffix("\n").split("\n\n")]
-    assert sorted(dealt) == sorted(texts)
+    found = [piece for part in parts for piece in part.removesuffix("\n").split("\n\n")]
+    assert sorted(found) == sorted(texts)
     assert "poem 20" in parts.training
     assert "poem 22" in parts.training
 
 
-def test_too_few_to_deal():
-    with pytest.raises(ValueError, match="9 texts cannot be dealt"):
+def test_too_few_to_split():
+    with pytest.raises(ValueError, match="9 texts cannot be split"):
         data.train_val_test_split(["x"] * 9)
 
 
