@@ -49,7 +49,7 @@
     root.append(status);
 
     function isRight(option) {
-      return hashAnswer(root.dataset.key + ":" + option.button.textContent) === root.dataset.seal;
+      return hashAnswer(root.dataset.key + ":" + option.button.textContent) === root.dataset.hash;
     }
 
     /* What is said of an option begins with the verdict. */
