@@ -10,8 +10,7 @@ import pytest
 import yaml
 from bs4 import BeautifulSoup
 
-ROOT = Path(__file__).parents[2]
-SITE = ROOT / "_build" / "html"
+from serving import ROOT, SITE
 
 
 def listed() -> list[str]:

@@ -50,7 +50,7 @@ def test_without_scripts_its_state_caption_and_alternative_are_there(
     view, _ = module.make()
     with visits.visit(browser, address(module), javascript=False) as visit:
         root = visit.page.locator(".lmc-view")
-        assert root.get_attribute("aria-label") == view.alt != ""
+        assert root.get_attribute("aria-label").endswith(f": {view.alt}")
         assert root.locator(".lmc-stored").inner_text().strip()
         assert view.caption in root.inner_text()
 
