@@ -11,9 +11,8 @@ from torch.nn.functional import normalize
 from lmcourse import int8
 from lmcourse.bert import Bert, rebuild
 from lmcourse.gpt.parts import without
-from lmcourse.views.play import play
 from lmcourse.views.tokenizer import shown
-from lmcourse.views.view import View
+from lmcourse.views.view import View, table
 
 __all__ = ["bert_explorer"]
 
@@ -72,7 +71,7 @@ def bert_explorer(
     rows, near = _rows(data), _near(data)
     stored = _stored(data, rows, near)
     stores, alt = ["bert", "bert-pieces"], _told(data, rows)
-    return play("explorer-view", data, stored, alt=alt, caption=caption, stores=stores)
+    return View("explorer-view", data, stored, alt=alt, caption=caption, stores=stores)
 
 
 def _bert(model) -> Bert:

@@ -12,9 +12,8 @@ import torch
 from lmcourse.gpt.cache import Cache
 from lmcourse.gpt.inside import states
 from lmcourse.tokenization import CharTokenizer
-from lmcourse.views.play import Still, play
 from lmcourse.views.tokenizer import SIGNS
-from lmcourse.views.view import View
+from lmcourse.views.view import View, table
 
 __all__ = ["generator", "too_much"]
 
@@ -95,7 +94,7 @@ def generator(
         "heads": model.config.heads,
     }
     data |= {"store": store, "seed": SEED, "lens": lens.tolist(), "weights": weights}
-    return play("generator-view", data, stored, alt=alt, caption=caption, stores=[store])
+    return View("generator-view", data, stored, alt=alt, caption=caption, stores=[store])
 
 
 def too_much(tokenizer, model) -> str:

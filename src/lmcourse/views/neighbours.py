@@ -9,7 +9,6 @@ import numpy as np
 
 from lmcourse.data import load_poems, load_sonnets
 from lmcourse.embeddings import unit, word_vectors, words
-from lmcourse.views.play import play
 from lmcourse.views.view import View
 
 __all__ = ["neighbours", "neighbours_file", "spaces"]
@@ -145,7 +144,7 @@ def neighbours(word, found, *, caption="") -> View:
     data = {"word": word, "lists": lists}
     stores = ["neighbours", "bert-pieces"]
     stored = f"<p>Your word: <b>{html.escape(word)}</b></p>" + "".join(map(_stored, lists))
-    return play("neighbours-view", data, stored, alt=alt, caption=caption, stores=stores)
+    return View("neighbours-view", data, stored, alt=alt, caption=caption, stores=stores)
 
 
 def _list(word: str, space: Space) -> tuple[str, list]:
@@ -168,4 +167,4 @@ def _list(word: str, space: Space) -> tuple[str, list]:
 def _stored(made: list) -> str:
     name, said, near = made
     rows = "".join(f"<li>{html.escape(w)} {c / 100:.2f}</li>" for w, c in near)
-    return f"<p><b>{name}</b>, {said}</p><ol>{rows}</ol>"
+    return f"<p><b>{html.escape(name)}</b>, {said}</p><ol>{rows}</ol>"

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from lmcourse.tokenization import BPETokenizer, CharTokenizer, byte_characters
-from lmcourse.views.play import play
 from lmcourse.views.view import View
 
 __all__ = ["merge_pairs", "tokenizer"]
@@ -90,7 +89,7 @@ def tokenizer(text, *, characters, bpe, gpt2, bert, others=None, caption="") -> 
     alt = f"How many tokens “{text}” is: {counts}."
     stores = ["gpt2-merges", "bert-pieces"]
     stored = _stored(text, rows)
-    return play("tokenizer-view", data, stored, alt=alt, caption=caption, stores=stores)
+    return View("tokenizer-view", data, stored, alt=alt, caption=caption, stores=stores)
 
 
 def _characters(text: str, tokenizer: CharTokenizer) -> list[list]:
