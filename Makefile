@@ -61,7 +61,7 @@ lab: $(STAMP)  ## open JupyterLab, where the .md chapters open as notebooks
 	$(PY) -m jupyterlab --ip 127.0.0.1 chapters
 
 references: html  ## rewrite the executed references that `make test` compares with
-	$(PY) -m lmbook.references
+	$(PY) -m lmbook.execute.references
 
 models: $(STAMP)  ## train the small models and the sweeps that data/ carries, some hours on one core
 	rm -rf _build/models

@@ -3,19 +3,19 @@
 from importlib import import_module
 
 PARTS = (
-    "outputs",
-    "renderer",
-    "proofs",
-    "findings",
-    "drawings",
-    "tasks",
-    "choices",
-    "frame",
-    "search",
-    "course_map",
-    "surprise",
-    "assets",
-    "notebooks",
+    "pages.outputs",
+    "pages.renderer",
+    "pages.proofs",
+    "pages.findings",
+    "pages.drawings",
+    "pages.tasks",
+    "pages.choices",
+    "pages.frame",
+    "pages.search",
+    "pages.course_map",
+    "pages.surprise",
+    "publish.assets",
+    "publish.notebooks",
     "build",
 )
 

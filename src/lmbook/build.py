@@ -15,9 +15,9 @@ from pathlib import Path
 
 from jupyter_book.sphinx import build_sphinx
 
-from lmbook.course import CourseError, read_course
-from lmbook.execute import complain, execute_chapters
-from lmbook.keys import ROOT, built, choices, digest, hashes, installed
+from lmbook.execute.keys import ROOT, built, choices, digest, hashes, installed
+from lmbook.execute.run import complain, execute_chapters
+from lmbook.pages.course import CourseError, read_course
 
 __all__ = ["build", "setup"]
 

@@ -12,7 +12,7 @@ import yaml
 
 import colab_shape
 import mutants
-from lmbook.notebooks import _install_cell
+from lmbook.publish.notebooks import _install_cell
 from mutants import Mutant
 
 CATALOGUE = mutants.catalogue()

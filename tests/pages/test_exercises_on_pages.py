@@ -17,7 +17,7 @@ from chapters import (
     last_value,
     page_namespace,
 )
-from lmbook.tasks import WORDS
+from lmbook.pages.tasks import WORDS
 from lmcourse import exercises
 from lmcourse.exercises import answers, check
 from lmcourse.numpy_nn import attention, core, decoder, layers, longer

@@ -6,10 +6,10 @@ import tomllib
 import nbformat
 import pytest
 
-from lmbook import references
-from lmbook.compare import FIGURE, difference
-from lmbook.execute import chapters, executed, page_notebook
-from lmbook.keys import ROOT
+from lmbook.execute import references
+from lmbook.execute.compare import FIGURE, difference
+from lmbook.execute.keys import ROOT
+from lmbook.execute.run import chapters, executed, page_notebook
 
 FOLDER = ROOT / "tests" / "pages" / "notebooks"
 PAGES = [path.stem for path in chapters()]

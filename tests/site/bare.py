@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from axe_playwright_python.sync_playwright import Axe
 
 import visits
-from lmbook import modules
 from lmbook.bench.play import write_page
+from lmbook.play import modules
 from serving import ROOT
 
 PHONE = 390  # pixels

@@ -3,8 +3,9 @@
 import pytest
 from filelock import FileLock
 
-from lmbook import modules, npm
 from lmbook.browser import find_chromium
+from lmbook.play import modules
+from lmbook.publish import npm
 from serving import SITE, build_demo, serve
 
 INDEX = """<!doctype html><title>Engine</title><script>

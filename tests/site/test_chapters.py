@@ -5,8 +5,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from lmbook.course import leads_to, read_course
-from lmbook.keys import ROOT
+from lmbook.execute.keys import ROOT
+from lmbook.pages.course import leads_to, read_course
 from test_pages import PAGES, soup
 
 COURSE = read_course(ROOT)

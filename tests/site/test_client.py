@@ -6,8 +6,8 @@ import pytest
 import torch
 
 import visits
-from lmbook import play
 from lmbook.bench.play import PROBE, write_page
+from lmbook.play import stores as play
 from lmcourse import views
 from lmcourse.gpt.generation import generate
 from serving import serve

@@ -14,7 +14,7 @@ import torch
 from torch import nn
 from transformers import BertConfig, BertForMaskedLM, BertModel
 
-from lmbook import play
+from lmbook.play import stores as play
 from lmcourse import int8
 from lmcourse.attention import MultiHeadAttention, causal_mask
 from lmcourse.gpt.checkpoint import load_gpt

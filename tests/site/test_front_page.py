@@ -4,8 +4,8 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 
 import visits
-from lmbook.course import read_course
-from lmbook.keys import ROOT
+from lmbook.execute.keys import ROOT
+from lmbook.pages.course import read_course
 from test_pages import soup
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]

@@ -9,7 +9,7 @@ import time
 import nbformat
 import pytest
 
-from lmbook.drawings import image
+from lmbook.pages.drawings import image
 from serving import DEMO
 from test_execute import HEADER
 

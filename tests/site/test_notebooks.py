@@ -11,12 +11,12 @@ import jupytext
 import nbformat
 import pytest
 
-from lmbook import links, notebooks
-from lmbook.execute import chapters, executed
-from lmbook.glue import format_glue
-from lmbook.keys import ROOT
-from lmbook.links import repository, site_address, wheel_address
-from lmbook.markdown import solutions
+from lmbook.execute.keys import ROOT
+from lmbook.execute.run import chapters, executed
+from lmbook.pages.glue import format_glue
+from lmbook.publish import links, notebooks
+from lmbook.publish.links import repository, site_address, wheel_address
+from lmbook.publish.markdown import solutions
 from lmcourse.views import MIME
 
 FOLDER = ROOT / "_build" / "html" / "notebooks"

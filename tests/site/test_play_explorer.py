@@ -6,7 +6,7 @@ import torch
 import visits
 from bare import PHONE, is_fit, make_page, opening
 from berts import loud_bert
-from lmbook import play
+from lmbook.play import stores as play
 from lmcourse import int8, views
 from lmcourse.models import load_bert
 from serving import serve

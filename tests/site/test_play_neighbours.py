@@ -5,7 +5,7 @@ import pytest
 
 import visits
 from bare import PHONE, is_fit, make_page, opening
-from lmbook import play
+from lmbook.play import stores as play
 from lmcourse import views
 from lmcourse.models import load_bert
 from lmcourse.views.neighbours import neighbours_file

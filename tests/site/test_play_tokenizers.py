@@ -11,7 +11,7 @@ import unicodedata
 import pytest
 import tokenizers
 
-from lmbook import vocabularies
+from lmbook.play import vocabularies
 from lmcourse.data import load_corpus
 from lmcourse.models import load_bert, load_gpt2_vocabulary
 from lmcourse.tokenization import BPETokenizer, CharTokenizer

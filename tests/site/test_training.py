@@ -7,8 +7,8 @@ import torch
 from torch.nn.functional import cross_entropy
 
 import visits
-from lmbook import play
 from lmbook.bench.play import write_page
+from lmbook.play import stores as play
 from lmcourse.gpt.model import GPT
 from lmcourse.gpt.settings import GPTConfig
 from lmcourse.views import training

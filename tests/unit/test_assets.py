@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from myst_nb.core.render import load_mime_renders
 from sphinx.errors import ExtensionError
 
-from lmbook import assets, npm, renderer, tables
 from lmbook.bench.play import script_kb
+from lmbook.pages import renderer, tables
+from lmbook.publish import assets, npm
 from lmcourse import views
 
 ALT = "What can be seen."

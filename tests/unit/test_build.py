@@ -10,7 +10,7 @@ from bs4 import BeautifulSoup
 
 from lmbook import build
 from lmbook.bench import build as bench
-from lmbook.keys import ROOT
+from lmbook.execute.keys import ROOT
 from test_execute import page
 
 PICTURE = """\

@@ -8,10 +8,10 @@ import yaml
 from jupyter_server.services.contents.largefilemanager import LargeFileManager
 from jupytext.sync_contentsmanager import build_sync_jupytext_contents_manager_class
 
-from lmbook import keys
-from lmbook.course import CourseError, leads_to, read_course, steps
-from lmbook.execute import page_notebook
-from lmbook.keys import ROOT
+from lmbook.execute import keys
+from lmbook.execute.keys import ROOT
+from lmbook.execute.run import page_notebook
+from lmbook.pages.course import CourseError, leads_to, read_course, steps
 
 GOOD = {"short": "One", "minutes": 5, "builds_on": []}
 COURSE = read_course(ROOT)

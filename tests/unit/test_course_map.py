@@ -4,9 +4,9 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from lmbook.course import Chapter, read_course, steps
-from lmbook.course_map import BOX, course_map, rows
-from lmbook.keys import ROOT
+from lmbook.execute.keys import ROOT
+from lmbook.pages.course import Chapter, read_course, steps
+from lmbook.pages.course_map import BOX, course_map, rows
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from lmbook.drawings import CLASSES, check, filled, image, inline, source, steps
+from lmbook.pages.drawings import CLASSES, check, filled, image, inline, source, steps
 
 FIGURES = [
     *Path(__file__).parents[2].glob("chapters/_figures/*.svg"),

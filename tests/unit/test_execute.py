@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from lmbook import execute, keys
-from lmbook.execute import execute_chapters, executed, fill, page_notebook
-from lmbook.references import write_references
+from lmbook.execute import keys
+from lmbook.execute import run as execute
+from lmbook.execute.references import write_references
+from lmbook.execute.run import execute_chapters, executed, fill, page_notebook
 
 HEADER = """---
 jupytext:

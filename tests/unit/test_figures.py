@@ -8,7 +8,7 @@ import pytest
 import seaborn as sns
 from IPython.core.interactiveshell import InteractiveShell
 
-from lmbook.compare import FIGURE, difference
+from lmbook.execute.compare import FIGURE, difference
 from lmcourse.views import figures
 from lmcourse.views.figures import MIME, describe
 

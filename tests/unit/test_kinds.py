@@ -4,7 +4,7 @@ import pytest
 from docutils import nodes
 from sphinx_exercise.nodes import exercise_enumerable_node
 
-from lmbook import choices, tasks
+from lmbook.pages import choices, tasks
 from lmcourse import exercises
 from test_build import book, contents, run  # noqa: F401 (a fixture)
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from lmbook.markdown import Links, parse, solutions, to_markdown
+from lmbook.publish.markdown import Links, parse, solutions, to_markdown
 
 LINKS = Links(
     reference=lambda label, text: f"[{text or label.upper()}](site/{label})",

@@ -15,7 +15,7 @@ from safetensors.torch import load_file, save_file
 from transformers import BertConfig, BertModel, GPT2Config
 
 from chapters import page_cells
-from lmbook.execute import chapters
+from lmbook.execute.run import chapters
 from lmcourse import models
 from lmcourse.choices import chosen
 from lmcourse.data import load_poems

@@ -3,7 +3,7 @@
 import pytest
 from sphinx.errors import ExtensionError
 
-from lmbook import modules
+from lmbook.play import modules
 
 
 @pytest.fixture

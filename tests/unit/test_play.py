@@ -5,10 +5,10 @@ import torch
 from sphinx.errors import ExtensionError
 
 from gpts import write_gpt2
-from lmbook import play
 from lmbook.bench.play import complaints
-from lmbook.compare import VIEW
-from lmbook.execute import chapters, stored
+from lmbook.execute.compare import VIEW
+from lmbook.execute.run import chapters, stored
+from lmbook.play import stores as play
 from lmcourse.gpt.checkpoint import save
 from lmcourse.gpt.ngrams import make_model
 from lmcourse.gpt.settings import GPTConfig

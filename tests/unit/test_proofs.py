@@ -3,12 +3,12 @@
 import nbformat
 import pytest
 
-from lmbook import execute
-from lmbook.execute import execute_chapters, executed, fill, page_notebook
-from lmbook.findings import brief
-from lmbook.keys import others
-from lmbook.references import write_references
-from lmbook.statements import count, last, sentence
+from lmbook.execute import run as execute
+from lmbook.execute.keys import others
+from lmbook.execute.references import write_references
+from lmbook.execute.run import execute_chapters, executed, fill, page_notebook
+from lmbook.pages.findings import brief
+from lmbook.pages.statements import count, last, sentence
 from test_build import book, run  # noqa: F401 (a fixture)
 from test_execute import HEADER
 

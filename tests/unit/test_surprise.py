@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from lmbook.keys import ROOT
-from lmbook.surprise import START, expectations, surprise_html
+from lmbook.execute.keys import ROOT
+from lmbook.pages.surprise import START, expectations, surprise_html
 from lmcourse.data import load_poems
 from lmcourse.gpt.checkpoint import load_gpt
 from lmcourse.gpt.convert import to_transformers

@@ -13,7 +13,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lmbook.tables import table
+from lmbook.pages.tables import table
 from lmcourse import views
 from lmcourse.views import notebook
 

@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from lmbook.renderer import view_html
-from lmbook.tables import table
+from lmbook.pages.renderer import view_html
+from lmbook.pages.tables import table
 from lmcourse import views
 from lmcourse.views.poems import filed, stored
 

@@ -3,8 +3,8 @@
 import json
 
 from lmbook.bench import report
-from lmbook.execute import chapters, stored
-from lmbook.keys import ROOT, built
+from lmbook.execute.keys import ROOT, built
+from lmbook.execute.run import chapters, stored
 
 __all__ = ["main"]
 

@@ -18,7 +18,7 @@ import jupytext
 import torch
 
 from lmbook.bench import report
-from lmbook.keys import ROOT
+from lmbook.execute.keys import ROOT
 from lmcourse.data import corpora_folder
 from lmcourse.models import one_thread
 

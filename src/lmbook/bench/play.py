@@ -14,9 +14,12 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from lmbook import assets, modules, npm, play, renderer
 from lmbook.bench import report
 from lmbook.bench.site import serve, squeeze
+from lmbook.pages import renderer
+from lmbook.play import modules
+from lmbook.play import stores as play
+from lmbook.publish import assets, npm
 from lmcourse import views
 from lmcourse.data import load_corpus
 from lmcourse.models import load_bert

@@ -1,7 +1,7 @@
 /* ES modules on pages that may be opened as files, where browsers load none.
 
    A file of play/ is an ordinary ES module: tests import it as it is, and it may import
-   its neighbours by name. For the site `lmbook.modules` makes a classic script of each:
+   its neighbours by name. For the site `lmbook.play.modules` makes a classic script of each:
 
      import { Model } from "./engine.js";     lmcourse.define("client.js", ["engine.js"],
      export function open() { ... }             function (need) { const { Model } =

@@ -1,4 +1,4 @@
-/* The page of results: MiniSearch over the text of every section (`lmbook.search`). A word
+/* The page of results: MiniSearch over the text of every section (`lmbook.pages.search`). A word
    that the book does not have is taken for the nearest that it has, and the page says so. */
 (function () {
   "use strict";

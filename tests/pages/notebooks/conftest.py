@@ -13,7 +13,7 @@ from unittest import mock
 
 from nbval.plugin import IPyNbCell, IPyNbFile
 
-from lmbook.compare import difference
+from lmbook.execute.compare import difference
 
 PROFILE = Path(__file__).parents[2] / "jitter"
 SEED = os.environ.get("JITTER", "1")

@@ -177,7 +177,7 @@ function fromFile(tensors) {
 
 /* A model and its weights, which come from a file (`read`) or are drawn (train.js). */
 export class Model {
-  /* Read a model from a safetensors file, as `lmbook.play` writes it. */
+  /* Read a model from a safetensors file, as `lmbook.play.stores` writes it. */
   static read(bytes) {
     const { config, tensors } = readSafetensors(bytes), source = fromFile(tensors);
     const model = new Model(config, source);

@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from lmbook.choices import LETTERS
-from lmbook.tasks import WORDS
+from lmbook.pages.choices import LETTERS
+from lmbook.pages.tasks import WORDS
 
 __all__ = ["Directive", "Links", "parse", "solutions", "to_markdown"]
 

@@ -1,9 +1,9 @@
 """The JavaScript that the site runs: pinned, checked, staged once, served by the site.
 
 Libraries come from installed Python packages where these carry them (`lmcourse` has d3 and
-jQuery, which notebooks need too), and otherwise from `lmbook.npm`. A page gets only what
-it uses: `page_assets` adds one small script, which loads a drawing library when the first
-view that needs it is scrolled near; MathJax goes to pages with math.
+jQuery, which notebooks need too), and otherwise from `lmbook.publish.npm`. A page gets only
+what it uses: `page_assets` adds one small script, which loads a drawing library when the
+first view that needs it is scrolled near; MathJax goes to pages with math.
 """
 
 import hashlib
@@ -13,12 +13,14 @@ from pathlib import Path
 
 from sphinx.errors import ExtensionError
 
-from lmbook import modules, npm, play
+from lmbook.play import modules
+from lmbook.play import stores as play
+from lmbook.publish import npm
 from lmcourse.views import notebook
 
 __all__ = ["LIBRARIES", "setup", "stage"]
 
-OWN = Path(__file__).parent / "static"
+OWN = Path(__file__).parents[1] / "static"
 FOLDER = "lib"  # below _static; not _static itself, whose scripts go to every page
 
 

@@ -12,9 +12,9 @@ from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 from sphinx_exercise.nodes import exercise_enumerable_node
 
-from lmbook.findings import found_note
-from lmbook.glue import format_glue, page_values
-from lmbook.tasks import registered
+from lmbook.pages.findings import found_note
+from lmbook.pages.glue import format_glue, page_values
+from lmbook.pages.tasks import registered
 from lmcourse.exercises import check
 
 __all__ = ["LETTERS", "setup"]

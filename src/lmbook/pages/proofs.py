@@ -14,8 +14,8 @@ from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
-from lmbook.findings import found_note, not_so
-from lmbook.statements import last, sentence
+from lmbook.pages.findings import found_note, not_so
+from lmbook.pages.statements import last, sentence
 
 __all__ = ["fold", "setup"]
 

@@ -10,11 +10,11 @@ from pybtex.database import parse_file
 from pybtex.richtext import Text
 from sphinx.util import logging
 
-from lmbook import drawings
-from lmbook.glue import format_glue
-from lmbook.keys import ROOT
-from lmbook.markdown import Links
-from lmbook.tasks import registered
+from lmbook.execute.keys import ROOT
+from lmbook.pages import drawings
+from lmbook.pages.glue import format_glue
+from lmbook.pages.tasks import registered
+from lmbook.publish.markdown import Links
 
 __all__ = [
     "BRANCH",

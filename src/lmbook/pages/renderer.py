@@ -6,8 +6,8 @@ import json
 from docutils import nodes
 from sphinx.util import logging
 
-from lmbook.compare import FIGURE
-from lmbook.tables import table
+from lmbook.execute.compare import FIGURE
+from lmbook.pages.tables import table
 from lmcourse.views import MIME
 from lmcourse.views.poems import KINDS, stored
 

@@ -12,8 +12,8 @@ from nbformat import NotebookNode
 from sphinx.util.docutils import SphinxDirective
 from sphinx.util.nodes import make_refnode
 
-from lmbook.keys import DEFAULTS
-from lmbook.statements import count
+from lmbook.execute.keys import DEFAULTS
+from lmbook.pages.statements import count
 
 __all__ = [
     *("COLOUR", "brief", "errors", "found_note", "is_finding", "judge", "not_so", "setup"),
@@ -48,7 +48,7 @@ def judge(notebook: NotebookNode, whole: bool) -> dict:
     Parameters
     ----------
     notebook : NotebookNode
-        With its outputs, as `lmbook.execute.fill` gives it.
+        With its outputs, as `lmbook.execute.run.fill` gives it.
     whole : bool
         Whether it was executed to its end; if not, the last error is not a finding's.
 

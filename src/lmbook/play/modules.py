@@ -12,12 +12,12 @@ from pathlib import Path
 
 from sphinx.errors import ExtensionError
 
-from lmbook import npm
-from lmbook.keys import digest
+from lmbook.execute.keys import digest
+from lmbook.publish import npm
 
 __all__ = ["PLAY", "needs", "order", "script", "scripts"]
 
-PLAY = Path(__file__).parent / "static" / "play"
+PLAY = Path(__file__).parents[1] / "static" / "play"
 IMPORT = re.compile(r'^import (\{[^}]+\}) from "\./([\w-]+\.js)";', re.MULTILINE)
 EXPORT = re.compile(
     r"^export ((?:async )?function\*?|class|const) (\w+)", flags=re.MULTILINE
@@ -34,7 +34,7 @@ def _text(name: str) -> str:
     strange = re.search(r"^(?:import|export)\b.*", rest, re.MULTILINE)
     if strange:
         raise ExtensionError(
-            f"{name}: {strange[0]!r} is not a form that lmbook.modules has"
+            f"{name}: {strange[0]!r} is not a form that lmbook.play.modules has"
         )
     return text
 

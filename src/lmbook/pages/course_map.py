@@ -9,7 +9,7 @@ from html import escape
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
-from lmbook.course import Chapter, steps
+from lmbook.pages.course import Chapter, steps
 
 __all__ = ["course_map", "rows", "setup"]
 

@@ -2,7 +2,7 @@
 
 `execute_chapters` brings ``_build/executed/NAME.ipynb`` up to date: one notebook a chapter,
 found by its name alone, with the key of what it ran on and the hashes of what it read
-(`lmbook.keys`). A chapter is executed again if any of it changed, or if it failed.
+(`lmbook.execute.keys`). A chapter is executed again if any of it changed, or if it failed.
 
 A cell tagged ``proof`` and ``finding`` is about the default model. With another one it may
 fail: an AssertionError there is kept as the cell's output, and the chapter goes on.
@@ -21,9 +21,9 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 from nbformat import NotebookNode
 
-from lmbook import keys
-from lmbook.findings import COLOUR, brief, errors, is_finding
-from lmbook.keys import ROOT
+from lmbook.execute import keys
+from lmbook.execute.keys import ROOT
+from lmbook.pages.findings import COLOUR, brief, errors, is_finding
 
 __all__ = [
     *("chapters", "complain", "execute_chapters", "executed", "fill", "page_notebook"),

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import yaml
 
-from lmbook.keys import ROOT
+from lmbook.execute.keys import ROOT
 
 __all__ = ["Chapter", "CourseError", "leads_to", "read_course", "steps"]
 

@@ -29,7 +29,7 @@ __all__ = [
     *("models", "others", "reads", "snapshot", "states", "watched"),
 ]
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 # The models that a reader may choose, and what stands in their place.
 DEFAULTS = {
     "LMCOURSE_BERT": "the built-in all-MiniLM-L6-v2",

@@ -14,7 +14,7 @@ from sphinx.errors import ExtensionError
 
 __all__ = ["FILES", "install", "minify", "version"]
 
-LOCK = Path(__file__).parent / "js"
+LOCK = Path(__file__).parents[1] / "js"
 # Folder below the site's libraries → package, and the files wanted of it: whole folders
 # with a slash. Paths lose the beginning that ends at "|".
 FILES = {

@@ -1,6 +1,6 @@
 """Note which files a kernel reads, and the Python processes that it starts.
 
-Python runs a module of this name when it starts; `lmbook.execute` puts this folder on a
+Python runs a module of this name when it starts; `lmbook.execute.run` puts this folder on a
 kernel's path. Each file below ``LMBOOK_WATCHED`` that is opened for reading becomes a line
 of the file ``LMBOOK_READS``. Compiled modules are read here, too: their names tell which.
 So does each of the variables ``LMBOOK_CHOICES`` that is asked for, its name being the line.

@@ -13,7 +13,7 @@ from pathlib import Path
 from docutils import nodes
 from sphinx import addnodes
 
-from lmbook.proofs import fold_line
+from lmbook.pages.proofs import fold_line
 
 __all__ = ["sections", "setup"]
 
@@ -113,7 +113,7 @@ def _replace(app) -> None:
 
 
 def _configure(app, config) -> None:
-    config.templates_path.append(str(Path(__file__).parent / "templates"))
+    config.templates_path.append(str(Path(__file__).parents[1] / "templates"))
     config.html_additional_pages["search"] = "search.html"
 
 

@@ -1,6 +1,6 @@
 """Executed references of the chapters, which nbval compares new executions with.
 
-``python -m lmbook.references`` takes the outputs of the last execution (nothing is
+``python -m lmbook.execute.references`` takes the outputs of the last execution (nothing is
 executed twice) and rewrites the cells whose code or outputs really changed: code cells
 and comparable outputs only, so that a diff can be read.
 """
@@ -12,9 +12,9 @@ from pathlib import Path
 
 import nbformat
 
-from lmbook.compare import difference, strip_outputs
-from lmbook.execute import chapters, executed
-from lmbook.keys import ROOT, others
+from lmbook.execute.compare import difference, strip_outputs
+from lmbook.execute.keys import ROOT, others
+from lmbook.execute.run import chapters, executed
 
 __all__ = ["reference", "write_references"]
 

@@ -14,11 +14,11 @@ from xml.etree import ElementTree
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
-from lmbook.glue import format_glue, page_values
+from lmbook.pages.glue import format_glue, page_values
 
 __all__ = ["check", "image", "inline", "setup"]
 
-STYLE = Path(__file__).parent / "static" / "drawings.css"
+STYLE = Path(__file__).parents[1] / "static" / "drawings.css"
 NOW = "font-weight:700;stroke-width:2.75"  # what a step adds stands out
 WIDEST, SMALLEST = 480, 13  # units: what a screen of 390 px still shows legibly
 SHAPES = ("circle", "ellipse", "line", "path", "polygon", "polyline", "rect")

@@ -1,4 +1,4 @@
-"""Sphinx shows what `lmbook.execute` left in the store, and executes nothing itself.
+"""Sphinx shows what `lmbook.execute.run` left in the store, and executes nothing itself.
 
 jupyter-cache, which myst-nb would ask, finds a notebook by its cells, whatever they ran
 on, and keeps none that failed. So myst-nb has execution switched off and reads each
@@ -15,8 +15,8 @@ from myst_nb.core.read import create_nb_reader
 from nbformat import NotebookNode
 from sphinx.util import logging
 
-from lmbook.execute import fill, store_path
-from lmbook.findings import judge
+from lmbook.execute.run import fill, store_path
+from lmbook.pages.findings import judge
 
 __all__ = ["setup"]
 

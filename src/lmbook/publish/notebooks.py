@@ -18,10 +18,10 @@ import jupytext
 import nbformat
 from sphinx.util import logging
 
-from lmbook.execute import chapters, executed
-from lmbook.glue import glued
-from lmbook.keys import ROOT, digest, hashes
-from lmbook.links import (
+from lmbook.execute.keys import ROOT, digest, hashes
+from lmbook.execute.run import chapters, executed
+from lmbook.pages.glue import glued
+from lmbook.publish.links import (
     BRANCH,
     FOLDER,
     BookLinks,
@@ -29,7 +29,7 @@ from lmbook.links import (
     site_address,
     wheel_address,
 )
-from lmbook.markdown import Links, solutions, to_markdown
+from lmbook.publish.markdown import Links, solutions, to_markdown
 from lmcourse.views import MIME
 
 __all__ = ["publish", "setup"]
@@ -43,7 +43,9 @@ COLAB_NEEDS = (
     *("accelerate", "cloudpickle", "peft"),
     *("myst-nb", "docutils"),
 )
-INSTALL = (Path(__file__).parent / "static" / "first-cell.txt").read_text("utf-8").strip()
+INSTALL = (
+    (Path(__file__).parents[1] / "static" / "first-cell.txt").read_text("utf-8").strip()
+)
 # What a viewer that runs nothing can show. Views are told in words: their scripts are long.
 SHOWN = ("text/plain", "text/html", "text/markdown", "text/latex", "image/png")
 

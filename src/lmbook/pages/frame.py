@@ -6,7 +6,7 @@ from pathlib import Path
 from docutils import nodes
 from sphinx import addnodes
 
-from lmbook.course import Chapter, leads_to, read_course
+from lmbook.pages.course import Chapter, leads_to, read_course
 
 __all__ = ["setup"]
 
@@ -56,7 +56,7 @@ def frame(app, doctree) -> None:
     title = section.first_child_matching_class(nodes.title)
     section.insert(title + 1, _top(chapter, chapters, app))
     end = nodes.container(classes=["course-end"])
-    if "lm-checked" in section[-1].get("classes", []):  # of `lmbook.proofs`
+    if "lm-checked" in section[-1].get("classes", []):  # of `lmbook.pages.proofs`
         end += section.pop()
     if chapter.builds_on:
         end += _row("Builds on", [chapters[other] for other in chapter.builds_on], app)

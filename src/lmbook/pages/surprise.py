@@ -13,7 +13,7 @@ import torch
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
-from lmbook.keys import course_modules
+from lmbook.execute.keys import course_modules
 from lmcourse.data import corpora_folder, load_poems
 from lmcourse.gpt.checkpoint import load_gpt
 

@@ -18,8 +18,8 @@ import torch
 from safetensors.torch import save
 from sphinx.errors import ExtensionError
 
-from lmbook import vocabularies
-from lmbook.keys import choices, course_modules, digest, hashes
+from lmbook.execute.keys import choices, course_modules, digest, hashes
+from lmbook.play import vocabularies
 from lmcourse import int8, recurrent
 from lmcourse.bert import rebuild
 from lmcourse.data import corpora_folder, load_corpus, load_texts, train_val_test_split

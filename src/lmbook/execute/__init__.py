@@ -1,0 +1,1 @@
+"""The chapters: executed once, kept, compared with their references."""

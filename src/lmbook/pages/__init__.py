@@ -1,0 +1,1 @@
+"""The site: directives and renderers of its pages."""

@@ -1,0 +1,1 @@
+"""The models that run in the page: their files and their scripts."""

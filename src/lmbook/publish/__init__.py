@@ -1,0 +1,1 @@
+"""What the site serves beside its pages: libraries, and the chapters as notebooks."""
