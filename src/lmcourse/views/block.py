@@ -1,7 +1,7 @@
 """The Transformer block as a drawing whose parts are switched off."""
 
-from lmcourse.views.notebook import library
-from lmcourse.views.view import View, table
+from lmcourse.views.markup import library, table
+from lmcourse.views.view import View
 
 __all__ = ["block"]
 
@@ -16,14 +16,13 @@ PARTS = {  # what is missing without it
 HEAD = "the other heads look on"
 
 
-def block(measured, *, caption="") -> View:
+def block(measured) -> View:
     """A block of a GPT to click: each part switched off, and the loss without it.
 
     Parameters
     ----------
     measured : DataFrame
         Of `lmcourse.gpt.parts.losses_without`.
-    caption : str, optional
 
     Returns
     -------
@@ -41,8 +40,8 @@ def block(measured, *, caption="") -> View:
     heads = sorted(part for part in set(measured.part) if part not in PARTS)
     parts = PARTS | {str(head): (f"head {head}", HEAD) for head in heads}
     shown = ["part", "change", "low", "high"]
-    measured = measured.assign(part=measured.part.astype(str)).round(3)
-    layers = [group[shown].values.tolist() for _, group in measured.groupby("layer")]
+    rounded = measured.assign(part=measured.part.astype(str)).round(3)
+    layers = [g[shown].to_numpy().tolist() for _, g in rounded.groupby("layer")]
     width = min(36, 188 / max(1, len(heads)) - 4)
     left = 220 - (width + 4) * len(heads) / 2
     boxes = "\n".join(
@@ -56,11 +55,12 @@ def block(measured, *, caption="") -> View:
     data = {"parts": parts, "layers": layers, "whole": round(whole, 3), "drawing": drawing}
     told = ", ".join(f"{parts[part][0]} {change:+.2f}" for part, change, *_ in layers[0])
     alt = f"A block and its parts. The loss is {whole:.2f}; in layer 0 without {told}."
+    numbers = "{:+.3f} ({:+.3f} to {:+.3f})".format
     rows = [
-        [parts[cells[0][0]][0], *("{:+.3f} ({:+.3f} to {:+.3f})".format(*x[1:]) for x in cells)]
+        [parts[cells[0][0]][0], *(numbers(*change) for _, *change in cells)]
         for cells in zip(*layers, strict=True)
     ]
     changes = table(["without", *(f"layer {i}" for i in range(len(layers)))], rows)
     said = f"The loss of the whole model is {whole:.2f}. How it changes without a part:"
     stored = f"{drawing}<p>{said}</p>{changes}"
-    return View("block-view", data, stored, alt=alt, caption=caption)
+    return View("block-view", data, stored, alt=alt)

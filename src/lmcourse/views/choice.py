@@ -10,7 +10,7 @@ from html import escape
 import numpy as np
 
 from lmcourse.views.checks import as_array
-from lmcourse.views.notebook import library
+from lmcourse.views.markup import library
 from lmcourse.views.view import View, text
 
 __all__ = ["choice", "looks", "samples"]

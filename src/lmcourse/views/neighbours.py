@@ -111,7 +111,7 @@ def neighbours_file(found: list[Space]) -> bytes:
     return b"".join(part + b" " * (-len(part) % 4) for part in parts)
 
 
-def neighbours(word, found, *, caption="") -> View:
+def neighbours(word, found) -> View:
     """The nearest words to one, in BERT's table and in vectors from counts.
 
     On the site the reader types any word; neighbours are buttons that lead on.
@@ -122,7 +122,6 @@ def neighbours(word, found, *, caption="") -> View:
         What it begins with, in small letters.
     found : list of Space
         Of `spaces`.
-    caption : str, optional
 
     Returns
     -------
@@ -144,7 +143,7 @@ def neighbours(word, found, *, caption="") -> View:
     data = {"word": word, "lists": lists}
     stores = ["neighbours", "bert-pieces"]
     stored = f"<p>Your word: <b>{html.escape(word)}</b></p>" + "".join(map(_stored, lists))
-    return View("neighbours-view", data, stored, alt=alt, caption=caption, stores=stores)
+    return View("neighbours-view", data, stored, alt=alt, stores=stores)
 
 
 def _list(word: str, space: Space) -> tuple[str, list]:

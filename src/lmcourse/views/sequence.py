@@ -8,15 +8,16 @@ import torch
 from lmcourse.data import load_texts, train_val_test_split
 from lmcourse.ngrams import NgramModel
 from lmcourse.recurrent import load_reader
+from lmcourse.views.markup import table
 from lmcourse.views.tokenizer import SIGNS
-from lmcourse.views.view import View, table
+from lmcourse.views.view import View
 
 __all__ = ["sequence"]
 
 LONGEST, BARS = 80, 8
 
 
-def sequence(text, *, order=5, unit=0, caption="") -> View:
+def sequence(text, *, order=5, unit=0) -> View:
     """The next character after a line, counted and foretold, and the LSTM's forget gates.
 
     On the site the reader types any line, chooses how long the runs are that are counted,
@@ -32,7 +33,6 @@ def sequence(text, *, order=5, unit=0, caption="") -> View:
         How long the runs are, 1 to 6.
     unit : int, optional
         Which of the LSTM's units, from 1; 0 for the mean of all.
-    caption : str, optional
 
     Returns
     -------
@@ -77,5 +77,4 @@ def sequence(text, *, order=5, unit=0, caption="") -> View:
         for c, share in zip(text, kept, strict=True)
     )
     stored = f"<p>Your line: {line}</p>{table(['next', 'counts', 'LSTM'], rows)}"
-    return View("sequence-view", data, stored, alt=alt, caption=caption, stores=stores)
-
+    return View("sequence-view", data, stored, alt=alt, stores=stores)

@@ -6,7 +6,8 @@ import math
 import numpy as np
 
 from lmcourse.views.checks import as_array, token_list
-from lmcourse.views.view import View, table
+from lmcourse.views.markup import table
+from lmcourse.views.view import View
 
 __all__ = ["attention_toy"]
 
@@ -19,7 +20,7 @@ INK = {  # on the site the theme's, elsewhere these
 }
 
 
-def attention_toy(words, keys, query, *, values=None, position=None, caption="") -> View:
+def attention_toy(words, keys, query, *, values=None, position=None) -> View:
     """Words as points in the plane, which are their keys, and one query.
 
     On the site the reader drags words and query (or moves them by arrow keys), and sees
@@ -37,7 +38,6 @@ def attention_toy(words, keys, query, *, values=None, position=None, caption="")
     position : int, optional
         Whose query it is, which matters once the causal mask is on; the last word's by
         default.
-    caption : str, optional
 
     Returns
     -------
@@ -77,7 +77,7 @@ def attention_toy(words, keys, query, *, values=None, position=None, caption="")
     ]
     stored = _drawing(points, words, weights, output)
     stored += table(["word", "q · k", "÷ √2", "weight"], rows)
-    return View("toy-view", data, stored, alt=alt, caption=caption)
+    return View("toy-view", data, stored, alt=alt)
 
 
 def _drawing(points: dict, words: list[str], weights, output) -> str:
@@ -107,4 +107,3 @@ def _drawing(points: dict, words: list[str], weights, output) -> str:
         '<svg viewBox="0 0 480 480" style="max-width: 480px; width: 100%" '
         f'aria-hidden="true">{"".join(marks)}</svg>'
     )
-

@@ -5,7 +5,8 @@ import math
 import numpy as np
 
 from lmcourse.ngrams import NgramModel
-from lmcourse.views.view import View, table
+from lmcourse.views.markup import table
+from lmcourse.views.view import View
 
 __all__ = ["training"]
 
@@ -16,7 +17,7 @@ STYLE |= {"causal": True, "activation": "gelu_new", "output": "tied"}
 SETTINGS = {"batch": 4, "steps": 1500, "learning_rate": 0.004, "seed": 1}
 
 
-def training(text, *, alt, caption="", others=None) -> View:
+def training(text, *, alt, others=None) -> View:
     """Let a reader train a GPT of 30,000 weights on the Sonnets.
 
     Parameters
@@ -25,7 +26,6 @@ def training(text, *, alt, caption="", others=None) -> View:
         ``load_corpus("sonnets")``, which the site carries. Its last tenth is kept apart.
     alt : str
         What the view shows, for readers who cannot see it.
-    caption : str, optional
     others : dict of str to float, optional
         Further models and their losses on the tenth kept apart, in nats a character.
 
@@ -44,4 +44,4 @@ def training(text, *, alt, caption="", others=None) -> View:
     rows = [[mark["label"], f"{mark['loss']:.2f}"] for mark in marks]
     stored = table(["A model of", "loss, nats a character"], rows)
     data = SETTINGS | {"config": SIZES | STYLE, "marks": marks, "passes": marks[2]["label"]}
-    return View("training", data, stored, alt=alt, caption=caption, stores=["sonnets"])
+    return View("training", data, stored, alt=alt, stores=["sonnets"])
