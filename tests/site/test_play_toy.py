@@ -21,7 +21,7 @@ QUERY = [1.1, 0.9]
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):
     folder = tmp_path_factory.mktemp("toy")
-    view = views.attention_toy(WORDS, KEYS, QUERY, position=2, caption="Four words.")
+    view = views.attention_toy(WORDS, KEYS, QUERY, position=2)
     return make_page(folder / "page", [view], folder / "work").as_uri()
 
 

@@ -279,7 +279,7 @@ def test_json_in_a_script_is_inert_and_the_same(text):
 
 
 def test_text_in_the_page_is_escaped():
-    view = views.tokens(["<b>", "</script>"], alt='"<i>"', caption="<u>")
+    view = views.tokens(["<b>", "</script>"], alt='"<i>"')
     page = renderer.view_html(view.description())
     assert "<b>" not in page
     assert "<i>" not in page
@@ -338,7 +338,7 @@ def test_a_figure_with_both_is_accepted(monkeypatch):
     picture = nodes.image(uri="a.png", alt="A curve.")
     assert warnings_for(monkeypatch, picture, caption=True) == []
     assert warnings_for(monkeypatch, *rendered(heads()), caption=True) == []
-    own = views.tokens(["a"], alt=ALT, caption="Its own.")
+    own = views.tokens(["a"], alt=ALT)
     assert warnings_for(monkeypatch, *rendered(own)) == []
 
 

@@ -97,6 +97,7 @@ def stage(static: Path, work: Path) -> None:
     """
     lib = static / FOLDER
     npm.install(work, lib)
+    styles = modules.files(".css")
     texts = {
         **{name: library(Path(name).name) for name in BERTVIZ},
         "bertviz/head_view.js": bertviz_script("head_view"),
@@ -104,7 +105,7 @@ def stage(static: Path, work: Path) -> None:
         "circuitsvis/iife.js": _installed("circuitsvis", "circuitsvis/dist/cdn/iife.js"),
         "plotly/plotly.min.js": plotly_script(),
         **{path.name: path.read_text("utf-8") for path in OWN.glob("*.[cj]s*")},
-        **{f"play/{name}": text for name, text in modules.styles().items()},
+        **{f"play/{name}": path.read_text("utf-8") for name, path in styles.items()},
         **{f"play/{name}": text for name, text in modules.scripts(work).items()},
     }
     for name, text in texts.items():
@@ -133,7 +134,9 @@ def styles(kinds: Iterable[str]) -> list[str]:
     """Return the style sheets of some kinds of views."""
     named = [f"{DRAWERS.get(kind, (kind,))[0]}.css" for kind in kinds]
     shared = [] if set(kinds) <= DRAWERS.keys() else ["play.css"]
-    own = [name for name in dict.fromkeys([*shared, *named]) if name in modules.styles()]
+    own = [
+        name for name in dict.fromkeys([*shared, *named]) if name in modules.files(".css")
+    ]
     return ["views.css", *(f"play/{name}" for name in own)]
 
 
@@ -145,7 +148,9 @@ def page_assets(app, pagename, templatename, context, doctree) -> None:
     lib = Path(app.outdir) / "_static" / FOLDER
     kinds = sorted({view["lmcourse_kind"] for view in views})
     traces = {trace for view in views for trace in view["lmcourse_traces"]}
-    table = {kind: [_address(lib, name) for name in scripts(kind, traces)] for kind in kinds}
+    table = {
+        kind: [_address(lib, name) for name in scripts(kind, traces)] for kind in kinds
+    }
     used = {name for view in views for name in view["lmcourse_stores"]}
     work = Path(app.outdir).parent / "play"
     stores = {name: play.stage(name, lib, work) for name in sorted(used)}

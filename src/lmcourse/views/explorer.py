@@ -187,7 +187,7 @@ def _told(data: dict, rows: pd.DataFrame) -> str:
 
 def _stored(data: dict, rows: pd.DataFrame, near: pd.DataFrame) -> str:
     heads = [[name, *map("{:.2f}".format, numbers)] for name, *numbers in rows.to_numpy()]
-    heads, nearest = table(rows.columns, heads), table(near.columns, near.to_numpy())
+    heads, nearest = table([*rows], heads), table([*near], near.to_numpy())
     own = html.escape(rows.token[data["token"]])
     return (
         f"<p><b>{html.escape(data['text'])}</b></p>\n<p>{html.escape(_told(data, rows))}"

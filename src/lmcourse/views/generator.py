@@ -27,8 +27,8 @@ def generator(text, tokenizer, model, *, temperature=0.8, count=160, store="gpt"
 
     On the site the reader types a line, moves temperature, top-k and top-p, switches heads
     off, and sees the next characters' probabilities, what each head looks at, what each
-    layer would say (the logit lens), and the text that follows. The site carries the book's own
-    GPT, and that of ``LMCOURSE_GPT`` if there is one; pass the same, as a page does with ::
+    layer would say (the logit lens), and the text that follows. The site carries the
+    book's own GPT, and that of ``LMCOURSE_GPT`` if there is one; pass the same: ::
 
         tokenizer, model, _ = load_gpt()
         views.generator("Shall I compare thee", tokenizer, model)

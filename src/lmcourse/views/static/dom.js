@@ -84,7 +84,10 @@ export const bar = (share, other) =>
   make("span", { class: "play-bar", style: `--share: ${share}; --other: ${other}` }, make("i"));
 
 /* Numbers and counts in words. */
-export const fixed = (number, digits = 2) => number.toFixed(digits).replace("-", "−");
+export function fixed(number, digits = 2) {
+  const written = number.toFixed(digits);
+  return written.replace("-", Number(written) ? "−" : "");
+}
 export const percent = (share, digits = 0) => (100 * share).toFixed(digits) + " %";
 export const plural = (count, noun) =>
   count.toLocaleString("en") + " " + noun + (count === 1 ? "" : "s");
