@@ -22,9 +22,6 @@ from lmcourse.models import one_thread
 from lmcourse.positions import sinusoidal
 from lmcourse.weights import parse_json, read_header, read_weights
 
-__all__ = ["judge", "load_mini_bert", "new_model", "parts_of_poems", "passages"]
-__all__ += ["train_tokenizer"]
-
 SIZES = {"hidden_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4}
 SIZES |= {"intermediate_size": 512, "max_position_embeddings": 64, "type_vocab_size": 1}
 SETTINGS = {"vocab_size": 2000, "steps": 4000, "batch": 16, "share": 0.3, "seed": 1886}
@@ -33,7 +30,7 @@ SETTINGS |= {"dropout": 0.2}
 FILE = "mini-bert.safetensors"
 
 
-def parts_of_poems() -> tuple[list[str], list[str], list[str]]:
+def poem_splits() -> tuple[list[str], list[str], list[str]]:
     """Return the poems of both poets to learn from, to choose by and to judge by."""
     found = ([], [], [])
     for name in POEMS:
@@ -156,7 +153,7 @@ def main(arguments):
     """Train the mini-BERT; ``python -m lmcourse.mini_bert [FILE.safetensors]``."""
     one_thread()
     path = Path(*arguments or [corpora_folder() / "checkpoints" / FILE])
-    texts, chosen_by, _ = parts_of_poems()
+    texts, chosen_by, _ = poem_splits()
     start, losses = time.time(), []
     tokenizer = train_tokenizer(texts, SETTINGS["vocab_size"])
     model, sizes = new_model(tokenizer, SETTINGS)

@@ -14,7 +14,7 @@ PHONE = 390  # pixels
 
 def make_page(folder, views, work):
     """Write ``index.html`` and all that its views load, in the book's colours; its path."""
-    scripts = {path.name: modules.script(path.name) for path in modules.PLAY.glob("*.js")}
+    scripts = {name: modules.script(name) for name in modules.files(".js")}
     colours = (ROOT / "chapters" / "_static" / "course.css").read_text("utf-8")
     return write_page(folder, views, scripts, {"course.css": colours}, work)
 

@@ -64,7 +64,7 @@ def test_the_site_is_built(site):
 @every_page
 def test_every_view_draws_its_marks(opened):
     for root, kind, data in opened.views():
-        visits.CHECKS[kind](root, data)
+        visits.check(root, kind, data)
     opened.clean()
 
 
@@ -88,7 +88,7 @@ def test_every_view_reacts(opened):
     opened.theme("light")
     for root, kind, data in opened.views():
         root.scroll_into_view_if_needed()
-        visits.REACTIONS[kind](opened, root, data)
+        visits.react(opened, root, kind, data)
     opened.clean()
 
 
@@ -228,7 +228,7 @@ def test_tokens_show_as_themselves_and_execute_nothing(browser, demo_server):
                 continue
             assert root.locator(".lmc-canvas b, .lmc-canvas i").count() == 0
             assert root.locator(".lmc-canvas img").count() == 0
-            visits.CHECKS[kind](root, data)  # compares the texts
+            visits.check(root, kind, data)  # compares the texts
             if kind == "play":
                 assert "<b>" in root.locator(".lmc-canvas").inner_text()
                 continue
@@ -374,7 +374,7 @@ def test_works_from_a_folder(browser, demo, theme):
     with visits.visit(browser, address, theme=theme) as visit:
         visit.draw()
         for root, kind, data in visit.views():
-            visits.CHECKS[kind](root, data)
+            visits.check(root, kind, data)
         visit.page.wait_for_selector("mjx-container")
         visit.clean()
 

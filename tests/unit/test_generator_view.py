@@ -39,8 +39,8 @@ def test_the_stored_state_is_torch_s(gpt):
     assert [name for name, *_ in rows] == [
         names.get(c, c) for c in tokenizer.decode(ids.tolist())
     ]
-    for (_, found), share in zip(rows, shares, strict=True):
-        assert float(found.removesuffix(" %")) == pytest.approx(100 * share.item(), abs=0.06)
+    for (_, found), share in zip(rows, 100 * shares, strict=True):
+        assert float(found.removesuffix(" %")) == pytest.approx(share.item(), abs=0.06)
     lens = [[cell.text for cell in row] for row in page.select(".lmg-lens tr")]
     assert len(lens) == 2
     likeliest = tokenizer.alphabet[logits.argmax()]

@@ -23,17 +23,17 @@ from lmcourse.families import (
     KINDS,
     SENTINELS,
     Family,
-    chances,
+    blank_log_probs,
     family_loss,
     fine_tune,
-    operations,
-    vectors,
+    mean_states,
+    training_flops,
 )
-from lmcourse.masking import between, train
-from lmcourse.mini_bert import parts_of_poems, passages, train_tokenizer
+from lmcourse.masking import bigram_infill, train
+from lmcourse.mini_bert import passages, poem_splits, train_tokenizer
 from lmcourse.models import one_thread
 from lmcourse.ngrams import NgramModel
-from lmcourse.probe import guess
+from lmcourse.probe import predict
 
 __all__ = ["SETTINGS", "blanks", "labels_of", "main", "stored_at"]
 
@@ -70,7 +70,7 @@ def steps_of(kind, ids, tokenizer, settings):
     batch = pad_sequence(ids[: settings["batch"]], batch_first=True)
     size = len(tokenizer) + SENTINELS
     costs = {
-        name: operations(Family(name, size), batch, tokenizer, settings["share"])
+        name: training_flops(Family(name, size), batch, tokenizer, settings["share"])
         for name in ("encoder", kind)
     }
     steps = settings["steps"] * costs["encoder"] / costs[kind]
@@ -91,15 +91,17 @@ def run(kind, seed, data, tokenizer, settings):
     for places in asked:
         for name, mean in said.items():
             costs = [
-                -chances(
+                -blank_log_probs(
                     model, x[:at], x[at + 1 :] if name == "fills" else x[:0], tokenizer
                 )[x[at]].item()
                 for x, at in places
             ]
             mean.append(round(float(np.mean(costs)), 4))
     with torch.no_grad():
-        states = vectors(model, [next(passages(x, tokenizer, how["room"])) for x in texts])
-    hits = guess(states, labels_of(texts).numpy()).hits.astype(int).tolist()
+        states = mean_states(
+            model, [next(passages(x, tokenizer, how["room"])) for x in texts]
+        )
+    hits = predict(states, labels_of(texts).numpy()).hits.astype(int).tolist()
     means = [
         round(float(np.mean(part)), 3) for part in np.array_split(losses, min(20, steps))
     ]
@@ -112,12 +114,12 @@ def counting(data, tokenizer, settings):
     """Return what counting pairs of neighbours, and pieces, makes of the same questions."""
     _, asked, texts = data
     room, size = settings["room"], len(tokenizer)
-    poems = parts_of_poems()[0]
+    poems = poem_splits()[0]
     read = torch.cat([x for text in poems for x in passages(text, tokenizer, room)]).numpy()
-    pairs, both = NgramModel(read, 2, size), between(read, size)
+    pairs, both = NgramModel(read, 2, size), bigram_infill(read, size)
     said = {"goes on": [], "fills": []}
     for places in asked:
-        on = [-np.log(pairs.following(x[at - 1 : at])[x[at]]) for x, at in places]
+        on = [-np.log(pairs.next_probs(x[at - 1 : at])[x[at]]) for x, at in places]
         sides = [[x[at + k].item() for x, at in places] for k in (-1, 1)]
         here = [x[at].item() for x, at in places]
         fills = -both(*map(np.array, sides))[range(len(here)), here]
@@ -126,7 +128,7 @@ def counting(data, tokenizer, settings):
     rows = [next(passages(text, tokenizer, room)) for text in texts]
     bags = torch.stack([torch.bincount(x, minlength=size) for x in rows]).double()
     return said | {
-        "vectors": guess(bags, labels_of(texts).numpy()).hits.astype(int).tolist()
+        "vectors": predict(bags, labels_of(texts).numpy()).hits.astype(int).tolist()
     }
 
 
@@ -186,7 +188,7 @@ def main(arguments) -> int:
     write = parser.parse_args(arguments).write
     one_thread()
     settings = SETTINGS | ({} if write else {"steps": 1})
-    parts = parts_of_poems()
+    parts = poem_splits()
     tokenizer = train_tokenizer(parts[0], settings["vocab_size"])
     room = settings["room"]
     ids = [x for text in parts[0] for x in passages(text, tokenizer, room, overlap=True)]

@@ -17,7 +17,7 @@ from torch import nn
 from lmbook.bench import report
 from lmcourse.data import corpora_folder, load_corpus, load_texts, train_val_test_split
 from lmcourse.models import one_thread
-from lmcourse.recurrent import Reader, stored_at
+from lmcourse.recurrent import CharLSTM, stored_at
 from lmcourse.tokenization import CharTokenizer
 
 __all__ = ["main", "reach", "run"]
@@ -93,14 +93,14 @@ def reach(model, ids):
 
 
 def store(model):
-    """Keep an LSTM under the names of `lmcourse.recurrent.Reader`, as float16."""
+    """Keep an LSTM under the names of `lmcourse.recurrent.CharLSTM`, as float16."""
     tokenizer, *_ = corpus()
     names = {"weight_ih_l0": "read.weight", "weight_hh_l0": "carry.weight"}
     names |= {"bias_ih_l0": "read.bias", "bias_hh_l0": "carry.bias"}
     state = model.state_dict()
     for old, new in names.items():
         state[f"lstm.{new}"] = state.pop(f"core.{old}")
-    made = Reader(tokenizer.vocab_size, D_IN, WIDTH["LSTM"])
+    made = CharLSTM(tokenizer.vocab_size, D_IN, WIDTH["LSTM"])
     made.load_state_dict(state)
     metadata = {"config": json.dumps({"alphabet": tokenizer.alphabet})}
     save_file({name: x.half() for name, x in state.items()}, stored_at(), metadata)

@@ -14,13 +14,13 @@ from lmcourse.numpy_nn.decoder import (
     END,
     START,
     Decoder,
-    first_vectors,
-    marked,
+    initial_vectors,
+    mark_sentences,
     sample,
     save,
-    stretches,
     train,
     verse,
+    windows,
 )
 from lmcourse.numpy_nn.layers import SoftmaxCrossEntropy
 
@@ -46,7 +46,7 @@ def loss_after(model, numbers, context=7, known=None):
     known : int, optional
         Leave out places whose word has this number or a higher one.
     """
-    examples = stretches(numbers, context)  # (examples, context + 1)
+    examples = windows(numbers, context)  # (examples, context + 1)
     examples = examples[examples[:, -1] < (known or len(model.dictionary.vocabulary))]
     x = model.dictionary.forward(examples[::3, :-1])
     last = model.blocks.forward(x)[:, -1]  # (examples, d_model)
@@ -64,13 +64,14 @@ def last_looks(model, lines):
 def texts():
     """Return the words to train on, and those of the sonnets that are kept apart."""
     parts = train_val_test_split(load_texts("sonnets"))
-    return marked(parts.training), marked(parts.validation + "\n\n" + parts.test)
+    unseen = parts.validation + "\n\n" + parts.test
+    return mark_sentences(parts.training), mark_sentences(unseen)
 
 
 def main():
     """Train three decoders, and store what is drawn and read."""
     seen, unseen = texts()
-    vocabulary, vectors = first_vectors(seen, unseen)
+    vocabulary, vectors = initial_vectors(seen, unseen)
     known, number = len(set(seen)), {word: i for i, word in enumerate(vocabulary)}
     text, other = (np.array([number[word] for word in part]) for part in (seen, unseen))
     runs = []
@@ -116,7 +117,7 @@ def _state(model, text, other, known, number):
     return {
         "trained": round(loss_after(model, text, known=known), 4),
         "unseen": round(loss_after(model, other, known=known), 4),
-        "looks": last_looks(model, stretches(text, 7)[::7, :-1]).round(4).tolist(),
+        "looks": last_looks(model, windows(text, 7)[::7, :-1]).round(4).tolist(),
         "samples": words,
     }
 
