@@ -7,13 +7,8 @@ import torch
 
 from lmcourse.data import load_texts, train_val_test_split
 from lmcourse.ngrams import NgramModel
-<<<<<<< HEAD
-from lmcourse.recurrent import load_reader
-from lmcourse.views.markup import table
-=======
 from lmcourse.recurrent import load_char_lstm
-from lmcourse.views.play import play
->>>>>>> main
+from lmcourse.views.markup import table
 from lmcourse.views.tokenizer import SIGNS
 from lmcourse.views.view import View
 
