@@ -16,7 +16,7 @@ from pathlib import Path
 
 from lmbook.bench import report
 from lmbook.bench.site import serve, squeeze
-from lmbook.pages import renderer
+from lmbook.pages.renderer import DRAWERS, view_html
 from lmbook.play import modules
 from lmbook.play import stores as play
 from lmbook.publish import assets, npm
@@ -86,7 +86,7 @@ def write_page(folder: Path, shown, texts: dict[str, str], extra=None, work=None
     links = [
         f'<link rel="stylesheet" href="lib/{x}">' for x in (*own, *assets.styles(kinds))
     ]
-    drawn = "\n".join(map(renderer.view_html, descriptions))
+    drawn = "\n".join(map(view_html, descriptions))
     (folder / "index.html").write_text(PAGE % ("".join(links), drawn, attributes), "utf-8")
     return folder / "index.html"
 
@@ -183,9 +183,13 @@ def _measure(browser, folder: Path) -> list[dict]:
 
 
 def script_kb(lib: Path) -> float:
-    """Return how large all scripts of play are together, views included."""
+    """Return how large all scripts of play are together, views included.
+
+    Without those that draw with a library, or what is stored.
+    """
+    others = {"probe", "keys", "palette", *(module for module, *_ in DRAWERS.values())}
     own = [*(lib / "play").glob("*.js"), lib / "modules.js"]
-    return sum(path.stat().st_size for path in own if path.name != "probe.js") / 1000
+    return sum(path.stat().st_size for path in own if path.stem not in others) / 1000
 
 
 def complaints(rows: list[dict], script: float) -> list[str]:
