@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from lmbook.bench import generation
-from lmcourse.gpt.checkpoint import load_gpt
+from lmcourse.gpt.checkpoints import load_gpt
 from lmcourse.gpt.generation import generate
 
 

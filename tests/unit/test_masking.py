@@ -9,8 +9,7 @@ from transformers import BertConfig, BertForMaskedLM, BertTokenizerFast
 
 from lmcourse import masking, mini_bert
 from lmcourse.bert import rename
-from lmcourse.data import load_poems
-from lmcourse.gpt.checkpoint import fingerprint
+from lmcourse.data import fingerprint, load_poems
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 SMALL = {"vocab_size": 25, "hidden_size": 12, "num_hidden_layers": 2, "type_vocab_size": 2}

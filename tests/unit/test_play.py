@@ -9,9 +9,8 @@ from lmbook.bench.play import complaints
 from lmbook.execute.compare import VIEW
 from lmbook.execute.run import chapters, stored
 from lmbook.play import stores as play
-from lmcourse.gpt.checkpoint import save
-from lmcourse.gpt.ngrams import make_model
-from lmcourse.gpt.settings import GPTConfig
+from lmcourse.gpt.checkpoints import save
+from lmcourse.gpt.model import GPTConfig, make_model
 from lmcourse.train import new_run
 
 SIZES = {"context": 5, "layers": 1, "heads": 2, "d_model": 8, "ngrams": (13, 17)}

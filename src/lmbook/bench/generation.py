@@ -12,11 +12,9 @@ import time
 import torch
 
 from lmbook.bench import report
-from lmcourse.gpt.cache import Cache, cache_bytes
-from lmcourse.gpt.checkpoint import load_gpt
-from lmcourse.gpt.generation import generate
-from lmcourse.gpt.model import GPT
-from lmcourse.gpt.settings import GPTConfig
+from lmcourse.gpt.checkpoints import load_gpt
+from lmcourse.gpt.generation import Cache, cache_bytes, generate
+from lmcourse.gpt.model import GPT, GPTConfig
 
 __all__ = ["main", "measure"]
 

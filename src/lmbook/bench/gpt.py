@@ -1,7 +1,7 @@
 """Time to a validation loss: a plain GPT-2, our classic recipe and our fast one.
 
 (a) A ``transformers`` GPT-2 of the classic size in a plain PyTorch loop with the textbook
-recipe, (b) the same recipe by `lmcourse.gpt.trainer`, (c) the fast preset. Each in a
+recipe, (b) the same recipe by `lmcourse.gpt.training`, (c) the fast preset. Each in a
 process of its own, for its own peak of memory; they train by turns, so that whatever
 else the machine does slows all three. Before that, our trainer alone and beside a process
 that keeps a core busy (``--busy``: only that).
@@ -18,12 +18,10 @@ from transformers.utils import logging
 
 from lmbook.bench import report
 from lmcourse.data import load_corpus
-from lmcourse.gpt.convert import to_transformers
-from lmcourse.gpt.optimizers import schedule
-from lmcourse.gpt.recipes import IDEAS
-from lmcourse.gpt.trainer import Trainer, cross_entropy, cut_windows
+from lmcourse.gpt.gpt2 import to_transformers
+from lmcourse.gpt.training import Trainer, cross_entropy, cut_windows, schedule
 from lmcourse.measure import peak_mib, reset_peak
-from lmcourse.train import new_run
+from lmcourse.train import IDEAS, new_run
 
 __all__ = ["beside", "crossing", "main", "ours", "plain"]
 
@@ -70,7 +68,7 @@ class Plain(Trainer):
 
 
 def ours(text, preset, every, without=()):
-    """Return our trainer with a preset of `lmcourse.gpt.recipes`."""
+    """Return our trainer with a preset of `lmcourse.train`."""
     return new_run(text, preset, without, "cpu", evaluate_every=every)[1]
 
 

@@ -18,9 +18,8 @@ import torch
 
 from lmbook.bench import report
 from lmcourse.data import load_corpus, load_texts, train_val_test_split
-from lmcourse.gpt.recipes import IDEAS
 from lmcourse.gpt.sweep import stored_at
-from lmcourse.train import new_run
+from lmcourse.train import IDEAS, new_run
 
 __all__ = ["beginning", "main", "until"]
 

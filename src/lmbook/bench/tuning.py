@@ -17,7 +17,7 @@ from lmbook.bench import report
 from lmbook.bench.dates import chapter
 from lmcourse.adapters import save_adapters
 from lmcourse.data import corpora_folder, load_poems, load_sonnets
-from lmcourse.gpt.checkpoint import load_gpt
+from lmcourse.gpt.checkpoints import load_gpt
 from lmcourse.models import default_checkpoint, load_bert, one_thread
 
 __all__ = ["main", "marker_at", "stored_at"]

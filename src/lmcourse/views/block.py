@@ -22,7 +22,7 @@ def block(measured) -> View:
     Parameters
     ----------
     measured : DataFrame
-        Of `lmcourse.gpt.parts.losses_without`.
+        Of `lmcourse.gpt.inside.losses_without`.
 
     Returns
     -------

@@ -8,7 +8,7 @@ from itertools import islice
 
 import torch
 
-from lmcourse.gpt.cache import Cache
+from lmcourse.gpt.generation import Cache
 from lmcourse.gpt.inside import states
 from lmcourse.tokenization import CharTokenizer
 from lmcourse.views.markup import table
