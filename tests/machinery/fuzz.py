@@ -1,9 +1,9 @@
 """Damage files at random and load them: a clean error or a correct load, nothing else.
 
 ``python tests/machinery/fuzz.py [--count 2000] [--first 0] [KIND ...]``. Each number is
-the seed of one damaged file; a failure is repeated with ``--first SEED --count 1 KIND``. Files are
-loaded in forked workers of bounded memory, so that a segmentation fault, an allocation of
-what a file merely claims or a load that hangs is seen, counted and named.
+the seed of one damaged file; a failure is repeated with ``--first SEED --count 1 KIND``.
+Files are loaded in forked workers of bounded memory, so that a segmentation fault, an
+allocation of what a file merely claims or a load that hangs is seen, counted and named.
 """
 
 import argparse

@@ -7,7 +7,7 @@ import torch
 from torch.nn.functional import cross_entropy
 
 import visits
-from lmbook.bench.play import write_page
+from bare import write_page
 from lmbook.play import stores as play
 from lmcourse.gpt.model import GPT, GPTConfig
 from lmcourse.views import training

@@ -157,20 +157,6 @@ def test_training_lowers_the_loss_and_repeats_itself(tokenizer):
     np.testing.assert_allclose(*runs)
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
-def test_on_a_gpu(tokenizer, ours):
-    ids = batch()
-    here = masking.place_losses(ours, ids, tokenizer)
-    there = masking.place_losses(ours.cuda(), ids, tokenizer)
-    assert there.device == ids.device
-    torch.testing.assert_close(there, here, rtol=1e-4, atol=1e-4)
-    settings = mini_bert.SETTINGS | {"steps": 3, "batch": 2}
-    losses = []
-    masking.train(ours, [*ids], tokenizer, settings, lambda _, x: losses.append(x))
-    assert np.isfinite(losses).all()
-    assert ours.bias.is_cuda
-
-
 def test_the_stored_model_is_what_its_record_says_and_as_good(stored):
     tokenizer, model, record = stored
     training = mini_bert.poem_splits()[0]

@@ -188,9 +188,7 @@ def test_what_is_no_text_is_refused(trained):
     takers.append(lambda wrong: BPETokenizer.train(wrong, 300))
     for take in takers:
         for wrong in (b"bytes", None, ["list"]):
-            with pytest.raises(
-                TypeError, match=f"a str, not {type(wrong).__name__}"
-            ):
+            with pytest.raises(TypeError, match=f"a str, not {type(wrong).__name__}"):
                 take(wrong)
     with pytest.raises(TypeError, match="decode it first"):
         trained.encode(b"bytes")
