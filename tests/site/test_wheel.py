@@ -5,7 +5,7 @@ import pytest
 from plotly.offline import get_plotlyjs
 
 import visits
-from lmbook.bench.play import write_page
+from bare import write_page
 from lmcourse import views
 
 pytestmark = pytest.mark.browser

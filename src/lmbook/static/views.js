@@ -17,10 +17,9 @@
   const own = document.currentScript;
   const folder = own.src.replace(/[^/]*$/, "");
   const libraries = JSON.parse(own.dataset.libraries);
-  const lmcourse = (window.lmcourse = window.lmcourse || {});
+  const lmcourse = (window.lmcourse = window.lmcourse || {}); // `modules.js` adds to it
   const loading = {};
   const drawn = [];
-  lmcourse.carried = {}; // what scripts of stores bring, by address
 
   /* Run a script; several asked for together run in the order of asking. */
   function run(address) {
@@ -38,11 +37,12 @@
   }
 
   const load = (address) => (loading[address] = loading[address] || run(address));
-  const context = {
+  Object.assign(lmcourse, {
     isDark: () => document.documentElement.dataset.theme === "dark",
     stores: JSON.parse(own.dataset.stores || "{}"),
-    ...{ folder, run, carried: lmcourse.carried },
-  };
+    carried: {}, // what scripts of stores bring, by address
+    ...{ folder, run },
+  });
 
   async function draw(root, index) {
     if (root.dataset.state !== "waiting") return;
@@ -56,8 +56,7 @@
       canvas.textContent = "";
       canvas.id = "lmc-view-" + index;
       const { [kind]: named, mount = named } = lmcourse.need(module + ".js");
-      const { worker } = lmcourse; // of modules.js
-      drawn.push((await mount(canvas, data, { ...context, root, worker })) || {});
+      drawn.push((await mount(canvas, data, { ...lmcourse, root })) || {});
       root.dataset.state = "drawn";
       canvas.style.minHeight = "";
       performance.mark("lmcourse-view");
