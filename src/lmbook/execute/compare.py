@@ -43,10 +43,10 @@ def strip_outputs(outputs: list) -> list[dict]:
         elif kind == "error":
             about = {"ename": output["ename"], "evalue": output["evalue"]}
             kept.append({"output_type": kind, **about, "traceback": []})
-        elif data := {
-            key: output["data"][key] for key in KEPT if key in output.get("data", {})
-        }:
-            kept.append({"output_type": "display_data", "metadata": {}, "data": data})
+        elif "data" in output:
+            data = {key: output["data"][key] for key in KEPT if key in output["data"]}
+            more = {"output_type": "display_data", "metadata": {}, "data": data}
+            kept += [more] if data else []
     return kept
 
 
