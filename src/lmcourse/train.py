@@ -25,7 +25,7 @@ IDEAS = {
     "rotary": {"positions": "rotary"},
     "small": {"layers": 2, "heads": 2, "d_model": 64},
     "muon": {"optimizer": "muon"},
-    "hot": {"learning_rate": 2e-2, "warmup": 10},  # tables of vectors bear large steps
+    "high_lr": {"learning_rate": 2e-2, "warmup": 10},  # tables of vectors bear large steps
     "batch": {"batch": 24},
     "short": {"steps": 200},
 }

@@ -229,6 +229,7 @@ def test_another_set_of_pages_is_built_from_cold(book, sphinx, path, old, new):
 )
 def test_what_makes_pages_counts(book, sphinx, monkeypatch, file, cold):
     build.build(book)
+
     def hashes(folder, base, original=build.hashes):
         more = {file: "another"} if folder.name == "lmbook" else {}
         return original(folder, base) | more

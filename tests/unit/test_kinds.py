@@ -68,7 +68,7 @@ WRONG = {
 }
 
 
-def test_sealed_letters_are_hashed_as_everywhere():
+def test_right_letters_are_hashed_as_everywhere():
     """FNV-1a, 32 bits; ``foobar`` is of its authors' test vectors."""
 
     def reference(data):
@@ -145,7 +145,7 @@ def letters(monkeypatch):
         document[0]["classes"] = ["predict"]
         about = {"docname": "bees", "temp_data": {"lmbook": {"models": models}}}
         app = type("App", (), {"env": type("Env", (), about)})
-        choices.add_answers(app, document)
+        choices.add_feedback(app, document)
         said.extend(
             note.astext()
             for note in document[0].findall(nodes.paragraph)

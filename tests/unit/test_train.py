@@ -422,18 +422,6 @@ def test_a_loss_that_never_was_a_number(corpus, out, capfd, monkeypatch):
     assert last == "error: the validation loss is nan at step 0; nothing was saved"
 
 
-def test_a_full_disk_ends_the_run(corpus, out, capfd, monkeypatch):
-    def full(*_):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
-    assert train.main(["--corpus", corpus, *OPTIONS, "--out", str(out)]) == 1
-    said, err = capfd.readouterr()
-    assert said == ""
-    assert "Traceback" not in err
-    assert "could not be written: [Errno 28] No space left" in err.splitlines()[-1]
-
-
 # --- several processes ----------------------------------------------------------------
 
 
@@ -499,19 +487,6 @@ def test_poems_are_split_whole_and_other_texts_cut(tmp_path):
     short = parts._replace(validation="O!")
     with pytest.raises(ValueError, match="2 to validate on"):
         train.new_run(whole, "fast", device="cpu", parts=short)
-
-
-@pytest.mark.parametrize("corpus", ["sonnets", "poems"])
-def test_the_command_line_splits_the_collections(corpus, out, monkeypatch):
-    asked = []
-
-    def stop(text, *how, **changes):
-        asked.append((text, how[-1]))
-        raise ValueError("far enough")
-
-    monkeypatch.setattr(train, "new_run", stop)
-    assert train.main(["--corpus", corpus, "--out", str(out)]) == 1
-    assert asked == [(load_corpus(corpus), train_val_test_split(load_texts(corpus)))]
 
 
 # --- recipes --------------------------------------------------------------------------

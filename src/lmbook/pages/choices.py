@@ -59,8 +59,8 @@ class Choices(SphinxDirective):
         found = nodes.enumerated_list("", *options, enumtype="loweralpha")
         found["prefix"], found["suffix"] = "", "."
         node = choose("", found, key=key, right=right)
-        sealed = {"data-key": key, "data-seal": hash_answer(key, right)}
-        node["html"] = {"class": "lm-choose"} | sealed
+        data = {"data-key": key, "data-hash": hash_answer(key, right)}
+        node["html"] = {"class": "lm-choose"} | data
         self.set_source_info(node)
         return [node]
 
@@ -68,7 +68,7 @@ class Choices(SphinxDirective):
 # --- what a click tells ---------------------------------------------------------------
 
 
-def add_answers(app, doctree: nodes.document) -> None:
+def add_feedback(app, doctree: nodes.document) -> None:
     """Put what a click tells behind each option, once the tasks are put together."""
     for node in list(doctree.findall(choose)):
         task = node.parent
@@ -119,4 +119,4 @@ def setup(app) -> None:
     """Know the directive."""
     app.add_node(choose, html=html_tag("div"))
     app.add_directive("choices", Choices)
-    app.connect("doctree-read", add_answers)
+    app.connect("doctree-read", add_feedback)
