@@ -20,10 +20,7 @@ from lmcourse.gpt.model import CausalAttention
 from lmcourse.transformer import Block
 from lmcourse.weights import parse_json, read_header, read_weights
 
-__all__ = ["LoRA", "Prefix", "Prompt", "add_lora", "add_prefix", "add_prompt", "freeze"]
-__all__ += ["load_adapters", "merge", "remove", "save_adapters", "trainable", "unmerge"]
-
-MATRICES = (".qkv", ".query", ".key", ".value", ".output", ".up", ".gate", ".down")
+LAYERS = (".qkv", ".query", ".key", ".value", ".output", ".up", ".gate", ".down")
 
 
 class LoRA(nn.Module):
@@ -31,7 +28,7 @@ class LoRA(nn.Module):
 
     Parameters
     ----------
-    inside : nn.Linear
+    base : nn.Linear
         It is frozen.
     rank : int
         How thin: ``down`` is (rank, in_features), ``up`` (out_features, rank).
@@ -44,34 +41,38 @@ class LoRA(nn.Module):
         If the rank is not positive or larger than the matrix has.
     """
 
-    def __init__(self, inside, rank, scale=1.0):
+    def __init__(self, base, rank, scale=1.0):
         super().__init__()
-        most = min(inside.weight.shape)
+        most = min(base.weight.shape)
         if not 1 <= rank <= most:
             raise ValueError(f"a rank from 1 to {most}, please, not {rank}")
-        self.inside, self.scale, self.original = inside.requires_grad_(False), scale, None
-        kind = {"dtype": inside.weight.dtype, "device": inside.weight.device}
-        self.down = nn.Parameter(torch.empty(rank, inside.in_features, **kind))
-        self.up = nn.Parameter(torch.zeros(inside.out_features, rank, **kind))
-        nn.init.normal_(self.down, std=1 / math.sqrt(inside.in_features))
+        self.base, self.scale, self.original = base.requires_grad_(False), scale, None
+        self.down = nn.Parameter(base.weight.new_empty(rank, base.in_features))
+        self.up = nn.Parameter(base.weight.new_zeros(base.out_features, rank))
+        nn.init.normal_(self.down, std=1 / math.sqrt(base.in_features))
 
     def forward(self, x):
         """Map (..., in_features) to (..., out_features)."""
         if self.original is not None:  # merged
-            return self.inside(x)
-        return self.inside(x) + self.scale * (x @ self.down.T) @ self.up.T
+            return self.base(x)
+        return self.base(x) + self.scale * (x @ self.down.T) @ self.up.T
 
     def merge(self):
         """Add the product to the layer's own matrix: no more to compute than before."""
         if self.original is None:
-            self.original = self.inside.weight.detach().clone()
-            self.inside.weight.data += self.scale * (self.up @ self.down).detach()
+            self.original = self.base.weight.detach().clone()
+            self.base.weight.data += self.scale * (self.up @ self.down).detach()
 
     def unmerge(self):
         """Put the layer's own matrix back, bit for bit."""
         if self.original is not None:
-            self.inside.weight.data.copy_(self.original)
+            self.base.weight.data.copy_(self.original)
             self.original = None
+
+
+def _random(length, like):
+    """Return small random vectors to learn, (length, columns of ``like``)."""
+    return nn.Parameter(0.1 * torch.randn(length, like.shape[1]).to(like))
 
 
 class Prefix(nn.Module):
@@ -81,20 +82,17 @@ class Prefix(nn.Module):
 
     Parameters
     ----------
-    inside : MultiHeadAttention or CausalAttention
+    base : MultiHeadAttention or CausalAttention
         A self-attention; it is frozen.
     length : int
         How many.
     """
 
-    def __init__(self, inside, length):
+    def __init__(self, base, length):
         super().__init__()
-        self.inside = inside.requires_grad_(False)
-        like = inside.output.weight
-        kind = {"dtype": like.dtype, "device": like.device}
-        self.keys, self.values = (
-            nn.Parameter(0.1 * torch.randn(length, like.shape[1], **kind)) for _ in "kv"
-        )
+        self.base = base.requires_grad_(False)
+        self.keys = _random(length, base.output.weight)
+        self.values = _random(length, base.output.weight)
 
     def forward(self, x, mask=None, cache=None, rotate=None):
         """Map (batch, tokens, d_model) to the same, and the weights on the tokens.
@@ -110,30 +108,28 @@ class Prefix(nn.Module):
             As for a `MultiHeadAttention`. The learned keys have no place: they are not
             turned.
         """
-        inside, (batch, tokens, _), length = self.inside, x.shape, len(self.keys)
-        if isinstance(inside, CausalAttention):
-            query, key, value = inside.project(x, cache.tokens if cache else 0)
+        base, (batch, tokens, _), length = self.base, x.shape, len(self.keys)
+        if isinstance(base, CausalAttention):
+            query, key, value = base.project(x, cache.tokens if cache else 0)
             if cache:
                 key, value = cache.append(key, value)  # (batch, heads, keys, d_head)
             mask = causal_mask(key.shape[2], x.device)[-tokens:]
         else:
-            parts = inside.query(x), inside.key(x), inside.value(x)
-            query, key, value = map(inside.split, parts)
+            query, key, value = map(base.split, (base.query(x), base.key(x), base.value(x)))
             if rotate is not None:
                 query, key = rotate(query), rotate(key)
 
-        def in_front(learned, others):
-            heads = learned.unflatten(-1, (inside.heads, -1)).transpose(0, 1)
+        def prepend(learned, others):
+            heads = learned.unflatten(-1, (base.heads, -1)).transpose(0, 1)
             heads = heads.expand(batch, -1, -1, -1)  # (batch, heads, length, d_head)
             return torch.cat([heads, others], dim=2)
 
         if mask is not None:
             mask = F.pad(mask, (length, 0), value=True)
-        output, weights = attention(
-            query, in_front(self.keys, key), in_front(self.values, value), mask
-        )
+        key, value = prepend(self.keys, key), prepend(self.values, value)
+        output, weights = attention(query, key, value, mask)
         merged = output.transpose(-3, -2).flatten(-2)  # (batch, tokens, d_model)
-        return inside.output(merged), weights[..., length:]
+        return base.output(merged), weights[..., length:]
 
 
 class Prompt(nn.Module):
@@ -143,7 +139,7 @@ class Prompt(nn.Module):
 
     Parameters
     ----------
-    inside : Block
+    base : Block
         It is frozen.
     length : int
         How many.
@@ -151,15 +147,10 @@ class Prompt(nn.Module):
         Which of the stack's blocks this is; both, if it is the only one.
     """
 
-    def __init__(self, inside, length, first, last):
+    def __init__(self, base, length, first, last):
         super().__init__()
-        self.inside, self.length = inside.requires_grad_(False), length
-        self.last, self.vectors = last, None
-        if first:
-            like = next(inside.parameters())
-            kind = {"dtype": like.dtype, "device": like.device}
-            d_model = inside.attention.output.out_features
-            self.vectors = nn.Parameter(0.1 * torch.randn(length, d_model, **kind))
+        self.base, self.length, self.last = base.requires_grad_(False), length, last
+        self.vectors = _random(length, base.attention.output.weight) if first else None
 
     def forward(self, x, mask=None, **looking):
         """Run the block; as `lmcourse.transformer.Block`, with more tokens in between.
@@ -182,7 +173,7 @@ class Prompt(nn.Module):
                 mask = F.pad(mask, (0, 0, length, 0))
                 mask[..., :length, :length] = causal_mask(length, x.device)
             looking["mask"] = mask
-        x, weights = self.inside(x, **looking)
+        x, weights = self.base(x, **looking)
         return (x[:, length:] if self.last else x), weights
 
 
@@ -194,41 +185,32 @@ def adapters(model):
     return {name: m for name, m in model.named_modules() if isinstance(m, KINDS)}
 
 
-def freeze(model):
-    """Let training change nothing of a model, and return it."""
-    return model.requires_grad_(False)
-
-
 def trainable(model):
     """Return how many numbers training may change."""
     return sum(weight.numel() for weight in model.parameters() if weight.requires_grad)
 
 
-def _replace(model, wrap, kind, what):
-    """Put ``wrap(module)`` in the place of each module that ``kind`` says yes to."""
+def _replace(model, wrap, is_wanted, what):
+    """Put ``wrap(module, name, all names)`` in the place of each module that is wanted."""
     if adapters(model):
         raise ValueError("this model has adapters already: take them away with `remove`")
-    found = [name for name, module in model.named_modules() if kind(name, module)]
+    found = [name for name, module in model.named_modules() if is_wanted(name, module)]
     if not found:
         raise ValueError(f"this model has no {what}")
-    freeze(model)
+    model.requires_grad_(False)
     for name in found:
-        parent, _, own = name.rpartition(".")
-        parent = model.get_submodule(parent)
-        setattr(parent, own, wrap(getattr(parent, own), name, found))
+        model.set_submodule(name, wrap(model.get_submodule(name), name, found))
     return model
 
 
-def add_lora(model, rank, where=MATRICES, scale=1.0):
-    """Put a `LoRA` beside linear layers, and freeze everything else.
+def add_lora(model, rank, scale=1.0):
+    """Put a `LoRA` beside all of attention and feed-forward, and freeze everything else.
 
     Parameters
     ----------
     model : nn.Module
         It is changed, and returned.
     rank : int
-    where : iterable of str
-        How the names of the layers end; by default all of attention and feed-forward.
     scale : float
 
     Raises
@@ -236,13 +218,12 @@ def add_lora(model, rank, where=MATRICES, scale=1.0):
     ValueError
         If there are adapters already, no such layer, or the rank is not possible.
     """
-    ends = tuple(where)
 
-    def kind(name, module):
-        return isinstance(module, nn.Linear) and name.endswith(ends)
+    def is_wanted(name, module):
+        return isinstance(module, nn.Linear) and name.endswith(LAYERS)
 
-    what = f"linear layer whose name ends in {', '.join(ends)}"
-    return _replace(model, lambda m, *_: LoRA(m, rank, scale), kind, what)
+    what = f"linear layer whose name ends in {', '.join(LAYERS)}"
+    return _replace(model, lambda m, *_: LoRA(m, rank, scale), is_wanted, what)
 
 
 def add_prefix(model, length):
@@ -260,11 +241,11 @@ def add_prefix(model, length):
         If there are adapters already, or no attention.
     """
 
-    def kind(name, module):
-        is_one = isinstance(module, MultiHeadAttention | CausalAttention)
-        return is_one and not name.endswith("cross")
+    def is_wanted(name, module):
+        attends = isinstance(module, MultiHeadAttention | CausalAttention)
+        return attends and not name.endswith("cross")
 
-    return _replace(model, lambda m, *_: Prefix(m, length), kind, "self-attention")
+    return _replace(model, lambda m, *_: Prefix(m, length), is_wanted, "self-attention")
 
 
 def add_prompt(model, length):
@@ -294,24 +275,25 @@ def remove(model):
     """Take all adapters away: the model is again what it was, bit for bit."""
     unmerge(model)
     for name, adapter in adapters(model).items():
-        parent, _, own = name.rpartition(".")
-        setattr(model.get_submodule(parent), own, adapter.inside)
+        model.set_submodule(name, adapter.base)
     return model
+
+
+def _loras(model):
+    return [module for module in model.modules() if isinstance(module, LoRA)]
 
 
 def merge(model):
     """Merge every `LoRA` of a model, and return it."""
-    for adapter in adapters(model).values():
-        if isinstance(adapter, LoRA):
-            adapter.merge()
+    for lora in _loras(model):
+        lora.merge()
     return model
 
 
 def unmerge(model):
     """Undo `merge`, bit for bit, and return the model."""
-    for adapter in adapters(model).values():
-        if isinstance(adapter, LoRA):
-            adapter.unmerge()
+    for lora in _loras(model):
+        lora.unmerge()
     return model
 
 
@@ -348,9 +330,9 @@ def save_adapters(path, model):
     ValueError
         If the model has none.
     """
-    record = json.dumps(_record(model))
+    record = {"record": json.dumps(_record(model))}
     tensors = {n: w.detach().cpu().contiguous() for n, w in _own(model).items()}
-    Path(path).write_bytes(to_bytes(tensors, {"record": record}))
+    Path(path).write_bytes(to_bytes(tensors, record))
 
 
 def load_adapters(path, model):

@@ -15,16 +15,14 @@ from torch.nn.utils.rnn import pad_sequence
 from torch.utils.flop_counter import FlopCounterMode
 
 from lmcourse.attention import causal_mask, padding_mask
-from lmcourse.masking import corrupt_spans, mask_tokens, masked_loss
+from lmcourse.masking import corrupt_spans, masked_loss
 from lmcourse.pooling import pool
 from lmcourse.positions import rotate
 from lmcourse.transformer import Stack
 
-__all__ = ["KINDS", "SENTINELS", "Family", "chances", "family_loss", "fine_tune"]
-__all__ += ["operations", "vectors"]
-
 KINDS = ("decoder", "encoder", "encoder-decoder")
 SENTINELS = 20  # ids after the tokenizer's, which stand for spans that were cut out
+_rotate = partial(rotate, layout="half", base=100.0)
 
 
 class Family(nn.Module):
@@ -70,8 +68,7 @@ class Family(nn.Module):
         if self.kind == "decoder":
             before = causal_mask(ids.shape[1], ids.device)  # (tokens, tokens)
             mask = mask & before  # (batch, 1, tokens, tokens)
-        turn = partial(rotate, layout="half", base=100.0)
-        return self.reader(self.embeddings(ids), mask=mask, rotate=turn)[0]
+        return self.reader(self.embeddings(ids), mask=mask, rotate=_rotate)[0]
 
     def forward(self, ids, written=None, places=None):
         """Score every piece of the vocabulary.
@@ -94,8 +91,7 @@ class Family(nn.Module):
             ids, written = ids.to(states.device), written.to(states.device)
             looking = {"memory": states, "memory_mask": padding_mask(ids != 0)}
             looking["mask"] = causal_mask(written.shape[1], written.device)
-            looking["rotate"] = partial(rotate, layout="half", base=100.0)
-            states, _ = self.writer(self.embeddings(written), **looking)
+            states, _ = self.writer(self.embeddings(written), rotate=_rotate, **looking)
         states = states if places is None else states[places.to(states.device)]
         return states @ self.embeddings.weight.T + self.bias
 
@@ -118,7 +114,7 @@ def family_loss(model, ids, tokenizer, random, share):
         The mean of minus the log probability of what it was asked for.
     """
     if model.kind == "encoder":
-        return masked_loss(model, ids, *mask_tokens(ids, tokenizer, random, share))
+        return masked_loss(model, ids, tokenizer, random, share)
     if model.kind == "decoder":
         wanted, given = ids[:, 1:], (ids[:, :-1],)
     else:
@@ -134,7 +130,7 @@ def family_loss(model, ids, tokenizer, random, share):
     return F.cross_entropy(logits, wanted[asked].to(logits.device))
 
 
-def operations(model, ids, tokenizer, share, seed=0):
+def training_flops(model, ids, tokenizer, share, seed=0):
     """Return how many floating-point operations a step of training takes.
 
     PyTorch counts them: those of the matrix products, there and back.
@@ -146,7 +142,7 @@ def operations(model, ids, tokenizer, share, seed=0):
     return counter.get_total_flops()
 
 
-def vectors(model, ids):
+def mean_states(model, ids):
     """Return the mean of the states of each text, (texts, d_model), on the model's device.
 
     Parameters
@@ -159,7 +155,7 @@ def vectors(model, ids):
 
 
 def fine_tune(model, ids, labels, learning_rate, steps=60, batch=16, seed=0):
-    """Train a model and a linear layer on top of its `vectors` to tell two kinds of text.
+    """Train a model, and a linear layer on its `mean_states`, to tell two kinds of text.
 
     Parameters
     ----------
@@ -188,7 +184,7 @@ def fine_tune(model, ids, labels, learning_rate, steps=60, batch=16, seed=0):
     model.train()
     for _ in range(steps):
         rows = torch.randint(len(ids), (batch,), generator=random)
-        said = head(vectors(model, [ids[row] for row in rows]))[:, 0]  # (batch,)
+        said = head(mean_states(model, [ids[row] for row in rows]))[:, 0]  # (batch,)
         wanted = labels[rows].to(said.device)
         loss = F.binary_cross_entropy_with_logits(said, wanted)
         optimizer.zero_grad()
@@ -196,11 +192,11 @@ def fine_tune(model, ids, labels, learning_rate, steps=60, batch=16, seed=0):
         optimizer.step()
         falling.step()
     model.eval()
-    return torch.no_grad()(lambda texts: head(vectors(model, texts))[:, 0].cpu())
+    return torch.no_grad()(lambda texts: head(mean_states(model, texts))[:, 0].cpu())
 
 
 @torch.no_grad()
-def chances(model, left, right, tokenizer):
+def blank_log_probs(model, left, right, tokenizer):
     """Return the log probability of each ordinary piece at a blank, shape (vocab_size,).
 
     An encoder is given [MASK] there, an encoder-decoder a sentinel, and is asked what it

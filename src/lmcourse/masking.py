@@ -16,9 +16,6 @@ from lmcourse.bert import Bert
 from lmcourse.gpt.optimizers import Muon
 from lmcourse.ngrams import NgramModel
 
-__all__ = ["MaskedBert", "between", "corrupt_spans", "mask_tokens", "masked_loss"]
-__all__ += ["place_losses", "train"]
-
 
 def mask_tokens(ids, tokenizer, generator, share=0.15):
     """Choose places at random and hide them, as in Devlin et al. (2019), section 3.1.
@@ -112,7 +109,7 @@ def corrupt_spans(ids, sentinels, generator, share=0.15, length=3):
 
 
 class MaskedBert(nn.Module):
-    """A BERT and the head that guesses hidden pieces (Devlin et al. 2019, appendix A).
+    """A BERT and the head that predicts hidden pieces (Devlin et al. 2019, appendix A).
 
     The head is a linear layer, GELU and a norm; then each piece is scored by the product
     with its own row of the word embeddings, plus a bias.
@@ -157,24 +154,29 @@ class MaskedBert(nn.Module):
         return self.head(states) @ self.bert.embeddings.word.weight.T + self.bias
 
 
-def masked_loss(model, ids, inputs, chosen):
-    """Return the mean of minus the log probability of what stood at the chosen places.
+def masked_loss(model, ids, tokenizer, generator, share=0.15):
+    """Hide places of a batch, and ask a model what stood there.
 
     Parameters
     ----------
     model : MaskedBert
         Or another that scores ``places``.
-    ids, inputs : int Tensors of shape (batch, tokens)
-        The text, and what the model is shown of it.
-    chosen : bool Tensor of shape (batch, tokens)
+    ids, tokenizer, generator, share
+        As in `mask_tokens`.
+
+    Returns
+    -------
+    Tensor
+        The mean of minus the log probability of what stood at the chosen places.
     """
+    inputs, chosen = mask_tokens(ids, tokenizer, generator, share)
     logits = model(inputs, places=chosen)  # (places, vocab_size)
     return F.cross_entropy(logits, ids[chosen].to(logits.device))
 
 
 @torch.no_grad()
 def place_losses(model, ids, tokenizer, rounds=7):
-    """Hide every place once, some in each round, and measure how well it is guessed.
+    """Hide every place once, some in each round, and measure how well it is predicted.
 
     Parameters
     ----------
@@ -193,16 +195,16 @@ def place_losses(model, ids, tokenizer, rounds=7):
     ordinary = ~torch.isin(ids, torch.tensor(tokenizer.all_special_ids))
     losses = torch.zeros(ids.shape)
     for first in range(rounds):
-        turn = torch.arange(ids.shape[1]) % rounds == first  # (tokens,)
-        chosen = ordinary & turn
+        every = torch.arange(ids.shape[1]) % rounds == first  # (tokens,)
+        chosen = ordinary & every
         shown = ids.masked_fill(chosen, tokenizer.mask_token_id)
         logits = model(shown, chosen).cpu()  # (places, vocab_size)
         losses[chosen] = F.cross_entropy(logits, ids[chosen], reduction="none")
     return losses
 
 
-def between(ids, vocab_size):
-    """Count pairs of neighbours, and guess a piece from the ones on both its sides.
+def bigram_infill(ids, vocab_size):
+    """Count pairs of neighbours, and predict a piece from the ones on both its sides.
 
     In a chain of pairs P(piece | left, right) is P(piece | left) P(right | piece), made to
     sum to 1. The pairs are smoothed as in `lmcourse.ngrams`.
@@ -220,13 +222,13 @@ def between(ids, vocab_size):
         every piece between them, (places, vocab_size).
     """
     pairs = NgramModel(ids, 2, vocab_size)
-    table = np.log([pairs.following([piece]) for piece in range(vocab_size)])
+    table = np.log([pairs.next_probs([piece]) for piece in range(vocab_size)])
 
-    def guess(left, right):
+    def infill(left, right):
         scores = table[left] + table.T[right]  # (places, vocab_size)
         return scores - np.logaddexp.reduce(scores, axis=-1, keepdims=True)
 
-    return guess
+    return infill
 
 
 def _optimizers(model, settings):
@@ -242,19 +244,13 @@ def _optimizers(model, settings):
     ]
 
 
-def hide_and_ask(model, ids, tokenizer, random, share):
-    """Hide places of a batch anew; return the `masked_loss`."""
-    inputs, chosen = mask_tokens(ids, tokenizer, random, share)
-    return masked_loss(model, ids, inputs, chosen)
-
-
-def train(model, ids, tokenizer, settings, report=None, ask=hide_and_ask):
-    """Train a model to guess hidden pieces; new places are hidden at every step.
+def train(model, ids, tokenizer, settings, report=None, loss_function=masked_loss):
+    """Train a model to fill in hidden pieces; new places are hidden at every step.
 
     Parameters
     ----------
     model : MaskedBert
-        Or another, if ``ask`` is given; it is trained on the device that it is on.
+        Or another, if ``loss_function`` is given; trained on the device that it is on.
     ids : list of int Tensors of shape (tokens,)
         Passages.
     tokenizer : PreTrainedTokenizerFast
@@ -263,7 +259,7 @@ def train(model, ids, tokenizer, settings, report=None, ask=hide_and_ask):
         ``muon_learning_rate``, ``weight_decay`` and ``seed``.
     report : callable, optional
         Given the step and its loss, once a step.
-    ask : callable
+    loss_function : callable
         From the model, a batch, the tokenizer, a generator and the share to the loss.
     """
     random = torch.Generator().manual_seed(settings["seed"])
@@ -282,7 +278,7 @@ def train(model, ids, tokenizer, settings, report=None, ask=hide_and_ask):
     for step in range(settings["steps"]):
         rows = torch.randint(len(ids), (settings["batch"],), generator=random)
         batch = pad_sequence([ids[row] for row in rows], batch_first=True)
-        loss = ask(model, batch, tokenizer, random, settings["share"])
+        loss = loss_function(model, batch, tokenizer, random, settings["share"])
         model.zero_grad()
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)

@@ -13,10 +13,8 @@ from pathlib import Path
 
 import cloudpickle
 
-__all__ = ["forget_peak", "isolated", "peak_mib", "rising"]
 
-
-def forget_peak() -> None:
+def reset_peak() -> None:
     """Make Linux start the peak anew, so that what came before does not count."""
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
@@ -46,17 +44,12 @@ def peak_mib() -> float:
 def _measured(packed: bytes) -> dict:
     function, args = cloudpickle.loads(packed)
     prepared = function(*args)  # loads data and model; returns the thunk to be measured
-    forget_peak()
-    before = peak_mib()
-    start = time.perf_counter()
+    reset_peak()
+    before, start = peak_mib(), time.perf_counter()
     result = prepared()
     seconds = time.perf_counter() - start
-    return {
-        "result": result,
-        "seconds": seconds,
-        "peak_mib": peak_mib(),
-        "start_mib": before,
-    }
+    peaks = {"peak_mib": peak_mib(), "start_mib": before}
+    return {"result": result, "seconds": seconds} | peaks
 
 
 def isolated(function: Callable, *args) -> dict:
@@ -85,8 +78,8 @@ def isolated(function: Callable, *args) -> dict:
         return process.submit(_measured, packed).result()
 
 
-def rising(prepare: Callable, inputs: Sequence, repeats: int = 1) -> list[dict]:
-    """Measure a function on inputs of rising size, in one fresh process.
+def measure_sizes(prepare: Callable, inputs: Sequence, repeats: int = 1) -> list[dict]:
+    """Measure a function on inputs of growing size, in one fresh process.
 
     Parameters
     ----------
@@ -104,19 +97,15 @@ def rising(prepare: Callable, inputs: Sequence, repeats: int = 1) -> list[dict]:
         For each counted input its ``seconds``, and ``peak_mib``, the rise of the
         process's peak memory above what it held before the first.
     """
-    return isolated(_rising, prepare, list(inputs), repeats)["result"]
-
-
-def _rising(prepare, inputs, repeats):
-    function = prepare()
 
     def run():
-        function(inputs[0])
-        forget_peak()
+        function, (first, *others) = prepare(), inputs
+        function(first)
+        reset_peak()
         start, rows = peak_mib(), []
-        for each in inputs[1:]:
+        for each in others:
             seconds = timeit.repeat(partial(function, each), number=1, repeat=repeats)
             rows.append({"seconds": min(seconds), "peak_mib": peak_mib() - start})
         return rows
 
-    return run
+    return isolated(lambda: run)["result"]

@@ -21,8 +21,6 @@ needed where the longer one is new, and there it matters in how many places a to
 
 import numpy as np
 
-__all__ = ["NgramModel", "discounts"]
-
 
 def discounts(counts):
     """Return what is taken from counts of 1, of 2, and of 3 or more, shape (3,).
@@ -134,16 +132,16 @@ class NgramModel:
         The first tokens have short contexts: what stands before the text is unknown.
         """
         ids = self._checked(ids)
-        guess = np.full(len(ids), 1 / self.vocab_size)
+        probs = np.full(len(ids), 1 / self.vocab_size)
         for length, level in enumerate(self._levels):
-            guess = level.interpolate(self._contexts(ids, length), ids, guess)
-        return guess
+            probs = level.interpolate(self._contexts(ids, length), ids, probs)
+        return probs
 
     def loss(self, ids):
         """Return the mean of minus the log probability of each token, in nats."""
         return float(-np.log(self.probabilities(ids)).mean())
 
-    def following(self, context):
+    def next_probs(self, context):
         """Return the distribution of the next token, shape (vocab_size,).
 
         Parameters
@@ -153,13 +151,13 @@ class NgramModel:
         """
         context = self._checked(context)[max(len(context) - self.order + 1, 0) :]
         tokens = np.arange(self.vocab_size)
-        guess = np.full(self.vocab_size, 1 / self.vocab_size)
+        probs = np.full(self.vocab_size, 1 / self.vocab_size)
         for length, level in enumerate(self._levels[: len(context) + 1]):
             number = 0
             for token in context[len(context) - length :]:
                 number = number * self.vocab_size + int(token)
-            guess = level.interpolate(np.full_like(tokens, number), tokens, guess)
-        return guess
+            probs = level.interpolate(np.full_like(tokens, number), tokens, probs)
+        return probs
 
     def sample(self, context, length, rng):
         """Return ``length`` more tokens after a context, drawn one by one.
@@ -173,5 +171,5 @@ class NgramModel:
         text = [int(token) for token in self._checked(context)]
         for _ in range(length):
             recent = text[max(len(text) - self.order + 1, 0) :]
-            text.append(int(rng.choice(self.vocab_size, p=self.following(recent))))
+            text.append(int(rng.choice(self.vocab_size, p=self.next_probs(recent))))
         return text[len(text) - length :]

@@ -81,11 +81,11 @@ def batches(lengths, budget):
 
 
 @contextmanager
-def watching(modules, see):
-    """Call ``see(index, output)`` each time a module has run, while the block lasts."""
+def forward_hooks(modules, on_output):
+    """Call ``on_output(index, output)`` when a module has run, while the block lasts."""
 
     def hook(index, module, inputs, output):
-        see(index, output)
+        on_output(index, output)
 
     handles = [
         module.register_forward_hook(partial(hook, index))
@@ -98,7 +98,7 @@ def watching(modules, see):
             handle.remove()
 
 
-def read(windows, model, modules, see, batch_tokens=1024):
+def read(windows, model, modules, on_output, batch_tokens=1024):
     """Run a BERT on token IDs and show what its modules return, batch by batch.
 
     Parameters
@@ -108,8 +108,8 @@ def read(windows, model, modules, see, batch_tokens=1024):
     model : BertModel
     modules : list of Module
         Parts of the model whose outputs are (batch, tokens, d_model).
-    see : callable
-        Called as ``see(index, rows, states, mask)`` each time a module has run: its
+    on_output : callable
+        Called as ``on_output(index, rows, states, mask)`` each time a module has run: its
         index, the batch's positions in ``windows``, its output in float32, and True at
         the real tokens. What it does not keep is forgotten.
     batch_tokens : int
@@ -118,9 +118,9 @@ def read(windows, model, modules, see, batch_tokens=1024):
     lengths = [len(window) for window in windows]
 
     def hook(index, states):
-        see(index, rows, states.float(), mask)
+        on_output(index, rows, states.float(), mask)
 
-    with torch.inference_mode(), watching(modules, hook):
+    with torch.inference_mode(), forward_hooks(modules, hook):
         for rows in batches(lengths, batch_tokens):
             ids = [torch.tensor(windows[row]) for row in rows]
             ids = pad_sequence(ids, batch_first=True)  # (batch, tokens)
@@ -129,32 +129,9 @@ def read(windows, model, modules, see, batch_tokens=1024):
             model(ids.to(model.device), attention_mask=mask)
 
 
-def pool_windows(windows, model, pooling="mean", batch_tokens=1024, see=None):
-    """Pool every layer of token IDs, as `read` shows it and `pool` pools it.
-
-    Whatever else is wanted of the same reading, ``see`` may keep: it is called as in
-    `read`, with the rows of the result as indices.
-
-    Returns
-    -------
-    Tensor of shape (layers + 2, windows, d_model)
-        Static word embeddings, then layer 0 (the embeddings' output), layer 1, ...
-    """
-    modules = [model.embeddings.word_embeddings, model.embeddings, *model.encoder.layer]
-    # Made outside inference mode, so that one may train on the result.
-    pooled = torch.empty(len(modules), len(windows), model.config.hidden_size)
-    pooled = pooled.to(model.device)
-
-    def keep(level, rows, states, mask):
-        pooled[level, rows] = pool(states, mask, pooling)
-        if see:
-            see(level, rows, states, mask)
-
-    read(windows, model, modules, keep, batch_tokens)
-    return pooled.cpu()
-
-
-def pool_layers(texts, tokenizer, model, *, pooling="mean", batch_tokens=1024, see=None):
+def pool_layers(
+    texts, tokenizer, model, *, pooling="mean", batch_tokens=1024, on_output=None
+):
     """Pool every layer's hidden states for each text, in the order of the texts.
 
     Parameters
@@ -166,7 +143,7 @@ def pool_layers(texts, tokenizer, model, *, pooling="mean", batch_tokens=1024, s
         As in `pool`. The special tokens [CLS] and [SEP] count as tokens.
     batch_tokens : int
         Tokens of one batch, padding included: memory against the number of batches.
-    see : callable, optional
+    on_output : callable, optional
         Called as in `read` with the states of each level of `PooledLayers.levels`, before
         they are let go: to keep more of them than the one vector.
 
@@ -189,13 +166,23 @@ def pool_layers(texts, tokenizer, model, *, pooling="mean", batch_tokens=1024, s
     UserWarning
         Once a call, if texts were truncated.
     """
-    texts, model = _checked_texts(texts), model.base_model
+    texts, model = _check_texts(texts), model.base_model
     if pooling not in ("mean", "cls", "max"):
         raise ValueError(f"pooling should be 'mean', 'cls' or 'max', not {pooling!r}")
     _check_pair(tokenizer, model)
     windows = _windows(texts, tokenizer, model)
-    pooled = pool_windows(windows, model, pooling, batch_tokens, see)
-    tokens = torch.tensor([len(window) for window in windows])  # (texts,)
+    modules = [model.embeddings.word_embeddings, model.embeddings, *model.encoder.layer]
+    # Made outside inference mode, so that one may train on the result.
+    pooled = torch.empty(len(modules), len(windows), model.config.hidden_size)
+    pooled = pooled.to(model.device)
+
+    def keep(level, rows, states, mask):
+        pooled[level, rows] = pool(states, mask, pooling)
+        if on_output:
+            on_output(level, rows, states, mask)
+
+    read(windows, model, modules, keep, batch_tokens)
+    pooled, tokens = pooled.cpu(), torch.tensor([len(window) for window in windows])
     return PooledLayers(static=pooled[0], layers=pooled[1:], tokens=tokens)
 
 
@@ -239,7 +226,7 @@ def _windows(texts, tokenizer, model) -> list[list[int]]:
     return windows
 
 
-def _checked_texts(texts) -> list[str]:
+def _check_texts(texts) -> list[str]:
     if isinstance(texts, str):
         raise TypeError("texts should be a list of strings, not a single one")
     texts = list(texts)

@@ -1,6 +1,6 @@
-"""What vectors tell of labels: guesses that never saw their own answer, with intervals.
+"""What vectors tell of labels: predictions that never saw their own answer, with intervals.
 
-A ridge regression on a kernel guesses each text's label from all the others, and its
+A ridge regression on a kernel predicts each text's label from all the others, and its
 penalty is chosen among those others too. Nothing is refitted: what a linear smoother
 ``H = K (K + λI)⁻¹`` says without one or two of its texts is known in closed form
 (Golub, Heath and Wahba 1979).
@@ -12,13 +12,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-__all__ = ["PENALTIES", "Guesses", "gram", "guess", "interval", "score", "smoothers"]
-
 PENALTIES = tuple(10 ** (half / 2) for half in range(-4, 5))  # 0.01 to 100
 
 
 @dataclass(frozen=True, eq=False)
-class Guesses:
+class Predictions:
     """What all the other texts say of each text.
 
     Attributes
@@ -57,7 +55,7 @@ def smoothers(gram, penalties=PENALTIES):
     return torch.stack([axes * (sizes / (sizes + p)) @ axes.T for p in penalties])
 
 
-def without(hat, truth):
+def leave_out(hat, truth):
     """Return what is said of each text without it, and without it and another.
 
     Parameters
@@ -81,8 +79,8 @@ def without(hat, truth):
     return truth - off / own, truth - pair
 
 
-def guess(vectors, labels, penalties=PENALTIES):
-    """Guess each text's label from all the others, the penalty chosen among them.
+def predict(vectors, labels, penalties=PENALTIES):
+    """Predict each text's label from all the others, the penalty chosen among them.
 
     Parameters
     ----------
@@ -90,11 +88,11 @@ def guess(vectors, labels, penalties=PENALTIES):
     labels : array of shape (texts,)
     penalties : sequence of float
         Chosen for each text: the one with which the *others*, each left out in its turn,
-        are guessed with the least squared error.
+        are predicted with the least squared error.
 
     Returns
     -------
-    Guesses
+    Predictions
 
     Raises
     ------
@@ -110,7 +108,7 @@ def guess(vectors, labels, penalties=PENALTIES):
     truth = torch.nn.functional.one_hot(torch.tensor(code)).double()  # (texts, labels)
     said, errors = [], []
     for hat in hats:
-        one, two = without(hat, truth)
+        one, two = leave_out(hat, truth)
         said.append(one)
         errors.append((two - truth).square().sum(dim=(1, 2)))  # (texts,); i = j adds 0
     best = torch.stack(errors).argmin(dim=0)  # (texts,)
@@ -118,7 +116,7 @@ def guess(vectors, labels, penalties=PENALTIES):
     penalty = torch.tensor(penalties, dtype=torch.float64)[best]
     share = (truth.sum(dim=0) - truth) / (len(truth) - 1)  # among the others
     hits = ((said / share).argmax(dim=1) == torch.tensor(code)).double().numpy()
-    return Guesses(names.tolist(), said / share, hits, penalty)
+    return Predictions(names.tolist(), said / share, hits, penalty)
 
 
 def score(hits, labels):

@@ -1,4 +1,4 @@
-"""Recurrence: an RNN and an LSTM as the chapter *sequences* writes them, and a reader.
+"""Recurrence: an RNN and an LSTM as the chapter *sequences* writes them, and a model.
 
 Both read a text token by token and carry a state on. The LSTM [1]_ has the forget gate of
 Gers et al. [2]_ and no peepholes, as PyTorch's.
@@ -15,8 +15,6 @@ from torch import nn
 from lmcourse.data import corpora_folder
 from lmcourse.tokenization import CharTokenizer
 from lmcourse.weights import parse_json, read_header, read_weights
-
-__all__ = ["LSTM", "RNN", "Reader", "load_reader", "stored_at"]
 
 
 class RNN(nn.Module):
@@ -77,8 +75,8 @@ class LSTM(nn.Module):
         return torch.stack(states, 1), torch.stack(gates, 1)
 
 
-class Reader(nn.Module):
-    """A recurrent layer between a table of token vectors and an output layer.
+class CharLSTM(nn.Module):
+    """An LSTM between a table of token vectors and an output layer.
 
     Parameters
     ----------
@@ -97,31 +95,24 @@ class Reader(nn.Module):
         return self.output(states), gates
 
 
-def stored_at():
-    """Return where the trained reader is kept."""
-    return corpora_folder() / "checkpoints" / "lstm.safetensors"
-
-
-def load_reader():
-    """Return the characters' tokenizer and the LSTM that read the Sonnets, on the CPU.
+def load_char_lstm():
+    """Return the characters' tokenizer and the LSTM trained on the Sonnets, on the CPU.
 
     Raises
     ------
     OSError, ValueError
         If the file is missing, damaged or holds something else.
     """
-    path = stored_at()
+    path = corpora_folder() / "checkpoints" / "lstm.safetensors"
     shapes, metadata = read_header(path)
     config = parse_json(metadata.get("config", "{}"), path)
-    if not isinstance(config.get("alphabet"), str):
-        raise ValueError(f"{path} names no alphabet: it is not the reader of the Sonnets")
     try:
-        d_in, d_model = shapes["tokens.weight"][1], shapes["output.weight"][1]
-    except (KeyError, IndexError):
-        raise ValueError(f"{path} lacks tables of tokens or output") from None
-    tokenizer = CharTokenizer(config["alphabet"])
+        tokenizer = CharTokenizer(config["alphabet"])
+        sizes = shapes["tokens.weight"][1], shapes["output.weight"][1]
+    except (LookupError, TypeError) as error:
+        raise ValueError(f"{path} is not the LSTM of the Sonnets: {error!r}") from error
     with torch.device("meta"):
-        model = Reader(tokenizer.vocab_size, d_in, d_model)
+        model = CharLSTM(tokenizer.vocab_size, *sizes)
     expected = {name: tuple(weight.shape) for name, weight in model.state_dict().items()}
     weights = read_weights(path, expected)
     model.load_state_dict({n: w.float() for n, w in weights.items()}, assign=True)

@@ -16,19 +16,6 @@ from itertools import pairwise
 import numpy as np
 import regex
 
-__all__ = [
-    "GPT2_PATTERN",
-    "BPETokenizer",
-    "CharTokenizer",
-    "byte_characters",
-    "index_pairs",
-    "merge_in_word",
-    "merge_pair",
-    "pre_tokenize",
-    "segment",
-    "train_bpe",
-]
-
 # GPT-2's pre-tokenisation (Radford et al. 2019, encoder.py): English contractions, then
 # runs of letters, of digits or of anything else, each with the one space before it.
 GPT2_PATTERN = regex.compile(
@@ -51,10 +38,6 @@ def _require_ids(ids: Iterable[int], vocab_size: int) -> list[int]:
                 f"has the IDs 0 to {vocab_size - 1}"
             )
     return ids
-
-
-def _code_points(text: str) -> np.ndarray:
-    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
 
 
 class CharTokenizer:
@@ -88,14 +71,7 @@ class CharTokenizer:
 
     def encode(self, text: str) -> list[int]:
         """Return one ID a character; ValueError names a character it never saw."""
-        _require_text(text)
-        try:
-            return [self._ids[character] for character in text]
-        except KeyError as error:
-            raise ValueError(
-                f"the character {error.args[0]!r} is not among the {self.vocab_size} of "
-                "this vocabulary"
-            ) from None
+        return self.encode_array(text).tolist()
 
     def encode_array(self, text: str) -> np.ndarray:
         """Return the IDs of a long text as an array, 1 or 2 bytes an ID instead of 8.
@@ -111,16 +87,14 @@ class CharTokenizer:
             As `encode`.
         """
         _require_text(text)
-        known = _code_points(self.alphabet)  # sorted, as the alphabet is
-        ids = np.empty(len(text), np.min_scalar_type(-len(known)))
-        for start in range(0, len(text), 2**16):  # little memory beside the result
-            part = text[start : start + 2**16]
-            codes = _code_points(part)
-            found = known.searchsorted(codes)
-            if (known.take(found, mode="clip") != codes).any():
-                self.encode(part)  # names the character
-            ids[start : start + 2**16] = found
-        return ids
+        ids = map(self._ids.__getitem__, text)
+        try:
+            return np.fromiter(ids, np.min_scalar_type(-self.vocab_size), len(text))
+        except KeyError as error:
+            raise ValueError(
+                f"the character {error.args[0]!r} is not among the {self.vocab_size} of "
+                "this vocabulary"
+            ) from None
 
     def decode(self, ids: Iterable[int]) -> str:
         """Return the text of the IDs; ValueError names an ID that does not exist."""

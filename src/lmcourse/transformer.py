@@ -14,18 +14,6 @@ from torch import nn
 from lmcourse.attention import MultiHeadAttention, causal_mask, padding_mask
 from lmcourse.positions import sinusoidal
 
-__all__ = [
-    "ACTIVATIONS",
-    "Block",
-    "Embed",
-    "FeedForward",
-    "LayerNorm",
-    "RMSNorm",
-    "Stack",
-    "Transformer",
-    "greedy",
-]
-
 ACTIVATIONS = {
     "tanh": torch.tanh,
     "sigmoid": torch.sigmoid,

@@ -4,8 +4,6 @@ from functools import cache
 
 from tokenizers import normalizers, pre_tokenizers
 
-__all__ = ["bert_words", "wordpiece"]
-
 _split = pre_tokenizers.BertPreTokenizer().pre_tokenize_str
 _normalizer = cache(normalizers.BertNormalizer)
 

@@ -16,13 +16,13 @@ from lmcourse.numpy_nn.decoder import (
     END,
     START,
     Decoder,
-    first_vectors,
-    marked,
+    initial_vectors,
+    mark_sentences,
     sample,
     save,
-    stretches,
     train,
     verse,
+    windows,
 )
 from studies.chapter import page
 from studies.harness import count, paired
@@ -45,8 +45,9 @@ SETTINGS |= {
 def material():
     """Return the vocabulary and its vectors, both texts as numbers, how many are known."""
     parts = train_val_test_split(load_texts("sonnets"))
-    seen, unseen = marked(parts.training), marked(parts.validation + "\n\n" + parts.test)
-    vocabulary, vectors = first_vectors(seen, unseen)
+    apart = parts.validation + "\n\n" + parts.test
+    seen, unseen = mark_sentences(parts.training), mark_sentences(apart)
+    vocabulary, vectors = initial_vectors(seen, unseen)
     number = {word: i for i, word in enumerate(vocabulary)}
     text, other = (np.array([number[word] for word in part]) for part in (seen, unseen))
     return vocabulary, vectors, text, other, len(set(seen))
@@ -106,7 +107,7 @@ def state(model, text, other, known):
     return {
         "trained": round(loss_after(model, text, known=known), 4),
         "unseen": round(loss_after(model, other, known=known), 4),
-        "looks": last_looks(model, stretches(text, 7)[::7, :-1]).round(4).tolist(),
+        "looks": last_looks(model, windows(text, 7)[::7, :-1]).round(4).tolist(),
         "samples": words,
     }
 

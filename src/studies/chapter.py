@@ -10,9 +10,6 @@ from types import SimpleNamespace
 
 import jupytext
 
-__all__ = ["CHAPTERS", "Cell", "definitions_code", "page", "page_cells", "page_namespace"]
-__all__ += ["parse_cells"]
-
 CHAPTERS = Path(__file__).parents[2] / "chapters"
 GATE = re.compile(
     r"^(?:`{3,}|:{3,})\{(exercise|solution)-(start|end)\}[ \t]*(\S*)(.*?)^(?:`{3,}|:{3,})",

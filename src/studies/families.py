@@ -27,16 +27,16 @@ from lmcourse.families import (
     KINDS,
     SENTINELS,
     Family,
-    chances,
+    blank_log_probs,
     family_loss,
     fine_tune,
-    operations,
-    vectors,
+    mean_states,
+    training_flops,
 )
-from lmcourse.masking import between, train
-from lmcourse.mini_bert import parts_of_poems, passages, train_tokenizer
+from lmcourse.masking import bigram_infill, train
+from lmcourse.mini_bert import passages, poem_splits, train_tokenizer
 from lmcourse.ngrams import NgramModel
-from lmcourse.probe import guess
+from lmcourse.probe import predict
 from studies.harness import count, verdict
 
 CHAPTER = "pretraining"
@@ -82,7 +82,7 @@ def blanks(texts, tokenizer, places):
 
 def hits_of(rows, texts):
     """Return for each poem whether a ridge regression tells its poet: 0 or 1."""
-    return guess(rows, labels_of(texts).numpy()).hits.astype(int).tolist()
+    return predict(rows, labels_of(texts).numpy()).hits.astype(int).tolist()
 
 
 def plan(small):
@@ -102,7 +102,7 @@ def plan(small):
 def run(folder, group, **setting):
     """Do what a group does; the vocabulary comes first."""
     if group == "vocabulary":
-        tokenizer = train_tokenizer(parts_of_poems()[0], TRAINING["vocab_size"])
+        tokenizer = train_tokenizer(poem_splits()[0], TRAINING["vocab_size"])
         pieces = tokenizer.convert_ids_to_tokens(range(len(tokenizer)))
         (folder / "vocabulary.json").write_text(json.dumps(pieces), encoding="utf-8")
         return pieces
@@ -112,12 +112,12 @@ def run(folder, group, **setting):
 
 def pretrain(folder, tokenizer, kind, seed, steps, places):
     """Train a family for what ``steps`` of an encoder cost; return what it answers."""
-    learn, choose, judge = parts_of_poems()
+    learn, choose, judge = poem_splits()
     room, texts = TRAINING["room"], [*choose, *judge]
     ids = [x for text in learn for x in passages(text, tokenizer, room, overlap=True)]
     batch, size = pad_sequence(ids[: TRAINING["batch"]], True), len(tokenizer) + SENTINELS
     dear, cost = (
-        operations(Family(name, size), batch, tokenizer, TRAINING["share"])
+        training_flops(Family(name, size), batch, tokenizer, TRAINING["share"])
         for name in ("encoder", kind)
     )
     how = TRAINING | {"steps": max(round(steps * dear / cost), 1), "seed": seed}
@@ -134,13 +134,13 @@ def pretrain(folder, tokenizer, kind, seed, steps, places):
     for name, end in {"goes on": 0, "fills": None}.items():  # of what stands behind
         found[name] = [
             mean_of(
-                -chances(model, x[:at], x[at + 1 :][:end], tokenizer)[x[at]]
+                -blank_log_probs(model, x[:at], x[at + 1 :][:end], tokenizer)[x[at]]
                 for x, at in row
             )
             for row in asked
         ]
     with torch.no_grad():
-        states = vectors(model, first_passages(texts, tokenizer))
+        states = mean_states(model, first_passages(texts, tokenizer))
     return found | {"vectors": hits_of(states, texts)}
 
 
@@ -151,15 +151,15 @@ def mean_of(costs):
 
 def counting(folder, tokenizer, places):
     """Return what counting pairs of neighbours, and pieces, makes of the same questions."""
-    learn, choose, judge = parts_of_poems()
+    learn, choose, judge = poem_splits()
     size, texts = len(tokenizer), [*choose, *judge]
     read = [x for text in learn for x in passages(text, tokenizer, TRAINING["room"])]
     read, found = torch.cat(read).numpy(), {"goes on": [], "fills": []}
-    pairs, both = NgramModel(read, 2, size), between(read, size)
+    pairs, both = NgramModel(read, 2, size), bigram_infill(read, size)
     for row in blanks(judge, tokenizer, places):
         here = [x[at].item() for x, at in row]
         sides = [np.array([x[at + k].item() for x, at in row]) for k in (-1, 1)]
-        on = [-np.log(pairs.following(x[at - 1 : at])[x[at]]) for x, at in row]
+        on = [-np.log(pairs.next_probs(x[at - 1 : at])[x[at]]) for x, at in row]
         found["goes on"].append(mean_of(on))
         found["fills"].append(mean_of(-both(*sides)[range(len(here)), here]))
     rows = first_passages(texts, tokenizer)
@@ -178,8 +178,8 @@ def count_pieces(ids, labels, size):
 def few_labels(folder, tokenizer, seed, labels):
     """Tell the poets with few labels; return a row for each way, number and rate."""
     cut = partial(passages, tokenizer=tokenizer, room=TRAINING["room"])
-    parts = [[[*cut(text)] for text in part] for part in parts_of_poems()]
-    truths = [labels_of(part) for part in parts_of_poems()]
+    parts = [[[*cut(text)] for text in part] for part in poem_splits()]
+    truths = [labels_of(part) for part in poem_splits()]
     size, found = len(tokenizer) + SENTINELS, []
     order = np.random.default_rng(seed).permutation(len(truths[0]))
     pretrained = Family("encoder", size)

@@ -20,9 +20,6 @@ from lmcourse.data import corpora_folder
 from lmcourse.models import one_thread
 from studies.chapter import definitions_code
 
-__all__ = ["count", "document", "lock", "name_of", "outcomes", "paired", "store"]
-__all__ += ["verdict", "work_at"]
-
 ROOT = Path(__file__).parents[2]
 
 
@@ -167,7 +164,7 @@ def paired(ones: Sequence[float], others: Sequence[float], holds: bool) -> dict:
     The interval is from the lowest to the highest of them: with so few seeds more would
     be a pretence.
     """
-    gaps = [one - other for one, other in zip(ones, others, strict=True)]
+    gaps = [float(one - other) for one, other in zip(ones, others, strict=True)]
     return {
         "interval": [round(min(gaps), 4), round(max(gaps), 4)],
         "verdict": verdict(holds),

@@ -11,13 +11,17 @@ import torch
 
 from lmcourse.gpt.checkpoint import fingerprint, save_model
 from lmcourse.masking import train
-from lmcourse.mini_bert import judge, new_model, parts_of_poems, passages, train_tokenizer
+from lmcourse.mini_bert import (
+    SETTINGS,
+    judge,
+    new_model,
+    passages,
+    poem_splits,
+    train_tokenizer,
+)
 
 CHAPTER = "pretraining"
 CHECKPOINTS = ("mini-bert",)
-SETTINGS = {"vocab_size": 2000, "steps": 4000, "batch": 16, "share": 0.3, "seed": 1886}
-SETTINGS |= {"learning_rate": 0.003, "muon_learning_rate": 0.02, "weight_decay": 0.05}
-SETTINGS |= {"dropout": 0.2}
 
 
 def plan(small):
@@ -27,7 +31,7 @@ def plan(small):
 
 def run(folder, group, training):
     """Train it; its loss is that on the poems that chose the settings."""
-    texts, chosen_by, _ = parts_of_poems()
+    texts, chosen_by, _ = poem_splits()
     start, losses = time.time(), []
     tokenizer = train_tokenizer(texts, training["vocab_size"])
     model, sizes = new_model(tokenizer, training)

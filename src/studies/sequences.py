@@ -117,7 +117,7 @@ def reach(model, ids):
 
 
 def save(model, path):
-    """Keep an LSTM under the names of `lmcourse.recurrent.Reader`, as float16."""
+    """Keep an LSTM under the names of `lmcourse.recurrent.CharLSTM`, as float16."""
     parts = {"weight_ih_l0": "read.weight", "weight_hh_l0": "carry.weight"}
     parts |= {"bias_ih_l0": "read.bias", "bias_hh_l0": "carry.bias"}
     state = {name: weight.half() for name, weight in model.state_dict().items()}

@@ -9,7 +9,7 @@ from bare import PHONE, is_fit, make_page, opening
 from lmcourse import views
 from lmcourse.data import load_texts, train_val_test_split
 from lmcourse.ngrams import NgramModel
-from lmcourse.recurrent import load_reader
+from lmcourse.recurrent import load_char_lstm
 from serving import serve
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -20,7 +20,7 @@ UNIT = 59
 
 @pytest.fixture(scope="module")
 def models():
-    tokenizer, reader = load_reader()
+    tokenizer, reader = load_char_lstm()
     training = tokenizer.encode(train_val_test_split(load_texts("sonnets")).training)
     made = {n: NgramModel(training, n, tokenizer.vocab_size) for n in range(1, 7)}
     return tokenizer, made, reader.double()
@@ -59,7 +59,7 @@ def wanted(models, line, order):
     """Return the same from Python's probabilities."""
     tokenizer, made, reader = models
     ids = tokenizer.encode("\n" + line)
-    counted = made[order].following(ids)
+    counted = made[order].next_probs(ids)
     with torch.no_grad():
         lstm = reader(torch.tensor([ids]))[0][0, -1].softmax(-1)
     signs = {" ": "␣", "\n": "⏎"}
@@ -121,7 +121,7 @@ def test_all_probabilities_and_gates_are_pythons(browser, filed, models):
             "all => all.map((one) => Number(one.style.getPropertyValue('--share')))"
         )
     for order, got in enumerate(found, 1):
-        want = made[order].following(tokenizer.encode(line))
+        want = made[order].next_probs(tokenizer.encode(line))
         np.testing.assert_allclose(got, want, rtol=1e-9)
     with torch.no_grad():
         gates = reader(torch.tensor([tokenizer.encode(line)]))[1][0, 1:, UNIT - 1]

@@ -8,7 +8,7 @@ from transformers import BertTokenizerFast
 
 from lmbook.bench import families
 from lmcourse.families import KINDS, Family
-from lmcourse.mini_bert import parts_of_poems, passages
+from lmcourse.mini_bert import passages, poem_splits
 
 
 @pytest.fixture(scope="module")
@@ -29,14 +29,14 @@ def test_every_family_has_every_seed_and_the_same_compute(stored, tokenizer):
     assert stored["settings"] == families.SETTINGS
     budgets = [run["operations"] for run in runs]
     assert max(budgets) < 1.01 * min(budgets)
-    asked = families.blanks(parts_of_poems()[2], tokenizer, 32, families.PLACES)
+    asked = families.blanks(poem_splits()[2], tokenizer, 32, families.PLACES)
     for answers in [*runs, stored["counting"]]:
         assert len(answers["goes on"]) == len(answers["fills"]) == len(asked)
-        assert len(answers["vectors"]) == sum(map(len, parts_of_poems()[1:]))
+        assert len(answers["vectors"]) == sum(map(len, poem_splits()[1:]))
 
 
 def test_counting_is_what_is_stored(stored, tokenizer):
-    parts = parts_of_poems()
+    parts = poem_splits()
     asked = families.blanks(parts[2], tokenizer, 32, families.PLACES)
     data = (None, asked, [*parts[1], *parts[2]])
     found = families.counting(data, tokenizer, stored["settings"])
@@ -47,7 +47,7 @@ def test_counting_is_what_is_stored(stored, tokenizer):
 
 
 def test_blanks_stand_inside_passages_of_unseen_poems(tokenizer):
-    texts = parts_of_poems()[2]
+    texts = poem_splits()[2]
     asked = families.blanks(texts, tokenizer, 32, 5)
     assert asked
     for places in asked:
@@ -56,7 +56,7 @@ def test_blanks_stand_inside_passages_of_unseen_poems(tokenizer):
 
 
 def test_a_short_run_is_the_same_again(tokenizer):
-    parts = parts_of_poems()
+    parts = poem_splits()
     ids = [x for text in parts[0][:40] for x in passages(text, tokenizer, 32)]
     asked = families.blanks(parts[2][:6], tokenizer, 32, 1)
     data = (ids, asked, [*parts[1][:8], *parts[1][-8:]])
@@ -81,6 +81,6 @@ def test_few_labels_are_both_poets_alike(stored, tokenizer, monkeypatch):
     monkeypatch.setattr(families, "fine_tune", see)
     monkeypatch.setattr(families, "DRAWS", range(1))
     model = Family("encoder", len(tokenizer) + 20)
-    families.few_labels([model], parts_of_poems(), tokenizer, 32)
+    families.few_labels([model], poem_splits(), tokenizer, 32)
     assert sorted({number for number, _ in seen}) == [*families.LABELS]
     assert {share for _, share in seen} == {0.5}

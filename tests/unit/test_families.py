@@ -99,7 +99,7 @@ def test_chances_at_a_blank(tokenizer):
     for kind in KINDS:
         model = family(kind)
         for sides in ((left, right), (left, right[:0])):
-            log_p = families.chances(model, *sides, tokenizer)
+            log_p = families.blank_log_probs(model, *sides, tokenizer)
             assert log_p.shape == (len(PIECES),)
             assert log_p[:5].isinf().all()
             assert log_p.exp().sum().item() == pytest.approx(1)
@@ -112,12 +112,12 @@ def test_chances_at_a_blank(tokenizer):
         return log_p[range(len(ids) - 1), ids[1:]].sum()
 
     want = torch.stack([whole(piece) for piece in ordinary]).log_softmax(0)
-    got = families.chances(model, left, right, tokenizer)[5:]
+    got = families.blank_log_probs(model, left, right, tokenizer)[5:]
     torch.testing.assert_close(got, want, rtol=0, atol=1e-9)
     model = family("encoder")
     shown = torch.cat([left, torch.tensor([4]), right])[None]
     want = model(shown)[0, 3, 5 : len(PIECES)].log_softmax(0)
-    got = families.chances(model, left, right, tokenizer)[5:]
+    got = families.blank_log_probs(model, left, right, tokenizer)[5:]
     torch.testing.assert_close(got, want)
 
 
@@ -131,7 +131,7 @@ def test_at_first_it_knows_nothing_and_no_block_adds_anything(tokenizer):
 
 def test_operations_grow_with_the_batch_and_leave_no_gradient(tokenizer):
     model = family("decoder")
-    one, two = (families.operations(model, texts(n), tokenizer, 0.4) for n in (4, 8))
+    one, two = (families.training_flops(model, texts(n), tokenizer, 0.4) for n in (4, 8))
     assert two == pytest.approx(2 * one, rel=0.02)
     assert one > 0
     assert all(weight.grad is None for weight in model.parameters())
@@ -140,7 +140,7 @@ def test_operations_grow_with_the_batch_and_leave_no_gradient(tokenizer):
 def test_vectors_are_means_of_real_tokens():
     model, ids = family("encoder"), [row[row != 0] for row in texts()]
     want = torch.stack([model.read(row[None])[0].mean(0) for row in ids])
-    torch.testing.assert_close(families.vectors(model, ids), want, rtol=0, atol=1e-9)
+    torch.testing.assert_close(families.mean_states(model, ids), want, rtol=0, atol=1e-9)
 
 
 def test_fine_tuning_learns_a_rule_and_repeats_itself():
@@ -170,8 +170,11 @@ def test_on_a_gpu(tokenizer):
             model = family(kind).to(device)
             random = torch.Generator().manual_seed(5)
             loss = families.family_loss(model, ids, tokenizer, random, 0.4)
-            said = [families.chances(model, left, x, tokenizer) for x in (right, right[:0])]
-            vectors = families.vectors(model, rows)
+            said = [
+                families.blank_log_probs(model, left, x, tokenizer)
+                for x in (right, right[:0])
+            ]
+            vectors = families.mean_states(model, rows)
             assert loss.device.type == vectors.device.type == device
             tell = families.fine_tune(model.float(), rows, labels, 1e-3, steps=2)
             assert {x.device for x in (*said, tell(rows))} == {ids.device}

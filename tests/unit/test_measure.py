@@ -55,7 +55,7 @@ def test_each_size_has_its_own_time_and_peak():
 
         return work  # defined here: the other process gets its code
 
-    rows = measure.rising(prepare, [1, 10, 200], repeats=2)
+    rows = measure.measure_sizes(prepare, [1, 10, 200], repeats=2)
     assert [row["seconds"] > 0 for row in rows] == [True, True]
     grown = [row["peak_mib"] for row in rows]
     assert grown[0] < grown[1]

@@ -80,7 +80,7 @@ def test_it_equals_a_plain_recount(ids, other, order):
 @given(texts, st.lists(st.integers(0, 5), max_size=7), orders)
 def test_each_distribution_sums_to_one_and_leaves_nothing_out(ids, context, order):
     """After contexts that were seen and that were not: token 5 never was."""
-    following = NgramModel(ids, order, 6).following(context)
+    following = NgramModel(ids, order, 6).next_probs(context)
     assert following.shape == (6,)
     assert following.sum() == pytest.approx(1, rel=1e-12)
     assert (following > 0).all()
@@ -145,7 +145,7 @@ def test_a_worked_example():
     once, twice = 1 - 2 * y * 3 / 4, 1
     one = (1 - 0.5 + (4 * 0.5 + 1.5) * 0.2) / 7
     want = (2 - twice + (twice + 2 * once) * one) / 4
-    assert NgramModel(ids, 2, 5).following([0])[1] == pytest.approx(want, rel=1e-12)
+    assert NgramModel(ids, 2, 5).next_probs([0])[1] == pytest.approx(want, rel=1e-12)
 
 
 def test_longer_runs_help_on_sonnets_that_were_not_counted_and_then_hardly_matter(sonnets):
@@ -161,7 +161,7 @@ def test_the_loss_is_the_mean_surprise():
     ids = [0, 1, 4, 0, 2, 0, 3, 0, 1, 4, 0]
     model = NgramModel(ids, 3, 5)
     surprise = [
-        -np.log(model.following(ids[:place])[ids[place]]) for place in range(len(ids))
+        -np.log(model.next_probs(ids[:place])[ids[place]]) for place in range(len(ids))
     ]
     assert model.loss(ids) == pytest.approx(np.mean(surprise), rel=1e-12)
 

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 
-import loops
 from lmbook.bench import numpy as reference
 from lmcourse import positions
 from lmcourse.numpy_nn.attention import (
@@ -31,30 +30,25 @@ from lmcourse.numpy_nn.core import (
     Concat,
     Fork,
     Identity,
-    Module,
     Parameter,
     as_tuple,
     gradient_error,
 )
 from lmcourse.numpy_nn.decoder import (
     Decoder,
-    first_vectors,
+    initial_vectors,
     load,
-    marked,
+    mark_sentences,
     sample,
     save,
-    stretches,
     train,
     verse,
 )
 from lmcourse.numpy_nn.layers import (
-    CrossEntropyLoss,
-    L2Loss,
     LayerNorm,
     Linear,
     OneHotDictionary,
     ReLU,
-    Sigmoid,
     SkipAddNorm,
     Softmax,
     SoftmaxCrossEntropy,
@@ -74,12 +68,12 @@ def check(module, inputs, theirs, rng):
 
     ``theirs`` takes the inputs and the parameters (name → tensor) as tensors.
     """
-    for parameter in module.parameters().values():  # not only zeros and ones
+    named = {n: q for n, q in module.parameters().items() if q.trainable}
+    for parameter in named.values():  # not only zeros and ones
         parameter.value += 0.1 * rng.normal(size=parameter.value.shape)
     outputs = as_tuple(module.forward(*inputs))
     deltas = tuple(rng.normal(size=np.shape(output)) for output in outputs)
     back = as_tuple(module.backward(deltas if len(deltas) > 1 else deltas[0]))
-    named = module.parameters()
     p = {name: torch.tensor(q.value, requires_grad=True) for name, q in named.items()}
     tensors = [torch.tensor(x) for x in inputs]
     wanted = [x.requires_grad_() for x in tensors if x.dtype.is_floating_point]
@@ -92,41 +86,24 @@ def check(module, inputs, theirs, rng):
         assert ours.shape == tuple(tensor.shape)
         equal(ours, tensor.grad.numpy())
     for name, parameter in named.items():
-        want = 0 * parameter.value if p[name].grad is None else p[name].grad.numpy()
-        equal(parameter.grad, want, name)
+        equal(parameter.grad, p[name].grad.numpy(), name)
     errors = gradient_error(module, *inputs)
     assert max(errors.values()) < TOLERANCE, errors
-
-
-def attend(q, k, v, causal=False):
-    return F.scaled_dot_product_attention(q, k, v, is_causal=causal)
 
 
 def linear(p, name, x):
     return x @ p[f"{name}.weight"] + p[f"{name}.bias"]
 
 
-def heads(module, inputs, p, causal, rotary):
-    """Return multi-head attention in PyTorch, written with its own functions."""
-    outputs = []
-    for h in range(len(module.heads.branches)):
-        names = [f"heads.branches.{h}.{part}" for part in ("query", "key", "value")]
-        q, k, v = (linear(p, name, x) for name, x in zip(names, inputs, strict=True))
-        if rotary:
-            q, k = positions.rotate(q), positions.rotate(k)
-        outputs.append(attend(q, k, v, causal))
-    return linear(p, "output", torch.cat(outputs, -1))
-
-
 def normed(x, p, start=""):
     return F.layer_norm(x, x.shape[-1:], p[start + "weight"], p[start + "bias"])
 
 
-def simple(make, theirs, count=1):
-    """Return a case of ``count`` inputs of one shape."""
+def simple(make, theirs):
+    """Return a case of one input."""
 
     def case(draw, rng, lead, t, d):
-        return make(d, rng), [rng.normal(size=(*lead, t, d)) for _ in range(count)], theirs
+        return make(d, rng), [rng.normal(size=(*lead, t, d))], theirs
 
     return case
 
@@ -148,53 +125,60 @@ def concat(draw, rng, lead, t, d):
     return Concat(), inputs, lambda x, p: torch.cat(x, -1)
 
 
-def linked(draw, rng, lead, t, d):
-    """Use one weight as it is, then transposed."""
-    first = Linear(d, d + 2, rng)
-    second = Linear(d + 2, d, weight=first.weight, transposed=True)
+def linked(transposed):
+    """Use one weight twice, the second time perhaps transposed."""
 
-    def theirs(x, p):
-        w = p["modules.0.weight"]
-        return (x[0] @ w + p["modules.0.bias"]) @ w.T + p["modules.1.bias"]
+    def case(draw, rng, lead, t, d):
+        first = Linear(d, d + 2 * transposed, rng)
+        second = Linear(d + 2 * transposed, d, weight=first.weight, transposed=transposed)
 
-    return Chain(first, second), [rng.normal(size=(*lead, t, d))], theirs
+        def theirs(x, p):
+            w = p["modules.0.weight"]
+            other = w.T if transposed else w
+            return (x[0] @ w + p["modules.0.bias"]) @ other + p["modules.1.bias"]
 
+        return Chain(first, second), [rng.normal(size=(*lead, t, d))], theirs
 
-def same_weight_twice(draw, rng, lead, t, d):
-    first = Linear(d, d, rng)
-    second = Linear(d, d, weight=first.weight)
-
-    def theirs(x, p):
-        w = p["modules.0.weight"]
-        return (x[0] @ w + p["modules.0.bias"]) @ w + p["modules.1.bias"]
-
-    return Chain(first, second), [rng.normal(size=(*lead, t, d))], theirs
+    return case
 
 
-def attention_inputs(draw, rng, lead, t, d, d_value=None):
-    keys = draw(st.integers(1, 6))
-    sizes = [(t, d), (keys, d), (keys, d_value or d)]
-    return [rng.normal(size=(*lead, *size)) for size in sizes]
+def attention(causal):
+    def case(draw, rng, lead, t, d):
+        keys = t if causal else draw(st.integers(1, 6))
+        sizes = [(t, d), (keys, d), (keys, draw(st.integers(1, 4)))]
+        inputs = [rng.normal(size=(*lead, *size)) for size in sizes]
+
+        def theirs(x, p):
+            return F.scaled_dot_product_attention(*x, is_causal=causal)
+
+        return ScaledDotProductAttention(d, causal), inputs, theirs
+
+    return case
 
 
-def scaled_attention(draw, rng, lead, t, d):
-    inputs = attention_inputs(draw, rng, lead, t, d, draw(st.integers(1, 4)))
-    return ScaledDotProductAttention(d), inputs, lambda x, p: attend_scaled(x, p)
+def heads(several, causal, rotary):
+    """One head, or three and a linear layer, with and without mask and positions."""
 
+    def case(draw, rng, lead, t, d):
+        kind, count = (MultiHeadAttention, 3) if several else (ProjectedAttention, 4)
+        keys = t if causal else draw(st.integers(1, 6))
+        inputs = [rng.normal(size=(*lead, n, 6)) for n in (t, keys, keys)]
+        turn = positions.rotate if rotary else (lambda x: x)
 
-def attend_scaled(x, p):
-    """Write it out: PyTorch's own attention has no gradient for the scale."""
-    return (x[0] @ x[1].mT * p["scale.scale"]).softmax(-1) @ x[2]
+        def one(x, p, name=""):
+            names = [f"{name}{part}" for part in ("query", "key", "value")]
+            q, k, v = (linear(p, *pair) for pair in zip(names, x, strict=True))
+            return F.scaled_dot_product_attention(turn(q), turn(k), v, is_causal=causal)
 
+        def theirs(x, p):
+            if not several:
+                return one(x, p)
+            outputs = [one(x, p, f"heads.branches.{h}.") for h in range(3)]
+            return linear(p, "output", torch.cat(outputs, -1))
 
-def causal_attention(draw, rng, lead, t, d):
-    def theirs(x, p):
-        scores = (x[0] @ x[1].mT) * p["scale.scale"]
-        future = torch.ones(t, t, dtype=torch.bool).triu(1)
-        return scores.masked_fill(future, -torch.inf).softmax(-1) @ x[2]
+        return kind(6, count, rng, causal, rotary), inputs, theirs
 
-    inputs = [rng.normal(size=(*lead, t, width)) for width in (d, d, d + 1)]
-    return ScaledDotProductAttention(d, causal=True), inputs, theirs
+    return case
 
 
 def rotary(layout):
@@ -222,10 +206,10 @@ def layer_norm(draw, rng, lead, t, d):
 
 
 def fork(draw, rng, lead, t, d):
-    module = Fork(Identity(), Linear(d, 3, rng), Sigmoid())
+    module = Fork(Identity(), Linear(d, 3, rng), Softmax())
 
     def theirs(x, p):
-        return x[0], linear(p, "branches.1", x[0]), x[0].sigmoid()
+        return x[0], linear(p, "branches.1", x[0]), x[0].softmax(-1)
 
     return module, [rng.normal(size=(*lead, t, d))], theirs
 
@@ -240,22 +224,12 @@ def chain(draw, rng, lead, t, d):
 
 
 def dictionary(draw, rng, lead, t, d):
-    table = Parameter(rng.normal(size=(5, d)))
-    module = OneHotDictionary("abcde", table)
+    module = OneHotDictionary("abcde", Parameter(rng.normal(size=(5, d))))
     numbers = rng.integers(5, size=(*lead, t))
     return module, [numbers], lambda x, p: F.embedding(x[0], p["table"])
 
 
-def probabilities(rng, shape):
-    return F.softmax(torch.tensor(rng.normal(size=shape)), -1).numpy()
-
-
 def cross_entropy(draw, rng, lead, t, d):
-    p, target = (probabilities(rng, (*lead, t, d)) for _ in range(2))
-    return CrossEntropyLoss(), [p, target], lambda x, q: -(x[1] * x[0].log()).sum(-1).mean()
-
-
-def sparse_cross_entropy(draw, rng, lead, t, d):
     logits, targets = rng.normal(size=(*lead, t, d)), rng.integers(d, size=(*lead, t))
 
     def theirs(x, p):
@@ -278,15 +252,11 @@ CASES = {
     "linear": simple(
         lambda d, rng: Linear(d, 3, rng), lambda x, p: x[0] @ p["weight"] + p["bias"]
     ),
-    "linked": same_weight_twice,
-    "linked transposed": linked,
+    "linked": linked(transposed=False),
+    "linked transposed": linked(transposed=True),
     "relu": away_from_zero,
-    "sigmoid": simple(lambda d, rng: Sigmoid(), lambda x, p: x[0].sigmoid()),
     "softmax": simple(lambda d, rng: Softmax(), lambda x, p: x[0].softmax(-1)),
-    "l2": simple(lambda d, rng: L2Loss(), lambda x, p: F.mse_loss(x[0], x[1].detach()), 2),
     "cross-entropy": cross_entropy,
-    "sparse cross-entropy": sparse_cross_entropy,
-    "identity": simple(lambda d, rng: Identity(), lambda x, p: x[0] * 1),
     "chain": chain,
     "fork": fork,
     "concat": concat,
@@ -296,8 +266,12 @@ CASES = {
     ),
     "dot": dot_product,
     "mask": causal_mask,
-    "attention": scaled_attention,
-    "causal attention": causal_attention,
+    "attention": attention(causal=False),
+    "causal attention": attention(causal=True),
+    "head": heads(several=False, causal=False, rotary=False),
+    "causal rotary head": heads(several=False, causal=True, rotary=True),
+    "heads": heads(several=True, causal=False, rotary=False),
+    "causal rotary heads": heads(several=True, causal=True, rotary=True),
     "norm": layer_norm,
     "skip-add-norm": skip_add_norm,
     "rotary interleaved": rotary("interleaved"),
@@ -321,89 +295,23 @@ def test_equals_autograd_and_finite_differences(name, data, lead, tokens, width,
     check(module, inputs, theirs, rng)
 
 
-@pytest.mark.parametrize("lead", [(), (2,)], ids=["tokens", "batch"])
-@pytest.mark.parametrize(("causal", "rotary"), [(False, False), (True, True)])
-@pytest.mark.parametrize("several", [False, True], ids=["one head", "heads"])
-@settings(deadline=None, max_examples=3)
-@given(seed=st.integers(0, 10**6), tokens=st.integers(1, 4))
-def test_projected_attention(lead, causal, rotary, several, seed, tokens):
-    rng = np.random.default_rng(seed)
-    d_model, keys = 6, tokens if causal else 5
-    inputs = [rng.normal(size=(*lead, n, d_model)) for n in (tokens, keys, keys)]
-    if several:
-        module = MultiHeadAttention(d_model, 3, rng, causal, rotary)
-    else:
-        module = ProjectedAttention(d_model, 4, rng, causal, rotary)
-    deltas = rng.normal(size=module.forward(*inputs).shape)
-    back = module.backward(deltas)
-    named = module.parameters()
-    p = {name: torch.tensor(q.value, requires_grad=True) for name, q in named.items()}
-    tensors = [torch.tensor(x, requires_grad=True) for x in inputs]
-    if several:
-        out = heads(module, tensors, p, causal, rotary)
-    else:
-        parts = zip(("query", "key", "value"), tensors, strict=True)
-        q, k, v = (linear(p, name, x) for name, x in parts)
-        turn = positions.rotate if rotary else (lambda x: x)
-        out = attend(turn(q), turn(k), v, causal)
-    np.testing.assert_allclose(module.forward(*inputs), out.detach(), rtol=0, atol=1e-9)
-    (out * torch.tensor(deltas)).sum().backward()
-    for ours, tensor in zip(back, tensors, strict=True):
-        np.testing.assert_allclose(ours, tensor.grad, rtol=0, atol=1e-9)
-    for name, parameter in named.items():
-        if parameter.trainable:
-            want = p[name].grad
-            np.testing.assert_allclose(parameter.grad, want, rtol=0, atol=1e-9)
-    assert max(gradient_error(module, *inputs).values()) < TOLERANCE
-
-
-def test_multi_head_equals_pytorchs_own_module():
-    d_model, count, rng = 12, 3, np.random.default_rng(0)
-    theirs = torch.nn.MultiheadAttention(d_model, count, batch_first=True).double()
-    ours = MultiHeadAttention(d_model, count, rng)
-    weights = theirs.in_proj_weight.detach().numpy().reshape(3, count, 4, d_model)
-    biases = rng.normal(size=(3, count, 4))
-    with torch.no_grad():
-        theirs.in_proj_bias.copy_(torch.tensor(biases.reshape(-1)))
-    for h, head in enumerate(ours.heads.branches):
-        for i, part in enumerate((head.query, head.key, head.value)):
-            part.weight.value[...] = weights[i, h].T
-            part.bias.value[...] = biases[i, h]
-    ours.output.weight.value[...] = theirs.out_proj.weight.detach().numpy().T
-    q, kv = rng.normal(size=(2, 5, d_model)), rng.normal(size=(2, 7, d_model))
-    out, seen = theirs(*map(torch.tensor, (q, kv, kv)), average_attn_weights=False)
-    np.testing.assert_allclose(ours.forward(q, kv, kv), out.detach(), atol=1e-12)
-    np.testing.assert_allclose(ours.weights, seen.detach(), atol=1e-12)  # heads third last
-
-
 def small_decoder(vocab_size=11, d_model=20):
     vectors = np.random.default_rng(3).normal(size=(vocab_size, d_model))
     return Decoder([f"w{i}" for i in range(vocab_size)], vectors, d_ff=9)
 
 
-@pytest.mark.parametrize("row_by_row", [False, True], ids=["package", "loops"])
-def test_the_decoder_equals_autograd(row_by_row):
-    """Also proves the loops, and the benchmark's PyTorch, against each other."""
-    model, rng = small_decoder(), np.random.default_rng(4)
-    numbers = rng.integers(11, size=(3, 8))
-    loss = SoftmaxCrossEntropy()
-    if row_by_row:
-        loops.looped(model)
-        assert type(model.output) is loops.RowLinear
-        loss = loops.RowLoss()
-    value = loss.forward(model.forward(numbers[:, :-1]), numbers[:, 1:])
+def test_the_decoder_equals_autograd():
+    model, numbers = small_decoder(), np.random.default_rng(4).integers(11, size=(3, 8))
+    given, wanted, loss = numbers[:, :-1], numbers[:, 1:], SoftmaxCrossEntropy()
+    value = loss.forward(model.forward(given), wanted)
     model.backward(loss.backward(1.0))
     p = reference.torch_parameters(model)
-    want = reference.torch_loss(
-        p, 5, 2, torch.tensor(numbers[:, :-1]), torch.tensor(numbers[:, 1:])
-    )
+    want = reference.torch_loss(p, 5, 2, torch.tensor(given), torch.tensor(wanted))
     want.backward()
     assert value == pytest.approx(want.item(), abs=1e-10)
     for name, parameter in model.parameters().items():
         if parameter.trainable:
-            np.testing.assert_allclose(
-                parameter.grad, p[name].grad, rtol=0, atol=1e-9, err_msg=name
-            )
+            equal(parameter.grad, p[name].grad.numpy(), name)
 
 
 def test_adam_equals_pytorchs():
@@ -461,12 +369,6 @@ def test_linked_weights_are_one_array():
     assert np.shares_memory(model.output.matrix, model.dictionary.table.value)
 
 
-def test_a_parameter_copies_what_it_is_given():
-    given_array = np.zeros(3)
-    Parameter(given_array).value += 1
-    assert not given_array.any()
-
-
 def test_gradients_add_up_over_passes():
     module, rng = Linear(3, 2, np.random.default_rng(7)), np.random.default_rng(8)
     x, delta = rng.normal(size=(4, 3)), rng.normal(size=(4, 2))
@@ -474,17 +376,13 @@ def test_gradients_add_up_over_passes():
     module.backward(delta)
     once = module.weight.grad.copy()
     module.backward(delta)
-    np.testing.assert_allclose(module.weight.grad, 2 * once)
-    np.testing.assert_allclose(once, sum(np.outer(x[i], delta[i]) for i in range(4)))
+    equal(module.weight.grad, 2 * once)
 
 
 MODULES = [
     (Linear(3, 2), [(5, 3)], [(5, 4)]),
     (ReLU(), [(5, 3)], None),
-    (Sigmoid(), [(5, 3)], None),
     (Softmax(), [(5, 3)], None),
-    (L2Loss(), [(5, 3), (5, 3)], [(5, 3), (3, 5)]),
-    (CrossEntropyLoss(), [(5, 3), (5, 3)], [(5, 3), (5, 4)]),
     (LayerNorm(3), [(5, 3)], [(5, 4)]),
     (SkipAddNorm(Linear(3, 3), 3), [(5, 3)], [(5, 4)]),
     (Identity(), [(5, 3)], None),
@@ -492,6 +390,7 @@ MODULES = [
     (Fork(Linear(3, 2), ReLU()), [(5, 3)], [(5, 2)]),
     (Concat(), [(5, 3), (5, 2)], [(5, 3), (4, 3)]),
     (Transpose(), [(5, 3)], [(5,)]),
+    (Transpose(), [(5, 3)], [(5, 3), (2, 3)]),
     (ScalarProduct(2.0), [(5, 3)], None),
     (DotProduct(), [(5, 3), (3, 2)], [(5, 3), (2, 3)]),
     (DotProduct(), [(2, 5, 3), (2, 3, 4)], [(2, 5, 3), (3, 4)]),
@@ -522,11 +421,6 @@ def test_errors_name_the_module_and_the_shapes(module, right, wrong):
         assert any(part in str(caught.value) for part in (type(module).__name__, "Linear"))
 
 
-def test_too_many_inputs_name_the_module():
-    with pytest.raises(ValueError, match=r"Transpose.*\(2, 3\) and \(2, 3\)"):
-        Transpose().forward(np.zeros((2, 3)), np.zeros((2, 3)))
-
-
 def test_what_cannot_be_built_says_why():
     with pytest.raises(ValueError, match=r"Linear: a weight \(2, 3\), not \(3, 2\)"):
         Linear(3, 2, weight=Linear(2, 3).weight)
@@ -541,28 +435,13 @@ def test_what_cannot_be_built_says_why():
         OneHotDictionary("aba", Parameter(np.zeros((3, 2))))
 
 
-def test_a_module_without_its_methods_says_so():
-    class Empty(Module):
-        pass
-
-    with pytest.raises(NotImplementedError, match="Empty has no compute"):
-        Empty().forward(1.0)
-
-
 def test_large_numbers_do_not_overflow():
     large = np.array([[1e4, -1e4, 0.0]])
     with np.errstate(all="raise", under="ignore"):
         np.testing.assert_array_equal(Softmax().forward(large), [[1, 0, 0]])
-        np.testing.assert_array_equal(Sigmoid().forward(large), [[1, 0, 0.5]])
         assert SoftmaxCrossEntropy().forward(large, np.array([1])) == 2e4
         assert SoftmaxCrossEntropy().forward(large, np.array([0])) == 0
-
-
-def test_the_loss_of_a_share_that_rounds_to_zero_is_pytorchs():
-    sure, answer = np.array([[0.0, 800.0], [3.0, 2.0]]), np.array([0, 1])
-    ours = SoftmaxCrossEntropy().forward(sure, answer)
-    equal(ours, F.cross_entropy(torch.tensor(sure), torch.tensor(answer)).item())
-    errors = gradient_error(SoftmaxCrossEntropy(), sure, answer)
+    errors = gradient_error(SoftmaxCrossEntropy(), large, np.array([1]))
     assert errors["input 0"] < TOLERANCE
 
 
@@ -579,18 +458,12 @@ def test_the_dictionary_is_a_one_hot_product():
         module.encode("x")
 
 
-def test_stretches_are_all_there_are():
-    got = stretches(np.arange(10), 3)
-    assert got.shape == (7, 4)
-    np.testing.assert_array_equal(got[2], [2, 3, 4, 5])
-
-
 def test_the_decoder_is_causal_and_works_at_any_length():
     model = small_decoder()
     numbers = np.random.default_rng(10).integers(11, size=(2, 12))
     whole = model.forward(numbers)
-    np.testing.assert_allclose(whole[:, :5], model.forward(numbers[:, :5]), atol=1e-12)
-    assert model.weights(0).shape == (2, 5, 5, 5)  # batch, heads, queries, keys
+    np.testing.assert_allclose(whole[:, :6], model.forward(numbers[:, :6]), atol=1e-12)
+    assert model.weights(0).shape == (2, 5, 6, 6)  # batch, heads, queries, keys
     assert not np.triu(model.weights(1), 1).any()
 
 
@@ -634,38 +507,33 @@ def test_sampling_sees_only_the_context():
 
 
 def test_sampling_stops_after_the_end_mark():
-    class Always:
-        def forward(self, numbers):
-            return (
-                np.where(np.arange(3) == len(numbers) - 2, 0.0, -np.inf) + 0 * numbers[:1]
-            )
-
-    class Rows(Always):
-        def forward(self, numbers):
-            return np.tile(super().forward(numbers), (len(numbers), 1))
+    class Counts:
+        def forward(self, numbers):  # after n words the word n - 2 is certain
+            sure = np.where(np.arange(3) == len(numbers) - 2, 0.0, -np.inf)
+            return np.tile(sure, (len(numbers), 1))
 
     dice = np.random.default_rng(0)
-    assert sample(Rows(), [2, 2], 3, dice) == [2, 2, 0, 1, 2]
-    assert sample(Rows(), [2, 2], 3, dice, end=1) == [2, 2, 0, 1]
-    assert sample(Rows(), [1, 2], 2, dice, end=1) == [1, 2, 0, 1]  # not the start's own
+    assert sample(Counts(), [2, 2], 3, dice) == [2, 2, 0, 1, 2]
+    assert sample(Counts(), [2, 2], 3, dice, end=1) == [2, 2, 0, 1]
+    assert sample(Counts(), [1, 2], 2, dice, end=1) == [1, 2, 0, 1]  # not the start's own
 
 
 def test_sentences_and_lines_are_marked_and_put_back():
     poem = "Shall I go?  Not\n\nyet: I\nstay."
-    tokens = marked(poem)
+    tokens = mark_sentences(poem)
     assert " ".join(tokens) == "<start> shall i go <end> <start> not / yet i / stay <end>"
     assert verse(tokens[5:]) == "Not\nYet I\nStay"
     assert verse(tokens[:5]) == "Shall I go"
-    assert marked("... !") == []
+    assert mark_sentences("... !") == []
 
 
-def test_first_vectors_know_nothing_of_what_is_unseen():
+def test_initial_vectors_know_nothing_of_what_is_unseen():
     seen = ["a", "b", "c", "d", "a", "b", "c", "e", "a", "d", "c", "b"]
-    vocabulary, vectors = first_vectors(seen, ["z", "a", "y"], d_model=2)
+    vocabulary, vectors = initial_vectors(seen, ["z", "a", "y"], d_model=2)
     assert vocabulary == ["a", "b", "c", "d", "e", "y", "z"]
     assert vectors.shape == (7, 2)
     assert not vectors[5:].any()
-    np.testing.assert_array_equal(vectors[:5], first_vectors(seen, [], d_model=2)[1])
+    np.testing.assert_array_equal(vectors[:5], initial_vectors(seen, [], d_model=2)[1])
 
 
 def test_saved_and_loaded_is_the_same_to_the_last_bit(tmp_path):
@@ -739,15 +607,12 @@ def test_a_file_that_holds_no_decoder_is_refused(kind, tmp_path):
     write(path)
     with pytest.raises(ValueError, match=f"decoder.safetensors holds no decoder: .*{said}"):
         load(path)
-
-
-def test_a_file_that_is_missing_is_told_as_such(tmp_path):
     with pytest.raises(FileNotFoundError):
-        load(tmp_path / "decoder.safetensors")
+        load(tmp_path / "nowhere.safetensors")
 
 
 def test_gradient_error_sees_a_wrong_gradient_and_leaves_no_trace():
-    class Wrong(Sigmoid):
+    class Wrong(Softmax):
         def gradient(self, delta):
             return delta * self.y
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lmcourse.numpy_nn import longer
-from lmcourse.numpy_nn.decoder import END, START, Decoder, first_vectors, load
+from lmcourse.numpy_nn.decoder import END, START, Decoder, initial_vectors, load
 
 
 def stored():
@@ -52,7 +52,7 @@ def test_the_command_stores_what_it_trains(tmp_path, monkeypatch):
     monkeypatch.setattr(
         longer, "texts", lambda: (list("abcdeabcadeb") * 3 + [START, END],) * 2
     )
-    monkeypatch.setattr(longer, "first_vectors", small_vectors)
+    monkeypatch.setattr(longer, "initial_vectors", small_vectors)
     longer.main()
     run = stored_in(tmp_path / "decoder")
     assert [len(states) for states in run["runs"]] == [2]
@@ -61,7 +61,7 @@ def test_the_command_stores_what_it_trains(tmp_path, monkeypatch):
 
 
 def small_vectors(seen, unseen):
-    vocabulary, _ = first_vectors(seen, unseen, d_model=2)
+    vocabulary, _ = initial_vectors(seen, unseen, d_model=2)
     return vocabulary, np.random.default_rng(0).normal(size=(len(vocabulary), 20))
 
 

@@ -23,15 +23,14 @@ from transformers import (
 )
 
 from lmbook.bench import layers as bench
-from lmcourse import pooling as module
 from lmcourse.models import default_checkpoint
 from lmcourse.pooling import (
     batches,
+    forward_hooks,
     pool,
     pool_layers,
     static_similarity,
     step_similarity,
-    watching,
 )
 from near import near
 
@@ -51,15 +50,6 @@ LONG = "there is a certain slant of light on winter afternoons that oppresses " 
 @pytest.fixture(scope="module")
 def tokenizer():
     return AutoTokenizer.from_pretrained(default_checkpoint())
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    """These models are too small for two."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def tiny(**changes):
@@ -107,8 +97,9 @@ def one_by_one(texts, tokenizer, model, pooling):
 
 
 def check(result, expected):
-    near(result.static, expected[0])
-    near(result.layers, expected[1:])
+    near(result.levels, expected)
+    assert torch.equal(result.levels[0], result.static)
+    assert torch.equal(result.levels[1:], result.layers)
 
 
 @pytest.mark.parametrize("pooling", ["mean", "cls", "max"])
@@ -117,8 +108,7 @@ def test_equals_each_text_on_its_own(tokenizer, model, pooling, batch_tokens):
     result = pool_layers(
         LINES, tokenizer, model, pooling=pooling, batch_tokens=batch_tokens
     )
-    assert result.layers.shape == (LAYERS + 1, len(LINES), D_MODEL)
-    assert result.static.shape == (len(LINES), D_MODEL)
+    assert result.levels.shape == (LAYERS + 2, len(LINES), D_MODEL)
     check(result, one_by_one(LINES, tokenizer, model, pooling))
     assert result.tokens.tolist() == [len(tokenizer(line)["input_ids"]) for line in LINES]
 
@@ -152,12 +142,6 @@ def test_any_iterable_of_strings_and_the_callers_own_training(tokenizer, model):
     near(weight.grad, from_array.layers[-1].sum(dim=0))
 
 
-def test_the_levels_are_the_static_row_and_the_layers(tokenizer, model):
-    found = pool_layers(LINES, tokenizer, model)
-    assert torch.equal(found.levels[0], found.static)
-    assert torch.equal(found.levels[1:], found.layers)
-
-
 def hooks(model):
     return [len(part._forward_hooks) for part in model.modules()]
 
@@ -171,7 +155,7 @@ def test_whoever_wants_more_of_the_states_sees_them(tokenizer, model):
             assert (level, row) not in seen
             seen[level, row] = state[real]  # (tokens, d_model)
 
-    found = pool_layers(LINES, tokenizer, model, batch_tokens=40, see=see)
+    found = pool_layers(LINES, tokenizer, model, batch_tokens=40, on_output=see)
     near(pool_layers(LINES, tokenizer, model).levels, found.levels)
     assert seen.keys() == set(itertools.product(range(LAYERS + 2), range(len(LINES))))
     for row, line in enumerate(LINES):
@@ -182,31 +166,23 @@ def test_whoever_wants_more_of_the_states_sees_them(tokenizer, model):
             near(seen[level, row], state[0])
 
 
-def test_keeps_no_hidden_states_and_leaves_no_hooks(tokenizer, model, monkeypatch):
+def test_batches_keep_to_their_budget_and_leave_no_hooks(tokenizer, model):
     seen, before = [], hooks(model)
-    monkeypatch.setattr(
-        module, "pool", lambda states, mask, how: seen.append(states.shape) or states[:, 0]
+    pool_layers(
+        LINES,
+        tokenizer,
+        model,
+        batch_tokens=30,
+        on_output=lambda level, rows, states, mask: seen.append(mask.numel()),
     )
-    pool_layers(LINES, tokenizer, model, batch_tokens=30)
-    assert max(batch * tokens for batch, tokens, _ in seen) <= 30
+    assert max(seen) <= 30
     assert hooks(model) == before
-
-
-def test_hooks_go_when_the_model_fails(model):
-    before = hooks(model)
-    with pytest.raises(IndexError), watching([model.embeddings], lambda *_: None):
+    with pytest.raises(IndexError), forward_hooks([model.embeddings], lambda *_: None):
         model(torch.tensor([[10**6]]))
     assert hooks(model) == before
 
 
 # --- long texts
-
-
-def windows_by_hand(text, tokenizer):
-    ids = tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
-    inner = WINDOW - 2
-    first, last = tokenizer.cls_token_id, tokenizer.sep_token_id
-    return [[first, *ids[at : at + inner], last] for at in range(0, len(ids), inner)]
 
 
 def test_truncation_warns_once_and_reads_the_first_window(tokenizer, model):
@@ -237,12 +213,7 @@ def test_a_text_that_just_fits_is_not_long(tokenizer, model):
     [
         ([], ValueError, "texts is empty"),
         ("a poem", TypeError, "list of strings, not a single one"),
-        (b"a poem", TypeError, r"texts\[0\] is not a string: 97"),
-        (7, TypeError, "'int' object is not iterable"),
         (["a", None], TypeError, r"texts\[1\] is not a string: None"),
-        (["a", float("nan")], TypeError, r"texts\[1\] is not a string: nan"),
-        (["a", "b", ["c"]], TypeError, r"texts\[2\] is not a string: \['c'\]"),
-        ([""], ValueError, r"texts\[0\] is blank to the tokenizer"),
         (["a", " \n\t"], ValueError, r"texts\[1\] is blank to the tokenizer"),
         (["a", "\u200b\u200b"], ValueError, r"texts\[1\] is blank to the tokenizer"),
     ],
@@ -252,23 +223,11 @@ def test_texts_that_cannot_be_read(tokenizer, model, texts, error, says):
         pool_layers(texts, tokenizer, model)
 
 
-def test_an_unknown_pooling(tokenizer, model):
-    with pytest.raises(ValueError, match=r"pooling should be .*not 'median'"):
-        pool_layers(LINES, tokenizer, model, pooling="median")
-
-
-@pytest.mark.parametrize("vocab_size", [1000, 30521, 30523, 40000])
+@pytest.mark.parametrize("vocab_size", [30521, 30523, 40000])
 def test_a_tokenizer_of_another_size(tokenizer, vocab_size):
     with pytest.raises(ValueError, match=f"do not belong together.*{vocab_size} rows"):
         pool_layers(LINES, tokenizer, tiny(vocab_size=vocab_size))
-
-
-def test_a_matrix_rounded_up_is_no_other_size(tokenizer):
-    padded = tiny(vocab_size=30528)
-    check(
-        pool_layers(LINES, tokenizer, padded),
-        one_by_one(LINES, tokenizer, padded, "mean"),
-    )
+    pool_layers(LINES, tokenizer, tiny(vocab_size=30528))  # rounded up
 
 
 def test_ids_beyond_the_embeddings():
@@ -291,6 +250,8 @@ def test_a_model_that_is_no_bert_or_not_ready(tokenizer):
         pool_layers(LINES, tokenizer, roberta)
     with pytest.raises(ValueError, match="training mode"):
         pool_layers(LINES, tokenizer, tiny().train())
+    with pytest.raises(ValueError, match=r"pooling should be .*not 'median'"):
+        pool_layers(LINES, tokenizer, tiny(), pooling="median")
 
 
 # --- the parts
@@ -320,9 +281,8 @@ def test_padding_is_never_pooled(pooling):
     near(pool(states, mask, pooling), torch.stack(expected))
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_similarities_equal_numpy_pair_by_pair(seed):
-    random = np.random.default_rng(seed)
+def test_similarities_equal_numpy_pair_by_pair():
+    random = np.random.default_rng(0)
     static, layers = random.normal(size=(5, 7)), random.normal(size=(4, 5, 7))
 
     def cosine(a, b):
@@ -341,42 +301,19 @@ def test_similarities_equal_numpy_pair_by_pair(seed):
 # --- the benchmark
 
 
-def in_this_process(prepare, way, name, poems):
-    measured = prepare(way, name, poems)
-    return {"result": measured(), "seconds": 1.0, "peak_mib": 1.0, "start_mib": 0.5}
+@pytest.mark.parametrize("slip", [0.0, 2e-5])
+def test_the_benchmark_compares_both_ways(slip, monkeypatch, tokenizer, capsys):
+    def measured(prepare, *given):
+        return {"result": prepare(*given)(), "seconds": 1, "peak_mib": 1, "start_mib": 0}
 
+    def engine(*given):
+        vectors, cosines = bench.engine(*given)
+        return vectors, cosines + slip
 
-@pytest.fixture
-def small_bench(monkeypatch, tokenizer):
+    monkeypatch.setattr(bench, "isolated", measured)
     wide = tiny(max_position_embeddings=256)
-    monkeypatch.setattr(bench, "isolated", in_this_process)
     monkeypatch.setattr(bench, "load", lambda name: (tokenizer, wide))
-    return ["--poems", "4", "--models", "base"]
-
-
-def test_the_usual_way_gives_the_same_numbers(small_bench, capsys):
-    assert bench.main(small_bench) == 0
-    *table, line = capsys.readouterr().out.splitlines()
-    assert [row.split()[:3] for row in table[1:]] == [
-        ["base", "usual", "4"],
-        ["base", "engine", "4"],
-    ]
-    summary = json.loads(line)["base"]
-    assert 0 <= summary["difference"] < 1e-5
-    assert summary["times_faster"] == summary["memory_share"] == 1
-
-
-def test_the_benchmark_fails_on_other_numbers(small_bench, monkeypatch, capsys):
-    def shifted(*args):
-        vectors, cosines = bench.engine(*args)
-        return vectors, cosines + 2e-5
-
-    monkeypatch.setitem(bench.WAYS, "engine", shifted)
-    assert bench.main(small_bench) == 1
-
-
-def test_the_base_size_is_that_of_bert_base(tokenizer):
-    config = bench.base_config(tokenizer)
-    assert (config.num_hidden_layers, config.num_attention_heads) == (12, 12)
-    assert (config.hidden_size, config.intermediate_size) == (768, 3072)
-    assert config.vocab_size == 30522
+    monkeypatch.setitem(bench.WAYS, "engine", engine)
+    assert bench.main(["--poems", "4", "--models", "base"]) == (slip > 0)
+    summary = json.loads(capsys.readouterr().out.splitlines()[-1])["base"]
+    assert (summary["difference"] < 1e-5) == (slip == 0)

@@ -39,7 +39,7 @@ def refitted(kernel, y, penalty, out, asked):
 @pytest.mark.parametrize("penalty", [0.01, 1.0, 100.0])
 def test_leaving_out_one_and_two_equals_refitting(vectors, labels, penalty):
     kernel, y = probe.gram(vectors), truth(labels)
-    one, two = probe.without(probe.smoothers(kernel, [penalty])[0], y)
+    one, two = probe.leave_out(probe.smoothers(kernel, [penalty])[0], y)
     kernel, y = kernel.numpy(), y.numpy()
     for i, j in ((0, 1), (7, 30), (39, 2)):
         np.testing.assert_allclose(one[j], refitted(kernel, y, penalty, [j], j), atol=1e-9)
@@ -52,7 +52,7 @@ def test_the_penalty_is_chosen_by_the_others_alone(vectors, labels):
     """Each text's choice and support, done slowly; its own label changes neither."""
     kernel, y = probe.gram(vectors).numpy(), truth(labels).numpy()
     penalties = (0.1, 1.0, 10.0)
-    found = probe.guess(vectors, labels, penalties)
+    found = probe.predict(vectors, labels, penalties)
     for i in (0, 5, 23):
         others = [j for j in range(TEXTS) if j != i]
         errors = [
@@ -66,7 +66,7 @@ def test_the_penalty_is_chosen_by_the_others_alone(vectors, labels):
         assert found.hits[i] == (found.names[said.argmax()] == labels[i])
     other = labels.copy()
     other[5] = "a" if labels[5] != "a" else "b"
-    again = probe.guess(vectors, other, penalties)
+    again = probe.predict(vectors, other, penalties)
     np.testing.assert_allclose(again.support[5], found.support[5], atol=1e-8)
 
 
@@ -74,7 +74,7 @@ def test_smoothers_may_be_given_and_say_the_same(vectors, labels):
     hats = probe.smoothers(probe.gram(vectors))
     assert hats.shape == (len(probe.PENALTIES), TEXTS, TEXTS)
     assert torch.equal(
-        probe.guess(hats, labels).support, probe.guess(vectors, labels).support
+        probe.predict(hats, labels).support, probe.predict(vectors, labels).support
     )
 
 
@@ -91,7 +91,7 @@ def test_without_signal_the_score_is_that_of_blind_guessing():
     for seed in range(30):
         noise = torch.randn(60, 5, generator=torch.Generator().manual_seed(seed))
         labels = rng.permutation(np.repeat([0, 1], [45, 15]))
-        scores.append(probe.score(probe.guess(noise, labels).hits, labels))
+        scores.append(probe.score(probe.predict(noise, labels).hits, labels))
     assert np.mean(scores) == pytest.approx(0.5, abs=0.05)
 
 
@@ -113,4 +113,4 @@ def test_the_interval_is_that_of_the_normal_distribution():
 )
 def test_labels_that_cannot_be_guessed_are_refused(vectors, labels, message):
     with pytest.raises(ValueError, match=message):
-        probe.guess(vectors, labels)
+        probe.predict(vectors, labels)

@@ -7,7 +7,7 @@ import torch
 from lmcourse import views
 from lmcourse.data import load_texts, train_val_test_split
 from lmcourse.ngrams import NgramModel
-from lmcourse.recurrent import load_reader
+from lmcourse.recurrent import load_char_lstm
 
 
 @pytest.fixture(scope="module")
@@ -16,10 +16,10 @@ def view():
 
 
 def test_stored_chances_and_gates_are_the_models_own(view):
-    tokenizer, reader = load_reader()
+    tokenizer, reader = load_char_lstm()
     data, ids = view.data["data"], tokenizer.encode("\nOr I shall live")
     training = tokenizer.encode(train_val_test_split(load_texts("sonnets")).training)
-    counted = NgramModel(training, 4, tokenizer.vocab_size).following(ids)
+    counted = NgramModel(training, 4, tokenizer.vocab_size).next_probs(ids)
     np.testing.assert_allclose(data["counted"], counted, rtol=1e-9)
     logits, gates = reader.double()(torch.tensor([ids]))
     np.testing.assert_allclose(data["lstm"], logits[0, -1].softmax(-1), atol=1e-6)
@@ -40,7 +40,7 @@ def test_it_tells_the_likeliest_and_what_is_forgotten(view):
 
 
 def test_what_is_stored_is_escaped():
-    tokenizer, _ = load_reader()
+    tokenizer, _ = load_char_lstm()
     assert "&" not in tokenizer.alphabet  # nor < or >; the quote is there
     stored = views.sequence("'", order=1).data["stored"]
     assert "&#x27;</span>" in stored

@@ -22,7 +22,7 @@ from lmcourse.gpt.convert import to_transformers
 from lmcourse.gpt.optimizers import schedule
 from lmcourse.gpt.recipes import IDEAS
 from lmcourse.gpt.trainer import Trainer, cross_entropy, cut_windows
-from lmcourse.measure import forget_peak, peak_mib
+from lmcourse.measure import peak_mib, reset_peak
 from lmcourse.train import new_run
 
 __all__ = ["beside", "crossing", "main", "ours", "plain"]
@@ -96,7 +96,7 @@ def _child(connection, threads, target, way, *arguments):
     torch.set_num_threads(threads)
     trainer = way(*arguments)
     trainer.evaluate()
-    forget_peak()
+    reset_peak()
     connection.send("ready")
     progress, config = trainer.progress, trainer.config
     while connection.recv():

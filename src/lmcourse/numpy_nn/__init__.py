@@ -5,7 +5,7 @@ leading axes, (batch, tokens, d). Gradients are those of whatever loss the first
 belongs to: no module divides by the number of rows.
 
 - `core`: `Parameter`, `Module`, `Chain`, `Fork`, `Concat`, `Adam`, `gradient_error`.
-- `layers`: `Linear`, activations, `Softmax`, losses, `LayerNorm`, `SkipAddNorm`,
+- `layers`: `Linear`, `ReLU`, `Softmax`, `SoftmaxCrossEntropy`, `LayerNorm`, `SkipAddNorm`,
   `OneHotDictionary`.
 - `attention`: from `Transpose` to `MultiHeadAttention`.
 - `decoder`: `FeedForward`, `Block`, `Decoder`, and what trains, samples, saves and

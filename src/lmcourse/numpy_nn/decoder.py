@@ -24,7 +24,7 @@ from lmcourse.numpy_nn.layers import (
 START, END, LINE = "<start>", "<end>", "/"
 
 
-def marked(poem):
+def mark_sentences(poem):
     """Return a poem's words, with marks where sentences start and end and lines break."""
     found = []
     for sentence in re.split("[.?!]", poem):
@@ -43,7 +43,7 @@ def verse(tokens):
     return "\n".join(line[:1].upper() + line[1:] for line in lines)
 
 
-def first_vectors(seen, unseen, d_model=60):
+def initial_vectors(seen, unseen, d_model=60):
     """Return a vocabulary, and vectors counted on the words of training alone.
 
     Parameters
@@ -123,8 +123,8 @@ class Decoder(Module):
         return self.blocks.modules[layer].attention.weights
 
 
-def stretches(numbers, context):
-    """Return every stretch of ``context + 1`` numbers, (stretches, context + 1)."""
+def windows(numbers, context):
+    """Return every run of ``context + 1`` numbers, (windows, context + 1)."""
     return np.lib.stride_tricks.sliding_window_view(numbers, context + 1)
 
 
@@ -139,7 +139,7 @@ def train(
     seed=0,
     watch=None,
 ):
-    """Train a decoder to say the next word at every place of random stretches.
+    """Train a decoder to say the next word at every place of random windows.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ def train(
         The floating loss after each step, in nats a word; the first is the first batch's.
     """
     rng, loss = np.random.default_rng(seed), SoftmaxCrossEntropy()
-    examples, floating = stretches(numbers, context), []
+    examples, floating = windows(numbers, context), []
     adam = Adam(model.parameters().values(), learning_rate)
     bar = tqdm(range(steps), mininterval=1.0)
     for step in bar:

@@ -1,4 +1,4 @@
-"""Layers that treat each row alone, losses, normalisation and the dictionary."""
+"""Layers that treat each row alone, the loss, normalisation and the dictionary."""
 
 import numpy as np
 from scipy import sparse
@@ -80,17 +80,6 @@ class ReLU(Module):
         return delta * self.positive
 
 
-class Sigmoid(Module):
-    """1 / (1 + exp(-x)), safe for large numbers."""
-
-    def compute(self, x):
-        self.y = 0.5 * (1 + np.tanh(x / 2))
-        return self.y
-
-    def gradient(self, delta):
-        return delta * self.y * (1 - self.y)
-
-
 class Softmax(Module):
     """Turn each row into shares that sum to 1."""
 
@@ -101,35 +90,6 @@ class Softmax(Module):
     def gradient(self, delta):
         common = (delta * self.y).sum(axis=-1, keepdims=True)  # (..., 1)
         return self.y * (delta - common)
-
-
-class L2Loss(Module):
-    """The mean, over all entries, of the squared difference to a target."""
-
-    def fits(self, x, target):
-        return x == target
-
-    def compute(self, x, target):
-        self.difference = x - target
-        return (self.difference**2).mean()
-
-    def gradient(self, delta=1.0):
-        return delta * 2 * self.difference / self.difference.size
-
-
-class CrossEntropyLoss(Module):
-    """The mean, over all rows, of -Σ target · log p, for rows of probabilities."""
-
-    def fits(self, p, target):
-        return p == target
-
-    def compute(self, p, target):
-        self.p, self.target = p, target
-        self.number = p[..., 0].size  # rows
-        return -(target * np.log(p)).sum() / self.number
-
-    def gradient(self, delta=1.0):
-        return -delta * self.target / self.p / self.number
 
 
 class SoftmaxCrossEntropy(Module):

@@ -7,7 +7,7 @@ import torch
 
 from lmcourse.data import load_texts, train_val_test_split
 from lmcourse.ngrams import NgramModel
-from lmcourse.recurrent import load_reader
+from lmcourse.recurrent import load_char_lstm
 from lmcourse.views.play import play
 from lmcourse.views.tokenizer import SIGNS
 from lmcourse.views.view import View
@@ -22,7 +22,7 @@ def sequence(text, *, order=5, unit=0, caption="") -> View:
 
     On the site the reader types any line, chooses how long the runs are that are counted,
     and whose gate is shown. Counts are those of the training part of the Sonnets, smoothed
-    as `lmcourse.ngrams` does; the LSTM is that of `lmcourse.recurrent.load_reader`. Both
+    as `lmcourse.ngrams` does; the LSTM is that of `lmcourse.recurrent.load_char_lstm`. Both
     read the line from its beginning, after a line end.
 
     Parameters
@@ -45,7 +45,7 @@ def sequence(text, *, order=5, unit=0, caption="") -> View:
     ValueError
         If the line is empty or too long, or order or unit is none that there is.
     """
-    tokenizer, reader = load_reader()
+    tokenizer, reader = load_char_lstm()
     width = reader.output.in_features
     if not 1 <= len(text) <= LONGEST or order not in range(1, 7):
         raise ValueError("a line of 1 to 80 characters and an order of 1 to 6, please")
@@ -53,7 +53,7 @@ def sequence(text, *, order=5, unit=0, caption="") -> View:
         raise ValueError(f"there are units 1 to {width}, and 0 for their mean; not {unit}")
     ids = tokenizer.encode("\n" + text)
     training = tokenizer.encode(train_val_test_split(load_texts("sonnets")).training)
-    counted = NgramModel(training, order, tokenizer.vocab_size).following(ids)
+    counted = NgramModel(training, order, tokenizer.vocab_size).next_probs(ids)
     with torch.no_grad():
         logits, gates = reader.double()(torch.tensor([ids]))
     lstm, gates = logits[0, -1].softmax(-1).numpy(), gates[0, 1:].numpy()

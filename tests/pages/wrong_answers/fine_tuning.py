@@ -30,31 +30,31 @@ def lora(down="random", up="zero", frozen=True, extra=0, parameter=True, scale=1
     kind = nn.Parameter if parameter else (lambda x: x)
 
     class Answer(nn.Module):
-        def __init__(self, inside, rank):
+        def __init__(self, base, rank):
             super().__init__()
-            self.inside = inside.requires_grad_(not frozen)
-            self.down = kind(draw[down](rank + extra, inside.in_features))
-            self.up = kind(draw[up](inside.out_features, rank + extra))
+            self.base = base.requires_grad_(not frozen)
+            self.down = kind(draw[down](rank + extra, base.in_features))
+            self.up = kind(draw[up](base.out_features, rank + extra))
 
         def forward(self, x):
-            return self.inside(x) + scale * x @ self.down.T @ self.up.T
+            return self.base(x) + scale * x @ self.down.T @ self.up.T
 
     return Answer
 
 
 class OneMatrix(nn.Module):
-    def __init__(self, inside, rank):
+    def __init__(self, base, rank):
         super().__init__()
-        self.inside = inside.requires_grad_(False)
-        self.delta = nn.Parameter(torch.zeros_like(inside.weight))
+        self.base = base.requires_grad_(False)
+        self.delta = nn.Parameter(torch.zeros_like(base.weight))
 
     def forward(self, x):
-        return self.inside(x) + x @ self.delta.T
+        return self.base(x) + x @ self.delta.T
 
 
 class Overwrites(lora()):
     def forward(self, x):
-        self.inside.weight.data += 1e-3
+        self.base.weight.data += 1e-3
         return super().forward(x)
 
 
