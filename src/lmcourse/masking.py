@@ -13,8 +13,8 @@ from torch import nn
 from torch.nn.utils.rnn import pad_sequence
 
 from lmcourse.bert import Bert
-from lmcourse.gpt.optimizers import Muon
 from lmcourse.ngrams import NgramModel
+from lmcourse.optimizers import Muon
 
 
 def mask_tokens(ids, tokenizer, generator, share=0.15):

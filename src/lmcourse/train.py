@@ -3,27 +3,77 @@
 Several processes, with the same options: ``torchrun --nproc-per-node 2 -m lmcourse.train``.
 """
 
-# PyTorch is imported where it is used: help and errors come before it.
 import argparse
 import json
 import sys
 from contextlib import suppress
+from dataclasses import fields
 from pathlib import Path
 
-from lmcourse.data import POEMS, load_corpus, load_texts, train_val_test_split
-from lmcourse.gpt.recipes import IDEAS, PRESETS, recipe
-from lmcourse.gpt.settings import Diverged, require
-from lmcourse.tokenization import CharTokenizer
+import torch
 
+from lmcourse.data import POEMS, fingerprint, load_corpus, load_texts, train_val_test_split
+from lmcourse.gpt import checkpoints
+from lmcourse.gpt.model import GPTConfig, make_model
+from lmcourse.gpt.training import Diverged, Trainer, TrainingConfig, split
+from lmcourse.tokenization import CharTokenizer
+from lmcourse.weights import read_record, save_model
+
+# What `fast` changes, one idea at a time: each can be left out, to see what it is worth.
+IDEAS = {
+    "ngrams": {"ngrams": (4096, 6144)},  # a table does what layers would learn slowly
+    "rotary": {"positions": "rotary"},
+    "small": {"layers": 2, "heads": 2, "d_model": 64},
+    "muon": {"optimizer": "muon"},
+    "hot": {"learning_rate": 2e-2, "warmup": 10},  # tables of vectors bear large steps
+    "batch": {"batch": 24},
+    "short": {"steps": 200},
+}
+PRESETS = {"classic": (), "fast": tuple(IDEAS)}
 NOTHING = "nothing was saved"
 
 
-def _plan(text, preset, without, changes):
-    """Return the tokenizer of a text and both configurations, checked."""
-    if not text.strip():
-        raise ValueError("the corpus is empty")
-    tokenizer = CharTokenizer(text)
-    return tokenizer, *recipe(preset, tokenizer.vocab_size, without, **changes)
+def recipe(preset, vocab_size, without=(), /, **changes):
+    """Return the configurations of a model and of its training.
+
+    Parameters
+    ----------
+    preset : {"classic", "fast"}
+        ``"classic"`` is what both have as defaults.
+    vocab_size : int
+    without : iterable of str
+        Names from `IDEAS` that ``fast`` shall do without.
+    **changes
+        Fields of `GPTConfig` and `TrainingConfig` to set otherwise.
+
+    Returns
+    -------
+    model : GPTConfig
+    training : TrainingConfig
+
+    Raises
+    ------
+    ValueError
+        If there is no such preset, no such idea in it, no such field, or a value is wrong.
+    """
+    if preset not in PRESETS:
+        raise ValueError(f"there is no preset {preset!r}; there are {', '.join(PRESETS)}")
+    sizes, how = ([x.name for x in fields(kind)] for kind in (GPTConfig, TrainingConfig))
+    for what, given, known in (
+        ("idea", without, PRESETS[preset]),
+        ("setting", changes, [*sizes[1:], *how]),  # the corpus decides on vocab_size
+    ):
+        if unknown := set(given) - set(known):
+            raise ValueError(
+                f"{preset} has no {what} {', '.join(sorted(unknown))}; it has "
+                f"{', '.join(known) or 'none'}"
+            )
+    settings = {"vocab_size": vocab_size}
+    for idea in PRESETS[preset]:
+        settings |= {} if idea in without else IDEAS[idea]
+    settings |= changes
+    model = {name: settings.pop(name) for name in sizes if name in settings}
+    return GPTConfig(**model), TrainingConfig(**settings)
 
 
 def new_run(text, preset="fast", without=(), device=None, parts=None, **changes):
@@ -34,7 +84,7 @@ def new_run(text, preset="fast", without=(), device=None, parts=None, **changes)
     text : str
         The whole corpus: its characters are the vocabulary.
     preset, without, **changes
-        As `lmcourse.gpt.recipes.recipe`.
+        As `recipe`.
     device : str, optional
     parts : lmcourse.data.Parts, optional
         What to train and to estimate on; by default the text up to its last tenth, and
@@ -50,21 +100,16 @@ def new_run(text, preset="fast", without=(), device=None, parts=None, **changes)
     ValueError
         If the text is empty or too short, or a setting is wrong.
     """
-    import torch
-
-    from lmcourse.gpt.ngrams import make_model
-    from lmcourse.gpt.trainer import Trainer, check_room, split
-
-    tokenizer, model, training = _plan(text, preset, without, changes)
+    tokenizer = CharTokenizer(text)
+    model, training = recipe(preset, tokenizer.vocab_size, without, **changes)
 
     def encoded(text):
         return torch.from_numpy(tokenizer.encode_array(text))
 
     if parts is None:
-        halves = split(encoded(text), model.context)
+        halves = split(encoded(text))
     else:
         halves = encoded(parts.training), encoded(parts.validation)
-        check_room(*halves, model.context)
     torch.manual_seed(training.seed)
     return tokenizer, Trainer(make_model(model), *halves, training, device)
 
@@ -103,31 +148,18 @@ def parse(arguments):
 
 
 def check(options):
-    """Return the text and the settings that were changed, before anything slow.
-
-    Raises
-    ------
-    OSError, ValueError
-        If the corpus cannot be had, a setting is wrong, or a file is in the way.
-    """
-    given = {name: getattr(options, name) for name in ("steps", "evaluate_every", "seed")}
-    changes = {name: value for name, value in given.items() if value is not None}
-    changes = dict(options.set) | changes
-    require(options, "a whole number from 1 to 10**8", "threads")
-    if options.target_loss is not None:
-        require(options, "a finite number above 0", "target_loss")
+    """Raise ValueError if an option is wrong or a file is in the way."""
+    if options.threads < 1:
+        raise ValueError(f"{options.threads} threads cannot compute: 1 or more, please")
+    if options.export and options.export.resolve() == options.out.resolve():
+        raise ValueError(f"{options.export} is the checkpoint: export to another file")
     for path in filter(None, (options.out, options.export)):
         if path.suffix != ".safetensors" or path.is_dir():
             raise ValueError(f"{path} is no name of a .safetensors file")
-    if options.export and options.export.resolve() == options.out.resolve():
-        raise ValueError(f"{options.export} is the checkpoint: export to another file")
-    if options.out.exists() and not options.resume:
-        raise ValueError(
-            f"{options.out} is there already: add --resume, or choose another --out"
-        )
-    text = load_corpus(options.corpus)
-    _plan(text, options.preset, options.without, changes)
-    return text, changes
+        if path.exists() and not options.resume:
+            raise ValueError(f"{path} is there already: add --resume, or name another file")
+        if path.exists():
+            read_record(path)  # a file of another kind is not replaced
 
 
 def summary(trainer, target=None):
@@ -146,44 +178,36 @@ def summary(trainer, target=None):
     }
 
 
-def train(options, text, changes):
+def train(options):
     """Train as the options say, from the start or from the checkpoint."""
-    import torch
-
-    from lmcourse.gpt import checkpoint
-
+    check(options)
     torch.set_num_threads(options.threads)
-    corpus, resumed = checkpoint.fingerprint(text), options.out.exists()
-    if options.export and options.export.exists():
-        try:
-            checkpoint.read_record(options.export)
-        except ValueError as error:
-            raise ValueError(f"{options.export} is no model to replace: {error}") from None
-    how = options.preset, options.without, options.device
-    parts = (
-        train_val_test_split(load_texts(options.corpus))
-        if options.corpus in POEMS
-        else None
-    )
-    tokenizer, trainer = new_run(text, *how, parts, **changes)
+    named = {name: getattr(options, name) for name in ("steps", "evaluate_every", "seed")}
+    changes = dict(options.set) | {k: v for k, v in named.items() if v is not None}
+    text, parts = load_corpus(options.corpus), None
+    if options.corpus in POEMS:
+        parts = train_val_test_split(load_texts(options.corpus))
+    corpus, resumed = fingerprint(text), options.out.exists()
+    how = options.preset, options.without, options.device, parts
+    tokenizer, trainer = new_run(text, *how, **changes)
+
+    def save(trainer):
+        if trainer.accelerator.is_main_process:
+            checkpoints.save(options.out, trainer, tokenizer.alphabet, corpus)
+
     try:
         if resumed:
-            checkpoint.restore(options.out, trainer, corpus)
-
-        def save(trainer):
-            if trainer.accelerator.is_main_process:
-                checkpoint.save(options.out, trainer, tokenizer.alphabet, corpus)
-
+            checkpoints.restore(options.out, trainer, corpus)
         trainer.run(options.target_loss, on_estimate=save)
         if trainer.accelerator.is_main_process:
-            said = summary(trainer, options.target_loss)
-            print(json.dumps(said), flush=True)
+            result = summary(trainer, options.target_loss)
+            print(json.dumps(result), flush=True)
             if options.export:
-                record = checkpoint.describe(trainer, tokenizer.alphabet, corpus)
-                record |= {"corpus": options.corpus} | said
-                checkpoint.save_model(options.export, trainer.bare, record)
-    finally:  # several processes say goodbye to each other
-        trainer.accelerator.end_training()
+                record = checkpoints.describe(trainer, tokenizer.alphabet, corpus)
+                record |= {"corpus": options.corpus} | result
+                save_model(options.export, trainer.bare, record)
+    finally:
+        trainer.accelerator.end_training()  # leaves the group of processes
 
 
 def main(arguments=None):
@@ -191,7 +215,7 @@ def main(arguments=None):
     options = parse(arguments)
     out = options.out
     try:
-        train(options, *check(options))
+        train(options)
     except KeyboardInterrupt:
         kept = f"{out} is whole: add --resume" if out.exists() else NOTHING
         print(f"stopped; {kept}", file=sys.stderr)

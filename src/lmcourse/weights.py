@@ -1,20 +1,29 @@
-"""Weights and settings from files that anybody may have written, or a full disk cut.
+"""Files of weights: written whole or not at all, and checked before anything is used.
 
 ``safetensors`` refuses a header that does not fit its file (lengths, offsets, overlaps,
 depth). Here is what it cannot know: which tensors there should be, and that weights are
 finite numbers. Nothing is allocated before a file's header has been checked.
 """
 
+import errno
 import json
+import os
+from contextlib import suppress
 from pathlib import Path
 
 import torch
 from safetensors import SafetensorError, safe_open
+from safetensors.torch import save as to_bytes
 
-__all__ = ["parse_json", "read_header", "read_json", "read_weights"]
+__all__ = ["load_model", "parse_json", "read_header", "read_json", "read_record"]
+__all__ += ["read_state", "read_weights", "save_model"]
 
 DTYPES = ("F32", "F16", "BF16")
 LONGEST = 2**24  # bytes of JSON; a vocabulary of 200,000 pieces fits
+FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", None)}  # Windows lacks one
+
+
+# --- JSON -----------------------------------------------------------------------------
 
 
 def parse_json(text, path):
@@ -29,23 +38,15 @@ def parse_json(text, path):
     Raises
     ------
     ValueError
-        If it is no JSON object, is nested too deeply, names a key twice, or holds NaN or
-        Infinity, which are no JSON.
+        If it is no JSON object, is nested too deeply, or holds NaN or Infinity, which are
+        no JSON.
     """
 
-    def once(pairs):
-        found = dict(pairs)
-        if len(found) < len(pairs):
-            names = [name for name, _ in pairs]
-            twice = next(name for name in names if names.count(name) > 1)
-            raise ValueError(f"{twice!r} stands in it twice")
-        return found
-
-    def constant(name):
+    def refuse(name):
         raise ValueError(f"{name} is not JSON")
 
     try:
-        found = json.loads(text, object_pairs_hook=once, parse_constant=constant)
+        found = json.loads(text, parse_constant=refuse)
     except (ValueError, RecursionError) as error:  # UnicodeDecodeError is a ValueError
         raise ValueError(f"{path} cannot be read as JSON: {error}") from error
     if not isinstance(found, dict):
@@ -54,19 +55,17 @@ def parse_json(text, path):
 
 
 def read_json(path):
-    """Return the JSON object in a file; ValueError as `parse_json`, or if it is huge.
-
-    Raises
-    ------
-    OSError, ValueError
-    """
+    """Return the JSON object in a file; errors as `parse_json`, or if the file is huge."""
     path = Path(path)
     if path.stat().st_size > LONGEST:
         raise ValueError(f"{path} is longer than {LONGEST:,} bytes: not what was expected")
     return parse_json(path.read_bytes(), path)
 
 
-def _opened(path):
+# --- reading --------------------------------------------------------------------------
+
+
+def _open(path):
     try:
         return safe_open(path, framework="pt")
     except (SafetensorError, OSError) as error:
@@ -87,13 +86,18 @@ def read_header(path):
     OSError, ValueError
         If the file cannot be opened or is not whole.
     """
-    with _opened(path) as file:
+    with _open(path) as file:
         names = file.keys()
         shapes = {name: tuple(file.get_slice(name).get_shape()) for name in names}
         return shapes, file.metadata() or {}
 
 
-def read_weights(path, expected, *, others=False):
+def read_record(path):
+    """Return what `save_model` wrote of how a model came about; ValueError if nothing."""
+    return parse_json(read_header(path)[1].get("record", ""), f"the record in {path}")
+
+
+def read_weights(path, expected, spare=lambda name: False):
     """Load the tensors that are expected from a safetensors file.
 
     Parameters
@@ -101,8 +105,8 @@ def read_weights(path, expected, *, others=False):
     path : path
     expected : dict of str to tuple of int
         The shape of each tensor, by name.
-    others : bool
-        Whether the file may hold other tensors too, which are not loaded.
+    spare : callable
+        From a name to whether the file may hold such a tensor, too; it is not loaded.
 
     Returns
     -------
@@ -116,7 +120,7 @@ def read_weights(path, expected, *, others=False):
         shape, neither float32, float16 nor bfloat16, or not finite.
     """
     shapes, _ = read_header(path)
-    strange = set() if others else shapes.keys() - expected.keys()
+    strange = {name for name in shapes.keys() - expected.keys() if not spare(name)}
     for what, names in (
         ("lacks", expected.keys() - shapes.keys()),
         ("holds, besides what is expected,", strange),
@@ -129,7 +133,7 @@ def read_weights(path, expected, *, others=False):
             raise ValueError(
                 f"{path}: {name} has the shape {shapes[name]}, not {tuple(shape)}"
             )
-    with _opened(path) as file:
+    with _open(path) as file:
         for name in expected:
             dtype = file.get_slice(name).get_dtype()
             if dtype not in DTYPES:
@@ -139,3 +143,122 @@ def read_weights(path, expected, *, others=False):
         if not torch.isfinite(tensor).all():
             raise ValueError(f"{path}: {name} holds numbers that are not finite")
     return tensors
+
+
+def read_state(
+    path,
+    build,
+    layers,
+    rename=lambda name: f"model.{name}",
+    is_transposed=lambda name, weight: False,
+    spare=lambda name: False,
+):
+    """Return a model without memory, and the weights for it that a file holds.
+
+    Parameters
+    ----------
+    path : path
+    build : callable
+        Returns the model; it is called where tensors have shapes only.
+    layers : int
+        That it has. A file with fewer tensors is refused before they are built.
+    rename : callable
+        From the name of a weight in the model to that in the file.
+    is_transposed : callable
+        From the name in the file and the weight to whether the file has the transpose.
+    spare : callable
+        As `read_weights`.
+
+    Returns
+    -------
+    model : nn.Module
+        On the device "meta".
+    state : dict of str to Tensor
+        Float32, on the CPU, under the names of the model.
+
+    Raises
+    ------
+    OSError, ValueError
+        As `read_weights`.
+    """
+    if len(read_header(path)[0]) < layers:
+        raise ValueError(f"{path} holds fewer tensors than {layers} layers have")
+    with torch.device("meta"):
+        model = build()
+    expected, turned = {}, set()
+    names = {name: rename(name) for name in model.state_dict()}
+    for name, weight in model.state_dict().items():
+        if is_transposed(names[name], weight):
+            turned.add(name)
+        expected[names[name]] = (weight.mT if name in turned else weight).shape
+    found = read_weights(path, expected, spare)
+    state = {name: found.pop(there).float() for name, there in names.items()}
+    for name in turned:
+        state[name] = state[name].mT.contiguous()
+    return model, state
+
+
+def load_model(path, build, layers, **how):
+    """Return a model filled with the weights of a file, in evaluation mode.
+
+    Parameters and errors as `read_state`; nothing is filled with random numbers.
+    """
+    model, state = read_state(path, build, layers, **how)
+    model.load_state_dict(state, assign=True)
+    return model.eval()
+
+
+# --- writing --------------------------------------------------------------------------
+
+
+def save_model(path, model, record, more=()):
+    """Write a model: its weights and a record of how it came about.
+
+    The file is written beside its place, flushed, and given the path's name.
+
+    Parameters
+    ----------
+    path : path
+        What is there is replaced when all is written.
+    model : nn.Module
+        Its weights are in the file under ``model.``
+    record : dict
+        Written as JSON.
+    more : dict of str to Tensor, optional
+        Other tensors, such as what an optimizer keeps.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written (a full disk); what was there is whole still.
+    """
+    path = Path(path).resolve()  # a link stays one
+    beside = path.with_name(f".{path.name}.unfinished")
+    tensors = {f"model.{name}": x for name, x in model.state_dict().items()} | dict(more)
+    tensors = {name: x.detach().cpu().contiguous() for name, x in tensors.items()}
+    content = to_bytes(tensors, {"record": json.dumps(record, allow_nan=False)})
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with beside.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+        _flush_names(path.parent)
+    except OSError as error:
+        parts = [f"{path} could not be written: {error}"]
+        parts += ["what was there before is whole"] * path.is_file()
+        parts += ["free some space"] * (error.errno in FULL)
+        raise OSError("; ".join(parts)) from error
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def _flush_names(folder):
+    """Flush which files a folder has, where a system (unlike Windows) can do so."""
+    with suppress(OSError):
+        number = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(number)
+        finally:
+            os.close(number)

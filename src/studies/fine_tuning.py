@@ -17,7 +17,7 @@ import torch
 
 from lmcourse.adapters import save_adapters
 from lmcourse.data import load_poems, load_sonnets
-from lmcourse.gpt.checkpoint import load_gpt
+from lmcourse.gpt.checkpoints import load_gpt
 from lmcourse.models import default_checkpoint, load_bert
 from studies.chapter import page as read_page
 from studies.harness import count, paired, verdict

@@ -9,7 +9,7 @@ import time
 
 import torch
 
-from lmcourse.gpt.checkpoint import fingerprint, save_model
+from lmcourse.data import fingerprint
 from lmcourse.masking import train
 from lmcourse.mini_bert import (
     SETTINGS,
@@ -19,6 +19,7 @@ from lmcourse.mini_bert import (
     poem_splits,
     train_tokenizer,
 )
+from lmcourse.weights import save_model
 
 CHAPTER = "pretraining"
 CHECKPOINTS = ("mini-bert",)

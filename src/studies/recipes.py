@@ -12,8 +12,7 @@ import math
 import time
 
 from lmcourse.data import load_corpus, load_texts, train_val_test_split
-from lmcourse.gpt.recipes import IDEAS
-from lmcourse.train import new_run
+from lmcourse.train import IDEAS, new_run
 from studies.harness import count, paired
 
 CHAPTER = "mini-gpt"

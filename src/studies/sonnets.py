@@ -6,7 +6,7 @@ corpus among it, lies in the file.
 """
 
 from lmcourse import train
-from lmcourse.gpt.checkpoint import read_record
+from lmcourse.weights import read_record
 
 CHAPTER = "mini-gpt"
 CHECKPOINTS = ("sonnets",)

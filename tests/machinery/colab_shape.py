@@ -1,7 +1,7 @@
 """Execute every published notebook in an environment shaped like Colab's.
 
 ``python tests/machinery/colab_shape.py [--packages ...] [--python ...] [--notebooks ...]``,
-after ``make html``. Needs nothing but the standard library and pip. Not collected by pytest.
+after ``make html``. Needs nothing but the standard library and pip.
 
 1. A virtual environment is made in a temporary folder, with the versions that Colab had in
    August 2026 (`COLAB`). ``--packages`` gives others: everything but what the course

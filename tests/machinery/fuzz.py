@@ -1,9 +1,9 @@
 """Damage files at random and load them: a clean error or a correct load, nothing else.
 
 ``python tests/machinery/fuzz.py [--count 2000] [--first 0] [KIND ...]``. Each number is
-the seed of one damaged file; a failure is repeated with ``--first SEED --count 1 KIND``. Files are
-loaded in forked workers of bounded memory, so that a segmentation fault, an allocation of
-what a file merely claims or a load that hangs is seen, counted and named.
+the seed of one damaged file; a failure is repeated with ``--first SEED --count 1 KIND``.
+Files are loaded in forked workers of bounded memory, so that a segmentation fault, an
+allocation of what a file merely claims or a load that hangs is seen, counted and named.
 """
 
 import argparse
@@ -34,8 +34,8 @@ from transformers.utils import logging
 
 from berts import write_bert
 from lmcourse import data
-from lmcourse.gpt import checkpoint
-from lmcourse.gpt.settings import Diverged
+from lmcourse.gpt import checkpoints
+from lmcourse.gpt.training import Diverged
 from lmcourse.models import load_bert
 from lmcourse.train import new_run
 
@@ -86,7 +86,7 @@ def make_checkpoint(folder: Path) -> None:
     tokenizer, trainer = new_trainer()
     trainer.run(3, quiet=True)
     path = folder / "run.safetensors"
-    checkpoint.save(path, trainer, tokenizer.alphabet, checkpoint.fingerprint(TEXT))
+    checkpoints.save(path, trainer, tokenizer.alphabet, data.fingerprint(TEXT))
 
 
 def same_weights(model: torch.nn.Module, path: Path) -> None:
@@ -103,7 +103,7 @@ def check_checkpoint(folder: Path) -> None:
     _, trainer = new_trainer()
     before = {name: x.clone() for name, x in trainer.bare.state_dict().items()}
     try:
-        checkpoint.restore(path, trainer, checkpoint.fingerprint(TEXT))
+        checkpoints.restore(path, trainer, data.fingerprint(TEXT))
     except (ValueError, OSError) as error:
         refused = error
         for name, weight in trainer.bare.state_dict().items():
@@ -114,7 +114,7 @@ def check_checkpoint(folder: Path) -> None:
         same_weights(trainer.bare, path)
         with suppress(Diverged):  # such numbers may stand in the file
             trainer.step()
-    tokenizer, model, _ = checkpoint.load_gpt(path, "cpu")
+    tokenizer, model, _ = checkpoints.load_gpt(path, "cpu")
     same_weights(model, path)
     ids = torch.tensor([tokenizer.encode(tokenizer.alphabet[:3])])
     with torch.no_grad():

@@ -1,9 +1,9 @@
 """Make small wrong changes to the mechanisms, one at a time: do the tests notice?
 
 ``make mutants``, or ``python tests/machinery/mutants.py [--only SUBSTRING] [--jobs N]``.
-The changes are in ``mutants.toml``, each with the tests that should fail: those of behaviour, against
-an oracle. Tests that compare the package's text with the page's would notice nearly all of
-these, but only as text; they are left out.
+The changes are in ``mutants.toml``, each with the tests that should fail: those of
+behaviour, against an oracle. Tests that compare the package's text with the page's would
+notice nearly all of these, but only as text; they are left out.
 
 The checkout is not touched. Each worker has a copy of ``src`` and ``tests`` in a temporary
 folder, with the rest of the repository linked beside them. The tests named must pass there
@@ -21,10 +21,10 @@ import tempfile
 import time
 import tomllib
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
 from multiprocessing import forkserver
 from pathlib import Path
 from queue import SimpleQueue
+from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2]
 CATALOGUE = Path(__file__).with_name("mutants.toml")
@@ -52,8 +52,7 @@ PRELOAD = (
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (?:tests/)?(.+?)(?: - .*)?$", re.MULTILINE)
 
 
-@dataclass(frozen=True)
-class Mutant:
+class Mutant(NamedTuple):
     """One wrong change.
 
     Attributes

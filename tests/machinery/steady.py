@@ -1,16 +1,29 @@
-"""Compare the notebooks under many conditions: ``python tests/machinery/steady.py``.
+"""What ``make test`` leaves out: ``make steady``, every week and before a release.
 
-Seeds of the noise of rounding (``jitter``), numbers of threads, and libraries told to use
-fewer instructions stand for computers that are not at hand. Each setting is run, whatever
-became of the others; the exit status is 1 if any failed. Options are pytest's: with
-``-k mini-gpt`` one chapter is run.
+Parts, of which ``--only PART …`` chooses:
+
+- ``settings``: every notebook compared under ten settings. Seeds of the noise of rounding
+  (``jitter``), numbers of threads, and libraries told to use fewer instructions stand for
+  computers that are not at hand.
+- ``swap``: the whole book on another BERT and another GPT.
+- ``mutants``: small wrong changes of the mechanisms, which the tests must notice.
+- ``fuzz``: 2,000 damaged files of each kind.
+- ``looks``: every page in both themes and at both widths.
+- ``machinery``: the tests of these tools.
+
+Other options are pytest's, for parts that are about pages: with ``-k mini-gpt`` the
+settings and looks of one page are run, and nothing else. Whatever becomes of one part, the
+others are run; the exit status is 1 if any failed.
 """
 
+import argparse
 import os
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2]
 PLAIN = {"JITTER": "off", "OMP_NUM_THREADS": "1"}
@@ -23,32 +36,69 @@ SETTINGS = [
     PLAIN | {"ATEN_CPU_CAPABILITY": "default"},
     PLAIN | {"ONEDNN_MAX_CPU_ISA": "AVX2", "MKL_CBWR": "COMPATIBLE"},
 ]
-PYTEST = [sys.executable, "-m", "pytest", "-q", "-n", "2", "--dist", "loadscope"]
+PYTEST = ("-m", "pytest", "-q", "-n", "2", "--dist")
+SWAP = "tests/machinery/test_swap.py"
+PARTS = {
+    "settings": (*PYTEST, "loadscope", "tests/pages/notebooks"),
+    "swap": ("-m", "pytest", "-q", SWAP),
+    "mutants": ("tests/machinery/mutants.py",),
+    "fuzz": ("tests/machinery/fuzz.py",),
+    "looks": (*PYTEST, "load", "-m", "steady", "tests/site"),
+    "machinery": (*PYTEST, "load", "tests/machinery", f"--deselect={SWAP}"),
+}
+OF_PAGES = ("settings", "looks")
+NO_TESTS = 5  # pytest's status: options may choose none of a part's
 
 
-def run(setting: dict[str, str], command: list[str]) -> bool:
-    """Run a command in a setting of the environment, say how it went, return whether well.
+class Run(NamedTuple):
+    """A command, and what it adds to the environment."""
 
-    What the command printed is shown only if it failed.
+    part: str
+    command: list[str]
+    setting: dict[str, str]
+
+
+def plan(parts: list[str], options: list[str]) -> Iterator[Run]:
+    """Yield what is to be run, part by part."""
+    for part in parts:
+        chosen = options if part in OF_PAGES else []
+        settings = SETTINGS if part == "settings" else [{"OMP_NUM_THREADS": "1"}]
+        for setting in settings:
+            yield Run(part, [sys.executable, *PARTS[part], *chosen], setting)
+
+
+def succeeds(run: Run, allowed: tuple[int, ...] = (0,)) -> bool:
+    """Run a command, say how it went, return whether well.
+
+    Of what it printed the last line is shown, and all of it only if it failed.
     """
-    named = " ".join(f"{name}={value}" for name, value in setting.items())
+    named = " ".join(f"{name}={value}" for name, value in run.setting.items())
     start = time.monotonic()
     done = subprocess.run(
-        command, cwd=ROOT, env=os.environ | setting, capture_output=True, text=True
+        run.command, cwd=ROOT, env=os.environ | run.setting, capture_output=True, text=True
     )
-    verdict = "failed" if done.returncode else "passed"
-    print(f"{verdict}  {time.monotonic() - start:5.0f} s  {named}", flush=True)
-    if done.returncode:
+    well = done.returncode in allowed
+    said = done.stdout.strip().rpartition("\n")[2]
+    verdict = f"{'passed' if well else 'failed'} {time.monotonic() - start:6.0f} s"
+    print(f"{verdict}  {run.part:9} {named}: {said}", flush=True)
+    if not well:
         print(done.stdout + done.stderr, flush=True)
-    return not done.returncode
+    return well
 
 
-def main(settings: list[dict[str, str]], command: list[str]) -> int:
-    """Run a command in every setting; return 0 if it passed in all, else 1."""
-    failed = len(settings) - sum([run(setting, command) for setting in settings])
-    print(f"{failed} of {len(settings)} settings failed" if failed else "steady")
-    return int(failed > 0)
+def main(arguments: list[str] | None = None) -> int:
+    """Run all parts, or those asked for; return 0 if all passed, else 1."""
+    how = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=how)
+    parser.add_argument("--only", nargs="+", choices=PARTS, metavar="PART")
+    known, options = parser.parse_known_args(arguments)
+    runs = list(plan(known.only or list(OF_PAGES if options else PARTS), options))
+    allowed = (0, NO_TESTS) if options else (0,)
+    failed = [run.part for run in runs if not succeeds(run, allowed)]
+    print(f"{len(runs) - len(failed)} of {len(runs)} runs passed", end="")
+    print(f"; failed: {', '.join(dict.fromkeys(failed))}" if failed else "")
+    return int(bool(failed))
 
 
 if __name__ == "__main__":
-    sys.exit(main(SETTINGS, [*PYTEST, "tests/pages/notebooks", *sys.argv[1:]]))
+    sys.exit(main())

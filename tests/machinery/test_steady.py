@@ -1,4 +1,4 @@
-"""The run under many conditions goes on after a failure, and does not forget it."""
+"""The weekly run goes on after a failure, and does not forget it."""
 
 import sys
 
@@ -6,29 +6,44 @@ import pytest
 
 import steady
 
-SCRIPT = "import os, sys; print('says', os.environ['N']); sys.exit(os.environ['N'] in 'bc')"
-COMMAND = [sys.executable, "-c", SCRIPT]
+SAYS = "import os, sys; print('says', os.environ['N']); print('end'); sys.exit({status})"
 
 
-@pytest.mark.parametrize(("names", "failed"), [("abcd", 2), ("ad", 0)])
-def test_every_setting_is_run_and_failures_are_shown(names, failed, capfd):
-    status = steady.main([{"N": name, "M": "1"} for name in names], COMMAND)
-    lines = capfd.readouterr().out.splitlines()
-    verdicts = [line for line in lines if line.startswith(("passed", "failed"))]
-    assert [v.split()[0] == "failed" for v in verdicts] == [n in "bc" for n in names]
-    assert [v.split()[-2:] for v in verdicts] == [[f"N={n}", "M=1"] for n in names]
-    assert ("says b" in lines) == bool(failed)
-    assert "says a" not in lines
-    assert status == (failed > 0)
-    assert lines[-1] == (
-        f"{failed} of {len(names)} settings failed" if failed else "steady"
+def run(name, status):
+    return steady.Run(
+        "fuzz", [sys.executable, "-c", SAYS.format(status=status)], {"N": name}
     )
 
 
-def test_the_settings_are_ten_and_no_two_alike():
-    assert [s["JITTER"] for s in steady.SETTINGS] == [*"12345"] + 5 * ["off"]
-    assert len({str(setting) for setting in steady.SETTINGS}) == 10
-    assert {s["OMP_NUM_THREADS"] for s in steady.SETTINGS} == {"1", "2", "4"}
-    assert any(s.get("ATEN_CPU_CAPABILITY") == "default" for s in steady.SETTINGS)
-    fewer = {"ONEDNN_MAX_CPU_ISA": "AVX2", "MKL_CBWR": "COMPATIBLE"}
-    assert any(s | fewer == s for s in steady.SETTINGS)
+@pytest.mark.parametrize(("statuses", "failed"), [("0110", 2), ("00", 0)])
+def test_every_run_is_made_and_failures_are_shown(monkeypatch, statuses, failed, capfd):
+    runs = [run(str(i), status) for i, status in enumerate(statuses)]
+    monkeypatch.setattr(steady, "plan", lambda parts, options: runs)
+    assert steady.main([]) == (failed > 0)
+    *lines, last = capfd.readouterr().out.splitlines()
+    verdicts = [line for line in lines if line.startswith(("passed", "failed"))]
+    assert [line.startswith("failed") for line in verdicts] == [s == "1" for s in statuses]
+    assert all(f"N={i}: end" in line for i, line in enumerate(verdicts))
+    assert ("says 1" in lines) == bool(failed)
+    assert "says 0" not in lines
+    assert last.startswith(f"{len(runs) - failed} of {len(runs)} runs passed")
+
+
+def parts(*arguments, monkeypatch):
+    seen = []
+    monkeypatch.setattr(steady, "succeeds", lambda run, allowed: not seen.append(run))
+    assert steady.main([*arguments]) == 0
+    return seen
+
+
+def test_what_is_run(monkeypatch):
+    runs = parts(monkeypatch=monkeypatch)
+    assert list(dict.fromkeys(run.part for run in runs)) == list(steady.PARTS)
+    settings = [run.setting for run in runs if run.part == "settings"]
+    assert [s["JITTER"] for s in settings] == [*"12345"] + 5 * ["off"]
+    assert len({str(setting) for setting in settings}) == 10
+    runs = parts("-k", "mini-gpt", monkeypatch=monkeypatch)
+    assert {run.part for run in runs} == {"settings", "looks"}
+    assert all(run.command[-2:] == ["-k", "mini-gpt"] for run in runs)
+    (only,) = parts("--only", "swap", monkeypatch=monkeypatch)
+    assert only.part == "swap"

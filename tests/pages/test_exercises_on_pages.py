@@ -1,57 +1,55 @@
-"""Every chapter's exercises, and what readers answer: right, wrong, nothing, anything."""
+"""Every chapter's tasks, and what readers answer: right, wrong, nothing, anything."""
 
 import importlib
 import random
 import re
+import sys
+from functools import cache
+from typing import NamedTuple
+from unittest import mock
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
 
-from chapters import (
-    CHAPTERS,
-    definitions,
-    exercise_cells,
-    exercise_kinds,
-    last_value,
-    page_namespace,
-)
-from lmbook.pages.tasks import WORDS
+from chapters import CHAPTERS, definitions, exercise_cells, last_value, page_namespace
 from lmcourse import exercises
 from lmcourse.exercises import answers, check
-from lmcourse.numpy_nn import attention, core, decoder, layers, longer
 from test_same_code import module_definitions, tree
-from wrong_answers.exotic import EXOTIC
 
-EXERCISES = {
-    (path.stem, label): cells
-    for path in sorted(CHAPTERS.glob("*.md"))
-    for label, cells in exercise_cells(path.stem).items()
-}
-CHECKED = [task for task, cells in EXERCISES.items() if "check(" in cells.starter]
-KINDS = {  # a page that says no kind is of the time when all were built
-    (path.stem, label): kind or "build"
-    for path in sorted(CHAPTERS.glob("*.md"))
-    for label, kind in exercise_kinds(path.stem).items()
-}
-PAGES = sorted({chapter for chapter, _ in KINDS})
-TABLES = {
-    page: importlib.import_module(f"wrong_answers.{page.replace('-', '_')}")
-    for page in PAGES
-}
-WRONG = {  # exercise → diagnosis → the answers that get it
-    f"{page}.{name}": {s: a if isinstance(a, list) else [a] for s, a in wrong.items()}
-    for page, table in TABLES.items()
-    for name, wrong in table.WRONG.items()
-}
-RIGHT = [
-    pytest.param(f"{page}.{name}", answer, id=f"{page}.{name}-{i}")
-    for page, table in TABLES.items()
-    for name, right in getattr(table, "RIGHT", {}).items()
-    for i, answer in enumerate(right)
+
+class Task(NamedTuple):
+    """A task as its page has it."""
+
+    chapter: str
+    label: str
+    kind: str
+    written: bool  # whether its cell has an answer to fill in and a check
+
+
+def tasks():
+    """Return the tasks of all pages, "chapter.exercise" → task, without running any."""
+    found = {}
+    for path in sorted(CHAPTERS.glob("*.md")):
+        text = path.read_text(encoding="utf-8")
+        for gated in re.findall(r"\{exercise-start\}.*?\{exercise-end\}", text, re.DOTALL):
+            label = re.search(r"^:label:[ \t]*(\S+)", gated, re.MULTILINE)[1]
+            kind = re.search(r"^:class:[ \t]*(\S+)", gated, re.MULTILINE)[1]
+            name = label.removeprefix(f"ex-{path.stem}-").replace("-", "_")
+            task = Task(path.stem, label, kind, "exercises.check(" in gated)
+            found[f"{path.stem}.{name}"] = task
+    return found
+
+
+TASKS = tasks()
+PAGES = sorted({task.chapter for task in TASKS.values()})
+WRITTEN = [name for name, task in TASKS.items() if task.written]
+CALLED = [  # what takes a function or a class; two symbols are no function
+    name
+    for name, task in TASKS.items()
+    if task.kind in ("build", "spot") and name != "tokenization.joined_by_replace"
 ]
-NAMES = [name for page in PAGES for name in exercises.names(page)]
 SOLVED = {
     "DotProduct": "attention",
     "ScaledDotProductAttention": "attention",
@@ -59,7 +57,7 @@ SOLVED = {
     "MultiHeadAttention": "attention",
     "sample": "decoder",
 }
-each = pytest.mark.parametrize(("chapter", "label"), CHECKED)
+each = pytest.mark.parametrize("name", WRITTEN)
 
 
 @pytest.fixture(autouse=True)
@@ -68,89 +66,71 @@ def closed_figures():
     plt.close("all")
 
 
-def asked(chapter, label):
-    """Return the name of the check: what the untouched cell calls; else by the label."""
-    if (chapter, label) in CHECKED:
-        return re.search(r'check\("([^"]+)"', EXERCISES[chapter, label].starter)[1]
-    return f"{chapter}.{label.removeprefix(f'ex-{chapter}-').replace('-', '_')}"
+def table(chapter):
+    """Return the module of a chapter's answers."""
+    return importlib.import_module(f"wrong_answers.{chapter.replace('-', '_')}")
 
 
 def namespace(chapter):
-    """Return what an exercise finds: the page's imports and definitions.
+    """Return what a task finds: the page's imports and definitions.
 
-    *Backpropagation* builds on its earlier exercises, an array and two decoders,
-    *embeddings* on the words of the poems and on BERT's table; in *dickinson-layers* words
-    are struck out, but no model reads what is left, and in *positional-encoding*,
-    *encoder-decoder*, *pretraining* and *fine-tuning* no model is trained; in
-    *inside-gpt* one of two.
+    What a page has computed by then, and models that no test trains, are given by the
+    module of its answers.
     """
-    found = page_namespace(chapter)
-    if chapter == "backpropagation":
-        found |= vars(core) | vars(layers) | vars(attention) | vars(decoder) | found
-        found["rng"] = np.random.default_rng(0)
-        found["x"] = found["rng"].normal(size=(2, 5, 4))
-        found["model"] = decoder.load(longer.stored_at() / "sonnets.safetensors")
-        words = found["model"].dictionary.vocabulary
-        vectors = 0.1 * found["rng"].normal(size=(len(words), 60))
-        found["untrained"] = decoder.Decoder(words, vectors)
-        found["encode"], found["back"] = (
-            found["model"].dictionary.encode,
-            np.arange(7)[::-1],
-        )
-    if chapter == "embeddings":
-        found |= TABLES[chapter].given()
-    if chapter == "dickinson-layers":
-        found["strike_out"] = TABLES[chapter].unread
-    if chapter == "positional-encoding":
-        found["both_ends"] = TABLES[chapter].both_ends
-    if chapter == "inside-gpt":
-        found["grown"] = {0: (None, [0.02] * 50)}
-    if chapter == "encoder-decoder":
-        found["teach"] = TABLES[chapter].teach
-    if chapter == "pretraining":
-        found |= TABLES[chapter].given()
-    if chapter == "fine-tuning":
-        found["taught"] = TABLES[chapter].taught
-    return found
+    page = page_namespace(chapter)
+    page.update(getattr(table(chapter), "given", dict)(page))
+    return page
+
+
+def cells(name):
+    return exercise_cells(TASKS[name].chapter)[TASKS[name].label]
+
+
+@cache
+def solution(name):
+    """Run a task's solution; return its verdict and the answer that it hands in."""
+    with mock.patch.object(exercises, "check", wraps=check) as called:
+        verdict = last_value(cells(name).solution, namespace(TASKS[name].chapter))
+    return verdict, called.call_args.args[1]
 
 
 # --- the pages' own cells ---------------------------------------------------------------
 
 
 @pytest.mark.parametrize("chapter", PAGES)
-def test_every_exercise_has_its_check_in_the_pages_order(chapter):
-    on_page = [asked(page, label) for page, label in KINDS if page == chapter]
-    assert on_page == exercises.names(chapter)
-    assert len(on_page) >= 4
+def test_every_task_has_its_check_in_the_pages_order_and_of_its_kind(chapter):
+    from lmbook.tasks import WORDS
 
-
-@pytest.mark.parametrize(("chapter", "label"), KINDS)
-def test_page_and_check_agree_on_the_kind(chapter, label):
-    kind = WORDS[KINDS[chapter, label]].lower()
-    assert asked(chapter, label) in exercises.names(chapter, kind)
+    mine = {name: task for name, task in TASKS.items() if task.chapter == chapter}
+    assert list(mine) == exercises.names(chapter)
+    assert len(mine) >= 4
+    for name, task in mine.items():
+        assert name in exercises.names(chapter, WORDS[task.kind].lower())
 
 
 @each
-def test_the_solution_passes(chapter, label):
-    verdict = last_value(EXERCISES[chapter, label].solution, namespace(chapter))
+def test_the_solution_passes(name):
+    verdict, _ = solution(name)
     assert verdict, verdict
-    assert (verdict.name, verdict.message) == (asked(chapter, label), "right.")
+    assert (verdict.name, verdict.message) == (name, "right.")
 
 
 @each
-def test_the_untouched_starter_is_told_so(chapter, label):
-    verdict = last_value(EXERCISES[chapter, label].starter, namespace(chapter))
+def test_the_untouched_starter_is_told_so(name):
+    verdict = last_value(cells(name).starter, namespace(TASKS[name].chapter))
     assert not verdict
     nothing = verdict.message.startswith("nothing to check yet")
-    assert nothing == (KINDS[chapter, label] != "spot")  # a bug is there from the start
-    assert verdict.name == asked(chapter, label)
+    assert nothing == (TASKS[name].kind != "spot")  # a bug is there from the start
+    assert verdict.name == name
+    if not nothing:
+        assert any(said in verdict.message for said in diagnoses(name)), verdict
 
 
 @pytest.mark.parametrize("name", SOLVED)
 def test_solutions_are_the_packages_code(name):
     page = {}
-    for cells in exercise_cells("backpropagation").values():
-        page |= definitions(cells.solution)
+    for written in exercise_cells("backpropagation").values():
+        page |= definitions(written.solution)
     package = module_definitions(f"lmcourse.numpy_nn.{SOLVED[name]}")
     called = "sample_solution" if name == "sample" else f"{name}Solution"
     ours = tree(page[called]).replace("Solution'", "'").replace("sample_solution", name)
@@ -160,50 +140,92 @@ def test_solutions_are_the_packages_code(name):
 # --- wrong answers, and other right ones ------------------------------------------------
 
 
-def test_every_exercise_has_a_table_of_wrong_answers():
-    assert sorted(WRONG) == sorted(NAMES)
-    assert all(len(wrong) >= 3 for wrong in WRONG.values())
+@pytest.mark.parametrize("name", sorted(TASKS.keys() - set(WRITTEN)))
+def test_each_wrong_letter_gets_its_own_words(name):
+    exercises.names(TASKS[name].chapter)
+    feedback = exercises._EXERCISES[name].feedback
+    wrong = {letter: words for letter, words in feedback.items() if words}
+    assert len(feedback) == len(wrong) + 1 >= 3
+    assert len(set(wrong.values())) == len(wrong)
+    for letter in feedback:
+        verdict = check(name, letter)
+        assert verdict.message == wrong.get(letter, "right.")
+        assert verdict.ok == (letter not in wrong)
 
 
-@pytest.mark.parametrize(
-    ("name", "said"), [(name, said) for name, wrong in WRONG.items() for said in wrong]
-)
-def test_each_mistake_gets_its_own_diagnosis(name, said):
-    for answer in WRONG[name][said]:
-        verdict = check(name, answer)
-        assert not verdict
-        assert said in verdict.message, verdict
-        assert [s for s in WRONG[name] if s in verdict.message and s not in said] == []
+def compared(name, answer, at=None, result=None):
+    """Check an answer; return what it was compared with, and the verdict.
+
+    Parameters
+    ----------
+    at : int, optional
+        The comparison, of those that the check makes one after the other, at which
+        ``result`` is handed in instead of what the answer gave.
+
+    Returns
+    -------
+    tables : list of dict
+        Of each comparison the known mistakes, diagnosis → the result of it.
+    verdict : Verdict
+    """
+    tables, compare = [], answers.compare
+
+    def hand_in(got, want, mistakes=None, **tolerance):
+        got = result if len(tables) == at else got
+        tables.append(mistakes or {})
+        compare(got, want, mistakes, **tolerance)
+
+    with pytest.MonkeyPatch.context() as patch:
+        for module in [m for m in sys.modules if m.startswith("lmcourse.exercises")]:
+            if getattr(sys.modules[module], "compare", None) is compare:
+                patch.setattr(sys.modules[module], "compare", hand_in)
+        return tables, check(name, answer)
 
 
-@pytest.mark.parametrize("name", WRONG)
-def test_diagnoses_are_different(name):
-    messages = [check(name, answers[0]).message for answers in WRONG[name].values()]
+def wrong_answers(name):
+    """Return a task's own wrong answers, diagnosis → answer or list of answers."""
+    chapter, _, task = name.partition(".")
+    return table(chapter).WRONG.get(task, {})
+
+
+def diagnoses(name):
+    """Return the words for wrong answers, and for the known mistakes in the check."""
+    tables, _ = compared(name, solution(name)[1])
+    return {said for known in (*tables, wrong_answers(name)) for said in known}
+
+
+@each
+def test_each_known_mistake_gets_its_own_diagnosis(name):
+    answer = solution(name)[1]
+    tables, right = compared(name, answer)
+    assert right, right
+    told = {said: False for mistakes in tables for said in mistakes}
+    for at, mistakes in enumerate(tables):
+        for said, result in mistakes.items():  # an example may be too small to tell two
+            _, verdict = compared(name, answer, at, result)
+            told[said] |= said in verdict.message
+    assert all(told.values()), told
+
+
+@each
+def test_each_wrong_answer_gets_its_own_diagnosis(name):
+    wrong, messages = wrong_answers(name), []
+    for said, given in wrong.items():
+        for answer in given if isinstance(given, list) else [given]:
+            verdict = check(name, answer)
+            assert not verdict
+            assert said in verdict.message, verdict
+            assert [s for s in wrong if s in verdict.message and s not in said] == []
+        messages.append(verdict.message)
     assert len(set(messages)) == len(messages)
+    assert len(diagnoses(name)) >= 3
 
 
-@pytest.mark.parametrize(("name", "answer"), RIGHT)
-def test_other_right_answers_pass(name, answer):
-    assert check(name, answer), check(name, answer)
-
-
-def takes_a_class(name):
-    return "the class itself" in check(name, lambda *inputs: 1).message
-
-
-def calls(name):
-    """Say whether a check calls the answer; others look at a letter or a result."""
-    seen = []
-    check(name, lambda *inputs: seen.append(inputs))
-    return bool(seen) or takes_a_class(name)
-
-
-CALLED = [name for name in NAMES if calls(name)]
-
-
-def test_what_is_built_is_called():
-    built = {name for page in PAGES for name in exercises.names(page, "build")}
-    assert built <= set(CALLED)
+@each
+def test_other_right_answers_pass(name):
+    chapter, _, task = name.partition(".")
+    for answer in getattr(table(chapter), "RIGHT", {}).get(task, []):
+        assert check(name, answer), check(name, answer)
 
 
 # --- answers that nobody asked for ------------------------------------------------------
@@ -214,8 +236,8 @@ def surroundings():
     legacy = np.random.get_state()  # noqa: NPY002
     return (
         random.getstate(),
-        (legacy[0], legacy[1].tolist(), *legacy[2:]),
-        torch.get_rng_state().tolist(),
+        (legacy[0], legacy[1].tobytes(), *legacy[2:]),
+        torch.get_rng_state().numpy().tobytes(),
         torch.get_default_dtype(),
         torch.is_grad_enabled(),
         repr(torch.tensor(1 / 3)),
@@ -238,36 +260,34 @@ def wanted(monkeypatch):
     return seen
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [*WRITTEN, "attention.sharper"])
 def test_whatever_is_answered_there_is_a_verdict(name, wanted):
+    from wrong_answers.exotic import EXOTIC
+
     for kind, answer in EXOTIC.items():
         before = surroundings()
         wanted.clear()
         verdict = check(name, answer)
         assert not verdict, kind
         assert 0 < len(verdict.message.strip()) < 1000, kind
-        told = [want for want in wanted if len(want) > 3 and want in verdict.message]
-        assert not told, (kind, verdict)
+        shown = [want for want in wanted if len(want) > 3 and want in verdict.message]
+        assert not shown, (kind, verdict)
         assert surroundings() == before, kind
 
 
 @pytest.mark.parametrize("name", CALLED)
-def test_an_interruption_goes_through(name):
-    def answer(*inputs):
-        raise KeyboardInterrupt
+def test_an_error_in_the_answer_is_told_and_an_interruption_goes_through(name):
+    from lmcourse.numpy_nn.core import Module
 
+    def raising(error):
+        def answer(*inputs):
+            raise error
+
+        module = type("Answer", (Module,), {"__init__": answer})
+        takes_a_class = "the class itself" in check(name, answer).message
+        return module if takes_a_class else answer
+
+    error = IndexError("out of range")
+    assert "stopped with IndexError: out of range" in check(name, raising(error)).message
     with pytest.raises(KeyboardInterrupt):
-        check(name, module_of(answer) if takes_a_class(name) else answer)
-
-
-def module_of(answer):
-    return type("Answer", (core.Module,), {"__init__": answer})
-
-
-@pytest.mark.parametrize("name", CALLED)
-def test_an_error_in_the_answer_is_told(name):
-    def answer(*inputs):
-        raise IndexError("out of range")
-
-    broken = module_of(answer) if takes_a_class(name) else answer
-    assert "stopped with IndexError: out of range" in check(name, broken).message
+        check(name, raising(KeyboardInterrupt()))

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import visits
-from lmbook.bench.play import PROBE, write_page
+from bare import PROBE, write_page
 from lmbook.play import stores as play
 from lmcourse import views
 from lmcourse.gpt.generation import generate

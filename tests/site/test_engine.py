@@ -17,10 +17,9 @@ from transformers import BertConfig, BertForMaskedLM, BertModel
 from lmbook.play import stores as play
 from lmcourse import int8
 from lmcourse.attention import MultiHeadAttention, causal_mask
-from lmcourse.gpt.checkpoint import load_gpt
+from lmcourse.gpt.checkpoints import load_gpt
 from lmcourse.gpt.generation import generate
-from lmcourse.gpt.model import GPT
-from lmcourse.gpt.settings import GPTConfig
+from lmcourse.gpt.model import GPT, GPTConfig
 from lmcourse.models import load_bert
 from lmcourse.transformer import Block, RMSNorm
 

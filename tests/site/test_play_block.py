@@ -6,7 +6,7 @@ import pytest
 
 from bare import PHONE, is_fit, make_page, opening
 from lmcourse import views
-from lmcourse.gpt.parts import PARTS
+from lmcourse.ablation import PARTS
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 

@@ -14,8 +14,8 @@ from transformers import (
 import visits
 from bare import PHONE, is_fit, make_page, opening
 from lmcourse import views
-from lmcourse.gpt.checkpoint import load_gpt
-from lmcourse.gpt.parts import without
+from lmcourse.ablation import without
+from lmcourse.gpt.checkpoints import load_gpt
 from test_engine import near
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]

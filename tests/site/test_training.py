@@ -7,10 +7,9 @@ import torch
 from torch.nn.functional import cross_entropy
 
 import visits
-from lmbook.bench.play import write_page
+from bare import write_page
 from lmbook.play import stores as play
-from lmcourse.gpt.model import GPT
-from lmcourse.gpt.settings import GPTConfig
+from lmcourse.gpt.model import GPT, GPTConfig
 from lmcourse.views import training
 from serving import serve
 from test_engine import near, small_gpt

@@ -14,11 +14,9 @@ from lmcourse import adapters
 from lmcourse.attention import MultiHeadAttention, causal_mask
 from lmcourse.bert import Bert
 from lmcourse.families import KINDS, Family
-from lmcourse.gpt.cache import Cache
-from lmcourse.gpt.convert import to_transformers
-from lmcourse.gpt.generation import generate
-from lmcourse.gpt.model import GPT
-from lmcourse.gpt.settings import GPTConfig
+from lmcourse.gpt.generation import Cache, generate
+from lmcourse.gpt.gpt2 import to_transformers
+from lmcourse.gpt.model import GPT, GPTConfig
 from lmcourse.positions import rotate
 from lmcourse.transformer import Stack, Transformer
 

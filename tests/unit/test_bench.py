@@ -1,8 +1,11 @@
-"""What a benchmark prints."""
+"""What a benchmark prints, and that all of them are run."""
 
 import json
+import subprocess
+from types import SimpleNamespace
 
 from lmbook import bench
+from lmbook.bench import __main__ as command
 from lmbook.bench import build
 
 
@@ -14,6 +17,19 @@ def test_report(capsys):
     assert lines[0].split() == ["way", "seconds"]
     assert lines[1].split() == ["a", "1.235"]
     assert json.loads(lines[-1]) == {"ratio": 2.0}
+
+
+def test_without_a_name_all_are_run_whatever_one_says(monkeypatch, capsys):
+    def run(line, check):
+        ran.append(line[-1])
+        return SimpleNamespace(returncode=int(line[-1] == "bpe"))
+
+    ran = []
+    monkeypatch.setattr(subprocess, "run", run)
+    assert command.main([]) == 1
+    assert tuple(ran) == command.NAMES
+    assert command.main(["cat"]) == 2
+    assert "bpe|layers|numpy|play|build" in capsys.readouterr().out
 
 
 def test_where_the_time_went_is_told_of_the_build_that_is_meant(

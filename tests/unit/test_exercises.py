@@ -14,12 +14,12 @@ from lmcourse.exercises import (
     compare,
     exercise,
     expect,
-    letter,
     names,
-    number,
+    predict,
     run,
     yours,
 )
+from lmcourse.exercises.answers import number
 
 
 @exercise("toy.double")
@@ -153,12 +153,10 @@ def test_texts_are_compared():
     ],
 )
 def test_a_letter_is_compared(answer, said):
-    told = {"a": "the mean runs over rows.", "b": None}
-    if said is None:
-        letter(answer, told)
-    else:
-        with pytest.raises(Wrong, match=said):
-            letter(answer, told)
+    predict("toy.axis", a="the mean runs over rows.", b=None)
+    verdict = check("toy.axis", answer)
+    assert verdict.ok == (said is None)
+    assert verdict.message.startswith(said or "right.")
 
 
 def test_an_example_shows_call_and_result_as_far_as_they_are_short():
@@ -184,6 +182,15 @@ def test_inputs_are_copies_unless_asked_otherwise():
     assert sum(x[0] for x in (*inputs[:3], *inputs[3], inputs[4]["a"])) == 0
     run(spoil, *inputs, keep=True)
     assert sum(x[0] for x in (*inputs[:3], *inputs[3], inputs[4]["a"])) == 5
+
+
+def test_the_first_fault_of_those_returned_counts():
+    @exercise("toy.faults")
+    def faults(answer):
+        return {"small.": answer < 3, "odd.": answer % 2, "large.": answer > 9}
+
+    assert check("toy.faults", 4)
+    assert check("toy.faults", 11).message == "odd."
 
 
 def test_experiments_are_checked_by_their_result():

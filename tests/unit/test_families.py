@@ -159,30 +159,6 @@ def test_fine_tuning_learns_a_rule_and_repeats_itself():
     torch.testing.assert_close(*said)
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
-def test_on_a_gpu(tokenizer):
-    ids, labels = texts(), torch.tensor([0.0, 1.0, 0.0, 1.0])
-    rows = [row[row != 0] for row in ids]
-    left, right = torch.tensor([2, 7, 9]), torch.tensor([11, 6, 3])
-    for kind in KINDS:
-        found = []
-        for device in ("cpu", "cuda"):
-            model = family(kind).to(device)
-            random = torch.Generator().manual_seed(5)
-            loss = families.family_loss(model, ids, tokenizer, random, 0.4)
-            said = [
-                families.blank_log_probs(model, left, x, tokenizer)
-                for x in (right, right[:0])
-            ]
-            vectors = families.mean_states(model, rows)
-            assert loss.device.type == vectors.device.type == device
-            tell = families.fine_tune(model.float(), rows, labels, 1e-3, steps=2)
-            assert {x.device for x in (*said, tell(rows))} == {ids.device}
-            found.append([loss.cpu(), vectors.cpu(), *said])
-        for one, other in zip(*found, strict=True):
-            torch.testing.assert_close(one, other, rtol=0, atol=1e-9)
-
-
 def test_an_unknown_family_is_refused():
     with pytest.raises(
         ValueError, match="no family 'decoders'; there are: decoder, encoder"

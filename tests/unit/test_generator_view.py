@@ -9,9 +9,7 @@ from gpts import pieces
 from lmcourse import views
 from lmcourse.gpt.gpt2 import Pieces
 from lmcourse.gpt.inside import states
-from lmcourse.gpt.model import GPT
-from lmcourse.gpt.ngrams import make_model
-from lmcourse.gpt.settings import GPTConfig
+from lmcourse.gpt.model import GPT, GPTConfig, make_model
 from lmcourse.tokenization import CharTokenizer
 
 TEXT = "a <b>b"

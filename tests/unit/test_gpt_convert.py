@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import pipeline
 
-from lmcourse.gpt.convert import to_tokenizer, to_transformers
 from lmcourse.gpt.generation import generate
+from lmcourse.gpt.gpt2 import to_tokenizer, to_transformers
 from lmcourse.tokenization import CharTokenizer
 from test_gpt_model import BATCH, TOKENS, close, gpt, some_ids
 

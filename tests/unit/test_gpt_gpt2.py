@@ -11,10 +11,9 @@ from transformers import GPT2Tokenizer
 
 from gpts import SMALL, TEXT, pieces, random_gpt2, write_gpt2
 from lmcourse import models
-from lmcourse.gpt.checkpoint import load_gpt
-from lmcourse.gpt.convert import to_tokenizer, to_transformers
+from lmcourse.gpt.checkpoints import load_gpt
 from lmcourse.gpt.generation import beam_search, generate
-from lmcourse.gpt.gpt2 import Pieces
+from lmcourse.gpt.gpt2 import Pieces, to_tokenizer, to_transformers
 from lmcourse.models import load_gpt2_vocabulary
 from lmcourse.tokenization import CharTokenizer
 from test_gpt_model import close, gpt

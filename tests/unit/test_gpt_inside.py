@@ -6,18 +6,17 @@ import math
 import pytest
 import torch
 
-from lmcourse.gpt.convert import to_transformers
+from lmcourse.ablation import replaced, without
 from lmcourse.gpt.generation import generate
+from lmcourse.gpt.gpt2 import to_transformers
 from lmcourse.gpt.inside import (
     contributions,
     lens,
     means,
     outputs,
     patched,
-    replaced,
     states,
 )
-from lmcourse.gpt.parts import without
 from test_gpt_generation import lively
 from test_gpt_model import D_MODEL, HEADS, KINDS, LAYERS, VOCAB, close, gpt, some_ids
 

@@ -12,10 +12,8 @@ import torch.nn.functional as F
 from torch import nn
 
 from lmcourse.attention import MultiHeadAttention, causal_mask
-from lmcourse.gpt.convert import to_transformers
-from lmcourse.gpt.model import GPT, CausalAttention
-from lmcourse.gpt.ngrams import make_model
-from lmcourse.gpt.settings import GPTConfig
+from lmcourse.gpt.gpt2 import to_transformers
+from lmcourse.gpt.model import GPT, CausalAttention, GPTConfig, make_model
 from lmcourse.positions import rotate
 
 BATCH, TOKENS, VOCAB, CONTEXT, LAYERS, HEADS, D_MODEL = 5, 7, 11, 9, 3, 2, 12

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lmcourse.gpt.ngrams import ngram_rows
+from lmcourse.gpt.model import ngram_rows
 from test_gpt_model import BATCH, TOKENS, close, gpt, some_ids
 
 

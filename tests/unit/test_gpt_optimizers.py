@@ -5,9 +5,9 @@ import math
 import pytest
 import torch
 
-from lmcourse.gpt.ngrams import make_model
-from lmcourse.gpt.optimizers import Muon, make_optimizers, schedule
-from lmcourse.gpt.settings import GPTConfig, TrainingConfig
+from lmcourse.gpt.model import GPTConfig, make_model
+from lmcourse.gpt.training import TrainingConfig, make_optimizers, schedule
+from lmcourse.optimizers import Muon
 
 SMALL = {"vocab_size": 11, "context": 5, "layers": 2, "heads": 2, "d_model": 8}
 

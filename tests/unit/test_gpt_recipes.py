@@ -4,8 +4,8 @@ import dataclasses
 
 import pytest
 
-from lmcourse.gpt.ngrams import make_model
-from lmcourse.gpt.recipes import IDEAS, PRESETS, recipe
+from lmcourse.gpt.model import make_model
+from lmcourse.train import IDEAS, PRESETS, recipe
 
 
 def flat(configs):

@@ -4,7 +4,8 @@ import math
 
 import pytest
 
-from lmcourse.gpt.settings import GPTConfig, TrainingConfig
+from lmcourse.gpt.model import GPTConfig
+from lmcourse.gpt.training import TrainingConfig
 
 SIZES = {"vocab_size": 11, "context": 9, "layers": 3, "heads": 2, "d_model": 12}
 COUNTS = ("steps", "batch", "evaluate_every", "validation_windows")

@@ -5,7 +5,7 @@ import pytest
 from lmcourse.data import load_corpus
 from lmcourse.gpt import sweep
 from lmcourse.gpt.model import GPT
-from lmcourse.gpt.recipes import recipe
+from lmcourse.train import recipe
 
 
 def test_a_small_sweep_end_to_end(tmp_path, monkeypatch):

@@ -9,8 +9,7 @@ from transformers import BertConfig, BertForMaskedLM, BertTokenizerFast
 
 from lmcourse import masking, mini_bert
 from lmcourse.bert import rename
-from lmcourse.data import load_poems
-from lmcourse.gpt.checkpoint import fingerprint
+from lmcourse.data import fingerprint, load_poems
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 SMALL = {"vocab_size": 25, "hidden_size": 12, "num_hidden_layers": 2, "type_vocab_size": 2}
@@ -156,20 +155,6 @@ def test_training_lowers_the_loss_and_repeats_itself(tokenizer):
     assert not model.training
     assert np.mean(runs[0][-10:]) < np.mean(runs[0][:10]) - 0.5
     np.testing.assert_allclose(*runs)
-
-
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
-def test_on_a_gpu(tokenizer, ours):
-    ids = batch()
-    here = masking.place_losses(ours, ids, tokenizer)
-    there = masking.place_losses(ours.cuda(), ids, tokenizer)
-    assert there.device == ids.device
-    torch.testing.assert_close(there, here, rtol=1e-4, atol=1e-4)
-    settings = mini_bert.SETTINGS | {"steps": 3, "batch": 2}
-    losses = []
-    masking.train(ours, [*ids], tokenizer, settings, lambda _, x: losses.append(x))
-    assert np.isfinite(losses).all()
-    assert ours.bias.is_cuda
 
 
 def test_the_stored_model_is_what_its_record_says_and_as_good(stored):

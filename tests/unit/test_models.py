@@ -17,13 +17,13 @@ from transformers import BertConfig, BertModel, GPT2Config
 from chapters import page_cells
 from lmbook.execute.run import chapters
 from lmcourse import models
-from lmcourse.choices import chosen
 from lmcourse.data import load_poems
 from lmcourse.models import (
     default_checkpoint,
     load_bert,
     load_gpt2_vocabulary,
     pick_device,
+    resolve_checkpoint,
 )
 from lmcourse.tokenization import BPETokenizer
 
@@ -334,12 +334,17 @@ def test_what_looks_like_a_folder_must_be_one(tmp_path, monkeypatch, name):
 
 def test_a_relative_folder_is_told_from_a_name(small, monkeypatch):
     monkeypatch.chdir(small.parent)
-    assert chosen("small") == chosen("./small") == chosen(Path("small")) == str(small)
-    assert chosen("small/bert") == "small/bert"  # not there: a name on the hub
+    assert (
+        resolve_checkpoint("small")
+        == resolve_checkpoint("./small")
+        == resolve_checkpoint(Path("small"))
+        == str(small)
+    )
+    assert resolve_checkpoint("small/bert") == "small/bert"  # not there: a name on the hub
     (small.parent / "file").write_text("")
     with pytest.raises(FileNotFoundError, match="'file' is no folder"):
-        chosen("file")
-    assert chosen("file", file=True) == str(small.parent / "file")
+        resolve_checkpoint("file")
+    assert resolve_checkpoint("file", file=True) == str(small.parent / "file")
 
 
 def test_a_name_may_pin_a_revision(small, monkeypatch):

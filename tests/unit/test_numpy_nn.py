@@ -335,11 +335,7 @@ def test_adam_equals_pytorchs():
 def test_a_normalised_step_goes_along_the_gradient():
     rng = np.random.default_rng(5)
     values, gradient = rng.normal(size=(2, 3, 4))
-    moved, frozen, still = (
-        Parameter(values),
-        Parameter(2.0, trainable=False),
-        Parameter(1.0),
-    )
+    moved, still, frozen = map(Parameter, (values, 1.0, 2.0), (True, True, False))
     adam = Adam([moved, frozen, still], learning_rate=0.5)
     moved.grad += 1e-3 * gradient
     frozen.grad += 1
@@ -379,46 +375,41 @@ def test_gradients_add_up_over_passes():
     equal(module.weight.grad, 2 * once)
 
 
-MODULES = [
-    (Linear(3, 2), [(5, 3)], [(5, 4)]),
-    (ReLU(), [(5, 3)], None),
-    (Softmax(), [(5, 3)], None),
-    (LayerNorm(3), [(5, 3)], [(5, 4)]),
-    (SkipAddNorm(Linear(3, 3), 3), [(5, 3)], [(5, 4)]),
-    (Identity(), [(5, 3)], None),
-    (Chain(Linear(3, 2), ReLU()), [(5, 3)], [(5, 2)]),
-    (Fork(Linear(3, 2), ReLU()), [(5, 3)], [(5, 2)]),
-    (Concat(), [(5, 3), (5, 2)], [(5, 3), (4, 3)]),
-    (Transpose(), [(5, 3)], [(5,)]),
-    (Transpose(), [(5, 3)], [(5, 3), (2, 3)]),
-    (ScalarProduct(2.0), [(5, 3)], None),
-    (DotProduct(), [(5, 3), (3, 2)], [(5, 3), (2, 3)]),
-    (DotProduct(), [(2, 5, 3), (2, 3, 4)], [(2, 5, 3), (3, 4)]),
-    (CausalMask(), [(5, 5)], [(5, 4)]),
-    (Rotary(4), [(5, 4)], [(5, 3)]),
-    (ScaledDotProductAttention(3), [(5, 3), (4, 3), (4, 2)], [(5, 3), (4, 3), (5, 2)]),
-    (ProjectedAttention(3, 2), [(5, 3), (4, 3), (4, 3)], [(5, 3), (4, 2), (4, 3)]),
-    (MultiHeadAttention(4, 2), [(5, 4), (3, 4), (3, 4)], [(5, 4), (3, 4), (2, 4)]),
+MISFITS = [
+    (Linear(3, 2), [(5, 4)]),
+    (LayerNorm(3), [(5, 4)]),
+    (SkipAddNorm(Linear(3, 3), 3), [(5, 4)]),
+    (Chain(Linear(3, 2), ReLU()), [(5, 2)]),
+    (Fork(Linear(3, 2), ReLU()), [(5, 2)]),
+    (Concat(), [(5, 3), (4, 3)]),
+    (Transpose(), [(5,)]),
+    (Transpose(), [(5, 3), (2, 3)]),
+    (DotProduct(), [(5, 3), (2, 3)]),
+    (DotProduct(), [(2, 5, 3), (3, 4)]),
+    (CausalMask(), [(5, 4)]),
+    (Rotary(4), [(5, 3)]),
+    (ScaledDotProductAttention(3), [(5, 3), (4, 3), (5, 2)]),
+    (ProjectedAttention(3, 2), [(5, 3), (4, 2), (4, 3)]),
+    (MultiHeadAttention(4, 2), [(5, 4), (3, 4), (2, 4)]),
+    (SoftmaxCrossEntropy(), [(5, 3), (4,)]),
 ]
-IDS = [type(module).__name__ for module, _, _ in MODULES]
 
 
-@pytest.mark.parametrize(("module", "right", "wrong"), MODULES, ids=IDS)
-def test_errors_name_the_module_and_the_shapes(module, right, wrong):
-    module.shapes = None
-    with pytest.raises(RuntimeError, match=rf"^{type(module).__name__}.*before forward"):
-        module.backward(np.zeros((5, 3)))
-    inputs = [np.full(shape, 0.5) for shape in right]
-    module.forward(*inputs)
-    with pytest.raises(
-        ValueError, match=rf"^{type(module).__name__}.*\(7, 9\), the output"
-    ):
+@pytest.mark.parametrize(("module", "wrong"), MISFITS, ids=lambda x: type(x).__name__)
+def test_errors_name_the_module_and_the_shapes(module, wrong):
+    with pytest.raises(ValueError, match="does not fit") as caught:
+        module.forward(*map(np.zeros, wrong))
+    assert str(wrong[-1]) in str(caught.value)
+    assert any(part in str(caught.value) for part in (type(module).__name__, "Linear"))
+
+
+def test_a_backward_pass_follows_a_forward_pass_of_its_shape():
+    module = Linear(3, 2)
+    with pytest.raises(RuntimeError, match=r"^Linear.*before forward"):
+        module.backward(np.zeros((5, 2)))
+    module.forward(np.zeros((5, 3)))
+    with pytest.raises(ValueError, match=r"^Linear.*\(7, 9\), the output"):
         module.backward(np.zeros((7, 9)))
-    if wrong is not None:
-        with pytest.raises(ValueError, match="does not fit") as caught:
-            module.forward(*[np.full(shape, 0.5) for shape in wrong])
-        assert str(wrong[-1]) in str(caught.value)
-        assert any(part in str(caught.value) for part in (type(module).__name__, "Linear"))
 
 
 def test_what_cannot_be_built_says_why():
@@ -627,11 +618,9 @@ def test_gradient_error_sees_a_wrong_gradient_and_leaves_no_trace():
 
 
 def test_the_benchmark_runs_and_compares(capsys):
-    code = reference.main(["--vocab-size", "40", "--batch", "2", "--times", "1"])
-    out = capsys.readouterr().out
-    assert code in (0, 1)  # so small a step says nothing about speed
-    assert '"difference": ' in out
-    assert float(out.split('"difference": ')[1].split("}")[0]) < 1e-9
+    reference.main(["--vocab-size", "40", "--batch", "2", "--times", "1"])
+    summary = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert summary["difference"] < 1e-9
 
 
 @pytest.mark.parametrize("module", [Concat(), Fork(Identity())])

@@ -5,13 +5,12 @@ import torch
 from sphinx.errors import ExtensionError
 
 from gpts import write_gpt2
-from lmbook.bench.play import complaints
+from lmbook.bench.play import over_limits
 from lmbook.execute.compare import VIEW
 from lmbook.execute.run import chapters, stored
 from lmbook.play import stores as play
-from lmcourse.gpt.checkpoint import save
-from lmcourse.gpt.ngrams import make_model
-from lmcourse.gpt.settings import GPTConfig
+from lmcourse.gpt.checkpoints import save
+from lmcourse.gpt.model import GPTConfig, make_model
 from lmcourse.train import new_run
 
 SIZES = {"context": 5, "layers": 1, "heads": 2, "d_model": 8, "ngrams": (13, 17)}
@@ -59,10 +58,9 @@ def test_query_key_and_value_have_their_own_matrices():
 
 def test_what_breaks_a_limit_is_told():
     row = {"gpt_first_s": 0.1, "bert_20_s": 0.2, "longest_ms": 0, "characters_s": 300.0}
-    assert complaints([{"way": "served", **row}], 79) == []
+    assert over_limits([{"way": "served", **row}]) == []
     slow = {"way": "a file", **row, "bert_20_s": 2.0, "characters_s": 50.0}
-    assert complaints([slow], 81.25) == [
-        "81.2 kB of script",
+    assert over_limits([slow]) == [
         "a file: bert_20_s 2.00, more than 1.5",
         "a file: 50 characters a second",
     ]

@@ -1,4 +1,4 @@
-"""Guesses that never saw their own answer: against refitting, and against no signal."""
+"""Predictions that never saw their own answer: against refitting, and against no signal."""
 
 import numpy as np
 import pytest

@@ -3,17 +3,22 @@
 import pytest
 import torch
 
-from lmcourse.data import corpora_folder, load_corpus, load_texts, train_val_test_split
-from lmcourse.gpt import checkpoint
-from lmcourse.gpt.convert import to_transformers
-from lmcourse.gpt.settings import TrainingConfig
-from lmcourse.gpt.trainer import estimate
+from lmcourse.data import (
+    corpora_folder,
+    fingerprint,
+    load_corpus,
+    load_texts,
+    train_val_test_split,
+)
+from lmcourse.gpt.checkpoints import load_gpt
+from lmcourse.gpt.gpt2 import to_transformers
+from lmcourse.gpt.training import TrainingConfig, estimate
 
 
 def test_the_model_of_the_sonnets():
-    tokenizer, model, record = checkpoint.load_gpt("sonnets", device="cpu")
+    tokenizer, model, record = load_gpt("sonnets", device="cpu")
     text = load_corpus("sonnets")
-    assert record["corpus_sha256"] == checkpoint.fingerprint(text)
+    assert record["corpus_sha256"] == fingerprint(text)
     assert tokenizer.alphabet == "".join(sorted(set(text)))
     assert model.parameters_count == record["parameters"]
     assert not model.training

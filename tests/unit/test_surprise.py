@@ -13,8 +13,8 @@ import torch
 from lmbook.execute.keys import ROOT
 from lmbook.pages.surprise import START, expectations, surprise_html
 from lmcourse.data import load_poems
-from lmcourse.gpt.checkpoint import load_gpt
-from lmcourse.gpt.convert import to_transformers
+from lmcourse.gpt.checkpoints import load_gpt
+from lmcourse.gpt.gpt2 import to_transformers
 
 poems = load_poems()
 POEM = poems.loc[poems["first_line"] == "A word is dead", "text"].iloc[0]

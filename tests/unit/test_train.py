@@ -18,8 +18,8 @@ import torch
 
 from lmcourse import train
 from lmcourse.data import load_corpus, load_texts, train_val_test_split
-from lmcourse.gpt import trainer as training
-from lmcourse.gpt.checkpoint import load_gpt
+from lmcourse.gpt import training
+from lmcourse.gpt.checkpoints import load_gpt
 
 # So that processes started here, and the forks, compute alike.
 ENVIRONMENT = {"LMCOURSE_DEVICE": "cpu", "OMP_NUM_THREADS": "1"}
@@ -117,7 +117,7 @@ def enter(arguments, log, environment, late):
 def start():
     """Start ``lmcourse.train`` in a new process, without waiting for its end."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["lmcourse.gpt.checkpoint", "pytest"])
+    context.set_forkserver_preload(["lmcourse.gpt.checkpoints", "pytest"])
     started = []
 
     def go(arguments, log, environment=(), late=0):
@@ -441,7 +441,7 @@ def test_help_and_errors_come_before_what_is_slow_to_import(whole, corpus, argum
 
 
 def test_the_names_of_recipes_need_no_pytorch():
-    code = "import sys, lmcourse.gpt.recipes as r; assert r.PRESETS and r.IDEAS"
+    code = "import sys, lmcourse.train as r; assert r.PRESETS and r.IDEAS"
     ended = run("-c", code + "; sys.exit('torch' in sys.modules)")
     assert ended.returncode == 0, ended.stderr
 

@@ -9,8 +9,6 @@ tie-break, and must learn the same ones. Each runs in a process of its own.
 - ``cutting``: cuts the text and counts the pieces, which the two rows above are given.
 - ``tokenizers``: the library's Rust trainer, which does its own cutting; so it is compared
   with the sum of ``cutting`` and ``incremental``.
-- ``naive, running text`` (with ``--running-text``; takes minutes): recounts every piece as
-  often as it stands in the text (Karpathy's minbpe, ``RegexTokenizer``).
 """
 
 import argparse
@@ -20,11 +18,11 @@ from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
-from pathlib import Path
 
 import tokenizers
 
 from lmbook.bench import report
+from lmcourse.data import load_corpus
 from lmcourse.measure import isolated
 from lmcourse.tokenization import merge_pair, pre_tokenize, train_bpe
 
@@ -79,17 +77,13 @@ def library_train_bpe(text: str, merges: int) -> list[tuple[str, str]]:
     return [tuple(pair) for pair in json.loads(tokenizer.to_str())["model"]["merges"]]
 
 
-def _prepare(method: str, path: str, merges: int) -> Callable[[], list]:
+def _prepare(method: str, text: str, merges: int) -> Callable[[], list]:
     """Prepare what is not timed; return what is."""
-    text = Path(path).read_text(encoding="utf-8")
     if method == "cutting":
         return lambda: len(Counter(pre_tokenize(text)))
     if method == "tokenizers":
         return partial(library_train_bpe, text, merges)
-    pieces = pre_tokenize(text)
-    if method == "naive, running text":
-        return partial(naive_train_bpe, [(piece, 1) for piece in pieces], merges)
-    words = Counter(pieces)
+    words = Counter(pre_tokenize(text))
     if method == "naive":
         return partial(naive_train_bpe, words.items(), merges)
     return partial(train_bpe, words, merges)
@@ -98,47 +92,30 @@ def _prepare(method: str, path: str, merges: int) -> Callable[[], list]:
 def main(argv: list[str]) -> int:
     """Run the benchmark; 1 if the trainers learned different merges."""
     parser = argparse.ArgumentParser(prog="python -m lmbook.bench bpe")
-    parser.add_argument("path", help="a UTF-8 text, such as tiny Shakespeare")
+    parser.add_argument("corpus", nargs="?", default="sonnets", help="or a UTF-8 file")
     parser.add_argument("--merges", type=int, default=256)
-    parser.add_argument("--repeat", type=int, default=5, help="best of, for fast rows")
-    parser.add_argument("--running-text", action="store_true", help="the slowest way, too")
+    parser.add_argument("--repeat", type=int, default=3, help="best of, but for naive")
     options = parser.parse_args(argv)
     os.environ["TOKENIZERS_PARALLELISM"] = "true"  # the library as it comes
-    slow = ["naive"] + ["naive, running text"] * options.running_text
-    best = {}
-    for method in [*slow, "incremental", "cutting", "tokenizers"]:
-        runs = [
-            isolated(_prepare, method, options.path, options.merges)
-            for _ in range(1 if method in slow else options.repeat)
-        ]
+    text, best = load_corpus(options.corpus), {}
+    for method in ["naive", "incremental", "cutting", "tokenizers"]:
+        repeat = 1 if method == "naive" else options.repeat
+        runs = [isolated(_prepare, method, text, options.merges) for _ in range(repeat)]
         best[method] = min(runs, key=lambda run: run["seconds"])
-    learned = [run["result"] for method, run in best.items() if method != "cutting"]
+    learned = [best[method]["result"] for method in best if method != "cutting"]
     same = all(merges == learned[0] for merges in learned)
-    _report(best, options, same)
-    return 0 if same else 1
-
-
-def _report(best: dict, options: argparse.Namespace, same: bool) -> None:
     seconds = {method: run["seconds"] for method, run in best.items()}
-    rows = [
-        {
-            "trainer": method,
-            "seconds": run["seconds"],
-            "naive / this": seconds["naive"] / run["seconds"] if trains else "",
-            "peak MiB": run["peak_mib"],
-        }
-        for method, run in best.items()
-        for trains in [method != "cutting"]
-    ]
     ours = seconds["incremental"] + seconds["cutting"]
     summary = {
         "benchmark": "bpe",
-        "file": Path(options.path).name,
         "merges": options.merges,
-        "distinct_pieces": best["cutting"]["result"],
         "same_merges": same,
-        "seconds": {method: round(value, 4) for method, value in seconds.items()},
         "naive_over_incremental": round(seconds["naive"] / seconds["incremental"], 2),
         "cutting_and_incremental_over_tokenizers": round(ours / seconds["tokenizers"], 2),
     }
+    rows = [
+        {"trainer": method, "seconds": run["seconds"], "peak MiB": run["peak_mib"]}
+        for method, run in best.items()
+    ]
     report(rows, summary)
+    return 0 if same else 1

@@ -17,12 +17,7 @@ from lmcourse.measure import isolated
 from lmcourse.models import load_bert
 from lmcourse.pooling import pool_layers, static_similarity, step_similarity
 
-__all__ = ["compare", "main"]
-
-
-def base_config(tokenizer):
-    """Return BertConfig's own sizes: 12 layers, 12 heads, 768 dimensions."""
-    return BertConfig(vocab_size=len(tokenizer))
+__all__ = ["main"]
 
 
 def load(name):
@@ -31,7 +26,7 @@ def load(name):
     if name == "default":
         return tokenizer, model
     torch.manual_seed(0)
-    return tokenizer, BertModel(base_config(tokenizer)).eval()
+    return tokenizer, BertModel(BertConfig(vocab_size=len(tokenizer))).eval()
 
 
 def usual(texts, tokenizer, model):
@@ -68,7 +63,7 @@ def engine(texts, tokenizer, model):
     return pooled.layers, torch.cat([against_static, step_similarity(pooled.layers)])
 
 
-MODELS = ["default", "base"]
+MODELS = ("default", "base")
 WAYS = {"usual": usual, "engine": engine}
 
 
@@ -84,41 +79,22 @@ def prepare(way, name, poems):
     return measured
 
 
-def compare(name, poems):
-    """Measure both ways on one model; return the table's rows and the summary."""
-    measured = {way: isolated(prepare, way, name, poems) for way in WAYS}
-    rows = [
-        {
-            "model": name,
-            "way": way,
-            "poems": len(row["result"][0][0]),
-            "seconds": row["seconds"],
-            "peak_mib": row["peak_mib"],
-            "before_mib": row["start_mib"],
-        }
-        for way, row in measured.items()
-    ]
-    slow, fast = measured["usual"], measured["engine"]
-    difference = max(
-        float(abs(a - b).max()) for a, b in zip(slow["result"], fast["result"], strict=True)
-    )
-    summary = {
-        "times_faster": round(slow["seconds"] / fast["seconds"], 2),
-        "memory_share": round(fast["peak_mib"] / slow["peak_mib"], 3),
-        "difference": difference,
-    }
-    return rows, summary
-
-
 def main(argv=None) -> int:
     """Print the table and one line of JSON; return 1 if the results differ."""
     parser = argparse.ArgumentParser(prog="python -m lmbook.bench layers")
     parser.add_argument("--poems", type=int, help="only the first so many")
-    parser.add_argument("--models", nargs="+", choices=MODELS, default=MODELS)
-    options = parser.parse_args(argv)
+    poems = parser.parse_args(argv).poems
     rows, summary = [], {"benchmark": "layers", "threads": torch.get_num_threads()}
-    for name in options.models:
-        measured, summary[name] = compare(name, options.poems)
-        rows += measured
+    for name in MODELS:
+        slow, fast = (isolated(prepare, way, name, poems) for way in WAYS)
+        for way, row in zip(WAYS, (slow, fast), strict=True):
+            costs = {"seconds": row["seconds"], "peak_mib": row["peak_mib"]}
+            rows.append({"model": name, "way": way, **costs})
+        both = zip(slow["result"], fast["result"], strict=True)
+        summary[name] = {
+            "times_faster": round(slow["seconds"] / fast["seconds"], 2),
+            "memory_share": round(fast["peak_mib"] / slow["peak_mib"], 3),
+            "difference": max(float(abs(a - b).max()) for a, b in both),
+        }
     report(rows, summary)
-    return int(any(summary[name]["difference"] > 1e-5 for name in options.models))
+    return int(any(summary[name]["difference"] > 1e-5 for name in MODELS))

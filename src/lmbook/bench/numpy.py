@@ -5,7 +5,7 @@ before anything is timed. On the CPU, one thread.
 """
 
 import argparse
-import time
+import timeit
 
 import numpy as np
 import torch
@@ -69,8 +69,8 @@ def _block(p, block, heads, x):
     return norm("norm_2", x + linear("feed_forward.down", hidden))
 
 
-def numpy_step(model, numbers, targets, size):
-    """Return a step (forward, backward, Adam), and one that returns the gradients.
+def numpy_ways(model, numbers, targets, size):
+    """Return two functions: one computes the gradients, one takes a step with Adam.
 
     The batch goes through the model ``size`` texts at a time.
     """
@@ -78,26 +78,18 @@ def numpy_step(model, numbers, targets, size):
     adam = Adam(parameters)
 
     def gradients():
+        for parameter in parameters:
+            parameter.grad[...] = 0
         for start in range(0, len(numbers), size):
             part = slice(start, start + size)
             loss.forward(model.forward(numbers[part]), targets[part])
             model.backward(loss.backward(size / len(numbers)))
         return [p.grad for p in parameters if p.trainable]
 
-    def step():
-        gradients()
-        adam.step()
-
-    def copied():
-        kept = [gradient.copy() for gradient in gradients()]
-        for parameter in parameters:
-            parameter.grad[...] = 0
-        return kept
-
-    return step, copied
+    return gradients, adam.step
 
 
-def torch_step(parameters, sizes, numbers, targets):
+def torch_ways(parameters, sizes, numbers, targets):
     """Return the same two in PyTorch."""
     trained = [p for p in parameters.values() if p.requires_grad]
     adam = torch.optim.Adam(trained)
@@ -109,21 +101,12 @@ def torch_step(parameters, sizes, numbers, targets):
         loss.backward()
         return [p.grad.numpy() for p in trained]
 
-    def step():
-        gradients()
-        adam.step()
-
-    return step, gradients
+    return gradients, adam.step
 
 
-def seconds(step, times):
-    """Return the best time of a few runs; another program can only make them slower."""
-    taken = []
-    for _ in range(times):
-        start = time.perf_counter()
-        step()
-        taken.append(time.perf_counter() - start)
-    return min(taken)
+def seconds(gradients, step, times):
+    """Return the best time of a few steps; another program can only make them slower."""
+    return min(timeit.repeat(lambda: (gradients(), step()), number=1, repeat=times))
 
 
 def main(argv=None) -> int:
@@ -141,17 +124,15 @@ def main(argv=None) -> int:
     torch.set_num_threads(1)
     model, other = Decoder(vocabulary, vectors), Decoder(vocabulary, vectors)
     ways = {
-        "numpy": numpy_step(model, *data, options.batch),
-        "torch": torch_step(torch_parameters(model), model.sizes, *data),
-        "one by one": numpy_step(other, *data, 1),
+        "numpy": numpy_ways(model, *data, options.batch),
+        "torch": torch_ways(torch_parameters(model), model.sizes, *data),
+        "one by one": numpy_ways(other, *data, 1),
     }
     with threadpool_limits(1):
-        gradients = {way: compute() for way, (_, compute) in ways.items()}
-        difference = max(
-            _difference(gradients["numpy"], gradients[way])
-            for way in ("torch", "one by one")
-        )
-        times = {way: seconds(step, options.times) for way, (step, _) in ways.items()}
+        ours, *others = [gradients() for gradients, _ in ways.values()]
+        pairs = [pair for theirs in others for pair in zip(ours, theirs, strict=True)]
+        difference = max(float(np.abs(a - b).max(initial=0)) for a, b in pairs)
+        times = {way: seconds(*both, options.times) for way, both in ways.items()}
     report(
         [{"way": way, "ms_a_step": 1000 * taken} for way, taken in times.items()],
         {
@@ -162,9 +143,3 @@ def main(argv=None) -> int:
         },
     )
     return int(difference > 1e-6 or times["one by one"] < times["numpy"])
-
-
-def _difference(ours, theirs):
-    """Return the largest difference between two lists of gradients."""
-    pairs = zip(ours, theirs, strict=True)
-    return max(float(np.abs(a - b).max(initial=0)) for a, b in pairs)

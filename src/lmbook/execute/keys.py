@@ -20,8 +20,7 @@ from pathlib import Path
 import torch
 from nbformat import NotebookNode
 
-from lmcourse.choices import chosen
-from lmcourse.models import default_checkpoint
+from lmcourse.models import default_checkpoint, resolve_checkpoint
 
 __all__ = [
     *("CHOICES", "DEFAULTS", "asked", "built", "choices", "digest", "installed", "key"),
@@ -72,7 +71,7 @@ def choices() -> dict[str, str]:
     """Return what a reader chose; paths are absolute, for kernels run elsewhere."""
     found = {name: os.environ[name] for name in CHOICES if os.environ.get(name)}
     models = {
-        name: chosen(value, file=name == "LMCOURSE_GPT")
+        name: resolve_checkpoint(value, file=name == "LMCOURSE_GPT")
         for name, value in found.items()
         if name in DEFAULTS
     }

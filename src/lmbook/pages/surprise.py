@@ -15,7 +15,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from lmbook.execute.keys import course_modules
 from lmcourse.data import corpora_folder, load_poems
-from lmcourse.gpt.checkpoint import load_gpt
+from lmcourse.gpt.checkpoints import load_gpt
 
 __all__ = ["expectations", "setup", "surprise_html"]
 

@@ -23,7 +23,7 @@ from lmbook.play import vocabularies
 from lmcourse import int8
 from lmcourse.bert import rebuild
 from lmcourse.data import corpora_folder, load_corpus, load_texts, train_val_test_split
-from lmcourse.gpt.checkpoint import load_gpt
+from lmcourse.gpt.checkpoints import load_gpt
 from lmcourse.models import SHA256, load_bert, load_gpt2_vocabulary
 from lmcourse.views.generator import too_much
 from lmcourse.views.neighbours import neighbours_file, spaces
@@ -123,7 +123,7 @@ def bert_tensors(model) -> dict[str, torch.Tensor]:
     if path.is_file():
         shapes = read_header(path)[0]
         names = {name: _renamed(name, MLM) for name in shapes if _renamed(name, MLM)}
-        head = read_weights(path, {name: shapes[name] for name in names}, others=True)
+        head = read_weights(path, {name: shapes[name] for name in names}, lambda name: True)
         weights |= {names[name]: weight.float() for name, weight in head.items()}
     return {name: weight for name, weight in weights.items() if name}  # no pooler
 

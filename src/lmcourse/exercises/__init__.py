@@ -16,27 +16,30 @@ Whatever the answer is or does, `check` turns it into a `Verdict`.
 import importlib
 import random
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from html import escape
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch._tensor_str import printoptions as torch_printoptions
 
-from lmcourse.exercises.answers import Wrong, compare, expect, letter, number, run, told
+from lmcourse.exercises.answers import Wrong, compare, describe, diagnose, expect, run
 
-__all__ = ["Verdict", "Wrong", "check", "compare", "exercise", "expect", "letter", "names"]
-__all__ += ["number", "run", "yours"]
+__all__ = ["Verdict", "Wrong", "check", "compare", "exercise", "expect", "judge", "names"]
+__all__ += ["predict", "run", "yours"]
 
 KINDS = ("predict", "spot the bug", "build", "experiment", "judge")
 
 
 class _Exercise(NamedTuple):
-    check: Callable[[object], None]
+    check: Callable[[object], Mapping[str, object] | None]
     kind: str
+    feedback: Mapping[str, str | None] = MappingProxyType({})  # of a multiple choice
 
 
 _EXERCISES: dict[str, _Exercise] = {}
@@ -71,7 +74,10 @@ class Verdict:
 
 
 def exercise(name: str, kind: str = "build"):
-    """Register the decorated check under ``name``; it raises `Wrong` or returns None.
+    """Register the decorated check under ``name``.
+
+    It raises `Wrong`, or returns the faults that are left to look for, diagnosis →
+    whether the answer has it; the first counts.
 
     Parameters
     ----------
@@ -79,8 +85,7 @@ def exercise(name: str, kind: str = "build"):
         ``"chapter.exercise"``.
     kind : str
         One of `KINDS`. The check of an experiment is given a result, a loss or a table,
-        and looks at it with `number` or `compare`; that of a multiple choice a letter, for
-        `letter`; the others' mostly a function, and use `expect`.
+        and looks at it with `number` or `compare`; most others a function, for `expect`.
     """
     if kind not in KINDS:
         raise ValueError(f"no kind of exercise {kind!r}; there are: {', '.join(KINDS)}")
@@ -90,6 +95,31 @@ def exercise(name: str, kind: str = "build"):
         return function
 
     return register
+
+
+def multiple_choice(name: str, *, kind: str, **feedback: str | None) -> None:
+    """Register an exercise that is answered with a letter.
+
+    Parameters
+    ----------
+    name, kind : str
+        As for `exercise`; the kind is "predict" or "judge".
+    **feedback : str or None
+        Letter → what whoever chooses it mixed up; None for the right one.
+    """
+
+    def compare_letter(answer):
+        letter = answer.strip().lower() if isinstance(answer, str) else ""
+        if letter not in feedback:
+            raise Wrong(f"choose one letter of {', '.join(feedback)}, as a string.")
+        if feedback[letter]:
+            raise Wrong(feedback[letter])
+
+    _EXERCISES[name] = _Exercise(compare_letter, kind, feedback)
+
+
+predict = partial(multiple_choice, kind="predict")
+judge = partial(multiple_choice, kind="judge")
 
 
 def names(chapter: str, kind: str | None = None) -> list[str]:
@@ -134,16 +164,16 @@ def check(name: str, answer: object) -> Verdict:
     if name not in known:
         raise ValueError(f"no exercise {name!r}; this chapter has: {', '.join(known)}")
     try:
-        with _surroundings_kept():
+        with _global_state_kept():
             if answer is None or answer is ...:
                 raise Wrong("nothing to check yet.")
-            _EXERCISES[name].check(answer)
+            diagnose(_EXERCISES[name].check(answer) or {})
     except KeyboardInterrupt:
         raise
     except Wrong as wrong:
         return Verdict(name, False, str(wrong))
     except BaseException as error:  # an answer may be anything, and raise when looked at
-        words = f"your answer could not be checked: {told(error)}"
+        words = f"your answer could not be checked: {describe(error)}"
         return Verdict(name, False, words)
     return Verdict(name, True, "right.")
 
@@ -177,7 +207,7 @@ def yours(name: str, answer: object, ours: object) -> object:
 
 
 @contextmanager
-def _surroundings_kept():
+def _global_state_kept():
     """Put back what a check or an answer may change for the whole notebook."""
     python, dtype = random.getstate(), torch.get_default_dtype()
     legacy = np.random.get_state()  # noqa: NPY002 the reader's own code may use it

@@ -14,10 +14,10 @@ import numpy as np
 import torch
 
 TOLERANCE = 1e-5  # as a share of the oracle's largest magnitude; float32 keeps it
-SHORT = 160  # characters of a call or a result that a message shows
-MANY = 10**7  # entries; a list with more is not even read
-CALLED = {"forward": "compute", "backward": "gradient"}  # what a module's author wrote
-CELL = re.compile(r"ipykernel_\d+|<ipython-input|<cell")  # where IPython keeps a cell
+SHOWN = 160  # characters of a call or a result that a message shows
+MAX_ENTRIES = 10**7  # a list with more is not even read
+METHODS = {"forward": "compute", "backward": "gradient"}  # what a module's author wrote
+CELL_FILE = re.compile(r"ipykernel_\d+|<ipython-input|<cell")  # where IPython keeps a cell
 CONTAINERS = (list, tuple, dict, set)
 _BRIEF = reprlib.Repr()
 _BRIEF.maxlist = _BRIEF.maxtuple = _BRIEF.maxset = _BRIEF.maxdict = 12
@@ -28,12 +28,12 @@ class Wrong(Exception):
     """What a check raises; its message tells the reader what to look at."""
 
 
-def kind(value: object) -> str:
+def type_name(value: object) -> str:
     """Name the type of a value that is not what was expected."""
     return type(value).__name__
 
 
-def told(error: BaseException) -> str:
+def describe(error: BaseException) -> str:
     """Put an exception into words, even one that cannot be printed."""
     try:
         text = str(error)
@@ -41,8 +41,8 @@ def told(error: BaseException) -> str:
         raise
     except BaseException:  # whatever the reader's own error does when it is printed
         text = "(its text cannot be printed)"
-    text = text if len(text) <= 2 * SHORT else text[: 2 * SHORT] + "…"
-    return f"{kind(error)}: {text}"
+    text = text if len(text) <= 2 * SHOWN else text[: 2 * SHOWN] + "…"
+    return f"{type_name(error)}: {text}"
 
 
 def run(function: object, *inputs, keep: bool = False):
@@ -65,7 +65,7 @@ def run(function: object, *inputs, keep: bool = False):
         or ``...``.
     """
     if not callable(function):
-        raise Wrong(f"pass the function itself; this is of type {kind(function)}.")
+        raise Wrong(f"pass the function itself; this is of type {type_name(function)}.")
     copied = (*CONTAINERS, torch.Tensor, np.ndarray)
     if not keep:
         inputs = [copy.deepcopy(x) if isinstance(x, copied) else x for x in inputs]
@@ -74,8 +74,8 @@ def run(function: object, *inputs, keep: bool = False):
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # sys.exit() too: it would end the reader's kernel
-        where = _place(error)
-        raise Wrong(f"{_name(function)} stopped with {told(error)}{where}") from error
+        where = _line(error)
+        raise Wrong(f"{_name(function)} stopped with {describe(error)}{where}") from error
     if result is None or result is ...:
         name = _name(function)
         raise Wrong(f"nothing to check yet: {name} returns nothing. Fill in its body.")
@@ -85,19 +85,19 @@ def run(function: object, *inputs, keep: bool = False):
 def _name(function: object) -> str:
     called = str(getattr(function, "__name__", "your function"))
     ours = hasattr(getattr(function, "__self__", None), "compute")  # a module's method
-    return CALLED.get(called, called) if ours else called
+    return METHODS.get(called, called) if ours else called
 
 
-def _place(error: BaseException) -> str:
+def _line(error: BaseException) -> str:
     """Show the line of the reader's own cell in which it happened, if it is known."""
     try:
         frames = traceback.extract_tb(error.__traceback__)
     except Exception:
         return ""
-    cells = [frame for frame in frames if frame.line and CELL.search(frame.filename)]
+    cells = [frame for frame in frames if frame.line and CELL_FILE.search(frame.filename)]
     if not cells:
         return ""
-    return f" (line {cells[-1].lineno} of your cell: `{cells[-1].line[:SHORT]}`)"
+    return f" (line {cells[-1].lineno} of your cell: `{cells[-1].line[:SHOWN]}`)"
 
 
 def expect(answer, inputs, want, mistakes=None, *, tolerance: float = TOLERANCE) -> None:
@@ -128,17 +128,17 @@ def _example(answer, inputs, got) -> str:
     """Show the call and its result, as far as both are short and plain."""
     if isinstance(got, (np.generic, np.ndarray, torch.Tensor)) and got.shape == ():
         got = got.item()
-    if not _is_plain(got) or len(gave := _BRIEF.repr(got)) > SHORT:
+    if not _is_plain(got) or len(gave := _BRIEF.repr(got)) > SHOWN:
         return ""
     call = f"{_name(answer)}({', '.join(map(_BRIEF.repr, inputs))})"
-    if len(call) > SHORT or not all(map(_is_plain, inputs)):
+    if len(call) > SHOWN or not all(map(_is_plain, inputs)):
         return f" Yours is {gave}."
     return f" For {call} you gave {gave}."
 
 
 def _is_plain(value: object) -> bool:
     if isinstance(value, CONTAINERS):
-        return len(value) <= SHORT and all(map(_is_plain, value))
+        return len(value) <= SHOWN and all(map(_is_plain, value))
     return isinstance(value, (int, float, str, bytes))
 
 
@@ -226,7 +226,7 @@ def array(value: object) -> np.ndarray:
         if isinstance(value, torch.Tensor):
             value = value.detach().cpu()
             value = value.float() if value.dtype == torch.bfloat16 else value
-        elif isinstance(value, Sequence) and len(value) > MANY:
+        elif isinstance(value, Sequence) and len(value) > MAX_ENTRIES:
             raise Wrong(f"{len(value)} entries are far too many.")
         found = np.asarray(value)
     except (Exception, SystemExit) as error:
@@ -235,9 +235,9 @@ def array(value: object) -> np.ndarray:
         if isinstance(value, (list, tuple)):
             said = "the rows differ in length or kind: they make no array."
             raise Wrong(said) from error
-        raise Wrong(f"an array or tensor is expected, not {kind(value)}.") from error
+        raise Wrong(f"an array or tensor is expected, not {type_name(value)}.") from error
     if found.dtype.kind not in "biuf":
-        raise Wrong(f"numbers are expected, not {kind(value)} ({found.dtype}).")
+        raise Wrong(f"numbers are expected, not {type_name(value)} ({found.dtype}).")
     return found
 
 
@@ -246,7 +246,21 @@ def normal(*shape: int, seed: int = 0) -> torch.Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
 
 
-def blame(faults: Mapping[str, object]) -> None:
+def rotated(x: torch.Tensor, positions=None, half: bool = False) -> torch.Tensor:
+    """Turn pairs by their positions, taken as complex numbers; (..., tokens, d_head)."""
+    if half:
+        x = x.unflatten(-1, (2, -1)).mT.flatten(-2)
+    tokens, width = x.shape[-2:]
+    slow = [10000 ** (-2 * i / width) for i in range(width // 2)]
+    positions = range(tokens) if positions is None else positions
+    angle = torch.tensor([[p * s for s in slow] for p in positions], dtype=x.dtype)
+    turn = torch.polar(torch.ones_like(angle), angle)  # (tokens, d_head / 2)
+    plane = torch.view_as_complex(x.unflatten(-1, (-1, 2)).contiguous())
+    found = torch.view_as_real(plane * turn)  # (..., tokens, d_head / 2, 2)
+    return (found.mT if half else found).flatten(-2)
+
+
+def diagnose(faults: Mapping[str, object]) -> None:
     """Raise the first diagnosis whose condition holds; for answers of many right forms."""
     for diagnosis, found in faults.items():
         if found:
@@ -263,38 +277,16 @@ def number(value: object) -> float:
     return float(found)
 
 
-def letter(value: object, told: Mapping[str, str | None]) -> None:
-    """Compare a letter of a multiple choice.
-
-    Parameters
-    ----------
-    value : object
-        The reader's answer.
-    told : mapping
-        Letter → what whoever chooses it mixed up; None or "" for the right one.
-
-    Raises
-    ------
-    Wrong
-        With these words, or if it is none of the letters.
-    """
-    chosen = value.strip().lower() if isinstance(value, str) else ""
-    if chosen not in told:
-        raise Wrong(f"choose one letter of {', '.join(told)}, as a string.")
-    if told[chosen]:
-        raise Wrong(told[chosen])
-
-
 def strings(value: object) -> list[str]:
     """Return an answer that should be a list of strings."""
     if not isinstance(value, (list, tuple)):
-        raise Wrong(f"a list of strings is expected, not {kind(value)}.")
+        raise Wrong(f"a list of strings is expected, not {type_name(value)}.")
     if not all(isinstance(entry, str) for entry in value):
         raise Wrong("the list should hold strings only.")
     return list(value)
 
 
-def several(value: object, count: int, what: str) -> Sequence:
+def unpack(value: object, count: int, what: str) -> Sequence:
     """Check that an answer returned so many things; ``what`` says which."""
     if not isinstance(value, (list, tuple)) or len(value) != count:
         raise Wrong(f"return {what}; this is {_amount(value)}.")
@@ -303,5 +295,5 @@ def several(value: object, count: int, what: str) -> Sequence:
 
 def _amount(value: object) -> str:
     if isinstance(value, (list, tuple)):
-        return f"a {kind(value)} of {len(value)}"
-    return f"of type {kind(value)}"
+        return f"a {type_name(value)} of {len(value)}"
+    return f"of type {type_name(value)}"

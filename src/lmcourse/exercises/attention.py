@@ -9,23 +9,21 @@ from torch import nn
 from torch.nn import functional as F
 
 from lmcourse.attention import MultiHeadAttention
-from lmcourse.exercises import Wrong, compare, exercise, expect, letter, number, run
-from lmcourse.exercises.answers import array, blame, kind, normal, several
+from lmcourse.exercises import Wrong, compare, exercise, expect, judge, predict, run
+from lmcourse.exercises.answers import array, normal, number, type_name, unpack
 
 SHARP = 0.99  # how much of its weight a previous-token head must put there
 WIDTHS = (1, 2, 4)  # of the heads to be trained
 
 
-@exercise("attention.sharper", kind="predict")
-def sharper(answer):
-    """Softmax answers to differences of scores, which have become ten times greater."""
-    told = {
-        "a": "the division makes a row sum to one again, but not in the old proportions: "
-        "exponentials of greater differences lie further apart.",
-        "b": None,
-        "c": "even weights need even scores; these differ more than before.",
-    }
-    letter(answer, told)
+# Softmax answers to differences of scores, which have become ten times greater.
+predict(
+    "attention.sharper",
+    a="the division makes a row sum to one again, but not in the old proportions: "
+    "exponentials of greater differences lie further apart.",
+    b=None,
+    c="even weights need even scores; these differ more than before.",
+)
 
 
 @exercise("attention.all_at_once")
@@ -41,7 +39,7 @@ def all_at_once(answer):
             where = "" if not lead else " Each matrix is right, a batch of heads is not: "
             where += "swap the last two axes only, with `mT`." if lead else ""
             raise Wrong(f"{str(wrong).rstrip('.')}.{where}") from None
-        output, weights = several(got, 2, "output and weights, in this order")
+        output, weights = unpack(got, 2, "output and weights, in this order")
         _compare_attention(output, weights, *inputs)
 
 
@@ -92,29 +90,23 @@ def _row_by_row(scores, mask):
 def narrow_head(answer):
     """See whether the widths can have reached what is told of them."""
     if not isinstance(answer, Mapping) or not all(width in answer for width in WIDTHS):
+        plain = isinstance(answer, Mapping) and all(type(key) is int for key in answer)
         raise Wrong(
             f"hand over a dict with the least weight at each of the widths {WIDTHS}; this "
-            f"is {kind(answer)}{f' of {sorted(answer)}' if _plain_keys(answer) else ''}."
+            f"is {type_name(answer)}{f' of {sorted(answer)}' if plain else ''}."
         )
     least = {width: number(answer[width]) for width in WIDTHS}
-    blame(
-        {
-            "weights lie between 0 and 1.": not all(0 <= w <= 1 for w in least.values()),
-            # Of three keys on a line, the one between is never first for any query.
-            "width 1 cannot reach a half, whoever trains it: was the width changed?": (
-                least[1] >= 0.5
-            ),
-            f"width 4 reached {least[4]:.2f}: train longer, or with greater steps, until a "
-            f"wide head has {SHARP}.": least[4] < SHARP,
-            f"width 4 has learned it, width 2 has stopped at {least[2]:.2f}: it can reach "
-            f"{SHARP}, but it takes more steps.": least[2] < SHARP,
-        }
-    )
-
-
-def _plain_keys(answer):
-    """Say whether the keys of a mapping can be shown in order."""
-    return isinstance(answer, Mapping) and all(type(key) is int for key in answer)
+    return {
+        "weights lie between 0 and 1.": not all(0 <= w <= 1 for w in least.values()),
+        # Of three keys on a line, the one between is never first for any query.
+        "width 1 cannot reach a half, whoever trains it: was the width changed?": (
+            least[1] >= 0.5
+        ),
+        f"width 4 reached {least[4]:.2f}: train longer, or with greater steps, until a "
+        f"wide head has {SHARP}.": least[4] < SHARP,
+        f"width 4 has learned it, width 2 has stopped at {least[2]:.2f}: it can reach "
+        f"{SHARP}, but it takes more steps.": least[2] < SHARP,
+    }
 
 
 @exercise("attention.masked_softmax", kind="spot the bug")
@@ -211,7 +203,7 @@ def borrow_weights(answer):
     torch.manual_seed(1)  # an answer that copies too little is ours, untouched
     got = run(answer, MultiHeadAttention(12, 3).double(), fused, output)
     if not isinstance(got, nn.Module):
-        raise Wrong(f"return the module `ours`; this is of type {kind(got)}.")
+        raise Wrong(f"return the module `ours`; this is of type {type_name(got)}.")
     wrong = {
         "you cut the layer in three, and a third of it is not all queries: it is all of "
         "one head, its query, key and value.": {"whole": True},
@@ -232,18 +224,16 @@ def borrow_weights(answer):
     }
     x = normal(2, 5, 12).double()
     mistakes = {text: _filled(fused, output, **how)(x)[0] for text, how in wrong.items()}
-    found = several(run(got, x), 2, "ours")[0]
+    found = unpack(run(got, x), 2, "ours")[0]
     compare(found, _head_by_head(fused, output, x), mistakes)
 
 
-@exercise("attention.death", kind="judge")
-def death(answer):
-    """What one head's row can support, and what it cannot."""
-    told = {
-        "a": "look again at “He” in this line: how much of its weight lies on “Death”? And "
-        "what does the picture say of the other heads?",
-        "b": "that would be a claim about the whole model. You have looked at one head of "
-        "many, and not at what its look does.",
-        "c": None,
-    }
-    letter(answer, told)
+# What one head's row can support, and what it cannot.
+judge(
+    "attention.death",
+    a="look again at “He” in this line: how much of its weight lies on “Death”? And "
+    "what does the picture say of the other heads?",
+    b="that would be a claim about the whole model. You have looked at one head of "
+    "many, and not at what its look does.",
+    c=None,
+)

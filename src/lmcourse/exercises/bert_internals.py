@@ -1,12 +1,13 @@
 """Checks of the chapter *bert-internals*."""
 
+import operator
 from types import SimpleNamespace
 
 import torch
 from transformers import BertConfig, BertModel
 
-from lmcourse.exercises import Wrong, exercise, expect, letter, run
-from lmcourse.exercises.answers import blame, kind, normal
+from lmcourse.exercises import Wrong, exercise, expect, judge, predict, run
+from lmcourse.exercises.answers import diagnose, normal, type_name
 
 
 def _bert(**changes):
@@ -21,16 +22,14 @@ def _bert(**changes):
     return model.requires_grad_(False)
 
 
-@exercise("bert-internals.whose", kind="judge")
-def whose(answer):
-    """Compare with the poem as it was printed."""
-    told = {
-        "a": "a boy may go; but what has he to do with the cricket? It fits its two "
-        "neighbours, and that is all that counting looks at.",
-        "b": None,
-        "c": "it stands in the right meadow; but does grass go, and come back home?",
-    }
-    letter(answer, told)
+# Compare with the poem as it was printed.
+judge(
+    "bert-internals.whose",
+    a="a boy may go; but what has he to do with the cricket? It fits its two "
+    "neighbours, and that is all that counting looks at.",
+    b=None,
+    c="it stands in the right meadow; but does grass go, and come back home?",
+)
 
 
 @exercise("bert-internals.small_bert", kind="experiment")
@@ -39,30 +38,27 @@ def small_bert(answer):
     if isinstance(answer, BertModel):
         answer = answer.config
     if not isinstance(answer, BertConfig):
-        raise Wrong(f"hand in the BertConfig, not {kind(answer)}.")
+        raise Wrong(f"hand in the BertConfig, not {type_name(answer)}.")
     width, heads = answer.hidden_size, answer.num_attention_heads
-    blame(
-        {
-            "keep BERT's vocabulary of 30,522 pieces.": answer.vocab_size != 30522,
-            f"{heads} heads cannot share {width} dimensions evenly.": width % heads,
-            "that is more layers than one would care to build.": (
-                answer.num_hidden_layers > 1000
-            ),
-        }
-    )
+    faults = {
+        "keep BERT's vocabulary of 30,522 pieces.": answer.vocab_size != 30522,
+        f"{heads} heads cannot share {width} dimensions evenly.": width % heads,
+        "that is more layers than one would care to build.": (
+            answer.num_hidden_layers > 1000
+        ),
+    }
+    diagnose(faults)
     with torch.device("meta"):  # shapes only
         model = BertModel(answer)
     total = sum(weight.numel() for weight in model.parameters())
     layers = sum(weight.numel() for weight in model.encoder.parameters())
     size = f"{total / 1e6:.2f} million parameters"
-    blame(
-        {
-            f"{size} are too many.": total > 10.5e6,
-            f"{size} are too few.": total < 9.5e6,
-            f"{size}, but only {layers / total:.0%} of them in the layers: the table of "
-            "words is too wide.": layers < total / 2,
-        }
-    )
+    return {
+        f"{size} are too many.": total > 10.5e6,
+        f"{size} are too few.": total < 9.5e6,
+        f"{size}, but only {layers / total:.0%} of them in the layers: the table of "
+        "words is too wide.": layers < total / 2,
+    }
 
 
 class _Parts(SimpleNamespace):
@@ -139,37 +135,32 @@ def same(answer):
 
     zero = x.clone()
     zero[0, 0] = 0
-    blame(
-        {
-            "two tensors that differ everywhere are called the same: x.all() only asks "
-            "whether any number is zero.": said(x, 3 * x),
-            "a tensor with a zero in it is not called the same as itself.": not said(
-                zero, zero.clone()
-            ),
-            "numbers that differ by rounding alone are called different: to a computer "
-            "0.1 + 0.2 == 0.3 is False.": not said(x, rounded),
-            "it misses a difference if the second number is the larger one: take the "
-            "absolute value.": said(x, x + 1),
-            "it misses a difference if the first number is the larger one: take the "
-            "absolute value.": said(x + 1, x),
-            "two tensors with the same numbers in another order are called the same.": said(
-                x, x.flip(0)
-            ),
-            "one number of 24 differs, and it is not seen: look at the largest difference, "
-            "not at the sum or the mean.": said(x, one),
-        }
-    )
-
-
-@exercise("bert-internals.fused", kind="predict")
-def fused(answer):
-    """Compare with what the page's model returned."""
-    told = {
-        "a": "an error would be kind. Nothing complains.",
-        "b": None,
-        "c": "the vectors that come out are right; of weights it has none to give.",
+    return {
+        "two tensors that differ everywhere are called the same: x.all() only asks "
+        "whether any number is zero.": said(x, 3 * x),
+        "a tensor with a zero in it is not called the same as itself.": not said(
+            zero, zero.clone()
+        ),
+        "numbers that differ by rounding alone are called different: to a computer "
+        "0.1 + 0.2 == 0.3 is False.": not said(x, rounded),
+        "it misses a difference if the second number is the larger one: take the "
+        "absolute value.": said(x, x + 1),
+        "it misses a difference if the first number is the larger one: take the "
+        "absolute value.": said(x + 1, x),
+        "two tensors with the same numbers in another order are called the same.": said(
+            x, x.flip(0)
+        ),
+        "one number of 24 differs, and it is not seen: look at the largest difference, "
+        "not at the sum or the mean.": said(x, one),
     }
-    letter(answer, told)
+
+
+predict(
+    "bert-internals.fused",
+    a="an error would be kind. Nothing complains.",
+    b=None,
+    c="the vectors that come out are right; of weights it has none to give.",
+)
 
 
 @exercise("bert-internals.last_four")
@@ -220,15 +211,7 @@ def lookback(answer):
         sums = [sum(float(head[place]) for place in places) for head in weights]
         return torch.tensor(sums) / (over or 6 - first)
 
-    def before(i, j):
-        return j < i
-
-    def after(i, j):
-        return j > i
-
-    def upto(i, j):
-        return j <= i
-
+    before, after, upto = operator.gt, operator.lt, operator.ge  # row and column compared
     mistakes = {
         "this looks forward: rows are the tokens that look, columns those they look at.": (
             share(after, first=0, over=5)

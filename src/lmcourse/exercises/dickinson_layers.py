@@ -11,8 +11,8 @@ import torch
 
 from lmcourse import probe
 from lmcourse.data import load_poems
-from lmcourse.exercises import Wrong, compare, exercise, expect, letter, run
-from lmcourse.exercises.answers import array, blame, kind, normal, number, strings
+from lmcourse.exercises import Wrong, compare, exercise, expect, predict, run
+from lmcourse.exercises.answers import array, diagnose, normal, number, strings, type_name
 
 FEWEST = 15  # poems of a theme; fewer say next to nothing
 ON_THE_PAGE = ("death", "bee", "sun", "heaven")  # words of themes that the page strikes out
@@ -43,17 +43,15 @@ def token_mean(answer):
     expect(answer, [states, mask], want, mistakes)
 
 
-@exercise("dickinson-layers.random_steps", kind="predict")
-def random_steps(answer):
-    """Weights of the trained size turn a vector a long way, trained or not."""
-    told = {
-        "a": "that is what tiny weights do. Here they are as large as the trained ones, "
-        "and what a block adds is as large too.",
-        "b": None,
-        "c": "then learning would have changed nothing. Which of the steps would you "
-        "expect it to change?",
-    }
-    letter(answer, told)
+# Weights of the trained size turn a vector a long way, trained or not.
+predict(
+    "dickinson-layers.random_steps",
+    a="that is what tiny weights do. Here they are as large as the trained ones, "
+    "and what a block adds is as large too.",
+    b=None,
+    c="then learning would have changed nothing. Which of the steps would you "
+    "expect it to change?",
+)
 
 
 def _turning(angles, sizes, texts=4, d_model=9):
@@ -171,9 +169,9 @@ def paired_interval(answer):
 
     mean, apart = gain.mean(), ours.var() + theirs.var()
     if like(mean, gain.var()):
-        return
+        return None
     narrow = abs(got.mean() - mean) < 0.03 and np.ptp(got) < 0.08
-    faults = {
+    return {
         "the interval has no width: drawn without replacement, every resample is the same "
         "poems again.": np.allclose(got, mean),
         "too wide: ours and theirs are drawn apart. They are answers about the same poems; "
@@ -191,12 +189,13 @@ def paired_interval(answer):
         f"an interval from {got[0]:.3f} to {got[1]:.3f} is not what {count} poems give "
         f"that differ by {mean:.2f} in the mean.": True,
     }
-    blame(faults)
 
 
 def _entries(answer, names):
     if not isinstance(answer, Mapping) or not all(name in answer for name in names):
-        raise Wrong(f"hand over a dict with {', '.join(names)}; this is {kind(answer)}.")
+        raise Wrong(
+            f"hand over a dict with {', '.join(names)}; this is {type_name(answer)}."
+        )
     return [answer[name] for name in names]
 
 
@@ -207,51 +206,47 @@ def strike_out(answer):
     if not isinstance(words, str) or not re.fullmatch(r"[\w'-]+(\|[\w'-]+)*", words):
         raise Wrong("words should be one string, words joined by |, as in 'snow|snows'.")
     poems, texts, hits = load_poems().text.tolist(), strings(texts), array(hits)
-    told = np.array([_has(words, poem) for poem in poems])
-    _fit_for_a_score(words, told)
+    spoken = np.array([_has(words, poem) for poem in poems])
+    diagnose(_unfit_words(words, spoken))
     if len(texts) != len(poems) or hits.shape != (len(poems),):
         raise Wrong(f"texts and hits should be as many as the poems, {len(poems)}.")
-    _struck_out(words, texts, poems, hits)
+    diagnose(_badly_struck_out(words, texts, poems, hits))
     mistakes = {
         "this is the share of all poems guessed right. Most do not speak of the theme: "
         "take the mean of both groups' shares.": hits.mean(),
         "this is the share of the poems that speak of it, guessed right: how many of the "
-        "others were?": hits[told].mean(),
+        "others were?": hits[spoken].mean(),
     }
-    compare(number(score), probe.score(hits, told), mistakes)
+    compare(number(score), probe.score(hits, spoken), mistakes)
 
 
-def _fit_for_a_score(words, told):
-    """See that the words are the reader's own, and enough poems have them and have not."""
-    blame(
-        {
-            "the page has struck these out already: choose words of your own.": (
-                set(ON_THE_PAGE) & set(words.lower().split("|"))
-            ),
-            f"only {told.sum()} of the poems speak of it: the score of so few says next to "
-            f"nothing. Take more words, until there are {FEWEST}.": told.sum() < FEWEST,
-            f"{told.sum()} of {len(told)} poems speak of it: too few do not.": (
-                (~told).sum() < FEWEST
-            ),
-        }
-    )
+def _unfit_words(words, spoken):
+    """Ask if the words are the page's, or in too few or too many poems."""
+    return {
+        "the page has struck these out already: choose words of your own.": (
+            set(ON_THE_PAGE) & set(words.lower().split("|"))
+        ),
+        f"only {spoken.sum()} of the poems speak of it: the score of so few says next to "
+        f"nothing. Take more words, until there are {FEWEST}.": spoken.sum() < FEWEST,
+        f"{spoken.sum()} of {len(spoken)} poems speak of it: too few do not.": (
+            (~spoken).sum() < FEWEST
+        ),
+    }
 
 
-def _struck_out(words, texts, poems, hits):
-    """See that no text has the words, and each lacks something of its poem."""
+def _badly_struck_out(words, texts, poems, hits):
+    """Ask if a text still has the words, or lacks nothing of its poem."""
     whole = [text == poem for text, poem in zip(texts, poems, strict=True)]
-    blame(
-        {
-            "a poem still has one of the words: strike out every one, whatever its case.": (
-                any(_has(words, text) for text in texts)
-            ),
-            "the other poems have no gap: that alone would give the theme away. Delete one "
-            "random word from each.": any(whole),
-            "hits should be 1 where a poem was guessed right, else 0.": (
-                not np.isin(hits, [0, 1]).all()
-            ),
-        }
-    )
+    return {
+        "a poem still has one of the words: strike out every one, whatever its case.": (
+            any(_has(words, text) for text in texts)
+        ),
+        "the other poems have no gap: that alone would give the theme away. Delete one "
+        "random word from each.": any(whole),
+        "hits should be 1 where a poem was guessed right, else 0.": (
+            not np.isin(hits, [0, 1]).all()
+        ),
+    }
 
 
 def _has(words, text):
@@ -271,14 +266,11 @@ def reading(answer):
     picture, meant = ([word.lower() for word in strings(part)] for part in lists)
     strange = [word for word in (*picture, *meant) if word not in own]
     both = sorted(set(picture) & set(meant))
-    blame(
-        {
-            f"{' and '.join(map(repr, strange[:3]))} the poem does not say, word for word: "
-            "single words of the poem, please.": strange,
-            f"{' and '.join(map(repr, both[:3]))} stand in both lists. They may well be "
-            "both; decide which they are first.": both,
-            "too few words for a reading: at least three of the picture and two of what is "
-            "meant. What does the last stanza say of her?": len(picture) < 3
-            or len(meant) < 2,
-        }
-    )
+    return {
+        f"{' and '.join(map(repr, strange[:3]))} the poem does not say, word for word: "
+        "single words of the poem, please.": strange,
+        f"{' and '.join(map(repr, both[:3]))} stand in both lists. They may well be "
+        "both; decide which they are first.": both,
+        "too few words for a reading: at least three of the picture and two of what is "
+        "meant. What does the last stanza say of her?": len(picture) < 3 or len(meant) < 2,
+    }

@@ -8,21 +8,18 @@ from transformers import BertConfig, BertModel
 
 from lmcourse.data import load_poems, load_sonnets
 from lmcourse.embeddings import neighbour_overlap, word_vectors, words
-from lmcourse.exercises import Wrong, compare, exercise, expect, letter, number, run
-from lmcourse.exercises.answers import kind, several, strings
+from lmcourse.exercises import Wrong, compare, exercise, expect, predict, run
+from lmcourse.exercises.answers import number, strings, type_name, unpack
 from lmcourse.models import load_bert
 
-
-@exercise("embeddings.rows", kind="predict")
-def rows(answer):
-    """The page counts the rows that have a gradient."""
-    told = {
-        "a": "the others are multiplied by zero in the product: nothing comes back.",
-        "b": "that is the tokens. Which rows were read? Some of them twice.",
-        "c": None,
-        "d": "the loss reaches every row that was read: a lookup is a product.",
-    }
-    letter(answer, told)
+# The page counts the rows that have a gradient.
+predict(
+    "embeddings.rows",
+    a="the others are multiplied by zero in the product: nothing comes back.",
+    b="that is the tokens. Which rows were read? Some of them twice.",
+    c=None,
+    d="the loss reaches every row that was read: a lookup is a product.",
+)
 
 
 def _best(vectors, query, left_out, cosine, rank=1):
@@ -78,7 +75,7 @@ def content_words(answer):
     pairs = [(token, vector) for token, vector in together if token not in stop]
     left, stay = [token for token in tokens if token in stop], [token for token, _ in pairs]
     what = "two things: the tokens that stay, and their vectors"
-    labels, points = several(run(answer, tokens, vectors, stop), 2, what)
+    labels, points = unpack(run(answer, tokens, vectors, stop), 2, what)
     labels = strings(labels)
     if labels == left:
         raise Wrong("you keep the stop words and drop the rest: it is the other way round.")
@@ -95,25 +92,13 @@ def content_words(answer):
     compare(points, [vector for _, vector in pairs], mistakes)
 
 
-def _pieces(states, word_ids):
-    """Collect each word's vectors, in the order of the words."""
-    found = {}
-    for state, word in zip(states, word_ids, strict=True):
-        if word is not None:
-            found.setdefault(word, []).append(state)
-    return [torch.stack(found[word]) for word in sorted(found)]
-
-
 @exercise("embeddings.static_vectors", kind="spot the bug")
 def static_vectors(answer):
     """Compare with the rows of a small model's table, picked by hand."""
-    with torch.random.fork_rng([]):
-        torch.manual_seed(0)
-        settings = dict.fromkeys(("hidden_size", "intermediate_size"), 8)
-        config = BertConfig(
-            vocab_size=30, **settings, num_hidden_layers=1, num_attention_heads=2
-        )
-        model = BertModel(config).eval()
+    torch.manual_seed(0)
+    sizes = {"vocab_size": 30, "hidden_size": 8, "intermediate_size": 8}
+    sizes |= {"num_hidden_layers": 1, "num_attention_heads": 2}
+    model = BertModel(BertConfig(**sizes)).eval()
     ids = torch.tensor([[4, 9, 4, 17, 2]])
     parts = dict(model.embeddings.named_children())
     word, places = parts["word_embeddings"].weight[ids], torch.arange(ids.shape[1])
@@ -200,7 +185,9 @@ def _poem(words_of_it) -> list[str]:
 def scrambled(answer):
     """Look at the reader's texts, and measure them again."""
     if not isinstance(answer, (list, tuple)) or len(answer) != 2:
-        raise Wrong(f"give two things: the texts, and the number; this is {kind(answer)}.")
+        raise Wrong(
+            f"give two things: the texts, and the number; this is {type_name(answer)}."
+        )
     texts, measured = answer
     if texts is None or texts is ...:
         raise Wrong("nothing to check yet.")
@@ -216,16 +203,10 @@ def scrambled(answer):
                 "words went from poem to poem: that is our control. Shuffle each one."
             )
         raise Wrong("a poem has other words than before: shuffle them, and keep them all.")
-    still = [a == b for a, b in zip(mine, theirs, strict=True)]
-    if all(still):
+    if mine == theirs:
         raise Wrong("that is the text as it was: permutation returns a shuffled copy.")
-    alphabetical = sum(text == sorted(text) for text in theirs)
-    if (
-        sum(still)
-        + alphabetical
-        + sum(a == b[::-1] for a, b in zip(mine, theirs, strict=True))
-        > 9
-    ):
+    pairs = zip(mine, theirs, strict=True)
+    if sum((a == b) + (b == sorted(b)) + (a == b[::-1]) for a, b in pairs) > 9:
         raise Wrong("the words stand in an order still, by the alphabet or as they were.")
     if not np.isclose(number(measured), _agreement(theirs), rtol=0, atol=2e-3):
         raise Wrong(
@@ -238,14 +219,16 @@ def scrambled(answer):
 def whose(answer):
     """Compare with the order in which the page shows the lists."""
     said = answer.strip().upper() if isinstance(answer, str) else ""
-    if sorted(said) != sorted("BDRS"):
-        raise Wrong("give four letters in one string: B, D, S and R, each once.")
-    if said[2] != "B":
-        raise Wrong("start with BERT's: which list has words that are no words of a poem?")
-    if said[0] != "S":
-        raise Wrong("which of the poets says day and night together, again and again?")
-    if said != "SRBD":
-        raise Wrong(
-            "BERT's and Shakespeare's are right. Of the other two one is chance: which has "
-            "words that shine, or turn, with the day?"
-        )
+    return {
+        "give four letters in one string: B, D, S and R, each once.": (
+            sorted(said) != sorted("BDRS")
+        ),
+        "start with BERT's: which list has words that are no words of a poem?": (
+            said[2:3] != "B"
+        ),
+        "which of the poets says day and night together, again and again?": (
+            said[:1] != "S"
+        ),
+        "BERT's and Shakespeare's are right. Of the other two one is chance: which has "
+        "words that shine, or turn, with the day?": said != "SRBD",
+    }

@@ -5,18 +5,14 @@ import math
 import torch
 import torch.nn.functional as F
 
-from lmcourse.exercises import Wrong, exercise, expect, letter, number, run
-from lmcourse.exercises.answers import array, blame, compare, kind, normal, several
-
-
-def _random(*shape, seed=0):
-    return normal(*shape, seed=seed).double()
+from lmcourse.exercises import Wrong, compare, exercise, expect, judge, predict, run
+from lmcourse.exercises.answers import array, diagnose, normal, number, type_name, unpack
 
 
 @exercise("encoder-decoder.perplexity")
 def perplexity(answer):
     """Compare with the exponential of PyTorch's cross-entropy."""
-    logits, pad = 2 * _random(2, 5, 6), 3
+    logits, pad = 2 * normal(2, 5, 6).double(), 3
     targets = torch.tensor([[1, 0, 5, 3, 3], [2, 4, 4, 1, 3]])
     kept = targets != pad
     losses = F.cross_entropy(logits.mT, targets, reduction="none")  # (batch, tokens)
@@ -47,7 +43,7 @@ def perplexity(answer):
     large = torch.tensor([[[1e4, 0.0, 0.0], [0.0, 1e4, 1e4]]], dtype=torch.float64)
     overflown = {
         "logits of ten thousand overflow: `exp` of them is infinite. Use `log_softmax` or "
-        "`F.cross_entropy`.": math.nan,
+        "`F.cross_entropy`.": math.nan
     }
     expect(answer, [large, torch.tensor([[0, 1]]), 2], math.sqrt(2), overflown)
 
@@ -55,7 +51,7 @@ def perplexity(answer):
 @exercise("encoder-decoder.loss", kind="spot the bug")
 def loss(answer):
     """Compare with PyTorch's cross-entropy, on ordinary logits and on sure ones."""
-    logits, pad = 3 * _random(2, 5, 6), 3
+    logits, pad = 3 * normal(2, 5, 6).double(), 3
     targets = torch.tensor([[1, 0, 5, 3, 3], [2, 4, 4, 1, 3]])
     kept = targets != pad
     each = F.cross_entropy(logits.mT, targets, reduction="none")  # (batch, tokens)
@@ -110,7 +106,7 @@ class Toy:
 
 def _ids(got):
     if not isinstance(got, list):
-        raise Wrong(f"a list of whole numbers is expected, not of type {kind(got)}.")
+        raise Wrong(f"a list of whole numbers is expected, not of type {type_name(got)}.")
     found = array(got)
     if found.ndim != 1 or (found % 1 != 0).any():
         raise Wrong("the list should hold whole numbers.")
@@ -134,7 +130,7 @@ def write_greedily(answer):
             got != [4, 6, 5]
         ),
     }
-    blame(faults)
+    diagnose(faults)
     for limit in [2, 3]:
         got = _ids(run(answer, Toy(), 1, 2, limit))
         faults = {
@@ -142,49 +138,40 @@ def write_greedily(answer):
             f"with a limit of {limit} you wrote {len(got)} ids.": len(got) > limit,
             f"with a limit of {limit} you wrote {got}.": got != [4, 6, 5][:limit],
         }
-        blame(faults)
+        diagnose(faults)
 
 
-@exercise("encoder-decoder.february", kind="predict")
-def february(answer):
-    """Compare with what five models write."""
-    told = {
-        "a": "that takes a calendar. Was there a day in training that a calendar was "
-        "needed for?",
-        "b": None,
-        "c": "it has no way to refuse: every training date had an answer of this form.",
-        "d": "it has read 31 after other months, and February with other days, often.",
-    }
-    letter(answer, told)
+predict(
+    "encoder-decoder.february",
+    a="that takes a calendar. Was there a day in training that a calendar was needed for?",
+    b=None,
+    c="it has no way to refuse: every training date had an answer of this form.",
+    d="it has read 31 after other months, and February with other days, often.",
+)
 
 
 @exercise("encoder-decoder.new_style", kind="experiment")
 def new_style(answer):
     """Look at the shares that the reader measured."""
-    new, old = map(number, several(answer, 2, "two shares, new and old: (new, old)"))
+    new, old = map(number, unpack(answer, 2, "two shares, new and old: (new, old)"))
     if not (0 <= new <= 1 and 0 <= old <= 1):
         raise Wrong("both are shares of days, between 0 and 1.")
-    blame(
-        {
-            "it reads the new style and has forgotten the old ones: show it both while it "
-            "learns.": new >= 0.9 and old < 0.9,
-            "nothing is forgotten, but the new style is not learned yet: train for longer, "
-            "show it more often, or at a higher rate.": new < 0.9 and old >= 0.9,
-            "neither the new style nor the old ones are read: is the rate too high, or the "
-            "training too short?": new < 0.9,
-        }
-    )
-
-
-@exercise("encoder-decoder.translation", kind="judge")
-def translation(answer):
-    """Compare with what such a table can and cannot say."""
-    told = {
-        "a": "the systems differ in more than attention: depth, width, training, how words "
-        "are cut. The table compares systems.",
-        "b": "BLEU counts runs of words shared with a reference. It is no share of right "
-        "translations.",
-        "c": None,
-        "d": "the ensembles are in the table, and lie below.",
+    return {
+        "it reads the new style and has forgotten the old ones: show it both while it "
+        "learns.": new >= 0.9 and old < 0.9,
+        "nothing is forgotten, but the new style is not learned yet: train for longer, "
+        "show it more often, or at a higher rate.": new < 0.9 and old >= 0.9,
+        "neither the new style nor the old ones are read: is the rate too high, or the "
+        "training too short?": new < 0.9,
     }
-    letter(answer, told)
+
+
+judge(
+    "encoder-decoder.translation",
+    a="the systems differ in more than attention: depth, width, training, how words "
+    "are cut. The table compares systems.",
+    b="BLEU counts runs of words shared with a reference. It is no share of right "
+    "translations.",
+    c=None,
+    d="the ensembles are in the table, and lie below.",
+)

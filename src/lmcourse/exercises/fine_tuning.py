@@ -3,8 +3,16 @@
 import torch
 from torch import nn
 
-from lmcourse.exercises import Wrong, exercise, expect, letter, number, run
-from lmcourse.exercises.answers import array, blame, kind, normal, several, strings
+from lmcourse.exercises import Wrong, exercise, expect, judge, predict, run
+from lmcourse.exercises.answers import (
+    array,
+    diagnose,
+    normal,
+    number,
+    strings,
+    type_name,
+    unpack,
+)
 
 
 def _poems():
@@ -23,36 +31,33 @@ def split(answer):
     lines = {line for poem in poems for line in poem.splitlines()}
     for turn in range(len(poems)):
         turned = poems[turn:] + poems[:turn]
-        got = several(run(answer, turned), 2, "two lists of poems: to learn from, to test")
+        got = unpack(run(answer, turned), 2, "two lists of poems: to learn from, to test")
         learn, test = map(strings, got)
         both = {*learn, *test}
-        blame(
-            {
-                "these are lines, not poems. A line whose neighbours were learned by heart "
-                "is no test: deal out whole poems.": both & lines,
-                "what you return are no poems of the list.": not both <= {*poems},
-                "some poems are in neither part.": both != {*poems},
-                "the test part is empty.": not test,
-                "nothing is left to learn from.": not learn,
-                "a poem stands in both parts: one of the list stands in it twice, and its "
-                "copies were dealt to different sides.": {*learn} & {*test},
-                "the test part is larger than the other: a third at most, please.": (
-                    len({*test}) > len(both) / 3 + 1
-                ),
-            }
-        )
+        faults = {
+            "these are lines, not poems. A line whose neighbours were learned by heart "
+            "is no test: deal out whole poems.": both & lines,
+            "what you return are no poems of the list.": not both <= {*poems},
+            "some poems are in neither part.": both != {*poems},
+            "the test part is empty.": not test,
+            "nothing is left to learn from.": not learn,
+            "a poem stands in both parts: one of the list stands in it twice, and its "
+            "copies were dealt to different sides.": {*learn} & {*test},
+            "the test part is larger than the other: a third at most, please.": (
+                len({*test}) > len(both) / 3 + 1
+            ),
+        }
+        diagnose(faults)
 
 
-@exercise("fine-tuning.forgets", kind="predict")
-def forgets(answer):
-    """The page measures it."""
-    told = {
-        "a": "both are English verse, and more verse might help. But nothing in the new "
-        "text asks for long lines, or for *thou*.",
-        "b": "every weight moves, and nothing holds what the sonnets need in its place.",
-        "c": None,
-    }
-    letter(answer, told)
+# The page measures it.
+predict(
+    "fine-tuning.forgets",
+    a="both are English verse, and more verse might help. But nothing in the new "
+    "text asks for long lines, or for *thou*.",
+    b="every weight moves, and nothing holds what the sonnets need in its place.",
+    c=None,
+)
 
 
 @exercise("fine-tuning.lora", kind="spot the bug")
@@ -63,27 +68,25 @@ def lora(answer):
     want, before = layer(x).detach(), layer.weight.detach().clone()
     module = run(answer, layer, 2)
     if not isinstance(module, nn.Module):
-        raise Wrong(f"pass the class itself; it should make a module, not {kind(module)}.")
+        made = type_name(module)
+        raise Wrong(f"pass the class itself; it should make a module, not {made}.")
     with torch.enable_grad():
         first = _output(module, x, want)
         named = {name: w for name, w in module.named_parameters() if w.requires_grad}
         own = [w for w in named.values() if w is not layer.weight and w is not layer.bias]
         count = sum(w.numel() for w in own)
-        blame(
-            {
-                "the layer's own weights are trained, too: `requires_grad_(False)`.": (
-                    len(own) < len(named)
-                ),
-                "nothing in it is trained: its matrices must be `nn.Parameter`.": not own,
-                f"{count} numbers are trained; with a rank of 2 there should be "
-                "2 × (6 + 4).": count != 20,
-                "the layer's own matrix has changed.": not torch.equal(
-                    layer.weight, before
-                ),
-                "before it has learned anything it must compute what the layer computes: "
-                "what is added must be zero.": not torch.allclose(first, want, atol=1e-5),
-            }
-        )
+        faults = {
+            "the layer's own weights are trained, too: `requires_grad_(False)`.": (
+                len(own) < len(named)
+            ),
+            "nothing in it is trained: its matrices must be `nn.Parameter`.": not own,
+            f"{count} numbers are trained; with a rank of 2 there should be "
+            "2 × (6 + 4).": count != 20,
+            "the layer's own matrix has changed.": not torch.equal(layer.weight, before),
+            "before it has learned anything it must compute what the layer computes: "
+            "what is added must be zero.": not torch.allclose(first, want, atol=1e-5),
+        }
+        diagnose(faults)
         _train_a_little(module, own, x, want, target)
 
 
@@ -140,16 +143,13 @@ def merge(answer):
     expect(answer, [weight, down, up, scale], want, mistakes, tolerance=1e-9)
 
 
-@exercise("fine-tuning.claim", kind="judge")
-def claim(answer):
-    """Compare with what such a comparison can say."""
-    told = {
-        "a": "the same learning rate is not a fair one: each method has its own best rate.",
-        "b": "a step of one method costs more than a step of another; and that is not all.",
-        "c": None,
-        "d": "more seeds would tell how sure the difference is, not what it is due to.",
-    }
-    letter(answer, told)
+judge(
+    "fine-tuning.claim",
+    a="the same learning rate is not a fair one: each method has its own best rate.",
+    b="a step of one method costs more than a step of another; and that is not all.",
+    c=None,
+    d="more seeds would tell how sure the difference is, not what it is due to.",
+)
 
 
 BASE = 2.16, 1.66  # what the untuned model loses on the validation poems of both
@@ -162,23 +162,21 @@ def own(answer):
     pair = "two losses, on Dickinson's and on Shakespeare's validation poems"
     if not isinstance(answer, tuple | list):
         answer = array(answer).tolist()
-    new, old = map(number, several(answer, 2, pair))
-    blame(
-        {
-            "a loss is out of range: nats per character, please, between 1 and 4.": (
-                not (1 < new < 4 and 1 < old < 4)
-            ),
-            "so low a loss on Dickinson no run of ours has reached: was it measured on "
-            "poems that the model was trained on?": new < TOO_LOW,
-            "so low a loss on Shakespeare no run of ours has reached: was it measured on "
-            "sonnets that the model was trained on?": old < TOO_LOW,
-            f"Shakespeare is kept, but Dickinson is hardly learned: below {LEARNED}, "
-            "please. Train for longer, at a higher rate, or more of the weights.": (
-                new >= LEARNED and old < KEPT
-            ),
-            f"Dickinson is learned, but Shakespeare is forgotten: below {KEPT}, please. "
-            "What if the model goes on reading him?": new < LEARNED and old >= KEPT,
-            "the new poet is not learned, and the old one is forgotten: is the rate too "
-            "high?": new >= LEARNED,
-        }
-    )
+    new, old = map(number, unpack(answer, 2, pair))
+    return {
+        "a loss is out of range: nats per character, please, between 1 and 4.": (
+            not (1 < new < 4 and 1 < old < 4)
+        ),
+        "so low a loss on Dickinson no run of ours has reached: was it measured on "
+        "poems that the model was trained on?": new < TOO_LOW,
+        "so low a loss on Shakespeare no run of ours has reached: was it measured on "
+        "sonnets that the model was trained on?": old < TOO_LOW,
+        f"Shakespeare is kept, but Dickinson is hardly learned: below {LEARNED}, "
+        "please. Train for longer, at a higher rate, or more of the weights.": (
+            new >= LEARNED and old < KEPT
+        ),
+        f"Dickinson is learned, but Shakespeare is forgotten: below {KEPT}, please. "
+        "What if the model goes on reading him?": new < LEARNED and old >= KEPT,
+        "the new poet is not learned, and the old one is forgotten: is the rate too "
+        "high?": new >= LEARNED,
+    }

@@ -4,29 +4,21 @@ import math
 
 import torch
 import torch.nn.functional as F
-from transformers import (
-    MinPLogitsWarper,
-    TemperatureLogitsWarper,
-    TopPLogitsWarper,
-)
+from transformers import MinPLogitsWarper, TemperatureLogitsWarper, TopPLogitsWarper
 
-from lmcourse.exercises import Wrong, exercise, expect, letter, number
-from lmcourse.exercises.answers import blame, normal, several
+from lmcourse.exercises import Wrong, exercise, expect, judge, predict
+from lmcourse.exercises.answers import normal, number, unpack
 
 GUESSING = math.log(32)  # nats: what whoever knows nothing of 32 tokens pays
 
 
-@exercise("inside-gpt.numbers", "predict")
-def numbers(answer):
-    """The page counts them."""
-    letter(
-        answer,
-        {
-            "a": "50,257 rows of 768 are 39 million. Twelve layers have more.",
-            "b": "four matrices of 768 × 768 in a layer. And what else is in it?",
-            "c": None,
-        },
-    )
+# The page counts them.
+predict(
+    "inside-gpt.numbers",
+    a="50,257 rows of 768 are 39 million. Twelve layers have more.",
+    b="four matrices of 768 × 768 in a layer. And what else is in it?",
+    c=None,
+)
 
 
 def _nucleus(logits, temperature, p, first=True, share=True):
@@ -130,42 +122,34 @@ def places(answer):
             "every new token gets the same position.": tokens[new] + positions[kept],
             "these are the first tokens; the new ones are wanted.": whole[:, : 5 - kept],
         }
-        if kept:
-            last = {"one place too early.": tokens[new] + positions[kept - 1 : 4]}
-            mistakes |= last if kept > 1 else {}
+        if kept > 1:
+            mistakes["one place too early."] = tokens[new] + positions[kept - 1 : 4]
         expect(answer, [tokens, positions, ids, kept], whole[:, kept:], mistakes)
 
 
-@exercise("inside-gpt.story", "judge")
-def story(answer):
-    """Compare with what each way of looking can show."""
-    letter(
-        answer,
-        {
-            "a": "a picture of attention says where a head looks. Heads in the same model "
-            "look there and turn nothing.",
-            "b": "the mean over whole sonnets says nothing of a rare case: without these "
-            "heads *thou shal* goes on otherwise.",
-            "c": None,
-            "d": "what can be read from a vector need not be read by the model.",
-        },
-    )
+judge(
+    "inside-gpt.story",
+    a="a picture of attention says where a head looks. Heads in the same model "
+    "look there and turn nothing.",
+    b="the mean over whole sonnets says nothing of a rare case: without these "
+    "heads *thou shal* goes on otherwise.",
+    c=None,
+    d="what can be read from a vector need not be read by the model.",
+)
 
 
 @exercise("inside-gpt.one_layer", "experiment")
 def one_layer(answer):
     """Look at the losses of two models that the reader trained."""
-    one, two = map(number, several(answer, 2, "two losses: one layer, two layers"))
+    one, two = map(number, unpack(answer, 2, "two losses: one layer, two layers"))
     if min(one, two) < 0 or max(one, two) > 2 * GUESSING:
         raise Wrong(
             "a loss is out of range: take the mean over the last steps of the history, in "
             f"nats per token. Guessing has {GUESSING:.2f}."
         )
-    blame(
-        {
-            "the two are swapped: one layer first.": one < 1 < 2 < two,
-            "two layers, but it has not jumped yet: train for longer.": two > 1,
-            "one layer that repeats a row so well? Was it `layers=1`, and is it the loss "
-            "on the repeated part of rows whose lengths differ?": one < 2,
-        }
-    )
+    return {
+        "the two are swapped: one layer first.": one < 1 < 2 < two,
+        "two layers, but it has not jumped yet: train for longer.": two > 1,
+        "one layer that repeats a row so well? Was it `layers=1`, and is it the loss "
+        "on the repeated part of rows whose lengths differ?": one < 2,
+    }

@@ -9,8 +9,8 @@ from torch import nn
 from transformers import LlamaConfig, TemperatureLogitsWarper, TopKLogitsWarper
 from transformers.models.llama import modeling_llama as llama_model
 
-from lmcourse.exercises import Wrong, compare, exercise, expect, number, run
-from lmcourse.exercises.answers import array, letter, normal, several
+from lmcourse.exercises import Wrong, compare, exercise, expect, judge, predict, run
+from lmcourse.exercises.answers import array, normal, number, unpack
 
 
 @exercise("mini-gpt.windows", "build")
@@ -50,26 +50,22 @@ def windows(answer):
         ],
     }
     got = run(answer, ids, starts, context)
-    inputs, targets = several(got, 2, "two tensors: inputs, targets")
+    inputs, targets = unpack(got, 2, "two tensors: inputs, targets")
     compare(inputs, first, wrong_inputs)
     compare(targets, second, wrong_targets)
 
 
-@exercise("mini-gpt.first_loss", "predict")
-def first_loss(answer):
-    """The page computes it: rows of N(0, 1), read in and out by the same table."""
-    letter(
-        answer,
-        {
-            "a": "it has seen nothing yet: what should make it so sure, and right?",
-            "b": "so it should be. But a table of rows from N(0, 1) reads in *and* out: "
-            "what is the product of a row with itself, and what with another?",
-            "c": None,
-        },
-    )
+# The page computes it: rows of N(0, 1), read in and out by the same table.
+predict(
+    "mini-gpt.first_loss",
+    a="it has seen nothing yet: what should make it so sure, and right?",
+    b="so it should be. But a table of rows from N(0, 1) reads in *and* out: "
+    "what is the product of a row with itself, and what with another?",
+    c=None,
+)
 
 
-class _Forgetful(nn.Module):
+class _DropoutModel(nn.Module):
     """A model whose dropout shows: two calls in training mode differ."""
 
     def __init__(self):
@@ -84,7 +80,7 @@ class _Forgetful(nn.Module):
 @exercise("mini-gpt.estimate", "spot the bug")
 def estimate(answer):
     """Compare with the loss in evaluation mode, from both modes."""
-    model = _Forgetful()
+    model = _DropoutModel()
     inputs = torch.tensor([[0, 3, 1, 4], [2, 2, 0, 1], [4, 0, 3, 3]])
     targets = inputs.roll(1, 1)
     with torch.no_grad():
@@ -105,10 +101,8 @@ def estimate(answer):
                 f"the model came in {before} mode and is left in {after} mode: whoever "
                 "goes on with it trains without dropout, or evaluates with it."
             )
-        if (
-            training
-            and abs(number(got) - number(run(answer, model, inputs, targets))) > 1e-9
-        ):
+        again = number(run(answer, model, inputs, targets))
+        if training and abs(number(got) - again) > 1e-9:
             raise Wrong(
                 "two calls on the same text give two losses: dropout is still on while it "
                 "is evaluated."
@@ -162,11 +156,13 @@ def chances(answer):
     expect(answer, [logits, temperature, k], want, mistakes)
 
 
-@exercise("mini-gpt.writer", "judge")
-def writer(answer):
-    """The page names who wrote what."""
-    told = "read to the end of {}'s lines: this writer knows how long a line is."
-    letter(answer, {"a": told.format("a"), "b": told.format("b"), "c": None})
+# The page names who wrote what.
+judge(
+    "mini-gpt.writer",
+    a="read to the end of a's lines: this writer knows how long a line is.",
+    b="read to the end of b's lines: this writer knows how long a line is.",
+    c=None,
+)
 
 
 # Above are losses that no model with a few hundred parameters a character reaches; below,
@@ -185,52 +181,36 @@ def sweep(answer):
     sizes, losses = rows.T
     if not (sizes >= 1000).all():
         raise Wrong("the first number of each pair is a number of parameters.")
-    if sizes.max() > 1.15 * sizes.min():
-        raise Wrong(
-            f"the largest has {sizes.max() / sizes.min():.2f} times as many parameters as "
-            "the smallest. Then size and shape differ at once, and the loss does not tell "
-            "which it was."
-        )
-    if not ((losses > PLAUSIBLE[0]) & (losses < math.log(61) - 0.1)).all():
-        raise Wrong(
-            "a loss is out of range: after a few dozen steps it is well below guessing "
-            "and above what a model this small can reach. Is it the loss of the "
-            "validation text?"
-        )
-    if losses.min() > PLAUSIBLE[1]:
-        raise Wrong("none has learned much yet; train a little longer.")
-    if len(set(losses.tolist())) < len(losses):
-        raise Wrong("two losses are equal to the last digit: is it the same model twice?")
-
-
-def _weights(layer):
-    """Name the matrices of a layer of `transformers` as the task does."""
-    attention, mlp = layer.self_attn, layer.mlp
-    named = {
-        "norm_1": layer.input_layernorm,
-        "query": attention.q_proj,
-        "key": attention.k_proj,
-        "value": attention.v_proj,
-        "output": attention.o_proj,
-        "norm_2": layer.post_attention_layernorm,
-        "gate": mlp.gate_proj,
-        "up": mlp.up_proj,
-        "down": mlp.down_proj,
+    times = sizes.max() / sizes.min()
+    return {
+        f"the largest has {times:.2f} times as many parameters as the smallest. Then size "
+        "and shape differ at once, and the loss does not tell which it was.": times > 1.15,
+        "a loss is out of range: after a few dozen steps it is well below guessing and "
+        "above what a model this small can reach. Is it the loss of the validation text?": (
+            not ((losses > PLAUSIBLE[0]) & (losses < math.log(61) - 0.1)).all()
+        ),
+        "none has learned much yet; train a little longer.": losses.min() > PLAUSIBLE[1],
+        "two losses are equal to the last digit: is it the same model twice?": (
+            len(set(losses.tolist())) < len(losses)
+        ),
     }
-    return {name: part.weight.detach().clone() for name, part in named.items()}
+
+
+def _parts(model):
+    """Name the parts of a layer of `transformers` as the task names their matrices."""
+    layer = model.layers[0]
+    attention, mlp = layer.self_attn, layer.mlp
+    parts = {"norm_1": layer.input_layernorm, "norm_2": layer.post_attention_layernorm}
+    parts |= {"query": attention.q_proj, "key": attention.k_proj}
+    parts |= {"value": attention.v_proj, "output": attention.o_proj}
+    return parts | {"gate": mlp.gate_proj, "up": mlp.up_proj, "down": mlp.down_proj}
 
 
 def _llama_layer(heads, key_heads):
     """Return a layer of `transformers`, in float64, with norms that are not all ones."""
-    config = LlamaConfig(
-        hidden_size=24,
-        intermediate_size=20,
-        num_hidden_layers=1,
-        num_attention_heads=heads,
-        num_key_value_heads=key_heads,
-        vocab_size=7,
-        attn_implementation="eager",
-    )
+    sizes = {"hidden_size": 24, "intermediate_size": 20, "num_hidden_layers": 1}
+    sizes |= {"num_attention_heads": heads, "num_key_value_heads": key_heads}
+    config = LlamaConfig(**sizes, vocab_size=7, attn_implementation="eager")
     model = llama_model.LlamaModel(config).double().eval()
     for seed, weight in enumerate(model.layers[0].parameters()):
         weight.data = normal(*weight.shape, seed=seed).double() / 2 + (weight.ndim == 1)
@@ -254,8 +234,9 @@ def llama(answer):
     """Compare with the layer of `transformers`, its weights changed for each mistake."""
     heads, key_heads = 6, 2
     model = _llama_layer(heads, key_heads)
-    layer, x = model.layers[0], normal(2, 5, 24).double()
-    weights, want = _weights(layer), _llama_output(model, x)
+    x = normal(2, 5, 24).double()
+    weights = {n: part.weight.detach().clone() for n, part in _parts(model).items()}
+    want = _llama_output(model, x)
     mistakes = {
         "later tokens are seen: the attention must be causal.": (
             _llama_output(model, x, causal=False)
@@ -265,13 +246,12 @@ def llama(answer):
             _with(
                 model,
                 x,
-                weights,
                 query=_regrouped(weights["query"], heads, key_heads),
                 output=_regrouped(weights["output"].T, heads, key_heads).T,
             )
         ),
         "gate and up are swapped: silu belongs to gate.": (
-            _with(model, x, weights, gate=weights["up"], up=weights["gate"])
+            _with(model, x, gate=weights["up"], up=weights["gate"])
         ),
         "positions are missing: turn queries and keys.": _llama_output(
             model, x, turned=False
@@ -280,7 +260,6 @@ def llama(answer):
         "head apart: the other layout of `rotate`.": _with(
             model,
             x,
-            weights,
             query=_paired(weights["query"], heads),
             key=_paired(weights["key"], key_heads),
         ),
@@ -292,39 +271,28 @@ def llama(answer):
 
 
 @torch.no_grad()
-def _with(model, x, weights, **changed):
+def _with(model, x, **changed):
     """Return what the layer computes with other matrices in it."""
-    layer = model.layers[0]
-    parts = {
-        "query": layer.self_attn.q_proj,
-        "key": layer.self_attn.k_proj,
-        "output": layer.self_attn.o_proj,
-        "gate": layer.mlp.gate_proj,
-        "up": layer.mlp.up_proj,
-        "down": layer.mlp.down_proj,
-    }
+    other = copy.deepcopy(model)
     for name, matrix in changed.items():
-        parts[name].weight.data = matrix
-    found = _llama_output(model, x)
-    for name in changed:
-        parts[name].weight.data = weights[name]
-    return found
+        _parts(other)[name].weight.data = matrix
+    return _llama_output(other, x)
 
 
 def _without_path(model, x, weights, want):
     """Return what the layer computes when something is not added to its input."""
     silent = {name: torch.zeros_like(weights[name]) for name in ("output", "down")}
-    middle = _with(model, x, weights, down=silent["down"])
+    middle = _with(model, x, down=silent["down"])
     fetched = middle - x
     return {
         "what attention found is to be added to x.": _with(
-            model, fetched, weights, output=silent["output"]
+            model, fetched, output=silent["output"]
         ),
         "what the feed-forward network made is to be added to what entered it.": (
             want - middle
         ),
         "nothing is added to what was there: the residual path is missing, twice.": (
-            _with(model, fetched, weights, output=silent["output"]) - fetched
+            _with(model, fetched, output=silent["output"]) - fetched
         ),
     }
 
@@ -343,11 +311,9 @@ def _paired(matrix, heads):
 @torch.no_grad()
 def _centred(model, x):
     """Return what the layer computes with the norms of GPT-2."""
-    layer = copy.deepcopy(model.layers[0])
+    other = copy.deepcopy(model)
     for name in ("input_layernorm", "post_attention_layernorm"):
         norm = nn.LayerNorm(x.shape[-1], eps=1e-6, bias=False).double()
-        norm.weight.data = getattr(layer, name).weight.data
-        setattr(layer, name, norm)
-    other = copy.copy(model)
-    other._modules = model._modules | {"layers": nn.ModuleList([layer])}
+        norm.weight = getattr(other.layers[0], name).weight
+        setattr(other.layers[0], name, norm)
     return _llama_output(other, x)

@@ -6,24 +6,22 @@ from collections.abc import Mapping
 import torch
 from torch.nn import functional as F
 
-from lmcourse.exercises import Wrong, compare, exercise, expect, letter, number, run
-from lmcourse.exercises.answers import blame, kind, normal, several
+from lmcourse.exercises import Wrong, compare, exercise, expect, judge, predict, run
+from lmcourse.exercises.answers import normal, number, rotated, type_name, unpack
 
 TRAINED = 10_000  # the base with which the page's models were trained
 LOW, HIGH = 0.3, 2.0  # nats: has learned to count to three; has not
 
 
-@exercise("positional-encoding.shuffled_past", kind="predict")
-def shuffled_past(answer):
-    """One block's last output is made of a sum over what it sees."""
-    told = {
-        "a": None,
-        "b": "each weight is still computed from two words alone, and a sum does not care "
-        "for the order of its terms. Nothing of the last word’s sum has changed.",
-        "c": "a feed-forward network works on each token’s own vector. What attention has "
-        "not put in, it cannot see.",
-    }
-    letter(answer, told)
+# One block's last output is made of a sum over what it sees.
+predict(
+    "positional-encoding.shuffled_past",
+    a=None,
+    b="each weight is still computed from two words alone, and a sum does not care "
+    "for the order of its terms. Nothing of the last word’s sum has changed.",
+    c="a feed-forward network works on each token’s own vector. What attention has "
+    "not put in, it cannot see.",
+)
 
 
 @exercise("positional-encoding.dot_by_offset")
@@ -64,30 +62,15 @@ def dot_by_offset(answer):
     compare(got, [product(offset) for offset in offsets], mistakes)
 
 
-@exercise("positional-encoding.seam", kind="judge")
-def seam(answer):
-    """What the table's own numbers can tell, and what they cannot."""
-    told = {
-        "a": "a row that is there keeps the program from stopping. How well the model "
-        "reads there is a question for its answers, not for its table.",
-        "b": "an untrained row would be like none of its neighbours. Look at the picture "
-        "again: does the band along the diagonal end at 128?",
-        "c": None,
-    }
-    letter(answer, told)
-
-
-def _turned(x, positions, half=False):
-    """Turn pairs, taken as complex numbers; (..., tokens, d_head)."""
-    if half:
-        x = x.unflatten(-1, (2, -1)).mT.flatten(-2)
-    width = x.shape[-1]
-    slow = [10000 ** (-2 * i / width) for i in range(width // 2)]
-    angle = torch.tensor([[p * s for s in slow] for p in positions], dtype=x.dtype)
-    turn = torch.polar(torch.ones_like(angle), angle)  # (tokens, d_head / 2)
-    plane = torch.view_as_complex(x.unflatten(-1, (-1, 2)).contiguous())
-    found = torch.view_as_real(plane * turn)  # (..., tokens, d_head / 2, 2)
-    return (found.mT if half else found).flatten(-2)
+# What the table's own numbers can tell, and what they cannot.
+judge(
+    "positional-encoding.seam",
+    a="a row that is there keeps the program from stopping. How well the model "
+    "reads there is a question for its answers, not for its table.",
+    b="an untrained row would be like none of its neighbours. Look at the picture "
+    "again: does the band along the diagonal end at 128?",
+    c=None,
+)
 
 
 @exercise("positional-encoding.half_rows")
@@ -132,7 +115,7 @@ def values_too(answer):
     query, key, value = fused.chunk(3, -1)
 
     def turn(x, half=False):
-        return _turned(x, positions.tolist(), half)
+        return rotated(x, positions.tolist(), half)
 
     first = turn(fused).chunk(3, -1)
     mistakes = {
@@ -153,7 +136,7 @@ def values_too(answer):
         "nothing is turned: the positions are not used.": _attended(query, key, value),
         "`positions` is not used: this text begins at position 3. (The scores are right, "
         "for they see offsets only; so the values must be turned.)": _attended(
-            _turned(query, range(5)), _turned(key, range(5)), _turned(value, range(5))
+            rotated(query, range(5)), rotated(key, range(5)), rotated(value, range(5))
         ),
         "queries and keys are turned in the half-split layout; these are interleaved.": (
             _attended(turn(query, half=True), turn(key, half=True), value)
@@ -167,35 +150,35 @@ def values_too(answer):
 def append_key(answer):
     """Compare with turning the whole text at once, by complex numbers."""
     keys = normal(2, 6, 6, seed=3).double()  # (heads, tokens, d_head)
-    old, new = _turned(keys[:, :5], range(5)), keys[:, 5:]
-    right = _turned(new, [5])
+    old, new = rotated(keys[:, :5], range(5)), keys[:, 5:]
+    right = rotated(new, [5])
     mistakes = {
         "the new key is turned as if it stood at position 0, that is, not at all.": [
             old,
             new,
         ],
         "the cached keys are turned a second time; they were turned when they came.": [
-            _turned(torch.cat((old, new), 1), range(6))
+            rotated(torch.cat((old, new), 1), range(6))
         ],
         "one too few: the cache holds positions 0 to tokens - 1, so the new one is …?": [
             old,
-            _turned(new, [4]),
+            rotated(new, [4]),
         ],
-        "one too many: positions count from 0.": [old, _turned(new, [6])],
+        "one too many: positions count from 0.": [old, rotated(new, [6])],
         "this is the number of heads, not of tokens: look at the cache’s axes.": [
             old,
-            _turned(new, [2]),
+            rotated(new, [2]),
         ],
         "the position is right, the layout is not: this key is turned in the half-split "
         "layout, the cache is interleaved. No shape tells.": [
             old,
-            _turned(new, [5], half=True),
+            rotated(new, [5], half=True),
         ],
         "the new key is missing from the cache: return all of it.": [right],
         "the new key belongs at the end.": [right, old],
     }
     mistakes = {text: torch.cat(parts, 1) for text, parts in mistakes.items()}
-    expect(answer, [old, new], _turned(keys, range(6)), mistakes)
+    expect(answer, [old, new], rotated(keys, range(6)), mistakes)
 
 
 @exercise("positional-encoding.base", kind="experiment")
@@ -204,31 +187,29 @@ def base(answer):
     if not isinstance(answer, Mapping) or not answer:
         raise Wrong(
             "hand over a dict, base → (loss at trained lengths, loss on the last 32); this "
-            f"is {kind(answer)}."
+            f"is {type_name(answer)}."
         )
     pair = "two losses for each base: at trained lengths, on the last 32"
     found = {
-        number(base): tuple(number(loss) for loss in several(losses, 2, pair))
+        number(base): tuple(number(loss) for loss in unpack(losses, 2, pair))
         for base, losses in answer.items()
     }
     worst = {base: max(losses) for base, losses in found.items()}
     best = min(worst, key=worst.get)
     greater = [near for base, (near, _) in found.items() if base > best]
-    blame(
-        {
-            "losses in nats are not negative.": min(map(min, found.values())) < 0,
-            f"the base of the training, {TRAINED:,}, is missing: it is what the others are "
-            "compared with.": TRAINED not in found,
-            f"with the base of the training, {TRAINED:,}, the model should count well at "
-            "trained lengths and fail on the last 32; yours does not. Are the losses in "
-            "this order, and those of *three back*?": TRAINED in found
-            and not found[TRAINED][0] < LOW < HIGH < found[TRAINED][1],
-            f"the best of your bases is {best:,.0f}, with {worst[best]:.2f} on the worse "
-            f"of the two spans. Both can be below {LOW}: try bases "
-            f"{'greater' if best == max(worst) else 'between those around it'}.": (
-                worst[best] >= LOW
-            ),
-            "you have seen that a greater base mends the end. Go on: does it only get "
-            "better?": not any(near > found[best][0] + LOW for near in greater),
-        }
-    )
+    return {
+        "losses in nats are not negative.": min(map(min, found.values())) < 0,
+        f"the base of the training, {TRAINED:,}, is missing: it is what the others are "
+        "compared with.": TRAINED not in found,
+        f"with the base of the training, {TRAINED:,}, the model should count well at "
+        "trained lengths and fail on the last 32; yours does not. Are the losses in "
+        "this order, and those of *three back*?": TRAINED in found
+        and not found[TRAINED][0] < LOW < HIGH < found[TRAINED][1],
+        f"the best of your bases is {best:,.0f}, with {worst[best]:.2f} on the worse "
+        f"of the two spans. Both can be below {LOW}: try bases "
+        f"{'greater' if best == max(worst) else 'between those around it'}.": (
+            worst[best] >= LOW
+        ),
+        "you have seen that a greater base mends the end. Go on: does it only get "
+        "better?": not any(near > found[best][0] + LOW for near in greater),
+    }

@@ -3,8 +3,8 @@
 import torch
 import torch.nn.functional as F
 
-from lmcourse.exercises import Wrong, exercise, letter, number, run
-from lmcourse.exercises.answers import array, blame, compare, normal, several
+from lmcourse.exercises import Wrong, compare, exercise, judge, predict, run
+from lmcourse.exercises.answers import array, diagnose, normal, number, unpack
 
 
 @exercise("pretraining.places", kind="spot the bug")
@@ -25,34 +25,29 @@ def places(answer):
     many = torch.full((400, 20), 7)
     first, second = chosen(0.15, random, many), chosen(0.15, random, many)
     share = first.double().mean().item()
-    blame(
-        {
-            "with a share of 1 special tokens are chosen: padding, [CLS], [SEP]. A model "
-            "would learn to say that texts begin with [CLS].": (every & ~ordinary).any(),
-            "with a share of 1 ordinary places are left out.": (ordinary & ~every).any(),
-            "with a share of 0 something is chosen.": none.any(),
-            "two draws choose the same places: draw anew each time, from the generator.": (
-                torch.equal(first, second)
-            ),
-            "a share of 0.15 chooses 85 %: which way round is the comparison?": share > 0.8,
-            f"a share of 0.15 chooses {share:.0%}.": abs(share - 0.15) > 0.03,
-            "the reader's own random state moved: draw from the generator that is given.": (
-                not torch.equal(state, torch.get_rng_state())
-            ),
-        }
-    )
-
-
-@exercise("pretraining.ever_asked", kind="predict")
-def ever_asked(answer):
-    """Compare with what the page counted."""
-    told = {
-        "a": None,
-        "b": "that is what ten independent draws would come to. How many draws were there?",
-        "c": "to be asked for everything a place must be drawn again and again. How often "
-        "was it drawn here?",
+    return {
+        "with a share of 1 special tokens are chosen: padding, [CLS], [SEP]. A model "
+        "would learn to say that texts begin with [CLS].": (every & ~ordinary).any(),
+        "with a share of 1 ordinary places are left out.": (ordinary & ~every).any(),
+        "with a share of 0 something is chosen.": none.any(),
+        "two draws choose the same places: draw anew each time, from the generator.": (
+            torch.equal(first, second)
+        ),
+        "a share of 0.15 chooses 85 %: which way round is the comparison?": share > 0.8,
+        f"a share of 0.15 chooses {share:.0%}.": abs(share - 0.15) > 0.03,
+        "the reader's own random state moved: draw from the generator that is given.": (
+            not torch.equal(state, torch.get_rng_state())
+        ),
     }
-    letter(answer, told)
+
+
+predict(
+    "pretraining.ever_asked",
+    a=None,
+    b="that is what ten independent draws would come to. How many draws were there?",
+    c="to be asked for everything a place must be drawn again and again. How often "
+    "was it drawn here?",
+)
 
 
 @exercise("pretraining.loss", kind="spot the bug")
@@ -83,17 +78,15 @@ def loss(answer):
 def training(answer):
     """Look at the loss that the reader's own training came to."""
     loss = number(answer)
-    blame(
-        {
-            "a loss is not negative.": loss < 0,
-            "that is too good for hidden pieces of poems it never saw. Did you judge on "
-            "the training poems, or count places that were not hidden?": loss < 2.2,
-            "that is hardly better than counting single pieces: has it learned to look at "
-            "other places at all? Ask for more of them, or train for longer.": loss > 5.0,
-            "it looks at its neighbours, but not well yet. Each step asks for `share` of "
-            "the places: what does a larger share buy?": loss > 4.2,
-        }
-    )
+    return {
+        "a loss is not negative.": loss < 0,
+        "that is too good for hidden pieces of poems it never saw. Did you judge on "
+        "the training poems, or count places that were not hidden?": loss < 2.2,
+        "that is hardly better than counting single pieces: has it learned to look at "
+        "other places at all? Ask for more of them, or train for longer.": loss > 5.0,
+        "it looks at its neighbours, but not well yet. Each step asks for `share` of "
+        "the places: what does a larger share buy?": loss > 4.2,
+    }
 
 
 @exercise("pretraining.target")
@@ -105,7 +98,7 @@ def target(answer):
         ([11, 12, 13], [(1, 2)], [90, 91]),
     ]
     for ids, spans, names in cases:
-        got = several(run(answer, ids, spans, names), 2, "two lists: source and target")
+        got = unpack(run(answer, ids, spans, names), 2, "two lists: source and target")
         source, asked = (array(part).tolist() for part in got)
         right, start = [], 0
         for name, (a, b) in zip(names, spans, strict=False):
@@ -117,50 +110,45 @@ def target(answer):
         wanted = [x for name, cut in named for x in (name, *cut)]
         if (source, asked) == ([*wanted, end], right):
             raise Wrong("source and target are swapped.")
-        _blame_source(source, right, ids, named)
-        _blame_target(asked, wanted, end, ids, named)
+        diagnose(_source_faults(source, right, ids, named))
+        diagnose(_target_faults(asked, wanted, end, ids, named))
 
 
-def _blame_source(found, right, ids, named):
+def _source_faults(found, right, ids, named):
     names = [name for name, _ in named]
     several_each, cuts = [], dict(named)
     for x in right:
         several_each += [x] * len(cuts.get(x, [x]))
-    blame(
-        {
-            "a span of several tokens becomes one sentinel, not one for each token.": (
-                found == several_each != right
-            ),
-            "all spans have the same sentinel: which is which?": (
-                found == [names[0] if x in names else x for x in right] != right
-            ),
-            "the source keeps what should be cut out.": found == ids,
-            "the spans are cut out of the source, but nothing marks where.": (
-                found == [x for x in right if x not in names]
-            ),
-            "the source ends at a sentinel: what stands behind the last span "
-            "is missing.": found == right[: right.index(names[-1]) + 1] != right,
-            "the source is not right.": found != right,
-        }
-    )
+    return {
+        "a span of several tokens becomes one sentinel, not one for each token.": (
+            found == several_each != right
+        ),
+        "all spans have the same sentinel: which is which?": (
+            found == [names[0] if x in names else x for x in right] != right
+        ),
+        "the source keeps what should be cut out.": found == ids,
+        "the spans are cut out of the source, but nothing marks where.": (
+            found == [x for x in right if x not in names]
+        ),
+        "the source ends at a sentinel: what stands behind the last span is missing.": found
+        == right[: right.index(names[-1]) + 1]
+        != right,
+        "the source is not right.": found != right,
+    }
 
 
-def _blame_target(found, wanted, end, ids, named):
-    blame(
-        {
-            "the target lacks its last sentinel, which says that it ends.": found == wanted,
-            "the target holds what was cut out, without its sentinels.": (
-                found == [x for _, cut in named for x in cut]
-            ),
-            "in the target each sentinel stands before what it stands for.": (
-                found == [x for name, cut in named for x in (*cut, name)] + [end]
-            ),
-            "the target is the whole text; only what was cut out is asked for.": (
-                found == ids
-            ),
-            "the target is not right.": found != [*wanted, end],
-        }
-    )
+def _target_faults(found, wanted, end, ids, named):
+    return {
+        "the target lacks its last sentinel, which says that it ends.": found == wanted,
+        "the target holds what was cut out, without its sentinels.": (
+            found == [x for _, cut in named for x in cut]
+        ),
+        "in the target each sentinel stands before what it stands for.": (
+            found == [x for name, cut in named for x in (*cut, name)] + [end]
+        ),
+        "the target is the whole text; only what was cut out is asked for.": (found == ids),
+        "the target is not right.": found != [*wanted, end],
+    }
 
 
 @exercise("pretraining.mask", kind="spot the bug")
@@ -179,30 +167,23 @@ def mask(answer):
         ) from None
     first, second = seen[0, 0], seen[1, 0, :2]  # the second text has two real tokens
     later = torch.ones(4, 4, dtype=torch.bool).triu(1)
-    blame(
-        {
-            "True and False are swapped: padding is all that can be seen.": (
-                seen[1, 0, :2, 2:].all() and not seen[1, 0, :2, :2].any()
-            ),
-            "padding can be looked at.": second[:, 2:].any(),
-            "the mask is causal: no token sees what stands after it. A decoder must not; "
-            "an encoder that fills blanks needs both sides.": not first[later].any(),
-            "no token sees what stands before it.": not first[later.T].any(),
-            "some real token can't be looked at.": not (
-                first.all() and second[:, :2].all()
-            ),
-        }
-    )
-
-
-@exercise("pretraining.compare", kind="judge")
-def comparing(answer):
-    """Compare with what such numbers can and cannot say."""
-    told = {
-        "a": "the two losses answer different questions: one model saw both sides of what "
-        "it was asked for, the other one side.",
-        "b": "it is asked for fewer places, but the mean is over those; that is not it.",
-        "c": None,
-        "d": "neither is wrong. They measure different things.",
+    return {
+        "True and False are swapped: padding is all that can be seen.": (
+            seen[1, 0, :2, 2:].all() and not seen[1, 0, :2, :2].any()
+        ),
+        "padding can be looked at.": second[:, 2:].any(),
+        "the mask is causal: no token sees what stands after it. A decoder must not; "
+        "an encoder that fills blanks needs both sides.": not first[later].any(),
+        "no token sees what stands before it.": not first[later.T].any(),
+        "some real token can't be looked at.": not (first.all() and second[:, :2].all()),
     }
-    letter(answer, told)
+
+
+judge(
+    "pretraining.compare",
+    a="the two losses answer different questions: one model saw both sides of what "
+    "it was asked for, the other one side.",
+    b="it is asked for fewer places, but the mean is over those; that is not it.",
+    c=None,
+    d="neither is wrong. They measure different things.",
+)

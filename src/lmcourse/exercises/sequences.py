@@ -4,21 +4,17 @@ import numpy as np
 import torch
 from torch import nn
 
-from lmcourse.exercises import Wrong, compare, exercise, expect, letter, number, run
-from lmcourse.exercises.answers import blame, normal, several
+from lmcourse.exercises import Wrong, compare, exercise, expect, judge, predict, run
+from lmcourse.exercises.answers import normal, number, unpack
 
-
-@exercise("sequences.own_text", kind="predict")
-def own_text(answer):
-    """Compare with what nine-grams do on the text that they were counted in."""
-    told = {
-        "a": "rare runs harm where they do not come again. In its own text each of them "
-        "does come.",
-        "b": "on new text it levels off, because long runs are new there. On its own text "
-        "no run is new.",
-        "c": None,
-    }
-    letter(answer, told)
+predict(
+    "sequences.own_text",
+    a="rare runs harm where they do not come again. In its own text each of them "
+    "does come.",
+    b="on new text it levels off, because long runs are new there. On its own text "
+    "no run is new.",
+    c=None,
+)
 
 
 @exercise("sequences.witten_bell")
@@ -91,9 +87,8 @@ def per_word(answer):
 @exercise("sequences.gru")
 def gru(answer):
     """Compare with PyTorch's cell, which has its own weights."""
-    with torch.random.fork_rng([]):
-        torch.manual_seed(0)
-        cell = nn.GRUCell(3, 4).double().requires_grad_(False)
+    torch.manual_seed(0)
+    cell = nn.GRUCell(3, 4).double().requires_grad_(False)
     x, h = normal(2, 3).double(), normal(2, 4, seed=1).double()
     given = x @ cell.weight_ih.T + cell.bias_ih, h @ cell.weight_hh.T + cell.bias_hh
     (x_r, x_z, x_n), (h_r, h_z, h_n) = (part.chunk(3, -1) for part in given)
@@ -128,33 +123,28 @@ def gru(answer):
 @exercise("sequences.open_gate", kind="experiment")
 def open_gate(answer):
     """Look at the bias and at the share of the gradient that the reader measured."""
-    bias, share = map(number, several(answer, 2, "a bias and a share: (bias, share)"))
+    bias, share = map(number, unpack(answer, 2, "a bias and a share: (bias, share)"))
     rest = 1 / (1 + np.exp(-np.clip(bias, -50, 50)))
     if not 0 <= share <= 1.5:
         raise Wrong("the share is what `carried` returns, about between 0 and 1.")
-    blame(
-        {
-            f"at rest this gate is {rest:.5f}: it is stuck open, and will hardly learn to "
-            "forget. Try a smaller bias.": rest >= 0.999,
-            "too little is left after 50 tokens. At each of them the memory is multiplied "
-            "by the gate: which gate has a fifth left after fifty?": share < 0.2,
-            "so much is not left with such a bias: hand in what `carried` finds for "
-            "it.": share > 30 * rest**50,
-        }
-    )
-
-
-@exercise("sequences.order", kind="judge")
-def order(answer):
-    """Compare with what the intervals and the shuffled control allow."""
-    told = {
-        "a": "that these models do without the order on this task does not say that there "
-        "is nothing in it.",
-        "b": "look at the squares, too.",
-        "c": None,
-        "d": "the shuffled control has just as many weights. Where is its lead?",
+    return {
+        f"at rest this gate is {rest:.5f}: it is stuck open, and will hardly learn to "
+        "forget. Try a smaller bias.": rest >= 0.999,
+        "too little is left after 50 tokens. At each of them the memory is multiplied "
+        "by the gate: which gate has a fifth left after fifty?": share < 0.2,
+        "so much is not left with such a bias: hand in what `carried` finds for it.": share
+        > 30 * rest**50,
     }
-    letter(answer, told)
+
+
+judge(
+    "sequences.order",
+    a="that these models do without the order on this task does not say that there "
+    "is nothing in it.",
+    b="look at the squares, too.",
+    c=None,
+    d="the shuffled control has just as many weights. Where is its lead?",
+)
 
 
 @exercise("sequences.last_state", kind="spot the bug")

@@ -9,20 +9,17 @@ from itertools import accumulate, pairwise
 import tokenizers
 
 from lmcourse.data import load_poems, load_sonnets
-from lmcourse.exercises import Wrong, exercise, expect, letter, number, run
-from lmcourse.exercises.answers import blame, kind, strings
+from lmcourse.exercises import Wrong, exercise, expect, predict, run
+from lmcourse.exercises.answers import diagnose, number, strings, type_name
 
-
-@exercise("tokenization.fall", kind="predict")
-def fall(answer):
-    """Compare with the cut that the toy language's merges make."""
-    told = {
-        "a": "all is in two of the words, but was it ever made? See what t was joined to.",
-        "b": None,
-        "c": "that would need fall as a symbol; the merges make only what was counted.",
-        "d": "every letter of it is known, so nothing is unknown.",
-    }
-    letter(answer, told)
+# Compare with the cut that the toy language's merges make.
+predict(
+    "tokenization.fall",
+    a="all is in two of the words, but was it ever made? See what t was joined to.",
+    b=None,
+    c="that would need fall as a symbol; the merges make only what was counted.",
+    d="every letter of it is known, so nothing is unknown.",
+)
 
 
 def _replaced(symbols: tuple, pair: tuple) -> tuple:
@@ -47,7 +44,7 @@ def joined_by_replace(answer):
     """Join what the reader found both ways."""
     if not isinstance(answer, (list, tuple)) or len(answer) != 2:
         raise Wrong(
-            f"give (symbols, pair), two tuples of strings; this is a {kind(answer)}."
+            f"give (symbols, pair), two tuples of strings; this is a {type_name(answer)}."
         )
     symbols, pair = (tuple(strings(part)) for part in answer)
     if len(pair) != 2:
@@ -62,17 +59,15 @@ def joined_by_replace(answer):
         )
 
 
-@exercise("tokenization.magikarp", kind="predict")
-def magikarp(answer):
-    """Compare with GPT-2's own vocabulary."""
-    told = {
-        "a": "gold and fish are common, too, and not joined. What counts is how often the "
-        "whole stood in the text that the merges were learned from.",
-        "b": "rare in books; but the merges were learned from the web.",
-        "c": "single letters are left only where no merge fits.",
-        "d": None,
-    }
-    letter(answer, told)
+# Compare with GPT-2's own vocabulary.
+predict(
+    "tokenization.magikarp",
+    a="gold and fish are common, too, and not joined. What counts is how often the "
+    "whole stood in the text that the merges were learned from.",
+    b="rare in books; but the merges were learned from the web.",
+    c="single letters are left only where no merge fits.",
+    d=None,
+)
 
 
 def _longest_text(data: bytes) -> str:
@@ -193,7 +188,7 @@ def pack(answer):
         got = _windows(run(answer, lengths, context))
         example = f" (case: {case}). For {lengths} and {context} you gave {got}."
         faults = _faults(got, lengths, context)
-        blame({text + example: found for text, found in faults.items()})
+        diagnose({text + example: found for text, found in faults.items()})
 
 
 LEAST = 2.2  # tokens per word, which the poems are to stay below
@@ -240,19 +235,17 @@ def vocabulary(answer):
     sonnets, poems = ("\n\n".join(x().text) for x in (load_sonnets, load_poems))
     want = _smallest(sonnets, poems, _words(poems))
     if got == want:
-        return
-    blame(
-        {
-            "that is the number of merges; the 256 bytes are in the vocabulary, too.": got
-            == want - 256,
-            "that is enough for the Sonnets, which the merges were learned from; the "
-            "poems are the test.": got == _smallest(sonnets, sonnets, _words(sonnets)),
-            "you learned from the poems themselves; learn from the Sonnets.": got
-            == _smallest(poems, poems, _words(poems)),
-            "count words with `words_of`; cut at white space there are others.": got
-            == _smallest(sonnets, poems, len(poems.split())),
-            "try steps of 128, from 256 on.": got not in SIZES,
-            "with that many the poems still cost more.": got < want,
-            "that is enough, but not the smallest.": got > want,
-        }
-    )
+        return None
+    return {
+        "that is the number of merges; the 256 bytes are in the vocabulary, too.": got
+        == want - 256,
+        "that is enough for the Sonnets, which the merges were learned from; the "
+        "poems are the test.": got == _smallest(sonnets, sonnets, _words(sonnets)),
+        "you learned from the poems themselves; learn from the Sonnets.": got
+        == _smallest(poems, poems, _words(poems)),
+        "count words with `words_of`; cut at white space there are others.": got
+        == _smallest(sonnets, poems, len(poems.split())),
+        "try steps of 128, from 256 on.": got not in SIZES,
+        "with that many the poems still cost more.": got < want,
+        "that is enough, but not the smallest.": got > want,
+    }

@@ -7,28 +7,20 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 from transformers import GPT2Config, GPT2LMHeadModel
 
-from lmcourse.exercises import Wrong, exercise, expect, letter, number, run
-from lmcourse.exercises.answers import array, blame, compare, normal, several
+from lmcourse.exercises import Wrong, compare, exercise, expect, judge, predict, run
+from lmcourse.exercises.answers import array, diagnose, normal, number, unpack
 from lmcourse.transformer import Block
 
-
-def _random(*shape, seed=0):
-    return normal(*shape, seed=seed).double()
-
-
-@exercise("transformer-block.clusters", kind="predict")
-def clusters(answer):
-    """Compare with what fifty sets of tokens do on the page."""
-    told = {
-        "a": "that would be so if the weights stayed as they were. But scores are products "
-        "of two vectors: they become nine times as large.",
-        "b": None,
-        "c": "an average never leaves the hull of what it averages.",
-    }
-    letter(answer, told)
+predict(
+    "transformer-block.clusters",
+    a="that would be so if the weights stayed as they were. But scores are products "
+    "of two vectors: they become nine times as large.",
+    b=None,
+    c="an average never leaves the hull of what it averages.",
+)
 
 
-class _Watch(TorchFunctionMode):
+class _CallRecorder(TorchFunctionMode):
     """Note which of PyTorch's functions are called."""
 
     def __init__(self):
@@ -40,7 +32,7 @@ class _Watch(TorchFunctionMode):
         return function(*args, **(kwargs or {}))
 
 
-def _slips_of_a_norm(x, eps):
+def _norm_mistakes(x, eps):
     """Return what is said of each likely mistake, and what it makes of x."""
     centred = x - x.mean(-1, keepdim=True)
     variance = x.var(-1, correction=0, keepdim=True)
@@ -76,20 +68,20 @@ def _slips_of_a_norm(x, eps):
 @exercise("transformer-block.layer_norm", kind="spot the bug")
 def layer_norm(answer):
     """Compare with PyTorch's layer norm, on ordinary and on constant vectors."""
-    x, eps = 3 * _random(2, 5, 6) + 4, 0.3
-    weight, bias = _random(6, seed=1), _random(6, seed=2)
+    x, eps = 3 * normal(2, 5, 6).double() + 4, 0.3
+    weight, bias = normal(6, seed=1).double(), normal(6, seed=2).double()
     plain = F.layer_norm(x, (6,), eps=eps)
-    slips = _slips_of_a_norm(x, eps).items()
-    mistakes = {text: wrong * weight + bias for text, wrong in slips} | {
+    known = _norm_mistakes(x, eps).items()
+    mistakes = {text: wrong * weight + bias for text, wrong in known} | {
         "weight and bias are not used.": plain,
         "weight is used, bias is not.": plain * weight,
         "weight and bias are swapped.": plain * bias + weight,
     }
     want = F.layer_norm(x, (6,), weight, bias, eps)
-    with _Watch() as watch:
+    with _CallRecorder() as called:
         got = run(answer, x, weight, bias, eps)
     compare(got, want, mistakes)
-    if "layer_norm" in watch.names:
+    if "layer_norm" in called.names:
         raise Wrong("PyTorch's layer_norm is right, of course; write it with means.")
     constant = torch.full((3, 6), 7.0, dtype=torch.float64)
     expect(answer, [constant, weight, bias, eps], bias.expand(3, 6))
@@ -100,7 +92,7 @@ def by_hand(answer):
     """Put the weights into a network, and compare with NumPy's interpolation."""
     knots = torch.tensor([-2.0, -1.0, 0.5, 1.0, 3.0], dtype=torch.float64)
     values = torch.tensor([1.0, 4.0, -2.0, 0.0, 0.5], dtype=torch.float64)
-    found = several(
+    found = unpack(
         run(answer, knots, values), 2, "two tensors, bias and down: return bias, down"
     )
     bias, down = (torch.as_tensor(array(part)).double() for part in found)
@@ -135,20 +127,17 @@ def by_hand(answer):
     compare(got, np.interp(x, knots, values), mistakes)
 
 
-@exercise("transformer-block.importance", kind="judge")
-def importance(answer):
-    """Compare with what models trained without a part show."""
-    told = {
-        "a": "the loss rises more, that is true. But compare with the models that never "
-        "had norms, and with those that never had attention.",
-        "b": "it says something: that what comes after relies on it.",
-        "c": None,
-        "d": "the intervals in the view are narrow, and do not overlap.",
-    }
-    letter(answer, told)
+judge(
+    "transformer-block.importance",
+    a="the loss rises more, that is true. But compare with the models that never "
+    "had norms, and with those that never had attention.",
+    b="it says something: that what comes after relies on it.",
+    c=None,
+    d="the intervals in the view are narrow, and do not overlap.",
+)
 
 
-def _luck_and_scale(got, p):
+def _dropout_faults(got, p):
     """Return what is said of each likely mistake, and whether it was made of threes."""
     zero = got == 0
     kept, share = got[~zero], zero.mean()
@@ -174,6 +163,10 @@ def _luck_and_scale(got, p):
         "what is kept is scaled down; it has to make up for what is gone.": scaled < 1,
         "what is kept is multiplied by 1/p; only the share 1 - p is left, so by "
         "1/(1 - p).": abs(scaled - 1 / p) < 1e-3,
+        f"with p = {p} the share {share:.2f} is dropped.": abs(share - p) > 0.02,
+        "what is kept is not scaled as it should be, so that the mean stays.": (
+            not np.allclose(kept, 3 / (1 - p), rtol=1e-4)
+        ),
     }
 
 
@@ -184,23 +177,14 @@ def dropout(answer):
     got = array(run(answer, x, p, True))
     if got.shape != x.shape:
         raise Wrong(f"the shape is {got.shape}; it should be {tuple(x.shape)}.")
-    zero = got == 0
-    kept = got[~zero]
-    share = zero.mean()
-    blame(_luck_and_scale(got, p))
-    if abs(share - p) > 0.02:
-        raise Wrong(f"with p = {p} the share {share:.2f} is dropped.")
-    if not np.allclose(kept, 3 / (1 - p), rtol=1e-4):
-        raise Wrong("what is kept is not scaled as it should be, so that the mean stays.")
+    diagnose(_dropout_faults(got, p))
     if (array(run(answer, x, p, True)) == got).all():
         raise Wrong("a second call drops the same numbers; draw anew in each.")
     out = array(run(answer, x, p, False))
-    blame(
-        {
-            "numbers are dropped though training is False.": (out == 0).any(),
-            "outside of training nothing changes, scale included.": not np.allclose(out, 3),
-        }
-    )
+    return {
+        "numbers are dropped though training is False.": (out == 0).any(),
+        "outside of training nothing changes, scale included.": not np.allclose(out, 3),
+    }
 
 
 def _stack(alpha, seed, layers=24, d_model=32):
@@ -230,20 +214,18 @@ def _stack(alpha, seed, layers=24, d_model=32):
 def without_norms(answer):
     """Look at the numbers, and whether stacks of our own tell about the same."""
     wanted = "three numbers: alpha, ratio, growth"
-    alpha, ratio, growth = map(number, several(answer, 3, wanted))
-    if alpha == 0:
-        raise Wrong("with alpha = 0 no block does anything.")
-    if ratio <= 0 or growth <= 0:
-        raise Wrong("ratio and growth are quotients of sizes: greater than zero.")
-    if ratio > 3:
-        raise Wrong(
-            f"the gradient at the input is {ratio:.3g} times that at the end; let each "
-            "update count less."
-        )
-    if ratio < 0.5:
-        raise Wrong("the ratio is the gradient at the input by that at the end.")
-    if growth < 1.3:
-        raise Wrong(f"the stream grows {growth:.3g}-fold: the blocks hardly do anything.")
+    alpha, ratio, growth = map(number, unpack(answer, 3, wanted))
+    faults = {
+        "with alpha = 0 no block does anything.": alpha == 0,
+        "ratio and growth are quotients of sizes: greater than zero.": (
+            ratio <= 0 or growth <= 0
+        ),
+        f"the gradient at the input is {ratio:.3g} times that at the end; let each update "
+        "count less.": ratio > 3,
+        "the ratio is the gradient at the input by that at the end.": ratio < 0.5,
+        f"the stream grows {growth:.3g}-fold: the blocks hardly do anything.": growth < 1.3,
+    }
+    diagnose(faults)
     with torch.enable_grad():
         ours = np.median([_stack(alpha, seed) for seed in range(100, 105)], axis=0)
     for name, mine, theirs in zip(("ratio", "growth"), ours, (ratio, growth), strict=True):
@@ -269,16 +251,14 @@ def gpt_size(answer):
     """Compare with transformers' GPT-2 of three sizes."""
     for sizes in [(13, 7, 2, 6), (50, 11, 3, 10), (50257, 1024, 12, 768)]:
         vocab_size, context, layers, d = sizes
-        attention = layers * 4 * (d * d + d)
+        attention, table = layers * 4 * (d * d + d), vocab_size * d
+        places, counted = context * d, "the output layer is counted"
         more = {
-            "the output layer is counted; it is the token table used again.": vocab_size
-            * d,
-            "the output layer is counted, with a bias; it is the token table used again.": (
-                vocab_size * d + vocab_size
-            ),
-            "the positions are missing: a vector for each of `context` places.": -context
-            * d,
-            "the token table is missing.": -vocab_size * d,
+            f"{counted}; it is the token table used again.": table,
+            f"{counted}, with a bias; it is the token table used again.": table
+            + vocab_size,
+            "the positions are missing: a vector for each of `context` places.": -places,
+            "the token table is missing.": -table,
             "the norm after the last block is missing.": -2 * d,
             "the blocks' norms are missing.": -layers * 4 * d,
             "no norm is counted.": -layers * 4 * d - 2 * d,

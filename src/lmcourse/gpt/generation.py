@@ -1,4 +1,4 @@
-"""Writing with a GPT: from logits to chances, from chances to a token, and again.
+"""Writing with a GPT: from logits to probabilities, from these to a token, and again.
 
 The order of the steps is that of ``transformers``: a penalty on what stands there already,
 temperature, the ``top_k`` likeliest, of these the likeliest that hold ``top_p``.
@@ -8,12 +8,11 @@ import math
 
 import torch
 
-from lmcourse.gpt.cache import Cache
 from lmcourse.gpt.model import evaluating
 
 __all__ = [
-    *("beam_search", "generate", "keep_top_k", "keep_top_p", "next_chances", "penalize"),
-    "temper",
+    *("beam_search", "generate", "keep_top_k", "keep_top_p", "next_probs", "penalize"),
+    "apply_temperature",
 ]
 
 
@@ -48,8 +47,8 @@ def penalize(logits, ids, penalty):
     )
 
 
-def temper(logits, temperature):
-    """Turn logits into chances: the lower the temperature, the more the likeliest gets.
+def apply_temperature(logits, temperature):
+    """Turn logits into probabilities: the lower the temperature, the fewer share them.
 
     Parameters
     ----------
@@ -67,10 +66,8 @@ def temper(logits, temperature):
     ValueError
         If the temperature is negative or not finite.
     """
-    if temperature < 0:
-        raise ValueError(f"temperature {temperature} is negative")
-    if not temperature < math.inf:
-        raise ValueError(f"temperature {temperature} is not finite")
+    if not 0 <= temperature < math.inf:
+        raise ValueError(f"temperature {temperature} is no finite number from 0")
     best = logits.argmax(-1, keepdim=True)  # (..., 1)
     if temperature == 0:
         return torch.zeros_like(logits).scatter(-1, best, 1.0)
@@ -78,12 +75,12 @@ def temper(logits, temperature):
     return (below / temperature).softmax(-1)
 
 
-def keep_top_k(chances, k):
+def keep_top_k(probs, k):
     """Keep the k likeliest tokens and share all among them (Fan et al. 2018, section 5.1).
 
     Parameters
     ----------
-    chances : Tensor of shape (..., vocab_size)
+    probs : Tensor of shape (..., vocab_size)
     k : int
 
     Returns
@@ -98,17 +95,17 @@ def keep_top_k(chances, k):
     """
     if not (isinstance(k, int) and k >= 1):
         raise ValueError(f"top_k must be a whole number from 1, not {k!r}")
-    last = chances.topk(min(k, chances.shape[-1])).values[..., -1:]  # (..., 1)
-    kept = chances.where(chances >= last, 0)
+    last = probs.topk(min(k, probs.shape[-1])).values[..., -1:]  # (..., 1)
+    kept = probs.where(probs >= last, 0)
     return kept / kept.sum(-1, keepdim=True)
 
 
-def keep_top_p(chances, p):
+def keep_top_p(probs, p):
     """Keep the fewest tokens that hold a share p (Holtzman et al. 2020, section 3.1).
 
     Parameters
     ----------
-    chances : Tensor of shape (..., vocab_size)
+    probs : Tensor of shape (..., vocab_size)
     p : float
         Above 0; 1 keeps all.
 
@@ -124,17 +121,17 @@ def keep_top_p(chances, p):
     """
     if not 0 < p <= 1:
         raise ValueError(f"top_p must be above 0 and at most 1, not {p}")
-    rising, ids = chances.sort(dim=-1)  # the likeliest last
-    away = rising.cumsum(-1) <= 1 - p  # with these gone, the rest still holds p
+    ordered, ids = probs.sort(dim=-1)  # the likeliest last
+    away = ordered.cumsum(-1) <= 1 - p  # with these gone, the rest still holds p
     away[..., -1] = False
-    kept = chances.masked_fill(away.scatter(-1, ids, away), 0)
+    kept = probs.masked_fill(away.scatter(-1, ids, away), 0)
     return kept / kept.sum(-1, keepdim=True)
 
 
-def next_chances(
+def next_probs(
     logits, ids, *, temperature=1.0, top_k=None, top_p=None, repetition_penalty=1.0
 ):
-    """Return the chances from which the next token is drawn.
+    """Return the probabilities from which the next token is drawn.
 
     Parameters
     ----------
@@ -154,9 +151,81 @@ def next_chances(
     ValueError
         If a setting is out of its range.
     """
-    found = temper(penalize(logits, ids, repetition_penalty), temperature)
+    found = apply_temperature(penalize(logits, ids, repetition_penalty), temperature)
     found = found if top_k is None else keep_top_k(found, top_k)
     return found if top_p is None else keep_top_p(found, top_p)
+
+
+# --- the cache ------------------------------------------------------------------------
+
+
+class LayerCache:
+    """The keys and values of one layer, for the tokens read so far."""
+
+    def __init__(self):
+        self.both = None  # (2, batch, heads, tokens, d_head)
+
+    @property
+    def tokens(self):
+        """How many tokens were read."""
+        return 0 if self.both is None else self.both.shape[3]
+
+    def append(self, key, value):
+        """Add those of new tokens, (batch, heads, new, d_head); return those of all."""
+        new = torch.stack([key, value])
+        self.both = new if self.both is None else torch.cat([self.both, new], dim=3)
+        return self.both
+
+
+class Cache:
+    """The keys and values of every layer of a GPT.
+
+    What a token's keys and values are depends on the tokens before it, and not on those
+    after. So they stay right while a text grows at its end, and ``model(ids, cache)`` asks
+    for those of the new tokens alone. If anything else changes, the first token cut off for
+    example, so that all others move a place, begin with an empty one.
+
+    Parameters
+    ----------
+    model : lmcourse.gpt.model.GPT
+    """
+
+    def __init__(self, model):
+        self.layers = [LayerCache() for _ in model.blocks]
+
+    @property
+    def tokens(self):
+        """How many tokens were read; the next one's position."""
+        return self.layers[0].tokens
+
+    @property
+    def nbytes(self):
+        """How much memory it takes."""
+        return sum(layer.both.nbytes for layer in self.layers if layer.tokens)
+
+    def reorder(self, rows):
+        """Keep some texts of the batch, in a new order; a text may be kept twice.
+
+        Parameters
+        ----------
+        rows : int64 Tensor of shape (texts,)
+        """
+        for layer in self.layers:
+            if layer.tokens:
+                layer.both = layer.both[:, rows]
+
+
+def cache_bytes(config, tokens, batch=1, bytes_each=4):
+    """Return what a `Cache` takes: a key and a value for each token of each layer.
+
+    Parameters
+    ----------
+    config : lmcourse.gpt.model.GPTConfig
+    tokens, batch : int
+    bytes_each : int
+        Of a number: 4 in float32.
+    """
+    return 2 * config.layers * batch * tokens * config.d_model * bytes_each
 
 
 # --- texts ----------------------------------------------------------------------------
@@ -213,8 +282,8 @@ def generate(
     top_k : int, optional
         Draw from so many of the likeliest tokens only.
     top_p : float, optional
-        Draw from the likeliest tokens only that together have at least this chance, at the
-        temperature given.
+        Draw from the likeliest tokens only that together have at least this probability,
+        at the temperature given.
     repetition_penalty : float
         Above 1: see `penalize`.
     cached : bool
@@ -236,7 +305,7 @@ def generate(
     cache = Cache(model) if cached else None
     with evaluating(model):
         for _ in range(tokens):
-            found = next_chances(next_logits(model, ids, cache), ids.cpu(), **settings)
+            found = next_probs(next_logits(model, ids, cache), ids.cpu(), **settings)
             drawn = found.argmax(-1, keepdim=True)  # (batch, 1)
             if temperature > 0:
                 drawn = torch.multinomial(found, 1, generator=generator)
@@ -260,7 +329,7 @@ def beam_search(model, ids, tokens, beams, cached=True):
     texts : int64 Tensor of shape (batch, beams, prompt + tokens)
         The likeliest first.
     logs : Tensor of shape (batch, beams)
-        The logarithm of the chance of each continuation, falling.
+        The log probability of each continuation, falling.
 
     Raises
     ------
@@ -284,5 +353,5 @@ def beam_search(model, ids, tokens, beams, cached=True):
             drawn = (best % steps.shape[-1]).view(-1, 1).to(ids.device)
             texts = torch.cat([texts[rows], drawn], dim=1)
             if cache is not None:
-                cache.take(rows)
+                cache.reorder(rows)
     return texts.unflatten(0, (batch, beams)), logs

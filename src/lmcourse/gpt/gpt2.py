@@ -1,24 +1,24 @@
-"""A GPT-2, from a folder or the hub, as a GPT of ours: the same logits.
-
-What is in `lmcourse.gpt.convert`, the other way round.
-"""
+"""A GPT-2 of ``transformers`` as a GPT of ours, and ours as one of theirs: equal logits."""
 
 from dataclasses import asdict
 from pathlib import Path
 
-import torch
 import transformers
+from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
 
-from lmcourse.choices import chosen
-from lmcourse.gpt.convert import their_name, turns
-from lmcourse.gpt.model import GPT
-from lmcourse.gpt.settings import GPTConfig
-from lmcourse.models import checkpoint_folder, pick_device
-from lmcourse.weights import read_header, read_json, read_weights
+from lmcourse.gpt.model import GPT, GPTConfig
+from lmcourse.models import (
+    checkpoint_folder,
+    pick_device,
+    read_config,
+    read_tokenizer,
+    resolve_checkpoint,
+)
+from lmcourse.weights import load_model, read_header
 
-__all__ = ["Pieces", "load_gpt2"]
+__all__ = ["Pieces", "load_gpt2", "their_name", "to_tokenizer", "to_transformers"]
 
-OWN = "unset LMCOURSE_GPT (and pass no checkpoint) to use the course's own GPT"
+FALLBACK = "unset LMCOURSE_GPT (and pass no checkpoint) to use the course's own GPT"
 FILES = ["config.json", "model.safetensors", "tokenizer.json", "vocab.json", "merges.txt"]
 FILES += ["tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"]
 SIZES = {  # theirs → ours
@@ -28,7 +28,8 @@ SIZES = {  # theirs → ours
     "n_head": "heads",
     "n_embd": "d_model",
 }
-SAME = {  # what may be told, but not otherwise
+GPT2 = {  # what a configuration may tell, but not otherwise
+    "model_type": "gpt2",
     "activation_function": "gelu_new",
     "layer_norm_epsilon": 1e-5,
     "scale_attn_weights": True,
@@ -36,7 +37,36 @@ SAME = {  # what may be told, but not otherwise
     "add_cross_attention": False,
     "tie_word_embeddings": True,
 }
-MASKS = (".attn.bias", ".attn.masked_bias")  # kept by older files; nothing was learned
+# In some files, and not ours: masks, of which nothing was learned; the tied table again.
+SPARE = (".attn.bias", ".attn.masked_bias", "lm_head.weight")
+# Ours → theirs. GPT-2 keeps the matrices of its layers (c_…) transposed: x @ W.
+NAMES = {
+    "tokens.": "wte.",
+    "positions.": "wpe.",
+    "blocks.": "h.",
+    "norm_1": "ln_1",
+    "attention.qkv": "attn.c_attn",
+    "attention.output": "attn.c_proj",
+    "norm_2": "ln_2",
+    "feed_forward.up": "mlp.c_fc",
+    "feed_forward.down": "mlp.c_proj",
+    "norm.": "ln_f.",
+}
+
+
+def their_name(name):
+    """Return GPT-2's name of a weight, given ours."""
+    for ours, theirs in NAMES.items():
+        name = name.replace(ours, theirs)
+    return name
+
+
+def is_transposed(their_name, weight):
+    """Say whether GPT-2 keeps the transpose of a weight."""
+    return ".c_" in their_name and weight.ndim == 2
+
+
+# --- theirs as ours -------------------------------------------------------------------
 
 
 class Pieces:
@@ -101,111 +131,103 @@ def load_gpt2(name, device=None):
         If it is no GPT-2, if a file is damaged, or if its weights are not those that its
         configuration claims. Nothing is filled with random numbers.
     """
-    device, name = pick_device(device), chosen(name)
-    folder = checkpoint_folder(name, FILES, OWN)
-    config = read_config(folder / "config.json")
-    pieces = read_tokenizer(folder, config)
+    device, name = pick_device(device), resolve_checkpoint(name)
+    folder = checkpoint_folder(name, FILES, FALLBACK)
+    config = _config(folder / "config.json")
+    vocabularies = ["tokenizer.json"], ["vocab.json", "merges.txt"]
+    tokenizer = read_tokenizer(
+        folder, transformers.GPT2Config(), config.vocab_size, vocabularies
+    )
     path = folder / "model.safetensors"
-    if len(read_header(path)[0]) < config.layers:  # before they are built
-        raise ValueError(f"{path} holds fewer tensors than {config.layers} layers have")
-    with torch.device("meta"):  # shapes without memory: the weights bring their own
-        model = GPT(config)
-    model.load_state_dict(read_gpt2(path, model), assign=True)
+    prefix = "transformer." * ("transformer.wte.weight" in read_header(path)[0])
+    model = load_model(
+        path,
+        lambda: GPT(config),
+        config.layers,
+        rename=lambda name: prefix + their_name(name),
+        is_transposed=is_transposed,
+        spare=lambda name: name.endswith(SPARE),
+    )
     named = Path(name).name if Path(name).is_dir() else name
     record = {"name": named, "folder": str(folder), "model": asdict(config)}
-    return pieces, model.eval().to(device), record
+    return Pieces(tokenizer), model.to(device), record
 
 
-def read_config(path):
-    """Return the GPTConfig of a GPT-2's ``config.json``.
-
-    Raises
-    ------
-    OSError, ValueError
-        If it cannot be read, or tells of another architecture or of impossible sizes.
-    """
-    found = read_json(path)
-    wrong = {n: found[n] for n, value in SAME.items() if found.get(n, value) != value}
-    if found.get("model_type") != "gpt2":
-        wrong = {"model_type": found.get("model_type")}
-    if wrong:
-        told = ", ".join(f"{name} = {value!r}" for name, value in wrong.items())
-        raise ValueError(f"{path} tells of no GPT-2 as the course has it: {told}. {OWN}")
-    missing = [name for name in SIZES if name not in found]
-    if missing:
-        raise ValueError(f"{path} does not tell {', '.join(missing)}")
-    try:
-        sizes = {ours: found[theirs] for theirs, ours in SIZES.items()}
-        config = GPTConfig(**sizes, dropout=found.get("resid_pdrop", 0.1))
-    except ValueError as error:
-        raise ValueError(f"{path} describes no GPT-2: {error}") from error
-    if found.get("n_inner") not in (None, 4 * config.d_model):
+def _config(path):
+    """Return the GPTConfig of a GPT-2's ``config.json``; OSError or ValueError."""
+    found = read_config(path, GPT2, SIZES, FALLBACK)
+    if found.get("n_inner") not in (None, 4 * found["n_embd"]):
         raise ValueError(
             f"{path}: n_inner is {found['n_inner']!r}, but a GPT of this course has 4 × "
-            f"n_embd = {4 * config.d_model}. {OWN}"
+            f"n_embd = {4 * found['n_embd']}. {FALLBACK}"
         )
-    return config
+    try:
+        sizes = {ours: found[theirs] for theirs, ours in SIZES.items()}
+        return GPTConfig(**sizes, dropout=found.get("resid_pdrop", 0.1))
+    except ValueError as error:
+        raise ValueError(f"{path} describes no GPT-2: {error}") from error
 
 
-def read_gpt2(path, model):
-    """Return the state of a GPT from the weights of a GPT-2.
+# --- ours as theirs -------------------------------------------------------------------
+
+
+def to_transformers(model, attn_implementation="sdpa"):
+    """Return the model as a GPT-2 of ``transformers``, on the CPU, in evaluation mode.
+
+    Unless told otherwise it writes on until its context is full, and no further.
 
     Parameters
     ----------
-    path : path
-        Of a safetensors file; its matrices are the transposes of ours.
     model : GPT
-        Whose names and shapes are wanted.
+    attn_implementation : {"sdpa", "eager"}
+        ``"eager"`` to be given attention weights.
 
     Raises
     ------
-    OSError, ValueError
-        If the file cannot be read, or does not hold these weights and no others.
+    ValueError
+        If the model has what GPT-2 has not: rotary positions, tables of n-grams.
     """
-    shapes = read_header(path)[0]
-    prefix = "transformer." if "transformer.wte.weight" in shapes else ""
-    theirs = {name: prefix + their_name(name) for name in model.state_dict()}
-    expected = {
-        theirs[name]: tuple(reversed(x.shape)) if turns(theirs[name], x) else x.shape
-        for name, x in model.state_dict().items()
-    }
-    kept = {name: shape for name, shape in shapes.items() if not name.endswith(MASKS)}
-    table = theirs["tokens.weight"]
-    if "lm_head.weight" in kept:
-        expected["lm_head.weight"] = expected[table]
-    strange = kept.keys() - expected.keys()
-    if strange:
-        raise ValueError(f"{path} holds what is no part of the model: {min(strange)}")
-    found = read_weights(path, expected, others=True)
-    if "lm_head.weight" in kept and not torch.equal(found["lm_head.weight"], found[table]):
-        raise ValueError(f"{path}: lm_head.weight is not {table}, as a GPT-2's is. {OWN}")
-    return {
-        name: (found[their].mT if turns(their, found[their]) else found[their])
-        .float()
-        .contiguous()
-        for name, their in theirs.items()
-    }
-
-
-def read_tokenizer(folder, config):
-    """Return the `Pieces` of a folder; OSError or ValueError if they do not fit."""
-    names = {name for name in FILES if (folder / name).is_file()}
-    if "tokenizer.json" not in names and not {"vocab.json", "merges.txt"} <= names:
-        raise FileNotFoundError(
-            f"{folder} has neither tokenizer.json nor vocab.json and merges.txt"
-        )
-    try:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(
-            folder, config=transformers.GPT2Config(), trust_remote_code=False
-        )
-        last = max(tokenizer.get_vocab().values())
-        Pieces(tokenizer).encode("a")  # what is wrong may show only then
-    except Exception as error:  # tokenizers raises Exception itself
-        raise ValueError(f"the tokenizer in {folder} cannot be read: {error}") from error
-    # A table may have been filled up to a multiple of 128, but not cut.
-    if not config.vocab_size - 128 < last + 1 <= config.vocab_size:
+    config = model.config
+    if config.positions != "learned" or config.ngrams:
         raise ValueError(
-            f"the tokenizer in {folder} has IDs up to {last}, but the model's vocab_size "
-            f"is {config.vocab_size}"
+            "GPT-2 has learned positions and no tables of n-grams; this model has "
+            f"positions={config.positions!r}, ngrams={config.ngrams}"
         )
-    return Pieces(tokenizer)
+    dropouts = ("resid_pdrop", "embd_pdrop", "attn_pdrop")
+    sizes = {theirs: getattr(config, ours) for theirs, ours in SIZES.items()}
+    theirs = transformers.GPT2Config(
+        **sizes,
+        **dict.fromkeys(dropouts, config.dropout),
+        **dict.fromkeys(("bos_token_id", "eos_token_id")),
+        attn_implementation=attn_implementation,
+    )
+    exported, state = transformers.GPT2LMHeadModel(theirs), {}
+    for name, weight in model.state_dict().items():
+        name = their_name(name)
+        weight = weight.mT if is_transposed(name, weight) else weight
+        state[name] = weight.detach().cpu().contiguous()
+    exported.transformer.load_state_dict(state)  # and lm_head is wte
+    exported.generation_config.max_length = config.context
+    return exported.eval()
+
+
+def to_tokenizer(characters, context=None):
+    """Return a `lmcourse.tokenization.CharTokenizer` as one of ``transformers``.
+
+    It has the alphabet and no more: no token that ends a text, or fills one up.
+
+    Parameters
+    ----------
+    characters : CharTokenizer
+    context : int, optional
+        Of the model, for the tokenizer to know how long a text may be.
+    """
+    vocabulary = {character: i for i, character in enumerate(characters.alphabet)}
+    tokenizer = Tokenizer(models.WordLevel(vocabulary))
+    tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(r"[\s\S]"), "isolated")
+    tokenizer.decoder = decoders.Fuse()
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        clean_up_tokenization_spaces=False,
+        model_max_length=context,
+    )

@@ -1,9 +1,9 @@
 """Looking into a GPT while it reads, and changing what it holds.
 
-The path past all blocks (the residual stream) is the sum of what the embedding, every head
+The residual stream, past all blocks, is the sum of what the embedding, every head
 and every feed-forward network put on it. Here it is read (`states`, `lens`), taken apart
-(`contributions`), and changed in a ``with``: a part's output is replaced (`replaced`), or a
-state (`patched`). When the ``with`` is left, by an error too, the model is as it was.
+(`contributions`), and a state is replaced in a ``with`` (`patched`); other outputs of parts
+are `lmcourse.ablation`'s.
 """
 
 from contextlib import contextmanager
@@ -12,23 +12,15 @@ import pandas as pd
 import torch
 import torch.nn.functional as F
 
+from lmcourse.ablation import PARTS, hooked, without
 from lmcourse.gpt.model import evaluating
 
-__all__ = ["contributions", "lens", "means", "patched", "replaced", "states"]
-
-
-@contextmanager
-def hooked(*handles):
-    """Remove hooks when the ``with`` is left."""
-    try:
-        yield
-    finally:
-        for handle in handles:
-            handle.remove()
+__all__ = ["contributions", "lens", "losses_without", "means", "outputs", "patched"]
+__all__ += ["states"]
 
 
 def parts(model):
-    """Return what writes on the path: (layer, head), (layer, "feed_forward")."""
+    """Return what writes on the residual stream: (layer, head), (layer, "feed_forward")."""
     return [
         (layer, part)
         for layer, block in enumerate(model.blocks)
@@ -36,8 +28,8 @@ def parts(model):
     ]
 
 
-def stops(model):
-    """Return the modules that are given the path: each block, then the last norm."""
+def hook_points(model):
+    """Return the modules that are given the residual stream: the blocks, the last norm."""
     return [*model.blocks, model.norm]
 
 
@@ -45,50 +37,8 @@ def stops(model):
 
 
 @contextmanager
-def replaced(block, part, value=0.0):
-    """Let a head or the feed-forward network return something else, inside a ``with``.
-
-    Parameters
-    ----------
-    block : lmcourse.transformer.Block
-    part : int or {"feed_forward"}
-        A head by its number.
-    value : float or Tensor
-        Broadcast to what the part returns: (batch, tokens, d_head) for a head, before the
-        matrix ``output``; (batch, tokens, d_model) for the feed-forward network. 0: the
-        part adds nothing. Its mean over other texts (`means`): it adds what it always does,
-        and what it says of this text is away.
-
-    Raises
-    ------
-    ValueError
-        If the block has no such part.
-    """
-    attention = block.attention
-    if part != "feed_forward" and part not in range(attention.heads):
-        raise ValueError(
-            f"part {part!r} is neither 'feed_forward' nor a head below {attention.heads}"
-        )
-
-    def at_heads(module, inputs):
-        heads = inputs[0].unflatten(-1, (attention.heads, -1)).clone()
-        heads[..., part, :] = value  # of (batch, tokens, heads, d_head)
-        return (heads.flatten(-2),)
-
-    def at_feed_forward(module, inputs, output):
-        return torch.zeros_like(output) + value
-
-    if part == "feed_forward":
-        handle = block.feed_forward.register_forward_hook(at_feed_forward)
-    else:
-        handle = attention.output.register_forward_pre_hook(at_heads)
-    with hooked(handle):
-        yield
-
-
-@contextmanager
 def patched(model, layer, place, state):
-    """Put another state on the path at a token, inside a ``with``.
+    """Put another state on the residual stream at a token, inside a ``with``.
 
     Parameters
     ----------
@@ -110,12 +60,12 @@ def patched(model, layer, place, state):
     if layer not in range(len(model.blocks) + 1):
         raise ValueError(f"layer {layer} is none of 0 to {len(model.blocks)}")
 
-    def at_stop(module, inputs):
+    def at_point(module, inputs):
         x = inputs[0].clone()
         x[:, place] = state
         return (x,)
 
-    with hooked(stops(model)[layer].register_forward_pre_hook(at_stop)):
+    with hooked(hook_points(model)[layer].register_forward_pre_hook(at_point)):
         yield
 
 
@@ -124,7 +74,7 @@ def patched(model, layer, place, state):
 
 @torch.no_grad()
 def states(model, ids):
-    """Return what stands on the path before the first block and after each.
+    """Return the residual stream before the first block and after each.
 
     Parameters
     ----------
@@ -139,7 +89,7 @@ def states(model, ids):
     seen = []
     handles = [
         module.register_forward_pre_hook(lambda module, inputs: seen.append(inputs[0]))
-        for module in stops(model)
+        for module in hook_points(model)
     ]
     with evaluating(model), hooked(*handles):
         model(ids)
@@ -201,10 +151,11 @@ def means(model, ids):
 def contributions(model, ids, token):
     """Take the logit of a token, after the last of a text, apart.
 
-    Each part put a vector on the path; the last norm subtracts its mean, divides it by the
-    spread of the whole path (as if that were given) and weighs it, and the row of the token
-    in the table of tokens reads it. All that is linear, so what the parts contribute adds
-    up to the logit. Indirect effects, through what later parts make of it, are not in it.
+    Each part added a vector to the residual stream; the last norm subtracts its mean,
+    divides it by the spread of the whole sum (as if that were given) and weighs it, and the
+    row of the token in the table of tokens reads it. All that is linear, so what the parts
+    contribute adds up to the logit. Indirect effects, through what later parts make of it,
+    are not in it.
 
     Parameters
     ----------
@@ -224,7 +175,7 @@ def contributions(model, ids, token):
     Raises
     ------
     ValueError
-        If it is not one text, or something else wrote on the path (`patched`).
+        If it is not one text, or something else wrote on it (`patched`).
     """
     if ids.shape[0] != 1:
         raise ValueError(f"one text, please, not {ids.shape[0]}")
@@ -232,7 +183,8 @@ def contributions(model, ids, token):
     end, norm = states(model, ids)[-1, 0, -1], model.norm
     if not torch.allclose(sum(found.values()), end, atol=1e-3 * float(end.abs().max())):
         raise ValueError(
-            "the parts do not add up to the path: is a state patched, or a part away?"
+            "the parts do not add up to the residual stream: is a state patched, or a "
+            "part away?"
         )
     spread = (end.var(correction=0) + norm.eps).sqrt()
     reads = norm.weight * model.tokens.weight[token] / spread  # (d_model,)
@@ -242,7 +194,7 @@ def contributions(model, ids, token):
 
 
 def written(model, ids):
-    """Return the vector (d_model,) that each part put on the path at the last token."""
+    """Return the vector (d_model,) that each part added at the last token."""
     token = model.tokens(ids)[0, -1]
     found = {(None, "token"): token}
     found[None, "position"] = model.vectors(ids)[0, -1] - token
@@ -255,3 +207,39 @@ def written(model, ids):
             d_head = x.shape[-1]
             found[layer, part] = output[:, part * d_head :][:, :d_head] @ x[0, -1]
     return found
+
+
+@torch.no_grad()
+def losses_without(model, inputs, targets):
+    """Measure the loss of a GPT with each part of each block away, one at a time.
+
+    Parameters
+    ----------
+    model : lmcourse.gpt.model.GPT
+    inputs, targets : int64 Tensor of shape (windows, context)
+        Of `lmcourse.gpt.training.cut_windows`: text that it was not trained on.
+
+    Returns
+    -------
+    DataFrame
+        One row a part, with the columns ``layer``, ``part`` (as in `without`), ``loss``,
+        ``change`` (from the loss of the whole model) and ``low`` and ``high``, a 95 %
+        interval of the change: it is paired, being that of the mean difference over the
+        windows, which are taken as independent.
+    """
+
+    def losses():
+        logits = model(inputs).transpose(1, 2)  # (windows, vocab_size, context)
+        return F.cross_entropy(logits, targets, reduction="none").mean(1).double()
+
+    rows = []
+    with evaluating(model):
+        whole = losses()  # (windows,)
+        for layer, block in enumerate(model.blocks):
+            for part in (*PARTS, *range(block.attention.heads)):
+                with without(block, part):
+                    change = losses() - whole
+                mean, spread = change.mean(), 1.96 * change.std() / len(change) ** 0.5
+                numbers = (whole.mean() + mean, mean, mean - spread, mean + spread)
+                rows.append((layer, part, *map(float, numbers)))
+    return pd.DataFrame(rows, columns=["layer", "part", "loss", "change", "low", "high"])

@@ -1,12 +1,13 @@
 """A GPT that can be read in one sitting and trained in a minute.
 
-It is GPT-2's architecture (Radford et al. 2019), number for number
-(`lmcourse.gpt.convert`). One option leaves it: rotary positions. The chapter *mini-gpt*
+It is GPT-2's architecture (Radford et al. 2019), number for number (`lmcourse.gpt.gpt2`).
+Two options leave it: rotary positions, and tables of n-grams. The chapter *mini-gpt*
 arrives at this code step by step.
 """
 
 import math
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 
 import torch
@@ -16,6 +17,75 @@ from torch import nn
 from lmcourse.attention import attention, causal_mask
 from lmcourse.positions import rotate
 from lmcourse.transformer import Block
+
+LARGEST = 10**8  # of a size: PyTorch counts with the product of two
+
+
+def check_numbers(settings, low, high, *names):
+    """Raise ValueError unless fields are numbers from low to high, whole if these are."""
+    kinds = (int,) if isinstance(high, int) else (int, float)
+    for name in names:
+        value = getattr(settings, name)
+        if type(value) not in kinds or not low <= value <= high:
+            kind = "a whole number" if kinds == (int,) else "a number"
+            raise ValueError(f"{name} must be {kind} from {low} to {high}, not {value!r}")
+
+
+def check_choice(settings, name, choices):
+    """Raise ValueError unless a field is one of several words."""
+    value = getattr(settings, name)
+    if value not in choices:
+        raise ValueError(f"{name} must be {' or '.join(choices)}, not {value!r}")
+
+
+@dataclass(frozen=True)
+class GPTConfig:
+    """The sizes of a GPT.
+
+    Parameters
+    ----------
+    vocab_size : int
+    context : int
+        How many tokens it sees at most.
+    layers, heads, d_model : int
+        ``heads`` must divide ``d_model``; the hidden layer is ``4 * d_model`` wide.
+    dropout : float
+        Share of the activations zeroed in training, at most 0.99.
+    positions : {"learned", "rotary"}
+        A vector for each position, added; or queries and keys turned (Su et al. 2021).
+    ngrams : tuple of int
+        Rows of the tables of an `NgramGPT`, for pairs of tokens, then for triples, and so
+        on. Empty: none, and the model is a `GPT`.
+
+    Raises
+    ------
+    ValueError
+        If a size is no number or not positive, or two do not fit each other.
+    """
+
+    vocab_size: int
+    context: int = 64
+    layers: int = 4
+    heads: int = 4
+    d_model: int = 128
+    dropout: float = 0.0
+    positions: str = "learned"
+    ngrams: tuple[int, ...] = ()
+
+    def __post_init__(self):
+        sizes = "vocab_size", "context", "layers", "heads", "d_model"
+        check_numbers(self, 1, LARGEST, *sizes)
+        check_numbers(self, 0.0, 0.99, "dropout")
+        check_choice(self, "positions", ("learned", "rotary"))
+        if not isinstance(self.ngrams, tuple | list) or not all(
+            type(rows) is int and 1 <= rows <= LARGEST for rows in self.ngrams
+        ):
+            raise ValueError(f"ngrams must be a list of whole numbers, not {self.ngrams!r}")
+        if self.d_model % self.heads:
+            raise ValueError(f"{self.heads} heads do not divide d_model = {self.d_model}")
+        if self.positions == "rotary" and self.d_model // self.heads % 2:
+            raise ValueError("rotary positions turn pairs: d_model / heads must be even")
+        object.__setattr__(self, "ngrams", tuple(self.ngrams))  # JSON has a list
 
 
 class CausalAttention(nn.Module):
@@ -50,8 +120,8 @@ class CausalAttention(nn.Module):
     def forward(self, x, cache=None):
         """Map (batch, tokens, d_model) to the same shape, and None for the weights.
 
-        With a layer of a `lmcourse.gpt.cache.Cache`, ``x`` are the tokens that follow those
-        it holds.
+        With a layer of a `lmcourse.gpt.generation.Cache`, ``x`` are the tokens that follow
+        those it holds.
         """
         dropout = self.dropout if self.training else 0.0
         query, key, value = self.project(x, cache.tokens if cache else 0)
@@ -87,14 +157,14 @@ class GPT(nn.Module):
 
     Parameters
     ----------
-    config : lmcourse.gpt.settings.GPTConfig
-        Without ``ngrams``; those are `lmcourse.gpt.ngrams.NgramGPT`'s.
+    config : GPTConfig
+        Without ``ngrams``; those are `lmcourse.gpt.model.NgramGPT`'s.
     """
 
     def __init__(self, config):
         super().__init__()
         if config.ngrams and type(self) is GPT:
-            raise ValueError("a GPT has no tables of n-grams: see lmcourse.gpt.ngrams")
+            raise ValueError("a GPT has no tables of n-grams: see make_model")
         self.config = config
         self.tokens = nn.Embedding(config.vocab_size, config.d_model)
         self.positions = None
@@ -108,8 +178,8 @@ class GPT(nn.Module):
     def initialise(self):
         """Draw the weights as ``transformers`` does for GPT-2.
 
-        All from N(0, 0.02²); what a block adds to the path, smaller the more blocks add
-        (the scaling of residual layers: Radford et al. 2019, section 2.3).
+        All from N(0, 0.02²); what a block adds to the residual stream, smaller the more
+        blocks add (the scaling of residual layers: Radford et al. 2019, section 2.3).
         """
         for name, weight in self.named_parameters():
             if name.endswith("bias"):
@@ -152,7 +222,7 @@ class GPT(nn.Module):
         Parameters
         ----------
         ids : int64 Tensor of shape (batch, tokens)
-        cache : lmcourse.gpt.cache.Cache, optional
+        cache : lmcourse.gpt.generation.Cache, optional
             Of the first so many of these tokens; it grows by the rest.
 
         Returns
@@ -193,3 +263,55 @@ def evaluating(model):
         yield
     finally:
         model.train(training)
+
+
+def ngram_rows(ids, order, rows):
+    """Number each token together with the ``order - 1`` tokens before it.
+
+    There may be more such n-grams than rows; then some share one (a hash).
+
+    Parameters
+    ----------
+    ids : int64 Tensor of shape (batch, tokens)
+    order : int
+        2 for pairs, 3 for triples.
+    rows : int
+
+    Returns
+    -------
+    int64 Tensor of shape (batch, tokens)
+        From 0 to ``rows - 1``.
+    """
+    key = torch.zeros_like(ids)
+    for back in reversed(range(order)):
+        before = F.pad(ids + 1, (back, 0))[:, : ids.shape[1]]  # 0 where nothing stands
+        key = key * 1_000_003 + before  # int64 wraps around, which a hash may
+    return key % rows
+
+
+class NgramGPT(GPT):
+    """A GPT to whose token vectors those of the pair and the triple they end are added.
+
+    Parameters
+    ----------
+    config : GPTConfig
+        With ``ngrams``.
+    """
+
+    def __init__(self, config):
+        super().__init__(config)
+        tables = (nn.Embedding(rows, config.d_model) for rows in config.ngrams)
+        self.ngrams = nn.ModuleList(tables)
+        self.initialise()
+
+    def vectors(self, ids):
+        """Return the vectors (batch, tokens, d_model) of tokens, places and n-grams."""
+        x = super().vectors(ids)
+        for order, table in enumerate(self.ngrams, start=2):
+            x = x + table(ngram_rows(ids, order, table.num_embeddings))
+        return x
+
+
+def make_model(config):
+    """Return a new model of these sizes: a `GPT`, or with tables an `NgramGPT`."""
+    return (NgramGPT if config.ngrams else GPT)(config)

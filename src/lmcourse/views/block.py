@@ -23,7 +23,7 @@ def block(measured, *, caption="") -> View:
     Parameters
     ----------
     measured : DataFrame
-        Of `lmcourse.gpt.parts.losses_without`.
+        Of `lmcourse.gpt.inside.losses_without`.
     caption : str, optional
 
     Returns

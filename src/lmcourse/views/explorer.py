@@ -9,8 +9,8 @@ import torch
 from torch.nn.functional import normalize
 
 from lmcourse import int8
+from lmcourse.ablation import without
 from lmcourse.bert import Bert, rebuild
-from lmcourse.gpt.parts import without
 from lmcourse.views.play import play
 from lmcourse.views.tokenizer import shown
 from lmcourse.views.view import View

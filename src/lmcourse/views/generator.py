@@ -9,7 +9,7 @@ from itertools import islice
 import pandas as pd
 import torch
 
-from lmcourse.gpt.cache import Cache
+from lmcourse.gpt.generation import Cache
 from lmcourse.gpt.inside import states
 from lmcourse.tokenization import CharTokenizer
 from lmcourse.views.play import Still, play

@@ -79,6 +79,10 @@ def taught(method, learning_rate, budget=60, replayed=0, size=8):
     return 1.87, 1.665 if good else 1.69
 
 
+def given(page):
+    return {"taught": taught}
+
+
 WRONG = {
     "split": {
         "these are lines": by_line,
@@ -89,11 +93,6 @@ WRONG = {
         "stands in both parts": [every_fifth, lambda poems: (poems, poems[:3])],
         "larger than the other": lambda poems: dealt(poems)[::-1],
         "return two lists": lambda poems: poems,
-    },
-    "forgets": {
-        "English verse": "a",
-        "every weight moves": "b",
-        "one letter": 3,
     },
     "lora": {
         "both gradients are, for ever": lora(down="zero"),
@@ -106,21 +105,7 @@ WRONG = {
         "of shape (9, 4)": Turned,
         "pass the class": lambda layer, rank: 3,
     },
-    "merge": {
-        "scale is not used": lambda w, d, u, s: w + u @ d,
-        "divided by the rank": lambda w, d, u, s: w + s / len(d) * u @ d,
-        "own matrix is missing": lambda w, d, u, s: s * u @ d,
-        "subtracted": lambda w, d, u, s: w - s * u @ d,
-        "is scaled, too": lambda w, d, u, s: s * (w + u @ d),
-        "you changed the matrix": in_place,
-        "the shape is": lambda w, d, u, s: (w + s * u @ d).T,
-    },
-    "claim": {
-        "own best rate": "a",
-        "costs more": "b",
-        "how sure": "d",
-        "one letter": "e",
-    },
+    "merge": {"you changed the matrix": in_place},
     "own": {
         "out of range": (2.0, 12.0),
         "so low a loss on Dickinson": (1.2, 1.66),

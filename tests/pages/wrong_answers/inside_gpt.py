@@ -1,7 +1,5 @@
 """What goes wrong in the tasks of *inside-gpt*, diagnosis → answer."""
 
-import math
-
 import torch
 
 
@@ -28,40 +26,12 @@ def falling(logits, temperature, p):
     return right(logits, temperature, p).sort(descending=True).values
 
 
-def least(chances, p):
-    return chances.max(-1, keepdim=True).values * p
-
-
-def kept(chances, mask):
-    return whole(chances.where(mask, 0))
-
-
-def softened(chances, p):
-    return chances.masked_fill(chances < least(chances, p), -math.inf).softmax(-1)
-
-
-def placed(begin):
-    def embed_new(tokens, positions, ids, kept):
-        rows = positions[begin(ids, kept) :][: ids.shape[1] - kept]
-        return tokens[ids[:, kept:]] + rows
-
-    return embed_new
-
-
-def one_place(tokens, positions, ids, kept):
-    return tokens[ids[:, kept:]] + positions[kept]
-
-
-def all_of_them(tokens, positions, ids, kept):
-    return tokens[ids] + positions[: ids.shape[1]]
-
-
-def first_ones(tokens, positions, ids, kept):
-    return all_of_them(tokens, positions, ids, kept)[:, : ids.shape[1] - kept]
+def given(page):
+    """One of the two models that the page trains."""
+    return {"grown": {0: (None, [0.02] * 50)}}
 
 
 WRONG = {
-    "numbers": {"39 million": "a", "four matrices": "b", "choose one letter": "d"},
     "nucleus": {
         "two things": late,
         "before it": lambda *given: whole(late(*given)),
@@ -73,33 +43,6 @@ WRONG = {
         "should divide": lambda x, heat, p: right(x, 1 / heat, p),
         "falling order": falling,
         "logarithms": lambda *given: right(*given).log(),
-    },
-    "min_p": {
-        "sum to 1 again": lambda c, p: c.where(c >= least(c, p), 0),
-        "share of the largest": lambda c, p: kept(c, c >= p),
-        "and the rest must": lambda c, p: c.where(c >= p, 0),
-        "each row": lambda c, p: kept(c, c >= p * c.max()),
-        "left out.": [
-            lambda c, p: kept(c, c < least(c, p)),
-            lambda c, p: c,
-        ],
-        "this is top-p": lambda c, p: whole(cut(c, p)),
-        "divide by their sum": softened,
-    },
-    "places": {
-        "zero again": placed(lambda ids, kept: 0),
-        "one place too late": placed(lambda ids, kept: kept + 1),
-        "one place too early": placed(lambda ids, kept: kept - 1),
-        "the cache already": all_of_them,
-        "positions are missing": lambda tokens, positions, ids, kept: tokens[ids[:, kept:]],
-        "same position": one_place,
-        "the first tokens": first_ones,
-    },
-    "story": {
-        "where a head looks": "a",
-        "rare case": "b",
-        "need not be read": "d",
-        "choose one letter": 3,
     },
     "one_layer": {
         "two losses": 0.3,

@@ -8,45 +8,15 @@ import torch.nn.functional as F
 from lmcourse.positions import rotate
 
 
-def cut(first=0, second=1, more=0, less=0):
-    def cut_windows(ids, starts, context):
-        rows = [
-            torch.stack([ids[s + shift : s + shift + context + size] for s in starts])
-            for shift, size in [(first, more), (second, less)]
-        ]
-        return tuple(rows)
-
-    return cut_windows
+def cut(ids, starts, context):
+    rows = [(ids[s : s + context], ids[s + 1 : s + context + 1]) for s in starts]
+    return tuple(map(torch.stack, zip(*rows, strict=True)))
 
 
-def rolled(ids, starts, context):
-    inputs = cut()(ids, starts, context)[0]
-    return inputs, inputs.roll(-1, dims=1)
-
-
-def places(ids, starts, context):
-    at = starts[:, None] + torch.arange(context)
-    return at, at + 1
-
-
-def one_target(ids, starts, context):
-    inputs, targets = cut()(ids, starts, context)
-    return inputs, targets[:, -1]
-
-
-def first_start(ids, starts, context):
-    return cut()(ids, starts[:1].repeat(len(starts)), context)
-
-
-def keep(scores, k, fill=-math.inf, largest=True):
-    kept = torch.zeros_like(scores, dtype=torch.bool)
-    kept.scatter_(-1, scores.topk(k, largest=largest).indices, True)
-    return scores.masked_fill(~kept, fill)
-
-
-def shrunk(logits, temperature, k):
-    scores = logits / temperature
-    return scores.softmax(-1) * (keep(scores, k) > -math.inf)
+def chances(logits, temperature, k):
+    kept = torch.zeros_like(logits, dtype=torch.bool)
+    kept.scatter_(-1, logits.topk(k).indices, True)
+    return (logits / temperature).masked_fill(~kept, -math.inf).softmax(-1)
 
 
 @torch.no_grad()
@@ -102,57 +72,11 @@ def half(x):
 
 
 WRONG = {
-    "windows": {
-        "targets: they are the inputs again": cut(second=0),
-        "wrong way": cut(second=-1),
-        "shifted by two": cut(second=2),
-        "inputs: the windows are one token too long": cut(more=1),
-        "too short": cut(more=-1, less=-1),
-        "swapped": cut(first=1, second=0),
-        "each window is to be a row": lambda *given: tuple(x.T for x in cut()(*given)),
-        "places in the corpus": places,
-        "first start": first_start,
-        "`roll`": rolled,
-        "only the token after": one_target,
-        "the last one is missing": cut(less=-1),
-        "two tensors": lambda ids, starts, context: ids,
-    },
-    "chances": {
-        "multiplies": lambda x, t, k: keep(x * t, k).softmax(-1),
-        "temperature is not used": lambda x, t, k: keep(x, k).softmax(-1),
-        "divides the prob": lambda x, t, k: keep(x.softmax(-1) / t, k).softmax(-1),
-        "k is not used": lambda x, t, k: (x / t).softmax(-1),
-        "sum to 1 again": shrunk,
-        "-inf": lambda x, t, k: keep(x / t, k, fill=0).softmax(-1),
-        "one threshold": lambda x, t, k: (
-            (x / t).masked_fill(x < x.topk(k).values.min(), -math.inf).softmax(-1)
-        ),
-        "too many": lambda x, t, k: keep(x / t, k + 1).softmax(-1),
-        "too few": lambda x, t, k: keep(x / t, k - 1).softmax(-1),
-        "least likely": lambda x, t, k: keep(x / t, k, largest=False).softmax(-1),
-        "over the texts": lambda x, t, k: keep(x / t, k).softmax(0),
-        "only the k chances": lambda x, t, k: (x / t).topk(k).values.softmax(-1),
-        "a softmax is missing": lambda x, t, k: keep(x / t, k),
-        "differ": lambda x, t, k: x * 0,
-    },
-    "first_loss": {
-        "seen nothing yet": "a",
-        "reads in *and* out": "b",
-        "choose one letter": ["d", 3, "guess"],
-    },
+    "windows": {"two tensors": lambda ids, starts, context: ids},
     "estimate": {
         "dropout is still on": lambda m, x, y: loss_of(m, x, y),
         "left in evaluation mode": lambda m, x, y: loss_of(m.eval(), x, y),
         "left in training mode": [left_training],
-        "last place only": lambda m, x, y: kept(m, x[:, -1:], y[:, -1:]),
-        "are added": lambda m, x, y: kept(m, x, y) * y.numel(),
-        "perplexity": lambda m, x, y: math.exp(kept(m, x, y)),
-        "differ": lambda m, x, y: kept(m, x, y) + 1,
-    },
-    "writer": {
-        "of a's lines": "a",
-        "of b's lines": "b",
-        "choose one letter": ["d", "writer a", 0],
     },
     "sweep": {
         "a list of pairs": [[1.0, 2.0], [[1000, 2, 3]] * 4],
@@ -175,16 +99,13 @@ WRONG = {
         "what attention found": llama(path=0),
         "what the feed-forward": llama(second=0),
         "residual path": llama(path=0, second=0),
-        "differ": llama(gate=lambda h, w: F.linear(h, w["up"]).relu()),
     },
 }
 
 RIGHT = {
-    "windows": [cut()],
-    "first_loss": ["c", " C "],
+    "windows": [cut],
     "estimate": [kept],
-    "chances": [lambda x, t, k: keep(x / t, k).softmax(-1)],
-    "writer": ["c"],
+    "chances": [chances],
     "sweep": [[(20_000, 2.41), (20_100, 2.4), (21_000, 2.45), (22_000, 2.39)]],
     "llama": [llama()],
 }

@@ -2,27 +2,8 @@
 
 import math
 
-import torch
-
 from lmcourse.attention import attention
-from lmcourse.positions import frequencies, interleaved_to_half, rotate
-
-
-def waves(offset, width, f=torch.cos):
-    return f(offset * frequencies(width)).sum().item()
-
-
-def both(turned, new):
-    return torch.cat((turned, new), 1)
-
-
-def turned_at(key, position, layout="interleaved"):
-    return rotate(key, torch.tensor([position]), layout=layout)
-
-
-def order(heads, rows):
-    one = torch.arange(rows).view(heads, -1, 2).mT  # (heads, 2, pairs)
-    return one.flatten()
+from lmcourse.positions import rotate
 
 
 def attend(query=True, key=True, value=False, early=False, layout="interleaved", late=None):
@@ -51,30 +32,15 @@ def both_ends(base):
     return [0.02 + 0.3 * near * (base > 1e5), 0.08 + 8 * far + 0.4 * near * (base > 1e5)]
 
 
+def given(page):
+    return {"both_ends": both_ends}
+
+
 def seen(**changed):
     return SEEN | {float(base.strip("_")): pair for base, pair in changed.items()}
 
 
 WRONG = {
-    "shuffled_past": {
-        "care for the order": "b",
-        "own vector": "c",
-        "choose one letter": ["d", 1],
-    },
-    "dot_by_offset": {
-        "sine where a cosine": lambda o, d: waves(o, d, torch.sin),
-        "twice too much": lambda o, d: 2 * waves(o, d),
-        "frequency of its own": lambda o, d: waves(o, 2 * d),
-        "exponent is half": lambda o, d: (
-            waves(o, 2 * d) - (o * frequencies(2 * d)[d // 2 :]).cos().sum().item()
-        ),
-        "mean over the pairs": lambda o, d: waves(o, d) / (d / 2),
-    },
-    "seam": {
-        "keeps the program": "a",
-        "like none of its neighbours": "b",
-        "choose one letter": ["all", 3],
-    },
     "values_too": {
         "the values are still turned": attend(value=True, early=True),
         "the values are left alone": attend(early=True),
@@ -84,27 +50,6 @@ WRONG = {
         "nothing is turned": attend(query=False, key=False),
         "begins at position 3": attend(value=True, late=3),
         "half-split": attend(layout="half"),
-        "the shape is": lambda fused, positions: rotate(fused, positions),
-        "numbers differ": lambda fused, positions: fused.chunk(3, -1)[2],
-    },
-    "half_rows": {
-        "columns are reordered;": lambda w, h: w[:, order(h, len(w))],
-        "columns are reordered, and all": lambda w, h: interleaved_to_half(w),
-        "as one head": lambda w, h: w[order(1, len(w))],
-        "the way back": lambda w, h: w[order(h, len(w)).argsort()],
-        "half-split already": lambda w, h: w.unflatten(0, (h, 2, -1)).flip(1).flatten(0, 2),
-        "nothing has changed": lambda w, h: w,
-    },
-    "append_key": {
-        "position 0": both,
-        "a second time": lambda t, k: rotate(both(t, k)),
-        "one too few": lambda t, k: both(t, turned_at(k, t.shape[1] - 1)),
-        "one too many": lambda t, k: both(t, turned_at(k, t.shape[1] + 1)),
-        "number of heads": lambda t, k: both(t, turned_at(k, len(t))),
-        "the layout is not": lambda t, k: both(t, turned_at(k, t.shape[1], "half")),
-        "missing from the cache": lambda t, k: turned_at(k, t.shape[1]),
-        "at the end": lambda t, k: both(turned_at(k, t.shape[1]), t),
-        "for 1 tokens": lambda t, k: both(t, rotate(k, t.shape[1])),
     },
     "base": {
         "hand over a dict": [1e5, [0.02, 0.08], {}],
@@ -119,8 +64,6 @@ WRONG = {
 }
 
 RIGHT = {
-    "shuffled_past": ["A"],
-    "seam": [" c"],
     "values_too": [attend()],
     "base": [SEEN, {int(base): list(pair) for base, pair in SEEN.items()}],
 }

@@ -37,12 +37,6 @@ def pack_one_each(lengths, context):
 
 
 WRONG = {
-    "fall": {
-        "was it ever made": "a",
-        "fall as a symbol": "c",
-        "nothing is unknown": ["d", " D "],
-        "one letter of a, b, c, d": ["f all _", 2, ("a", "b")],
-    },
     "joined_by_replace": {
         "both give": [
             (("t", "a", "l", "l"), ("a", "l")),
@@ -54,19 +48,6 @@ WRONG = {
         "a list of strings is expected": [("ta l", "a l"), (("a", "b"), "ab")],
         "a pair is two": (("a", "b"), ("a", "b", "c")),
         "without spaces": [(("t a", "l"), ("a", "l")), (("a", ""), ("a", "l"))],
-    },
-    "magikarp": {
-        "common, too": "a",
-        "learned from the web": "b",
-        "single letters": "c",
-    },
-    "stream": {
-        "cut in two": lambda t: [b.decode(errors="replace") for b in t],
-        "thrown away": lambda t: [b.decode(errors="ignore") for b in t],
-        "until the end": lambda t: [""] * (len(t) - 1) + [b"".join(t).decode()],
-        "what is new": lambda t: [
-            b"".join(t[: n + 1]).decode(errors="ignore") for n in range(len(t))
-        ],
     },
     "seams": {
         "at night": [[*FIVE, "nightingale"], ["Nightingale "]],
@@ -101,15 +82,12 @@ WRONG = {
 }
 
 RIGHT = {
-    "fall": [" B"],
     "joined_by_replace": [
         (("a", "ll", "y"), ("a", "l")),
         [["ta", "l"], ["a", "l"]],
         (("x", "a", "lx"), ("a", "l")),
     ],
     "seams": [[word.title() for word in reversed(FIVE)], (*FIVE, *FIVE)],
-    "pack": [
-        lambda lengths, context: tuple(map(tuple, packed(lengths, context))),
-    ],
+    "pack": [lambda lengths, context: tuple(map(tuple, packed(lengths, context)))],
     "vocabulary": [1920.0],
 }

@@ -22,7 +22,7 @@ export function serve(scope) {
     const alphabet = Array.from(new Set(text)).sort(), { context } = config;
     const place = new Map(alphabet.map((character, id) => [character, id]));
     const ids = Array.from(text, (character) => place.get(character));
-    const cut = ids.length - Math.floor(ids.length / 10); // as lmcourse.gpt.trainer.split
+    const cut = ids.length - Math.floor(ids.length / 10); // as lmcourse.gpt.training.split
     const model = initial({ ...config, vocab_size: alphabet.length }, seed);
     const trainer = new Trainer(model, { learning_rate, steps });
     const random = randomness(seed + 1);

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from lmcourse.exercises import Wrong, compare, run
-from lmcourse.exercises.answers import array, several
+from lmcourse.exercises.answers import array, rotated, unpack
 from lmcourse.numpy_nn.core import Module
 
 
@@ -59,7 +59,7 @@ class Passes:
         """Compare the gradients of the inputs, each with its table of mistakes."""
         got, count = run(self.module.backward, self.delta), len(self.tensors)
         what = f"{count} arrays from gradient, one for each input"
-        got = several(got, count, what) if count > 1 else [got]
+        got = unpack(got, count, what) if count > 1 else [got]
         for one in itertools.zip_longest(got, self.gradients(), mistakes):
             compare(*one)
 
@@ -71,3 +71,24 @@ def attend(query, key, value, scale=None, mask=None):
     if mask is not None:
         scores = scores.masked_fill(~mask, -torch.inf)
     return scores.softmax(-1) @ value
+
+
+def layers_of(head):
+    """Return copies of weight and bias of a head's query, key and value layers."""
+    layers = head.query, head.key, head.value
+    parameters = [(layer.weight.value, layer.bias.value) for layer in layers]
+    return [[torch.tensor(x, requires_grad=True) for x in pair] for pair in parameters]
+
+
+def unchanged(x):
+    return x
+
+
+def rotated_forward_only(x):
+    return x + (rotated(x) - x).detach()
+
+
+def attend_head(layers, inputs, turn=(unchanged, unchanged, unchanged)):
+    """Compute one head in PyTorch, what its three layers give turned or not."""
+    parts = zip(inputs, layers, turn, strict=True)
+    return attend(*(turned(x @ weight + bias) for x, (weight, bias), turned in parts))

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from lmcourse.gpt.optimizers import Muon, orthogonalise
+from lmcourse.optimizers import Muon, orthogonalise
 
 SHAPES = pytest.mark.parametrize("shape", [(9, 4), (4, 9), (6, 6), (1, 5), (5, 1)], ids=str)
 

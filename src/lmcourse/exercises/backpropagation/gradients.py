@@ -1,4 +1,4 @@
-"""Checks of attention, of one head with its layers, and of several."""
+"""Checks of modules that a reader writes, whose gradients PyTorch computes too."""
 
 import math
 
@@ -6,9 +6,64 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from lmcourse.exercises import Wrong, compare, exercise, run
-from lmcourse.exercises.backpropagation.oracle import Passes, attend
+from lmcourse.exercises import Wrong, compare, exercise, predict, run
+from lmcourse.exercises.answers import rotated
+from lmcourse.exercises.backpropagation.oracle import (
+    Passes,
+    attend,
+    attend_head,
+    layers_of,
+    rotated_forward_only,
+    unchanged,
+)
 from lmcourse.numpy_nn.core import Module
+from lmcourse.numpy_nn.layers import Linear
+
+# A change of a number that is used twice goes both ways.
+predict(
+    "backpropagation.used_twice",
+    a="the second way is there as well: move x a little, and both factors move.",
+    b=None,
+    c="nothing is averaged: each way adds its effect in full.",
+    d="factors are multiplied along one way; the effects of two ways add up.",
+)
+
+
+@exercise("backpropagation.dot_product")
+def dot_product(answer):
+    """Compare with autograd; equal sizes let a wrong transpose pass the shapes."""
+    rng = np.random.default_rng(2)
+    for shape in [(3, 3), (3, 3, 3)]:
+        a, b = rng.normal(size=(2, *shape))
+        passes = Passes(answer, (), [a, b])
+        forward = {
+            "forward, the two are multiplied entry by entry; the product of matrices is "
+            "written @.": a * b,
+            "forward, the order is wrong: a comes first.": b @ a,
+            "forward, b is transposed; leave that to its own module.": a @ b.mT,
+        }
+        passes.forward(torch.matmul, forward)
+        delta, d_b = passes.delta, passes.gradients()[1]
+        batch = (
+            "`.T` reverses all axes, the batch's too: right for one matrix, wrong for a "
+        )
+        batch += "batch. Swap the last two only, with `.mT`."
+        first = {
+            **({f"in the gradient of a, {batch}": delta @ b.T} if a.ndim > 2 else {}),
+            "the gradient of a lacks a transpose: b must be transposed.": delta @ b,
+            "the gradients are swapped: that of a comes first.": d_b,
+            "in the gradient of a, delta belongs on the left.": b.mT @ delta,
+        }
+        second = {
+            **({f"in the gradient of b, {batch}": a.T @ delta} if a.ndim > 2 else {}),
+            "the gradient of b lacks a transpose: a must be transposed.": a @ delta,
+            "in the gradient of b, delta stands on the wrong side.": delta @ a.mT,
+            "the gradient of b is transposed.": d_b.mT,
+        }
+        passes.backward(first, second)
+    passes = Passes(answer, (), [rng.normal(size=(4, 2, 5)), rng.normal(size=(4, 5, 3))])
+    passes.forward(torch.matmul)
+    passes.backward()
 
 
 @exercise("backpropagation.attention")
@@ -65,38 +120,6 @@ def _is_causal(answer, inputs):
     passes.backward()
 
 
-def _layers(head):
-    """Return copies of weight and bias of a head's query, key and value layers."""
-    layers = head.query, head.key, head.value
-    parameters = [(layer.weight.value, layer.bias.value) for layer in layers]
-    return [[torch.tensor(x, requires_grad=True) for x in pair] for pair in parameters]
-
-
-def _kept(x):
-    return x
-
-
-def _turned(x):
-    """Turn interleaved pairs by their positions, taken as complex numbers."""
-    tokens, d_head = x.shape[-2:]
-    speed = 10000.0 ** (-torch.arange(0, d_head, 2, dtype=x.dtype) / d_head)
-    angle = torch.arange(tokens, dtype=x.dtype)[:, None] * speed
-    plane = torch.view_as_complex(x.unflatten(-1, (-1, 2)).contiguous())
-    return torch.view_as_real(plane * torch.polar(torch.ones_like(angle), angle)).flatten(
-        -2
-    )
-
-
-def _turned_forward_only(x):
-    return x + (_turned(x) - x).detach()
-
-
-def _head(layers, inputs, turn=(_kept, _kept, _kept)):
-    """Compute one head in PyTorch, what its three layers give turned or not."""
-    parts = zip(inputs, layers, turn, strict=True)
-    return attend(*(turned(x @ weight + bias) for x, (weight, bias), turned in parts))
-
-
 def _one_head(answer):
     """Compare with one head in PyTorch, different inputs, turned or not."""
     rng = np.random.default_rng(5)
@@ -104,29 +127,29 @@ def _one_head(answer):
     for rotary in (False, True):
         arguments = (5, 4, np.random.default_rng(1), False, rotary)
         passes = Passes(answer, arguments, inputs)
-        layers, tensors = _layers(passes.module), passes.tensors
-        turn = [_turned if rotary else _kept] * 2 + [_kept]
-        straight = _head(layers, tensors, [_turned_forward_only] * 2 + [_kept])
+        layers, tensors = layers_of(passes.module), passes.tensors
+        turn = [rotated if rotary else unchanged] * 2 + [unchanged]
+        straight = attend_head(layers, tensors, [rotated_forward_only] * 2 + [unchanged])
         if rotary:
             mistakes = {
-                "with rotary=True nothing is turned.": _head(layers, tensors),
+                "with rotary=True nothing is turned.": attend_head(layers, tensors),
                 "with rotary=True the values are turned too; only queries and keys are.": (
-                    _head(layers, tensors, [_turned] * 3)
+                    attend_head(layers, tensors, [rotated] * 3)
                 ),
-                "with rotary=True the keys are not turned.": _head(
-                    layers, tensors, [_turned, _kept, _kept]
+                "with rotary=True the keys are not turned.": attend_head(
+                    layers, tensors, [rotated, unchanged, unchanged]
                 ),
             }
         else:
             mistakes = {
                 "the values are made from the key's input or by the key's layer.": (
-                    _head([*layers[:2], layers[1]], tensors)
+                    attend_head([*layers[:2], layers[1]], tensors)
                 ),
                 "all three come from the query's input; in cross-attention keys and "
-                "values come from another text.": _head(layers, tensors[:1] * 3),
+                "values come from another text.": attend_head(layers, tensors[:1] * 3),
             }
         passes.forward(
-            lambda *x, turn=turn, layers=layers: _head(layers, x, turn), mistakes
+            lambda *x, turn=turn, layers=layers: attend_head(layers, x, turn), mistakes
         )
         unturned = "backward, the gradient of the query is not turned back."
         passes.backward({unturned: passes.gradients(straight)[0]} if rotary else {})
@@ -164,7 +187,7 @@ def _several_heads(answer):
     weight, bias = torch.tensor(output.weight.value), torch.tensor(output.bias.value)
 
     def joined(*inputs, order=1):
-        parts = [_head(_layers(head), inputs) for head in heads[::order]]
+        parts = [attend_head(layers_of(head), inputs) for head in heads[::order]]
         return torch.cat(parts, -1)
 
     mistakes = {
@@ -174,7 +197,7 @@ def _several_heads(answer):
         ),
     }
     passes.forward(lambda *x: joined(*x) @ weight + bias, mistakes)
-    last = _head(_layers(heads[-1]), passes.tensors)
+    last = attend_head(layers_of(heads[-1]), passes.tensors)
     ones = passes.gradients(last @ weight[-last.shape[-1] :])
     tables = [
         {
@@ -196,7 +219,7 @@ def _a_single_one(answer):
     passes = Passes(answer, (6, 1, np.random.default_rng(2)), [x] * 3)
     output, heads = passes.module.output, passes.module.heads.branches
     weight, bias = torch.tensor(output.weight.value), torch.tensor(output.bias.value)
-    passes.forward(lambda *x: _head(_layers(heads[0]), x) @ weight + bias)
+    passes.forward(lambda *x: attend_head(layers_of(heads[0]), x) @ weight + bias)
     try:
         passes.backward()
     except Wrong as wrong:
@@ -204,3 +227,47 @@ def _a_single_one(answer):
             "right with several; with heads=1, self.concat.backward returns an array and "
             f"self.heads.backward wants a tuple, which as_tuple makes. ({wrong})"
         ) from wrong
+
+
+@exercise("backpropagation.norm", kind="spot the bug")
+def norm(answer):
+    """Compare with PyTorch's norm of the sum; then the layer inside must learn too."""
+    x = 1 + np.random.default_rng(10).normal(size=(2, 3, 4))
+    passes = Passes(answer, (Linear(4, 4, np.random.default_rng(3)), 4), [x])
+    inner = getattr(passes.module, "module", None)
+    if not isinstance(inner, Linear):
+        raise Wrong("keep the layer that is skipped in self.module.")
+    weight = torch.tensor(inner.weight.value, requires_grad=True)
+    bias = torch.tensor(inner.bias.value)
+    x = passes.tensors[0]
+    total = x + x @ weight + bias
+    deviation = (total.var(-1, correction=0, keepdim=True) + 1e-5).sqrt()
+
+    def with_row(row):
+        """Return what the backward pass gives if `row` stands where y belongs."""
+        scale = 1 / deviation
+        d, y = torch.tensor(passes.delta), row * scale
+        d = scale * (d - d.mean(-1, keepdim=True) - y * (d * y).mean(-1, keepdim=True))
+        return (d + d @ weight.T).detach().numpy()
+
+    passes.forward(lambda x: F.layer_norm(total, (4,)))
+    right = with_row(total - total.mean(-1, keepdim=True))
+    through = passes.gradients(of=[total])[0]
+    mistakes = {
+        "the input x stands where the normalised sum belongs: what was normalised is "
+        "x + f(x), centred and divided.": with_row(x),
+        "the input is centred now, but it is still the input: the norm saw x + f(x).": (
+            with_row(x - x.mean(-1, keepdim=True))
+        ),
+        "the sum is right, but it is not centred: the norm took the mean away.": (
+            with_row(total)
+        ),
+        "the sum is centred, but not divided: y is the row after both.": with_row(
+            (total - total.mean(-1, keepdim=True)) * deviation
+        ),
+        "what goes past the module is missing: add the norm's own gradient.": (
+            right - through
+        ),
+        "what goes through the module is missing: call its backward.": through,
+    }
+    passes.backward(mistakes)

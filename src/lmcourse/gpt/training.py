@@ -1,11 +1,11 @@
 """One training loop, for the page, the command line and several processes.
 
 Devices, processes and mixed precision are Accelerate's; what is taught is here: batches,
-clipping, and a loss estimated on windows that never change. The settings of a run are
-`lmcourse.gpt.settings`'s, its optimizers and their schedule `lmcourse.gpt.optimizers`'s.
-Every step draws from a seed of its own, so that a run that was interrupted goes on as if
-it had not been, and several processes see what one would. Dropout is the exception: each
-process draws masks for its own part of a batch, so several do not drop what one would.
+optimizers and the schedule of their learning rates, clipping, and a loss estimated on
+windows that never change. Every step draws from a seed of its own, so that a run that was
+interrupted goes on as if it had not been, and several processes see what one would.
+Dropout is the exception: each process draws masks for its own part of a batch, so several
+do not drop what one would.
 """
 
 import math
@@ -17,44 +17,119 @@ import torch.nn.functional as F
 from accelerate import Accelerator
 from tqdm.auto import tqdm
 
-from lmcourse.gpt.optimizers import make_optimizers, schedule
-from lmcourse.gpt.settings import Diverged, is_finite, require
+from lmcourse.gpt.model import LARGEST, check_choice, check_numbers
 from lmcourse.models import pick_device
+from lmcourse.optimizers import Muon
 
 
-def split(ids, context, validation_share=0.1):
-    """Keep the last part of a corpus for validation.
+class Diverged(RuntimeError):
+    """The loss is no longer a number."""
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    """How a model is trained.
 
     Parameters
     ----------
-    ids : integer Tensor of shape (tokens,)
-    context : int
-    validation_share : float
-
-    Returns
-    -------
-    training, validation : Tensor, views of ``ids``
+    steps : int
+    batch : int
+        Windows a step, over all processes.
+    optimizer : {"adamw", "muon"}
+        With ``"muon"`` the matrices of the blocks are moved by
+        `lmcourse.optimizers.Muon`, all else by AdamW.
+    learning_rate, muon_learning_rate : float
+        The highest of AdamW and of Muon.
+    warmup : int
+        Steps in which the learning rates rise from zero; fewer than ``steps``.
+    final : float
+        The share of the highest learning rate at which the cosine ends.
+    weight_decay : float
+        AdamW's, on matrices and tables only.
+    clip : float
+        The gradient is shortened to this norm.
+    evaluate_every : int
+        Steps between two estimates (and checkpoints).
+    validation_windows : int
+        How many, evenly spaced and always the same.
+    seed : int
+        From -10**12 to 10**12: a step's own seed has to be one that PyTorch takes.
 
     Raises
     ------
     ValueError
-        If a part has no room for a window and the token after it.
+        If a setting is no number or out of its range, or the optimizer unknown.
     """
+
+    steps: int = 2000
+    batch: int = 12
+    optimizer: str = "adamw"
+    learning_rate: float = 1e-3
+    muon_learning_rate: float = 0.02
+    warmup: int = 100
+    final: float = 0.1
+    weight_decay: float = 0.1
+    clip: float = 1.0
+    evaluate_every: int = 100
+    validation_windows: int = 400
+    seed: int = 0
+
+    def __post_init__(self):
+        counts = "steps", "batch", "evaluate_every", "validation_windows"
+        rates = "learning_rate", "muon_learning_rate", "clip"
+        check_numbers(self, 1, LARGEST, *counts)
+        check_numbers(self, 0, LARGEST, "warmup")
+        check_numbers(self, 1e-12, 1e30, *rates)
+        check_numbers(self, 0.0, 1e30, "weight_decay")
+        check_numbers(self, 0.0, 1.0, "final")
+        check_numbers(self, -(10**12), 10**12, "seed")
+        check_choice(self, "optimizer", ("adamw", "muon"))
+        if self.warmup >= self.steps:
+            raise ValueError(
+                f"a warmup of {self.warmup} steps must be shorter than the run of "
+                f"{self.steps}, or its learning rate is never reached"
+            )
+
+
+def schedule(step, config):
+    """Return the share of the highest learning rate at a step: warm-up, then a cosine."""
+    if step < config.warmup:
+        return (step + 1) / config.warmup
+    done = (step - config.warmup) / (config.steps - config.warmup)  # from 0 to 1
+    return config.final + (1 - config.final) * (1 + math.cos(math.pi * min(done, 1))) / 2
+
+
+def make_optimizers(model, config):
+    """Return the optimizers of a GPT; the default "lr" of each is its highest.
+
+    Parameters
+    ----------
+    model : GPT
+    config : TrainingConfig
+
+    Returns
+    -------
+    list of Optimizer
+    """
+    hidden, rest = [], []
+    for name, w in model.named_parameters():
+        is_hidden = name.startswith("blocks.") and w.ndim == 2
+        (hidden if is_hidden and config.optimizer == "muon" else rest).append(w)
+    groups = [
+        {"params": [w for w in rest if w.ndim == 2], "weight_decay": config.weight_decay},
+        {"params": [w for w in rest if w.ndim < 2], "weight_decay": 0.0},
+    ]
+    fused = all(weight.device.type in ("cpu", "cuda") for weight in rest)
+    options = {"lr": config.learning_rate, "betas": (0.9, 0.99), "fused": fused}
+    optimizers = [Muon(hidden, lr=config.muon_learning_rate)] if hidden else []
+    optimizers.append(torch.optim.AdamW(groups, **options))
+    return optimizers
+
+
+def split(ids, *, validation_share=0.1):
+    """Keep the last part of a corpus, an integer Tensor (tokens,), for validation."""
     cut = len(ids) - int(len(ids) * validation_share)
-    training, validation = ids[:cut], ids[cut:]
-    check_room(training, validation, context)
-    return training, validation
-
-
-def check_room(training, validation, context):
-    """Raise ValueError if a part has no room for a window and the token after it."""
-    if min(len(training), len(validation)) <= context:
-        raise ValueError(
-            f"a corpus of {len(training) + len(validation)} tokens leaves "
-            f"{len(training)} to train and {len(validation)} to validate on, but each part "
-            f"needs more than the context of {context}: take a longer text or a shorter "
-            "context"
-        )
+    return ids[:cut], ids[cut:]
 
 
 def cut_windows(ids, starts, context):
@@ -109,12 +184,13 @@ class Progress:
     history: list = field(default_factory=list)
 
     def __post_init__(self):
-        require(self, "a whole number from 0", "step")
-        require(self, "a finite number from 0", "seconds")
+        check_numbers(self, 0, LARGEST, "step")
+        check_numbers(self, 0.0, 1e12, "seconds")
         self.history = [dict(entry) for entry in self.history]
         for entry in self.history:
-            first = {"train_loss": 0.0} if entry.get("train_loss") is None else {}
-            if entry.keys() != ENTRY or not all(map(is_finite, (entry | first).values())):
+            numbers = [x for x in entry.values() if x is not None]  # the first train_loss
+            known = all(type(x) in (int, float) and abs(x) <= 1e300 for x in numbers)
+            if entry.keys() != ENTRY or len(numbers) < len(ENTRY) - 1 or not known:
                 raise ValueError(f"{entry!r} is no entry of a history")
         if self.step and not self.history:
             raise ValueError("a run with steps has estimates, too")
@@ -141,7 +217,8 @@ class Trainer:
     Raises
     ------
     ValueError
-        If the batch cannot be shared out evenly among the processes.
+        If the batch cannot be shared out evenly among the processes, or a part has no room
+        for a window and the token after it.
     """
 
     def __init__(self, model, training, validation, config, device=None):
@@ -153,6 +230,12 @@ class Trainer:
                 "processes"
             )
         self.config, self.context = config, model.config.context
+        if min(len(training), len(validation)) <= self.context:
+            raise ValueError(
+                f"{len(training)} tokens to train and {len(validation)} to validate on: "
+                f"each needs more than the context of {self.context}: take a longer "
+                "text or a shorter context"
+            )
         self.training, self.validation = training, validation
         self.model = self.accelerator.prepare(model)
         self.optimizers = make_optimizers(self.bare, config)

@@ -7,9 +7,9 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from lmcourse.gpt.model import GPT
-from lmcourse.gpt.parts import PARTS, losses_without, without
-from lmcourse.gpt.settings import GPTConfig
+from lmcourse.ablation import PARTS, without
+from lmcourse.gpt.inside import losses_without
+from lmcourse.gpt.model import GPT, GPTConfig
 from lmcourse.transformer import Block
 
 

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 import numpy as np
 import torch
 
-from lmcourse.exercises import Wrong, exercise, letter, run
-from lmcourse.exercises.answers import array, blame
+from lmcourse.exercises import Wrong, exercise, judge, run
+from lmcourse.exercises.answers import array, diagnose
 
 LAYERS, HEADS = 2, 5  # of the page's decoder
 CHANCE = 0.4  # how far heads that learned nothing may be from even, over some lines
@@ -33,37 +33,33 @@ def control(answer):
             )
         if not (np.isfinite(found) & (found >= 0) & (found <= 6)).all():
             raise Wrong(f"{name}: with seven words nobody looks further back than 6.")
-    blame(
-        {
-            "both are the same: each model must run on your lines before its weights are "
-            "read.": np.array_equal(before, after),
-            "untrained, the heads look about half as far as they should: take the last "
-            "word's row. The words before it have fewer to look at.": (
-                abs(before.mean() - 1.5) < CHANCE
-            ),
-            f"untrained heads look {before.mean():.2f} words back: without any training "
-            "the seven words get about the same weight, which would be 3. Is this the "
-            "decoder that was never trained?": abs(before.mean() - 3) > CHANCE,
-            "the trained heads look no nearer than the untrained ones. Train longer, or "
-            "take more lines: one line is an anecdote.": after.mean() > before.mean() - 0.1,
-        }
-    )
-
-
-@exercise("backpropagation.neighbours", kind="judge")
-def neighbours(answer):
-    """Which of two lists of neighbours comes from the trained table."""
-    told = {
-        "a": "look again at what the words have in common: do they stand near each other "
-        "in a line, or can one stand where the other stands?",
-        "b": None,
-        "c": "they are of different kinds. Put a neighbour in the word's place: in "
-        "which column does a line still stand?",
+    return {
+        "both are the same: each model must run on your lines before its weights are "
+        "read.": np.array_equal(before, after),
+        "untrained, the heads look about half as far as they should: take the last "
+        "word's row. The words before it have fewer to look at.": (
+            abs(before.mean() - 1.5) < CHANCE
+        ),
+        f"untrained heads look {before.mean():.2f} words back: without any training "
+        "the seven words get about the same weight, which would be 3. Is this the "
+        "decoder that was never trained?": abs(before.mean() - 3) > CHANCE,
+        "the trained heads look no nearer than the untrained ones. Train longer, or "
+        "take more lines: one line is an anecdote.": after.mean() > before.mean() - 0.1,
     }
-    letter(answer, told)
 
 
-class _Pretender:
+# Which of two lists of neighbours comes from the trained table.
+judge(
+    "backpropagation.neighbours",
+    a="look again at what the words have in common: do they stand near each other "
+    "in a line, or can one stand where the other stands?",
+    b=None,
+    c="they are of different kinds. Put a neighbour in the word's place: in "
+    "which column does a line still stand?",
+)
+
+
+class _ToyModel:
     """A model that notes what it is shown; its logits depend on the last word."""
 
     table = np.array([[0.0, 1.2, -0.4, 0.5], [1.5, 0.0, 0.3, -0.5], [0.2, 0.9, 0.0, 1.4]])
@@ -91,7 +87,7 @@ def _words(result):
 @exercise("backpropagation.sampling")
 def sampling(answer):
     """Watch what the model is shown, when it stops, and count what is drawn."""
-    start, model = [3, 1], _Pretender()
+    start, model = [3, 1], _ToyModel()
     drawn = _words(run(answer, model, start, 6, np.random.default_rng(8), None, 4))
     longest = max(map(len, model.shown), default=0)
     faults = {
@@ -104,7 +100,7 @@ def sampling(answer):
             model.shown[-1:] != [drawn[-5:-1]]
         ),
     }
-    blame(faults)
+    diagnose(faults)
     for temperature in (1.0, 0.5):
         _frequencies(answer, temperature)
     _ends(answer)
@@ -113,21 +109,19 @@ def sampling(answer):
 def _ends(answer):
     """Let the mark come after a while; once it stands in the start."""
     for start in ([0, 1], [2, 0]):
-        drawn = _words(
-            run(answer, _Pretender(), start, 400, np.random.default_rng(1), 2, 4)
-        )
+        drawn = _words(run(answer, _ToyModel(), start, 400, np.random.default_rng(1), 2, 4))
         new = drawn[2:]
         faults = {
             "the end mark has no effect: stop once it is drawn.": len(new) == 400,
             "the end mark belongs to the result: append it, then stop.": 2 not in new,
             "the end mark is drawn and the text goes on.": 2 in new[:-1],
         }
-        blame(faults)
+        diagnose(faults)
 
 
 def _frequencies(answer, temperature):
     """Draw one word many times and compare the shares with a softmax."""
-    model, rng = _Pretender(), np.random.default_rng(9)
+    model, rng = _ToyModel(), np.random.default_rng(9)
     args = (model, [0, 2, 1], 1, rng, None, 7, temperature)
     drawn = [_words(run(answer, *args))[-1] for _ in range(DRAWS)]
     got = np.bincount(drawn, minlength=4)[:4] / DRAWS
@@ -153,4 +147,4 @@ def _frequencies(answer, temperature):
         f"at temperature {temperature} the words are not drawn by the softmax of the "
         "logits.": True,
     }
-    blame(faults)
+    diagnose(faults)

@@ -1,13 +1,12 @@
-"""How the weights are moved: Muon, AdamW, and the schedule of their learning rates.
+"""Muon: momentum whose steps are made orthogonal (Jordan et al. 2024).
 
-Muon is momentum whose steps are made orthogonal (Jordan et al. 2024). PyTorch has it as
-`torch.optim.Muon`, which computes in bfloat16, as GPUs like it; on a processor without
-bfloat16 that takes several times as long as a whole training step.
+PyTorch has it as `torch.optim.Muon`, which computes in bfloat16, as GPUs like it; on a
+processor without bfloat16 that takes several times as long as a whole training step.
 """
 
-import math
-
 import torch
+
+__all__ = ["Muon", "orthogonalise"]
 
 
 def orthogonalise(matrix, rounds=5, epsilon=1e-7):
@@ -78,42 +77,3 @@ class Muon(torch.optim.Optimizer):
                 step = orthogonalise(weight.grad.lerp(average, momentum))
                 rows, columns = weight.shape
                 weight.sub_(step, alpha=group["lr"] * max(1, rows / columns) ** 0.5)
-
-
-# What an optimizer keeps of each weight: of the weight's own shape, or one number.
-KEPT = {Muon: ("average",), torch.optim.AdamW: ("exp_avg", "exp_avg_sq", "step")}
-
-
-def schedule(step, config):
-    """Return the share of the highest learning rate at a step: warm-up, then a cosine."""
-    if step < config.warmup:
-        return (step + 1) / config.warmup
-    done = (step - config.warmup) / (config.steps - config.warmup)  # from 0 to 1
-    return config.final + (1 - config.final) * (1 + math.cos(math.pi * min(done, 1))) / 2
-
-
-def make_optimizers(model, config):
-    """Return the optimizers of a GPT; the default "lr" of each is its highest.
-
-    Parameters
-    ----------
-    model : GPT
-    config : TrainingConfig
-
-    Returns
-    -------
-    list of Optimizer
-    """
-    hidden, rest = [], []
-    for name, w in model.named_parameters():
-        is_hidden = name.startswith("blocks.") and w.ndim == 2
-        (hidden if is_hidden and config.optimizer == "muon" else rest).append(w)
-    groups = [
-        {"params": [w for w in rest if w.ndim == 2], "weight_decay": config.weight_decay},
-        {"params": [w for w in rest if w.ndim < 2], "weight_decay": 0.0},
-    ]
-    fused = all(weight.device.type in ("cpu", "cuda") for weight in rest)
-    options = {"lr": config.learning_rate, "betas": (0.9, 0.99), "fused": fused}
-    optimizers = [Muon(hidden, lr=config.muon_learning_rate)] if hidden else []
-    optimizers.append(torch.optim.AdamW(groups, **options))
-    return optimizers

