@@ -15,7 +15,7 @@ GATE = re.compile(
     r"^(?:`{3,}|:{3,})\{(exercise|solution)-(start|end)\}[ \t]*(\S*)(.*?)^(?:`{3,}|:{3,})",
     re.MULTILINE | re.DOTALL,
 )
-_LABEL = re.compile(r"^:label:[ \t]*(\S+)", re.MULTILINE)
+LABEL = re.compile(r"^:label:[ \t]*(\S+)", re.MULTILINE)
 _DEFINITIONS = (ast.FunctionDef, ast.ClassDef)
 _IMPORTS = (ast.Import, ast.ImportFrom)
 
@@ -44,7 +44,7 @@ def parse_cells(text: str) -> list[Cell]:
             elif kind == "solution":
                 label, part = argument, "solution"
             else:
-                named = _LABEL.search(options)
+                named = LABEL.search(options)
                 label, part = (named[1] if named else argument), "exercise"
     return cells
 
