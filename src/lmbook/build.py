@@ -1,9 +1,10 @@
 """``python -m lmbook.build [FOLDER]``: execute the chapters, then build the site of them.
 
-Sphinx reads only what changed since the last build. It may, if that build ended well and
-if neither the set of pages nor what makes pages of them is another; else everything that
-it left is removed first. So no page of an earlier build outlives its chapter, a warning
-comes back until it is mended, and what a stopped build left half done is not trusted.
+If nothing changed since the last build, that is all there is to say. Else Sphinx reads
+only what changed. It may, if its last build ended well and if neither the set of pages nor
+what makes pages of them is another; else everything that it left is removed first. So no
+page of an earlier build outlives its chapter, a warning comes back until it is mended, and
+what a stopped build left half done is not trusted.
 """
 
 import itertools
@@ -13,43 +14,45 @@ import sys
 import time
 from pathlib import Path
 
-from jupyter_book.sphinx import build_sphinx
-
-from lmbook.execute.keys import ROOT, built, choices, digest, hashes, installed
-from lmbook.execute.run import complain, execute_chapters
+from lmbook import fingerprint
+from lmbook.execute.keys import ROOT, build_folder, digest, hashes, installed, settings
 from lmbook.pages.course import CourseError, read_course
+from lmbook.publish.addresses import repository
 
 __all__ = ["build", "setup"]
 
-MADE = ("html", ".doctrees", "jupyter_execute")
-_MOMENTS: dict[str, float] = {}  # part → when it ended
+OF_SPHINX = ("html", ".doctrees", "jupyter_execute")
+NO_COLAB = "No page has a button Open in Colab: set GITHUB_REPOSITORY, or a GitHub remote."
+_ended: dict[str, float] = {}  # part → when it ended
 
 
-def _house(root: Path) -> str:
+def build_hash(root: Path) -> str:
     """Hash what every page depends on."""
     names = sorted(path.name for path in (root / "chapters").glob("*.md"))
-    settings = [(root / name).read_text("utf-8") for name in ("_config.yml", "_toc.yml")]
+    config = [(root / name).read_text("utf-8") for name in ("_config.yml", "_toc.yml")]
     here = Path(__file__).parent
     ours = {
-        k: v
-        for k, v in hashes(here, here).items()
-        if k.endswith(".py")
-        or Path(k).name.startswith(("draw-", "views.", "modules."))
-        or Path(k).parent.name == "play"
+        name: found
+        for name, found in hashes(here, here).items()
+        if name.endswith(".py")
+        or Path(name).name.startswith(("draw-", "views.", "modules."))
+        or Path(name).parent.name == "play"
     }
-    return digest([str(root.resolve()), names, settings, ours, installed(), sys.version])
+    return digest([str(root.resolve()), names, config, ours, installed(), sys.version])
 
 
-def _site(root: Path) -> bool:
+def _build_site(root: Path) -> bool:
     """Let Sphinx build the site; say whether it ended without a warning."""
-    folder, house = built(root), _house(root)
+    from jupyter_book.sphinx import build_sphinx
+
+    folder, now = build_folder(root), build_hash(root)
     mark = folder / "whole"
-    if not mark.is_file() or mark.read_text() != house:
-        for name in MADE:
+    if not mark.is_file() or mark.read_text() != now:
+        for name in OF_SPHINX:
             shutil.rmtree(folder / name, ignore_errors=True)
     mark.unlink(missing_ok=True)
     toc = str((root / "_toc.yml").resolve())
-    done = build_sphinx(
+    status = build_sphinx(
         root / "chapters",
         folder / "html",
         noconfig=True,
@@ -58,42 +61,59 @@ def _site(root: Path) -> bool:
         warningiserror=True,
         keep_going=True,
     )
-    if isinstance(done, BaseException):  # old pages may lie beside new ones
+    if isinstance(status, BaseException):  # old pages may lie beside new ones
         shutil.rmtree(folder / "html", ignore_errors=True)
-        if isinstance(done, KeyboardInterrupt):
-            raise done
-    if done == 0:
-        mark.write_text(house)
-    return done == 0
+        if isinstance(status, KeyboardInterrupt):
+            raise status
+    if status == 0:
+        mark.write_text(now)
+    return status == 0
 
 
 def build(root: Path = ROOT) -> int:
     """Execute and build, note the time it took; return the exit status."""
-    _MOMENTS.clear()
-    _note("begin")
+    inputs = fingerprint.inputs(root)
+    if fingerprint.unchanged(root, inputs):
+        print(f"Nothing changed: {build_folder(root) / 'html' / 'index.html'}")
+        return 0
     try:
-        choices()
+        settings()
         read_course(root)
     except (FileNotFoundError, CourseError) as error:  # a folder of a model that is none
         print(f"error: {error}")
         return 2
+    fingerprint.forget(root)
     try:
-        failures = execute_chapters(root)
-        _note("executing")
-        whole = _site(root)
+        whole = _build(root)
     except KeyboardInterrupt:
         print("\nstopped: chapters and pages that were not done are not kept")
         return 130
+    if whole:
+        fingerprint.keep(root, inputs)
+    return 0 if whole else 1
+
+
+def _build(root: Path) -> bool:
+    """Execute and build; say whether all is well."""
+    from lmbook.execute.run import execute_chapters, report
+
+    _ended.clear()
+    _note("begin")
+    failures = execute_chapters(root)
+    _note("executing")
+    whole = _build_site(root)
     _note("publishing")
-    parts = itertools.pairwise(_MOMENTS.items())
+    parts = itertools.pairwise(_ended.items())
     times = {name: now - before for (_, before), (name, now) in parts}
-    (built(root) / "times.json").write_text(json.dumps(times))
-    complain(failures)
-    return 0 if whole and not failures else 1
+    (build_folder(root) / "times.json").write_text(json.dumps(times))
+    if not repository():
+        print(NO_COLAB)
+    report(failures)
+    return whole and not failures
 
 
 def _note(part: str) -> None:
-    _MOMENTS[part] = time.monotonic()
+    _ended[part] = time.monotonic()
 
 
 def setup(app) -> None:

@@ -1,9 +1,9 @@
 """Small modules that change a trained model and leave its weights as they were.
 
-LoRA beside a linear layer, prefix vectors in front of the keys and values of every
-attention, prompt vectors in front of the tokens. Each wraps a part of a model of this
-course, begins near or at what that part computed, is all that is trained, can be saved
-alone, and can be taken away again.
+LoRA beside the linear layers of any model; in a GPT, prefix vectors in front of the keys
+and values of every attention, or prompt vectors in front of the tokens. Each wraps a part
+of the model, begins near or at what that part computed, is all that is trained, can be
+saved alone, and can be taken away again.
 """
 
 import json
@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from safetensors.torch import save as to_bytes
 from torch import nn
 
-from lmcourse.attention import MultiHeadAttention, attention, causal_mask
+from lmcourse.attention import attention, causal_mask
 from lmcourse.gpt.model import CausalAttention
 from lmcourse.transformer import Block
 from lmcourse.weights import read_record, read_weights
@@ -78,12 +78,13 @@ def _random(length, like):
 class Prefix(nn.Module):
     """An attention with learned keys and values in front (Li & Liang 2021).
 
-    Every token may look at them. They are no tokens: nothing is computed of them.
+    Every token may look at them. They are no tokens: nothing is computed of them, and they
+    have no position.
 
     Parameters
     ----------
-    base : MultiHeadAttention or CausalAttention
-        A self-attention; it is frozen.
+    base : CausalAttention
+        It is frozen.
     length : int
         How many.
     """
@@ -94,48 +95,29 @@ class Prefix(nn.Module):
         self.keys = _random(length, base.output.weight)
         self.values = _random(length, base.output.weight)
 
-    def forward(self, x, mask=None, cache=None, rotate=None):
-        """Map (batch, tokens, d_model) to the same, and the weights on the tokens.
-
-        Parameters
-        ----------
-        x : Tensor of shape (batch, tokens, d_model)
-        mask : bool Tensor broadcastable to (batch, heads, tokens, tokens), optional
-            True where a token may look; of a `CausalAttention` its own.
-        cache : optional
-            As for a `CausalAttention`.
-        rotate : callable, optional
-            As for a `MultiHeadAttention`. The learned keys have no place: they are not
-            turned.
-        """
+    def forward(self, x, cache=None):
+        """Map (batch, tokens, d_model) to the same shape, as a `CausalAttention` does."""
         base, (batch, tokens, _), length = self.base, x.shape, len(self.keys)
-        if isinstance(base, CausalAttention):
-            query, key, value = base.project(x, cache.tokens if cache else 0)
-            if cache:
-                key, value = cache.append(key, value)  # (batch, heads, keys, d_head)
-            mask = causal_mask(key.shape[2], x.device)[-tokens:]
-        else:
-            query, key, value = map(base.split, (base.query(x), base.key(x), base.value(x)))
-            if rotate is not None:
-                query, key = rotate(query), rotate(key)
+        query, key, value = base.project(x, cache.tokens if cache else 0)
+        if cache:
+            key, value = cache.append(key, value)  # (batch, heads, keys, d_head)
 
         def prepend(learned, others):
             heads = learned.unflatten(-1, (base.heads, -1)).transpose(0, 1)
             heads = heads.expand(batch, -1, -1, -1)  # (batch, heads, length, d_head)
             return torch.cat([heads, others], dim=2)
 
-        if mask is not None:
-            mask = F.pad(mask, (length, 0), value=True)
+        mask = causal_mask(key.shape[2], x.device)[-tokens:]
+        mask = F.pad(mask, (length, 0), value=True)  # (tokens, length + keys)
         key, value = prepend(self.keys, key), prepend(self.values, value)
-        output, weights = attention(query, key, value, mask)
-        merged = output.transpose(-3, -2).flatten(-2)  # (batch, tokens, d_model)
-        return base.output(merged), weights[..., length:]
+        output, _ = attention(query, key, value, mask)
+        return base.output(output.transpose(-3, -2).flatten(-2)), None
 
 
 class Prompt(nn.Module):
     """A block that runs with learned vectors before the tokens (Lester et al. 2021).
 
-    The first block of a stack puts them in, the last one takes them out again.
+    The first block of a GPT puts them in, the last one takes them out again.
 
     Parameters
     ----------
@@ -144,7 +126,7 @@ class Prompt(nn.Module):
     length : int
         How many.
     first, last : bool
-        Which of the stack's blocks this is; both, if it is the only one.
+        Which of the blocks this is; both, if it is the only one.
     """
 
     def __init__(self, base, length, first, last):
@@ -152,29 +134,21 @@ class Prompt(nn.Module):
         self.base, self.length, self.last = base.requires_grad_(False), length, last
         self.vectors = _random(length, base.attention.output.weight) if first else None
 
-    def forward(self, x, mask=None, **looking):
-        """Run the block; as `lmcourse.transformer.Block`, with more tokens in between.
+    def forward(self, x, cache=None):
+        """Run the block, as it is called in a GPT, with more tokens in between.
 
         Raises
         ------
         ValueError
             If there is a cache: it would take the vectors for tokens.
         """
-        if looking.get("cache"):
+        if cache:
             raise ValueError("prompt vectors do without a cache: generate(…, cached=False)")
-        length = self.length
         if self.vectors is not None:
             learned = self.vectors.expand(len(x), -1, -1)  # (batch, length, d_model)
             x = torch.cat([learned, x], dim=1)
-        if mask is not None:
-            rows, keys = mask.shape[-2:]
-            mask = F.pad(mask, (length, 0), value=True)  # all may look at them
-            if rows == keys:  # and they at no token: it may be a later one
-                mask = F.pad(mask, (0, 0, length, 0))
-                mask[..., :length, :length] = causal_mask(length, x.device)
-            looking["mask"] = mask
-        x, weights = self.base(x, **looking)
-        return (x[:, length:] if self.last else x), weights
+        x, weights = self.base(x)
+        return (x[:, self.length :] if self.last else x), weights
 
 
 KINDS = (LoRA, Prefix, Prompt)
@@ -227,48 +201,39 @@ def add_lora(model, rank, scale=1.0):
 
 
 def add_prefix(model, length):
-    """Put a `Prefix` around every self-attention, and freeze everything else.
+    """Put a `Prefix` around every attention of a GPT, and freeze everything else.
 
     Parameters
     ----------
-    model : nn.Module
-        Made of `lmcourse.transformer.Block`; it is changed, and returned.
+    model : GPT
+        It is changed, and returned.
     length : int
 
     Raises
     ------
     ValueError
-        If there are adapters already, or no attention.
+        If there are adapters already, or it is no GPT.
     """
 
     def is_wanted(name, module):
-        attends = isinstance(module, MultiHeadAttention | CausalAttention)
-        return attends and not name.endswith("cross")
+        return isinstance(module, CausalAttention)
 
-    return _replace(model, lambda m, *_: Prefix(m, length), is_wanted, "self-attention")
+    return _replace(model, lambda m, *_: Prefix(m, length), is_wanted, "attention of a GPT")
 
 
 def add_prompt(model, length):
-    """Put a `Prompt` around the blocks of each stack, and freeze everything else.
+    """Put a `Prompt` around every block of a GPT, and freeze everything else.
 
-    Parameters
-    ----------
-    model : nn.Module
-        Made of `lmcourse.transformer.Block`; it is changed, and returned.
-    length : int
-
-    Raises
-    ------
-    ValueError
-        If there are adapters already, or no block.
+    Parameters and errors as for `add_prefix`.
     """
 
     def wrap(block, name, found):
-        stack = name.rpartition(".")[0]
-        own = [other for other in found if other.rpartition(".")[0] == stack]
-        return Prompt(block, length, name == own[0], name == own[-1])
+        return Prompt(block, length, name == found[0], name == found[-1])
 
-    return _replace(model, wrap, lambda name, m: isinstance(m, Block), "block")
+    def is_wanted(name, module):
+        return isinstance(module, Block) and isinstance(module.attention, CausalAttention)
+
+    return _replace(model, wrap, is_wanted, "block of a GPT")
 
 
 def remove(model):

@@ -16,16 +16,8 @@ import pandas as pd
 import platformdirs
 import pooch
 
-__all__ = [
-    "POEMS",
-    "Parts",
-    "corpora_folder",
-    "fingerprint",
-    "load_corpus",
-    "load_poems",
-    "train_val_test_split",
-]
-__all__ += ["load_sonnets", "load_texts", "stored"]
+__all__ = ["POEMS", "Parts", "corpora_folder", "fingerprint", "load_corpus", "load_poems"]
+__all__ += ["load_sonnets", "load_texts", "stored", "train_val_test_split"]
 
 SECTIONS = {
     "life": "Life",
@@ -183,10 +175,10 @@ def _joined(texts: Sequence[str]) -> str:
 
 
 def train_val_test_split(texts: Sequence[str]) -> Parts:
-    """Deal texts, like cards, into three parts: of each ten, one to each of the last two.
+    """Split texts in three: of each ten, the last two parts get one each.
 
     Neighbours in a collection are alike: the last tenth of the Sonnets is all about the
-    Dark Lady and Cupid. Dealt, each part has texts from everywhere in the collection.
+    Dark Lady and Cupid. So split, each part has texts from everywhere in the collection.
 
     Parameters
     ----------
@@ -200,7 +192,7 @@ def train_val_test_split(texts: Sequence[str]) -> Parts:
     """
     texts = list(texts)
     if len(texts) < 10:
-        raise ValueError(f"{len(texts)} texts cannot be dealt: each part needs one of ten")
+        raise ValueError(f"{len(texts)} texts cannot be split: each part needs one of ten")
     training = [text for i, text in enumerate(texts) if i % 10 not in (4, 9)]
     return Parts(_joined(training), _joined(texts[4::10]), _joined(texts[9::10]))
 
@@ -236,12 +228,10 @@ def _own_text(path: Path) -> str:
     if size > LARGEST:
         raise ValueError(f"{path} has {size:,} bytes, more than the {LARGEST:,} allowed")
     content = path.read_bytes()
-    if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        raise ValueError(f"{path} is not UTF-8 text but UTF-16: save it as UTF-8")
     try:
         text = content.decode("utf-8-sig")  # without a byte-order mark
     except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is not UTF-8 text: {error}") from None
+        raise ValueError(f"{path} is not UTF-8 text, save it as such: {error}") from None
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
         raise ValueError(

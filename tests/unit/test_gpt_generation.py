@@ -70,17 +70,6 @@ def test_temperature_zero_takes_the_likeliest_and_sees_the_context(options):
         assert got[i].tolist() == written
 
 
-@pytest.mark.parametrize("temperature", [0.5, 1.0, 3.0])
-def test_tokens_are_drawn_as_often_as_they_are_likely(temperature):
-    model, ids = gpt(), some_ids(batch=1)
-    drawn = generate(model, ids.expand(20_000, -1), 1, temperature)[:, -1]
-    with torch.no_grad():
-        odds = [math.exp(x / temperature) for x in model(ids)[0, -1].tolist()]
-    want = torch.tensor(odds) / sum(odds)
-    got = drawn.bincount(minlength=VOCAB) / len(drawn)
-    assert (got - want).abs().max() < 0.02  # five standard deviations
-
-
 @pytest.mark.parametrize("training", [True, False])
 def test_generate_leaves_the_mode_alone_and_never_drops(training):
     model, ids = gpt(dropout=0.5), some_ids(tokens=2)
@@ -204,17 +193,6 @@ def theirs(model, ids, tokens, **settings):
     return exported.generate(ids, attention_mask=torch.ones_like(ids), **settings)
 
 
-@pytest.mark.parametrize("prompt", [2, 9, 15, 16])  # 16: all that the model sees
-@pytest.mark.parametrize("penalty", [1.0, 1.3])
-def test_greedy_text_equals_transformers(prompt, penalty):
-    model, ids, room = lively(context=16), some_ids(tokens=prompt), max(16 - prompt, 1)
-    want = theirs(model, ids, room, repetition_penalty=penalty)
-    settings = {"temperature": 0, "repetition_penalty": penalty}
-    for cached in (True, False):
-        got = generate(model, ids, room, **settings, cached=cached)
-        assert torch.equal(got, want)
-
-
 @pytest.mark.parametrize("prompt", [2, 9, 15, 16])
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
 def test_drawn_text_equals_transformers(prompt, settings):
@@ -247,34 +225,6 @@ def test_beams_equal_transformers(beams, prompt):
     each = model(texts.flatten(0, 1)[:, :-1]).log_softmax(-1)[:, prompt - 1 :]
     chosen = each.gather(-1, texts.flatten(0, 1)[:, prompt:, None]).sum((1, 2))
     close(logs.flatten(), chosen.detach(), 1e-9)
-
-
-def test_many_beams_find_the_likeliest_of_all_continuations():
-    model, ids = lively(vocab_size=5), torch.tensor([[1, 4]])
-    every = torch.cartesian_prod(*[torch.arange(5)] * 3)  # (125, 3)
-    whole = torch.cat([ids.expand(125, -1), every], 1)
-    with torch.no_grad():
-        each = (
-            model(whole).log_softmax(-1)[:, 1:-1].gather(-1, every[..., None]).sum((1, 2))
-        )
-    texts, logs = beam_search(model, ids, 3, 25)  # 25 hold all pairs
-    best = each.topk(25)
-    close(logs[0], best.values, 1e-9)
-    assert torch.equal(texts[0], whole[best.indices])
-
-
-def test_a_prompt_beyond_the_context_is_cut_to_it():
-    """We say so and see the last of it; transformers has no position for it."""
-    model, ids = lively(), some_ids(tokens=CONTEXT + 3)
-    with pytest.raises(IndexError):
-        theirs(model, ids, 1)
-    got = generate(model, ids, 4, temperature=0)
-    for end in range(CONTEXT + 3, CONTEXT + 7):
-        seen = got[:, end - CONTEXT : end]  # the window moves with the text
-        want = to_transformers(model).double()(seen).logits[:, -1].argmax(-1)
-        assert torch.equal(got[:, end], want)
-    texts, _ = beam_search(model, ids, 4, 1)
-    assert torch.equal(texts[:, 0], got)
 
 
 # --- the cache ------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""A GPT-2 of transformers, from a folder, as a GPT of the course: logits, text, errors."""
+"""A GPT-2 of transformers as a GPT of the course, and ours as theirs: logits, text."""
 
 import json
 import shutil
@@ -6,8 +6,10 @@ import shutil
 import huggingface_hub
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
-from transformers import GPT2Tokenizer
+from transformers import GPT2Tokenizer, pipeline
 
 from gpts import SMALL, TEXT, pieces, random_gpt2, write_gpt2
 from lmcourse import models
@@ -16,7 +18,13 @@ from lmcourse.gpt.generation import beam_search, generate
 from lmcourse.gpt.gpt2 import Pieces, to_tokenizer, to_transformers
 from lmcourse.models import load_gpt2_vocabulary
 from lmcourse.tokenization import CharTokenizer
-from test_gpt_model import close, gpt
+from test_gpt_model import BATCH, TOKENS, close, gpt, some_ids
+
+
+@pytest.fixture(autouse=True)
+def _seed():
+    torch.manual_seed(0)
+
 
 ODD = {"n_layer": 1, "n_head": 5, "n_embd": 30, "n_positions": 33}
 
@@ -166,21 +174,23 @@ def test_what_the_hub_does_not_give_is_told(monkeypatch):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"model_type": "llama"}, "no GPT-2 as the course has it: model_type = 'llama'"),
-        ({"activation_function": "relu"}, "activation_function = 'relu'"),
-        ({"layer_norm_epsilon": 1e-6}, "layer_norm_epsilon = 1e-06"),
-        ({"scale_attn_by_inverse_layer_idx": True}, "inverse_layer_idx = True"),
-        ({"tie_word_embeddings": False}, "tie_word_embeddings = False"),
+        (
+            {"model_type": "llama"},
+            "model_type is 'llama', not .*unset LMCOURSE_GPT",
+        ),
+        ({"activation_function": "relu"}, "activation_function is 'relu', not 'gelu_new'"),
+        ({"tie_word_embeddings": False}, "tie_word_embeddings is False, not True"),
         ({"n_inner": 17}, "n_inner is 17, but .* = 96"),
         ({"n_head": 5}, "describes no GPT-2: 5 heads do not divide d_model = 24"),
-        ({"n_layer": "3"}, "describes no GPT-2: layers must be a whole number"),
-        ({"n_embd": None}, "describes no GPT-2: d_model must be"),
-        ({"n_layer": 2}, r"no part of the model: transformer\.h\.2"),
+        ({"resid_pdrop": "x"}, "describes no GPT-2: dropout must be a number"),
+        ({"n_layer": "3"}, "n_layer must be a whole number from 1, not '3'"),
+        ({"n_embd": None}, "n_embd must be a whole number from 1, not None"),
+        ({"n_layer": 2}, r"besides what is expected, 12 tensors: transformer\.h\.2"),
         ({"n_layer": 4}, r"lacks 12 tensors: transformer\.h\.3"),
         ({"n_layer": 10**7}, "holds fewer tensors than 10000000 layers"),
         ({"n_positions": 81}, r"wpe\.weight has the shape \(80, 24\), not \(81, 24\)"),
-        ({"vocab_size": 200}, "IDs up to 299, but the model's vocab_size is 200"),
-        ({"vocab_size": 500}, "IDs up to 299, but the model's vocab_size is 500"),
+        ({"vocab_size": 200}, "has 300 pieces .*, but the model's vocab_size is 200"),
+        ({"vocab_size": 500}, "has 300 pieces .*, but the model's vocab_size is 500"),
     ],
     ids=str,
 )
@@ -195,19 +205,14 @@ def test_a_configuration_that_does_not_fit(folder, change, said):
 @pytest.mark.parametrize(
     ("name", "value", "said"),
     [
-        ("transformer.ln_f.bias", None, "lacks 1 tensors"),
-        ("extra.weight", torch.ones(2), "no part of the model: extra.weight"),
-        ("transformer.ln_f.bias", torch.full((24,), torch.nan), "not finite"),
-        ("transformer.ln_f.bias", torch.ones(24).long(), "is I64"),
-        ("lm_head.weight", torch.ones(300, 24), "lm_head.weight is not transformer.wte"),
+        ("extra.weight", torch.ones(2), "expected, 1 tensors: extra.weight"),
         # Ours as it is, where GPT-2 has the transpose.
         ("transformer.h.0.attn.c_attn.weight", torch.ones(72, 24), r"\(72, 24\), not"),
     ],
 )
 def test_weights_that_do_not_fit(folder, name, value, said):
     path = folder / "model.safetensors"
-    weights = load_file(path) | {name: value}
-    save_file({n: x for n, x in weights.items() if x is not None}, path)
+    save_file(load_file(path) | {name: value}, path)
     with pytest.raises(ValueError, match=said) as caught:
         load_gpt(folder, "cpu")
     assert str(path) in str(caught.value)
@@ -222,3 +227,80 @@ def test_a_file_that_is_missing_or_damaged(folder, name, damage):
     with pytest.raises((OSError, ValueError)) as caught:
         load_gpt(folder, "cpu")
     assert str(folder) in str(caught.value)
+
+
+# --- ours as theirs --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sizes", [{}, {"layers": 1, "heads": 3, "d_model": 15}], ids=str)
+def test_logits_and_weights_equal_gpt2(sizes):
+    model, ids = gpt(**sizes), some_ids()
+    exported = to_transformers(model, attn_implementation="eager")
+    with torch.no_grad():
+        theirs = exported(ids, output_attentions=True)
+        close(model(ids), theirs.logits)
+    seen = model.attentions(ids)
+    assert len(seen) == len(theirs.attentions) == model.config.layers
+    for got, want in zip(seen, theirs.attentions, strict=True):
+        assert got.shape == (BATCH, model.config.heads, TOKENS, TOKENS)
+        close(got, want)
+    with torch.no_grad():
+        close(to_transformers(model)(ids).logits, theirs.logits)
+
+
+@pytest.mark.parametrize("options", [{"positions": "rotary"}, {"ngrams": (5,)}], ids=str)
+def test_what_gpt2_has_not_is_not_exported(options):
+    with pytest.raises(ValueError, match="GPT-2 has learned positions and no tables"):
+        to_transformers(gpt(**options))
+
+
+@pytest.mark.parametrize("temperature", [0, 1.0])
+def test_pipeline_writes_what_we_write_character_by_character(temperature):
+    text = "O, 'tis  thy\n\n spirit that thou send'st ; so far ,\nfrom home ! "
+    characters = CharTokenizer(text)
+    sizes = {"vocab_size": characters.vocab_size, "context": 99}
+    model, prompt = gpt(**sizes), "' th\n\n so  far ,"
+    tokenizer = to_tokenizer(characters)
+    assert tokenizer(prompt).input_ids == characters.encode(prompt)
+    ids = torch.tensor([characters.encode(prompt)])
+    write = pipeline("text-generation", to_transformers(model), tokenizer=tokenizer)
+    torch.manual_seed(1)
+    sampling = {"do_sample": True, "temperature": 1.0, "top_k": 0}
+    how = sampling if temperature else {"do_sample": False}
+    answer = write(prompt, max_new_tokens=40, **how)
+    torch.manual_seed(1)
+    ours = generate(model, ids, 40, temperature)[0]
+    assert answer[0]["generated_text"] == characters.decode(ours.tolist())
+
+
+def test_a_pipeline_without_options_fills_the_context_and_stops():
+    text = "Shall I compare thee to a summer's day?"
+    characters = CharTokenizer(text)
+    model = to_transformers(gpt(vocab_size=characters.vocab_size, context=24))
+    tokenizer = to_tokenizer(characters, 24)
+    assert tokenizer.model_max_length == 24
+    assert to_tokenizer(characters).model_max_length > 10**9  # no limit is known
+    assert len(tokenizer) == characters.vocab_size
+    assert tokenizer.all_special_tokens == []
+    write = pipeline("text-generation", model=model, tokenizer=tokenizer)
+    for prompt in ("Shall I ", text[:23]):
+        (answer,) = write(prompt)
+        assert answer["generated_text"].startswith(prompt)
+        assert len(answer["generated_text"]) == 24
+    (answer,) = write("Shall I ", max_new_tokens=3)  # who asks for fewer has fewer
+    assert len(answer["generated_text"]) == 11
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.text(st.sampled_from(" \n'.,!?-ab\t”’é"), max_size=12))
+def test_exchanged_tokenizer_is_exact(text):
+    characters = CharTokenizer(" \n'.,!?-ab\t”’é")
+    tokenizer = to_tokenizer(characters)
+    ids = characters.encode(text)
+    assert tokenizer.encode(text) == ids
+    assert tokenizer.decode(ids) == text
+
+
+def test_exchanged_tokenizer_drops_nothing_silently():
+    with pytest.raises(Exception, match="UNK"):
+        to_tokenizer(CharTokenizer("ab"))("abc")

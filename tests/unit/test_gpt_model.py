@@ -1,6 +1,6 @@
 """The GPT against MultiHeadAttention, written-out sizes and plain loops.
 
-Against GPT-2 of ``transformers``: ``test_gpt_convert.py``.
+Against GPT-2 of ``transformers``: ``test_gpt_gpt2.py``.
 """
 
 import math
@@ -9,11 +9,19 @@ from functools import partial
 import pytest
 import torch
 import torch.nn.functional as F
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from torch import nn
 
 from lmcourse.attention import MultiHeadAttention, causal_mask
 from lmcourse.gpt.gpt2 import to_transformers
-from lmcourse.gpt.model import GPT, CausalAttention, GPTConfig, make_model
+from lmcourse.gpt.model import (
+    GPT,
+    CausalAttention,
+    GPTConfig,
+    make_model,
+    ngram_rows,
+)
 from lmcourse.positions import rotate
 
 BATCH, TOKENS, VOCAB, CONTEXT, LAYERS, HEADS, D_MODEL = 5, 7, 11, 9, 3, 2, 12
@@ -147,6 +155,65 @@ def test_attentions_leave_the_mode_alone_and_never_drop(options, training):
     assert model.training is training
 
 
+# --- tables of n-grams -----------------------------------------------------------------
+
+
+@settings(deadline=None, max_examples=100)
+@given(
+    ids=st.lists(
+        st.lists(st.integers(0, 3), min_size=6, max_size=6), min_size=1, max_size=4
+    ),
+    order=st.integers(2, 3),
+    tokens=st.integers(1, 6),
+)
+def test_ngrams_share_a_row_only_if_equal(ids, order, tokens):
+    """With rows enough; where nothing stands before, that too is part of the n-gram."""
+    rows = ngram_rows(torch.tensor(ids)[:, :tokens], order, 2**61)
+    seen = {}
+    for i, window in enumerate(ids):
+        for j in range(tokens):
+            ngram = tuple(
+                window[k] if k >= 0 else None for k in range(j - order + 1, j + 1)
+            )
+            seen.setdefault(ngram, set()).add(rows[i, j].item())
+    assert all(len(found) == 1 for found in seen.values())
+    assert len(set.union(*seen.values())) == len(seen)
+
+
+@settings(deadline=None, max_examples=50)
+@given(
+    ids=st.lists(st.integers(0, 50_000), min_size=4, max_size=12),
+    order=st.integers(2, 6),
+    rows=st.integers(1, 7000),
+)
+def test_rows_are_in_the_table(ids, order, rows):
+    got = ngram_rows(torch.tensor([ids, ids]), order, rows)
+    assert got.shape == (2, len(ids))
+    assert 0 <= got.min() <= got.max() < rows
+    assert torch.equal(got[0], got[1])
+
+
+def test_few_rows_are_used_evenly():
+    pairs = torch.cartesian_prod(torch.arange(60), torch.arange(60))
+    counts = ngram_rows(pairs, 2, 64)[:, 1].bincount(minlength=64)
+    assert counts.min() > 0
+    assert counts.max() < 3 * 3600 / 64
+
+
+@pytest.mark.parametrize("positions", ["learned", "rotary"])
+def test_each_table_adds_a_vector(positions):
+    model, ids = gpt(positions=positions, ngrams=(13, 17)), some_ids()
+    got = model.embed(ids)
+    for i in range(BATCH):
+        for j in range(TOKENS):
+            want = model.tokens.weight[ids[i, j]]
+            if positions == "learned":
+                want = want + model.positions.weight[j]
+            for table, order, rows in zip(model.ngrams, (2, 3), (13, 17), strict=True):
+                want = want + table.weight[ngram_rows(ids[i : i + 1], order, rows)[0, j]]
+            close(got[i, j], want)
+
+
 # --- sizes and errors -----------------------------------------------------------------
 
 
@@ -174,3 +241,35 @@ def test_what_cannot_be_read():
             model(some_ids(tokens=tokens))
     with pytest.raises(ValueError, match="no tables of n-grams"):  # never in silence
         GPT(GPTConfig(**SIZES, ngrams=(5,)))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        *(
+            ({name: value}, rf"{name} must be a whole number from 1 to .*, not {value!r}")
+            for name in ("vocab_size", "context", "layers", "heads", "d_model")
+            for value in (0, 2.0, True, None, 10**9)
+        ),
+        ({"heads": 5}, "5 heads do not divide d_model = 12"),
+        ({"positions": None}, "positions must be learned or rotary, not None"),
+        ({"positions": "rotary", "heads": 4}, "must be even"),
+        *(
+            ({"dropout": value}, "dropout must be a number from 0.0 to 0.99, not")
+            for value in (-0.1, 1, math.nan, "much")
+        ),
+        *(
+            ({"ngrams": value}, "ngrams must be a list of whole numbers, not")
+            for value in ((5, 0), [1.5], 5, "ab", None, [10**9])
+        ),
+    ],
+    ids=str,
+)
+def test_sizes_that_do_not_fit(options, message):
+    with pytest.raises(ValueError, match=message):
+        GPTConfig(**SIZES | options)
+
+
+def test_a_config_survives_json():
+    assert GPTConfig(**SIZES, ngrams=[1, 4]) == GPTConfig(**SIZES, ngrams=(1, 4))
+    assert GPTConfig(1, heads=1, d_model=1, layers=1).vocab_size == 1

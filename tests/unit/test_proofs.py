@@ -4,11 +4,10 @@ import nbformat
 import pytest
 
 from lmbook.execute import run as execute
-from lmbook.execute.keys import others
+from lmbook.execute.keys import other_models
 from lmbook.execute.references import write_references
 from lmbook.execute.run import execute_chapters, executed, fill, page_notebook
-from lmbook.pages.findings import brief
-from lmbook.pages.statements import count, last, sentence
+from lmbook.execute.verdicts import brief, check_order, count, sentence
 from test_build import book, run  # noqa: F401 (a fixture)
 from test_execute import HEADER
 
@@ -64,10 +63,10 @@ def test_statements_are_counted_as_they_are_written(source, number):
 )
 def test_in_a_finding_what_is_checked_comes_last(source, wrong):
     if wrong is None:
-        last(source)
+        check_order(source)
     else:
         with pytest.raises(ValueError, match=wrong):
-            last(source)
+            check_order(source)
 
 
 def test_a_traceback_in_two_lines():
@@ -166,15 +165,15 @@ def test_the_default_model_is_no_other_one_wherever_it_is_named(monkeypatch):
     from lmcourse.models import default_checkpoint
 
     monkeypatch.setenv("LMCOURSE_BERT", str(default_checkpoint()))
-    assert others() == {}
+    assert other_models() == {}
     monkeypatch.setenv("LMCOURSE_BERT", "some/bert@main")
-    assert others() == {"LMCOURSE_BERT": "some/bert@main"}
+    assert other_models() == {"LMCOURSE_BERT": "some/bert@main"}
 
 
 def test_another_gpt_has_the_name_of_its_file_or_folder(monkeypatch, tmp_path):
     monkeypatch.delenv("LMCOURSE_BERT", raising=False)  # of the pages above
     monkeypatch.setenv("LMCOURSE_GPT", "sonnets")
-    assert others() == {}
+    assert other_models() == {}
     (tmp_path / "gpt.2").mkdir()
     (tmp_path / "mine.safetensors").write_text("weights")
     for value, name in (
@@ -183,7 +182,7 @@ def test_another_gpt_has_the_name_of_its_file_or_folder(monkeypatch, tmp_path):
         ("openai-community/gpt2", "openai-community/gpt2"),
     ):
         monkeypatch.setenv("LMCOURSE_GPT", str(value))
-        assert others() == {"LMCOURSE_GPT": name}
+        assert other_models() == {"LMCOURSE_GPT": name}
 
 
 # --- what Sphinx says ---------------------------------------------------------------------

@@ -4,9 +4,7 @@ import errno
 import json
 import os
 import resource
-import shutil
 import struct
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -305,29 +303,3 @@ def test_a_file_that_the_system_refuses_to_write(path):
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert number_of(path) == 1
-
-
-@pytest.fixture
-def small_disk(tmp_path):
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)]
-    try:
-        subprocess.run(command, check=True, capture_output=True, text=True)
-    except (OSError, subprocess.CalledProcessError) as error:
-        pytest.skip(f"no small disk can be mounted here: {getattr(error, 'stderr', error)}")
-    yield folder
-    subprocess.run(["umount", str(folder)], check=True)
-
-
-@pytest.mark.parametrize("room", [0, 1, 40_000])
-def test_a_full_disk(small_disk, room):
-    path, ballast = small_disk / "run.safetensors", small_disk / "ballast"
-    write(path, 1, size=200)
-    ballast.write_bytes(bytes(max(0, shutil.disk_usage(small_disk).free - room)))
-    with pytest.raises(OSError, match=r"No space left.*is whole; free some space$"):
-        write(path, 2, size=200)
-    ballast.unlink()
-    assert number_of(path) == 1
-    write(path, 2, size=200)
-    assert number_of(path) == 2

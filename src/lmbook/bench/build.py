@@ -3,7 +3,7 @@
 import json
 
 from lmbook.bench import report
-from lmbook.execute.keys import ROOT, built
+from lmbook.execute.keys import ROOT, build_folder
 from lmbook.execute.run import chapters, stored
 
 __all__ = ["main"]
@@ -11,7 +11,7 @@ __all__ = ["main"]
 
 def main(argv: list[str]) -> int:
     """Print seconds a chapter, when it was executed, and seconds a part of the build."""
-    times = built(ROOT) / "times.json"
+    times = build_folder(ROOT) / "times.json"
     if not times.is_file():
         print(f"{times} is missing: run `make html` first")
         return 1

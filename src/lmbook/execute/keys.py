@@ -2,8 +2,10 @@
 
 Two parts. The key is known before a chapter runs: its code, Python and the installed
 packages. What it read while it ran (modules of the course, files of ``data``) and which of
-a reader's choices it asked for (a model, a device) is recorded by
+the reader's variables it asked for (a model, a device) is recorded by
 ``watch/sitecustomize.py``, since no look at the code tells it.
+
+Nothing heavy is imported here: a build that has nothing to do ends in a second.
 """
 
 import functools
@@ -17,15 +19,10 @@ from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 
-import torch
-from nbformat import NotebookNode
-
-from lmcourse.models import default_checkpoint, resolve_checkpoint
-
 __all__ = [
-    *("CHOICES", "DEFAULTS", "asked", "built", "choices", "digest", "installed", "key"),
-    "course_modules",
-    *("models", "others", "reads", "snapshot", "states", "watched"),
+    *("DEFAULTS", "ROOT", "VARIABLES", "asked", "build_folder", "course_modules", "digest"),
+    *("hashes", "installed", "key", "model_names", "other_models", "reads", "settings"),
+    *("setting_hashes", "snapshot", "watched"),
 ]
 
 ROOT = Path(__file__).parents[3]
@@ -34,10 +31,10 @@ DEFAULTS = {
     "LMCOURSE_BERT": "the built-in all-MiniLM-L6-v2",
     "LMCOURSE_GPT": "the built-in GPT",
 }
-CHOICES = (*DEFAULTS, "LMCOURSE_DEVICE")
+VARIABLES = (*DEFAULTS, "LMCOURSE_DEVICE")
 
 
-def built(root: Path) -> Path:
+def build_folder(root: Path) -> Path:
     """Return the folder of site and store: ``_build``, or as ``LMBOOK_BUILD`` says."""
     return root / (os.environ.get("LMBOOK_BUILD") or "_build")
 
@@ -67,51 +64,68 @@ def installed() -> list[str]:
     return sorted(n for n in found if not n.startswith(("lmcourse==", "lmbook==")))
 
 
-def choices() -> dict[str, str]:
-    """Return what a reader chose; paths are absolute, for kernels run elsewhere."""
-    found = {name: os.environ[name] for name in CHOICES if os.environ.get(name)}
-    models = {
-        name: resolve_checkpoint(value, file=name == "LMCOURSE_GPT")
-        for name, value in found.items()
-        if name in DEFAULTS
-    }
-    return found | models
+# --- what the reader set ----------------------------------------------------------------
 
 
-def states() -> dict[str, str | None]:
-    """Return each of a reader's choices → a hash of it and its files, None if not made."""
-    found = dict.fromkeys(CHOICES)
-    for name, value in choices().items():
+def settings() -> dict[str, str]:
+    """Return the variables that are set; paths are absolute, for kernels run elsewhere.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the folder of a model is none.
+    """
+    from lmcourse.models import resolve_checkpoint
+
+    found = {name: os.environ[name] for name in VARIABLES if os.environ.get(name)}
+    for name in found.keys() & DEFAULTS.keys():
+        found[name] = resolve_checkpoint(found[name], file=name == "LMCOURSE_GPT")
+    return found
+
+
+def setting_hashes() -> dict[str, str | None]:
+    """Return variable → a hash of its value and the files there, None if it is not set."""
+    found = dict.fromkeys(VARIABLES)
+    for name, value in settings().items():
         files = hashes(Path(value), Path(value)) if os.path.isabs(value) else {}
         found[name] = digest([value, files])
     return found
 
 
-def others() -> dict[str, str]:
+def other_models() -> dict[str, str]:
     """Return variable → name for each model that is not the default one.
 
     The name is a path's last part, or the name on the hub.
     """
-    named = {name: value for name, value in choices().items() if name in DEFAULTS}
+    named = {name: value for name, value in settings().items() if name in DEFAULTS}
     if named.get("LMCOURSE_GPT") == "sonnets":
         del named["LMCOURSE_GPT"]
+    if "LMCOURSE_BERT" in named:
+        from lmcourse.models import default_checkpoint
+
+        if named["LMCOURSE_BERT"] == str(default_checkpoint()):
+            del named["LMCOURSE_BERT"]
     return {
         name: Path(value).name.removesuffix(".safetensors")
         if os.path.isabs(value)
         else value
         for name, value in named.items()
-        if name != "LMCOURSE_BERT" or value != str(default_checkpoint())
     }
 
 
-def models(names: Iterable[str]) -> dict[str, str]:
-    """Return variable → the model's name for those of some choices that name models."""
-    here = DEFAULTS | others()
-    return {name: here[name] for name in names if name in here}
+def model_names(variables: Iterable[str]) -> dict[str, str]:
+    """Return variable → the model's name, for those that choose a model."""
+    names = DEFAULTS | other_models()
+    return {each: names[each] for each in variables if each in names}
 
 
-def key(notebook: NotebookNode) -> str:
+# --- what a chapter is made of ----------------------------------------------------------
+
+
+def key(notebook) -> str:
     """Hash a chapter's code and all that it runs on but what it reads and asks for."""
+    import torch
+
     code = [
         (cell.source, list(cell.metadata.get("tags", [])))
         for cell in notebook.cells
@@ -121,15 +135,18 @@ def key(notebook: NotebookNode) -> str:
     return digest([code, {}, [], accelerator, sys.version, installed()])
 
 
+def _package() -> Path:
+    return Path(find_spec("lmcourse").origin).parent
+
+
 def course_modules() -> list[Path]:
     """Return the modules of `lmcourse`, for what may depend on any of them."""
-    return sorted(Path(find_spec("lmcourse").origin).parent.rglob("*.py"))
+    return sorted(_package().rglob("*.py"))
 
 
 def watched(root: Path) -> list[Path]:
     """Return the folders whose files are a chapter's business when it reads them."""
-    package = Path(find_spec("lmcourse").origin).parent
-    folders = (root / "data", root / "chapters", ROOT / "data", package)
+    folders = (root / "data", root / "chapters", ROOT / "data", _package())
     return sorted({folder.resolve() for folder in folders})
 
 
@@ -141,14 +158,13 @@ def snapshot(root: Path) -> dict[str, str]:
     return found
 
 
-def _lines(log: Path) -> list[str]:
-    return log.read_text(encoding="utf-8").split("\n") if log.is_file() else []
+def _lines(log: Path) -> set[str]:
+    return set(log.read_text(encoding="utf-8").split("\n") if log.is_file() else [])
 
 
 def asked(log: Path) -> list[str]:
-    """Return which of `CHOICES` a chapter asked for, by its log."""
-    lines = _lines(log)
-    return [name for name in CHOICES if name in lines]
+    """Return which of `VARIABLES` a chapter asked for, by its log."""
+    return [name for name in VARIABLES if name in _lines(log)]
 
 
 def reads(log: Path, root: Path, before: dict[str, str]) -> dict[str, str | None]:
@@ -163,8 +179,7 @@ def reads(log: Path, root: Path, before: dict[str, str]) -> dict[str, str | None
         From `snapshot`. If a file changed since, the chapter may have read either form,
         and the hash of the old one makes it stale.
     """
-    lines = {*_lines(log)} - {"", *CHOICES}
     compiled = re.compile(r"__pycache__.([^.]+)\.[^/\\]+$")
-    paths = {compiled.sub(r"\1.py", line) for line in lines}
+    paths = {compiled.sub(r"\1.py", line) for line in _lines(log) - {"", *VARIABLES}}
     relative = sorted(os.path.relpath(path, root.resolve()) for path in paths)
     return {path: before.get(path) for path in relative}

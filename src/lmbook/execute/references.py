@@ -13,7 +13,7 @@ from pathlib import Path
 import nbformat
 
 from lmbook.execute.compare import difference, strip_outputs
-from lmbook.execute.keys import ROOT, others
+from lmbook.execute.keys import ROOT, other_models
 from lmbook.execute.run import chapters, executed
 
 __all__ = ["reference", "write_references"]
@@ -75,9 +75,9 @@ def write_references(root: Path = ROOT) -> list[str]:
         If a chapter was not executed, or failed, or changed since, or if another model
         than the default is chosen. Then none is written.
     """
-    if others():
+    if other_models():
         raise LookupError(
-            f"references are made with the default model: unset {', '.join(others())}"
+            f"references are made with the default model: unset {', '.join(other_models())}"
         )
     folder, said = root / "tests" / "pages" / "notebooks", []
     pages = {path.stem: executed(path.stem, root) for path in chapters(root)}

@@ -23,10 +23,10 @@ from nbformat import NotebookNode
 
 from lmbook.execute import keys
 from lmbook.execute.keys import ROOT
-from lmbook.pages.findings import COLOUR, brief, errors, is_finding
+from lmbook.execute.verdicts import COLOUR, brief, code_cells, errors, is_finding
 
 __all__ = [
-    *("chapters", "complain", "execute_chapters", "executed", "fill", "page_notebook"),
+    *("chapters", "execute_chapters", "executed", "fill", "page_notebook", "report"),
     *("store_path", "stored"),
 ]
 
@@ -51,7 +51,7 @@ def chapters(root: Path = ROOT) -> list[Path]:
 
 def store_path(name: str, root: Path) -> Path:
     """Return where a chapter's executed notebook is kept."""
-    return keys.built(root) / "executed" / f"{name}.ipynb"
+    return keys.build_folder(root) / "executed" / f"{name}.ipynb"
 
 
 def stored(name: str, root: Path = ROOT) -> NotebookNode | None:
@@ -61,10 +61,6 @@ def stored(name: str, root: Path = ROOT) -> NotebookNode | None:
     except (OSError, ValueError, nbformat.ValidationError):
         return None
     return notebook if "lmbook" in notebook.metadata else None
-
-
-def _code(notebook: NotebookNode) -> list[NotebookNode]:
-    return [cell for cell in notebook.cells if cell.cell_type == "code"]
 
 
 def fill(notebook: NotebookNode, name: str, root: Path = ROOT) -> dict | None:
@@ -79,14 +75,14 @@ def fill(notebook: NotebookNode, name: str, root: Path = ROOT) -> dict | None:
     found = stored(name, root)
     if found is None:
         return {"what": "it was not executed", "error": ""}
-    about, now = found.metadata.lmbook, keys.snapshot(root) | keys.states()
-    before = {**about.reads, **about.get("asked", dict.fromkeys(keys.CHOICES))}
+    about, now = found.metadata.lmbook, keys.snapshot(root) | keys.setting_hashes()
+    before = {**about.reads, **about.asked}
     same = all(now.get(each) == old for each, old in before.items())
     if not same or about.key != keys.key(notebook):
         return {"what": "it changed since it was executed", "error": ""}
-    for cell, old in zip(_code(notebook), _code(found), strict=True):
+    for cell, old in zip(code_cells(notebook), code_cells(found), strict=True):
         cell.outputs, cell.execution_count = old.outputs, old.execution_count
-    notebook.metadata["lmbook_models"] = about.get("models", {})
+    notebook.metadata["lmbook_models"] = about.models
     if "language_info" in found.metadata:
         notebook.metadata["language_info"] = found.metadata.language_info
     return about.failure
@@ -117,18 +113,15 @@ def _environment(log: Path, root: Path) -> dict[str, str]:
         "PYTHONPATH": os.pathsep.join(path),
         "LMBOOK_READS": str(log),
         "LMBOOK_WATCHED": os.pathsep.join(map(str, keys.watched(root))),
-        "LMBOOK_CHOICES": " ".join(keys.CHOICES),
+        "LMBOOK_VARIABLES": " ".join(keys.VARIABLES),
     }
-    return os.environ | keys.choices() | dict.fromkeys(THREADS, "1") | noted
+    return os.environ | keys.settings() | dict.fromkeys(THREADS, "1") | noted
 
 
 class _Client(NotebookClient):
     """Goes on after a finding that does not hold for another model than the default."""
 
-    noted: Path  # tells which models the chapter asked for
-
-    def _tolerant(self) -> bool:
-        return bool(keys.others().keys() & keys.asked(self.noted))
+    read_log: Path  # tells which models the chapter asked for
 
     async def async_execute_cell(self, cell, cell_index, **how):
         tags = cell.metadata.get("tags", [])
@@ -140,7 +133,8 @@ class _Client(NotebookClient):
         finally:
             cell.metadata["tags"] = tags
         for error in errors(cell):
-            if error.ename != "AssertionError" or not self._tolerant():
+            another = keys.other_models().keys() & keys.asked(self.read_log)
+            if error.ename != "AssertionError" or not another:
                 raise CellExecutionError.from_cell_and_msg(cell, error)
             error.traceback = brief(error)
         return cell
@@ -150,7 +144,7 @@ async def _execute(name: str, root: Path, before: dict, timeout: int) -> Noteboo
     """Execute one chapter; a failure is part of the notebook."""
     notebook = page_notebook(root / "chapters" / f"{name}.md")
     about = {"key": keys.key(notebook), "failure": None}
-    choices = keys.states()
+    settings = keys.setting_hashes()
     begun: list[NotebookNode] = []
     client = _Client(
         notebook,
@@ -163,16 +157,16 @@ async def _execute(name: str, root: Path, before: dict, timeout: int) -> Noteboo
     )
     start = time.monotonic()
     with tempfile.TemporaryDirectory() as scratch:
-        client.noted = log = Path(scratch) / "reads"
+        client.read_log = log = Path(scratch) / "reads"
         try:
             await client.async_execute(env=_environment(log, root))
-        except Exception as error:  # of a cell, or of the kernel; told at the end
+        except Exception as error:  # of a cell, or of the kernel; reported at the end
             if asyncio.current_task().cancelling():  # Ctrl-C, not a dead kernel
                 raise asyncio.CancelledError from None
             about["failure"] = _failure(error, notebook, begun)
         about["reads"] = keys.reads(log, root, before)
-        about["asked"] = {each: choices[each] for each in keys.asked(log)}
-    about["models"] = keys.models(about["asked"])
+        about["asked"] = {each: settings[each] for each in keys.asked(log)}
+    about["models"] = keys.model_names(about["asked"])
     about["seconds"] = time.monotonic() - start
     notebook.metadata["lmbook"] = nbformat.from_dict(about)
     return notebook
@@ -186,7 +180,7 @@ def _failure(error: Exception, notebook: NotebookNode, begun: list) -> dict:
         name, text = error.ename, COLOUR.sub("", "\n".join(shown.traceback))
     if not begun:
         return {"what": f"its kernel did not start ({name})", "error": text}
-    number = [id(cell) for cell in _code(notebook)].index(id(begun[-1])) + 1
+    number = [id(cell) for cell in code_cells(notebook)].index(id(begun[-1])) + 1
     text = f"{begun[-1].source}\n\n{text}"
     return {"what": f"cell {number} failed ({name})", "error": text}
 
@@ -252,7 +246,7 @@ def execute_chapters(root: Path = ROOT, timeout: int = TIMEOUT) -> dict[str, dic
     for name in todo:  # nothing old is left, however this run ends
         store_path(name, root).unlink(missing_ok=True)
     asyncio.run(_execute_all(todo, root, timeout))
-    found = {name: _wrong(name, root) for name in names}
+    found = {name: _wrong(name, root) for name in sorted(todo)}
     return {name: wrong for name, wrong in found.items() if wrong}
 
 
@@ -260,7 +254,7 @@ def _wrong(name: str, root: Path) -> dict | None:
     return fill(page_notebook(root / "chapters" / f"{name}.md"), name, root)
 
 
-def complain(failures: dict[str, dict]) -> None:
+def report(failures: dict[str, dict]) -> None:
     """Print what failed."""
     for name, failure in failures.items():
         print(f"\n--- {name}: {failure['what']}\n{failure['error']}")

@@ -1,86 +1,17 @@
 """Findings: what was found with one model, and whether it holds for another.
 
-A proof cell that is tagged ``finding`` as well says something about the model at hand. Its
-verdict is in the stored notebook: an AssertionError among its outputs, or none. The
-directive ``findings`` lists all of the book, with their verdicts and links.
+The directive ``findings`` lists all of the book, with their verdicts and links.
 """
 
-import re
-
 from docutils import nodes
-from nbformat import NotebookNode
 from sphinx.util.docutils import SphinxDirective
 from sphinx.util.nodes import make_refnode
 
 from lmbook.execute.keys import DEFAULTS
-from lmbook.pages.statements import count
 
-__all__ = [
-    *("COLOUR", "brief", "errors", "found_note", "is_finding", "judge", "not_so", "setup"),
-]
+__all__ = ["found_note", "not_so", "setup"]
 
-COLOUR = re.compile(r"\x1b\[[\d;]*m")
-_RAISED = re.compile(r"^-+> *\d+ (.*)$", re.MULTILINE)
-
-
-# --- in notebooks -----------------------------------------------------------------------
-
-
-def is_finding(cell: NotebookNode) -> bool:
-    """Say whether a cell proves something of the model at hand."""
-    return {"proof", "finding"} <= {*cell.metadata.get("tags", [])}
-
-
-def errors(cell: NotebookNode) -> list[NotebookNode]:
-    """Return what a cell raised, at most one."""
-    return [out for out in cell.get("outputs", []) if out.output_type == "error"]
-
-
-def brief(error: NotebookNode) -> list[str]:
-    """Return a traceback of two parts: the line of the cell, and what it said."""
-    raised = _RAISED.search(COLOUR.sub("", "\n".join(error.traceback)))
-    return [raised[1].strip() if raised else "", f"{error.ename}: {error.evalue}"]
-
-
-def judge(notebook: NotebookNode, whole: bool) -> dict:
-    """Note in each code cell's metadata, as ``lmbook``, what came of it.
-
-    Parameters
-    ----------
-    notebook : NotebookNode
-        With its outputs, as `lmbook.execute.run.fill` gives it.
-    whole : bool
-        Whether it was executed to its end; if not, the last error is not a finding's.
-
-    Returns
-    -------
-    dict
-        ``models``: variable → name of each that the page asked for; ``proofs``: how many
-        cells prove and were run to their end; ``statements``: how many they and all other
-        such cells check; ``proven``: how many of these are in proofs; ``findings``: how
-        many cells are findings.
-    """
-    about = {"proofs": 0, "statements": 0, "proven": 0}
-    about["models"] = dict(notebook.metadata.pop("lmbook_models", {}))
-    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    about["findings"] = sum(map(is_finding, cells))
-    raised = [cell for cell in cells if errors(cell)]
-    for cell in cells:
-        if cell.execution_count is None:
-            verdict = "not run"
-        elif cell in raised:
-            verdict = "not so" if whole or cell is not raised[-1] else "failed"
-        else:
-            verdict, proof = "checked", "proof" in cell.metadata.get("tags", [])
-            checks = count(cell.source)
-            about["statements"] += checks
-            about["proofs"] += proof
-            about["proven"] += checks * proof
-        cell.metadata["lmbook"] = verdict
-    return about
-
-
-# --- in words ---------------------------------------------------------------------------
+VERDICTS = {"checked": "✓ holds", "not so": "✗ not so"}
 
 
 def not_so(models: dict[str, str]) -> str:
@@ -150,11 +81,11 @@ def _table(app, docname: str, rows: list[tuple]) -> nodes.table:
     group += [nodes.colspec(colwidth=width) for width in (20, 50, 18, 12)]
     names = [[nodes.Text(name)] for name in ("Chapter", "Finding", "Model", "Verdict")]
     group += nodes.thead("", _row(names))
-    body, words = nodes.tbody(), {"checked": "✓ holds", "not so": "✗ not so"}
+    body = nodes.tbody()
     chapters = app.config.lmbook_chapters
     for page, models, sentence, place, verdict in rows:
         link = make_refnode(app.builder, docname, page, place, nodes.Text(sentence))
-        said = nodes.inline("", words.get(verdict, verdict), classes=["lm-mark"])
+        said = nodes.inline("", VERDICTS.get(verdict, verdict), classes=["lm-mark"])
         title = chapters[page].short if page in chapters else app.env.titles[page].astext()
         row = _row([[nodes.Text(title)], [link], [nodes.Text(models)], [said]])
         row["classes"].append("lm-holds" if verdict == "checked" else "lm-fails")

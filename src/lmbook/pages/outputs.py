@@ -16,7 +16,7 @@ from nbformat import NotebookNode
 from sphinx.util import logging
 
 from lmbook.execute.run import fill, store_path
-from lmbook.pages.findings import judge
+from lmbook.execute.verdicts import judge
 
 __all__ = ["setup"]
 

@@ -14,8 +14,8 @@ from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
+from lmbook.execute.verdicts import check_order, sentence
 from lmbook.pages.findings import found_note, not_so
-from lmbook.pages.statements import last, sentence
 
 __all__ = ["fold", "setup"]
 
@@ -117,7 +117,7 @@ def _fold_proof(cell: nodes.container, models: dict[str, str]) -> fold:
             raise ValueError("a cell tagged finding is a proof: tag it proof as well")
         text = sentence(cell[0].astext())
         if "finding" in about["tags"]:
-            last(cell[0].astext())
+            check_order(cell[0].astext())
     except ValueError as error:
         logger.warning("%s", error, location=cell)
     cell.attributes.pop("hide_mode", None)  # it is folded already

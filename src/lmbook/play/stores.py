@@ -18,7 +18,7 @@ import torch
 from safetensors.torch import save
 from sphinx.errors import ExtensionError
 
-from lmbook.execute.keys import choices, course_modules, digest, hashes
+from lmbook.execute.keys import course_modules, digest, hashes, settings
 from lmbook.play import vocabularies
 from lmcourse import int8
 from lmcourse.bert import rebuild
@@ -174,11 +174,11 @@ STORES = {
 
 def _key(name: str) -> str:
     """Hash what a store is made of: the models chosen, their files, the code."""
-    folders = [Path(value) for value in choices().values() if os.path.isabs(value)]
+    folders = [Path(value) for value in settings().values() if os.path.isabs(value)]
     folders += [corpora_folder()]
     made_by = [__file__, vocabularies.__file__, *course_modules()]
     code = [Path(file).read_text("utf-8") for file in made_by]
-    return digest([name, choices(), SHA256, [hashes(f, f) for f in folders], code])[:16]
+    return digest([name, settings(), SHA256, [hashes(f, f) for f in folders], code])[:16]
 
 
 def _make(name: str, folder: Path) -> None:

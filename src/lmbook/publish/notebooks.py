@@ -16,20 +16,22 @@ from pathlib import Path
 
 import jupytext
 import nbformat
+from nbformat import NotebookNode
 from sphinx.util import logging
 
 from lmbook.execute.keys import ROOT, digest, hashes
 from lmbook.execute.run import chapters, executed
+from lmbook.execute.verdicts import code_cells
 from lmbook.pages.glue import glued
-from lmbook.publish.links import (
+from lmbook.publish.addresses import (
     BRANCH,
     FOLDER,
-    BookLinks,
     repository,
     site_address,
     wheel_address,
 )
-from lmbook.publish.markdown import Links, solutions, to_markdown
+from lmbook.publish.links import BookLinks
+from lmbook.publish.markdown import solutions, to_markdown
 from lmcourse.views import MIME
 
 __all__ = ["publish", "setup"]
@@ -53,42 +55,41 @@ SHOWN = ("text/plain", "text/html", "text/markdown", "text/latex", "image/png")
 # --- the notebook ---------------------------------------------------------------------
 
 
-def published(path: Path, links: Links, address: str, wheel: str) -> nbformat.NotebookNode:
+def published(path: Path, links: BookLinks, address: str, wheel: str) -> NotebookNode:
     """Return a chapter as a notebook that needs no extension.
 
     Parameters
     ----------
     path : Path
         The chapter, as MyST.
-    links : Links
+    links : BookLinks
         How to resolve what it refers to.
     address : str
         Of the page on the site; "" if unknown.
     wheel : str
         Where Colab gets the package: a URL, or a path beside the notebook.
     """
-    name = path.stem
     page = "a page of Inside Language Models"
     page = f"[{page}]({address})" if address else page
     back = f"*This is {page}, made to be run.*"
     cells = [nbformat.v4.new_markdown_cell(back), _install_cell(wheel)]
     in_solution = False
     for cell in jupytext.read(path, fmt="md:myst").cells:
-        if cell.cell_type == "markdown":
-            pieces = solutions(cell.source, in_solution)
-            in_solution = pieces[-1][0]
-            text = "\n\n".join(filter(None, (_prose(*piece, links) for piece in pieces)))
-            if text:
-                cells.append(nbformat.v4.new_markdown_cell(text))
-        elif cell.cell_type == "code":
+        if cell.cell_type == "code":
             cells += _code_cells(cell, links, in_solution)
+            continue
+        pieces = solutions(cell.source, in_solution)
+        in_solution = pieces[-1][0]
+        text = "\n\n".join(filter(None, (_prose(*piece, links) for piece in pieces)))
+        if text:
+            cells.append(nbformat.v4.new_markdown_cell(text))
     for number, cell in enumerate(cells):
-        cell.id = f"{name}-{number}"[-64:]
+        cell.id = f"{path.stem}-{number}"[-64:]
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     return nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
 
 
-def _prose(in_solution: bool, text: str, links: Links) -> str:
+def _prose(in_solution: bool, text: str, links: BookLinks) -> str:
     """Return prose as Markdown, a solution's folded."""
     plain = to_markdown(text, links)
     if not (in_solution and plain):
@@ -97,7 +98,25 @@ def _prose(in_solution: bool, text: str, links: Links) -> str:
     return f"<details>\n{summary}\n\n{plain}\n\n</details>"
 
 
-def _install_cell(wheel: str) -> nbformat.NotebookNode:
+def _code_cells(cell: NotebookNode, links: BookLinks, in_solution: bool) -> list:
+    """Return a code cell, a solution's folded, and its figure's caption below it."""
+    code = nbformat.v4.new_code_cell(cell.source)
+    tags = cell.metadata.get("tags", [])
+    if in_solution:
+        code.source = "# @title Solution (unfold to read)\n" + cell.source
+    if in_solution or {"hide-input", "hide-cell", "remove-input"} & set(tags):
+        folded = {"cellView": "form", "jupyter": {"source_hidden": True}, "tags": tags}
+        code.metadata = nbformat.from_dict(folded)
+    figure = cell.metadata.get("mystnb", {}).get("figure", {})
+    if "caption" not in figure:
+        return [code]
+    name, caption = figure["name"], to_markdown(figure["caption"], links)
+    text = f'<a id="{name}"></a>{links.number(name)}. {" ".join(caption.split())}'
+    return [code, nbformat.v4.new_markdown_cell(text)]
+
+
+def _install_cell(wheel: str) -> NotebookNode:
+    """Return the cell that installs, in Colab, what is missing or too old."""
     wanted = {name: _versions(name) for name in COLAB_NEEDS}
     wanted["lmcourse"] = (wheel.rpartition("/")[2].split("-")[1], wheel)
     lines = [f'        "{name}": ("{v}", "{s}"),' for name, (v, s) in wanted.items()]
@@ -114,87 +133,68 @@ def _versions(name: str) -> tuple[str, str]:
     return (least or pin)[1], pin[0]
 
 
-def with_outputs(
-    notebook: nbformat.NotebookNode, executed: nbformat.NotebookNode
-) -> nbformat.NotebookNode:
+def with_outputs(notebook: NotebookNode, executed: NotebookNode) -> NotebookNode:
     """Return a published notebook with a chapter's outputs, for viewers that run nothing.
 
     Pictures and tables stay; a view becomes its description in words.
     """
     shown = copy.deepcopy(notebook)
-    cells = [cell for cell in shown.cells if cell.cell_type == "code"][1:]
-    ran = [cell for cell in executed.cells if cell.cell_type == "code"]
-    for number, (cell, old) in enumerate(zip(cells, ran, strict=True), 1):
+    pairs = zip(code_cells(shown)[1:], code_cells(executed), strict=True)
+    for number, (cell, old) in enumerate(pairs, 1):
         cell.execution_count = number
         cell.outputs = list(filter(None, map(_static, old.outputs)))
     return shown
 
 
-def _static(output: nbformat.NotebookNode) -> nbformat.NotebookNode | None:
+def _static(output: NotebookNode) -> NotebookNode | None:
     """Return what a viewer can show of an output, None if nothing."""
     if output.output_type not in ("display_data", "execute_result"):
         return output
     kinds = SHOWN[:1] if MIME in output.data else SHOWN
     data = {kind: output.data[kind] for kind in kinds if kind in output.data}
-    kept = {"data": data, "metadata": {}, "output_type": "display_data"}
-    return nbformat.from_dict(kept) if data else None
-
-
-def _code_cells(cell, links: Links, in_solution: bool) -> list[nbformat.NotebookNode]:
-    """Return a code cell, a solution's folded, and its figure's caption below it."""
-    code = nbformat.v4.new_code_cell(cell.source)
-    tags = cell.metadata.get("tags", [])
-    if in_solution:
-        code.source = "# @title Solution (unfold to read)\n" + cell.source
-    if in_solution or {"hide-input", "hide-cell", "remove-input"} & set(tags):
-        code.metadata = nbformat.from_dict(
-            {"cellView": "form", "jupyter": {"source_hidden": True}, "tags": tags}
-        )
-    caption = cell.metadata.get("mystnb", {}).get("figure", {}).get("caption")
-    if not caption:
-        return [code]
-    name = cell.metadata["mystnb"]["figure"]["name"]
-    text = " ".join(to_markdown(caption, links).split())
-    text = f'<a id="{name}"></a>{links.number(name)}. {text}'
-    return [code, nbformat.v4.new_markdown_cell(text)]
+    return nbformat.v4.new_output("display_data", data) if data else None
 
 
 # --- writing --------------------------------------------------------------------------
 
 
-def build_wheel(folder: Path) -> str:
-    """Build the package's wheel into a folder; return its file name.
+def build_wheel(folder: Path) -> Path:
+    """Build the package's wheel into a folder, if it is not there; return its path.
 
     It is built of a copy: setuptools would add what an earlier build left in the tree.
     The version ends in a hash of what is in it, so that a notebook saved long ago names
     the wheel that it was made with, and finds it where old ones are kept.
     """
+    parts = ("src/lmcourse", "data", "pyproject.toml", "README.md", "LICENSE")
+    content = digest([hashes(ROOT / part, ROOT) for part in parts])[:12]
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    version = re.search(r'^version = "(.+)"$', text, flags=re.MULTILINE)[1]
+    text = text.replace(f'"{version}"', f'"{version}+c{content}"', 1)
+    target = folder / f"lmcourse-{version}+c{content}-py3-none-any.whl"
+    if target.is_file():
+        return target
     with tempfile.TemporaryDirectory() as scratch:
         source = Path(scratch) / "source"
-        litter = shutil.ignore_patterns("*.egg-info", "__pycache__")
-        for part in ("src/lmcourse", "data"):
-            shutil.copytree(ROOT / part, source / part, ignore=litter)
-        for name in ("pyproject.toml", "README.md", "LICENSE"):
-            shutil.copy(ROOT / name, source)
-        project, content = source / "pyproject.toml", digest(hashes(source, source))[:12]
-        text = project.read_text(encoding="utf-8")
-        text = re.sub(r'^(version = ".+)"', rf'\1+c{content}"', text, flags=re.MULTILINE)
-        project.write_text(text, encoding="utf-8")
+        for part in parts[:2]:
+            without = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(ROOT / part, source / part, ignore=without)
+        for part in parts[2:]:
+            shutil.copy(ROOT / part, source)
+        (source / "pyproject.toml").write_text(text, encoding="utf-8")
         subprocess.run(
             [
                 *(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps"),
                 *("--disable-pip-version-check", "--no-build-isolation"),
-                *("-w", scratch, str(source)),
+                *("-w", str(folder), str(source)),
             ],
             check=True,
             capture_output=True,
         )
-        (wheel,) = Path(scratch).glob("*.whl")
-        return Path(shutil.copy(wheel, folder)).name
+    return target
 
 
 def publish(app, pages: list[str]) -> None:
-    """Write the notebooks of some pages and the wheel.
+    """Write the notebooks of some pages and the wheel; what did not change stays.
 
     Raises
     ------
@@ -202,10 +202,9 @@ def publish(app, pages: list[str]) -> None:
         If a page uses MyST for which no plain Markdown is known, naming the page.
     """
     folder = Path(app.outdir) / FOLDER
-    shutil.rmtree(folder, ignore_errors=True)  # of a page or version that is no more
-    (folder / EXECUTED).mkdir(parents=True)
+    (folder / EXECUTED).mkdir(parents=True, exist_ok=True)
     wheel, base = build_wheel(folder), site_address()
-    ran = {}
+    ran, kept = {}, {wheel}
     for name in pages:
         try:
             ran[name] = executed(name, Path(app.srcdir).parent)
@@ -213,15 +212,24 @@ def publish(app, pages: list[str]) -> None:
             logger.warning("no notebook of this page: %s", error, location=name)
     for name, outputs in ran.items():
         path = Path(app.env.doc2path(name))
-        links = BookLinks(app, name, glued(outputs), list(ran)).links()
+        links = BookLinks(app, name, glued(outputs), list(ran))
         address = f"{base}{name}.html" if base else ""
         try:
-            notebook = published(path, links, address, wheel_address(wheel))
+            notebook = published(path, links, address, wheel_address(wheel.name))
         except (KeyError, ValueError) as error:
             raise ValueError(f"{path.name}: {error}") from error
-        nbformat.write(notebook, folder / f"{name}.ipynb")
-        notebook = with_outputs(notebook, outputs)
-        nbformat.write(notebook, folder / EXECUTED / f"{name}.ipynb")
+        for below, each in (("", notebook), (EXECUTED, with_outputs(notebook, outputs))):
+            kept.add(folder / below / f"{name}.ipynb")
+            write_if_changed(folder / below / f"{name}.ipynb", nbformat.writes(each))
+    for path in folder.rglob("*.*"):  # of a page or version that is no more
+        if path not in kept:
+            path.unlink()
+
+
+def write_if_changed(path: Path, text: str) -> None:
+    """Write a file unless it holds that text already."""
+    if not path.is_file() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8")
 
 
 def _executed_pages(app) -> list[str]:
@@ -241,29 +249,24 @@ def add_buttons(app, pagename, templatename, context, doctree) -> None:
     pathto, buttons = context["pathto"], []
     ran = pagename in _executed_pages(app)
     owner = app.config.lmcourse_repository
+    notebook = f"{FOLDER}/{pagename}.ipynb"
+    results = f"{FOLDER}/{EXECUTED}/{pagename}.ipynb"
     if ran and owner:
-        held = f"github/{owner}/blob/{BRANCH}/{FOLDER}"
-        colab = f"https://colab.research.google.com/{held}/{pagename}.ipynb"
-        viewer = f"https://nbviewer.org/{held}/{EXECUTED}/{pagename}.ipynb"
+        held = f"github/{owner}/blob/{BRANCH}"
+        colab = f"https://colab.research.google.com/{held}/{notebook}"
+        viewer = f"https://nbviewer.org/{held}/{results}"
         buttons += [("Open in Colab", colab), ("View with its results", viewer)]
     if ran:
-        notebook = pathto(f"{FOLDER}/{pagename}.ipynb", 1)
-        shown = pathto(f"{FOLDER}/{EXECUTED}/{pagename}.ipynb", 1)
-        buttons.append(("Download the notebook", notebook))
-        buttons.append(("Download it with its results", shown))
+        buttons.append(("Download the notebook", pathto(notebook, 1)))
+        buttons.append(("Download it with its results", pathto(results, 1)))
     buttons.append(("View the source", pathto(f"_sources/{context['sourcename']}", 1)))
-    context["header_buttons"].append(
-        {
-            "type": "group",
-            "tooltip": "Run or download this page" if ran else "Download this page",
-            "icon": "fas fa-download",
-            "label": "notebook-buttons",
-            "buttons": [
-                {"type": "link", "text": text, "url": url, "tooltip": text, "label": text}
-                for text, url in buttons
-            ],
-        }
-    )
+    links = [
+        {"type": "link", "text": text, "url": url, "tooltip": text, "label": text}
+        for text, url in buttons
+    ]
+    group = {"type": "group", "icon": "fas fa-download", "label": "notebook-buttons"}
+    group["tooltip"] = "Run or download this page" if ran else "Download this page"
+    context["header_buttons"].append(group | {"buttons": links})
 
 
 def setup(app) -> None:

@@ -46,9 +46,10 @@ def all_at_once(answer):
 def _compare_attention(output, weights, query, key, value):
     scores = torch.einsum("...qd,...kd->...qk", query, key)  # (..., queries, keys)
     root = math.sqrt(key.shape[-1])
-    swapped = array(weights).shape == _output_shape(query, value)
+    swapped = array(weights).shape == (*query.shape[:-1], value.shape[-1])
     if swapped and array(output).shape == scores.shape:
         raise Wrong("output and weights, in this order; yours are the other way round.")
+    right = (scores / root).softmax(-1)
     mistakes = {
         "these are scores, not weights: the softmax is missing.": scores / root,
         "the scores are not divided by the square root of d_head.": scores.softmax(-1),
@@ -60,22 +61,17 @@ def _compare_attention(output, weights, query, key, value):
         "each column sums to 1: the softmax runs over the queries. It must run over the "
         "keys, the last axis.": (scores / root).softmax(-2),
     }
-    compare(weights, (scores / root).softmax(-1), mistakes)
+    compare(weights, right, mistakes)
     theirs = F.scaled_dot_product_attention(query, key, value)
     mistakes = {
         "the weights are right; the output is the plain mean of the values.": (
             value.mean(-2, keepdim=True).expand(theirs.shape)
         ),
         "the weights are right; the output averages the keys. The values are asked for.": (
-            torch.einsum("...qk,...kd->...qd", (scores / root).softmax(-1), key)
+            torch.einsum("...qk,...kd->...qd", right, key)
         ),
     }
     compare(output, theirs, mistakes)
-
-
-def _output_shape(query, value):
-    """Return the shape that the output of attention has."""
-    return (*query.shape[:-1], value.shape[-1])
 
 
 def _row_by_row(scores, mask):

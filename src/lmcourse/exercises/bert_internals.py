@@ -71,7 +71,7 @@ class _Parts(SimpleNamespace):
         raise Wrong("this is the whole")
 
 
-KINDS = torch.tensor([[0, 0, 0, 1, 1]]).expand(3, 5)  # token types of three texts
+TOKEN_TYPES = torch.tensor([[0, 0, 0, 1, 1]]).expand(3, 5)  # of three texts
 
 
 @exercise("bert-internals.embed", kind="spot the bug")
@@ -82,7 +82,7 @@ def embed(answer):
     # Not the whole model: only its parts, so that they cannot be called in one piece.
     parts = _Parts(**dict(model.embeddings.named_children()))
     norm, first = parts.LayerNorm, parts.token_type_embeddings.weight[0]
-    word, kind = parts.word_embeddings(ids), parts.token_type_embeddings(KINDS)
+    word, kind = parts.word_embeddings(ids), parts.token_type_embeddings(TOKEN_TYPES)
     place = parts.position_embeddings.weight[:5].expand_as(word)
     misplaced = word + parts.position_embeddings(ids) + kind
     mistakes = {
@@ -105,10 +105,11 @@ def embed(answer):
             norm(word) + norm(place) + norm(kind)
         ),
     }
-    want = model(ids, token_type_ids=KINDS, output_hidden_states=True).hidden_states[0]
+    given = {"token_type_ids": TOKEN_TYPES, "output_hidden_states": True}
+    want = model(ids, **given).hidden_states[0]
     seen = _Parts(embeddings=parts, config=model.config)
     try:
-        expect(answer, [seen, ids, KINDS], want, mistakes)
+        expect(answer, [seen, ids, TOKEN_TYPES], want, mistakes)
     except Wrong:
         if parts.asked or seen.asked:
             raise Wrong(

@@ -101,9 +101,9 @@ def static_vectors(answer):
     model = BertModel(BertConfig(**sizes)).eval()
     ids = torch.tensor([[4, 9, 4, 17, 2]])
     parts = dict(model.embeddings.named_children())
-    word, places = parts["word_embeddings"].weight[ids], torch.arange(ids.shape[1])
-    added = word + parts["position_embeddings"](places)
-    added = added + parts["token_type_embeddings"].weight[0]
+    table, norm = parts["word_embeddings"].weight, parts["LayerNorm"]
+    word, place = table[ids], parts["position_embeddings"](torch.arange(ids.shape[1]))
+    added = word + place + parts["token_type_embeddings"].weight[0]
     with torch.no_grad():
         layers = model(ids, output_hidden_states=True).hidden_states
     mistakes = {
@@ -114,14 +114,10 @@ def static_vectors(answer):
         "these are the vectors after a layer: they know the sentence.": layers[1],
         "that is the sum of word, position and segment, not yet normalised; the row of the "
         "word alone is wanted.": added,
-        "the rows are normalised: what stands in the table is not.": parts["LayerNorm"](
-            word
-        ),
-        "the place's row is still added.": word + parts["position_embeddings"](places),
+        "the rows are normalised: what stands in the table is not.": norm(word),
+        "the place's row is still added.": word + place,
         "the axis of the batch is lost: (batch, tokens, d_model).": word[0],
-        "the whole table was returned: look the tokens up in it.": (
-            parts["word_embeddings"].weight
-        ),
+        "the whole table was returned: look the tokens up in it.": table,
     }
     compare(run(answer, model, ids), word, mistakes)
 

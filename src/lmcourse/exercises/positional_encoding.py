@@ -136,7 +136,7 @@ def values_too(answer):
         "nothing is turned: the positions are not used.": _attended(query, key, value),
         "`positions` is not used: this text begins at position 3. (The scores are right, "
         "for they see offsets only; so the values must be turned.)": _attended(
-            rotated(query, range(5)), rotated(key, range(5)), rotated(value, range(5))
+            rotated(query), rotated(key), rotated(value)
         ),
         "queries and keys are turned in the half-split layout; these are interleaved.": (
             _attended(turn(query, half=True), turn(key, half=True), value)
@@ -150,7 +150,7 @@ def values_too(answer):
 def append_key(answer):
     """Compare with turning the whole text at once, by complex numbers."""
     keys = normal(2, 6, 6, seed=3).double()  # (heads, tokens, d_head)
-    old, new = rotated(keys[:, :5], range(5)), keys[:, 5:]
+    old, new = rotated(keys[:, :5]), keys[:, 5:]
     right = rotated(new, [5])
     mistakes = {
         "the new key is turned as if it stood at position 0, that is, not at all.": [
@@ -158,7 +158,7 @@ def append_key(answer):
             new,
         ],
         "the cached keys are turned a second time; they were turned when they came.": [
-            rotated(torch.cat((old, new), 1), range(6))
+            rotated(torch.cat((old, new), 1))
         ],
         "one too few: the cache holds positions 0 to tokens - 1, so the new one is …?": [
             old,
@@ -178,7 +178,7 @@ def append_key(answer):
         "the new key belongs at the end.": [right, old],
     }
     mistakes = {text: torch.cat(parts, 1) for text, parts in mistakes.items()}
-    expect(answer, [old, new], rotated(keys, range(6)), mistakes)
+    expect(answer, [old, new], rotated(keys), mistakes)
 
 
 @exercise("positional-encoding.base", kind="experiment")

@@ -3,7 +3,7 @@
 Python runs a module of this name when it starts; `lmbook.execute.run` puts this folder on a
 kernel's path. Each file below ``LMBOOK_WATCHED`` that is opened for reading becomes a line
 of the file ``LMBOOK_READS``. Compiled modules are read here, too: their names tell which.
-So does each of the variables ``LMBOOK_CHOICES`` that is asked for, its name being the line.
+So does each of the variables ``LMBOOK_VARIABLES`` that is asked for, by its name.
 """
 
 import os
@@ -29,7 +29,7 @@ def watch(log: str, folders: tuple[str, ...]) -> None:
     sys.addaudithook(hook)
 
 
-def watch_choices(log: str, names: set[str]) -> None:
+def watch_variables(log: str, names: set[str]) -> None:
     """Append the names of variables to a log when one asks for them, set or not.
 
     By ``get``, as `lmcourse` does, or ``in``. Whoever copies the whole environment (tqdm
@@ -38,7 +38,7 @@ def watch_choices(log: str, names: set[str]) -> None:
     descriptor = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     kind = type(os.environ)
 
-    def noted(method):
+    def recording(method):
         def ask(self, key, *default):
             if key in names:
                 names.discard(key)
@@ -47,7 +47,7 @@ def watch_choices(log: str, names: set[str]) -> None:
 
         return ask
 
-    kind.get, kind.__contains__ = noted(kind.get), noted(kind.__contains__)
+    kind.get, kind.__contains__ = recording(kind.get), recording(kind.__contains__)
 
 
 def announce_weights() -> None:
@@ -68,5 +68,5 @@ def announce_weights() -> None:
 if "LMBOOK_READS" in os.environ:
     watched = os.environ["LMBOOK_WATCHED"].split(os.pathsep)
     watch(os.environ["LMBOOK_READS"], tuple(f"{folder}{os.sep}" for folder in watched))
-    watch_choices(os.environ["LMBOOK_READS"], set(os.environ["LMBOOK_CHOICES"].split()))
+    watch_variables(os.environ["LMBOOK_READS"], set(os.environ["LMBOOK_VARIABLES"].split()))
     announce_weights()

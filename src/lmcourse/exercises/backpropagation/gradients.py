@@ -12,7 +12,7 @@ from lmcourse.exercises.backpropagation.oracle import (
     Passes,
     attend,
     attend_head,
-    layers_of,
+    layer_parameters,
     rotated_forward_only,
     unchanged,
 )
@@ -44,10 +44,8 @@ def dot_product(answer):
         }
         passes.forward(torch.matmul, forward)
         delta, d_b = passes.delta, passes.gradients()[1]
-        batch = (
-            "`.T` reverses all axes, the batch's too: right for one matrix, wrong for a "
-        )
-        batch += "batch. Swap the last two only, with `.mT`."
+        batch = "`.T` reverses all axes, the batch's too: right for one matrix, wrong for "
+        batch += "a batch. Swap the last two only, with `.mT`."
         first = {
             **({f"in the gradient of a, {batch}": delta @ b.T} if a.ndim > 2 else {}),
             "the gradient of a lacks a transpose: b must be transposed.": delta @ b,
@@ -127,7 +125,7 @@ def _one_head(answer):
     for rotary in (False, True):
         arguments = (5, 4, np.random.default_rng(1), False, rotary)
         passes = Passes(answer, arguments, inputs)
-        layers, tensors = layers_of(passes.module), passes.tensors
+        layers, tensors = layer_parameters(passes.module), passes.tensors
         turn = [rotated if rotary else unchanged] * 2 + [unchanged]
         straight = attend_head(layers, tensors, [rotated_forward_only] * 2 + [unchanged])
         if rotary:
@@ -187,7 +185,7 @@ def _several_heads(answer):
     weight, bias = torch.tensor(output.weight.value), torch.tensor(output.bias.value)
 
     def joined(*inputs, order=1):
-        parts = [attend_head(layers_of(head), inputs) for head in heads[::order]]
+        parts = [attend_head(layer_parameters(head), inputs) for head in heads[::order]]
         return torch.cat(parts, -1)
 
     mistakes = {
@@ -197,7 +195,7 @@ def _several_heads(answer):
         ),
     }
     passes.forward(lambda *x: joined(*x) @ weight + bias, mistakes)
-    last = attend_head(layers_of(heads[-1]), passes.tensors)
+    last = attend_head(layer_parameters(heads[-1]), passes.tensors)
     ones = passes.gradients(last @ weight[-last.shape[-1] :])
     tables = [
         {
@@ -219,7 +217,7 @@ def _a_single_one(answer):
     passes = Passes(answer, (6, 1, np.random.default_rng(2)), [x] * 3)
     output, heads = passes.module.output, passes.module.heads.branches
     weight, bias = torch.tensor(output.weight.value), torch.tensor(output.bias.value)
-    passes.forward(lambda *x: attend_head(layers_of(heads[0]), x) @ weight + bias)
+    passes.forward(lambda *x: attend_head(layer_parameters(heads[0]), x) @ weight + bias)
     try:
         passes.backward()
     except Wrong as wrong:

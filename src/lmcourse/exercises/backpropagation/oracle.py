@@ -73,7 +73,7 @@ def attend(query, key, value, scale=None, mask=None):
     return scores.softmax(-1) @ value
 
 
-def layers_of(head):
+def layer_parameters(head):
     """Return copies of weight and bias of a head's query, key and value layers."""
     layers = head.query, head.key, head.value
     parameters = [(layer.weight.value, layer.bias.value) for layer in layers]

@@ -109,8 +109,8 @@ def sampling(answer):
 def _ends(answer):
     """Let the mark come after a while; once it stands in the start."""
     for start in ([0, 1], [2, 0]):
-        drawn = _words(run(answer, _ToyModel(), start, 400, np.random.default_rng(1), 2, 4))
-        new = drawn[2:]
+        given = _ToyModel(), start, 400, np.random.default_rng(1), 2, 4
+        new = _words(run(answer, *given))[2:]
         faults = {
             "the end mark has no effect: stop once it is drawn.": len(new) == 400,
             "the end mark belongs to the result: append it, then stop.": 2 not in new,

@@ -1,0 +1,150 @@
+"""What cells check, and what came of it.
+
+A cell tagged ``proof`` begins with a comment, the sentence that it proves. One tagged
+``finding`` as well says something about the model at hand: with another model it may fail,
+and then an AssertionError is among its outputs.
+"""
+
+import ast
+import re
+from collections.abc import Iterator
+
+from IPython.core.inputtransformer2 import TransformerManager
+from nbformat import NotebookNode
+
+__all__ = [
+    *("COLOUR", "brief", "check_order", "code_cells", "count", "errors", "is_finding"),
+    *("judge", "sentence"),
+]
+
+COLOUR = re.compile(r"\x1b\[[\d;]*m")
+FEWEST = 3  # words of a sentence
+_RAISED = re.compile(r"^-+> *\d+ (.*)$", re.MULTILINE)
+_CHECK = re.compile(r"assert_\w+$|close$|nearly$")
+
+
+def code_cells(notebook: NotebookNode) -> list[NotebookNode]:
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def is_finding(cell: NotebookNode) -> bool:
+    """Say whether a cell proves something of the model at hand."""
+    return {"proof", "finding"} <= {*cell.metadata.get("tags", [])}
+
+
+def errors(cell: NotebookNode) -> list[NotebookNode]:
+    """Return what a cell raised, at most one."""
+    return [out for out in cell.get("outputs", []) if out.output_type == "error"]
+
+
+def brief(error: NotebookNode) -> list[str]:
+    """Return a traceback of two parts: the line of the cell, and what it said."""
+    raised = _RAISED.search(COLOUR.sub("", "\n".join(error.traceback)))
+    return [raised[1].strip() if raised else "", f"{error.ename}: {error.evalue}"]
+
+
+def judge(notebook: NotebookNode, whole: bool) -> dict:
+    """Note in each code cell's metadata, as ``lmbook``, what came of it.
+
+    Parameters
+    ----------
+    notebook : NotebookNode
+        With its outputs, as `lmbook.execute.run.fill` gives it.
+    whole : bool
+        Whether it was executed to its end; if not, the last error is not a finding's.
+
+    Returns
+    -------
+    dict
+        ``models``: variable → name of each that the page asked for; ``proofs``: how many
+        cells prove and were run to their end; ``statements``: how many they and all other
+        such cells check; ``proven``: how many of these are in proofs; ``findings``: how
+        many cells are findings.
+    """
+    about = {"proofs": 0, "statements": 0, "proven": 0}
+    about["models"] = dict(notebook.metadata.pop("lmbook_models", {}))
+    cells = code_cells(notebook)
+    about["findings"] = sum(map(is_finding, cells))
+    raised = [cell for cell in cells if errors(cell)]
+    for cell in cells:
+        if cell.execution_count is None:
+            verdict = "not run"
+        elif cell in raised:
+            verdict = "not so" if whole or cell is not raised[-1] else "failed"
+        else:
+            verdict, proof = "checked", "proof" in cell.metadata.get("tags", [])
+            checks = count(cell.source)
+            about["statements"] += checks
+            about["proofs"] += proof
+            about["proven"] += checks * proof
+        cell.metadata["lmbook"] = verdict
+    return about
+
+
+# --- in the code of a cell --------------------------------------------------------------
+
+
+def sentence(source: str) -> str:
+    """Return what a proof cell says that it checks: the comment that it begins with.
+
+    Raises
+    ------
+    ValueError
+        If it begins with none, or with one of fewer than three words.
+    """
+    comment = re.match(r"(?:#[^\n]*(?:\n|$))*", source.strip())[0]
+    text = " ".join(line.lstrip("#").strip() for line in comment.split("\n")).strip()
+    if len(text.split()) < FEWEST:
+        raise ValueError(
+            "a proof cell begins with a comment, a sentence that says what is checked; "
+            f"this one begins with {source.strip().partition(chr(10))[0]!r}"
+        )
+    return text.rstrip(".")
+
+
+def count(source: str) -> int:
+    """Return how many statements a cell checks.
+
+    Counted are ``assert`` and calls of ``assert_…`` (of whatever module), ``close`` and
+    ``nearly``, as they are written: one in a loop is one. What a function of such a name
+    is made of is not counted.
+    """
+    return sum(_checks(_parse(source)))
+
+
+def check_order(source: str) -> None:
+    """See that in a finding nothing comes after what it checks.
+
+    Raises
+    ------
+    ValueError
+        If something does: where a statement before it does not hold, it is never run.
+    """
+    checked = False
+    for part in _parse(source).body:
+        if any(_checks(part)):
+            checked = True
+        elif checked:
+            line = ast.unparse(part).partition("\n")[0]
+            raise ValueError(
+                "in a finding, what is checked comes last: with another model nothing "
+                f"after it may run, and here {line!r} comes after it"
+            )
+
+
+def _parse(source: str) -> ast.Module:
+    return ast.parse(TransformerManager().transform_cell(source))
+
+
+def _checks(node: ast.AST) -> Iterator[int]:
+    if isinstance(node, ast.Assert) or (isinstance(node, ast.Call) and _named(node.func)):
+        yield 1
+    elif not (isinstance(node, ast.FunctionDef) and _CHECK.match(node.name)):
+        for child in ast.iter_child_nodes(node):
+            yield from _checks(child)
+
+
+def _named(function: ast.expr) -> bool:
+    if isinstance(function, ast.Name):
+        return bool(_CHECK.match(function.id))
+    return isinstance(function, ast.Attribute) and function.attr.startswith("assert_")
