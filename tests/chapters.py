@@ -4,15 +4,11 @@ Shared by the tests that hold the pages and the package together.
 """
 
 import ast
-import re
 from dataclasses import dataclass
-from functools import cache
 
-from studies.chapter import CHAPTERS, GATE, LABEL, page_cells, page_namespace, parse_cells
+from studies.chapter import CHAPTERS, page_cells, page_namespace, parse_cells
 
 __all__ = ["CHAPTERS", "page_cells", "page_namespace", "parse_cells"]
-
-_CLASS = re.compile(r"^:class:[ \t]*(\S+)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -54,18 +50,6 @@ def exercise_cells(chapter: str) -> dict[str, Exercise]:
         label: Exercise(code(label, "exercise"), code(label, "solution"))
         for label in labels
     }
-
-
-@cache
-def exercise_kinds(chapter: str) -> dict[str, str]:
-    """Return the page's exercises by label → kind as the page has it, "" if it has none."""
-    text = (CHAPTERS / f"{chapter}.md").read_text(encoding="utf-8")
-    kinds = {}
-    for gate, edge, _, options in GATE.findall(text):
-        if (gate, edge) == ("exercise", "start"):
-            named = _CLASS.search(options)
-            kinds[LABEL.search(options)[1]] = named[1] if named else ""
-    return kinds
 
 
 def last_value(code: str, namespace: dict) -> object:

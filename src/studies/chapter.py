@@ -11,11 +11,11 @@ from types import SimpleNamespace
 import jupytext
 
 CHAPTERS = Path(__file__).parents[2] / "chapters"
-GATE = re.compile(
+_GATE = re.compile(
     r"^(?:`{3,}|:{3,})\{(exercise|solution)-(start|end)\}[ \t]*(\S*)(.*?)^(?:`{3,}|:{3,})",
     re.MULTILINE | re.DOTALL,
 )
-LABEL = re.compile(r"^:label:[ \t]*(\S+)", re.MULTILINE)
+_LABEL = re.compile(r"^:label:[ \t]*(\S+)", re.MULTILINE)
 _DEFINITIONS = (ast.FunctionDef, ast.ClassDef)
 _IMPORTS = (ast.Import, ast.ImportFrom)
 
@@ -38,13 +38,13 @@ def parse_cells(text: str) -> list[Cell]:
             tags = tuple(cell.metadata.get("tags", ()))
             cells.append(Cell(cell.source, tags, label, part))
             continue
-        for kind, edge, argument, options in GATE.findall(cell.source):
+        for kind, edge, argument, options in _GATE.findall(cell.source):
             if edge == "end":
                 label, part = "", ""
             elif kind == "solution":
                 label, part = argument, "solution"
             else:
-                named = LABEL.search(options)
+                named = _LABEL.search(options)
                 label, part = (named[1] if named else argument), "exercise"
     return cells
 
