@@ -17,7 +17,6 @@ _GATE = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 _LABEL = re.compile(r"^:label:[ \t]*(\S+)", re.MULTILINE)
-_CLASS = re.compile(r"^:class:[ \t]*(\S+)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -94,18 +93,6 @@ def exercise_cells(chapter: str) -> dict[str, Exercise]:
         label: Exercise(code(label, "exercise"), code(label, "solution"))
         for label in labels
     }
-
-
-@cache
-def exercise_kinds(chapter: str) -> dict[str, str]:
-    """Return the page's exercises by label → kind as the page has it, "" if it has none."""
-    text = (CHAPTERS / f"{chapter}.md").read_text(encoding="utf-8")
-    kinds = {}
-    for gate, edge, _, options in _GATE.findall(text):
-        if (gate, edge) == ("exercise", "start"):
-            named = _CLASS.search(options)
-            kinds[_LABEL.search(options)[1]] = named[1] if named else ""
-    return kinds
 
 
 def page_namespace(chapter: str) -> dict:

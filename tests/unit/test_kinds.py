@@ -68,7 +68,7 @@ WRONG = {
 }
 
 
-def test_sealed_letters_are_hashed_as_everywhere():
+def test_right_letters_are_hashed_as_everywhere():
     """FNV-1a, 32 bits; ``foobar`` is of its authors' test vectors."""
 
     def reference(data):
@@ -78,8 +78,8 @@ def test_sealed_letters_are_hashed_as_everywhere():
         return found
 
     assert reference(b"foobar") == 0xBF9CF968
-    assert choices.sealed("foo", "b") == f"{reference(b'foo:b'):08x}"
-    assert len({choices.sealed("x", letter) for letter in choices.LETTERS}) == 8
+    assert choices.hash_answer("foo", "b") == f"{reference(b'foo:b'):08x}"
+    assert len({choices.hash_answer("x", letter) for letter in choices.LETTERS}) == 8
 
 
 def test_a_chapters_checks_have_labels():
@@ -145,7 +145,7 @@ def letters(monkeypatch):
         document[0]["classes"] = ["predict"]
         about = {"docname": "bees", "temp_data": {"lmbook": {"models": models}}}
         app = type("App", (), {"env": type("Env", (), about)})
-        choices.settle(app, document)
+        choices.add_feedback(app, document)
         said.extend(
             note.astext()
             for note in document[0].findall(nodes.paragraph)

@@ -28,7 +28,7 @@ class choose(nodes.General, nodes.Element):
     """A list of options; ``key`` names the glued letter, ``right`` is it."""
 
 
-def sealed(key: str, letter: str) -> str:
+def hash_answer(key: str, letter: str) -> str:
     """Return a hash of the right letter (FNV-1a), which static/tasks.js computes too."""
     found = 2166136261
     for byte in f"{key}:{letter}".encode():
@@ -65,7 +65,7 @@ class Choices(SphinxDirective):
 # --- what a click tells ---------------------------------------------------------------
 
 
-def settle(app, doctree: nodes.document) -> None:
+def add_feedback(app, doctree: nodes.document) -> None:
     """Put what a click tells behind each option, once the tasks are put together."""
     for node in list(doctree.findall(choose)):
         task = node.parent
@@ -115,8 +115,8 @@ def _words(message: str) -> list[nodes.Node]:
 
 
 def _open(self, node: choose) -> None:
-    seal = {"data-key": node["key"], "data-seal": sealed(node["key"], node["right"])}
-    self.body.append(self.starttag(node, "div", CLASS="lm-choose", **seal))
+    data = {"data-key": node["key"], "data-hash": hash_answer(node["key"], node["right"])}
+    self.body.append(self.starttag(node, "div", CLASS="lm-choose", **data))
 
 
 def _close(self, node: choose) -> None:
@@ -127,4 +127,4 @@ def setup(app) -> None:
     """Know the directive."""
     app.add_node(choose, html=(_open, _close))
     app.add_directive("choices", Choices)
-    app.connect("doctree-read", settle)
+    app.connect("doctree-read", add_feedback)

@@ -38,7 +38,7 @@
     return made;
   }
 
-  function sealed(text) {
+  function hashAnswer(text) {
     let hash = 2166136261;
     for (const byte of new TextEncoder().encode(text)) {
       hash = Math.imul(hash ^ byte, 16777619) >>> 0;
@@ -52,7 +52,7 @@
     const status = add(root, "p", { className: "visually-hidden", role: "status" });
 
     function right(option) {
-      return sealed(root.dataset.key + ":" + option.button.textContent) === root.dataset.seal;
+      return hashAnswer(root.dataset.key + ":" + option.button.textContent) === root.dataset.hash;
     }
 
     function answer(option, quietly) {

@@ -92,9 +92,8 @@ def by_hand(answer):
     """Put the weights into a network, and compare with NumPy's interpolation."""
     knots = torch.tensor([-2.0, -1.0, 0.5, 1.0, 3.0], dtype=torch.float64)
     values = torch.tensor([1.0, 4.0, -2.0, 0.0, 0.5], dtype=torch.float64)
-    found = unpack(
-        run(answer, knots, values), 2, "two tensors, bias and down: return bias, down"
-    )
+    what = "two tensors, bias and down: return bias, down"
+    found = unpack(run(answer, knots, values), 2, what)
     bias, down = (torch.as_tensor(array(part)).double() for part in found)
     for name, part in (("bias", bias), ("down", down)):
         if part.shape != (4,):
@@ -205,9 +204,8 @@ def _stack(alpha, seed, layers=24, d_model=32):
     last = nn.Linear(d_model, 50)
     answers = torch.randint(50, (4, 16))
     F.cross_entropy(last(F.layer_norm(x, (d_model,))).mT, answers).backward()
-    return float(first.grad.norm() / x.grad.norm()), float(
-        x.detach().std() / first.detach().std()
-    )
+    growth = x.detach().std() / first.detach().std()
+    return float(first.grad.norm() / x.grad.norm()), float(growth)
 
 
 @exercise("transformer-block.without_norms", kind="experiment")
