@@ -2,6 +2,7 @@
 
 import json
 from contextlib import contextmanager
+from itertools import chain
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -13,7 +14,6 @@ from lmbook.publish import assets
 from serving import ROOT
 
 PHONE = 390  # pixels
-OWN = ("site.js", "modules.js", "views.js", "draw-play.js", "views.css", "drawings.css")
 PAGE = """<!doctype html>
 <html lang="en" data-theme="light"><meta charset="utf-8"><title>Play</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -26,44 +26,43 @@ background: var(--pst-color-background); font-family: system-ui, sans-serif }}</
 """
 
 
-def make_page(folder, shown, own=None, *, work=None, module=None):
+def make_page(folder, shown, own=None, *, work=None, module=None, library=""):
     """Write ``index.html`` and all that its views load, staged as a build does.
 
     Parameters
     ----------
     folder : Path
     shown : list of lmcourse.views.View
-        Views that run in the page.
     own : dict of str to callable, optional
         Stores that this page has instead of the site's.
     work : Path, optional
         Where the site's stores are kept once made; default in the folder.
     module : str, optional
         One that the page loads at once, for tests that ask it themselves.
+    library : str, optional
+        The script in the place of any library that a view needs.
     """
     lib, own = folder / "lib", own or {}
-    texts = {name: (assets.OWN / name).read_text("utf-8") for name in OWN}
-    texts["course.css"] = (ROOT / "chapters/_static/course.css").read_text("utf-8")
-    for path in modules.PLAY.glob("*.css"):
-        texts[f"play/{path.name}"] = path.read_text("utf-8")
-    for path in modules.PLAY.glob("*.js"):
-        texts[f"play/{path.name}"] = modules.script(path.name)
-    (lib / "play").mkdir(parents=True)
-    for name, text in texts.items():
-        (lib / name).write_text(text, "utf-8")
     views = [view.description() for view in shown]
-    names = {name for view in views for name in view["data"]["stores"]}
+    libraries = {view["kind"]: assets.scripts(view["kind"]) for view in views}
+    texts = dict.fromkeys(chain(*libraries.values()), library)
+    for path in assets.OWN.glob("*.[cj]s*"):
+        texts[path.name] = path.read_text("utf-8")
+    texts["course.css"] = (ROOT / "chapters/_static/course.css").read_text("utf-8")
+    for name, path in modules.files(".css").items():
+        texts[f"play/{name}"] = path.read_text("utf-8")
+    texts |= {f"play/{name}": modules.script(name) for name in modules.files(".js")}
+    for name, text in texts.items():
+        (lib / name).parent.mkdir(parents=True, exist_ok=True)
+        (lib / name).write_text(text, "utf-8")
     staged = {}
     with pytest.MonkeyPatch.context() as patch:
-        for name in names | set(own):
+        for name in {name for view in views for name in view["stores"]} | set(own):
             place = work if work and name not in own else folder / "work"
             patch.setitem(stores.STORES, name, own.get(name, stores.STORES[name]))
             staged[name] = stores.stage(name, lib, place)
-    libraries = {renderer.library(view): [] for view in views}
-    libraries = {name: assets.scripts(name, set()) for name in libraries}
     now = [f"play/{name}" for name in modules.order(module)] if module else []
-    sheets = ["course.css", "views.css", "play/play.css"]
-    sheets += [f"{name}.css" for name in libraries if f"{name}.css" in texts]
+    sheets = ["course.css", *assets.styles([*libraries])]
     given = {"data-libraries": libraries, "data-stores": staged}
     page = PAGE.format(
         links="".join(f'<link rel="stylesheet" href="lib/{name}">' for name in sheets),

@@ -21,7 +21,7 @@ def table(heads=2):
 
 
 def make():
-    return views.block(table(), caption="A block."), {}
+    return views.block(table()), {}
 
 
 def use(page):
@@ -29,7 +29,7 @@ def use(page):
 
 
 def test_the_stored_state_is_every_number():
-    page = bs4.BeautifulSoup(views.block(table()).data["stored"], "html.parser")
+    page = bs4.BeautifulSoup(views.block(table()).stored, "html.parser")
     assert {part["data-part"] for part in page.select("[data-part]")} == {*PARTS, "0", "1"}
     rows = [[cell.text for cell in row.find_all("td")] for row in page.find_all("tr")[1:]]
     assert rows[0] == ["norm 1", *["-0.100 (-0.110 to -0.080)"] * 2]

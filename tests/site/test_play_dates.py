@@ -35,8 +35,7 @@ DATA = {
 
 
 def make():
-    view = views.play("dates-view", DATA, "<p>stored</p>", alt="Dates.", caption="Dates.")
-    return view, {}
+    return views.View("dates-view", DATA, "<p>stored</p>", alt="Dates."), {}
 
 
 def use(page):

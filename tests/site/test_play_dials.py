@@ -23,7 +23,7 @@ def make():
     data = {"query": hands(START).tolist(), "key": hands(START + 2 * SPEEDS).tolist()}
     data |= {"speeds": SPEEDS.tolist(), "counts": [1, 3], "far": 20}
     data |= {"place": 5, "behind": 1}
-    return views.play("dials-view", data, "<p>stored</p>", alt="Three dials."), {}
+    return views.View("dials-view", data, "<p>stored</p>", alt="Three dials."), {}
 
 
 def use(page):

@@ -36,9 +36,7 @@ def model(layers=3):
 
 
 def make():
-    view = views.bert_explorer(
-        LINE, tokenizer(), model(), layer=1, head=2, caption="A line."
-    )
+    view = views.bert_explorer(LINE, tokenizer(), model(), layer=1, head=2)
     return view, {"bert": lambda: stores.bert_file(model(), as_int8=False)}
 
 
@@ -198,7 +196,7 @@ def test_the_default_bert_in_int8_is_near_to_itself(browser, tmp_path):
     bert = load_bert(device="cpu", attn_implementation="eager")[1]
     view = views.bert_explorer(LINE, tokenizer(), bert)
     page_file = make_page(tmp_path, [view], {"bert": lambda: stores.bert_file(bert)})
-    place = [view.data["data"][name] for name in ("layer", "head", "token")]
+    place = [view.data[name] for name in ("layer", "head", "token")]
     with opening(browser, page_file.as_uri()) as visit:
         page = visit.page
         drift = int8.drift(bert, **tokenizer()(LINE, return_tensors="pt")).max().item()

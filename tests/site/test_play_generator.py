@@ -34,7 +34,7 @@ def gpt():
 
 
 def make():
-    return views.generator(LINE, *gpt(), caption="A line.", count=80), {}
+    return views.generator(LINE, *gpt(), count=80), {}
 
 
 def ask(page):

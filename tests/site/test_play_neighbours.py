@@ -24,7 +24,7 @@ def spaces():
 
 
 def make():
-    view = views.neighbours("day", spaces(), caption="A word.")
+    view = views.neighbours("day", spaces())
     return view, {"neighbours": lambda: neighbours_file(spaces())}
 
 

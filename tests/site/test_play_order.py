@@ -43,7 +43,7 @@ def make():
         for s in schemes
     ]
     data = {"words": WORDS, "most": MOST, "schemes": schemes}
-    return views.play("order-view", data, "<p>stored</p>", alt="Scores of words."), {}
+    return views.View("order-view", data, "<p>stored</p>", alt="Scores of words."), {}
 
 
 def use(page):

@@ -29,7 +29,7 @@ def models():
 
 
 def make():
-    return views.sequence(LINE, order=5, unit=UNIT, caption="A line."), {}
+    return views.sequence(LINE, order=5, unit=UNIT), {}
 
 
 def ask(page):

@@ -30,7 +30,7 @@ def tokenizers():
 
 
 def make():
-    view = views.tokenizer(LINE, **tokenizers(), others=OTHERS, caption="A line.")
+    view = views.tokenizer(LINE, **tokenizers(), others=OTHERS)
     return view, {}
 
 

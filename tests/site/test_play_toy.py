@@ -17,7 +17,7 @@ QUERY = [1.1, 0.9]
 
 
 def make():
-    return views.attention_toy(WORDS, KEYS, QUERY, position=2, caption="Four words."), {}
+    return views.attention_toy(WORDS, KEYS, QUERY, position=2), {}
 
 
 def use(page):
