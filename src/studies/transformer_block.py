@@ -1,33 +1,42 @@
-"""Small models of characters, trained with and without the parts of a block.
+"""What does a small model miss that never had a part of its blocks?
 
-Writes ``data/sweeps/transformer-block.json``, which the chapter *transformer-block* draws:
-blocks without a part from the beginning, few and many; with and without dropout; and, on a
-task of digits, with the norm before or after each step, with and without a warm-up. Three
-seeds of each; on the CPU.
+Varied: the part that is lacking from the beginning (norms, attention, feed-forward
+networks, residual paths; nothing), in few blocks and in many; dropout on little text; the
+place of the norm, with a warm-up and without. Rivals: that the other parts make up for it;
+that what breaks a trained model when it is taken away is what a model could not have
+learned without. Null: models with the part and without it lose the same. Statistic: the
+loss on held-out sonnets (of the last groups: on digits read backwards) by seed; the
+interval is that of how much more a model without attention loses than one with all parts.
 """
 
-import argparse
-import json
-
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import nn
-from tqdm import tqdm
 
-from lmbook.bench import report
 from lmcourse.attention import causal_mask
-from lmcourse.data import corpora_folder, load_texts, train_val_test_split
-from lmcourse.models import one_thread
+from lmcourse.data import load_texts, train_val_test_split
 from lmcourse.tokenization import CharTokenizer
 from lmcourse.transformer import Embed, Stack
+from studies.harness import count, paired
 
-__all__ = ["Reader", "main", "run", "stored_at"]
-
-SEEDS = (0, 1, 2)
-BASE = {"layers": 4, "d_model": 48, "steps": 400, "learning_rate": 3e-3}
-CONTEXT, BATCH, HEADS, EVERY = 32, 16, 4, 25
-PARTS = ("nothing", "norms", "attention", "feed_forward", "residuals")
+CHAPTER = "transformer-block"
+CLAIM = (
+    "With four blocks, attention and the feed-forward networks are missed in every run, "
+    "the norms in none, and without the residual paths only letter frequencies are learned"
+)
+RIVAL = "the other parts make up for the one that is lacking"
+NULL = "models with the part and without it end at the same loss"
 SETTINGS = {
+    "seeds": [0, 1, 2],
+    "base": {"layers": 4, "d_model": 48, "steps": 400, "learning_rate": 3e-3},
+    "context": 32,
+    "batch": 16,
+    "heads": 4,
+    "every": 25,
+}
+PARTS = ("nothing", "norms", "attention", "feed_forward", "residuals")
+GROUPS = {
     "parts": [{"off": part} for part in PARTS],
     "deep": [
         {"off": part, "layers": 12, "steps": 150, "xavier": True}
@@ -40,6 +49,7 @@ SETTINGS = {
         for steps in (0, 50)
     ],
 }
+CONTEXT, EVERY = SETTINGS["context"], SETTINGS["every"]
 
 
 class Nothing(nn.Module):
@@ -50,13 +60,13 @@ class Nothing(nn.Module):
         return (0 * x, None) if looking else 0 * x
 
 
-class Reader(nn.Module):
+class Model(nn.Module):
     """Embedding, blocks that may lack the part ``off``, and an output layer."""
 
     def __init__(self, vocab_size, layers, d_model, off="nothing", xavier=False, **options):
         super().__init__()
         self.embed = Embed(vocab_size, d_model)
-        self.stack = Stack(layers, d_model, HEADS, 2 * d_model, **options)
+        self.stack = Stack(layers, d_model, SETTINGS["heads"], 2 * d_model, **options)
         self.output = nn.Linear(d_model, vocab_size)
         for block in self.stack.blocks:
             if off == "norms":
@@ -75,16 +85,16 @@ class Reader(nn.Module):
         return F.cross_entropy(self.output(x).mT, targets)
 
 
-def sonnets(count=None):
+def sonnets(number=None):
     """Return a function that draws inputs and targets, the held-out ones, and a mask."""
     parts = train_val_test_split(load_texts("sonnets"))
     tokenizer = CharTokenizer(parts.training + parts.validation)
-    text = "\n\n".join(parts.training.split("\n\n")[:count])
+    text = "\n\n".join(parts.training.split("\n\n")[:number])
     ids, held = (torch.tensor(tokenizer.encode(t)) for t in (text, parts.validation))
     held = held.unfold(0, CONTEXT + 1, 2 * CONTEXT)
 
     def draw():
-        starts = torch.randint(len(ids) - CONTEXT, (BATCH, 1))
+        starts = torch.randint(len(ids) - CONTEXT, (SETTINGS["batch"], 1))
         windows = ids[starts + torch.arange(CONTEXT + 1)]
         return windows[:, :-1], windows[:, 1:]
 
@@ -101,27 +111,29 @@ def mirror():
     return 10, draw, draw(256), None
 
 
-def run(
-    seed, layers, d_model, steps, learning_rate, warmup=None, sonnets_read=None, **options
-) -> dict:
+def plan(small):
+    """All kinds from every seed; or four steps of each from one."""
+    base, seeds = SETTINGS["base"], SETTINGS["seeds"][: 1 if small else None]
+    few = {"steps": 4} if small else {}
+    return [
+        {"group": group, "seed": seed} | base | kind | few
+        for group, kinds in GROUPS.items()
+        for kind in kinds
+        for seed in seeds
+    ]
+
+
+def run(folder, group, seed, layers, d_model, steps, learning_rate, **options):
     """Train one model; return its losses in training and on what is held out.
 
-    Parameters
-    ----------
-    seed, layers, d_model, steps, learning_rate
-    warmup : int, optional
-        Steps in which the learning rate rises from zero; then it stays. If it is given,
-        the task is `mirror`, and first weights are Xavier's; else it is the sonnets.
-    sonnets_read : int, optional
-        How many to train on; all by default.
-    **options
-        Of `Reader`.
+    ``warmup`` counts steps in which the learning rate rises from zero; then it stays. If it
+    is given, the task is `mirror`, and first weights are Xavier's; else it is the sonnets.
     """
     torch.manual_seed(seed)
-    task = sonnets(sonnets_read) if warmup is None else mirror()
-    vocab_size, draw, held, mask = task
-    options = options | {"xavier": True} if warmup is not None else options
-    model = Reader(vocab_size, layers, d_model, **options)
+    warmup, read = options.pop("warmup", None), options.pop("sonnets_read", None)
+    options |= {} if warmup is None else {"xavier": True}
+    vocab_size, draw, held, mask = sonnets(read) if warmup is None else mirror()
+    model = Model(vocab_size, layers, d_model, **options)
     optimizer = torch.optim.Adam(model.parameters(), learning_rate)
     rise = torch.optim.lr_scheduler.LambdaLR(
         optimizer, lambda step: min(1, (step + 1) / max(1, warmup or 0))
@@ -142,33 +154,15 @@ def run(
     return {"seed": seed, **options, "warmup": warmup, "history": history}
 
 
-def stored_at():
-    """Return where the runs are kept."""
-    return corpora_folder() / "sweeps" / "transformer-block.json"
-
-
-def main(arguments) -> int:
-    """Train all, or one group of them; print their last losses and keep them."""
-    parser = argparse.ArgumentParser(prog="lmbook.bench block", description=__doc__)
-    parser.add_argument("--only", choices=[*SETTINGS], nargs="+", default=[*SETTINGS])
-    groups = parser.parse_args(arguments).only
-    one_thread()
-    found = json.loads(stored_at().read_text()) if stored_at().is_file() else {}
-    for group in groups:
-        runs = [(s, seed) for s in SETTINGS[group] for seed in SEEDS]
-        found[group] = [run(seed, **BASE | s) for s, seed in tqdm(runs, desc=group)]
-    stored_at().write_text(json.dumps(found, indent=None) + "\n")
-    for group in groups:
-        kinds = {"seed", "history"}
-        report(
-            [
-                {
-                    "group": group,
-                    "model": ", ".join(f"{k} {v}" for k, v in r.items() if k not in kinds),
-                    "loss": r["history"][-1][2],
-                }
-                for r in found[group]
-            ],
-            {},
-        )
-    return 0
+def summary(results):
+    """Compare models that lack a part with those that lack nothing."""
+    ends = {part: [] for part in PARTS}
+    for each in results["parts"]:
+        ends[each["off"]].append(np.mean([loss for *_, loss in each["history"][-3:]]))
+    best, worst = ({k: pick(v) for k, v in ends.items()} for pick in (min, max))
+    missed = worst["nothing"] < best["feed_forward"] < worst["feed_forward"]
+    missed = missed and worst["feed_forward"] < best["attention"]
+    holds = missed and worst["norms"] < best["nothing"] + 0.05
+    holds = holds and best["residuals"] > worst["attention"] + 0.3
+    told = paired(ends["attention"], ends["nothing"], holds)
+    return count([each for rows in results.values() for each in rows]) | told
