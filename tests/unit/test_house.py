@@ -187,7 +187,7 @@ def row(name: str, source: str) -> str:
     used = {name.split(".")[1] for name in names}
     known = {path.stem for path in (SOURCE / "lmcourse").iterdir()}
     modules = sorted((built | used) & known - EVERYWHERE)
-    names = [f"{m}_*" if (SOURCE / "lmcourse" / m).is_dir() else m for m in modules]
+    names = [f"{m}*" if (SOURCE / "lmcourse" / m).is_dir() else m for m in modules]
     tests = [f"test_{m}" for m in names if [*(TESTS / "unit").glob(f"test_{m}.py")]]
     studies = sorted(set(re.findall(r'\bstored\(\s*"([\w-]+)"', source)))
     named = [f"**{module}**" if module in built else module for module in modules]
