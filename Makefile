@@ -7,15 +7,13 @@ RUFF   := $(PY) -m ruff
 PORT   ?= 8000
 UV     := 0.13.9
 SITE   := $(or $(LMBOOK_BUILD),_build)/html
-# How data/checkpoints/sonnets.safetensors is trained: small corpus, so dropout.
-SONNETS := optimizer=muon learning_rate=0.01 dropout=0.2 batch=24 steps=2000
 
 # Nothing here is fetched from a model hub, and no tool should try.
 export HF_HUB_DISABLE_TELEMETRY := 1
 export TOKENIZERS_PARALLELISM := false
 
 .DEFAULT_GOAL := help
-.PHONY: help install lock html notebooks test serve lab references models bench mutants fuzz steady colab lint clean
+.PHONY: help install lock html notebooks test serve lab references studies bench mutants fuzz steady colab lint clean
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -66,16 +64,8 @@ lab: $(STAMP)  ## open JupyterLab, where the .md chapters open as notebooks
 references: html  ## rewrite the executed references that `make test` compares with
 	$(PY) -m lmbook.execute.references
 
-models: $(STAMP)  ## train the small models and the sweeps that data/ carries, some hours on one core
-	rm -rf _build/models
-	$(PY) -m lmcourse.train --corpus sonnets --preset classic $(addprefix --set ,$(SONNETS)) \
-		--out _build/models/sonnets.safetensors --export data/checkpoints/sonnets.safetensors
-	$(PY) -m lmcourse.gpt.sweep
-	$(PY) -m lmbook.bench ideas --store
-	$(PY) -m lmcourse.mini_bert
-	$(PY) -m lmcourse.numpy_nn.longer
-	for name in sequences "positions --write" block dates "families --write" "tuning --store"; do \
-		$(PY) -m lmbook.bench $$name || exit 1; done
+studies: $(STAMP)  ## run all studies, and make the small models and the stored runs of data/ anew, some hours on one core
+	$(PY) -m studies --write
 
 bench: html  ## run every benchmark
 	$(PY) -m lmbook.bench

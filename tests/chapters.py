@@ -4,29 +4,11 @@ Shared by the tests that hold the pages and the package together.
 """
 
 import ast
-import re
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 
-import jupytext
+from studies.chapter import CHAPTERS, page_cells, page_namespace, parse_cells
 
-CHAPTERS = Path(__file__).parents[1] / "chapters"
-_GATE = re.compile(
-    r"^(?:`{3,}|:{3,})\{(exercise|solution)-(start|end)\}[ \t]*(\S*)(.*?)^(?:`{3,}|:{3,})",
-    re.MULTILINE | re.DOTALL,
-)
-_LABEL = re.compile(r"^:label:[ \t]*(\S+)", re.MULTILINE)
-
-
-@dataclass(frozen=True)
-class Cell:
-    """A code cell: its source, its tags and the exercise that it stands in, if any."""
-
-    source: str
-    tags: tuple[str, ...] = ()
-    exercise: str = ""  # the label, "ex-chapter-name"
-    part: str = ""  # "exercise" (the starter) or "solution"
+__all__ = ["CHAPTERS", "page_cells", "page_namespace", "parse_cells"]
 
 
 @dataclass(frozen=True)
@@ -35,31 +17,6 @@ class Exercise:
 
     starter: str
     solution: str
-
-
-def parse_cells(text: str) -> list[Cell]:
-    """Return the code cells of a MyST page, told which exercise each belongs to."""
-    cells, label, part = [], "", ""
-    for cell in jupytext.reads(text, fmt="md:myst").cells:
-        if cell.cell_type == "code":
-            tags = tuple(cell.metadata.get("tags", ()))
-            cells.append(Cell(cell.source, tags, label, part))
-            continue
-        for kind, edge, argument, options in _GATE.findall(cell.source):
-            if edge == "end":
-                label, part = "", ""
-            elif kind == "solution":
-                label, part = argument, "solution"
-            else:
-                named = _LABEL.search(options)
-                label, part = (named[1] if named else argument), "exercise"
-    return cells
-
-
-@cache
-def page_cells(chapter: str) -> tuple[Cell, ...]:
-    """Return the code cells of ``chapters/<chapter>.md``, in order."""
-    return tuple(parse_cells((CHAPTERS / f"{chapter}.md").read_text(encoding="utf-8")))
 
 
 def page_code(chapter: str) -> str:
@@ -93,16 +50,6 @@ def exercise_cells(chapter: str) -> dict[str, Exercise]:
         label: Exercise(code(label, "exercise"), code(label, "solution"))
         for label in labels
     }
-
-
-def page_namespace(chapter: str) -> dict:
-    """Return the names that the page's imports and definitions bring, nothing else run."""
-    keep = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef)
-    tree = ast.parse(page_code(chapter))
-    tree.body = [node for node in tree.body if isinstance(node, keep)]
-    namespace: dict = {"__name__": f"page_{chapter.replace('-', '_')}"}
-    exec(compile(tree, f"chapters/{chapter}.md", "exec"), namespace)
-    return namespace
 
 
 def last_value(code: str, namespace: dict) -> object:

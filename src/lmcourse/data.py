@@ -5,6 +5,7 @@ tells where they come from and how they were checked.
 """
 
 import hashlib
+import json
 import os
 import re
 from collections.abc import Sequence
@@ -16,7 +17,7 @@ import platformdirs
 import pooch
 
 __all__ = ["POEMS", "Parts", "corpora_folder", "fingerprint", "load_corpus", "load_poems"]
-__all__ += ["load_sonnets", "load_texts", "train_val_test_split"]
+__all__ += ["load_sonnets", "load_texts", "stored", "train_val_test_split"]
 
 SECTIONS = {
     "life": "Life",
@@ -48,6 +49,24 @@ def corpora_folder() -> Path:
     """Return the folder of the corpora: in a wheel, or beside ``src`` in a checkout."""
     installed = Path(__file__).parent / "_data"
     return installed if installed.is_dir() else Path(__file__).parents[2] / "data"
+
+
+def stored(name: str) -> dict:
+    """Return what a study found: the contents of ``data/studies/NAME.json``.
+
+    Raises
+    ------
+    FileNotFoundError, ValueError
+        If the file is missing or damaged, saying how to make it.
+    """
+    path = corpora_folder() / "studies" / f"{name}.json"
+    how = f"make it with `python -m studies {name} --write`"
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise FileNotFoundError(f"{path} is missing: {how}") from None
+    except ValueError as error:
+        raise ValueError(f"{path} is damaged ({error}): {how}") from error
 
 
 def _blocks(name: str, header: str) -> list[tuple[tuple[str, ...], str]]:

@@ -1,12 +1,9 @@
 """The mini-BERT: a small BERT that fills blanks in the lines of two poets.
 
-``python -m lmcourse.mini_bert`` trains it, some minutes of one core, and writes the file
-that `load_mini_bert` loads.
+``python -m studies mini-bert --write`` trains it, some minutes of one core, and writes the
+file that `load_mini_bert` loads.
 """
 
-import json
-import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,17 +12,10 @@ import transformers
 from tokenizers import BertWordPieceTokenizer
 from torch.nn.utils.rnn import pad_sequence
 
-from lmcourse.data import (
-    POEMS,
-    corpora_folder,
-    fingerprint,
-    load_texts,
-    train_val_test_split,
-)
-from lmcourse.masking import MaskedBert, place_losses, train
-from lmcourse.models import one_thread
+from lmcourse.data import POEMS, corpora_folder, load_texts, train_val_test_split
+from lmcourse.masking import MaskedBert, place_losses
 from lmcourse.positions import sinusoidal
-from lmcourse.weights import load_model, read_record, save_model
+from lmcourse.weights import load_model, read_record
 
 SIZES = {"hidden_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4}
 SIZES |= {"intermediate_size": 512, "max_position_embeddings": 64, "type_vocab_size": 1}
@@ -147,40 +137,3 @@ def judge(model, texts, tokenizer, room):
     ids = [each for text in texts for each in passages(text, tokenizer, room)]
     losses = place_losses(model, pad_sequence(ids, batch_first=True), tokenizer)
     return losses[losses > 0].mean().item()
-
-
-def main(arguments):
-    """Train the mini-BERT; ``python -m lmcourse.mini_bert [FILE.safetensors]``."""
-    one_thread()
-    path = Path(*arguments or [corpora_folder() / "checkpoints" / FILE])
-    texts, chosen_by, _ = poem_splits()
-    start, losses = time.time(), []
-    tokenizer = train_tokenizer(texts, SETTINGS["vocab_size"])
-    model, sizes = new_model(tokenizer, SETTINGS)
-    room = sizes["max_position_embeddings"]
-    ids = [each for text in texts for each in passages(text, tokenizer, room, overlap=True)]
-
-    def report(step, loss):
-        losses.append(loss)
-        if step % 100 == 0:
-            losses[-100:] = [sum(losses[-100:]) / 100]
-            print(json.dumps({"step": step, "loss": losses[-1]}), flush=True)
-
-    train(model, ids, tokenizer, SETTINGS, report)
-    seconds = time.time() - start
-    model = model.half().float()  # as it will be read
-    record = {
-        "model": sizes,
-        "training": SETTINGS,
-        "vocabulary": tokenizer.convert_ids_to_tokens(range(len(tokenizer))),
-        "losses": losses,
-        "val_loss": judge(model, chosen_by, tokenizer, room),
-        "seconds": seconds,
-        "torch": torch.__version__,
-        "corpus_sha256": fingerprint("\n\n".join(texts)),
-    }
-    save_model(path, model.half(), record)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

@@ -95,11 +95,6 @@ class CharLSTM(nn.Module):
         return self.output(states), gates
 
 
-def stored_at():
-    """Return where the trained LSTM is kept."""
-    return corpora_folder() / "checkpoints" / "lstm.safetensors"
-
-
 def load_char_lstm():
     """Return the characters' tokenizer and the LSTM trained on the Sonnets, on the CPU.
 
@@ -108,7 +103,7 @@ def load_char_lstm():
     OSError, ValueError
         If the file is missing, damaged or holds something else.
     """
-    path = stored_at()
+    path = corpora_folder() / "checkpoints" / "lstm.safetensors"
     shapes, metadata = read_header(path)
     config = parse_json(metadata.get("config", "{}"), path)
     try:

@@ -117,7 +117,6 @@ SAME = [
         "lmcourse.numpy_nn.attention",
         ["CausalMask", "Rotary", "ScalarProduct", "Transpose"],
     ),
-    ("backpropagation", "lmcourse.numpy_nn.longer", ["last_looks", "loss_after"]),
     (
         "backpropagation",
         "lmcourse.numpy_nn.decoder",

@@ -7,10 +7,9 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import nn
 
-from lmbook.bench import sequences
 from lmcourse import recurrent
-from lmcourse.data import load_texts, train_val_test_split
-from lmcourse.recurrent import LSTM, RNN, CharLSTM, load_char_lstm, stored_at
+from lmcourse.data import corpora_folder, load_texts, train_val_test_split
+from lmcourse.recurrent import LSTM, RNN, load_char_lstm
 
 close = torch.testing.assert_close
 
@@ -67,31 +66,11 @@ def test_the_stored_reader_foretells_better_than_pairs():
     ],
 )
 def test_another_file_is_refused(change, said, tmp_path, monkeypatch):
-    weights = load_file(stored_at())
+    weights = load_file(corpora_folder() / "checkpoints" / "lstm.safetensors")
     metadata = {"config": json.dumps({"alphabet": load_char_lstm()[0].alphabet})}
     change(weights, metadata)
-    save_file(weights, tmp_path / "lstm.safetensors", metadata)
-    monkeypatch.setattr(recurrent, "stored_at", lambda: tmp_path / "lstm.safetensors")
+    (tmp_path / "checkpoints").mkdir()
+    save_file(weights, tmp_path / "checkpoints" / "lstm.safetensors", metadata)
+    monkeypatch.setattr(recurrent, "corpora_folder", lambda: tmp_path)
     with pytest.raises(ValueError, match=said):
         load_char_lstm()
-
-
-def test_the_stored_runs_are_those_of_the_command(tmp_path, monkeypatch):
-    stored = json.loads((stored_at().parents[1] / "sweeps" / "sequences.json").read_text())
-    assert (stored["steps"], stored["long"]) == (sequences.STEPS, sequences.LONG)
-    kinds = [(run["kind"], run["seed"]) for run in stored["runs"]]
-    assert kinds == [(kind, seed) for kind in sequences.WIDTH for seed in sequences.SEEDS]
-    numbers = {run["numbers"] for run in stored["runs"]}
-    assert max(numbers) < 1.01 * min(numbers)  # as many in both kinds
-    model, _ = sequences.run("LSTM", 0, 2)
-    _, _, validation = sequences.corpus()
-    reach = sequences.reach(model, validation[:1000])
-    assert {len(run["reach"]) for run in stored["runs"]} == {len(reach)}
-    assert reach[0] == 1 > reach[1] > reach[10]
-    monkeypatch.setattr(sequences, "stored_at", lambda: tmp_path / "lstm.safetensors")
-    monkeypatch.setattr(recurrent, "stored_at", lambda: tmp_path / "lstm.safetensors")
-    sequences.store(model)
-    ids = torch.randint(50, (2, 9))
-    got = load_char_lstm()[1](ids)[0]
-    close(got, model.half().float()(ids), rtol=1e-4, atol=1e-5)
-    assert isinstance(load_char_lstm()[1], CharLSTM)

@@ -20,7 +20,7 @@ from sphinx.errors import ExtensionError
 
 from lmbook.execute.keys import course_modules, digest, hashes, settings
 from lmbook.play import vocabularies
-from lmcourse import int8, recurrent
+from lmcourse import int8
 from lmcourse.bert import rebuild
 from lmcourse.data import corpora_folder, load_corpus, load_texts, train_val_test_split
 from lmcourse.gpt.checkpoints import load_gpt
@@ -167,7 +167,7 @@ STORES = {
     "sonnets-training": lambda: train_val_test_split(
         load_texts("sonnets")
     ).training.encode(),
-    "lstm": lambda: recurrent.stored_at().read_bytes(),
+    "lstm": lambda: (corpora_folder() / "checkpoints/lstm.safetensors").read_bytes(),
     "gpt2-merges": lambda: merge_pairs(load_gpt2_vocabulary()[0]),
 }
 

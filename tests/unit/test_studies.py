@@ -1,0 +1,262 @@
+"""Every study: what is stored is of one form and of this code, and a short run works."""
+
+import importlib
+import json
+import linecache
+import pkgutil
+import sys
+
+import numpy as np
+import pytest
+import torch
+from safetensors import safe_open
+
+import studies
+from lmcourse import data
+from lmcourse.numpy_nn.decoder import load
+from lmcourse.recurrent import load_char_lstm
+from studies import __main__ as command
+from studies import chapter, harness, transformer_block
+
+MODULES = [m.name for m in pkgutil.iter_modules(studies.__path__)]
+MODULES = [name for name in MODULES if name not in command.TOOLS]
+MODELS = ["mini_bert", "sonnets"]  # made without a question
+FORM = {
+    "claim": str,
+    "rival": str,
+    "null": str,
+    "n": int,
+    "seeds": list,
+    "interval": list | None,
+    "verdict": str,
+    "command": str,
+    "versions": dict | None,
+    "seconds": float | None,
+    "settings": dict,
+    "results": dict,
+}
+
+
+def module(name):
+    return importlib.import_module(f"studies.{name}")
+
+
+def assert_of_the_form(found):
+    assert found.keys() == FORM.keys()
+    assert all(isinstance(found[key], kind) for key, kind in FORM.items())
+    assert found["verdict"] in ("holds", "not so")
+    assert found["interval"] is None or found["interval"] == sorted(found["interval"])
+    assert found["n"] >= len(found["seeds"]) > 0
+
+
+@pytest.mark.parametrize("name", [name for name in MODULES if name not in MODELS])
+def test_what_is_stored_is_of_this_code(name):
+    study, found = module(name), data.stored(name.replace("_", "-"))
+    assert_of_the_form(found)
+    told = {"claim": study.CLAIM, "rival": study.RIVAL, "null": study.NULL}
+    told |= {"command": f"python -m studies {harness.name_of(study)} --write"}
+    told |= study.summary(found["results"]) | {
+        "settings": json.loads(json.dumps(study.SETTINGS))
+    }
+    assert {key: found[key] for key in told} == told
+    for group, rows in found["results"].items():
+        plan = [each for each in study.plan(small=False) if each["group"] == group]
+        several = len(rows) % len(plan) == 0 and len(rows) > len(plan)
+        for setting, row in zip(plan, rows, strict=True) if not several else []:
+            shared = row.keys() & setting.keys() - {"steps"}  # of equal work: others
+            for key in shared:
+                assert row[key] == json.loads(json.dumps(setting[key])), (setting, key)
+
+
+def shapes(path):
+    with safe_open(path, "pt") as file:
+        return {name: file.get_slice(name).get_shape() for name in file.keys()}  # noqa: SIM118
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MODULES)
+def test_a_short_run_finds_what_is_stored_in_form(name, tmp_path):
+    study = module(name)
+    plan = study.plan(small=True)
+    done = harness.outcomes(study, plan, tmp_path)
+    if name not in MODELS:
+        found = harness.document(study, done)
+        assert_of_the_form(found)
+        stored = data.stored(harness.name_of(study))["results"]
+        assert found["results"].keys() == stored.keys()
+        for group, rows in found["results"].items():
+            for row in (row for row in rows if isinstance(row, dict)):
+                known = set().union(*(each.keys() for each in stored[group]))
+                assert row.keys() <= known | {"1"}, group  # so many warm steps
+    for made in getattr(study, "CHECKPOINTS", ()):
+        ours = harness._checkpoint(made)
+        assert shapes(tmp_path / ours.name) == shapes(ours)
+    setting = plan[1 % len(plan)]
+    first, again = done[1 % len(plan)]["outcome"], study.run(tmp_path, **setting)
+    if isinstance(first, dict) and name != "mini_bert":  # whose vocabulary has ties
+        assert json.loads(json.dumps({**again, "seconds": 0})) == {**first, "seconds": 0}
+
+
+# --- one study's own ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("off", transformer_block.PARTS)
+def test_a_part_that_is_off_is_off(off):
+    torch.manual_seed(0)
+    model = transformer_block.Model(11, layers=2, d_model=8, off=off, xavier=True)
+    ids = torch.randint(11, (3, 5))
+    loss = model(ids, ids, torch.ones(5, 5, dtype=torch.bool).tril())
+    loss.backward()
+    names = {n for n, p in model.named_parameters() if p.grad is not None}
+    left = {"norms": "blocks.0.norm_1", "attention": "blocks.0.attention"}
+    left["feed_forward"] = "blocks.0.feed_forward"
+    for part, name in left.items():
+        assert any(name in n for n in names) == (part != off)
+    if off == "residuals":  # what the last step returns is all that is left
+        last = model.stack.blocks[-1].feed_forward.down
+        torch.nn.init.zeros_(last.weight)
+        torch.nn.init.zeros_(last.bias)
+        x = model.embed(ids)
+        assert model.stack.blocks[-1](x)[0].abs().max() == 0
+
+
+def test_counting_is_what_is_stored(tmp_path):
+    found, families = data.stored("families")["results"], module("families")
+    (tmp_path / "vocabulary.json").write_text(json.dumps(found["vocabulary"]))
+    counted = families.run(tmp_path, "counting", places=families.SETTINGS["places"])
+    stored = found["counting"][0]
+    for name in ("goes on", "fills"):
+        assert counted[name] == pytest.approx(stored[name], abs=1e-3)
+    both = zip(counted["vectors"], stored["vectors"], strict=True)
+    assert sum(a != b for a, b in both) <= 1  # a tie may fall either way
+
+
+@pytest.mark.parametrize("warmup", [40, 1])
+def test_the_beginning_is_what_is_stored(warmup, tmp_path):
+    rows = data.stored("recipes")["results"]["beginnings"]
+    stored = next(row for row in rows if row["warmup"] == warmup)
+    setting = {"warmup": warmup, "seed": stored["seed"], "batches": 4}
+    found = module("recipes").run(tmp_path, "beginnings", **setting)
+    assert found["losses"] == pytest.approx(stored["losses"][:4], rel=1e-2)
+
+
+def test_the_stored_decoder_has_the_stored_losses():
+    study = module("backpropagation")
+    model = load(harness._checkpoint("decoder"))
+    _, _, text, other, known = study.material()
+    last = data.stored("backpropagation")["results"]["runs"][0]["states"][-1]
+    loss_after = chapter.page("backpropagation").loss_after
+    for name, part in {"trained": text, "unseen": other}.items():  # float16 weights
+        assert loss_after(model, part, known=known) == pytest.approx(last[name], rel=0.02)
+    looks = np.array(last["looks"])  # (layers, heads, tokens)
+    np.testing.assert_allclose(looks.sum(axis=-1), 1, rtol=0, atol=1e-3)
+
+
+def test_an_lstm_is_kept_as_the_course_reads_it(tmp_path, monkeypatch):
+    study = module("sequences")
+    model, _ = study.train("LSTM", 0, 2)
+    study.save(model, tmp_path / "lstm.safetensors")
+    (tmp_path / "checkpoints").symlink_to(tmp_path)
+    monkeypatch.setattr("lmcourse.recurrent.corpora_folder", lambda: tmp_path)
+    ids = torch.randint(50, (2, 9))
+    got = load_char_lstm()[1](ids)[0]
+    torch.testing.assert_close(got, model.half().float()(ids), rtol=1e-4, atol=1e-5)
+
+
+# --- the harness ----------------------------------------------------------------------
+
+TOY = '''"""Is two more than one?
+
+Nothing varies."""
+from pathlib import Path
+CHAPTER, CLAIM, RIVAL, NULL, SETTINGS = "attention", "yes", "no", "equal", {"x": 1}
+LOG = Path(__file__).with_name("log")
+def plan(small):
+    return [{"group": "runs", "seed": seed} for seed in range(1 if small else 3)]
+def run(folder, group, seed):
+    with LOG.open("a") as log:
+        log.write(str(seed))
+    if seed == 2 and LOG.read_text().count("2") == 1:
+        raise KeyboardInterrupt
+    return {"seed": seed}
+def summary(results):
+    return {"n": len(results["runs"]), "seeds": [0], "interval": [0, 1], "verdict": "holds"}
+'''
+
+
+@pytest.fixture
+def toy(tmp_path, monkeypatch):
+    """A study of three runs, the last of which is stopped the first time."""
+    (tmp_path / "toy_study.py").write_text(TOY)
+    (tmp_path / "data" / "studies").mkdir(parents=True)
+    monkeypatch.setattr(studies, "__path__", [str(tmp_path)])
+    monkeypatch.setattr(harness, "corpora_folder", lambda: tmp_path / "data")
+    monkeypatch.setattr(data, "corpora_folder", lambda: tmp_path / "data")
+    monkeypatch.setenv("LMBOOK_BUILD", str(tmp_path / "build"))
+    yield tmp_path
+    sys.modules.pop("studies.toy_study", None)
+
+
+def test_without_write_nothing_is_stored(toy, capsys):
+    assert command.main(["--list"]) == 0
+    assert capsys.readouterr().out.split() == [
+        "toy-study",
+        *["Is", "two", "more", "than", "one?"],
+    ]
+    assert command.main(["toy-study"]) == 0
+    told = capsys.readouterr().out
+    assert '"seed": 0' in told
+    assert "a small part (3 runs with --write)" in told
+    with pytest.raises(FileNotFoundError, match="python -m studies toy-study --write"):
+        data.stored("toy-study")
+
+
+def test_a_stopped_study_goes_on_where_it_was(toy):
+    with pytest.raises(KeyboardInterrupt):
+        command.main(["toy-study", "--write"])
+    assert (toy / "log").read_text() == "012"
+    assert command.main(["toy-study", "--write"]) == 0
+    assert (toy / "log").read_text() == "0122"
+    found = data.stored("toy-study")
+    assert_of_the_form(found)
+    assert found["results"] == {"runs": [{"seed": seed} for seed in range(3)]}
+    (toy / "data" / "studies" / "toy-study.json").write_text("{")
+    with pytest.raises(ValueError, match=r"toy-study\.json is damaged .* make it with"):
+        data.stored("toy-study")
+
+
+def test_another_code_begins_anew(toy):
+    study = command.every()["toy-study"]
+    before = harness.work_at(study)
+    (toy / "toy_study.py").write_text(TOY.replace('{"x": 1}', '{"x": 2}'))
+    linecache.clearcache()
+    assert harness.work_at(study) != before
+
+
+def test_one_study_runs_at_a_time(toy, capsys):
+    with harness.lock("another"):
+        assert command.main(["toy-study", "--write"]) == 1
+    told = capsys.readouterr().err
+    assert "python -m studies another (process " in told
+    assert "is running" in told
+    assert command.main(["toy-study"]) == 0
+
+
+def test_a_chapter_gives_its_definitions_and_nothing_else(tmp_path, monkeypatch):
+    head = "---\njupytext: {text_representation: {format_name: myst}}\n---\n"
+    cell = "```{code-cell} python\n%s\n```\n"
+    parts = [
+        cell % "import math\nx = 1 / 0\nPI = math.pi\nLATER = x\n\ndef f():\n    return PI",
+        cell % ":tags: [trial]\nkept = [n * n for n in range(3)]\nprint(kept)",
+        ":::{exercise-start} A\n:label: ex-a\n:::\n"
+        + cell % "def f(): ..."
+        + ":::{exercise-end}\n:::\n",
+        cell % "PICK = {'square': lambda n: n * n}\na, B = 1, 2",
+    ]
+    (tmp_path / "toy.md").write_text(head + "\n".join(parts))
+    monkeypatch.setattr(chapter, "CHAPTERS", tmp_path)
+    found = chapter.page("toy")
+    assert found.f() == found.PI
+    assert found.kept == [0, 1, 4]
+    assert found.PICK["square"](3) == 9
+    assert not {"x", "LATER", "B"} & {*vars(found)}
