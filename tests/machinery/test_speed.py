@@ -1,4 +1,4 @@
-"""What the chapter *inside-gpt* says of the cache's speed, which no busy machine may judge."""
+"""What *inside-gpt* says of the speed of a cache, which no busy machine may judge."""
 
 import time
 
