@@ -7,7 +7,7 @@ points of a curve.
 import html
 from collections.abc import Iterable, Sequence
 
-from lmcourse.views.poems import filed
+from lmcourse.views.poems import model_shelves
 
 __all__ = ["table"]
 
@@ -15,7 +15,9 @@ ROWS, COLUMNS = 40, 16  # the rest is named, not listed
 
 
 def table(view: dict) -> str:
-    """Return a folded table of a view's data."""
+    """Return a folded table of a view's data; nothing if its stored state says enough."""
+    if view["kind"] not in _KINDS:
+        return ""
     summary, body = _KINDS[view["kind"]](view["data"])
     return (
         f'<details class="lmc-table"><summary>{html.escape(summary)}</summary>'
@@ -65,7 +67,7 @@ def _attention_heads(data: dict) -> tuple[str, str]:
         [token, *(_most(head[query], tokens) for head in data["attention"])]
         for query, token in enumerate(tokens)
     ]
-    head = ["Token", *data["head_names"]]
+    head = ["Token", *(f"Head {head}" for head in range(len(data["attention"])))]
     return "Table: the token that each token attends to most", _grid(head, rows)
 
 
@@ -101,11 +103,8 @@ def _sentences(data: dict) -> tuple[str, str]:
 
 
 def _tokens(data: dict) -> tuple[str, str]:
-    tokens, values = data["tokens"], data["values"]
-    if values is None:
-        rows = [[position, repr(token)[1:-1]] for position, token in enumerate(tokens)]
-        return "Table: the tokens", _grid(["Position", "Token"], rows)
-    rows = [[position, *pair] for position, pair in enumerate(zip(tokens, values))]  # noqa: B905
+    pairs = zip(data["tokens"], data["values"], strict=True)
+    rows = [[position, *pair] for position, pair in enumerate(pairs)]
     return "Table: tokens and values", _grid(["Position", "Token", "Value"], rows)
 
 
@@ -117,7 +116,7 @@ def _plot(data: dict) -> tuple[str, str]:
 
 def _poems(data: dict) -> tuple[str, str]:
     """The shelves against each other at the last level; then who is filed elsewhere."""
-    found, names = filed(data), data["names"]
+    found, names = model_shelves(data), data["names"]
     pairs = [(own, model) for own, model, _ in found]
     counts = [
         [name, *(pairs.count((row, column)) for column in range(len(names)))]
