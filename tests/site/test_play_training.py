@@ -15,8 +15,8 @@ TEXT = "so long as men can breathe or eyes can see\n" * 60
 def make():
     """A smaller model than the site's, trained on fewer characters."""
     view = training(TEXT, alt="A model learns.", others={"<b>ours</b>": 1.0})
-    view.data |= {"steps": 150, "batch": 4, "learning_rate": 0.01}
-    view.data["config"] |= {"context": 16, "d_model": 16, "d_ff": 64}
+    sizes = view.data["config"] | {"context": 16, "d_model": 16, "d_ff": 64}
+    view.data.update(steps=150, batch=4, learning_rate=0.01, config=sizes)
     return view, {"sonnets": TEXT.encode}
 
 
@@ -46,5 +46,5 @@ def test_a_model_learns_while_the_reader_watches(opened):
 
 def test_the_stored_state_is_a_table_of_what_simple_models_reach():
     stored = training(TEXT, alt="A model learns.", others={"<b>ours</b>": 1.0}).stored
-    assert "<td>pairs of characters</td>" in stored
-    assert "<td>&lt;b&gt;ours&lt;/b&gt;</td><td>1.00</td>" in stored
+    assert ">pairs of characters</th>" in stored
+    assert "&lt;b&gt;ours&lt;/b&gt;</th><td>1.00</td>" in stored

