@@ -35,9 +35,10 @@ def build_hash(root: Path) -> str:
         name: found
         for name, found in hashes(here, here).items()
         if name.endswith(".py")
-        or Path(name).name.startswith(("draw-", "views.", "modules."))
+        or Path(name).name.startswith(("views.", "modules."))
         or Path(name).parent.name == "play"
     }
+    ours |= hashes(here.parent / "lmcourse" / "views", here)  # what draws in notebooks too
     return digest([str(root.resolve()), names, config, ours, installed(), sys.version])
 
 
