@@ -31,15 +31,9 @@ def build_hash(root: Path) -> str:
     names = sorted(path.name for path in (root / "chapters").glob("*.md"))
     config = [(root / name).read_text("utf-8") for name in ("_config.yml", "_toc.yml")]
     here = Path(__file__).parent
-    ours = {
-        name: found
-        for name, found in hashes(here, here).items()
-        if name.endswith(".py")
-        or Path(name).name.startswith(("views.", "modules."))
-        or Path(name).parent.name == "play"
-    }
-    ours |= hashes(here.parent / "lmcourse" / "views", here)  # what draws in notebooks too
-    return digest([str(root.resolve()), names, config, ours, installed(), sys.version])
+    views = here.parent / "lmcourse" / "views"  # of which some scripts are for pages, too
+    software = [hashes(here, here), hashes(views, views), installed(), sys.version]
+    return digest([str(root.resolve()), names, config, software])
 
 
 def _build_site(root: Path) -> bool:
