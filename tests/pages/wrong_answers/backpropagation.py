@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from lmcourse.numpy_nn import attention, core, decoder, layers, longer
+from lmcourse.data import corpora_folder
+from lmcourse.numpy_nn import attention, core, decoder, layers
 from lmcourse.numpy_nn.core import Concat, Fork, Module, as_tuple
 
 
@@ -224,7 +225,7 @@ def given(page):
     """Return what the page builds on: its earlier tasks, an array and two decoders."""
     rng = np.random.default_rng(0)
     mine = {"rng": rng, "x": rng.normal(size=(2, 5, 4)), "back": np.arange(7)[::-1]}
-    model = decoder.load(longer.stored_at() / "sonnets.safetensors")
+    model = decoder.load(corpora_folder() / "checkpoints" / "decoder.safetensors")
     words = model.dictionary.vocabulary
     untrained = decoder.Decoder(words, 0.1 * rng.normal(size=(len(words), 60)))
     mine |= {"model": model, "untrained": untrained, "encode": model.dictionary.encode}
