@@ -1,10 +1,10 @@
 """``python -m lmbook.build [FOLDER]``: execute the chapters, then build the site of them.
 
 If nothing changed since the last build, that is all there is to say. Else Sphinx reads
-only what changed. It may, if its last build ended well and if neither the set of pages nor
-what makes pages of them is another; else everything that it left is removed first. So no
-page of an earlier build outlives its chapter, a warning comes back until it is mended, and
-what a stopped build left half done is not trusted.
+only what changed. It may, if its last build ended well, the site is as that left it, and
+neither the set of pages nor what makes pages of them is another; else everything that it
+left is removed first. So no page of an earlier build outlives its chapter, a warning comes
+back until it is mended, and what a stopped build left half done is not trusted.
 """
 
 import itertools
@@ -31,23 +31,17 @@ def build_hash(root: Path) -> str:
     names = sorted(path.name for path in (root / "chapters").glob("*.md"))
     config = [(root / name).read_text("utf-8") for name in ("_config.yml", "_toc.yml")]
     here = Path(__file__).parent
-    ours = {
-        name: found
-        for name, found in hashes(here, here).items()
-        if name.endswith(".py")
-        or Path(name).name.startswith(("draw-", "views.", "modules."))
-        or Path(name).parent.name == "play"
-    }
-    return digest([str(root.resolve()), names, config, ours, installed(), sys.version])
+    software = [hashes(here, here), installed(), sys.version]
+    return digest([str(root.resolve()), names, config, software])
 
 
 def _build_site(root: Path) -> bool:
     """Let Sphinx build the site; say whether it ended without a warning."""
     from jupyter_book.sphinx import build_sphinx
 
-    folder, now = build_folder(root), build_hash(root)
+    folder, page_hash = build_folder(root), build_hash(root)
     mark = folder / "whole"
-    if not mark.is_file() or mark.read_text() != now:
+    if not mark.is_file() or mark.read_text() != _state(folder, page_hash):
         for name in OF_SPHINX:
             shutil.rmtree(folder / name, ignore_errors=True)
     mark.unlink(missing_ok=True)
@@ -66,8 +60,12 @@ def _build_site(root: Path) -> bool:
         if isinstance(status, KeyboardInterrupt):
             raise status
     if status == 0:
-        mark.write_text(now)
+        mark.write_text(_state(folder, page_hash))
     return status == 0
+
+
+def _state(folder: Path, page_hash: str) -> str:
+    return digest([page_hash, hashes(folder / "html", folder)])
 
 
 def build(root: Path = ROOT) -> int:

@@ -34,10 +34,11 @@ from lmcourse.families import (
     training_flops,
 )
 from lmcourse.masking import bigram_infill, train
-from lmcourse.mini_bert import passages, poem_splits, train_tokenizer
+from lmcourse.mini_bert import passages, poem_splits
 from lmcourse.ngrams import NgramModel
 from lmcourse.probe import predict
 from studies.harness import count, verdict
+from studies.mini_bert import train_tokenizer
 
 CHAPTER = "pretraining"
 CLAIM = (

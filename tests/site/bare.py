@@ -36,7 +36,7 @@ def write_page(folder: Path, shown, texts: dict[str, str], extra=None, work=None
     folder : Path
         Where ``index.html`` and ``lib`` go.
     shown : list of lmcourse.views.View
-        Of the kind "play".
+        Whose modules need no libraries.
     texts : dict of str to str
         From `modules.scripts`.
     extra : dict of str to str, optional
@@ -51,25 +51,23 @@ def write_page(folder: Path, shown, texts: dict[str, str], extra=None, work=None
     """
     lib, extra = folder / "lib", extra or {}
     (lib / "play").mkdir(parents=True)
-    for name in ("modules.js", "views.js", "draw-play.js", "views.css"):
+    for name in ("modules.js", "views.js", "views.css", "drawings.css"):
         shutil.copy(assets.OWN / name, lib)
-    styles = {path.name: path.read_text("utf-8") for path in modules.PLAY.glob("*.css")}
-    for name, text in {**styles, **texts, **extra}.items():
+    sheets = {name: path.read_text("utf-8") for name, path in modules.files(".css").items()}
+    for name, text in {**sheets, **texts, **extra}.items():
         (lib / "play" / name).write_text(text, "utf-8")
     descriptions = [view.description() for view in shown]
-    names = {name for view in descriptions for name in view["data"]["stores"]}
+    kinds = [view["kind"] for view in descriptions]
+    names = {name for view in descriptions for name in view["stores"]}
     staged = {name: stores.stage(name, lib, work or folder / "work") for name in names}
     needed = dict.fromkeys(other for name in texts for other in modules.order(name))
     needed |= dict.fromkeys(name for name in extra if name.endswith(".js"))
-    scripts = ["modules.js", *(f"play/{name}" for name in needed), "draw-play.js"]
-    libraries = {renderer.library(view): scripts for view in descriptions}
-    given = {"data-libraries": libraries, "data-stores": staged}
+    scripts = ["modules.js", *(f"play/{name}" for name in needed)]
+    given = {"data-libraries": dict.fromkeys(kinds, scripts), "data-stores": staged}
     attributes = " ".join(f"{name}='{json.dumps(value)}'" for name, value in given.items())
-    sheets = [*extra, "../views.css", "play.css"]
-    sheets += [f"{view['data']['module']}.css" for view in descriptions]
-    own = {"../views.css", *styles, *extra}
-    sheets = [name for name in sheets if name in own and name.endswith(".css")]
-    links = "".join(f'<link rel="stylesheet" href="lib/play/{name}">' for name in sheets)
+    sheets = [f"play/{name}" for name in extra if name.endswith(".css")]
+    sheets += assets.styles(kinds)
+    links = "".join(f'<link rel="stylesheet" href="lib/{name}">' for name in sheets)
     drawn = "\n".join(map(renderer.view_html, descriptions))
     (folder / "index.html").write_text(PAGE % (links, drawn, attributes), "utf-8")
     return folder / "index.html"
@@ -83,7 +81,7 @@ PROBE = """lmcourse.define("probe.js", ["client.js"], need => ({
 
 def make_page(folder, views, work):
     """Write ``index.html`` and all that its views load, in the book's colours; its path."""
-    scripts = {path.name: modules.script(path.name) for path in modules.PLAY.glob("*.js")}
+    scripts = {name: modules.script(name) for name in modules.files(".js")}
     colours = (ROOT / "chapters" / "_static" / "course.css").read_text("utf-8")
     return write_page(folder, views, scripts, {"course.css": colours}, work)
 

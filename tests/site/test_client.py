@@ -23,8 +23,8 @@ ALT = "A view for tests."
 def site(scripts, tmp_path_factory):
     """A page with a small GPT, staged as a build does, in three parts."""
     folder, data = tmp_path_factory.mktemp("play"), {"label": "GPT", "ids": IDS}
-    probe = views.play("probe", {}, "<p>stored</p>", alt=ALT, stores=["gpt"])
-    models = views.play("models", {"models": {"gpt": data}}, "<p>…</p>", alt=ALT)
+    probe = views.View("probe", {}, "<p>stored</p>", alt=ALT, stores=["gpt"])
+    models = views.View("models", {"models": {"gpt": data}}, "<p>…</p>", alt=ALT)
     with pytest.MonkeyPatch.context() as patch:
         content = gpt("learned")[1]
         patch.setattr(play, "PART", -(-len(content) // 3))

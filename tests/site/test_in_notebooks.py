@@ -63,7 +63,7 @@ def made(kind):
         "poems": lambda: views.poems(TOKENS, TOKENS, TOKENS[:2] * 3, places, **shelved),
         "strike_out": lambda: views.strike_out([theme], ["static", "0"], alt="A theme."),
         "attention_heads": lambda: views.attention_heads(even, **text),
-        "tokens": lambda: views.tokens(**text),
+        "tokens": lambda: views.tokens(values=range(6), **text),
         "head_view": lambda: views.head_view([even, even], **text),
         "model_view": lambda: views.model_view([even, even], **text),
         "plot": lambda: views.plot(go.Figure(bars, layout), alt="Six <bars>."),

@@ -53,8 +53,7 @@ def complaints(page: BeautifulSoup) -> list[str]:
             found.append(f"no alternative text: {image['src']}")
     for image in article.select(".cell_output img, .cell_output .lmc-view"):
         figure = image.find_parent("figure")
-        own = image.select_one(".lmc-caption")  # a view may bring its caption itself
-        if own is None and (figure is None or figure.find("figcaption") is None):
+        if figure is None or figure.find("figcaption") is None:
             found.append(f"no caption: {image.get('src') or image.get('id')}")
     for value in article.select(".pasted-text"):
         if not value.get_text().strip():

@@ -24,7 +24,7 @@ def table(heads=2):
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):
     folder = tmp_path_factory.mktemp("block")
-    view = views.block(table(), caption="A block.")
+    view = views.block(table())
     return make_page(folder / "page", [view], folder / "work").as_uri()
 
 
@@ -36,7 +36,7 @@ def opened(browser, address):
 
 
 def test_the_stored_state_is_every_number():
-    page = bs4.BeautifulSoup(views.block(table()).data["stored"], "html.parser")
+    page = bs4.BeautifulSoup(views.block(table()).stored, "html.parser")
     assert {part["data-part"] for part in page.select("[data-part]")} == {*PARTS, "0", "1"}
     rows = [[cell.text for cell in row.find_all("td")] for row in page.find_all("tr")[1:]]
     assert rows[0] == ["norm 1", *["-0.100 (-0.110 to -0.080)"] * 2]

@@ -40,7 +40,7 @@ DATA = {
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):
     folder = tmp_path_factory.mktemp("dates")
-    view = views.play("dates-view", DATA, "<p>stored</p>", alt="Dates.", caption="Dates.")
+    view = views.View("dates-view", DATA, "<p>stored</p>", alt="Dates.")
     return make_page(folder / "page", [view], folder / "work").as_uri()
 
 

@@ -48,7 +48,7 @@ def model():
 @pytest.fixture(scope="module")
 def page_folder(model, tokenizer, tmp_path_factory):
     """A page with a small BERT in float32."""
-    view = views.bert_explorer(LINE, tokenizer, model, layer=1, head=2, caption="A line.")
+    view = views.bert_explorer(LINE, tokenizer, model, layer=1, head=2)
     return made(tmp_path_factory, view, play.bert_file(model, as_int8=False))
 
 
@@ -218,7 +218,7 @@ def test_the_default_bert_in_int8_is_near_to_itself(browser, tokenizer, tmp_path
     model = load_bert(device="cpu", attn_implementation="eager")[1]
     view = views.bert_explorer(LINE, tokenizer, model)
     folder = made(tmp_path_factory, view, play.bert_file(model))
-    place = [view.data["data"][name] for name in ("layer", "head", "token")]
+    place = [view.data[name] for name in ("layer", "head", "token")]
     with opening(browser, (folder / "index.html").as_uri()) as visit:
         page = visit.page
         drift = int8.drift(model, **tokenizer(LINE, return_tensors="pt")).max().item()

@@ -34,7 +34,7 @@ def gpt():
 @pytest.fixture(scope="module")
 def address(gpt, tmp_path_factory):
     folder = tmp_path_factory.mktemp("generator")
-    view = views.generator(LINE, *gpt, caption="A line.", count=80)
+    view = views.generator(LINE, *gpt, count=80)
     return make_page(folder / "page", [view], folder / "work").as_uri()
 
 

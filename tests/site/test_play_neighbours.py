@@ -25,7 +25,7 @@ def found():
 @pytest.fixture(scope="module")
 def page_folder(found, tmp_path_factory):
     folder = tmp_path_factory.mktemp("neighbours")
-    view = views.neighbours("day", found, caption="A word.")
+    view = views.neighbours("day", found)
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(play.STORES, "neighbours", lambda: neighbours_file(found))
         make_page(folder / "page", [view], folder / "work")

@@ -49,7 +49,7 @@ def order_view():
         for s in schemes
     ]
     data = {"words": WORDS, "most": MOST, "schemes": schemes}
-    return views.play("order-view", data, "<p>stored</p>", alt="Scores of three words.")
+    return views.View("order-view", data, "<p>stored</p>", alt="Scores of three words.")
 
 
 def hands(angles):
@@ -61,7 +61,7 @@ def dials_view():
     data = {"query": hands(START).tolist(), "key": hands(START + 2 * speeds).tolist()}
     data |= {"speeds": speeds.tolist(), "counts": [1, 3], "far": 20}
     data |= {"place": 5, "behind": 1}
-    return views.play("dials-view", data, "<p>stored</p>", alt="Three dials.")
+    return views.View("dials-view", data, "<p>stored</p>", alt="Three dials.")
 
 
 @pytest.fixture(scope="module")

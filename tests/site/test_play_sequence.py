@@ -29,7 +29,7 @@ def models():
 @pytest.fixture(scope="module")
 def page_folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("sequence")
-    view = views.sequence(LINE, order=5, unit=UNIT, caption="A line.")
+    view = views.sequence(LINE, order=5, unit=UNIT)
     make_page(folder / "page", [view], folder / "work")
     return folder / "page"
 

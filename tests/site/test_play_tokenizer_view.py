@@ -30,7 +30,7 @@ def tokenizers():
 @pytest.fixture(scope="module")
 def address(tokenizers, tmp_path_factory):
     folder = tmp_path_factory.mktemp("tokenizer")
-    view = views.tokenizer(LINE, **tokenizers, others=OTHERS, caption="A line.")
+    view = views.tokenizer(LINE, **tokenizers, others=OTHERS)
     page = make_page(folder / "page", [view], folder / "work")
     return page.as_uri()
 

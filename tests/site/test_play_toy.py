@@ -9,7 +9,6 @@ from torch.nn.functional import scaled_dot_product_attention
 import visits
 from bare import PHONE, is_fit, make_page, opening
 from lmcourse import views
-from serving import ROOT, serve
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -21,7 +20,7 @@ QUERY = [1.1, 0.9]
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):
     folder = tmp_path_factory.mktemp("toy")
-    view = views.attention_toy(WORDS, KEYS, QUERY, position=2, caption="Four words.")
+    view = views.attention_toy(WORDS, KEYS, QUERY, position=2)
     return make_page(folder / "page", [view], folder / "work").as_uri()
 
 
@@ -48,7 +47,7 @@ def wanted(query=QUERY, keys=KEYS, divisor=2**0.5, seen=4):
     return [*(100 * shares).round().int().tolist(), *[0] * (4 - seen)]
 
 
-def test_the_numbers_are_pytorch_s(browser):
+def test_the_numbers_are_pytorch_s(lab):
     torch.manual_seed(0)
     cases = []
     for tokens, size in ((1, 1), (2, 0.5), (5, 1), (40, 1), (5, 30)):
@@ -57,18 +56,13 @@ def test_the_numbers_are_pytorch_s(browser):
         hidden = torch.rand(tokens) < 0.4
         hidden[0] = False
         cases.append((query, keys, values, hidden, 0.1 + 3 * torch.rand(1).item()))
-    httpd, origin = serve(ROOT / "src" / "lmbook" / "static" / "play")
-    page = browser.new_page()
-    page.goto(f"{origin}/toy-view.js")
-    found = page.evaluate(
+    found = lab.evaluate(
         """async (cases) => {
-          const { attend } = await import("/toy-view.js");
+          const { attend } = await import("/play/toy-view.js");
           return JSON.stringify(cases.map((c) => attend(...c)));
         }""",
         [[q[0].tolist(), k.tolist(), v.tolist(), d, h.tolist()] for q, k, v, h, d in cases],
     )
-    page.close()
-    httpd.shutdown()
     for ours, (query, keys, values, hidden, divisor) in zip(
         json.loads(found), cases, strict=True
     ):

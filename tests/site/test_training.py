@@ -113,8 +113,8 @@ def opened(request, browser, scripts, tmp_path_factory):
     """A page on which a smaller model is trained on fewer characters."""
     folder = tmp_path_factory.mktemp("training")
     view = training(TEXT, alt="A model learns.", others={"<b>ours</b>": 1.0})
-    view.data["data"] |= {"steps": 150, "batch": 4, "learning_rate": 0.01}
-    view.data["data"]["config"] |= {"context": 16, "d_model": 16, "d_ff": 64}
+    view.data |= {"steps": 150, "batch": 4, "learning_rate": 0.01}
+    view.data["config"] |= {"context": 16, "d_model": 16, "d_ff": 64}
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(play.STORES, "sonnets", TEXT.encode)
         write_page(folder, [view], scripts)

@@ -40,11 +40,9 @@ def test_each_box_has_a_panel_and_a_rule_that_opens_it(page):
     key = inputs[0]["name"]
     for radio, panel in zip(inputs, panels, strict=True):
         value = radio["value"]
-        assert panel["data-box"] == value
-        opens = (
-            f'.{key}:has([value="{value}"]:checked) [data-box="{value}"] {{display:block}}'
-        )
-        assert opens in css
+        assert panel["data-choice"] == value
+        chosen = f'.{key}:has([value="{value}"]:checked)'
+        assert f'{chosen} [data-choice="{value}"] {{display:block}}' in css
     assert key in page.select_one(".lm-anatomy")["class"]
 
 

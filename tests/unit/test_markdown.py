@@ -1,11 +1,10 @@
 """MyST turned into plain Markdown: every form that the chapters use, nothing left over."""
 
-import re
 from types import SimpleNamespace
 
 import pytest
 
-from lmbook.publish.markdown import parse, solutions, to_markdown
+from lmbook.publish.markdown import solutions, to_markdown
 
 LINKS = SimpleNamespace(
     reference=lambda label, text: f"[{text or label.upper()}](site/{label})",
@@ -145,17 +144,3 @@ def test_solutions_are_cut_out():
     assert solutions(f"words\n{end}\nafter {start}", True)[0] == (True, "words\n")
     assert solutions(f"a\n{start}\nb", False)[-1] == (True, "\nb")
     assert solutions("a", True) == [(True, "a")]
-
-
-def test_parse_cuts_at_fences_of_the_right_length():
-    parts = parse("a\n````{note}\n```python\nx\n```\n````\nb")
-    assert [part if isinstance(part, str) else part.name for part in parts] == [
-        "a",
-        "note",
-        "b",
-    ]
-
-
-def test_nothing_of_myst_is_left():
-    text = "(l)=\n{ref}`a` {cite}`b`\n:::{tip}\n{glue:text}`x:.1f`\n:::\n$$a$$ (e)"
-    assert not re.search(r"\{[\w:-]+\}`|:::|^\(\w+\)=", plain(text), re.MULTILINE)

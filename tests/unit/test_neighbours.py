@@ -30,13 +30,13 @@ def wanted(space, row):
 
 
 def test_lists_are_those_of_all_cosines(found):
-    lists = views.neighbours("bee", found).data["data"]["lists"]
+    lists = views.neighbours("bee", found).data["lists"]
     assert [near for _, _, near in lists] == [wanted(space, 1) for space in found]
     assert [said for _, said, _ in lists] == ["1 of 10 rows", "20 times in the text"]
 
 
 def test_a_rare_word_is_no_neighbour_and_has_none(found):
-    lists = views.neighbours("once", found).data["data"]["lists"]
+    lists = views.neighbours("once", found).data["lists"]
     assert lists[1] == ["Dickinson", "1 time in the text: too seldom", []]
     for row in range(9):
         assert "july" not in [word for word, _ in wanted(found[1], row)]
@@ -63,13 +63,11 @@ def test_the_file_holds_the_lists_of_every_word(found):
 
 def test_what_is_shown_without_a_script_is_escaped_and_told(found):
     view = views.neighbours("bee", found)
-    assert (
-        "<b>" not in view.data["stored"].replace("<b>BERT", "").replace("<b>Dick", "")[20:]
-    )
-    assert "&lt;b&gt;" in view.data["stored"]
+    assert "<b>" not in view.stored.replace("<b>BERT", "").replace("<b>Dick", "")[20:]
+    assert "&lt;b&gt;" in view.stored
     assert "BERT's table: " in view.alt
     assert ", ".join(word for word, _ in wanted(found[1], 1)[:3]) in view.alt
-    assert view.data["stores"] == ["neighbours", "bert-pieces"]
+    assert view.stores == ["neighbours", "bert-pieces"]
 
 
 def test_a_word_that_is_nowhere_is_told(found):

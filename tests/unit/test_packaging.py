@@ -41,8 +41,3 @@ def test_reading_notebooks_builds_no_grammar():
     told = "run `pip uninstall rfc3987-syntax` in an environment from before"
     code = f"import nbformat, sys; assert 'lark' not in sys.modules, {told!r}"
     subprocess.run([sys.executable, "-c", code], check=True)
-
-
-def test_packages_are_installed_by_their_hashes():
-    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    assert re.search(r"--no-deps --require-hashes -r requirements\.lock", makefile)

@@ -1,15 +1,13 @@
 """What a page proves: sentences, statements, findings with another model, folds."""
 
-import nbformat
 import pytest
 
-from lmbook.execute import run as execute
 from lmbook.execute.keys import other_models
 from lmbook.execute.references import write_references
 from lmbook.execute.run import execute_chapters, executed, fill, page_notebook
-from lmbook.execute.verdicts import brief, check_order, count, sentence
+from lmbook.execute.verdicts import check_order, count, sentence
 from test_build import book, run  # noqa: F401 (a fixture)
-from test_execute import HEADER
+from test_execute import HEADER, page
 
 # --- what cells say -----------------------------------------------------------------------
 
@@ -53,32 +51,11 @@ def test_statements_are_counted_as_they_are_written(source, number):
     assert count(source) == number
 
 
-@pytest.mark.parametrize(
-    ("source", "wrong"),
-    [
-        ("x = 1\nglue('x', x)\nassert x\nfor a in b:\n    assert a", None),
-        ("x = 1", None),
-        ("assert x\nglue('x', x)", r"glue\('x', x\)"),
-    ],
-)
-def test_in_a_finding_what_is_checked_comes_last(source, wrong):
-    if wrong is None:
-        check_order(source)
-    else:
-        with pytest.raises(ValueError, match=wrong):
-            check_order(source)
-
-
-def test_a_traceback_in_two_lines():
-    raised = [
-        "\x1b[31m---\x1b[0m",
-        "Cell\n      1 x\n----> 2 \x1b[32massert\x1b[0m x\n",
-        "…",
-    ]
-    error = nbformat.v4.new_output(
-        "error", ename="AssertionError", evalue="no", traceback=raised
-    )
-    assert brief(error) == ["assert x", "AssertionError: no"]
+def test_in_a_finding_what_is_checked_comes_last():
+    check_order("x = 1\nglue('x', x)\nassert x\nfor a in b:\n    assert a")
+    check_order("x = 1")
+    with pytest.raises(ValueError, match=r"glue\('x', x\)"):
+        check_order("assert x\nglue('x', x)")
 
 
 # --- other models -------------------------------------------------------------------------
@@ -94,8 +71,7 @@ def pages(root, **cells):
     for folder in ("data", "chapters"):
         (root / folder).mkdir(exist_ok=True)
     for name, each in cells.items():
-        code = "".join(f"\n```{{code-cell}} python\n{cell}\n```\n" for cell in each)
-        (root / "chapters" / f"{name}.md").write_text(HEADER + code)
+        page(root, name, *each)
 
 
 @pytest.fixture(scope="module")
@@ -125,19 +101,14 @@ def test_only_a_findings_assertion_is_tolerated(swapped):
     }
 
 
-def test_what_comes_after_a_finding_is_executed(swapped):
-    cells = executed("finds", swapped[0]).cells
-    assert cells[-1].outputs[0].data["text/plain"] == "'after'"
-
-
-def test_the_store_does_not_pretend(swapped):
-    found = execute.stored("finds", swapped[0])
-    assert found.metadata.lmbook.models == {"LMCOURSE_BERT": "my-bert"}
-    cell = found.cells[2]
-    assert cell.metadata.tags == ["proof", "finding"]
-    (error,) = cell.outputs
-    assert (error.output_type, error.ename) == ("error", "AssertionError")
+def test_a_finding_that_fails_is_kept_and_what_comes_after_it_is_executed(swapped):
+    found = executed("finds", swapped[0])
+    assert found.metadata.lmbook_models == {"LMCOURSE_BERT": "my-bert"}
+    *_, finding, after = found.cells
+    assert finding.metadata.tags == ["proof", "finding"]
+    (error,) = finding.outputs
     assert error.traceback == ["assert not model", "AssertionError: "]
+    assert after.outputs[0].data["text/plain"] == "'after'"
 
 
 def test_no_reference_is_made_with_another_model(swapped):

@@ -40,9 +40,9 @@ def test_one_is_chosen_and_each_has_its_rule():
     assert len({found["name"] for found in inputs}) == 1
     shown = [found for tag, found in Reader(html).tags if tag == "section"]
     for found in shown:
-        number = found["data-sample"]
+        number = found["data-choice"]
         assert re.search(
-            rf'\[value="{number}"\]:checked\) \[data-sample="{number}"\]', html
+            rf'\[value="{number}"\]:checked\) \[data-choice="{number}"\]', html
         )
 
 
@@ -61,7 +61,11 @@ def test_as_text_all_are_there():
     ("shown", "error", "said"),
     [
         ({"one": ("x", "y")}, ValueError, "1 text is no choice"),
-        ({"one": ("x", "y"), "two": ("x", 3)}, TypeError, "the text of 'two' is a int"),
+        (
+            {"one": ("x", "y"), "two": ("x", 3)},
+            TypeError,
+            "the text of 'two' must be a string",
+        ),
         ({"one": ("x", "y"), "two": (3, "y")}, TypeError, "note must be a string"),
     ],
 )

@@ -17,7 +17,7 @@ def view():
 
 def test_stored_chances_and_gates_are_the_models_own(view):
     tokenizer, reader = load_char_lstm()
-    data, ids = view.data["data"], tokenizer.encode("\nOr I shall live")
+    data, ids = view.data, tokenizer.encode("\nOr I shall live")
     training = tokenizer.encode(train_val_test_split(load_texts("sonnets")).training)
     counted = NgramModel(training, 4, tokenizer.vocab_size).next_probs(ids)
     np.testing.assert_allclose(data["counted"], counted, rtol=1e-9)
@@ -27,7 +27,7 @@ def test_stored_chances_and_gates_are_the_models_own(view):
 
 
 def test_it_tells_the_likeliest_and_what_is_forgotten(view):
-    data = view.data["data"]
+    data = view.data
     best = data["alphabet"][int(np.argmax(data["counted"]))]
     shown = {" ": "·"}.get(best, best)
     assert (
@@ -36,13 +36,13 @@ def test_it_tells_the_likeliest_and_what_is_forgotten(view):
     kept = [row[58] for row in data["gates"]]
     least = int(np.argmin(kept))
     assert f"at character {least + 1}, “{data['text'][least]}”" in view.alt
-    assert view.data["stores"] == ["sonnets-training", "lstm"]
+    assert view.stores == ["sonnets-training", "lstm"]
 
 
 def test_what_is_stored_is_escaped():
     tokenizer, _ = load_char_lstm()
     assert "&" not in tokenizer.alphabet  # nor < or >; the quote is there
-    stored = views.sequence("'", order=1).data["stored"]
+    stored = views.sequence("'", order=1).stored
     assert "&#x27;</span>" in stored
 
 

@@ -1,7 +1,5 @@
 """What a poem's letters are coloured by: what the model gives when it is asked directly."""
 
-import html
-import json
 import math
 import pickle
 import re
@@ -11,7 +9,7 @@ import pytest
 import torch
 
 from lmbook.execute.keys import ROOT
-from lmbook.pages.surprise import START, expectations, surprise_html
+from lmbook.pages.surprise import START, expectations, surprise
 from lmcourse.data import load_poems
 from lmcourse.gpt.checkpoints import load_gpt
 from lmcourse.gpt.gpt2 import to_transformers
@@ -60,16 +58,16 @@ def test_line_ends_surprise_most(found):
 
 def test_the_page_carries_poem_and_guesses_escaped():
     guesses = [("<", 0.5), ("'", 0.25), ("\n", 0.125), ("&", 0.1)]
-    text = '<"\n&'
     shares = (0.5, 2**-5, 1e-12, 0.5)
-    made = surprise_html(text, [(share, guesses) for share in shares])
-    carried = re.search(r'data-letters="([^"]*)"', made)[1]
-    back, letters = json.loads(html.unescape(carried))
-    assert back == text
-    assert letters[0] == [50, [["<", 50], ["'", 25], ["\n", 12.5], ["&", 10]]]
-    coloured = re.findall(r"--s:([\d.]+)\">(.*?)</span>", made)
-    strengths, shown = zip(*coloured, strict=True)
-    assert strengths == ("0.10", "0.50", "1.00", "0.10")
+    view = surprise('<"\n&', [(share, guesses) for share in shares])
+    assert view.data["text"] == '<"\n&'
+    percent = [["<", 50], ["'", 25], ["\n", 12.5], ["&", 10]]
+    strengths = [0.1, 0.5, 1, 0.1]
+    wanted = zip([50, 3.1, 0, 50], strengths, [percent] * 4, strict=True)
+    assert view.data["letters"] == [list(letter) for letter in wanted]
+    coloured = re.findall(r"--s: ([\d.]+)\">(.*?)</span>", view.stored)
+    stored, shown = zip(*coloured, strict=True)
+    assert [float(strength) for strength in stored] == strengths
     assert shown == ("&lt;", "&quot;", "↵", "&amp;")
 
 

@@ -46,7 +46,7 @@ def test_pieces_can_be_seen(row, piece, wanted):
 def test_the_stored_state_has_every_token_and_no_markup_of_the_text(bert):
     text = "the <b>the</script>"
     view = made(text, bert)
-    page = bs4.BeautifulSoup(view.data["stored"], "html.parser")
+    page = bs4.BeautifulSoup(view.stored, "html.parser")
     assert not page.find("script")
     assert page.find("p").text == text
     rows = [
@@ -62,7 +62,7 @@ def test_the_stored_state_has_every_token_and_no_markup_of_the_text(bert):
     assert said[0] == "characters: 19 tokens, 1.0 characters each, 9 unknown"
     assert said[3].startswith(f"BERT's WordPiece: {len(rows[3])} tokens, ")
     assert f"{len(rows[1])} in our BPE" in view.alt
-    ids = [i for i, _ in view.data["data"]["rows"]["characters"]]
+    ids = [i for i, _ in view.data["rows"]["characters"]]
     assert ids[:5] == [
         *CharTokenizer("eht xyz<").encode("the <"),
     ]
@@ -71,7 +71,7 @@ def test_the_stored_state_has_every_token_and_no_markup_of_the_text(bert):
 
 def test_merges_are_pairs_of_ids(bert):
     vocab = BPETokenizer(MERGES).vocab
-    content = base64.b64decode(made("the", bert).data["data"]["merges"])
+    content = base64.b64decode(made("the", bert).data["merges"])
     assert content == merge_pairs(MERGES)
     ids = [int.from_bytes(content[i : i + 2], "little") for i in range(0, len(content), 2)]
     assert ids == [vocab[symbol] for pair in MERGES for symbol in pair]
@@ -90,4 +90,4 @@ def test_other_languages_are_compared_with_english(bert):
 
 
 def test_an_empty_line_has_no_tokens(bert):
-    assert "characters</b>: 0 tokens</p>" in made("", bert).data["stored"]
+    assert "characters</b>: 0 tokens</p>" in made("", bert).stored

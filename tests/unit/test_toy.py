@@ -17,8 +17,8 @@ def test_the_stored_state_is_torch_s(values):
     view = views.attention_toy(WORDS, KEYS, QUERY, values=values)
     weights = scaled_dot_product_attention(QUERY[None], KEYS, torch.eye(3).double())[0]
     output = weights @ (KEYS if values is None else torch.tensor(values).double())
-    page = bs4.BeautifulSoup(view.data["stored"], "html.parser")
-    rows = [[cell.text for cell in row.find_all("td")] for row in page.find_all("tr")[1:]]
+    page = bs4.BeautifulSoup(view.stored, "html.parser")
+    rows = [[cell.text for cell in row] for row in page.find_all("tr")[1:]]
     products = KEYS @ QUERY
     wanted = zip(WORDS, products, products / 2**0.5, weights, strict=True)
     assert rows == [

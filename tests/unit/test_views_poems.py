@@ -8,7 +8,7 @@ import pytest
 from lmbook.pages.renderer import view_html
 from lmbook.pages.tables import table
 from lmcourse import views
-from lmcourse.views.poems import filed, stored
+from lmcourse.views.poems import model_shelves
 
 NASTY = ["A <b>rose</b>\nsecond line", "</script><script>alert(1)", "plain & simple"]
 NAMES = ["Love & loss", "</td>"]
@@ -46,8 +46,7 @@ def strike(*themes):
 
 
 def test_who_is_filed_elsewhere_and_how_decidedly():
-    assert filed(explorer().data) == [(0, 0, 0.0), (0, 1, 2.5), (1, 0, 0.8)]
-    assert filed(explorer().data, level=0)[0] == (0, 1, 1.0)
+    assert model_shelves(explorer().data) == [(0, 0, 0.0), (0, 1, 2.5), (1, 0, 0.8)]
 
 
 def test_texts_are_carried_once_and_numbers_are_whole():
@@ -62,29 +61,28 @@ def test_texts_are_carried_once_and_numbers_are_whole():
 def test_what_is_stored_stands_in_the_page_before_any_script(view):
     page = view_html(view.description())
     before = page.partition('<script type="application/json"')[0]
-    assert stored(view.description()) in before
+    assert view.stored in before
     assert "<script" not in before
-    assert "lmc-stored" in before
 
 
 def test_the_stored_state_is_the_first_poem_and_both_shelves():
-    text = stored(explorer().description())
+    text = explorer().stored
     assert "&lt;/script&gt;&lt;script&gt;alert(1)" in text
     assert "Love &amp; loss" in text
     assert "&lt;/td&gt;" in text
-    text = stored(strike().description())
+    text = strike().stored
     assert "&lt;death&gt; (grave, tomb): 0.75 as printed" in text
 
 
 @pytest.mark.parametrize("view", [explorer(), strike()])
 def test_data_is_escaped_on_the_site_and_in_notebooks(view):
-    for page in (view_html(view.description()), view.html()):
+    for page in (view_html(view.description()), view._repr_html_()):
         assert "<b>rose" not in page
         assert "<i>" not in page
         assert "<death>" not in page
         assert "</script><script>alert" not in page
-    assert view.html().count("</script>") == 1  # its own
-    assert "http" not in view.html().replace("http://www.w3.org/2000/svg", "")
+    assert view._repr_html_().count("</script>") == 1  # its own
+    assert "http" not in view._repr_html_().replace("http://www.w3.org/2000/svg", "")
 
 
 def test_a_table_says_what_the_view_shows():

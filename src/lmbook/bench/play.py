@@ -16,7 +16,7 @@ from pathlib import Path
 
 from lmbook.bench import report
 from lmbook.browser import find_chromium
-from lmbook.execute.keys import ROOT, built
+from lmbook.execute.keys import ROOT, build_folder
 
 __all__ = ["main", "over_limits"]
 
@@ -140,7 +140,7 @@ def main(argv: list[str]) -> int:
     from playwright.sync_api import sync_playwright
 
     argparse.ArgumentParser(prog="python -m lmbook.bench play").parse_args(argv)
-    site = built(ROOT) / "html"
+    site = build_folder(ROOT) / "html"
     if not (site / "play.html").is_file():
         print(f"{site / 'play.html'} is missing: run `make html` first")
         return 1

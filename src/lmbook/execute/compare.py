@@ -12,6 +12,7 @@ training repeated elsewhere may move it.
 import json
 import math
 import re
+from collections.abc import Iterator
 
 __all__ = ["difference", "strip_outputs"]
 
@@ -39,69 +40,50 @@ def strip_outputs(outputs: list) -> list[dict]:
                 kept[-1]["text"] += output["text"]
             else:
                 kept.append({"output_type": kind, "name": "stdout", "text": output["text"]})
-        elif kind in ("display_data", "execute_result"):
-            data = {key: output["data"][key] for key in KEPT if key in output["data"]}
-            if data:
-                kept.append({"output_type": "display_data", "metadata": {}, "data": data})
         elif kind == "error":
-            fields = {key: output[key] for key in ("ename", "evalue")}
-            kept.append({"output_type": kind, **fields, "traceback": []})
+            about = {"ename": output["ename"], "evalue": output["evalue"]}
+            kept.append({"output_type": kind, **about, "traceback": []})
+        elif "data" in output:
+            data = {key: output["data"][key] for key in KEPT if key in output["data"]}
+            more = {"output_type": "display_data", "metadata": {}, "data": data}
+            kept += [more] if data else []
     return kept
 
 
 def difference(reference: list, test: list) -> str:
     """Return where two lists of outputs differ, in words; empty if they agree."""
-    reference, test = strip_outputs(reference), strip_outputs(test)
-    if len(reference) != len(test):
-        return f"{len(reference)} outputs in the reference, {len(test)} now"
-    for index, (old, new) in enumerate(zip(reference, test, strict=True)):
-        found = _different(old, new, f"output {index}")
-        if found:
-            return found
-    return ""
+    return next(_differences(strip_outputs(reference), strip_outputs(test), "outputs"), "")
 
 
-def _different(old: object, new: object, where: str) -> str:
+def _differences(old: object, new: object, where: str) -> Iterator[str]:
     if isinstance(old, dict) and isinstance(new, dict):
         if old.keys() != new.keys():
-            return f"{where}: keys {sorted(old)} in the reference, {sorted(new)} now"
-        pairs = [(f"{where}.{key}", old[key], new[key]) for key in old]
+            yield f"{where}: keys {sorted(old)} in the reference, {sorted(new)} now"
+            return
+        for key in old:
+            yield from _differences(old[key], new[key], f"{where}.{key}")
     elif isinstance(old, list) and isinstance(new, list):
         if len(old) != len(new):
-            return f"{where}: {len(old)} items in the reference, {len(new)} now"
-        pairs = [
-            (f"{where}[{i}]", *pair) for i, pair in enumerate(zip(old, new, strict=True))
-        ]
-    else:
-        return (
-            ""
-            if _same_value(old, new, FIGURE in where) or _one_apart(old, new, where)
-            else f"{where}: {_brief(old)} became {_brief(new)}"
-        )
-    for place, left, right in pairs:
-        found = _different(left, right, place)
-        if found:
-            return found
-    return ""
+            yield f"{where}: {len(old)} items in the reference, {len(new)} now"
+            return
+        for i, pair in enumerate(zip(old, new, strict=True)):
+            yield from _differences(*pair, f"{where}[{i}]")
+    elif not _same_value(old, new, where):
+        yield f"{where}: {_brief(old)} became {_brief(new)}"
 
 
-def _same_value(old: object, new: object, figure: bool) -> bool:
+def _same_value(old: object, new: object, where: str) -> bool:
     if isinstance(old, str) and isinstance(new, str):
         return _same_text(old, new)
-    numbers = all(
-        isinstance(x, int | float) and not isinstance(x, bool) for x in (old, new)
-    )
-    if numbers and (isinstance(old, float) or isinstance(new, float)):
-        near = (FIGURE_TOLERANCE,) * 2 if figure else (RELATIVE, VIEW_ABSOLUTE)
+    kinds = {type(old), type(new)}
+    if float in kinds and kinds <= {int, float}:
+        near = (FIGURE_TOLERANCE,) * 2 if FIGURE in where else (RELATIVE, VIEW_ABSOLUTE)
         return math.isclose(old, new, rel_tol=near[0], abs_tol=near[1]) or (
             math.isnan(old) and math.isnan(new)
         )
-    return type(old) is type(new) and old == new
-
-
-def _one_apart(old: object, new: object, where: str) -> bool:
-    whole = type(old) is type(new) is int and VIEW in where
-    return whole and _ROUNDED.search(where) is not None and abs(old - new) == 1
+    if kinds == {int} and VIEW in where and _ROUNDED.search(where):
+        return abs(old - new) <= 1
+    return len(kinds) == 1 and old == new
 
 
 def _same_text(old: str, new: str) -> bool:

@@ -14,6 +14,7 @@ from sphinx_exercise.nodes import exercise_enumerable_node
 
 from lmbook.pages.findings import found_note
 from lmbook.pages.glue import format_glue, page_values
+from lmbook.pages.markup import html_tag, with_code
 from lmbook.pages.tasks import registered
 from lmcourse.exercises import check
 
@@ -58,6 +59,8 @@ class Choices(SphinxDirective):
         found = nodes.enumerated_list("", *options, enumtype="loweralpha")
         found["prefix"], found["suffix"] = "", "."
         node = choose("", found, key=key, right=right)
+        data = {"data-key": key, "data-hash": hash_answer(key, right)}
+        node["html"] = {"class": "lm-choose"} | data
         self.set_source_info(node)
         return [node]
 
@@ -78,53 +81,42 @@ def add_feedback(app, doctree: nodes.document) -> None:
         name = registered(app.env.docname).get(task["label"].replace("_", "-"), "")
         note = found_note(app.env.temp_data["lmbook"]["models"])
         for letter, option in zip(LETTERS, node[0], strict=False):
-            told = _told(option)
+            answer = _cut_answer(option)
             if name:
                 verdict = check(name, letter)
-                if note and letter == node["right"] and not verdict:
-                    node.parent.insert(node.parent.index(node) + 1, note)
-                elif not note and bool(verdict) != (letter == node["right"]):
-                    text = "the choices %s: the page glued %r, but %s"
-                    logger.warning(text, node["key"], node["right"], verdict, location=node)
-                if not (verdict or told or letter == node["right"]):
-                    told = [nodes.paragraph("", "", *_words(verdict.message))]
-            if told:
-                option += nodes.container("", *told, classes=["lm-told"])
+                _compare(node, letter, verdict, note)
+                if not (verdict or answer or letter == node["right"]):
+                    answer = [nodes.paragraph("", "", *with_code(verdict.message))]
+            if answer:
+                option += nodes.container("", *answer, classes=["lm-told"])
 
 
-def _told(option: nodes.list_item) -> list[nodes.Node]:
-    """Cut off an option what is told of it."""
+def _compare(node: choose, letter: str, verdict, note: list[nodes.Node]) -> None:
+    """Hold the page's right letter to the check's; with another model they may differ."""
+    if note and letter == node["right"] and not verdict:
+        node.parent.insert(node.parent.index(node) + 1, note)
+    elif not note and bool(verdict) != (letter == node["right"]):
+        text = "the choices %s: the page glued %r, but %s"
+        logger.warning(text, node["key"], node["right"], verdict, location=node)
+
+
+def _cut_answer(option: nodes.list_item) -> list[nodes.Node]:
+    """Cut off an option what a click on it tells."""
     rest = option.children[1:]
-    for node in rest:
-        option.remove(node)
     if rest:
+        del option[1:]
         return rest
     words = option[0]
     for place, node in enumerate(words):
         if isinstance(node, nodes.Text) and (dash := re.search(r"\s—\s", node)):
-            told = [nodes.Text(node[dash.end() :]), *words[place + 1 :]]
+            answer = [nodes.Text(node[dash.end() :]), *words[place + 1 :]]
             words[place:] = [nodes.Text(node[: dash.start()])]
-            return [nodes.paragraph("", "", *told)]
+            return [nodes.paragraph("", "", *answer)]
     return []
-
-
-def _words(message: str) -> list[nodes.Node]:
-    """Return a message of a check, its `code` as code."""
-    parts = enumerate(re.split(r"`([^`]+)`", message))
-    return [nodes.literal(p, p) if n % 2 else nodes.Text(p) for n, p in parts]
-
-
-def _open(self, node: choose) -> None:
-    data = {"data-key": node["key"], "data-hash": hash_answer(node["key"], node["right"])}
-    self.body.append(self.starttag(node, "div", CLASS="lm-choose", **data))
-
-
-def _close(self, node: choose) -> None:
-    self.body.append("</div>\n")
 
 
 def setup(app) -> None:
     """Know the directive."""
-    app.add_node(choose, html=(_open, _close))
+    app.add_node(choose, html=html_tag("div"))
     app.add_directive("choices", Choices)
     app.connect("doctree-read", add_feedback)

@@ -26,10 +26,26 @@ __all__ = ["Chapter", "CourseError", "leads_to", "read_course", "steps"]
 _FRONT = re.compile(r"\A---\n(.*?)\n---\n", re.DOTALL)
 _TITLE = re.compile(r"^# (.+?)\s*$", re.MULTILINE)
 _FENCED = re.compile(r"^(`{3,}|~{3,}).*?^\1 *$", re.MULTILINE | re.DOTALL)
-KEYS = {
-    "short": (str, "a name of a word or two, as `short: Attention`"),
-    "minutes": (int, "a whole number greater than 0, as `minutes: 45`"),
-    "builds_on": (list, "a list of chapters' files, as `builds_on: [tokenization]` or []"),
+
+
+def _is_name(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
+KEYS = {  # key → what it may be, and how that is said
+    "short": (_is_name, "a name of a word or two, as `short: Attention`"),
+    "minutes": (
+        lambda value: type(value) is int and value > 0,  # True is an int, too
+        "a whole number greater than 0, as `minutes: 45`",
+    ),
+    "builds_on": (
+        lambda value: (
+            isinstance(value, list)
+            and all(map(_is_name, value))
+            and len(set(value)) == len(value)
+        ),
+        "a list of chapters' files, as `builds_on: [tokenization]` or []",
+    ),
 }
 
 
@@ -75,26 +91,30 @@ def read_course(root: Path = ROOT) -> dict[str, Chapter]:
         or a chapter builds on one that is not there or comes later; naming each file.
     """
     toc = yaml.safe_load((root / "_toc.yml").read_text(encoding="utf-8"))
-    parts = toc.get("parts", [])
-    inside = [p["file"] for part in parts if part.get("numbered") for p in part["chapters"]]
-    outside = [path.stem for path in (root / "chapters").glob("*.md")]
+    parts = [part for part in toc.get("parts", []) if part.get("numbered")]
+    inside = [page["file"] for part in parts for page in part["chapters"]]
     found, wrong = {}, []
     for number, name in enumerate(inside, 1):
         text = _text(root, name)
-        values, complaints = _checked(text)
+        values, faults = _checked(_front(text).get("course"))
         title = _TITLE.search(_FENCED.sub("", text))
         if not title:
-            complaints.append("it has no title, a line that begins with `# `")
-        if complaints:
-            wrong += [f"chapters/{name}.md: {each}" for each in complaints]
-        else:
-            values["builds_on"] = tuple(values["builds_on"])
-            found[name] = Chapter(name, number, title[1], **values)
-    for name in sorted(set(outside) - set(inside)):
+            faults.append("it has no title, a line that begins with `# `")
+        wrong += [f"chapters/{name}.md: {each}" for each in faults]
+        if not faults:
+            below = tuple(values["builds_on"])
+            found[name] = Chapter(name, number, title[1], **values | {"builds_on": below})
+    for name in sorted(
+        {path.stem for path in (root / "chapters").glob("*.md")} - {*inside}
+    ):
         if "course" in _front(_text(root, name)):
             said = "has `course:`, but is in no part of _toc.yml with `numbered: 1`"
             wrong.append(f"chapters/{name}.md {said}")
-    wrong = wrong or [*_relations(found), *_names(found)]
+    wrong = wrong or [
+        f"chapters/{name}.md: course: {each}"
+        for name in found
+        for each in _clashes(name, found)
+    ]
     if wrong:
         raise CourseError("\n".join(wrong))
     return found
@@ -118,82 +138,48 @@ def _front(text: str) -> dict:
     return front if isinstance(front, dict) else {}
 
 
-def _checked(text: str) -> tuple[dict, list[str]]:
-    """Return what a front matter says under ``course``, and what is wrong with it."""
-    values = _front(text).get("course")
+def _checked(values: object) -> tuple[dict, list[str]]:
+    """Return what stands under ``course``, and what is wrong with it by itself."""
     if not isinstance(values, dict):
         return {}, [f"its front matter lacks `course:` with {', '.join(KEYS)}"]
     wrong = [
         f"course: {key!r} is unknown; the keys are {', '.join(KEYS)}"
         for key in values.keys() - KEYS.keys()
     ]
-    for key, (kind, example) in KEYS.items():
+    for key, (fits, example) in KEYS.items():
         if key not in values:
             wrong.append(f"course: {key} is missing: give {example}")
-        elif not _fits(values[key], kind):
+        elif not fits(values[key]):
             wrong.append(f"course: {key} is {values[key]!r}: give {example}")
     return values, wrong
 
 
-def _fits(value: object, kind: type) -> bool:
-    if kind is list:
-        each = isinstance(value, list) and all(isinstance(item, str) for item in value)
-        return each and len(set(value)) == len(value)
-    if kind is str:
-        return isinstance(value, str) and bool(value.strip())
-    return type(value) is kind and value > 0  # True is an int, too
-
-
-def _relations(chapters: dict[str, Chapter]) -> Iterator[str]:
-    """Yield what is wrong with what builds on what."""
-    for chapter in chapters.values():
-        for name in chapter.builds_on:
-            said = f"chapters/{chapter.name}.md: course: builds_on names {name!r}, "
-            if name not in chapters:
-                near = difflib.get_close_matches(name, chapters, n=1)
-                hint = f" Did you mean {near[0]!r}?" if near else ""
-                yield f"{said}which is no chapter of a numbered part of _toc.yml.{hint}"
-            elif chapters[name].number >= chapter.number:
-                back = _way(name, chapter.name, chapters)
-                if back:
-                    yield f"{said}a cycle: {' → '.join([chapter.name, *back])}"
-                else:
-                    yield f"{said}which comes later in _toc.yml: move one, or drop it"
-
-
-def _way(start: str, goal: str, chapters: dict[str, Chapter]) -> list[str]:
-    """Return how one leads to another by what is built on; nothing if it does not."""
-    ways, seen = [[start]], {start}
-    while ways:
-        way = ways.pop(0)
-        if way[-1] == goal:
-            return way
-        nexts = chapters[way[-1]].builds_on if way[-1] in chapters else ()
-        ways += [[*way, name] for name in nexts if name not in seen]
-        seen |= set(nexts)
-    return []
-
-
-def _names(chapters: dict[str, Chapter]) -> Iterator[str]:
-    """Yield what is wrong with short names: each is to be one chapter's."""
-    owners: dict[str, str] = {}
-    for chapter in chapters.values():
-        first = owners.setdefault(chapter.short.casefold(), chapter.name)
-        if first != chapter.name:
-            said = f"course: short is {chapter.short!r}, as that of {first}.md"
-            yield f"chapters/{chapter.name}.md: {said}"
+def _clashes(name: str, chapters: dict[str, Chapter]) -> Iterator[str]:
+    """Yield where a chapter does not go with the others."""
+    chapter = chapters[name]
+    for below in chapter.builds_on:
+        if below not in chapters:
+            near = difflib.get_close_matches(below, chapters, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            said = f"which is no chapter of a numbered part of _toc.yml.{hint}"
+            yield f"builds_on names {below!r}, {said}"
+        elif chapters[below].number >= chapter.number:
+            yield f"builds_on names {below!r}, which does not come earlier in _toc.yml"
+    for other in chapters.values():
+        same = other.short.casefold() == chapter.short.casefold()
+        if same and other.number < chapter.number:
+            yield f"short is {chapter.short!r}, as that of {other.name}.md"
 
 
 def steps(chapters: dict[str, Chapter]) -> dict[str, list[str]]:
     """Return, for each chapter, what it builds on and none of that builds on already."""
-    return {
-        chapter.name: [
-            name
-            for name in chapter.builds_on
-            if not any(_way(o, name, chapters) for o in chapter.builds_on if o != name)
-        ]
-        for chapter in chapters.values()
-    }
+    below: dict[str, set[str]] = {}  # all that a chapter builds on, in one step or more
+    found = {}
+    for name, chapter in chapters.items():
+        through = set().union(*(below[other] for other in chapter.builds_on))
+        found[name] = [other for other in chapter.builds_on if other not in through]
+        below[name] = through | {*chapter.builds_on}
+    return found
 
 
 def leads_to(name: str, chapters: dict[str, Chapter]) -> list[Chapter]:

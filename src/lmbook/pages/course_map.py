@@ -4,6 +4,7 @@ A chapter stands below all that it builds on, in a row of at most three; a line 
 from each that no other line leads through.
 """
 
+import textwrap
 from html import escape
 
 from docutils import nodes
@@ -50,31 +51,26 @@ def course_map(chapters: dict[str, Chapter], address) -> str:
     address : callable
         A chapter's name → where its page is.
     """
+    placed = rows(chapters)
     centres = {
         name: (WIDTH * (i + 0.5) / len(row), ROW * r + BOX[1] / 2 + 1)
-        for r, row in enumerate(rows(chapters))
+        for r, row in enumerate(placed)
         for i, name in enumerate(row)
     }
-    lines = [
-        _line(centres[other], centres[name])
-        for name, below in steps(chapters).items()
-        for other in below
-    ]
-    boxes = [
-        _box(chapter, centres[chapter.name], chapters, address(chapter.name))
-        for chapter in chapters.values()
-    ]
-    height = ROW * (len(rows(chapters)) - 1) + BOX[1] + 2
-    questions = [
-        f'<li value="{c.number}"><a href="{escape(address(c.name))}">{escape(c.title)}</a>'
-        f"</li>"
-        for c in chapters.values()
-    ]
+    pairs = [(other, name) for name, below in steps(chapters).items() for other in below]
+    lines = "".join(_line(centres[other], centres[name]) for other, name in pairs)
+    boxes, questions = [], ""
+    for name, chapter in chapters.items():
+        below = ", ".join(chapters[other].short for other in chapter.builds_on)
+        boxes.append(_box(chapter, centres[name], below or "nothing", address(name)))
+        link = f'<a href="{escape(address(name))}">{escape(chapter.title)}</a>'
+        questions += f'<li value="{chapter.number}">{link}</li>'
+    height = ROW * (len(placed) - 1) + BOX[1] + 2
     return (
         f'<div class="course-map"><svg viewBox="0 0 {WIDTH} {height}" role="group" '
         'aria-label="Map of the chapters: each stands below what it builds on">\n'
-        f'<g aria-hidden="true">{"".join(lines)}</g>\n{"".join(boxes)}</svg>\n'
-        f"<ol>{''.join(questions)}</ol></div>\n"
+        f'<g aria-hidden="true">{lines}</g>\n{chr(10).join(boxes)}</svg>\n'
+        f"<ol>{questions}</ol></div>\n"
     )
 
 
@@ -89,20 +85,15 @@ def _line(start: tuple[float, float], end: tuple[float, float]) -> str:
     )
 
 
-def _box(chapter: Chapter, centre, chapters: dict[str, Chapter], address: str) -> str:
+def _box(chapter: Chapter, centre: tuple[float, float], below: str, address: str) -> str:
     """Return a chapter as a link, whose name tells what the lines show."""
     x, y = centre
-    below = ", ".join(chapters[name].short for name in chapter.builds_on) or "nothing"
     label = f"Chapter {chapter.number}, {chapter.short}. Builds on {below}."
-    words, lines = chapter.short.split(), [""]
-    for word in words:  # at most fourteen letters a line
-        joined = f"{lines[-1]} {word}".strip()
-        lines = [*lines[:-1], joined] if len(joined) <= 14 else [*lines, word]
-    lines = [str(chapter.number), *filter(None, lines)]
-    top = y + 5 - 16 * (len(lines) - 1) / 2
+    name = textwrap.wrap(chapter.short, 14, break_long_words=False)
+    top = y + 5 - 16 * len(name) / 2
     texts = "".join(
         f'<text x="{x:g}" y="{top + 16 * n:g}">{escape(line)}</text>'
-        for n, line in enumerate(lines)
+        for n, line in enumerate([str(chapter.number), *name])
     )
     corner = f'x="{x - BOX[0] / 2:g}" y="{y - BOX[1] / 2:g}"'
     box = f'<rect {corner} width="{BOX[0]}" height="{BOX[1]}" rx="8"/>'

@@ -1,12 +1,13 @@
 """Drawings by hand: ``chapters/_figures/NAME.svg``, checked and made part of the page.
 
 Inline, so that the theme's colours reach them; with a style of their own where a notebook
-shows them. How they are drawn is told in ``docs/drawings.md``.
+shows them. How they are drawn: ``docs/tasks-and-drawings.md``.
 """
 
 import base64
+import functools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from html import escape
 from pathlib import Path
 from xml.etree import ElementTree
@@ -20,10 +21,21 @@ __all__ = ["check", "image", "inline", "setup"]
 
 STYLE = Path(__file__).parents[1] / "static" / "drawings.css"
 NOW = "font-weight:700;stroke-width:2.75"  # what a step adds stands out
-WIDEST, SMALLEST = 480, 13  # units: what a screen of 390 px still shows legibly
+WIDEST = 480  # units: what a screen of 390 px still shows legibly
 SHAPES = ("circle", "ellipse", "line", "path", "polygon", "polyline", "rect")
 KNOWN = {"svg", "title", "desc", "g", "text", "tspan", *SHAPES}
-COLOURED = ("fill", "stroke", "color")
+GUIDE = "docs/tasks-and-drawings.md says what a drawing is made of"
+FORBIDDEN = re.compile(
+    r"""(style|id|on\w+|.*href)=.*                      # looks are classes
+    | .*=.*url\(.*
+    | (fill|stroke|color)=(?!(none|currentColor)$).*
+    | transform=.*(scale|matrix|skew).*                 # text keeps its size
+    | font-size=(?!(1[3-9]|[2-9]\d)(\.\d+)?$).*         # which is at least 13
+    | data-cells=(?![1-9]\d?x[1-9]\d?$).*
+    | data-step=(?![1-9]\d?$).*
+    """,
+    re.DOTALL | re.VERBOSE,
+)
 CLASSES = set(re.findall(r"\.(d-[\w-]+)", STYLE.read_text("utf-8")))
 _GLUED = re.compile(r"\{\{\s*([\w-]+)(?::([^{}]*))?\s*\}\}")
 
@@ -60,55 +72,28 @@ def check(text: str) -> ElementTree.Element:
         raise ValueError(f"it is not well-formed: {error}") from None
     for part in root.iter():
         part.tag = part.tag.rpartition("}")[2]
-    _check_frame(root)
-    for part in root.iter():
-        for fault in _faults(part, root):
-            raise ValueError(f"<{part.tag}>{_words(part)} {fault}")
-    return root
-
-
-def _check_frame(root: ElementTree.Element) -> None:
     box = re.fullmatch(r"0 0 ([\d.]+) [\d.]+", root.get("viewBox", ""))
-    if root.tag != "svg" or box is None:
+    if root.tag != "svg" or box is None or {"width", "height"} & {*root.keys()}:
         raise ValueError('it begins with <svg viewBox="0 0 WIDTH HEIGHT">')
     if float(box[1]) > WIDEST:
         raise ValueError(f"it is {box[1]} units wide; {WIDEST} fit a narrow screen")
-    for tag, part in zip(("title", "desc"), [*root, root, root][:2], strict=True):
-        if part.tag != tag or not (part.text or "").strip():
-            raise ValueError("its first two elements are <title> and <desc>, with words")
+    if [part.tag for part in root[:2] if (part.text or "").strip()] != ["title", "desc"]:
+        raise ValueError("its first two elements are <title> and <desc>, with words")
+    for part in root.iter():
+        for fault in _faults(part, root):
+            raise ValueError(f"<{part.tag}> {fault}: {GUIDE}")
+    return root
 
 
-def _faults(part: ElementTree.Element, root: ElementTree.Element):
-    """Tell what an element does that the rules forbid."""
+def _faults(part: ElementTree.Element, root: ElementTree.Element) -> Iterator[str]:
+    """Yield what an element is or has that no drawing may."""
     if part.tag not in KNOWN or (part.tag == "svg" and part is not root):
-        yield f"is not allowed; there are {', '.join(sorted(KNOWN))}"
+        yield "is not allowed"
     for name, value in part.items():
-        if name in ("style", "id") or "href" in name or name.startswith("on"):
-            yield f"has {name}=; a drawing needs none: it looks as its classes say"
-        if name in ("width", "height") and part is root:
-            yield f"has {name}=; the page gives it its size"
-        if "url(" in value or (name in COLOURED and value not in ("none", "currentColor")):
-            yield f"has {name}={value!r}; colours come from the classes d-1 to d-6"
-        if name == "transform" and re.search("scale|matrix|skew", value):
-            yield f"has transform={value!r}; only translate and rotate keep the text's size"
-        if name == "font-size" and not _at_least(value, SMALLEST):
-            yield f"has font-size={value!r}; at least {SMALLEST} units, a bare number"
-        if name == "data-cells" and not re.fullmatch(r"[1-9]\d?x[1-9]\d?", value):
-            yield f"has data-cells={value!r}; rows and columns, as in 4x6"
-        if name == "data-step" and not re.fullmatch(r"[1-9]\d?", value):
-            yield f"has data-step={value!r}; a number of the list of steps, from 1"
-    for name in part.get("class", "").split():
-        if name not in CLASSES:
-            yield f"has the class {name!r}; there are {', '.join(sorted(CLASSES))}"
-
-
-def _at_least(value: str, least: float) -> bool:
-    return re.fullmatch(r"\d+(\.\d+)?", value) is not None and float(value) >= least
-
-
-def _words(part: ElementTree.Element) -> str:
-    words = " ".join("".join(part.itertext()).split())
-    return f" {words[:30]!r}" if part.tag in ("text", "tspan") and words else ""
+        if FORBIDDEN.fullmatch(f"{name}={value}"):
+            yield f"has {name}={value!r}"
+    for name in {*part.get("class", "").split()} - CLASSES:
+        yield f"has the class {name!r}"
 
 
 # --- forms ----------------------------------------------------------------------------
@@ -195,10 +180,8 @@ def steps(label: str, count: int) -> str:
     What has ``data-step="3"`` is there from the third step on; the words of a step are the
     item of the list. It needs no script, and on paper everything is there.
     """
-    rules, buttons = (
-        [f".{label} ol{{list-style:none;padding:0}}.{label} li{{display:none}}"],
-        [],
-    )
+    rules = [f".{label} ol{{list-style:none;padding:0}}.{label} li{{display:none}}"]
+    buttons = ""
     for now in range(1, count + 1):
         at = f'.{label}:has([value="{now}"]:checked)'
         later = ",".join(f'[data-step="{i}"]' for i in range(now + 1, count + 1))
@@ -206,13 +189,12 @@ def steps(label: str, count: int) -> str:
         rules.append(f'{at} [data-step="{now}"]:not(.d-grid){{{NOW}}}')
         # Bootstrap has a class d-grid of its own, and is sure of it.
         rules += [f"{at} :is({later}){{display:none!important}}"] * bool(later)
-        state = " checked" if now == 1 else ""
-        buttons.append(
-            f'<label><input type="radio" name="{label}" value="{now}"{state}>{now}</label>'
-        )
+        checked = " checked" if now == 1 else ""
+        button = f'<input type="radio" name="{label}" value="{now}"{checked}>'
+        buttons += f"<label>{button}{now}</label>"
     return (
         f"<style>@media screen{{{''.join(rules)}}}</style>"
-        f"<fieldset><legend>Step</legend>{''.join(buttons)}</fieldset>"
+        f"<fieldset><legend>Step</legend>{buttons}</fieldset>"
     )
 
 
@@ -247,28 +229,27 @@ class Drawing(SphinxDirective):
         if not label.startswith("fig-") or not "".join(self.content).strip():
             raise self.error(f"the drawing {name} needs :name: fig-… and a caption")
         try:
-            text = source(
-                Path(self.env.srcdir), name, lambda *key: format_glue(values, *key)
-            )
+            value = functools.partial(format_glue, values)
+            text = source(Path(self.env.srcdir), name, value)
             svg = inline(text, label)
         except ValueError as error:
             raise self.error(f"_figures/{name}.svg: {error}") from None
-        said = nodes.Element()
-        self.state.nested_parse(self.content, self.content_offset, said)
+        parsed = nodes.Element()
+        self.state.nested_parse(self.content, self.content_offset, parsed)
         figure = nodes.figure("", classes=["lm-figure"])
-        told = [part for part in said if isinstance(part, nodes.enumerated_list)]
+        listed = parsed.first_child_matching_class(nodes.enumerated_list)
+        words = [] if listed is None else [parsed.pop(listed)]
         used = max(map(int, re.findall(r'data-step="(\d+)"', text)), default=0)
-        if used > (len(told[0]) if told else 0):
+        if used > sum(map(len, words)):
             raise self.error(f"_figures/{name}.svg has {used} steps, the list less")
-        if told:
+        if words:
             figure["classes"] += ["lm-steps", label]
-            figure += nodes.raw("", steps(label, len(told[0])), format="html")
-            said.remove(told[0])
-            figure += told[0]
+            buttons = steps(label, len(words[0]))
+            figure += [nodes.raw("", buttons, format="html"), *words]
         figure += nodes.raw("", svg, format="html")
-        figure += nodes.caption("", "", *said[0].children)
-        if len(said) > 1:
-            figure += nodes.legend("", *said[1:])
+        figure += nodes.caption("", "", *parsed[0].children)
+        if len(parsed) > 1:
+            figure += nodes.legend("", *parsed[1:])
         self.set_source_info(figure)
         self.add_name(figure)
         return [figure]

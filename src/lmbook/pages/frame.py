@@ -11,27 +11,18 @@ from lmbook.pages.course import Chapter, leads_to, read_course
 __all__ = ["setup"]
 
 
-def _link(chapter: Chapter, text: str, app) -> addnodes.pending_xref:
-    """Return a reference to a chapter, to be resolved for whatever is built."""
-    return addnodes.pending_xref(
-        "",
-        nodes.inline("", text),
-        refdomain="std",
-        reftype="doc",
-        reftarget=f"/{chapter.name}",
-        refexplicit=True,
-        refwarn=True,
-        refdoc=app.env.docname,
-    )
+def _link(chapter: Chapter, app) -> addnodes.pending_xref:
+    """Return a reference to a chapter by its short name, for whatever is built."""
+    about = {"refdomain": "std", "reftype": "doc", "reftarget": f"/{chapter.name}"}
+    about |= {"refexplicit": True, "refwarn": True, "refdoc": app.env.docname}
+    return addnodes.pending_xref("", nodes.inline("", chapter.short), **about)
 
 
-def _top(chapter: Chapter, chapters: dict[str, Chapter], app) -> nodes.paragraph:
+def _top(chapter: Chapter, below: list[Chapter], app) -> nodes.paragraph:
     """Return the line under a title: how long, and what to have read."""
     line = nodes.paragraph("", f"{chapter.minutes} minutes", classes=["course-line"])
-    before = [chapters[name] for name in chapter.builds_on]
-    for index, other in enumerate(before):
-        line += nodes.Text(", " if index else " · builds on ")
-        line += _link(other, other.short, app)
+    for index, other in enumerate(below):
+        line += [nodes.Text(", " if index else " · builds on "), _link(other, app)]
     return line
 
 
@@ -39,10 +30,11 @@ def _row(label: str, chapters: list[Chapter], app) -> nodes.container:
     """Return a line of the page's end: a label and chapters, each with its question."""
     items = nodes.bullet_list(classes=["course-chapters"])
     for chapter in chapters:
-        name = nodes.strong("", "", _link(chapter, chapter.short, app))
+        name = nodes.strong("", "", _link(chapter, app))
         question = nodes.inline("", chapter.title, classes=["course-question"])
-        line = nodes.paragraph("", "", name, nodes.Text(" "), question)
-        items += nodes.list_item("", line)
+        items += nodes.list_item(
+            "", nodes.paragraph("", "", name, nodes.Text(" "), question)
+        )
     head = nodes.paragraph("", label, classes=["course-label"])
     return nodes.container("", head, items, classes=["course-row"])
 
@@ -53,15 +45,15 @@ def frame(app, doctree) -> None:
     if name not in chapters:
         return
     chapter, section = chapters[name], next(doctree.findall(nodes.section))
+    below = [chapters[other] for other in chapter.builds_on]
     title = section.first_child_matching_class(nodes.title)
-    section.insert(title + 1, _top(chapter, chapters, app))
+    section.insert(title + 1, _top(chapter, below, app))
     end = nodes.container(classes=["course-end"])
     if "lm-checked" in section[-1].get("classes", []):  # of `lmbook.pages.proofs`
         end += section.pop()
-    if chapter.builds_on:
-        end += _row("Builds on", [chapters[other] for other in chapter.builds_on], app)
-    if leads_to(name, chapters):
-        end += _row("Read next", leads_to(name, chapters), app)
+    for label, others in (("Builds on", below), ("Read next", leads_to(name, chapters))):
+        if others:
+            end += _row(label, others, app)
     section += end
     labels = app.env.get_domain("std").labels
     for label, (page, anchor, _) in list(labels.items()):

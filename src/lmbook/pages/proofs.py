@@ -6,7 +6,7 @@ so, and the prose around is marked. What stands between ``deeper-start`` and ``d
 is a section that opens. Folds are plain ``<details>``: they work by key, without scripts.
 """
 
-import re
+import itertools
 
 from docutils import nodes
 from sphinx import addnodes
@@ -16,6 +16,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from lmbook.execute.verdicts import check_order, sentence
 from lmbook.pages.findings import found_note, not_so
+from lmbook.pages.markup import html_tag, with_code
 
 __all__ = ["fold", "setup"]
 
@@ -81,31 +82,24 @@ class Fold(SphinxTransform):
             page += _closing(about, self.env)
 
 
-def _between(parent: nodes.Element, first: int) -> tuple[list[nodes.Node], nodes.Node]:
-    """Return what follows up to an edge or a heading, and that; a text if there is none."""
-    inside = []
-    for node in parent.children[first:]:
-        if isinstance(node, fold_edge | nodes.section):
-            return inside, node
-        inside.append(node)
-    return inside, nodes.Text("")
-
-
 def _fold_section(start: fold_edge) -> None:
     """Put what is between two edges into a fold; a warning if it cannot be."""
     parent = start.parent
-    inside, last = _between(parent, parent.index(start) + 1)
+    after = parent.children[parent.index(start) + 1 :]
+    ends = [isinstance(node, fold_edge | nodes.section) for node in after]
+    count = ends.index(True) if True in ends else len(after)
     made = fold("", *start.children, classes=["lm-deeper"])
     made.source, made.line = start.source, start.line
     parent.replace(start, made)
-    for node in inside:
+    for node in after[:count]:
         parent.remove(node)
         made += node
-    if isinstance(last, fold_edge) and last["edge"] == "end":
-        parent.remove(last)
+    end = after[count] if count < len(after) else None
+    if isinstance(end, fold_edge) and end["edge"] == "end":
+        parent.remove(end)
         return
     why = {nodes.section: "a heading stands in it", fold_edge: "another begins in it"}
-    said = why.get(type(last), "there is no deeper-end among what follows")
+    said = why.get(type(end), "there is no deeper-end among what follows")
     logger.warning("this deeper-start is not closed: %s", said, location=made)
 
 
@@ -128,7 +122,7 @@ def _fold_proof(cell: nodes.container, models: dict[str, str]) -> fold:
     said = MARKS.get(verdict) or f"✗ {not_so(models)}:"
     mark = nodes.inline("", said, classes=["lm-mark"])
     cell.parent.replace(cell, made)
-    made += [fold_line("", "", mark, nodes.Text(" "), *_with_code(text)), cell]
+    made += [fold_line("", "", mark, nodes.Text(" "), *with_code(text)), cell]
     if "finding" in about["tags"]:
         made["finding"] = text
         made["ids"].append(_place(cell.document, text))
@@ -137,19 +131,11 @@ def _fold_proof(cell: nodes.container, models: dict[str, str]) -> fold:
 
 def _place(document: nodes.document, text: str) -> str:
     """Return an id for a finding, made of its words."""
-    base = found = nodes.make_id(f"finding-{text}")[:60].rstrip("-")
-    number = 1
-    while found in document.ids:
-        number += 1
-        found = f"{base}-{number}"
+    base = nodes.make_id(f"finding-{text}")[:60].rstrip("-")
+    names = itertools.chain([base], (f"{base}-{n}" for n in itertools.count(2)))
+    found = next(name for name in names if name not in document.ids)
     document.ids[found] = nodes.Element()  # taken
     return found
-
-
-def _with_code(text: str) -> list[nodes.Node]:
-    """Return a sentence whose code stands between backticks."""
-    parts = enumerate(re.split(r"`([^`]+)`", text))
-    return [nodes.literal(p, p) if n % 2 else nodes.Text(p) for n, p in parts]
 
 
 # --- prose around a finding that does not hold ------------------------------------------
@@ -166,24 +152,18 @@ def _is_prose(node: nodes.Node) -> bool:
 
 def _mark_prose(proof: fold, models: dict[str, str]) -> None:
     """Mark the prose that leads to a proof; if there is none, the prose after it."""
-    parent, at = proof.parent, proof.parent.index(proof)
-    before = at
-    while before and "lm-proof" in parent[before - 1].get("classes", []):
-        before -= 1  # a row of proofs shares its prose
-    first = before
-    while first and _is_prose(parent[first - 1]):
-        first -= 1
-    prose = parent.children[first:before]
-    if not prose:
-        first, last = at + 1, at + 1
-        while last < len(parent) and _is_prose(parent[last]):
-            last += 1
-        prose = parent.children[first:last]
-    if not prose:
-        return
-    parent[first : first + len(prose)] = [
-        nodes.container("", *found_note(models), *prose, classes=["lm-found-with"])
-    ]
+    around, at = proof.parent.children, proof.parent.index(proof)
+    before = list(itertools.dropwhile(_is_proof, around[at - 1 :: -1] if at else []))
+    prose = list(itertools.takewhile(_is_prose, before))[::-1]
+    prose = prose or list(itertools.takewhile(_is_prose, around[at + 1 :]))
+    if prose:
+        first = proof.parent.index(prose[0])
+        marked = nodes.container("", *found_note(models), *prose, classes=["lm-found-with"])
+        proof.parent[first : first + len(prose)] = [marked]
+
+
+def _is_proof(node: nodes.Node) -> bool:
+    return "lm-proof" in node.get("classes", [])  # a row of proofs shares its prose
 
 
 def _closing(about: dict, env) -> nodes.paragraph:
@@ -208,22 +188,6 @@ def _closing(about: dict, env) -> nodes.paragraph:
 # --- HTML -----------------------------------------------------------------------------
 
 
-def _open(self, node: fold) -> None:
-    self.body.append(self.starttag(node, "details"))
-
-
-def _close(self, node: fold) -> None:
-    self.body.append("</details>\n")
-
-
-def _open_line(self, node: fold_line) -> None:
-    self.body.append("<summary>")
-
-
-def _close_line(self, node: fold_line) -> None:
-    self.body.append("</summary>\n")
-
-
 def name_folds(app, doctree: nodes.document) -> None:
     """Let ``{ref}`` use a fold's line where it is given no text of its own."""
     labels = app.env.get_domain("std").labels
@@ -237,8 +201,8 @@ def setup(app) -> None:
     """Add directives, nodes and the transform."""
     app.add_directive("deeper-start", Edge)
     app.add_directive("deeper-end", Edge)
-    app.add_node(fold, html=(_open, _close))
-    app.add_node(fold_line, html=(_open_line, _close_line))
+    for node, tag in ((fold, "details"), (fold_line, "summary")):
+        app.add_node(node, html=html_tag(tag))
     app.add_transform(Fold)
     app.connect("doctree-read", name_folds)
     app.add_css_file("lib/proofs.css")

@@ -1,7 +1,6 @@
 """Views on the site: the myst-nb renderer of their JSON, and a guard on every figure."""
 
-import html
-import json
+from html import escape
 
 from docutils import nodes
 from sphinx.util import logging
@@ -9,19 +8,33 @@ from sphinx.util import logging
 from lmbook.execute.compare import FIGURE
 from lmbook.pages.tables import table
 from lmcourse.views import MIME
-from lmcourse.views.poems import KINDS, stored
+from lmcourse.views.markup import script_json
+from lmcourse.views.view import PLOTLY
 
-__all__ = ["ViewRenderer", "setup", "view_html"]
+__all__ = ["DRAWERS", "setup", "view_html", "view_node"]
 
 logger = logging.getLogger(__name__)
-PLOTLY_MIME = "application/vnd.plotly.v1+json"
+BERTVIZ = ("jquery/jquery.slim.min.js", "d3/d3.min.js")
+CIRCUITSVIS = ("circuitsvis", "circuitsvis/iife.js")
+# Kind of view → the module that draws it, and the libraries that this needs. Other kinds
+# have a module of their own name, and no library.
+DRAWERS = {
+    "attention_heads": CIRCUITSVIS,
+    "tokens": CIRCUITSVIS,
+    "head_view": ("bertviz", *BERTVIZ, "bertviz/head_view.js"),
+    "model_view": ("bertviz", *BERTVIZ, "bertviz/model_view.js"),
+    "plot": ("plotly", "plotly/plotly.min.js"),
+    "sentences": ("sentences",),
+    "poems": ("poems",),
+    "strike_out": ("poems",),
+    "surprise": ("surprise",),
+}
 NAMES = {
     "attention_heads": "attention heat maps",
     "head_view": "attention lines by layer and head",
     "model_view": "attention of every layer and head",
     "sentences": "where a token looks, sentence by sentence",
     "tokens": "coloured tokens",
-    "plot": "plot",
     "poems": "explorer of poems",
     "strike_out": "themes with their words struck out",
 }
@@ -39,15 +52,6 @@ HINTS = {
 }
 
 
-def library(view: dict) -> str:
-    """Return which entry of `assets.LIBRARIES` draws a view, or ``play/`` and a module."""
-    if view["kind"] == "play":
-        return f"play/{view['data']['module']}"
-    own = {"head_view": "head_view", "model_view": "model_view", "plot": "plotly"}
-    own |= {"sentences": "sentences"} | dict.fromkeys(KINDS, "poems")
-    return own.get(view["kind"], "circuitsvis")
-
-
 def traces(view: dict) -> list[str]:
     """Return the kinds of traces in a plot, frames included; none for another view."""
     if view["kind"] != "plot":
@@ -58,75 +62,60 @@ def traces(view: dict) -> list[str]:
     return sorted((found - {None}) | {"scatter"})
 
 
-def height(view: dict) -> int:
+def height(kind: str, data: dict) -> int:
     """Return about how many pixels high a view will be, so that the page does not jump."""
-    data = view["data"]
-    if view["kind"] == "plot":
+    if kind == "plot":
         return int(data["figure"]["layout"].get("height") or 450)
-    if view["kind"] == "sentences":
-        return 330
-    count = len(data["tokens"])
-    if view["kind"] == "head_view":
+    count = len(data.get("tokens", ()))
+    if kind == "head_view":
         return round(22.5 * count) + 64
-    if view["kind"] == "model_view":
+    if kind == "model_view":
         heads, layers = len(data["heads"]), len(data["layers"])
-        thumbnail = count * 7 * 12 / heads + 10
-        return round(max(layers * thumbnail + 38, count * 18 + 55))
-    return 560 if view["kind"] == "attention_heads" else 60
-
-
-def script_json(value) -> str:
-    """Return JSON that no HTML parser takes for anything else."""
-    dumped = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    escapes = {"<": r"\u003c", ">": r"\u003e", "&": r"\u0026"}
-    escapes |= {"\u2028": r"\u2028", "\u2029": r"\u2029"}
-    for plain, escaped in escapes.items():
-        dumped = dumped.replace(plain, escaped)
-    return dumped
-
-
-def _canvas(view: dict) -> str:
-    """Return the place to draw in: the view's stored state, or what it shows, in words."""
-    if view["kind"] == "play":
-        return f'<div class="lmc-canvas lmc-stored">{view["data"]["stored"]}</div>\n'
-    if view["kind"] in KINDS:
-        return f'<div class="lmc-canvas lmc-stored">{stored(view)}</div>\n'
-    return (
-        f'<div class="lmc-canvas" style="min-height: {height(view)}px">'
-        f'<p class="lmc-alt">{html.escape(view["alt"])}</p>'
-        '<noscript><p class="lmc-alt">Drawing this needs JavaScript; the table below has '
-        "the same data.</p></noscript></div>\n"
-    )
+        return round(max(layers * (count * 84 / heads + 10) + 38, count * 18 + 55))
+    return {"attention_heads": 560, "sentences": 330}.get(kind, 60)
 
 
 def view_html(view: dict) -> str:
-    """Return a view as HTML: data, a place to draw in, and a table that needs no script.
+    """Return a view as HTML: data, a place to draw in, and what needs no script.
 
-    A view that runs in the page has its stored state instead of a table.
+    That is its stored state, a table of its data, or both.
 
     Parameters
     ----------
     view : dict
         As `lmcourse.views.View.description` gives it.
     """
-    kind, alt, data = view["kind"], html.escape(view["alt"]), view["data"]
-    hint = f'<p class="lmc-hint">{HINTS[kind]}</p>' if HINTS.get(kind) else ""
-    caption = html.escape(view["caption"])
-    caption = f'<p class="lmc-caption">{caption}</p>' if caption else ""
-    name, module, below = NAMES.get(kind), "", ""
-    if kind == "play":
-        name, module = data["module"].replace("-", " "), f' data-module="{data["module"]}"'
-        data = data["data"]
-    else:
-        below = table(view)
+    kind, alt, stored = view["kind"], escape(view["alt"]), view["stored"]
+    hint = f'<p class="lmc-hint">{HINTS[kind]}</p>' if kind in HINTS else ""
+    name, style = NAMES.get(kind, kind.replace("-", " ")), ""
+    if not stored:
+        style = f' style="min-height: {height(kind, view["data"])}px"'
+        stored = (
+            f'<p class="lmc-alt">{alt}</p><noscript><p class="lmc-alt">Drawing this needs '
+            "JavaScript; the table below has the same data.</p></noscript>"
+        )
+    classes = f"lmc-view lmc-{kind.replace('_', '-')}" + " lmc-play" * (kind not in DRAWERS)
     return (
-        f'<div class="lmc-view lmc-{kind.replace("_", "-")}" role="group" '
-        f'aria-label="{html.escape(name)}: {alt}" data-kind="{kind}"{module} '
-        f'data-library="{library(view)}" data-state="waiting">\n'
-        f"{_canvas(view)}{hint}{caption}{below}\n"
-        f'<script type="application/json" class="lmc-data">'
-        f"{script_json(data)}</script>\n</div>\n"
+        f'<div class="{classes}" role="group" aria-label="{escape(name)}: {alt}" '
+        f'data-kind="{escape(kind)}" data-module="{escape(module(kind))}" '
+        f'data-state="waiting">\n<div class="lmc-canvas"{style}>{stored}</div>\n'
+        f'{hint}{table(view)}\n<script type="application/json" class="lmc-data">'
+        f"{script_json(view['data'])}</script>\n</div>\n"
     )
+
+
+def module(kind: str) -> str:
+    """Return the name of the module that draws a kind of view."""
+    return DRAWERS.get(kind, (kind,))[0]
+
+
+def view_node(view: dict) -> nodes.raw:
+    """Return a view as a node that knows what the page must load."""
+    node = nodes.raw("", view_html(view), format="html")
+    node["lmcourse_kind"] = view["kind"]
+    node["lmcourse_traces"] = traces(view)
+    node["lmcourse_stores"] = view["stores"]
+    return node
 
 
 class ViewRenderer:
@@ -137,20 +126,11 @@ class ViewRenderer:
     @staticmethod
     def handle_mime(renderer, data, inline):
         """Return a view's nodes, or None for a MIME type that is not ours."""
-        if data.mime_type == PLOTLY_MIME:
-            return []  # a bare plotly figure has no other form here: `check_figures`
-        if data.mime_type == FIGURE:
-            return []  # for tests; the image stands beside it
+        if data.mime_type in (PLOTLY, FIGURE):
+            return []  # a bare plotly figure has no other form here; `FIGURE` is for tests
         if data.mime_type != MIME:
             return None
-        content = data.content
-        view = json.loads(content) if isinstance(content, (str, bytes)) else content
-        node = nodes.raw("", view_html(view), format="html")
-        node["lmcourse_library"] = library(view)
-        node["lmcourse_traces"] = traces(view)
-        node["lmcourse_stores"] = view["data"].get("stores", [])
-        node["lmcourse_caption"] = bool(view["caption"])
-        return [node]
+        return [view_node(data.content)]
 
 
 def _captioned(node: nodes.Node) -> bool:
@@ -178,7 +158,7 @@ def check_figures(app, doctree, docname) -> None:
                         "mystnb.image.alt",
                         location=node if node.line else cell,
                     )
-            elif not node.attributes.get("lmcourse_library") or node["lmcourse_caption"]:
+            elif not node.attributes.get("lmcourse_kind"):
                 continue
             if not _captioned(node):
                 logger.warning(

@@ -17,7 +17,7 @@ from lmbook.pages.proofs import fold_line
 
 __all__ = ["sections", "setup"]
 
-_LEFT_OUT = (nodes.math, nodes.math_block, nodes.raw, nodes.comment, nodes.system_message)
+_LEFT_OUT = (nodes.math_block, nodes.raw, nodes.comment, addnodes.glossary)
 _BLOCKS = (nodes.paragraph, nodes.caption, nodes.entry, nodes.rubric, fold_line)
 
 
@@ -62,11 +62,12 @@ def _line(parts: list[str]) -> str:
 
 def _gather(node: nodes.Node, prose: list[str], code: list[str]) -> None:
     """Add a node's text; of outputs, only captions."""
-    skipped = isinstance(node, (*_LEFT_OUT, addnodes.glossary))
-    if skipped or {"course-end", "course-line"} & _classes(node):
+    if isinstance(node, _LEFT_OUT) or not isinstance(node, nodes.Element):
         return
-    if isinstance(node, nodes.Element) and node.get("nb_element") == "cell_code_output":
-        prose += [_words(caption) for caption in node.findall(nodes.caption)]
+    if {"course-end", "course-line"} & {*node["classes"]}:
+        return
+    if node.get("nb_element") == "cell_code_output":
+        prose += map(_words, node.findall(nodes.caption))
     elif isinstance(node, nodes.literal_block):
         code.append(node.astext())
     elif isinstance(node, _BLOCKS):
@@ -74,10 +75,6 @@ def _gather(node: nodes.Node, prose: list[str], code: list[str]) -> None:
     else:
         for child in node.children:
             _gather(child, prose, code)
-
-
-def _classes(node: nodes.Node) -> set[str]:
-    return set(node["classes"]) if isinstance(node, nodes.Element) else set()
 
 
 def _words(node: nodes.Element) -> str:

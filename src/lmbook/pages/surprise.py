@@ -4,7 +4,6 @@ The directive ``surprise`` names a poem by its first line. The book's own GPT re
 the page is read; the page carries what it expected at each letter.
 """
 
-import json
 import math
 from html import escape
 from pathlib import Path
@@ -14,10 +13,12 @@ from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
 from lmbook.execute.keys import course_modules
+from lmbook.pages.renderer import view_node
 from lmcourse.data import corpora_folder, load_poems
 from lmcourse.gpt.checkpoints import load_gpt
+from lmcourse.views import View
 
-__all__ = ["expectations", "setup", "surprise_html"]
+__all__ = ["expectations", "setup", "surprise"]
 
 GUESSES = 4  # shown of each letter
 MOST = 10  # bits: no colour is stronger than that of this surprise
@@ -43,26 +44,21 @@ def expectations(text: str) -> list[tuple[float, list[tuple[str, float]]]]:
     return found
 
 
-def surprise_html(text: str, found: list[tuple[float, list[tuple[str, float]]]]) -> str:
-    """Return a poem as coloured letters, with what ``surprise.js`` shows of each."""
-    letters = []
-    for letter, (share, _) in zip(text, found, strict=True):
-        strength = min(-math.log2(max(share, 1e-9)) / MOST, 1)
-        shown = "↵" if letter == "\n" else escape(letter)
-        letters.append(f'<span style="--s:{strength:.2f}">{shown}</span>')
-        if letter == "\n":
-            letters.append("<br>")
-    data = [
-        [round(100 * share, 1), [[guess, round(100 * p, 1)] for guess, p in guesses]]
-        for share, guesses in found
-    ]
-    table = escape(json.dumps([text, data], ensure_ascii=False, separators=(",", ":")))
-    return (
-        f'<div class="lm-surprise" data-letters="{table}">\n'
-        f'<p class="visually-hidden">{escape(text).replace(chr(10), "<br>")}</p>\n'
-        f'<p class="lm-verse" aria-hidden="true">{"".join(letters)}</p>\n'
-        '<div class="lm-expected"></div></div>\n'
+def surprise(text: str, found: list[tuple[float, list[tuple[str, float]]]]) -> View:
+    """Return a poem as a view: its letters coloured, and what was expected at each."""
+    letters, shown = [], []
+    for letter, (share, guesses) in zip(text, found, strict=True):
+        strength = round(min(-math.log2(max(share, 1e-9)) / MOST, 1), 2)
+        rounded = [[guess, round(100 * p, 1)] for guess, p in guesses]
+        letters.append([round(100 * share, 1), strength, rounded])
+        seen = "↵</span><br>" if letter == "\n" else f"{escape(letter)}</span>"
+        shown.append(f'<span style="--s: {strength}">{seen}')
+    stored = (
+        f'<p class="visually-hidden">{escape(text)}</p>'
+        f'<p class="lm-verse" aria-hidden="true">{"".join(shown)}</p>'
     )
+    alt = "A poem, each letter the stronger coloured the less it was expected."
+    return View("surprise", {"text": text, "letters": letters}, stored, alt=alt)
 
 
 def _made_of() -> list[Path]:
@@ -88,25 +84,13 @@ class Surprise(SphinxDirective):
             raise self.error(f"no poem begins with the line {self.arguments[0]!r}")
         text = poem["text"].iloc[0]
         figure = nodes.container(classes=["lm-poem"])
-        figure += nodes.raw("", surprise_html(text, expectations(text)), format="html")
+        figure += view_node(surprise(text, expectations(text)).description())
         caption = nodes.container(classes=["lm-poem-caption"])
         self.state.nested_parse(self.content, self.content_offset, caption)
         figure += caption
         return [figure]
 
 
-def _assets(app, pagename, templatename, context, doctree) -> None:
-    """Add the script to a page that has such a poem."""
-    if doctree is not None and any(map(_is_poem, doctree.findall(nodes.container))):
-        app.add_js_file("lib/surprise.js", loading_method="defer")
-        app.add_css_file("lib/surprise.css")
-
-
-def _is_poem(node: nodes.container) -> bool:
-    return "lm-poem" in node["classes"]
-
-
 def setup(app) -> None:
-    """Add the directive, its script and its style."""
+    """Add the directive."""
     app.add_directive("surprise", Surprise)
-    app.connect("html-page-context", _assets)

@@ -7,7 +7,7 @@ points of a curve.
 import html
 from collections.abc import Iterable, Sequence
 
-from lmcourse.views.poems import filed
+from lmcourse.views.poems import model_shelves
 
 __all__ = ["table"]
 
@@ -15,7 +15,9 @@ ROWS, COLUMNS = 40, 16  # the rest is named, not listed
 
 
 def table(view: dict) -> str:
-    """Return a folded table of a view's data."""
+    """Return a folded table of a view's data; nothing if its stored state says enough."""
+    if view["kind"] not in _KINDS:
+        return ""
     summary, body = _KINDS[view["kind"]](view["data"])
     return (
         f'<details class="lmc-table"><summary>{html.escape(summary)}</summary>'
@@ -36,23 +38,20 @@ def _cell(value) -> str:
 def _grid(head: Sequence, rows: Iterable[Sequence]) -> str:
     """Return a table whose first column names the rows; what is too much is named."""
     rows = list(rows)
-    wide, long = len(head) > COLUMNS, len(rows) > ROWS
     columns = "".join(f'<th scope="col">{_cell(name)}</th>' for name in head[:COLUMNS])
-    lines = [
-        f'<tr><th scope="row">{_cell(row[0])}</th>'
-        + "".join(f"<td>{_cell(value)}</td>" for value in row[1:COLUMNS])
+    lines = "".join(
+        f'<tr><th scope="row">{_cell(first)}</th>'
+        + "".join(f"<td>{_cell(value)}</td>" for value in rest[: COLUMNS - 1])
         + "</tr>"
-        for row in rows[:ROWS]
-    ]
-    note = ""
-    if wide or long:
-        note = (
-            f"<p>The first {min(len(rows), ROWS)} of {len(rows)} rows and "
-            f"{min(len(head), COLUMNS)} of {len(head)} columns.</p>"
-        )
+        for first, *rest in rows[:ROWS]
+    )
+    table = f"<table><thead><tr>{columns}</tr></thead><tbody>{lines}</tbody></table>"
+    if len(head) <= COLUMNS and len(rows) <= ROWS:
+        return table
+    shown = min(len(rows), ROWS), min(len(head), COLUMNS)
     return (
-        f"<table><thead><tr>{columns}</tr></thead>"
-        f"<tbody>{''.join(lines)}</tbody></table>{note}"
+        f"{table}<p>The first {shown[0]} of {len(rows)} rows and "
+        f"{shown[1]} of {len(head)} columns.</p>"
     )
 
 
@@ -68,15 +67,16 @@ def _attention_heads(data: dict) -> tuple[str, str]:
         [token, *(_most(head[query], tokens) for head in data["attention"])]
         for query, token in enumerate(tokens)
     ]
-    head = ["Token", *data["head_names"]]
+    head = ["Token", *(f"Head {head}" for head in range(len(data["attention"])))]
     return "Table: the token that each token attends to most", _grid(head, rows)
 
 
-def _by_layer(data: dict, layers: Sequence[int], heads: Sequence[int]) -> tuple[str, str]:
+def _by_layer(data: dict) -> tuple[str, str]:
     """One row a layer, one column a head: the heaviest link of two tokens."""
-    tokens = data["tokens"]
+    layers = data.get("layers", range(len(data["attention"])))
+    heads = data.get("heads", range(len(data["attention"][0])))
     rows = [
-        [f"Layer {name}", *(_link(head, tokens) for head in layer)]
+        [f"Layer {name}", *(_link(head, data["tokens"]) for head in layer)]
         for name, layer in zip(layers, data["attention"], strict=True)
     ]
     head = ["Layer", *(f"Head {head}" for head in heads)]
@@ -85,21 +85,8 @@ def _by_layer(data: dict, layers: Sequence[int], heads: Sequence[int]) -> tuple[
 
 def _link(weights: Sequence[Sequence[float]], tokens: Sequence[str]) -> str:
     """Return the heaviest link of one head."""
-    size = range(len(tokens))
-    query, key = max(
-        ((query, key) for query in size for key in size),
-        key=lambda pair: weights[pair[0]][pair[1]],
-    )
-    return f"{tokens[query]} → {tokens[key]} {weights[query][key]:.2f}"
-
-
-def _head_view(data: dict) -> tuple[str, str]:
-    layers = range(len(data["attention"]))
-    return _by_layer(data, layers, range(len(data["attention"][0])))
-
-
-def _model_view(data: dict) -> tuple[str, str]:
-    return _by_layer(data, data["layers"], data["heads"])
+    query = max(range(len(tokens)), key=lambda query: max(weights[query]))
+    return f"{tokens[query]} → {_most(weights[query], tokens)}"
 
 
 def _sentences(data: dict) -> tuple[str, str]:
@@ -116,11 +103,8 @@ def _sentences(data: dict) -> tuple[str, str]:
 
 
 def _tokens(data: dict) -> tuple[str, str]:
-    tokens, values = data["tokens"], data["values"]
-    if values is None:
-        rows = [[position, repr(token)[1:-1]] for position, token in enumerate(tokens)]
-        return "Table: the tokens", _grid(["Position", "Token"], rows)
-    rows = [[position, *pair] for position, pair in enumerate(zip(tokens, values))]  # noqa: B905
+    pairs = zip(data["tokens"], data["values"], strict=True)
+    rows = [[position, *pair] for position, pair in enumerate(pairs)]
     return "Table: tokens and values", _grid(["Position", "Token", "Value"], rows)
 
 
@@ -132,7 +116,7 @@ def _plot(data: dict) -> tuple[str, str]:
 
 def _poems(data: dict) -> tuple[str, str]:
     """The shelves against each other at the last level; then who is filed elsewhere."""
-    found, names = filed(data), data["names"]
+    found, names = model_shelves(data), data["names"]
     pairs = [(own, model) for own, model, _ in found]
     counts = [
         [name, *(pairs.count((row, column)) for column in range(len(names)))]
@@ -175,30 +159,23 @@ def _unescaped(value):
 
 def _trace(trace: dict, index: int) -> str:
     """One trace: a matrix as it is, else the axes as columns."""
-    name = trace.get("name") or f"Trace {index + 1}"
-    z = trace.get("z")
+    name, z = trace.get("name") or f"Trace {index + 1}", trace.get("z")
     if z and isinstance(z[0], list):
-        across = trace.get("x") or range(len(z[0]))
-        down = trace.get("y") or range(len(z))
+        across, down = trace.get("x") or range(len(z[0])), trace.get("y") or range(len(z))
         rows = [[label, *row] for label, row in zip(down, z, strict=False)]
         body = _grid(["Row", *across], rows)
     else:
-        keys = [key for key in ("labels", "values", "text", *"xyz") if _listed(trace, key)]
-        columns = [trace[key] for key in keys]
-        rows = [[row, *row_] for row, row_ in enumerate(zip(*columns, strict=False), 1)]
-        body = _grid(["Point", *keys], rows)
+        keys = ("labels", "values", "text", *"xyz")
+        lists = {key: trace[key] for key in keys if isinstance(trace.get(key), list)}
+        points = enumerate(zip(*lists.values(), strict=False), 1)
+        body = _grid(["Point", *lists], ([number, *point] for number, point in points))
     return f"<p>{_cell(name)} ({_cell(trace.get('type', 'scatter'))})</p>{body}"
-
-
-def _listed(trace: dict, key: str) -> bool:
-    """Say whether a trace has a list of such values."""
-    return isinstance(trace.get(key), list)
 
 
 _KINDS = {
     "attention_heads": _attention_heads,
-    "head_view": _head_view,
-    "model_view": _model_view,
+    "head_view": _by_layer,
+    "model_view": _by_layer,
     "sentences": _sentences,
     "tokens": _tokens,
     "plot": _plot,

@@ -37,50 +37,40 @@ def registered(page: str) -> dict[str, str]:
     return {f"ex-{name.replace('.', '-').replace('_', '-')}": name for name in found}
 
 
-def kind(task: nodes.Element) -> str:
-    """Return a task's kind, "" if it has none.
+def check(page: str, label: str, classes: list[str], required: bool) -> None:
+    """Hold a task to its kind, and to the chapter's table of checks if there is one.
 
     Raises
     ------
     ValueError
-        If it has two, or one that is not known.
+        If it has two kinds, an unknown one, or none where one is required; or if the table
+        has no check of this label and kind.
     """
-    found = [name for name in task["classes"] if name not in FORM]
-    if len(found) > 1 or set(found) - set(WORDS):
-        raise ValueError(f"its kind is {' '.join(found)!r}; there are {', '.join(WORDS)}")
-    return "".join(found)
-
-
-def check(page: str, label: str, of: str) -> None:
-    """Hold a task to the chapter's table of checks, if the chapter has one.
-
-    Raises
-    ------
-    ValueError
-        If the table has no check of this label and kind.
-    """
+    kinds = [name for name in classes if name not in FORM]
+    if len(kinds) > 1 or set(kinds) - set(WORDS):
+        raise ValueError(f"its kind is {' '.join(kinds)!r}; there are {', '.join(WORDS)}")
+    if not kinds and required:
+        raise ValueError(f"it has no kind; :class: is one of {', '.join(WORDS)}")
     table = registered(page)
+    if not (kinds and table):
+        return
     name = table.get(label.replace("_", "-"))
-    if table and name is None:
+    if name is None:
         known = ", ".join(sorted(table))
         raise ValueError(f"no check belongs to its label; there are {known}")
-    if table and name not in exercises.names(page, WORDS[of].lower()):
-        raise ValueError(f"it is of the kind {of!r}, its check {name} is not")
+    if name not in exercises.names(page, WORDS[kinds[0]].lower()):
+        raise ValueError(f"it is of the kind {kinds[0]!r}, its check {name} is not")
 
 
 def collect(app, doctree: nodes.document) -> None:
-    """Note a page's tasks, and tell what is wrong with them."""
+    """Note a page's tasks, and report what is wrong with them."""
     tasks = list(doctree.findall(exercise_enumerable_node))
     page = app.env.docname
-    app.env.lmbook_tasks[page] = [task["label"] for task in tasks]
-    formed = any(set(task["classes"]) & set(WORDS) for task in tasks)
+    app.env.metadata[page]["lmbook_tasks"] = [task["label"] for task in tasks]
+    required = any(set(task["classes"]) & set(WORDS) for task in tasks)
     for task in tasks:
         try:
-            of = kind(task)
-            if formed and not of:
-                raise ValueError(f"it has no kind; :class: is one of {', '.join(WORDS)}")
-            if of:
-                check(page, task["label"], of)
+            check(page, task["label"], task["classes"], required)
         except ValueError as error:
             logger.warning("the task %s: %s", task["label"], error, location=page)
 
@@ -97,26 +87,18 @@ class Headings(SphinxPostTransform):
             if of and isinstance(title, exercise_title):
                 colon = nodes.inline("", ": ", classes=["visually-hidden"])
                 word = nodes.inline("", WORDS[of], colon, classes=["lm-task-kind"])
-                asked = nodes.inline("", "", *title.children[1:][0].children)
-                asked["classes"].append("lm-asked")
+                asked = nodes.inline("", "", *title[1].children, classes=["lm-asked"])
                 task.replace(title, nodes.title("", "", word, asked))
 
 
 # --- how far a reader is --------------------------------------------------------------
 
 
-def _begin(app, env, names) -> None:
-    env.lmbook_tasks = getattr(env, "lmbook_tasks", {})
-
-
-def _purge(app, env, page: str) -> None:
-    getattr(env, "lmbook_tasks", {}).pop(page, None)
-
-
 def _write_table(app, env) -> None:
     """Leave which tasks each page has, once for all pages."""
     if app.builder.format == "html":
-        pages = {page: tasks for page, tasks in env.lmbook_tasks.items() if tasks}
+        found = {page: env.metadata[page].get("lmbook_tasks") for page in env.found_docs}
+        pages = {page: tasks for page, tasks in found.items() if tasks}
         table = json.dumps({"book": app.config.html_title, "pages": pages}, sort_keys=True)
         text = f"(window.lmcourse = window.lmcourse || {{}}).tasks = {table};\n"
         path = Path(app.outdir) / "_static" / "lib" / "tasks-table.js"
@@ -125,8 +107,6 @@ def _write_table(app, env) -> None:
 
 def setup(app) -> None:
     """Check and count tasks; give every page the scripts that keep what was done."""
-    app.connect("env-before-read-docs", _begin)
-    app.connect("env-purge-doc", _purge)
     app.connect("doctree-read", collect)
     app.connect("env-updated", _write_table)
     app.add_post_transform(Headings)

@@ -14,20 +14,29 @@ from sphinx.errors import ExtensionError
 
 from lmbook.execute.keys import digest
 from lmbook.publish import npm
+from lmcourse.views import notebook
 
-__all__ = ["PLAY", "needs", "order", "script", "scripts"]
+__all__ = ["files", "needs", "order", "script", "scripts"]
 
 PLAY = Path(__file__).parents[1] / "static" / "play"
+IN_NOTEBOOKS = ("dom.js", "poems.js", "poems.css")  # which the package has, therefore
 IMPORT = re.compile(r'^import (\{[^}]+\}) from "\./([\w-]+\.js)";', re.MULTILINE)
 EXPORT = re.compile(
     r"^export ((?:async )?function\*?|class|const) (\w+)", flags=re.MULTILINE
 )
 
 
+def files(suffix: str) -> dict[str, Path]:
+    """Return all modules, or their style sheets, by name."""
+    package = Path(notebook.__file__).parent / "static"
+    found = [*PLAY.iterdir(), *(package / name for name in IN_NOTEBOOKS)]
+    return {path.name: path for path in sorted(found) if path.suffix == suffix}
+
+
 def _text(name: str) -> str:
     """Return a module; ExtensionError if there is none, or it has another form."""
-    path = PLAY / name
-    if not path.is_file():
+    path = files(".js").get(name)
+    if path is None:
         raise ExtensionError(f"there is no module {name} in {PLAY}")
     text = path.read_text(encoding="utf-8")
     rest = EXPORT.sub("", IMPORT.sub("", text))
@@ -85,7 +94,7 @@ def scripts(work: Path) -> dict[str, str]:
     ExtensionError
         As `order`, or if terser cannot read a module.
     """
-    long = {path.name: script(path.name) for path in sorted(PLAY.glob("*.js"))}
+    long = {name: script(name) for name in files(".js")}
     for name in long:
         order(name)
     kept = work / f"play-{digest([long, npm.version('terser')])[:16]}.json"

@@ -8,33 +8,25 @@ first view that needs it is scrolled near; MathJax goes to pages with math.
 
 import hashlib
 import json
+from collections.abc import Iterable
 from importlib import metadata
 from pathlib import Path
 
 from sphinx.errors import ExtensionError
 
+from lmbook.pages.renderer import BERTVIZ, DRAWERS
 from lmbook.play import modules
 from lmbook.play import stores as play
 from lmbook.publish import npm
 from lmcourse.views import notebook
+from lmcourse.views.markup import library
 
-__all__ = ["LIBRARIES", "setup", "stage"]
+__all__ = ["setup", "stage"]
 
 OWN = Path(__file__).parents[1] / "static"
 FOLDER = "lib"  # below _static; not _static itself, whose scripts go to every page
 
 
-# What a kind of view loads, in order; below `FOLDER`.
-BERTVIZ = ("jquery/jquery.slim.min.js", "d3/d3.min.js")
-POEMS = ("poems/poems.js", "poems/poems.css")
-LIBRARIES = {
-    "circuitsvis": ("circuitsvis/iife.js", "draw-circuitsvis.js"),
-    "head_view": (*BERTVIZ, "bertviz/head_view.js", "draw-bertviz.js"),
-    "model_view": (*BERTVIZ, "bertviz/model_view.js", "draw-bertviz.js"),
-    "plotly": ("plotly/plotly.min.js", "draw-plotly.js"),
-    "sentences": ("draw-sentences.js",),
-    "poems": POEMS[:1],
-}
 # plotly's partial bundles, and the traces that each draws. The whole is three times theirs.
 PARTIAL = {
     "plotly-cartesian/plotly-cartesian.min.js": {
@@ -46,25 +38,6 @@ PARTIAL = {
         *("surface", "volume"),
     },
 }
-OWN_FILES = (
-    "draw-play.js",
-    "modules.js",
-    "site.js",
-    "views.js",
-    "views.css",
-    "proofs.css",
-    "drawings.css",
-    "steps.css",
-    "frame.css",
-    "folds.js",
-    "tasks.css",
-    "tasks.js",
-    "search.js",
-    "surprise.js",
-    "surprise.css",
-    *sorted({f[-1] for f in LIBRARIES.values()} - {*POEMS}),
-)
-
 
 # --- Python packages ------------------------------------------------------------------
 
@@ -113,7 +86,7 @@ def plotly_script() -> str:
 
 
 def stage(static: Path, work: Path) -> None:
-    """Put every library and our own scripts below ``static/lib``.
+    """Put every library and our own scripts below ``static/lib``; write what is another.
 
     Parameters
     ----------
@@ -124,22 +97,22 @@ def stage(static: Path, work: Path) -> None:
     """
     lib = static / FOLDER
     npm.install(work, lib)
+    styles = modules.files(".css")
     texts = {
-        **{name: notebook.library(Path(name).name) for name in (*BERTVIZ, *POEMS)},
+        **{name: library(Path(name).name) for name in BERTVIZ},
         "bertviz/head_view.js": bertviz_script("head_view"),
         "bertviz/model_view.js": bertviz_script("model_view"),
         "circuitsvis/iife.js": _installed("circuitsvis", "circuitsvis/dist/cdn/iife.js"),
         "plotly/plotly.min.js": plotly_script(),
+        **{path.name: path.read_text("utf-8") for path in OWN.glob("*.[cj]s*")},
+        **{f"play/{name}": path.read_text("utf-8") for name, path in styles.items()},
+        **{f"play/{name}": text for name, text in modules.scripts(work).items()},
     }
-    own = {name: (OWN / name).read_text(encoding="utf-8") for name in OWN_FILES}
-    for path in modules.PLAY.glob("*.css"):
-        own[f"play/{path.name}"] = path.read_text("utf-8")
-    own |= {f"play/{name}": body for name, body in modules.scripts(work).items()}
-    for name, body in {**texts, **own}.items():
+    for name, text in texts.items():
         path = lib / name
-        if not path.is_file() or path.read_text(encoding="utf-8") != body:
+        if not path.is_file() or path.read_text(encoding="utf-8") != text:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(body, encoding="utf-8")
+            path.write_text(text, encoding="utf-8")
 
 
 def _address(lib: Path, name: str) -> str:
@@ -147,16 +120,24 @@ def _address(lib: Path, name: str) -> str:
     return f"{name}?v={hashlib.sha256((lib / name).read_bytes()).hexdigest()[:8]}"
 
 
-def scripts(library: str, traces: set[str]) -> list[str]:
-    """Return what a library loads on a page whose plots have these kinds of traces."""
-    if library.startswith("play/"):
-        own = modules.order(f"{Path(library).name}.js")
-        return ["modules.js", *(f"play/{name}" for name in own), "draw-play.js"]
-    names = list(LIBRARIES[library])
+def scripts(kind: str, traces: set[str] = frozenset()) -> list[str]:
+    """Return what draws a kind of view on a page whose plots have these kinds of traces."""
+    module, *libraries = DRAWERS.get(kind, (kind,))
     partial = [bundle for bundle, kinds in PARTIAL.items() if traces <= kinds]
-    if library == "plotly" and partial:
-        names[0] = partial[0]
-    return names
+    if kind == "plot" and partial:
+        libraries = partial[:1]
+    own = (f"play/{name}" for name in modules.order(f"{module}.js"))
+    return [*libraries, "modules.js", *own]
+
+
+def styles(kinds: Iterable[str]) -> list[str]:
+    """Return the style sheets of some kinds of views."""
+    named = [f"{DRAWERS.get(kind, (kind,))[0]}.css" for kind in kinds]
+    shared = [] if set(kinds) <= DRAWERS.keys() else ["play.css"]
+    own = [
+        name for name in dict.fromkeys([*shared, *named]) if name in modules.files(".css")
+    ]
+    return ["views.css", *(f"play/{name}" for name in own)]
 
 
 def page_assets(app, pagename, templatename, context, doctree) -> None:
@@ -165,18 +146,16 @@ def page_assets(app, pagename, templatename, context, doctree) -> None:
     if not views:
         return
     lib = Path(app.outdir) / "_static" / FOLDER
-    needed = sorted({view["lmcourse_library"] for view in views})
+    kinds = sorted({view["lmcourse_kind"] for view in views})
     traces = {trace for view in views for trace in view["lmcourse_traces"]}
-    table = {key: [_address(lib, name) for name in scripts(key, traces)] for key in needed}
+    table = {
+        kind: [_address(lib, name) for name in scripts(kind, traces)] for kind in kinds
+    }
     used = {name for view in views for name in view["lmcourse_stores"]}
     work = Path(app.outdir).parent / "play"
     stores = {name: play.stage(name, lib, work) for name in sorted(used)}
-    app.add_css_file(f"{FOLDER}/views.css")
-    if "poems" in needed:
-        app.add_css_file(f"{FOLDER}/{POEMS[1]}")
-    for name in ("play.css", *(f"{name.removeprefix('play/')}.css" for name in needed)):
-        if any("/" in key for key in needed) and (lib / "play" / name).is_file():
-            app.add_css_file(f"{FOLDER}/play/{name}")
+    for name in styles(kinds):
+        app.add_css_file(f"{FOLDER}/{name}")
     settings = {"data-libraries": table} | ({"data-stores": stores} if stores else {})
     settings = {k: json.dumps(v, separators=(",", ":")) for k, v in settings.items()}
     app.add_js_file(f"{FOLDER}/views.js", loading_method="defer", **settings)
@@ -194,7 +173,7 @@ def drop_unused_mathjax(app, pagename, templatename, context, doctree) -> None:
 
 def _is_view(node) -> bool:
     """Say whether a node is a rendered view."""
-    return getattr(node, "attributes", {}).get("lmcourse_library") is not None
+    return getattr(node, "attributes", {}).get("lmcourse_kind") is not None
 
 
 def _configure(app, config) -> None:

@@ -126,10 +126,10 @@ def _install_cell(wheel: str) -> NotebookNode:
 
 def _versions(name: str) -> tuple[str, str]:
     """Return the least version that the package asks for, and the pin of this book."""
-    read = (ROOT / "requirements.txt").read_text(encoding="utf-8")
-    pin = re.search(rf"^{re.escape(name)}==([^\s;]+)", read, re.MULTILINE)
-    read = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    least = re.search(rf'"{re.escape(name)}[>=]=([^"]+)"', read)
+    pins = (ROOT / "requirements.txt").read_text(encoding="utf-8")
+    pin = re.search(rf"^{re.escape(name)}==([^\s;]+)", pins, re.MULTILINE)
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    least = re.search(rf'"{re.escape(name)}[>=]=([^"]+)"', project)
     return (least or pin)[1], pin[0]
 
 
@@ -181,15 +181,9 @@ def build_wheel(folder: Path) -> Path:
         for part in parts[2:]:
             shutil.copy(ROOT / part, source)
         (source / "pyproject.toml").write_text(text, encoding="utf-8")
-        subprocess.run(
-            [
-                *(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps"),
-                *("--disable-pip-version-check", "--no-build-isolation"),
-                *("-w", str(folder), str(source)),
-            ],
-            check=True,
-            capture_output=True,
-        )
+        pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
+        how = ["--no-deps", "--no-build-isolation", "-w", str(folder), str(source)]
+        subprocess.run([*pip, "wheel", *how], check=True, capture_output=True)
     return target
 
 
@@ -253,12 +247,15 @@ def add_buttons(app, pagename, templatename, context, doctree) -> None:
     results = f"{FOLDER}/{EXECUTED}/{pagename}.ipynb"
     if ran and owner:
         held = f"github/{owner}/blob/{BRANCH}"
-        colab = f"https://colab.research.google.com/{held}/{notebook}"
-        viewer = f"https://nbviewer.org/{held}/{results}"
-        buttons += [("Open in Colab", colab), ("View with its results", viewer)]
+        buttons += [
+            ("Open in Colab", f"https://colab.research.google.com/{held}/{notebook}"),
+            ("View with its results", f"https://nbviewer.org/{held}/{results}"),
+        ]
     if ran:
-        buttons.append(("Download the notebook", pathto(notebook, 1)))
-        buttons.append(("Download it with its results", pathto(results, 1)))
+        buttons += [
+            ("Download the notebook", pathto(notebook, 1)),
+            ("Download it with its results", pathto(results, 1)),
+        ]
     buttons.append(("View the source", pathto(f"_sources/{context['sourcename']}", 1)))
     links = [
         {"type": "link", "text": text, "url": url, "tooltip": text, "label": text}

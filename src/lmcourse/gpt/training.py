@@ -188,9 +188,10 @@ class Progress:
         check_numbers(self, 0.0, 1e12, "seconds")
         self.history = [dict(entry) for entry in self.history]
         for entry in self.history:
-            numbers = [x for x in entry.values() if x is not None]  # the first train_loss
+            first = {"train_loss": 0.0} if entry.get("train_loss") is None else {}
+            numbers = (entry | first).values()
             known = all(type(x) in (int, float) and abs(x) <= 1e300 for x in numbers)
-            if entry.keys() != ENTRY or len(numbers) < len(ENTRY) - 1 or not known:
+            if entry.keys() != ENTRY or not known:
                 raise ValueError(f"{entry!r} is no entry of a history")
         if self.step and not self.history:
             raise ValueError("a run with steps has estimates, too")

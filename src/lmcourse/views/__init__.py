@@ -1,23 +1,24 @@
 """What a figure or an interactive view is made with.
 
 A view is data first: each function here checks its input, rounds it and returns a `View`
-whose MIME bundle carries a JSON description (drawn on the site by `lmbook`) and
-the drawing library's own HTML (for Jupyter and Colab). circuitsvis, bertviz and plotly
-draw what they draw well. Views that run in the page are our own, and `sentences`.
+whose MIME bundle carries a JSON description (drawn on the site by `lmbook`) and HTML (for
+Jupyter and Colab). circuitsvis, bertviz and plotly draw what they draw well; what runs in
+the page is our own.
 
 - `style`, `PALETTE`, `SEQUENTIAL`, `DIVERGING`: the look of matplotlib and seaborn.
-- `plot`: a plotly figure; `plain`: text as it is, for a plotly title made from data.
+- `plot`: a plotly figure.
 - `attention_heads`, `tokens`: circuitsvis.
 - `head_view`, `model_view`: bertviz.
 - `sentences`: many sentences to choose from, in one head after the other.
 - `poems`, `strike_out`: poems that a model would shelve elsewhere; themes without words.
 - `samples`: texts of which a reader chooses one; `looks`: how far back heads look;
   `anatomy`: a map whose boxes open.
-- `play`: a view that runs in the page, with a stored state.
+- `View`: what a chapter makes itself, for a module of the site.
 - `training`: a small GPT that learns on the reader's device.
 - `tokenizer`: a line as four tokenizers cut it; `attention_toy`: attention in the plane;
   `block`: a block's parts switched off; `generator`: a GPT that goes on with a line;
   `bert_explorer`: a BERT's heads on a line; `sequence`: what follows it, counted or read.
+- `neighbours`: the words nearest to a word in four tables (`spaces`).
 """
 
 from lmcourse.views.anatomy import Box, anatomy
@@ -29,47 +30,14 @@ from lmcourse.views.attention import (
     tokens,
 )
 from lmcourse.views.block import block
+from lmcourse.views.choice import looks, samples
 from lmcourse.views.explorer import bert_explorer
 from lmcourse.views.generator import generator
 from lmcourse.views.neighbours import neighbours, spaces
-from lmcourse.views.play import play
-from lmcourse.views.plots import DIVERGING, PALETTE, SEQUENTIAL, plain, plot, style
+from lmcourse.views.plots import DIVERGING, PALETTE, SEQUENTIAL, plot, style
 from lmcourse.views.poems import poems, strike_out
-from lmcourse.views.samples import looks, samples
 from lmcourse.views.sequence import sequence
 from lmcourse.views.tokenizer import tokenizer
 from lmcourse.views.toy import attention_toy
 from lmcourse.views.training import training
 from lmcourse.views.view import MIME, View
-
-__all__ = [
-    "DIVERGING",
-    "MIME",
-    "PALETTE",
-    "SEQUENTIAL",
-    "Box",
-    "View",
-    "anatomy",
-    "attention_heads",
-    "attention_toy",
-    "bert_explorer",
-    "block",
-    "generator",
-    "head_view",
-    "looks",
-    "model_view",
-    "neighbours",
-    "plain",
-    "play",
-    "plot",
-    "poems",
-    "samples",
-    "sentences",
-    "sequence",
-    "spaces",
-    "strike_out",
-    "style",
-    "tokenizer",
-    "tokens",
-    "training",
-]

@@ -1,16 +1,15 @@
-"""A model's parts as a map, from top to bottom: each box opens what it computes.
+"""A model's parts as a map, from top to bottom: each box opens what it computes."""
 
-Radio buttons and style rules do the work, as in `lmcourse.views.samples`: no script.
-"""
-
-import hashlib
+import itertools
 from collections.abc import Sequence
+from functools import partial
 from html import escape
 from typing import NamedTuple
 
-from lmcourse.views.notebook import library
+from lmcourse.views.choice import choice
+from lmcourse.views.view import View
 
-__all__ = ["Anatomy", "Box", "anatomy"]
+__all__ = ["Box", "anatomy"]
 
 SHOWN = 32  # numbers of a vector
 ARROW = (
@@ -48,64 +47,32 @@ class Box(NamedTuple):
     names: Sequence[str] = ()
 
 
-class Anatomy:
-    """The map; on paper and in plain text every box stands open."""
-
-    def __init__(self, question: str, rows: Sequence[tuple[str, Sequence[Box]]]):
-        self.question, self.rows = question, rows
-        self.boxes = [box for _, row in rows for box in row]
-
-    def __repr__(self) -> str:
-        return "\n\n".join(
-            f"[{box.title}]\n{box.formula}\n{box.code}\n{box.said}" for box in self.boxes
-        )
-
-    def _repr_html_(self) -> str:
-        key = "lm" + hashlib.sha256(repr(self).encode()).hexdigest()[:10]
-        rules = "".join(
-            f'.{key}:has([value="{i}"]:checked) [data-box="{i}"] {{display:block}}'
-            for i in range(len(self.boxes))
-        )
-        panels = "".join(_panel(i, box) for i, box in enumerate(self.boxes))
-        style = library("anatomy.css") + rules
-        return (
-            f'<style>{style}</style><div class="lm-anatomy {key}"><fieldset>'
-            f"<legend>{escape(self.question)}</legend>{_map(self.rows, key)}</fieldset>"
-            f'<div aria-live="polite">{panels}</div></div>'
-        )
-
-
-def _map(rows, key: str) -> str:
+def _map(rows, buttons: Sequence[str]) -> str:
     """Draw the boxes, row under row; rows of one part stand in one frame."""
-    drawn, number, inside = [], 0, ""
+    drawn, inside, remaining = [], "", iter(buttons)
     for part, row in rows:
-        labels = []
-        for box in row:
-            head, _, small = box.name.partition("\n")
-            small = f"<small>{escape(small)}</small>" if small else ""
-            state = " checked" if number == 0 else ""
-            labels.append(
-                f'<label><input type="radio" name="{key}" value="{number}"{state}>'
-                f"{escape(head)}{small}</label>"
-            )
-            number += 1
         drawn.append("</div>" if inside and part != inside else "")
         drawn.append(ARROW if len(drawn) > 1 else "")
         if part and part != inside:
             drawn.append(f'<div class="lm-part"><span>{escape(part)}</span>')
-        drawn.append(f'<div class="lm-row">{"".join(labels)}</div>')
+        here = "".join(itertools.islice(remaining, len(row)))
+        drawn.append(f'<div class="lm-row">{here}</div>')
         inside = part
     return "".join(drawn) + ("</div>" if inside else "")
 
 
-def _panel(number: int, box: Box) -> str:
+def _label(box: Box) -> str:
+    head, _, small = box.name.partition("\n")
+    return escape(head) + (f"<small>{escape(small)}</small>" if small else "")
+
+
+def _panel(box: Box) -> str:
     shown = _shares(box) if box.names else _strip(box.values)
     return (
-        f'<section data-box="{number}" aria-label="{escape(box.title)}">'
         f"<strong>{escape(box.title)}</strong>"
         f'<p class="lm-formula">{escape(box.formula)}</p>{shown}'
         f"<p>{escape(box.said)}</p><pre>{escape(box.code)}</pre>"
-        f'<p><a href="#{escape(box.where)}">Step by step</a></p></section>'
+        f'<p><a href="#{escape(box.where)}">Step by step</a></p>'
     )
 
 
@@ -134,7 +101,7 @@ def _strip(values: Sequence[float]) -> str:
     )
 
 
-def anatomy(question: str, rows: Sequence[tuple[str, Sequence[Box]]]) -> Anatomy:
+def anatomy(question: str, rows: Sequence[tuple[str, Sequence[Box]]]) -> View:
     """Show a model's parts as a map of boxes; a chosen one opens its panel.
 
     Parameters
@@ -149,10 +116,12 @@ def anatomy(question: str, rows: Sequence[tuple[str, Sequence[Box]]]) -> Anatomy
     ValueError
         If there are fewer than two boxes, or one has no values.
     """
-    found = Anatomy(question, rows)
-    if len(found.boxes) < 2:
-        raise ValueError(f"{len(found.boxes)} box is no map: give two or more")
-    for box in found.boxes:
+    boxes = [box for _, row in rows for box in row]
+    if len(boxes) < 2:
+        raise ValueError(f"{len(boxes)} box is no map: give two or more")
+    for box in boxes:
         if not len(box.values) or (box.names and len(box.names) != len(box.values)):
             raise ValueError(f"{box.title!r} needs values, and as many names if any")
-    return found
+    plain = "\n\n".join(f"[{b.title}]\n{b.formula}\n{b.code}\n{b.said}" for b in boxes)
+    labels, panels = map(_label, boxes), map(_panel, boxes)
+    return choice("anatomy", question, plain, labels, panels, partial(_map, rows))

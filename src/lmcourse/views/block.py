@@ -1,7 +1,6 @@
 """The Transformer block as a drawing whose parts are switched off."""
 
-from lmcourse.views.notebook import library
-from lmcourse.views.play import play
+from lmcourse.views.markup import library, table
 from lmcourse.views.view import View
 
 __all__ = ["block"]
@@ -17,14 +16,13 @@ PARTS = {  # what is missing without it
 HEAD = "the other heads look on"
 
 
-def block(measured, *, caption="") -> View:
+def block(measured) -> View:
     """A block of a GPT to click: each part switched off, and the loss without it.
 
     Parameters
     ----------
     measured : DataFrame
         Of `lmcourse.gpt.inside.losses_without`.
-    caption : str, optional
 
     Returns
     -------
@@ -41,14 +39,9 @@ def block(measured, *, caption="") -> View:
         raise ValueError("every part needs its numbers: see losses_without")
     heads = sorted(part for part in set(measured.part) if part not in PARTS)
     parts = PARTS | {str(head): (f"head {head}", HEAD) for head in heads}
-    layers = [
-        [
-            [row.part, *(round(x, 3) for x in (row.change, row.low, row.high))]
-            for row in rows
-        ]
-        for rows in (group.itertuples() for _, group in measured.groupby("layer"))
-    ]
-    layers = [[[str(part), *numbers] for part, *numbers in rows] for rows in layers]
+    shown = ["part", "change", "low", "high"]
+    rounded = measured.assign(part=measured.part.astype(str)).round(3)
+    layers = [g[shown].to_numpy().tolist() for _, g in rounded.groupby("layer")]
     width = min(36, 188 / max(1, len(heads)) - 4)
     left = 220 - (width + 4) * len(heads) / 2
     boxes = "\n".join(
@@ -62,21 +55,12 @@ def block(measured, *, caption="") -> View:
     data = {"parts": parts, "layers": layers, "whole": round(whole, 3), "drawing": drawing}
     told = ", ".join(f"{parts[part][0]} {change:+.2f}" for part, change, *_ in layers[0])
     alt = f"A block and its parts. The loss is {whole:.2f}; in layer 0 without {told}."
-    stored = drawing + _table(parts, layers, whole)
-    return play("block-view", data, stored, alt=alt, caption=caption)
-
-
-def _table(parts: dict, layers: list, whole: float) -> str:
-    head = "".join(f"<th>layer {layer}</th>" for layer in range(len(layers)))
+    numbers = "{:+.3f} ({:+.3f} to {:+.3f})".format
     rows = [
-        f"<td>{parts[cells[0][0]][0]}</td>"
-        + "".join(
-            f"<td>{mean:+.3f} ({low:+.3f} to {high:+.3f})</td>"
-            for _, mean, low, high in cells
-        )
+        [parts[cells[0][0]][0], *(numbers(*change) for _, *change in cells)]
         for cells in zip(*layers, strict=True)
     ]
-    return (
-        f"<p>The loss of the whole model is {whole:.2f}. How it changes without a part:</p>"
-        f"<table><tr><th>without</th>{head}</tr><tr>{'</tr><tr>'.join(rows)}</tr></table>"
-    )
+    changes = table(["without", *(f"layer {i}" for i in range(len(layers)))], rows)
+    said = f"The loss of the whole model is {whole:.2f}. How it changes without a part:"
+    stored = f"{drawing}<p>{said}</p>{changes}"
+    return View("block-view", data, stored, alt=alt)

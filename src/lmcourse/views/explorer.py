@@ -11,7 +11,7 @@ from torch.nn.functional import normalize
 from lmcourse import int8
 from lmcourse.ablation import without
 from lmcourse.bert import Bert, rebuild
-from lmcourse.views.play import play
+from lmcourse.views.markup import table
 from lmcourse.views.tokenizer import shown
 from lmcourse.views.view import View
 
@@ -21,9 +21,7 @@ LONGEST, NEAREST = 48, 6  # tokens of a line; neighbours
 WEIGHT, LENGTH, MOVED = "weight", "weight × length", "moved without it"
 
 
-def bert_explorer(
-    line, tokenizer, model, *, layer=None, head=None, token=1, caption=""
-) -> View:
+def bert_explorer(line, tokenizer, model, *, layer=None, head=None, token=1) -> View:
     """A line and a BERT's heads, for the reader to change both.
 
     On the site all heads of this line can be looked at at once; after a click the weights
@@ -41,7 +39,6 @@ def bert_explorer(
         To begin with; default the pair without which the final states move most.
     token : int, optional
         Whose attention is shown first; 0 is [CLS].
-    caption : str, optional
 
     Returns
     -------
@@ -72,7 +69,7 @@ def bert_explorer(
     rows, near = _rows(data), _near(data)
     stored = _stored(data, rows, near)
     stores, alt = ["bert", "bert-pieces"], _told(data, rows)
-    return play("explorer-view", data, stored, alt=alt, caption=caption, stores=stores)
+    return View("explorer-view", data, stored, alt=alt, stores=stores)
 
 
 def _bert(model) -> Bert:
@@ -189,12 +186,11 @@ def _told(data: dict, rows: pd.DataFrame) -> str:
 
 
 def _stored(data: dict, rows: pd.DataFrame, near: pd.DataFrame) -> str:
-    plain = {"index": False, "border": 0, "justify": "left"}
-    plain |= {"float_format": "{:.2f}".format}
-    table, nearest = (x.to_html(**plain) for x in (rows, near))
+    heads = [[name, *map("{:.2f}".format, numbers)] for name, *numbers in rows.to_numpy()]
+    heads, nearest = table([*rows], heads), table([*near], near.to_numpy())
     own = html.escape(rows.token[data["token"]])
     return (
         f"<p><b>{html.escape(data['text'])}</b></p>\n<p>{html.escape(_told(data, rows))}"
-        f"</p>\n{table}\n<p>The tokens whose vectors in the table are nearest to that of "
+        f"</p>\n{heads}\n<p>The tokens whose vectors in the table are nearest to that of "
         f"“{own}”, before and after layer {data['layer']}, with the cosine:</p>\n{nearest}"
     )

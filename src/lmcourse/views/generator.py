@@ -6,13 +6,12 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
-import pandas as pd
 import torch
 
 from lmcourse.gpt.generation import Cache
 from lmcourse.gpt.inside import states
 from lmcourse.tokenization import CharTokenizer
-from lmcourse.views.play import Still, play
+from lmcourse.views.markup import table
 from lmcourse.views.tokenizer import SIGNS
 from lmcourse.views.view import View
 
@@ -23,15 +22,13 @@ UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")  # bytes that a page may not ho
 LARGEST = 64  # MiB of weights that a page may be asked to load
 
 
-def generator(
-    text, tokenizer, model, *, temperature=0.8, count=160, caption="", store="gpt"
-) -> View | Still:
+def generator(text, tokenizer, model, *, temperature=0.8, count=160, store="gpt") -> View:
     """A line and how a GPT goes on, for the reader to change.
 
     On the site the reader types a line, moves temperature, top-k and top-p, switches heads
-    off, and sees the next characters' chances, what each head looks at, what each layer
-    would say (the logit lens), and the text that follows. The site carries the book's own
-    GPT, and that of ``LMCOURSE_GPT`` if there is one; pass the same, as a page does with ::
+    off, and sees the next characters' probabilities, what each head looks at, what each
+    layer would say (the logit lens), and the text that follows. The site carries the
+    book's own GPT, and that of ``LMCOURSE_GPT`` if there is one; pass the same: ::
 
         tokenizer, model, _ = load_gpt()
         views.generator("Shall I compare thee", tokenizer, model)
@@ -51,14 +48,13 @@ def generator(
         To begin with; greater than 0.
     count : int, optional
         How many tokens to write.
-    caption : str, optional
     store : {"gpt", "sonnets-gpt"}
         What the site has the model's weights from: ``load_gpt()`` or
         ``load_gpt("sonnets")``, the book's own whatever ``LMCOURSE_GPT`` says.
 
     Returns
     -------
-    View, or lmcourse.views.play.Still
+    View
         Its alternative text tells the likeliest characters and the text that follows.
 
     Raises
@@ -83,19 +79,23 @@ def generator(
     unit = "character" if isinstance(tokenizer, CharTokenizer) else "piece"
     shown = UNSEEN.sub("\ufffd", written)
     alt = f"After “{text}” the likeliest {unit}s are {told}. It goes on: “{shown}”."
-    data = {"text": text, "written": shown, "temperature": temperature}
-    stored = _stored(data, unit, bars, layers)
-    why = too_much(tokenizer, model)
-    if why:
-        return Still(stored, f"This model does not run in the page: {why}.", alt, caption)
-    data |= {
-        "written": written,
-        "alphabet": tokenizer.alphabet,
-        "room": room,
-        "heads": model.config.heads,
-    }
-    data |= {"store": store, "seed": SEED, "lens": lens.tolist(), "weights": weights}
-    return play("generator-view", data, stored, alt=alt, caption=caption, stores=[store])
+    layers = [[f"layer {i}", *map(" ".join, found)] for i, found in enumerate(layers)]
+    stored = (
+        '<p class="lmg-text" style="white-space: pre-wrap">'
+        f"{html.escape(text)}<b>{html.escape(shown)}</b></p>\n"
+        f"<p>The next {unit}, at a temperature of {temperature}:</p>"
+        f'<div class="lmg-bars">{table([], bars)}</div>\n'
+        "<p>If the model ended after a layer:</p>"
+        f'<div class="lmg-lens">{table([], layers)}</div>'
+    )
+    if why := too_much(tokenizer, model):
+        why = f"This model does not run in the page: {why}. This was computed before."
+        stored = f"<p><small>{html.escape(why)}</small></p>{stored}"
+        return View("generator-view", None, stored, alt=alt, plain=f"[{why}] {alt}")
+    data = {"text": text, "written": written, "temperature": temperature, "room": room}
+    data |= {"alphabet": tokenizer.alphabet, "heads": model.config.heads, "store": store}
+    data |= {"seed": SEED, "lens": lens.tolist(), "weights": weights}
+    return View("generator-view", data, stored, alt=alt, stores=[store])
 
 
 def too_much(tokenizer, model) -> str:
@@ -143,8 +143,8 @@ def _write(model, ids: list[int], count: int, temperature: float) -> list[int]:
         if len(seen) > room:
             seen, cache = seen[-(room // 2) :], Cache(model)
         logits = model(torch.tensor([seen]), cache)[0, -1]
-        chances = (logits.double() / temperature).softmax(-1)
-        written.append(int((chances.cumsum(0) <= number).sum().clamp(max=len(chances) - 1)))
+        probs = (logits.double() / temperature).softmax(-1)
+        written.append(int((probs.cumsum(0) <= number).sum().clamp(max=len(probs) - 1)))
         seen.append(written[-1])
     return written
 
@@ -154,19 +154,3 @@ def _likeliest(logits, names, count: int, digits: int) -> list[tuple[str, str]]:
     shares, ids = logits.softmax(-1).sort(descending=True, stable=True)
     found = zip(ids[:count].tolist(), shares.tolist(), strict=False)
     return [(names[i], f"{100 * share:.{digits}f} %") for i, share in found]
-
-
-def _stored(data: dict, unit: str, bars: list, layers: list) -> str:
-    bars = pd.DataFrame([share for _, share in bars], [name for name, _ in bars])
-    layers = pd.DataFrame([map(" ".join, row) for row in layers]).rename("layer {}".format)
-    tables = {"bars": bars, "lens": layers}
-    bars, lens = (
-        table.to_html(header=False, classes=f"lmg-{name}", border=0)
-        for name, table in tables.items()
-    )
-    return (
-        '<p class="lmg-text" style="white-space: pre-wrap">'
-        f"{html.escape(data['text'])}<b>{html.escape(data['written'])}</b></p>\n"
-        f"<p>The next {unit}, at a temperature of {data['temperature']}:</p>{bars}\n"
-        f"<p>If the model ended after a layer:</p>{lens}"
-    )

@@ -9,7 +9,6 @@ import numpy as np
 
 from lmcourse.data import load_poems, load_sonnets
 from lmcourse.embeddings import unit, word_vectors, words
-from lmcourse.views.play import play
 from lmcourse.views.view import View
 
 __all__ = ["neighbours", "neighbours_file", "spaces"]
@@ -112,7 +111,7 @@ def neighbours_file(found: list[Space]) -> bytes:
     return b"".join(part + b" " * (-len(part) % 4) for part in parts)
 
 
-def neighbours(word, found, *, caption="") -> View:
+def neighbours(word, found) -> View:
     """The nearest words to one, in BERT's table and in vectors from counts.
 
     On the site the reader types any word; neighbours are buttons that lead on.
@@ -123,7 +122,6 @@ def neighbours(word, found, *, caption="") -> View:
         What it begins with, in small letters.
     found : list of Space
         Of `spaces`.
-    caption : str, optional
 
     Returns
     -------
@@ -145,7 +143,7 @@ def neighbours(word, found, *, caption="") -> View:
     data = {"word": word, "lists": lists}
     stores = ["neighbours", "bert-pieces"]
     stored = f"<p>Your word: <b>{html.escape(word)}</b></p>" + "".join(map(_stored, lists))
-    return play("neighbours-view", data, stored, alt=alt, caption=caption, stores=stores)
+    return View("neighbours-view", data, stored, alt=alt, stores=stores)
 
 
 def _list(word: str, space: Space) -> tuple[str, list]:
@@ -168,4 +166,4 @@ def _list(word: str, space: Space) -> tuple[str, list]:
 def _stored(made: list) -> str:
     name, said, near = made
     rows = "".join(f"<li>{html.escape(w)} {c / 100:.2f}</li>" for w, c in near)
-    return f"<p><b>{name}</b>, {said}</p><ol>{rows}</ol>"
+    return f"<p><b>{html.escape(name)}</b>, {said}</p><ol>{rows}</ol>"

@@ -1,20 +1,32 @@
-"""The drawing libraries' own HTML, for Jupyter and Colab.
+"""What Jupyter and Colab show of a view: HTML that draws it, without a network.
 
 Tokens are data. bertviz and circuitsvis put them into a ``<script>`` as JSON without
 escaping ``<``, and circuitsvis sets them as HTML; both are handed tokens here that show
 the same characters and can be neither.
 """
 
-import html
+import json
 import re
+import uuid
+from html import escape
 from importlib import import_module, resources
 
 import torch
 
+from lmcourse.views.markup import library, script_json
+
 JOINER = "\u2060"  # invisible, and ends what would begin a tag or an entity
 STAND_IN = "\ue000"  # a private character that no token has
 BLUE, SKY, ORANGE = "#0072B2", "#56B4E9", "#E69F00"  # black is legible on the last two
-ALTERNATE = 0.35  # how strongly tokens without values are tinted
+NOTE = "On the book's site this view answers to what you type and click."
+
+
+def html(view) -> str:
+    """Return a view as HTML: drawn, if that is known here, or as it is stored."""
+    if view.kind in DRAWERS:
+        return DRAWERS[view.kind](view)
+    note = f"<p><small>{NOTE}</small></p>" if view.data is not None else ""
+    return f'<div class="lmc-stored">{view.stored}{note}</div>'
 
 
 def inert(token: str) -> str:
@@ -32,56 +44,41 @@ def _circuitsvis(view) -> str:
     return f'<div style="background: white; color: black">{closed}</div>'
 
 
-def attention_heads(data: dict) -> str:
+def attention_heads(view) -> str:
     """Return circuitsvis's attention heads."""
     from circuitsvis.attention import attention_heads
 
-    return _circuitsvis(
-        attention_heads(
-            data["attention"],
-            [inert(token) for token in data["tokens"]],
-            attention_head_names=[inert(name) for name in data["head_names"]],
-            mask_upper_tri=data["causal"],
-            positive_color=BLUE,
-            negative_color=ORANGE,
-        )
-    )
+    tokens = [inert(token) for token in view.data["tokens"]]
+    colours = {"positive_color": BLUE, "negative_color": ORANGE}
+    options = colours | {"mask_upper_tri": view.data["causal"]}
+    return _circuitsvis(attention_heads(view.data["attention"], tokens, **options))
 
 
-def tokens(data: dict) -> str:
+def tokens(view) -> str:
     """Return circuitsvis's coloured tokens."""
     from circuitsvis.tokens import colored_tokens
 
-    values, limits = data["values"], {}
-    if values is None:
-        values = [ALTERNATE * (-1) ** index for index in range(len(data["tokens"]))]
-        limits = {"min_value": -1, "max_value": 1}
-    inert_tokens = [inert(token) for token in data["tokens"]]
+    tokens = [inert(token) for token in view.data["tokens"]]
     colours = {"positive_color": SKY, "negative_color": ORANGE}
-    return _circuitsvis(colored_tokens(inert_tokens, values, **limits, **colours))
+    return _circuitsvis(colored_tokens(tokens, view.data["values"], **colours))
 
 
-def sentences(data: dict) -> str:
+def sentences(view) -> str:
     """Return every sentence in the head shown first: the darker, the more weight."""
-    lines = []
+    data, lines = view.data, []
     for sentence, note in zip(data["sentences"], data["notes"], strict=True):
         query = sentence["query"]
         shares = sentence["weights"][data["head"]][query]
         spans = (
             f'<span style="background: rgba(0, 114, 178, {0.6 * share / 100:.3f}); '
             f'padding: 2px; {"outline: 1px solid" * (position == query)}" '
-            f'title="{share} %">{html.escape(token)}</span>'
+            f'title="{share} %">{escape(token)}</span>'
             for position, (token, share) in enumerate(
                 zip(sentence["tokens"], shares, strict=True)
             )
         )
-        lines.append(f"<p>{' '.join(spans)}<br><small>{html.escape(note)}</small></p>")
+        lines.append(f"<p>{' '.join(spans)}<br><small>{escape(note)}</small></p>")
     return f'<div style="background: white; color: black">{"".join(lines)}</div>'
-
-
-def library(name: str) -> str:
-    """Return a file of ``static``: d3 5.16.0, jQuery 3.7.1 (slim), or a frame for them."""
-    return (resources.files("lmcourse.views") / "static" / name).read_text("utf-8")
 
 
 def bertviz_script(name: str) -> str:
@@ -122,12 +119,37 @@ def _bertviz(name: str, data: dict, **options) -> str:
     return f'<div style="background: white; color: black">{frame}{drawing}</div>'
 
 
-def head_view(data: dict) -> str:
+def head_view(view) -> str:
     """Return bertviz's head view."""
-    options = ("sentence_b_start", "layer", "heads")
-    return _bertviz("head_view", data, **{name: data[name] for name in options})
+    layer, heads = view.data["layer"], view.data["heads"]
+    return _bertviz("head_view", view.data, layer=layer, heads=heads)
 
 
-def model_view(data: dict) -> str:
+def model_view(view) -> str:
     """Return bertviz's model view."""
-    return _bertviz("model_view", data, display_mode="light")
+    return _bertviz("model_view", view.data, display_mode="light")
+
+
+def plot(view) -> str:
+    """Return a plot drawn by plotly.js from its own site; its words where it cannot be."""
+    import plotly.graph_objects as go
+
+    tag = go.Figure().to_html(include_plotlyjs="cdn")
+    found = {k: re.search(rf'<script[^>]*\b{k}="(.+?)"', tag) for k in ("src", "integrity")}
+    source = json.dumps({k: match[1] for k, match in found.items() if match})
+    (figure,), name = view.extra.values(), f"plot-{uuid.uuid4().hex}"
+    drawn = script_json(figure)
+    return library("plot.html") % (name, escape(view.alt), name, drawn, source)
+
+
+def poems(view) -> str:
+    """Return the explorer of poems, or the themes with words struck out."""
+    modules = (library(name) for name in ("dom.js", "poems.js"))
+    scripts = [re.sub(r"^(import .*|export )", "", text, flags=re.M) for text in modules]
+    shown = (library("poems.css"), view.kind.replace("_", "-"), view.stored)
+    return library("poems.html") % (*shown, *scripts, view.kind, script_json(view.data))
+
+
+DRAWERS = {"poems": poems, "strike_out": poems}
+for draw in (attention_heads, tokens, sentences, head_view, model_view, plot):
+    DRAWERS[draw.__name__] = draw

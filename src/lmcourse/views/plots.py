@@ -1,21 +1,26 @@
 """The look of static figures, and plotly figures as views."""
 
-import functools
 import html
 import json
-import re
-import uuid
 
-from lmcourse.views import notebook
-from lmcourse.views.view import View
+from lmcourse.views.view import PLOTLY, View
 
-__all__ = ["DIVERGING", "PALETTE", "SEQUENTIAL", "plain", "plot", "style"]
+__all__ = ["DIVERGING", "PALETTE", "SEQUENTIAL", "plot", "style"]
 
 # After Okabe and Ito: blue, vermilion, green, pink, brown, azure, grey. Shifted so that
 # each stands out at 3:1 from the page in both themes, and any two differ for dichromats.
 PALETTE = ["#0072B2", "#D55E00", "#0EA266", "#C37AAB", "#96562C", "#3067DC", "#696969"]
 SEQUENTIAL = "Blues"  # zero is the page, in both themes
 DIVERGING = "RdBu_r"
+AXIS = {"automargin": True, "gridcolor": "#dddddd", "zeroline": False}
+LAYOUT = {  # of plotly, in Jupyter and Colab: the book's colours on white
+    "colorway": PALETTE,
+    "margin": {"t": 30, "r": 10},
+    "paper_bgcolor": "white",
+    "plot_bgcolor": "white",
+    "xaxis": AXIS,
+    "yaxis": AXIS,
+}
 DIGITS = 4
 EXACT = 1e15  # floats above this are not exact integers
 # Where a figure has data, which may look like markup. Titles and the text of annotations,
@@ -40,7 +45,7 @@ def style() -> None:
     from lmcourse.views import figures
 
     figures.register()
-    pio.templates["lmcourse"] = {"layout": notebook_layout()}
+    pio.templates["lmcourse"] = {"layout": LAYOUT}
     pio.templates.default = "lmcourse"
 
     sns.set_theme(style="ticks", palette=PALETTE)
@@ -55,17 +60,8 @@ def _number(digits: str) -> float | int:
     return float(f"{value:.{DIGITS}g}")
 
 
-def plain(text: str) -> str:
-    """Return text so that plotly shows what it is: ``<b>`` as these three characters.
-
-    `plot` does so for all that is data; titles and annotations made from data need it.
-    New lines are kept.
-    """
-    return html.escape(text, quote=False).replace("\n", "<br>")
-
-
 def _literal(value, keys: set[str] = DATA, data: bool = False):
-    """Return part of a figure with the strings under some keys made plain."""
+    """Return part of a figure with its data such that plotly shows it as it is."""
     if isinstance(value, dict):
         own = {key: key.endswith("title") or key == "annotations" for key in value}
         return {
@@ -74,7 +70,9 @@ def _literal(value, keys: set[str] = DATA, data: bool = False):
         }
     if isinstance(value, list):
         return [_literal(entry, keys, data) for entry in value]
-    return plain(value) if data and isinstance(value, str) else value
+    if not data or not isinstance(value, str):
+        return value
+    return html.escape(value, quote=False).replace("\n", "<br>")
 
 
 def _figure(fig) -> dict:
@@ -90,29 +88,7 @@ def _figure(fig) -> dict:
     return _literal(figure) | ({"frames": frames} if frames else {})
 
 
-def _page(fig, figure: dict, alt: str) -> str:
-    """Return HTML that draws a figure, and shows its alternative text where it cannot."""
-    tag = type(fig)().to_html(include_plotlyjs="cdn")
-    found = {k: re.search(rf'<script[^>]*\b{k}="(.+?)"', tag) for k in ("src", "integrity")}
-    source = json.dumps({k: match[1] for k, match in found.items() if match})
-    name, drawn = f"plot-{uuid.uuid4().hex}", json.dumps(figure).replace("<", r"\u003c")
-    return notebook.library("plot.html") % (name, html.escape(alt), name, drawn, source)
-
-
-def notebook_layout() -> dict:
-    """Return the layout template for Jupyter and Colab: the book's colours on white."""
-    axis = {"automargin": True, "gridcolor": "#dddddd", "zeroline": False}
-    return {
-        "colorway": PALETTE,
-        "margin": {"t": 30, "r": 10},
-        "paper_bgcolor": "white",
-        "plot_bgcolor": "white",
-        "xaxis": axis,
-        "yaxis": axis,
-    }
-
-
-def plot(fig, *, alt, caption="") -> View:
+def plot(fig, *, alt) -> View:
     """A plotly figure that follows the site's theme and needs no other host.
 
     Parameters
@@ -120,10 +96,9 @@ def plot(fig, *, alt, caption="") -> View:
     fig : plotly.graph_objects.Figure
         Left as it is. Its template is replaced by the book's; explicit colours stay.
         What its data say is shown as it is, ``<b>`` too; titles, annotations and
-        templates may have markup (see `plain`).
+        templates may have markup.
     alt : str
         What the figure shows, for readers who cannot see it.
-    caption : str, optional
 
     Returns
     -------
@@ -141,8 +116,5 @@ def plot(fig, *, alt, caption="") -> View:
     if not fig.data:
         raise ValueError("the figure has no traces: there is nothing to show")
     figure = _figure(fig)
-    jupyter = {"template": {"layout": notebook_layout()}, **figure["layout"]}
-    drawn = {**figure, "layout": jupyter}
-    extra = {"application/vnd.plotly.v1+json": drawn}
-    page = functools.partial(_page, fig, drawn, alt)
-    return View("plot", alt, caption, {"figure": figure}, page, extra)
+    drawn = figure | {"layout": {"template": {"layout": LAYOUT}, **figure["layout"]}}
+    return View("plot", {"figure": figure}, alt=alt, extra={PLOTLY: drawn})

@@ -1,25 +1,23 @@
 """Poems between the editors' shelves and a model's: an explorer, and words struck out.
 
-Both are drawn by ``static/poems.js``, on the site and in notebooks; before any script has
-run, and where none may, they show a table and a poem.
+Both are drawn by ``static/poems.js``, on the site and in notebooks.
 """
 
-import html
-import json
-from functools import partial
+from html import escape
 
 import numpy as np
 
-from lmcourse.views import checks, notebook
+from lmcourse.views import checks
 from lmcourse.views.view import View
 
-__all__ = ["KINDS", "poems", "stored", "strike_out"]
+__all__ = ["model_shelves", "poems", "strike_out"]
 
-KINDS = ("poems", "strike_out")
 SHAPE = "{} must have the shape {}, not {}"
 
 
-def poems(texts, places, shelves, support, *, planes, near, names, levels, alt, first=0):
+def poems(
+    texts, places, shelves, support, *, planes, near, names, levels, alt, first=0
+) -> View:
     """Poems on a plane, level by level, and those that a model would put elsewhere.
 
     Parameters
@@ -77,10 +75,10 @@ def poems(texts, places, shelves, support, *, planes, near, names, levels, alt, 
         "near": _whole(near),
         "first": checks.indices("first", [first], len(texts))[0],
     }
-    return View("poems", alt, "", data, partial(drawn, "poems", data))
+    return View("poems", data, _first_poem(data), alt=alt)
 
 
-def strike_out(themes, levels, *, alt):
+def strike_out(themes, levels, *, alt) -> View:
     """How well each level tells a theme, with its words and without them.
 
     Parameters
@@ -116,47 +114,31 @@ def strike_out(themes, levels, *, alt):
     if not shown:
         raise ValueError("there are no themes: pass at least one")
     data = {"levels": levels, "themes": shown}
-    return View("strike_out", alt, "", data, partial(drawn, "strike_out", data))
+    return View("strike_out", data, _first_theme(shown[0]), alt=alt)
 
 
 def _whole(values) -> list:
     return np.rint(values).astype(int).tolist()
 
 
-def filed(data: dict, level: int = -1) -> list[tuple[int, int, float]]:
-    """Return of each poem the editors' shelf, the model's at a level, and its lead."""
-    rows = zip(data["shelves"], data["support"][level], strict=True)
+def model_shelves(data: dict) -> list[tuple[int, int, float]]:
+    """Return of each poem the editors' shelf, the model's at the last level, its lead."""
+    rows = zip(data["shelves"], data["support"][-1], strict=True)
     return [(own, int(np.argmax(s)), (max(s) - s[own]) / 100) for own, s in rows]
 
 
-def stored(view: dict) -> str:
-    """Return what a view shows before, or without, any script: safe HTML."""
-    data = view["data"]
-    if view["kind"] == "strike_out":
-        theme = data["themes"][0]
-        said, struck = theme["said"][-1], theme["struck"][-1]
-        words = ", ".join(word for word, _ in theme["words"])
-        return html.escape(
-            f"{theme['name']} ({words}): {said[0]:.2f} as printed, {struck[0]:.2f} with "
-            f"the words struck out ({struck[1]:.2f} to {struck[2]:.2f}), last level."
-        )
+def _first_poem(data: dict) -> str:
     poem, names = data["first"], data["names"]
-    own, model, _ = filed(data)[poem]
-    text = html.escape(data["texts"][poem]).replace("\n", "<br>")
-    where = html.escape(
-        f"The editors' shelf: {names[own]}. The model's, at the top: {names[model]}."
-    )
-    return f'<blockquote class="lmp-text">{text}</blockquote><p>{where}</p>'
+    own, model, _ = model_shelves(data)[poem]
+    text = escape(data["texts"][poem]).replace("\n", "<br>")
+    where = f"The editors' shelf: {names[own]}. The model's, at the top: {names[model]}."
+    return f'<blockquote class="lmp-text">{text}</blockquote><p>{escape(where)}</p>'
 
 
-def drawn(kind: str, data: dict) -> str:
-    """Return HTML that draws a view by itself, for Jupyter and Colab."""
-    text = json.dumps(data).replace("<", r"\u003c")
-    return notebook.library("poems.html") % (
-        notebook.library("poems.css"),
-        f"lmc-{kind.replace('_', '-')}",
-        stored({"kind": kind, "data": data}),
-        notebook.library("poems.js"),
-        kind,
-        text,
+def _first_theme(theme: dict) -> str:
+    said, struck = theme["said"][-1], theme["struck"][-1]
+    words = ", ".join(word for word, _ in theme["words"])
+    return escape(
+        f"{theme['name']} ({words}): {said[0]:.2f} as printed, {struck[0]:.2f} with "
+        f"the words struck out ({struck[1]:.2f} to {struck[2]:.2f}), last level."
     )

@@ -8,7 +8,7 @@ import torch
 from lmcourse.data import load_texts, train_val_test_split
 from lmcourse.ngrams import NgramModel
 from lmcourse.recurrent import load_char_lstm
-from lmcourse.views.play import play
+from lmcourse.views.markup import table
 from lmcourse.views.tokenizer import SIGNS
 from lmcourse.views.view import View
 
@@ -17,7 +17,7 @@ __all__ = ["sequence"]
 LONGEST, BARS = 80, 8
 
 
-def sequence(text, *, order=5, unit=0, caption="") -> View:
+def sequence(text, *, order=5, unit=0) -> View:
     """The next character after a line, counted and foretold, and the LSTM's forget gates.
 
     On the site the reader types any line, chooses how long the runs are that are counted,
@@ -33,7 +33,6 @@ def sequence(text, *, order=5, unit=0, caption="") -> View:
         How long the runs are, 1 to 6.
     unit : int, optional
         Which of the LSTM's units, from 1; 0 for the mean of all.
-    caption : str, optional
 
     Returns
     -------
@@ -73,18 +72,9 @@ def sequence(text, *, order=5, unit=0, caption="") -> View:
         f"its memory, {100 * kept[least]:.1f} %, at character {least + 1}, “{text[least]}”."
     )
     stores = ["sonnets-training", "lstm"]
-    stored = _stored(text, rows, kept)
-    return play("sequence-view", data, stored, alt=alt, caption=caption, stores=stores)
-
-
-def _stored(text: str, rows: list, kept) -> str:
-    head = "<tr><th>next</th><th>counts</th><th>LSTM</th></tr>"
-    cells = "".join(
-        f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in row)}</tr>"
-        for row in rows
-    )
     line = "".join(
         f'<span style="background: rgb(127 191 230 / {share:.0%})">{html.escape(c)}</span>'
         for c, share in zip(text, kept, strict=True)
     )
-    return f"<p>Your line: {line}</p><table>{head}{cells}</table>"
+    stored = f"<p>Your line: {line}</p>{table(['next', 'counts', 'LSTM'], rows)}"
+    return View("sequence-view", data, stored, alt=alt, stores=stores)

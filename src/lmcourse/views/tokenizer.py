@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from lmcourse.tokenization import BPETokenizer, CharTokenizer, byte_characters
-from lmcourse.views.play import play
 from lmcourse.views.view import View
 
 __all__ = ["merge_pairs", "tokenizer"]
@@ -40,7 +39,7 @@ def merge_pairs(merges: Sequence[tuple[str, str]]) -> bytes:
     return np.array(pairs, "<u2").tobytes()
 
 
-def tokenizer(text, *, characters, bpe, gpt2, bert, others=None, caption="") -> View:
+def tokenizer(text, *, characters, bpe, gpt2, bert, others=None) -> View:
     """A line in characters and in the tokens of our BPE, of GPT-2 and of BERT.
 
     On the site the reader types a line, replays our merges one by one, sees IDs, and
@@ -58,7 +57,6 @@ def tokenizer(text, *, characters, bpe, gpt2, bert, others=None, caption="") -> 
     others : mapping of str to str, optional
         Language → the same sentence in it, to choose from; ``"English"`` is what the
         others are compared with.
-    caption : str, optional
 
     Returns
     -------
@@ -90,7 +88,7 @@ def tokenizer(text, *, characters, bpe, gpt2, bert, others=None, caption="") -> 
     alt = f"How many tokens “{text}” is: {counts}."
     stores = ["gpt2-merges", "bert-pieces"]
     stored = _stored(text, rows)
-    return play("tokenizer-view", data, stored, alt=alt, caption=caption, stores=stores)
+    return View("tokenizer-view", data, stored, alt=alt, stores=stores)
 
 
 def _characters(text: str, tokenizer: CharTokenizer) -> list[list]:

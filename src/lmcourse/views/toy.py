@@ -6,7 +6,7 @@ import math
 import numpy as np
 
 from lmcourse.views.checks import as_array, token_list
-from lmcourse.views.play import play
+from lmcourse.views.markup import table
 from lmcourse.views.view import View
 
 __all__ = ["attention_toy"]
@@ -20,7 +20,7 @@ INK = {  # on the site the theme's, elsewhere these
 }
 
 
-def attention_toy(words, keys, query, *, values=None, position=None, caption="") -> View:
+def attention_toy(words, keys, query, *, values=None, position=None) -> View:
     """Words as points in the plane, which are their keys, and one query.
 
     On the site the reader drags words and query (or moves them by arrow keys), and sees
@@ -38,7 +38,6 @@ def attention_toy(words, keys, query, *, values=None, position=None, caption="")
     position : int, optional
         Whose query it is, which matters once the causal mask is on; the last word's by
         default.
-    caption : str, optional
 
     Returns
     -------
@@ -72,8 +71,13 @@ def attention_toy(words, keys, query, *, values=None, position=None, caption="")
     output = weights @ points.get("values", points["keys"])  # (2,)
     told = ", ".join(f"{w} {100 * s:.0f} %" for w, s in zip(words, weights, strict=True))
     alt = f"Words as points in the plane. The query weighs them: {told}."
-    stored = _drawing(points, words, weights, output) + _table(words, products, weights)
-    return play("toy-view", data, stored, alt=alt, caption=caption)
+    rows = [
+        [word, f"{product:.2f}", f"{product / math.sqrt(2):.2f}", f"{100 * weight:.0f} %"]
+        for word, product, weight in zip(words, products, weights, strict=True)
+    ]
+    stored = _drawing(points, words, weights, output)
+    stored += table(["word", "q · k", "÷ √2", "weight"], rows)
+    return View("toy-view", data, stored, alt=alt)
 
 
 def _drawing(points: dict, words: list[str], weights, output) -> str:
@@ -103,13 +107,3 @@ def _drawing(points: dict, words: list[str], weights, output) -> str:
         '<svg viewBox="0 0 480 480" style="max-width: 480px; width: 100%" '
         f'aria-hidden="true">{"".join(marks)}</svg>'
     )
-
-
-def _table(words: list[str], products, weights) -> str:
-    columns = [[f"{p:.2f}" for p in products]]
-    columns += [[f"{p / math.sqrt(2):.2f}" for p in products]]
-    columns += [[f"{100 * weight:.0f} %" for weight in weights]]
-    head = "".join(f"<th>{name}</th>" for name in ("word", "q · k", "÷ √2", "weight"))
-    rows = zip([html.escape(word) for word in words], *columns, strict=True)
-    cells = ("".join(f"<td>{cell}</td>" for cell in row) for row in rows)
-    return f"<table><tr>{head}</tr><tr>{'</tr><tr>'.join(cells)}</tr></table>"

@@ -1,12 +1,11 @@
 """A small GPT that is trained on the reader's device."""
 
-import html
 import math
 
 import numpy as np
 
 from lmcourse.ngrams import NgramModel
-from lmcourse.views.play import play
+from lmcourse.views.markup import table
 from lmcourse.views.view import View
 
 __all__ = ["training"]
@@ -18,7 +17,7 @@ STYLE |= {"causal": True, "activation": "gelu_new", "output": "tied"}
 SETTINGS = {"batch": 4, "steps": 1500, "learning_rate": 0.004, "seed": 1}
 
 
-def training(text, *, alt, caption="", others=None) -> View:
+def training(text, *, alt, others=None) -> View:
     """Let a reader train a GPT of 30,000 weights on the Sonnets.
 
     Parameters
@@ -27,7 +26,6 @@ def training(text, *, alt, caption="", others=None) -> View:
         ``load_corpus("sonnets")``, which the site carries. Its last tenth is kept apart.
     alt : str
         What the view shows, for readers who cannot see it.
-    caption : str, optional
     others : dict of str to float, optional
         Further models and their losses on the tenth kept apart, in nats a character.
 
@@ -39,21 +37,11 @@ def training(text, *, alt, caption="", others=None) -> View:
     alphabet = sorted(set(text))
     ids = np.array([alphabet.index(character) for character in text])
     cut = len(ids) - len(ids) // 10
-    counted = {
-        f"{n}": NgramModel(ids[:cut], n, len(alphabet)).loss(ids[cut:]) for n in (1, 2)
-    }
-    losses = {
-        "all characters alike": math.log(len(alphabet)),
-        "how often each occurs": counted["1"],
-        "pairs of characters": counted["2"],
-        **(others or {}),
-    }
+    one, two = (NgramModel(ids[:cut], n, len(alphabet)).loss(ids[cut:]) for n in (1, 2))
+    losses = {"all characters alike": math.log(len(alphabet))}
+    losses |= {"how often each occurs": one, "pairs of characters": two, **(others or {})}
     marks = [{"label": name, "loss": round(loss, 4)} for name, loss in losses.items()]
-    rows = "".join(
-        f"<tr><td>{html.escape(mark['label'])}</td><td>{mark['loss']:.2f}</td></tr>"
-        for mark in marks
-    )
-    head = "<tr><th>A model of</th><th>loss, nats a character</th></tr>"
-    stored = f"<table><thead>{head}</thead><tbody>{rows}</tbody></table>"
+    rows = [[mark["label"], f"{mark['loss']:.2f}"] for mark in marks]
+    stored = table(["A model of", "loss, nats a character"], rows)
     data = SETTINGS | {"config": SIZES | STYLE, "marks": marks, "passes": marks[2]["label"]}
-    return play("training", data, stored, alt=alt, caption=caption, stores=["sonnets"])
+    return View("training", data, stored, alt=alt, stores=["sonnets"])

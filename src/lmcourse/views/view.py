@@ -1,12 +1,15 @@
-"""The object that every interactive view is: a description, and ways to show it."""
+"""The object that every view is: a description, and ways to show it."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, field
 
-__all__ = ["MIME", "View", "text"]
+from lmcourse.views import notebook
+
+__all__ = ["MIME", "PLOTLY", "View", "text"]
 
 MIME = "application/vnd.lmcourse.view+json"
-VERSION = 1
+PLOTLY = "application/vnd.plotly.v1+json"
+VERSION = 2
 
 
 def text(name: str, value: str) -> str:
@@ -24,20 +27,28 @@ def text(name: str, value: str) -> str:
 
 @dataclass(frozen=True)
 class View:
-    """One interactive view, ready to be a cell's last expression.
+    """One view, ready to be a cell's last expression.
 
     Attributes
     ----------
     kind : str
-        Which view, by the name of the function that made it: "head_view", "plot", ...
+        What draws it: "head_view", "toy-view", ... On the site a module that
+        `lmbook.pages.renderer` knows, in Jupyter and Colab a function of
+        `lmcourse.views.notebook`, if it has one.
+    data : dict or None
+        JSON-ready, rounded, the same on every run. None where nothing draws it: it stays
+        as it is stored.
+    stored : str
+        HTML that is right before any script runs, and all that paper shows; whoever makes
+        it escapes what came from data. Where it is empty, `lmbook` tells the data in a
+        table.
     alt : str
         What a reader who cannot see the view should know. Never empty.
-    caption : str
-        Shown below the view; empty where the cell's metadata gives the caption.
-    data : dict
-        JSON-ready, rounded, the same on every run.
-    html : callable returning str
-        The drawing library's own HTML, made only when it is asked for.
+    plain : str
+        The view as plain text, if that is more than its alternative text.
+    stores : sequence of str
+        Which weights and vocabularies it loads on the site, by their names in
+        `lmbook.play.stores.STORES`.
     extra : dict of str to object
         Further entries of the MIME bundle.
 
@@ -46,19 +57,20 @@ class View:
     ValueError
         If `alt` is empty.
     TypeError
-        If `alt` or `caption` is not a string.
+        If it is not a string.
     """
 
     kind: str
+    data: dict | None
+    stored: str = field(default="", repr=False)
+    _: KW_ONLY
     alt: str
-    caption: str
-    data: dict
-    html: Callable[[], str] = field(repr=False, compare=False)
-    extra: dict = field(default_factory=dict, repr=False, compare=False)
+    plain: str = ""
+    stores: Sequence[str] = ()
+    extra: dict = field(default_factory=dict, compare=False)
 
     def __post_init__(self):
         object.__setattr__(self, "alt", text("alt", self.alt))
-        object.__setattr__(self, "caption", text("caption", self.caption))
         if not self.alt:
             raise ValueError(
                 "alt is empty: say in a sentence or two what the view shows, for readers "
@@ -67,17 +79,17 @@ class View:
 
     def description(self) -> dict:
         """Return the JSON description that the site draws from."""
-        shown = ("kind", "alt", "caption", "data")
-        return {"version": VERSION} | {name: getattr(self, name) for name in shown}
+        shown = ("kind", "alt", "data", "stored")
+        found = {name: getattr(self, name) for name in shown}
+        return {"version": VERSION, **found, "stores": [*self.stores]}
 
     def __repr__(self) -> str:
-        return f"[{self.kind.replace('_', ' ')}] {self.alt}"
+        return self.plain or f"[{self.kind.replace('_', ' ')}] {self.alt}"
+
+    def _repr_html_(self) -> str:
+        return notebook.html(self)
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict:
         """Return every form of the view that IPython can show."""
-        return {
-            MIME: self.description(),
-            "text/html": self.html(),
-            "text/plain": repr(self),
-            **self.extra,
-        }
+        bundle = {"text/html": self._repr_html_(), "text/plain": repr(self), **self.extra}
+        return bundle if self.data is None else {MIME: self.description(), **bundle}

@@ -1,13 +1,12 @@
 /* The view *block*: a block of a GPT as a drawing, whose parts are switched off by a click,
    and what the model loses without them. `lmcourse.views.block` measured it. */
-import { make, svg } from "./dom.js";
+import { heading, make, row, select, svg } from "./dom.js";
 
 const signed = (number) => (number < 0 ? "−" : "+") + Math.abs(number).toFixed(3);
 
 export function mount(element, data) {
   let off = null; // the part that is switched off
-  const layer = make("select", { onchange: draw });
-  data.layers.forEach((_, i) => layer.append(make("option", { value: i }, "layer " + i)));
+  const layer = select(data.layers.map((_, i) => "layer " + i), draw);
   const figure = make("div", { class: "lmb-figure", onclick: (event) => press(event.target) });
   figure.innerHTML = data.drawing; // ours, and without a word of anybody else's
   const parts = Array.from(figure.querySelectorAll("[data-part]"));
@@ -21,16 +20,15 @@ export function mount(element, data) {
     event.preventDefault();
     press(event.target);
   });
-  const said = make("p", { class: "lmb-said", role: "status" });
+  const status = make("p", { class: "lmb-status", role: "status" });
   const body = make("tbody");
-  const head = ["without", "change of the loss", "(95 % interval)"].map((name) => make("th", { scope: "col" }, name));
   const note = "Each is measured on the same text by a model that was trained with all its " +
     "parts; one that was trained without a part would have learned to do without it.";
-  element.append(make("div", { class: "lmb-both" }, figure,
-    make("div", { class: "lmb-told" },
-      make("label", {}, "Parts of ", layer), said,
-      make("table", {}, make("thead", {}, make("tr", {}, ...head)), body),
-      make("p", { class: "lmb-note" }, note))));
+  element.append(make("div", { class: "play-both" }, figure,
+    make("div", { class: "lmb-losses" },
+      make("label", {}, "Parts of ", layer), status,
+      make("table", {}, heading("without", "change of the loss", "(95 % interval)"), body),
+      make("p", { class: "play-muted" }, note))));
 
   function press(target) {
     const name = target.closest("[data-part]")?.dataset.part;
@@ -46,21 +44,22 @@ export function mount(element, data) {
     const across = (number) => (150 * (number - least)) / (most - least || 1);
     for (const part of parts)
       part.setAttribute("aria-pressed", part.dataset.part === off);
-    said.textContent = `With all its parts the loss of the model is ${data.whole.toFixed(2)}.` +
+    status.textContent = `With all its parts the loss of the model is ${data.whole.toFixed(2)}.` +
       " Click a part of the drawing to switch it off.";
     body.replaceChildren(...rows.map(([name, mean, low, high]) => {
       const [title, missing] = data.parts[name];
       const numbers = `${signed(mean)} (${signed(low)} to ${signed(high)})`;
       if (name === off)
-        said.textContent = `Without ${/^path/.test(title) ? "the " : ""}${title} in layer ${layer.value}, ${missing}. The loss goes ` +
+        status.textContent = `Without ${/^path/.test(title) ? "the " : ""}${title} in layer ${layer.value}, ${missing}. The loss goes ` +
           `from ${data.whole.toFixed(2)} to ${(data.whole + mean).toFixed(2)}: ${numbers}.`;
       const [from, to] = [across(Math.min(0, mean)), across(Math.max(0, mean))];
       const bar = svg("svg", { viewBox: "0 0 150 14", class: "lmb-bar", "aria-hidden": "true" },
         svg("rect", { x: from, y: 2, width: to - from, height: 10 }),
         svg("path", { d: `M${across(0)} 0V14` }),
         svg("path", { d: `M${across(low)} 7H${across(high)}`, class: "lmb-interval" }));
-      return make("tr", { class: name === off ? "lmb-off" : "" },
-        make("th", { scope: "row" }, title), make("td", {}, bar), make("td", {}, numbers));
+      const line = row(title, bar, numbers);
+      line.classList.toggle("lmb-off", name === off);
+      return line;
     }));
   }
 

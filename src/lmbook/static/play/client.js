@@ -15,8 +15,7 @@ import { serve } from "./worker.js";
 const opened = {};
 
 export function openModel(name, context) {
-  opened[name] = opened[name] || new Client(name, context);
-  return opened[name];
+  return (opened[name] ??= new Client(name, context));
 }
 
 class Client {
@@ -33,14 +32,12 @@ class Client {
   }
 
   /* Start the worker and load the weights, from what the browser kept if it did. Returns
-     { config, bytes, fromShelf, notKept: why they are not kept for the next visit, or null }. */
+     { config, fromCache, notKept: why they are not kept for the next visit, or null }. */
   load(progress = () => {}) {
-    this.loading =
-      this.loading ||
-      this.fetch(progress).catch((error) => {
-        this.loading = null; // so that it may be tried again
-        throw error;
-      });
+    this.loading ??= this.fetch(progress).catch((error) => {
+      this.loading = null; // so that it may be tried again
+      throw error;
+    });
     return this.loading;
   }
 
@@ -67,7 +64,7 @@ class Client {
 
   start() {
     this.worker = this.context.worker(serve);
-    this.worker.onmessage = ({ data }) => this.hear(data);
+    this.worker.onmessage = ({ data }) => this.onMessage(data);
     this.worker.onerror = (event) => {
       event.preventDefault();
       const error = new Error("the model stopped: " + (event.message || "out of memory?"));
@@ -78,7 +75,7 @@ class Client {
     };
   }
 
-  hear({ id, value, pieces, error }) {
+  onMessage({ id, value, pieces, error }) {
     const { resolve, reject, onPieces } = this.waiting.get(id) || {};
     if (!resolve) return; // it was cancelled
     if (pieces) return onPieces(pieces);
@@ -94,9 +91,7 @@ class Client {
       this.lanes[lane] = id;
     }
     this.worker.postMessage({ id, request, ...details });
-    return new Promise((resolve, reject) =>
-      this.waiting.set(id, { resolve, reject, onPieces })
-    );
+    return new Promise((resolve, reject) => this.waiting.set(id, { resolve, reject, onPieces }));
   }
 
   /* End what a lane waits for. */
@@ -119,7 +114,7 @@ class Client {
     return this.when("forward", { ids, options }, lane);
   }
 
-  /* See write in writing.js; pieces are { id, chances } of new tokens, some at a time. */
+  /* See write in writing.js; pieces are { id, probs } of new tokens, some at a time. */
   write(ids, options, onPieces, lane) {
     return this.when("write", { ids, options }, lane, onPieces);
   }

@@ -1,6 +1,6 @@
 /* The view *dials*: a query's and a key's pairs of numbers as hands of dials, turned by
    their positions, and the score against the offset for as many pairs as are chosen. */
-import { make, svg } from "./dom.js";
+import { fixed, make, plural, radios, slider, svg } from "./dom.js";
 
 /* What each pair adds to the score of a key so many tokens before the query. */
 export function products(query, key, speeds, offset) {
@@ -18,33 +18,27 @@ export function turned([x, y], angle) {
   return [x * cos - y * sin, x * sin + y * cos];
 }
 
-const fixed = (number, digits = 2) => number.toFixed(digits).replace("-", "−");
 const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
 const RADIUS = 58;
 const [LEFT, RIGHT, TOP, BOTTOM] = [44, 470, 14, 190];
 
 export function mount(element, data) {
   const { query, key, speeds, far, counts } = data;
-  let count = counts[counts.length - 1];
-  const slider = (value) => make("input", { type: "range", min: 0, max: far, value, oninput: draw });
-  const [place, behind] = [slider(data.place), slider(data.behind)];
-  const [placed, offset] = [make("span", { class: "lmd-value" }), make("span", { class: "lmd-value" })];
-  const kinds = counts.map((each) => {
-    const radio = make("input", { type: "radio", name: "lmd-" + element.id, onchange: () => { count = each; draw(); } });
-    radio.checked = each === count;
-    return make("label", {}, radio, ` ${each} ${each === 1 ? "pair" : "pairs"}`);
-  });
+  let count = counts.at(-1);
+  const range = (name, value) => slider(name, { min: 0, max: far, value, oninput: draw });
+  const place = range("position of the query", data.place);
+  const behind = range("the key is before it by", data.behind);
+  const names = counts.map((each) => plural(each, "pair"));
   const dials = svg("svg", { viewBox: "0 0 480 330", class: "lmd-dials", "aria-hidden": "true" });
   const curve = svg("svg", { viewBox: "0 0 480 232", class: "lmd-curve", "aria-hidden": "true" });
-  const told = make("p", { role: "status" });
+  const status = make("p", { role: "status" });
   element.append(
-    make("fieldset", { class: "lmd-kinds" }, make("legend", {}, "The score of"), ...kinds),
-    make("p", { class: "lmd-sliders" },
-      make("label", {}, "position of the query ", place, " ", placed),
-      make("label", {}, "the key is before it by ", behind, " ", offset)),
-    make("p", { class: "lmd-names" }, make("span", { class: "lmd-query" }, "query: full, short"),
+    radios("The score of", names, counts.length - 1, (i) => { count = counts[i]; draw(); }),
+    make("p", { class: "play-controls" }, place.label, behind.label),
+    make("p", { class: "play-controls lmd-names" },
+      make("span", { class: "lmd-query" }, "query: full, short"),
       make("span", { class: "lmd-key" }, "key: dashed, long")),
-    make("div", { class: "lmd-both" }, dials, make("div", {}, curve, told)));
+    make("div", { class: "play-both" }, dials, make("div", {}, curve, status)));
 
   /* The key's is dashed and longer, so that both can be seen where they meet. */
   function hand([x, y], name, [left, top]) {
@@ -64,10 +58,10 @@ export function mount(element, data) {
   }
 
   function draw() {
-    const [m, d] = [Number(place.value), Number(behind.value)];
+    const [m, d] = [Number(place.input.value), Number(behind.input.value)];
     const now = products(query, key, speeds, d);
-    placed.textContent = m;
-    offset.textContent = d;
+    place.value.textContent = m;
+    behind.value.textContent = d;
     dials.replaceChildren(...speeds.map((_, i) => dial(i, m, m - d, now[i])));
     const score = (at) => sum(products(query, key, speeds, at).slice(0, count));
     const x = (at) => LEFT + ((RIGHT - LEFT) * at) / far;
@@ -81,7 +75,7 @@ export function mount(element, data) {
       svg("text", { x: (LEFT + RIGHT) / 2, y: BOTTOM + 37 }, "tokens between key and query"),
       svg("path", { d: "M" + points.join("L"), class: "lmd-line" }),
       svg("circle", { cx: x(d), cy: y(score(d)), r: 7, class: "lmd-now" }));
-    told.textContent = `The query stands at ${m}, the key ${d} before it. The score of ` +
+    status.textContent = `The query stands at ${m}, the key ${d} before it. The score of ` +
       `${count === 1 ? "one pair" : count + " pairs"}: ${fixed(score(d))} of at most ${count}.`;
   }
 

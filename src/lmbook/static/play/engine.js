@@ -19,7 +19,7 @@ function dot(a, i, b, j, length) {
 /* The same of one row of a and four of b, which stand one after the other; the results go
    to out[to], out[to + step], … Each number of a is read once for four products, and no sum
    waits for another: this is twice as fast as four calls of dot. */
-function fourDots(a, i, b, j, length, out, to, step) {
+function dot4(a, i, b, j, length, out, to, step) {
   const k = j + length, l = k + length, m = l + length;
   let first = 0, second = 0, third = 0, fourth = 0;
   for (let n = 0; n < length; n++) {
@@ -44,12 +44,12 @@ export function linear(x, { weight, bias }, columns) {
   for (let row = 0; row < rows; row++)
     for (let token = 0; token < tokensInFours; token += 4) {
       const at = token * columns, to = token * rows + row;
-      fourDots(weight, row * columns, x, at, columns, out, to, rows);
+      dot4(weight, row * columns, x, at, columns, out, to, rows);
     }
   for (let token = tokensInFours; token < tokens; token++) {
     const at = token * columns, to = token * rows;
     for (let row = 0; row < rowsInFours; row += 4)
-      fourDots(x, at, weight, row * columns, columns, out, to + row, 1);
+      dot4(x, at, weight, row * columns, columns, out, to + row, 1);
     for (let row = rowsInFours; row < rows; row++)
       out[to + row] = dot(x, at, weight, row * columns, columns);
   }
@@ -63,17 +63,16 @@ function added(a, b) {
   return out;
 }
 
-/* LayerNorm, or, if there is no bias, RMSNorm, which subtracts no mean. x (tokens, d_model)
-   → the same shape. */
+/* LayerNorm: x (tokens, d_model) → the same shape. */
 export function norm(x, { weight, bias }, eps) {
   const d_model = weight.length, out = new Float32Array(x.length);
   for (let start = 0; start < x.length; start += d_model) {
     let mean = 0, square = 0;
-    if (bias) for (let i = 0; i < d_model; i++) mean += x[start + i] / d_model;
+    for (let i = 0; i < d_model; i++) mean += x[start + i] / d_model;
     for (let i = 0; i < d_model; i++) square += (x[start + i] - mean) ** 2 / d_model;
     const scale = 1 / Math.sqrt(square + eps);
     for (let i = 0; i < d_model; i++)
-      out[start + i] = (x[start + i] - mean) * scale * weight[i] + (bias ? bias[i] : 0);
+      out[start + i] = (x[start + i] - mean) * scale * weight[i] + bias[i];
   }
   return out;
 }
@@ -98,17 +97,13 @@ function erf(x) {
 
 const tanhGelu = (x) =>
   0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3)));
-const silu = (x) => x / (1 + Math.exp(-x));
 
-export const ACTIVATIONS = {
-  tanh: Math.tanh,
-  sigmoid: (x) => 1 / (1 + Math.exp(-x)),
+const ACTIVATIONS = {
   relu: (x) => Math.max(x, 0),
   gelu: (x) => 0.5 * x * (1 + erf(x / Math.SQRT2)),
   gelu_new: tanhGelu, // as GPT-2 computes it
   gelu_pytorch_tanh: tanhGelu,
-  silu,
-  swiglu: silu, // of its gate; the block multiplies by the linear branch
+  silu: (x) => x / (1 + Math.exp(-x)),
 };
 
 /* Rotary positions: turn the pair (i, i + d_head / 2) of each head by its token's angle.
@@ -129,9 +124,8 @@ function rotate(x, first, heads, d_head, base = 10000) {
 
 // --- the model ------------------------------------------------------------------------
 
-const CHOICES = {
+const KNOWN = {
   positions: ["learned", "rotary"],
-  norm: ["layer", "rms"],
   activation: Object.keys(ACTIVATIONS),
   output: ["tied", "mlm", "none"], // the table of tokens; BERT's head; no logits
 };
@@ -139,7 +133,7 @@ const CHOICES = {
 function checkConfig(config) {
   for (const name of ["vocab_size", "context", "layers", "heads", "d_model", "d_ff"])
     demand(isSize(config[name]), `the configuration: ${name} is ${config[name]}, no size`);
-  for (const [name, known] of Object.entries(CHOICES))
+  for (const [name, known] of Object.entries(KNOWN))
     demand(known.includes(config[name]), `the configuration: ${name} is none of ${known}`);
   const { d_model, heads, eps } = config;
   demand(d_model % heads === 0, `${heads} heads do not divide d_model = ${d_model}`);
@@ -151,7 +145,7 @@ function checkConfig(config) {
 }
 
 /* What a model takes from a file: tensors by name, each of the shape that the configuration
-   asks for. At the end `finish` complains of what nobody asked for. */
+   asks for. `finish` refuses what nobody asked for. */
 function fromFile(tensors) {
   const used = new Set();
   function tensor(name, ...shape) {
@@ -189,14 +183,14 @@ export class Model {
      them as they are stored. */
   constructor(config, { floats, tensor }) {
     checkConfig(config);
-    const { vocab_size, context, d_model, d_ff, activation } = config;
+    const { vocab_size, context, d_model, d_ff } = config;
     const dense = (name, rows, columns) => ({
       weight: floats(name + ".weight", rows, columns),
       bias: floats(name + ".bias", rows),
     });
-    const aNorm = (name) => ({
+    const layerNorm = (name) => ({
       weight: floats(name + ".weight", d_model),
-      bias: config.norm === "layer" ? floats(name + ".bias", d_model) : null,
+      bias: floats(name + ".bias", d_model),
     });
     const attention = (name) => ({
       query: dense(name + ".query", d_model, d_model),
@@ -207,7 +201,6 @@ export class Model {
     const feedForward = (name) => ({
       up: dense(name + ".up", d_ff, d_model),
       down: dense(name + ".down", d_model, d_ff),
-      gate: activation === "swiglu" ? dense(name + ".gate", d_ff, d_model) : null,
     });
     this.config = config;
     this.d_head = d_model / config.heads;
@@ -218,18 +211,18 @@ export class Model {
       this.positions = floats("positions.weight", context, d_model);
     if (config.token_types)
       this.token_types = floats("token_types.weight", config.token_types, d_model);
-    if (config.embedding_norm) this.embedding_norm = aNorm("embedding_norm");
+    if (config.embedding_norm) this.embedding_norm = layerNorm("embedding_norm");
     this.blocks = Array.from({ length: config.layers }, (_, layer) => ({
-      norm_1: aNorm(`blocks.${layer}.norm_1`),
+      norm_1: layerNorm(`blocks.${layer}.norm_1`),
       attention: attention(`blocks.${layer}.attention`),
-      norm_2: aNorm(`blocks.${layer}.norm_2`),
+      norm_2: layerNorm(`blocks.${layer}.norm_2`),
       feed_forward: feedForward(`blocks.${layer}.feed_forward`),
     }));
-    if (config.norm_first) this.norm = aNorm("norm");
+    if (config.norm_first) this.norm = layerNorm("norm");
     if (config.output === "mlm")
       this.mlm = {
         dense: dense("mlm.dense", d_model, d_model),
-        norm: aNorm("mlm.norm"),
+        norm: layerNorm("mlm.norm"),
         bias: floats("mlm.bias", vocab_size),
       };
   }
@@ -438,13 +431,10 @@ export class Model {
   /* Up, activation, down: each token by itself. */
   feedForward(x, layer, look) {
     const { d_model, d_ff, activation } = this.config;
-    const { up, down, gate } = this.blocks[layer].feed_forward;
+    const { up, down } = this.blocks[layer].feed_forward;
     const name = `blocks.${layer}.feed_forward`, tokens = x.length / d_model;
     const raised = look.see(`${name}.up`, linear(x, up, d_model), tokens, d_ff);
-    const bend = ACTIVATIONS[activation], bent = gate ? linear(x, gate, d_model) : raised;
-    const hidden = new Float32Array(raised.length);
-    for (let i = 0; i < hidden.length; i++)
-      hidden[i] = bend(bent[i]) * (gate ? raised[i] : 1);
+    const hidden = raised.map(ACTIVATIONS[activation]);
     return linear(look.see(`${name}.hidden`, hidden, tokens, d_ff), down, d_ff);
   }
 

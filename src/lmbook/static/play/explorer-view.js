@@ -3,8 +3,8 @@
    lines the weights are loaded, after a click. What takes a run of its own (a head removed,
    neighbours) is asked for when it is first to be seen. */
 import { openModel } from "./client.js";
-import { make } from "./dom.js";
-import { readStore } from "./store.js";
+import { announcer, arrow, button, heading, make, ownLine, percent, row } from "./dom.js";
+import { readText } from "./store.js";
 import { WordPiece, shown } from "./tokenizers.js";
 
 const LONGEST = 5000; // characters of a line that are cut into tokens
@@ -43,7 +43,7 @@ export function mount(element, data, context) {
   const bert = openModel("bert", context), lane = "explorer " + ++views;
   const bytes = bert.about.bytes + context.stores["bert-pieces"].bytes;
   const size = (bytes / 1e6).toFixed(1) + " MB";
-  let { layer, head, token } = data, tokenizer, waiting;
+  let { layer, head, token } = data, tokenizer;
   /* Of the line that is shown: weights[layer][head] (tokens · tokens), lengths[layer][head]
      (tokens), moved[layer][head] (tokens), near[level][token]; of the last two, what is
      known. A line that the model has read here has ids and states[level], too. */
@@ -54,65 +54,60 @@ export function mount(element, data, context) {
   /* --- what stands there --- */
 
   const part = (tag, name, ...rest) => make(tag, { class: "lmx-" + name }, ...rest);
-  const area = make("textarea", { rows: 2, spellcheck: "false", dir: "auto", oninput: typed });
-  area.value = data.text;
-  const note = make("p", { class: "play-note", role: "status" });
-  const button = make("button", { type: "button", onclick: load }, "Load the model: " + size);
-  const bar = make("progress", { max: 1, value: 0, "aria-label": "Loading the model" });
-  const offer = part("p", "offer", button, bar,
+  const { area, note, label } = ownLine(data.text, typed);
+  const loader = button("Load the model: " + size, load);
+  const progress = make("progress", { max: 1, value: 0, hidden: "", "aria-label": "Loading the model" });
+  const offer = make("p", { class: "lmx-offer play-muted" }, loader, progress,
     " Its weights are rounded to a byte each: on the book's own line, that moves the states by at most " +
-    `${(100 * data.drift).toFixed(1)} % of their largest number.`);
-  bar.hidden = true;
+    `${percent(data.drift, 1)} of their largest number.`);
   const places = Array.from({ length: layers * heads }, (_, i) => [Math.floor(i / heads), i % heads]);
-  const cells = places.map(([l, h]) => make("button", { type: "button", role: "radio",
-    title: `layer ${l}, head ${h}`, "aria-label": `layer ${l}, head ${h}`, onclick: () => choose(l, h) }, make("canvas")));
+  const cells = places.map(([l, h]) => button(make("canvas"), () => choose(l, h), { role: "radio",
+    title: `layer ${l}, head ${h}`, "aria-label": `layer ${l}, head ${h}` }));
   const grid = make("div", { class: "lmx-grid", role: "radiogroup", "aria-label": "Heads, a row a layer",
     style: "--heads: " + heads, onkeydown: go }, ...cells);
-  const title = part("p", "title"), told = part("p", "told"), body = make("tbody", { onkeydown: go });
-  const top = make("tr", {}, ...["token", ...COLUMNS].map((name) => make("th", { scope: "col" }, name)));
-  const rows = part("table", "rows", make("thead", {}, top), body);
+  const title = part("p", "title"), summary = part("p", "summary"), body = make("tbody", { onkeydown: go });
+  const rows = part("table", "rows", heading("token", ...COLUMNS), body);
   const nearTitle = make("p"), near = part("div", "near");
-  const live = make("p", { class: "play-live", "aria-live": "polite" });
-  element.append(make("label", { class: "play-line" }, "Your line", area), note, offer,
+  const { live, later } = announcer(() => summary.textContent);
+  element.append(label, note, offer,
     part("div", "all",
       part("div", "heads", make("b", {}, "Every head"), ", a row a layer. In a square each row is a token that " +
         "looks, each column one that is looked at; the more weight, the stronger.", grid),
-      part("div", "three", title, told, part("div", "scroll", rows)),
+      part("div", "three", title, summary, part("div", "scroll", rows)),
       part("div", "tokens", nearTitle, near)),
     live);
   let isKept = false;
   bert.isKept().then((kept) => {
     isKept = kept;
-    if (kept) button.textContent = `Open the model: your browser kept its ${size}`;
+    if (kept) loader.textContent = `Open the model: your browser kept its ${size}`;
   });
 
   /* --- what it answers to --- */
 
   async function load() {
-    button.disabled = true;
-    bar.hidden = false;
+    loader.disabled = true;
+    progress.hidden = false;
     note.textContent = "Loading …";
     try {
-      const { config, notKept } = await bert.load((share) => (bar.value = share));
+      const { config, notKept } = await bert.load((share) => (progress.value = share));
       if (config.layers !== layers || config.heads !== heads) throw new Error("the site carries another one");
-      const pieces = await readStore("bert-pieces", context);
-      tokenizer = new WordPiece(JSON.parse(new TextDecoder().decode(pieces)));
-      button.hidden = true;
+      tokenizer = new WordPiece(JSON.parse(await readText("bert-pieces", context)));
+      loader.hidden = true;
       note.textContent = "The model is here: write a line.";
       if (notKept) offer.append(` They are not kept for the next visit: ${notKept}.`);
       if (document.activeElement === document.body) area.focus({ preventScroll: true });
       if (area.value !== data.text) await answer();
     } catch (error) {
       note.textContent = "The model does not load: " + error.message;
-      button.disabled = false;
+      loader.disabled = false;
     }
-    bar.hidden = true;
+    progress.hidden = true;
   }
 
   function typed() {
     if (tokenizer) answer();
-    else if (isKept && !button.disabled) load();
-    else if (!button.disabled) note.textContent = "The model that reads your line has to be loaded first; what stands below is still the book's line.";
+    else if (isKept && !loader.disabled) load();
+    else if (!loader.disabled) note.textContent = "The model that reads your line has to be loaded first; what stands below is still the book's line.";
   }
 
   async function answer() {
@@ -178,34 +173,33 @@ export function mount(element, data, context) {
     drawNear();
   }
 
-  function turn(row) {
-    token = row;
+  function chooseToken(place) {
+    token = place;
     drawHead();
     drawNear();
   }
 
   /* Arrow keys go from head to head, and from token to token. */
   function go(event) {
-    const inGrid = event.currentTarget === grid, down = inGrid ? heads : 1;
-    const step = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -down, ArrowDown: down }[event.key];
+    const step = arrow(event), columns = event.currentTarget === grid ? heads : 1;
     if (!step) return;
     event.preventDefault();
     const all = Array.from(event.currentTarget.querySelectorAll("button"));
-    const next = all[all.indexOf(event.target) + step];
+    const next = all[all.indexOf(event.target) + step[0] + columns * step[1]];
     next?.focus();
     next?.click();
   }
 
   /* --- drawing --- */
 
-  const label = (i) => shown(seen.tokens[i]);
-  const named = (i) => `“\u2068${label(i)}\u2069”`; // what turns round turns nothing else
+  const word = (i) => shown(seen.tokens[i]);
+  const quoted = (i) => `“\u2068${word(i)}\u2069”`; // what turns round turns nothing else
 
   function draw() {
     drawGrid();
     body.replaceChildren(...seen.tokens.map((_, i) => {
-      const name = make("button", { type: "button", onclick: () => turn(i) }, make("bdi", {}, label(i)));
-      return make("tr", {}, make("th", { scope: "row" }, name), ...COLUMNS.map(() => make("td", {}, make("i"), make("span"))));
+      const name = button(make("bdi", {}, word(i)), () => chooseToken(i));
+      return row(name, ...COLUMNS.map(() => [make("i"), make("span")]));
     }));
     drawHead();
     drawNear();
@@ -236,8 +230,7 @@ export function mount(element, data, context) {
       cell.setAttribute("aria-checked", isOwn);
       cell.tabIndex = isOwn ? 0 : -1;
     });
-    Array.from(body.rows, (row, i) => {
-      const [name, ...tds] = row.cells;
+    Array.from(body.rows, ({ cells: [name, ...tds] }, i) => {
       name.firstChild.setAttribute("aria-pressed", i === token);
       name.firstChild.tabIndex = i === token ? 0 : -1;
       tds.forEach((td, column) => {
@@ -246,12 +239,11 @@ export function mount(element, data, context) {
         td.lastChild.textContent = all ? fixed(all[i]) : "…";
       });
     });
-    title.textContent = `Layer ${layer}, head ${head}: where ${named(token)} looks`;
-    told.textContent = `${named(token)} looks most at ${named(best(weights))}, with a weight of ` +
-      `${fixed(Math.max(...weights))}. By weight times length, most of what it gets comes from ${named(best(long))}.` +
-      (moved ? ` Without this head the final state of ${named(best(moved))} moves most: by ${fixed(Math.max(...moved))} of its length.` : "");
-    clearTimeout(waiting);
-    waiting = setTimeout(announce, 800);
+    title.textContent = `Layer ${layer}, head ${head}: where ${quoted(token)} looks`;
+    summary.textContent = `${quoted(token)} looks most at ${quoted(best(weights))}, with a weight of ` +
+      `${fixed(Math.max(...weights))}. By weight times length, most of what it gets comes from ${quoted(best(long))}.` +
+      (moved ? ` Without this head the final state of ${quoted(best(moved))} moves most: by ${fixed(Math.max(...moved))} of its length.` : "");
+    later();
     remove();
   }
 
@@ -262,12 +254,8 @@ export function mount(element, data, context) {
       if (!found) look(level);
       return make("div", {}, `${name} layer ${layer}`, make("ol", {}, ...items));
     });
-    nearTitle.replaceChildren(make("b", {}, `Where ${named(token)} is`), ": the tokens of the table whose vectors are nearest, with the cosine.");
+    nearTitle.replaceChildren(make("b", {}, `Where ${quoted(token)} is`), ": the tokens of the table whose vectors are nearest, with the cosine.");
     near.replaceChildren(...lists);
-  }
-
-  function announce() {
-    live.textContent = told.textContent;
   }
 
   draw();

@@ -5,17 +5,16 @@
    function of the line, the switches and the dice alone: a head switched off and on again
    brings the same text back. */
 import { openModel } from "./client.js";
-import { make, svg } from "./dom.js";
+import { announcer, arrow, bar, button, make, ownLine, percent, row, slider, svg } from "./dom.js";
 import { softmax } from "./engine.js";
-import { chances } from "./writing.js";
+import { nextProbs } from "./writing.js";
 
 const LONGEST = 10000; // characters of a line that are read, from its end
 const MORE = 300, MOST = 2000; // characters that "go on" adds, and writes at all
 const BARS = 10, FIRST = 3; // rows of the bars, choices of the lens
 let views = 0;
 
-const sign = (character) => ({ " ": "·", "\n": "⏎" })[character] ?? character;
-const percent = (share, digits = 0) => (100 * share).toFixed(digits) + " %";
+const visible = (character) => ({ " ": "·", "\n": "⏎" })[character] ?? character;
 
 /* The places of the largest numbers, the largest first. */
 const largest = (numbers, count) =>
@@ -23,9 +22,6 @@ const largest = (numbers, count) =>
 
 /* A character that is to be named: to be seen, and to turn no others round. */
 const named = (c) => /[\p{C}\p{Z}\p{M}]/u.test(c) ? "U+" + c.codePointAt(0).toString(16) : `\u2068${c}\u2069`;
-
-const row = (name, ...cells) => make("tr", {}, make("th", { scope: "row" }, name),
-  ...cells.map((cell) => make("td", {}, cell)));
 
 export function mount(element, data, context) {
   const { room, heads } = data, alphabet = Array.from(data.alphabet);
@@ -35,7 +31,7 @@ export function mount(element, data, context) {
   const places = data.weights.map((_, i) => [Math.floor(i / heads), i % heads]);
   const title = (i) => `head ${places[i][1]} of layer ${places[i][0]}`;
   let line = encode(data.text), written = encode(data.written);
-  let { seed } = data, goal = written.length, drawn = 0, follows = false, waiting;
+  let { seed } = data, goal = written.length, drawn = 0, follows = false;
   let seen = { ...data, ids: line }; // lens (layers, vocab_size), weights (layers · heads, ids)
   let shown = 0; // the head whose attention colours the line
   const off = new Set();
@@ -43,38 +39,33 @@ export function mount(element, data, context) {
   /* --- what stands there --- */
 
   const part = (tag, name, ...rest) => make(tag, { class: "lmg-" + name }, ...rest);
-  const press = (text, onclick) => make("button", { type: "button", onclick }, text);
-  const area = make("textarea", { rows: 2, spellcheck: "false", dir: "auto", oninput: typed });
-  area.value = data.text;
-  const note = make("p", { class: "play-note", role: "status" });
-  const first = press("one character", one), stop = press("stop", halt);
-  const allOn = press("all heads on", () => answer(off.clear()));
+  const { area, note, label } = ownLine(data.text, typed);
+  const first = button("one character", one), stop = button("stop", halt);
+  const allOn = button("all heads on", () => answer(off.clear()));
   const text = make("p", { class: "lmg-text", tabindex: 0, role: "region", "aria-label": "What it writes" });
   const bars = part("table", "bars"), lens = part("table", "lens");
-  const colours = part("p", "line"), told = part("p", "told");
-  const live = make("p", { class: "play-live", "aria-live": "polite" });
-  const cells = places.map((_, head) => make("button", { type: "button",
-    "aria-label": "switch off " + title(head), onfocus: () => look(head),
-    onmouseenter: () => look(head), onclick: () => toggle(head) }));
+  const colours = make("p", { class: "play-shades" }), summary = part("p", "summary");
+  const { live, later } = announcer(tell);
+  const cells = places.map((_, head) => button("", () => toggle(head), {
+    "aria-label": "switch off " + title(head), onfocus: () => look(head), onmouseenter: () => look(head) }));
   const grid = make("div", { class: "lmg-grid", role: "group", "aria-label": "Heads", onkeydown: move,
     style: "--heads: " + heads }, ...cells);
-  const slider = (name, min, max, step, value = max) => {
-    const input = make("input", { type: "range", min, max, step, value, oninput: () => answer() });
-    return { input, label: make("label", {}, name + " ", input, make("output")) };
-  };
+  const range = (name, min, max, step, value = max) =>
+    slider(name, { min, max, step, value, oninput: () => answer() });
   const sliders = {
-    temperature: slider("temperature", 0, 2, 0.05, data.temperature),
-    top_k: slider("top-k", 1, alphabet.length, 1),
-    top_p: slider("top-p", 0.05, 1, 0.05),
+    temperature: range("temperature", 0, 2, 0.05, data.temperature),
+    top_k: range("top-k", 1, alphabet.length, 1),
+    top_p: range("top-p", 0.05, 1, 0.05),
   };
-  element.append(make("label", { class: "play-line" }, "Your line", area), note,
-    part("p", "controls", first, press("go on", more), stop, press("other dice", () => answer(seed++))),
-    part("p", "controls", ...Object.values(sliders).map(({ label }) => label)), text,
-    part("div", "both",
+  const controls = (...parts) => make("p", { class: "play-controls" }, ...parts);
+  element.append(label, note,
+    controls(first, button("go on", more), stop, button("other dice", () => answer(seed++))),
+    controls(...Object.values(sliders).map(({ label }) => label)), text,
+    make("div", { class: "play-both" },
       make("div", {}, "The next character (mark: at temperature 1, none left out)", bars),
       make("div", {}, "If the model ended after a layer", lens)),
     "What each head looks at from the last character. A row is a layer; a click switches a head off.",
-    grid, allOn, told, colours, live);
+    grid, allOn, summary, colours, live);
   element.addEventListener("focusin", () => gpt.load().catch(() => {}), { once: true });
 
   /* --- what it answers to --- */
@@ -86,10 +77,10 @@ export function mount(element, data, context) {
     line = encode(last).filter((id) => id >= 0);
     if (!line.length) line = [Math.max(0, alphabet.indexOf("\n"))];
     if (strange.length > 8) strange.push(`and ${strange.splice(8).length} more`);
-    let said = strange.length ? `Left out, as it has never read them: ${strange.join(" ")}. ` : "";
+    let message = strange.length ? `Left out, as it has never read them: ${strange.join(" ")}. ` : "";
     if (line.length > room || all.length > LONGEST)
-      said += `It sees the last ${tail(line).length} characters.`;
-    return said;
+      message += `It sees the last ${tail(line).length} characters.`;
+    return message;
   }
 
   /* What the model sees of a text: `write` begins anew with half a context when it is full,
@@ -108,29 +99,30 @@ export function mount(element, data, context) {
     written = known;
     follows = false;
     stop.disabled = false;
-    const said = (note.textContent = read());
+    const message = (note.textContent = read());
     draw();
     try {
       const { config } = await gpt.load((share) => {
-        note.textContent = `Loading ${gpt.size}: ${percent(share)}. ${said}`;
+        note.textContent = `Loading ${gpt.size}: ${percent(share)}. ${message}`;
       });
-      note.textContent = said;
+      note.textContent = message;
       if (config.alphabet !== data.alphabet) throw new Error("the site carries another one");
       const ids = tail(line), ablate = Array.from(off, (head) => places[head]);
       const keep = ["blocks.*.lens", "blocks.*.attention.weights"];
       const found = await gpt.forward(ids, { keep, ablate, logits_of: [] }, lane);
       if (!found) return;
-      take(ids, found.kept);
+      keepEnd(ids, found.kept);
       const count = Math.max(0, goal - written.length);
       const options = { ...sampling(), seed, drawn: drawn + written.length, ablate, count };
-      if (!(await gpt.write(tail([...line, ...written]), options, hear, lane))) return;
+      if (!(await gpt.write(tail([...line, ...written]), options, onPieces, lane))) return;
     } catch (error) {
       note.textContent = "The model does not answer: " + error.message;
     }
     stop.disabled = true;
   }
 
-  function take(ids, kept) {
+  /* Of what the model computed, keep what is at the last character. */
+  function keepEnd(ids, kept) {
     const last = (name, layer, head = 0) => {
       const { values, shape } = kept[`blocks.${layer}.${name}`], [rows, width] = shape.slice(-2);
       return Array.from(values.slice(((head + 1) * rows - 1) * width, (head + 1) * rows * width));
@@ -140,7 +132,7 @@ export function mount(element, data, context) {
     draw();
   }
 
-  function hear(pieces) {
+  function onPieces(pieces) {
     written.push(...pieces.map(({ id }) => id));
     drawText();
     if (follows) text.scrollTop = text.scrollHeight;
@@ -176,9 +168,10 @@ export function mount(element, data, context) {
 
   /* Arrow keys go from head to head. */
   function move(event) {
-    const step = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -heads, ArrowDown: heads }[event.key];
-    if (step) event.preventDefault();
-    cells[shown + step]?.focus();
+    const step = arrow(event);
+    if (!step) return;
+    event.preventDefault();
+    cells[shown + step[0] + heads * step[1]]?.focus();
   }
 
   function look(head) {
@@ -190,15 +183,13 @@ export function mount(element, data, context) {
 
   function draw() {
     const [own, ...others] = seen.lens.map((logits) => softmax(Float64Array.from(logits))).reverse();
-    const shares = chances(Float64Array.from(seen.lens.at(-1)), sampling());
-    for (const { input, label } of Object.values(sliders))
-      label.lastChild.textContent = input.max > 2 && input.value === input.max ? "all" : input.value;
-    bars.replaceChildren(...largest(own, BARS).map((id) => {
-      const style = `--share: ${shares[id]}; --own: ${own[id]}`;
-      return row(sign(alphabet[id]), make("span", { style }, make("i")), percent(shares[id], 1));
-    }));
+    const shares = nextProbs(Float64Array.from(seen.lens.at(-1)), sampling());
+    for (const { input, value } of Object.values(sliders))
+      value.textContent = input.max > 2 && input.value === input.max ? "all" : input.value;
+    bars.replaceChildren(...largest(own, BARS).map((id) =>
+      row(visible(alphabet[id]), bar(shares[id], own[id]), percent(shares[id], 1))));
     lens.replaceChildren(...[own, ...others].reverse().map((shares, layer) =>
-      row("layer " + layer, ...largest(shares, FIRST).map((id) => `${sign(alphabet[id])} ${percent(shares[id])}`))));
+      row("layer " + layer, ...largest(shares, FIRST).map((id) => `${visible(alphabet[id])} ${percent(shares[id])}`))));
     cells.forEach((cell, head) => {
       const weights = seen.weights[head];
       const d = weights.map((weight, i) => `M${i + 0.5} 10V${10 - 10 * weight}`).join("");
@@ -214,22 +205,21 @@ export function mount(element, data, context) {
   function drawText() {
     text.replaceChildren(decode(line.slice(-2 * room)), make("b", {}, decode(written)));
     first.disabled = !written.length;
-    clearTimeout(waiting);
-    waiting = setTimeout(announce, 800);
+    later();
   }
 
   function drawLine() {
     const weights = seen.weights[shown], [best] = largest(weights, 1);
-    const spans = seen.ids.map((id, i) => make("span", { style: "--share: " + weights[i] }, sign(alphabet[id])));
+    const spans = seen.ids.map((id, i) => make("span", { style: "--share: " + weights[i] }, visible(alphabet[id])));
     cells.forEach((cell, head) => (cell.tabIndex = head === shown ? 0 : -1));
-    told.textContent = `${title(shown)}${off.has(shown) ? ", switched off," : ""} looks most at ` +
+    summary.textContent = `${title(shown)}${off.has(shown) ? ", switched off," : ""} looks most at ` +
       `“${spans[best].textContent}”, ${weights.length - 1 - best} before the last: ${percent(weights[best])}`;
     colours.replaceChildren(...spans);
   }
 
-  function announce() {
+  function tell() {
     const next = Array.from(bars.rows, ({ cells }) => cells[0].textContent + " " + cells[2].textContent);
-    live.textContent = `Next: ${next.slice(0, 3).join(", ")}. It goes on: ${decode(written.slice(0, 100))}`;
+    return `Next: ${next.slice(0, 3).join(", ")}. It goes on: ${decode(written.slice(0, 100))}`;
   }
 
   draw();

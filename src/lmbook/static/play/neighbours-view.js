@@ -1,42 +1,40 @@
 /* The view *neighbours*: the words nearest to one, in BERT's table and in vectors made by
    counting. `lmcourse.views.neighbours` found those of every word; they are loaded when the
    reader first goes to the view. */
-import { make } from "./dom.js";
-import { readStore } from "./store.js";
+import { announcer, button, make, plural } from "./dom.js";
+import { readStore, readText } from "./store.js";
 import { WordPiece } from "./tokenizers.js";
 
 const LONGEST = 40; // characters of a word
-const plural = (count, noun) => `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
 
 export function mount(element, data, context) {
   const megabytes = ["neighbours", "bert-pieces"].reduce((sum, name) => sum + context.stores[name].bytes, 0) / 1e6;
-  let spaces = null, pieces = null, waiting = 0;
+  let spaces = null, pieces = null;
   const input = make("input", { type: "text", maxlength: LONGEST, spellcheck: "false", autocapitalize: "none", autocomplete: "off", oninput: typed, onfocus: load });
-  const said = make("p", { class: "lmn-said" });
-  const live = make("p", { class: "play-live", "aria-live": "polite" });
-  const lists = make("div", { class: "lmn-lists", onclick: (event) => event.target.word && ask(event.target.word) });
+  const note = make("p", { class: "lmn-note" });
+  const { live, later } = announcer(tell);
+  const lists = make("div", { class: "lmn-lists" });
   input.value = data.word;
-  element.append(make("label", { class: "lmn-word" }, "Your word ", input), said, lists, live);
+  element.append(make("label", { class: "lmn-word" }, "Your word ", input), note, lists, live);
 
   /* --- what was found for every word -------------------------------------------------- */
 
   async function load() {
     if (spaces) return;
-    said.textContent = `Loading the neighbours of all words (${megabytes.toFixed(1)} MB) …`;
+    note.textContent = `Loading the neighbours of all words (${megabytes.toFixed(1)} MB) …`;
     try {
-      const vocabulary = JSON.parse(new TextDecoder().decode(await readStore("bert-pieces", context)));
-      const bytes = await readStore("neighbours", context);
-      pieces ??= new WordPiece(vocabulary);
-      spaces ??= read(bytes, vocabulary.vocab);
+      pieces = new WordPiece(JSON.parse(await readText("bert-pieces", context)));
+      spaces = parse(await readStore("neighbours", context), pieces.pieces);
     } catch (error) {
-      said.textContent = "The neighbours of other words are not here: " + error.message;
+      note.textContent = "The neighbours of other words are not here: " + error.message;
       return;
     }
-    said.textContent = "";
+    note.textContent = "";
     if (input.value !== data.word) typed();
   }
 
-  function read(bytes, vocabulary) {
+  /* A line of JSON, then for each space the rows of the nearest words and their cosines. */
+  function parse(bytes, vocabulary) {
     let at = 0;
     const take = (length) => bytes.slice(at, (at += 4 * Math.ceil(length / 4)));
     const head = JSON.parse(new TextDecoder().decode(take(bytes.indexOf(10) + 1)));
@@ -62,13 +60,14 @@ export function mount(element, data, context) {
     if (!spaces) return load();
     const word = Array.from(input.value.trim().replace("’", "'")).slice(0, LONGEST).join("").toWellFormed();
     const found = spaces.map((space) => look(space, word));
-    said.textContent = word ? "" : "Type a word.";
+    note.textContent = word ? "" : "Type a word.";
     draw(word ? found : []);
+    later();
     if (!word || found.some(([, , near]) => near.length)) return;
-    said.append(`None of them can say who is near “${word}”.`);
+    note.append(`None of them can say who is near “${word}”.`);
     const close = alike(word.toLowerCase());
-    if (close.length) said.append(" Did you mean ", ...close.flatMap((each, i) => [i ? " or " : "", button(each)]), "?");
-    announce();
+    if (close.length) note.append(" Did you mean ", ...close.flatMap((each, i) => [i ? " or " : "", wordButton(each)]), "?");
+    live.textContent = tell();
   }
 
   function look(space, word) {
@@ -111,36 +110,26 @@ export function mount(element, data, context) {
 
   /* --- drawing -------------------------------------------------------------------------- */
 
-  function button(word) {
-    const made = make("button", { type: "button" }, word);
-    made.word = word;
-    return made;
-  }
+  const wordButton = (word) => button(word, () => ask(word));
 
   function draw(found) {
     lists.replaceChildren(...found.map(([name, note, near, cut = []]) => {
-      const rows = near.map(([word, cosine]) => {
-        const row = make("li", {}, button(word), make("span", {}, (cosine / 100).toFixed(2)));
-        row.style.setProperty("--cosine", Math.max(0, cosine) + "%");
-        return row;
-      });
+      const rows = near.map(([word, cosine]) =>
+        make("li", { style: `--cosine: ${Math.max(0, cosine)}%` }, wordButton(word),
+          make("span", {}, (cosine / 100).toFixed(2))));
       const title = make("p", { class: "lmn-name" }, make("b", {}, name), " ", note);
-      const none = cut.length ? make("p", {}, "It is read in pieces: ", ...cut.map(button)) : "";
+      const none = cut.length ? make("p", {}, "It is read in pieces: ", ...cut.map(wordButton)) : "";
       return make("div", {}, title, near.length ? make("ol", {}, ...rows) : none);
     }));
-    clearTimeout(waiting);
-    waiting = setTimeout(announce, 800);
   }
 
-  function announce() {
-    const told = Array.from(lists.children, (list) => {
+  function tell() {
+    const found = Array.from(lists.children, (list) => {
       const near = Array.from(list.querySelectorAll("li button"), (each) => each.textContent);
       return list.querySelector("b").textContent + ": " + (near.join(", ") || "none");
     });
-    live.textContent = [said.textContent, ...told].filter(Boolean).join(". ");
+    return [note.textContent, ...found].filter(Boolean).join(". ");
   }
 
-  said.addEventListener("click", (event) => event.target.word && ask(event.target.word));
   draw(data.lists);
-  clearTimeout(waiting); // nobody asked yet
 }

@@ -1,7 +1,7 @@
 /* The view *sequence*: what follows a line, by counting (as `lmcourse.ngrams`) and by an LSTM
    (`lmcourse.recurrent`), and at each character the LSTM's forget gate. */
-import { make } from "./dom.js";
-import { readStore } from "./store.js";
+import { bar, heading, make, ownLine, percent, row, slider } from "./dom.js";
+import { readStore, readText } from "./store.js";
 import { readSafetensors, toFloats } from "./weights.js";
 
 /* Counts the n-grams of a text, smoothed (modified Kneser-Ney): returns a function of context
@@ -31,16 +31,16 @@ export function makeCounts(text, alphabet) {
   }
 
   return (context, order) => {
-    let chances = alphabet.map(() => 1 / alphabet.length);
+    let probs = alphabet.map(() => 1 / alphabet.length);
     for (let size = 1; size <= Math.min(order, context.length + 1); size++) {
       const [counts, taken, contexts] = (levels[[size, size === order]] ??= makeLevel(size, size === order));
       const before = context.slice(context.length - size + 1), known = contexts.get(before);
-      if (known) chances = chances.map((chance, i) => {
+      if (known) probs = probs.map((prob, i) => {
         const count = counts.get(before + alphabet[i]) || 0;
-        return (count - taken[Math.min(count, 3)] + known[1] * chance) / known[0];
+        return (count - taken[Math.min(count, 3)] + known[1] * prob) / known[0];
       });
     }
-    return chances;
+    return probs;
   };
 }
 
@@ -50,7 +50,7 @@ function tally(all) {
   return found;
 }
 
-/* The LSTM: reads ids, returns its forget gates at each and the chances of the next (lstm). */
+/* The LSTM: reads ids, returns its forget gates at each and the probabilities of the next (lstm). */
 export function makeReader(bytes) {
   const { tensors } = readSafetensors(bytes), at = (name) => toFloats(tensors.get(name));
   const names = ["lstm.read", "lstm.carry", "output"], tokens = at("tokens.weight");
@@ -75,56 +75,48 @@ export function makeReader(bytes) {
   };
 }
 
-const named = (character) => ({ "\n": "⏎", " ": "␣" })[character] ?? character;
-const percent = (share) => (100 * share).toFixed(1) + " %";
+const visible = (character) => ({ "\n": "⏎", " ": "␣" })[character] ?? character;
 
 export function mount(element, data, context) {
   const alphabet = Array.from(data.alphabet), units = data.gates[0].length;
   let text = data.text, found = data, counts, reader;
-  const line = make("textarea", { rows: 1, maxlength: 80, spellcheck: "false", oninput: typed, onfocus: typed });
-  const range = (min, max, value, oninput) => make("input", { type: "range", min, max, value, oninput });
-  const order = range(1, 6, data.order, typed), unit = range(0, units, data.unit, draw);
-  const dial = (...parts) => make("label", { class: "lms-dial" }, ...parts);
-  const [note, told] = ["play-note", "lms-told"].map((name) => make("p", { class: name, role: "status" }));
-  const bars = make("table", { class: "lms-bars" }), shown = make("p", { class: "lms-line" });
-  const runs = make("output"), which = make("output");
-  line.value = text;
-  element.append(make("label", { class: "play-line" }, "Your line", line), note,
-    dial("Count runs of ", order, runs), bars,
-    dial("Forget gate of ", unit, which), shown, told);
+  const { area, note, label } = ownLine(text, typed, { rows: 1, maxlength: 80, dir: null, onfocus: typed });
+  const order = slider("Count runs of", { min: 1, max: 6, value: data.order, oninput: typed });
+  const unit = slider("Forget gate of", { min: 0, max: units, value: data.unit, oninput: draw });
+  const summary = make("p", { class: "lms-summary", role: "status" });
+  const bars = make("table", { class: "lms-bars" }), gated = make("p", { class: "play-shades" });
+  element.append(label, note, order.label, bars, unit.label, gated, summary);
 
   async function typed() {
     try {
-      counts ??= makeCounts(new TextDecoder().decode(await readStore("sonnets-training", context)), alphabet);
+      counts ??= makeCounts(await readText("sonnets-training", context), alphabet);
       reader ??= makeReader(await readStore("lstm", context));
     } catch (error) {
       note.textContent = error.message;
       return draw();
     }
-    const all = Array.from(line.value), ids = ["\n", ...all].map((c) => alphabet.indexOf(c)).filter((id) => id >= 0);
+    const all = Array.from(area.value), ids = ["\n", ...all].map((c) => alphabet.indexOf(c)).filter((id) => id >= 0);
     const strange = Array.from(new Set(all)).filter((c) => !alphabet.includes(c)).join(" ");
     note.textContent = strange && "Not in the Sonnets: " + strange;
-    found = { ...reader(ids), counted: counts(ids.map((id) => alphabet[id]).join(""), +order.value) };
+    found = { ...reader(ids), counted: counts(ids.map((id) => alphabet[id]).join(""), +order.input.value) };
     text = ids.slice(1).map((id) => alphabet[id]).join("");
     found.gates.shift(); // of the line end before it
     draw();
   }
 
   function draw() {
-    const { counted, lstm, gates } = found, row = +unit.value;
-    runs.textContent = order.value;
-    which.textContent = row ? "unit " + row : `all ${units}, their mean`;
+    const { counted, lstm, gates } = found, number = +unit.input.value;
+    order.value.textContent = order.input.value;
+    unit.value.textContent = number ? "unit " + number : `all ${units}, their mean`;
     const likely = alphabet.map((_, i) => i).sort((a, b) => counted[b] - counted[a]).slice(0, 8);
-    bars.replaceChildren(make("tr", {}, ...["next", "", "counts", "LSTM"].map((name) => make(name ? "th" : "td", name ? { scope: "col" } : {}, name))),
-      ...likely.map((i) => make("tr", {}, make("th", { scope: "row" }, named(alphabet[i])),
-        make("td", {}, make("span", { style: `--share: ${counted[i]}; --own: ${lstm[i]}` }, make("i"))),
-        make("td", {}, percent(counted[i])), make("td", {}, percent(lstm[i])))));
-    const kept = gates.map((gate) => row ? gate[row - 1] : gate.reduce((a, b) => a + b) / units);
-    shown.replaceChildren(...Array.from(text, (character, i) =>
+    bars.replaceChildren(heading("next", "", "counts", "LSTM"), make("tbody", {}, ...likely.map((i) =>
+      row(visible(alphabet[i]), bar(counted[i], lstm[i]), percent(counted[i], 1), percent(lstm[i], 1)))));
+    const kept = gates.map((gate) => number ? gate[number - 1] : gate.reduce((a, b) => a + b) / units);
+    gated.replaceChildren(...Array.from(text, (character, i) =>
       make("span", { style: `--share: ${kept[i]}` }, character)));
     const least = kept.indexOf(Math.min(...kept)), most = kept.indexOf(Math.max(...kept));
-    const say = (i) => `${percent(kept[i])} at ${named(text[i])}, character ${i + 1}`;
-    told.textContent = kept.length ? `It keeps most, ${say(most)}; least, ${say(least)}.` : "";
+    const say = (i) => `${percent(kept[i], 1)} at ${visible(text[i])}, character ${i + 1}`;
+    summary.textContent = kept.length ? `It keeps most, ${say(most)}; least, ${say(least)}.` : "";
   }
 
   draw();

@@ -4,7 +4,7 @@
    script puts a part, in base64, into context.carried. */
 
 /* Load a store's parts one after the other; `each(text, done)` is given every part's text
-   and the share that is loaded. Stops when `each` returns false. */
+   and the share that is loaded. */
 export async function loadParts(name, context, each) {
   const about = context.stores[name];
   if (!about) throw new Error("this page has no " + name);
@@ -19,7 +19,7 @@ export async function loadParts(name, context, each) {
     }
     const text = context.carried[address];
     delete context.carried[address]; // it is large
-    if (each(text, (part + 1) / about.parts) === false) return;
+    each(text, (part + 1) / about.parts);
   }
 }
 
@@ -61,15 +61,17 @@ const read = {};
 
 /* A small store as bytes, on this thread: a vocabulary. Read once for all views. */
 export function readStore(name, context) {
-  read[name] =
-    read[name] ||
-    (async function () {
-      const parts = [];
-      await loadParts(name, context, (text) => void parts.push(decode(text)));
-      return joined(parts, context.stores[name], name);
-    })().catch(function (error) {
-      delete read[name]; // so that it may be tried again
-      throw error;
-    });
-  return read[name];
+  async function load() {
+    const parts = [];
+    await loadParts(name, context, (text) => parts.push(decode(text)));
+    return joined(parts, context.stores[name], name);
+  }
+  return (read[name] ??= load().catch((error) => {
+    delete read[name]; // so that it may be tried again
+    throw error;
+  }));
 }
+
+/* The same as text. */
+export const readText = async (name, context) =>
+  new TextDecoder().decode(await readStore(name, context));

@@ -1,8 +1,8 @@
 /* The view *tokenizer*: a line in characters, our BPE, GPT-2's BPE and BERT's WordPiece.
    `lmcourse.views.tokenizer` gives what it begins with. The vocabularies of GPT-2 and BERT
    are loaded when the line is first changed. */
-import { make } from "./dom.js";
-import { decode, readStore } from "./store.js";
+import { announcer, arrow, button, make, ownLine, plural, slider } from "./dom.js";
+import { decode, readStore, readText } from "./store.js";
 import { ByteBPE, Characters, WordPiece, shown } from "./tokenizers.js";
 
 const NAMES = {
@@ -16,35 +16,30 @@ const LONGEST = 500; // characters; of a longer text the beginning is cut
 const RIGHT_TO_LEFT = /^\P{L}*[\p{Script=Hebrew}\p{Script=Arabic}]/u;
 
 const whole = (number) => number.toLocaleString("en");
-const plural = (count, noun) => whole(count) + " " + noun + (count === 1 ? "" : "s");
 const size = (text) => Array.from(text).length;
 
 export function mount(element, data, context) {
   const ours = new ByteBPE(new Uint16Array(decode(data.merges).buffer));
   const tokenizers = { characters: new Characters(data.alphabet), ours };
-  let text = data.text;
+  let line = data.text;
   let missing = "";
-  let waiting = 0;
   /* The merges that join something in this line, in the order of their learning. After the
      first n of them the line stands as it did when the next one was learned. */
   let used = [];
 
   /* --- what stands there ----------------------------------------------------------- */
 
-  const area = make("textarea", { rows: 2, spellcheck: "false", dir: "auto", oninput: typed });
-  area.value = text;
-  const language = make("select", { onchange: chosen }, make("option", { value: "" }, "…"));
+  const { area, note, label } = ownLine(line, typed);
+  const language = make("select", { onchange: chooseLanguage }, make("option", { value: "" }, "…"));
   for (const name of Object.keys(data.others)) language.append(make("option", {}, name));
   const ids = make("input", {
     type: "checkbox",
     onchange: () => list.classList.toggle("lmc-ids", ids.checked),
   });
-  const slider = make("input", { type: "range", min: 0, step: 1, oninput: replay });
-  const merge = make("output", { class: "lmc-merge" });
-  const note = make("p", { class: "play-note", role: "status" });
-  const detail = make("p", { class: "lmc-detail" }, "Point at a piece, or go there by keyboard.");
-  const live = make("p", { class: "play-live", "aria-live": "polite" });
-  const list = make("div", { onfocusin: tell, onmouseover: tell, onclick: tell, onkeydown: move });
+  const merges = slider("Replay its merges", { min: 0, step: 1, oninput: replay });
+  const detail = make("p", { class: "lmc-detail play-muted" }, "Point at a piece, or go there by keyboard.");
+  const { live, later } = announcer(tell);
+  const list = make("div", { onfocusin: describe, onmouseover: describe, onclick: describe, onkeydown: move });
   const rows = {};
   for (const [key, name] of Object.entries(NAMES)) {
     const count = make("span");
@@ -53,81 +48,77 @@ export function mount(element, data, context) {
     rows[key] = { count, pieces };
     list.append(make("div", { class: "lmc-row" }, title, pieces));
   }
-  const replayed = make("label", { class: "lmc-slider" }, "Replay its merges ", slider, merge);
-  rows.ours.pieces.after(replayed);
-  const controls = make("p", { class: "lmc-controls" }, make("label", {}, ids, " show IDs"));
+  rows.ours.pieces.after(merges.label);
+  const controls = make("p", { class: "play-controls" }, make("label", {}, ids, " show IDs"));
   if (language.length > 1)
     controls.prepend(make("label", {}, "The same sentence in ", language));
-  const line = make("label", { class: "play-line" }, "Your line", area);
-  element.append(line, note, controls, list, detail, live);
+  element.append(label, note, controls, list, detail, live);
 
   /* --- what it answers to ---------------------------------------------------------- */
 
   async function typed() {
     if (area.value !== data.others[language.value]) language.value = "";
-    text = Array.from(area.value).slice(0, LONGEST).join("").toWellFormed();
-    const cut = text.length < area.value.length;
+    line = Array.from(area.value).slice(0, LONGEST).join("").toWellFormed();
+    const cut = line.length < area.value.length;
     note.textContent = cut ? `Only the first ${plural(LONGEST, "character")} are cut.` : "";
     missing = "loading its vocabulary …";
     draw();
     if (tokenizers.bert) return;
     try {
-      const merges = await readStore("gpt2-merges", context);
-      tokenizers.gpt2 ??= new ByteBPE(new Uint16Array(merges.buffer));
-      const pieces = await readStore("bert-pieces", context);
-      tokenizers.bert ??= new WordPiece(JSON.parse(new TextDecoder().decode(pieces)));
+      const pairs = await readStore("gpt2-merges", context);
+      tokenizers.gpt2 ??= new ByteBPE(new Uint16Array(pairs.buffer));
+      tokenizers.bert ??= new WordPiece(JSON.parse(await readText("bert-pieces", context)));
     } catch (error) {
       missing = "its vocabulary is not here: " + error.message;
     }
     draw();
   }
 
-  function chosen() {
+  function chooseLanguage() {
     area.value = data.others[language.value] ?? area.value;
     typed();
   }
 
   function replay() {
-    tellMerge();
-    fill("ours", ours.encode(text, used[slider.value]));
+    describeMerge();
+    fill("ours", ours.encode(line, used[merges.input.value]));
   }
 
-  function tellMerge() {
-    const done = Number(slider.value);
+  function describeMerge() {
+    const done = Number(merges.input.value);
     const name = (id) => shown(ours.symbols[id], true);
-    let said = "no merge: each byte by itself";
+    let text = "no merge: each byte by itself";
     if (done) {
       const rank = used[done - 1];
       const joined = ours.pair(rank).map(name).join(" + ") + " → " + name(ours.made[rank]);
       const learned = `number ${whole(rank + 1)} of ${whole(ours.merges)} that were learned`;
-      said = `${done} of ${used.length}: ${joined} (${learned})`;
+      text = `${done} of ${used.length}: ${joined} (${learned})`;
     }
-    merge.textContent = said;
-    slider.setAttribute("aria-valuetext", said);
+    merges.value.textContent = text;
+    merges.input.setAttribute("aria-valuetext", text);
   }
 
   /* --- drawing --------------------------------------------------------------------- */
 
   function drawOurs() {
     const ranks = new Set();
-    const tokens = ours.encode(text, ours.merges, ranks);
+    const tokens = ours.encode(line, ours.merges, ranks);
     used = Array.from(ranks).sort((a, b) => a - b);
-    slider.max = slider.value = used.length;
-    tellMerge();
+    merges.input.max = merges.input.value = used.length;
+    describeMerge();
     fill("ours", tokens);
   }
 
   function draw() {
     drawOurs();
     for (const key of ["characters", "gpt2", "bert"]) {
-      if (tokenizers[key]) fill(key, tokenizers[key].encode(text));
+      if (tokenizers[key]) fill(key, tokenizers[key].encode(line));
       else {
         rows[key].count.textContent = missing;
         rows[key].pieces.replaceChildren();
       }
     }
-    clearTimeout(waiting);
-    waiting = setTimeout(announce, 800);
+    later();
   }
 
   function fill(key, tokens) {
@@ -137,42 +128,40 @@ export function mount(element, data, context) {
       const number = id === null ? "not in the alphabet" : "ID " + id;
       const known = id !== null && piece !== "[UNK]";
       unknown += !known;
-      const box = make("button", { type: "button", tabindex: index ? -1 : 0 }, label);
-      box.className = `lmc-piece lmc-${id % COLOURS}${known ? "" : " lmc-unknown"}`;
-      box.dataset.id = id ?? "–";
-      box.ariaLabel = label + ", " + number;
-      box.told = `${NAMES[key]}: “${label}”, ${number}`;
+      const box = button(label, null, { tabindex: index ? -1 : 0, "data-id": id ?? "–",
+        "aria-label": label + ", " + number,
+        class: `lmc-piece lmc-${id % COLOURS}${known ? "" : " lmc-unknown"}` });
+      box.description = `${NAMES[key]}: “${label}”, ${number}`;
       return box;
     });
     const { count, pieces } = rows[key];
     pieces.replaceChildren(...boxes);
-    pieces.dir = RIGHT_TO_LEFT.test(text) ? "rtl" : "ltr";
-    let said = plural(boxes.length, "token");
-    if (boxes.length) said += `, ${(size(text) / boxes.length).toFixed(1)} characters each`;
-    if (unknown) said += `, ${whole(unknown)} unknown`;
+    pieces.dir = RIGHT_TO_LEFT.test(line) ? "rtl" : "ltr";
+    let text = plural(boxes.length, "token");
+    if (boxes.length) text += `, ${(size(line) / boxes.length).toFixed(1)} characters each`;
+    if (unknown) text += `, ${whole(unknown)} unknown`;
     if (language.value) {
       const english = tokenizers[key].encode(data.others.English).length;
-      said += `; ${(boxes.length / english).toFixed(1)} times the English sentence`;
+      text += `; ${(boxes.length / english).toFixed(1)} times the English sentence`;
     }
-    count.textContent = said;
+    count.textContent = text;
   }
 
-  function announce() {
-    const said = Object.keys(NAMES).map((key) => NAMES[key] + ": " + rows[key].count.textContent);
-    live.textContent = said.join(". ");
+  function tell() {
+    return Object.keys(NAMES).map((key) => NAMES[key] + ": " + rows[key].count.textContent).join(". ");
   }
 
-  function tell(event) {
-    if (event.target.told) detail.textContent = event.target.told;
+  function describe({ target }) {
+    if (target.description) detail.textContent = target.description;
   }
 
-  /* Arrow keys go from piece to piece. */
-  function move({ target, key }) {
-    const turned = target.parentNode.dir === "rtl";
-    const ahead = key === (turned ? "ArrowLeft" : "ArrowRight");
-    const back = key === (turned ? "ArrowRight" : "ArrowLeft");
-    const next = ahead ? target.nextSibling : back ? target.previousSibling : null;
-    if (!target.told || !next) return;
+  /* Arrow keys go from piece to piece, the way the text is read. */
+  function move(event) {
+    const { target } = event, [right] = arrow(event) || [];
+    if (!right || !target.description) return;
+    const isAhead = (right > 0) === (target.parentNode.dir !== "rtl");
+    const next = isAhead ? target.nextSibling : target.previousSibling;
+    if (!next) return;
     target.tabIndex = -1;
     next.tabIndex = 0;
     next.focus();

@@ -125,13 +125,6 @@ export class ByteBPE {
   rank(left, right) {
     return this.ranks.get(left.id * 65536 + right.id) ?? Infinity;
   }
-
-  /* The text of some IDs; bytes that are no UTF-8 become U+FFFD. */
-  decode(ids) {
-    const symbols = ids.map((id) => this.symbols[id]).join("");
-    const bytes = Array.from(symbols, (symbol) => BYTE_CHARACTERS.indexOf(symbol));
-    return new TextDecoder("utf-8", { ignoreBOM: true }).decode(Uint8Array.from(bytes));
-  }
 }
 
 /* --- WordPiece --------------------------------------------------------------------- */

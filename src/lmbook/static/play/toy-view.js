@@ -1,6 +1,6 @@
 /* The view *attention toy*: words as points of the plane, which are keys, and a query to
    drag. `lmcourse.views.attention_toy` gives what it begins with. */
-import { make, svg } from "./dom.js";
+import { announcer, arrow, button, fixed, heading, make, percent, row, select, slider, svg } from "./dom.js";
 
 /* Attention of one query. `hidden[i]`: key i must not be looked at. */
 export function attend(query, keys, values, divisor, hidden) {
@@ -19,12 +19,10 @@ export function attend(query, keys, values, divisor, hidden) {
 const LIMIT = 3; // the plane reaches from -3 to 3
 const UNIT = 75; // of the drawing
 const at = ([x, y]) => [240 + UNIT * x, 240 - UNIT * y];
-const fixed = (number, digits = 2) => number.toFixed(digits).replace("-", "−");
 const place = (point) => point.map((number) => fixed(number, 1)).join(", ");
-const percent = (weight) => Math.round(100 * weight) + " %";
 
-/* An arrow from the middle to a point. */
-function arrow(point, name) {
+/* A line with a head from the middle to a point. */
+function vector(point, name) {
   const [x, y] = at(point);
   const angle = (Math.atan2(y - 240, x - 240) * 180) / Math.PI;
   const head = { d: "M0 0L-13 6L-13 -6Z", transform: `translate(${x} ${y}) rotate(${angle})` };
@@ -42,17 +40,16 @@ function label(point, text, distance) {
 
 export function mount(element, data) {
   const { words } = data;
-  let query, keys, waiting;
+  let query, keys, found; // found: what `attend` returned
   const change = (attributes) => make("input", { ...attributes, oninput: draw });
   const root = change({ type: "checkbox" });
   const causal = change({ type: "checkbox" });
-  const position = make("select", { onchange: draw }, ...words.map((w) => make("option", {}, w)));
-  const warmth = change({ type: "range", min: -3, max: 3, step: 0.25 });
-  const warm = make("output");
-  const heads = ["word", "q · k", "", "mask", "weight"].map((name) => make("th", { scope: "col" }, name));
+  const position = select(words, draw);
+  const warmth = slider("temperature", { min: -3, max: 3, step: 0.25, oninput: draw });
+  const head = heading("word", "q · k", "÷", "mask", "weight");
   const body = make("tbody");
   const result = make("p");
-  const live = make("p", { class: "play-live", "aria-live": "polite" });
+  const { live, later } = announcer(tell);
   const lines = svg("g");
   /* What is focused stays in the page while it is drawn anew. The first is the query. */
   const handles = ["query", ...words].map((name) =>
@@ -65,14 +62,13 @@ export function mount(element, data) {
   plane.addEventListener("keydown", press);
   plane.addEventListener("touchstart", hold, { passive: false });
   element.append(
-    make("p", { class: "lmt-controls" },
+    make("p", { class: "play-controls" },
       make("label", {}, root, " divide by √2"),
       make("label", {}, causal, " causal mask"),
       make("label", {}, "the query of ", position),
-      make("label", {}, "temperature ", warmth, " ", warm),
-      make("button", { type: "button", onclick: reset }, "Start again")),
-    make("div", { class: "lmt-both" }, plane,
-      make("div", {}, make("table", {}, make("thead", {}, make("tr", {}, ...heads)), body), result)),
+      warmth.label,
+      button("Start again", reset)),
+    make("div", { class: "play-both" }, plane, make("div", {}, make("table", {}, head, body), result)),
     live);
 
   function reset() {
@@ -81,7 +77,7 @@ export function mount(element, data) {
     root.checked = true;
     causal.checked = false;
     position.selectedIndex = data.position;
-    warmth.value = 0;
+    warmth.input.value = 0;
     draw();
   }
 
@@ -117,50 +113,48 @@ export function mount(element, data) {
   }
 
   function press(event) {
-    const step = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key];
+    const step = arrow(event);
     if (!step) return;
     event.preventDefault();
     const far = event.shiftKey ? 0.5 : 0.1;
     const handle = held(event);
     const [x, y] = point(handle);
-    put(handle, x + far * step[0], y + far * step[1]);
+    put(handle, x + far * step[0], y - far * step[1]);
   }
 
   /* --- drawing --- */
 
   function draw() {
-    const temperature = 2 ** warmth.value;
+    const temperature = 2 ** warmth.input.value;
     const divisor = (root.checked ? Math.SQRT2 : 1) * temperature;
     const hidden = keys.map((_, i) => causal.checked && i > position.selectedIndex);
-    const found = attend(query, keys, data.values ?? keys, divisor, hidden);
+    found = attend(query, keys, data.values ?? keys, divisor, hidden);
     const { products, scaled, weights, output } = found;
-    warm.textContent = fixed(temperature);
-    heads[2].textContent = "÷ " + fixed(divisor);
+    warmth.value.textContent = fixed(temperature);
+    head.rows[0].cells[2].textContent = "÷ " + fixed(divisor);
     body.replaceChildren(...words.map((name, i) => {
       const bar = make("span", { class: "lmt-bar", style: `width: ${3.5 * weights[i]}em` });
       const cells = [fixed(products[i]), fixed(scaled[i]), hidden[i] ? "−∞" : "0"];
-      return make("tr", {}, make("th", { scope: "row" }, name),
-        ...cells.map((cell) => make("td", {}, cell)), make("td", {}, bar, percent(weights[i])));
+      return row(name, ...cells, [bar, percent(weights[i])]);
     }));
-    const values = (data.values ?? []).map((value) => arrow(value, "value"));
+    const values = (data.values ?? []).map((value) => vector(value, "value"));
     const beyond = 1 + 0.4 / (Math.hypot(...output) || 1);
-    lines.replaceChildren(...keys.map((key) => arrow(key, "key")), ...values,
-      arrow(query, "query"), arrow(output, "output"),
+    lines.replaceChildren(...keys.map((key) => vector(key, "key")), ...values,
+      vector(query, "query"), vector(output, "output"),
       label(output.map((number) => beyond * number), "output", -5));
     handles.forEach((handle, i) => {
-      const told = i ? `; weight ${percent(weights[i - 1])}` : "";
+      const weight = i ? `; weight ${percent(weights[i - 1])}` : "";
       handle.setAttribute("aria-valuenow", point(i)[0]);
-      handle.setAttribute("aria-valuetext", place(point(i)) + told);
-      handle.replaceChildren(...(i ? word(i - 1, hidden[i - 1], weights[i - 1]) : asker()));
+      handle.setAttribute("aria-valuetext", place(point(i)) + weight);
+      handle.replaceChildren(...(i ? drawWord(i - 1, hidden[i - 1], weights[i - 1]) : drawQuery()));
     });
     result.textContent = `The output is at ${place(output)}.`;
-    clearTimeout(waiting);
-    waiting = setTimeout(announce, 600, found);
+    later();
   }
 
   const touch = (x, y) => svg("circle", { cx: x, cy: y, r: 26, class: "lmt-touch" });
 
-  function word(i, hidden, weight) {
+  function drawWord(i, hidden, weight) {
     const [x, y] = at(keys[i]);
     const r = 7 + 26 * Math.sqrt(weight);
     return [touch(x, y),
@@ -168,15 +162,15 @@ export function mount(element, data) {
       label(keys[i], words[i] + " " + (hidden ? "(hidden)" : percent(weight)), r + 8)];
   }
 
-  function asker() {
+  function drawQuery() {
     const [x, y] = at(query);
-    return [touch(x, y), svg("path", { d: `M${x} ${y - 10}l10 10l-10 10l-10 -10Z`, class: "lmt-asker" }),
+    return [touch(x, y), svg("path", { d: `M${x} ${y - 10}l10 10l-10 10l-10 -10Z`, class: "lmt-asks" }),
       label(query, "query", 18)];
   }
 
-  function announce({ weights, output }) {
-    const told = words.map((name, i) => name + " " + percent(weights[i])).join(", ");
-    live.textContent = `Weights: ${told}. Output at ${place(output)}.`;
+  function tell() {
+    const weights = words.map((name, i) => name + " " + percent(found.weights[i])).join(", ");
+    return `Weights: ${weights}. Output at ${place(found.output)}.`;
   }
 
   reset();

@@ -11,7 +11,7 @@ import { demand } from "./weights.js";
 import { randomness } from "./writing.js";
 
 /* A new model with the weights that `GPT.initialise` draws: N(0, 0.02²), and smaller where
-   a block adds to the path. */
+   a block adds to the residual stream. */
 export function initial(config, seed) {
   const random = randomness(seed);
   const normal = () =>
@@ -44,8 +44,8 @@ const sum = (a, b) => add(a.slice(), b);
 
 export class Trainer {
   constructor(model, { learning_rate = 3e-3, weight_decay = 0.1, clip = 1, steps } = {}) {
-    const { positions, norm, norm_first, activation, output, causal } = model.config;
-    const isOurs = positions === "learned" && norm === "layer" && norm_first && causal;
+    const { positions, norm_first, activation, output, causal } = model.config;
+    const isOurs = positions === "learned" && norm_first && causal;
     const known = isOurs && activation === "gelu_new" && output === "tied";
     demand(known, "only a GPT with learned positions is trained here");
     this.model = model;
@@ -259,7 +259,7 @@ export class Trainer {
     });
     const back = () => {
       for (const gradient of this.gradients.values()) gradient.fill(0);
-      const delta = p.map((chance) => chance / targets.length); // (p - wanted) / rows
+      const delta = p.map((prob) => prob / targets.length); // (p - wanted) / rows
       targets.forEach((target, row) => (delta[row * vocab_size + target] -= 1 / targets.length));
       backEmbed(backs.reduceRight((d, back) => back(d), backNorm(backOutput(delta))));
     };

@@ -8,17 +8,17 @@ const EVERY = 700; // milliseconds between two reports, of which estimates take 
 const WINDOWS = 48; // of the text kept apart, always the same
 const SAMPLE = 120; // characters
 
-/* Answer { start: settings }, with reports, until the last step or { stop }. */
+/* Answer { start: settings } with reports, until the last step. To stop is to end the worker. */
 export function serve(scope) {
-  let run = 0; // a number, so that an older run ends when a newer begins
-
   scope.onmessage = function ({ data }) {
-    run++;
-    if (data.start)
-      train(data.start, run).catch((error) => scope.postMessage({ error: error.message }));
+    try {
+      train(data.start);
+    } catch (error) {
+      scope.postMessage({ error: error.message });
+    }
   };
 
-  async function train({ text, config, batch, steps, learning_rate, seed }, mine) {
+  function train({ text, config, batch, steps, learning_rate, seed }) {
     const alphabet = Array.from(new Set(text)).sort(), { context } = config;
     const place = new Map(alphabet.map((character, id) => [character, id]));
     const ids = Array.from(text, (character) => place.get(character));
@@ -53,10 +53,7 @@ export function serve(scope) {
       const draw = () => Math.floor(random() * (cut - context));
       const { inputs, targets } = windows(Array.from({ length: batch }, draw));
       trainer.learn(inputs, targets, context);
-      if (performance.now() - from < EVERY && trainer.step < steps) continue;
-      report();
-      await new Promise((resolve) => setTimeout(resolve)); // has anybody said stop?
-      if (run !== mine) return;
+      if (performance.now() - from >= EVERY || trainer.step >= steps) report();
     }
   }
 }

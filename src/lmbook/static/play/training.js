@@ -4,18 +4,11 @@
    data: config, batch, steps, learning_rate, seed; marks, [{ label, loss }]; passes, the
    label of the mark whose passing is told. */
 
-import { make } from "./dom.js";
-import { readStore } from "./store.js";
+import { button, make, svg } from "./dom.js";
+import { readText } from "./store.js";
 import { serve } from "./training-worker.js";
 
 const [WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [480, 256, 44, 8, 18, 42];
-
-function svg(tag, attributes, text = "") {
-  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-  element.textContent = text;
-  return element;
-}
 
 /* A chart whose horizontal axis grows: draw(points), with points [seconds, loss]. The curve
    falls from the left above to the right below; the names of the marks stand elsewhere. */
@@ -23,17 +16,16 @@ function chart(marks) {
   const losses = marks.map(({ loss }) => loss);
   const top = Math.max(...losses) + 0.15, bottom = Math.min(...losses) - 0.15;
   const y = (loss) => TOP + ((top - loss) / (top - bottom)) * (HEIGHT - TOP - BOTTOM);
-  const root = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img" });
-  root.classList.add("play-chart");
+  const root = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", class: "lmr-chart" });
   for (const { label, loss } of marks) {
-    const line = { x1: LEFT, x2: WIDTH - RIGHT, y1: y(loss), y2: y(loss), class: "play-mark" };
+    const line = { x1: LEFT, x2: WIDTH - RIGHT, y1: y(loss), y2: y(loss), class: "lmr-mark" };
     const above = { x: WIDTH - RIGHT, y: y(loss) - 5, "text-anchor": "end" };
     const below = { x: LEFT + 4, y: y(loss) + 16 };
     const place = loss > (top + bottom) / 2 ? above : below;
     root.append(svg("line", line), svg("text", place, label));
     root.append(svg("text", { x: 0, y: y(loss) + 5 }, loss.toFixed(2)));
   }
-  const curve = svg("polyline", { class: "play-curve", points: "" });
+  const curve = svg("polyline", { class: "lmr-curve", points: "" });
   const end = svg("text", { x: WIDTH - RIGHT, y: HEIGHT - 6, "text-anchor": "end" });
   root.append(curve, svg("text", { x: LEFT, y: HEIGHT - 6 }, "0 s"), end);
   root.draw = function (points) {
@@ -50,20 +42,19 @@ export function mount(element, data, context) {
   const { marks, passes, ...settings } = data;
   const wanted = marks.find(({ label }) => label === passes);
   const picture = chart(marks), status = make("p", { role: "status" });
-  const sample = make("pre", { class: "play-sample" });
+  const sample = make("pre", { class: "lmr-sample" });
   const writes = make("div", { hidden: "" }, make("p", {}, "What it writes now:"), sample);
-  const now = make("p", { class: "play-now" });
-  const start = make("button", { type: "button", onclick: begin }, "Train it here");
-  const stop = make("button", { type: "button", onclick: end }, "Stop");
+  const now = make("p", { class: "lmr-now" });
+  const start = button("Train it here", begin);
+  const stop = button("Stop", end, { hidden: "" });
   let worker = null, points = [], below = false;
-  stop.hidden = true;
 
   async function begin() {
     start.disabled = true;
     try {
-      const text = new TextDecoder().decode(await readStore("sonnets", context));
+      const text = await readText("sonnets", context);
       worker = context.worker(serve);
-      worker.onmessage = ({ data }) => hear(data);
+      worker.onmessage = ({ data }) => report(data);
       worker.onerror = (event) => fail(event.message);
       [points, below] = [[], false];
       worker.postMessage({ start: { ...settings, text } });
@@ -75,13 +66,13 @@ export function mount(element, data, context) {
     }
   }
 
-  function hear({ step, seconds, loss, sample: written, done, error }) {
+  function report({ step, seconds, loss, sample: written, done, error }) {
     if (error) return fail(error);
     points.push([seconds, loss]);
     picture.draw(points);
-    const said = `${loss.toFixed(2)} nats a character after ${step} steps`;
-    picture.setAttribute("aria-label", `Loss while training: ${said}.`);
-    now.textContent = `Loss ${said}, ${seconds.toFixed(0)} s.`;
+    const reached = `${loss.toFixed(2)} nats a character after ${step} steps`;
+    picture.setAttribute("aria-label", `Loss while training: ${reached}.`);
+    now.textContent = `Loss ${reached}, ${seconds.toFixed(0)} s.`;
     writes.hidden = false;
     sample.textContent = written;
     if (!below && loss < wanted.loss) {

@@ -5,12 +5,12 @@ import { checksum, decode, joined } from "./store.js";
 import { Model } from "./engine.js";
 import { write } from "./writing.js";
 
-const SHELF = "lmcourse-weights";
+const CACHE = "lmcourse-weights";
 const PAUSE = 12; // milliseconds between two looks at what has come in
 
 /* Wait until the messages that have come in are handled. */
-function breathe() {
-  return new Promise(function (resolve) {
+function messagesHandled() {
+  return new Promise((resolve) => {
     const { port1, port2 } = new MessageChannel();
     port1.onmessage = resolve;
     port2.postMessage(0);
@@ -19,23 +19,23 @@ function breathe() {
 
 /* What the browser kept of an earlier visit, or null: it keeps nothing for pages that were
    opened as files or came over an unencrypted line. */
-async function fromShelf(address, about) {
+async function fromCache(address, about) {
   if (!address.startsWith("http") || !self.caches) return null;
-  const found = await (await caches.open(SHELF)).match(address);
+  const found = await (await caches.open(CACHE)).match(address);
   const bytes = found && new Uint8Array(await found.arrayBuffer());
   const isRight = bytes && bytes.length === about.bytes && checksum(bytes) === about.checksum;
   return isRight ? bytes : null;
 }
 
 /* Keep weights, in the place of those of an earlier build; return why not, or null. */
-async function toShelf(address, bytes) {
+async function toCache(address, bytes) {
   if (!address.startsWith("http") || !self.caches)
     return "this page's address does not let the browser keep them";
   try {
-    const shelf = await caches.open(SHELF), place = address.split("?")[0];
-    for (const { url } of await shelf.keys())
-      if (url.split("?")[0] === place) await shelf.delete(url);
-    await shelf.put(address, new Response(bytes));
+    const cache = await caches.open(CACHE), place = address.split("?")[0];
+    for (const { url } of await cache.keys())
+      if (url.split("?")[0] === place) await cache.delete(url);
+    await cache.put(address, new Response(bytes));
     return null;
   } catch (error) {
     return "the browser has no room for them (" + error.name + ")";
@@ -71,7 +71,7 @@ export function serve(scope) {
       }
       if (done) return scope.postMessage({ id, value: value === undefined ? true : value });
       if (performance.now() - looked > PAUSE) {
-        await breathe();
+        await messagesHandled();
         looked = performance.now();
       }
       if (cancelled.has(id)) return;
@@ -83,7 +83,7 @@ export function serve(scope) {
     while (waiting.length) {
       current = waiting.shift();
       try {
-        await breathe(); // a newer request may cancel this one
+        await messagesHandled(); // a newer request may cancel this one
         if (!cancelled.has(current.id)) await answer(current);
       } catch (error) {
         scope.postMessage({ id: current.id, error: error.message });
@@ -93,21 +93,21 @@ export function serve(scope) {
     current = null;
   }
 
-  function open(bytes, about, kept) {
+  function open(bytes, kept) {
     model = Model.read(bytes);
-    return { config: model.config, bytes: about.bytes, ...kept };
+    return { config: model.config, ...kept };
   }
 
   const LOADING = {
     async find({ address, about }) {
-      const bytes = await fromShelf(address, about).catch(() => null);
-      return bytes ? open(bytes, about, { fromShelf: true, notKept: null }) : null;
+      const bytes = await fromCache(address, about).catch(() => null);
+      return bytes ? open(bytes, { fromCache: true, notKept: null }) : null;
     },
     async open({ address, about, name }) {
       const bytes = joined(parts, about, name);
       parts = [];
-      const opened = open(bytes, about, { fromShelf: false });
-      return { ...opened, notKept: await toShelf(address, bytes) };
+      const opened = open(bytes, { fromCache: false });
+      return { ...opened, notKept: await toCache(address, bytes) };
     },
     part({ text }) {
       parts.push(decode(text));

@@ -1,12 +1,12 @@
-/* Writing with a model that predicts the next token: chances, a draw, one token more. */
+/* Writing with a model that predicts the next token: probabilities, a draw, one token more. */
 
 import { demand } from "./weights.js";
 import { softmax } from "./engine.js";
 
-/* Chances of the next token, (vocab_size,): the logits divided by the temperature, through
-   a softmax; of those only the top_k likeliest, and of those the fewest that hold top_p of
-   the whole. Temperature 0 leaves the likeliest alone. */
-export function chances(logits, { temperature = 1, top_k = Infinity, top_p = 1 } = {}) {
+/* Probabilities of the next token, (vocab_size,): the logits divided by the temperature,
+   through a softmax; of those only the top_k likeliest, and of those the fewest that hold
+   top_p of the whole. Temperature 0 leaves the likeliest alone. */
+export function nextProbs(logits, { temperature = 1, top_k = Infinity, top_p = 1 } = {}) {
   demand(temperature >= 0, `temperature ${temperature} is negative`);
   const order = Array.from(logits.keys()).sort((a, b) => logits[b] - logits[a] || a - b);
   const out = new Float32Array(logits.length);
@@ -22,7 +22,7 @@ export function chances(logits, { temperature = 1, top_k = Infinity, top_p = 1 }
     if (sum > 0 && sum >= top_p * whole) break;
     sum += out[id] = all[id];
   }
-  return out.map((chance) => chance / sum);
+  return out.map((prob) => prob / sum);
 }
 
 /* Numbers from 0 to 1 that are the same for the same seed (mulberry32), without the first
@@ -37,19 +37,19 @@ export function randomness(seed, drawn = 0) {
   };
 }
 
-/* Draw a token: where a random number falls if the chances are laid end to end. */
-export function draw(chances, random) {
+/* Draw a token: where a random number falls if the probabilities are laid end to end. */
+function draw(probs, random) {
   let left = random();
-  for (let id = 0; id < chances.length; id++) {
-    left -= chances[id];
+  for (let id = 0; id < probs.length; id++) {
+    left -= probs[id];
     if (left < 0) return id;
   }
-  return chances.findLastIndex((chance) => chance > 0); // rounding left a little
+  return probs.findLastIndex((prob) => prob > 0); // rounding left a little
 }
 
-/* Write on: yields { id, chances } for each new token, `chances` being what it was drawn
-   from. When the context is full the model reads its last half again and goes on, so it
-   always sees between half a context and a whole one. */
+/* Write on: yields { id, probs } for each new token, `probs` being what it was drawn from.
+   When the context is full the model reads its last half again and goes on, so it always
+   sees between half a context and a whole one. */
 export function* write(model, ids, { count, seed = 0, drawn = 0, ablate, ...sampling }) {
   const { context } = model.config, random = randomness(seed, drawn);
   let text = Array.from(ids).slice(-context), cache = model.cache(), fresh = text;
@@ -60,9 +60,9 @@ export function* write(model, ids, { count, seed = 0, drawn = 0, ablate, ...samp
     }
     const logits_of = [fresh.length - 1];
     const { logits } = model.forward(fresh, { cache, ablate, logits_of });
-    const found = chances(logits, sampling), id = draw(found, random);
+    const probs = nextProbs(logits, sampling), id = draw(probs, random);
     text.push(id);
     fresh = [id];
-    yield { id, chances: found };
+    yield { id, probs };
   }
 }

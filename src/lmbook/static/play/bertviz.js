@@ -1,0 +1,106 @@
+/* bertviz: its scripts are functions (see `lmcourse.views.notebook.bertviz_script`) that
+   ask for jQuery and d3 by way of require.js; a few lines stand in for that. Here too:
+   colours that hold in both themes, names and keys for what it draws. */
+import { make, select } from "./dom.js";
+import { keep, pressable, roving } from "./keys.js";
+import { COLOURS } from "./palette.js";
+
+function run(name, params) {
+  const library = Object.create(d3, { schemeCategory10: { value: COLOURS } });
+  const requirejs = (names, body) => body(jQuery, library);
+  lmcourse[name](params, { config() {} }, requirejs, { log() {} });
+}
+
+const pretty = (token) => token.replace(/[\u0120\u2581]/g, " ").replace("</w>", "");
+
+/* The parameters that both take: one text, looking at itself. */
+function given(canvas, data, layers) {
+  const tokens = data.tokens.map(pretty);
+  const all = { name: "All", attn: data.attention, left_text: tokens, right_text: tokens };
+  return { attention: [all], default_filter: "0", root_div_id: canvas.id, include_layers: layers };
+}
+
+const press = (element, kind) => element.dispatchEvent(new MouseEvent(kind, { bubbles: true }));
+
+/* Squares switch heads; tokens, when focused, show their lines. */
+function nameLines(svg) {
+  const squares = svg.querySelectorAll(":scope > g:last-of-type > rect");
+  const state = () => squares.forEach((square, head) => {
+    const colours = [square.getAttribute("fill"), COLOURS[head % COLOURS.length]].map((c) => d3.color(c) + "");
+    square.setAttribute("aria-checked", colours[0] === colours[1]);
+  });
+  squares.forEach((square, head) => {
+    square.setAttribute("role", "checkbox");
+    square.setAttribute("aria-label", "Head " + head);
+    square.addEventListener("click", () => setTimeout(state));
+    square.addEventListener("dblclick", () => setTimeout(state));
+    pressable(square, (event) => press(square, event.shiftKey ? "dblclick" : "click"));
+  });
+  roving(squares, 1);
+  state();
+  for (const [side, where] of [["left", "from "], ["right", "to "]]) {
+    const group = svg.querySelector("#" + side);
+    const tokens = Array.from(group.querySelectorAll("text"), (text) => text.parentElement);
+    for (const token of tokens) {
+      token.setAttribute("role", "img");
+      token.setAttribute("aria-label", where + token.querySelector("text").textContent);
+      token.addEventListener("focus", () => press(token, "mouseover"));
+      token.addEventListener("blur", () => press(group, "mouseleave"));
+    }
+    roving(tokens, 1);
+  }
+}
+
+export function head_view(canvas, data) {
+  const layer = select([]);
+  layer.id = "layer";
+  layer.setAttribute("aria-label", "Layer");
+  const vis = make("div", { id: "vis" });
+  canvas.append(make("span", {}, "Layer: ", layer, " "), vis);
+  const layers = data.attention.map((_, index) => index);
+  run("head_view", { ...given(canvas, data, layers), layer: data.layer, heads: data.heads });
+  let named = null;
+  keep(vis, () => {
+    const svg = vis.querySelector("svg");
+    if (svg !== named) nameLines(svg);
+    named = svg;
+  });
+}
+
+export function model_view(canvas, data, { isDark }) {
+  const columns = data.heads.length;
+  let open = null; // the place of the head that is shown in full
+
+  function name(vis) {
+    const cells = Array.from(vis.querySelectorAll("g > rect.attn_background"),
+      (background) => background.parentElement.lastElementChild);
+    cells.forEach((cell, index) => {
+      const layer = data.layers[Math.floor(index / columns)];
+      cell.classList.add("lmc-thumbnail");
+      cell.setAttribute("role", "button");
+      cell.setAttribute("aria-label", `Layer ${layer}, head ${data.heads[index % columns]}`);
+      cell.addEventListener("click", () => (open = open === index ? null : index));
+      pressable(cell, () => press(cell, "click"));
+    });
+    roving(cells, columns);
+    return cells;
+  }
+
+  function draw() {
+    const vis = make("div", { id: "vis" });
+    canvas.replaceChildren(vis);
+    run("model_view", {
+      ...given(canvas, data, data.layers),
+      display_mode: isDark() ? "dark" : "light",
+      include_heads: data.heads,
+      total_heads: columns,
+    });
+    const svg = vis.querySelector("svg"); // as wide as the page, not as it was drawn
+    svg.setAttribute("viewBox", `0 0 ${svg.width.baseVal.value} ${svg.height.baseVal.value}`);
+    const cells = name(vis), before = open;
+    open = null;
+    if (before !== null) press(cells[before], "click");
+  }
+  draw();
+  return { theme: draw };
+}

@@ -1,0 +1,72 @@
+/* circuitsvis: heat maps of heads, and coloured tokens. It draws dark on white, on
+   canvases whose colours no style sheet reaches; in the dark theme the style sheet turns
+   the picture over, as it does static figures. Here: names and keys for what it draws. */
+import { inert, keep, pressable, roving } from "./keys.js";
+
+const BLUE = "#0072B2";
+const SKY = "#56B4E9"; // light enough for the black letters of a token
+const ORANGE = "#E69F00";
+
+/* React draws after this function returns: wait for the first mark. */
+function shown(canvas, selector) {
+  return new Promise((resolve) => {
+    const look = () => (canvas.querySelector(selector) ? resolve() : requestAnimationFrame(look));
+    look();
+  });
+}
+
+function nameHeads(canvas) {
+  const rows = canvas.firstElementChild.children;
+  const cells = Array.from(rows[1].querySelectorAll("h4"), (label) =>
+    label.parentElement.parentElement); // the pattern's frame, in what is clicked
+  rows[1].classList.add("lmc-heads");
+  rows[2].classList.add("lmc-zoomed");
+  canvas.querySelectorAll("h2, h3, h4").forEach((label) => label.setAttribute("role", "presentation"));
+  cells.forEach((cell, head) => {
+    cell.setAttribute("role", "button");
+    cell.setAttribute("aria-label", "Head " + head);
+    cell.setAttribute("aria-pressed", cell.firstElementChild.style.boxShadow !== "");
+    cell.onfocus = () => cell.click();
+    pressable(cell, () => cell.click());
+  });
+  roving(cells, 1);
+  canvas.querySelectorAll("canvas").forEach((picture) => {
+    if (picture.closest("[role=button]")) picture.setAttribute("role", "presentation");
+    else picture.setAttribute("aria-label", "Weights of the chosen head");
+  });
+}
+
+export async function attention_heads(canvas, { attention, tokens, causal }) {
+  CircuitsVis.render(canvas.id, CircuitsVis.AttentionHeads, {
+    attention,
+    tokens: tokens.map(inert),
+    maskUpperTri: causal,
+    positiveColor: BLUE,
+    negativeColor: ORANGE,
+  });
+  await shown(canvas, "canvas");
+  keep(canvas, () => nameHeads(canvas));
+  canvas.addEventListener("click", () => nameHeads(canvas));
+}
+
+/* circuitsvis shows a token's value beside the pointer; here also beside the focus. */
+function pointAt(token) {
+  const box = token.getBoundingClientRect();
+  const at = { clientX: box.left + box.width / 2, clientY: box.bottom, bubbles: true };
+  token.dispatchEvent(new MouseEvent("mouseenter", at));
+  token.dispatchEvent(new MouseEvent("mousemove", at));
+}
+
+export async function tokens(canvas, { tokens, values }) {
+  const colours = { positiveColor: SKY, negativeColor: ORANGE };
+  CircuitsVis.render(canvas.id, CircuitsVis.ColoredTokens, { tokens: tokens.map(inert), values, ...colours });
+  await shown(canvas, ".colored-tokens > span");
+  const marks = canvas.querySelectorAll(".colored-tokens > span");
+  marks.forEach((token, index) => {
+    token.setAttribute("role", "img");
+    token.setAttribute("aria-label", tokens[index] + ": " + values[index]);
+    token.addEventListener("focus", () => pointAt(token));
+    token.addEventListener("blur", () => token.dispatchEvent(new MouseEvent("mouseleave")));
+  });
+  roving(marks, 1);
+}
