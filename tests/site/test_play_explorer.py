@@ -157,7 +157,7 @@ def same(page, model, tokenizer, text, *place, limit=1e-3):
 
 def test_what_is_stored_is_what_the_script_draws(browser, served, model, tokenizer):
     with visits.visit(browser, served, javascript=False) as plain:
-        cells = plain.page.locator("td").all_text_contents()
+        cells = plain.page.locator("tbody tr > *").all_text_contents()
     with opening(browser, served) as visit:
         page = visit.page
         tokens, _, numbers = columns(page)
