@@ -66,7 +66,7 @@ def find_chromium() -> str:
         if _starts(path):
             return path
     what = (
-        f"CHROMIUM is {wanted}, which does not start" if wanted else "there is no Chromium"
+        f"CHROMIUM is {wanted}, which does not start" if wanted else "There is no Chromium"
     )
     raise FileNotFoundError(f"{what}, and the tests in a browser need one. {HOW}")
 

@@ -2,8 +2,8 @@
 
 ``python tests/machinery/fuzz.py [--count 2000] [--first 0] [KIND ...]``. Each number is
 the seed of one damaged file; a failure is repeated with ``--first SEED --count 1 KIND``.
-Files are loaded in forked workers of bounded memory, so that a segmentation fault, an
-allocation of what a file merely claims or a load that hangs is seen, counted and named.
+Each is loaded in a fork of bounded memory, so that a segmentation fault, an allocation of
+what a file merely claims or a load that hangs is seen, counted and named.
 """
 
 import argparse
@@ -21,16 +21,16 @@ import tempfile
 import traceback
 from collections import Counter
 from contextlib import suppress
-from multiprocessing.connection import wait
 from pathlib import Path
 from unittest import mock
 
 import pandas as pd
 import torch
 from safetensors.torch import load_file
-from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 from transformers import BertTokenizerFast
 from transformers.utils import logging
+
+sys.path.append(str(Path(__file__).parents[1]))  # where pytest looks, too
 
 from berts import write_bert
 from lmcourse import data
@@ -39,7 +39,7 @@ from lmcourse.gpt.training import Diverged
 from lmcourse.models import load_bert
 from lmcourse.train import new_run
 
-MEMORY = 2 * 2**30  # bytes a worker may take beyond what it was forked with
+MEMORY = 2 * 2**30  # bytes a fork may take beyond what it was forked with
 SLOW = 60  # seconds after which a load counts as hanging
 TEXT = "Wild nights! Wild nights!\nWere I with thee,\nCafé nights — 東京\n" * 9
 
@@ -49,17 +49,13 @@ TEXT = "Wild nights! Wild nights!\nWere I with thee,\nCafé nights — 東京\n"
 
 def make_bert(folder: Path) -> None:
     """Write a tiny BERT with its tokenizer."""
-    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     letters = "abcdefghijklmnopqrstuvwxyz!,"
-    pieces = [*special, *letters, *(f"##{letter}" for letter in letters)]
-    vocab = {piece: i for i, piece in enumerate(pieces)}
-    backend = Tokenizer(models.WordPiece(vocab, unk_token="[UNK]"))
-    backend.normalizer = normalizers.BertNormalizer()
-    backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    backend.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *letters]
+    pieces += [f"##{letter}" for letter in letters]
     sizes = {"hidden_size": 8, "num_attention_heads": 2, "intermediate_size": 12}
     sizes |= {"num_hidden_layers": 2, "max_position_embeddings": 16}
-    write_bert(folder, BertTokenizerFast(tokenizer_object=backend), **sizes)
+    tokenizer = BertTokenizerFast({piece: i for i, piece in enumerate(pieces)})
+    write_bert(folder, tokenizer, **sizes)
 
 
 def check_bert(folder: Path) -> None:
@@ -157,28 +153,18 @@ STRANGE += [math.inf, "", "x", "\0", "../..", "F64", "I8", [], [0, 4], {}, {"a":
 
 
 def damage_bytes(rng: random.Random, content: bytes) -> bytes:
-    """Cut, flip, blank, remove, double or insert a stretch of bytes."""
+    """Cut, flip, blank, remove, double or insert a stretch of bytes; or encode anew."""
     at, length = rng.randrange(len(content) + 1), int(2 ** rng.uniform(0, 12))
     before, part, after = content[:at], content[at : at + length], content[at + length :]
-    noise = rng.randbytes(length)
-    return rng.choice(
-        [
-            before,
-            after,
-            before + bytes(len(part)) + after,
-            before + after,
-            before + part + part + after,
-            before + noise + part + after,
-            before + noise[: len(part)] + after,
-            before
-            + bytes(b ^ (1 << rng.randrange(8)) for b in part[:1])
-            + part[1:]
-            + after,
-            b"\xef\xbb\xbf" + content,
-            content.replace(b"\n", b"\r\n"),
-            content.decode("utf-8", "replace").encode("utf-16"),
-        ]
+    noise, flipped = (
+        rng.randbytes(length),
+        bytes(b ^ 1 << rng.randrange(8) for b in part[:1]),
     )
+    damaged = [before, after, b"\xef\xbb\xbf" + content, content.replace(b"\n", b"\r\n")]
+    damaged += [content.decode("utf-8", "replace").encode("utf-16")]
+    instead = [bytes(len(part)), b"", part + part, noise + part, noise[: len(part)]]
+    damaged += [before + new + after for new in [*instead, flipped + part[1:]]]
+    return rng.choice(damaged)
 
 
 def damage_value(rng: random.Random, value: object) -> object:
@@ -249,7 +235,7 @@ def damage(rng: random.Random, folder: Path) -> None:
     path.write_bytes(content)
 
 
-# --- workers -----------------------------------------------------------------------------
+# --- one process a file ------------------------------------------------------------------
 
 
 def attempt(kind: str, whole: Path, seed: int) -> tuple[str, str]:
@@ -269,59 +255,40 @@ def attempt(kind: str, whole: Path, seed: int) -> tuple[str, str]:
     return "loaded", ""
 
 
-def _work(pipe, kind: str, whole: Path, seeds: list[int]) -> None:
+def _work(pipe, kind: str, whole: Path, seed: int) -> None:
     logging.set_verbosity_error()
     faulthandler.disable()  # the parent tells of a death
-    torch.set_num_threads(
-        1
-    )  # threads that the parent started are not in a fork: no waiting
-    with open("/proc/self/statm") as file:
-        taken = int(file.read().split()[0]) * resource.getpagesize()
+    torch.set_num_threads(1)  # threads of the parent are not in a fork: no waiting for them
+    taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (taken + MEMORY,) * 2)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    null = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, 2)  # what libraries print of a damaged file
-    for seed in seeds:
-        pipe.send(attempt(kind, whole, seed))
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # what libraries print of a damaged file
+    pipe.send(attempt(kind, whole, seed))
 
 
-def _start(kind: str, whole: Path, seeds: list[int]):
+def in_a_fork(kind: str, whole: Path, seed: int) -> tuple[str, str]:
+    """Return what came of one damaged file, whatever it does to the process."""
     context = multiprocessing.get_context("fork")
     here, there = context.Pipe(duplex=False)
-    process = context.Process(target=_work, args=(there, kind, whole, seeds))
+    process = context.Process(target=_work, args=(there, kind, whole, seed))
     process.start()
     there.close()
-    return here, process
+    try:
+        return here.recv() if here.poll(SLOW) else ("WRONG", "it hangs")
+    except EOFError:
+        process.join()
+        return "WRONG", f"the process died: {process.exitcode}"
+    finally:
+        process.kill()
+        process.join()
 
 
-def fuzz(kind: str, seeds: range, workers: int = 2) -> dict[int, tuple[str, str]]:
+def fuzz(kind: str, seeds: range) -> dict[int, tuple[str, str]]:
     """Load one damaged file a seed; return what came of each."""
-    results: dict[int, tuple[str, str]] = {}
     with tempfile.TemporaryDirectory(prefix="fuzz-whole-") as work:
-        whole = Path(work)
-        KINDS[kind][0](whole)
-        KINDS[kind][1](whole)  # undamaged it loads
-        parts = [list(seeds[n::workers]) for n in range(workers)]
-        running = [(*_start(kind, whole, part), part) for part in parts if part]
-        while running:
-            pipe, process, part = running.pop(0)
-            seed = part[0]
-            try:
-                results[seed] = pipe.recv() if wait([pipe], SLOW) else ("WRONG", "it hangs")
-            except EOFError:
-                process.join()
-                results[seed] = ("WRONG", f"the process died: {process.exitcode}")
-            part = part[1:]
-            if results[seed][1].startswith(("it hangs", "the process died")):
-                process.kill()
-                process.join()
-                if part:
-                    running.append((*_start(kind, whole, part), part))
-            elif part:
-                running.append((pipe, process, part))
-            else:
-                process.join()
-    return results
+        KINDS[kind][0](Path(work))
+        KINDS[kind][1](Path(work))  # undamaged it loads
+        return {seed: in_a_fork(kind, Path(work), seed) for seed in seeds}
 
 
 def main() -> int:

@@ -1,56 +1,97 @@
-"""The house: which way imports point, and how much there is to read."""
+"""The house: how much there is to read, which way imports point, what belongs together."""
 
 import ast
-import io
 import re
-import tokenize
+import textwrap
+from functools import cache
 from pathlib import Path
 
 import pytest
+import yaml
 
-SOURCE = Path(__file__).parents[2] / "src"
-CHAPTERS = Path(__file__).parents[2] / "chapters"
-# Lines of Python, exercises apart. 3,000 and 2,200 held nine chapters and their build; the
-# rest is for what came after: the form of a page, the views, the models in the page, a
-# mini-BERT, stored runs. What keeps it readable is that no module is long.
-LIMITS = {"lmcourse": 5600, "studies": 1200, "lmbook": 4750}
-MODULE = 210
+from chapters import CHAPTERS, page_cells
+from test_same_code import SAME
+
+ROOT = Path(__file__).parents[2]
+SOURCE, TESTS = ROOT / "src", ROOT / "tests"
+# Lines of code, room by room: they fall, or rise by what a new page needs and no more.
+LIMITS = {
+    "lmcourse": 4300,  # exercises apart
+    "exercises": 3100,
+    "studies": 1200,
+    "lmbook": 2800,
+    "tests": 13_000,  # right and wrong answers apart
+    "scripts": 5500,  # with styles, every line
+}
+MODULE, FUNCTION = 300, 30  # lines of code
+COMMANDS = {"lmcourse.train"}  # run, not imported
+
+
+@cache
+def parsed(source: str) -> list[ast.AST]:
+    """Return all nodes of a program."""
+    return list(ast.walk(ast.parse(source)))
 
 
 def code_lines(source: str) -> int:
     """Return how many lines hold code: not docstrings, comments or blanks."""
-    kept: set[int] = set()
-    nothing = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT)
-    nothing += (tokenize.DEDENT, tokenize.ENCODING, tokenize.ENDMARKER)
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type not in nothing:
-            kept |= set(range(token.start[0], token.end[0] + 1))
     kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-    for node in ast.walk(ast.parse(source)):
+    strings: set[int] = set()
+    for node in parsed(source):
         if isinstance(node, kinds) and ast.get_docstring(node, clean=False) is not None:
-            kept -= set(range(node.body[0].lineno, node.body[0].end_lineno + 1))
-    return len(kept)
+            strings |= set(range(node.body[0].lineno, node.body[0].end_lineno + 1))
+    lines = enumerate(source.split("\n"), 1)
+    kept = [n for n, line in lines if line.strip() and not line.strip().startswith("#")]
+    return len(set(kept) - strings)
 
 
-def modules(package: str) -> list[Path]:
-    """Return a package's modules, exercises apart."""
-    files = sorted((SOURCE / package).rglob("*.py"))
-    return [file for file in files if "exercises" not in file.relative_to(SOURCE).parts]
+@cache
+def rooms() -> dict[str, dict[Path, str]]:
+    """Return the files of each room, with their text."""
+    course = {*(SOURCE / "lmcourse").rglob("*.py")}
+    exercises = {*(SOURCE / "lmcourse" / "exercises").rglob("*.py")}
+    tables = {*(TESTS / "pages" / "wrong_answers").rglob("*.py")}
+    both = [p for place in (SOURCE, CHAPTERS) for p in place.rglob("*.[jc]s*")]
+    files = {
+        "lmcourse": course - exercises,
+        "exercises": exercises,
+        "studies": (SOURCE / "studies").rglob("*.py"),
+        "lmbook": (SOURCE / "lmbook").rglob("*.py"),
+        "tests": {*TESTS.rglob("*.py")} - tables,
+        "scripts": [p for p in both if p.suffix != ".json" and ".min." not in p.name],
+    }
+    return {
+        room: {path: path.read_text(encoding="utf-8") for path in sorted(paths)}
+        for room, paths in files.items()
+    }
 
 
-def imported(source: str) -> set[str]:
-    """Return the names of the packages that a module imports, anywhere in it."""
-    nodes = list(ast.walk(ast.parse(source)))
-    found = {n.module for n in nodes if isinstance(n, ast.ImportFrom) and n.module}
-    found |= {a.name for n in nodes if isinstance(n, ast.Import) for a in n.names}
-    return {name.partition(".")[0] for name in found}
+@pytest.mark.parametrize("room", LIMITS)
+def test_a_room_stays_small(room):
+    count = code_lines if room != "scripts" else lambda text: text.count("\n")
+    lines = {str(path): count(text) for path, text in rooms()[room].items()}
+    assert 0 < sum(lines.values()) <= LIMITS[room], lines
+    if room not in ("tests", "scripts"):
+        assert max(lines.values()) <= MODULE, lines
 
 
-@pytest.mark.parametrize("package", LIMITS)
-def test_it_stays_small(package):
-    lines = {str(f): code_lines(f.read_text(encoding="utf-8")) for f in modules(package)}
-    assert 0 < sum(lines.values()) <= LIMITS[package], lines
-    assert max(lines.values()) <= MODULE, lines
+def functions(source: str) -> dict[str, int]:
+    """Return the functions of a module, and how many lines of code each has."""
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
+    lines, found = source.split("\n"), [n for n in parsed(source) if isinstance(n, kinds)]
+    return {
+        n.name: code_lines(textwrap.dedent("\n".join(lines[n.lineno - 1 : n.end_lineno])))
+        for n in found
+    }
+
+
+@pytest.mark.parametrize("room", ["lmcourse", "studies", "lmbook"])
+def test_no_function_is_long(room):
+    texts = rooms()[room].items()
+    long = {
+        (p.name, f): n for p, t in texts for f, n in functions(t).items() if n > FUNCTION
+    }
+    assert not long
 
 
 @pytest.mark.parametrize(
@@ -66,15 +107,95 @@ def test_lines_of_code_are_counted(source, lines):
     assert code_lines(source) == lines
 
 
-@pytest.mark.parametrize(
-    ("room", "closed"), [("lmcourse", {"lmbook", "studies"}), ("studies", {"lmbook"})]
-)
-def test_imports_point_one_way(room, closed):
-    for file in (SOURCE / room).rglob("*.py"):
-        assert not closed & imported(file.read_text(encoding="utf-8")), file
+# --- imports --------------------------------------------------------------------------
 
 
-def test_no_chapter_imports_what_builds_it():
-    for page in CHAPTERS.glob("*.md"):
-        text = page.read_text(encoding="utf-8")
-        assert not re.search(r"^ *(import|from) (lmbook|studies)\b", text, re.M), page
+def imported(source: str) -> set[str]:
+    """Return the dotted names that a program imports, anywhere in it."""
+    found = set()
+    for node in parsed(source):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {f"{node.module}.{alias.name}" for alias in node.names} | {node.module}
+    return found
+
+
+def within(names: set[str], *packages: str) -> set[str]:
+    """Return the names that lie in one of the packages."""
+    return {n for n in names if any(f"{n}.".startswith(f"{p}.") for p in packages)}
+
+
+@cache
+def pages() -> dict[str, str]:
+    """Return the code of every chapter, exercises included, in the book's order."""
+    toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
+    listed = [page["file"] for part in toc["parts"] for page in part["chapters"]]
+    code = {name: "\n".join(cell.source for cell in page_cells(name)) for name in listed}
+    return {name: source for name, source in code.items() if source}
+
+
+FORBIDDEN = {
+    "lmcourse": ("lmbook", "studies"),
+    "exercises": ("lmbook", "studies"),
+    "studies": ("lmbook",),
+}
+
+
+@pytest.mark.parametrize("room", FORBIDDEN)
+def test_imports_point_one_way(room):
+    for path, text in rooms()[room].items():
+        assert not within(imported(text), *FORBIDDEN[room]), path
+        if room == "lmcourse" and "views" not in path.parts:
+            assert not within(imported(text), "lmcourse.views", "lmcourse.exercises"), path
+
+
+def test_no_page_imports_what_builds_or_proves_it():
+    for name, source in pages().items():
+        assert not within(imported(source), "lmbook", "studies"), name
+
+
+def module_names(room: str) -> dict[str, str]:
+    """Return the modules of a room by dotted name, and their text."""
+    return {
+        ".".join(path.relative_to(SOURCE).with_suffix("").parts): text
+        for path, text in rooms()[room].items()
+    }
+
+
+def test_every_module_is_imported():
+    programs = [*pages().values(), *rooms()["exercises"].values()]
+    programs += [*rooms()["studies"].values(), *rooms()["lmbook"].values()]
+    used = set().union(*map(imported, programs), COMMANDS)
+    ours = module_names("lmcourse")
+    for name, text in ours.items():
+        used |= {other for other in imported(text) if other != name}
+    left = {name for name in ours if not name.endswith("__init__")} - used
+    assert not left, "no chapter, study or module imports these"
+
+
+# --- the table in the README ----------------------------------------------------------
+
+HEAD = "| chapter | modules of `lmcourse` | studies | tests in `tests/unit/` |"
+EVERYWHERE = {"data", "measure", "models", "views", "exercises"}
+
+
+def row(name: str, source: str) -> str:
+    """Return a chapter's row; modules that hold the code that it arrives at are bold."""
+    built = {m.split(".")[1] for page, m, _ in SAME if page == name and "lmcourse." in m}
+    names = within(imported(source), "lmcourse") - {"lmcourse"}
+    used = {name.split(".")[1] for name in names}
+    known = {path.stem for path in (SOURCE / "lmcourse").iterdir()}
+    modules = sorted((built | used) & known - EVERYWHERE)
+    names = [f"{m}*" if (SOURCE / "lmcourse" / m).is_dir() else m for m in modules]
+    tests = [f"test_{m}" for m in names if [*(TESTS / "unit").glob(f"test_{m}.py")]]
+    studies = sorted(set(re.findall(r'\bstored\(\s*"([\w-]+)"', source)))
+    named = [f"**{module}**" if module in built else module for module in modules]
+    cells = [", ".join(words) or "–" for words in (named, studies, tests)]
+    return f"| [{name}](chapters/{name}.md) | {' | '.join(cells)} |"
+
+
+def test_the_readme_has_the_table_of_chapters():
+    rows = [HEAD, "|---|---|---|---|", *(row(*page) for page in pages().items())]
+    table = "\n".join(rows)
+    assert table in (ROOT / "README.md").read_text("utf-8"), f"should have\n{table}"
