@@ -45,7 +45,7 @@ def build_demo(book):
         [sys.executable, "-m", "lmbook.build", str(book)],
         capture_output=True,
         text=True,
-        env=os.environ | {"LMCOURSE_BERT": "./another-bert", "LMBOOK_BUILD": ""},
+        env=os.environ | {"LMCOURSE_BERT": "./another-bert", "LMBOOK_BUILD": "_build"},
         cwd=book,
     )
     assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]

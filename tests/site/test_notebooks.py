@@ -230,7 +230,7 @@ def test_a_wheel_is_named_after_what_is_in_it(tmp_path, monkeypatch):
     names = []
     for content in ("x = 1", "x = 1", "x = 2"):
         (tmp_path / "root/src/lmcourse/__init__.py").write_text(content)
-        names.append(notebooks.build_wheel(tmp_path))
+        names.append(notebooks.build_wheel(tmp_path).name)
     assert names[0] == names[1] != names[2]
     assert re.fullmatch(r"lmcourse-0\.1\.0\+c[0-9a-f]{12}-py3-none-any\.whl", names[0])
 

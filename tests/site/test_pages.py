@@ -10,7 +10,8 @@ import pytest
 import yaml
 from bs4 import BeautifulSoup
 
-from serving import ROOT, SITE
+from lmbook.execute.keys import ROOT
+from serving import SITE
 
 
 def listed() -> list[str]:
