@@ -119,7 +119,8 @@ def audit(page, *scripts, **options):
         page.evaluate(script)
     options |= {"resultTypes": ["violations"], "preload": False}  # style sheets stay here
     found = Axe().run(page, options=options).response["violations"]
-    page.evaluate(visits.LOWER)
+    if scripts:
+        page.evaluate(visits.LOWER)
     return [
         (rule["id"], rule["impact"], [node["html"][:200] for node in rule["nodes"]][:5])
         for rule in found
