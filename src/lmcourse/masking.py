@@ -2,7 +2,7 @@
 
 Some places of a text are chosen, most of them hidden behind [MASK], and the model is asked
 what stood there. `MaskedBert` is the course's own `lmcourse.bert.Bert` with a head that
-answers; `lmcourse.mini_bert` makes a small one of poems. Texts and places stay on the CPU,
+answers; `lmcourse.mini_bert` loads a small one. Texts and places stay on the CPU,
 where they are drawn; a model takes what it is given to its own device.
 """
 

@@ -14,7 +14,7 @@ from torch import nn
 
 from lmcourse.data import corpora_folder
 from lmcourse.tokenization import CharTokenizer
-from lmcourse.weights import parse_json, read_header, read_weights
+from lmcourse.weights import load_model, parse_json, read_header
 
 
 class RNN(nn.Module):
@@ -111,9 +111,5 @@ def load_char_lstm():
         sizes = shapes["tokens.weight"][1], shapes["output.weight"][1]
     except (LookupError, TypeError) as error:
         raise ValueError(f"{path} is not the LSTM of the Sonnets: {error!r}") from error
-    with torch.device("meta"):
-        model = CharLSTM(tokenizer.vocab_size, *sizes)
-    expected = {name: tuple(weight.shape) for name, weight in model.state_dict().items()}
-    weights = read_weights(path, expected)
-    model.load_state_dict({n: w.float() for n, w in weights.items()}, assign=True)
-    return tokenizer, model.eval().requires_grad_(False)
+    model = load_model(path, lambda: CharLSTM(tokenizer.vocab_size, *sizes), 1, rename=str)
+    return tokenizer, model.requires_grad_(False)

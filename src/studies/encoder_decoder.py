@@ -42,12 +42,13 @@ def days():
 
 def plan(small):
     """Five models; or one of three steps. The answers of the first come last."""
-    seeds, steps = SETTINGS["seeds"][: 1 if small else None], 3 if small else 400
-    runs = [{"group": "runs", "seed": seed, "steps": steps} for seed in seeds]
+    seeds = SETTINGS["seeds"][: 1 if small else None]
+    how = {"steps": 3, "asked": 10} if small else {"steps": SETTINGS["steps"], "asked": 500}
+    runs = [{"group": "runs", "seed": seed} | how for seed in seeds]
     return [*runs, {"group": "states", "seed": seeds[0]}]
 
 
-def run(folder, group, seed, steps=0):
+def run(folder, group, seed, steps=0, asked=0):
     """Train a model, or ask a trained one."""
     model, path = page().new_model(seed), folder / f"model-{seed}.safetensors"
     if group == "states":
@@ -56,12 +57,12 @@ def run(folder, group, seed, steps=0):
     held_out, known = page().split_days(days())
     losses = page().train(model, page().drawing(known, seed), steps)
     save_model(model, path)
-    looks, hidden = page().tables(model.eval(), held_out[:100])
+    looks, hidden = page().tables(model.eval(), held_out[: asked // 5])
     kinds = range(len(page().styles(known[0])))
     return {
         "seed": seed,
         "losses": [round(loss, 4) for loss in losses[::10]],
-        "right": [page().read_right(model, held_out[:500], kind) for kind in kinds],
+        "right": [page().read_right(model, held_out[:asked], kind) for kind in kinds],
         "looks": looks.round(3).to_numpy().tolist(),
         "hidden": hidden.round(3).to_numpy().tolist(),
         "probes": dict(zip(PROBES, page().write(model, PROBES), strict=True)),

@@ -34,10 +34,11 @@ from lmcourse.families import (
     training_flops,
 )
 from lmcourse.masking import bigram_infill, train
-from lmcourse.mini_bert import passages, poem_splits, train_tokenizer
+from lmcourse.mini_bert import passages, poem_splits
 from lmcourse.ngrams import NgramModel
 from lmcourse.probe import predict
 from studies.harness import count, verdict
+from studies.mini_bert import train_tokenizer
 
 CHAPTER = "pretraining"
 CLAIM = (
@@ -87,14 +88,16 @@ def hits_of(rows, texts):
 
 def plan(small):
     """All of it; or each family once, trained for next to nothing."""
-    seeds, steps = SETTINGS["seeds"][: 1 if small else None], 1 if small else 1000
-    places, labels = (1, [4]) if small else (SETTINGS["places"], SETTINGS["labels"])
+    most, steps = (1, 1) if small else (None, TRAINING["steps"])
+    seeds = SETTINGS["seeds"][:most]
+    places = 1 if small else SETTINGS["places"]
     runs = [
         {"group": "runs", "kind": kind, "seed": seed, "steps": steps, "places": places}
         for kind in KINDS
         for seed in seeds
     ]
-    draws = [{"group": "few labels", "seed": seed, "labels": labels} for seed in seeds]
+    few = {"labels": SETTINGS["labels"][:most], "rates": SETTINGS["rates"][:most]}
+    draws = [{"group": "few labels", "seed": seed} | few for seed in seeds]
     counted = {"group": "counting", "places": places}
     return [{"group": "vocabulary"}, *runs, counted, *draws]
 
@@ -175,7 +178,7 @@ def count_pieces(ids, labels, size):
     return lambda texts: torch.stack([weights[x].sum() for x in texts])
 
 
-def few_labels(folder, tokenizer, seed, labels):
+def few_labels(folder, tokenizer, seed, labels, rates):
     """Tell the poets with few labels; return a row for each way, number and rate."""
     cut = partial(passages, tokenizer=tokenizer, room=TRAINING["room"])
     parts = [[[*cut(text)] for text in part] for part in poem_splits()]
@@ -191,7 +194,7 @@ def few_labels(folder, tokenizer, seed, labels):
         torch.manual_seed(seed)
         ways = {"pretrained": pretrained, "from nothing": Family("encoder", size)}
         tellers = {("counting", 0): count_pieces(ids, truth, len(tokenizer))}
-        for way, rate in itertools.product(ways, SETTINGS["rates"]):
+        for way, rate in itertools.product(ways, rates):
             model = copy.deepcopy(ways[way])
             tellers[way, rate] = fine_tune(model, ids, truth, rate, seed=seed)
         for (way, rate), say in tellers.items():

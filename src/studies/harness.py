@@ -96,16 +96,15 @@ def outcomes(study: ModuleType, plan: Sequence[dict], folder: Path) -> list[dict
     """
     one_thread()
     folder.mkdir(parents=True, exist_ok=True)
-    found = []
-    for setting in tqdm(plan, desc=name_of(study), unit="run"):
-        path = folder / f"{digest(setting)}.json"
-        if not path.is_file():
-            start = time.perf_counter()
-            outcome = study.run(folder, **setting)
-            seconds = round(time.perf_counter() - start, 1)
-            _write(path, {"setting": setting, "seconds": seconds, "outcome": outcome})
-        found.append(json.loads(path.read_text(encoding="utf-8")))
-    return found
+    paths = [folder / f"{digest(setting)}.json" for setting in plan]
+    missing = [(s, path) for s, path in zip(plan, paths, strict=True) if not path.is_file()]
+    kept = {"total": len(plan), "initial": len(plan) - len(missing)}
+    for setting, path in tqdm(missing, desc=name_of(study), unit="run", **kept):
+        start = time.perf_counter()
+        outcome = study.run(folder, **setting)
+        seconds = round(time.perf_counter() - start, 1)
+        _write(path, {"setting": setting, "seconds": seconds, "outcome": outcome})
+    return [json.loads(path.read_text(encoding="utf-8")) for path in paths]
 
 
 def document(study: ModuleType, done: Sequence[dict]) -> dict:

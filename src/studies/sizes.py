@@ -33,9 +33,9 @@ PROMPT = "\nShall I compare "
 
 def plan(small):
     """All values; or the two ends of each axis, for two steps."""
-    few = {"steps": 2, "warmup": 1, "evaluate_every": 1} if small else {}
+    few = {"steps": 2, "warmup": 1, "evaluate_every": 2, "validation_windows": 4}
     return [
-        {"group": "runs", "axis": axis, "value": value, "changes": few}
+        {"group": "runs", "axis": axis, "value": value, "changes": few if small else {}}
         for axis, values in AXES.items()
         for value in (values[:: len(values) - 1] if small else values)
     ]

@@ -10,6 +10,7 @@ from transformers import BertConfig, BertForMaskedLM, BertTokenizerFast
 from lmcourse import masking, mini_bert
 from lmcourse.bert import rename
 from lmcourse.data import fingerprint, load_poems
+from studies import mini_bert as study
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 SMALL = {"vocab_size": 25, "hidden_size": 12, "num_hidden_layers": 2, "type_vocab_size": 2}
@@ -143,7 +144,7 @@ def test_passages_are_whole_lines_that_fit(stored):
 
 
 def test_training_lowers_the_loss_and_repeats_itself(tokenizer):
-    settings = mini_bert.SETTINGS | {"steps": 60, "batch": 8, "seed": 1}
+    settings = study.SETTINGS | {"steps": 60, "batch": 8, "seed": 1}
     ids = [torch.tensor([2, 5, 6, 7, 8, 5, 6, 7, 8, 3][: 8 + n % 3]) for n in range(9)]
     runs = []
     for _ in range(2):
@@ -163,7 +164,7 @@ def test_the_stored_model_is_what_its_record_says_and_as_good(stored):
     assert record["corpus_sha256"] == fingerprint("\n\n".join(training))
     assert tokenizer.convert_ids_to_tokens([0, 1, 2, 3, 4]) == SPECIAL
     assert len(tokenizer) == record["model"]["vocab_size"]
-    again = mini_bert.train_tokenizer(training, record["model"]["vocab_size"])
+    again = study.train_tokenizer(training, record["model"]["vocab_size"])
     # The trainer breaks ties anew in every process: a few pieces of 2,000 differ.
     assert len(again) == len(tokenizer)
     assert len(again.get_vocab().keys() - tokenizer.get_vocab().keys()) < 20
@@ -171,7 +172,7 @@ def test_the_stored_model_is_what_its_record_says_and_as_good(stored):
     assert path.stat().st_size < 4e6
     assert not model.training
     assert next(model.parameters()).dtype == torch.float32
-    loss = mini_bert.judge(model, mini_bert.poem_splits()[1], tokenizer, 64)
+    loss = study.judge(model, mini_bert.poem_splits()[1], tokenizer, 64)
     assert loss == pytest.approx(record["val_loss"], abs=1e-3)
 
 
