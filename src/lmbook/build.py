@@ -31,7 +31,8 @@ def build_hash(root: Path) -> str:
     names = sorted(path.name for path in (root / "chapters").glob("*.md"))
     config = [(root / name).read_text("utf-8") for name in ("_config.yml", "_toc.yml")]
     here = Path(__file__).parent
-    software = [hashes(here, here), installed(), sys.version]
+    views = here.parent / "lmcourse" / "views"  # of which some scripts are for pages, too
+    software = [hashes(here, here), hashes(views, views), installed(), sys.version]
     return digest([str(root.resolve()), names, config, software])
 
 

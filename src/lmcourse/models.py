@@ -295,7 +295,21 @@ def read_tokenizer(folder, config, vocab_size, vocabularies):
     return tokenizer
 
 
-def _read_bert(path: Path, config: "transformers.BertConfig") -> dict[str, torch.Tensor]:
+def _read_bert_config(path: Path) -> "transformers.BertConfig":
+    """Read what a BERT's configuration says, and nothing else that may stand there."""
+    found = read_config(path, BERT, SIZES, FALLBACK)
+    try:
+        config = transformers.BertConfig(**{k: found[k] for k in SETTINGS if k in found})
+        if not 0 < config.layer_norm_eps < 1:
+            raise ValueError(f"layer_norm_eps is {config.layer_norm_eps}")
+    except Exception as error:  # of many kinds, for one wrong value each
+        raise ValueError(f"{path} describes no BERT: {error}") from error
+    return config
+
+
+def _read_bert_weights(
+    path: Path, config: "transformers.BertConfig"
+) -> dict[str, torch.Tensor]:
     """Read the weights of such a BERT; the pooler may be missing."""
     stored = {}  # the name in the model → the name in the file
     for name in read_header(path)[0]:
@@ -360,20 +374,13 @@ def load_bert(
         folder = checkpoint_folder(wanted, [*FILES, *TOKENIZER], FALLBACK)
     else:
         folder = default_checkpoint()
-    path = folder / "config.json"
-    found = read_config(path, BERT, SIZES, FALLBACK)
-    try:
-        config = transformers.BertConfig(**{k: found[k] for k in SETTINGS if k in found})
-        if not 0 < config.layer_norm_eps < 1:
-            raise ValueError(f"layer_norm_eps is {config.layer_norm_eps}")
-    except Exception as error:  # of many kinds, for one wrong value each
-        raise ValueError(f"{path} describes no BERT: {error}") from error
+    config = _read_bert_config(folder / "config.json")
     vocabularies = ["tokenizer.json"], ["vocab.txt"]
     tokenizer = read_tokenizer(folder, config, config.vocab_size, vocabularies)
     special = tokenizer.all_special_tokens, tokenizer("")["input_ids"]
     if len(special[0]) < 5 or len(special[1]) != 2:
         raise ValueError(f"the tokenizer in {folder} is not one of a BERT: {special}")
-    weights = _read_bert(folder / "model.safetensors", config)
+    weights = _read_bert_weights(folder / "model.safetensors", config)
     logging.disable_progress_bar()  # a page has no use for it
     model = transformers.BertModel.from_pretrained(
         None,  # all that is needed follows

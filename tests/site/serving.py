@@ -9,8 +9,9 @@ import sys
 import threading
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
-SITE = ROOT / "_build" / "html"
+from lmbook.execute.keys import ROOT, build_folder
+
+SITE = build_folder(ROOT) / "html"
 DEMO = Path(__file__).parent / "demo"
 DEMO_PAGES = sorted(path.stem for path in DEMO.glob("*.md"))
 
@@ -43,7 +44,7 @@ def build_demo(book):
         [sys.executable, "-m", "lmbook.build", str(book)],
         capture_output=True,
         text=True,
-        env=os.environ | {"LMCOURSE_BERT": "./another-bert"},
+        env=os.environ | {"LMCOURSE_BERT": "./another-bert", "LMBOOK_BUILD": "_build"},
         cwd=book,
     )
     assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]

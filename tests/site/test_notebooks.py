@@ -18,8 +18,9 @@ from lmbook.publish import addresses, notebooks
 from lmbook.publish.addresses import repository, site_address, wheel_address
 from lmbook.publish.markdown import solutions
 from lmcourse.views import MIME
+from serving import SITE
 
-FOLDER = ROOT / "_build" / "html" / "notebooks"
+FOLDER = SITE / "notebooks"
 NAMES = [path.stem for path in chapters()]
 MYST = re.compile(
     r"\{[\w:-]+\}`|^:{3,}|^`{3,}\{|^\([\w-]+\)=|\{\{|\[\^|\]\{|</?div|!\[", re.MULTILINE
@@ -229,7 +230,7 @@ def test_a_wheel_is_named_after_what_is_in_it(tmp_path, monkeypatch):
     names = []
     for content in ("x = 1", "x = 1", "x = 2"):
         (tmp_path / "root/src/lmcourse/__init__.py").write_text(content)
-        names.append(notebooks.build_wheel(tmp_path))
+        names.append(notebooks.build_wheel(tmp_path).name)
     assert names[0] == names[1] != names[2]
     assert re.fullmatch(r"lmcourse-0\.1\.0\+c[0-9a-f]{12}-py3-none-any\.whl", names[0])
 
@@ -249,20 +250,20 @@ def test_the_wheel_beside_them_is_the_package_and_the_data():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_page_offers_its_notebook_and_source(name):
-    page = (ROOT / "_build" / "html" / f"{name}.html").read_text(encoding="utf-8")
+    page = (SITE / f"{name}.html").read_text(encoding="utf-8")
     assert f'href="notebooks/{name}.ipynb"' in page
     assert f'href="notebooks/executed/{name}.ipynb"' in page
     assert f'href="_sources/{name}.md"' in page
-    assert (ROOT / "_build" / "html" / "_sources" / f"{name}.md").is_file()
+    assert (SITE / "_sources" / f"{name}.md").is_file()
     assert ("colab.research.google.com" in page) == bool(repository())
     assert ("nbviewer.org/github" in page) == bool(repository())
 
 
 @pytest.mark.parametrize("name", ["index", "glossary", "bibliography"])
 def test_a_page_without_code_offers_its_source(name):
-    page = (ROOT / "_build" / "html" / f"{name}.html").read_text(encoding="utf-8")
+    page = (SITE / f"{name}.html").read_text(encoding="utf-8")
     assert f'href="_sources/{name}.md"' in page
-    assert (ROOT / "_build" / "html" / "_sources" / f"{name}.md").is_file()
+    assert (SITE / "_sources" / f"{name}.md").is_file()
     assert ".ipynb" not in page
 
 

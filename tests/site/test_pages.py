@@ -10,8 +10,8 @@ import pytest
 import yaml
 from bs4 import BeautifulSoup
 
-ROOT = Path(__file__).parents[2]
-SITE = ROOT / "_build" / "html"
+from lmbook.execute.keys import ROOT
+from serving import SITE
 
 
 def listed() -> list[str]:

@@ -153,6 +153,6 @@ def test_the_training_stops(opened):
 
 
 def test_the_stored_state_is_a_table_of_what_simple_models_reach():
-    stored = training(TEXT, alt="A model learns.", others={"<b>ours</b>": 1.0}).html()
-    assert "<td>pairs of characters</td>" in stored
-    assert "<td>&lt;b&gt;ours&lt;/b&gt;</td><td>1.00</td>" in stored
+    stored = training(TEXT, alt="A model learns.", others={"<b>ours</b>": 1.0}).stored
+    assert '<th scope="row">pairs of characters</th>' in stored
+    assert "&lt;b&gt;ours&lt;/b&gt;</th><td>1.00</td>" in stored

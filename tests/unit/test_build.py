@@ -224,6 +224,12 @@ def test_front_matter_is_checked_before_anything_is_executed(book, sphinx, capsy
     assert said.startswith("error: chapters/first.md: its front matter lacks `course:`")
 
 
+def test_a_site_without_its_repository_says_so(book, sphinx, monkeypatch, capsys):
+    monkeypatch.setattr(build, "repository", lambda: "")
+    assert build.build(book) == 0
+    assert "Open in Colab" in capsys.readouterr().out
+
+
 def test_where_the_time_went(book, sphinx, monkeypatch, capsys):
     monkeypatch.setattr(bench, "ROOT", book)
     assert bench.main([]) == 1

@@ -132,7 +132,7 @@ def key(notebook) -> str:
         if cell.cell_type == "code"
     ]
     accelerator = str(torch.accelerator.current_accelerator(check_available=True))
-    return digest([code, {}, [], accelerator, sys.version, installed()])
+    return digest([code, accelerator, sys.version, installed()])
 
 
 def _package() -> Path:

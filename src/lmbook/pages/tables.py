@@ -149,7 +149,7 @@ def _range(scores: Sequence[Sequence[float]]) -> str:
 
 
 def _unescaped(value):
-    """Return part of a figure with the text that `views.plain` had made plain."""
+    """Return part of a figure with the text that `views.plot` had escaped."""
     if isinstance(value, dict):
         return {key: _unescaped(entry) for key, entry in value.items()}
     if isinstance(value, list):

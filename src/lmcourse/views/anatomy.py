@@ -78,8 +78,8 @@ def _panel(box: Box) -> str:
 
 def _shares(box: Box) -> str:
     pairs = zip(box.names, box.values, strict=True)
-    told = ((escape(name), f"{value:.3f}".removesuffix(".000")) for name, value in pairs)
-    spans = (f"<span>{name} <b>{value}</b></span>" for name, value in told)
+    numbers = ((escape(name), f"{value:.3f}".removesuffix(".000")) for name, value in pairs)
+    spans = (f"<span>{name} <b>{value}</b></span>" for name, value in numbers)
     return f'<p class="lm-shares">{"".join(spans)}</p>'
 
 

@@ -53,14 +53,14 @@ def block(measured) -> View:
     drawing = library("block.svg") % boxes
     whole = float((measured.loss - measured.change).iloc[0])
     data = {"parts": parts, "layers": layers, "whole": round(whole, 3), "drawing": drawing}
-    told = ", ".join(f"{parts[part][0]} {change:+.2f}" for part, change, *_ in layers[0])
-    alt = f"A block and its parts. The loss is {whole:.2f}; in layer 0 without {told}."
+    changes = ", ".join(f"{parts[part][0]} {change:+.2f}" for part, change, *_ in layers[0])
+    alt = f"A block and its parts. The loss is {whole:.2f}; in layer 0 without {changes}."
     numbers = "{:+.3f} ({:+.3f} to {:+.3f})".format
     rows = [
         [parts[cells[0][0]][0], *(numbers(*change) for _, *change in cells)]
         for cells in zip(*layers, strict=True)
     ]
-    changes = table(["without", *(f"layer {i}" for i in range(len(layers)))], rows)
+    losses = table(["without", *(f"layer {i}" for i in range(len(layers)))], rows)
     said = f"The loss of the whole model is {whole:.2f}. How it changes without a part:"
-    stored = f"{drawing}<p>{said}</p>{changes}"
+    stored = f"{drawing}<p>{said}</p>{losses}"
     return View("block-view", data, stored, alt=alt)

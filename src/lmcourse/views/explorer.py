@@ -68,7 +68,7 @@ def bert_explorer(line, tokenizer, model, *, layer=None, head=None, token=1) -> 
     data |= _chosen(data, layer, head, token)
     rows, near = _rows(data), _near(data)
     stored = _stored(data, rows, near)
-    stores, alt = ["bert", "bert-pieces"], _told(data, rows)
+    stores, alt = ["bert", "bert-pieces"], _summary(data, rows)
     return View("explorer-view", data, stored, alt=alt, stores=stores)
 
 
@@ -173,7 +173,7 @@ def _near(data: dict) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def _told(data: dict, rows: pd.DataFrame) -> str:
+def _summary(data: dict, rows: pd.DataFrame) -> str:
     """Say in three sentences what the pictures show, as `explorer-view.js` does."""
     own = rows.token[data["token"]]
     first, long, far = (rows.iloc[rows[name].argmax()] for name in (WEIGHT, LENGTH, MOVED))
@@ -190,7 +190,7 @@ def _stored(data: dict, rows: pd.DataFrame, near: pd.DataFrame) -> str:
     heads, nearest = table([*rows], heads), table([*near], near.to_numpy())
     own = html.escape(rows.token[data["token"]])
     return (
-        f"<p><b>{html.escape(data['text'])}</b></p>\n<p>{html.escape(_told(data, rows))}"
+        f"<p><b>{html.escape(data['text'])}</b></p>\n<p>{html.escape(_summary(data, rows))}"
         f"</p>\n{heads}\n<p>The tokens whose vectors in the table are nearest to that of "
         f"“{own}”, before and after layer {data['layer']}, with the cosine:</p>\n{nearest}"
     )

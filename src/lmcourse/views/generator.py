@@ -75,10 +75,10 @@ def generator(text, tokenizer, model, *, temperature=0.8, count=160, store="gpt"
     names = _names(tokenizer, model.config.vocab_size)
     bars = _likeliest(lens[-1] / temperature, names, BARS, 1)
     layers = [_likeliest(x, names, FIRST, 0) for x in lens]
-    told = ", ".join(map(" ".join, bars[:3]))
+    likeliest = ", ".join(map(" ".join, bars[:3]))
     unit = "character" if isinstance(tokenizer, CharTokenizer) else "piece"
     shown = UNSEEN.sub("\ufffd", written)
-    alt = f"After “{text}” the likeliest {unit}s are {told}. It goes on: “{shown}”."
+    alt = f"After “{text}” the likeliest {unit}s are {likeliest}. It goes on: “{shown}”."
     layers = [[f"layer {i}", *map(" ".join, found)] for i, found in enumerate(layers)]
     stored = (
         '<p class="lmg-text" style="white-space: pre-wrap">'

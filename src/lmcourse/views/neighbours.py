@@ -97,12 +97,10 @@ def neighbours_file(found: list[Space]) -> bytes:
     these can count), then their cosines in hundredths, a byte each, both filled up to four
     bytes. The words of the first are BERT's pieces and not repeated.
     """
-    told = [
-        {"name": s.name, "words": s.words, "counts": s.counts, "asked": s.asked}
-        for s in found
-    ]
-    told[0]["words"] = None
-    head = {"nearest": NEAREST, "spaces": told}
+    kept = ("name", "words", "counts", "asked")
+    about = [{name: getattr(space, name) for name in kept} for space in found]
+    about[0]["words"] = None
+    head = {"nearest": NEAREST, "spaces": about}
     parts = [json.dumps(head, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"]
     for space in found:
         near, cosines = _nearest(space, range(space.asked))
@@ -136,10 +134,10 @@ def neighbours(word, found) -> View:
     lists = [[space.name, *_list(word, space)] for space in found]
     if not any(near for _, _, near in lists):
         raise ValueError(f"no space has {word!r}: give a word that one of them has")
-    told = [
+    nearest = [
         f"{name}: {', '.join(w for w, _ in near[:3])}" for name, _, near in lists if near
     ]
-    alt = f"The words nearest to “{word}” in four tables of vectors. {'; '.join(told)}."
+    alt = f"The words nearest to “{word}” in four tables of vectors. {'; '.join(nearest)}."
     data = {"word": word, "lists": lists}
     stores = ["neighbours", "bert-pieces"]
     stored = f"<p>Your word: <b>{html.escape(word)}</b></p>" + "".join(map(_stored, lists))

@@ -65,11 +65,12 @@ def sequence(text, *, order=5, unit=0) -> View:
     data = {"text": text, "order": order, "unit": unit, "alphabet": tokenizer.alphabet}
     data |= {"counted": counted.tolist(), "lstm": lstm.round(6).tolist()}
     data |= {"gates": gates.round(4).tolist()}
-    told = ", ".join(" ".join(row[:2]) for row in rows[:3])
+    likeliest = ", ".join(" ".join(row[:2]) for row in rows[:3])
     least = int(kept.argmin())
     alt = (
-        f"After “{text}” runs of {order} characters say: {told}. The LSTM keeps least of "
-        f"its memory, {100 * kept[least]:.1f} %, at character {least + 1}, “{text[least]}”."
+        f"After “{text}” runs of {order} characters say: {likeliest}. The LSTM keeps least "
+        f"of its memory, {100 * kept[least]:.1f} %, at character {least + 1}, "
+        f"“{text[least]}”."
     )
     stores = ["sonnets-training", "lstm"]
     line = "".join(

@@ -69,8 +69,8 @@ def attention_toy(words, keys, query, *, values=None, position=None) -> View:
     powers = np.exp((products - products.max()) / math.sqrt(2))
     weights = powers / powers.sum()
     output = weights @ points.get("values", points["keys"])  # (2,)
-    told = ", ".join(f"{w} {100 * s:.0f} %" for w, s in zip(words, weights, strict=True))
-    alt = f"Words as points in the plane. The query weighs them: {told}."
+    shares = ", ".join(f"{w} {100 * s:.0f} %" for w, s in zip(words, weights, strict=True))
+    alt = f"Words as points in the plane. The query weighs them: {shares}."
     rows = [
         [word, f"{product:.2f}", f"{product / math.sqrt(2):.2f}", f"{100 * weight:.0f} %"]
         for word, product, weight in zip(words, products, weights, strict=True)
