@@ -1,10 +1,10 @@
-"""A page with views that run in it and nothing else, made without building the book."""
+"""A page with a view that runs in it and nothing else, made without building the book."""
 
 import json
-import shutil
 from contextlib import contextmanager
-from pathlib import Path
+from itertools import chain
 
+import pytest
 from axe_playwright_python.sync_playwright import Axe
 
 import visits
@@ -14,76 +14,67 @@ from lmbook.publish import assets
 from serving import ROOT
 
 PHONE = 390  # pixels
-
-
 PAGE = """<!doctype html>
 <html lang="en" data-theme="light"><meta charset="utf-8"><title>Play</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
-%s
-<style>body { color: var(--pst-color-text-base); margin: 1rem;
-background: var(--pst-color-background); font-family: system-ui, sans-serif }</style>
+{links}
+<style>body {{ color: var(--pst-color-text-base); margin: 1rem;
+background: var(--pst-color-background); font-family: system-ui, sans-serif }}</style>
 <main><h1>Play</h1>
-%s
-</main><script defer src="lib/views.js" %s></script></html>
+{views}
+</main>{scripts}<script defer src="lib/views.js" {given}></script></html>
 """
 
 
-def write_page(folder: Path, shown, texts: dict[str, str], extra=None, work=None) -> Path:
-    """Write a page with views, and stage its scripts, styles and stores as a build does.
+def make_page(folder, shown, own=None, *, work=None, module=None, library=""):
+    """Write ``index.html`` and all that its views load, staged as a build does.
 
     Parameters
     ----------
     folder : Path
-        Where ``index.html`` and ``lib`` go.
     shown : list of lmcourse.views.View
-        Whose modules need no libraries.
-    texts : dict of str to str
-        From `modules.scripts`.
-    extra : dict of str to str, optional
-        Modules and style sheets that are no part of the site's, likewise.
+    own : dict of str to callable, optional
+        Stores that this page has instead of the site's.
     work : Path, optional
-        Where stores are kept once made; default in the folder.
-
-    Returns
-    -------
-    Path
-        Of ``index.html``.
+        Where the site's stores are kept once made; default in the folder.
+    module : str, optional
+        One that the page loads at once, for tests that ask it themselves.
+    library : str, optional
+        The script in the place of any library that a view needs.
     """
-    lib, extra = folder / "lib", extra or {}
-    (lib / "play").mkdir(parents=True)
-    for name in ("modules.js", "views.js", "views.css", "drawings.css"):
-        shutil.copy(assets.OWN / name, lib)
-    sheets = {name: path.read_text("utf-8") for name, path in modules.files(".css").items()}
-    for name, text in {**sheets, **texts, **extra}.items():
-        (lib / "play" / name).write_text(text, "utf-8")
-    descriptions = [view.description() for view in shown]
-    kinds = [view["kind"] for view in descriptions]
-    names = {name for view in descriptions for name in view["stores"]}
-    staged = {name: stores.stage(name, lib, work or folder / "work") for name in names}
-    needed = dict.fromkeys(other for name in texts for other in modules.order(name))
-    needed |= dict.fromkeys(name for name in extra if name.endswith(".js"))
-    scripts = ["modules.js", *(f"play/{name}" for name in needed)]
-    given = {"data-libraries": dict.fromkeys(kinds, scripts), "data-stores": staged}
-    attributes = " ".join(f"{name}='{json.dumps(value)}'" for name, value in given.items())
-    sheets = [f"play/{name}" for name in extra if name.endswith(".css")]
-    sheets += assets.styles(kinds)
-    links = "".join(f'<link rel="stylesheet" href="lib/{name}">' for name in sheets)
-    drawn = "\n".join(map(renderer.view_html, descriptions))
-    (folder / "index.html").write_text(PAGE % (links, drawn, attributes), "utf-8")
+    lib, own = folder / "lib", own or {}
+    views = [view.description() for view in shown]
+    libraries = {view["kind"]: assets.scripts(view["kind"]) for view in views}
+    texts = dict.fromkeys(chain(*libraries.values()), library)
+    for path in assets.OWN.glob("*.[cj]s*"):
+        texts[path.name] = path.read_text("utf-8")
+    texts["course.css"] = (ROOT / "chapters/_static/course.css").read_text("utf-8")
+    for name, path in modules.files(".css").items():
+        texts[f"play/{name}"] = path.read_text("utf-8")
+    texts |= {f"play/{name}": modules.script(name) for name in modules.files(".js")}
+    for name, text in texts.items():
+        (lib / name).parent.mkdir(parents=True, exist_ok=True)
+        (lib / name).write_text(text, "utf-8")
+    staged = {}
+    with pytest.MonkeyPatch.context() as patch:
+        for name in {name for view in views for name in view["stores"]} | set(own):
+            place = work if work and name not in own else folder / "work"
+            patch.setitem(stores.STORES, name, own.get(name, stores.STORES[name]))
+            staged[name] = stores.stage(name, lib, place)
+    now = [f"play/{name}" for name in modules.order(module)] if module else []
+    sheets = ["course.css", *assets.styles([*libraries])]
+    given = {"data-libraries": libraries, "data-stores": staged}
+    page = PAGE.format(
+        links="".join(f'<link rel="stylesheet" href="lib/{name}">' for name in sheets),
+        views="\n".join(map(renderer.view_html, views)),
+        scripts="".join(
+            f'<script defer src="lib/{name}"></script>'
+            for name in dict.fromkeys([*assets.EVERYWHERE, *now])
+        ),
+        given=" ".join(f"{name}='{json.dumps(value)}'" for name, value in given.items()),
+    )
+    (folder / "index.html").write_text(page, "utf-8")
     return folder / "index.html"
-
-
-# A view that hands its tools to whoever drives the page.
-PROBE = """lmcourse.define("probe.js", ["client.js"], need => ({
-  mount(element, data, context) { window.probe = { ...need("client.js"), context }; },
-}));"""
-
-
-def make_page(folder, views, work):
-    """Write ``index.html`` and all that its views load, in the book's colours; its path."""
-    scripts = {name: modules.script(name) for name in modules.files(".js")}
-    colours = (ROOT / "chapters" / "_static" / "course.css").read_text("utf-8")
-    return write_page(folder, views, scripts, {"course.css": colours}, work)
 
 
 @contextmanager
@@ -95,10 +86,29 @@ def opening(browser, address, *, theme="light", **how):
         yield visit
 
 
+def violations(page):
+    """Return what axe finds on a page, whatever its impact."""
+    options = {"resultTypes": ["violations"], "preload": False}
+    found = Axe().run(page, options=options).response["violations"]
+    return [(rule["id"], rule["nodes"][0]["html"][:99]) for rule in found]
+
+
 def is_fit(visit):
     """No wider than a phone, accessible, and without complaints."""
     assert visit.page.evaluate("document.documentElement.scrollWidth") <= PHONE
-    options = {"resultTypes": ["violations"], "preload": False}
-    found = Axe().run(visit.page, options=options)
-    assert [violation["id"] for violation in found.response["violations"]] == []
+    assert violations(visit.page) == []
     visit.clean()
+
+
+both_ways = pytest.mark.parametrize("opened", ["http", "file"], indirect=True)
+served = pytest.mark.parametrize("opened", ["http"], indirect=True)
+
+
+def harm(page):
+    """Give a page the function that hostile text would call."""
+    page.evaluate("() => { window.harm = () => { window.harmed = true; }; }")
+
+
+def is_unharmed(page):
+    assert page.evaluate("window.harmed") is None
+    assert page.locator("main img").count() == 0

@@ -1,11 +1,13 @@
-"""What the tests of the built site share: its folder, a server, a browser."""
+"""What the tests of the built site share: its folder, servers, a browser."""
+
+from functools import cache
 
 import pytest
 from filelock import FileLock
 
+from bare import make_page, opening
 from lmbook.browser import find_chromium
 from lmbook.play import modules
-from lmbook.publish import npm
 from serving import SITE, build_demo, serve
 
 INDEX = """<!doctype html><title>Engine</title><script>
@@ -27,9 +29,8 @@ def site():
 @pytest.fixture(scope="session")
 def server(site):
     """The address of the built site."""
-    httpd, address = serve(site)
-    yield address
-    httpd.shutdown()
+    with serve(site) as address:
+        yield address
 
 
 @pytest.fixture(scope="session")
@@ -48,9 +49,8 @@ def demo(tmp_path_factory, worker_id):
 @pytest.fixture(scope="session")
 def demo_server(demo):
     """The address of the demonstration book."""
-    httpd, address = serve(demo)
-    yield address
-    httpd.shutdown()
+    with serve(demo) as address:
+        yield address
 
 
 @pytest.fixture(scope="session")
@@ -74,18 +74,41 @@ def lab(browser, tmp_path_factory):
     for name, path in modules.files(".js").items():
         (folder / "play" / name).symlink_to(path)
     (folder / "index.html").write_text(INDEX)
-    httpd, address = serve(folder)
-    opened = browser.new_page()
-    opened.goto(f"{address}/index.html")
-    opened.folder = folder
-    yield opened
-    opened.close()
-    httpd.shutdown()
+    with serve(folder) as address:
+        opened = browser.new_page()
+        opened.goto(f"{address}/index.html")
+        opened.folder = folder
+        yield opened
+        opened.close()
 
 
 @pytest.fixture(scope="session")
-def scripts(tmp_path_factory):
-    """The modules of play as the site serves them."""
-    folder = tmp_path_factory.mktemp("npm")
-    npm.install(folder / "work", folder / "lib")
-    return modules.scripts(folder / "work")
+def address(tmp_path_factory):
+    """Return the address of the page with a test module's view, served or as a file.
+
+    The module's `make()` returns the view and, by name, the stores that the page has
+    instead of the site's.
+    """
+    root = tmp_path_factory.mktemp("views")
+
+    @cache
+    def written(module):
+        view, own = module.make()
+        make_page(root / module.__name__, [view], own, work=root / "stores")
+        return f"{module.__name__}/index.html"
+
+    with serve(root) as origin:
+        yield (
+            lambda module, way="file": (
+                f"{origin if way == 'http' else root.as_uri()}/{written(module)}"
+            )
+        )
+
+
+@pytest.fixture
+def opened(request, browser, address):
+    """A visit to the page with this module's view; opened as a file, if no more is said."""
+    place = address(request.module, getattr(request, "param", "file"))
+    with opening(browser, place) as visit:
+        yield visit
+        visit.clean()

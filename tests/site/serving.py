@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import threading
+from contextlib import contextmanager
 from pathlib import Path
 
 from lmbook.execute.keys import ROOT, build_folder
@@ -51,10 +52,12 @@ def build_demo(book):
     return book / "_build" / "html"
 
 
+@contextmanager
 def serve(folder):
-    """Serve a folder on a free port of this machine; return the server and its address."""
+    """Serve a folder on a free port of this machine; gives the address."""
     handler = functools.partial(Quiet, directory=str(folder))
     httpd = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     httpd.daemon_threads = True
     threading.Thread(target=httpd.serve_forever, daemon=True).start()
-    return httpd, f"http://127.0.0.1:{httpd.server_address[1]}"
+    yield f"http://127.0.0.1:{httpd.server_address[1]}"
+    httpd.shutdown()

@@ -7,20 +7,21 @@ _build/screenshots.
 
 import json
 import re
+from itertools import product
 from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
 import visits
+from lmbook.publish import assets
 from serving import DEMO_PAGES, ROOT, SITE
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 SHOTS = ROOT / "_build" / "screenshots"
-THEMES = ("light", "dark")
-PHONE = 360  # pixels
-SPECIAL = {"genindex", "search"}
+PHONE, DESK = 360, 1400  # pixels
+FEW = ["site:index", "demo:views", "demo:tasks", "demo:proofs"]  # of every kind of thing
 LABELS = [  # the tokens of the demonstration
     *("[CLS]", "</script>", "<b>bold</b>", '"quoted"', "&lt;"),
     *("<img src=x onerror=harm()>", "🦋", "שלום", "##ing", "[SEP]"),
@@ -34,68 +35,82 @@ def site_pages():
     return sorted(path.with_suffix("").as_posix() for path in names)
 
 
-@pytest.fixture(scope="module")
-def opened(request, browser):
-    """One page of the site or of the demonstration, every view of it drawn.
-
-    It is opened and drawn on a phone, which is then turned into a desktop: one visit shows
-    both, and that what was drawn narrow is right when it is wide.
-    """
-    place, _, name = request.param.partition(":")
-    address = request.getfixturevalue("server" if place == "site" else "demo_server")
-    with visits.visit(browser, f"{address}/{name}.html", width=PHONE) as visit:
-        visit.name = f"{place}-{name.replace('/', '-')}"
-        visit.draw()
-        visit.phone = visit.page.evaluate("document.documentElement.scrollWidth")
-        visit.page.set_viewport_size({"width": 1280, "height": 900})
-        visits.settle(visit.page)
-        yield visit
-
-
 PAGES = [f"site:{name}" for name in site_pages()]
 PAGES += [f"demo:{name}" for name in DEMO_PAGES]
-every_page = pytest.mark.parametrize("opened", PAGES, indirect=True)
+LOOKS = [*product(FEW, ["dark"], [PHONE])]
+LOOKS += [
+    pytest.param(*look, marks=pytest.mark.steady)
+    for look in product(PAGES, ["light", "dark"], [DESK, PHONE])
+    if look[1:] != ("light", DESK) and look not in LOOKS
+]
+
+
+@pytest.fixture
+def visiting(request, browser):
+    """Return a function that visits a page of the site or of the demonstration."""
+
+    def visit(page, **how):
+        place, _, name = page.partition(":")
+        address = request.getfixturevalue("server" if place == "site" else "demo_server")
+        return visits.visit(browser, f"{address}/{name}.html", **how)
+
+    return visit
 
 
 def test_the_site_is_built(site):
     assert {"index", "search"} <= set(site_pages())
 
 
-@every_page
-def test_every_view_draws_its_marks(opened):
-    for root, kind, data in opened.views():
-        visits.check(root, kind, data)
-    opened.clean()
+@pytest.mark.parametrize("page", PAGES)
+def test_every_page(visiting, page):
+    """Drawn on a phone, which is then turned into a desktop: both are right."""
+    with visiting(page, width=PHONE) as visit:
+        visit.draw()
+        does_not_scroll_sideways(visit)
+        visit.page.set_viewport_size({"width": DESK, "height": 900})
+        visits.settle(visit.page)
+        for root, kind, data in visit.views():
+            visits.check(root, kind, data)
+        is_typeset(visit)
+        for root, kind, data in visit.views():
+            root.scroll_into_view_if_needed()
+            visits.react(visit, root, kind, data)
+        is_accessible(visit)
+        is_legible(visit)
+        keep_pictures(visit, page, "light")
+        visit.clean()
 
 
-@every_page
-def test_every_equation_is_typeset(opened):
-    page = opened.page
-    if page.locator(".math").count():
-        page.wait_for_function(
+@pytest.mark.parametrize(("page", "theme", "width"), LOOKS)
+def test_in_other_looks(visiting, page, theme, width):
+    with visiting(page, theme=theme, width=width) as visit:
+        visit.draw()
+        does_not_scroll_sideways(visit)
+        is_accessible(visit)
+        is_legible(visit)
+        keep_pictures(visit, page, theme)
+        visit.clean()
+
+
+def does_not_scroll_sideways(visit):
+    assert visit.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def is_typeset(visit):
+    """Every equation is; a page without one loads nothing for it."""
+    if visit.page.locator(".math").count():
+        visit.page.wait_for_function(
             "() => [...document.querySelectorAll('.math')]"
             ".every(e => e.querySelector('mjx-container'))",
             timeout=visits.LOAD,
         )
-        assert page.locator("mjx-merror").count() == 0
+        assert visit.page.locator("mjx-merror").count() == 0
     else:
-        assert not any("mathjax" in address for address in opened.inside)
-    opened.clean()
+        assert not any("mathjax" in address for address in visit.inside)
 
 
-@every_page
-def test_every_view_reacts(opened):
-    opened.theme("light")
-    for root, kind, data in opened.views():
-        root.scroll_into_view_if_needed()
-        visits.react(opened, root, kind, data)
-    opened.clean()
-
-
-@every_page
-def test_narrow_screens_do_not_scroll_sideways(opened):
-    assert opened.phone <= PHONE
-    opened.clean()
+COLOURS = ["color-contrast", "link-in-text-block"]
+OTHERS = {rule: {"enabled": False} for rule in COLOURS}
 
 
 def audit(page, *scripts, **options):
@@ -112,29 +127,22 @@ def audit(page, *scripts, **options):
     ]
 
 
-COLOURS = ["color-contrast", "link-in-text-block"]
-OTHERS = {rule: {"enabled": False} for rule in COLOURS}
+def is_accessible(visit):
+    assert audit(visit.page, visits.LIFT, rules=OTHERS) == []
 
 
-@every_page
-def test_accessible(opened):
-    opened.theme("light")
-    assert audit(opened.page, visits.LIFT, rules=OTHERS) == []
-    opened.clean()
-
-
-@pytest.mark.parametrize("theme", THEMES)
-@every_page
-def test_legible(opened, theme):
-    opened.theme(theme)
-    for root, _, _ in opened.views():
+def is_legible(visit):
+    visit.page.mouse.move(0, 0)
+    for root, _, _ in visit.views():
         assert root.evaluate(visits.CONTRAST) >= 4.5
-    assert audit(opened.page, visits.LIFT, visits.ALIKE, runOnly=COLOURS) == []
-    if opened.name.startswith("demo"):  # each kind of view is there once
+    assert audit(visit.page, visits.LIFT, visits.ALIKE, runOnly=COLOURS) == []
+
+
+def keep_pictures(visit, page, theme):
+    if page == "demo:views":  # each kind is there once
         SHOTS.mkdir(parents=True, exist_ok=True)
-        for index, (root, kind, _) in enumerate(opened.views()):
-            root.screenshot(path=SHOTS / f"{opened.name}-{index}-{kind}-{theme}.png")
-    opened.clean()
+        for index, (root, kind, _) in enumerate(visit.views()):
+            root.screenshot(path=SHOTS / f"{index}-{kind}-{theme}.png")
 
 
 FAINT = {  # where the last of its kind is changed, and how
@@ -148,6 +156,7 @@ HIDDEN = ("display: none", "position: absolute; clip: rect(0, 0, 0, 0)")
 LINK = " long enough to be a sentence <a class='odd' href='#'>and a link</a> in its middle"
 
 
+@pytest.mark.steady
 def test_what_is_like_nothing_else_is_looked_at(browser, server):
     """Thinning leaves some of each kind: what alone is faint is found on a long page."""
     with visits.visit(browser, f"{server}/tokenization.html") as visit:
@@ -207,7 +216,7 @@ def test_a_page_without_views_loads_no_library(browser, demo_server):
         scripts = [address for address in visit.inside if ".js" in address]
         assert scripts
         libraries = {a.partition("/lib/")[2].partition("?")[0] for a in scripts}
-        assert libraries <= {"", "folds.js", "site.js", "tasks.js", "tasks-table.js"}
+        assert libraries <= {"", *assets.EVERYWHERE, "tasks.js", "tasks-table.js"}
         visit.clean()
 
 
@@ -367,11 +376,10 @@ def test_the_theme_switch_redraws_open_views(views_page):
     assert heads.evaluate("e => getComputedStyle(e).filter") != "none"
 
 
-@pytest.mark.parametrize("theme", THEMES)
-def test_works_from_a_folder(browser, demo, theme):
+def test_works_from_a_folder(browser, demo):
     """Opened as a file, with no server: everything is drawn, nothing is fetched."""
     address = (demo / "views.html").as_uri()
-    with visits.visit(browser, address, theme=theme) as visit:
+    with visits.visit(browser, address) as visit:
         visit.draw()
         for root, kind, data in visit.views():
             visits.check(root, kind, data)
@@ -406,30 +414,6 @@ def test_a_library_that_does_not_arrive_is_told(browser, demo_server):
         )
         assert "could not load" in root.locator(".lmc-alt").text_content()
         assert root.locator("table").is_visible()
-
-
-def test_a_visit_hears_what_fails_and_not_what_is_left_behind(browser, demo_server):
-    """A picture that is still on its way when the reader goes on is no error."""
-    picture = "address => new Image().src = address"
-    with visits.visit(browser, f"{demo_server}/plain.html") as visit:
-        page = visit.page
-        page.route("**/late.png", lambda route: None)  # is never answered
-        page.route("**/lost.png", lambda route: route.abort())
-        page.evaluate(picture, f"{demo_server}/late.png")
-        with page.expect_event("requestfailed") as left:
-            page.goto(f"{demo_server}/proofs.html")
-        assert left.value.failure == visits.LEFT
-        visit.clean()
-        with page.expect_event("requestfailed"):
-            page.evaluate(picture, f"{demo_server}/lost.png")
-        with pytest.raises(AssertionError, match=r"ERR_FAILED.*lost\.png"):
-            visit.clean()
-
-
-def test_search_finds_a_word_without_network(browser, server):
-    with visits.visit(browser, f"{server}/search.html?q=attention") as visit:
-        visit.page.wait_for_selector("#search-results .search li", timeout=visits.LOAD)
-        visit.clean()
 
 
 def test_the_notebook_is_downloaded_and_the_source_shown(browser, server):

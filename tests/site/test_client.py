@@ -6,9 +6,8 @@ import pytest
 import torch
 
 import visits
-from bare import PROBE, write_page
-from lmbook.play import stores as play
-from lmcourse import views
+from bare import make_page
+from lmbook.play import stores
 from lmcourse.gpt.generation import generate
 from serving import serve
 from test_engine import gpt, gpt_states, near
@@ -16,55 +15,40 @@ from test_engine import gpt, gpt_states, near
 pytestmark = pytest.mark.browser
 
 IDS = [3, 1, 4, 1, 5]
-ALT = "A view for tests."
 
 
 @pytest.fixture(scope="module")
-def site(scripts, tmp_path_factory):
+def folder(tmp_path_factory):
     """A page with a small GPT, staged as a build does, in three parts."""
-    folder, data = tmp_path_factory.mktemp("play"), {"label": "GPT", "ids": IDS}
-    probe = views.View("probe", {}, "<p>stored</p>", alt=ALT, stores=["gpt"])
-    models = views.View("models", {"models": {"gpt": data}}, "<p>…</p>", alt=ALT)
+    content = gpt("learned")[1]
+    place = tmp_path_factory.mktemp("client")
     with pytest.MonkeyPatch.context() as patch:
-        content = gpt("learned")[1]
-        patch.setattr(play, "PART", -(-len(content) // 3))
-        patch.setitem(play.STORES, "gpt", lambda: content)
-        write_page(folder, [probe, models], scripts, {"probe.js": PROBE})
-    return folder
+        patch.setattr(stores, "PART", -(-len(content) // 3))
+        make_page(place, [], {"gpt": lambda: content}, module="client.js")
+    return place
 
 
 @pytest.fixture(scope="module", params=["http", "file"])
-def opened(request, browser, site):
+def opened(request, browser, folder):
     """The page, served or opened as a file; tests share it."""
-    httpd, address = serve(site)
-    address = address if request.param == "http" else site.as_uri()
-    with visits.visit(browser, f"{address}/index.html") as visit:
-        ready(visit.page)
-        yield visit
-    httpd.shutdown()
+    with serve(folder) as origin:
+        address = origin if request.param == "http" else folder.as_uri()
+        with visits.visit(browser, f"{address}/index.html") as visit:
+            yield visit
 
 
 @pytest.fixture
-def served(browser, site):
+def served(browser, folder):
     """The page, served."""
-    httpd, address = serve(site)
-    with visits.visit(browser, f"{address}/index.html") as visit:
-        ready(visit.page)
+    with serve(folder) as origin, visits.visit(browser, f"{origin}/index.html") as visit:
         yield visit
-    httpd.shutdown()
-
-
-def ready(page):
-    """Wait until both views are there."""
-    page.wait_for_function("() => window.probe && document.querySelector('button')")
 
 
 def ask(page, body, *given):
     """Run a body of JavaScript with `model`, a client of the GPT."""
     return page.evaluate(
-        "async given => { const model = probe.openModel('gpt', probe.context);"
-        + body
-        + "}",
+        "async given => { const { openModel } = lmcourse.need('client.js');"
+        "const model = openModel('gpt', lmcourse);" + body + "}",
         list(given),
     )
 
@@ -85,7 +69,7 @@ def test_a_text_arrives_in_pieces_and_whole(opened):
         """const found = [];
         const done = await model.write(given[0], { count: 8, temperature: 0 },
           pieces => pieces.forEach(piece => found.push(piece)));
-        return { done, ids: found.map(p => p.id), sizes: found.map(p => p.chances.length) };
+        return { done, ids: found.map(p => p.id), sizes: found.map(p => p.probs.length) };
         """,
         IDS,
     )
@@ -113,8 +97,8 @@ def test_a_text_that_nobody_waits_for_ends(opened):
         """await model.load();
         let late = 0, ended = null;
         await new Promise(resolve => {
-          const hear = () => { late++; resolve(); };
-          ended = model.write([1], { count: 1e9 }, hear, "mine");
+          const onPieces = () => { late++; resolve(); };
+          ended = model.write([1], { count: 1e9 }, onPieces, "mine");
         });
         model.cancel("mine");
         late = 0;
@@ -145,39 +129,36 @@ def test_a_worker_that_dies_says_so_and_another_takes_its_place(opened):
 
 
 LOAD = """const shares = [], got = await model.load(share => shares.push(share));
-return { shares, fromShelf: got.fromShelf, notKept: got.notKept };"""
+return { shares, fromCache: got.fromCache, notKept: got.notKept };"""
 
 
 def test_the_browser_keeps_the_weights_of_a_served_page(served):
     first = ask(served.page, LOAD)
-    assert first == {"shares": [1 / 3, 2 / 3, 1], "fromShelf": False, "notKept": None}
+    assert first == {"shares": [1 / 3, 2 / 3, 1], "fromCache": False, "notKept": None}
     asked = len(served.inside)
     served.page.reload()
-    ready(served.page)
-    assert ask(served.page, LOAD) == {"shares": [1], "fromShelf": True, "notKept": None}
+    assert ask(served.page, LOAD) == {"shares": [1], "fromCache": True, "notKept": None}
     assert not any("/gpt/" in address for address in served.inside[asked:])
 
 
 def test_what_the_browser_keeps_is_checked_and_replaced(served):
     ask(served.page, LOAD)
     spoil = """async () => {
-      const shelf = await caches.open("lmcourse-weights");
-      for (const key of await shelf.keys()) {
-        await shelf.put(key, new Response(new Uint8Array(10)));
-        await shelf.put(key.url + "-older", new Response(new Uint8Array(10)));
+      const cache = await caches.open("lmcourse-weights");
+      for (const key of await cache.keys()) {
+        await cache.put(key, new Response(new Uint8Array(10)));
+        await cache.put(key.url + "-older", new Response(new Uint8Array(10)));
       }
     }"""
     served.page.evaluate(spoil)
     served.page.reload()
-    ready(served.page)
-    assert ask(served.page, LOAD)["fromShelf"] is False
+    assert ask(served.page, LOAD)["fromCache"] is False
     kept = "async () => (await (await caches.open('lmcourse-weights')).keys()).length"
     assert served.page.evaluate(kept) == 1
 
 
-def test_a_page_opened_as_a_file_says_that_nothing_is_kept(browser, site):
-    with visits.visit(browser, f"{site.as_uri()}/index.html") as visit:
-        ready(visit.page)
+def test_a_page_opened_as_a_file_says_that_nothing_is_kept(browser, folder):
+    with visits.visit(browser, f"{folder.as_uri()}/index.html") as visit:
         assert "does not let the browser keep" in ask(visit.page, LOAD)["notKept"]
 
 
@@ -203,16 +184,3 @@ def test_a_part_that_does_not_come_is_told_and_asked_for_again(served):
 def test_other_weights_than_the_page_was_built_with_are_refused(served, change):
     message = ask(served.page, f"const {{ about }} = model; {change}; {FAIL}")
     assert message == "gpt is not what this page was built with: reload the page"
-
-
-def test_the_view_of_models_measures(opened):
-    page = opened.page
-    page.get_by_role("button", name="Load and measure").click()
-    status = page.get_by_role("status")
-    page.wait_for_function("() => document.body.innerText.includes('a second.')")
-    said = r"(Loaded|Taken from what your browser kept) in [\d.]+ s: 2 layers\."
-    said += (
-        r"( It is not kept.*\.)? It reads 5 tokens in [\d.]+ s and writes \d+ a second\."
-    )
-    assert re.match(said, status.inner_text())
-    opened.clean()

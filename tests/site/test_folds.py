@@ -71,17 +71,10 @@ def test_an_address_into_a_fold_opens_it(browser, demo_server):
         visit.clean()
 
 
-def test_on_paper_everything_is_open_and_afterwards_as_it_was(proofs):
-    before = proofs.locator("details[open]").count()
-    proofs.evaluate("dispatchEvent(new Event('beforeprint'))")
-    assert proofs.locator(":is(.lm-proof, .lm-deeper):not([open])").count() == 0
-    proofs.evaluate("dispatchEvent(new Event('afterprint'))")
-    assert proofs.locator("details[open]").count() == before
-
-
-def test_without_scripts_they_open_and_print(browser, demo_server):
+@pytest.mark.parametrize("scripts", [True, False])
+def test_they_print_and_open_without_scripts(browser, demo_server, scripts):
     address = f"{demo_server}/proofs.html"
-    with visits.visit(browser, address, javascript=False) as visit:
+    with visits.visit(browser, address, javascript=scripts) as visit:
         page = visit.page
         figure = page.locator("#fig-demo-folded")
         assert not figure.is_visible()

@@ -59,9 +59,10 @@ MARKS = {
 }
 
 
-@pytest.fixture
-def lab(tmp_path):
+@pytest.fixture(scope="module")
+def jupyter(tmp_path_factory):
     """The address of a notebook in a JupyterLab of its own."""
+    tmp_path = tmp_path_factory.mktemp("jupyter")
     prose = [PROSE, image(DRAWING.read_text("utf-8"))]
     cells = [nbformat.v4.new_code_cell(CELL), *map(nbformat.v4.new_markdown_cell, prose)]
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
@@ -99,18 +100,18 @@ def lab(tmp_path):
     server.wait()
 
 
-def test_views_draw_at_the_first_run_and_myst_is_rendered(lab, browser):
+def test_views_draw_at_the_first_run_and_myst_is_rendered(jupyter, browser):
     page, asked = browser.new_page(), []
 
     def route(request):
-        if request.request.url.startswith((lab.partition("/lab")[0], "data:", "blob:")):
+        if request.request.url.startswith((jupyter.partition("/lab")[0], "data:", "blob:")):
             request.continue_()
         else:
             asked.append(request.request.url)
             request.abort()
 
     page.route("**/*", route)
-    page.goto(lab.replace("NAME", "one.ipynb"))
+    page.goto(jupyter.replace("NAME", "one.ipynb"))
     code = page.locator(".jp-Notebook .cm-content").first
     code.wait_for(timeout=START)
     page.locator(".jp-Notebook aside, .jp-Notebook .myst").first.wait_for(timeout=START)
@@ -133,9 +134,9 @@ def test_views_draw_at_the_first_run_and_myst_is_rendered(lab, browser):
     page.close()
 
 
-def test_a_chapter_opens_as_a_notebook_and_its_myst_is_rendered(lab, browser):
+def test_a_chapter_opens_as_a_notebook_and_its_myst_is_rendered(jupyter, browser):
     page = browser.new_page()
-    page.goto(lab.replace("NAME", "two.md"))
+    page.goto(jupyter.replace("NAME", "two.md"))
     code = page.locator(".jp-Notebook .jp-CodeCell .cm-content", has_text="1 + 1")
     code.wait_for(timeout=START)
     page.locator(".jp-MarkdownCell .myst, .jp-MarkdownCell aside").first.wait_for()

@@ -1,19 +1,21 @@
 """The view *BERT explorer* in a browser: what it shows is what transformers computes."""
 
+from functools import cache
+
 import pytest
 import torch
 
 import visits
-from bare import PHONE, is_fit, make_page, opening
+from bare import both_ways, harm, is_unharmed, make_page, opening, served
 from berts import loud_bert
-from lmbook.play import stores as play
+from lmbook.play import stores
 from lmcourse import int8, views
 from lmcourse.models import load_bert
-from serving import serve
 from test_engine import near
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
+STORE = "bert"
 LINE = "Hope is the thing with feathers"
 STORED = 5e-3  # three digits after the point, of numbers above 0.1
 OWN = "I'm Nobody! Who are you?"
@@ -21,50 +23,30 @@ DONE = """() => !document.querySelector(".lmx-rows").textContent.includes("…")
   && document.querySelectorAll(".lmx-near li").length === 12"""
 
 
-@pytest.fixture(scope="module")
+@cache
 def tokenizer():
     return load_bert(device="cpu")[0]
 
 
-def small(**other):
+@cache
+def model(layers=3):
+    """A small BERT in float32; nothing changes it."""
     sizes = {"hidden_size": 30, "num_attention_heads": 5, "intermediate_size": 22}
-    return loud_bert(3, 10, hidden_act="relu", **sizes | other)
+    return loud_bert(3, 10, hidden_act="relu", **sizes | {"num_hidden_layers": layers})
 
 
-def made(tmp_path_factory, view, content):
-    """Write a page with one view, its weights and the default's pieces; its folder."""
-    folder = tmp_path_factory.mktemp("explorer")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(play.STORES, "bert", lambda: content)
-        make_page(folder / "page", [view], folder / "work")
-    return folder / "page"
+def make():
+    view = views.bert_explorer(LINE, tokenizer(), model(), layer=1, head=2)
+    return view, {"bert": lambda: stores.bert_file(model(), as_int8=False)}
 
 
-@pytest.fixture(scope="module")
-def model():
-    return small()
+def ask(page):
+    page.get_by_role("button", name="Load the model").click()
 
 
-@pytest.fixture(scope="module")
-def page_folder(model, tokenizer, tmp_path_factory):
-    """A page with a small BERT in float32."""
-    view = views.bert_explorer(LINE, tokenizer, model, layer=1, head=2)
-    return made(tmp_path_factory, view, play.bert_file(model, as_int8=False))
-
-
-@pytest.fixture(scope="module", params=["http", "file"])
-def address(request, page_folder):
-    httpd, address = serve(page_folder)
-    address = address if request.param == "http" else page_folder.as_uri()
-    yield f"{address}/index.html"
-    httpd.shutdown()
-
-
-@pytest.fixture(scope="module")
-def served(page_folder):
-    httpd, address = serve(page_folder)
-    yield f"{address}/index.html"
-    httpd.shutdown()
+def use(page):
+    load(page)
+    write(page, "Naïve 🦋 " + "x" * 90 + " שלום " + "word " * 60)
 
 
 def load(page):
@@ -110,9 +92,9 @@ def columns(page):
     return [row[0] for row in rows], *numbers
 
 
-def wanted(model, tokenizer, text, layer, head, token):
+def wanted(model, text, layer, head, token):
     """Return transformers' weights, weights × lengths, and moves: (3, tokens)."""
-    batch = tokenizer(text, return_tensors="pt", truncation=True, max_length=48)
+    batch = tokenizer()(text, return_tensors="pt", truncation=True, max_length=48)
     part = model.encoder.layer[layer].attention
     size = part.self.attention_head_size
     here = slice(head * size, (head + 1) * size)
@@ -136,183 +118,151 @@ def wanted(model, tokenizer, text, layer, head, token):
     return torch.stack([weights, weights * lengths, moved]), states
 
 
-def same(page, model, tokenizer, text, *place, limit=1e-3):
+def same(page, text, *place, bert=None, limit=1e-3):
     """Compare what is shown with transformers: bars, numbers, tokens, neighbours."""
+    bert = bert or model()
     tokens, bars, numbers = columns(page)
-    three, states = wanted(model, tokenizer, text, *place)
-    assert tokens == tokenizer(text, truncation=True, max_length=48).tokens()
+    three, states = wanted(bert, text, *place)
+    assert tokens == tokenizer()(text, truncation=True, max_length=48).tokens()
     near(bars, three / three.amax(1, keepdim=True), limit)
     near(numbers, three, limit + 0.0051 / three.max().item())
-    table = model.embeddings.word_embeddings.weight
+    table = bert.embeddings.word_embeddings.weight
     lists = page.locator(".lmx-near ol")
     for state, items in zip(states, (lists.nth(0), lists.nth(1)), strict=True):
         found = [text.rsplit(" ", 1) for text in items.locator("li").all_text_contents()]
         cosines = torch.cosine_similarity(state, table, dim=-1)
         shown = torch.tensor([float(number) for _, number in found])
-        ids = tokenizer.convert_tokens_to_ids([piece for piece, _ in found])
+        ids = tokenizer().convert_tokens_to_ids([piece for piece, _ in found])
         slack = limit + 0.0051
         assert (shown - cosines.topk(6).values).abs().max() <= slack
         assert (shown - cosines[ids]).abs().max() <= slack
 
 
-def test_what_is_stored_is_what_the_script_draws(browser, served, model, tokenizer):
-    with visits.visit(browser, served, javascript=False) as plain:
+@served
+def test_what_is_stored_is_what_the_script_draws(browser, opened):
+    page = opened.page
+    with visits.visit(browser, page.url, javascript=False) as plain:
         cells = plain.page.locator("tbody tr > *").all_text_contents()
-    with opening(browser, served) as visit:
-        page = visit.page
-        tokens, _, numbers = columns(page)
-        rows = [cells[4 * i : 4 * i + 4] for i in range(len(tokens))]
-        assert [row[0] for row in rows] == tokens
-        stored = torch.tensor([[float(cell) for cell in row[1:]] for row in rows])
-        torch.testing.assert_close(numbers.T, stored, atol=0.0101, rtol=0)
-        same(page, model, tokenizer, LINE, 1, 2, 1, limit=STORED)
-        for place in ((0, 0, 0), (2, 4, 7), (1, 3, 3)):  # all of it, without weights
-            choose(page, *place)
-            same(page, model, tokenizer, LINE, *place, limit=STORED)
-        assert not any("play/bert/" in asked for asked in visit.inside)
-        visit.clean()
+    tokens, _, numbers = columns(page)
+    rows = [cells[4 * i : 4 * i + 4] for i in range(len(tokens))]
+    assert [row[0] for row in rows] == tokens
+    stored = torch.tensor([[float(cell) for cell in row[1:]] for row in rows])
+    torch.testing.assert_close(numbers.T, stored, atol=0.0101, rtol=0)
+    same(page, LINE, 1, 2, 1, limit=STORED)
+    for place in ((0, 0, 0), (2, 4, 7), (1, 3, 3)):  # all of it, without weights
+        choose(page, *place)
+        same(page, LINE, *place, limit=STORED)
+    assert not any("play/bert/" in asked for asked in opened.inside)
 
 
-def test_a_line_typed_is_read_as_transformers_reads_it(browser, address, model, tokenizer):
-    with opening(browser, address) as visit:
-        page = visit.page
-        page.get_by_label("Your line").fill("Too soon")
-        assert "has to be loaded first" in note(page)
-        assert not any("play/bert/" in asked for asked in visit.inside)
-        load(page)
-        write(page, OWN)
-        same(page, model, tokenizer, OWN, 1, 2, 1)
-        for place in ((2, 0, 6), (0, 4, 0)):
-            choose(page, *place)
-            same(page, model, tokenizer, OWN, *place)
-        write(page, "")
-        same(page, model, tokenizer, "", 0, 4, 0)
-        write(page, LINE)
-        same(page, model, tokenizer, LINE, 0, 4, 0)
-        visit.clean()
+@both_ways
+def test_a_line_typed_is_read_as_transformers_reads_it(opened):
+    page = opened.page
+    page.get_by_label("Your line").fill("Too soon")
+    assert "has to be loaded first" in note(page)
+    assert not any("play/bert/" in asked for asked in opened.inside)
+    load(page)
+    write(page, OWN)
+    same(page, OWN, 1, 2, 1)
+    for place in ((2, 0, 6), (0, 4, 0)):
+        choose(page, *place)
+        same(page, OWN, *place)
+    for line in ("", LINE):
+        write(page, line)
+        same(page, line, 0, 4, 0)
 
 
-def test_any_text_is_a_line(browser, served, model, tokenizer):
-    with opening(browser, served) as visit:
-        page = visit.page
-        page.evaluate("() => { window.harm = () => { window.harmed = true; }; }")
-        load(page)
-        for text in (
-            "</script><img src=x onerror=harm()> שלום 🦋\u202e \ud7ff love [SEP] [MASK]",
-            "🦋",
-            "x" * 10_000,
-            "love " * 2_000,
-            " " * 6_000 + "late",
-        ):
-            write(page, text)
-            seen = text[:5000]
-            same(page, model, tokenizer, seen, 1, 2, 1)
-            cut = len(tokenizer(text)["input_ids"]) > 48 or len(text) > 5000
-            said = note(page)
-            assert said.startswith("Only the first ") if cut else not said
-        assert page.evaluate("window.harmed") is None
-        visit.clean()
+@served
+def test_any_text_is_a_line(opened):
+    page = opened.page
+    harm(page)
+    load(page)
+    for text in (
+        "</script><img src=x onerror=harm()> שלום 🦋\u202e \ud7ff love [SEP] [MASK]",
+        "🦋",
+        "x" * 10_000,
+        "love " * 2_000,
+        " " * 6_000 + "late",
+    ):
+        write(page, text)
+        same(page, text[:5000], 1, 2, 1)
+        cut = len(tokenizer()(text)["input_ids"]) > 48 or len(text) > 5000
+        said = note(page)
+        assert said.startswith("Only the first ") if cut else not said
+    is_unharmed(page)
 
 
-def test_the_default_bert_in_int8_is_near_to_itself(browser, tokenizer, tmp_path_factory):
-    model = load_bert(device="cpu", attn_implementation="eager")[1]
-    view = views.bert_explorer(LINE, tokenizer, model)
-    folder = made(tmp_path_factory, view, play.bert_file(model))
+def test_the_default_bert_in_int8_is_near_to_itself(browser, tmp_path):
+    bert = load_bert(device="cpu", attn_implementation="eager")[1]
+    view = views.bert_explorer(LINE, tokenizer(), bert)
+    page_file = make_page(tmp_path, [view], {"bert": lambda: stores.bert_file(bert)})
     place = [view.data[name] for name in ("layer", "head", "token")]
-    with opening(browser, (folder / "index.html").as_uri()) as visit:
+    with opening(browser, page_file.as_uri()) as visit:
         page = visit.page
-        drift = int8.drift(model, **tokenizer(LINE, return_tensors="pt")).max().item()
+        drift = int8.drift(bert, **tokenizer()(LINE, return_tensors="pt")).max().item()
         assert f"at most {100 * drift:.1f} %" in offer(page)
-        same(page, model, tokenizer, LINE, *place, limit=STORED)
+        same(page, LINE, *place, bert=bert, limit=STORED)
         load(page)
         assert "not kept for the next visit" in offer(page)
         assert note(page) == "The model is here: write a line."
         write(page, OWN)
-        same(page, int8.rounded(model), tokenizer, OWN, *place)
-        same(page, model, tokenizer, OWN, *place, limit=0.1)
+        same(page, OWN, *place, bert=int8.rounded(bert))
+        same(page, OWN, *place, bert=bert, limit=0.1)
         visit.clean()
 
 
-def test_what_the_browser_kept_is_opened_by_typing(browser, served, model, tokenizer):
-    with opening(browser, served) as visit:
-        page = visit.page
-        load(page)
-        assert "not kept" not in offer(page)
-        asked = len(visit.inside)
-        page.reload()
-        kept = page.get_by_role("button", name="Open the model: your browser kept its ")
-        kept.wait_for(timeout=visits.LOAD)
-        write(page, OWN)
-        same(page, model, tokenizer, OWN, 1, 2, 1)
-        assert not any("play/bert/" in address for address in visit.inside[asked:])
-        visit.clean()
+@served
+def test_what_the_browser_kept_is_opened_by_typing(opened):
+    page = opened.page
+    load(page)
+    assert "not kept" not in offer(page)
+    asked = len(opened.inside)
+    page.reload()
+    kept = page.get_by_role("button", name="Open the model: your browser kept its ")
+    kept.wait_for(timeout=visits.LOAD)
+    write(page, OWN)
+    same(page, OWN, 1, 2, 1)
+    assert not any("play/bert/" in address for address in opened.inside[asked:])
 
 
-def test_keys_go_from_head_to_head_and_from_token_to_token(browser, served):
-    with opening(browser, served) as visit:
-        page = visit.page
-        chosen = page.get_by_role("radio", checked=True)
-        chosen.focus()
-        names = []
-        for key in ("ArrowUp", "ArrowUp", "ArrowRight", "ArrowDown", "ArrowLeft"):
-            page.keyboard.press(key)
-            names.append(page.evaluate("document.activeElement.ariaLabel"))
-            assert chosen.get_attribute("aria-label") == names[-1]
-        heads = [(0, 2), (0, 2), (0, 3), (1, 3), (1, 2)]  # the first row is the last
-        assert names == [f"layer {layer}, head {head}" for layer, head in heads]
-        assert page.locator(".lmx-grid [tabindex='0']").count() == 1
-        token = page.locator(".lmx-rows [aria-pressed=true]")
-        token.focus()
-        page.keyboard.press("ArrowDown")
-        assert token.text_content() == "is"
-        assert page.evaluate("document.activeElement.textContent") == "is"
-        assert page.locator(".lmx-rows [tabindex='0']").count() == 1
-        told = page.locator(".lmx-told").text_content()
-        assert told.startswith("“\u2068is\u2069” looks most at ")
-        live = page.locator("[aria-live=polite]").last
-        visits.heard(live, told)
-        visit.clean()
+def test_keys_go_from_head_to_head_and_from_token_to_token(opened):
+    page = opened.page
+    chosen = page.get_by_role("radio", checked=True)
+    chosen.focus()
+    names = []
+    for key in ("ArrowUp", "ArrowUp", "ArrowRight", "ArrowDown", "ArrowLeft"):
+        page.keyboard.press(key)
+        names.append(page.evaluate("document.activeElement.ariaLabel"))
+        assert chosen.get_attribute("aria-label") == names[-1]
+    heads = [(0, 2), (0, 2), (0, 3), (1, 3), (1, 2)]  # the first row is the last
+    assert names == [f"layer {layer}, head {head}" for layer, head in heads]
+    assert page.locator(".lmx-grid [tabindex='0']").count() == 1
+    token = page.locator(".lmx-rows [aria-pressed=true]")
+    token.focus()
+    page.keyboard.press("ArrowDown")
+    assert token.text_content() == "is"
+    assert page.evaluate("document.activeElement.textContent") == "is"
+    assert page.locator(".lmx-rows [tabindex='0']").count() == 1
+    summary = page.locator(".lmx-summary").text_content()
+    assert summary.startswith("“\u2068is\u2069” looks most at ")
+    visits.heard(page.locator("[aria-live=polite]").last, summary)
 
 
-def test_weights_that_do_not_come_are_told_and_asked_for_again(browser, served):
-    with opening(browser, served) as visit:
-        page = visit.page
-        page.route("**/play/bert/**", lambda route: route.abort())
-        page.get_by_role("button", name="Load the model").click()
-        page.get_by_text("The model does not load: part 1 of ").wait_for()
-        page.unroute("**/play/bert/**")
-        load(page)
-        write(page, OWN)
-
-
-def test_weights_of_another_model_are_refused(browser, tokenizer, tmp_path_factory):
-    view = views.bert_explorer(LINE, tokenizer, small(num_hidden_layers=2))
-    folder = made(tmp_path_factory, view, play.bert_file(small()))
-    with opening(browser, (folder / "index.html").as_uri()) as visit:
-        visit.page.get_by_role("button", name="Load the model").click()
+def test_weights_of_another_model_are_refused(browser, tmp_path):
+    view = views.bert_explorer(LINE, tokenizer(), model(2))
+    page = make_page(tmp_path, [view], {"bert": lambda: stores.bert_file(model())})
+    with opening(browser, page.as_uri()) as visit:
+        ask(visit.page)
         visit.page.get_by_text("does not load: the site carries another").wait_for()
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_accessible_and_no_wider_than_a_phone(browser, served, theme):
-    with opening(browser, served, theme=theme, width=PHONE) as visit:
-        load(visit.page)
-        write(visit.page, "Naïve 🦋 " + "x" * 90 + " שלום " + "word " * 60)
-        is_fit(visit)
-
-
-def test_squares_are_as_dark_as_weights_in_both_themes(browser, served, model, tokenizer):
-    root = wanted(model, tokenizer, LINE, 1, 2, 1)[0][0].sqrt()
+def test_squares_are_as_dark_as_weights_in_both_themes(opened):
+    root = wanted(model(), LINE, 1, 2, 1)[0][0].sqrt()
     for theme in ("light", "dark"):
-        with opening(browser, served, theme=theme) as visit:
-            square = visit.page.locator(".lmx-grid canvas").nth(7)
-            pixels = square.evaluate(
-                """c => Array.from(c.getContext("2d")
-                  .getImageData(0, 1, c.width, 1).data)"""
-            )
-            alpha = torch.tensor(pixels).view(-1, 4)[:, 3] / 255
-            assert (alpha - root).abs().max() < 0.02
-
-
-def test_the_script_is_short(scripts):
-    assert len(scripts["explorer-view.js"].encode()) <= 8192
+        opened.page.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
+        visits.settle(opened.page)
+        square = opened.page.locator(".lmx-grid canvas").nth(7)
+        read = "c => [...c.getContext('2d').getImageData(0, 1, c.width, 1).data]"
+        pixels = square.evaluate(read)
+        alpha = torch.tensor(pixels).view(-1, 4)[:, 3] / 255
+        assert (alpha - root).abs().max() < 0.02

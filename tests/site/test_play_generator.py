@@ -1,6 +1,7 @@
 """The view *generator* in a browser: its answers are PyTorch's and transformers'."""
 
 import itertools
+from functools import cache
 
 import pytest
 import torch
@@ -12,7 +13,7 @@ from transformers import (
 )
 
 import visits
-from bare import PHONE, is_fit, make_page, opening
+from bare import harm, is_unharmed
 from lmcourse import views
 from lmcourse.ablation import without
 from lmcourse.gpt.checkpoints import load_gpt
@@ -20,29 +21,30 @@ from test_engine import near
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
+STORE = "gpt"
 LINE = "Shall I compare thee to a summer's d"
 IDLE = """() => Array.from(document.querySelectorAll("button"))
   .find((button) => button.textContent === "stop").disabled"""
 
 
-@pytest.fixture(scope="module")
+@cache
 def gpt():
     tokenizer, model, _ = load_gpt(device="cpu")
     return tokenizer, model.half().float()  # as the site carries it
 
 
-@pytest.fixture(scope="module")
-def address(gpt, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("generator")
-    view = views.generator(LINE, *gpt, count=80)
-    return make_page(folder / "page", [view], folder / "work").as_uri()
+def make():
+    return views.generator(LINE, *gpt(), count=80), {}
 
 
-@pytest.fixture
-def opened(browser, address):
-    with opening(browser, address) as visit:
-        yield visit
-        visit.clean()
+def ask(page):
+    page.get_by_label("Your line").fill("Love")
+
+
+def use(page):
+    write(page, "Naïve 🦋 " + "x" * 200)
+    head(page, 1, 1).click()
+    idle(page)
 
 
 def idle(page):
@@ -71,9 +73,9 @@ def bars(page):
     return {c: float(share.removesuffix(" %")) / 100 for c, share in table(page, "bars")}
 
 
-def wanted(gpt, text, temperature=0.8):
+def wanted(text, temperature=0.8):
     """Return PyTorch's ten likeliest characters as the bars name them, and their shares."""
-    tokenizer, model = gpt
+    tokenizer, model = gpt()
     with torch.no_grad():
         logits = model(torch.tensor([tokenizer.encode(text)]))[0, -1]
     shares, ids = (logits / temperature).softmax(0).topk(10)
@@ -87,15 +89,15 @@ def same(found, expected):
         assert found.get(name, 0) == pytest.approx(share, abs=1e-3)
 
 
-def test_what_is_stored_is_what_the_script_draws(browser, opened, address, gpt):
-    with visits.visit(browser, address, javascript=False) as plain:
+def test_what_is_stored_is_what_the_script_draws(browser, opened):
+    with visits.visit(browser, opened.page.url, javascript=False) as plain:
         before = [table(plain.page, name) for name in ("bars", "lens")]
         text = plain.page.locator(".lmg-text").text_content()
     page = opened.page
     assert [table(page, name) for name in ("bars", "lens")] == before
     assert page.locator(".lmg-text").text_content() == text
     assert not any("play/gpt/" in asked for asked in opened.inside)  # not asked for
-    same(bars(page), wanted(gpt, LINE))
+    same(bars(page), wanted(LINE))
     write(page, LINE + "!")
     write(page, LINE)  # what the page's model writes is what Python stored
     assert page.locator(".lmg-text").text_content() == text
@@ -105,22 +107,22 @@ def test_what_is_stored_is_what_the_script_draws(browser, opened, address, gpt):
 @pytest.mark.parametrize(
     "text", ["O", "\n\nLove is not love\nW", "When I do count the clock"]
 )
-def test_a_line_typed_gets_pytorch_s_answer(opened, gpt, text):
+def test_a_line_typed_gets_pytorch_s_answer(opened, text):
     write(opened.page, text)
-    same(bars(opened.page), wanted(gpt, text))
-    tokenizer, model = gpt
+    same(bars(opened.page), wanted(text))
+    tokenizer, model = gpt()
     with torch.no_grad():
         weights = model.attentions(torch.tensor([tokenizer.encode(text)]))[2][0, 1, -1]
     head(opened.page, 2, 1).focus()
-    spans = opened.page.locator(".lmg-line span")
+    spans = opened.page.locator(".play-shades span")
     found = spans.evaluate_all("all => all.map(s => +s.style.getPropertyValue('--share'))")
     near(torch.tensor(found), weights, 1e-3)
     best = weights.argmax()
     told = f"{len(weights) - 1 - best} before the last: {100 * weights[best]:.0f} %"
-    assert opened.page.locator(".lmg-told").text_content().endswith(told)
+    assert opened.page.locator(".lmg-summary").text_content().endswith(told)
 
 
-def test_a_head_switched_off_is_pytorch_s_with_it_zeroed(opened, gpt):
+def test_a_head_switched_off_is_pytorch_s_with_it_zeroed(opened):
     page, before = opened.page, opened.page.locator(".lmg-text").text_content()
     arrows = ["ArrowDown"] * 2 + ["ArrowRight"] * 2 + ["ArrowLeft", "Enter"]
     head(page, 0, 0).focus()
@@ -128,22 +130,22 @@ def test_a_head_switched_off_is_pytorch_s_with_it_zeroed(opened, gpt):
         page.keyboard.press(key)
     idle(page)
     assert head(page, 2, 1).get_attribute("aria-pressed") == "true"
-    with without(gpt[1].blocks[2], 1):
-        same(bars(page), wanted(gpt, LINE))
+    with without(gpt()[1].blocks[2], 1):
+        same(bars(page), wanted(LINE))
     with pytest.raises(AssertionError):
-        same(bars(page), wanted(gpt, LINE))
+        same(bars(page), wanted(LINE))
     assert page.locator(".lmg-text").text_content() != before
     head(page, 0, 3).click()
     idle(page)
-    with without(gpt[1].blocks[2], 1), without(gpt[1].blocks[0], 3):
-        same(bars(page), wanted(gpt, LINE))
+    with without(gpt()[1].blocks[2], 1), without(gpt()[1].blocks[0], 3):
+        same(bars(page), wanted(LINE))
     page.get_by_role("button", name="all heads on").click()
     idle(page)
     assert page.locator(".lmg-text").text_content() == before
 
 
-def test_the_lens_is_pytorch_s_and_ends_in_the_answer(opened, gpt):
-    tokenizer, model = gpt
+def test_the_lens_is_pytorch_s_and_ends_in_the_answer(opened):
+    tokenizer, model = gpt()
     write(opened.page, "From fairest")
     x = model.embed(torch.tensor([tokenizer.encode("From fairest")]))
     for block, row in zip(model.blocks, table(opened.page, "lens"), strict=True):
@@ -163,9 +165,10 @@ def test_what_is_drawn_from_is_what_transformers_leaves(lab):
     ]
     found = lab.evaluate(
         """async ([values, settings]) => {
-          const { chances } = await import("/play/writing.js");
+          const { nextProbs } = await import("/play/writing.js");
+          const logits = Float32Array.from(values);
           return settings.map(([temperature, top_k, top_p]) =>
-            Array.from(chances(Float32Array.from(values), { temperature, top_k, top_p })));
+            Array.from(nextProbs(logits, { temperature, top_k, top_p })));
         }""",
         [logits.tolist(), settings],
     )
@@ -177,12 +180,12 @@ def test_what_is_drawn_from_is_what_transformers_leaves(lab):
         near(torch.tensor(ours), theirs)
 
 
-def test_sliders_change_what_is_drawn_from_at_once(opened, gpt):
+def test_sliders_change_what_is_drawn_from_at_once(opened):
     page = opened.page
     page.get_by_label("temperature").fill("1.5")
-    same(bars(page), wanted(gpt, LINE, 1.5))
+    same(bars(page), wanted(LINE, 1.5))
     page.get_by_label("top-k").fill("2")
-    likeliest = list(wanted(gpt, LINE, 1.5).items())[:2]
+    likeliest = list(wanted(LINE, 1.5).items())[:2]
     whole = sum(share for _, share in likeliest)
     assert [share for share in bars(page).values() if share] == pytest.approx(
         [share / whole for _, share in likeliest], abs=1e-3
@@ -225,9 +228,9 @@ def test_one_character_then_another_then_a_text_that_is_stopped(opened):
     assert page.locator(".lmg-text").text_content() != gone_on
 
 
-def test_what_it_does_not_know_is_named_and_a_long_text_cut(opened, gpt):
+def test_what_it_does_not_know_is_named_and_a_long_text_cut(opened):
     page = opened.page
-    page.evaluate("() => { window.harm = () => { window.harmed = true; }; }")
+    harm(page)
     write(page, "</script><img src=x onerror=harm()> שלום 🦋\u202e love")
     told = page.locator(".play-note").text_content()
     assert "Left out, as it has never read them: " in told
@@ -236,42 +239,15 @@ def test_what_it_does_not_know_is_named_and_a_long_text_cut(opened, gpt):
     assert "and 2 more" in told
     kept = "scriptimg srcx onerrorharm()   love"
     assert page.locator(".lmg-text").text_content().startswith(kept)
-    same(bars(page), wanted(gpt, kept))
+    same(bars(page), wanted(kept))
     write(page, "love " * 2001)
     assert page.locator(".play-note").text_content().startswith("It sees the last ")
-    seen = "".join(page.locator(".lmg-line span").all_text_contents())
+    seen = "".join(page.locator(".play-shades span").all_text_contents())
     assert ("love·" * 13).endswith(seen)
     assert 32 <= len(seen) <= 64
-    same(bars(page), wanted(gpt, seen.replace("·", " ")))
+    same(bars(page), wanted(seen.replace("·", " ")))
     write(page, "")
-    same(bars(page), wanted(gpt, "\n"))
+    same(bars(page), wanted("\n"))
     write(page, "🦋")
     assert page.locator(".play-note").text_content().strip().endswith("🦋\u2069.")
-    assert page.evaluate("window.harmed") is None
-
-
-def test_a_model_that_does_not_come_is_told_and_asked_for_again(browser, address, gpt):
-    with visits.visit(browser, address) as visit:
-        page = visit.page
-        page.wait_for_selector("[data-state=drawn]", timeout=visits.LOAD)
-        page.route("**/play/gpt/**", lambda route: route.abort())
-        write(page, "Love")
-        assert "does not answer: part 1 of 3" in page.locator(".play-note").text_content()
-        page.unroute("**/play/gpt/**")
-        write(page, "Love i")
-        assert page.locator(".play-note").text_content() == ""
-        same(bars(page), wanted(gpt, "Love i"))
-
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_accessible_and_no_wider_than_a_phone(browser, address, theme):
-    with opening(browser, address, theme=theme, width=PHONE) as visit:
-        page = visit.page
-        write(page, "Naïve 🦋 " + "x" * 200)
-        head(page, 1, 1).click()
-        idle(page)
-        is_fit(visit)
-
-
-def test_the_script_is_short(scripts):
-    assert len(scripts["generator-view.js"].encode()) <= 8192
+    is_unharmed(page)

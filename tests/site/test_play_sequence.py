@@ -1,24 +1,26 @@
 """The view *sequence* in a browser: counts and gates of any line, as Python has them."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 import torch
 
 import visits
-from bare import PHONE, is_fit, make_page, opening
+from bare import both_ways, harm, is_unharmed
 from lmcourse import views
 from lmcourse.data import load_texts, train_val_test_split
 from lmcourse.ngrams import NgramModel
 from lmcourse.recurrent import load_char_lstm
-from serving import serve
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
+STORE = "lstm"
 LINE = "Shall I compare"
 UNIT = 59
 
 
-@pytest.fixture(scope="module")
+@cache
 def models():
     tokenizer, reader = load_char_lstm()
     training = tokenizer.encode(train_val_test_split(load_texts("sonnets")).training)
@@ -26,25 +28,16 @@ def models():
     return tokenizer, made, reader.double()
 
 
-@pytest.fixture(scope="module")
-def page_folder(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("sequence")
-    view = views.sequence(LINE, order=5, unit=UNIT)
-    make_page(folder / "page", [view], folder / "work")
-    return folder / "page"
+def make():
+    return views.sequence(LINE, order=5, unit=UNIT), {}
 
 
-@pytest.fixture(scope="module", params=["http", "file"])
-def address(request, page_folder):
-    httpd, address = serve(page_folder)
-    address = address if request.param == "http" else page_folder.as_uri()
-    yield f"{address}/index.html"
-    httpd.shutdown()
+def ask(page):
+    page.get_by_label("Your line").fill("Love")
 
 
-@pytest.fixture(scope="module")
-def filed(page_folder):
-    return f"{page_folder.as_uri()}/index.html"
+def use(page):
+    write(page, "x" * 80)
 
 
 def rows(page):
@@ -55,9 +48,9 @@ def rows(page):
     return [[name, counted, lstm] for name, _, counted, lstm in cells]
 
 
-def wanted(models, line, order):
+def wanted(line, order):
     """Return the same from Python's probabilities."""
-    tokenizer, made, reader = models
+    tokenizer, made, reader = models()
     ids = tokenizer.encode("\n" + line)
     counted = made[order].next_probs(ids)
     with torch.no_grad():
@@ -70,56 +63,51 @@ def wanted(models, line, order):
     return [list(row) for row in zip(names, shares, theirs, strict=True)]
 
 
-def ask(page, line, order=5):
+def write(page, line, order=5):
     """Type a line, choose an order, and wait for the answer."""
     page.get_by_label("Your line").fill(line)
     page.get_by_label("Count runs of").fill(str(order))
     page.wait_for_function(
-        "line => document.querySelector('.lms-line').textContent === line",
+        "line => document.querySelector('.play-shades').textContent === line",
         arg=line,
         timeout=visits.LOAD,
     )
     visits.settle(page)
 
 
-def test_nothing_is_loaded_before_somebody_types(browser, filed, models):
-    with opening(browser, filed) as visit:
-        assert rows(visit.page) == wanted(models, LINE, 5)
-        assert not any("/play/lstm/" in asked for asked in visit.inside)
-        visit.clean()
+def test_it_begins_with_what_is_stored(opened):
+    assert rows(opened.page) == wanted(LINE, 5)
 
 
-def test_any_line_has_pythons_probabilities(browser, address, models):
-    with opening(browser, address) as visit:
-        for line, order in [
-            ("My mistress' eyes are nothing like the ", 6),
-            ("zzz", 4),
-            ("q", 2),
-            ("", 3),
-            ("Love", 1),
-        ]:
-            ask(visit.page, line, order)
-            assert rows(visit.page) == wanted(models, line, order), line
-        visit.clean()
+@both_ways
+def test_any_line_has_pythons_probabilities(opened):
+    for line, order in [
+        ("My mistress' eyes are nothing like the ", 6),
+        ("zzz", 4),
+        ("q", 2),
+        ("", 3),
+        ("Love", 1),
+    ]:
+        write(opened.page, line, order)
+        assert rows(opened.page) == wanted(line, order), line
 
 
-def test_all_probabilities_and_gates_are_pythons(browser, filed, models):
+def test_all_probabilities_and_gates_are_pythons(opened):
     """To many digits, asked of the module itself."""
-    tokenizer, made, reader = models
+    tokenizer, made, reader = models()
     line = "\nFull many a glorious"
     text = train_val_test_split(load_texts("sonnets")).training
-    with opening(browser, filed) as visit:
-        found = visit.page.evaluate(
-            """([text, alphabet, line]) => {
-              const counts = lmcourse.need("sequence-view.js").makeCounts(text, alphabet);
-              return [1, 2, 3, 4, 5, 6].map((order) => counts(line, order));
-            }""",
-            [text, list(tokenizer.alphabet), line],
-        )
-        ask(visit.page, line[1:])
-        colours = visit.page.locator(".lms-line span").evaluate_all(
-            "all => all.map((one) => Number(one.style.getPropertyValue('--share')))"
-        )
+    found = opened.page.evaluate(
+        """([text, alphabet, line]) => {
+          const counts = lmcourse.need("sequence-view.js").makeCounts(text, alphabet);
+          return [1, 2, 3, 4, 5, 6].map((order) => counts(line, order));
+        }""",
+        [text, list(tokenizer.alphabet), line],
+    )
+    write(opened.page, line[1:])
+    colours = opened.page.locator(".play-shades span").evaluate_all(
+        "all => all.map((one) => Number(one.style.getPropertyValue('--share')))"
+    )
     for order, got in enumerate(found, 1):
         want = made[order].next_probs(tokenizer.encode(line))
         np.testing.assert_allclose(got, want, rtol=1e-9)
@@ -128,50 +116,24 @@ def test_all_probabilities_and_gates_are_pythons(browser, filed, models):
     np.testing.assert_allclose(colours, gates, atol=1e-6)
 
 
-def test_units_by_keyboard_and_what_is_said(browser, filed):
-    with opening(browser, filed) as visit:
-        dial = visit.page.get_by_label("Forget gate of")
-        dial.focus()
-        visit.page.keyboard.press("ArrowRight")
-        assert f"unit {UNIT + 1}" in visit.page.locator(".lms-dial").last.inner_text()
-        dial.fill("0")
-        assert "all 128, their mean" in visit.page.locator(".lms-dial").last.inner_text()
-        assert "It keeps most" in visit.page.locator(".lms-told").text_content()
+def test_units_by_keyboard_and_what_is_said(opened):
+    unit = opened.page.get_by_label("Forget gate of")
+    unit.focus()
+    opened.page.keyboard.press("ArrowRight")
+    label = opened.page.locator(".play-slider").last
+    assert f"unit {UNIT + 1}" in label.inner_text()
+    unit.fill("0")
+    assert "all 128, their mean" in label.inner_text()
+    assert "It keeps most" in opened.page.locator(".lms-summary").text_content()
 
 
-def test_strange_characters_are_left_out_and_told(browser, filed, models):
-    with opening(browser, filed) as visit:
-        page = visit.page
-        page.evaluate("() => { window.harm = () => { window.harmed = true; }; }")
-        page.get_by_label("Your line").fill("<img src=x onerror=harm()> Ω7 love")
-        page.wait_for_function("document.querySelector('.play-note').textContent")
-        assert "Ω" in page.locator(".play-note").text_content()
-        assert page.locator("main img").count() == 0
-        assert page.evaluate("window.harmed") is None
-        ask(page, "love", 3)
-        assert page.locator(".play-note").text_content() == ""
-        assert rows(page) == wanted(models, "love", 3)
-
-
-def test_counts_that_do_not_come_are_told_and_asked_for_again(browser, filed, models):
-    with opening(browser, filed) as visit:
-        page = visit.page
-        page.route("**/play/lstm/**", lambda route: route.abort())
-        page.get_by_label("Your line").fill("Love")
-        page.wait_for_function("document.querySelector('.play-note').textContent")
-        assert "part 1 of" in page.locator(".play-note").text_content()
-        page.unroute("**/play/lstm/**")
-        ask(page, "Love is", 4)
-        assert rows(page) == wanted(models, "Love is", 4)
-
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_accessible_and_no_wider_than_a_phone(browser, filed, theme):
-    with opening(browser, filed, theme=theme, width=PHONE) as visit:
-        is_fit(visit)
-        ask(visit.page, "x" * 80)
-        is_fit(visit)
-
-
-def test_the_script_is_short(scripts):
-    assert len(scripts["sequence-view.js"].encode()) <= 3600
+def test_strange_characters_are_left_out_and_told(opened):
+    page = opened.page
+    harm(page)
+    page.get_by_label("Your line").fill("<img src=x onerror=harm()> Ω7 love")
+    page.wait_for_function("document.querySelector('.play-note').textContent")
+    assert "Ω" in page.locator(".play-note").text_content()
+    is_unharmed(page)
+    write(page, "love", 3)
+    assert page.locator(".play-note").text_content() == ""
+    assert rows(page) == wanted("love", 3)

@@ -7,7 +7,6 @@ import torch
 from torch.nn.functional import scaled_dot_product_attention
 
 import visits
-from bare import PHONE, is_fit, make_page, opening
 from lmcourse import views
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -17,18 +16,12 @@ KEYS = [[-1.6, 1.9], [1.2, 2.0], [2.3, 0.3], [-0.9, -1.8]]
 QUERY = [1.1, 0.9]
 
 
-@pytest.fixture(scope="module")
-def address(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("toy")
-    view = views.attention_toy(WORDS, KEYS, QUERY, position=2)
-    return make_page(folder / "page", [view], folder / "work").as_uri()
+def make():
+    return views.attention_toy(WORDS, KEYS, QUERY, position=2), {}
 
 
-@pytest.fixture
-def opened(browser, address):
-    with opening(browser, address) as visit:
-        yield visit
-        visit.clean()
+def use(page):
+    page.get_by_label("causal mask").check()
 
 
 def weights(page):
@@ -78,8 +71,8 @@ def test_the_numbers_are_pytorch_s(lab):
             torch.testing.assert_close(mine, other, atol=1e-9, rtol=1e-9)
 
 
-def test_what_is_stored_is_what_the_script_draws(browser, opened, address):
-    with visits.visit(browser, address, javascript=False) as plain:
+def test_what_is_stored_is_what_the_script_draws(browser, opened):
+    with visits.visit(browser, opened.page.url, javascript=False) as plain:
         stored = column(plain.page, -1)
         labels = plain.page.locator("svg text").all_text_contents()
     assert column(opened.page, -1) == stored == [f"{w} %" for w in wanted()]
@@ -122,11 +115,11 @@ def test_the_mouse_drags_a_point(opened):
     assert weights(opened.page) == wanted(query=[-1.5, 1])
 
 
-def test_a_finger_drags_a_point(browser, address):
+def test_a_finger_drags_a_point(browser, address, request):
     context = browser.new_context(has_touch=True, viewport={"width": 390, "height": 800})
     page = context.new_page()
     visits.slow(page)
-    page.goto(address)
+    page.goto(address(request.module))
     page.wait_for_selector("[data-state=drawn]", timeout=visits.LOAD)
     page.locator(".lmt-plane").scroll_into_view_if_needed()
     client = context.new_cdp_session(page)
@@ -154,9 +147,3 @@ def test_switches_do_what_they_say(opened):
     assert weights(page) == wanted(divisor=4)
     page.get_by_role("button", name="Start again").click()
     assert weights(page) == wanted()
-
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_accessible_and_no_wider_than_a_phone(browser, address, theme):
-    with opening(browser, address, theme=theme, width=PHONE) as visit:
-        is_fit(visit)

@@ -3,12 +3,12 @@
 import re
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 
 import visits
 from lmbook.execute.keys import ROOT
 from lmbook.pages.course import read_course
 from serving import SITE
+from test_browser import PHONE, audit, does_not_scroll_sideways
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 COURSE = read_course(ROOT)
@@ -111,11 +111,8 @@ def test_it_costs_the_page_of_results_alone(browser, server):
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_results_are_accessible_and_narrow(browser, server, theme):
     address = f"{server}/search.html?q=positonal"
-    with visits.visit(browser, address, theme=theme, width=390) as visit:
+    with visits.visit(browser, address, theme=theme, width=PHONE) as visit:
         visit.page.locator("ul.search li").first.wait_for()
-        options = {"resultTypes": ["violations"], "preload": False}
-        found = Axe().run(visit.page, options=options).response["violations"]
-        grave = [v for v in found if v["impact"] in ("serious", "critical")]
-        assert [(v["id"], v["nodes"][0]["html"][:99]) for v in grave] == []
-        assert visit.page.evaluate("document.documentElement.scrollWidth") <= 390
+        assert audit(visit.page) == []
+        does_not_scroll_sideways(visit)
         visit.clean()

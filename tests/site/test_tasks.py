@@ -4,13 +4,12 @@ import json
 import re
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 
 import visits
+from test_browser import DESK, PHONE, audit, does_not_scroll_sideways
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
-THEMES = ("light", "dark")
 KEPT = "() => JSON.parse(localStorage.getItem('lmcourse:Inside Language Models'))"
 KINDS = ["Predict", "Spot the bug", "Build", "Experiment", "Judge"]
 # The words of a drawing: their size on the screen, and by how much they leave the picture.
@@ -188,8 +187,7 @@ def test_without_scripts_there_is_a_list_and_the_solution(browser, demo_server):
         assert page.get_by_text("As many as a row.").is_visible()
 
 
-@pytest.mark.parametrize("theme", THEMES)
-@pytest.mark.parametrize("width", [1400, 390])
+@pytest.mark.parametrize(("theme", "width"), [("light", DESK), ("dark", PHONE)])
 def test_answered_tasks_are_accessible(browser, demo_server, theme, width):
     address = f"{demo_server}/tasks.html"
     with visits.visit(browser, address, theme=theme, width=width) as visit:
@@ -198,11 +196,8 @@ def test_answered_tasks_are_accessible(browser, demo_server, theme, width):
         options(page).nth(1).locator("button").click()
         page.locator("#ex-tasks-good .lm-done input").check()
         page.wait_for_function("() => document.querySelector('mjx-container')")
-        choices = {"resultTypes": ["violations"], "preload": False}
-        found = Axe().run(page, options=choices).response["violations"]
-        grave = [rule for rule in found if rule["impact"] in ("serious", "critical")]
-        assert [(rule["id"], rule["nodes"][0]["html"]) for rule in grave] == []
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert audit(page) == []
+        does_not_scroll_sideways(visit)
         visit.clean()
 
 

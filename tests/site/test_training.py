@@ -1,17 +1,11 @@
-"""Training in the page: gradients and steps as PyTorch's, and a model that learns."""
-
-import re
+"""Training in the page: gradients and steps are PyTorch's."""
 
 import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
-import visits
-from bare import write_page
-from lmbook.play import stores as play
+from lmbook.play import stores
 from lmcourse.gpt.model import GPT, GPTConfig
-from lmcourse.views import training
-from serving import serve
 from test_engine import near, small_gpt
 
 pytestmark = pytest.mark.browser
@@ -33,7 +27,9 @@ def batch(seed):
 
 def given(lab, model, settings, body, *batches):
     """Run a body of JavaScript with `trainer`, on batches as flat lists."""
-    (lab.folder / "model.safetensors").write_bytes(play.gpt_file(model, "", torch.float32))
+    (lab.folder / "model.safetensors").write_bytes(
+        stores.gpt_file(model, "", torch.float32)
+    )
     flat = [[part.flatten().tolist() for part in pair] for pair in batches]
     body = f"async ([settings, batches, tokens]) => {{ {TRAINER} {body} }}"
     return lab.evaluate(body, [settings, flat, TOKENS])
@@ -43,7 +39,7 @@ def compare(found, model, of, limit):
     """Compare what PyTorch has of each weight, by the names of the page."""
     state = {name: of(weight) for name, weight in model.named_parameters()}
     model.state_dict = lambda: state
-    wanted = play.gpt_tensors(model)
+    wanted = stores.gpt_tensors(model)
     assert found.keys() == wanted.keys()
     for name, values in found.items():
         if name.endswith("key.bias"):  # a softmax ignores it: its gradient is rounding
@@ -96,63 +92,3 @@ def test_steps_are_those_of_adamw(lab):
         wanted.append(loss.item())
     near(torch.tensor(losses), torch.tensor(wanted))
     compare(found, model, torch.Tensor.detach, 1e-3)
-
-
-def test_another_model_than_ours_is_not_trained(lab):
-    with pytest.raises(Exception, match="only a GPT with learned positions"):
-        given(lab, small_gpt("rotary"), {}, "", batch(0))
-
-
-# --- the view -------------------------------------------------------------------------
-
-TEXT = "so long as men can breathe or eyes can see\n" * 60
-
-
-@pytest.fixture(scope="module", params=["http", "file"])
-def opened(request, browser, scripts, tmp_path_factory):
-    """A page on which a smaller model is trained on fewer characters."""
-    folder = tmp_path_factory.mktemp("training")
-    view = training(TEXT, alt="A model learns.", others={"<b>ours</b>": 1.0})
-    view.data |= {"steps": 150, "batch": 4, "learning_rate": 0.01}
-    view.data["config"] |= {"context": 16, "d_model": 16, "d_ff": 64}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(play.STORES, "sonnets", TEXT.encode)
-        write_page(folder, [view], scripts)
-    httpd, address = serve(folder)
-    address = address if request.param == "http" else folder.as_uri()
-    with visits.visit(browser, f"{address}/index.html") as visit:
-        yield visit
-    httpd.shutdown()
-
-
-def test_a_model_learns_while_the_reader_watches(opened):
-    page = opened.page
-    start = page.get_by_role("button", name="Train it here")
-    start.click()
-    assert page.get_by_role("button", name="Stop").evaluate(
-        "b => b === document.activeElement"
-    )
-    page.get_by_role("button", name="Train it anew").wait_for(timeout=visits.LOAD)
-    picture = page.locator("svg.play-chart")
-    assert "after 150 steps" in picture.get_attribute("aria-label")
-    assert len(picture.locator("polyline").get_attribute("points").split()) >= 2
-    labels = " ".join(picture.locator("text").all_text_contents())
-    assert "pairs of characters" in labels
-    assert "<b>ours</b> 1.00" in labels
-    assert page.get_by_role("status").inner_text().endswith("than: pairs of characters.")
-    assert len(page.locator("pre").inner_text()) > 50
-    opened.clean()
-
-
-def test_the_training_stops(opened):
-    page = opened.page
-    page.get_by_role("button", name=re.compile("Train it (here|anew)")).click()
-    page.get_by_role("button", name="Stop").click()
-    page.get_by_role("button", name="Train it anew").wait_for()
-    opened.clean()
-
-
-def test_the_stored_state_is_a_table_of_what_simple_models_reach():
-    stored = training(TEXT, alt="A model learns.", others={"<b>ours</b>": 1.0}).stored
-    assert '<th scope="row">pairs of characters</th>' in stored
-    assert "&lt;b&gt;ours&lt;/b&gt;</th><td>1.00</td>" in stored

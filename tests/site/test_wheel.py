@@ -5,21 +5,19 @@ import pytest
 from plotly.offline import get_plotlyjs
 
 import visits
-from bare import write_page
+from bare import make_page
 from lmcourse import views
 
 pytestmark = pytest.mark.browser
 
 
 @pytest.mark.parametrize("place", ["site", "notebook"])
-def test_the_wheel_over_a_figure_in_space_scrolls_the_page(
-    browser, scripts, tmp_path, place
-):
+def test_the_wheel_over_a_figure_in_space_scrolls_the_page(browser, tmp_path, place):
     cloud = go.Scatter3d(x=[0, 1, 2], y=[0, 1, 0], z=[0, 1, 2], mode="markers")
     view = views.plot(go.Figure(cloud), alt="Three points in space.")
     page = tmp_path / "site" / "index.html"
     if place == "site":
-        write_page(page.parent, [view], scripts, {"library.js": get_plotlyjs()})
+        make_page(page.parent, [view], library=get_plotlyjs())
     else:
         page.parent.mkdir()
         library = f"<meta charset=utf-8><script>{get_plotlyjs()}</script>"

@@ -23,7 +23,7 @@ def test_a_module_is_a_function_of_what_it_needs(written):
         b="export const one = 1;\nexport async function two() {}\nconst own = 3;\n",
     )
     assert modules.script("a.js") == (
-        'lmcourse.define("a.js", ["b.js"], function (need) { "use strict"; /* A. */\n'
+        'lmcourse.define("a.js", function (need) { "use strict"; /* A. */\n'
         'const { one, two: second } = need("b.js");\nclass A {}\nreturn { A };\n});\n'
     )
     assert "return { one, two };" in modules.script("b.js")

@@ -206,4 +206,3 @@ def setup(app) -> None:
     app.add_transform(Fold)
     app.connect("doctree-read", name_folds)
     app.add_css_file("lib/proofs.css")
-    app.add_js_file("lib/folds.js", loading_method="defer")

@@ -16,7 +16,7 @@ from lmbook.execute.keys import digest
 from lmbook.publish import npm
 from lmcourse.views import notebook
 
-__all__ = ["files", "needs", "order", "script", "scripts"]
+__all__ = ["files", "order", "script", "scripts"]
 
 PLAY = Path(__file__).parents[1] / "static" / "play"
 IN_NOTEBOOKS = ("dom.js", "poems.js", "poems.css")  # which the package has, therefore
@@ -48,11 +48,6 @@ def _text(name: str) -> str:
     return text
 
 
-def needs(name: str) -> list[str]:
-    """Return which modules a module imports."""
-    return [found[2] for found in IMPORT.finditer(_text(name))]
-
-
 def order(name: str, before: tuple[str, ...] = ()) -> list[str]:
     """Return all that a module needs, and itself last.
 
@@ -63,7 +58,8 @@ def order(name: str, before: tuple[str, ...] = ()) -> list[str]:
     """
     if name in before:
         raise ExtensionError(f"modules need each other: {' → '.join((*before, name))}")
-    below = [other for need in needs(name) for other in order(need, (*before, name))]
+    needs = [found[2] for found in IMPORT.finditer(_text(name))]
+    below = [other for need in needs for other in order(need, (*before, name))]
     return list(dict.fromkeys([*below, name]))
 
 
@@ -74,10 +70,10 @@ def script(name: str) -> str:
     body = IMPORT.sub(
         lambda m: f'const {m[1].replace(" as ", ": ")} = need("{m[2]}");', text
     )
-    head = f"lmcourse.define({json.dumps(name)}, {json.dumps(needs(name))}, "
     body = EXPORT.sub(r"\1 \2", body).rstrip()
     return (
-        f'{head}function (need) {{ "use strict"; {body}\nreturn {{ {exported} }};\n}});\n'
+        f'lmcourse.define("{name}", function (need) {{ "use strict"; '
+        f"{body}\nreturn {{ {exported} }};\n}});\n"
     )
 
 

@@ -28,7 +28,6 @@ from lmcourse.models import SHA256, load_bert, load_gpt2_vocabulary
 from lmcourse.views.generator import too_much
 from lmcourse.views.neighbours import neighbours_file, spaces
 from lmcourse.views.tokenizer import merge_pairs
-from lmcourse.weights import read_header, read_weights
 
 __all__ = ["STORES", "bert_file", "gpt_file", "stage"]
 
@@ -49,8 +48,7 @@ def gpt_config(config) -> dict:
         raise ValueError("a model with tables of n-grams does not run in the page")
     kept = ("vocab_size", "context", "layers", "heads", "d_model", "positions")
     found = {name: value for name, value in asdict(config).items() if name in kept}
-    style = {"causal": True, "norm_first": True, "norm": "layer", "eps": 1e-5}
-    style |= {"output": "tied"}
+    style = {"causal": True, "norm_first": True, "eps": 1e-5, "output": "tied"}
     return found | style | {"d_ff": 4 * config.d_model, "activation": "gelu_new"}
 
 
@@ -81,14 +79,9 @@ RENAMES = {
     "embeddings.norm": "embedding_norm",
     "layers.": "blocks.",
 }
-MLM = {  # what says which word stands at a place, in checkpoints that have it
-    "cls.predictions.transform.dense.": "mlm.dense.",
-    "cls.predictions.transform.LayerNorm.": "mlm.norm.",
-    "cls.predictions.bias": "mlm.bias",
-}
 
 
-def bert_config(config, mlm: bool) -> dict:
+def bert_config(config) -> dict:
     """Return what ``engine.js`` is to know of a BERT, given its `BertConfig`."""
     return {
         "vocab_size": config.vocab_size,
@@ -102,30 +95,20 @@ def bert_config(config, mlm: bool) -> dict:
         "positions": "learned",
         "token_types": config.type_vocab_size,
         "embedding_norm": True,
-        "output": "mlm" if mlm else "none",
+        "output": "none",
         "causal": False,
         "norm_first": False,
-        "norm": "layer",
     }
 
 
-def _renamed(name: str, names: dict[str, str]) -> str | None:
-    """Return a name with its beginning replaced, None if it begins otherwise."""
-    found = ((old, new) for old, new in names.items() if name.startswith(old))
-    return next((name.replace(old, new, 1) for old, new in found), None)
-
-
 def bert_tensors(model) -> dict[str, torch.Tensor]:
-    """Return the weights of a `transformers.BertModel`, and its MLM head if it has one."""
-    weights = rebuild(model.config, model.state_dict()).state_dict()
-    weights = {_renamed(name, RENAMES): weight for name, weight in weights.items()}
-    path = Path(model.name_or_path or "-") / "model.safetensors"
-    if path.is_file():
-        shapes = read_header(path)[0]
-        names = {name: _renamed(name, MLM) for name in shapes if _renamed(name, MLM)}
-        head = read_weights(path, {name: shapes[name] for name in names}, lambda name: True)
-        weights |= {names[name]: weight.float() for name, weight in head.items()}
-    return {name: weight for name, weight in weights.items() if name}  # no pooler
+    """Return the weights of a `transformers.BertModel`, without its pooler."""
+    return {
+        new + name.removeprefix(old): weight
+        for name, weight in rebuild(model.config, model.state_dict()).state_dict().items()
+        for old, new in RENAMES.items()
+        if name.startswith(old)
+    }
 
 
 def bert_file(model, as_int8: bool = True) -> bytes:
@@ -134,7 +117,7 @@ def bert_file(model, as_int8: bool = True) -> bytes:
     if as_int8:
         for name in [name for name, weight in tensors.items() if weight.ndim == 2]:
             tensors[name], tensors[f"{name}.scale"] = int8.to_int8(tensors[name])
-    return _file(tensors, bert_config(model.config, mlm="mlm.bias" in tensors))
+    return _file(tensors, bert_config(model.config))
 
 
 def _file(tensors: dict[str, torch.Tensor], config: dict) -> bytes:

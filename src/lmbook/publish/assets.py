@@ -25,6 +25,7 @@ __all__ = ["setup", "stage"]
 
 OWN = Path(__file__).parents[1] / "static"
 FOLDER = "lib"  # below _static; not _static itself, whose scripts go to every page
+EVERYWHERE = ("site.js", "modules.js", "play/dom.js")
 
 
 # plotly's partial bundles, and the traces that each draws. The whole is three times theirs.
@@ -126,8 +127,8 @@ def scripts(kind: str, traces: set[str] = frozenset()) -> list[str]:
     partial = [bundle for bundle, kinds in PARTIAL.items() if traces <= kinds]
     if kind == "plot" and partial:
         libraries = partial[:1]
-    own = (f"play/{name}" for name in modules.order(f"{module}.js"))
-    return [*libraries, "modules.js", *own]
+    own = [f"play/{name}" for name in modules.order(f"{module}.js")]
+    return [*libraries, *(name for name in own if name not in EVERYWHERE)]
 
 
 def styles(kinds: Iterable[str]) -> list[str]:
@@ -197,7 +198,8 @@ def drop_icon_script(app, exception) -> None:
 
 def setup(app) -> None:
     """Stage the libraries before anything is written, and add them page by page."""
-    app.add_js_file(f"{FOLDER}/site.js", loading_method="defer")
+    for name in EVERYWHERE:  # before what uses them
+        app.add_js_file(f"{FOLDER}/{name}", priority=400, loading_method="defer")
     app.connect("config-inited", _configure)
     app.connect("builder-inited", _stage)
     app.connect("html-page-context", page_assets)

@@ -3,56 +3,40 @@
    A file of play/ is an ordinary ES module: tests import it as it is, and it may import
    its neighbours by name. For the site `lmbook.play.modules` makes a classic script of each:
 
-     import { Model } from "./engine.js";     lmcourse.define("client.js", ["engine.js"],
-     export function open() { ... }             function (need) { const { Model } =
-                                                need("engine.js"); ... return { open }; });
+     import { Model } from "./engine.js";     lmcourse.define("client.js", function (need) {
+     export function open() { ... }             const { Model } = need("engine.js"); ...
+                                                return { open }; });
 
-   `need` runs a module when it is first asked for. A page loads a view's modules, in
-   order, when the view is scrolled near. The text of a function is known to the browser,
-   so a worker starts from a blob of these very functions: `worker` below. */
+   `need` runs a module when it is first asked for. A page loads a view's modules when the
+   view is scrolled near. The text of a function is known to the browser, so a worker starts
+   from a blob of these very functions: `worker` below. */
 (function () {
   "use strict";
 
-  /* Give `scope` the functions define, need, home and source. A worker runs this one again. */
+  /* Give `scope` the functions define and need. A worker runs this one again. */
   function registry(scope) {
-    const known = {}, made = {};
-
-    scope.define = (name, needs, factory) => (known[name] = known[name] || { needs, factory });
-
+    scope.factories = {};
+    scope.made = {};
+    scope.define = (name, factory) => (scope.factories[name] ??= factory);
     scope.need = function (name) {
-      if (!known[name]) throw new Error("no module " + name + " was loaded");
-      made[name] = made[name] || known[name].factory(scope.need);
-      return made[name];
-    };
-
-    /* The module that exports a value, and under what name. */
-    scope.home = function (value) {
-      for (const [module, all] of Object.entries(made))
-        for (const [name, own] of Object.entries(all)) if (own === value) return [module, name];
-      throw new Error("no module exports what a worker is to run");
-    };
-
-    /* The definitions of a module and of all that it needs, as text. */
-    scope.source = function (name, seen = new Set()) {
-      if (seen.has(name)) return "";
-      seen.add(name);
-      const { needs, factory } = known[name];
-      const before = needs.map((other) => scope.source(other, seen)).join("");
-      const own = [name, needs].map((value) => JSON.stringify(value)).join(", ");
-      return before + "lmcourse.define(" + own + ", " + factory + ");\n";
+      if (!scope.factories[name]) throw new Error("no module " + name + " was loaded");
+      return (scope.made[name] ??= scope.factories[name](scope.need));
     };
   }
 
   const lmcourse = (window.lmcourse = window.lmcourse || {});
   registry(lmcourse);
 
-  /* Start a worker that calls a function which a module exports, with its global scope. */
+  /* Start a worker that has the modules of this page, and calls `serve`, which one of them
+     exports under this name, with its global scope. */
   lmcourse.worker = function (serve) {
-    const [module, name] = lmcourse.home(serve);
-    const begin = '"use strict"; const lmcourse = {}; (' + registry + ")(lmcourse);\n";
-    const end = "lmcourse.need(" + JSON.stringify(module) + ")." + name + "(self);\n";
-    const text = [begin, lmcourse.source(module), end];
-    const address = URL.createObjectURL(new Blob(text, { type: "text/javascript" }));
+    const { made, factories } = lmcourse;
+    const name = Object.keys(made).find((module) => made[module].serve === serve);
+    const parts = ['"use strict"; const lmcourse = {}; (' + registry + ")(lmcourse);\n"];
+    for (const [module, factory] of Object.entries(factories))
+      parts.push("lmcourse.define(" + JSON.stringify(module) + ", " + factory + ");\n");
+    parts.push("lmcourse.need(" + JSON.stringify(name) + ").serve(self);\n");
+    const address = URL.createObjectURL(new Blob(parts, { type: "text/javascript" }));
     const worker = new Worker(address);
     URL.revokeObjectURL(address);
     return worker;

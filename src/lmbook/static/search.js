@@ -2,6 +2,7 @@
    that the book does not have is taken for the nearest that it has, and the page says so. */
 (function () {
   "use strict";
+  const {make, plural} = lmcourse.need("dom.js");
   const FIELDS = ["title", "heading", "text", "code"];
   const MOST = 40; // results shown
   const sections = window.lmbookSections.map(function (found, id) {
@@ -59,13 +60,6 @@
     return {found, changed, meant: meant.join(" "), all: all || meant.length < 2};
   }
 
-  function make(tag, name, ...children) {
-    const node = document.createElement(tag);
-    if (name) node.className = name;
-    node.append(...children);
-    return node;
-  }
-
   /* Some words around the first that was found, those found marked. */
   function quote(text, terms) {
     const parts = text.split(/([\p{L}\p{N}]+)/u);
@@ -73,38 +67,35 @@
     const first = parts.findIndex(hit);
     const start = Math.max(0, first - 24);
     const shown = parts.slice(start, start + 70);
-    const nodes = shown.map((part) => (hit(part) ? make("mark", "", part) : part));
+    const nodes = shown.map((part) => (hit(part) ? make("mark", {}, part) : part));
     if (start) nodes.unshift("… ");
     if (start + 70 < parts.length) nodes.push(" …");
-    return make("p", "context", ...nodes);
+    return make("p", {class: "context"}, ...nodes);
   }
 
   function row(result) {
     const section = sections[result.id], terms = new Set(result.terms);
-    const link = make("a", "", section.heading);
-    link.href = `${section.page}#${section.anchor}`;
-    const where = make("span", "lm-where", section.title);
-    const context = quote(section.text, terms);
-    return make("li", "", link, where, context);
+    const link = make("a", {href: `${section.page}#${section.anchor}`}, section.heading);
+    const where = make("span", {class: "lm-where"}, section.title);
+    return make("li", {}, link, where, quote(section.text, terms));
   }
 
-  function said({found, changed, meant, all}) {
+  function summary({found, changed, meant, all}) {
     const pages = new Set(found.map((result) => sections[result.id].page)).size;
-    const s = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
     const parts = changed.flatMap((word, n) => [
-      n ? " or " : "No page has ", make("em", "", word),
+      n ? " or " : "No page has ", make("em", {}, word),
     ]);
     if (changed.length)
-      parts.push(". Showing results for ", make("em", "", meant), ". ");
+      parts.push(". Showing results for ", make("em", {}, meant), ". ");
     if (!found.length) return [...parts, "No page has this. A part of a word is enough."];
     if (!all) parts.push("No section has all these words. ");
-    parts.push(`${s(found.length, "section")} on ${s(pages, "page")}.`);
+    parts.push(`${plural(found.length, "section")} on ${plural(pages, "page")}.`);
     return parts;
   }
 
   const place = document.getElementById("search-results");
-  const status = make("p", "search-summary"), list = make("ul", "search");
-  status.setAttribute("role", "status");
+  const status = make("p", {class: "search-summary", role: "status"});
+  const list = make("ul", {class: "search"});
   place.append(status, list);
   const field = document.querySelector(".bd-search-container input[name=q]");
   function show() {
@@ -112,7 +103,7 @@
     list.replaceChildren();
     if (!words(field.value).length) return;
     const result = look(field.value);
-    status.append(...said(result));
+    status.append(...summary(result));
     list.append(...result.found.slice(0, MOST).map(row));
   }
   field.value = new URLSearchParams(location.search).get("q") || "";

@@ -1,14 +1,29 @@
 /* On every page. The theme gives a tab stop to what scrolls sideways, as wide as it is when
    the page is loaded or resized; what is folded then has no width. Look again when it is
-   unfolded. A notebook is kept, not opened: some servers call it text. */
+   unfolded. A notebook is kept, not opened: some servers call it text. A fold opens for a
+   link to something in it. */
 (function () {
   "use strict";
   const again = () => window.dispatchEvent(new Event("resize"));
+
+  function openTarget() {
+    const name = decodeURIComponent(location.hash.slice(1));
+    const target = name && document.getElementById(name);
+    if (!target || !target.closest("details")) return;
+    for (let fold = target.closest("details"); fold; fold = fold.parentElement.closest("details"))
+      fold.open = true;
+    target.scrollIntoView();
+  }
+
   document.addEventListener("toggle", again, true);
   document.addEventListener("click", function (event) {
     if (event.target.closest(".admonition-title, .toggle-button")) again();
+    const link = event.target.closest('a[href^="#"]');
+    if (link && link.hash === location.hash) openTarget(); // a second click changes no hash
   });
+  window.addEventListener("hashchange", openTarget);
   document.addEventListener("DOMContentLoaded", function () {
+    openTarget();
     for (const link of document.querySelectorAll('a[href^="notebooks/"]')) {
       link.download = "";
       link.removeAttribute("target");

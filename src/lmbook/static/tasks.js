@@ -3,7 +3,8 @@
    page is open. `lmcourse.tasks` (tasks-table.js) says which tasks each page has. */
 (function () {
   "use strict";
-  const { book, pages } = window.lmcourse.tasks;
+  const { make } = lmcourse.need("dom.js");
+  const { book, pages } = lmcourse.tasks;
   const key = "lmcourse:" + book;
   const home = new URL("../../", document.currentScript.src).pathname;
   const tasks = Array.from(document.querySelectorAll("div.exercise[id]"));
@@ -32,12 +33,7 @@
     show();
   }
 
-  function add(parent, name, properties) {
-    const made = Object.assign(document.createElement(name), properties);
-    parent.append(made);
-    return made;
-  }
-
+  /* FNV-1a of an answer and the task's key: which option is right is not to be read. */
   function hashAnswer(text) {
     let hash = 2166136261;
     for (const byte of new TextEncoder().encode(text)) {
@@ -49,43 +45,44 @@
   function choices(root) {
     const task = root.closest("div.exercise");
     const options = Array.from(root.querySelector("ol").children);
-    const status = add(root, "p", { className: "visually-hidden", role: "status" });
+    const status = make("p", { class: "visually-hidden", role: "status" });
+    root.append(status);
 
-    function right(option) {
+    function isRight(option) {
       return hashAnswer(root.dataset.key + ":" + option.button.textContent) === root.dataset.hash;
     }
 
-    function answer(option, quietly) {
-      const ok = right(option);
-      const told = option.querySelector(".lm-told") || add(option, "div", { className: "lm-told" });
+    /* What is said of an option begins with the verdict. */
+    function judge(option) {
+      let told = option.querySelector(".lm-told");
+      if (!told) option.append((told = make("div", { class: "lm-told" })));
       if (!told.querySelector("strong.lm-said")) {
+        const verdict = isRight(option) ? "Right" : "Not this one";
         const end = told.textContent.trim() ? ": " : ". ";
-        const place = told.querySelector("p") || add(told, "p");
-        const said = add(place, "strong", { className: "lm-said" });
-        said.textContent = (ok ? "Right" : "Not this one") + end;
-        place.prepend(said);
+        if (!told.querySelector("p")) told.append(make("p"));
+        told.querySelector("p").prepend(make("strong", { class: "lm-said" }, verdict + end));
       }
-      option.dataset.verdict = ok ? "right" : "wrong";
+      option.dataset.verdict = isRight(option) ? "right" : "wrong";
       options.forEach((o) => o.button.setAttribute("aria-pressed", o === option));
-      if (quietly) return;
-      status.textContent = told.textContent;
-      if (ok) mark(task.id, "right");
+      return told.textContent;
+    }
+
+    function answer(option) {
+      status.textContent = judge(option);
+      if (isRight(option)) mark(task.id, "right");
     }
 
     options.forEach(function (option, index) {
-      const words = option.firstElementChild;
-      const button = add(option, "button", { type: "button", className: "lm-letter" });
-      option.button = button;
-      button.textContent = "abcdefgh"[index];
-      words.id = task.id + "-" + button.textContent;
-      button.id = words.id + "-button";
-      button.setAttribute("aria-labelledby", button.id + " " + words.id);
-      button.setAttribute("aria-pressed", false);
-      button.addEventListener("click", () => answer(option));
-      option.prepend(button);
+      const words = option.firstElementChild, letter = "abcdefgh"[index];
+      words.id = task.id + "-" + letter;
+      const id = words.id + "-button";
+      option.button = make("button", { type: "button", class: "lm-letter", id,
+        "aria-labelledby": id + " " + words.id, "aria-pressed": "false",
+        onclick: () => answer(option) }, letter);
+      option.prepend(option.button);
     });
     root.dataset.ready = "";
-    if (done[task.id] === "right") answer(options.find(right), true);
+    if (done[task.id] === "right") judge(options.find(isRight));
     resets.push(function () {
       status.textContent = "";
       options.forEach(function (option) {
@@ -97,11 +94,9 @@
 
   function box(task) {
     const name = task.querySelector(".lm-asked") || task.querySelector(".admonition-title");
-    const label = add(task, "label", { className: "lm-done" });
-    const input = add(label, "input", { type: "checkbox" });
-    label.append(" Done");
-    input.setAttribute("aria-label", "Done: " + name.textContent);
-    input.addEventListener("change", () => mark(task.id, input.checked && "done"));
+    const input = make("input", { type: "checkbox", "aria-label": "Done: " + name.textContent,
+      onchange: () => mark(task.id, input.checked && "done") });
+    task.append(make("label", { class: "lm-done" }, input, " Done"));
   }
 
   function ring(link) {
@@ -109,17 +104,17 @@
     const labels = pages[decodeURIComponent(page)];
     if (!labels) return;
     const count = labels.filter((label) => done[label]).length;
-    const said = count + " of " + labels.length + " tasks done";
-    const drawn =
-      link.querySelector(".lm-progress") || add(link, "span", { className: "lm-progress" });
-    drawn.title = said;
+    const text = count + " of " + labels.length + " tasks done";
+    if (!link.querySelector(".lm-progress")) link.append(make("span", { class: "lm-progress" }));
+    const drawn = link.querySelector(".lm-progress");
+    drawn.title = text;
     drawn.dataset.full = count === labels.length;
     drawn.innerHTML =
       '<svg viewBox="0 0 20 20" aria-hidden="true"><circle cx="10" cy="10" r="7.5"/>' +
       '<circle cx="10" cy="10" r="7.5" pathLength="100" stroke-dasharray="' +
       (100 * count) / labels.length +
       ' 100"/><path d="M6.5 10.5l2.5 2.5l4.5 -5.5"/></svg>' +
-      '<span class="visually-hidden">(' + said + ")</span>";
+      '<span class="visually-hidden">(' + text + ")</span>";
   }
 
   function show() {
@@ -129,7 +124,7 @@
     }
     document.querySelectorAll(".bd-sidebar-primary .bd-links a.internal").forEach(ring);
     const count = all.filter((label) => done[label]).length;
-    sum.firstChild.textContent = count + " of " + all.length + " tasks done. ";
+    sum.textContent = count + " of " + all.length + " tasks done. ";
     foot.hidden = !count;
   }
 
@@ -144,10 +139,10 @@
   }
 
   const nav = document.querySelector(".bd-sidebar-primary nav.bd-links");
-  const foot = add(nav ? nav.parentElement : document.body, "div", { className: "lm-sum" });
-  const sum = add(foot, "p");
-  sum.append("");
-  add(sum, "button", { type: "button", textContent: "Forget my progress", onclick: forget });
+  const sum = make("p", {}, "");
+  const foot = make("div", { class: "lm-sum" }, sum,
+    make("button", { type: "button", onclick: forget }, "Forget my progress"));
+  (nav ? nav.parentElement : document.body).append(foot);
   load();
   document.querySelectorAll(".lm-choose").forEach(choices);
   tasks.forEach(box);

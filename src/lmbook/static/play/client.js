@@ -9,9 +9,10 @@
    The last argument, a lane, is any word of the view's: a new request ends an older one of
    the same lane, whose promise resolves to null. Errors reject, with a message to show. */
 
-import { loadParts } from "./store.js";
+import { decode, loadParts } from "./store.js";
 import { serve } from "./worker.js";
 
+const CACHE = "lmcourse-weights";
 const opened = {};
 
 export function openModel(name, context) {
@@ -34,32 +35,54 @@ class Client {
   /* Start the worker and load the weights, from what the browser kept if it did. Returns
      { config, fromCache, notKept: why they are not kept for the next visit, or null }. */
   load(progress = () => {}) {
-    this.loading ??= this.fetch(progress).catch((error) => {
+    this.loading ??= this.open(progress).catch((error) => {
       this.loading = null; // so that it may be tried again
       throw error;
     });
     return this.loading;
   }
 
-  /* Whether the browser kept the weights of an earlier visit: what `load` finds, it checks. */
-  async isKept() {
-    return Boolean(window.caches && (await caches.match(this.address).catch(() => null)));
+  /* What the browser kept of an earlier visit, or undefined; `open` checks it. It keeps
+     nothing for pages that were opened as files or came over an unencrypted line. */
+  async kept() {
+    try {
+      return await window.caches?.match(this.address);
+    } catch {
+      return undefined;
+    }
   }
 
-  async fetch(progress) {
+  async open(progress) {
     if (!this.worker) this.start();
-    const { name, about, context, address } = this;
-    const kept = await this.ask("find", { address, about });
+    const { name, about } = this;
+    const send = (parts) => this.ask("open", { parts, about, name });
+    const kept = await this.kept();
     if (kept) {
+      const config = await send([new Uint8Array(await kept.arrayBuffer())]).catch(() => null);
       progress(1);
-      return kept;
+      if (config) return { config, fromCache: true, notKept: null };
     }
-    this.worker.postMessage({ request: "forget" });
-    await loadParts(name, context, (text, share) => {
-      this.worker.postMessage({ request: "part", text });
+    const parts = [];
+    await loadParts(name, this.context, (text, share) => {
+      parts.push(decode(text));
       progress(share);
     });
-    return this.ask("open", { address, about, name });
+    return { config: await send(parts), fromCache: false, notKept: await this.keep(parts) };
+  }
+
+  /* Keep weights, in the place of those of an earlier build; return why not, or null. */
+  async keep(parts) {
+    if (!window.caches || !this.address.startsWith("http"))
+      return "this page's address does not let the browser keep them";
+    try {
+      const cache = await caches.open(CACHE), place = this.address.split("?")[0];
+      for (const { url } of await cache.keys())
+        if (url.split("?")[0] === place) await cache.delete(url);
+      await cache.put(this.address, new Response(new Blob(parts)));
+      return null;
+    } catch (error) {
+      return "the browser has no room for them (" + error.name + ")";
+    }
   }
 
   start() {

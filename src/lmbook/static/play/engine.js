@@ -5,7 +5,7 @@
    and x, the vectors of a text, is one too: (tokens, d_model) in comments means tokens
    rows of d_model numbers. There is no batch: a reader types one text. */
 
-import { demand, isSize, readSafetensors, toFloats } from "./weights.js";
+import { demand, readSafetensors, toFloats } from "./weights.js";
 
 // --- arithmetic -----------------------------------------------------------------------
 
@@ -124,66 +124,33 @@ function rotate(x, first, heads, d_head, base = 10000) {
 
 // --- the model ------------------------------------------------------------------------
 
-const KNOWN = {
-  positions: ["learned", "rotary"],
-  activation: Object.keys(ACTIVATIONS),
-  output: ["tied", "mlm", "none"], // the table of tokens; BERT's head; no logits
-};
-
-function checkConfig(config) {
-  for (const name of ["vocab_size", "context", "layers", "heads", "d_model", "d_ff"])
-    demand(isSize(config[name]), `the configuration: ${name} is ${config[name]}, no size`);
-  for (const [name, known] of Object.entries(KNOWN))
-    demand(known.includes(config[name]), `the configuration: ${name} is none of ${known}`);
-  const { d_model, heads, eps } = config;
-  demand(d_model % heads === 0, `${heads} heads do not divide d_model = ${d_model}`);
-  const paired = config.positions !== "rotary" || (d_model / heads) % 2 === 0;
-  demand(paired, "rotary positions turn pairs: d_model / heads must be even");
-  demand(eps > 0 && eps < 1, "the configuration: eps must lie between 0 and 1");
-  const room = config.layers * config.context * d_model; // of a cache, twice
-  demand(room <= 2 ** 28, "the configuration: a context that no page has room for");
-}
-
 /* What a model takes from a file: tensors by name, each of the shape that the configuration
-   asks for. `finish` refuses what nobody asked for. */
+   asks for. */
 function fromFile(tensors) {
-  const used = new Set();
   function tensor(name, ...shape) {
     const found = tensors.get(name);
-    demand(found, `the weights lack ${name}`);
-    const isRight = String(found.shape) === String(shape);
-    demand(isRight, `${name} has the shape ${found.shape}, not ${shape}`);
-    used.add(name);
+    const isRight = found && String(found.shape) === String(shape);
+    demand(isRight, `${name} has the shape ${found?.shape}, not ${shape}`);
     if (found.dtype === "I8") found.scale = floats(name + ".scale", shape[0]);
     return found;
   }
-  function floats(name, ...shape) {
-    const values = toFloats(tensor(name, ...shape));
-    demand(values.every(Number.isFinite), `${name} holds numbers that are not finite`);
-    return values;
-  }
-  function finish() {
-    for (const name of tensors.keys())
-      demand(used.has(name), `the weights hold ${name}, which no part of the model is`);
-  }
-  return { tensor, floats, finish };
+  const floats = (name, ...shape) => toFloats(tensor(name, ...shape));
+  return { tensor, floats };
 }
 
 /* A model and its weights, which come from a file (`read`) or are drawn (train.js). */
 export class Model {
   /* Read a model from a safetensors file, as `lmbook.play.stores` writes it. */
   static read(bytes) {
-    const { config, tensors } = readSafetensors(bytes), source = fromFile(tensors);
-    const model = new Model(config, source);
-    source.finish();
-    return model;
+    const { config, tensors } = readSafetensors(bytes);
+    return new Model(config, fromFile(tensors));
   }
 
   /* `source.floats(name, ...shape)` gives weights; `source.tensor`, if there is one, gives
      them as they are stored. */
   constructor(config, { floats, tensor }) {
-    checkConfig(config);
-    const { vocab_size, context, d_model, d_ff } = config;
+    const { vocab_size, context, d_model, d_ff, activation } = config;
+    demand(ACTIVATIONS[activation], `the page has no activation ${activation}`);
     const dense = (name, rows, columns) => ({
       weight: floats(name + ".weight", rows, columns),
       bias: floats(name + ".bias", rows),

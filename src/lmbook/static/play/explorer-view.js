@@ -77,8 +77,8 @@ export function mount(element, data, context) {
       part("div", "tokens", nearTitle, near)),
     live);
   let isKept = false;
-  bert.isKept().then((kept) => {
-    isKept = kept;
+  bert.kept().then((kept) => {
+    isKept = Boolean(kept);
     if (kept) loader.textContent = `Open the model: your browser kept its ${size}`;
   });
 

@@ -7,7 +7,6 @@
    and stand one under the other: x is (batch · tokens, d_model). */
 
 import { Model, linear, softmax } from "./engine.js";
-import { demand } from "./weights.js";
 import { randomness } from "./writing.js";
 
 /* A new model with the weights that `GPT.initialise` draws: N(0, 0.02²), and smaller where
@@ -44,18 +43,15 @@ const sum = (a, b) => add(a.slice(), b);
 
 export class Trainer {
   constructor(model, { learning_rate = 3e-3, weight_decay = 0.1, clip = 1, steps } = {}) {
-    const { positions, norm_first, activation, output, causal } = model.config;
-    const isOurs = positions === "learned" && norm_first && causal;
-    const known = isOurs && activation === "gelu_new" && output === "tied";
-    demand(known, "only a GPT with learned positions is trained here");
     this.model = model;
     this.settings = { learning_rate, weight_decay, clip, steps };
     this.step = 0;
     this.gradients = new Map(); // weight → its gradient, of the same length
-    for (const weight of this.weights()) this.gradients.set(weight, new Float32Array(weight.length));
     this.moments = new Map(); // weight → Adam's two running means
-    for (const weight of this.weights())
+    for (const weight of Object.values(this.named())) {
+      this.gradients.set(weight, new Float32Array(weight.length));
       this.moments.set(weight, [new Float32Array(weight.length), new Float32Array(weight.length)]);
+    }
   }
 
   /* Every weight: name → Float32Array, under the names of engine.js. */
@@ -69,10 +65,6 @@ export class Trainer {
     model.blocks.forEach((block, layer) => enter(`blocks.${layer}`, block));
     enter("norm", model.norm);
     return found;
-  }
-
-  weights() {
-    return Object.values(this.named());
   }
 
   /* --- steps, forward and back ----------------------------------------------------------- */

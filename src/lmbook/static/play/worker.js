@@ -1,11 +1,10 @@
-/* The model's side of client.js: a worker that reads the weights, keeps them for the next
-   visit, and answers one request after the other, so that no page ever waits for it. */
+/* The model's side of client.js: a worker that reads the weights and answers one request
+   after the other, so that no page ever waits for it. */
 
-import { checksum, decode, joined } from "./store.js";
+import { joined } from "./store.js";
 import { Model } from "./engine.js";
 import { write } from "./writing.js";
 
-const CACHE = "lmcourse-weights";
 const PAUSE = 12; // milliseconds between two looks at what has come in
 
 /* Wait until the messages that have come in are handled. */
@@ -15,31 +14,6 @@ function messagesHandled() {
     port1.onmessage = resolve;
     port2.postMessage(0);
   });
-}
-
-/* What the browser kept of an earlier visit, or null: it keeps nothing for pages that were
-   opened as files or came over an unencrypted line. */
-async function fromCache(address, about) {
-  if (!address.startsWith("http") || !self.caches) return null;
-  const found = await (await caches.open(CACHE)).match(address);
-  const bytes = found && new Uint8Array(await found.arrayBuffer());
-  const isRight = bytes && bytes.length === about.bytes && checksum(bytes) === about.checksum;
-  return isRight ? bytes : null;
-}
-
-/* Keep weights, in the place of those of an earlier build; return why not, or null. */
-async function toCache(address, bytes) {
-  if (!address.startsWith("http") || !self.caches)
-    return "this page's address does not let the browser keep them";
-  try {
-    const cache = await caches.open(CACHE), place = address.split("?")[0];
-    for (const { url } of await cache.keys())
-      if (url.split("?")[0] === place) await cache.delete(url);
-    await cache.put(address, new Response(bytes));
-    return null;
-  } catch (error) {
-    return "the browser has no room for them (" + error.name + ")";
-  }
 }
 
 /* Requests, each a generator: what it yields is a piece of the answer or a mere pause. */
@@ -53,10 +27,10 @@ const REQUESTS = {
   },
 };
 
-/* Answer messages: { find } and { open } bring weights, { part } a part of them, { request }
-   asks something, { cancel } says that an answer is no longer wanted. */
+/* Answer messages: { request: "open" } brings the weights, "cancel" says that an answer is no
+   longer wanted; the others ask something. */
 export function serve(scope) {
-  let model = null, parts = [], current = null; // the request that is being answered
+  let model = null, current = null; // the request that is being answered
   const waiting = [], cancelled = new Set();
 
   async function answer({ id, request, ...details }) {
@@ -93,47 +67,25 @@ export function serve(scope) {
     current = null;
   }
 
-  function open(bytes, kept) {
-    model = Model.read(bytes);
-    return { config: model.config, ...kept };
-  }
-
-  const LOADING = {
-    async find({ address, about }) {
-      const bytes = await fromCache(address, about).catch(() => null);
-      return bytes ? open(bytes, { fromCache: true, notKept: null }) : null;
-    },
-    async open({ address, about, name }) {
-      const bytes = joined(parts, about, name);
-      parts = [];
-      const opened = open(bytes, { fromCache: false });
-      return { ...opened, notKept: await toCache(address, bytes) };
-    },
-    part({ text }) {
-      parts.push(decode(text));
-    },
-    forget() {
-      parts = [];
-    },
-  };
-
-  scope.onmessage = async function ({ data }) {
-    const { id, request } = data;
-    if (request === "cancel") {
-      const place = waiting.findIndex((message) => message.id === id);
-      if (place >= 0) waiting.splice(place, 1);
-      else cancelled.add(id);
-      return;
-    }
-    if (!Object.hasOwn(LOADING, request)) {
-      waiting.push(data);
-      return work();
-    }
+  function open({ id, parts, about, name }) {
     try {
-      const value = await LOADING[request](data);
-      if (id !== undefined) scope.postMessage({ id, value });
+      model = Model.read(joined(parts, about, name));
+      scope.postMessage({ id, value: model.config });
     } catch (error) {
       scope.postMessage({ id, error: error.message });
     }
+  }
+
+  function cancel(id) {
+    const place = waiting.findIndex((message) => message.id === id);
+    if (place >= 0) waiting.splice(place, 1);
+    else cancelled.add(id);
+  }
+
+  scope.onmessage = function ({ data }) {
+    if (data.request === "open") return open(data);
+    if (data.request === "cancel") return cancel(data.id);
+    waiting.push(data);
+    work();
   };
 }

@@ -1,13 +1,11 @@
 /* Writing with a model that predicts the next token: probabilities, a draw, one token more. */
 
-import { demand } from "./weights.js";
 import { softmax } from "./engine.js";
 
 /* Probabilities of the next token, (vocab_size,): the logits divided by the temperature,
    through a softmax; of those only the top_k likeliest, and of those the fewest that hold
    top_p of the whole. Temperature 0 leaves the likeliest alone. */
 export function nextProbs(logits, { temperature = 1, top_k = Infinity, top_p = 1 } = {}) {
-  demand(temperature >= 0, `temperature ${temperature} is negative`);
   const order = Array.from(logits.keys()).sort((a, b) => logits[b] - logits[a] || a - b);
   const out = new Float32Array(logits.length);
   if (temperature === 0) {

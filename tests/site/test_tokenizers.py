@@ -16,7 +16,6 @@ from lmcourse.data import load_corpus
 from lmcourse.models import load_bert, load_gpt2_vocabulary
 from lmcourse.tokenization import BPETokenizer, CharTokenizer
 from lmcourse.views.tokenizer import merge_pairs
-from serving import ROOT, serve
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -88,14 +87,11 @@ def lines():
 
 
 @pytest.fixture(scope="module")
-def play(browser):
-    """A page that has the module, from a server of its own."""
-    httpd, address = serve(ROOT / "src" / "lmbook" / "static" / "play")
-    page = browser.new_page()
-    page.goto(f"{address}/tokenizers.js")
-    page.evaluate(
+def play(lab):
+    """The page with the module."""
+    lab.evaluate(
         """async () => {
-          window.play = await import("/tokenizers.js");
+          window.play = await import("/play/tokenizers.js");
           window.places = (text, tokens) => {  // UTF-16 -> characters
             const at = [];
             let n = 0;
@@ -105,9 +101,7 @@ def play(browser):
           };
         }"""
     )
-    yield page
-    page.close()
-    httpd.shutdown()
+    return lab
 
 
 def in_page(play, made: str, argument, lines):

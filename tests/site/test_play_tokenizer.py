@@ -1,9 +1,10 @@
 """The view *tokenizer* in a real browser, opened as a file."""
 
+from functools import cache
+
 import pytest
 
 import visits
-from bare import PHONE, is_fit, make_page, opening
 from lmcourse import views
 from lmcourse.data import load_poems, load_sonnets
 from lmcourse.models import load_bert, load_gpt2_vocabulary
@@ -13,10 +14,11 @@ from lmcourse.views.tokenizer import shown
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 OTHERS = {"English": "All human beings are born free.", "Hebrew": "כל בני אדם נולדו חורין."}
+STORE = "gpt2-merges"
 LINE = "Hope is the thing with feathers"
 
 
-@pytest.fixture(scope="module")
+@cache
 def tokenizers():
     text = "\n\n".join([*load_poems().text, *load_sonnets().text])
     return {
@@ -27,18 +29,18 @@ def tokenizers():
     }
 
 
-@pytest.fixture(scope="module")
-def address(tokenizers, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("tokenizer")
-    view = views.tokenizer(LINE, **tokenizers, others=OTHERS)
-    page = make_page(folder / "page", [view], folder / "work")
-    return page.as_uri()
+def make():
+    view = views.tokenizer(LINE, **tokenizers(), others=OTHERS)
+    return view, {}
 
 
-@pytest.fixture
-def opened(browser, address):
-    with opening(browser, address) as visit:
-        yield visit
+def ask(page):
+    page.get_by_label("Your line").fill("Hope")
+
+
+def use(page):
+    write(page, "Naïve 🦋 " + "x" * 200 + " שלום")
+    page.get_by_label("show IDs").check()
 
 
 def pieces(page):
@@ -50,22 +52,22 @@ def pieces(page):
     return found, page.locator(".lmc-name").all_text_contents()
 
 
-def write(visit, text):
+def write(page, text):
     """Type a line and wait until every row shows it."""
-    visit.page.locator("textarea").fill(text)
-    arrived(visit)
+    page.locator("textarea").fill(text)
+    arrived(page)
 
 
-def arrived(visit):
-    visit.page.wait_for_function(
+def arrived(page):
+    page.wait_for_function(
         "() => !document.querySelector('.lmc-canvas').textContent.includes('loading')",
         timeout=visits.LOAD,
     )
 
 
-def wanted(tokenizers, text):
+def wanted(text):
     """Return what each row is to show."""
-    bpe, gpt2, bert = (tokenizers[name] for name in ("bpe", "gpt2", "bert"))
+    bpe, gpt2, bert = (tokenizers()[name] for name in ("bpe", "gpt2", "bert"))
     return [
         [shown("characters", character) for character in text],
         [shown("ours", bpe.symbols[i]) for i in bpe.encode(text)],
@@ -74,12 +76,10 @@ def wanted(tokenizers, text):
     ]
 
 
-def test_what_is_stored_is_what_the_script_draws(browser, opened, address):
-    with visits.visit(browser, address, javascript=False) as plain:
+def test_what_is_stored_is_what_the_script_draws(browser, opened):
+    with visits.visit(browser, opened.page.url, javascript=False) as plain:
         before = pieces(plain.page)
     assert pieces(opened.page) == before
-    assert not any("gpt2-merges" in asked for asked in opened.inside)  # not asked for
-    opened.clean()
 
 
 @pytest.mark.parametrize(
@@ -90,14 +90,13 @@ def test_what_is_stored_is_what_the_script_draws(browser, opened, address):
         "e\u0301\u200b [UNK] [MASK] שלום\tαΣ 日本",
     ],
 )
-def test_a_line_typed_is_cut_as_in_python(opened, tokenizers, text):
-    write(opened, text)
-    assert pieces(opened.page)[0] == wanted(tokenizers, text)
-    opened.clean()
+def test_a_line_typed_is_cut_as_in_python(opened, text):
+    write(opened.page, text)
+    assert pieces(opened.page)[0] == wanted(text)
 
 
-def test_the_slider_replays_the_merges(opened, tokenizers):
-    bpe = tokenizers["bpe"]
+def test_the_slider_replays_the_merges(opened):
+    bpe = tokenizers()["bpe"]
     slider = opened.page.locator("input[type=range]")
     last = int(slider.get_attribute("max"))
     assert slider.input_value() == str(last)
@@ -114,36 +113,34 @@ def test_the_slider_replays_the_merges(opened, tokenizers):
         assert pieces(opened.page)[0][1] == cut
     assert pieces(opened.page)[0][1] == list(LINE.replace(" ", "·"))
     assert "no merge" in said
-    opened.clean()
 
 
-def test_the_same_sentence_costs_more_elsewhere(opened, tokenizers):
+def test_the_same_sentence_costs_more_elsewhere(opened):
     opened.page.locator("select").select_option("Hebrew")
-    arrived(opened)
-    assert pieces(opened.page)[0] == wanted(tokenizers, OTHERS["Hebrew"])
-    encode = tokenizers["gpt2"].encode
+    arrived(opened.page)
+    assert pieces(opened.page)[0] == wanted(OTHERS["Hebrew"])
+    encode = tokenizers()["gpt2"].encode
     ratio = len(encode(OTHERS["Hebrew"])) / len(encode(OTHERS["English"]))
     said = pieces(opened.page)[1][2]
     assert said.endswith(f"; {ratio:.1f} times the English sentence")
     assert opened.page.locator(".lmc-pieces").first.get_attribute("dir") == "rtl"
-    write(opened, "mine")
+    write(opened.page, "mine")
     assert "English" not in " ".join(pieces(opened.page)[1])
 
 
-def test_a_long_or_hostile_text_is_cut_and_breaks_nothing(opened, tokenizers):
+def test_a_long_or_hostile_text_is_cut_and_breaks_nothing(opened):
     opened.page.evaluate("() => { window.harm = () => { window.harmed = true; }; }")
     text = "🦋שלום</script><img src=x onerror=harm()>\u202e\x01" * 300
-    write(opened, text)
+    write(opened.page, text)
     note = opened.page.locator(".play-note").text_content()
     assert note == "Only the first 500 characters are cut."
-    assert pieces(opened.page)[0] == wanted(tokenizers, text[:500])
-    write(opened, "x" * 10_000)
+    assert pieces(opened.page)[0] == wanted(text[:500])
+    write(opened.page, "x" * 10_000)
     assert len(pieces(opened.page)[0][0]) == 500
     assert pieces(opened.page)[0][3] == ["[UNK]"]
-    write(opened, "")
+    write(opened.page, "")
     assert pieces(opened.page)[0] == [[], [], [], []]
     assert opened.page.evaluate("window.harmed") is None
-    opened.clean()
 
 
 def test_pieces_are_reached_by_keyboard(opened):
@@ -160,32 +157,14 @@ def test_pieces_are_reached_by_keyboard(opened):
 
 
 def test_the_counts_are_told_to_who_cannot_see(opened):
-    write(opened, "Hope")
+    write(opened.page, "Hope")
     live = opened.page.locator("[aria-live=polite]")
     visits.heard(live, "GPT-2's BPE: 1 token, 4.0 characters each. ")
 
 
-def test_a_vocabulary_that_does_not_come_is_told(browser, address):
-    with opening(browser, address) as visit:
-        visit.page.route("**/gpt2-merges/**", lambda route: route.abort())
-        visit.page.locator("textarea").fill("Hope")
-        name = visit.page.locator(".lmc-name").nth(2)
-        visit.page.wait_for_function(
-            "e => e.textContent.includes('not here')", arg=name.element_handle()
-        )
-        assert pieces(visit.page)[0][0] == list("Hope")
-        visit.page.unroute("**/gpt2-merges/**")
-        write(visit, "Hope is")  # it is tried again
-        assert pieces(visit.page)[0][2] == ["Hope", "·is"]
-
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_accessible_and_no_wider_than_a_phone(browser, address, theme):
-    with opening(browser, address, theme=theme, width=PHONE) as visit:
-        write(visit, "Naïve 🦋 " + "x" * 200 + " שלום")
-        visit.page.get_by_label("show IDs").check()
-        fills = visit.page.locator(".lmc-piece").evaluate_all(
-            "boxes => boxes.map(box => getComputedStyle(box).backgroundColor)"
-        )
-        assert len(set(fills)) == 5
-        is_fit(visit)
+def test_colours_tell_tokens_apart(opened):
+    write(opened.page, "feather by feather and a tune without the words")
+    fills = opened.page.locator(".lmc-piece").evaluate_all(
+        "boxes => boxes.map(box => getComputedStyle(box).backgroundColor)"
+    )
+    assert len(set(fills)) == 5

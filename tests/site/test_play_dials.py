@@ -1,0 +1,51 @@
+"""The view *dials* in a browser: its numbers are those of turned pairs."""
+
+import math
+
+import pytest
+import torch
+
+from lmcourse import views
+from lmcourse.positions import frequencies, rotate
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+PAIRS = 3
+SPEEDS = frequencies(2 * PAIRS)
+START = torch.tensor([0.3, 1.2, 2.0]).double()
+
+
+def hands(angles):
+    return torch.stack((angles.cos(), angles.sin()), -1)
+
+
+def make():
+    data = {"query": hands(START).tolist(), "key": hands(START + 2 * SPEEDS).tolist()}
+    data |= {"speeds": SPEEDS.tolist(), "counts": [1, 3], "far": 20}
+    data |= {"place": 5, "behind": 1}
+    return views.View("dials-view", data, "<p>stored</p>", alt="Three dials."), {}
+
+
+def use(page):
+    page.get_by_role("radio", name="1 pair").check()
+
+
+def test_the_dials_show_the_products_of_turned_pairs(opened):
+    page = opened.page
+    for query, behind in ((5, 1), (5, 9), (17, 9)):
+        page.get_by_label("position of the query").fill(str(query))
+        page.get_by_label("the key is before it by").fill(str(behind))
+        q = rotate(hands(START).flatten()[None], [query]).view(-1, 2)
+        ahead = hands(START + 2 * SPEEDS).flatten()
+        k = rotate(ahead[None], [query - behind]).view(-1, 2)
+        products = (q * k).sum(-1)
+        texts = page.locator(".lmd-dials text").all_text_contents()
+        found = [float(text.replace("−", "-")) for text in texts]
+        assert found == pytest.approx(products.tolist(), abs=0.0051)
+        told = page.get_by_role("status").text_content().replace("−", "-")
+        assert told.endswith(f": {products.sum():.2f} of at most 3.")
+    page.get_by_role("radio", name="1 pair").check()
+    texts = page.locator(".lmd-dials text").all_text_contents()
+    assert texts[1:] == ["not counted"] * 2
+    one = math.cos((9 - 2) * SPEEDS[0])
+    assert f"{one:.2f} of at most 1" in page.get_by_role("status").text_content()

@@ -1,0 +1,82 @@
+"""What every view that runs in the page must do, whatever it shows."""
+
+import importlib
+
+import pytest
+
+import visits
+from bare import PHONE, is_fit, opening
+from lmbook.play import modules
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+NAMES = ["block", "dates", "dials", "explorer", "generator", "neighbours", "order"]
+NAMES += ["sequence", "tokenizer", "toy", "training"]
+LOADING = ["explorer", "generator", "neighbours", "sequence", "tokenizer"]
+
+
+@pytest.fixture
+def module(name):
+    """The tests of one view: what makes it, and what a reader does with it."""
+    return importlib.import_module(f"test_play_{name}")
+
+
+every_view = pytest.mark.parametrize("name", NAMES)
+
+
+def test_every_view_is_here():
+    mounts = {
+        name.removesuffix(".js").removesuffix("-view")
+        for name, path in modules.files(".js").items()
+        if "export function mount(" in path.read_text("utf-8")
+    }
+    assert mounts - {"surprise"} == set(NAMES)  # that has tests with the front page
+
+
+@pytest.mark.parametrize(("theme", "way"), [("light", "file"), ("dark", "http")])
+@every_view
+def test_accessible_and_no_wider_than_a_phone(browser, address, module, theme, way):
+    place = address(module, way)
+    with opening(browser, place, theme=theme, width=PHONE) as visit:
+        is_fit(visit)
+        module.use(visit.page)
+        is_fit(visit)
+
+
+@every_view
+def test_without_scripts_its_state_and_alternative_are_there(browser, address, module):
+    view, _ = module.make()
+    with visits.visit(browser, address(module), javascript=False) as visit:
+        root = visit.page.locator(".lmc-view")
+        assert root.get_attribute("aria-label").endswith(f": {view.alt}")
+        assert root.locator(".lmc-canvas").inner_text().strip()
+
+
+LOOK = """() => {
+  const e = document.activeElement;
+  return e.closest(".lmc-view")
+    && (e.matches("g") || parseFloat(getComputedStyle(e).outlineWidth) > 0);
+}"""
+
+
+@every_view
+def test_the_tab_key_goes_through_it_and_the_focus_is_seen(browser, address, module):
+    with opening(browser, address(module)) as visit:
+        rings = []
+        while None not in rings:
+            visit.page.keyboard.press("Tab")
+            rings.append(visit.page.evaluate(LOOK))
+        assert set(rings) == {True, None}
+
+
+@pytest.mark.parametrize("name", LOADING)
+def test_what_does_not_come_is_told_and_asked_for_again(browser, address, module):
+    with opening(browser, address(module)) as visit:
+        page, store = visit.page, f"/play/{module.STORE}/"
+        assert not any(store in asked for asked in visit.inside)  # before somebody asks
+        page.route(f"**{store}**", lambda route: route.abort())
+        module.ask(page)
+        page.get_by_text("part 1 of").first.wait_for()
+        page.unroute(f"**{store}**")
+        module.use(page)
+        page.wait_for_function("() => !document.body.innerText.includes('part 1 of')")
