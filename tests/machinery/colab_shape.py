@@ -1,12 +1,10 @@
 """Execute every published notebook in an environment shaped like Colab's.
 
-``python tests/machinery/colab_shape.py [--packages ...] [--python ...] [--notebooks ...]``,
-after ``make html``. Needs nothing but the standard library and pip.
+``python tests/machinery/colab_shape.py [--python ...]``, after ``make html``. Needs nothing
+but the standard library and pip.
 
 1. A virtual environment is made in a temporary folder, with the versions that Colab had in
-   August 2026 (`COLAB`). ``--packages`` gives others: everything but what the course
-   itself installs, as pip's requirements, for example
-   ``--packages numpy==2.1.3 torch transformers==5.15.* plotly==5.24.1 nbclient``.
+   August 2026 (`COLAB`), apart from what the course itself installs.
    ``torch`` is the version of the Python that runs this script, if it has one; else the
    newest. ``--python`` chooses another interpreter for the environment (Colab has 3.13, and
    had 3.12). PyPI's torch for Linux brings CUDA's libraries, 5 GB in all, of which nothing
@@ -155,11 +153,8 @@ def execute(python: Path, notebook: Path, scratch: Path) -> str:
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--packages", nargs="+", default=list(COLAB))
     parser.add_argument("--python", default=sys.executable)
-    parser.add_argument("--notebooks", type=Path, default=NOTEBOOKS)
-    options = parser.parse_args(arguments)
-    folder = options.notebooks.resolve()
+    options, folder = parser.parse_args(arguments), NOTEBOOKS.resolve()
     notebooks, wheels = sorted(folder.glob("*.ipynb")), sorted(folder.glob("*.whl"))
     if not notebooks or len(wheels) != 1:
         parser.error(f"{folder} should hold notebooks and one wheel: run `make html`")
@@ -167,7 +162,7 @@ def main(arguments: list[str] | None = None) -> int:
     with tempfile.TemporaryDirectory() as scratch:
         home = Path(scratch)
         first = first_cell(notebooks, wheels[0])
-        packages = with_torch(options.packages)
+        packages = with_torch(COLAB)
         python = make_environment(home / "venv", options.python, packages, first, folder)
         for notebook in notebooks:
             start = time.monotonic()

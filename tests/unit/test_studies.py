@@ -91,10 +91,14 @@ def test_a_short_run_finds_what_is_stored_in_form(name, tmp_path):
     for made in getattr(study, "CHECKPOINTS", ()):
         ours = harness._checkpoint(made)
         assert shapes(tmp_path / ours.name) == shapes(ours)
-    setting = plan[1 % len(plan)]
-    first, again = done[1 % len(plan)]["outcome"], study.run(tmp_path, **setting)
-    if isinstance(first, dict) and name != "mini_bert":  # whose vocabulary has ties
-        assert json.loads(json.dumps({**again, "seconds": 0})) == {**first, "seconds": 0}
+    seeded = [each for each in done if "seed" in each["setting"]]
+    for quick in sorted(seeded, key=lambda each: each["seconds"])[:1]:
+        again = json.loads(json.dumps(study.run(tmp_path, **quick["setting"])))
+        same = [
+            x | {"seconds": 0} if isinstance(x, dict) else x
+            for x in (quick["outcome"], again)
+        ]
+        assert same[0] == same[1]
 
 
 # --- one study's own ------------------------------------------------------------------
