@@ -80,14 +80,8 @@ def generator(text, tokenizer, model, *, temperature=0.8, count=160, store="gpt"
     shown = UNSEEN.sub("\ufffd", written)
     alt = f"After “{text}” the likeliest {unit}s are {likeliest}. It goes on: “{shown}”."
     layers = [[f"layer {i}", *map(" ".join, found)] for i, found in enumerate(layers)]
-    stored = (
-        '<p class="lmg-text" style="white-space: pre-wrap">'
-        f"{html.escape(text)}<b>{html.escape(shown)}</b></p>\n"
-        f"<p>The next {unit}, at a temperature of {temperature}:</p>"
-        f'<div class="lmg-bars">{table([], bars)}</div>\n'
-        "<p>If the model ended after a layer:</p>"
-        f'<div class="lmg-lens">{table([], layers)}</div>'
-    )
+    heading = f"The next {unit}, at a temperature of {temperature}:"
+    stored = _stored(text, shown, heading, bars, layers)
     if why := too_much(tokenizer, model):
         why = f"This model does not run in the page: {why}. This was computed before."
         stored = f"<p><small>{html.escape(why)}</small></p>{stored}"
@@ -96,6 +90,17 @@ def generator(text, tokenizer, model, *, temperature=0.8, count=160, store="gpt"
     data |= {"alphabet": tokenizer.alphabet, "heads": model.config.heads, "store": store}
     data |= {"seed": SEED, "lens": lens.tolist(), "weights": weights}
     return View("generator-view", data, stored, alt=alt, stores=[store])
+
+
+def _stored(text: str, written: str, heading: str, bars: list, layers: list) -> str:
+    """Return what stands there without scripts."""
+    return (
+        '<p class="lmg-text" style="white-space: pre-wrap">'
+        f"{html.escape(text)}<b>{html.escape(written)}</b></p>\n"
+        f'<p>{heading}</p><div class="lmg-bars">{table([], bars)}</div>\n'
+        "<p>If the model ended after a layer:</p>"
+        f'<div class="lmg-lens">{table([], layers)}</div>'
+    )
 
 
 def too_much(tokenizer, model) -> str:

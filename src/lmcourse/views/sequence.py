@@ -73,9 +73,14 @@ def sequence(text, *, order=5, unit=0) -> View:
         f"“{text[least]}”."
     )
     stores = ["sonnets-training", "lstm"]
-    line = "".join(
-        f'<span style="background: rgb(127 191 230 / {share:.0%})">{html.escape(c)}</span>'
-        for c, share in zip(text, kept, strict=True)
-    )
+    line = _coloured(text, kept)
     stored = f"<p>Your line: {line}</p>{table(['next', 'counts', 'LSTM'], rows)}"
     return View("sequence-view", data, stored, alt=alt, stores=stores)
+
+
+def _coloured(text: str, shares: np.ndarray) -> str:
+    """Return a line, each character on a ground as strong as its share."""
+    return "".join(
+        f'<span style="background: rgb(127 191 230 / {share:.0%})">{html.escape(c)}</span>'
+        for c, share in zip(text, shares, strict=True)
+    )
