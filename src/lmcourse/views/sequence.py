@@ -51,8 +51,7 @@ def sequence(text, *, order=5, unit=0) -> View:
     if unit not in range(width + 1):
         raise ValueError(f"there are units 1 to {width}, and 0 for their mean; not {unit}")
     ids = tokenizer.encode("\n" + text)
-    training = tokenizer.encode(train_val_test_split(load_texts("sonnets")).training)
-    counted = NgramModel(training, order, tokenizer.vocab_size).next_probs(ids)
+    counted = _counted(tokenizer, ids, order)
     with torch.no_grad():
         logits, gates = reader.double()(torch.tensor([ids]))
     lstm, gates = logits[0, -1].softmax(-1).numpy(), gates[0, 1:].numpy()
@@ -72,10 +71,15 @@ def sequence(text, *, order=5, unit=0) -> View:
         f"of its memory, {100 * kept[least]:.1f} %, at character {least + 1}, "
         f"“{text[least]}”."
     )
-    stores = ["sonnets-training", "lstm"]
-    line = _coloured(text, kept)
-    stored = f"<p>Your line: {line}</p>{table(['next', 'counts', 'LSTM'], rows)}"
-    return View("sequence-view", data, stored, alt=alt, stores=stores)
+    stored = f"<p>Your line: {_coloured(text, kept)}</p>"
+    stored += table(["next", "counts", "LSTM"], rows)
+    return View("sequence-view", data, stored, alt=alt, stores=["sonnets-training", "lstm"])
+
+
+def _counted(tokenizer, ids: list[int], order: int) -> np.ndarray:
+    """Return the probabilities of what follows, (vocab_size,), by the Sonnets' counts."""
+    training = tokenizer.encode(train_val_test_split(load_texts("sonnets")).training)
+    return NgramModel(training, order, tokenizer.vocab_size).next_probs(ids)
 
 
 def _coloured(text: str, shares: np.ndarray) -> str:
