@@ -99,7 +99,7 @@ def solution(name):
 
 @pytest.mark.parametrize("chapter", PAGES)
 def test_every_task_has_its_check_in_the_pages_order_and_of_its_kind(chapter):
-    from lmbook.tasks import WORDS
+    from lmbook.pages.tasks import WORDS
 
     mine = {name: task for name, task in TASKS.items() if task.chapter == chapter}
     assert list(mine) == exercises.names(chapter)

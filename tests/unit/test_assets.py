@@ -228,7 +228,7 @@ def test_a_page_gets_the_libraries_that_it_uses(outdir):
     assert name == "lib/views.js"
     table = json.loads(options["data-libraries"])
     bare = {key: [n.partition("?")[0] for n in names] for key, names in table.items()}
-    own = ["modules.js", "play/dom.js", "play/keys.js"]
+    own = ["play/keys.js"]  # modules.js and dom.js are on every page
     plotly = "plotly-cartesian/plotly-cartesian.min.js"
     assert bare == {
         "attention_heads": ["circuitsvis/iife.js", *own, "play/circuitsvis.js"],

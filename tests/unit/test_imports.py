@@ -52,7 +52,7 @@ def test_the_course_imports_without_posix():
 
 
 def test_text_and_numpy_need_no_pytorch():
-    names = ["data", "tokenization", "wordpiece", "choices", "numpy_nn.decoder"]
+    names = ["data", "tokenization", "wordpiece", "numpy_nn.decoder"]
     imports = "\n".join(f"import lmcourse.{name}" for name in names)
     done = run(
         f"{imports}\nimport sys; print({{'torch', 'transformers'}} & {{*sys.modules}})"
