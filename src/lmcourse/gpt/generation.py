@@ -10,12 +10,6 @@ import torch
 
 from lmcourse.gpt.model import evaluating
 
-__all__ = [
-    *("beam_search", "generate", "keep_top_k", "keep_top_p", "next_probs", "penalize"),
-    "apply_temperature",
-]
-
-
 # --- distributions --------------------------------------------------------------------
 
 
@@ -244,14 +238,6 @@ def next_logits(model, ids, cache=None):
     return logits.to(torch.promote_types(logits.dtype, torch.float32))
 
 
-def check_room(ids, tokens):
-    """Raise ValueError unless a text can be continued by so many tokens."""
-    if ids.shape[1] < 1:
-        raise ValueError("a prompt of 0 tokens: begin with one at least")
-    if tokens < 0:
-        raise ValueError(f"{tokens} tokens cannot be written")
-
-
 @torch.no_grad()
 def generate(
     model,
@@ -299,7 +285,6 @@ def generate(
     ValueError
         If the prompt is empty, or a setting out of its range.
     """
-    check_room(ids, tokens)
     settings = {"temperature": temperature, "top_k": top_k, "top_p": top_p}
     settings["repetition_penalty"] = repetition_penalty
     cache = Cache(model) if cached else None
@@ -314,12 +299,12 @@ def generate(
 
 
 @torch.no_grad()
-def beam_search(model, ids, tokens, beams, cached=True):
+def beam_search(model, ids, tokens, beams):
     """Look for the likeliest continuation, keeping several beginnings at each step.
 
     Parameters
     ----------
-    model, ids, tokens, cached
+    model, ids, tokens
         As `generate`.
     beams : int
         How many beginnings are kept. 1 is the likeliest token every time.
@@ -336,10 +321,9 @@ def beam_search(model, ids, tokens, beams, cached=True):
     ValueError
         If the prompt is empty, or there is not one beam at least.
     """
-    check_room(ids, tokens)
     if not (isinstance(beams, int) and beams >= 1):
         raise ValueError(f"beams must be a whole number from 1, not {beams!r}")
-    batch, cache = len(ids), Cache(model) if cached else None
+    batch, cache = len(ids), Cache(model)
     texts = ids.repeat_interleave(beams, 0)  # (batch * beams, tokens)
     logs = torch.full((batch, beams), -math.inf)  # all beams are the same at first:
     logs[:, 0] = 0.0  # one counts
@@ -352,6 +336,5 @@ def beam_search(model, ids, tokens, beams, cached=True):
             rows = (first + best // steps.shape[-1]).flatten().to(ids.device)
             drawn = (best % steps.shape[-1]).view(-1, 1).to(ids.device)
             texts = torch.cat([texts[rows], drawn], dim=1)
-            if cache is not None:
-                cache.reorder(rows)
+            cache.reorder(rows)
     return texts.unflatten(0, (batch, beams)), logs
