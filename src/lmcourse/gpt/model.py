@@ -31,13 +31,6 @@ def check_numbers(settings, low, high, *names):
             raise ValueError(f"{name} must be {kind} from {low} to {high}, not {value!r}")
 
 
-def check_choice(settings, name, choices):
-    """Raise ValueError unless a field is one of several words."""
-    value = getattr(settings, name)
-    if value not in choices:
-        raise ValueError(f"{name} must be {' or '.join(choices)}, not {value!r}")
-
-
 @dataclass(frozen=True)
 class GPTConfig:
     """The sizes of a GPT.
@@ -76,7 +69,8 @@ class GPTConfig:
         sizes = "vocab_size", "context", "layers", "heads", "d_model"
         check_numbers(self, 1, LARGEST, *sizes)
         check_numbers(self, 0.0, 0.99, "dropout")
-        check_choice(self, "positions", ("learned", "rotary"))
+        if self.positions not in ("learned", "rotary"):
+            raise ValueError(f"positions must be learned or rotary, not {self.positions!r}")
         if not isinstance(self.ngrams, tuple | list) or not all(
             type(rows) is int and 1 <= rows <= LARGEST for rows in self.ngrams
         ):

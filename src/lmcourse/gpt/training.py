@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from accelerate import Accelerator
 from tqdm.auto import tqdm
 
-from lmcourse.gpt.model import LARGEST, check_choice, check_numbers
+from lmcourse.gpt.model import LARGEST, check_numbers
 from lmcourse.models import pick_device
 from lmcourse.optimizers import Muon
 
@@ -82,7 +82,8 @@ class TrainingConfig:
         check_numbers(self, 0.0, 1e30, "weight_decay")
         check_numbers(self, 0.0, 1.0, "final")
         check_numbers(self, -(10**12), 10**12, "seed")
-        check_choice(self, "optimizer", ("adamw", "muon"))
+        if self.optimizer not in ("adamw", "muon"):
+            raise ValueError(f"optimizer must be adamw or muon, not {self.optimizer!r}")
         if self.warmup >= self.steps:
             raise ValueError(
                 f"a warmup of {self.warmup} steps must be shorter than the run of "
