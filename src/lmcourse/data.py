@@ -50,17 +50,15 @@ def stored(name: str) -> dict:
 
     Raises
     ------
-    FileNotFoundError, ValueError
+    ValueError
         If the file is missing or damaged, saying how to make it.
     """
     path = corpora_folder() / "studies" / f"{name}.json"
     how = f"make it with `python -m studies {name} --write`"
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise FileNotFoundError(f"{path} is missing: {how}") from None
-    except ValueError as error:
-        raise ValueError(f"{path} is damaged ({error}): {how}") from error
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{path} is missing or damaged ({error}): {how}") from error
 
 
 def _blocks(name: str, header: str) -> list[tuple[tuple[str, ...], str]]:

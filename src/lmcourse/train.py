@@ -14,7 +14,7 @@ import torch
 
 from lmcourse.data import POEMS, fingerprint, load_corpus, load_texts, train_val_test_split
 from lmcourse.gpt import checkpoints
-from lmcourse.gpt.model import GPTConfig, make_model
+from lmcourse.gpt.model import GPT, GPTConfig
 from lmcourse.gpt.training import Diverged, Trainer, TrainingConfig, split
 from lmcourse.tokenization import CharTokenizer
 from lmcourse.weights import read_record, save_model
@@ -104,7 +104,7 @@ def new_run(text, preset="fast", without=(), device=None, parts=None, **changes)
     else:
         halves = encoded(parts.training), encoded(parts.validation)
     torch.manual_seed(training.seed)
-    return tokenizer, Trainer(make_model(model), *halves, training, device)
+    return tokenizer, Trainer(GPT(model), *halves, training, device)
 
 
 def _setting(text):

@@ -187,15 +187,10 @@ ENTRY = {"step": 2, "train_loss": 1.0, "val_loss": 1.0, "seconds": 0.0}
     [
         {"mood": "good"},
         {"step": "2"},
-        {"step": -1},
         {"seconds": None},
-        {"history": 3},
         {"history": []},
-        {"history": [3]},
-        {"history": [{"step": 2}]},
-        {"history": [ENTRY | {"train_loss": "x"}]},
-        {"history": [ENTRY | {"val_loss": None}]},
-        {"history": [ENTRY | {"seconds": 10**400}]},
+        *({"history": value} for value in (3, [3], [{"step": 2}])),
+        *({"history": [ENTRY | {"val_loss": value}]} for value in (None, "x", 10**400)),
     ],
     ids=lambda value: str(value)[:40],
 )

@@ -135,10 +135,8 @@ def test_the_reader_s_choice_is_the_default(written, monkeypatch, tmp_path):
         ({"tie_word_embeddings": False}, "tie_word_embeddings is False, not True"),
         ({"n_head": 5}, "describes no gpt2: .*5 heads do not divide d_model = 24"),
         ({"resid_pdrop": "x"}, "describes no gpt2: .*dropout must be a number"),
-        ({"n_layer": "3"}, "layers must be a whole number from 1 to .*, not '3'"),
         ({"n_embd": None}, "d_model must be a whole number from 1 to .*, not None"),
         ({"n_layer": 2}, r"besides what is expected, 12 tensors: transformer\.h\.2"),
-        ({"n_layer": 4}, r"lacks 12 tensors: transformer\.h\.3"),
         ({"n_layer": 10**7}, "holds fewer tensors than 10000000 layers"),
         ({"n_positions": 81}, r"wpe\.weight has the shape \(80, 24\), not \(81, 24\)"),
         ({"vocab_size": 200}, "has 300 pieces .*, but the model's vocab_size is 200"),
@@ -202,23 +200,21 @@ def test_what_gpt2_has_not_is_not_exported(options):
         to_transformers(gpt(**options))
 
 
-@pytest.mark.parametrize("temperature", [0, 1.0])
-def test_pipeline_writes_what_we_write_character_by_character(temperature):
+def test_pipeline_writes_what_we_write_character_by_character():
     text = "O, 'tis  thy\n\n spirit that thou send'st ; so far ,\nfrom home ! "
-    characters = CharTokenizer(text)
-    sizes = {"vocab_size": characters.vocab_size, "context": 99}
-    model, prompt = gpt(**sizes), "' th\n\n so  far ,"
+    characters, prompt = CharTokenizer(text), "' th\n\n so  far ,"
+    model = gpt(vocab_size=characters.vocab_size, context=99)
     tokenizer = to_tokenizer(characters)
     assert tokenizer(prompt).input_ids == characters.encode(prompt)
     ids = torch.tensor([characters.encode(prompt)])
     write = pipeline("text-generation", to_transformers(model), tokenizer=tokenizer)
     torch.manual_seed(1)
-    sampling = {"do_sample": True, "temperature": 1.0, "top_k": 0}
-    how = sampling if temperature else {"do_sample": False}
-    answer = write(prompt, max_new_tokens=40, **how)
+    how = {"do_sample": True, "temperature": 1.0, "top_k": 0}
+    (answer,) = write(prompt, max_new_tokens=40, **how)
     torch.manual_seed(1)
-    ours = generate(model, ids, 40, temperature)[0]
-    assert answer[0]["generated_text"] == characters.decode(ours.tolist())
+    assert answer["generated_text"] == characters.decode(
+        generate(model, ids, 40)[0].tolist()
+    )
 
 
 def test_a_pipeline_without_options_fills_the_context_and_stops():

@@ -1,7 +1,6 @@
 """Each way is measured in a process of its own."""
 
 import numpy as np
-import pytest
 
 from lmcourse import measure
 
@@ -16,10 +15,6 @@ def hold(mebibytes):
     return run
 
 
-def fail():
-    raise LookupError("no such model")
-
-
 def test_time_memory_and_result_of_a_fresh_process():
     ballast = np.ones(300 * 2**17)  # 300 MiB here must not count there
     small, large = measure.isolated(hold, 10), measure.isolated(hold, 200)
@@ -29,11 +24,6 @@ def test_time_memory_and_result_of_a_fresh_process():
     assert 100 < more < 300
     assert small["peak_mib"] < measure.peak_mib() - 150
     assert ballast.nbytes == 300 * 2**20
-
-
-def test_what_goes_wrong_there_is_raised_here():
-    with pytest.raises(LookupError, match="no such model"):
-        measure.isolated(fail)
 
 
 def test_each_size_has_its_own_time_and_peak():

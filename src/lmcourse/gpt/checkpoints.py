@@ -14,7 +14,7 @@ import torch
 
 from lmcourse.data import corpora_folder
 from lmcourse.gpt.gpt2 import load_gpt2
-from lmcourse.gpt.model import GPTConfig, make_model
+from lmcourse.gpt.model import GPT, GPTConfig
 from lmcourse.gpt.training import Progress
 from lmcourse.models import pick_device
 from lmcourse.optimizers import Muon
@@ -174,7 +174,7 @@ def _load_own(path, device):
         )
     model = load_model(
         path,
-        lambda: make_model(config),
+        lambda: GPT(config),
         config.layers + len(config.ngrams),
         spare=lambda name: name.startswith("optimizer."),
     )
