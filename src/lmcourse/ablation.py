@@ -73,15 +73,15 @@ def without(block, part):
     ValueError
         If there is no such part, or it is no head and the norm is not first.
     """
-    attention, residual = block.attention, []
-    heads = range(attention.heads)
-    if part not in (*PARTS, *heads) or not (part in heads or block.norm_first):
-        raise ValueError(
-            f"part {part!r} is none of {PARTS}, nor a head; or norm_first is not"
-        )
-    first = part in FIRST
+    if part not in PARTS:
+        with replaced(block, part):
+            yield
+        return
+    if not block.norm_first:
+        raise ValueError(f"with norm_first=False {part!r} cannot be away: only a head can")
+    first, residual = part in FIRST, []
     norm = block.norm_1 if first else block.norm_2
-    step = attention if first else block.feed_forward
+    step = block.attention if first else block.feed_forward
 
     def at_norm(module, inputs, output):
         residual.append(inputs[0])
@@ -93,9 +93,5 @@ def without(block, part):
         update = update - x if part in ("residual_1", "residual_2") else update
         return (update, output[1]) if first else update
 
-    if part in heads:
-        with replaced(block, part):
-            yield
-    else:
-        with norm.register_forward_hook(at_norm), step.register_forward_hook(at_step):
-            yield
+    with norm.register_forward_hook(at_norm), step.register_forward_hook(at_step):
+        yield

@@ -60,9 +60,8 @@ class Muon(torch.optim.Optimizer):
                 if weight.grad is None:
                     continue
                 state = self.state[weight]
-                if "average" not in state:
-                    state["average"] = torch.zeros_like(weight)
-                average = state["average"].lerp_(weight.grad, 1 - momentum)
+                average = state.setdefault("average", torch.zeros_like(weight))
+                average.lerp_(weight.grad, 1 - momentum)
                 step = orthogonalise(weight.grad.lerp(average, momentum))
                 rows, columns = weight.shape
                 weight.sub_(step, alpha=group["lr"] * max(1, rows / columns) ** 0.5)

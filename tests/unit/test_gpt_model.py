@@ -143,19 +143,6 @@ def test_ngrams_share_a_row_only_if_equal(ids, order, tokens):
     assert len(set.union(*seen.values())) == len(seen)
 
 
-@settings(deadline=None, max_examples=50)
-@given(
-    ids=st.lists(st.integers(0, 50_000), min_size=4, max_size=12),
-    order=st.integers(2, 6),
-    rows=st.integers(1, 7000),
-)
-def test_rows_are_in_the_table(ids, order, rows):
-    got = ngram_rows(torch.tensor([ids, ids]), order, rows)
-    assert got.shape == (2, len(ids))
-    assert 0 <= got.min() <= got.max() < rows
-    assert torch.equal(got[0], got[1])
-
-
 @pytest.mark.parametrize("positions", ["learned", "rotary"])
 def test_each_table_adds_a_vector(positions):
     model, ids = gpt(positions=positions, ngrams=(13, 17)), some_ids()

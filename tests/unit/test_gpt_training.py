@@ -12,7 +12,6 @@ from lmcourse.gpt.training import (
     Diverged,
     Trainer,
     TrainingConfig,
-    cut_windows,
     schedule,
     split,
 )
@@ -49,29 +48,12 @@ def snapshot(model):
 # --- batches --------------------------------------------------------------------------
 
 
-def test_the_end_is_kept_for_validation():
-    ids = torch.arange(103)
-    training, validation = split(ids)
-    assert (len(training), len(validation)) == (93, 10)
-    assert torch.equal(torch.cat([training, validation]), ids)
-
-
 @pytest.mark.parametrize("sizes", [(54, 5), (5, 54), (0, 0)])
 def test_a_part_too_short_for_a_window(sizes):
     parts = [torch.arange(size) for size in sizes]
     with pytest.raises(ValueError, match=f"{sizes[1]} to validate on: .* context of 5"):
         Trainer(gpt(), *parts, TrainingConfig(**SHORT), "cpu")
     Trainer(gpt(), torch.arange(6), torch.arange(6), TrainingConfig(**SHORT), "cpu")
-
-
-def test_windows_and_what_follows():
-    ids, starts = torch.randperm(40), torch.tensor([0, 3, 17, 40 - CONTEXT - 1])
-    inputs, targets = cut_windows(ids, starts, CONTEXT)
-    assert inputs.shape == targets.shape == (4, CONTEXT)
-    for i, start in enumerate(starts.tolist()):
-        for j in range(CONTEXT):
-            assert inputs[i, j] == ids[start + j]
-            assert targets[i, j] == ids[start + j + 1]
 
 
 def test_draws_reach_every_window_and_differ_by_step_and_seed():
@@ -255,22 +237,6 @@ def test_history_of_a_run():
     assert one.tokens_per_second == pytest.approx(5 * BATCH * CONTEXT / seconds[-1])
     assert one.run(quiet=True) == history  # nothing left to do
     assert len(history) == 4
-
-
-@OPTIMIZERS
-def test_it_learns_and_a_target_stops(optimizer):
-    """The next token is one of two: log 2 = 0.69 nats, where a guess is log 11 = 2.40."""
-    options = {"steps": 120, "learning_rate": 0.02, "evaluate_every": 20, "batch": 12}
-    options["optimizer"] = optimizer
-    whole = trainer(gpt(d_model=32), **options).run(quiet=True)
-    losses = [entry["val_loss"] for entry in whole]
-    assert losses[0] == pytest.approx(math.log(VOCAB), abs=0.1)
-    assert losses[-1] < 0.95
-    one = trainer(gpt(d_model=32), **options)
-    history = one.run(target=1.2, quiet=True)
-    assert history[-1]["val_loss"] <= 1.2 < history[-2]["val_loss"]
-    assert len(history) < len(whole)
-    assert [entry["val_loss"] for entry in history] == losses[: len(history)]
 
 
 # --- settings -------------------------------------------------------------------------

@@ -253,16 +253,6 @@ def test_two_processes_do_what_one_does(whole, corpus, out):
     agree(out, whole[0], 1e-3)
 
 
-def test_a_corpus_is_kept_in_a_byte_a_character():
-    text = load_corpus("sonnets")[:4000]
-    tokenizer, trainer = train.new_run(text, "fast", device="cpu", context=8)
-    for part in (trainer.training, trainer.validation):
-        assert part.element_size() == 1
-    inputs, targets = trainer.draw(0)
-    assert inputs.dtype == targets.dtype == torch.int64
-    assert tokenizer.decode(inputs[0].tolist()) in text
-
-
 def test_poems_are_split_whole_and_other_texts_cut(tmp_path):
     whole = load_corpus("sonnets")
     parts = train_val_test_split(load_texts("sonnets"))

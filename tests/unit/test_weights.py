@@ -168,18 +168,6 @@ def test_a_link_stays_one(path):
     assert read_record(path) == {"number": 1}
 
 
-def test_a_file_is_flushed_before_it_has_its_name(path, monkeypatch):
-    flushed, fsync = [], os.fsync
-
-    def watched(number):
-        flushed.append((os.fstat(number).st_ino, path.exists()))
-        return fsync(number)
-
-    monkeypatch.setattr(os, "fsync", watched)
-    write(path, 1)
-    assert flushed == [(path.stat().st_ino, False)]
-
-
 @pytest.mark.parametrize("moment", ["mkdir", "open", "fsync", "replace"])
 @pytest.mark.parametrize("error", [KeyboardInterrupt, OSError])
 def test_whatever_stops_it_the_former_file_is_whole(path, monkeypatch, error, moment):
