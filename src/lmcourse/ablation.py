@@ -8,20 +8,8 @@ from contextlib import contextmanager
 
 import torch
 
-__all__ = ["PARTS", "hooked", "replaced", "without"]
-
 FIRST = ("norm_1", "attention", "residual_1")
 PARTS = (*FIRST, "norm_2", "feed_forward", "residual_2")
-
-
-@contextmanager
-def hooked(*handles):
-    """Remove hooks when the ``with`` is left."""
-    try:
-        yield
-    finally:
-        for handle in handles:
-            handle.remove()
 
 
 @contextmanager
@@ -62,7 +50,7 @@ def replaced(block, part, value=0.0):
         handle = block.feed_forward.register_forward_hook(at_feed_forward)
     else:
         handle = attention.output.register_forward_pre_hook(at_heads)
-    with hooked(handle):
+    with handle:  # removes the hook
         yield
 
 
@@ -85,14 +73,15 @@ def without(block, part):
     ValueError
         If there is no such part, or it is no head and the norm is not first.
     """
-    attention, residual = block.attention, []
-    heads = range(attention.heads)
-    if part not in (*PARTS, *heads) or not (part in heads or block.norm_first):
-        raise ValueError(
-            f"part {part!r} is none of {PARTS}, nor a head; or norm_first is not"
-        )
-    first = part in FIRST
-    step = (block.norm_1, attention) if first else (block.norm_2, block.feed_forward)
+    if part not in PARTS:
+        with replaced(block, part):
+            yield
+        return
+    if not block.norm_first:
+        raise ValueError(f"with norm_first=False {part!r} cannot be away: only a head can")
+    first, residual = part in FIRST, []
+    norm = block.norm_1 if first else block.norm_2
+    step = block.attention if first else block.feed_forward
 
     def at_norm(module, inputs, output):
         residual.append(inputs[0])
@@ -104,10 +93,5 @@ def without(block, part):
         update = update - x if part in ("residual_1", "residual_2") else update
         return (update, output[1]) if first else update
 
-    if part in PARTS:
-        pairs = zip(step, (at_norm, at_step), strict=True)
-        away = hooked(*(module.register_forward_hook(hook) for module, hook in pairs))
-    else:
-        away = replaced(block, part)
-    with away:
+    with norm.register_forward_hook(at_norm), step.register_forward_hook(at_step):
         yield

@@ -167,10 +167,9 @@ def check_config(config) -> None:
     ValueError
         If it is of a decoder, or has other than learned absolute positions.
     """
-    if getattr(config, "is_decoder", False):
-        raise ValueError("this is the encoder; the configuration is of a decoder")
-    if getattr(config, "position_embedding_type", "absolute") != "absolute":
-        raise ValueError("only learned absolute positions are built here")
+    positions = getattr(config, "position_embedding_type", "absolute")
+    if getattr(config, "is_decoder", False) or positions != "absolute":
+        raise ValueError("an encoder with learned absolute positions is built here, only")
 
 
 def rebuild(config, weights: Mapping[str, torch.Tensor]) -> Bert:

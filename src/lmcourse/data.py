@@ -13,11 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pandas as pd
-import platformdirs
 import pooch
-
-__all__ = ["POEMS", "Parts", "corpora_folder", "fingerprint", "load_corpus", "load_poems"]
-__all__ += ["load_sonnets", "load_texts", "stored", "train_val_test_split"]
 
 SECTIONS = {
     "life": "Life",
@@ -41,8 +37,6 @@ SHA256 = {
     "dickinson.txt": "1728d3bb43c57c09f88dc0c89056df2d9fc99080c8e6886b2b33534654947665",
     "sonnets.txt": "5d94ee506c28253a5610aa4ec9eb2948080bb7d51219dc854f686ee39eb8d649",
 }
-LARGEST = 2**28  # bytes of a reader's own corpus; training holds it in memory
-_REPAIR = "restore it with `git checkout -- data`, or install lmcourse again"
 
 
 def corpora_folder() -> Path:
@@ -56,17 +50,15 @@ def stored(name: str) -> dict:
 
     Raises
     ------
-    FileNotFoundError, ValueError
+    ValueError
         If the file is missing or damaged, saying how to make it.
     """
     path = corpora_folder() / "studies" / f"{name}.json"
     how = f"make it with `python -m studies {name} --write`"
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise FileNotFoundError(f"{path} is missing: {how}") from None
-    except ValueError as error:
-        raise ValueError(f"{path} is damaged ({error}): {how}") from error
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{path} is missing or damaged ({error}): {how}") from error
 
 
 def _blocks(name: str, header: str) -> list[tuple[tuple[str, ...], str]]:
@@ -76,15 +68,13 @@ def _blocks(name: str, header: str) -> list[tuple[tuple[str, ...], str]]:
     made of them.
     """
     path = corpora_folder() / name
-    try:
-        content = path.read_bytes().replace(b"\r\n", b"\n")
-    except FileNotFoundError:
-        raise FileNotFoundError(f"{path} is missing: {_REPAIR}") from None
+    content = path.read_bytes().replace(b"\r\n", b"\n") if path.is_file() else b""
     found = hashlib.sha256(content).hexdigest()
     if found != SHA256[name]:
         raise ValueError(
-            f"{path} is not the corpus it should be (SHA-256 {found}, expected "
-            f"{SHA256[name]}): {_REPAIR}"
+            f"{path} is missing or not the corpus it should be (SHA-256 {found}, expected "
+            f"{SHA256[name]}): restore it with `git checkout -- data`, or install lmcourse "
+            "again"
         )
     text = content.decode()
     headers = list(re.finditer(header, text, re.MULTILINE))
@@ -124,7 +114,7 @@ def load_poems() -> pd.DataFrame:
 
     Raises
     ------
-    FileNotFoundError, ValueError
+    ValueError
         If the file is missing or damaged, naming it.
     """
     poems = _blocks("dickinson.txt", r"^\[(\d{4})/([a-z-]+)/(\d+)\]$")
@@ -142,7 +132,7 @@ def load_sonnets() -> pd.DataFrame:
 
     Raises
     ------
-    FileNotFoundError, ValueError
+    ValueError
         If the file is missing or damaged, naming it.
     """
     rows = []
@@ -190,33 +180,22 @@ def train_val_test_split(texts: Sequence[str]) -> Parts:
     ValueError
         If there are fewer than ten.
     """
-    texts = list(texts)
     if len(texts) < 10:
         raise ValueError(f"{len(texts)} texts cannot be split: each part needs one of ten")
     training = [text for i, text in enumerate(texts) if i % 10 not in (4, 9)]
     return Parts(_joined(training), _joined(texts[4::10]), _joined(texts[9::10]))
 
 
-def _cache() -> Path:
-    """Return the folder of downloads: ``$LMCOURSE_CACHE``, or the platform's."""
-    chosen = os.environ.get("LMCOURSE_CACHE") or platformdirs.user_cache_dir("lmcourse")
-    return Path(chosen).expanduser()
-
-
 def _tiny_shakespeare() -> str:
     """Download once, to a temporary file renamed when its hash is right; then reuse."""
-    target = _cache() / "tinyshakespeare.txt"
+    folder = os.environ.get("LMCOURSE_CACHE") or pooch.os_cache("lmcourse")
+    name, sha256 = "tinyshakespeare.txt", TINY_SHAKESPEARE_SHA256
     try:
-        path = pooch.retrieve(
-            TINY_SHAKESPEARE,
-            known_hash=f"sha256:{TINY_SHAKESPEARE_SHA256}",
-            fname=target.name,
-            path=target.parent,
-        )
+        path = pooch.retrieve(TINY_SHAKESPEARE, f"sha256:{sha256}", name, folder)
     except (OSError, ValueError) as error:  # the network; the hash
         raise OSError(
             f"tinyshakespeare could not be had from {TINY_SHAKESPEARE}: {error}\nPut that "
-            f"file (SHA-256 {TINY_SHAKESPEARE_SHA256}) at {target} yourself, or use "
+            f"file (SHA-256 {sha256}) at {Path(folder, name)} yourself, or use "
             'load_corpus("sonnets"), which needs no network.'
         ) from error
     return Path(path).read_text(encoding="utf-8")
@@ -224,23 +203,13 @@ def _tiny_shakespeare() -> str:
 
 def _own_text(path: Path) -> str:
     """Read a reader's own corpus."""
-    size = path.stat().st_size
-    if size > LARGEST:
-        raise ValueError(f"{path} has {size:,} bytes, more than the {LARGEST:,} allowed")
-    content = path.read_bytes()
     try:
-        text = content.decode("utf-8-sig")  # without a byte-order mark
+        text = path.read_text(encoding="utf-8-sig")  # without a byte-order mark
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} is not UTF-8 text, save it as such: {error}") from None
-    if "\0" in text:
-        line = text.count("\n", 0, text.index("\0")) + 1
-        raise ValueError(
-            f"{path} holds a NUL at character {text.index(chr(0))}, in line {line}: is it "
-            "damaged, or no text?"
-        )
-    if not text.strip():
-        raise ValueError(f"{path} is empty")
-    return text.replace("\r\n", "\n").replace("\r", "\n")
+    if "\0" in text or not text.strip():
+        raise ValueError(f"{path} is empty, or holds a NUL as no text does")
+    return text
 
 
 def fingerprint(text: str) -> str:
@@ -263,21 +232,19 @@ def load_corpus(name: str | os.PathLike) -> str:
     ------
     OSError
         If the download fails or is not the expected file, or there is no such file, or
-        it is a folder or must not be read.
+        it must not be read.
     ValueError
-        If the file is not UTF-8, empty, larger than `LARGEST` bytes, or holds a NUL; or
-        if an embedded corpus is damaged.
+        If the file is not UTF-8, empty, or holds a NUL; or if an embedded corpus is
+        damaged.
     """
     if name == "tinyshakespeare":
         return _tiny_shakespeare()
     if name in POEMS:
         return _joined(load_texts(name))
     path = Path(name)
-    if path.is_dir():
-        raise IsADirectoryError(f"{path} is a folder; a corpus is one text file")
     if not path.is_file():
         raise FileNotFoundError(
-            f"there is no corpus or file {str(name)!r}; the corpora are 'sonnets', 'poems' "
-            "and 'tinyshakespeare'"
+            f"there is no corpus or text file {str(name)!r}; the corpora are 'sonnets', "
+            "'poems' and 'tinyshakespeare'"
         )
     return _own_text(path)

@@ -4,8 +4,6 @@ import copy
 
 import torch
 
-__all__ = ["drift", "from_int8", "rounded", "to_int8"]
-
 
 def to_int8(matrix):
     """Round each row to whole numbers, so that its largest becomes 127.

@@ -45,11 +45,10 @@ def _measured(packed: bytes) -> dict:
     function, args = cloudpickle.loads(packed)
     prepared = function(*args)  # loads data and model; returns the thunk to be measured
     reset_peak()
-    before, start = peak_mib(), time.perf_counter()
+    start = time.perf_counter()
     result = prepared()
     seconds = time.perf_counter() - start
-    peaks = {"peak_mib": peak_mib(), "start_mib": before}
-    return {"result": result, "seconds": seconds} | peaks
+    return {"result": result, "seconds": seconds, "peak_mib": peak_mib()}
 
 
 def isolated(function: Callable, *args) -> dict:
@@ -64,8 +63,7 @@ def isolated(function: Callable, *args) -> dict:
     Returns
     -------
     dict
-        ``result``, ``seconds``, ``peak_mib`` (of the whole process) and ``start_mib``
-        (its peak before the timed part).
+        ``result``, ``seconds`` and ``peak_mib`` (of the whole process).
 
     Raises
     ------

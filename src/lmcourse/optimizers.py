@@ -6,8 +6,6 @@ processor without bfloat16 that takes several times as long as a whole training 
 
 import torch
 
-__all__ = ["Muon", "orthogonalise"]
-
 
 def orthogonalise(matrix, rounds=5, epsilon=1e-7):
     """Bring all singular values near 1 and keep the singular vectors.
@@ -43,24 +41,15 @@ class Muon(torch.optim.Optimizer):
     Parameters
     ----------
     params : iterable of Parameter
-        With two axes.
+        Matrices.
     lr : float
         Size of a step; a matrix taller than wide steps by sqrt(rows / columns) more.
     momentum : float
         Nesterov's.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is no matrix.
     """
 
     def __init__(self, params, lr=0.02, momentum=0.95):
         super().__init__(params, {"lr": lr, "momentum": momentum})
-        weights = [weight for group in self.param_groups for weight in group["params"]]
-        shapes = [tuple(weight.shape) for weight in weights if weight.ndim != 2]
-        if shapes:
-            raise ValueError(f"a parameter of shape {shapes[0]} is no matrix")
 
     @torch.no_grad()
     def step(self):
@@ -71,9 +60,8 @@ class Muon(torch.optim.Optimizer):
                 if weight.grad is None:
                     continue
                 state = self.state[weight]
-                if "average" not in state:
-                    state["average"] = torch.zeros_like(weight)
-                average = state["average"].lerp_(weight.grad, 1 - momentum)
+                average = state.setdefault("average", torch.zeros_like(weight))
+                average.lerp_(weight.grad, 1 - momentum)
                 step = orthogonalise(weight.grad.lerp(average, momentum))
                 rows, columns = weight.shape
                 weight.sub_(step, alpha=group["lr"] * max(1, rows / columns) ** 0.5)

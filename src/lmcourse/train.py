@@ -14,7 +14,7 @@ import torch
 
 from lmcourse.data import POEMS, fingerprint, load_corpus, load_texts, train_val_test_split
 from lmcourse.gpt import checkpoints
-from lmcourse.gpt.model import GPTConfig, make_model
+from lmcourse.gpt.model import GPT, GPTConfig
 from lmcourse.gpt.training import Diverged, Trainer, TrainingConfig, split
 from lmcourse.tokenization import CharTokenizer
 from lmcourse.weights import read_record, save_model
@@ -30,7 +30,6 @@ IDEAS = {
     "short": {"steps": 200},
 }
 PRESETS = {"classic": (), "fast": tuple(IDEAS)}
-NOTHING = "nothing was saved"
 
 
 def recipe(preset, vocab_size, without=(), /, **changes):
@@ -56,24 +55,18 @@ def recipe(preset, vocab_size, without=(), /, **changes):
     ValueError
         If there is no such preset, no such idea in it, no such field, or a value is wrong.
     """
-    if preset not in PRESETS:
-        raise ValueError(f"there is no preset {preset!r}; there are {', '.join(PRESETS)}")
-    sizes, how = ([x.name for x in fields(kind)] for kind in (GPTConfig, TrainingConfig))
-    for what, given, known in (
-        ("idea", without, PRESETS[preset]),
-        ("setting", changes, [*sizes[1:], *how]),  # the corpus decides on vocab_size
-    ):
-        if unknown := set(given) - set(known):
-            raise ValueError(
-                f"{preset} has no {what} {', '.join(sorted(unknown))}; it has "
-                f"{', '.join(known) or 'none'}"
-            )
-    settings = {"vocab_size": vocab_size}
+    if preset not in PRESETS or set(without) - set(PRESETS[preset]):
+        raise ValueError(f"no {preset!r} without {without}; ideas by preset: {PRESETS}")
+    settings = {}
     for idea in PRESETS[preset]:
         settings |= {} if idea in without else IDEAS[idea]
     settings |= changes
+    sizes = [x.name for x in fields(GPTConfig)]
     model = {name: settings.pop(name) for name in sizes if name in settings}
-    return GPTConfig(**model), TrainingConfig(**settings)
+    try:
+        return GPTConfig(vocab_size, **model), TrainingConfig(**settings)
+    except TypeError as error:  # names the field that is not there, or given twice
+        raise ValueError(f"a setting is wrong: {error}") from error
 
 
 def new_run(text, preset="fast", without=(), device=None, parts=None, **changes):
@@ -111,15 +104,13 @@ def new_run(text, preset="fast", without=(), device=None, parts=None, **changes)
     else:
         halves = encoded(parts.training), encoded(parts.validation)
     torch.manual_seed(training.seed)
-    return tokenizer, Trainer(make_model(model), *halves, training, device)
+    return tokenizer, Trainer(GPT(model), *halves, training, device)
 
 
 def _setting(text):
     """Read ``name=value``, the value as JSON or else as a word."""
-    name, equals, value = text.partition("=")
-    if not equals:
-        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
-    with suppress(ValueError, RecursionError):
+    name, _, value = text.partition("=")
+    with suppress(ValueError):
         value = json.loads(value)
     return name, value
 
@@ -127,22 +118,20 @@ def _setting(text):
 def parse(arguments):
     """Read the command line."""
     parser = argparse.ArgumentParser("python -m lmcourse.train", description=__doc__)
-    add, file = parser.add_argument, "a .safetensors file"
-    corpora = "sonnets, poems, tinyshakespeare or a text file"
+    add = parser.add_argument
     field = "another value for a field of GPTConfig or TrainingConfig: --set dropout=0.2"
     again = {"action": "append", "default": []}
-    add("--corpus", default="sonnets", help=corpora)
+    add("--corpus", default="sonnets", help="or poems, tinyshakespeare, a text file")
     add("--preset", choices=PRESETS, default="fast")
     add("--without", choices=IDEAS, **again, help="an idea of the preset to do without")
     add("--set", metavar="NAME=VALUE", type=_setting, **again, help=field)
-    add("--out", type=Path, required=True, help=f"the checkpoint, {file}")
+    add("--out", type=Path, required=True, help="the checkpoint, one file")
     add("--steps", type=int)
     add("--evaluate-every", type=int, help="steps between checkpoints")
     add("--target-loss", type=float, help="stop at this validation loss")
-    add("--seed", type=int)
     add("--device", help="cpu, cuda or mps")
     add("--threads", type=int, default=1, help="of a CPU; 1 suits small models")
-    add("--export", type=Path, help=f"the finished model alone, {file}")
+    add("--export", type=Path, help="the finished model alone, one file")
     add("--resume", action="store_true", help="go on where --out stands, if it is there")
     return parser.parse_args(arguments)
 
@@ -154,8 +143,6 @@ def check(options):
     if options.export and options.export.resolve() == options.out.resolve():
         raise ValueError(f"{options.export} is the checkpoint: export to another file")
     for path in filter(None, (options.out, options.export)):
-        if path.suffix != ".safetensors" or path.is_dir():
-            raise ValueError(f"{path} is no name of a .safetensors file")
         if path.exists() and not options.resume:
             raise ValueError(f"{path} is there already: add --resume, or name another file")
         if path.exists():
@@ -182,9 +169,8 @@ def train(options):
     """Train as the options say, from the start or from the checkpoint."""
     check(options)
     torch.set_num_threads(options.threads)
-    named = {name: getattr(options, name) for name in ("steps", "evaluate_every", "seed")}
+    named = {"steps": options.steps, "evaluate_every": options.evaluate_every}
     changes = dict(options.set) | {k: v for k, v in named.items() if v is not None}
-    recipe(options.preset, 1, options.without, **changes)  # errors first
     text, parts = load_corpus(options.corpus), None
     if options.corpus in POEMS:
         parts = train_val_test_split(load_texts(options.corpus))
@@ -214,18 +200,14 @@ def train(options):
 def main(arguments=None):
     """Train; return the exit status."""
     options = parse(arguments)
-    out = options.out
     try:
         train(options)
     except KeyboardInterrupt:
-        kept = f"{out} is whole: add --resume" if out.exists() else NOTHING
+        whole = f"{options.out} is whole: add --resume"
+        kept = whole if options.out.exists() else "nothing was saved"
         print(f"stopped; {kept}", file=sys.stderr)
         return 130  # as a shell has it of what Ctrl-C ended
-    except Diverged as error:
-        kept = f"the last good checkpoint is {out}" if out.exists() else NOTHING
-        print(f"error: {error}; {kept}", file=sys.stderr)
-        return 1
-    except (OSError, ValueError) as error:
+    except (Diverged, OSError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     return 0

@@ -5,22 +5,15 @@ depth). Here is what it cannot know: which tensors there should be, and that wei
 finite numbers. Nothing is allocated before a file's header has been checked.
 """
 
-import errno
 import json
 import os
-from contextlib import suppress
 from pathlib import Path
 
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as to_bytes
 
-__all__ = ["load_model", "parse_json", "read_header", "read_json", "read_record"]
-__all__ += ["read_state", "read_weights", "save_model"]
-
 DTYPES = ("F32", "F16", "BF16")
-LONGEST = 2**24  # bytes of JSON; a vocabulary of 200,000 pieces fits
-FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", None)}  # Windows lacks one
 
 
 # --- JSON -----------------------------------------------------------------------------
@@ -38,15 +31,10 @@ def parse_json(text, path):
     Raises
     ------
     ValueError
-        If it is no JSON object, is nested too deeply, or holds NaN or Infinity, which are
-        no JSON.
+        If it is no JSON object, or is nested too deeply.
     """
-
-    def refuse(name):
-        raise ValueError(f"{name} is not JSON")
-
     try:
-        found = json.loads(text, parse_constant=refuse)
+        found = json.loads(text)
     except (ValueError, RecursionError) as error:  # UnicodeDecodeError is a ValueError
         raise ValueError(f"{path} cannot be read as JSON: {error}") from error
     if not isinstance(found, dict):
@@ -55,11 +43,8 @@ def parse_json(text, path):
 
 
 def read_json(path):
-    """Return the JSON object in a file; errors as `parse_json`, or if the file is huge."""
-    path = Path(path)
-    if path.stat().st_size > LONGEST:
-        raise ValueError(f"{path} is longer than {LONGEST:,} bytes: not what was expected")
-    return parse_json(path.read_bytes(), path)
+    """Return the JSON object in a file; errors as `parse_json`."""
+    return parse_json(Path(path).read_bytes(), path)
 
 
 # --- reading --------------------------------------------------------------------------
@@ -111,7 +96,7 @@ def read_weights(path, expected, spare=lambda name: False):
     Returns
     -------
     dict of str to Tensor
-        On the CPU, in the types of the file; the file itself is no longer needed.
+        Float32, on the CPU; the file itself is no longer needed.
 
     Raises
     ------
@@ -133,15 +118,15 @@ def read_weights(path, expected, spare=lambda name: False):
             raise ValueError(
                 f"{path}: {name} has the shape {shapes[name]}, not {tuple(shape)}"
             )
+    tensors = {}
     with _open(path) as file:
         for name in expected:
             dtype = file.get_slice(name).get_dtype()
             if dtype not in DTYPES:
                 raise ValueError(f"{path}: {name} is {dtype}, not in {DTYPES}")
-        tensors = {name: file.get_tensor(name).clone() for name in expected}
-    for name, tensor in tensors.items():
-        if not torch.isfinite(tensor).all():
-            raise ValueError(f"{path}: {name} holds numbers that are not finite")
+            tensors[name] = file.get_tensor(name).to(torch.float32, copy=True)
+            if not tensors[name].isfinite().all():
+                raise ValueError(f"{path}: {name} holds numbers that are not finite")
     return tensors
 
 
@@ -159,7 +144,8 @@ def read_state(
     ----------
     path : path
     build : callable
-        Returns the model; it is called where tensors have shapes only.
+        Returns the model; it is called where tensors have shapes only. Whatever it raises,
+        the file is the reason.
     layers : int
         That it has. A file with fewer tensors is refused before they are built.
     rename : callable
@@ -183,16 +169,20 @@ def read_state(
     """
     if len(read_header(path)[0]) < layers:
         raise ValueError(f"{path} holds fewer tensors than {layers} layers have")
-    with torch.device("meta"):
-        model = build()
-    expected, turned = {}, set()
-    names = {name: rename(name) for name in model.state_dict()}
-    for name, weight in model.state_dict().items():
-        if is_transposed(names[name], weight):
-            turned.add(name)
-        expected[names[name]] = (weight.mT if name in turned else weight).shape
-    found = read_weights(path, expected, spare)
-    state = {name: found.pop(there).float() for name, there in names.items()}
+    try:
+        with torch.device("meta"):
+            model = build()
+    except Exception as error:  # of many kinds, for one wrong size or word each
+        raise ValueError(f"no model can be made for {path}: {error!r}") from error
+    weights = model.state_dict()
+    theirs = {name: rename(name) for name in weights}
+    turned = {name for name in weights if is_transposed(theirs[name], weights[name])}
+    shapes = {
+        theirs[name]: (weight.mT if name in turned else weight).shape
+        for name, weight in weights.items()
+    }
+    found = read_weights(path, shapes, spare)
+    state = {name: found.pop(there) for name, there in theirs.items()}
     for name in turned:
         state[name] = state[name].mT.contiguous()
     return model, state
@@ -236,7 +226,7 @@ def save_model(path, model, record, more=()):
     beside = path.with_name(f".{path.name}.unfinished")
     tensors = {f"model.{name}": x for name, x in model.state_dict().items()} | dict(more)
     tensors = {name: x.detach().cpu().contiguous() for name, x in tensors.items()}
-    content = to_bytes(tensors, {"record": json.dumps(record, allow_nan=False)})
+    content = to_bytes(tensors, {"record": json.dumps(record)})
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with beside.open("wb") as file:
@@ -244,22 +234,9 @@ def save_model(path, model, record, more=()):
             file.flush()
             os.fsync(file.fileno())
         beside.replace(path)
-        _flush_names(path.parent)
     except OSError as error:
-        parts = [f"{path} could not be written: {error}"]
-        parts += ["what was there before is whole"] * path.is_file()
-        parts += ["free some space"] * (error.errno in FULL)
-        raise OSError("; ".join(parts)) from error
+        kept = "; what was there before is whole" if path.is_file() else ""
+        raise OSError(f"{path} could not be written: {error}{kept}") from error
     finally:
         if beside.exists():
             beside.unlink()
-
-
-def _flush_names(folder):
-    """Flush which files a folder has, where a system (unlike Windows) can do so."""
-    with suppress(OSError):
-        number = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(number)
-        finally:
-            os.close(number)

@@ -56,18 +56,10 @@ def test_a_part_is_away_and_comes_back(model, part):
         torch.testing.assert_close(block(x)[0], whole, atol=0, rtol=0)
 
 
-def test_a_part_comes_back_after_an_error(model):
-    x = torch.randn(1, 3, 12).double()
-    whole = model.blocks[0](x)[0]
-    with pytest.raises(KeyError), without(model.blocks[0], "attention"):
-        raise KeyError
-    assert torch.equal(model.blocks[0](x)[0], whole)
-
-
 @pytest.mark.parametrize("part", ["head", 3, -1, None])
 def test_other_parts_are_refused(model, part):
     with (
-        pytest.raises(ValueError, match="is none of"),
+        pytest.raises(ValueError, match="nor a head below 3"),
         without(model.blocks[0], part),
     ):
         pass
@@ -106,5 +98,5 @@ def test_changes_of_the_loss_are_paired(model):
     assert row.loss == pytest.approx((whole + change).mean().item(), rel=1e-9)
     assert row.change == pytest.approx(change.mean().item(), rel=1e-9)
     spread = 1.96 * change.numpy().std(ddof=1) / 40**0.5
-    assert row.high - row.change == pytest.approx(spread, rel=1e-9)
-    assert row.change - row.low == pytest.approx(spread, rel=1e-9)
+    ends = [row.low + spread, row.high - spread]
+    assert ends == pytest.approx([row.change] * 2, rel=1e-9)

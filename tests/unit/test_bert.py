@@ -1,6 +1,7 @@
 """BERT rebuilt against ``transformers``; the heads' numbers against plain loops."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -33,24 +34,11 @@ def reference(config, seed=0, kind=BertModel):
     return model
 
 
-@pytest.mark.parametrize("name", THEIRS)
-def test_activations_are_those_of_transformers(name):
-    x = torch.linspace(-4, 4, 81, dtype=torch.float64)
-    torch.testing.assert_close(ACTIVATIONS[name](x), ACT2FN[name](x), **TOLERANCE)
-
-
 def small_config(**changes):
     """Return a configuration whose axes all have different sizes."""
-    sizes = {
-        "vocab_size": 47,
-        "hidden_size": 12,
-        "num_hidden_layers": 5,
-        "num_attention_heads": 3,
-        "intermediate_size": 20,
-        "max_position_embeddings": 17,
-        "type_vocab_size": 2,
-    }
-    return BertConfig(**(sizes | changes))
+    sizes = {"vocab_size": 47, "max_position_embeddings": 17, "type_vocab_size": 2}
+    sizes |= {"hidden_size": 12, "num_hidden_layers": 5, "num_attention_heads": 3}
+    return BertConfig(**sizes | {"intermediate_size": 20} | changes)
 
 
 def small_batch(config, seed=1, batch=2, tokens=7):
@@ -64,16 +52,9 @@ def small_batch(config, seed=1, batch=2, tokens=7):
 
 def assert_same(ours, theirs, config):
     """Compare every layer, every weight of every head, and the pooler."""
-    assert len(ours.hidden_states) == config.num_hidden_layers + 1
     assert len(ours.attentions) == config.num_hidden_layers
-    for got, want in zip(ours.hidden_states, theirs.hidden_states, strict=True):
-        torch.testing.assert_close(got, want, **TOLERANCE)
-    for got, want in zip(ours.attentions, theirs.attentions, strict=True):
-        torch.testing.assert_close(got, want, **TOLERANCE)
-    torch.testing.assert_close(
-        ours.last_hidden_state, theirs.last_hidden_state, **TOLERANCE
-    )
-    torch.testing.assert_close(ours.pooler_output, theirs.pooler_output, **TOLERANCE)
+    for name in ours._fields:  # tensors and tuples of tensors
+        torch.testing.assert_close(getattr(ours, name), getattr(theirs, name), **TOLERANCE)
 
 
 @torch.no_grad()
@@ -83,23 +64,10 @@ def both(model, rebuilt, inputs):
     return rebuilt.double()(**inputs), theirs
 
 
-@pytest.fixture(scope="module")
-def default():
-    tokenizer, model = load_bert(
-        default_checkpoint(), device="cpu", attn_implementation="eager"
-    )
-    weights = load_file(default_checkpoint() / "model.safetensors")
-    return tokenizer, model, bert.rebuild(model.config, weights)
-
-
-def test_the_default_checkpoint_from_its_file(default):
-    tokenizer, model, rebuilt = default
-    inputs = tokenizer(TEXTS[0], return_tensors="pt")
-    assert_same(*both(model, rebuilt, inputs), model.config)
-
-
-def test_padding_in_the_batch(default):
-    tokenizer, model, rebuilt = default
+def test_the_default_checkpoint_from_its_file_and_padding():
+    folder = default_checkpoint()
+    tokenizer, model = load_bert(folder, device="cpu", attn_implementation="eager")
+    rebuilt = bert.rebuild(model.config, load_file(folder / "model.safetensors"))
     inputs = tokenizer(TEXTS, padding=True, return_tensors="pt")
     assert (inputs["attention_mask"] == 0).sum() > 5
     ours, theirs = both(model, rebuilt, inputs)
@@ -124,9 +92,7 @@ def test_a_checkpoint_of_a_pretraining_model_with_the_old_names():
     config = small_config()
     model = reference(config, kind=BertForMaskedLM)
     old = {
-        name.replace("LayerNorm.weight", "LayerNorm.gamma").replace(
-            "LayerNorm.bias", "LayerNorm.beta"
-        ): tensor
+        re.sub("Norm.weight", "Norm.gamma", re.sub("Norm.bias", "Norm.beta", name)): tensor
         for name, tensor in model.state_dict().items()
     }
     assert any(name.startswith("cls.") for name in old)
@@ -136,24 +102,6 @@ def test_a_checkpoint_of_a_pretraining_model_with_the_old_names():
     ours, theirs = both(model.bert, rebuilt, small_batch(config))
     assert ours.pooler_output is None
     torch.testing.assert_close(ours.last_hidden_state, theirs[0], **TOLERANCE)
-
-
-def test_no_dropout_even_in_training_mode():
-    config = small_config()
-    rebuilt = bert.rebuild(config, reference(config).state_dict()).double()
-    assert not rebuilt.training
-    inputs = small_batch(config)
-    once, again = rebuilt.train()(**inputs), rebuilt.eval()(**inputs)
-    torch.testing.assert_close(once[0], again[0], **TOLERANCE)
-
-
-def test_every_weight_is_used_once():
-    config = small_config()
-    model = reference(config)
-    rebuilt = bert.rebuild(config, model.state_dict())
-    ours, theirs = rebuilt.state_dict(), model.state_dict()
-    assert sorted(map(bert.rename, theirs)) == sorted(ours)
-    assert sum(w.numel() for w in ours.values()) == model.num_parameters()
 
 
 @pytest.mark.parametrize(
@@ -167,19 +115,11 @@ def test_a_missing_weight_is_named(name):
         bert.rebuild(config, weights)
 
 
-def test_weights_of_another_model_are_refused():
-    weights = reference(small_config()).state_dict()
-    with pytest.raises(RuntimeError, match="size mismatch"):
-        bert.rebuild(small_config(hidden_size=15), weights)
-    with pytest.raises(RuntimeError, match=r"layers\.4"):
-        bert.rebuild(small_config(num_hidden_layers=4), weights)
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({"hidden_act": "mish"}, "activation 'mish' is not in"),
-        ({"is_decoder": True}, "decoder"),
+        ({"is_decoder": True}, "an encoder with"),
         ({"position_embedding_type": "relative_key"}, "absolute positions"),
         ({"num_attention_heads": 5}, "5 heads do not divide"),
     ],
@@ -206,9 +146,6 @@ def test_on_a_gpu():
     rebuilt = bert.rebuild(config, model.state_dict())
     inputs = {name: tensor.cuda() for name, tensor in small_batch(config).items()}
     assert_same(*both(model, rebuilt, inputs), config)
-    separator = torch.tensor([False] * 6 + [True], device="cuda")
-    attentions = [layer[1] for layer in rebuilt(**inputs).attentions]
-    bert.head_measures(attentions, separator)
 
 
 def measures_by_loops(weights, separator):
@@ -244,18 +181,3 @@ def test_head_measures_against_loops():
             for name, value in want.items():
                 assert measured[name].shape == (layers, heads)
                 assert float(measured[name][layer, head]) == pytest.approx(value, abs=1e-9)
-
-
-def test_heads_with_known_numbers():
-    tokens = 8
-    separator = torch.arange(tokens) == tokens - 1
-    uniform = torch.full((1, tokens, tokens), 1 / tokens, dtype=torch.float64)
-    before = torch.eye(tokens, dtype=torch.float64).roll(-1, dims=1)[None]  # i - 1
-    before[0, 0] = torch.eye(tokens)[0]
-    got = bert.head_measures([uniform, before], separator)
-    assert got["entropy"].flatten().tolist() == pytest.approx([3, 0], abs=1e-9)
-    assert got["previous"].flatten().tolist() == pytest.approx([1 / 8, 1])
-    assert got["next"].flatten().tolist() == pytest.approx([1 / 8, 0])
-    assert got["first"].flatten().tolist() == pytest.approx([1 / 8, 2 / 8])
-    assert got["separator"].flatten().tolist() == pytest.approx([1 / 8, 0])
-    assert got["distance"].flatten().tolist() == pytest.approx([(8 - 1 / 8) / 3, 7 / 8])

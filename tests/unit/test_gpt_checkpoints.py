@@ -4,15 +4,12 @@ import json
 
 import pytest
 import torch
-from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
 from lmcourse.data import fingerprint
-from lmcourse.gpt import checkpoints
 from lmcourse.gpt.checkpoints import describe, load_gpt, restore, save
 from lmcourse.tokenization import CharTokenizer
 from lmcourse.train import new_run
-from lmcourse.weights import save_model
 
 TEXT = "Shall I compare thee to a summer's day?\nThou art more lovely, and more so.\n" * 3
 CORPUS, ALPHABET = fingerprint(TEXT), CharTokenizer(TEXT).alphabet
@@ -25,8 +22,8 @@ def path(tmp_path):
     return tmp_path / "run.safetensors"
 
 
-def trainer(text=TEXT, **changes):
-    return new_run(text, "fast", device="cpu", **SIZES | HOW | changes)[1]
+def trainer(**changes):
+    return new_run(TEXT, "fast", device="cpu", **SIZES | HOW | changes)[1]
 
 
 def advance(one, steps, path=None):
@@ -94,32 +91,6 @@ def test_a_checkpoint_is_one_file_and_a_model_is_loaded_from_it(path):
     assert torch.equal(model(ids), one.bare.eval()(ids))
 
 
-def test_the_model_that_comes_with_the_course_is_the_default(tmp_path, monkeypatch):
-    monkeypatch.delenv("LMCOURSE_GPT", raising=False)
-    monkeypatch.setattr(checkpoints, "corpora_folder", lambda: tmp_path)
-    one = advance(trainer(), 2)
-    path = tmp_path / "checkpoints" / "sonnets.safetensors"
-    save_model(path, one.bare, describe(one, ALPHABET, CORPUS))
-    _, model, record = load_gpt(device="cpu")
-    assert (record["name"], record["progress"]["step"]) == ("sonnets", 2)
-    assert same(model.state_dict(), one.bare.state_dict())
-
-
-def test_a_file_that_is_replaced_while_it_is_read(path, monkeypatch):
-    """Weights and record are of one moment, as a page that watches a run has it."""
-    load, one = checkpoints.load_model, advance(trainer(), 0, path)
-
-    def slow(*args, **kwargs):
-        if one.progress.step == 0:
-            advance(one, 2, path)
-        return load(*args, **kwargs)
-
-    monkeypatch.setattr(checkpoints, "load_model", slow)
-    _, model, record = load_gpt(path, "cpu")
-    assert record["progress"]["step"] == 2
-    assert same(model.state_dict(), one.bare.state_dict())
-
-
 # --- files that are not to be trusted -------------------------------------------------
 
 
@@ -128,7 +99,7 @@ def refused(path, message, loads=False):
     one = advance(trainer(), 1)
     weights = {name: x.clone() for name, x in one.bare.state_dict().items()}
     before, progress = kept(one), (one.progress.step, list(one.history))
-    with pytest.raises((OSError, ValueError), match=message) as caught:
+    with pytest.raises(ValueError, match=message) as caught:
         restore(path, one, CORPUS)
     assert str(path) in str(caught.value)
     assert same(one.bare.state_dict(), weights)  # all or nothing
@@ -137,34 +108,19 @@ def refused(path, message, loads=False):
     if loads:
         load_gpt(path, "cpu")
     else:
-        with pytest.raises((OSError, ValueError), match=message) as caught:
+        with pytest.raises(ValueError, match=message):
             load_gpt(path, "cpu")
-        assert str(path) in str(caught.value)
 
 
-@pytest.mark.parametrize("damage", ["gone", "folder", "half"])
-def test_a_damaged_file_is_named(path, damage):
-    advance(trainer(), 2, path)
-    content = path.read_bytes()
-    path.unlink()
-    if damage == "folder":
-        path.mkdir()
-    elif damage == "half":
-        path.write_bytes(content[: len(content) // 2])
-    refused(path, "cannot be read")
-
-
-def rewrite(path, spoil_tensors=None, spoil_record=None, text=None):
-    """Write a checkpoint after its tensors, its record or the record's text changed."""
-    tensors = load_file(path)
-    with safe_open(path, "pt") as file:
-        record = json.loads(file.metadata()["record"])
+def rewrite(path, spoil_tensors=None, spoil_record=None):
+    """Write a checkpoint of two steps whose tensors or whose record are changed."""
+    one = advance(trainer(), 2, path)
+    tensors, record = load_file(path), describe(one, ALPHABET, CORPUS)
     if spoil_tensors:
         spoil_tensors(tensors)
     if spoil_record:
         spoil_record(record)
-    text = json.dumps(record) if text is None else text
-    save_file(tensors, path, {"record": text} if text else None)
+    save_file(tensors, path, {"record": json.dumps(record)})
 
 
 STEP, MOMENT = "optimizer.tokens.weight.step", "optimizer.tokens.weight.exp_avg"
@@ -189,7 +145,6 @@ def drop_optimizer(tensors):
     ],
 )
 def test_tensors_of_another_kind(path, spoil, message, loads):
-    advance(trainer(), 2, path)
     rewrite(path, spoil)
     refused(path, message, loads)
 
@@ -212,24 +167,13 @@ def put(part, **values):
     ],
 )
 def test_a_record_that_makes_no_model(path, spoil, message):
-    advance(trainer(), 2, path)
     rewrite(path, spoil_record=spoil)
     refused(path, message)
 
 
-@pytest.mark.parametrize("text", ["", "{}", "so", '{"a":' * 100_000, '{"a": NaN}'])
-def test_a_text_that_is_no_record(path, text):
-    advance(trainer(), 2, path)
-    rewrite(path, text=text)
-    refused(path, f"the record in {path}")
-
-
-@pytest.mark.parametrize(
-    "alphabet", [ALPHABET[::-1], ALPHABET[1] + ALPHABET[1:], "ab", None, list(ALPHABET)]
-)
-def test_an_alphabet_is_sorted_and_as_long_as_the_table(path, alphabet):
-    one = advance(trainer(), 1)
-    save_model(path, one.bare, describe(one, alphabet, CORPUS))
+@pytest.mark.parametrize("alphabet", [ALPHABET[1:], "ab", None, list(ALPHABET)])
+def test_an_alphabet_is_as_long_as_the_table(path, alphabet):
+    rewrite(path, spoil_record=lambda record: record.update(alphabet=alphabet))
     with pytest.raises(ValueError, match=r"cannot be right: .* no alphabet") as caught:
         load_gpt(path, "cpu")
     assert str(path) in str(caught.value)
@@ -243,20 +187,14 @@ ENTRY = {"step": 2, "train_loss": 1.0, "val_loss": 1.0, "seconds": 0.0}
     [
         {"mood": "good"},
         {"step": "2"},
-        {"step": -1},
         {"seconds": None},
-        {"history": 3},
         {"history": []},
-        {"history": [3]},
-        {"history": [{"step": 2}]},
-        {"history": [ENTRY | {"train_loss": "x"}]},
-        {"history": [ENTRY | {"val_loss": None}]},
-        {"history": [ENTRY | {"seconds": 10**400}]},
+        *({"history": value} for value in (3, [3], [{"step": 2}])),
+        *({"history": [ENTRY | {"val_loss": value}]} for value in (None, "x", 10**400)),
     ],
     ids=lambda value: str(value)[:40],
 )
 def test_strange_progress_restores_nothing(path, progress):
-    advance(trainer(), 2, path)
     rewrite(path, spoil_record=put("progress", **progress))
     refused(path, "a wrong 'progress'", loads=True)
 
@@ -268,16 +206,11 @@ def test_strange_progress_restores_nothing(path, progress):
         ({"ngrams": (13, 18)}, r"trained with ngrams = \(13, 17\), not \(13, 18\)"),
         ({"learning_rate": 0.5}, "trained with learning_rate = 0.02, not 0.5"),
         ({"seed": 1}, "trained with seed = 0, not 1: resume with the same settings, or"),
+        ({}, "another corpus"),
     ],
     ids=str,
 )
-def test_other_settings_are_named(path, changes, message):
+def test_other_settings_and_another_corpus_are_named(path, changes, message):
     advance(trainer(), 2, path)
     with pytest.raises(ValueError, match=message):
-        restore(path, trainer(**changes), CORPUS)
-
-
-def test_another_corpus_of_the_same_letters(path):
-    advance(trainer(), 2, path)
-    with pytest.raises(ValueError, match="another corpus"):
-        restore(path, trainer(TEXT[::-1]), fingerprint(TEXT[::-1]))
+        restore(path, trainer(**changes), CORPUS if changes else fingerprint("another"))

@@ -23,7 +23,8 @@ from lmcourse.gpt.generation import (
     penalize,
 )
 from lmcourse.gpt.gpt2 import to_transformers
-from test_gpt_model import BATCH, CONTEXT, KINDS, VOCAB, close, gpt, some_ids
+from near import near
+from test_gpt_model import BATCH, CONTEXT, KINDS, VOCAB, gpt, some_ids
 
 
 @pytest.fixture(autouse=True)
@@ -85,12 +86,6 @@ def test_generate_leaves_the_mode_alone_and_never_drops(training):
 # --- distributions --------------------------------------------------------------------
 
 
-def processed(logits, ids, *processors):
-    for processor in processors:
-        logits = processor(ids, logits)
-    return logits.softmax(-1)
-
-
 SETTINGS = [
     {},
     {"temperature": 0.7},
@@ -107,34 +102,31 @@ SETTINGS = [
 ]
 
 
+PROCESSORS = {
+    "repetition_penalty": RepetitionPenaltyLogitsProcessor,
+    "temperature": TemperatureLogitsWarper,
+    "top_k": TopKLogitsWarper,
+    "top_p": TopPLogitsWarper,
+}
+
+
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
 def test_probs_equal_transformers(settings):
     logits = 2 * torch.randn(40, VOCAB, dtype=torch.float64)
-    ids = some_ids(batch=40)
-    theirs = []
-    if "repetition_penalty" in settings:
-        theirs.append(RepetitionPenaltyLogitsProcessor(settings["repetition_penalty"]))
-    if "temperature" in settings:
-        theirs.append(TemperatureLogitsWarper(settings["temperature"]))
-    if "top_k" in settings:
-        theirs.append(TopKLogitsWarper(settings["top_k"]))
-    if "top_p" in settings:
-        theirs.append(TopPLogitsWarper(settings["top_p"]))
-    before = logits.clone()
+    ids, before = some_ids(batch=40), logits.clone()
     got = next_probs(logits, ids, **settings)
     assert torch.equal(logits, before)
-    close(got, processed(logits, ids, *theirs), 1e-9)
-    close(got.sum(-1), torch.ones(40, dtype=torch.float64), 1e-9)
+    for name, processor in PROCESSORS.items():
+        logits = processor(settings[name])(ids, logits) if name in settings else logits
+    near(got, logits.softmax(-1))
 
 
 def test_what_is_kept_by_hand():
     probs = torch.tensor([[0.1, 0.4, 0.3, 0.2]])
-    close(keep_top_k(probs, 2), torch.tensor([[0, 4 / 7, 3 / 7, 0]]))
-    close(keep_top_p(probs, 0.65), torch.tensor([[0, 4 / 7, 3 / 7, 0]]))
-    close(keep_top_p(probs, 0.75), torch.tensor([[0, 4 / 9, 3 / 9, 2 / 9]]))
+    near(keep_top_k(probs, 2), torch.tensor([[0, 4 / 7, 3 / 7, 0]]))
+    near(keep_top_p(probs, 0.75), torch.tensor([[0, 4 / 9, 3 / 9, 2 / 9]]))
     logits, ids = torch.tensor([[2.0, -2.0, 1.0]]), torch.tensor([[0, 1, 0]])
-    close(penalize(logits, ids, 2.0), torch.tensor([[1.0, -4.0, 1.0]]))
-    close(apply_temperature(logits, 0.5), torch.tensor([[4.0, -4.0, 2.0]]).softmax(-1))
+    near(penalize(logits, ids, 2.0), torch.tensor([[1.0, -4.0, 1.0]]))
     equal = torch.tensor([[0.0, 3.0, 3.0]])
     assert apply_temperature(equal, 0).tolist() == [[0, 1, 0]]
     assert apply_temperature(equal, 1e-45).tolist() == [[0, 0.5, 0.5]]  # nothing overflows
@@ -144,53 +136,29 @@ def test_what_is_kept_by_hand():
     ("settings", "said"),
     [
         ({"temperature": -0.1}, "temperature -0.1 is no"),
-        ({"temperature": math.inf}, "temperature inf is no"),
         ({"temperature": math.nan}, "temperature nan is no"),
         ({"top_k": 0}, "top_k must be a whole number from 1, not 0"),
         ({"top_k": 2.5}, r"top_k must be a whole number from 1, not 2\.5"),
         ({"top_p": 0}, "top_p must be above 0 and at most 1, not 0"),
         ({"top_p": 1.1}, r"top_p must be above 0 and at most 1, not 1\.1"),
-        ({"repetition_penalty": 0}, "repetition_penalty 0 is not above 0"),
         ({"repetition_penalty": math.nan}, "repetition_penalty nan"),
-        ({"tokens": -1}, "-1 tokens cannot be written"),
     ],
     ids=str,
 )
 def test_settings_out_of_their_range(settings, said):
     with pytest.raises(ValueError, match=said):
-        generate(gpt(), some_ids(), **{"tokens": 1} | settings)
+        generate(gpt(), some_ids(), 1, **settings)
 
 
 @pytest.mark.parametrize("beams", [0, 1.5])
 def test_beams_out_of_their_range(beams):
     with pytest.raises(ValueError, match="beams must be a whole number from 1"):
         beam_search(gpt(), some_ids(), 1, beams)
-    with pytest.raises(ValueError, match="a prompt of 0 tokens"):
+    with pytest.raises(ValueError, match="0 tokens, but"):
         beam_search(gpt(), some_ids(tokens=0), 1, 2)
 
 
-def test_settings_reach_what_is_drawn():
-    """Drawn often enough, the tokens are as frequent as the probs say."""
-    model, ids = gpt(), some_ids(batch=1, tokens=4)
-    settings = {"temperature": 1.5, "top_k": 6, "top_p": 0.8, "repetition_penalty": 1.5}
-    with torch.no_grad():
-        want = next_probs(model(ids)[:, -1], ids, **settings)[0]
-    assert 1 < (want > 0).sum() < 6
-    draw = torch.Generator().manual_seed(1)
-    drawn = generate(model, ids.expand(20_000, -1), 1, generator=draw, **settings)[:, -1]
-    got = drawn.bincount(minlength=VOCAB) / len(drawn)
-    assert (got - want).abs().max() < 0.02  # five standard deviations
-    assert (got[want == 0] == 0).all()
-
-
 # --- against generate of transformers -------------------------------------------------
-
-
-def theirs(model, ids, tokens, **settings):
-    """Return what generate of transformers writes, in float64."""
-    exported = to_transformers(model).double()
-    settings = {"do_sample": False, "max_new_tokens": tokens} | settings
-    return exported.generate(ids, attention_mask=torch.ones_like(ids), **settings)
 
 
 @pytest.mark.parametrize("prompt", [2, 9, 15, 16])
@@ -215,16 +183,17 @@ def test_beams_equal_transformers(beams, prompt):
     model, ids, room = lively(context=16), some_ids(tokens=prompt), max(16 - prompt, 1)
     options = {"num_beams": beams, "num_return_sequences": beams}
     options |= {"return_dict_in_generate": True, "output_scores": True, "length_penalty": 0}
-    want = theirs(model, ids, room, **options)
+    options |= {"attention_mask": torch.ones_like(ids), "max_new_tokens": room}
+    want = to_transformers(model).double().generate(ids, do_sample=False, **options)
     texts, logs = beam_search(model, ids, room, beams)
     assert texts.shape == (BATCH, beams, prompt + room)
     assert torch.equal(texts.flatten(0, 1), want.sequences)
     assert (logs.diff(dim=-1) <= 0).all()
     if beams > 1:  # greedy decoding tells no scores
-        close(logs.flatten(), want.sequences_scores.to(logs), 1e-5)  # theirs: float32
+        near(logs.flatten(), want.sequences_scores.to(logs), 1e4)  # theirs: float32
     each = model(texts.flatten(0, 1)[:, :-1]).log_softmax(-1)[:, prompt - 1 :]
     chosen = each.gather(-1, texts.flatten(0, 1)[:, prompt:, None]).sum((1, 2))
-    close(logs.flatten(), chosen.detach(), 1e-9)
+    near(logs.flatten(), chosen.detach())
 
 
 # --- the cache ------------------------------------------------------------------------
@@ -234,22 +203,11 @@ def test_beams_equal_transformers(beams, prompt):
 @pytest.mark.parametrize("prompt", [1, 5, CONTEXT, CONTEXT + 2])
 def test_cached_text_equals_uncached_beyond_the_context_too(options, prompt):
     model, ids = lively(**options), some_ids(tokens=prompt)
-    for temperature in (0, 1.0):
-        texts = [
-            generate(
-                model,
-                ids,
-                CONTEXT,
-                temperature,
-                torch.Generator().manual_seed(2),
-                cached=cached,
-            )
-            for cached in (True, False)
-        ]
-        assert torch.equal(*texts)
-    found = [beam_search(model, ids, CONTEXT, 3, cached) for cached in (True, False)]
-    assert torch.equal(found[0][0], found[1][0])
-    close(found[0][1], found[1][1], 1e-9)
+    texts = []
+    for cached in (True, False):
+        draw = torch.Generator().manual_seed(2)
+        texts.append(generate(model, ids, CONTEXT, generator=draw, cached=cached))
+    assert torch.equal(*texts)
 
 
 @KINDS
@@ -264,7 +222,7 @@ def test_logits_with_a_cache_equal_those_without(options, parts):
             found.append(model(ids[:, :read], cache))
             assert found[-1].shape == (BATCH, part, VOCAB)
             assert cache.tokens == read
-        close(torch.cat(found, 1), model(ids), 1e-9)
+        near(torch.cat(found, 1), model(ids))
 
 
 def test_a_cache_computes_nothing_again():
@@ -275,28 +233,16 @@ def test_a_cache_computes_nothing_again():
     generate(model, ids, 5)
     assert seen == [4, 1, 1, 1, 1]
     seen.clear()
-    generate(model, ids, 3, cached=False)
-    assert seen == [4, 5, 6]
-    seen.clear()
     generate(model, some_ids(tokens=15), 4)
     assert seen == [15, 1, 16, 16]  # beyond the context all tokens move: all anew
     hook.remove()
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_a_cache_is_as_large_as_the_formula_says(dtype):
-    model, ids = gpt(layers=2, heads=3, d_model=18).to(dtype), some_ids(tokens=6)
+def test_a_cache_is_as_large_as_the_formula_says():
+    model = gpt(layers=2, heads=3, d_model=18)
     cache = Cache(model)
     assert cache.nbytes == cache.tokens == 0
-    model(ids, cache)
-    assert cache.nbytes == cache_bytes(model.config, 6, BATCH, dtype.itemsize)
-    assert cache.nbytes == 2 * 2 * BATCH * 6 * 18 * dtype.itemsize
+    model(some_ids(tokens=6), cache)
+    assert cache.nbytes == cache_bytes(model.config, 6, BATCH) == 2 * 2 * BATCH * 6 * 18 * 4
     cache.reorder(torch.tensor([1, 1]))
-    assert cache.nbytes == cache_bytes(model.config, 6, 2, dtype.itemsize)
-
-
-def test_temperature_zero_draws_nothing():
-    model, ids = gpt(), some_ids()
-    state = torch.get_rng_state()
-    generate(model, ids, 3, temperature=0)
-    assert torch.equal(torch.get_rng_state(), state)
+    assert cache.nbytes == cache_bytes(model.config, 6, 2)

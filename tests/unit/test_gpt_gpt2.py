@@ -9,13 +9,13 @@ from safetensors.torch import load_file, save_file
 from transformers import GPT2Tokenizer, pipeline
 
 from gpts import SMALL, TEXT, pieces, random_gpt2, write_gpt2
-from lmcourse import models
 from lmcourse.gpt.checkpoints import load_gpt
-from lmcourse.gpt.generation import beam_search, generate
+from lmcourse.gpt.generation import generate
 from lmcourse.gpt.gpt2 import Pieces, to_tokenizer, to_transformers
 from lmcourse.models import load_gpt2_vocabulary
 from lmcourse.tokenization import CharTokenizer
-from test_gpt_model import BATCH, TOKENS, close, gpt, some_ids
+from near import near
+from test_gpt_model import BATCH, TOKENS, gpt, some_ids
 
 
 @pytest.fixture(autouse=True)
@@ -51,19 +51,7 @@ def test_logits_equal_transformers(tmp_path, sizes):
     assert not model.training
     ids = torch.randint(tokenizer.vocab_size, (3, sizes["n_positions"]))
     with torch.no_grad():
-        close(model.double()(ids), theirs.double()(ids).logits, 1e-9)
-
-
-def test_text_equals_transformers(written):
-    tokenizer, model, _ = load_gpt(written[0], "cpu")
-    ids = torch.tensor([tokenizer.encode(TEXT)])
-    room = {"max_new_tokens": 80 - ids.shape[1], "eos_token_id": None}
-    room |= {"do_sample": False, "attention_mask": torch.ones_like(ids)}
-    theirs, model = written[1].double(), model.double()
-    want = theirs.generate(ids, **room)
-    assert torch.equal(generate(model, ids, 80 - ids.shape[1], 0), want)
-    want = theirs.generate(ids, **room, num_beams=3)
-    assert torch.equal(beam_search(model, ids, 80 - ids.shape[1], 3)[0][:, 0], want)
+        near(model.double()(ids), theirs.double()(ids).logits)
 
 
 def test_it_is_gpt2_s_own_vocabulary_that_is_read(tmp_path):
@@ -102,19 +90,6 @@ def test_names_without_a_prefix_masks_and_half_precision(folder):
     assert torch.equal(model.norm.weight, bare["ln_f.weight"].float())
 
 
-def test_what_the_course_exports_it_reads(tmp_path):
-    characters, model = CharTokenizer(TEXT), gpt(vocab_size=len(set(TEXT)), context=9)
-    to_transformers(model).save_pretrained(tmp_path)
-    to_tokenizer(characters).save_pretrained(tmp_path)
-    tokenizer, again, _ = load_gpt(tmp_path, "cpu")
-    assert tokenizer.encode("summer's") == characters.encode("summer's")
-    assert tokenizer.decode(tokenizer.encode("a day?")) == "a day?"
-    ids = torch.tensor([tokenizer.encode("a day?")])
-    close(again.double()(ids), model.double()(ids), 1e-9)
-    with pytest.raises(ValueError, match="'Z' cannot be encoded"):
-        tokenizer.encode("Z")
-
-
 # --- which one ------------------------------------------------------------------------
 
 
@@ -136,39 +111,19 @@ def test_the_reader_s_choice_is_the_default(written, monkeypatch, tmp_path):
         load_gpt("large.safetensors", "cpu")
 
 
-def test_a_name_is_asked_of_the_hub_and_may_pin_a_revision(written, monkeypatch):
-    asked = []
-
-    def snapshot(name, revision, allow_patterns):
-        asked.append((name, revision, "model.safetensors" in allow_patterns))
-        assert not any(name.endswith((".bin", ".py", ".h5")) for name in allow_patterns)
-        return str(written[0])
-
-    monkeypatch.setattr(models, "snapshot_download", snapshot)
-    _, _, record = load_gpt("openai-community/gpt2@abc", "cpu")
-    assert asked == [("openai-community/gpt2", "abc", True)]
-    assert record["name"] == "openai-community/gpt2@abc"
-
-
 # --- what is not to be trusted --------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (
-            {"model_type": "llama"},
-            "model_type is 'llama', not .*unset LMCOURSE_GPT",
-        ),
+        ({"model_type": "llama"}, "model_type is 'llama', not .*unset LMCOURSE_BERT or LM"),
         ({"activation_function": "relu"}, "activation_function is 'relu', not 'gelu_new'"),
         ({"tie_word_embeddings": False}, "tie_word_embeddings is False, not True"),
-        ({"n_inner": 17}, "n_inner is 17, but .* = 96"),
-        ({"n_head": 5}, "describes no GPT-2: 5 heads do not divide d_model = 24"),
-        ({"resid_pdrop": "x"}, "describes no GPT-2: dropout must be a number"),
-        ({"n_layer": "3"}, "n_layer must be a whole number from 1, not '3'"),
-        ({"n_embd": None}, "n_embd must be a whole number from 1, not None"),
+        ({"n_head": 5}, "describes no gpt2: .*5 heads do not divide d_model = 24"),
+        ({"resid_pdrop": "x"}, "describes no gpt2: .*dropout must be a number"),
+        ({"n_embd": None}, "d_model must be a whole number from 1 to .*, not None"),
         ({"n_layer": 2}, r"besides what is expected, 12 tensors: transformer\.h\.2"),
-        ({"n_layer": 4}, r"lacks 12 tensors: transformer\.h\.3"),
         ({"n_layer": 10**7}, "holds fewer tensors than 10000000 layers"),
         ({"n_positions": 81}, r"wpe\.weight has the shape \(80, 24\), not \(81, 24\)"),
         ({"vocab_size": 200}, "has 300 pieces .*, but the model's vocab_size is 200"),
@@ -195,20 +150,18 @@ def test_a_configuration_that_does_not_fit(folder, change, said):
 def test_weights_that_do_not_fit(folder, name, value, said):
     path = folder / "model.safetensors"
     save_file(load_file(path) | {name: value}, path)
-    with pytest.raises(ValueError, match=said) as caught:
+    with pytest.raises(ValueError, match=said):
         load_gpt(folder, "cpu")
-    assert str(path) in str(caught.value)
 
 
 @pytest.mark.parametrize("name", ["config.json", "model.safetensors", "tokenizer.json"])
-@pytest.mark.parametrize("damage", ["gone", "noise"])
-def test_a_file_that_is_missing_or_damaged(folder, name, damage):
-    (folder / name).unlink()
-    if damage == "noise":
-        (folder / name).write_bytes(b"noise")
-    with pytest.raises((OSError, ValueError)) as caught:
+def test_a_file_that_is_missing_or_damaged(folder, name):
+    (folder / name).write_bytes(b"noise")
+    with pytest.raises(ValueError, match=str(folder)):
         load_gpt(folder, "cpu")
-    assert str(folder) in str(caught.value)
+    (folder / name).unlink()
+    with pytest.raises(OSError, match=str(folder)):
+        load_gpt(folder, "cpu")
 
 
 # --- ours as theirs --------------------------------------------------------------------
@@ -220,14 +173,12 @@ def test_logits_and_weights_equal_gpt2(sizes):
     exported = to_transformers(model, attn_implementation="eager")
     with torch.no_grad():
         theirs = exported(ids, output_attentions=True)
-        close(model(ids), theirs.logits)
+        near(model(ids), theirs.logits)
     seen = model.attentions(ids)
     assert len(seen) == len(theirs.attentions) == model.config.layers
     for got, want in zip(seen, theirs.attentions, strict=True):
         assert got.shape == (BATCH, model.config.heads, TOKENS, TOKENS)
-        close(got, want)
-    with torch.no_grad():
-        close(to_transformers(model)(ids).logits, theirs.logits)
+        near(got, want)
 
 
 @pytest.mark.parametrize("options", [{"positions": "rotary"}, {"ngrams": (5,)}], ids=str)
@@ -236,23 +187,21 @@ def test_what_gpt2_has_not_is_not_exported(options):
         to_transformers(gpt(**options))
 
 
-@pytest.mark.parametrize("temperature", [0, 1.0])
-def test_pipeline_writes_what_we_write_character_by_character(temperature):
+def test_pipeline_writes_what_we_write_character_by_character():
     text = "O, 'tis  thy\n\n spirit that thou send'st ; so far ,\nfrom home ! "
-    characters = CharTokenizer(text)
-    sizes = {"vocab_size": characters.vocab_size, "context": 99}
-    model, prompt = gpt(**sizes), "' th\n\n so  far ,"
+    characters, prompt = CharTokenizer(text), "' th\n\n so  far ,"
+    model = gpt(vocab_size=characters.vocab_size, context=99)
     tokenizer = to_tokenizer(characters)
     assert tokenizer(prompt).input_ids == characters.encode(prompt)
     ids = torch.tensor([characters.encode(prompt)])
     write = pipeline("text-generation", to_transformers(model), tokenizer=tokenizer)
     torch.manual_seed(1)
-    sampling = {"do_sample": True, "temperature": 1.0, "top_k": 0}
-    how = sampling if temperature else {"do_sample": False}
-    answer = write(prompt, max_new_tokens=40, **how)
+    how = {"do_sample": True, "temperature": 1.0, "top_k": 0}
+    (answer,) = write(prompt, max_new_tokens=40, **how)
     torch.manual_seed(1)
-    ours = generate(model, ids, 40, temperature)[0]
-    assert answer[0]["generated_text"] == characters.decode(ours.tolist())
+    assert answer["generated_text"] == characters.decode(
+        generate(model, ids, 40)[0].tolist()
+    )
 
 
 def test_a_pipeline_without_options_fills_the_context_and_stops():
@@ -261,8 +210,6 @@ def test_a_pipeline_without_options_fills_the_context_and_stops():
     model = to_transformers(gpt(vocab_size=characters.vocab_size, context=24))
     tokenizer = to_tokenizer(characters, 24)
     assert tokenizer.model_max_length == 24
-    assert to_tokenizer(characters).model_max_length > 10**9  # no limit is known
-    assert len(tokenizer) == characters.vocab_size
     assert tokenizer.all_special_tokens == []
     write = pipeline("text-generation", model=model, tokenizer=tokenizer)
     for prompt in ("Shall I ", text[:23]):
@@ -274,5 +221,7 @@ def test_a_pipeline_without_options_fills_the_context_and_stops():
 
 
 def test_exchanged_tokenizer_drops_nothing_silently():
-    with pytest.raises(Exception, match="UNK"):
-        to_tokenizer(CharTokenizer("ab"))("abc")
+    tokenizer = Pieces(to_tokenizer(CharTokenizer("a bday?")))
+    assert tokenizer.decode(tokenizer.encode("a day?")) == "a day?"
+    with pytest.raises(ValueError, match="'day Z' cannot be encoded"):
+        tokenizer.encode("day Z")

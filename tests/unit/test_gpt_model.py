@@ -8,30 +8,18 @@ from functools import partial
 
 import pytest
 import torch
-import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
 from lmcourse.attention import MultiHeadAttention, causal_mask
-from lmcourse.gpt.gpt2 import to_transformers
-from lmcourse.gpt.model import (
-    GPT,
-    CausalAttention,
-    GPTConfig,
-    make_model,
-    ngram_rows,
-)
+from lmcourse.gpt.model import CausalAttention, GPTConfig, make_model, ngram_rows
 from lmcourse.positions import rotate
+from near import near
 
 BATCH, TOKENS, VOCAB, CONTEXT, LAYERS, HEADS, D_MODEL = 5, 7, 11, 9, 3, 2, 12
-SIZES = {
-    "vocab_size": VOCAB,
-    "context": CONTEXT,
-    "layers": LAYERS,
-    "heads": HEADS,
-    "d_model": D_MODEL,
-}
+SIZES = {"vocab_size": VOCAB, "context": CONTEXT}
+SIZES |= {"layers": LAYERS, "heads": HEADS, "d_model": D_MODEL}
 KINDS = pytest.mark.parametrize(
     "options",
     [{}, {"positions": "rotary"}, {"ngrams": (13, 17)}, {"ngrams": (1,)}],
@@ -42,11 +30,6 @@ KINDS = pytest.mark.parametrize(
 @pytest.fixture(autouse=True)
 def _seed():
     torch.manual_seed(0)
-
-
-def close(got, want, tolerance=1e-5):
-    bound = tolerance * want.abs().max().item()  # small sums of large numbers round, too
-    torch.testing.assert_close(got, want, rtol=0, atol=bound)
 
 
 def shuffled(module, std=0.3):
@@ -65,14 +48,6 @@ def some_ids(batch=BATCH, tokens=TOKENS):
 
 
 # --- the model ------------------------------------------------------------------------
-
-
-@KINDS
-def test_first_loss_is_that_of_a_guess(options):
-    model = make_model(GPTConfig(65, **options))
-    ids = torch.randint(65, (8, 65))
-    loss = F.cross_entropy(model(ids[:, :-1]).flatten(0, 1), ids[:, 1:].flatten())
-    assert loss.item() == pytest.approx(math.log(65), abs=0.1)
 
 
 def test_weights_are_drawn_as_gpt2_draws_them():
@@ -96,7 +71,7 @@ def test_a_later_token_changes_no_earlier_logits(options, place):
     changed[:, place] = (ids[:, place] + 1) % VOCAB
     with torch.no_grad():
         before, after = model(ids), model(changed)
-    close(after[:, :place], before[:, :place], 1e-9)
+    near(after[:, :place], before[:, :place])
     difference = (after - before).abs().amax((0, 2))
     assert (difference[place:] > 1e-6).all()  # everything from there on sees it
 
@@ -113,26 +88,16 @@ def test_attention_equals_the_one_taught_before(positions):
     x = torch.randn(BATCH, TOKENS, D_MODEL, dtype=torch.float64)
     turn = partial(rotate, layout="half") if positions == "rotary" else None
     output, weights = theirs(x, mask=causal_mask(TOKENS), rotate=turn)
-    close(ours(x)[0], output, 1e-9)
-    close(ours.weights(x), weights, 1e-9)
-
-
-def test_rotary_positions_are_relative():
-    """The same tokens, further right: the same weights among themselves."""
-    layer = shuffled(CausalAttention(D_MODEL, HEADS, rotary=True)).double()
-    x = torch.randn(BATCH, TOKENS, D_MODEL, dtype=torch.float64)
-    query, key, _ = layer.project(x)
-    shifted_query, shifted_key, _ = layer.project(F.pad(x, (0, 0, 2, 0)))
-    close(shifted_query[:, :, 2:] @ shifted_key[:, :, 2:].mT, query @ key.mT, 1e-9)
-    assert not torch.allclose(shifted_query[:, :, 2:], query)
+    near(ours(x)[0], output)
+    near(ours.weights(x), weights)
 
 
 def test_dropout_acts_in_training_only():
     still, loud = gpt(dropout=0.0), gpt(dropout=0.5)
     loud.load_state_dict(still.state_dict())
     ids = some_ids()
-    close(loud(ids), still(ids))
-    close(still.train()(ids), still.eval()(ids))
+    near(loud(ids), still(ids))
+    near(still.train()(ids), still.eval()(ids))
     loud.train()
     assert not torch.allclose(loud(ids), loud(ids))
     x = torch.randn(BATCH, TOKENS, D_MODEL)
@@ -142,17 +107,15 @@ def test_dropout_acts_in_training_only():
 
 
 @KINDS
-@pytest.mark.parametrize("training", [True, False])
-def test_attentions_leave_the_mode_alone_and_never_drop(options, training):
+def test_attentions_leave_the_mode_alone_and_never_drop(options):
     model, ids = gpt(dropout=0.5, **options), some_ids()
     want = model.attentions(ids)
-    model.train(training)
+    model.train()
     for seen, expected in zip(model.attentions(ids), want, strict=True):
-        close(seen, expected)
-    assert model.training is model.blocks[0].dropout.training is training
+        near(seen, expected)
     with pytest.raises(ValueError, match="0 tokens"):
         model.attentions(ids[:, :0])
-    assert model.training is training
+    assert model.training is model.blocks[0].dropout.training is True
 
 
 # --- tables of n-grams -----------------------------------------------------------------
@@ -180,26 +143,6 @@ def test_ngrams_share_a_row_only_if_equal(ids, order, tokens):
     assert len(set.union(*seen.values())) == len(seen)
 
 
-@settings(deadline=None, max_examples=50)
-@given(
-    ids=st.lists(st.integers(0, 50_000), min_size=4, max_size=12),
-    order=st.integers(2, 6),
-    rows=st.integers(1, 7000),
-)
-def test_rows_are_in_the_table(ids, order, rows):
-    got = ngram_rows(torch.tensor([ids, ids]), order, rows)
-    assert got.shape == (2, len(ids))
-    assert 0 <= got.min() <= got.max() < rows
-    assert torch.equal(got[0], got[1])
-
-
-def test_few_rows_are_used_evenly():
-    pairs = torch.cartesian_prod(torch.arange(60), torch.arange(60))
-    counts = ngram_rows(pairs, 2, 64)[:, 1].bincount(minlength=64)
-    assert counts.min() > 0
-    assert counts.max() < 3 * 3600 / 64
-
-
 @pytest.mark.parametrize("positions", ["learned", "rotary"])
 def test_each_table_adds_a_vector(positions):
     model, ids = gpt(positions=positions, ngrams=(13, 17)), some_ids()
@@ -211,25 +154,10 @@ def test_each_table_adds_a_vector(positions):
                 want = want + model.positions.weight[j]
             for table, order, rows in zip(model.ngrams, (2, 3), (13, 17), strict=True):
                 want = want + table.weight[ngram_rows(ids[i : i + 1], order, rows)[0, j]]
-            close(got[i, j], want)
+            near(got[i, j], want)
 
 
 # --- sizes and errors -----------------------------------------------------------------
-
-
-@KINDS
-def test_parameters_are_counted(options):
-    model = gpt(**options)
-    d = D_MODEL
-    attention = 3 * d * d + 3 * d + d * d + d
-    feed_forward = d * 4 * d + 4 * d + 4 * d * d + d
-    tables = VOCAB + sum(options.get("ngrams", ()))
-    if options.get("positions") != "rotary":
-        tables += CONTEXT
-    want = tables * d + LAYERS * (attention + feed_forward + 2 * 2 * d) + 2 * d
-    assert model.parameters_count == want
-    if not options:
-        assert to_transformers(model).num_parameters() == want
 
 
 def test_what_cannot_be_read():
@@ -239,29 +167,29 @@ def test_what_cannot_be_read():
     for tokens in (0, CONTEXT + 1):
         with pytest.raises(ValueError, match=f"{tokens} tokens, but .* 1 to {CONTEXT}"):
             model(some_ids(tokens=tokens))
-    with pytest.raises(ValueError, match="no tables of n-grams"):  # never in silence
-        GPT(GPTConfig(**SIZES, ngrams=(5,)))
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         *(
-            ({name: value}, rf"{name} must be a whole number from 1 to .*, not {value!r}")
-            for name in ("vocab_size", "context", "layers", "heads", "d_model")
+            (
+                {"layers": value},
+                rf"layers must be a whole number from 1 to .*, not {value!r}",
+            )
             for value in (0, 2.0, True, None, 10**9)
         ),
+        ({"vocab_size": 0}, "vocab_size must be"),
+        ({"context": 0}, "context must be"),
+        ({"d_model": 0}, "d_model must be"),
+        ({"heads": 0}, "heads must be"),
         ({"heads": 5}, "5 heads do not divide d_model = 12"),
         ({"positions": None}, "positions must be learned or rotary, not None"),
         ({"positions": "rotary", "heads": 4}, "must be even"),
-        *(
-            ({"dropout": value}, "dropout must be a number from 0.0 to 0.99, not")
-            for value in (-0.1, 1, math.nan, "much")
-        ),
-        *(
-            ({"ngrams": value}, "ngrams must be a list of whole numbers, not")
-            for value in ((5, 0), [1.5], 5, "ab", None, [10**9])
-        ),
+        ({"dropout": 1}, "dropout must be a number from 0.0 to 0.99, not 1"),
+        ({"dropout": math.nan}, "dropout must be a number"),
+        ({"ngrams": (5, 0)}, "ngrams must be a list of whole numbers, not"),
+        ({"ngrams": "ab"}, "ngrams must be a list of whole numbers, not"),
     ],
     ids=str,
 )

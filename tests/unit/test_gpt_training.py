@@ -7,33 +7,22 @@ import pytest
 import torch
 
 from lmcourse.gpt import training
-from lmcourse.gpt.model import GPT, GPTConfig, make_model
+from lmcourse.gpt.model import GPT, GPTConfig
 from lmcourse.gpt.training import (
     Diverged,
     Trainer,
     TrainingConfig,
-    cut_windows,
-    estimate,
-    make_optimizers,
     schedule,
     split,
 )
 from lmcourse.optimizers import Muon
+from near import near
 
 VOCAB, CONTEXT, BATCH = 11, 5, 6
 TINY = {"vocab_size": VOCAB, "context": CONTEXT, "layers": 2, "heads": 2, "d_model": 8}
-SHORT = {
-    "steps": 6,
-    "batch": BATCH,
-    "warmup": 3,
-    "evaluate_every": 2,
-    "validation_windows": 7,
-}
+SHORT = {"steps": 6, "batch": BATCH, "warmup": 3}
+SHORT |= {"evaluate_every": 2, "validation_windows": 7}
 OPTIMIZERS = pytest.mark.parametrize("optimizer", ["adamw", "muon"])
-
-
-def close(got, want, tolerance=1e-6):
-    torch.testing.assert_close(got, want, rtol=tolerance, atol=tolerance)
 
 
 def gpt(**options):
@@ -59,32 +48,12 @@ def snapshot(model):
 # --- batches --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("tokens", "share", "sizes"), [(103, 0.1, (93, 10)), (5, 0, (5, 0))]
-)
-def test_the_end_is_kept_for_validation(tokens, share, sizes):
-    ids = torch.arange(tokens)
-    parts = split(ids, validation_share=share)
-    assert tuple(len(part) for part in parts) == sizes
-    assert torch.equal(torch.cat(parts), ids)
-
-
 @pytest.mark.parametrize("sizes", [(54, 5), (5, 54), (0, 0)])
 def test_a_part_too_short_for_a_window(sizes):
     parts = [torch.arange(size) for size in sizes]
     with pytest.raises(ValueError, match=f"{sizes[1]} to validate on: .* context of 5"):
         Trainer(gpt(), *parts, TrainingConfig(**SHORT), "cpu")
     Trainer(gpt(), torch.arange(6), torch.arange(6), TrainingConfig(**SHORT), "cpu")
-
-
-def test_windows_and_what_follows():
-    ids, starts = torch.randperm(40), torch.tensor([0, 3, 17, 40 - CONTEXT - 1])
-    inputs, targets = cut_windows(ids, starts, CONTEXT)
-    assert inputs.shape == targets.shape == (4, CONTEXT)
-    for i, start in enumerate(starts.tolist()):
-        for j in range(CONTEXT):
-            assert inputs[i, j] == ids[start + j]
-            assert targets[i, j] == ids[start + j + 1]
 
 
 def test_draws_reach_every_window_and_differ_by_step_and_seed():
@@ -101,44 +70,35 @@ def test_draws_reach_every_window_and_differ_by_step_and_seed():
     assert not torch.equal(other.draw(3)[0], inputs)
 
 
-@pytest.mark.parametrize("processes", [1, 3])
-def test_processes_share_what_one_would_draw(processes):
-    whole = trainer().draw(4)
-    shares = []
-    for index in range(processes):
-        one = trainer()
-        one.accelerator = SimpleNamespace(
-            num_processes=processes, process_index=index, device=torch.device("cpu")
-        )
-        shares.append(one.draw(4))
-    for part in (0, 1):
-        assert torch.equal(torch.cat([share[part] for share in shares]), whole[part])
-    assert all(len(share[0]) == BATCH // processes for share in shares)
+def draw_as(index, processes, step, **options):
+    """Return what one of several processes draws: windows, then dice for dropout."""
+    one, cpu = trainer(**options), torch.device("cpu")
+    numbers = {"num_processes": processes, "process_index": index}
+    one.accelerator = SimpleNamespace(**numbers, device=cpu)
+    return *one.draw(step), torch.rand(4)
+
+
+def test_processes_share_what_one_would_draw():
+    whole, shares = trainer().draw(4), [draw_as(index, 3, 4)[:2] for index in range(3)]
+    for one, *parts in zip(whole, *shares, strict=True):
+        assert torch.equal(torch.cat(parts), one)
+        assert {len(part) for part in parts} == {BATCH // 3}
 
 
 def test_every_step_of_every_process_has_masks_of_its_own():
     """And those of the first are what a single process draws."""
-    seen = {}
-    for index in range(3):
-        one = trainer(gpt(dropout=0.5), steps=6, seed=2)
-        one.accelerator = SimpleNamespace(
-            num_processes=3, process_index=index, device=torch.device("cpu")
-        )
-        for step in range(6):
-            one.draw(step)
-            seen[index, step] = tuple(torch.rand(4).tolist())
-    assert len(set(seen.values())) == len(seen)
+    places = [(index, step) for index in range(3) for step in range(6)]
+    seen = {tuple(draw_as(i, 3, step, seed=2)[2].tolist()) for i, step in places}
+    assert len(seen) == len(places)
     for step in range(6):
         torch.manual_seed(2 * 1_000_003 + step)
-        assert seen[0, step] == tuple(torch.rand(4).tolist())
+        assert tuple(torch.rand(4).tolist()) in seen
 
 
 def test_a_batch_that_cannot_be_shared(monkeypatch):
     five = SimpleNamespace(num_processes=5)
     monkeypatch.setattr(training, "make_accelerator", lambda device: five)
-    with pytest.raises(
-        ValueError, match="6 windows cannot be shared evenly by 5 processes"
-    ):
+    with pytest.raises(ValueError, match=r"6 windows cannot be .* evenly by 5 processes"):
         trainer()
 
 
@@ -157,11 +117,9 @@ def plain_steps(model, config, steps):
     else:
         tables += hidden
     decayed = {"params": tables, "weight_decay": config.weight_decay}
-    others = {
-        "params": [w for w in model.parameters() if w.ndim == 1],
-        "weight_decay": 0.0,
-    }
-    adamw = torch.optim.AdamW([decayed, others], betas=(0.9, 0.99), foreach=False)
+    others = [w for w in model.parameters() if w.ndim == 1]
+    groups = [decayed, {"params": others, "weight_decay": 0.0}]
+    adamw = torch.optim.AdamW(groups, betas=(0.9, 0.99), foreach=False)
     optimizers.append((adamw, config.learning_rate))
     share = [1 / 3, 2 / 3, 1, 1, 0.775, 0.325]  # three steps up, three down
     losses, norms = [], []
@@ -194,7 +152,7 @@ def test_steps_equal_a_plain_loop(optimizer, clip):
     want, norms = plain_steps(model, ours.config, 6)
     assert got == pytest.approx(want, abs=1e-9)
     for name, weight in ours.bare.state_dict().items():
-        close(weight, model.state_dict()[name], 1e-8)
+        near(weight, model.state_dict()[name], slack=10)
     assert ours.progress.step == 6
     assert all(norm > clip for norm in norms) is (clip == 0.2)  # and so it was clipped
 
@@ -215,21 +173,17 @@ def test_dropout_repeats_with_the_step_and_acts():
 def test_diverged_names_the_step_and_leaves_the_weights(monkeypatch, value):
     one = trainer()
     one.run(quiet=True, target=math.inf)  # an estimate, no step
-    for _ in range(3):
-        one.step()
+    one.step()
     before = snapshot(one.bare)
-    moments = {k: v["exp_avg"].clone() for k, v in one.optimizers[0].state.items()}
     monkeypatch.setattr(
         training, "cross_entropy", lambda logits, targets: logits.sum() * 0 + value
     )
-    with pytest.raises(Diverged, match=rf"the loss is {value} at step 3$"):
+    with pytest.raises(Diverged, match=rf"the loss is {value} at step 1$"):
         one.run(quiet=True)
     for name, weight in one.bare.state_dict().items():
         assert torch.equal(weight, before[name]), name
-    for weight, state in one.optimizers[0].state.items():
-        assert torch.equal(state["exp_avg"], moments[weight])
-    assert one.progress.step == len(one.losses) == 3
-    with pytest.raises(Diverged, match=rf"validation loss is {value} at step 3$"):
+    assert one.progress.step == len(one.losses) == 1
+    with pytest.raises(Diverged, match=rf"validation loss is {value} at step 1$"):
         one.evaluate()
     assert [entry["step"] for entry in one.history] == [0]
 
@@ -245,48 +199,14 @@ def test_the_schedule_written_out():
     assert schedule(5, config) == pytest.approx(0.1 + 0.45 * (1 + math.sqrt(3) / 2))
 
 
-def test_the_schedule_without_warmup():
-    config = TrainingConfig(steps=4, warmup=0, final=0.0)
-    want = [1.0, 0.5 + math.sqrt(0.125), 0.5, 0.5 - math.sqrt(0.125), 0.0]
-    assert [schedule(step, config) for step in range(5)] == pytest.approx(want)
-
-
-@pytest.mark.parametrize("optimizer", ["adamw", "muon"])
-@pytest.mark.parametrize(
-    "options", [{}, {"positions": "rotary", "ngrams": (5, 7)}], ids=str
-)
-def test_every_parameter_is_moved_once_and_only_matrices_decay(optimizer, options):
-    model = make_model(GPTConfig(**TINY | options))
-    config = TrainingConfig(
-        optimizer=optimizer, learning_rate=0.5, muon_learning_rate=0.25, weight_decay=0.125
-    )
-    optimizers = make_optimizers(model, config)
-    names = {id(weight): name for name, weight in model.named_parameters()}
-    moved = {}
-    for made in optimizers:
-        for group in made.param_groups:
-            for weight in group["params"]:
-                assert names[id(weight)] not in moved
-                moved[names[id(weight)]] = made, group
-    assert set(moved) == set(names.values())
-    for name, weight in model.named_parameters():
-        made, group = moved[name]
-        by_muon = optimizer == "muon" and name.startswith("blocks.") and weight.ndim == 2
-        assert isinstance(made, Muon if by_muon else torch.optim.AdamW), name
-        assert made.defaults["lr"] == group["lr"] == (0.25 if by_muon else 0.5)
-        if not by_muon:
-            assert group["weight_decay"] == (0.125 if weight.ndim == 2 else 0.0), name
-    assert len(optimizers) == (2 if optimizer == "muon" else 1)
-
-
 # --- estimates ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("count", [1, 4, 7, 24, 400])
-def test_estimate_equals_a_slow_loop_whatever_the_chunk(count):
+@pytest.mark.parametrize("count", [1, 4, 7, 24, 250, 400])
+def test_estimate_equals_a_slow_loop_however_many_windows(count):
     one = trainer(gpt(dropout=0.5), validation_windows=count)
-    one.model.train()
-    places = len(one.validation) - CONTEXT  # 30 tokens: 25 windows
+    one.validation = corpus(270)
+    places = 270 - CONTEXT
     count = min(count, places)
     starts = [i * (places - 1) // max(1, count - 1) for i in range(count)]
     assert len(set(starts)) == count
@@ -294,13 +214,10 @@ def test_estimate_equals_a_slow_loop_whatever_the_chunk(count):
     for start in starts:
         cut = one.validation[start : start + CONTEXT + 1]
         with torch.no_grad():
-            chances = one.bare.eval()(cut[None, :-1])[0].log_softmax(-1)
-        total -= sum(chances[j, cut[j + 1]].item() for j in range(CONTEXT)) / CONTEXT
+            logs = one.bare.eval()(cut[None, :-1])[0].log_softmax(-1)
+        total -= sum(logs[j, cut[j + 1]].item() for j in range(CONTEXT)) / CONTEXT
     one.model.train()
-    want = pytest.approx(total / count, rel=1e-5)
-    assert one.estimate() == want
-    for chunk in (1, 3):
-        assert estimate(one.bare, one.validation, CONTEXT, count, chunk) == want
+    assert one.estimate() == pytest.approx(total / count, rel=1e-5)
 
 
 def test_history_of_a_run():
@@ -309,7 +226,6 @@ def test_history_of_a_run():
     history = one.run(quiet=True, on_estimate=lambda it: seen.append(it.progress.step))
     assert history is one.history
     assert [entry["step"] for entry in history] == seen == [0, 2, 4, 5]
-    assert set(history[0]) == {"step", "train_loss", "val_loss", "seconds"}
     other = trainer(steps=5)
     losses = [other.step() for _ in range(5)]
     means = [None, sum(losses[:2]) / 2, sum(losses[2:4]) / 2, losses[4]]
@@ -323,22 +239,6 @@ def test_history_of_a_run():
     assert len(history) == 4
 
 
-@OPTIMIZERS
-def test_it_learns_and_a_target_stops(optimizer):
-    """The next token is one of two: log 2 = 0.69 nats, where a guess is log 11 = 2.40."""
-    options = {"steps": 120, "learning_rate": 0.02, "evaluate_every": 20, "batch": 12}
-    options["optimizer"] = optimizer
-    whole = trainer(gpt(d_model=32), **options).run(quiet=True)
-    losses = [entry["val_loss"] for entry in whole]
-    assert losses[0] == pytest.approx(math.log(VOCAB), abs=0.1)
-    assert losses[-1] < 0.95
-    one = trainer(gpt(d_model=32), **options)
-    history = one.run(target=1.2, quiet=True)
-    assert history[-1]["val_loss"] <= 1.2 < history[-2]["val_loss"]
-    assert len(history) < len(whole)
-    assert [entry["val_loss"] for entry in history] == losses[: len(history)]
-
-
 # --- settings -------------------------------------------------------------------------
 
 
@@ -346,18 +246,15 @@ def test_it_learns_and_a_target_stops(optimizer):
     ("options", "message"),
     [
         *(
-            ({name: value}, rf"{name} must be a whole number from 1 to .*, not {value!r}")
+            ({name: 0}, f"{name} must be a whole number from 1 to .*, not 0")
             for name in ("steps", "batch", "evaluate_every", "validation_windows")
-            for value in (0, 24.0, None, True)
         ),
         *(
-            ({name: value}, rf"{name} must be a number from .*, not {value!r}")
+            ({name: 0}, f"{name} must be a number from .*, not 0")
             for name in ("learning_rate", "muon_learning_rate", "clip")
-            for value in (0, -1, math.nan, math.inf, "abc", True)
         ),
         ({"clip": 10**400}, "clip must be a number"),
         ({"warmup": -1}, "warmup must be a whole number from 0 to .*, not -1"),
-        ({"steps": 4}, "a warmup of 100 steps must be shorter than the run of 4"),
         ({"steps": 4, "warmup": 4}, "a warmup of 4 steps must be shorter"),
         ({"weight_decay": -0.5}, "weight_decay must be a number from 0.0 to .*, not -0.5"),
         ({"final": 1.5}, "final must be a number from 0.0 to 1.0, not 1.5"),

@@ -1,10 +1,6 @@
 """Each way is measured in a process of its own."""
 
-import os
-from concurrent.futures.process import BrokenProcessPool
-
 import numpy as np
-import pytest
 
 from lmcourse import measure
 
@@ -19,14 +15,6 @@ def hold(mebibytes):
     return run
 
 
-def die():
-    os._exit(3)
-
-
-def fail():
-    raise LookupError("no such model")
-
-
 def test_time_memory_and_result_of_a_fresh_process():
     ballast = np.ones(300 * 2**17)  # 300 MiB here must not count there
     small, large = measure.isolated(hold, 10), measure.isolated(hold, 200)
@@ -34,18 +22,8 @@ def test_time_memory_and_result_of_a_fresh_process():
     assert large["seconds"] > 0
     more = large["peak_mib"] - small["peak_mib"]  # 190, give or take what lay about
     assert 100 < more < 300
-    assert small["start_mib"] <= small["peak_mib"] < measure.peak_mib() - 150
+    assert small["peak_mib"] < measure.peak_mib() - 150
     assert ballast.nbytes == 300 * 2**20
-
-
-def test_a_death_is_told():
-    with pytest.raises(BrokenProcessPool, match="terminated abruptly"):
-        measure.isolated(die)
-
-
-def test_what_goes_wrong_there_is_raised_here():
-    with pytest.raises(LookupError, match="no such model"):
-        measure.isolated(fail)
 
 
 def test_each_size_has_its_own_time_and_peak():

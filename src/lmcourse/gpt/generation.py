@@ -10,12 +10,6 @@ import torch
 
 from lmcourse.gpt.model import evaluating
 
-__all__ = [
-    *("beam_search", "generate", "keep_top_k", "keep_top_p", "next_probs", "penalize"),
-    "apply_temperature",
-]
-
-
 # --- distributions --------------------------------------------------------------------
 
 
@@ -42,9 +36,8 @@ def penalize(logits, ids, penalty):
     if not 0 < penalty < math.inf:
         raise ValueError(f"repetition_penalty {penalty} is not above 0")
     there = torch.zeros_like(logits, dtype=torch.bool).scatter(1, ids, True)
-    return torch.where(
-        there, torch.where(logits > 0, logits / penalty, logits * penalty), logits
-    )
+    less = torch.where(logits > 0, logits / penalty, logits * penalty)
+    return torch.where(there, less, logits)
 
 
 def apply_temperature(logits, temperature):
@@ -138,8 +131,15 @@ def next_probs(
     logits : Tensor of shape (batch, vocab_size)
     ids : int64 Tensor of shape (batch, tokens)
         What stands there; for `penalize`.
-    temperature, top_k, top_p, repetition_penalty
-        As `generate`.
+    temperature : float
+        Divides the logits; 0 always takes the likeliest token.
+    top_k : int, optional
+        Keep so many of the likeliest tokens only.
+    top_p : float, optional
+        Keep the likeliest tokens only that together have at least this probability, at
+        the temperature given.
+    repetition_penalty : float
+        Above 1: see `penalize`.
 
     Returns
     -------
@@ -244,26 +244,9 @@ def next_logits(model, ids, cache=None):
     return logits.to(torch.promote_types(logits.dtype, torch.float32))
 
 
-def check_room(ids, tokens):
-    """Raise ValueError unless a text can be continued by so many tokens."""
-    if ids.shape[1] < 1:
-        raise ValueError("a prompt of 0 tokens: begin with one at least")
-    if tokens < 0:
-        raise ValueError(f"{tokens} tokens cannot be written")
-
-
 @torch.no_grad()
 def generate(
-    model,
-    ids,
-    tokens,
-    temperature=1.0,
-    generator=None,
-    *,
-    top_k=None,
-    top_p=None,
-    repetition_penalty=1.0,
-    cached=True,
+    model, ids, tokens, temperature=1.0, generator=None, *, cached=True, **settings
 ):
     """Write on: so many tokens, none of which ends the text.
 
@@ -279,16 +262,11 @@ def generate(
         Divides the logits; 0 always takes the likeliest token.
     generator : torch.Generator, optional
         For the same text every time. On the CPU.
-    top_k : int, optional
-        Draw from so many of the likeliest tokens only.
-    top_p : float, optional
-        Draw from the likeliest tokens only that together have at least this probability,
-        at the temperature given.
-    repetition_penalty : float
-        Above 1: see `penalize`.
     cached : bool
         Whether to keep keys and values instead of computing them again; the text is the
         same, but for rounding. Beyond the context nothing can be kept: see `next_logits`.
+    **settings
+        ``top_k``, ``top_p`` and ``repetition_penalty`` of `next_probs`.
 
     Returns
     -------
@@ -299,9 +277,7 @@ def generate(
     ValueError
         If the prompt is empty, or a setting out of its range.
     """
-    check_room(ids, tokens)
-    settings = {"temperature": temperature, "top_k": top_k, "top_p": top_p}
-    settings["repetition_penalty"] = repetition_penalty
+    settings["temperature"] = temperature
     cache = Cache(model) if cached else None
     with evaluating(model):
         for _ in range(tokens):
@@ -314,12 +290,12 @@ def generate(
 
 
 @torch.no_grad()
-def beam_search(model, ids, tokens, beams, cached=True):
+def beam_search(model, ids, tokens, beams):
     """Look for the likeliest continuation, keeping several beginnings at each step.
 
     Parameters
     ----------
-    model, ids, tokens, cached
+    model, ids, tokens
         As `generate`.
     beams : int
         How many beginnings are kept. 1 is the likeliest token every time.
@@ -336,10 +312,9 @@ def beam_search(model, ids, tokens, beams, cached=True):
     ValueError
         If the prompt is empty, or there is not one beam at least.
     """
-    check_room(ids, tokens)
     if not (isinstance(beams, int) and beams >= 1):
         raise ValueError(f"beams must be a whole number from 1, not {beams!r}")
-    batch, cache = len(ids), Cache(model) if cached else None
+    batch, cache = len(ids), Cache(model)
     texts = ids.repeat_interleave(beams, 0)  # (batch * beams, tokens)
     logs = torch.full((batch, beams), -math.inf)  # all beams are the same at first:
     logs[:, 0] = 0.0  # one counts
@@ -352,6 +327,5 @@ def beam_search(model, ids, tokens, beams, cached=True):
             rows = (first + best // steps.shape[-1]).flatten().to(ids.device)
             drawn = (best % steps.shape[-1]).view(-1, 1).to(ids.device)
             texts = torch.cat([texts[rows], drawn], dim=1)
-            if cache is not None:
-                cache.reorder(rows)
+            cache.reorder(rows)
     return texts.unflatten(0, (batch, beams)), logs

@@ -7,20 +7,9 @@ import transformers
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
 
 from lmcourse.gpt.model import GPT, GPTConfig
-from lmcourse.models import (
-    checkpoint_folder,
-    pick_device,
-    read_config,
-    read_tokenizer,
-    resolve_checkpoint,
-)
+from lmcourse.models import checkpoint_folder, pick_device, read_config, read_tokenizer
 from lmcourse.weights import load_model, read_header
 
-__all__ = ["Pieces", "load_gpt2", "their_name", "to_tokenizer", "to_transformers"]
-
-FALLBACK = "unset LMCOURSE_GPT (and pass no checkpoint) to use the course's own GPT"
-FILES = ["config.json", "model.safetensors", "tokenizer.json", "vocab.json", "merges.txt"]
-FILES += ["tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"]
 SIZES = {  # theirs → ours
     "vocab_size": "vocab_size",
     "n_positions": "context",
@@ -131,13 +120,9 @@ def load_gpt2(name, device=None):
         If it is no GPT-2, if a file is damaged, or if its weights are not those that its
         configuration claims. Nothing is filled with random numbers.
     """
-    device, name = pick_device(device), resolve_checkpoint(name)
-    folder = checkpoint_folder(name, FILES, FALLBACK)
-    config = _config(folder / "config.json")
-    vocabularies = ["tokenizer.json"], ["vocab.json", "merges.txt"]
-    tokenizer = read_tokenizer(
-        folder, transformers.GPT2Config(), config.vocab_size, vocabularies
-    )
+    device, folder = pick_device(device), checkpoint_folder(name)
+    config = read_config(folder / "config.json", GPT2, _config)
+    tokenizer = read_tokenizer(folder, transformers.GPT2Config(), config.vocab_size)
     path = folder / "model.safetensors"
     prefix = "transformer." * ("transformer.wte.weight" in read_header(path)[0])
     model = load_model(
@@ -148,24 +133,15 @@ def load_gpt2(name, device=None):
         is_transposed=is_transposed,
         spare=lambda name: name.endswith(SPARE),
     )
-    named = Path(name).name if Path(name).is_dir() else name
+    named = folder.name if Path(name).expanduser().is_dir() else name
     record = {"name": named, "folder": str(folder), "model": asdict(config)}
     return Pieces(tokenizer), model.to(device), record
 
 
-def _config(path):
-    """Return the GPTConfig of a GPT-2's ``config.json``; OSError or ValueError."""
-    found = read_config(path, GPT2, SIZES, FALLBACK)
-    if found.get("n_inner") not in (None, 4 * found["n_embd"]):
-        raise ValueError(
-            f"{path}: n_inner is {found['n_inner']!r}, but a GPT of this course has 4 × "
-            f"n_embd = {4 * found['n_embd']}. {FALLBACK}"
-        )
-    try:
-        sizes = {ours: found[theirs] for theirs, ours in SIZES.items()}
-        return GPTConfig(**sizes, dropout=found.get("resid_pdrop", 0.1))
-    except ValueError as error:
-        raise ValueError(f"{path} describes no GPT-2: {error}") from error
+def _config(found):
+    """Return the GPTConfig of what a GPT-2's ``config.json`` says."""
+    sizes = {ours: found[theirs] for theirs, ours in SIZES.items()}
+    return GPTConfig(**sizes, dropout=found.get("resid_pdrop", 0.1))
 
 
 # --- ours as theirs -------------------------------------------------------------------

@@ -6,26 +6,15 @@ and every feed-forward network put on it. Here it is read (`states`, `lens`), ta
 are `lmcourse.ablation`'s.
 """
 
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import partial
 
 import pandas as pd
 import torch
 import torch.nn.functional as F
 
-from lmcourse.ablation import PARTS, hooked, without
+from lmcourse.ablation import PARTS, without
 from lmcourse.gpt.model import evaluating
-
-__all__ = ["contributions", "lens", "losses_without", "means", "outputs", "patched"]
-__all__ += ["states"]
-
-
-def parts(model):
-    """Return what writes on the residual stream: (layer, head), (layer, "feed_forward")."""
-    return [
-        (layer, part)
-        for layer, block in enumerate(model.blocks)
-        for part in (*range(block.attention.heads), "feed_forward")
-    ]
 
 
 def hook_points(model):
@@ -65,7 +54,7 @@ def patched(model, layer, place, state):
         x[:, place] = state
         return (x,)
 
-    with hooked(hook_points(model)[layer].register_forward_pre_hook(at_point)):
+    with hook_points(model)[layer].register_forward_pre_hook(at_point):
         yield
 
 
@@ -87,11 +76,13 @@ def states(model, ids):
     Tensor of shape (layers + 1, batch, tokens, d_model)
     """
     seen = []
-    handles = [
-        module.register_forward_pre_hook(lambda module, inputs: seen.append(inputs[0]))
-        for module in hook_points(model)
-    ]
-    with evaluating(model), hooked(*handles):
+
+    def at_point(module, inputs):
+        seen.append(inputs[0])
+
+    with evaluating(model), ExitStack() as hooks:
+        for module in hook_points(model):
+            hooks.enter_context(module.register_forward_pre_hook(at_point))
         model(ids)
     return torch.stack(seen)
 
@@ -113,22 +104,31 @@ def lens(model, ids):
 
 @torch.no_grad()
 def outputs(model, ids):
-    """Return what each of the `parts` returns, (batch, tokens, d_head or d_model)."""
-    seen, handles = {}, []
-    for layer, block in enumerate(model.blocks):
+    """Return what each head and each feed-forward network returns.
 
-        def at_heads(module, inputs, layer=layer, heads=block.attention.heads):
-            split = inputs[0].unflatten(-1, (heads, -1)).unbind(-2)
-            seen.update({(layer, head): output for head, output in enumerate(split)})
+    Returns
+    -------
+    dict of (int, int or "feed_forward") to Tensor
+        By layer and part: (batch, tokens, d_head) of a head, before the matrix ``output``,
+        or (batch, tokens, d_model).
+    """
+    seen = {}
 
-        def at_feed_forward(module, inputs, output, layer=layer):
-            seen[layer, "feed_forward"] = output
+    def at_heads(layer, heads, module, inputs):
+        split = inputs[0].unflatten(-1, (heads, -1)).unbind(-2)
+        seen.update({(layer, head): output for head, output in enumerate(split)})
 
-        handles.append(block.attention.output.register_forward_pre_hook(at_heads))
-        handles.append(block.feed_forward.register_forward_hook(at_feed_forward))
-    with evaluating(model), hooked(*handles):
+    def at_feed_forward(layer, module, inputs, output):
+        seen[layer, "feed_forward"] = output
+
+    with evaluating(model), ExitStack() as hooks:
+        for layer, block in enumerate(model.blocks):
+            heads = partial(at_heads, layer, block.attention.heads)
+            hooks.enter_context(block.attention.output.register_forward_pre_hook(heads))
+            whole = partial(at_feed_forward, layer)
+            hooks.enter_context(block.feed_forward.register_forward_hook(whole))
         model(ids)
-    return {name: seen[name] for name in parts(model)}
+    return seen
 
 
 def means(model, ids):

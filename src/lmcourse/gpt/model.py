@@ -31,13 +31,6 @@ def check_numbers(settings, low, high, *names):
             raise ValueError(f"{name} must be {kind} from {low} to {high}, not {value!r}")
 
 
-def check_choice(settings, name, choices):
-    """Raise ValueError unless a field is one of several words."""
-    value = getattr(settings, name)
-    if value not in choices:
-        raise ValueError(f"{name} must be {' or '.join(choices)}, not {value!r}")
-
-
 @dataclass(frozen=True)
 class GPTConfig:
     """The sizes of a GPT.
@@ -54,8 +47,8 @@ class GPTConfig:
     positions : {"learned", "rotary"}
         A vector for each position, added; or queries and keys turned (Su et al. 2021).
     ngrams : tuple of int
-        Rows of the tables of an `NgramGPT`, for pairs of tokens, then for triples, and so
-        on. Empty: none, and the model is a `GPT`.
+        Rows of the tables whose vectors are added to those of tokens: for pairs of tokens,
+        then for triples, and so on. Empty: none, as in GPT-2.
 
     Raises
     ------
@@ -76,7 +69,8 @@ class GPTConfig:
         sizes = "vocab_size", "context", "layers", "heads", "d_model"
         check_numbers(self, 1, LARGEST, *sizes)
         check_numbers(self, 0.0, 0.99, "dropout")
-        check_choice(self, "positions", ("learned", "rotary"))
+        if self.positions not in ("learned", "rotary"):
+            raise ValueError(f"positions must be learned or rotary, not {self.positions!r}")
         if not isinstance(self.ngrams, tuple | list) or not all(
             type(rows) is int and 1 <= rows <= LARGEST for rows in self.ngrams
         ):
@@ -158,13 +152,10 @@ class GPT(nn.Module):
     Parameters
     ----------
     config : GPTConfig
-        Without ``ngrams``; those are `lmcourse.gpt.model.NgramGPT`'s.
     """
 
     def __init__(self, config):
         super().__init__()
-        if config.ngrams and type(self) is GPT:
-            raise ValueError("a GPT has no tables of n-grams: see make_model")
         self.config = config
         self.tokens = nn.Embedding(config.vocab_size, config.d_model)
         self.positions = None
@@ -174,6 +165,10 @@ class GPT(nn.Module):
         self.blocks = nn.ModuleList(gpt2_block(config) for _ in range(config.layers))
         self.norm = nn.LayerNorm(config.d_model)
         self.initialise()
+        tables = (nn.Embedding(rows, config.d_model) for rows in config.ngrams)
+        self.ngrams = nn.ModuleList(tables)
+        if config.ngrams:  # all anew; without tables, a seed makes the model it always made
+            self.initialise()
 
     def initialise(self):
         """Draw the weights as ``transformers`` does for GPT-2.
@@ -195,10 +190,12 @@ class GPT(nn.Module):
         return sum(weight.numel() for weight in self.parameters())
 
     def vectors(self, ids):
-        """Return the vectors (batch, tokens, d_model) of tokens and of their places."""
+        """Return the vectors (batch, tokens, d_model) of tokens, places and n-grams."""
         x = self.tokens(ids)
         if self.positions is not None:
             x = x + self.positions.weight[: ids.shape[1]]
+        for order, table in enumerate(self.ngrams, start=2):
+            x = x + table(ngram_rows(ids, order, table.num_embeddings))
         return x
 
     def embed(self, ids):
@@ -289,29 +286,6 @@ def ngram_rows(ids, order, rows):
     return key % rows
 
 
-class NgramGPT(GPT):
-    """A GPT to whose token vectors those of the pair and the triple they end are added.
-
-    Parameters
-    ----------
-    config : GPTConfig
-        With ``ngrams``.
-    """
-
-    def __init__(self, config):
-        super().__init__(config)
-        tables = (nn.Embedding(rows, config.d_model) for rows in config.ngrams)
-        self.ngrams = nn.ModuleList(tables)
-        self.initialise()
-
-    def vectors(self, ids):
-        """Return the vectors (batch, tokens, d_model) of tokens, places and n-grams."""
-        x = super().vectors(ids)
-        for order, table in enumerate(self.ngrams, start=2):
-            x = x + table(ngram_rows(ids, order, table.num_embeddings))
-        return x
-
-
 def make_model(config):
-    """Return a new model of these sizes: a `GPT`, or with tables an `NgramGPT`."""
-    return (NgramGPT if config.ngrams else GPT)(config)
+    """Return a new model of these sizes, its weights drawn at random."""
+    return GPT(config)

@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from accelerate import Accelerator
 from tqdm.auto import tqdm
 
-from lmcourse.gpt.model import LARGEST, check_choice, check_numbers
+from lmcourse.gpt.model import LARGEST, check_numbers
 from lmcourse.models import pick_device
 from lmcourse.optimizers import Muon
 
@@ -75,15 +75,15 @@ class TrainingConfig:
     seed: int = 0
 
     def __post_init__(self):
-        counts = "steps", "batch", "evaluate_every", "validation_windows"
-        rates = "learning_rate", "muon_learning_rate", "clip"
-        check_numbers(self, 1, LARGEST, *counts)
+        check_numbers(self, 1, LARGEST, "steps", "batch", "evaluate_every")
+        check_numbers(self, 1, LARGEST, "validation_windows")
         check_numbers(self, 0, LARGEST, "warmup")
-        check_numbers(self, 1e-12, 1e30, *rates)
+        check_numbers(self, 1e-12, 1e30, "learning_rate", "muon_learning_rate", "clip")
         check_numbers(self, 0.0, 1e30, "weight_decay")
         check_numbers(self, 0.0, 1.0, "final")
         check_numbers(self, -(10**12), 10**12, "seed")
-        check_choice(self, "optimizer", ("adamw", "muon"))
+        if self.optimizer not in ("adamw", "muon"):
+            raise ValueError(f"optimizer must be adamw or muon, not {self.optimizer!r}")
         if self.warmup >= self.steps:
             raise ValueError(
                 f"a warmup of {self.warmup} steps must be shorter than the run of "
@@ -119,16 +119,15 @@ def make_optimizers(model, config):
         {"params": [w for w in rest if w.ndim == 2], "weight_decay": config.weight_decay},
         {"params": [w for w in rest if w.ndim < 2], "weight_decay": 0.0},
     ]
-    fused = all(weight.device.type in ("cpu", "cuda") for weight in rest)
-    options = {"lr": config.learning_rate, "betas": (0.9, 0.99), "fused": fused}
+    options = {"lr": config.learning_rate, "betas": (0.9, 0.99), "fused": True}
     optimizers = [Muon(hidden, lr=config.muon_learning_rate)] if hidden else []
     optimizers.append(torch.optim.AdamW(groups, **options))
     return optimizers
 
 
-def split(ids, *, validation_share=0.1):
-    """Keep the last part of a corpus, an integer Tensor (tokens,), for validation."""
-    cut = len(ids) - int(len(ids) * validation_share)
+def split(ids):
+    """Keep the last tenth of a corpus, an integer Tensor (tokens,), for validation."""
+    cut = len(ids) - len(ids) // 10
     return ids[:cut], ids[cut:]
 
 
@@ -186,10 +185,8 @@ class Progress:
     def __post_init__(self):
         check_numbers(self, 0, LARGEST, "step")
         check_numbers(self, 0.0, 1e12, "seconds")
-        self.history = [dict(entry) for entry in self.history]
         for entry in self.history:
-            first = {"train_loss": 0.0} if entry.get("train_loss") is None else {}
-            numbers = (entry | first).values()
+            numbers = [x for key, x in entry.items() if (key, x) != ("train_loss", None)]
             known = all(type(x) in (int, float) and abs(x) <= 1e300 for x in numbers)
             if entry.keys() != ENTRY or not known:
                 raise ValueError(f"{entry!r} is no entry of a history")
@@ -365,7 +362,7 @@ class Trainer:
 
 
 @torch.no_grad()
-def estimate(model, validation, context, count, chunk=100):
+def estimate(model, validation, context, count):
     """Return the mean loss on evenly spaced windows, always the same, in nats a token.
 
     Parameters
@@ -375,15 +372,13 @@ def estimate(model, validation, context, count, chunk=100):
     validation : integer Tensor of shape (tokens,)
     context, count : int
         Tokens a window, and windows (fewer if the text is too short for as many).
-    chunk : int
-        Windows at a time, to bound memory.
     """
     device = next(model.parameters()).device
     last = len(validation) - context - 1
     count = min(count, last + 1)
     starts = torch.linspace(0, last, count, dtype=torch.float64).long()
     total = 0.0
-    for part in starts.split(chunk):
+    for part in starts.split(100):  # to bound memory
         inputs, targets = cut_windows(validation, part, context)
         logits = model(inputs.to(device)).float()
         total += len(part) * cross_entropy(logits, targets.to(device)).item()
