@@ -1,8 +1,8 @@
 """How a model is told where each token stands.
 
 The forms at which the chapter *positional-encoding* arrives. Added to the token vectors:
-`sinusoidal`, `LearnedPositions`. Turning queries and keys: `rotate`. Added to the scores:
-`alibi_bias`, `RelativeBias`.
+`sinusoidal`. Turning queries and keys: `rotate`. Added to the scores: `alibi_bias`,
+`RelativeBias`.
 """
 
 import math
@@ -57,33 +57,6 @@ def sinusoidal(tokens, d_model, base=10000.0):
     return pairs.flatten(-2).float()  # (tokens, d_model)
 
 
-class LearnedPositions(nn.Module):
-    """A table with one trainable vector a position, as in BERT and GPT-2.
-
-    Parameters
-    ----------
-    context : int
-        Positions beyond the table do not exist.
-    d_model : int
-    """
-
-    def __init__(self, context, d_model):
-        super().__init__()
-        self.table = nn.Parameter(0.02 * torch.randn(context, d_model))
-
-    def forward(self, tokens):
-        """Return the vectors of the first ``tokens`` positions, (tokens, d_model).
-
-        Raises
-        ------
-        ValueError
-            If the table is shorter.
-        """
-        if tokens > len(self.table):
-            raise ValueError(f"{tokens} tokens, but only {len(self.table)} positions")
-        return self.table[:tokens]
-
-
 def rotate(x, positions=None, layout="interleaved", base=10000.0):
     """Rotary positions (Su et al. 2021, eq. 34): turn each pair by its token's angle.
 
@@ -127,16 +100,6 @@ def rotate(x, positions=None, layout="interleaved", base=10000.0):
         return torch.stack(turned, -1).flatten(-2)  # (..., tokens, d_head)
     a, b = x.chunk(2, -1)  # (..., tokens, d_head / 2) each
     return torch.cat((a * cos - b * sin, a * sin + b * cos), -1)
-
-
-def interleaved_to_half(x):
-    """Reorder the last axis: a₀ b₀ a₁ b₁ … → a₀ a₁ … b₀ b₁ …"""
-    return x.unflatten(-1, (-1, 2)).mT.flatten(-2)
-
-
-def half_to_interleaved(x):
-    """Reorder the last axis: a₀ a₁ … b₀ b₁ … → a₀ b₀ a₁ b₁ …"""
-    return x.unflatten(-1, (2, -1)).mT.flatten(-2)
 
 
 def alibi_slopes(heads):

@@ -85,23 +85,6 @@ class LayerNorm(nn.Module):
         return normed * self.weight + self.bias
 
 
-class RMSNorm(nn.Module):
-    """Division by the root mean square of the last axis (Zhang & Sennrich 2019, eq. 4).
-
-    ``weight``, of shape (d_model,), is that of `torch.nn.RMSNorm`.
-    """
-
-    def __init__(self, d_model, eps=1e-6):
-        super().__init__()
-        self.weight = nn.Parameter(torch.ones(d_model))
-        self.eps = eps
-
-    def forward(self, x):
-        """Map (..., d_model) to the same shape."""
-        mean_square = (x**2).mean(-1, keepdim=True)  # (..., 1)
-        return x / torch.sqrt(mean_square + self.eps) * self.weight
-
-
 class Block(nn.Module):
     """Attention, then a feed-forward network, each added to a path that goes past it.
 
@@ -116,7 +99,7 @@ class Block(nn.Module):
     dropout : float
         Share of each update that is zeroed in training.
     norm : callable
-        Makes a norm from d_model, for example `LayerNorm` or `RMSNorm`.
+        Makes a norm from d_model, for example `LayerNorm` or `torch.nn.RMSNorm`.
     attention : callable
         Makes the self-attention from d_model and heads: a module that returns the update
         and the weights, or None for weights that it does not keep.
@@ -298,33 +281,3 @@ class Transformer(nn.Module):
         """Return the logits (batch, targets, vocab_size) after each target token."""
         logits, _ = self.decode(target, *self.encode(source))
         return logits
-
-
-@torch.no_grad()
-def greedy(model, source, start, stop, limit):
-    """Write the likeliest token again and again, until ``stop`` or ``limit`` tokens.
-
-    Parameters
-    ----------
-    model : Transformer
-        In evaluation mode.
-    source : int Tensor of shape (batch, sources)
-    start, stop : int
-        The ids that open and close a target.
-    limit : int
-        How many tokens to write at most.
-
-    Returns
-    -------
-    int Tensor of shape (batch, written)
-        Without ``start``; ``model.pad`` after a row's ``stop``.
-    """
-    memory, mask = model.encode(source)
-    ids = source.new_full((len(source), 1), start)
-    done = torch.zeros_like(ids, dtype=torch.bool)
-    while ids.shape[1] <= limit and not done.all():
-        logits, _ = model.decode(ids, memory, mask)  # (batch, so far, vocab_size)
-        best = logits[:, -1:].argmax(-1)  # (batch, 1)
-        ids = torch.cat([ids, best.masked_fill(done, model.pad)], dim=1)
-        done = done | (best == stop)
-    return ids[:, 1:]
