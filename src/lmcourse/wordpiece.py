@@ -23,8 +23,5 @@ def bert_words(text: str, *, lowercase: bool = True) -> list[str]:
     ValueError
         If there is half a surrogate pair in it, which is no character.
     """
-    if not isinstance(text, str):
-        raise TypeError(f"text must be a str, not {type(text).__name__}")
-    text.encode()  # half a surrogate pair: UnicodeEncodeError, a ValueError
     text = _normalizer(lowercase=lowercase).normalize_str(text)
     return [word for word, _ in _split(text)]

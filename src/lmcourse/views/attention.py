@@ -32,11 +32,10 @@ def attention_heads(attention, tokens, *, alt, causal=False) -> View:
         If the weights are missing, do not fit the tokens, do not sum to 1 in each row,
         or are not causal although `causal` is set.
     """
-    tokens = checks.token_list(tokens)
     weights = checks.head_weights(attention, tokens)  # (heads, tokens, tokens)
     if causal:
         checks.check_causal(weights)
-    data = {"tokens": tokens, "attention": checks.rounded(weights), "causal": bool(causal)}
+    data = {"tokens": list(tokens), "attention": checks.rounded(weights), "causal": causal}
     return View("attention_heads", data, alt=alt)
 
 
@@ -65,10 +64,9 @@ def head_view(attentions, tokens, *, alt, layer=0, heads=None) -> View:
         If weights are missing, do not fit the tokens or do not sum to 1 in each row, or
         an index is out of range.
     """
-    tokens = checks.token_list(tokens)
     weights = checks.layer_weights(attentions, tokens)  # (layers, heads, tokens, tokens)
     data = {
-        "tokens": tokens,
+        "tokens": list(tokens),
         "attention": checks.rounded(weights),
         "layer": checks.indices("layer", [layer], weights.shape[0])[0],
         "heads": checks.indices("heads", heads, weights.shape[1]),
@@ -96,10 +94,9 @@ def model_view(attentions, tokens, *, alt) -> View:
     ValueError
         As `head_view`.
     """
-    tokens = checks.token_list(tokens)
     weights = checks.layer_weights(attentions, tokens)  # (layers, heads, tokens, tokens)
     data = {
-        "tokens": tokens,
+        "tokens": list(tokens),
         "attention": checks.rounded(weights),
         "layers": list(range(weights.shape[0])),
         "heads": list(range(weights.shape[1])),
@@ -134,10 +131,9 @@ def sentences(looks, *, alt, head, notes) -> View:
     """
     shown = []
     for words, attention, query in looks:
-        words = checks.token_list(words)
         weights = checks.head_weights(attention, words)  # (heads, tokens, tokens)
         percent = np.rint(100 * weights).astype(int).tolist()
-        shown.append({"tokens": words, "weights": percent, "query": int(query)})
+        shown.append({"tokens": list(words), "weights": percent, "query": int(query)})
     return View("sentences", {"sentences": shown, "notes": notes, "head": head}, alt=alt)
 
 

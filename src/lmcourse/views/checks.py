@@ -58,7 +58,7 @@ def head_weights(attention, tokens: Sequence[str], where: str = "attention") -> 
     weights = as_array(attention)
     if weights.ndim == 4 and weights.shape[0] == 1:
         weights = weights[0]
-    size = len(tokens)
+    size = len(token_list(tokens))
     if weights.shape[1:] != (size, size):
         raise ValueError(
             f"{where} has the shape {weights.shape}; {size} tokens of one text need "
@@ -110,10 +110,7 @@ def layer_weights(attentions, tokens: Sequence[str]) -> np.ndarray:
     """
     if attentions is None or len(attentions) == 0:
         raise ValueError(f"there are no attentions: {NO_ATTENTION}")
-    layers = [
-        head_weights(layer, tokens, where=f"attentions[{index}]")
-        for index, layer in enumerate(attentions)
-    ]
+    layers = [head_weights(x, tokens, f"attentions[{i}]") for i, x in enumerate(attentions)]
     return np.stack(layers)  # which refuses different numbers of heads
 
 

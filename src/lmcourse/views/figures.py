@@ -6,6 +6,7 @@ cloud and heat map a few places, in shares of the axis, as the eye reads them.
 """
 
 import itertools
+import sys
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -26,12 +27,8 @@ ARTISTS = 12  # of each kind
 
 def register() -> None:
     """Have IPython, if it runs, put the description beside a figure's image."""
-    try:
-        from IPython import get_ipython
-    except ImportError:
-        return
-    shell = get_ipython()
-    if shell is not None:
+    running = sys.modules.get("IPython")  # it is imported where it runs
+    if shell := running and running.get_ipython():
         formatter = shell.display_formatter.mimebundle_formatter
         formatter.for_type(Figure, lambda figure: {MIME: describe(figure)})
 
