@@ -1,6 +1,5 @@
 """A BERT's heads on one line: what they look at, and what is missing without them."""
 
-import copy
 import html
 
 import numpy as np
@@ -33,7 +32,7 @@ def bert_explorer(line, tokenizer, model) -> View:
     line : str
         To begin with; at most 48 tokens, [CLS] and [SEP] among them.
     tokenizer : PreTrainedTokenizerFast
-    model : transformers.BertModel or lmcourse.bert.Bert
+    model : transformers.BertModel
 
     Returns
     -------
@@ -48,7 +47,8 @@ def bert_explorer(line, tokenizer, model) -> View:
     ValueError
         If the line has no or too many tokens.
     """
-    model = _bert(model)
+    weights = {name: weight.cpu() for name, weight in model.state_dict().items()}
+    model = rebuild(model.config, weights)
     batch = tokenizer(line, return_tensors="pt")
     pieces = tokenizer.convert_ids_to_tokens(batch["input_ids"][0].tolist())
     room = min(LONGEST, model.embeddings.position.num_embeddings)
@@ -67,14 +67,6 @@ def bert_explorer(line, tokenizer, model) -> View:
     alt = _summary(data, names, pictures)
     stored = _stored(data, names, pictures, alt)
     return View("explorer-view", data, stored, alt=alt, stores=["bert", "bert-pieces"])
-
-
-def _bert(model) -> Bert:
-    """Return the course's own `Bert` with the weights of any, on the CPU."""
-    if isinstance(model, Bert):
-        return copy.deepcopy(model).cpu().float().eval()
-    weights = {name: weight.cpu() for name, weight in model.state_dict().items()}
-    return rebuild(model.config, weights)
 
 
 @torch.no_grad()

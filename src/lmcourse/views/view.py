@@ -62,10 +62,7 @@ class View:
     def __post_init__(self):
         object.__setattr__(self, "alt", tidy(self.alt))
         if not self.alt:
-            raise ValueError(
-                "alt is empty: say in a sentence or two what the view shows, for readers "
-                "who cannot see it"
-            )
+            raise ValueError("alt is empty: what does a reader miss who cannot see it?")
 
     def description(self) -> dict:
         """Return the JSON description that the site draws from."""
