@@ -25,13 +25,7 @@ BYTES = {ord(character): byte for byte, character in enumerate(byte_characters()
 
 
 def merge_pairs(merges: Sequence[tuple[str, str]]) -> bytes:
-    """Return the IDs of left and right for each merge, 2 bytes each: for the page.
-
-    Raises
-    ------
-    OverflowError
-        If an ID takes more than 2 bytes.
-    """
+    """Return the IDs of left and right for each merge, 2 bytes each: for the page."""
     vocab = BPETokenizer(merges).vocab
     pairs = [[vocab[symbol] for symbol in pair] for pair in merges]
     return np.array(pairs, "<u2").tobytes()
