@@ -42,11 +42,9 @@ SAME = [
         "positional-encoding",
         "lmcourse.positions",
         [
-            "RelativeBias",
             "alibi_bias",
             "alibi_slopes",
             "frequencies",
-            "relative_buckets",
             "rotate",
             "sinusoidal",
         ],
@@ -59,7 +57,7 @@ SAME = [
     (
         "encoder-decoder",
         "lmcourse.transformer",
-        ["Embed", "Stack", "Transformer"],
+        ["Embed", "Stack"],
     ),
     ("sequences", "lmcourse.recurrent", ["LSTM"]),
     (

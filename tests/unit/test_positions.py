@@ -13,17 +13,11 @@ from transformers.models.gptj import modeling_gptj as gptj
 from transformers.models.llama import modeling_llama as llama
 from transformers.models.t5.modeling_t5 import T5Attention
 
-from lmcourse.positions import (
-    RelativeBias,
-    alibi_bias,
-    alibi_slopes,
-    frequencies,
-    relative_buckets,
-    rotate,
-    sinusoidal,
-)
+from lmcourse.positions import alibi_bias, alibi_slopes, frequencies, rotate, sinusoidal
 from near import near
+from studies.chapter import page
 
+PAGE = page("positional-encoding")
 BATCH, HEADS, TOKENS, D_HEAD = 2, 3, 11, 8
 
 
@@ -137,19 +131,7 @@ def test_buckets_are_t5_s(buckets, reach):
         num_buckets=buckets,
         max_distance=reach,
     )
-    assert torch.equal(relative_buckets(300, buckets, reach), want)
-
-
-@pytest.mark.parametrize(("buckets", "reach"), [(32, 16), (32, 8)])
-def test_buckets_that_reach_nowhere_are_refused(buckets, reach):
-    with pytest.raises(ValueError, match=f"reach = {reach} is not beyond"):
-        relative_buckets(40, buckets, reach)
-
-
-@pytest.mark.parametrize("buckets", [1, 0, -4, 2.5, True, "8"])
-def test_buckets_are_counted_in_whole_numbers(buckets):
-    with pytest.raises(ValueError, match="no whole number from two"):
-        relative_buckets(40, buckets)
+    assert torch.equal(PAGE.relative_buckets(300, buckets, reach), want)
 
 
 @pytest.mark.parametrize("at", [[5], [[0, 1, 2, 3]], 5, list(range(5))])
@@ -166,10 +148,10 @@ def test_positions_may_be_a_list():
 
 def test_relative_bias_is_looked_up_by_query_key_and_head():
     torch.manual_seed(4)
-    bias = RelativeBias(HEADS, buckets=6, reach=10)
+    bias = PAGE.RelativeBias(HEADS, buckets=6, reach=10)
     with torch.no_grad():
         bias.table.normal_()
-    got, bucket = bias(TOKENS), relative_buckets(TOKENS, 6, 10)
+    got, bucket = bias(TOKENS), PAGE.relative_buckets(TOKENS, 6, 10)
     assert got.shape == (HEADS, TOKENS, TOKENS)
     for head, query, key in ((0, 3, 1), (1, 10, 0), (2, 1, 9)):
         assert got[head, query, key] == bias.table[bucket[query, key], head]

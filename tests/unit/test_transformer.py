@@ -17,14 +17,10 @@ from transformers.models.llama.modeling_llama import (
 
 from lmcourse.attention import MultiHeadAttention, causal_mask, padding_mask
 from lmcourse.positions import rotate
-from lmcourse.transformer import (
-    Block,
-    Embed,
-    FeedForward,
-    LayerNorm,
-    Transformer,
-)
+from lmcourse.transformer import Block, Embed, FeedForward, LayerNorm
+from studies.chapter import page
 
+Transformer = page("encoder-decoder").Transformer
 BATCH, SOURCES, TARGETS, D_MODEL, HEADS, D_FF, LAYERS, VOCAB = 2, 7, 5, 12, 3, 20, 4, 11
 TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-5}
 DTYPES = pytest.mark.parametrize("dtype", list(TOLERANCE), ids=["float64", "float32"])
