@@ -46,8 +46,7 @@ def describe(figure: Figure) -> dict:
         has, and at most `SAMPLES` of them, from 0 to 1 along the axes) and ``images``
         (from 0 to 1 between the ends of the colours, ``ends``).
     """
-    parts = [figure, *figure.subfigs]
-    words = [word for part in parts for word in _words(part.texts, *part.legends)]
+    words = _words(figure.texts, *figure.legends)
     found = {"axes": [_axes(axes) for axes in figure.axes]}
     return {"words": words} | found if words else found
 

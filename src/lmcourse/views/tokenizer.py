@@ -19,7 +19,7 @@ ROWS = {
     "bert": "BERT's WordPiece",
 }
 SIGNS = {" ": "·", "\n": "⏎", "\t": "⇥"}  # so that they can be seen
-COLOURS = 5  # of --d-1-fill to --d-5-fill, with what they are in the light
+# What --d-1-fill to --d-5-fill are in the light.
 FILLS = ["#cfe3f1", "#fadcc6", "#cdebdd", "#f0dae8", "#e9d9cc"]
 BYTES = {ord(character): byte for byte, character in enumerate(byte_characters())}
 
@@ -116,7 +116,7 @@ def shown(row: str, piece: str) -> str:
 def _row(key: str, tokens: list[list], length: int) -> str:
     boxes = []
     for token_id, piece in tokens:
-        colour = (token_id or 0) % COLOURS
+        colour = (token_id or 0) % len(FILLS)
         boxes.append(
             f'<span class="lmc-piece" style="background: var(--d-{colour + 1}-fill, '
             f"{FILLS[colour]}); border: 1px solid; border-radius: 4px; margin: 1px; "
