@@ -17,7 +17,7 @@ from transformers.models.llama.modeling_llama import (
 
 from lmcourse.attention import MultiHeadAttention, causal_mask, padding_mask
 from lmcourse.positions import rotate
-from lmcourse.transformer import Block, Embed, FeedForward, LayerNorm
+from lmcourse.transformer import Block, Embed, FeedForward, LayerNorm, Stack
 from studies.chapter import page
 
 Transformer = page("encoder-decoder").Transformer
@@ -114,7 +114,9 @@ def test_whole_equals_nn_transformer(norm_first):
         norm_first=norm_first,
     )
     theirs = shuffled(theirs, dtype)
-    ours = Transformer(VOCAB, LAYERS, D_MODEL, HEADS, D_FF, norm_first=norm_first)
+    stack = partial(Stack, LAYERS, D_MODEL, HEADS, D_FF, norm_first=norm_first)
+    ours = Transformer(VOCAB, LAYERS, D_MODEL, HEADS, D_FF)
+    ours.encoder, ours.decoder = stack(), stack(cross=True)  # for the page's own
     ours = ours.to(dtype).eval()
     for side in ["encoder", "decoder"]:
         mine, other = getattr(ours, side), getattr(theirs, side)
@@ -225,9 +227,9 @@ def test_decoder_sees_no_future_and_no_padding():
 
 
 def test_norm_option_reaches_every_norm():
-    model = Transformer(VOCAB, 2, D_MODEL, HEADS, D_FF, norm=nn.RMSNorm)
+    model = Stack(2, D_MODEL, HEADS, D_FF, norm=nn.RMSNorm, cross=True)
     assert not [m for m in model.modules() if isinstance(m, LayerNorm)]
-    assert len([m for m in model.modules() if isinstance(m, nn.RMSNorm)]) == 2 * 5 + 2
+    assert len([m for m in model.modules() if isinstance(m, nn.RMSNorm)]) == 2 * 3 + 1
 
 
 def test_embed_tells_positions_apart():
