@@ -11,6 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 from torch.nn.utils.rnn import pad_sequence
+from torch.optim.lr_scheduler import OneCycleLR
 
 from lmcourse.bert import Bert
 from lmcourse.ngrams import NgramModel
@@ -98,14 +99,11 @@ def corrupt_spans(ids, sentinels, generator, share=0.15, length=3):
     sizes = torch.stack([kept[:-1], _split(hidden, spans, generator)], 1).flatten()
     parts = ids.split([*sizes.tolist(), int(kept[-1])])
     names = ids.new_tensor(sentinels)[:, None]
-    source = [
-        x for part, name in zip(parts[:-1:2], names, strict=False) for x in (part, name)
-    ]
-    target = [
-        x for name, part in zip(names, parts[1::2], strict=False) for x in (name, part)
-    ]
-    source, target = [first, *source, parts[-1], last], [*target, names[spans]]
-    return torch.cat(source), torch.cat(target)
+    source, target = [first], []
+    for name, left, cut in zip(names, parts[:-1:2], parts[1::2], strict=False):
+        source += [left, name]
+        target += [name, cut]
+    return torch.cat([*source, parts[-1], last]), torch.cat([*target, names[spans]])
 
 
 class MaskedBert(nn.Module):
@@ -264,16 +262,8 @@ def train(model, ids, tokenizer, settings, report=None, loss_function=masked_los
     """
     random = torch.Generator().manual_seed(settings["seed"])
     optimizers = _optimizers(model, settings)
-    schedules = [
-        torch.optim.lr_scheduler.OneCycleLR(
-            optimizer,
-            optimizer.defaults["lr"],
-            settings["steps"],
-            pct_start=0.1,
-            cycle_momentum=False,
-        )
-        for optimizer in optimizers
-    ]
+    options = {"total_steps": settings["steps"], "pct_start": 0.1, "cycle_momentum": False}
+    schedules = [OneCycleLR(o, o.defaults["lr"], **options) for o in optimizers]
     model.train()
     for step in range(settings["steps"]):
         rows = torch.randint(len(ids), (settings["batch"],), generator=random)

@@ -1,14 +1,12 @@
 """How a model is told where each token stands.
 
 The forms at which the chapter *positional-encoding* arrives. Added to the token vectors:
-`sinusoidal`, `LearnedPositions`. Turning queries and keys: `rotate`. Added to the scores:
-`alibi_bias`, `RelativeBias`.
+`sinusoidal`. Turning queries and keys: `rotate`. Added to the scores: `alibi_bias`.
 """
 
 import math
 
 import torch
-from torch import nn
 
 
 def frequencies(width, base=10000.0):
@@ -57,33 +55,6 @@ def sinusoidal(tokens, d_model, base=10000.0):
     return pairs.flatten(-2).float()  # (tokens, d_model)
 
 
-class LearnedPositions(nn.Module):
-    """A table with one trainable vector a position, as in BERT and GPT-2.
-
-    Parameters
-    ----------
-    context : int
-        Positions beyond the table do not exist.
-    d_model : int
-    """
-
-    def __init__(self, context, d_model):
-        super().__init__()
-        self.table = nn.Parameter(0.02 * torch.randn(context, d_model))
-
-    def forward(self, tokens):
-        """Return the vectors of the first ``tokens`` positions, (tokens, d_model).
-
-        Raises
-        ------
-        ValueError
-            If the table is shorter.
-        """
-        if tokens > len(self.table):
-            raise ValueError(f"{tokens} tokens, but only {len(self.table)} positions")
-        return self.table[:tokens]
-
-
 def rotate(x, positions=None, layout="interleaved", base=10000.0):
     """Rotary positions (Su et al. 2021, eq. 34): turn each pair by its token's angle.
 
@@ -129,16 +100,6 @@ def rotate(x, positions=None, layout="interleaved", base=10000.0):
     return torch.cat((a * cos - b * sin, a * sin + b * cos), -1)
 
 
-def interleaved_to_half(x):
-    """Reorder the last axis: a₀ b₀ a₁ b₁ … → a₀ a₁ … b₀ b₁ …"""
-    return x.unflatten(-1, (-1, 2)).mT.flatten(-2)
-
-
-def half_to_interleaved(x):
-    """Reorder the last axis: a₀ a₁ … b₀ b₁ … → a₀ b₀ a₁ b₁ …"""
-    return x.unflatten(-1, (2, -1)).mT.flatten(-2)
-
-
 def alibi_slopes(heads):
     """Penalty of each head for one token of distance (Press et al. 2022, section 3).
 
@@ -178,59 +139,3 @@ def alibi_bias(heads, tokens):
     position = torch.arange(tokens)
     distance = (position[:, None] - position).abs()  # (tokens, tokens)
     return alibi_slopes(heads)[:, None, None] * -distance  # (heads, tokens, tokens)
-
-
-def relative_buckets(tokens, buckets=32, reach=128):
-    """Sort how far back each key stands into buckets (Raffel et al. 2020, section 2.1).
-
-    Parameters
-    ----------
-    tokens : int
-    buckets : int
-        The first half hold one distance each; the others grow logarithmically.
-    reach : int
-        From this distance on, everything is in the last bucket.
-
-    Returns
-    -------
-    int64 Tensor of shape (tokens, tokens)
-        Rows are queries. Keys ahead of the query, which a causal mask hides, are in
-        bucket 0.
-
-    Raises
-    ------
-    ValueError
-        If ``buckets`` is no whole number from two, or ``reach`` is not beyond their first
-        half.
-    """
-    if not (isinstance(buckets, int) and buckets >= 2):
-        raise ValueError(f"buckets = {buckets!r} is no whole number from two")
-    position = torch.arange(tokens)
-    back = (position[:, None] - position).clamp(min=0)  # (tokens, tokens)
-    exact = buckets // 2
-    if not exact < reach:
-        raise ValueError(f"reach = {reach} is not beyond {exact} exact buckets")
-    growth = (back.clamp(min=1) / exact).log() / math.log(reach / exact)
-    far = exact + (growth * (buckets - exact)).long()
-    return torch.where(back < exact, back, far.clamp(max=buckets - 1))
-
-
-class RelativeBias(nn.Module):
-    """A trainable bias for each head and bucket of distances, as in T5's decoder.
-
-    Parameters
-    ----------
-    heads : int
-    buckets, reach : int
-        As in `relative_buckets`.
-    """
-
-    def __init__(self, heads, buckets=32, reach=128):
-        super().__init__()
-        self.buckets, self.reach = buckets, reach
-        self.table = nn.Parameter(torch.zeros(buckets, heads))
-
-    def forward(self, tokens):
-        """Return the bias, (heads, tokens, tokens), to be added to the scaled scores."""
-        bucket = relative_buckets(tokens, self.buckets, self.reach)  # (tokens, tokens)
-        return self.table[bucket.to(self.table.device)].permute(2, 0, 1)

@@ -1,6 +1,6 @@
-"""Recurrence: an RNN and an LSTM as the chapter *sequences* writes them, and a model.
+"""Recurrence: the LSTM that the chapter *sequences* writes, and a model of it.
 
-Both read a text token by token and carry a state on. The LSTM [1]_ has the forget gate of
+It reads a text token by token and carries a state on. The LSTM [1]_ has the forget gate of
 Gers et al. [2]_ and no peepholes, as PyTorch's.
 
 .. [1] S. Hochreiter and J. Schmidhuber, "Long short-term memory", Neural Computation 9(8),
@@ -17,8 +17,8 @@ from lmcourse.tokenization import CharTokenizer
 from lmcourse.weights import load_model, parse_json, read_header
 
 
-class RNN(nn.Module):
-    """A recurrent layer: one state, made anew at every token (equals ``nn.RNN``).
+class LSTM(nn.Module):
+    """A recurrent layer with a memory and gates (equals ``nn.LSTM``).
 
     Parameters
     ----------
@@ -26,29 +26,6 @@ class RNN(nn.Module):
         Numbers of a token's vector.
     d_model : int
         Numbers of the state.
-    """
-
-    def __init__(self, d_in, d_model):
-        super().__init__()
-        self.read = nn.Linear(d_in, d_model)
-        self.carry = nn.Linear(d_model, d_model)
-
-    def forward(self, x):
-        """Return the states (batch, tokens, d_model) of vectors (batch, tokens, d_in)."""
-        h, states = x.new_zeros(len(x), self.carry.in_features), []
-        for token in x.unbind(1):  # (batch, d_in), one after the other
-            h = torch.tanh(self.read(token) + self.carry(h))
-            states.append(h)
-        return torch.stack(states, 1)
-
-
-class LSTM(nn.Module):
-    """A recurrent layer with a memory and gates (equals ``nn.LSTM``).
-
-    Parameters
-    ----------
-    d_in, d_model : int
-        As for `RNN`.
     """
 
     def __init__(self, d_in, d_model):

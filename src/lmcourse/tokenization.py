@@ -31,12 +31,8 @@ def _require_text(text: object) -> None:
 
 def _require_ids(ids: Iterable[int], vocab_size: int) -> list[int]:
     ids = [operator.index(token_id) for token_id in ids]
-    for position, token_id in enumerate(ids):
-        if not 0 <= token_id < vocab_size:
-            raise ValueError(
-                f"there is no ID {token_id} (at position {position}); this vocabulary "
-                f"has the IDs 0 to {vocab_size - 1}"
-            )
+    if wrong := [token_id for token_id in ids if not 0 <= token_id < vocab_size]:
+        raise ValueError(f"there is no ID {wrong[0]}: the last one is {vocab_size - 1}")
     return ids
 
 

@@ -1,6 +1,6 @@
-"""What surrounds attention: feed-forward, norms, the block, stacks of it, encoder-decoder.
+"""What surrounds attention: feed-forward network, norm, the block, and stacks of it.
 
-Every model of the course is made of `Block`: the encoder-decoder below, BERT
+Every model of the course is made of `Block`: the encoder-decoder of its chapter, BERT
 (`lmcourse.bert`) and the GPT (`lmcourse.gpt.model`). The chapter *transformer-block*
 arrives at this code step by step; a test compares the two as syntax trees.
 """
@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from lmcourse.attention import MultiHeadAttention, causal_mask, padding_mask
+from lmcourse.attention import MultiHeadAttention
 from lmcourse.positions import sinusoidal
 
 ACTIVATIONS = {
@@ -85,23 +85,6 @@ class LayerNorm(nn.Module):
         return normed * self.weight + self.bias
 
 
-class RMSNorm(nn.Module):
-    """Division by the root mean square of the last axis (Zhang & Sennrich 2019, eq. 4).
-
-    ``weight``, of shape (d_model,), is that of `torch.nn.RMSNorm`.
-    """
-
-    def __init__(self, d_model, eps=1e-6):
-        super().__init__()
-        self.weight = nn.Parameter(torch.ones(d_model))
-        self.eps = eps
-
-    def forward(self, x):
-        """Map (..., d_model) to the same shape."""
-        mean_square = (x**2).mean(-1, keepdim=True)  # (..., 1)
-        return x / torch.sqrt(mean_square + self.eps) * self.weight
-
-
 class Block(nn.Module):
     """Attention, then a feed-forward network, each added to a path that goes past it.
 
@@ -116,7 +99,7 @@ class Block(nn.Module):
     dropout : float
         Share of each update that is zeroed in training.
     norm : callable
-        Makes a norm from d_model, for example `LayerNorm` or `RMSNorm`.
+        Makes a norm from d_model, for example `LayerNorm` or `torch.nn.RMSNorm`.
     attention : callable
         Makes the self-attention from d_model and heads: a module that returns the update
         and the weights, or None for weights that it does not keep.
@@ -232,99 +215,3 @@ class Stack(nn.Module):
             x, seen = block(x, **looking)
             weights.append(seen)
         return self.norm(x), weights
-
-
-class Transformer(nn.Module):
-    """An encoder-decoder on token ids (Vaswani et al. 2017, figure 1).
-
-    Source and target share one vocabulary and one table of token vectors.
-
-    Parameters
-    ----------
-    vocab_size, layers, d_model, heads, d_ff : int
-        ``layers`` in the encoder, and as many in the decoder.
-    pad : int
-        The id that fills up short sources; nothing looks at it.
-    **options
-        ``activation``, ``norm_first``, ``dropout``, ``norm``: see `Block`.
-    """
-
-    def __init__(self, vocab_size, layers, d_model, heads, d_ff, pad=0, **options):
-        super().__init__()
-        self.embed = Embed(vocab_size, d_model)
-        self.encoder = Stack(layers, d_model, heads, d_ff, **options)
-        self.decoder = Stack(layers, d_model, heads, d_ff, cross=True, **options)
-        self.output = nn.Linear(d_model, vocab_size)
-        self.pad = pad
-
-    def encode(self, source):
-        """Read the source, once.
-
-        Parameters
-        ----------
-        source : int Tensor of shape (batch, sources)
-
-        Returns
-        -------
-        memory : Tensor of shape (batch, sources, d_model)
-        mask : bool Tensor of shape (batch, 1, 1, sources)
-            False at padding.
-        """
-        mask = padding_mask(source != self.pad)
-        memory, _ = self.encoder(self.embed(source), mask=mask)
-        return memory, mask
-
-    def decode(self, target, memory, memory_mask):
-        """Predict what follows each token of the target.
-
-        Parameters
-        ----------
-        target : int Tensor of shape (batch, targets)
-        memory, memory_mask : Tensor
-            From `encode`.
-
-        Returns
-        -------
-        logits : Tensor of shape (batch, targets, vocab_size)
-        weights : list of Tensor of shape (batch, heads, targets, sources)
-            The cross-attention of each layer.
-        """
-        mask = causal_mask(target.shape[-1], target.device)
-        looking = {"mask": mask, "memory": memory, "memory_mask": memory_mask}
-        x, weights = self.decoder(self.embed(target), **looking)
-        return self.output(x), weights
-
-    def forward(self, source, target):
-        """Return the logits (batch, targets, vocab_size) after each target token."""
-        logits, _ = self.decode(target, *self.encode(source))
-        return logits
-
-
-@torch.no_grad()
-def greedy(model, source, start, stop, limit):
-    """Write the likeliest token again and again, until ``stop`` or ``limit`` tokens.
-
-    Parameters
-    ----------
-    model : Transformer
-        In evaluation mode.
-    source : int Tensor of shape (batch, sources)
-    start, stop : int
-        The ids that open and close a target.
-    limit : int
-        How many tokens to write at most.
-
-    Returns
-    -------
-    int Tensor of shape (batch, written)
-        Without ``start``; ``model.pad`` after a row's ``stop``.
-    """
-    memory, mask = model.encode(source)
-    ids = source.new_full((len(source), 1), start)
-    done = torch.zeros_like(ids, dtype=torch.bool)
-    while ids.shape[1] <= limit and not done.all():
-        logits, _ = model.decode(ids, memory, mask)  # (batch, so far, vocab_size)
-        best = logits[:, -1:].argmax(-1)  # (batch, 1)
-        ids = torch.cat([ids, best.masked_fill(done, model.pad)], dim=1)
-        done = done | (best == stop)
-    return ids[:, 1:]

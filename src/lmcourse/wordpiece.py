@@ -1,4 +1,4 @@
-"""WordPiece as in BERT: words first, then the longest known pieces of each."""
+"""The words of a text as BERT sees them, before WordPiece cuts them into pieces."""
 
 from functools import cache
 
@@ -23,39 +23,5 @@ def bert_words(text: str, *, lowercase: bool = True) -> list[str]:
     ValueError
         If there is half a surrogate pair in it, which is no character.
     """
-    if not isinstance(text, str):
-        raise TypeError(f"text must be a str, not {type(text).__name__}")
-    text.encode()  # half a surrogate pair: UnicodeEncodeError, a ValueError
     text = _normalizer(lowercase=lowercase).normalize_str(text)
     return [word for word, _ in _split(text)]
-
-
-def wordpiece(word, vocab, *, unknown="[UNK]", max_characters=100):
-    """Split a word into the longest pieces of the vocabulary, from left to right.
-
-    Parameters
-    ----------
-    word : str
-    vocab : container of str
-        Pieces that do not begin a word are written with ``##`` before them.
-    unknown : str
-        What the whole word becomes if any rest of it begins with no piece.
-    max_characters : int
-        A longer word is unknown.
-
-    Returns
-    -------
-    list of str
-    """
-    if len(word) > max_characters:
-        return [unknown]
-    pieces, start = [], 0
-    while start < len(word):
-        mark = "##" if start else ""
-        ends = range(len(word), start, -1)
-        end = next((end for end in ends if mark + word[start:end] in vocab), None)
-        if end is None:
-            return [unknown]
-        pieces.append(mark + word[start:end])
-        start = end
-    return pieces

@@ -37,13 +37,6 @@ def test_the_stored_state_is_every_number():
     assert "whole model is 2.00" in page.find("p").text
 
 
-@pytest.mark.parametrize("bad", [{"layer": []}, {"low": None}])
-def test_numbers_that_are_missing_are_told(bad):
-    rows = table().assign(**bad) if "low" in bad else table().iloc[:0]
-    with pytest.raises(ValueError, match="losses_without"):
-        views.block(rows)
-
-
 def test_a_click_switches_a_part_off_and_on(opened):
     page = opened.page
     status = page.get_by_role("status")

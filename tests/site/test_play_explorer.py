@@ -36,7 +36,8 @@ def model(layers=3):
 
 
 def make():
-    view = views.bert_explorer(LINE, tokenizer(), model(), layer=1, head=2)
+    view = views.bert_explorer(LINE, tokenizer(), model())
+    view.data.update(layer=1, head=2)
     return view, {"bert": lambda: stores.bert_file(model(), as_int8=False)}
 
 

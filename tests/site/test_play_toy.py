@@ -17,7 +17,9 @@ QUERY = [1.1, 0.9]
 
 
 def make():
-    return views.attention_toy(WORDS, KEYS, QUERY, position=2), {}
+    view = views.attention_toy(WORDS, KEYS, QUERY)
+    view.data["position"] = 2
+    return view, {}
 
 
 def use(page):

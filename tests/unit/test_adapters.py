@@ -12,10 +12,10 @@ from transformers import BertConfig
 
 from lmcourse import adapters
 from lmcourse.bert import Bert
+from lmcourse.families import Family
 from lmcourse.gpt.generation import Cache, generate
 from lmcourse.gpt.gpt2 import to_transformers
 from lmcourse.gpt.model import GPT, GPTConfig
-from lmcourse.transformer import Transformer
 
 MAKERS = {
     "lora": adapters.add_lora,
@@ -53,7 +53,10 @@ MODELS = {  # how it is made, and what it is given
     "gpt": (gpt, (IDS,)),
     "rotary": (partial(gpt, positions="rotary"), (IDS,)),
     "bert": (bert, (IDS, MASK)),
-    "transformer": (partial(Transformer, 11, 2, 12, 2, 20), (IDS, IDS.flip(1)[:, :4])),
+    "two stacks": (
+        partial(Family, "encoder-decoder", 11, 2, 12, 2),
+        (IDS, IDS.flip(1)[:, :4]),
+    ),
 }
 each = pytest.mark.parametrize("kind", MAKERS)
 on = pytest.mark.parametrize("name", MODELS)

@@ -8,7 +8,6 @@ import torch
 
 from berts import loud_bert
 from lmcourse import int8, views
-from lmcourse.bert import rebuild
 from lmcourse.models import load_bert
 
 LINE = "Fame is a bee. It has a song –"
@@ -24,16 +23,13 @@ def small(**other):
     return loud_bert(5, 12, **sizes | other)
 
 
-@pytest.fixture(scope="module", params=["default", "small", "ours"])
+@pytest.fixture(scope="module", params=["default", "small"])
 def case(request, tokenizer):
-    """A model of transformers, and the view's data of the same model."""
+    """A model of transformers, and its view."""
     model = small()
     if request.param == "default":
         model = load_bert(device="cpu", attn_implementation="eager")[1]
-    given = model
-    if request.param == "ours":
-        given = rebuild(model.config, model.state_dict())
-    return model, views.bert_explorer(LINE, tokenizer, given, token=4)
+    return model, views.bert_explorer(LINE, tokenizer, model)
 
 
 def run(model, tokenizer, **asked):
@@ -118,45 +114,29 @@ def test_how_far_int8_moves_the_states_is_told(case, tokenizer):
     near(view.data["drift"], drift, 1e-4)
 
 
-def means(data):
-    """Return how far the states move without each head, (layers, heads)."""
-    moved = [[numbers(line).mean() for line in layer] for layer in data["moved"]]
-    return torch.tensor(moved)
-
-
 def test_it_begins_with_the_head_that_matters_most(case):
     data = case[1].data
-    moved = means(data)
-    assert moved[data["layer"], data["head"]] == moved.max()
-
-
-def test_of_a_layer_or_a_head_the_best_is_taken(tokenizer):
-    data = views.bert_explorer(LINE, tokenizer, small(), layer=0).data
-    moved = means(data)
-    assert (data["layer"], data["head"]) == (0, int(moved[0].argmax()))
-    data = views.bert_explorer(LINE, tokenizer, small(), head=1).data
-    assert (data["layer"], data["head"]) == (int(moved[:, 1].argmax()), 1)
+    moved = [[numbers(line).mean() for line in layer] for layer in data["moved"]]
+    assert moved[data["layer"]][data["head"]] == max(map(max, moved))
 
 
 def test_what_is_stored_is_read_without_a_script(tokenizer):
-    view = views.bert_explorer(LINE, tokenizer, small(), layer=1, head=1, token=2)
+    view = views.bert_explorer(LINE, tokenizer, small())
     page, data = bs4.BeautifulSoup(view.stored, "html.parser"), view.data
+    layer, head = data["layer"], data["head"]
     rows = [[cell.text for cell in row] for row in page.find_all("tr")]
     count = len(data["tokens"])
     assert [row[0] for row in rows[1 : 1 + count]] == data["tokens"]
-    weights = numbers(data["weights"][1][1])[2 * count : 3 * count]
-    shown = [
-        weights,
-        weights * numbers(data["lengths"][1][1]),
-        numbers(data["moved"][1][1]),
-    ]
+    weights = numbers(data["weights"][layer][head])[count : 2 * count]
+    lengths, moved = (numbers(data[key][layer][head]) for key in ("lengths", "moved"))
+    shown = [weights, weights * lengths, moved]
     found = torch.tensor([[float(x) for x in row[1:]] for row in rows[1 : 1 + count]])
     near(found, torch.stack(shown).T, 0.0051)
-    pieces, cosines = pairs(data["near"][2][2])
+    pieces, cosines = pairs(data["near"][layer + 1][1])
     piece, cosine = rows[2 + count][1].split()
     assert piece == pieces[0]
     assert float(cosine) == pytest.approx(cosines[0], abs=0.0051)
-    assert "In layer 1, head 1, “is” looks most at" in page.text
+    assert f"In layer {layer}, head {head}, “fame” looks most at" in page.text
     assert view.alt in " ".join(page.text.split())
     json.dumps(view.description())
 
@@ -168,19 +148,11 @@ def test_a_hostile_line_is_text(tokenizer):
 
 
 @pytest.mark.parametrize(
-    ("line", "settings", "message"),
-    [
-        ("", {}, "3 to 48 tokens.* has 2"),
-        ("bee " * 47, {}, "has 49"),
-        ("a bee", {"layer": 3}, "layer must be 0 to 2, not 3"),
-        ("a bee", {"head": -1}, "head must be 0 to 1, not -1"),
-        ("a bee", {"token": 4}, "token must be 0 to 3, not 4"),
-        ("a bee", {"token": None}, "token must be 0 to 3, not None"),
-    ],
+    ("line", "message"), [("", "3 to 48 tokens.* has 2"), ("bee " * 47, "has 49")]
 )
-def test_what_is_not_there_is_refused(tokenizer, line, settings, message):
+def test_a_line_of_no_or_too_many_tokens_is_refused(tokenizer, line, message):
     with pytest.raises(ValueError, match=message):
-        views.bert_explorer(line, tokenizer, small(), **settings)
+        views.bert_explorer(line, tokenizer, small())
 
 
 def test_a_model_of_few_positions_bounds_the_line(tokenizer):

@@ -68,8 +68,3 @@ def test_what_is_shown_without_a_script_is_escaped_and_told(found):
     assert "BERT's table: " in view.alt
     assert ", ".join(word for word, _ in wanted(found[1], 1)[:3]) in view.alt
     assert view.stores == ["neighbours", "bert-pieces"]
-
-
-def test_a_word_that_is_nowhere_is_told(found):
-    with pytest.raises(ValueError, match="no space has 'foxglove': give a word"):
-        views.neighbours("foxglove", found)

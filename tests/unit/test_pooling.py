@@ -8,15 +8,11 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tokenizers import Tokenizer
-from tokenizers.models import WordLevel
-from tokenizers.pre_tokenizers import Whitespace
 from transformers import (
     AutoTokenizer,
     BertConfig,
     BertForMaskedLM,
     BertModel,
-    PreTrainedTokenizerFast,
     RobertaConfig,
     RobertaModel,
 )
@@ -199,19 +195,6 @@ def test_a_tokenizer_of_another_size(tokenizer, vocab_size):
     with pytest.raises(ValueError, match=f"do not belong together.*{vocab_size} rows"):
         pool_layers(LINES, tokenizer, tiny(vocab_size=vocab_size))
     pool_layers(LINES, tokenizer, tiny(vocab_size=30528))  # rounded up
-
-
-def test_ids_beyond_the_embeddings():
-    words = Tokenizer(WordLevel({"[UNK]": 0, "[PAD]": 1, "a": 2, "bee": 99}, "[UNK]"))
-    words.pre_tokenizer = Whitespace()
-    gaps = PreTrainedTokenizerFast(
-        tokenizer_object=words, unk_token="[UNK]", pad_token="[PAD]"
-    )
-    assert len(gaps) == 4
-    small = tiny(vocab_size=8)
-    assert pool_layers(["a a"], gaps, small).tokens.tolist() == [2]
-    with pytest.raises(ValueError, match=r"texts\[1\] has token 99.*embeddings is 7"):
-        pool_layers(["a a", "a bee"], gaps, small)
 
 
 def test_a_model_that_is_no_bert_or_not_ready(tokenizer):

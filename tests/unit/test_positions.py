@@ -13,20 +13,11 @@ from transformers.models.gptj import modeling_gptj as gptj
 from transformers.models.llama import modeling_llama as llama
 from transformers.models.t5.modeling_t5 import T5Attention
 
-from lmcourse.positions import (
-    LearnedPositions,
-    RelativeBias,
-    alibi_bias,
-    alibi_slopes,
-    frequencies,
-    half_to_interleaved,
-    interleaved_to_half,
-    relative_buckets,
-    rotate,
-    sinusoidal,
-)
+from lmcourse.positions import alibi_bias, alibi_slopes, frequencies, rotate, sinusoidal
 from near import near
+from studies.chapter import page
 
+PAGE = page("positional-encoding")
 BATCH, HEADS, TOKENS, D_HEAD = 2, 3, 11, 8
 
 
@@ -71,17 +62,6 @@ def test_a_width_that_makes_no_pairs_is_refused(refused):
         refused()
 
 
-def test_learned_positions_return_the_first_rows_and_train():
-    torch.manual_seed(1)
-    positions = LearnedPositions(9, 4)
-    got = positions(5)
-    assert_close(got, positions.table[:5])
-    got.sum().backward()
-    assert_close(positions.table.grad.sum(1), torch.tensor([4.0] * 5 + [0.0] * 4))
-    with pytest.raises(ValueError, match="10 tokens, but only 9 positions"):
-        positions(10)
-
-
 def test_half_layout_is_llama_s():
     x = sample()
     angles = [[angle(p, i, D_HEAD) for i in range(D_HEAD // 2)] * 2 for p in range(TOKENS)]
@@ -97,6 +77,11 @@ def test_interleaved_layout_is_gpt_j_s():
     angles = torch.tensor(rows, dtype=torch.float64)[None]
     want = gptj.apply_rotary_pos_emb(x.transpose(1, 2), angles.sin(), angles.cos())
     assert_close(rotate(x), want.transpose(1, 2), rtol=0, atol=1e-12)
+
+
+def test_an_unknown_layout_is_named():
+    with pytest.raises(ValueError, match="'halves'"):
+        rotate(sample(), layout="halves")
 
 
 @settings(deadline=None, max_examples=40)
@@ -115,20 +100,6 @@ def test_a_pair_turns_like_a_complex_number(position, base, pairs, data):
         turn = cmath.exp(1j * angle(position, i, 2 * pairs, base))
         want = complex(*values[2 * i : 2 * i + 2]) * turn
         assert complex(*got[2 * i : 2 * i + 2].tolist()) == pytest.approx(want, abs=1e-8)
-
-
-def test_layouts_convert_into_each_other():
-    x = sample()
-    for there, back, layout in (
-        (interleaved_to_half, half_to_interleaved, "half"),
-        (half_to_interleaved, interleaved_to_half, "interleaved"),
-    ):
-        other = "half" if layout == "interleaved" else "interleaved"
-        assert_close(back(there(x)), x, rtol=0, atol=0)
-        assert_close(rotate(there(x), layout=layout), there(rotate(x, layout=other)))
-    assert interleaved_to_half(torch.arange(6)).tolist() == [0, 2, 4, 1, 3, 5]
-    with pytest.raises(ValueError, match="'halves'"):
-        rotate(sample(), layout="halves")
 
 
 @pytest.mark.parametrize("heads", [1, 2, 3, 4, 6, 7, 8, 12, 16, 20])
@@ -160,19 +131,7 @@ def test_buckets_are_t5_s(buckets, reach):
         num_buckets=buckets,
         max_distance=reach,
     )
-    assert torch.equal(relative_buckets(300, buckets, reach), want)
-
-
-@pytest.mark.parametrize(("buckets", "reach"), [(32, 16), (32, 8)])
-def test_buckets_that_reach_nowhere_are_refused(buckets, reach):
-    with pytest.raises(ValueError, match=f"reach = {reach} is not beyond"):
-        relative_buckets(40, buckets, reach)
-
-
-@pytest.mark.parametrize("buckets", [1, 0, -4, 2.5, True, "8"])
-def test_buckets_are_counted_in_whole_numbers(buckets):
-    with pytest.raises(ValueError, match="no whole number from two"):
-        relative_buckets(40, buckets)
+    assert torch.equal(PAGE.relative_buckets(300, buckets, reach), want)
 
 
 @pytest.mark.parametrize("at", [[5], [[0, 1, 2, 3]], 5, list(range(5))])
@@ -189,10 +148,10 @@ def test_positions_may_be_a_list():
 
 def test_relative_bias_is_looked_up_by_query_key_and_head():
     torch.manual_seed(4)
-    bias = RelativeBias(HEADS, buckets=6, reach=10)
+    bias = PAGE.RelativeBias(HEADS, buckets=6, reach=10)
     with torch.no_grad():
         bias.table.normal_()
-    got, bucket = bias(TOKENS), relative_buckets(TOKENS, 6, 10)
+    got, bucket = bias(TOKENS), PAGE.relative_buckets(TOKENS, 6, 10)
     assert got.shape == (HEADS, TOKENS, TOKENS)
     for head, query, key in ((0, 3, 1), (1, 10, 0), (2, 1, 9)):
         assert got[head, query, key] == bias.table[bucket[query, key], head]

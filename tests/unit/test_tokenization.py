@@ -5,13 +5,11 @@ from collections import Counter
 
 import pytest
 import tokenizers
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from transformers import AutoTokenizer
 
 from lmbook.bench import bpe as bench_bpe
 from lmcourse.data import load_poems, load_sonnets
-from lmcourse.models import default_checkpoint
 from lmcourse.tokenization import (
     BPETokenizer,
     CharTokenizer,
@@ -21,7 +19,7 @@ from lmcourse.tokenization import (
     segment,
     train_bpe,
 )
-from lmcourse.wordpiece import bert_words, wordpiece
+from lmcourse.wordpiece import bert_words
 
 TOY = {"fast_": 4, "faster_": 3, "tall_": 5, "taller_": 4}
 quick = settings(deadline=None, max_examples=60)
@@ -200,7 +198,7 @@ def test_ids_that_do_not_exist_are_named(trained):
     for tokenizer in (trained, CharTokenizer("abc")):
         last = tokenizer.vocab_size - 1
         for wrong in (last + 1, -1):
-            with pytest.raises(ValueError, match=f"no ID {wrong} .at position 1.*{last}"):
+            with pytest.raises(ValueError, match=f"no ID {wrong}: .* is {last}"):
                 tokenizer.decode([0, wrong])
         with pytest.raises(TypeError):
             tokenizer.decode([0.5])
@@ -220,41 +218,6 @@ def test_smallest_vocabulary_and_a_short_text():
 
 
 # -------------------------------------------------------------------------- WordPiece
-
-
-@pytest.fixture(scope="module")
-def bert():
-    return AutoTokenizer.from_pretrained(default_checkpoint())
-
-
-def test_wordpiece_is_berts_on_every_poem_and_sonnet(bert):
-    vocab = bert.get_vocab()
-    for text in [
-        *load_poems().text,
-        *load_sonnets().text,
-        "na\u00efve Ångström 東京! a\u0301",
-    ]:
-        pieces = [p for word in bert_words(text) for p in wordpiece(word, vocab)]
-        assert pieces == bert.tokenize(text)
-
-
-pieces_of_few_letters = st.sets(
-    st.builds(str.__add__, st.sampled_from(["", "##"]), st.text("abc", min_size=1)),
-    max_size=12,
-)
-
-
-@settings(deadline=None, max_examples=300)
-@given(st.text("abc", min_size=1, max_size=12), pieces_of_few_letters)
-@example("a" * 9, {"a", "##a"})  # the longest that is not unknown
-@example("a" * 10, {"a", "##a"})
-def test_wordpiece_is_the_librarys(word, pieces):
-    vocab = {piece: i for i, piece in enumerate(["[UNK]", *sorted(pieces)])}
-    model = tokenizers.models.WordPiece(
-        vocab, unk_token="[UNK]", max_input_chars_per_word=9
-    )
-    want = [token.value for token in model.tokenize(word)]
-    assert wordpiece(word, vocab, max_characters=9) == want
 
 
 def test_case_is_kept_where_the_model_keeps_it():

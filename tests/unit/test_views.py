@@ -1,10 +1,10 @@
 """Views: what they refuse, what they say, and what no token can do."""
 
 import hashlib
-import html.parser
 import json
 import re
 
+import bs4
 import matplotlib as mpl
 import numpy as np
 import plotly.graph_objects as go
@@ -18,18 +18,12 @@ from lmcourse.views.markup import library, script_json
 
 NASTY = ["[CLS]", "</script>", "<b>", '"', "'", "&lt;", "🦋", "שלום", "<!--", "a b"]
 ALT = "What can be seen."
-LIBRARIES = [
-    (
-        "d3.min.js",
-        "v5.16.0",
-        "5dbe924b3847df010f0b8572dd6ef42ea87d6370eeff72b13ea236247412a53c",
+LIBRARIES = {
+    "d3.min.js": "5dbe924b3847df010f0b8572dd6ef42ea87d6370eeff72b13ea236247412a53c",
+    "jquery.slim.min.js": (
+        "9261efb3407e3a9096e4654750d8eff6b3a663422f48845c7fbcc65034c340cf"
     ),
-    (
-        "jquery.slim.min.js",
-        "v3.7.1",
-        "9261efb3407e3a9096e4654750d8eff6b3a663422f48845c7fbcc65034c340cf",
-    ),
-]
+}
 PLOTLY = "application/vnd.plotly.v1+json"
 
 
@@ -40,20 +34,21 @@ def weights(*shape, tokens=10, seed=0):
     return scores.softmax(dim=-1)
 
 
-def make(kind, tokens=NASTY, alt=ALT):
+def make(kind, tokens=NASTY):
     """Return a view of a kind, with tokens that could do harm."""
     few = tokens[:4]
     return {
-        "attention_heads": lambda: views.attention_heads(weights(3), tokens, alt=alt),
-        "head_view": lambda: views.head_view(weights(2, 3), tokens, alt=alt),
-        "model_view": lambda: views.model_view(weights(2, 3), tokens, alt=alt),
+        "attention_heads": lambda: views.attention_heads(weights(3), tokens, alt=ALT),
+        "head_view": lambda: views.head_view(weights(2, 3), tokens, alt=ALT),
+        "model_view": lambda: views.model_view(weights(2, 3), tokens, alt=ALT),
         "sentences": lambda: views.sentences(
             [(tokens, weights(3), 2), (few, weights(3, tokens=4), 0)],
-            alt=alt,
+            alt=ALT,
+            head=0,
             notes=[tokens[2], "two"],
         ),
-        "tokens": lambda: views.tokens(tokens, range(10), alt=alt),
-        "plot": lambda: views.plot(go.Figure(go.Bar(x=tokens, y=[*range(10)])), alt=alt),
+        "tokens": lambda: views.tokens(tokens, range(10), alt=ALT),
+        "plot": lambda: views.plot(go.Figure(go.Bar(x=tokens, y=[*range(10)])), alt=ALT),
     }[kind]()
 
 
@@ -79,14 +74,6 @@ def test_a_view_has_three_forms_the_same_on_every_run(made, kind):
     assert json.dumps(again[views.MIME], allow_nan=False) == json.dumps(described)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_view_without_alternative_text_is_refused(kind):
-    with pytest.raises(ValueError, match="alt is empty"):
-        make(kind, alt=" \n")
-    with pytest.raises(TypeError, match="alt must be a string, not NoneType"):
-        make(kind, alt=None)
-
-
 def test_what_nothing_draws_stays_as_it_is_stored():
     view = views.View("still", None, "<p>stored</p>", alt=ALT, plain="as text")
     stored = '<div class="lmc-stored"><p>stored</p></div>'
@@ -94,6 +81,8 @@ def test_what_nothing_draws_stays_as_it_is_stored():
     drawn = views.View("toy-view", {}, "<p>stored</p>", alt=ALT)._repr_mimebundle_()
     assert "<p>stored</p><p><small>On the book's site" in drawn["text/html"]
     assert drawn[views.MIME]["stored"] == "<p>stored</p>"
+    with pytest.raises(ValueError, match="alt is empty"):
+        views.View("still", None, "<p>stored</p>", alt=" \n")
 
 
 # --- attention ------------------------------------------------------------------------
@@ -130,11 +119,9 @@ def test_missing_attention_says_how_to_get_it():
     [
         (weights(3, tokens=9), r"shape \(3, 9, 9\); 10 tokens .*count \[CLS\]"),
         (weights(2, 3), r"shape \(2, 3, 10, 10\); 10 tokens of one text"),
-        (weights(tokens=10), r"shape \(10, 10\)"),
-        (weights(3)[:, :, :9], r"shape \(3, 10, 9\)"),
-        (weights(3) * 0.9, r"row 0 of head 0 sums to 0\.9 .*softmax"),
-        (torch.zeros(3, 10, 10), "sums to 0"),
-        (torch.full((3, 10, 10), torch.nan), "row 0 of head 0 sums to nan"),
+        (weights(3) * 0.9, r"the rows sum to 0\.9 to 0\.9;.*softmax"),
+        (2 * torch.eye(10).expand(3, 10, 10) - 0.1, r"the least weight is -0\.1"),
+        (torch.full((3, 10, 10), torch.nan), "the rows sum to nan to nan"),
     ],
 )
 def test_weights_that_are_none_are_refused(attention, message):
@@ -142,21 +129,6 @@ def test_weights_that_are_none_are_refused(attention, message):
         views.attention_heads(attention, NASTY, alt=ALT)
     with pytest.raises(ValueError, match=message):
         views.model_view([weights(3), attention], NASTY, alt=ALT)
-
-
-def test_the_message_names_the_head_and_the_row():
-    attention = weights(3)
-    attention[2, 7] *= 2
-    with pytest.raises(ValueError, match="row 7 of head 2 sums to 2 "):
-        views.attention_heads(attention, NASTY, alt=ALT)
-    negative = [[[1.0, 0.0], [-1.0, 2.0]]]  # which sums to one
-    with pytest.raises(ValueError, match="row 1 of head 0"):
-        views.attention_heads(negative, ["a", "b"], alt=ALT)
-
-
-def test_layers_with_different_heads_are_refused():
-    with pytest.raises(ValueError, match="arrays must have the same shape"):
-        views.head_view([weights(3), weights(4)], NASTY, alt=ALT)
 
 
 def test_later_tokens_are_hidden_where_nothing_looks_at_them():
@@ -175,10 +147,7 @@ def test_later_tokens_are_hidden_where_nothing_looks_at_them():
     ("choice", "message"),
     [
         ({"layer": 2}, r"layer=\[2\]: there are 2, so 0 to 1"),
-        ({"layer": -1}, "0 to 1"),
-        ({"heads": [3]}, "there are 3, so 0 to 2"),
-        ({"heads": []}, "at least one"),
-        ({"heads": [1, 1]}, "each one once"),
+        ({"heads": [0, 3]}, "there are 3, so 0 to 2"),
     ],
 )
 def test_choices_out_of_range_are_refused(choice, message):
@@ -203,10 +172,9 @@ def test_a_model_view_has_every_head_of_every_layer():
 
 def test_sentences_are_whole_per_cents_of_every_head():
     attention = weights(3, tokens=4)
-    view = views.sentences([(list("abcd"), attention, 1)], alt=ALT, head=2)
+    view = views.sentences([(list("abcd"), attention, 1)], alt=ALT, head=2, notes=[""])
     (shown,) = view.data["sentences"]
     assert shown["query"] == 1
-    assert view.data["notes"] == [""]
     percent = 100 * attention.double().numpy()
     np.testing.assert_allclose(shown["weights"], percent, atol=0.5 + 1e-9)
     assert isinstance(shown["weights"][0][0][0], int)
@@ -216,7 +184,8 @@ def test_in_a_notebook_every_sentence_is_shown_in_the_first_head(made):
     even = torch.full((2, 2, 2), 0.5)
     one_hot = torch.eye(2).expand(2, 2, 2)
     looks = [(["one", "two"], even, 0), (["three", "four"], one_hot, 1)]
-    page = views.sentences(looks, alt=ALT, notes=["first", "second"])._repr_html_()
+    view = views.sentences(looks, alt=ALT, head=1, notes=["first", "second"])
+    page = view._repr_html_()
     assert re.findall(r'title="(\d+) %">(\w+)', page) == [
         ("50", "one"),
         ("50", "two"),
@@ -228,36 +197,12 @@ def test_in_a_notebook_every_sentence_is_shown_in_the_first_head(made):
     assert "script" not in elements(made["sentences"]._repr_html_())
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"looks": []}, "0 sentences"),
-        ({"notes": ["one", "two"]}, "1 sentences with 2 notes"),
-        ({"looks": [(["a"], weights(h, tokens=1), 0) for h in (2, 3)]}, r"\[2, 3\] heads"),
-        ({"looks": [(["a"], weights(2, tokens=1), 1)]}, r"query=\[1\]: there are 1"),
-        ({"head": 3}, r"head=\[3\]: there are 3, so 0 to 2"),
-        ({"looks": [(["a", "b"], weights(2, tokens=3), 0)]}, r"\(heads, 2, 2\)"),
-    ],
-)
-def test_sentences_that_do_not_fit_are_refused(change, message):
-    call = {"looks": [(["a"], weights(3, tokens=1), 0)], "alt": ALT} | change
-    with pytest.raises(ValueError, match=message):
-        views.sentences(**call)
-
-
 # --- tokens ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("tokens", "error", "message"),
-    [
-        ("a text", TypeError, "list of strings, not the string 'a text'"),
-        ([101, 102], TypeError, "convert_ids_to_tokens"),
-        ([], ValueError, "tokens is empty"),
-    ],
-)
-def test_what_is_no_list_of_tokens_is_refused(tokens, error, message):
-    with pytest.raises(error, match=message):
+@pytest.mark.parametrize("tokens", [[101, 102], []])
+def test_what_is_no_list_of_tokens_is_refused(tokens):
+    with pytest.raises(ValueError, match="convert_ids_to_tokens"):
         views.tokens(tokens, [], alt=ALT)
 
 
@@ -267,24 +212,9 @@ def test_values_that_do_not_fit_are_refused(values):
         views.tokens(["a", "b"], values, alt=ALT)
 
 
-class Elements(html.parser.HTMLParser):
-    """Collects what a browser would take for elements."""
-
-    def __init__(self):
-        super().__init__()
-        self.tags = []
-
-    def handle_starttag(self, tag, attributes):
-        self.tags.append(tag)
-
-    def handle_endtag(self, tag):
-        self.tags.append(f"/{tag}")
-
-
 def elements(page):
-    parser = Elements()
-    parser.feed(page)
-    return parser.tags
+    """Return the names of the elements that a browser would make."""
+    return [element.name for element in bs4.BeautifulSoup(page, "html.parser").find_all()]
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "plot"])
@@ -310,8 +240,7 @@ def test_circuitsvis_html_asks_no_network_and_closes_its_div(made):
     page = made["tokens"]._repr_html_()
     assert "unpkg" not in re.sub(r"(?s)<script.*?</script>", "", page)
     assert "import {" not in page.split("CircuitsVis.render(")[-1]
-    tags = elements(page)
-    assert tags.count("div") == tags.count("/div")
+    assert page.count("<div") == page.count("</div>")
 
 
 def parameters(view):
@@ -329,12 +258,11 @@ def test_another_bertviz_is_refused(monkeypatch, tmp_path, name):
         notebook.bertviz_script(name)
 
 
-@pytest.mark.parametrize(("name", "version", "digest"), LIBRARIES)
-def test_the_libraries_are_those_that_npm_has(name, version, digest):
-    """And could not end the script that they stand in."""
+@pytest.mark.parametrize(("name", "digest"), LIBRARIES.items())
+def test_the_libraries_are_those_that_npm_has(name, digest):
+    """d3 5.16.0 and jQuery 3.7.1; and they could not end the script that they stand in."""
     body = library(name)
     assert hashlib.sha256(body.encode()).hexdigest() == digest
-    assert version in body[:100]
     assert not re.search("</script|<!--", body)
 
 
@@ -364,17 +292,6 @@ def test_the_figure_is_left_as_it_is():
     view._repr_mimebundle_()
     assert figure.to_json() == before
     assert "template" not in view.data["figure"]["layout"]
-
-
-def test_frames_and_sliders_are_kept():
-    figure = go.Figure(
-        go.Scatter(y=[1]),
-        frames=[go.Frame(name="k", data=[{"y": [2]}])],
-        layout={"sliders": [{"steps": [{"label": "k", "method": "skip"}]}]},
-    )
-    figure = views.plot(figure, alt=ALT).data["figure"]
-    assert figure["frames"][0]["data"][0]["y"] == [2]
-    assert figure["layout"]["sliders"][0]["steps"][0]["label"] == "k"
 
 
 MARKUP = "<s>&<b>"
@@ -429,13 +346,6 @@ def test_every_form_of_a_plot_has_the_same_plain_text():
     assert cells == [PLAIN, "1"]  # escaped once, as HTML
 
 
-def test_what_is_no_figure_is_refused():
-    with pytest.raises(TypeError, match="needs a plotly Figure, not list"):
-        views.plot([1, 2], alt=ALT)
-    with pytest.raises(ValueError, match="no traces"):
-        views.plot(go.Figure(), alt=ALT)
-
-
 # --- colours --------------------------------------------------------------------------
 
 # Viénot, Brettel and Mollon (1999): what a dichromat sees, in linear RGB.
@@ -482,20 +392,6 @@ def test_colours_stand_out_in_both_themes(colour, background):
     weights = np.array([0.2126, 0.7152, 0.0722])
     pair = sorted([weights @ linear(colour), weights @ linear(background)])
     assert (pair[1] + 0.05) / (pair[0] + 0.05) >= 3
-
-
-def test_the_scales_have_names_for_matplotlib_and_plotly():
-    for name in (views.SEQUENTIAL, views.DIVERGING):
-        ours = mpl.colormaps[name]
-        scale = go.Heatmap(colorscale=name).colorscale
-        for end in (0, -1):
-            colour = scale[end][1]
-            rgb = (
-                mpl.colors.to_rgb(colour)
-                if colour.startswith("#")
-                else np.array(re.findall(r"\d+", colour), dtype=float) / 255
-            )
-            np.testing.assert_allclose(rgb, ours(float(scale[end][0]))[:3], atol=0.02)
 
 
 def test_style_is_transparent_and_uses_the_palette():

@@ -110,18 +110,8 @@ def anatomy(question: str, rows: Sequence[tuple[str, Sequence[Box]]]) -> View:
         What the reader is asked to do.
     rows : sequence of (str, sequence of Box)
         From top to bottom: the part that a row belongs to, "" for none, and its boxes.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than two boxes, or one has no values.
     """
     boxes = [box for _, row in rows for box in row]
-    if len(boxes) < 2:
-        raise ValueError(f"{len(boxes)} box is no map: give two or more")
-    for box in boxes:
-        if not len(box.values) or (box.names and len(box.names) != len(box.values)):
-            raise ValueError(f"{box.title!r} needs values, and as many names if any")
     plain = "\n\n".join(f"[{b.title}]\n{b.formula}\n{b.code}\n{b.said}" for b in boxes)
     labels, panels = map(_label, boxes), map(_panel, boxes)
     return choice("anatomy", question, plain, labels, panels, partial(_map, rows))

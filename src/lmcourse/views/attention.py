@@ -32,11 +32,10 @@ def attention_heads(attention, tokens, *, alt, causal=False) -> View:
         If the weights are missing, do not fit the tokens, do not sum to 1 in each row,
         or are not causal although `causal` is set.
     """
-    tokens = checks.token_list(tokens)
     weights = checks.head_weights(attention, tokens)  # (heads, tokens, tokens)
     if causal:
         checks.check_causal(weights)
-    data = {"tokens": tokens, "attention": checks.rounded(weights), "causal": bool(causal)}
+    data = {"tokens": list(tokens), "attention": checks.rounded(weights), "causal": causal}
     return View("attention_heads", data, alt=alt)
 
 
@@ -65,10 +64,9 @@ def head_view(attentions, tokens, *, alt, layer=0, heads=None) -> View:
         If weights are missing, do not fit the tokens or do not sum to 1 in each row, or
         an index is out of range.
     """
-    tokens = checks.token_list(tokens)
     weights = checks.layer_weights(attentions, tokens)  # (layers, heads, tokens, tokens)
     data = {
-        "tokens": tokens,
+        "tokens": list(tokens),
         "attention": checks.rounded(weights),
         "layer": checks.indices("layer", [layer], weights.shape[0])[0],
         "heads": checks.indices("heads", heads, weights.shape[1]),
@@ -96,10 +94,9 @@ def model_view(attentions, tokens, *, alt) -> View:
     ValueError
         As `head_view`.
     """
-    tokens = checks.token_list(tokens)
     weights = checks.layer_weights(attentions, tokens)  # (layers, heads, tokens, tokens)
     data = {
-        "tokens": tokens,
+        "tokens": list(tokens),
         "attention": checks.rounded(weights),
         "layers": list(range(weights.shape[0])),
         "heads": list(range(weights.shape[1])),
@@ -107,7 +104,7 @@ def model_view(attentions, tokens, *, alt) -> View:
     return View("model_view", data, alt=alt)
 
 
-def sentences(looks, *, alt, head=0, notes=None) -> View:
+def sentences(looks, *, alt, head, notes) -> View:
     """Several sentences to choose from: where one token of each looks, head by head.
 
     Parameters
@@ -117,9 +114,9 @@ def sentences(looks, *, alt, head=0, notes=None) -> View:
         the position of the token whose look is shown first.
     alt : str
         What the view shows, for readers who cannot see it.
-    head : int, optional
+    head : int
         The head shown first.
-    notes : list of str, optional
+    notes : list of str
         One a sentence, shown below it.
 
     Returns
@@ -130,24 +127,13 @@ def sentences(looks, *, alt, head=0, notes=None) -> View:
     Raises
     ------
     ValueError
-        If there are no sentences, their weights do not fit, an index is out of range, or
-        the sentences differ in their number of heads, or from the notes in theirs.
+        As `attention_heads`.
     """
     shown = []
     for words, attention, query in looks:
-        words = checks.token_list(words)
         weights = checks.head_weights(attention, words)  # (heads, tokens, tokens)
-        query = checks.indices("query", [query], len(words))[0]
         percent = np.rint(100 * weights).astype(int).tolist()
-        shown.append({"tokens": words, "weights": percent, "query": query})
-    notes = [""] * len(shown) if notes is None else checks.token_list(notes)
-    heads = {len(sentence["weights"]) for sentence in shown}
-    if len(heads) != 1 or len(notes) != len(shown):
-        raise ValueError(
-            f"{len(shown)} sentences with {len(notes)} notes and {sorted(heads)} heads: "
-            "pass at least one sentence, a note for each, weights of as many heads"
-        )
-    head = checks.indices("head", [head], heads.pop())[0]
+        shown.append({"tokens": list(words), "weights": percent, "query": int(query)})
     return View("sentences", {"sentences": shown, "notes": notes, "head": head}, alt=alt)
 
 

@@ -29,14 +29,7 @@ def block(measured) -> View:
     View
         Its alternative text tells what each part of the first layer is worth. Stored is
         the table of all.
-
-    Raises
-    ------
-    ValueError
-        If a part has no numbers, or a number that is none.
     """
-    if measured.empty or measured.isna().any(axis=None):
-        raise ValueError("every part needs its numbers: see losses_without")
     heads = sorted(part for part in set(measured.part) if part not in PARTS)
     parts = PARTS | {str(head): (f"head {head}", HEAD) for head in heads}
     shown = ["part", "change", "low", "high"]

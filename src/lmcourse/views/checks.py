@@ -25,22 +25,15 @@ def token_list(tokens) -> list[str]:
 
     Raises
     ------
-    TypeError
-        If `tokens` is one string, or an entry is not a string.
     ValueError
-        If there are none.
+        If there are none, or an entry is not a string.
     """
-    if isinstance(tokens, str):
-        raise TypeError(f"tokens must be a list of strings, not the string {tokens!r}")
     tokens = list(tokens)
-    for position, token in enumerate(tokens):
-        if not isinstance(token, str):
-            raise TypeError(
-                f"token {position} is {token!r}, a {type(token).__name__}: pass the "
-                "strings, e.g. tokenizer.convert_ids_to_tokens(ids)"
-            )
-    if not tokens:
-        raise ValueError("tokens is empty: there is nothing to show")
+    if not tokens or not all(isinstance(token, str) for token in tokens):
+        raise ValueError(
+            "tokens are strings, e.g. tokenizer.convert_ids_to_tokens(ids), and at least "
+            f"one; not {tokens}"
+        )
     return tokens
 
 
@@ -65,29 +58,21 @@ def head_weights(attention, tokens: Sequence[str], where: str = "attention") -> 
     weights = as_array(attention)
     if weights.ndim == 4 and weights.shape[0] == 1:
         weights = weights[0]
-    size = len(tokens)
+    size = len(token_list(tokens))
     if weights.shape[1:] != (size, size):
         raise ValueError(
             f"{where} has the shape {weights.shape}; {size} tokens of one text need "
             f"(heads, {size}, {size}): count [CLS], [SEP] and padding on both sides or "
             "on neither"
         )
-    _check_rows(weights, where)
-    return weights
-
-
-def _check_rows(weights: np.ndarray, where: str) -> None:
-    """Refuse rows that are not a distribution over the keys."""
-    sums = weights.sum(axis=-1)  # (heads, tokens)
-    good = np.abs(sums - 1) <= ROW_TOLERANCE  # not so where there is a NaN
-    good &= (weights >= -ROW_TOLERANCE).all(axis=-1)
-    if not good.all():
-        head, row = np.argwhere(~good)[0]
+    sums = weights.sum(axis=-1)  # (heads, tokens); a NaN is near to nothing
+    if not (np.abs(sums - 1) <= ROW_TOLERANCE).all() or weights.min() < -ROW_TOLERANCE:
         raise ValueError(
-            f"{where}: row {row} of head {head} sums to {sums[head, row]:.4g} and its "
-            f"least weight is {weights[head, row].min():.4g}; a row of weights is at "
-            "least 0 and sums to 1. Pass the weights after the softmax, not the scores"
+            f"{where}: the least weight is {weights.min():.4g}, and the rows sum to "
+            f"{sums.min():.4g} to {sums.max():.4g}; weights are at least 0, and each row "
+            "sums to 1. Pass the weights after the softmax, not the scores"
         )
+    return weights
 
 
 def check_causal(weights: np.ndarray) -> None:
@@ -118,10 +103,7 @@ def layer_weights(attentions, tokens: Sequence[str]) -> np.ndarray:
     """
     if attentions is None or len(attentions) == 0:
         raise ValueError(f"there are no attentions: {NO_ATTENTION}")
-    layers = [
-        head_weights(layer, tokens, where=f"attentions[{index}]")
-        for index, layer in enumerate(attentions)
-    ]
+    layers = [head_weights(x, tokens, f"attentions[{i}]") for i, x in enumerate(attentions)]
     return np.stack(layers)  # which refuses different numbers of heads
 
 
@@ -135,19 +117,14 @@ def rounded(values: np.ndarray) -> list:
 
 
 def indices(name: str, chosen, count: int) -> list[int]:
-    """Return chosen layers or heads as a list; all of them where none is chosen.
+    """Return chosen layers, heads or tokens as a list; all where none is chosen.
 
     Raises
     ------
     ValueError
-        If one is out of range, given twice, or none is left.
+        If one is out of range.
     """
-    if chosen is None:
-        return list(range(count))
-    chosen = [int(index) for index in chosen]
-    if not chosen or len(set(chosen)) != len(chosen):
-        raise ValueError(f"{name}={chosen}: name each one once, and at least one")
-    for index in chosen:
-        if not 0 <= index < count:
-            raise ValueError(f"{name}={chosen}: there are {count}, so 0 to {count - 1}")
+    chosen = list(range(count)) if chosen is None else [int(index) for index in chosen]
+    if not set(chosen) <= set(range(count)):
+        raise ValueError(f"{name}={chosen}: there are {count}, so 0 to {count - 1}")
     return chosen

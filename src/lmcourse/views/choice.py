@@ -11,7 +11,7 @@ import numpy as np
 
 from lmcourse.views.checks import as_array
 from lmcourse.views.markup import library
-from lmcourse.views.view import View, text
+from lmcourse.views.view import View, tidy
 
 __all__ = ["choice", "looks", "samples"]
 
@@ -65,28 +65,16 @@ def samples(question: str, shown: dict[str, tuple[str, str]], pictures=None) -> 
         first.
     pictures : list of str, optional
         One a writer, as HTML: `looks`, say.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than two, or not as many pictures.
-    TypeError
-        If a name, note or text is not a string.
     """
-    if len(shown) < 2:
-        raise ValueError(f"{len(shown)} text is no choice: give two or more")
     pictures = [""] * len(shown) if pictures is None else pictures
-    if len(pictures) != len(shown):
-        raise ValueError(f"{len(pictures)} pictures for {len(shown)} texts: give one each")
-    plain, panels = [], []
+    plain, labels, panels = [], [], []
     for (name, (note, body)), picture in zip(shown.items(), pictures, strict=True):
-        text(f"the text of {name!r}", body)
-        name, note, body = text("name", name), text("note", note), body.strip("\n")
+        name, note, body = tidy(name), tidy(note), body.strip("\n")
         plain.append(f"[{name}: {note}]\n{body}")
+        labels.append(escape(name))
         written = f'<p class="lm-text">{escape(body)}</p>'
         panels.append(f"<p>{escape(note)}</p>{picture}{written}")
-    labels = [escape(text("name", name)) for name in shown]
-    return choice("samples", text("question", question), "\n\n".join(plain), labels, panels)
+    return choice("samples", tidy(question), "\n\n".join(plain), labels, panels)
 
 
 def looks(shares, *, alt: str, top: float = 1.0) -> str:
@@ -121,5 +109,5 @@ def looks(shares, *, alt: str, top: float = 1.0) -> str:
     size = f"0 0 {heads * (wide + 12)} {112 * layers + 4}"
     return (
         f'<svg class="lm-looks" viewBox="{size}" role="img" '
-        f'aria-label="{escape(text("alt", alt))}">{"".join(names + marks)}</svg>'
+        f'aria-label="{escape(tidy(alt))}">{"".join(names + marks)}</svg>'
     )

@@ -1,10 +1,8 @@
 """A BERT's heads on one line: what they look at, and what is missing without them."""
 
-import copy
 import html
 
 import numpy as np
-import pandas as pd
 import torch
 from torch.nn.functional import normalize
 
@@ -18,10 +16,10 @@ from lmcourse.views.view import View
 __all__ = ["bert_explorer"]
 
 LONGEST, NEAREST = 48, 6  # tokens of a line; neighbours
-WEIGHT, LENGTH, MOVED = "weight", "weight × length", "moved without it"
+PICTURES = ("weight", "weight × length", "moved without it")
 
 
-def bert_explorer(line, tokenizer, model, *, layer=None, head=None, token=1) -> View:
+def bert_explorer(line, tokenizer, model) -> View:
     """A line and a BERT's heads, for the reader to change both.
 
     On the site all heads of this line can be looked at at once; after a click the weights
@@ -34,25 +32,23 @@ def bert_explorer(line, tokenizer, model, *, layer=None, head=None, token=1) -> 
     line : str
         To begin with; at most 48 tokens, [CLS] and [SEP] among them.
     tokenizer : PreTrainedTokenizerFast
-    model : transformers.BertModel or lmcourse.bert.Bert
-    layer, head : int, optional
-        To begin with; default the pair without which the final states move most.
-    token : int, optional
-        Whose attention is shown first; 0 is [CLS].
+    model : transformers.BertModel
 
     Returns
     -------
     View
-        Its alternative text tells what that token looks at, and what the head moves.
-        Stored is what the model computes with its weights as they are, and how far
-        int8 moves the states of the line.
+        It begins with the head without which the final states move most, and with the
+        first token after [CLS]. Its alternative text tells what that token looks at, and
+        what the head moves. Stored is what the model computes with its weights as they
+        are, and how far int8 moves the states of the line.
 
     Raises
     ------
     ValueError
-        If the line has no or too many tokens, or there is no such layer, head or token.
+        If the line has no or too many tokens.
     """
-    model = _bert(model)
+    weights = {name: weight.cpu() for name, weight in model.state_dict().items()}
+    model = rebuild(model.config, weights)
     batch = tokenizer(line, return_tensors="pt")
     pieces = tokenizer.convert_ids_to_tokens(batch["input_ids"][0].tolist())
     room = min(LONGEST, model.embeddings.position.num_embeddings)
@@ -65,19 +61,12 @@ def bert_explorer(line, tokenizer, model, *, layer=None, head=None, token=1) -> 
     data |= {"around": [tokenizer.cls_token_id, tokenizer.sep_token_id]}
     data |= _measured(model, batch["input_ids"], tokenizer)
     data |= {"drift": round(int8.drift(model, **batch).max().item(), 4)}
-    data |= _chosen(data, layer, head, token)
-    rows, near = _rows(data), _near(data)
-    stored = _stored(data, rows, near)
-    stores, alt = ["bert", "bert-pieces"], _summary(data, rows)
-    return View("explorer-view", data, stored, alt=alt, stores=stores)
-
-
-def _bert(model) -> Bert:
-    """Return the course's own `Bert` with the weights of any, on the CPU."""
-    if isinstance(model, Bert):
-        return copy.deepcopy(model).cpu().float().eval()
-    weights = {name: weight.cpu() for name, weight in model.state_dict().items()}
-    return rebuild(model.config, weights)
+    data |= {**_loudest(data["moved"]), "token": 1}
+    names = [shown("bert", piece) for piece in pieces]
+    pictures = _pictures(data)
+    alt = _summary(data, names, pictures)
+    stored = _stored(data, names, pictures, alt)
+    return View("explorer-view", data, stored, alt=alt, stores=["bert", "bert-pieces"])
 
 
 @torch.no_grad()
@@ -124,73 +113,57 @@ def _neighbours(model: Bert, states, tokenizer) -> list:
     table, found = normalize(model.embeddings.word.weight), []
     for state in states:
         cosines, ids = (normalize(state[0]) @ table.T).topk(NEAREST)  # (tokens, NEAREST)
-        names = [tokenizer.convert_ids_to_tokens(row) for row in ids.tolist()]
-        pairs = [
-            zip(*row, strict=True) for row in zip(names, cosines.tolist(), strict=True)
-        ]
-        found.append([" ".join(f"{name} {x:.3f}" for name, x in row) for row in pairs])
+        lines = []
+        for row, near in zip(ids.tolist(), cosines.tolist(), strict=True):
+            names = zip(tokenizer.convert_ids_to_tokens(row), near, strict=True)
+            lines.append(" ".join(f"{name} {cosine:.3f}" for name, cosine in names))
+        found.append(lines)
     return found
 
 
-def _chosen(data: dict, layer, head, token) -> dict:
-    """Return what the view begins with; a ValueError if the model or line lacks it."""
-    rows = [[_numbers(line).mean() for line in layer] for layer in data["moved"]]
-    moved = torch.tensor(rows)  # (layers, heads)
-    sizes = dict(zip(("layer", "head"), moved.shape, strict=True))
-    sizes |= {"token": len(data["tokens"])}
-    found = {"layer": layer, "head": head, "token": token}
-    for name, size in sizes.items():
-        is_open = found[name] is None and name != "token"
-        if not is_open and found[name] not in range(size):
-            raise ValueError(f"{name} must be 0 to {size - 1}, not {found[name]!r}")
-    allowed = torch.full_like(moved, -1)
-    chosen = [slice(None) if each is None else each for each in (layer, head)]
-    allowed[*chosen] = moved[*chosen]
-    best = divmod(int(allowed.argmax()), sizes["head"])
-    return {"layer": best[0], "head": best[1], "token": token}
+def _loudest(moved: list) -> dict[str, int]:
+    """Return the layer and the head without which the final states move most."""
+    means = np.array([[_numbers(line).mean() for line in layer] for layer in moved])
+    layer, head = divmod(int(means.argmax()), means.shape[1])
+    return {"layer": layer, "head": head}
 
 
-def _label(piece: str) -> str:
-    return shown("bert", piece)
+def _pictures(data: dict) -> np.ndarray:
+    """Return the three pictures of the head that is shown first, (3, tokens)."""
+    layer, head, token = data["layer"], data["head"], data["token"]
+    keys = ("weights", "lengths", "moved")
+    weights, lengths, moved = (_numbers(data[key][layer][head]) for key in keys)
+    own = weights.reshape(len(moved), -1)[token]
+    return np.stack([own, own * lengths, moved])
 
 
-def _rows(data: dict) -> pd.DataFrame:
-    """Return the three pictures of the head that is chosen, a row a token."""
-    layer, head, count = data["layer"], data["head"], len(data["tokens"])
-    table = {"token": map(_label, data["tokens"])}
-    own = _numbers(data["weights"][layer][head]).reshape(count, count)[data["token"]]
-    table |= {WEIGHT: own, LENGTH: own * _numbers(data["lengths"][layer][head])}
-    return pd.DataFrame(table | {MOVED: _numbers(data["moved"][layer][head])})
-
-
-def _near(data: dict) -> pd.DataFrame:
-    """Return the neighbours of the token that is chosen, before and after its layer."""
-    columns = {}
-    for name, level in (("before", data["layer"]), ("after", data["layer"] + 1)):
-        found = data["near"][level][data["token"]].split()
-        pairs = zip(found[::2], found[1::2], strict=True)
-        columns[name] = [f"{_label(piece)} {float(x):.2f}" for piece, x in pairs]
-    return pd.DataFrame(columns)
-
-
-def _summary(data: dict, rows: pd.DataFrame) -> str:
+def _summary(data: dict, names: list[str], pictures: np.ndarray) -> str:
     """Say in three sentences what the pictures show, as `explorer-view.js` does."""
-    own = rows.token[data["token"]]
-    first, long, far = (rows.iloc[rows[name].argmax()] for name in (WEIGHT, LENGTH, MOVED))
+    first, long, far = (names[i] for i in pictures.argmax(axis=1))
+    weight, _, moved = pictures.max(axis=1)
     return (
-        f"In layer {data['layer']}, head {data['head']}, “{own}” looks most at "
-        f"“{first.token}”, with a weight of {first[WEIGHT]:.2f}. By weight times length, "
-        f"most of what it gets comes from “{long.token}”. Without this head the final "
-        f"state of “{far.token}” moves most: by {far[MOVED]:.2f} of its length."
+        f"In layer {data['layer']}, head {data['head']}, “{names[data['token']]}” looks "
+        f"most at “{first}”, with a weight of {weight:.2f}. By weight times length, most "
+        f"of what it gets comes from “{long}”. Without this head the final state of "
+        f"“{far}” moves most: by {moved:.2f} of its length."
     )
 
 
-def _stored(data: dict, rows: pd.DataFrame, near: pd.DataFrame) -> str:
-    heads = [[name, *map("{:.2f}".format, numbers)] for name, *numbers in rows.to_numpy()]
-    heads, nearest = table([*rows], heads), table([*near], near.to_numpy())
-    own = html.escape(rows.token[data["token"]])
+def _near(data: dict, level: int) -> list[str]:
+    """Return the neighbours of the token that is shown first, at a level."""
+    found = data["near"][level][data["token"]].split()
+    pairs = zip(found[::2], found[1::2], strict=True)
+    return [f"{shown('bert', piece)} {float(cosine):.2f}" for piece, cosine in pairs]
+
+
+def _stored(data: dict, names: list[str], pictures: np.ndarray, summary: str) -> str:
+    layer, own = data["layer"], html.escape(names[data["token"]])
+    columns = [map("{:.2f}".format, picture) for picture in pictures]
+    heads = table(["token", *PICTURES], zip(names, *columns, strict=True))
+    near = zip(_near(data, layer), _near(data, layer + 1), strict=True)
     return (
-        f"<p><b>{html.escape(data['text'])}</b></p>\n<p>{html.escape(_summary(data, rows))}"
-        f"</p>\n{heads}\n<p>The tokens whose vectors in the table are nearest to that of "
-        f"“{own}”, before and after layer {data['layer']}, with the cosine:</p>\n{nearest}"
+        f"<p><b>{html.escape(data['text'])}</b></p>\n<p>{html.escape(summary)}</p>\n"
+        f"{heads}\n<p>The tokens whose vectors in the table are nearest to that of "
+        f"“{own}”, before and after layer {layer}, with the cosine:</p>\n"
+        f"{table(['before', 'after'], near)}"
     )

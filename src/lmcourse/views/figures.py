@@ -6,6 +6,7 @@ cloud and heat map a few places, in shares of the axis, as the eye reads them.
 """
 
 import itertools
+import sys
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -26,12 +27,8 @@ ARTISTS = 12  # of each kind
 
 def register() -> None:
     """Have IPython, if it runs, put the description beside a figure's image."""
-    try:
-        from IPython import get_ipython
-    except ImportError:
-        return
-    shell = get_ipython()
-    if shell is not None:
+    running = sys.modules.get("IPython")  # it is imported where it runs
+    if shell := running and running.get_ipython():
         formatter = shell.display_formatter.mimebundle_formatter
         formatter.for_type(Figure, lambda figure: {MIME: describe(figure)})
 
@@ -49,8 +46,7 @@ def describe(figure: Figure) -> dict:
         has, and at most `SAMPLES` of them, from 0 to 1 along the axes) and ``images``
         (from 0 to 1 between the ends of the colours, ``ends``).
     """
-    parts = [figure, *figure.subfigs]
-    words = [word for part in parts for word in _words(part.texts, *part.legends)]
+    words = _words(figure.texts, *figure.legends)
     found = {"axes": [_axes(axes) for axes in figure.axes]}
     return {"words": words} | found if words else found
 

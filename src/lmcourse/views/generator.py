@@ -17,12 +17,13 @@ from lmcourse.views.view import View
 
 __all__ = ["generator", "too_much"]
 
-SEED, BARS, FIRST = 1, 10, 3  # FIRST: choices of the lens
+SEED, TEMPERATURE = 1, 0.8
+BARS, FIRST = 10, 3  # FIRST: choices of the lens
 UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")  # bytes that a page may not hold
 LARGEST = 64  # MiB of weights that a page may be asked to load
 
 
-def generator(text, tokenizer, model, *, temperature=0.8, count=160, store="gpt") -> View:
+def generator(text, tokenizer, model, *, count=160, store="gpt") -> View:
     """A line and how a GPT goes on, for the reader to change.
 
     On the site the reader types a line, moves temperature, top-k and top-p, switches heads
@@ -44,8 +45,6 @@ def generator(text, tokenizer, model, *, temperature=0.8, count=160, store="gpt"
     model : lmcourse.gpt.model.GPT
         Its weights are rounded to float16, as the site carries them. Larger than `LARGEST`
         it does not run in the page.
-    temperature : float, optional
-        To begin with; greater than 0.
     count : int, optional
         How many tokens to write.
     store : {"gpt", "sonnets-gpt"}
@@ -60,33 +59,29 @@ def generator(text, tokenizer, model, *, temperature=0.8, count=160, store="gpt"
     Raises
     ------
     ValueError
-        If the text is empty, too long, or has characters that the model does not know, or
-        the temperature is not greater than 0.
+        If the text is empty, too long, or has characters that the model does not know.
     """
     room, ids = model.config.context, tokenizer.encode(text)
-    if not 1 <= len(ids) <= room or not temperature > 0:
-        raise ValueError(
-            f"a text of 1 to {room} tokens and a temperature greater than 0, please: "
-            f"these are {len(ids)} and {temperature}"
-        )
+    if not 1 <= len(ids) <= room:
+        raise ValueError(f"a text of 1 to {room} tokens, please: these are {len(ids)}")
     model = copy.deepcopy(model).cpu().half().float().eval()
     lens, weights = _look(model, ids)
-    written = tokenizer.decode(_write(model, ids, count, temperature))
+    written = tokenizer.decode(_write(model, ids, count))
     names = _names(tokenizer, model.config.vocab_size)
-    bars = _likeliest(lens[-1] / temperature, names, BARS, 1)
+    bars = _likeliest(lens[-1] / TEMPERATURE, names, BARS, 1)
     layers = [_likeliest(x, names, FIRST, 0) for x in lens]
     likeliest = ", ".join(map(" ".join, bars[:3]))
     unit = "character" if isinstance(tokenizer, CharTokenizer) else "piece"
     shown = UNSEEN.sub("\ufffd", written)
     alt = f"After “{text}” the likeliest {unit}s are {likeliest}. It goes on: “{shown}”."
     layers = [[f"layer {i}", *map(" ".join, found)] for i, found in enumerate(layers)]
-    heading = f"The next {unit}, at a temperature of {temperature}:"
+    heading = f"The next {unit}, at a temperature of {TEMPERATURE}:"
     stored = _stored(text, shown, heading, bars, layers)
     if why := too_much(tokenizer, model):
         why = f"This model does not run in the page: {why}. This was computed before."
         stored = f"<p><small>{html.escape(why)}</small></p>{stored}"
         return View("generator-view", None, stored, alt=alt, plain=f"[{why}] {alt}")
-    data = {"text": text, "written": written, "temperature": temperature, "room": room}
+    data = {"text": text, "written": written, "temperature": TEMPERATURE, "room": room}
     data |= {"alphabet": tokenizer.alphabet, "heads": model.config.heads, "store": store}
     data |= {"seed": SEED, "lens": lens.tolist(), "weights": weights}
     return View("generator-view", data, stored, alt=alt, stores=[store])
@@ -140,7 +135,7 @@ def _uniform(seed: int) -> Iterator[float]:
 
 
 @torch.no_grad()
-def _write(model, ids: list[int], count: int, temperature: float) -> list[int]:
+def _write(model, ids: list[int], count: int) -> list[int]:
     """Return the tokens that the page writes: when the context is full, the model goes on
     from its last half."""
     room, seen, written, cache = model.config.context, list(ids), [], Cache(model)
@@ -148,7 +143,7 @@ def _write(model, ids: list[int], count: int, temperature: float) -> list[int]:
         if len(seen) > room:
             seen, cache = seen[-(room // 2) :], Cache(model)
         logits = model(torch.tensor([seen]), cache)[0, -1]
-        probs = (logits.double() / temperature).softmax(-1)
+        probs = (logits.double() / TEMPERATURE).softmax(-1)
         written.append(int((probs.cumsum(0) <= number).sum().clamp(max=len(probs) - 1)))
         seen.append(written[-1])
     return written

@@ -150,6 +150,5 @@ def poems(view) -> str:
     return library("poems.html") % (*shown, *scripts, view.kind, script_json(view.data))
 
 
-DRAWERS = {"poems": poems, "strike_out": poems}
-for draw in (attention_heads, tokens, sentences, head_view, model_view, plot):
-    DRAWERS[draw.__name__] = draw
+_KINDS = (attention_heads, tokens, sentences, head_view, model_view, plot, poems)
+DRAWERS = {draw.__name__: draw for draw in _KINDS} | {"strike_out": poems}

@@ -103,18 +103,7 @@ def plot(fig, *, alt) -> View:
     Returns
     -------
     View
-
-    Raises
-    ------
-    TypeError
-        If `fig` is not a plotly figure.
-    ValueError
-        If it has no traces.
     """
-    if not hasattr(fig, "to_json") or not hasattr(fig, "data"):
-        raise TypeError(f"plot needs a plotly Figure, not {type(fig).__name__}")
-    if not fig.data:
-        raise ValueError("the figure has no traces: there is nothing to show")
     figure = _figure(fig)
     drawn = figure | {"layout": {"template": {"layout": LAYOUT}, **figure["layout"]}}
     return View("plot", {"figure": figure}, alt=alt, extra={PLOTLY: drawn})

@@ -7,12 +7,10 @@ from html import escape
 
 import numpy as np
 
-from lmcourse.views import checks
+from lmcourse.views.checks import as_array, rounded
 from lmcourse.views.view import View
 
 __all__ = ["model_shelves", "poems", "strike_out"]
-
-SHAPE = "{} must have the shape {}, not {}"
 
 
 def poems(
@@ -45,35 +43,18 @@ def poems(
     Returns
     -------
     View
-
-    Raises
-    ------
-    ValueError
-        If the shapes do not fit each other, or a shelf has no name.
     """
-    texts, names, levels = map(checks.token_list, (texts, names, levels))
-    support, planes, near = map(checks.as_array, (support, planes, near))
-    size = (len(levels), len(texts))
-    for label, array, last in (
-        ("support", support, len(names)),
-        ("planes", planes, 2),
-        ("near", near, near.shape[-1]),
-    ):
-        if array.shape != (*size, last):
-            raise ValueError(SHAPE.format(label, (*size, last), array.shape))
-    places, shelves = checks.token_list(places), checks.token_list(shelves)
-    if {len(places), len(shelves)} != {len(texts)} or not set(shelves) <= set(names):
-        raise ValueError("each text needs a place, and a shelf that names has")
+    planes = as_array(planes)
     data = {
         "texts": texts,
         "places": places,
         "shelves": [names.index(shelf) for shelf in shelves],
         "names": names,
         "levels": levels,
-        "support": _whole(100 * support),
+        "support": _whole(100 * as_array(support)),
         "planes": _whole(1000 * planes / np.abs(planes).max()),
-        "near": _whole(near),
-        "first": checks.indices("first", [first], len(texts))[0],
+        "near": _whole(as_array(near)),
+        "first": first,
     }
     return View("poems", data, _first_poem(data), alt=alt)
 
@@ -94,25 +75,14 @@ def strike_out(themes, levels, *, alt) -> View:
     Returns
     -------
     View
-
-    Raises
-    ------
-    ValueError
-        If there are no themes, or scores and levels differ in number.
     """
-    levels, shown = checks.token_list(levels), []
+    shown = []
     for theme in themes:
-        kept = {"name": str(theme["name"]), "poems": int(theme["poems"])}
-        kept["words"] = [[str(word), int(n)] for word, n in theme["words"].items()]
-        for key in ("said", "struck", "lost"):
-            scores = checks.as_array(theme[key])
-            if scores.shape != (len(levels), 3):
-                raise ValueError(SHAPE.format(key, (len(levels), 3), scores.shape))
-            kept[key] = checks.rounded(scores)
-        kept["bag"] = checks.rounded(checks.as_array(theme["bag"]))
+        kept = {"name": theme["name"], "poems": int(theme["poems"])}
+        kept["words"] = [[word, int(n)] for word, n in theme["words"].items()]
+        for key in ("said", "struck", "lost", "bag"):
+            kept[key] = rounded(as_array(theme[key]))
         shown.append(kept)
-    if not shown:
-        raise ValueError("there are no themes: pass at least one")
     data = {"levels": levels, "themes": shown}
     return View("strike_out", data, _first_theme(shown[0]), alt=alt)
 

@@ -16,11 +16,10 @@ INK = {  # on the site the theme's, elsewhere these
     "key": "var(--k, #0067a3)",
     "query": "var(--q, #b54f00)",
     "output": "var(--o, #0a7a4c)",
-    "value": "var(--v, #9c4f83)",
 }
 
 
-def attention_toy(words, keys, query, *, values=None, position=None) -> View:
+def attention_toy(words, keys, query) -> View:
     """Words as points in the plane, which are their keys, and one query.
 
     On the site the reader drags words and query (or moves them by arrow keys), and sees
@@ -32,12 +31,9 @@ def attention_toy(words, keys, query, *, values=None, position=None) -> View:
     words : list of str
     keys : array-like of shape (words, 2)
         Between -3 and 3.
+        They are the values, too: the output lies among the words.
     query : array-like of shape (2,)
-    values : array-like of shape (words, 2), optional
-        The keys by default: then the output lies among the words.
-    position : int, optional
-        Whose query it is, which matters once the causal mask is on; the last word's by
-        default.
+        The last word's, which matters once the causal mask is on.
 
     Returns
     -------
@@ -47,40 +43,34 @@ def attention_toy(words, keys, query, *, values=None, position=None) -> View:
     Raises
     ------
     ValueError
-        If a shape does not fit, a point lies outside the plane, or there is no such
-        position.
+        If a shape does not fit, or a point lies outside the plane.
     """
     words = token_list(words)
-    points = {"keys": as_array(keys), "query": as_array(query)}
-    points |= {} if values is None else {"values": as_array(values)}
-    for name, found in points.items():
-        wanted = (2,) if name == "query" else (len(words), 2)
-        if found.shape != wanted or not (np.abs(found) <= LIMIT).all():  # nor NaN
-            raise ValueError(
-                f"{name}, of shape {found.shape}, should be numbers from -{LIMIT} to "
-                f"{LIMIT}, of shape {wanted}"
-            )
-    position = len(words) - 1 if position is None else position
-    if not 0 <= position < len(words):
-        raise ValueError(f"position {position} is none of the {len(words)} words")
-    data = {name: found.tolist() for name, found in points.items()}
-    data |= {"words": words, "position": position}
-    products = points["keys"] @ points["query"]  # (words,)
+    keys, query = as_array(keys), as_array(query)
+    points = np.vstack([keys, query])  # (words + 1, 2)
+    if points.shape != (len(words) + 1, 2) or not (np.abs(points) <= LIMIT).all():
+        raise ValueError(
+            f"a key a word and a query are points from -{LIMIT} to {LIMIT}; these have "
+            f"the shapes {keys.shape} and {query.shape}"
+        )
+    data = {"keys": keys.tolist(), "query": query.tolist()}
+    data |= {"words": words, "position": len(words) - 1}
+    products = keys @ query  # (words,)
     powers = np.exp((products - products.max()) / math.sqrt(2))
     weights = powers / powers.sum()
-    output = weights @ points.get("values", points["keys"])  # (2,)
+    output = weights @ keys  # (2,)
     shares = ", ".join(f"{w} {100 * s:.0f} %" for w, s in zip(words, weights, strict=True))
     alt = f"Words as points in the plane. The query weighs them: {shares}."
     rows = [
         [word, f"{product:.2f}", f"{product / math.sqrt(2):.2f}", f"{100 * weight:.0f} %"]
         for word, product, weight in zip(words, products, weights, strict=True)
     ]
-    stored = _drawing(points, words, weights, output)
+    stored = _drawing(words, keys, query, weights, output)
     stored += table(["word", "q · k", "÷ √2", "weight"], rows)
     return View("toy-view", data, stored, alt=alt)
 
 
-def _drawing(points: dict, words: list[str], weights, output) -> str:
+def _drawing(words: list[str], keys, query, weights, output) -> str:
     """Return the plane as SVG; it is what `toy-view.js` draws at first."""
 
     def mark(point, name, radius, text):
@@ -96,13 +86,9 @@ def _drawing(points: dict, words: list[str], weights, output) -> str:
 
     marks = [
         mark(key, "key", 7 + 26 * math.sqrt(weight), f"{word} {100 * weight:.0f} %")
-        for key, weight, word in zip(points["keys"], weights, words, strict=True)
+        for key, weight, word in zip(keys, weights, words, strict=True)
     ]
-    marks += [mark(value, "value", 3, "") for value in points.get("values", [])]
-    marks += [
-        mark(points["query"], "query", 6, "query"),
-        mark(output, "output", 1, "output"),
-    ]
+    marks += [mark(query, "query", 6, "query"), mark(output, "output", 1, "output")]
     return (
         '<svg viewBox="0 0 480 480" style="max-width: 480px; width: 100%" '
         f'aria-hidden="true">{"".join(marks)}</svg>'

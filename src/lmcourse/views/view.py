@@ -5,24 +5,16 @@ from dataclasses import KW_ONLY, dataclass, field
 
 from lmcourse.views import notebook
 
-__all__ = ["MIME", "PLOTLY", "View", "text"]
+__all__ = ["MIME", "PLOTLY", "View", "tidy"]
 
 MIME = "application/vnd.lmcourse.view+json"
 PLOTLY = "application/vnd.plotly.v1+json"
 VERSION = 2
 
 
-def text(name: str, value: str) -> str:
-    """Return `value` with its spaces tidied; refuse what is not a string.
-
-    Raises
-    ------
-    TypeError
-        If `value` is not a string.
-    """
-    if not isinstance(value, str):
-        raise TypeError(f"{name} must be a string, not {type(value).__name__}")
-    return " ".join(value.split())
+def tidy(text: str) -> str:
+    """Return a text in one line, a single space between its words."""
+    return " ".join(text.split())
 
 
 @dataclass(frozen=True)
@@ -56,8 +48,6 @@ class View:
     ------
     ValueError
         If `alt` is empty.
-    TypeError
-        If it is not a string.
     """
 
     kind: str
@@ -70,18 +60,14 @@ class View:
     extra: dict = field(default_factory=dict, compare=False)
 
     def __post_init__(self):
-        object.__setattr__(self, "alt", text("alt", self.alt))
+        object.__setattr__(self, "alt", tidy(self.alt))
         if not self.alt:
-            raise ValueError(
-                "alt is empty: say in a sentence or two what the view shows, for readers "
-                "who cannot see it"
-            )
+            raise ValueError("alt is empty: what does a reader miss who cannot see it?")
 
     def description(self) -> dict:
         """Return the JSON description that the site draws from."""
-        shown = ("kind", "alt", "data", "stored")
-        found = {name: getattr(self, name) for name in shown}
-        return {"version": VERSION, **found, "stores": [*self.stores]}
+        told = {"version": VERSION, "kind": self.kind, "alt": self.alt, "data": self.data}
+        return told | {"stored": self.stored, "stores": [*self.stores]}
 
     def __repr__(self) -> str:
         return self.plain or f"[{self.kind.replace('_', ' ')}] {self.alt}"

@@ -1,11 +1,13 @@
-"""The map of a model's parts: which box opens what, and that data cannot break out."""
+"""Panels to choose between: texts, pictures of heads, and the map of a model's parts."""
 
 import re
 
+import bs4
 import pytest
-from bs4 import BeautifulSoup
 
 from lmcourse import views
+
+SHOWN = {"counting <b>": ("It counts.", "\nShall I <script>\nO&O"), "a GPT": ("Two", "so")}
 
 
 def box(name, values=(0.5, -0.25, 0.0), **changes):
@@ -23,21 +25,22 @@ ROWS = [
 ]
 
 
+def read(view):
+    return bs4.BeautifulSoup(view._repr_html_(), "html.parser")
+
+
 @pytest.fixture
 def page():
-    found = views.anatomy("Which box?", ROWS)
-    return BeautifulSoup(found._repr_html_(), "html.parser")
+    return read(views.anatomy("Which box?", ROWS))
 
 
 def test_each_box_has_a_panel_and_a_rule_that_opens_it(page):
     inputs, panels = page.select("label > input[type=radio]"), page.select("section")
     assert len(inputs) == len(panels) == 6
-    assert (
-        len({radio["name"] for radio in inputs}) == 1
-    )  # arrow keys go from one to another
+    key = inputs[0]["name"]
+    assert {radio["name"] for radio in inputs} == {key}  # arrow keys go through them
     assert [radio.has_attr("checked") for radio in inputs] == [True] + 5 * [False]
     css = page.style.get_text()
-    key = inputs[0]["name"]
     for radio, panel in zip(inputs, panels, strict=True):
         value = radio["value"]
         assert panel["data-choice"] == value
@@ -66,7 +69,7 @@ def test_a_panel_shows_formula_code_and_numbers(page):
     assert len(panels[4].select("rect")) == 32  # of forty
 
 
-def test_names_and_words_are_escaped():
+def test_names_and_words_of_a_map_are_escaped():
     wild = box("<script>", [1.0, 2.0], names=["<b>", "&"], code="a < b")
     found = views.anatomy("<i>", [("<u>", [wild, box("x", [0.0])])])
     html = found._repr_html_()
@@ -75,10 +78,38 @@ def test_names_and_words_are_escaped():
     assert "a < b" in repr(found)
 
 
-def test_what_is_no_map_is_refused():
-    with pytest.raises(ValueError, match="1 box is no map"):
-        views.anatomy("?", [("", [box("a")])])
-    with pytest.raises(ValueError, match="'Title of b' needs values"):
-        views.anatomy("?", [("", [box("a"), box("b", [])])])
-    with pytest.raises(ValueError, match="as many names"):
-        views.anatomy("?", [("", [box("a"), box("b", names=["one"])])])
+def test_texts_are_escaped_and_whole():
+    page = read(views.samples("Who <wrote> it?", SHOWN))
+    assert not page.select("script, b, wrote")
+    assert page.legend.text == "Who <wrote> it?"
+    assert page.label.text.strip() == "counting <b>"
+    first = [line.text for line in page.section.find_all("p")]
+    assert first == ["It counts.", "Shall I <script>\nO&O"]
+
+
+def test_two_of_them_do_not_meet_and_one_is_the_same_twice():
+    others = (SHOWN, SHOWN, SHOWN | {"third": ("x", "y")})
+    first, again, other = (read(views.samples("Who?", s)).input["name"] for s in others)
+    assert first == again != other
+
+
+def test_as_text_all_are_there():
+    assert repr(views.samples("Who?", SHOWN)).split("\n\n")[1] == "[a GPT: Two]\nso"
+
+
+def test_a_picture_stands_with_its_text():
+    view = views.samples("Who?", SHOWN, ["<svg>1</svg>", "<svg>2</svg>"])
+    assert [panel.svg.text for panel in read(view).select("section")] == ["1", "2"]
+
+
+def test_a_bar_is_as_high_as_its_share():
+    shares = [
+        [[0.25, 0.75], [0.5, 0.5]],
+        [[1.0, 0.0], [0.1, 0.9]],
+    ]  # (layers, heads, tokens)
+    svg = views.looks(shares, alt="Four <heads>")
+    bars = [re.findall(r"v-([\d.]+)h9", d) for d in re.findall(r'<path d="([^"]*)"', svg)]
+    flat = [share for layer in shares for head in layer for share in head]
+    assert [float(h) for bar in bars for h in bar] == [pytest.approx(72 * s) for s in flat]
+    assert 'aria-label="Four &lt;heads&gt;"' in svg
+    assert svg.count('class="lm-even"') == 4
