@@ -14,10 +14,6 @@ from lmbook.bench import build as bench
 from lmbook.execute.keys import ROOT
 from test_execute import page
 
-PICTURE = """\
-import matplotlib.pyplot as plt
-plt.plot([1, 2]);"""
-
 
 @pytest.fixture
 def book(tmp_path):
@@ -103,15 +99,6 @@ def files(book: Path) -> dict[Path, int]:
     return {path: path.stat().st_mtime_ns for path in paths if path.is_file()}
 
 
-@pytest.mark.slow
-def test_a_warning_fails_every_build_until_it_is_mended(book):
-    page(book, "first", PICTURE)
-    for _ in range(2):
-        status, said = run(book)
-        assert status == 1
-        assert "a picture has no alternative text" in said
-
-
 @pytest.fixture
 def sphinx(book, monkeypatch):
     """Sphinx as a function of ours: what it returns, what it found when called."""
@@ -135,6 +122,8 @@ CHANGES = {
     "style": lambda book: add(book / "chapters" / "_static" / "favicon.svg"),
     "data": lambda book: add(book / "data" / "poems.txt"),
     "settings": lambda book: add(book / "_config.yml"),
+    "contents": lambda book: add(book / "_toc.yml"),
+    "new chapter": lambda book: add(book / "chapters" / "new.md"),
     "edited page": lambda book: add(book / "_build" / "html" / "page.html"),
     "deleted page": lambda book: (book / "_build" / "html" / "page.html").unlink(),
     "store": lambda book: add(book / "_build" / "executed" / "first.ipynb"),
@@ -162,8 +151,8 @@ def test_whatever_changed_is_noticed(book, sphinx, monkeypatch, capsys, change):
     CHANGES[change](book)
     assert build.build(book) == 0
     (_, found) = sphinx[0]
-    pages = change in ("settings", "edited page", "deleted page")
-    assert found == ([] if pages else ["page.html"])  # or all pages are made anew
+    pages = ("settings", "contents", "new chapter", "edited page", "deleted page")
+    assert found == ([] if change in pages else ["page.html"])  # or all are made anew
 
 
 def test_packages_and_files_of_this_checkout_are_inputs(book, monkeypatch):
@@ -186,31 +175,14 @@ def test_what_another_build_left_is_not(book, sphinx, result):
     assert found == [[], []]
 
 
-@pytest.mark.parametrize(
-    ("path", "old", "new"),
-    [
-        ("_toc.yml", "other", "another"),
-        ("_config.yml", "title: ", "title: More "),
-        ("chapters/new.md", "", "# New"),
-    ],
-)
-def test_another_set_of_pages_is_built_from_cold(book, sphinx, path, old, new):
-    build.build(book)
-    file = book / path
-    file.write_text(file.read_text().replace(old, new) if file.exists() else new)
-    build.build(book)
-    assert sphinx[0] == [[], []]
-
-
 def test_what_makes_pages_counts(book, sphinx, monkeypatch):
     build.build(book)
 
-    def hashes(folder, base, original=build.hashes):
+    def hashes(folder, base, original=fingerprint.hashes):
         more = {"pages/tables.py": "another"} if folder.name == "lmbook" else {}
         return original(folder, base) | more
 
-    monkeypatch.setattr(build, "hashes", hashes)
-    fingerprint.forget(book)
+    monkeypatch.setattr(fingerprint, "hashes", hashes)
     build.build(book)
     assert sphinx[0] == [[], []]
 

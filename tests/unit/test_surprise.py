@@ -39,15 +39,6 @@ def test_shares_are_those_of_the_same_model_in_transformers(found):
     assert [letter for letter, _ in found[0][1]] == [tokenizer.decode([i]) for i in top]
 
 
-def test_every_letter_has_its_guesses_the_likeliest_first(found):
-    assert len(found) == len(POEM) > 64
-    for share, guesses in found:
-        shares = [p for _, p in guesses]
-        assert shares == sorted(shares, reverse=True)
-        assert sum(shares) < 1 + 1e-5
-        assert 0 < share <= shares[0]
-
-
 def test_line_ends_surprise_most(found):
     """What one sees on the front page, before one chooses a letter."""
     bits = [-math.log2(share) for share, _ in found]

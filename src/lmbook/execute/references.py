@@ -16,8 +16,6 @@ from lmbook.execute.compare import difference, strip_outputs
 from lmbook.execute.keys import ROOT, other_models
 from lmbook.execute.run import chapters, executed
 
-__all__ = ["reference", "write_references"]
-
 IGNORED = "nbval-ignore-output"
 
 

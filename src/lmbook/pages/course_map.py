@@ -12,8 +12,6 @@ from sphinx.util.docutils import SphinxDirective
 
 from lmbook.pages.course import Chapter, steps
 
-__all__ = ["course_map", "rows", "setup"]
-
 WIDTH, BOX, ROW = 380, (120, 54), 92  # units, at most one pixel and a half each
 MOST = 3  # chapters in a row
 

@@ -18,8 +18,6 @@ from lmcourse.data import corpora_folder, load_poems
 from lmcourse.gpt.checkpoints import load_gpt
 from lmcourse.views import View
 
-__all__ = ["expectations", "setup", "surprise"]
-
 GUESSES = 4  # shown of each letter
 MOST = 10  # bits: no colour is stronger than that of this surprise
 START = "\n\n"  # a poem begins
@@ -85,9 +83,8 @@ class Surprise(SphinxDirective):
         text = poem["text"].iloc[0]
         figure = nodes.container(classes=["lm-poem"])
         figure += view_node(surprise(text, expectations(text)).description())
-        caption = nodes.container(classes=["lm-poem-caption"])
-        self.state.nested_parse(self.content, self.content_offset, caption)
-        figure += caption
+        caption = self.parse_content_to_nodes()
+        figure += nodes.container("", *caption, classes=["lm-poem-caption"])
         return [figure]
 
 
