@@ -7,7 +7,6 @@ left is removed first. So no page of an earlier build outlives its chapter, a wa
 back until it is mended, and what a stopped build left half done is not trusted.
 """
 
-import itertools
 import json
 import shutil
 import sys
@@ -21,7 +20,6 @@ from lmbook.publish.addresses import repository
 
 OF_SPHINX = ("html", ".doctrees", "jupyter_execute")
 NO_COLAB = "No page has a button Open in Colab: set GITHUB_REPOSITORY, or a GitHub remote."
-_ended: dict[str, float] = {}  # part → when it ended
 
 
 def build(root: Path = ROOT) -> int:
@@ -55,14 +53,11 @@ def _build(root: Path) -> bool:
     """Execute and build; say whether all is well."""
     from lmbook.execute.run import execute_chapters, report
 
-    _ended.clear()
-    _note("begin")
+    begin = time.monotonic()
     failures = execute_chapters(root)
-    _note("executing")
+    executed = time.monotonic()
     whole = _build_site(root)
-    _note("publishing")
-    parts = itertools.pairwise(_ended.items())
-    times = {name: now - before for (_, before), (name, now) in parts}
+    times = {"executing": executed - begin, "site": time.monotonic() - executed}
     (build_folder(root) / "times.json").write_text(json.dumps(times))
     if not repository():
         print(NO_COLAB)
@@ -92,18 +87,5 @@ def _build_site(root: Path) -> bool:
     return status == 0
 
 
-def _note(part: str) -> None:
-    _ended[part] = time.monotonic()
-
-
-def setup(app) -> None:
-    """Note when Sphinx ends a part of its work."""
-    app.connect("env-before-read-docs", lambda *_: _note("starting"))
-    app.connect("env-updated", lambda *_: _note("reading"))
-    app.connect("build-finished", lambda *_: _note("writing"), priority=1)
-
-
 if __name__ == "__main__":
-    from lmbook.build import build  # the module that Sphinx calls `setup` of
-
     sys.exit(build(*map(Path, sys.argv[1:])))

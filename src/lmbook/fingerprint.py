@@ -34,7 +34,7 @@ def inputs(root: Path) -> str:
 def pages(root: Path) -> str:
     """Hash what every page depends on."""
     names = sorted(path.name for path in (root / "chapters").glob("*.md"))
-    config = [(root / name).read_text("utf-8") for name in ("_config.yml", "_toc.yml")]
+    config = [hashes(root / name, root) for name in ("_config.yml", "_toc.yml")]
     folders = (LMBOOK, PACKAGE / "views")  # of which some scripts are for pages, too
     software = [[hashes(folder, folder) for folder in folders], installed(), sys.version]
     return digest([str(root.resolve()), names, config, software])

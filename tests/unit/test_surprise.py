@@ -1,14 +1,11 @@
 """What a poem's letters are coloured by: what the model gives when it is asked directly."""
 
 import math
-import pickle
 import re
-from pathlib import Path
 
 import pytest
 import torch
 
-from lmbook.execute.keys import ROOT
 from lmbook.pages.surprise import START, expectations, surprise
 from lmcourse.data import load_poems
 from lmcourse.gpt.checkpoints import load_gpt
@@ -60,11 +57,3 @@ def test_the_page_carries_poem_and_guesses_escaped():
     stored, shown = zip(*coloured, strict=True)
     assert [float(strength) for strength in stored] == strengths
     assert shown == ("&lt;", "&quot;", "↵", "&amp;")
-
-
-def test_what_the_colours_come_from_is_known_to_sphinx():
-    """The front page is written anew when the model, the poems or the code change."""
-    file = ROOT / "_build" / ".doctrees" / "environment.pickle"
-    index = pickle.loads(file.read_bytes()).dependencies["index"]
-    names = {Path(path).name for path in index}
-    assert {"sonnets.safetensors", "dickinson.txt", "model.py", "data.py"} <= names

@@ -14,7 +14,6 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterable
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
@@ -100,12 +99,6 @@ def other_models() -> dict[str, str]:
             short = Path(value).name.removesuffix(".safetensors")
             found[name] = short if os.path.isabs(value) else value
     return found
-
-
-def model_names(variables: Iterable[str]) -> dict[str, str]:
-    """Return variable → the model's name, for those that choose a model."""
-    names = DEFAULTS | other_models()
-    return {each: names[each] for each in variables if each in names}
 
 
 # --- what a chapter is made of ----------------------------------------------------------

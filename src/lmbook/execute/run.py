@@ -149,7 +149,8 @@ async def _execute(name: str, root: Path, before: dict, timeout: int) -> Noteboo
             about["failure"] = _failure(error, notebook, client.code_cells_executed)
         about["reads"] = keys.reads(log, root, before)
         about["asked"] = {each: settings[each] for each in keys.asked(log)}
-    about["models"] = keys.model_names(about["asked"])
+    models = keys.DEFAULTS | keys.other_models()
+    about["models"] = {each: models[each] for each in about["asked"] if each in models}
     about["seconds"] = time.monotonic() - start
     notebook.metadata["lmbook"] = nbformat.from_dict(about)
     return notebook
