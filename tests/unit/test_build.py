@@ -10,7 +10,6 @@ import pytest
 from bs4 import BeautifulSoup
 
 from lmbook import build, fingerprint
-from lmbook.bench import build as bench
 from lmbook.execute.keys import ROOT
 from test_execute import page
 
@@ -119,7 +118,6 @@ def sphinx(book, monkeypatch):
 CHANGES = {
     "chapter": lambda book: add(book / "chapters" / "first.md"),
     "drawing": lambda book: add(book / "chapters" / "_figures" / "bee.svg"),
-    "style": lambda book: add(book / "chapters" / "_static" / "favicon.svg"),
     "data": lambda book: add(book / "data" / "poems.txt"),
     "settings": lambda book: add(book / "_config.yml"),
     "contents": lambda book: add(book / "_toc.yml"),
@@ -193,22 +191,14 @@ def test_front_matter_is_checked_before_anything_is_executed(book, sphinx, capsy
     assert build.build(book) == 2
     assert sphinx[0] == []
     said = capsys.readouterr().out
-    assert said.startswith("error: chapters/first.md: its front matter lacks `course:`")
+    assert said.startswith("error: chapters/first.md: its front matter needs `course:`")
 
 
 def test_a_site_without_its_repository_says_so(book, sphinx, monkeypatch, capsys):
     monkeypatch.setattr(build, "repository", lambda: "")
     assert build.build(book) == 0
     assert "Open in Colab" in capsys.readouterr().out
-
-
-def test_where_the_time_went(book, sphinx, monkeypatch, capsys):
-    monkeypatch.setattr(bench, "ROOT", book)
-    assert bench.main([]) == 1
-    assert "make html" in capsys.readouterr().out
-    build.build(book)
-    assert bench.main([]) == 0
-    assert "executing" in capsys.readouterr().out
+    assert (book / "_build" / "times.json").is_file()  # `lmbook.bench` shows them
 
 
 def test_a_folder_that_is_none_is_told_before_anything_is_done(

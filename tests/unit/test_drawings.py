@@ -86,16 +86,6 @@ def test_glued_values_are_filled_in():
         filled("{{m}}", value)
 
 
-def test_a_notebooks_drawing_stands_alone():
-    found = image(drawing('<text class="d-quiet">bee</text>'))
-    svg = base64.b64decode(re.search(r"base64,([^\"]+)", found)[1]).decode()
-    assert 'alt="A bee A bee flies."' in found
-    assert "--d-paper: #fffdf8" in svg
-    assert 'class="d-paper"' in svg
-    assert ElementTree.fromstring(svg).get("viewBox") == "0 0 400 100"
-    assert "/*" not in svg
-
-
 def test_the_authors_guide_shows_every_class():
     drawn = (ROOT / "tests/site/demo/_figures/every-class.svg").read_text()
     assert set(re.findall(r"d-[\w-]+", drawn)) >= CLASSES - {"d-grid", "d-head", "d-paper"}

@@ -4,7 +4,7 @@ import pytest
 
 from lmbook.execute.keys import other_models
 from lmbook.execute.references import write_references
-from lmbook.execute.run import execute_chapters, executed, fill, page_notebook
+from lmbook.execute.run import execute_chapters, executed
 from lmbook.execute.verdicts import check_order, count, sentence
 from lmcourse.models import default_checkpoint
 from test_build import book, run  # noqa: F401 (a fixture)
@@ -110,14 +110,6 @@ def test_a_finding_that_fails_is_kept_and_what_comes_after_it_is_executed(swappe
 def test_no_reference_is_made_with_another_model(swapped):
     with pytest.raises(LookupError, match="unset LMCOURSE_BERT"):
         write_references(swapped[0])
-
-
-def test_what_another_model_left_is_not_of_the_default_one(swapped, monkeypatch):
-    root, _ = swapped
-    path = root / "chapters" / "finds.md"
-    assert fill(page_notebook(path), "finds", root) is None
-    monkeypatch.delenv("LMCOURSE_BERT")
-    assert "changed" in fill(page_notebook(path), "finds", root)["what"]
 
 
 def test_with_the_default_model_a_finding_fails_the_build(tmp_path, monkeypatch):
