@@ -238,14 +238,8 @@ class Drawing(SphinxDirective):
         return [figure]
 
 
-def _add_style(app, pagename, templatename, context, doctree) -> None:
-    if 'class="lm-drawing"' in context.get("body", ""):
-        app.add_css_file("lib/drawings.css")
-    if "lm-steps" in context.get("body", ""):
-        app.add_css_file("lib/steps.css")
-
-
 def setup(app) -> None:
-    """Know the directive; style the pages that use it."""
+    """Know the directive, and how drawings look."""
     app.add_directive("drawing", Drawing)
-    app.connect("html-page-context", _add_style)
+    app.add_css_file("lib/drawings.css")
+    app.add_css_file("lib/steps.css")
