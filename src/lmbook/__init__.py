@@ -16,7 +16,6 @@ PARTS = (
     "pages.surprise",
     "publish.assets",
     "publish.notebooks",
-    "build",
 )
 
 

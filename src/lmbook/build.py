@@ -7,7 +7,6 @@ left is removed first. So no page of an earlier build outlives its chapter, a wa
 back until it is mended, and what a stopped build left half done is not trusted.
 """
 
-import itertools
 import json
 import shutil
 import sys
@@ -15,64 +14,19 @@ import time
 from pathlib import Path
 
 from lmbook import fingerprint
-from lmbook.execute.keys import ROOT, build_folder, digest, hashes, installed, settings
+from lmbook.execute.keys import ROOT, build_folder, settings
 from lmbook.pages.course import CourseError, read_course
 from lmbook.publish.addresses import repository
 
-__all__ = ["build", "setup"]
-
 OF_SPHINX = ("html", ".doctrees", "jupyter_execute")
 NO_COLAB = "No page has a button Open in Colab: set GITHUB_REPOSITORY, or a GitHub remote."
-_ended: dict[str, float] = {}  # part → when it ended
-
-
-def build_hash(root: Path) -> str:
-    """Hash what every page depends on."""
-    names = sorted(path.name for path in (root / "chapters").glob("*.md"))
-    config = [(root / name).read_text("utf-8") for name in ("_config.yml", "_toc.yml")]
-    here = Path(__file__).parent
-    views = here.parent / "lmcourse" / "views"  # of which some scripts are for pages, too
-    software = [hashes(here, here), hashes(views, views), installed(), sys.version]
-    return digest([str(root.resolve()), names, config, software])
-
-
-def _build_site(root: Path) -> bool:
-    """Let Sphinx build the site; say whether it ended without a warning."""
-    from jupyter_book.sphinx import build_sphinx
-
-    folder, page_hash = build_folder(root), build_hash(root)
-    mark = folder / "whole"
-    if not mark.is_file() or mark.read_text() != _state(folder, page_hash):
-        for name in OF_SPHINX:
-            shutil.rmtree(folder / name, ignore_errors=True)
-    mark.unlink(missing_ok=True)
-    toc = str((root / "_toc.yml").resolve())
-    status = build_sphinx(
-        root / "chapters",
-        folder / "html",
-        noconfig=True,
-        path_config=root / "_config.yml",
-        confoverrides={"external_toc_path": toc, "latex_individualpages": False},
-        warningiserror=True,
-        keep_going=True,
-    )
-    if isinstance(status, BaseException):  # old pages may lie beside new ones
-        shutil.rmtree(folder / "html", ignore_errors=True)
-        if isinstance(status, KeyboardInterrupt):
-            raise status
-    if status == 0:
-        mark.write_text(_state(folder, page_hash))
-    return status == 0
-
-
-def _state(folder: Path, page_hash: str) -> str:
-    return digest([page_hash, hashes(folder / "html", folder)])
 
 
 def build(root: Path = ROOT) -> int:
     """Execute and build, note the time it took; return the exit status."""
-    inputs = fingerprint.inputs(root)
-    if fingerprint.unchanged(root, inputs):
+    made_of = {"inputs": fingerprint.inputs(root), "pages": fingerprint.pages(root)}
+    before, now = fingerprint.kept(root), made_of | fingerprint.left(root)
+    if before == now:
         print(f"Nothing changed: {build_folder(root) / 'html' / 'index.html'}")
         return 0
     try:
@@ -82,13 +36,16 @@ def build(root: Path = ROOT) -> int:
         print(f"error: {error}")
         return 2
     fingerprint.forget(root)
+    if any(before.get(part) != now[part] for part in ("pages", "html")):
+        for name in OF_SPHINX:
+            shutil.rmtree(build_folder(root) / name, ignore_errors=True)
     try:
         whole = _build(root)
     except KeyboardInterrupt:
         print("\nstopped: chapters and pages that were not done are not kept")
         return 130
     if whole:
-        fingerprint.keep(root, inputs)
+        fingerprint.keep(root, made_of)
     return 0 if whole else 1
 
 
@@ -96,14 +53,11 @@ def _build(root: Path) -> bool:
     """Execute and build; say whether all is well."""
     from lmbook.execute.run import execute_chapters, report
 
-    _ended.clear()
-    _note("begin")
+    begin = time.monotonic()
     failures = execute_chapters(root)
-    _note("executing")
+    executed = time.monotonic()
     whole = _build_site(root)
-    _note("publishing")
-    parts = itertools.pairwise(_ended.items())
-    times = {name: now - before for (_, before), (name, now) in parts}
+    times = {"executing": executed - begin, "site": time.monotonic() - executed}
     (build_folder(root) / "times.json").write_text(json.dumps(times))
     if not repository():
         print(NO_COLAB)
@@ -111,18 +65,27 @@ def _build(root: Path) -> bool:
     return whole and not failures
 
 
-def _note(part: str) -> None:
-    _ended[part] = time.monotonic()
+def _build_site(root: Path) -> bool:
+    """Let Sphinx build the site; say whether it ended without a warning."""
+    from jupyter_book.sphinx import build_sphinx
 
-
-def setup(app) -> None:
-    """Note when Sphinx ends a part of its work."""
-    app.connect("env-before-read-docs", lambda *_: _note("starting"))
-    app.connect("env-updated", lambda *_: _note("reading"))
-    app.connect("build-finished", lambda *_: _note("writing"), priority=1)
+    html = build_folder(root) / "html"
+    toc = str((root / "_toc.yml").resolve())
+    status = build_sphinx(
+        root / "chapters",
+        html,
+        noconfig=True,
+        path_config=root / "_config.yml",
+        confoverrides={"external_toc_path": toc, "latex_individualpages": False},
+        warningiserror=True,
+        keep_going=True,
+    )
+    if isinstance(status, BaseException):  # old pages may lie beside new ones
+        shutil.rmtree(html, ignore_errors=True)
+        if isinstance(status, KeyboardInterrupt):
+            raise status
+    return status == 0
 
 
 if __name__ == "__main__":
-    from lmbook.build import build  # the module that Sphinx calls `setup` of
-
     sys.exit(build(*map(Path, sys.argv[1:])))

@@ -11,7 +11,7 @@ from lmbook import browser
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the package is for x86-64")
 def test_it_opens_a_page(tmp_path):
     browser.fetch(tmp_path / "chromium")
-    path = str(tmp_path / "chromium" / "chromium")
+    path = str(tmp_path / "chromium" / "start")
     with sync_playwright() as playwright:
         opened = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
         page = opened.new_page()

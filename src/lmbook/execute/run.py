@@ -9,6 +9,7 @@ fail: an AssertionError there is kept as the cell's output, and the chapter goes
 """
 
 import asyncio
+import functools
 import os
 import tempfile
 import time
@@ -24,11 +25,6 @@ from nbformat import NotebookNode
 from lmbook.execute import keys
 from lmbook.execute.keys import ROOT
 from lmbook.execute.verdicts import COLOUR, brief, code_cells, errors, is_finding
-
-__all__ = [
-    *("chapters", "execute_chapters", "executed", "fill", "page_notebook", "report"),
-    *("store_path", "stored"),
-]
 
 TIMEOUT = 600  # seconds a cell
 WATCH = Path(__file__).parent / "watch"
@@ -118,26 +114,13 @@ def _environment(log: Path, root: Path) -> dict[str, str]:
     return os.environ | keys.settings() | dict.fromkeys(THREADS, "1") | noted
 
 
-class _Client(NotebookClient):
-    """Goes on after a finding that does not hold for another model than the default."""
-
-    read_log: Path  # tells which models the chapter asked for
-
-    async def async_execute_cell(self, cell, cell_index, **how):
-        tags = cell.metadata.get("tags", [])
-        if not is_finding(cell):
-            return await super().async_execute_cell(cell, cell_index, **how)
-        cell.metadata["tags"] = [*tags, "raises-exception"]  # for Jupyter's machinery
-        try:
-            await super().async_execute_cell(cell, cell_index, **how)
-        finally:
-            cell.metadata["tags"] = tags
-        for error in errors(cell):
-            another = keys.other_models().keys() & keys.asked(self.read_log)
-            if error.ename != "AssertionError" or not another:
-                raise CellExecutionError.from_cell_and_msg(cell, error)
-            error.traceback = brief(error)
-        return cell
+def _raise_or_note(log: Path, cell: NotebookNode, execute_reply: dict, **_) -> None:
+    """Raise a cell's error, unless it is a finding that does not hold of another model."""
+    (error,) = errors(cell)
+    another = keys.other_models().keys() & keys.asked(log)
+    if not (is_finding(cell) and error.ename == "AssertionError" and another):
+        raise CellExecutionError.from_cell_and_msg(cell, execute_reply["content"])
+    error.traceback = brief(error)
 
 
 async def _execute(name: str, root: Path, before: dict, timeout: int) -> NotebookNode:
@@ -145,44 +128,43 @@ async def _execute(name: str, root: Path, before: dict, timeout: int) -> Noteboo
     notebook = page_notebook(root / "chapters" / f"{name}.md")
     about = {"key": keys.key(notebook), "failure": None}
     settings = keys.setting_hashes()
-    begun: list[NotebookNode] = []
-    client = _Client(
+    client = NotebookClient(
         notebook,
+        allow_errors=True,  # the hook below says which
         timeout=timeout,
         startup_timeout=120,
         kernel_name="python3",
         extra_arguments=["--log-level=ERROR"],
         resources={"metadata": {"path": str(root / "chapters")}},
-        on_cell_execute=lambda cell, cell_index: begun.append(cell),
     )
     start = time.monotonic()
-    with tempfile.TemporaryDirectory() as scratch:
-        client.read_log = log = Path(scratch) / "reads"
+    with tempfile.NamedTemporaryFile() as file:
+        log = Path(file.name)
+        client.on_cell_error = functools.partial(_raise_or_note, log)
         try:
             await client.async_execute(env=_environment(log, root))
         except Exception as error:  # of a cell, or of the kernel; reported at the end
             if asyncio.current_task().cancelling():  # Ctrl-C, not a dead kernel
                 raise asyncio.CancelledError from None
-            about["failure"] = _failure(error, notebook, begun)
+            about["failure"] = _failure(error, notebook, client.code_cells_executed)
         about["reads"] = keys.reads(log, root, before)
         about["asked"] = {each: settings[each] for each in keys.asked(log)}
-    about["models"] = keys.model_names(about["asked"])
+    models = keys.DEFAULTS | keys.other_models()
+    about["models"] = {each: models[each] for each in about["asked"] if each in models}
     about["seconds"] = time.monotonic() - start
     notebook.metadata["lmbook"] = nbformat.from_dict(about)
     return notebook
 
 
-def _failure(error: Exception, notebook: NotebookNode, begun: list) -> dict:
-    """Say what went wrong in which cell."""
+def _failure(error: Exception, notebook: NotebookNode, begun: int) -> dict:
+    """Say what went wrong in which cell; as many were begun."""
     name, text = type(error).__name__, str(error)
-    if isinstance(error, CellExecutionError):
-        (shown,) = errors(begun[-1])
-        name, text = error.ename, COLOUR.sub("", "\n".join(shown.traceback))
     if not begun:
         return {"what": f"its kernel did not start ({name})", "error": text}
-    number = [id(cell) for cell in code_cells(notebook)].index(id(begun[-1])) + 1
-    text = f"{begun[-1].source}\n\n{text}"
-    return {"what": f"cell {number} failed ({name})", "error": text}
+    cell = code_cells(notebook)[begun - 1]
+    if isinstance(error, CellExecutionError):
+        name, text = error.ename, COLOUR.sub("", "\n".join(errors(cell)[0].traceback))
+    return {"what": f"cell {begun} failed ({name})", "error": f"{cell.source}\n\n{text}"}
 
 
 async def _execute_all(names: list[str], root: Path, timeout: int) -> None:
@@ -212,8 +194,7 @@ def _say(name: str, notebook: NotebookNode, how: str) -> None:
 
 def _length(name: str, root: Path) -> float:
     """Return about how many seconds a chapter takes: as before, or by its length."""
-    found = stored(name, root)
-    if found is not None and not found.metadata.lmbook.failure:
+    if found := stored(name, root):
         return found.metadata.lmbook.seconds
     return (root / "chapters" / f"{name}.md").stat().st_size / 1000
 

@@ -12,11 +12,6 @@ from collections.abc import Iterator
 from IPython.core.inputtransformer2 import TransformerManager
 from nbformat import NotebookNode
 
-__all__ = [
-    *("COLOUR", "brief", "check_order", "code_cells", "count", "errors", "is_finding"),
-    *("judge", "sentence"),
-]
-
 COLOUR = re.compile(r"\x1b\[[\d;]*m")
 FEWEST = 3  # words of a sentence
 _RAISED = re.compile(r"^-+> *\d+ (.*)$", re.MULTILINE)

@@ -14,11 +14,9 @@ from sphinx_exercise.nodes import exercise_enumerable_node
 
 from lmbook.pages.findings import found_note
 from lmbook.pages.glue import format_glue, page_values
-from lmbook.pages.markup import html_tag, with_code
+from lmbook.pages.markup import ancestor, html_tag, with_code
 from lmbook.pages.tasks import registered
 from lmcourse.exercises import check
-
-__all__ = ["LETTERS", "setup"]
 
 logger = logging.getLogger(__name__)
 LETTERS = "abcdefgh"
@@ -44,8 +42,7 @@ class Choices(SphinxDirective):
     has_content = True
 
     def run(self) -> list[nodes.Node]:
-        key, said = self.arguments[0], nodes.Element()
-        self.state.nested_parse(self.content, self.content_offset, said)
+        key, said = self.arguments[0], self.parse_content_to_nodes()
         if len(said) != 1 or not isinstance(said[0], nodes.bullet_list):
             raise self.error(f"the choices {key} hold one list, begun with - ")
         options = said[0].children
@@ -71,9 +68,7 @@ class Choices(SphinxDirective):
 def add_feedback(app, doctree: nodes.document) -> None:
     """Put what a click tells behind each option, once the tasks are put together."""
     for node in list(doctree.findall(choose)):
-        task = node.parent
-        while task is not None and not isinstance(task, exercise_enumerable_node):
-            task = task.parent
+        task = ancestor(node, exercise_enumerable_node)
         if task is None or not {*task["classes"]} & KINDS:
             text = "the choices %s stand in no predict, spot or judge task"
             logger.warning(text, node["key"], location=node)

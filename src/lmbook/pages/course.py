@@ -11,7 +11,6 @@ Sidebar, numbers, cross references, the top and the end of a page and the map of
 are made of it, and of the page's title; none of that is written twice.
 """
 
-import difflib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,32 +20,9 @@ import yaml
 
 from lmbook.execute.keys import ROOT
 
-__all__ = ["Chapter", "CourseError", "leads_to", "read_course", "steps"]
-
 _FRONT = re.compile(r"\A---\n(.*?)\n---\n", re.DOTALL)
 _TITLE = re.compile(r"^# (.+?)\s*$", re.MULTILINE)
-_FENCED = re.compile(r"^(`{3,}|~{3,}).*?^\1 *$", re.MULTILINE | re.DOTALL)
-
-
-def _is_name(value: object) -> bool:
-    return isinstance(value, str) and bool(value.strip())
-
-
-KEYS = {  # key → what it may be, and how that is said
-    "short": (_is_name, "a name of a word or two, as `short: Attention`"),
-    "minutes": (
-        lambda value: type(value) is int and value > 0,  # True is an int, too
-        "a whole number greater than 0, as `minutes: 45`",
-    ),
-    "builds_on": (
-        lambda value: (
-            isinstance(value, list)
-            and all(map(_is_name, value))
-            and len(set(value)) == len(value)
-        ),
-        "a list of chapters' files, as `builds_on: [tokenization]` or []",
-    ),
-}
+KEYS = ("short", "minutes", "builds_on")
 
 
 class CourseError(ValueError):
@@ -88,87 +64,50 @@ def read_course(root: Path = ROOT) -> dict[str, Chapter]:
     ------
     CourseError
         If a front matter lacks a key or has an unknown one, a value is of the wrong kind,
-        or a chapter builds on one that is not there or comes later; naming each file.
+        or a chapter builds on one that does not come earlier; naming each file.
+    FileNotFoundError
+        If a chapter is not there.
     """
     toc = yaml.safe_load((root / "_toc.yml").read_text(encoding="utf-8"))
     parts = [part for part in toc.get("parts", []) if part.get("numbered")]
-    inside = [page["file"] for part in parts for page in part["chapters"]]
+    names = [page["file"] for part in parts for page in part["chapters"]]
     found, wrong = {}, []
-    for number, name in enumerate(inside, 1):
-        text = _text(root, name)
-        values, faults = _checked(_front(text).get("course"))
-        title = _TITLE.search(_FENCED.sub("", text))
+    for number, name in enumerate(names, 1):
+        text = (root / "chapters" / f"{name}.md").read_text(encoding="utf-8")
+        front, title = _FRONT.match(text), _TITLE.search(text)
+        try:
+            values = (yaml.safe_load(front[1]) if front else {}).get("course")
+            faults = list(_faults(values, names[: number - 1]))
+        except yaml.YAMLError as error:
+            faults = [f"its front matter cannot be read: {error}"]
         if not title:
             faults.append("it has no title, a line that begins with `# `")
-        wrong += [f"chapters/{name}.md: {each}" for each in faults]
         if not faults:
             below = tuple(values["builds_on"])
             found[name] = Chapter(name, number, title[1], **values | {"builds_on": below})
-    for name in sorted(
-        {path.stem for path in (root / "chapters").glob("*.md")} - {*inside}
-    ):
-        if "course" in _front(_text(root, name)):
-            said = "has `course:`, but is in no part of _toc.yml with `numbered: 1`"
-            wrong.append(f"chapters/{name}.md {said}")
-    wrong = wrong or [
-        f"chapters/{name}.md: course: {each}"
-        for name in found
-        for each in _clashes(name, found)
-    ]
+            same = [c.name for c in found.values() if c.short == values["short"]][:-1]
+            faults += [f"course: short is as that of {other}.md" for other in same]
+        wrong += [f"chapters/{name}.md: {each}" for each in faults]
     if wrong:
         raise CourseError("\n".join(wrong))
     return found
 
 
-def _text(root: Path, name: str) -> str:
-    try:
-        return (root / "chapters" / f"{name}.md").read_text(encoding="utf-8")
-    except FileNotFoundError:
-        message = f"_toc.yml lists {name}, but there is no chapters/{name}.md"
-        raise CourseError(message) from None
-
-
-def _front(text: str) -> dict:
-    """Return a page's front matter; what cannot be read is as good as none."""
-    block = _FRONT.match(text)
-    try:
-        front = yaml.safe_load(block[1]) if block else None
-    except yaml.YAMLError:
-        front = None
-    return front if isinstance(front, dict) else {}
-
-
-def _checked(values: object) -> tuple[dict, list[str]]:
-    """Return what stands under ``course``, and what is wrong with it by itself."""
-    if not isinstance(values, dict):
-        return {}, [f"its front matter lacks `course:` with {', '.join(KEYS)}"]
-    wrong = [
-        f"course: {key!r} is unknown; the keys are {', '.join(KEYS)}"
-        for key in values.keys() - KEYS.keys()
-    ]
-    for key, (fits, example) in KEYS.items():
-        if key not in values:
-            wrong.append(f"course: {key} is missing: give {example}")
-        elif not fits(values[key]):
-            wrong.append(f"course: {key} is {values[key]!r}: give {example}")
-    return values, wrong
-
-
-def _clashes(name: str, chapters: dict[str, Chapter]) -> Iterator[str]:
-    """Yield where a chapter does not go with the others."""
-    chapter = chapters[name]
-    for below in chapter.builds_on:
-        if below not in chapters:
-            near = difflib.get_close_matches(below, chapters, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
-            said = f"which is no chapter of a numbered part of _toc.yml.{hint}"
-            yield f"builds_on names {below!r}, {said}"
-        elif chapters[below].number >= chapter.number:
-            yield f"builds_on names {below!r}, which does not come earlier in _toc.yml"
-    for other in chapters.values():
-        same = other.short.casefold() == chapter.short.casefold()
-        if same and other.number < chapter.number:
-            yield f"short is {chapter.short!r}, as that of {other.name}.md"
+def _faults(values: object, earlier: list[str]) -> Iterator[str]:
+    """Yield what is wrong with what stands under ``course``."""
+    if not isinstance(values, dict) or {*values} != {*KEYS}:
+        yield f"its front matter needs `course:` with {', '.join(KEYS)}, and no more"
+        return
+    short, minutes, below = (values[key] for key in KEYS)
+    if not isinstance(short, str) or not short.strip():
+        yield f"course: short is {short!r}: give a name of a word or two"
+    if type(minutes) is not int or minutes <= 0:  # True is an int, too
+        yield f"course: minutes is {minutes!r}: give a whole number greater than 0"
+    if not isinstance(below, list):
+        yield f"course: builds_on is {below!r}: give a list of chapters' files, or []"
+    for name in below if isinstance(below, list) else []:
+        if name not in earlier:
+            yield f"course: builds_on names {name!r}, no chapter before it in _toc.yml"
 
 
 def steps(chapters: dict[str, Chapter]) -> dict[str, list[str]]:

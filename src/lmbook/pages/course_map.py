@@ -6,13 +6,12 @@ from each that no other line leads through.
 
 import textwrap
 from html import escape
+from statistics import fmean
 
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
 from lmbook.pages.course import Chapter, steps
-
-__all__ = ["course_map", "rows", "setup"]
 
 WIDTH, BOX, ROW = 380, (120, 54), 92  # units, at most one pixel and a half each
 MOST = 3  # chapters in a row
@@ -33,13 +32,9 @@ def rows(chapters: dict[str, Chapter]) -> list[list[str]]:
         place[name] = row
     across: dict[str, float] = {}
     for row in found:
-        row.sort(key=lambda name: _mean([across[other] for other in taken[name]]))
+        row.sort(key=lambda name: fmean([across[other] for other in taken[name]] or [0.5]))
         across |= {name: (i + 0.5) / len(row) for i, name in enumerate(row)}
     return found
-
-
-def _mean(values: list[float]) -> float:
-    return sum(values) / len(values) if values else 0.5
 
 
 def course_map(chapters: dict[str, Chapter], address) -> str:

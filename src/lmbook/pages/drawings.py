@@ -7,7 +7,7 @@ shows them. How they are drawn: ``docs/tasks-and-drawings.md``.
 import base64
 import functools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from html import escape
 from pathlib import Path
 from xml.etree import ElementTree
@@ -17,13 +17,11 @@ from sphinx.util.docutils import SphinxDirective
 
 from lmbook.pages.glue import format_glue, page_values
 
-__all__ = ["check", "image", "inline", "setup"]
-
 STYLE = Path(__file__).parents[1] / "static" / "drawings.css"
 NOW = "font-weight:700;stroke-width:2.75"  # what a step adds stands out
 WIDEST = 480  # units: what a screen of 390 px still shows legibly
 SHAPES = ("circle", "ellipse", "line", "path", "polygon", "polyline", "rect")
-KNOWN = {"svg", "title", "desc", "g", "text", "tspan", *SHAPES}
+KNOWN = {"title", "desc", "g", "text", "tspan", *SHAPES}
 GUIDE = "docs/tasks-and-drawings.md says what a drawing is made of"
 FORBIDDEN = re.compile(
     r"""(style|id|on\w+|.*href)=.*                      # looks are classes
@@ -37,12 +35,14 @@ FORBIDDEN = re.compile(
     re.DOTALL | re.VERBOSE,
 )
 CLASSES = set(re.findall(r"\.(d-[\w-]+)", STYLE.read_text("utf-8")))
-_GLUED = re.compile(r"\{\{\s*([\w-]+)(?::([^{}]*))?\s*\}\}")
+GLUED = re.compile(r"\{\{\s*([\w-]+)(?::([^{}]*))?\s*\}\}")
+HEAD = """<marker viewBox="0 0 8 8" refX="6.5" refY="4" orient="auto" markerWidth="6"
+ markerHeight="6" id="{}"><path class="{}" d="M0 0.5L7.5 4L0 7.5z" /></marker>"""
 
 
 def filled(text: str, value: Callable[[str, str], str]) -> str:
     """Put glued values where ``{{key}}`` or ``{{key:format}}`` stands."""
-    return _GLUED.sub(lambda m: escape(value(m[1], (m[2] or "").strip())), text)
+    return GLUED.sub(lambda m: escape(value(m[1], (m[2] or "").strip())), text)
 
 
 # --- checks ---------------------------------------------------------------------------
@@ -80,20 +80,13 @@ def check(text: str) -> ElementTree.Element:
     if [part.tag for part in root[:2] if (part.text or "").strip()] != ["title", "desc"]:
         raise ValueError("its first two elements are <title> and <desc>, with words")
     for part in root.iter():
-        for fault in _faults(part, root):
-            raise ValueError(f"<{part.tag}> {fault}: {GUIDE}")
+        if part is not root and part.tag not in KNOWN:
+            raise ValueError(f"<{part.tag}> is not allowed: {GUIDE}")
+        found = [f"{n}={v!r}" for n, v in part.items() if FORBIDDEN.fullmatch(f"{n}={v}")]
+        found += [f"the class {n!r}" for n in {*part.get("class", "").split()} - CLASSES]
+        if found:
+            raise ValueError(f"<{part.tag}> has {', '.join(found)}: {GUIDE}")
     return root
-
-
-def _faults(part: ElementTree.Element, root: ElementTree.Element) -> Iterator[str]:
-    """Yield what an element is or has that no drawing may."""
-    if part.tag not in KNOWN or (part.tag == "svg" and part is not root):
-        yield "is not allowed"
-    for name, value in part.items():
-        if FORBIDDEN.fullmatch(f"{name}={value}"):
-            yield f"has {name}={value!r}"
-    for name in {*part.get("class", "").split()} - CLASSES:
-        yield f"has the class {name!r}"
 
 
 # --- forms ----------------------------------------------------------------------------
@@ -111,11 +104,10 @@ def _svg(root: ElementTree.Element, prefix: str) -> ElementTree.Element:
     }
     for part in root[:2]:
         part.set("id", f"{prefix}-{part.tag}")
-    parents = {child: parent for parent in root.iter() for child in parent}
-    for rect in [part for part in root.iter("rect") if part.get("data-cells")]:
-        place = list(parents[rect]).index(rect) + 1
-        parents[rect].insert(place, _grid(rect))
-    _heads(root, prefix)
+    for parent in list(root.iter()):
+        for rect in parent.findall("rect[@data-cells]"):
+            parent.insert(list(parent).index(rect) + 1, _grid(rect))
+    root.insert(2, _heads(root, prefix))
     return root
 
 
@@ -125,29 +117,26 @@ def _grid(rect: ElementTree.Element) -> ElementTree.Element:
     rows, columns = map(int, rect.attrib.pop("data-cells").split("x"))
     lines = [f"M{x:g} {y + height * i / rows:g}h{width:g}" for i in range(1, rows)]
     lines += [f"M{x + width * i / columns:g} {y:g}v{height:g}" for i in range(1, columns)]
-    classes = ["d-grid", *re.findall(r"d-[1-6]\b", rect.get("class", ""))]
-    step = {"data-step": rect.get("data-step")} if rect.get("data-step") else {}
-    found = {"class": " ".join(classes), "d": "".join(lines)} | step
+    found = {"class": f"d-grid {_colour(rect)}".strip(), "d": "".join(lines)}
+    if step := rect.get("data-step"):
+        found["data-step"] = step
     return ElementTree.Element("path", found)
 
 
-def _heads(root: ElementTree.Element, prefix: str) -> None:
-    """Give every arrow its head, a marker of its colour."""
+def _heads(root: ElementTree.Element, prefix: str) -> ElementTree.Element:
+    """Give every arrow its head; return the heads, a marker of each colour."""
     defs = ElementTree.Element("defs")
-    for part in list(root.iter()):
-        classes = part.get("class", "").split()
-        if "d-arrow" not in classes:
-            continue
-        colour = "".join(name for name in classes if re.fullmatch("d-[1-6]", name))
-        name = f"{prefix}-head{colour}"
-        part.set("marker-end", f"url(#{name})")
-        if defs.find(f"marker[@id='{name}']") is None:
-            size = {"viewBox": "0 0 8 8", "refX": "6.5", "refY": "4", "orient": "auto"}
-            size |= {"markerWidth": "6", "markerHeight": "6", "id": name}
-            head = {"class": f"d-head {colour}".strip(), "d": "M0 0.5L7.5 4L0 7.5z"}
-            marker = ElementTree.SubElement(defs, "marker", size)
-            ElementTree.SubElement(marker, "path", head)
-    root.insert(2, defs)
+    arrows = [part for part in root.iter() if "d-arrow" in part.get("class", "").split()]
+    for arrow in arrows:
+        arrow.set("marker-end", f"url(#{prefix}-head{_colour(arrow)})")
+    for colour in dict.fromkeys(map(_colour, arrows)):
+        marker = HEAD.format(f"{prefix}-head{colour}", f"d-head {colour}".strip())
+        defs.append(ElementTree.fromstring(marker))
+    return defs
+
+
+def _colour(part: ElementTree.Element) -> str:
+    return "".join(re.findall(r"\bd-[1-6]\b", part.get("class", "")))
 
 
 def inline(text: str, prefix: str) -> str:
@@ -180,22 +169,20 @@ def steps(label: str, count: int) -> str:
     What has ``data-step="3"`` is there from the third step on; the words of a step are the
     item of the list. It needs no script, and on paper everything is there.
     """
-    rules = [f".{label} ol{{list-style:none;padding:0}}.{label} li{{display:none}}"]
+    rules = f".{label} ol{{list-style:none;padding:0}}.{label} li{{display:none}}"
     buttons = ""
     for now in range(1, count + 1):
         at = f'.{label}:has([value="{now}"]:checked)'
         later = ",".join(f'[data-step="{i}"]' for i in range(now + 1, count + 1))
-        rules.append(f"{at} li:nth-child({now}){{display:list-item}}")
-        rules.append(f'{at} [data-step="{now}"]:not(.d-grid){{{NOW}}}')
-        # Bootstrap has a class d-grid of its own, and is sure of it.
-        rules += [f"{at} :is({later}){{display:none!important}}"] * bool(later)
+        rules += f"{at} li:nth-child({now}){{display:list-item}}"
+        rules += f'{at} [data-step="{now}"]:not(.d-grid){{{NOW}}}'
+        if later:  # Bootstrap has a class d-grid of its own, and is sure of it.
+            rules += f"{at} :is({later}){{display:none!important}}"
         checked = " checked" if now == 1 else ""
         button = f'<input type="radio" name="{label}" value="{now}"{checked}>'
         buttons += f"<label>{button}{now}</label>"
-    return (
-        f"<style>@media screen{{{''.join(rules)}}}</style>"
-        f"<fieldset><legend>Step</legend>{buttons}</fieldset>"
-    )
+    fieldset = f"<fieldset><legend>Step</legend>{buttons}</fieldset>"
+    return f"<style>@media screen{{{rules}}}</style>{fieldset}"
 
 
 # --- the directive --------------------------------------------------------------------
@@ -224,45 +211,35 @@ class Drawing(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         name, label = self.arguments[0], self.options.get("name", "")
-        values = page_values(self.state.document)
         self.env.note_dependency(f"_figures/{name}.svg")
-        if not label.startswith("fig-") or not "".join(self.content).strip():
+        if not label.startswith("fig-") or not self.content:
             raise self.error(f"the drawing {name} needs :name: fig-… and a caption")
+        value = functools.partial(format_glue, page_values(self.state.document))
         try:
-            value = functools.partial(format_glue, values)
-            text = source(Path(self.env.srcdir), name, value)
-            svg = inline(text, label)
+            svg = inline(source(Path(self.env.srcdir), name, value), label)
         except ValueError as error:
             raise self.error(f"_figures/{name}.svg: {error}") from None
-        parsed = nodes.Element()
-        self.state.nested_parse(self.content, self.content_offset, parsed)
         figure = nodes.figure("", classes=["lm-figure"])
-        listed = parsed.first_child_matching_class(nodes.enumerated_list)
-        words = [] if listed is None else [parsed.pop(listed)]
-        used = max(map(int, re.findall(r'data-step="(\d+)"', text)), default=0)
+        caption, *rest = self.parse_content_to_nodes()
+        words = [node for node in rest if isinstance(node, nodes.enumerated_list)]
+        for items in words:
+            figure["classes"] += ["lm-steps", label]
+            buttons = steps(label, len(items))
+            figure += [nodes.raw("", buttons, format="html"), items]
+        used = max(map(int, re.findall(r'data-step="(\d+)"', svg)), default=0)
         if used > sum(map(len, words)):
             raise self.error(f"_figures/{name}.svg has {used} steps, the list less")
-        if words:
-            figure["classes"] += ["lm-steps", label]
-            buttons = steps(label, len(words[0]))
-            figure += [nodes.raw("", buttons, format="html"), *words]
         figure += nodes.raw("", svg, format="html")
-        figure += nodes.caption("", "", *parsed[0].children)
-        if len(parsed) > 1:
-            figure += nodes.legend("", *parsed[1:])
+        figure += nodes.caption("", "", *caption.children)
+        if legend := [node for node in rest if node not in words]:
+            figure += nodes.legend("", *legend)
         self.set_source_info(figure)
         self.add_name(figure)
         return [figure]
 
 
-def _add_style(app, pagename, templatename, context, doctree) -> None:
-    if 'class="lm-drawing"' in context.get("body", ""):
-        app.add_css_file("lib/drawings.css")
-    if "lm-steps" in context.get("body", ""):
-        app.add_css_file("lib/steps.css")
-
-
 def setup(app) -> None:
-    """Know the directive; style the pages that use it."""
+    """Know the directive, and how drawings look."""
     app.add_directive("drawing", Drawing)
-    app.connect("html-page-context", _add_style)
+    app.add_css_file("lib/drawings.css")
+    app.add_css_file("lib/steps.css")

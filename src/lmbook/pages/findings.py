@@ -9,8 +9,6 @@ from sphinx.util.nodes import make_refnode
 
 from lmbook.execute.keys import DEFAULTS
 
-__all__ = ["found_note", "not_so", "setup"]
-
 VERDICTS = {"checked": "✓ holds", "not so": "✗ not so"}
 
 
@@ -37,7 +35,6 @@ class Findings(SphinxDirective):
     """``findings``: a table of all findings of the book."""
 
     def run(self) -> list[nodes.Node]:
-        self.env.metadata[self.env.docname]["lmbook_findings"] = "listed"
         return [findings_list()]
 
 
@@ -50,9 +47,9 @@ def _collect(app, doctree: nodes.document) -> None:
     env.metadata[env.docname]["lmbook_found"] = (" and ".join(models.values()), rows)
 
 
-def _pages_to_write(app, env) -> list[str]:
-    """Return the pages that list findings: they are written anew, whatever changed."""
-    return [name for name, about in env.metadata.items() if "lmbook_findings" in about]
+def _pages_to_write(app, env) -> set[str]:
+    """Return the page that lists findings: it is written anew, whatever changed."""
+    return {"findings"} & env.found_docs
 
 
 def _fill_in(app, doctree: nodes.document, docname: str) -> None:

@@ -8,8 +8,6 @@ from sphinx import addnodes
 
 from lmbook.pages.course import Chapter, leads_to, read_course
 
-__all__ = ["setup"]
-
 
 def _link(chapter: Chapter, app) -> addnodes.pending_xref:
     """Return a reference to a chapter by its short name, for whatever is built."""

@@ -5,8 +5,6 @@ import ast
 import nbformat
 from docutils import nodes
 
-__all__ = ["format_glue", "glued", "page_values"]
-
 GLUE = "application/papermill.record/text/plain"
 
 

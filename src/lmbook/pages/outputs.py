@@ -18,8 +18,6 @@ from sphinx.util import logging
 from lmbook.execute.run import fill, store_path
 from lmbook.execute.verdicts import judge
 
-__all__ = ["setup"]
-
 logger = logging.getLogger(__name__)
 
 

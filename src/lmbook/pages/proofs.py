@@ -18,8 +18,6 @@ from lmbook.execute.verdicts import check_order, sentence
 from lmbook.pages.findings import found_note, not_so
 from lmbook.pages.markup import html_tag, with_code
 
-__all__ = ["fold", "setup"]
-
 logger = logging.getLogger(__name__)
 MARKS = {"checked": "✓ checked:", "failed": "✗ failed:", "not run": "not checked:"}
 
@@ -45,12 +43,11 @@ class Edge(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         node = fold_edge(edge=self.name.rpartition("-")[2])
         self.set_source_info(node)
-        title = " ".join(self.arguments)
         if node["edge"] == "end":
             return [node]
-        if not title:
+        if not self.arguments:
             logger.warning("this deeper-start has no title", location=node)
-        inline, messages = self.state.inline_text(title, self.lineno)
+        inline, messages = self.parse_inline(" ".join(self.arguments))
         kind = nodes.inline("", "Going deeper", classes=["lm-kind"])
         node += fold_line("", "", kind, nodes.Text(" "), *inline)
         return [node, *messages]
@@ -84,23 +81,17 @@ class Fold(SphinxTransform):
 
 def _fold_section(start: fold_edge) -> None:
     """Put what is between two edges into a fold; a warning if it cannot be."""
-    parent = start.parent
-    after = parent.children[parent.index(start) + 1 :]
-    ends = [isinstance(node, fold_edge | nodes.section) for node in after]
-    count = ends.index(True) if True in ends else len(after)
-    made = fold("", *start.children, classes=["lm-deeper"])
+    parent, first = start.parent, start.parent.index(start) + 1
+    last = parent.first_child_matching_class((fold_edge, nodes.section), start=first)
+    made = fold("", *start.children, *parent[first:last], classes=["lm-deeper"])
     made.source, made.line = start.source, start.line
-    parent.replace(start, made)
-    for node in after[:count]:
-        parent.remove(node)
-        made += node
-    end = after[count] if count < len(after) else None
-    if isinstance(end, fold_edge) and end["edge"] == "end":
-        parent.remove(end)
-        return
-    why = {nodes.section: "a heading stands in it", fold_edge: "another begins in it"}
-    said = why.get(type(end), "there is no deeper-end among what follows")
-    logger.warning("this deeper-start is not closed: %s", said, location=made)
+    closed = last is not None and parent[last].get("edge") == "end"
+    if not closed:
+        said = (
+            "this deeper-start is not closed before the next, a heading or the page's end"
+        )
+        logger.warning(said, location=made)
+    parent[first - 1 : last + 1 if closed else last] = [made]
 
 
 def _fold_proof(cell: nodes.container, models: dict[str, str]) -> fold:
@@ -125,17 +116,9 @@ def _fold_proof(cell: nodes.container, models: dict[str, str]) -> fold:
     made += [fold_line("", "", mark, nodes.Text(" "), *with_code(text)), cell]
     if "finding" in about["tags"]:
         made["finding"] = text
-        made["ids"].append(_place(cell.document, text))
+        made["ids"].append(nodes.make_id(f"finding-{text}")[:60].rstrip("-"))
+        cell.document.set_id(made)  # warns if another has it
     return made
-
-
-def _place(document: nodes.document, text: str) -> str:
-    """Return an id for a finding, made of its words."""
-    base = nodes.make_id(f"finding-{text}")[:60].rstrip("-")
-    names = itertools.chain([base], (f"{base}-{n}" for n in itertools.count(2)))
-    found = next(name for name in names if name not in document.ids)
-    document.ids[found] = nodes.Element()  # taken
-    return found
 
 
 # --- prose around a finding that does not hold ------------------------------------------
@@ -174,14 +157,14 @@ def _closing(about: dict, env) -> nodes.paragraph:
     if proofs:
         where = "1 proof" if proofs == 1 else f"{proofs} proofs"
         said += f", {'all' if inside == total else inside} of them in {where}"
+    said += ". An assertion counts once, also in a loop."
     made = nodes.paragraph("", said, classes=["lm-checked"])
-    made += nodes.Text(". An assertion counts once, also in a loop.")
     if about["findings"] and "findings" in env.found_docs:
         made += nodes.Text(" What is about the model at hand stands among ")
         link = addnodes.pending_xref(refdomain="std", reftype="doc", reftarget="findings")
         link["refexplicit"] = True
-        made += [link, nodes.Text(".")]
         link += nodes.inline("", "all findings of the book")
+        made += [link, nodes.Text(".")]
     return made
 
 

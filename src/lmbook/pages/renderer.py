@@ -6,12 +6,11 @@ from docutils import nodes
 from sphinx.util import logging
 
 from lmbook.execute.compare import FIGURE
+from lmbook.pages.markup import ancestor
 from lmbook.pages.tables import table
 from lmcourse.views import MIME
 from lmcourse.views.markup import script_json
 from lmcourse.views.view import PLOTLY
-
-__all__ = ["DRAWERS", "setup", "view_html", "view_node"]
 
 logger = logging.getLogger(__name__)
 BERTVIZ = ("jquery/jquery.slim.min.js", "d3/d3.min.js")
@@ -58,8 +57,8 @@ def traces(view: dict) -> list[str]:
         return []
     figure = view["data"]["figure"]
     every = [figure, *figure.get("frames", [])]
-    found = {trace.get("type") for part in every for trace in part.get("data", [])}
-    return sorted((found - {None}) | {"scatter"})
+    found = {t.get("type", "scatter") for part in every for t in part.get("data", [])}
+    return sorted(found | {"scatter"})
 
 
 def height(kind: str, data: dict) -> int:
@@ -94,19 +93,15 @@ def view_html(view: dict) -> str:
             f'<p class="lmc-alt">{alt}</p><noscript><p class="lmc-alt">Drawing this needs '
             "JavaScript; the table below has the same data.</p></noscript>"
         )
+    module, *_ = DRAWERS.get(kind, (kind,))
     classes = f"lmc-view lmc-{kind.replace('_', '-')}" + " lmc-play" * (kind not in DRAWERS)
     return (
         f'<div class="{classes}" role="group" aria-label="{escape(name)}: {alt}" '
-        f'data-kind="{escape(kind)}" data-module="{escape(module(kind))}" '
+        f'data-kind="{escape(kind)}" data-module="{escape(module)}" '
         f'data-state="waiting">\n<div class="lmc-canvas"{style}>{stored}</div>\n'
         f'{hint}{table(view)}\n<script type="application/json" class="lmc-data">'
         f"{script_json(view['data'])}</script>\n</div>\n"
     )
-
-
-def module(kind: str) -> str:
-    """Return the name of the module that draws a kind of view."""
-    return DRAWERS.get(kind, (kind,))[0]
 
 
 def view_node(view: dict) -> nodes.raw:
@@ -133,15 +128,6 @@ class ViewRenderer:
         return [view_node(data.content)]
 
 
-def _captioned(node: nodes.Node) -> bool:
-    """Say whether a node stands in a figure with a caption."""
-    while node is not None:
-        if isinstance(node, nodes.figure):
-            return any(isinstance(child, nodes.caption) for child in node.children)
-        node = node.parent
-    return False
-
-
 def check_figures(app, doctree, docname) -> None:
     """Warn of a figure that code made and that has no caption or no alternative text.
 
@@ -151,21 +137,16 @@ def check_figures(app, doctree, docname) -> None:
         if cell.get("nb_element") != "cell_code_output":
             continue
         for node in cell.findall(nodes.Element):
-            if isinstance(node, nodes.image):
-                if not node.get("alt", "").strip():
-                    logger.warning(
-                        "a picture has no alternative text: give the cell's metadata "
-                        "mystnb.image.alt",
-                        location=node if node.line else cell,
-                    )
-            elif not node.attributes.get("lmcourse_kind"):
-                continue
-            if not _captioned(node):
-                logger.warning(
-                    "a figure has no caption: give the cell's metadata "
-                    "mystnb.figure.caption",
-                    location=node if node.line else cell,
-                )
+            picture, faults = isinstance(node, nodes.image), []
+            if picture and not node.get("alt", "").strip():
+                faults.append("a picture has no alternative text: give mystnb.image.alt")
+            figure = ancestor(node, nodes.figure)
+            captioned = figure and figure.first_child_matching_class(nodes.caption)
+            if (picture or node.get("lmcourse_kind")) and captioned is None:
+                faults.append("a figure has no caption: give mystnb.figure.caption")
+            for fault in faults:
+                where = node if node.line else cell
+                logger.warning(f"{fault} in the cell's metadata", location=where)
 
 
 def mend_bibliography(app, pagename, templatename, context, doctree) -> None:
@@ -174,9 +155,8 @@ def mend_bibliography(app, pagename, templatename, context, doctree) -> None:
     docutils writes a ``list`` of ``doc-biblioentry``, which ARIA no longer knows.
     """
     if "body" in context:
-        context["body"] = context["body"].replace(
-            'role="doc-biblioentry"', 'role="listitem"'
-        )
+        old, new = 'role="doc-biblioentry"', 'role="listitem"'
+        context["body"] = context["body"].replace(old, new)
 
 
 def setup(app) -> None:

@@ -15,8 +15,6 @@ from sphinx import addnodes
 
 from lmbook.pages.proofs import fold_line
 
-__all__ = ["sections", "setup"]
-
 _LEFT_OUT = (nodes.math_block, nodes.raw, nodes.comment, addnodes.glossary)
 _BLOCKS = (nodes.paragraph, nodes.caption, nodes.entry, nodes.rubric, fold_line)
 

@@ -6,19 +6,15 @@ the page is read; the page carries what it expected at each letter.
 
 import math
 from html import escape
-from pathlib import Path
 
 import torch
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
-from lmbook.execute.keys import course_modules
 from lmbook.pages.renderer import view_node
-from lmcourse.data import corpora_folder, load_poems
+from lmcourse.data import load_poems
 from lmcourse.gpt.checkpoints import load_gpt
 from lmcourse.views import View
-
-__all__ = ["expectations", "setup", "surprise"]
 
 GUESSES = 4  # shown of each letter
 MOST = 10  # bits: no colour is stronger than that of this surprise
@@ -61,13 +57,6 @@ def surprise(text: str, found: list[tuple[float, list[tuple[str, float]]]]) -> V
     return View("surprise", {"text": text, "letters": letters}, stored, alt=alt)
 
 
-def _made_of() -> list[Path]:
-    """Return the files that the colours come from: model, poems, the course's modules."""
-    data = corpora_folder()
-    files = [data / "checkpoints" / "sonnets.safetensors", data / "dickinson.txt"]
-    return files + course_modules()
-
-
 class Surprise(SphinxDirective):
     """``surprise`` with a poem's first line; what stands in it is the caption."""
 
@@ -76,8 +65,7 @@ class Surprise(SphinxDirective):
     has_content = True
 
     def run(self) -> list[nodes.Node]:
-        for file in _made_of():
-            self.env.note_dependency(str(file))
+        self.env.note_reread()  # model, poems or code may be others
         poems = load_poems()
         poem = poems[poems["first_line"] == self.arguments[0]]
         if len(poem) != 1:
@@ -85,9 +73,8 @@ class Surprise(SphinxDirective):
         text = poem["text"].iloc[0]
         figure = nodes.container(classes=["lm-poem"])
         figure += view_node(surprise(text, expectations(text)).description())
-        caption = nodes.container(classes=["lm-poem-caption"])
-        self.state.nested_parse(self.content, self.content_offset, caption)
-        figure += caption
+        caption = self.parse_content_to_nodes()
+        figure += nodes.container("", *caption, classes=["lm-poem-caption"])
         return [figure]
 
 

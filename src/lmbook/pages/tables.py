@@ -5,11 +5,10 @@ points of a curve.
 """
 
 import html
+import itertools
 from collections.abc import Iterable, Sequence
 
 from lmcourse.views.poems import model_shelves
-
-__all__ = ["table"]
 
 ROWS, COLUMNS = 40, 16  # the rest is named, not listed
 
@@ -39,20 +38,16 @@ def _grid(head: Sequence, rows: Iterable[Sequence]) -> str:
     """Return a table whose first column names the rows; what is too much is named."""
     rows = list(rows)
     columns = "".join(f'<th scope="col">{_cell(name)}</th>' for name in head[:COLUMNS])
-    lines = "".join(
-        f'<tr><th scope="row">{_cell(first)}</th>'
-        + "".join(f"<td>{_cell(value)}</td>" for value in rest[: COLUMNS - 1])
-        + "</tr>"
-        for first, *rest in rows[:ROWS]
-    )
+    lines = ""
+    for first, *rest in rows[:ROWS]:
+        cells = "".join(f"<td>{_cell(value)}</td>" for value in rest[: COLUMNS - 1])
+        lines += f'<tr><th scope="row">{_cell(first)}</th>{cells}</tr>'
     table = f"<table><thead><tr>{columns}</tr></thead><tbody>{lines}</tbody></table>"
-    if len(head) <= COLUMNS and len(rows) <= ROWS:
-        return table
-    shown = min(len(rows), ROWS), min(len(head), COLUMNS)
-    return (
-        f"{table}<p>The first {shown[0]} of {len(rows)} rows and "
-        f"{shown[1]} of {len(head)} columns.</p>"
-    )
+    if len(head) > COLUMNS or len(rows) > ROWS:
+        down, across = min(len(rows), ROWS), min(len(head), COLUMNS)
+        shown = f"{down} of {len(rows)} rows and {across} of {len(head)} columns"
+        table += f"<p>The first {shown}.</p>"
+    return table
 
 
 def _most(weights: Sequence[float], tokens: Sequence[str]) -> str:
@@ -73,13 +68,11 @@ def _attention_heads(data: dict) -> tuple[str, str]:
 
 def _by_layer(data: dict) -> tuple[str, str]:
     """One row a layer, one column a head: the heaviest link of two tokens."""
-    layers = data.get("layers", range(len(data["attention"])))
-    heads = data.get("heads", range(len(data["attention"][0])))
     rows = [
         [f"Layer {name}", *(_link(head, data["tokens"]) for head in layer)]
-        for name, layer in zip(layers, data["attention"], strict=True)
+        for name, layer in enumerate(data["attention"])
     ]
-    head = ["Layer", *(f"Head {head}" for head in heads)]
+    head = ["Layer", *(f"Head {head}" for head in data["heads"])]
     return "Table: the heaviest link in each layer and head", _grid(head, rows)
 
 
@@ -110,8 +103,7 @@ def _tokens(data: dict) -> tuple[str, str]:
 
 def _plot(data: dict) -> tuple[str, str]:
     traces = _unescaped(data["figure"]["data"])
-    parts = [_trace(trace, index) for index, trace in enumerate(traces)]
-    return "Table: the plotted data", "".join(parts)
+    return "Table: the plotted data", "".join(map(_trace, traces, itertools.count(1)))
 
 
 def _poems(data: dict) -> tuple[str, str]:
@@ -136,16 +128,13 @@ def _poems(data: dict) -> tuple[str, str]:
 
 def _strike_out(data: dict) -> tuple[str, str]:
     """One row a theme: its scores at the last level."""
+    form = "{:.2f} ({:.2f} to {:.2f})".format
     rows = [
-        [theme["name"], theme["poems"], _range(theme["said"]), _range(theme["struck"])]
-        for theme in data["themes"]
+        [each["name"], each["poems"], form(*each["said"][-1]), form(*each["struck"][-1])]
+        for each in data["themes"]
     ]
     head = ["Theme", "Poems", "As printed, last level", "Words struck out"]
     return "Table: every theme at the last level", _grid(head, rows)
-
-
-def _range(scores: Sequence[Sequence[float]]) -> str:
-    return "{:.2f} ({:.2f} to {:.2f})".format(*scores[-1])
 
 
 def _unescaped(value):
@@ -157,12 +146,12 @@ def _unescaped(value):
     return html.unescape(value) if isinstance(value, str) else value
 
 
-def _trace(trace: dict, index: int) -> str:
+def _trace(trace: dict, number: int) -> str:
     """One trace: a matrix as it is, else the axes as columns."""
-    name, z = trace.get("name") or f"Trace {index + 1}", trace.get("z")
+    name, z = trace.get("name") or f"Trace {number}", trace.get("z")
     if z and isinstance(z[0], list):
         across, down = trace.get("x") or range(len(z[0])), trace.get("y") or range(len(z))
-        rows = [[label, *row] for label, row in zip(down, z, strict=False)]
+        rows = ([label, *row] for label, row in zip(down, z, strict=False))
         body = _grid(["Row", *across], rows)
     else:
         keys = ("labels", "values", "text", *"xyz")

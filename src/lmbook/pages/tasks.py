@@ -15,8 +15,6 @@ from sphinx_exercise.nodes import exercise_enumerable_node, exercise_title
 
 from lmcourse import exercises
 
-__all__ = ["WORDS", "registered", "setup"]
-
 logger = logging.getLogger(__name__)
 WORDS = {  # class → heading; in small letters the kind in the table of checks
     "predict": "Predict",
@@ -37,29 +35,24 @@ def registered(page: str) -> dict[str, str]:
     return {f"ex-{name.replace('.', '-').replace('_', '-')}": name for name in found}
 
 
-def check(page: str, label: str, classes: list[str], required: bool) -> None:
+def check(page: str, label: str, classes: list[str]) -> None:
     """Hold a task to its kind, and to the chapter's table of checks if there is one.
 
     Raises
     ------
     ValueError
-        If it has two kinds, an unknown one, or none where one is required; or if the table
-        has no check of this label and kind.
+        If it has not one kind; or if the table has no check of this label and kind.
     """
-    kinds = [name for name in classes if name not in FORM]
-    if len(kinds) > 1 or set(kinds) - set(WORDS):
-        raise ValueError(f"its kind is {' '.join(kinds)!r}; there are {', '.join(WORDS)}")
-    if not kinds and required:
-        raise ValueError(f"it has no kind; :class: is one of {', '.join(WORDS)}")
-    table = registered(page)
-    if not (kinds and table):
-        return
-    name = table.get(label.replace("_", "-"))
-    if name is None:
-        known = ", ".join(sorted(table))
-        raise ValueError(f"no check belongs to its label; there are {known}")
-    if name not in exercises.names(page, WORDS[kinds[0]].lower()):
-        raise ValueError(f"it is of the kind {kinds[0]!r}, its check {name} is not")
+    kind = " ".join(name for name in classes if name not in FORM)
+    if kind not in WORDS:
+        raise ValueError(f"its kind is {kind!r}; :class: is one of {', '.join(WORDS)}")
+    if table := registered(page):
+        name = table.get(label.replace("_", "-"))
+        if name is None:
+            known = ", ".join(sorted(table))
+            raise ValueError(f"no check belongs to its label; there are {known}")
+        if name not in exercises.names(page, WORDS[kind].lower()):
+            raise ValueError(f"it is of the kind {kind!r}, its check {name} is not")
 
 
 def collect(app, doctree: nodes.document) -> None:
@@ -67,10 +60,9 @@ def collect(app, doctree: nodes.document) -> None:
     tasks = list(doctree.findall(exercise_enumerable_node))
     page = app.env.docname
     app.env.metadata[page]["lmbook_tasks"] = [task["label"] for task in tasks]
-    required = any(set(task["classes"]) & set(WORDS) for task in tasks)
     for task in tasks:
         try:
-            check(page, task["label"], task["classes"], required)
+            check(page, task["label"], task["classes"])
         except ValueError as error:
             logger.warning("the task %s: %s", task["label"], error, location=page)
 
