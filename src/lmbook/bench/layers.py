@@ -32,13 +32,8 @@ def load(name):
 def usual(texts, tokenizer, model):
     """Pad to the window, keep every hidden state, loop over the pairs."""
     window = model.config.max_position_embeddings
-    encoded = tokenizer(
-        texts,
-        padding="max_length",
-        truncation=True,
-        max_length=window,
-        return_tensors="pt",
-    )
+    options = {"truncation": True, "max_length": window, "return_tensors": "pt"}
+    encoded = tokenizer(texts, padding="max_length", **options)
     with torch.no_grad():
         output = model(**encoded, output_hidden_states=True)
         static = model.embeddings.word_embeddings(encoded["input_ids"])
@@ -88,7 +83,7 @@ def main(argv=None) -> int:
     for name in MODELS:
         slow, fast = (isolated(prepare, way, name, poems) for way in WAYS)
         for way, row in zip(WAYS, (slow, fast), strict=True):
-            costs = {"seconds": row["seconds"], "peak_mib": row["peak_mib"]}
+            costs = {key: row[key] for key in ("seconds", "peak_mib")}
             rows.append({"model": name, "way": way, **costs})
         both = zip(slow["result"], fast["result"], strict=True)
         summary[name] = {
