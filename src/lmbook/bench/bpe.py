@@ -85,15 +85,15 @@ def _prepare(method: str, text: str, merges: int) -> Callable[[], list]:
     }[method]
 
 
-def main(argv: list[str]) -> int:
+def main(corpus: str = "sonnets") -> int:
     """Run the benchmark on the sonnets or a UTF-8 file; 1 if the merges differ."""
-    text, best = load_corpus(*argv or ["sonnets"]), {}
+    text, best = load_corpus(corpus), {}
     os.environ["TOKENIZERS_PARALLELISM"] = "true"  # the library as it comes
     for method in ["naive", "incremental", "cutting", "tokenizers"]:
         runs = [isolated(_prepare, method, text, MERGES) for _ in range(REPEAT)]
         best[method] = min(runs, key=lambda run: run["seconds"])
-    learned = [best[method]["result"] for method in best if method != "cutting"]
-    same = all(merges == learned[0] for merges in learned)
+    trainers = best.keys() - {"cutting"}
+    same = len({tuple(best[method]["result"]) for method in trainers}) == 1
     seconds = {method: run["seconds"] for method, run in best.items()}
     ours = seconds["incremental"] + seconds["cutting"]
     summary = {

@@ -58,10 +58,10 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 def serve(folder: Path):
     """Serve a folder on a free port of this machine; gives the address."""
     handler = functools.partial(Quiet, directory=str(folder))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-        server.shutdown()
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
 
 
 @contextmanager
@@ -108,7 +108,7 @@ def over_limits(rows: list[dict]) -> list[str]:
     ]
 
 
-def main(argv: list[str]) -> int:
+def main() -> int:
     """Print the table; succeed if the limits are kept."""
     from playwright.sync_api import sync_playwright
 

@@ -6,15 +6,12 @@ const. Then it becomes a script by a few replacements; `static/modules.js` runs 
 site serves, terser has made short: the readable form is this repository's.
 """
 
-import json
 import re
 from pathlib import Path
 
-from lmbook.execute.keys import digest
-from lmbook.publish import npm
 from lmcourse.views import notebook
 
-__all__ = ["files", "order", "script", "scripts"]
+__all__ = ["files", "order", "script"]
 
 PLAY = Path(__file__).parents[1] / "static" / "play"
 IN_NOTEBOOKS = ("dom.js", "poems.js", "poems.css")  # which the package has, therefore
@@ -49,24 +46,3 @@ def script(name: str) -> str:
         f'lmcourse.define("{name}", function (need) {{ "use strict"; '
         f"{body}\nreturn {{ {exported} }};\n}});\n"
     )
-
-
-def scripts(work: Path) -> dict[str, str]:
-    """Return every module as a short classic script, by name.
-
-    Parameters
-    ----------
-    work : Path
-        Where `npm.install` put terser; what it made is kept there.
-
-    Raises
-    ------
-    ExtensionError
-        If terser cannot read one: it has another form, say.
-    """
-    long = {name: script(name) for name in files(".js")}
-    lock = (npm.LOCK / "package-lock.json").read_text("utf-8")
-    kept = work / f"play-{digest([long, lock])[:16]}.json"
-    if not kept.is_file():
-        kept.write_text(json.dumps(npm.minify(work, long)), encoding="utf-8")
-    return json.loads(kept.read_text(encoding="utf-8"))

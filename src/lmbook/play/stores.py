@@ -45,13 +45,10 @@ def gpt_config(config) -> dict:
 
 def gpt_tensors(model) -> dict[str, torch.Tensor]:
     """Return a GPT's weights; query, key and value each have their own matrix."""
-    found = {}
-    for name, weight in model.state_dict().items():
-        if "qkv" in name:
-            thirds = zip(("query", "key", "value"), weight.chunk(3), strict=True)
-            found |= {name.replace("qkv", part): third for part, third in thirds}
-        else:
-            found[name] = weight
+    found = dict(model.state_dict())
+    for name in [name for name in found if "qkv" in name]:
+        thirds = zip(("query", "key", "value"), found.pop(name).chunk(3), strict=True)
+        found |= {name.replace("qkv", part): third for part, third in thirds}
     return found
 
 
@@ -182,9 +179,6 @@ def stage(name: str, lib: Path, work: Path) -> dict:
     folder = work / f"{name}-{_key(name)}"
     if not (folder / "about.json").is_file():
         _make(name, folder)
-    target, about = lib / "play" / name, (folder / "about.json").read_text()
-    kept = target / "about.json"
-    if not kept.is_file() or kept.read_text() != about:
-        shutil.rmtree(target, ignore_errors=True)
-        shutil.copytree(folder, target)
-    return json.loads(about)
+    shutil.rmtree(lib / "play" / name, ignore_errors=True)
+    shutil.copytree(folder, lib / "play" / name)
+    return json.loads((folder / "about.json").read_text())

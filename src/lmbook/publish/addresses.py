@@ -34,6 +34,5 @@ def site_address() -> str:
 def wheel_address(wheel: str) -> str:
     """Return where Colab gets the wheel: beside the notebook, on the branch of both."""
     owner = repository()
-    if not owner:
-        return wheel
-    return f"https://raw.githubusercontent.com/{owner}/{BRANCH}/{FOLDER}/{wheel}"
+    held = f"https://raw.githubusercontent.com/{owner}/{BRANCH}/{FOLDER}/"
+    return f"{held}{wheel}" if owner else wheel

@@ -67,6 +67,7 @@ def stage(static: Path, work: Path) -> None:
     lib = static / FOLDER
     npm.install(work, lib)
     styles = modules.files(".css")
+    play_scripts = {f"play/{name}": modules.script(name) for name in modules.files(".js")}
     texts = {
         **{name: library(Path(name).name) for name in BERTVIZ},
         "bertviz/head_view.js": bertviz_script("head_view"),
@@ -75,7 +76,7 @@ def stage(static: Path, work: Path) -> None:
         "plotly/plotly.min.js": _installed("plotly", "plotly/package_data/plotly.min.js"),
         **{path.name: path.read_text("utf-8") for path in OWN.glob("*.[cj]s*")},
         **{f"play/{name}": path.read_text("utf-8") for name, path in styles.items()},
-        **{f"play/{name}": text for name, text in modules.scripts(work).items()},
+        **npm.minify(work, play_scripts),
     }
     for name, text in texts.items():
         (lib / name).parent.mkdir(parents=True, exist_ok=True)

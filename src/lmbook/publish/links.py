@@ -51,23 +51,19 @@ class BookLinks:
     def number(self, label: str) -> str:
         """Return a link such as "[Figure 3](…)"."""
         page, anchor, title = self._target(label)
-        figures = self.env.toc_fignumbers.get(page, {}).get("figure", {})
-        if anchor in figures:
-            title = f"Figure {_dotted(figures[anchor])}"
-        return self._link(title, page, anchor)
+        number = self._numbered(page, "figure", anchor)
+        return self._link(f"Figure {number}" if number else title, page, anchor)
 
     def equation(self, label: str) -> str:
         """Return an equation's number."""
         page, number = self.env.get_domain("math").equations[label]
-        numbers = self.env.toc_fignumbers.get(page, {}).get("displaymath", {})
-        return _dotted(numbers.get(f"equation-{label}", [number]))
+        return self._numbered(page, "displaymath", f"equation-{label}") or str(number)
 
     def exercise(self, label: str) -> str:
         """Return a task's name, such as "Exercise 3 (Merge the heads)"."""
         found = self.exercises[label]
-        number = self.env.toc_fignumbers[found["docname"]]["exercise"][label]
         word, *subtitle = found["node"].children[0].children
-        name = f"{word.astext()} {_dotted(number)}"
+        name = f"{word.astext()} {self._numbered(found['docname'], 'exercise', label)}"
         return f"{name} ({subtitle[0].astext()})" if subtitle else name
 
     def cite(self, keys: str, in_sentence: bool) -> str:
@@ -102,6 +98,11 @@ class BookLinks:
         label = re.findall(r"^:label: *(ex-\S+)", before, re.MULTILINE)[-1:]
         return registered(self.name).get("".join(label).replace("_", "-"), "")
 
+    def _numbered(self, page: str, kind: str, anchor: str) -> str:
+        """Return the number of a figure, an equation or a task, "" if it has none."""
+        numbers = self.env.toc_fignumbers.get(page, {}).get(kind, {})
+        return ".".join(map(str, numbers.get(anchor, ())))
+
     def _target(self, label: str) -> tuple[str, str, str]:
         """Return page, anchor and title of a label or a page."""
         std = self.env.get_domain("std")
@@ -122,10 +123,6 @@ class BookLinks:
         if page != self.name and page in self.notebooks:
             return f"[{text}]({page}.ipynb)"
         return text
-
-
-def _dotted(number) -> str:
-    return ".".join(map(str, number))
 
 
 def _names(entry) -> str:

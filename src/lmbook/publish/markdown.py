@@ -171,10 +171,8 @@ def _role(name: str, content: str, links) -> str:
             return links.number(target)
         case "term":
             return f"*{text or target}*"
-        case "cite":
-            return links.cite(content, in_sentence=False)
-        case "cite:t":
-            return links.cite(content, in_sentence=True)
+        case "cite" | "cite:t":
+            return links.cite(content, in_sentence=name == "cite:t")
         case "glue:text":
             return links.glue(*content.partition(":")[::2])
     raise ValueError(f"no plain Markdown is known for the role {{{name}}}")

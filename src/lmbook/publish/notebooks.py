@@ -12,12 +12,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 import jupytext
 import nbformat
 from nbformat import NotebookNode
-from sphinx.util import logging
 
 from lmbook.execute.keys import ROOT, digest, hashes
 from lmbook.execute.run import chapters, executed
@@ -30,7 +30,6 @@ from lmcourse.views import MIME
 
 __all__ = ["publish", "setup"]
 
-logger = logging.getLogger(__name__)
 FOLDER = addresses.FOLDER
 EXECUTED = f"{FOLDER}/executed"
 # What Colab lacks or may lack; never torch, numpy, pandas, transformers. Of myst-nb the
@@ -107,9 +106,8 @@ def _install_cell(wheel: str) -> NotebookNode:
     wanted = {name: _versions(name) for name in COLAB_NEEDS}
     wanted["lmcourse"] = (wheel.rpartition("/")[2].split("-")[1], wheel)
     lines = [f'        "{name}": ("{v}", "{s}"),' for name, (v, s) in wanted.items()]
-    table = "\n".join(["{", *lines, "    }"])
     text = INSTALL.read_text(encoding="utf-8").strip()
-    return nbformat.v4.new_code_cell(text.replace("{wanted}", table))
+    return nbformat.v4.new_code_cell(text.replace("{wanted}", "\n".join(lines)))
 
 
 def _versions(name: str) -> tuple[str, str]:
@@ -188,10 +186,8 @@ def publish(app, exception) -> None:
     wheel = build_wheel(out / FOLDER)
     ran, kept = {}, {wheel}
     for name in {path.stem for path in chapters(book)} & app.env.found_docs:
-        try:
+        with suppress(LookupError):  # the page itself says that it is not whole
             ran[name] = executed(name, book)
-        except LookupError as error:
-            logger.warning("no notebook of this page: %s", error, location=name)
     for name, outputs in ran.items():
         links = BookLinks(app, name, glued(outputs), list(ran))
         try:

@@ -21,8 +21,8 @@ LOCK = Path(__file__).parents[1] / "js"
 # package's licence comes with it.
 FILES = {
     "mathjax": (
-        *("mathjax", "es5", "tex-chtml.js", "output/chtml/fonts/woff-v2"),
-        *("input/tex/extensions", "a11y", "sre/mathmaps/base.json"),
+        *("mathjax", "es5", "tex-chtml.js", "output/chtml/fonts/woff-v2/*"),
+        *("input/tex/extensions/**/*", "a11y/**/*", "sre/mathmaps/base.json"),
         *("sre/mathmaps/en.json", "sre/mathmaps/nemeth.json"),
     ),
     "minisearch": ("minisearch", "dist/umd", "index.js"),
@@ -89,14 +89,12 @@ def install(work: Path, lib: Path, lock: Path = LOCK) -> None:
 
 
 def _copy(source: Path, patterns: list[str], target: Path) -> None:
-    """Copy files, and folders with all that is in them."""
-    for path in (found for pattern in patterns for found in source.glob(pattern)):
+    """Copy the files that patterns name."""
+    found = (path for pattern in patterns for path in source.glob(pattern))
+    for path in filter(Path.is_file, found):
         out = target / path.relative_to(source)
-        if path.is_dir():
-            shutil.copytree(path, out)
-        else:
-            out.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(path, out)
+        out.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, out)
 
 
 def minify(work: Path, texts: dict[str, str]) -> dict[str, str]:
