@@ -44,17 +44,17 @@ OFFLINE = '''\
 
 import sys
 
-PLACES = {"socket.connect": 1, "socket.getaddrinfo": 0}  # where each event has its host
 LOCAL = (None, "", "localhost", "0.0.0.0", "127.0.0.1", "::1")
 
 
 def refuse(event, values):
-    if event in PLACES:
-        host = values[PLACES[event]]
-        if event == "socket.connect":
-            host = host[0] if isinstance(host, tuple) else None  # a socket that is a file
-        if host not in LOCAL:
-            raise OSError(f"no network here: {host}")
+    host = None
+    if event == "socket.getaddrinfo":
+        host = values[0]
+    elif event == "socket.connect" and isinstance(values[1], tuple):  # else: a file
+        host = values[1][0]
+    if host not in LOCAL:
+        raise OSError(f"no network here: {host}")
 
 
 sys.addaudithook(refuse)

@@ -18,12 +18,12 @@ def written(tmp_path, monkeypatch):
 
 def test_a_module_is_a_function_of_what_it_needs(written):
     written(
-        a='/* A. */\nimport { one, two as second } from "./b.js";\nexport class A {}\n',
+        a='/* A. */\nimport { one, two } from "./b.js";\nexport class A {}\n',
         b="export const one = 1;\nexport async function two() {}\nconst own = 3;\n",
     )
     assert modules.script("a.js") == (
         'lmcourse.define("a.js", function (need) { "use strict"; /* A. */\n'
-        'const { one, two: second } = need("b.js");\nclass A {}\nreturn { A };\n});\n'
+        'const { one, two } = need("b.js");\nclass A {}\nreturn { A };\n});\n'
     )
     assert "return { one, two };" in modules.script("b.js")
 

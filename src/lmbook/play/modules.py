@@ -16,9 +16,7 @@ __all__ = ["files", "order", "script"]
 PLAY = Path(__file__).parents[1] / "static" / "play"
 IN_NOTEBOOKS = ("dom.js", "poems.js", "poems.css")  # which the package has, therefore
 IMPORT = re.compile(r'^import (\{[^}]+\}) from "\./([\w-]+\.js)";', re.MULTILINE)
-EXPORT = re.compile(
-    r"^export ((?:async )?function\*?|class|const) (\w+)", flags=re.MULTILINE
-)
+EXPORT = re.compile(r"^export ((?:async )?function\*?|class|const) (\w+)", re.MULTILINE)
 
 
 def files(suffix: str) -> dict[str, Path]:
@@ -38,10 +36,7 @@ def script(name: str) -> str:
     """Return a module as a classic script, line for line."""
     text = files(".js")[name].read_text("utf-8")
     exported = ", ".join(found[2] for found in EXPORT.finditer(text))
-    body = IMPORT.sub(
-        lambda m: f'const {m[1].replace(" as ", ": ")} = need("{m[2]}");', text
-    )
-    body = EXPORT.sub(r"\1 \2", body).rstrip()
+    body = EXPORT.sub(r"\1 \2", IMPORT.sub(r'const \1 = need("\2");', text)).rstrip()
     return (
         f'lmcourse.define("{name}", function (need) {{ "use strict"; '
         f"{body}\nreturn {{ {exported} }};\n}});\n"

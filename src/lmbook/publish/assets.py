@@ -31,8 +31,7 @@ EVERYWHERE = ("site.js", "modules.js", "play/dom.js")
 # plotly's partial bundles, and traces that each draws. The whole is three times theirs.
 PARTIAL = {
     "plotly-cartesian/plotly-cartesian.min.js": {
-        *("bar", "box", "contour", "heatmap", "histogram", "image", "pie", "scatter"),
-        "violin",
+        *("bar", "box", "contour", "heatmap", "histogram", "image", "scatter", "violin")
     },
     "plotly-gl3d/plotly-gl3d.min.js": {"mesh3d", "scatter", "scatter3d", "surface"},
 }

@@ -24,13 +24,13 @@ from lmbook.execute.run import chapters, executed
 from lmbook.execute.verdicts import code_cells
 from lmbook.pages.glue import glued
 from lmbook.publish import addresses
+from lmbook.publish.addresses import FOLDER
 from lmbook.publish.links import BookLinks
 from lmbook.publish.markdown import solutions, to_markdown
 from lmcourse.views import MIME
 
 __all__ = ["publish", "setup"]
 
-FOLDER = addresses.FOLDER
 EXECUTED = f"{FOLDER}/executed"
 # What Colab lacks or may lack; never torch, numpy, pandas, transformers. Of myst-nb the
 # notebooks need only `glue`, and it needs docutils.

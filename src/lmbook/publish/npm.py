@@ -28,10 +28,7 @@ FILES = {
     "minisearch": ("minisearch", "dist/umd", "index.js"),
     "plotly-cartesian": ("plotly.js-cartesian-dist-min", "", "plotly-cartesian.min.js"),
     "plotly-gl3d": ("plotly.js-gl3d-dist-min", "", "plotly-gl3d.min.js"),
-    "source-serif-4": (
-        *("@fontsource-variable/source-serif-4", "files"),
-        "source-serif-4-latin*-wght-*.woff2",
-    ),
+    "source-serif-4": ("@fontsource-variable/source-serif-4", "files", "*-latin*-wght-*2"),
 }
 
 # Reads scripts by name as JSON, and writes them so: as short as they can be.
