@@ -27,97 +27,53 @@ import sys
 import tempfile
 import time
 from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 
 NOTEBOOKS = Path(__file__).parents[2] / "_build" / "html" / "notebooks"
 CELL_TIMEOUT = 600  # seconds
 IN_COLAB = "import sys, types; sys.modules['google.colab'] = types.ModuleType('colab')"
 COLAB = (
-    "ipykernel==6.17.*",
-    "ipython==7.34.*",
-    "numpy==2.1.3",
-    "plotly==5.24.1",
-    "seaborn==0.13.2",
-    "torch",
-    "transformers==5.15.*",
-    "importlib-metadata",
-    "matplotlib",
-    "nbclient",
-    "nbformat",
-    "pandas>=2.2,<3",
-    "platformdirs",
-    "regex",
-    "requests",
-    "scikit-learn",
-    "scipy",
-    "tqdm",
+    *("ipykernel==6.17.*", "ipython==7.34.*", "numpy==2.1.3", "plotly==5.24.1"),
+    *("seaborn==0.13.2", "torch", "transformers==5.15.*", "importlib-metadata"),
+    *("matplotlib", "nbclient", "nbformat", "pandas>=2.2,<3", "platformdirs", "regex"),
+    *("requests", "scikit-learn", "scipy", "tqdm"),
 )
 OFFLINE = '''\
 """Refuse connections to other machines."""
 
-import ipaddress
-import socket
+import sys
+
+LOCAL = (None, "", "localhost", "0.0.0.0", "127.0.0.1", "::1")
 
 
-def refuse(name, local):
-    original = getattr(socket.socket, name)
-
-    def guarded(self, address):
-        if self.family in (socket.AF_INET, socket.AF_INET6) and not local(address[0]):
-            raise OSError(f"no network here: {address}")
-        return original(self, address)
-
-    setattr(socket.socket, name, guarded)
-
-
-def local(host):
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host in ("", "localhost")
+def refuse(event, values):
+    host = None
+    if event == "socket.getaddrinfo":
+        host = values[0]
+    elif event == "socket.connect" and isinstance(values[1], tuple):  # else: a file
+        host = values[1][0]
+    if host not in LOCAL:
+        raise OSError(f"no network here: {host}")
 
 
-def guarded_getaddrinfo(host, *args, original=socket.getaddrinfo, **kwargs):
-    name = host.decode() if isinstance(host, bytes) else host
-    if name is not None and not local(name) and name != "0.0.0.0":
-        raise socket.gaierror(f"no network here: {name}")
-    return original(host, *args, **kwargs)
-
-
-refuse("connect", local)
-refuse("connect_ex", local)
-socket.getaddrinfo = guarded_getaddrinfo
+sys.addaudithook(refuse)
 '''
 
 
-def first_cell(notebooks: list[Path], wheel: Path) -> str:
-    """Return the code that installs, the same in all, with the wheel for its address.
-
-    Raises
-    ------
-    ValueError
-        If the notebooks differ, or name another wheel.
-    """
-    sources = {}
-    for notebook in notebooks:
-        cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
-        first = next(cell for cell in cells if cell["cell_type"] == "code")
-        sources["".join(first["source"])] = notebook.name
-    if len(sources) != 1:
-        raise ValueError(f"the first cells differ: {list(sources.values())}")
-    (source,) = sources
+def first_cell(notebook: Path, wheel: Path) -> str:
+    """Return the code that installs, with the wheel that is here for its address."""
+    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    source = "".join(next(c for c in cells if c["cell_type"] == "code")["source"])
     address = re.search(r'"lmcourse": \("\S+", "(.+?)"\)', source)[1]
-    if address.rpartition("/")[2] != wheel.name:
-        raise ValueError(f"the notebooks want {address}, not {wheel.name}")
     return source.replace(address, wheel.name)
 
 
 def with_torch(packages: list[str]) -> list[str]:
     """Replace a bare ``torch`` by the version of the running Python, if it has one."""
-    try:
-        here = metadata.version("torch").partition("+")[0]
-    except metadata.PackageNotFoundError:
+    if not find_spec("torch"):
         return packages
+    here = metadata.version("torch").partition("+")[0]
     return [f"torch=={here}" if package == "torch" else package for package in packages]
 
 
@@ -151,27 +107,23 @@ def execute(python: Path, notebook: Path, scratch: Path) -> str:
     return done.stdout + done.stderr if done.returncode else ""
 
 
-def main(arguments: list[str] | None = None) -> int:
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--python", default=sys.executable)
-    options, folder = parser.parse_args(arguments), NOTEBOOKS.resolve()
+    options, folder, failed = parser.parse_args(), NOTEBOOKS.resolve(), []
     notebooks, wheels = sorted(folder.glob("*.ipynb")), sorted(folder.glob("*.whl"))
     if not notebooks or len(wheels) != 1:
         parser.error(f"{folder} should hold notebooks and one wheel: run `make html`")
-    failed = []
     with tempfile.TemporaryDirectory() as scratch:
-        home = Path(scratch)
-        first = first_cell(notebooks, wheels[0])
+        home, first = Path(scratch), first_cell(notebooks[0], wheels[0])
         packages = with_torch(COLAB)
         python = make_environment(home / "venv", options.python, packages, first, folder)
         for notebook in notebooks:
             start = time.monotonic()
             error = execute(python, notebook, home)
             took = f"{time.monotonic() - start:.0f} s"
-            print(f"{notebook.stem:24} {'FAILED' if error else 'ok':8} {took}", flush=True)
-            if error:
-                failed.append(notebook.stem)
-                print(error, flush=True)
+            print(f"{notebook.stem:24} {'FAILED' if error else 'ok':8} {took} {error}")
+            failed += [notebook.stem] * bool(error)
     print(f"{len(notebooks) - len(failed)} of {len(notebooks)} notebooks ran")
     return 1 if failed else 0
 

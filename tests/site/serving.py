@@ -1,29 +1,19 @@
 """The built site and a server for it, for the tests that need them."""
 
-import functools
-import http.server
 import os
 import shutil
 import subprocess
 import sys
-import threading
-from contextlib import contextmanager
 from pathlib import Path
 
+from lmbook.bench.play import serve
 from lmbook.execute.keys import ROOT, build_folder
+
+__all__ = ["DEMO", "DEMO_PAGES", "ROOT", "SITE", "build_demo", "serve"]
 
 SITE = build_folder(ROOT) / "html"
 DEMO = Path(__file__).parent / "demo"
 DEMO_PAGES = sorted(path.stem for path in DEMO.glob("*.md"))
-
-
-class Quiet(http.server.SimpleHTTPRequestHandler):
-    """Serves a folder and says nothing."""
-
-    protocol_version = "HTTP/1.1"
-
-    def log_message(self, *_):
-        pass
 
 
 def build_demo(book):
@@ -50,14 +40,3 @@ def build_demo(book):
     )
     assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
     return book / "_build" / "html"
-
-
-@contextmanager
-def serve(folder):
-    """Serve a folder on a free port of this machine; gives the address."""
-    handler = functools.partial(Quiet, directory=str(folder))
-    httpd = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    httpd.daemon_threads = True
-    threading.Thread(target=httpd.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{httpd.server_address[1]}"
-    httpd.shutdown()

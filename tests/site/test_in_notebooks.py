@@ -107,18 +107,10 @@ def test_views_draw_at_the_first_run_with_no_network(page, kind, way):
         assert marks.count() == count
         if kind == "head_view":
             assert place.locator("#left text").all_text_contents() == TOKENS
+    assert page.evaluate("[typeof d3, typeof jQuery, typeof $]") == ["undefined"] * 3
     assert [frame.evaluate("harmed || 0") for frame in page.frames].count(1) == 0
     assert page.errors == []
     assert page.asked == []
-
-
-def test_bertviz_is_read_once_and_leaves_no_names(page):
-    page.set_content(HEAD)
-    for kind in ("head_view", "model_view"):
-        page.evaluate(INSERT, made(kind)._repr_mimebundle_()["text/html"])
-        page.evaluate("window.first = window.first || lmcourse_bertviz")
-    assert page.evaluate("first === lmcourse_bertviz")
-    assert page.evaluate("[typeof d3, typeof jQuery, typeof $]") == ["undefined"] * 3
 
 
 def shown(page, selector):

@@ -4,19 +4,8 @@ import json
 import subprocess
 from types import SimpleNamespace
 
-from lmbook import bench
 from lmbook.bench import __main__ as command
-from lmbook.bench import build
-
-
-def test_report(capsys):
-    bench.report(
-        [{"way": "a", "seconds": 1.23456}, {"way": "long", "seconds": 2}], {"ratio": 2.0}
-    )
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0].split() == ["way", "seconds"]
-    assert lines[1].split() == ["a", "1.235"]
-    assert json.loads(lines[-1]) == {"ratio": 2.0}
+from lmbook.bench import build, play
 
 
 def test_without_a_name_all_are_run_whatever_one_says(monkeypatch, capsys):
@@ -36,8 +25,15 @@ def test_where_the_time_went_is_told_of_the_build_that_is_meant(
     tmp_path, monkeypatch, capsys
 ):
     monkeypatch.setenv("LMBOOK_BUILD", str(tmp_path))
-    assert build.main([]) == 1
+    assert build.main() == 1
     assert f"{tmp_path / 'times.json'} is missing" in capsys.readouterr().out
     (tmp_path / "times.json").write_text('{"reading": 2.5}')
-    assert build.main([]) == 0
-    assert json.loads(capsys.readouterr().out.splitlines()[-1])["build_s"] == 2.5
+    assert build.main() == 0
+    *table, last = capsys.readouterr().out.splitlines()
+    assert table[-1].split() == ["reading", "2.5"]
+    assert json.loads(last)["build_s"] == 2.5
+
+
+def test_what_breaks_a_limit_is_told():
+    row = {"way": "a file", "gpt_first_s": 0.1, "bert_20_s": 2.0, "longest_ms": 0}
+    assert play.over_limits([row]) == ["a file: bert_20_s 2.00, more than 1.5"]

@@ -618,7 +618,7 @@ def test_gradient_error_sees_a_wrong_gradient_and_leaves_no_trace():
 
 
 def test_the_benchmark_runs_and_compares(capsys):
-    reference.main(["--vocab-size", "40", "--batch", "2", "--times", "1"])
+    reference.main(vocab_size=40, batch=2, times=1)
     summary = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert summary["difference"] < 1e-9
 

@@ -266,6 +266,6 @@ def test_the_benchmark_compares_both_ways(slip, monkeypatch, tokenizer, capsys):
     monkeypatch.setattr(bench, "load", lambda name: (tokenizer, wide))
     monkeypatch.setitem(bench.WAYS, "engine", engine)
     monkeypatch.setattr(bench, "MODELS", ["base"])
-    assert bench.main(["--poems", "4"]) == (slip > 0)
+    assert bench.main(poems=4) == (slip > 0)
     summary = json.loads(capsys.readouterr().out.splitlines()[-1])["base"]
     assert (summary["difference"] < 1e-5) == (slip == 0)

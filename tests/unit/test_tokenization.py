@@ -245,6 +245,6 @@ def test_the_benchmark_compares_the_merges(same, tmp_path, capsys, monkeypatch):
         return {"result": [pair], "seconds": 1.0, "peak_mib": 1.0, "start_mib": 1.0}
 
     monkeypatch.setattr(bench_bpe, "isolated", measured)
-    assert bench_bpe.main([str(path)]) == (not same)
+    assert bench_bpe.main(str(path)) == (not same)
     summary = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert summary["same_merges"] == same

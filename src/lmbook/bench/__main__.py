@@ -1,4 +1,7 @@
-"""``python -m lmbook.bench NAME [options]`` runs one benchmark, without a name all."""
+"""``python -m lmbook.bench NAME`` runs one benchmark, without a name all.
+
+``bpe`` takes a text, too: the name of a corpus or the path of a UTF-8 file.
+"""
 
 import subprocess
 import sys
@@ -12,9 +15,9 @@ def main(argv: list[str]) -> int:
         runs = [[sys.executable, "-m", "lmbook.bench", name] for name in NAMES]
         return max(subprocess.run(run, check=False).returncode for run in runs)
     if argv[0] not in NAMES:
-        print(f"usage: python -m lmbook.bench [{'|'.join(NAMES)}] [options]")
+        print(f"usage: python -m lmbook.bench [{'|'.join(NAMES)}]")
         return 2
-    return import_module(f"lmbook.bench.{argv[0]}").main(argv[1:])
+    return import_module(f"lmbook.bench.{argv[0]}").main(*argv[1:])
 
 
 if __name__ == "__main__":

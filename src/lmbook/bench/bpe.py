@@ -11,12 +11,10 @@ tie-break, and must learn the same ones. Each runs in a process of its own.
   with the sum of ``cutting`` and ``incremental``.
 """
 
-import argparse
 import json
 import os
 from collections import Counter
 from collections.abc import Callable
-from functools import partial
 from itertools import pairwise
 
 import tokenizers
@@ -27,6 +25,8 @@ from lmcourse.measure import isolated
 from lmcourse.tokenization import merge_pair, pre_tokenize, train_bpe
 
 __all__ = ["count_pairs", "main", "naive_train_bpe"]
+
+MERGES, REPEAT = 256, 3  # of which the fastest counts
 
 
 def count_pairs(corpus):
@@ -68,47 +68,37 @@ def library_train_bpe(text: str, merges: int) -> list[tuple[str, str]]:
     byte_level = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE())
     tokenizer.pre_tokenizer = byte_level
-    trainer = tokenizers.trainers.BpeTrainer(
-        vocab_size=256 + merges,
-        initial_alphabet=byte_level.alphabet(),
-        show_progress=False,
-    )
+    options = {"initial_alphabet": byte_level.alphabet(), "show_progress": False}
+    trainer = tokenizers.trainers.BpeTrainer(vocab_size=256 + merges, **options)
     tokenizer.train_from_iterator([text], trainer)
     return [tuple(pair) for pair in json.loads(tokenizer.to_str())["model"]["merges"]]
 
 
 def _prepare(method: str, text: str, merges: int) -> Callable[[], list]:
     """Prepare what is not timed; return what is."""
-    if method == "cutting":
-        return lambda: len(Counter(pre_tokenize(text)))
-    if method == "tokenizers":
-        return partial(library_train_bpe, text, merges)
     words = Counter(pre_tokenize(text))
-    if method == "naive":
-        return partial(naive_train_bpe, words.items(), merges)
-    return partial(train_bpe, words, merges)
+    return {
+        "naive": lambda: naive_train_bpe(words.items(), merges),
+        "incremental": lambda: train_bpe(words, merges),
+        "cutting": lambda: len(Counter(pre_tokenize(text))),
+        "tokenizers": lambda: library_train_bpe(text, merges),
+    }[method]
 
 
-def main(argv: list[str]) -> int:
-    """Run the benchmark; 1 if the trainers learned different merges."""
-    parser = argparse.ArgumentParser(prog="python -m lmbook.bench bpe")
-    parser.add_argument("corpus", nargs="?", default="sonnets", help="or a UTF-8 file")
-    parser.add_argument("--merges", type=int, default=256)
-    parser.add_argument("--repeat", type=int, default=3, help="best of, but for naive")
-    options = parser.parse_args(argv)
+def main(corpus: str = "sonnets") -> int:
+    """Run the benchmark on the sonnets or a UTF-8 file; 1 if the merges differ."""
+    text, best = load_corpus(corpus), {}
     os.environ["TOKENIZERS_PARALLELISM"] = "true"  # the library as it comes
-    text, best = load_corpus(options.corpus), {}
     for method in ["naive", "incremental", "cutting", "tokenizers"]:
-        repeat = 1 if method == "naive" else options.repeat
-        runs = [isolated(_prepare, method, text, options.merges) for _ in range(repeat)]
+        runs = [isolated(_prepare, method, text, MERGES) for _ in range(REPEAT)]
         best[method] = min(runs, key=lambda run: run["seconds"])
-    learned = [best[method]["result"] for method in best if method != "cutting"]
-    same = all(merges == learned[0] for merges in learned)
+    trainers = best.keys() - {"cutting"}
+    same = len({tuple(best[method]["result"]) for method in trainers}) == 1
     seconds = {method: run["seconds"] for method, run in best.items()}
     ours = seconds["incremental"] + seconds["cutting"]
     summary = {
         "benchmark": "bpe",
-        "merges": options.merges,
+        "merges": MERGES,
         "same_merges": same,
         "naive_over_incremental": round(seconds["naive"] / seconds["incremental"], 2),
         "cutting_and_incremental_over_tokenizers": round(ours / seconds["tokenizers"], 2),

@@ -5,8 +5,6 @@ returns every hidden state, and takes a cosine at a time in a Python loop. Each 
 a process of its own, so that each peak of memory is its own. On the CPU.
 """
 
-import argparse
-
 import torch
 import torch.nn.functional as F
 from transformers import BertConfig, BertModel
@@ -32,13 +30,8 @@ def load(name):
 def usual(texts, tokenizer, model):
     """Pad to the window, keep every hidden state, loop over the pairs."""
     window = model.config.max_position_embeddings
-    encoded = tokenizer(
-        texts,
-        padding="max_length",
-        truncation=True,
-        max_length=window,
-        return_tensors="pt",
-    )
+    options = {"truncation": True, "max_length": window, "return_tensors": "pt"}
+    encoded = tokenizer(texts, padding="max_length", **options)
     with torch.no_grad():
         output = model(**encoded, output_hidden_states=True)
         static = model.embeddings.word_embeddings(encoded["input_ids"])
@@ -71,24 +64,16 @@ def prepare(way, name, poems):
     """Return what `isolated` measures."""
     tokenizer, model = load(name)
     texts = list(load_poems().text)[:poems]
-
-    def measured():
-        vectors, cosines = WAYS[way](texts, tokenizer, model)
-        return vectors.numpy(), cosines.numpy()
-
-    return measured
+    return lambda: [x.numpy() for x in WAYS[way](texts, tokenizer, model)]
 
 
-def main(argv=None) -> int:
+def main(*, poems: int | None = None) -> int:
     """Print the table and one line of JSON; return 1 if the results differ."""
-    parser = argparse.ArgumentParser(prog="python -m lmbook.bench layers")
-    parser.add_argument("--poems", type=int, help="only the first so many")
-    poems = parser.parse_args(argv).poems
     rows, summary = [], {"benchmark": "layers", "threads": torch.get_num_threads()}
     for name in MODELS:
         slow, fast = (isolated(prepare, way, name, poems) for way in WAYS)
         for way, row in zip(WAYS, (slow, fast), strict=True):
-            costs = {"seconds": row["seconds"], "peak_mib": row["peak_mib"]}
+            costs = {key: row[key] for key in ("seconds", "peak_mib")}
             rows.append({"model": name, "way": way, **costs})
         both = zip(slow["result"], fast["result"], strict=True)
         summary[name] = {

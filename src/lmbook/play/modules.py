@@ -6,24 +6,17 @@ const. Then it becomes a script by a few replacements; `static/modules.js` runs 
 site serves, terser has made short: the readable form is this repository's.
 """
 
-import json
 import re
 from pathlib import Path
 
-from sphinx.errors import ExtensionError
-
-from lmbook.execute.keys import digest
-from lmbook.publish import npm
 from lmcourse.views import notebook
 
-__all__ = ["files", "order", "script", "scripts"]
+__all__ = ["files", "order", "script"]
 
 PLAY = Path(__file__).parents[1] / "static" / "play"
 IN_NOTEBOOKS = ("dom.js", "poems.js", "poems.css")  # which the package has, therefore
 IMPORT = re.compile(r'^import (\{[^}]+\}) from "\./([\w-]+\.js)";', re.MULTILINE)
-EXPORT = re.compile(
-    r"^export ((?:async )?function\*?|class|const) (\w+)", flags=re.MULTILINE
-)
+EXPORT = re.compile(r"^export ((?:async )?function\*?|class|const) (\w+)", re.MULTILINE)
 
 
 def files(suffix: str) -> dict[str, Path]:
@@ -33,67 +26,18 @@ def files(suffix: str) -> dict[str, Path]:
     return {path.name: path for path in sorted(found) if path.suffix == suffix}
 
 
-def _text(name: str) -> str:
-    """Return a module; ExtensionError if there is none, or it has another form."""
-    path = files(".js").get(name)
-    if path is None:
-        raise ExtensionError(f"there is no module {name} in {PLAY}")
-    text = path.read_text(encoding="utf-8")
-    rest = EXPORT.sub("", IMPORT.sub("", text))
-    strange = re.search(r"^(?:import|export)\b.*", rest, re.MULTILINE)
-    if strange:
-        raise ExtensionError(
-            f"{name}: {strange[0]!r} is not a form that lmbook.play.modules has"
-        )
-    return text
-
-
-def order(name: str, before: tuple[str, ...] = ()) -> list[str]:
-    """Return all that a module needs, and itself last.
-
-    Raises
-    ------
-    ExtensionError
-        If a module is missing, has another form, or needs itself.
-    """
-    if name in before:
-        raise ExtensionError(f"modules need each other: {' → '.join((*before, name))}")
-    needs = [found[2] for found in IMPORT.finditer(_text(name))]
-    below = [other for need in needs for other in order(need, (*before, name))]
-    return list(dict.fromkeys([*below, name]))
+def order(name: str) -> list[str]:
+    """Return all that a module needs, and itself last."""
+    needs = [found[2] for found in IMPORT.finditer(files(".js")[name].read_text("utf-8"))]
+    return list(dict.fromkeys([*(other for need in needs for other in order(need)), name]))
 
 
 def script(name: str) -> str:
     """Return a module as a classic script, line for line."""
-    text = _text(name)
+    text = files(".js")[name].read_text("utf-8")
     exported = ", ".join(found[2] for found in EXPORT.finditer(text))
-    body = IMPORT.sub(
-        lambda m: f'const {m[1].replace(" as ", ": ")} = need("{m[2]}");', text
-    )
-    body = EXPORT.sub(r"\1 \2", body).rstrip()
+    body = EXPORT.sub(r"\1 \2", IMPORT.sub(r'const \1 = need("\2");', text)).rstrip()
     return (
         f'lmcourse.define("{name}", function (need) {{ "use strict"; '
         f"{body}\nreturn {{ {exported} }};\n}});\n"
     )
-
-
-def scripts(work: Path) -> dict[str, str]:
-    """Return every module as a short classic script, by name.
-
-    Parameters
-    ----------
-    work : Path
-        Where `npm.install` put terser; what it made is kept there.
-
-    Raises
-    ------
-    ExtensionError
-        As `order`, or if terser cannot read a module.
-    """
-    long = {name: script(name) for name in files(".js")}
-    for name in long:
-        order(name)
-    kept = work / f"play-{digest([long, npm.version('terser')])[:16]}.json"
-    if not kept.is_file():
-        kept.write_text(json.dumps(npm.minify(work, long)), encoding="utf-8")
-    return json.loads(kept.read_text(encoding="utf-8"))

@@ -16,7 +16,6 @@ from pathlib import Path
 
 import torch
 from safetensors.torch import save
-from sphinx.errors import ExtensionError
 
 from lmbook.execute.keys import course_modules, digest, hashes, settings
 from lmbook.play import vocabularies
@@ -37,15 +36,7 @@ PART = 3 * 2**18  # bytes a script, which base64 makes a third more
 
 
 def gpt_config(config) -> dict:
-    """Return what ``engine.js`` is to know of a `lmcourse.gpt.model.GPT`.
-
-    Raises
-    ------
-    ValueError
-        If it has tables of n-grams, which the page has not.
-    """
-    if config.ngrams:
-        raise ValueError("a model with tables of n-grams does not run in the page")
+    """Return what ``engine.js`` is to know of a `lmcourse.gpt.model.GPT`."""
     kept = ("vocab_size", "context", "layers", "heads", "d_model", "positions")
     found = {name: value for name, value in asdict(config).items() if name in kept}
     style = {"causal": True, "norm_first": True, "eps": 1e-5, "output": "tied"}
@@ -54,13 +45,10 @@ def gpt_config(config) -> dict:
 
 def gpt_tensors(model) -> dict[str, torch.Tensor]:
     """Return a GPT's weights; query, key and value each have their own matrix."""
-    found = {}
-    for name, weight in model.state_dict().items():
-        if "qkv" in name:
-            thirds = zip(("query", "key", "value"), weight.chunk(3), strict=True)
-            found |= {name.replace("qkv", part): third for part, third in thirds}
-        else:
-            found[name] = weight
+    found = dict(model.state_dict())
+    for name in [name for name in found if "qkv" in name]:
+        thirds = zip(("query", "key", "value"), found.pop(name).chunk(3), strict=True)
+        found |= {name.replace("qkv", part): third for part, third in thirds}
     return found
 
 
@@ -128,23 +116,22 @@ def _file(tensors: dict[str, torch.Tensor], config: dict) -> bytes:
 # --- staging --------------------------------------------------------------------------
 
 
-def _sonnets_gpt() -> bytes:
-    tokenizer, model, _ = load_gpt("sonnets", device="cpu")
-    return gpt_file(model, tokenizer.alphabet)
+def _json(made: dict) -> bytes:
+    return json.dumps(made, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def _gpt() -> bytes:
-    tokenizer, model, _ = load_gpt(device="cpu")
+def _gpt(path: str | None = None) -> bytes:
+    tokenizer, model, _ = load_gpt(path, device="cpu")
     if too_much(tokenizer, model):  # no view will ask for it
-        return _sonnets_gpt()
+        return _gpt("sonnets")
     return gpt_file(model, tokenizer.alphabet)
 
 
 STORES = {
     "gpt": _gpt,
-    "sonnets-gpt": _sonnets_gpt,
+    "sonnets-gpt": lambda: _gpt("sonnets"),
     "bert": lambda: bert_file(load_bert(device="cpu")[1]),
-    "bert-pieces": lambda: vocabularies.pieces_file(load_bert(device="cpu")[0]),
+    "bert-pieces": lambda: _json(vocabularies.wordpiece(load_bert(device="cpu")[0])),
     "neighbours": lambda: neighbours_file(spaces(*load_bert(device="cpu"))),
     "sonnets": lambda: load_corpus("sonnets").encode(),
     "sonnets-training": lambda: train_val_test_split(
@@ -167,17 +154,14 @@ def _key(name: str) -> str:
 def _make(name: str, folder: Path) -> None:
     """Write a store's scripts and, last, what a page is to know of them."""
     content = STORES[name]()
-    beside = folder.with_name(f".{folder.name}")
-    shutil.rmtree(beside, ignore_errors=True)
-    beside.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
     count = -(-len(content) // PART)
     for i in range(count):
         text = base64.b64encode(content[i * PART : (i + 1) * PART]).decode()
         script = f'lmcourse.carried["play/{name}/{i}.js"] = "{text}";\n'
-        (beside / f"{i}.js").write_text(script, encoding="ascii")
+        (folder / f"{i}.js").write_text(script, encoding="ascii")
     about = {"bytes": len(content), "checksum": zlib.crc32(content), "parts": count}
-    (beside / "about.json").write_text(json.dumps(about | {"key": folder.name}))
-    beside.replace(folder)
+    (folder / "about.json").write_text(json.dumps(about | {"key": folder.name}))
 
 
 def stage(name: str, lib: Path, work: Path) -> dict:
@@ -191,21 +175,10 @@ def stage(name: str, lib: Path, work: Path) -> dict:
         The site's folder of libraries.
     work : Path
         Where what was made once is kept.
-
-    Raises
-    ------
-    ExtensionError
-        If there is no such store.
     """
-    if name not in STORES:
-        raise ExtensionError(f"a view asks for {name!r}; there are {sorted(STORES)}")
     folder = work / f"{name}-{_key(name)}"
-    if not folder.is_dir():
+    if not (folder / "about.json").is_file():
         _make(name, folder)
-    about = json.loads((folder / "about.json").read_text())
-    target = lib / "play" / name
-    kept = target / "about.json"
-    if not kept.is_file() or json.loads(kept.read_text()) != about:
-        shutil.rmtree(target, ignore_errors=True)
-        shutil.copytree(folder, target)
-    return about
+    shutil.rmtree(lib / "play" / name, ignore_errors=True)
+    shutil.copytree(folder, lib / "play" / name)
+    return json.loads((folder / "about.json").read_text())

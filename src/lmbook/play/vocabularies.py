@@ -8,14 +8,10 @@ from itertools import pairwise
 
 import tokenizers
 
-__all__ = ["pieces_file", "wordpiece"]
+__all__ = ["wordpiece"]
 
 BETWEEN = "<->"  # which no normalizer changes
-PARTS = {
-    "normalizer": "BertNormalizer",
-    "pre_tokenizer": "BertPreTokenizer",
-    "model": "WordPiece",
-}
+PARTS = ["BertNormalizer", "BertPreTokenizer", "WordPiece"]
 # Every character that there is, or may come to be; half a surrogate pair is none.
 CHARACTERS = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
 
@@ -52,12 +48,6 @@ def _character_classes(settings: dict) -> dict[str, list[int]]:
     }
 
 
-def pieces_file(tokenizer) -> bytes:
-    """Return `wordpiece` as JSON."""
-    made = wordpiece(tokenizer)
-    return json.dumps(made, ensure_ascii=False, separators=(",", ":")).encode()
-
-
 def wordpiece(tokenizer) -> dict:
     """Return all that a BERT's tokenizer is made of.
 
@@ -80,7 +70,7 @@ def wordpiece(tokenizer) -> dict:
         If it is not made as BERT's is.
     """
     made = json.loads(tokenizer.backend_tokenizer.to_str())
-    parts = {name: (made[name] or {}).get("type") for name in PARTS}
+    parts = [(made[n] or {}).get("type") for n in ("normalizer", "pre_tokenizer", "model")]
     if parts != PARTS:
         raise ValueError(f"a BERT's tokenizer is made of {PARTS}, this one of {parts}")
     settings, model = made["normalizer"], made["model"]

@@ -14,12 +14,10 @@ BRANCH = "gh-pages"  # holds the site; .github/workflows/site.yml writes it
 
 def repository() -> str:
     """Return "owner/name" from ``GITHUB_REPOSITORY`` or the git remote; else empty."""
-    named = os.environ.get("GITHUB_REPOSITORY", "")
-    if not named:
-        asked = ["git", "-C", str(ROOT), "config", "--get", "remote.origin.url"]
-        named = subprocess.run(asked, capture_output=True, text=True).stdout.strip()
-        if "github.com" not in named:
-            return ""
+    asked = ["git", "-C", str(ROOT), "config", "--get", "remote.origin.url"]
+    remote = subprocess.run(asked, capture_output=True, text=True).stdout.strip()
+    remote = remote if "github.com" in remote else ""
+    named = os.environ.get("GITHUB_REPOSITORY") or remote
     match = re.search(r"([\w.-]+/[\w.-]+?)(?:\.git)?/?$", named)
     return match[1] if match else ""
 
@@ -36,6 +34,5 @@ def site_address() -> str:
 def wheel_address(wheel: str) -> str:
     """Return where Colab gets the wheel: beside the notebook, on the branch of both."""
     owner = repository()
-    if not owner:
-        return wheel
-    return f"https://raw.githubusercontent.com/{owner}/{BRANCH}/{FOLDER}/{wheel}"
+    held = f"https://raw.githubusercontent.com/{owner}/{BRANCH}/{FOLDER}/"
+    return f"{held}{wheel}" if owner else wheel

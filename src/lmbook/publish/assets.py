@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from importlib import metadata
 from pathlib import Path
 
-from sphinx.errors import ExtensionError
+from docutils import nodes
 
-from lmbook.pages.renderer import BERTVIZ, DRAWERS
+from lmbook.pages.renderer import BERTVIZ, DRAWERS, module
 from lmbook.play import modules
 from lmbook.play import stores as play
 from lmbook.publish import npm
@@ -28,66 +28,33 @@ FOLDER = "lib"  # below _static; not _static itself, whose scripts go to every p
 EVERYWHERE = ("site.js", "modules.js", "play/dom.js")
 
 
-# plotly's partial bundles, and the traces that each draws. The whole is three times theirs.
+# plotly's partial bundles, and traces that each draws. The whole is three times theirs.
 PARTIAL = {
     "plotly-cartesian/plotly-cartesian.min.js": {
-        *("bar", "box", "contour", "heatmap", "histogram", "histogram2d"),
-        *("histogram2dcontour", "image", "pie", "scatter", "scatterternary", "violin"),
+        *("bar", "box", "contour", "heatmap", "histogram", "image", "scatter", "violin")
     },
-    "plotly-gl3d/plotly-gl3d.min.js": {
-        *("cone", "isosurface", "mesh3d", "scatter", "scatter3d", "streamtube"),
-        *("surface", "volume"),
-    },
+    "plotly-gl3d/plotly-gl3d.min.js": {"mesh3d", "scatter", "scatter3d", "surface"},
 }
 
 # --- Python packages ------------------------------------------------------------------
 
 
 def _installed(distribution: str, path: str) -> str:
-    """Return a text file of an installed package.
-
-    Raises
-    ------
-    ExtensionError
-        If the package does not carry it.
-    """
-    file = Path(metadata.distribution(distribution).locate_file(path))
-    if not file.is_file():
-        version = metadata.version(distribution)
-        raise ExtensionError(f"{distribution} {version} has no {path}")
-    return file.read_text(encoding="utf-8")
+    """Return a text file of an installed package."""
+    return metadata.distribution(distribution).locate_file(path).read_text("utf-8")
 
 
 def bertviz_script(name: str) -> str:
-    """Return one of bertviz's scripts as a function that `draw-bertviz.js` calls."""
+    """Return one of bertviz's scripts as a function that `play/bertviz.js` calls."""
     body = notebook.bertviz_script(name)
     return f"(window.lmcourse = window.lmcourse || {{}}).{name} = {body};\n"
-
-
-def plotly_script() -> str:
-    """Return plotly's whole library; its version must be that of the partial ones.
-
-    Raises
-    ------
-    ExtensionError
-        If they differ.
-    """
-    body = _installed("plotly", "plotly/package_data/plotly.min.js")
-    for key in ("plotly-cartesian", "plotly-gl3d"):
-        package = npm.FILES[key][0]
-        if f"plotly.js v{npm.version(package)}" not in body[:200]:
-            raise ExtensionError(
-                f"plotly {metadata.version('plotly')} carries {body[:30]!r}, but "
-                f"{package} {npm.version(package)} is locked: lock the same version"
-            )
-    return body
 
 
 # --- staging --------------------------------------------------------------------------
 
 
 def stage(static: Path, work: Path) -> None:
-    """Put every library and our own scripts below ``static/lib``; write what is another.
+    """Put every library and our own scripts below ``static/lib``.
 
     Parameters
     ----------
@@ -99,21 +66,20 @@ def stage(static: Path, work: Path) -> None:
     lib = static / FOLDER
     npm.install(work, lib)
     styles = modules.files(".css")
+    play_scripts = {f"play/{name}": modules.script(name) for name in modules.files(".js")}
     texts = {
         **{name: library(Path(name).name) for name in BERTVIZ},
         "bertviz/head_view.js": bertviz_script("head_view"),
         "bertviz/model_view.js": bertviz_script("model_view"),
         "circuitsvis/iife.js": _installed("circuitsvis", "circuitsvis/dist/cdn/iife.js"),
-        "plotly/plotly.min.js": plotly_script(),
+        "plotly/plotly.min.js": _installed("plotly", "plotly/package_data/plotly.min.js"),
         **{path.name: path.read_text("utf-8") for path in OWN.glob("*.[cj]s*")},
         **{f"play/{name}": path.read_text("utf-8") for name, path in styles.items()},
-        **{f"play/{name}": text for name, text in modules.scripts(work).items()},
+        **npm.minify(work, play_scripts),
     }
     for name, text in texts.items():
-        path = lib / name
-        if not path.is_file() or path.read_text(encoding="utf-8") != text:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
+        (lib / name).parent.mkdir(parents=True, exist_ok=True)
+        (lib / name).write_text(text, encoding="utf-8")
 
 
 def _address(lib: Path, name: str) -> str:
@@ -123,27 +89,26 @@ def _address(lib: Path, name: str) -> str:
 
 def scripts(kind: str, traces: set[str] = frozenset()) -> list[str]:
     """Return what draws a kind of view on a page whose plots have these kinds of traces."""
-    module, *libraries = DRAWERS.get(kind, (kind,))
+    _, *libraries = DRAWERS.get(kind, (kind,))
     partial = [bundle for bundle, kinds in PARTIAL.items() if traces <= kinds]
     if kind == "plot" and partial:
         libraries = partial[:1]
-    own = [f"play/{name}" for name in modules.order(f"{module}.js")]
+    own = [f"play/{name}" for name in modules.order(f"{module(kind)}.js")]
     return [*libraries, *(name for name in own if name not in EVERYWHERE)]
 
 
 def styles(kinds: Iterable[str]) -> list[str]:
     """Return the style sheets of some kinds of views."""
-    named = [f"{DRAWERS.get(kind, (kind,))[0]}.css" for kind in kinds]
     shared = [] if set(kinds) <= DRAWERS.keys() else ["play.css"]
-    own = [
-        name for name in dict.fromkeys([*shared, *named]) if name in modules.files(".css")
-    ]
-    return ["views.css", *(f"play/{name}" for name in own)]
+    wanted = dict.fromkeys([*shared, *(f"{module(kind)}.css" for kind in kinds)])
+    own = [f"play/{name}" for name in wanted if name in modules.files(".css")]
+    return ["views.css", *own]
 
 
 def page_assets(app, pagename, templatename, context, doctree) -> None:
     """Add the views' script and style to a page that has views."""
-    views = [] if doctree is None else list(doctree.findall(_is_view))
+    found = [] if doctree is None else doctree.findall(nodes.raw)
+    views = [node for node in found if "lmcourse_kind" in node]
     if not views:
         return
     lib = Path(app.outdir) / "_static" / FOLDER
@@ -172,15 +137,6 @@ def drop_unused_mathjax(app, pagename, templatename, context, doctree) -> None:
         ]
 
 
-def _is_view(node) -> bool:
-    """Say whether a node is a rendered view."""
-    return getattr(node, "attributes", {}).get("lmcourse_kind") is not None
-
-
-def _configure(app, config) -> None:
-    config.mathjax_path = f"{FOLDER}/mathjax/tex-chtml.js"
-
-
 def _stage(app) -> None:
     if app.builder.format == "html":
         stage(Path(app.outdir) / "_static", Path(app.outdir).parent / "npm")
@@ -200,7 +156,6 @@ def setup(app) -> None:
     """Stage the libraries before anything is written, and add them page by page."""
     for name in EVERYWHERE:  # before what uses them
         app.add_js_file(f"{FOLDER}/{name}", priority=400, loading_method="defer")
-    app.connect("config-inited", _configure)
     app.connect("builder-inited", _stage)
     app.connect("html-page-context", page_assets)
     app.connect("html-page-context", drop_unused_mathjax, priority=900)

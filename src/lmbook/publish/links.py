@@ -1,12 +1,9 @@
 """What a chapter refers to, as a notebook can show it: links, numbers, glued values."""
 
-import functools
 import re
 from pathlib import Path
 
-from pybtex.database import parse_file
 from pybtex.richtext import Text
-from sphinx.util import logging
 
 from lmbook.pages import drawings
 from lmbook.pages.glue import format_glue
@@ -15,7 +12,6 @@ from lmbook.publish.addresses import site_address
 
 __all__ = ["BookLinks"]
 
-logger = logging.getLogger(__name__)
 # Labels, exercises and figures: what has an anchor in the notebook, too.
 _ANCHOR = re.compile(r"^(?:\(|:label: |    name: )([\w-]+)\)?(?:=|$)", re.MULTILINE)
 
@@ -55,40 +51,31 @@ class BookLinks:
     def number(self, label: str) -> str:
         """Return a link such as "[Figure 3](…)"."""
         page, anchor, title = self._target(label)
-        figures = self.env.toc_fignumbers.get(page, {}).get("figure", {})
-        if anchor in figures:
-            title = f"Figure {_dotted(figures[anchor])}"
-        return self._link(title, page, anchor)
+        number = self._numbered(page, "figure", anchor)
+        return self._link(f"Figure {number}" if number else title, page, anchor)
 
     def equation(self, label: str) -> str:
         """Return an equation's number."""
         page, number = self.env.get_domain("math").equations[label]
-        numbers = self.env.toc_fignumbers.get(page, {}).get("displaymath", {})
-        return _dotted(numbers.get(f"equation-{label}", [number]))
+        return self._numbered(page, "displaymath", f"equation-{label}") or str(number)
 
     def exercise(self, label: str) -> str:
         """Return a task's name, such as "Exercise 3 (Merge the heads)"."""
         found = self.exercises[label]
-        number = self.env.toc_fignumbers[found["docname"]]["exercise"][label]
         word, *subtitle = found["node"].children[0].children
-        name = f"{word.astext()} {_dotted(number)}"
+        name = f"{word.astext()} {self._numbered(found['docname'], 'exercise', label)}"
         return f"{name} ({subtitle[0].astext()})" if subtitle else name
 
     def cite(self, keys: str, in_sentence: bool) -> str:
         """Return links to the bibliography: as part of a sentence, or in brackets."""
-        works = _bibliography(str(Path(self.env.srcdir) / "references.bib"))
+        works = {work.key: work for work in self.env.get_domain("cite").citations}
         cited = []
-        for key in map(str.strip, keys.split(",")):
-            names, year = works[key]
+        for work in (works[key.strip()] for key in keys.split(",")):
+            names, year = _names(work.entry), work.entry.fields["year"]
             title = f"{names} ({year})" if in_sentence else f"{names}, {year}"
-            cited.append(self._link(title, *self._entries[key]))
+            page = work.bibliography_key.docname
+            cited.append(self._link(title, page, work.citation_id))
         return ", ".join(cited) if in_sentence else f"({'; '.join(cited)})"
-
-    @functools.cached_property
-    def _entries(self) -> dict[str, tuple[str, str]]:
-        """Each cited work's key → page and anchor of its entry."""
-        works = self.env.get_domain("cite").citations
-        return {w.key: (w.bibliography_key.docname, w.citation_id) for w in works}
 
     def page(self, target: str, text: str) -> str:
         """Return a link to what a link in the source leads to."""
@@ -111,6 +98,11 @@ class BookLinks:
         label = re.findall(r"^:label: *(ex-\S+)", before, re.MULTILINE)[-1:]
         return registered(self.name).get("".join(label).replace("_", "-"), "")
 
+    def _numbered(self, page: str, kind: str, anchor: str) -> str:
+        """Return the number of a figure, an equation or a task, "" if it has none."""
+        numbers = self.env.toc_fignumbers.get(page, {}).get(kind, {})
+        return ".".join(map(str, numbers.get(anchor, ())))
+
     def _target(self, label: str) -> tuple[str, str, str]:
         """Return page, anchor and title of a label or a page."""
         std = self.env.get_domain("std")
@@ -120,8 +112,7 @@ class BookLinks:
             return (*std.anonlabels[label], label)
         if label in self.env.found_docs:
             return label, "", self.env.titles[label].astext()
-        logger.warning("the notebook of %s refers to %r: not in the book", self.name, label)
-        return self.name, "", label
+        return self.name, "", label  # nowhere: Sphinx has warned of it
 
     def _link(self, text: str, page: str, anchor: str) -> str:
         place = f"#{anchor}" if anchor else ""
@@ -134,20 +125,8 @@ class BookLinks:
         return text
 
 
-def _dotted(number) -> str:
-    return ".".join(map(str, number))
-
-
-@functools.cache
-def _bibliography(path: str) -> dict[str, tuple[str, str]]:
-    """Return, for each work's key, its authors as in a sentence, and its year."""
-    works = {}
-    for key, entry in parse_file(path).entries.items():
-        people = entry.persons.get("author") or entry.persons.get("editor") or []
-        names = [
-            str(Text(*each.rich_prelast_names, *each.rich_last_names)) for each in people
-        ]
-        if len(names) > 2:
-            names = [f"{names[0]} et al."]
-        works[key] = (" and ".join(names), entry.fields.get("year", ""))
-    return works
+def _names(entry) -> str:
+    """Return the authors of a work, as in a sentence."""
+    people = entry.persons.get("author") or entry.persons.get("editor") or []
+    names = [str(Text(*each.rich_prelast_names, *each.rich_last_names)) for each in people]
+    return f"{names[0]} et al." if len(names) > 2 else " and ".join(names)

