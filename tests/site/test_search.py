@@ -8,7 +8,7 @@ import visits
 from lmbook.execute.keys import ROOT
 from lmbook.pages.course import read_course
 from serving import SITE
-from test_browser import PHONE, audit, does_not_scroll_sideways
+from test_browser import PHONE, does_not_scroll_sideways
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 COURSE = read_course(ROOT)
@@ -113,6 +113,6 @@ def test_results_are_accessible_and_narrow(browser, server, theme):
     address = f"{server}/search.html?q=positonal"
     with visits.visit(browser, address, theme=theme, width=PHONE) as visit:
         visit.page.locator("ul.search li").first.wait_for()
-        assert audit(visit.page) == []
+        assert visits.audit(visit.page) == []
         does_not_scroll_sideways(visit)
         visit.clean()

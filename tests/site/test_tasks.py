@@ -6,7 +6,7 @@ import re
 import pytest
 
 import visits
-from test_browser import DESK, PHONE, audit, does_not_scroll_sideways
+from test_browser import DESK, PHONE, does_not_scroll_sideways
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -196,7 +196,7 @@ def test_answered_tasks_are_accessible(browser, demo_server, theme, width):
         options(page).nth(1).locator("button").click()
         page.locator("#ex-tasks-good .lm-done input").check()
         page.wait_for_function("() => document.querySelector('mjx-container')")
-        assert audit(page) == []
+        assert visits.audit(page) == []
         does_not_scroll_sideways(visit)
         visit.clean()
 

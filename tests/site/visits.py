@@ -9,6 +9,9 @@ import os
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
 LOAD = 30_000  # milliseconds: generous, for slow machines; nothing waits without need
 # What Chromium says of a request that nobody waits for any more, since the reader went on
 # to another page. A server that is gone or a file that does not come has other words.
@@ -32,6 +35,7 @@ class Visit:
         """Fail if anything left the site, or went wrong."""
         assert self.outside == [], f"requests to other hosts: {self.outside}"
         assert self.errors == [], f"errors in the page: {self.errors}"
+        assert not self.page.evaluate("window.harmed"), "text was executed"
 
     def theme(self, wanted):
         """Switch the theme as a reader does, with the button."""
@@ -110,8 +114,9 @@ def visit(browser, address, *, theme="light", width=1280, javascript=True, wait=
         java_script_enabled=javascript,
         reduced_motion="reduce",
     )
-    context.add_init_script(
+    context.add_init_script(  # and what hostile text would call
         f"localStorage.setItem('mode', '{theme}');localStorage.setItem('theme', '{theme}');"
+        "window.harm = () => { window.harmed = true; };"
     )
     scheme, _, rest = address.partition("://")
     origin = f"{scheme}://{rest.partition('/')[0]}"
@@ -225,29 +230,17 @@ def check_tokens(root, data):
     assert [" ".join(plain(text).split()) for text in texts] == wanted
 
 
-LAYERS = {
-    "scatter": ".scatterlayer > .trace",
-    "bar": ".barlayer > .trace",
-    "histogram": ".barlayer > .trace",
-    "heatmap": ".heatmaplayer > .hm",
-    "contour": ".contourlayer > .contour",
-    "box": ".boxlayer > .trace",
-    "violin": ".violinlayer > .trace",
-}
+FLAT = ".scatterlayer > .trace, .barlayer > .trace, .boxlayer > .trace"
+FLAT += ", .violinlayer > .trace, .heatmaplayer > .hm, .contourlayer > .contour"
 
 
 def check_plot(root, data):
-    """A group a trace; a mark a point where there are markers; else a painted canvas."""
-    kinds = [
-        trace.get("type", "scatter")
-        for trace in data["figure"]["data"]
-        if trace.get("visible", True) is True
-    ]
-    for selector in set(LAYERS.values()):
-        wanted = sum(LAYERS.get(kind) == selector for kind in kinds)
-        assert marks(root, selector) == wanted, selector
-    if any(kind not in LAYERS for kind in kinds):
-        assert marks(root, ".gl-container canvas, .pielayer, .imagelayer") > 0
+    """A group a trace, or a painted canvas; a mark a point where there are markers."""
+    traces = [t for t in data["figure"]["data"] if t.get("visible", True) is True]
+    flat = [t for t in traces if not t.get("type", "").endswith(("3d", "surface"))]
+    assert marks(root, FLAT) == len(flat)
+    if len(flat) < len(traces):
+        assert marks(root, ".gl-container canvas") > 0
     shown, wanted = root.locator(".js-plotly-plot").evaluate(
         """plot => [
           plot.querySelectorAll(".scatterlayer .point").length,
@@ -259,11 +252,6 @@ def check_plot(root, data):
         ]"""
     )
     assert shown == wanted
-
-
-def check_play(root, data):
-    """Its module has put something in the place of the stored state, or around it."""
-    assert root.locator(".lmc-canvas").inner_text().strip()
 
 
 def shelf(data, poem, level=-1):
@@ -309,18 +297,6 @@ def check_strike_out(root, data):
     assert f"{theme['said'][-1][0]:.2f} as printed" in told
 
 
-CHECKS = {
-    "attention_heads": check_heads,
-    "head_view": check_head_view,
-    "model_view": check_model_view,
-    "poems": check_poems,
-    "sentences": check_sentences,
-    "strike_out": check_strike_out,
-    "tokens": check_tokens,
-    "plot": check_plot,
-}
-
-
 def plain(text):
     """Return a token as it was handed over: without what makes it inert."""
     return text.replace("\u2060", "").replace("\u00a0", " ")
@@ -334,16 +310,22 @@ def pretty(token):
 # --- reactions ------------------------------------------------------------------------
 
 
+def focus(root, selector):
+    """Focus the one tab stop among the elements that match."""
+    stop = root.locator(f"{selector}[tabindex='0']")
+    assert stop.count() == 1, f"{selector}: one stop for the tab key, not {stop.count()}"
+    stop.focus()
+
+
 def react_heads(visit, root, data):
-    """A click on a head shows it in full."""
+    """An arrow key goes to the next head and shows it in full."""
     if len(data["attention"]) < 2:
         return
     full = root.locator("canvas").last
     before = full.evaluate("c => c.toDataURL()")
-    root.locator("[role=button]").nth(1).click()
-    visit.page.mouse.move(0, 0)
-    name = root.locator("h2").text_content()
-    assert plain(name) == "Head 1"
+    focus(root, ".lmc-heads [role=button]")
+    visit.page.keyboard.press("ArrowRight")
+    assert plain(root.locator("h2").text_content()) == "Head 1"
     if data["attention"][0] != data["attention"][1]:
         assert full.evaluate("c => c.toDataURL()") != before
     pressed = root.locator("[role=button]").nth(1).get_attribute("aria-pressed")
@@ -358,7 +340,7 @@ def opacities(root):
 
 
 def react_head_view(visit, root, data):
-    """Another layer, a head switched off, and a token pointed at change the lines."""
+    """Another layer, a head switched off, and a token with the focus change the lines."""
     layers, heads = len(data["attention"]), len(data["attention"][0])
     count = len(data["tokens"])
     if layers > 1:
@@ -366,32 +348,33 @@ def react_head_view(visit, root, data):
         root.locator("#layer").select_option(str((data["layer"] + 1) % layers))
         settle(visit.page)
         assert opacities(root) != before
-    if heads > 1:
+    if len(data["heads"]) > 1:
         square = root.locator("rect[role=checkbox]").nth(data["heads"][0])
-        on = square.get_attribute("aria-checked") == "true"
-        if on and len(data["heads"]) == 1:
-            return
-        square.click()
+        square.press("Enter")
         visit.page.wait_for_timeout(20)
-        assert square.get_attribute("aria-checked") == str(not on).lower()
+        assert square.get_attribute("aria-checked") == "false"
         first = data["heads"][0] * count * count
         assert opacities(root)[first : first + count * count] == [0] * count * count
-        square.click()
-    root.locator("#left text").first.hover()
+        square.press("Shift+Enter")
+        visit.page.wait_for_timeout(50)
+        checked = root.locator("rect[aria-checked=true]")
+        assert checked.get_attribute("aria-label") == f"Head {data['heads'][0]}"
+    focus(root, "#left g[role=img]")
     visible = root.locator("#bertviz-attention line[visibility=visible]")
     assert visible.count() == heads * count
-    visit.page.mouse.move(0, 0)
 
 
 def react_model_view(visit, root, data):
-    """A click on a head opens it, another closes it."""
-    cell = root.locator("rect[role=button]").first
-    cell.click()
+    """Enter opens a head, and closes it again; an arrow leads to the next layer's."""
+    focus(root, "rect[role=button]")
+    visit.page.keyboard.press("ArrowDown")
+    visit.page.keyboard.press("Enter")
+    layer = data["layers"][:2][-1]
     heading = root.locator("text.detail").text_content()
-    assert heading == f"Layer {data['layers'][0]}, Head {data['heads'][0]}"
+    assert heading == f"Layer {layer}, Head {data['heads'][0]}"
     shown = root.locator("g.detail text").all_text_contents()
     assert shown == 2 * [pretty(token) for token in data["tokens"]]
-    cell.dispatch_event("click")
+    visit.page.keyboard.press("Enter")
     assert marks(root, ".detail") == 0
 
 
@@ -464,14 +447,12 @@ def react_strike_out(visit, root, data):
 
 
 def react_tokens(visit, root, data):
-    """A token pointed at shows its value."""
-    root.locator(".colored-tokens > span").first.hover()
+    """A token with the focus shows its value."""
+    focus(root, ".colored-tokens > span")
     tip = root.locator("[data-popper-interactive]")
     tip.first.wait_for()
-    assert str(float(tip.first.text_content().removeprefix(data["tokens"][0]))) == str(
-        float(data["values"][0])
-    )
-    visit.page.mouse.move(0, 0)
+    value = plain(tip.first.text_content()).removeprefix(data["tokens"][0])
+    assert float(value) == pytest.approx(float(data["values"][0]))
 
 
 def react_plot(visit, root, data):
@@ -490,27 +471,33 @@ def react_plot(visit, root, data):
         )
 
 
+# What a view has drawn, and what it does when a reader does something. Those that run in
+# the page have their own tests.
+VIEWS = {
+    "attention_heads": (check_heads, react_heads),
+    "head_view": (check_head_view, react_head_view),
+    "model_view": (check_model_view, react_model_view),
+    "poems": (check_poems, react_poems),
+    "sentences": (check_sentences, react_sentences),
+    "strike_out": (check_strike_out, react_strike_out),
+    "tokens": (check_tokens, react_tokens),
+    "plot": (check_plot, react_plot),
+}
+
+
 def check(root, kind, data):
     """Look whether a view has drawn what its data say."""
-    CHECKS.get(kind, check_play)(root, data)
+    if kind in VIEWS:
+        VIEWS[kind][0](root, data)
+    else:
+        assert root.locator(".lmc-canvas").inner_text().strip()
 
 
 def react(visit, root, kind, data):
-    """Do to a view what a reader does; those that run in the page have their own tests."""
-    if kind in REACTIONS:
-        REACTIONS[kind](visit, root, data)
+    """Do to a view what a reader does."""
+    if kind in VIEWS:
+        VIEWS[kind][1](visit, root, data)
 
-
-REACTIONS = {
-    "attention_heads": react_heads,
-    "head_view": react_head_view,
-    "model_view": react_model_view,
-    "poems": react_poems,
-    "sentences": react_sentences,
-    "strike_out": react_strike_out,
-    "tokens": react_tokens,
-    "plot": react_plot,
-}
 
 # axe looks at each element, for seconds on a long page. What it need not see is lifted out
 # and put back: lines of drawings, and glyphs of equations (the words of an equation stay).
@@ -565,6 +552,22 @@ LOWER = """() => {
     .forEach(([parent, children]) => parent.replaceChildren(...children));
   window.hidden?.splice(0).forEach(word => word.style.removeProperty("visibility"));
 }"""
+
+
+def audit(page, *scripts, **options):
+    """What axe finds that keeps somebody out, after these scripts have thinned the page."""
+    for script in scripts:
+        page.evaluate(script)
+    options |= {"resultTypes": ["violations"], "preload": False}  # style sheets stay here
+    found = Axe().run(page, options=options).response["violations"]
+    if scripts:
+        page.evaluate(LOWER)
+    return [
+        (rule["id"], rule["impact"], [node["html"][:200] for node in rule["nodes"]][:5])
+        for rule in found
+        if rule["impact"] in ("serious", "critical")
+    ]
+
 
 # The least contrast of a view's words with the page, or with the button that they are on,
 # as WCAG reckons it.
