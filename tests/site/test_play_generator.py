@@ -1,19 +1,11 @@
 """The view *generator* in a browser: its answers are PyTorch's and transformers'."""
 
-import itertools
 from functools import cache
 
 import pytest
 import torch
-from transformers import (
-    LogitsProcessorList,
-    TemperatureLogitsWarper,
-    TopKLogitsWarper,
-    TopPLogitsWarper,
-)
 
 import visits
-from bare import harm, is_unharmed
 from lmcourse import views
 from lmcourse.ablation import without
 from lmcourse.gpt.checkpoints import load_gpt
@@ -158,28 +150,6 @@ def test_the_lens_is_pytorch_s_and_ends_in_the_answer(opened):
             assert found == pytest.approx(float(share) / 100, abs=0.006)
 
 
-def test_what_is_drawn_from_is_what_transformers_leaves(lab):
-    logits = 2 * torch.randn(40, generator=torch.Generator().manual_seed(3))
-    settings = [
-        *itertools.product((0.3, 0.8, 1, 1.7), (1, 5, 17, 40), (0.05, 0.5, 0.95, 1))
-    ]
-    found = lab.evaluate(
-        """async ([values, settings]) => {
-          const { nextProbs } = await import("/play/writing.js");
-          const logits = Float32Array.from(values);
-          return settings.map(([temperature, top_k, top_p]) =>
-            Array.from(nextProbs(logits, { temperature, top_k, top_p })));
-        }""",
-        [logits.tolist(), settings],
-    )
-    for (temperature, top_k, top_p), ours in zip(settings, found, strict=True):
-        warpers = [TemperatureLogitsWarper(float(temperature)), TopKLogitsWarper(top_k)]
-        warpers = LogitsProcessorList([*warpers, TopPLogitsWarper(float(top_p))])
-        theirs = warpers(None, logits[None])[0].softmax(0)
-        assert (torch.tensor(ours) > 0).equal(theirs > 0), (temperature, top_k, top_p)
-        near(torch.tensor(ours), theirs)
-
-
 def test_sliders_change_what_is_drawn_from_at_once(opened):
     page = opened.page
     page.get_by_label("temperature").fill("1.5")
@@ -230,7 +200,6 @@ def test_one_character_then_another_then_a_text_that_is_stopped(opened):
 
 def test_what_it_does_not_know_is_named_and_a_long_text_cut(opened):
     page = opened.page
-    harm(page)
     write(page, "</script><img src=x onerror=harm()> שלום 🦋\u202e love")
     told = page.locator(".play-note").text_content()
     assert "Left out, as it has never read them: " in told
@@ -250,4 +219,3 @@ def test_what_it_does_not_know_is_named_and_a_long_text_cut(opened):
     same(bars(page), wanted("\n"))
     write(page, "🦋")
     assert page.locator(".play-note").text_content().strip().endswith("🦋\u2069.")
-    is_unharmed(page)
