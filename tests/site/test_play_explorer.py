@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import visits
-from bare import both_ways, harm, is_unharmed, make_page, opening, served
+from bare import both_ways, make_page, opening, served
 from berts import loud_bert
 from lmbook.play import stores
 from lmcourse import int8, views
@@ -175,7 +175,6 @@ def test_a_line_typed_is_read_as_transformers_reads_it(opened):
 @served
 def test_any_text_is_a_line(opened):
     page = opened.page
-    harm(page)
     load(page)
     for text in (
         "</script><img src=x onerror=harm()> שלום 🦋\u202e \ud7ff love [SEP] [MASK]",
@@ -189,7 +188,6 @@ def test_any_text_is_a_line(opened):
         cut = len(tokenizer()(text)["input_ids"]) > 48 or len(text) > 5000
         said = note(page)
         assert said.startswith("Only the first ") if cut else not said
-    is_unharmed(page)
 
 
 def test_the_default_bert_in_int8_is_near_to_itself(browser, tmp_path):

@@ -4,6 +4,7 @@
 """
 
 import base64
+import json
 import random
 import unicodedata
 
@@ -79,19 +80,20 @@ def lines():
 
 def in_page(lab, made: str, argument, lines):
     """Return what a tokenizer of the page makes of each line: [ID, start, end] a token."""
-    return lab.evaluate(
+    found = lab.evaluate(
         """async ([made, argument, lines]) => {
           const play = await import("/play/tokenizers.js");
           const make = new Function("play", "argument", `return ${made}`);
           const tokenizer = make(play, argument);
-          return lines.map((line) => {
+          return JSON.stringify(lines.map((line) => {
             const at = [...line].flatMap((c, n) => c.split("").map(() => n)); // of UTF-16
             at.push([...line].length);
             return tokenizer.encode(line).map((t) => [t.id, at[t.start], at[t.end]]);
-          });
+          }));
         }""",
         [made, argument, lines],
     )
+    return json.loads(found)
 
 
 BYTES = "Uint8Array.from(atob(argument), (letter) => letter.charCodeAt(0))"
