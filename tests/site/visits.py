@@ -497,6 +497,7 @@ def react(visit, root, kind, data):
     """Do to a view what a reader does."""
     if kind in VIEWS:
         VIEWS[kind][1](visit, root, data)
+        visit.page.evaluate("document.activeElement.blur()")
 
 
 # axe looks at each element, for seconds on a long page. What it need not see is lifted out
