@@ -9,6 +9,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import expect
 
 import visits
 from lmbook.publish import assets
@@ -134,9 +135,7 @@ def test_views_wait_until_they_are_near(views_page):
     assert not any("plotly" in address for address in views_page.inside)
     last = page.locator(".lmc-view").last
     last.scroll_into_view_if_needed()
-    page.wait_for_function(
-        "e => e.dataset.state === 'drawn'", arg=last.element_handle(), timeout=visits.LOAD
-    )
+    expect(last).to_have_attribute("data-state", "drawn", timeout=visits.LOAD)
     libraries = [a.partition("?")[0] for a in views_page.inside if "/lib/" in a]
     assert len(libraries) == len(set(libraries)), "a library was loaded twice"
 
@@ -157,12 +156,10 @@ def test_a_plot_answers_to_pointer_and_keys(views_page):
     root = next(root for root, kind, _ in views_page.views() if kind == "plot")
     curve = root.locator(".scatterlayer .js-line").first
     before = curve.get_attribute("d")
-    root.locator("g.slider-group").press("End")
-    page.wait_for_function(
-        "([e, d]) => e.querySelector('.scatterlayer .js-line').getAttribute('d') !== d",
-        arg=[root.element_handle(), before],
-    )
-    assert root.locator("g.slider-group").get_attribute("aria-valuetext") == "3"
+    slider = root.locator("g.slider-group")
+    slider.press("End")
+    expect(curve).not_to_have_attribute("d", before)
+    expect(slider).to_have_attribute("aria-valuetext", "3")
     root.locator(".nsewdrag").first.hover()
     root.locator(".hoverlayer .hovertext").first.wait_for()
     root.locator(".legendtoggle").first.press("Enter")
@@ -225,9 +222,7 @@ def test_a_library_that_does_not_arrive_is_told(browser, demo_server):
         visit.page.route("**/circuitsvis/**", lambda route: route.abort())
         root = visit.page.locator(".lmc-tokens").first
         root.scroll_into_view_if_needed()
-        visit.page.wait_for_function(
-            "e => e.dataset.state === 'failed'", arg=root.element_handle()
-        )
+        expect(root).to_have_attribute("data-state", "failed", timeout=visits.LOAD)
         assert "could not load" in root.locator(".lmc-alt").text_content()
         assert root.locator("table").is_visible()
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
 
 LOAD = 30_000  # milliseconds: generous, for slow machines; nothing waits without need
 # What Chromium says of a request that nobody waits for any more, since the reader went on
@@ -58,22 +59,15 @@ class Visit:
 
     def draw(self):
         """Unfold the page, scroll to each view, and wait until it is drawn."""
+        every = "document.querySelectorAll"
         self.page.evaluate(
-            """() => {
-              document.querySelectorAll("details:not(.lmc-table)")
-                .forEach(d => d.open = true);
-              document.querySelectorAll(".toggle-hidden .toggle-button")
-                .forEach(button => button.click());
-            }"""
+            f"{every}('details:not(.lmc-table)').forEach(d => d.open = true)"
         )
-        for root, kind, _ in self.views():
+        hidden = ".toggle-hidden .toggle-button"
+        self.page.evaluate(f"{every}('{hidden}').forEach(button => button.click())")
+        for root, _, _ in self.views():
             root.evaluate("e => e.scrollIntoView({block: 'center'})")
-            self.page.wait_for_function(
-                "e => ['drawn', 'failed'].includes(e.dataset.state)",
-                arg=root.element_handle(),
-                timeout=LOAD,
-            )
-            assert root.get_attribute("data-state") == "drawn", kind
+            expect(root).to_have_attribute("data-state", "drawn", timeout=LOAD)
         self.page.wait_for_timeout(400)  # the theme waits 300 before it looks what scrolls
 
 
@@ -98,11 +92,7 @@ def slow(page):
 
 def heard(live, text):
     """Wait until a live region says something; it may have begun with something else."""
-    live.page.wait_for_function(
-        "([live, text]) => live.textContent.includes(text)",
-        arg=[live.element_handle(), text],
-        timeout=LOAD,
-    )
+    expect(live).to_contain_text(text, timeout=LOAD)
 
 
 @contextmanager
@@ -461,14 +451,9 @@ def react_plot(visit, root, data):
     for index in range(sliders.count()):
         slider = sliders.nth(index)
         before = int(slider.get_attribute("aria-valuenow"))
-        slider.focus()
-        key = "ArrowRight" if before == 0 else "ArrowLeft"
-        visit.page.keyboard.press(key)
-        visit.page.wait_for_function(
-            "([e, v]) => +e.getAttribute('aria-valuenow') === v",
-            arg=[slider.element_handle(), before + (1 if before == 0 else -1)],
-            timeout=LOAD,
-        )
+        slider.press("ArrowLeft" if before else "ArrowRight")
+        after = before - 1 if before else 1
+        expect(slider).to_have_attribute("aria-valuenow", str(after), timeout=LOAD)
 
 
 # What a view has drawn, and what it does when a reader does something. Those that run in
