@@ -154,14 +154,14 @@ def test_a_plot_answers_to_pointer_and_keys(views_page):
     page = views_page.page
     views_page.draw()
     root = next(root for root, kind, _ in views_page.views() if kind == "plot")
+    root.locator(".nsewdrag").first.hover()
+    root.locator(".hoverlayer .hovertext").first.wait_for()
     curve = root.locator(".scatterlayer .js-line").first
     before = curve.get_attribute("d")
     slider = root.locator("g.slider-group")
     slider.press("End")
     expect(curve).not_to_have_attribute("d", before)
     expect(slider).to_have_attribute("aria-valuetext", "3")
-    root.locator(".nsewdrag").first.hover()
-    root.locator(".hoverlayer .hovertext").first.wait_for()
     root.locator(".legendtoggle").first.press("Enter")
     page.wait_for_function(
         "p => p._fullData[0].visible === 'legendonly'",

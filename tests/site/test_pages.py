@@ -93,16 +93,6 @@ def test_links_within_the_book_lead_somewhere(name):
             assert anchor in anchors(path.stem), f"{name}: no {anchor} in {path.name}"
 
 
-def test_figure_names_are_unique():
-    names = [
-        cell.metadata["mystnb"]["figure"]["name"]
-        for page in PAGES
-        for cell in source_cells(page)
-        if "figure" in cell.metadata.get("mystnb", {})
-    ]
-    assert len(names) == len(set(names))
-
-
 def test_every_chapter_is_listed_and_on_the_landing_page():
     files = {path.stem for path in (ROOT / "chapters").glob("*.md")}
     assert files == set(PAGES)

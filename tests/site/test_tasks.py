@@ -6,7 +6,7 @@ import re
 import pytest
 
 import visits
-from test_browser import DESK, PHONE, does_not_scroll_sideways
+from test_browser import DESK, does_not_scroll_sideways
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -175,7 +175,7 @@ def test_without_scripts_there_is_a_list_and_the_solution(browser, demo_server):
         assert page.get_by_text("As many as a row.").is_visible()
 
 
-@pytest.mark.parametrize(("theme", "width"), [("light", DESK), ("dark", PHONE)])
+@pytest.mark.parametrize(("theme", "width"), [("light", DESK), ("dark", 390)])
 def test_answered_tasks_and_drawings_are_legible(browser, demo_server, theme, width):
     address = f"{demo_server}/tasks.html"
     with visits.visit(browser, address, theme=theme, width=width) as visit:

@@ -311,15 +311,17 @@ def react_heads(visit, root, data):
     """An arrow key goes to the next head and shows it in full."""
     if len(data["attention"]) < 2:
         return
-    full = root.locator("canvas").last
-    before = full.evaluate("c => c.toDataURL()")
+    before = root.locator("canvas").last.evaluate("c => c.toDataURL()")
     focus(root, ".lmc-heads [role=button]")
     visit.page.keyboard.press("ArrowRight")
-    assert plain(root.locator("h2").text_content()) == "Head 1"
+    expect(root.locator("h2")).to_have_text("Head 1")
+    expect(root.locator("[role=button]").nth(1)).to_have_attribute("aria-pressed", "true")
     if data["attention"][0] != data["attention"][1]:
-        assert full.evaluate("c => c.toDataURL()") != before
-    pressed = root.locator("[role=button]").nth(1).get_attribute("aria-pressed")
-    assert pressed == "true"
+        visit.page.wait_for_function(  # it is painted a little later
+            "([e, b]) => [...e.querySelectorAll('canvas')].at(-1).toDataURL() !== b",
+            arg=[root.element_handle(), before],
+            timeout=LOAD,
+        )
 
 
 def opacities(root):
@@ -341,14 +343,13 @@ def react_head_view(visit, root, data):
     if len(data["heads"]) > 1:
         square = root.locator("rect[role=checkbox]").nth(data["heads"][0])
         square.press("Enter")
-        visit.page.wait_for_timeout(20)
-        assert square.get_attribute("aria-checked") == "false"
+        expect(square).to_have_attribute("aria-checked", "false")
         first = data["heads"][0] * count * count
         assert opacities(root)[first : first + count * count] == [0] * count * count
         square.press("Shift+Enter")
-        visit.page.wait_for_timeout(50)
         checked = root.locator("rect[aria-checked=true]")
-        assert checked.get_attribute("aria-label") == f"Head {data['heads'][0]}"
+        expect(checked).to_have_count(1)
+        expect(checked).to_have_attribute("aria-label", f"Head {data['heads'][0]}")
     focus(root, "#left g[role=img]")
     visible = root.locator("#bertviz-attention line[visibility=visible]")
     assert visible.count() == heads * count
