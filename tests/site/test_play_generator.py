@@ -61,7 +61,7 @@ def table(page, name):
     ]
 
 
-def state(page):
+def drawn(page):
     text = page.locator(".lmg-text").text_content()
     return [table(page, name) for name in ("bars", "lens")], text
 
@@ -87,12 +87,12 @@ def same(found, expected):
 
 
 def test_what_is_stored_is_what_the_model_writes(opened):
-    page, before = opened.page, state(opened.page)
+    page, before = opened.page, drawn(opened.page)
     assert not any("play/gpt/" in asked for asked in opened.inside)  # not asked for
     same(bars(page), wanted(LINE))
     write(page, LINE + "!")
     write(page, LINE)
-    assert state(page) == before
+    assert drawn(page) == before
 
 
 @pytest.mark.parametrize("text", ["O", "\n\nLove is not love\nW"])

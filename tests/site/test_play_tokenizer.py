@@ -43,7 +43,7 @@ def use(page):
     page.get_by_label("show IDs").check()
 
 
-def state(page):
+def drawn(page):
     return pieces(page)
 
 

@@ -22,7 +22,7 @@ def use(page):
     page.get_by_label("causal mask").check()
 
 
-def state(page):
+def drawn(page):
     return column(page, -1)
 
 
@@ -138,5 +138,5 @@ def test_switches_do_what_they_say(opened):
     page.get_by_label("temperature").fill("2")
     assert weights(page) == wanted(divisor=4)
     page.get_by_role("button", name="Start again").click()
-    assert state(page) == [f"{share} %" for share in wanted()]
+    assert drawn(page) == [f"{share} %" for share in wanted()]
     assert page.locator("svg b").count() == 0

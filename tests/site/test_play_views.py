@@ -48,14 +48,14 @@ def test_its_state_is_there_without_scripts_and_keys_go_through_it(
     browser, address, module
 ):
     view, _ = module.make()
-    state = getattr(module, "state", lambda page: None)  # of what is drawn the same way
+    drawn = getattr(module, "drawn", lambda page: None)  # what is stored the same way
     with visits.visit(browser, address(module), javascript=False) as visit:
         root = visit.page.locator(".lmc-view")
         assert root.get_attribute("aria-label").endswith(f": {view.alt}")
         assert root.locator(".lmc-canvas").inner_text().strip()
-        stored = state(visit.page)
+        stored = drawn(visit.page)
     with opening(browser, address(module)) as visit:
-        assert state(visit.page) == stored
+        assert drawn(visit.page) == stored
         press_tab_through(visit.page)
 
 
