@@ -315,6 +315,7 @@ def react_heads(visit, root, data):
     focus(root, ".lmc-heads [role=button]")
     visit.page.keyboard.press("ArrowRight")
     expect(root.locator("h2")).to_have_text("Head 1")
+    visit.page.keyboard.press("Enter")
     expect(root.locator("[role=button]").nth(1)).to_have_attribute("aria-pressed", "true")
     if data["attention"][0] != data["attention"][1]:
         visit.page.wait_for_function(  # it is painted a little later
