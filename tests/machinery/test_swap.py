@@ -82,15 +82,3 @@ def test_the_whole_book_builds_on_other_models(swapped):
     read = (html / "transformer-block.html").read_text("utf-8")
     assert "not so for gpt-2" in read
     assert "does not run in the page" in (html / "play.html").read_text("utf-8")
-
-
-@pytest.mark.slow
-def test_pages_that_ask_for_no_model_are_not_executed_anew(swapped):
-    """What a page does not ask for cannot change it; so a swap costs what it must."""
-    _, pages = swapped
-    for choice, names in (
-        ("LMCOURSE_BERT", ("backpropagation", "transformer-block", "fine-tuning")),
-        ("LMCOURSE_GPT", ("backpropagation", "attention", "mini-gpt")),
-    ):
-        for name in names:
-            assert choice not in pages[name].metadata.lmbook.asked

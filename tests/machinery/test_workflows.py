@@ -40,9 +40,3 @@ def test_rights_to_write_are_where_they_are_needed():
         ("weekly", "report"): {"issues": "write"},
     }
     assert jobs["site", "publish"]["if"] == "github.ref == 'refs/heads/main'"
-
-
-def test_every_job_installs_by_the_makefile():
-    """Its rule leaves out what slows every start; one that installs by itself does not."""
-    for text in TEXTS.values():
-        assert not re.search(r"\.installed|pip install .*-e ", text)

@@ -8,13 +8,8 @@ from chapters import CHAPTERS, page_code
 
 def chronology():
     """Return the rows of the page's table."""
-    tree = ast.parse(page_code("sequences"))
-    stored = [node for node in tree.body if isinstance(node, ast.Assign)]
-    return next(
-        ast.literal_eval(node.value)
-        for node in stored
-        if getattr(node.targets[0], "id", "") == "CHRONOLOGY"
-    )
+    code = page_code("sequences")
+    return ast.literal_eval(re.search(r"^CHRONOLOGY = (\[.*?^\])", code, re.M | re.S)[1])
 
 
 def test_every_row_of_the_chronology_has_its_source_of_that_year():
@@ -29,9 +24,8 @@ def test_every_row_of_the_chronology_has_its_source_of_that_year():
 
 def test_every_source_of_the_chronology_is_cited_on_the_page():
     text = (CHAPTERS / "sequences.md").read_text(encoding="utf-8")
-    cited = set(
-        re.findall(r"[\w]+", " ".join(re.findall(r"\{cite(?::t)?\}`([^`]+)`", text)))
-    )
+    citations = re.findall(r"\{cite(?::t)?\}`([^`]+)`", text)
+    cited = set(re.findall(r"\w+", " ".join(citations)))
     assert {key for *_, key in chronology()} <= cited
 
 

@@ -5,7 +5,6 @@ from contextlib import contextmanager
 from itertools import chain
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 
 import visits
 from lmbook.pages import renderer
@@ -86,29 +85,12 @@ def opening(browser, address, *, theme="light", **how):
         yield visit
 
 
-def violations(page):
-    """Return what axe finds on a page, whatever its impact."""
-    options = {"resultTypes": ["violations"], "preload": False}
-    found = Axe().run(page, options=options).response["violations"]
-    return [(rule["id"], rule["nodes"][0]["html"][:99]) for rule in found]
-
-
 def is_fit(visit):
     """No wider than a phone, accessible, and without complaints."""
     assert visit.page.evaluate("document.documentElement.scrollWidth") <= PHONE
-    assert violations(visit.page) == []
+    assert visits.audit(visit.page) == []
     visit.clean()
 
 
 both_ways = pytest.mark.parametrize("opened", ["http", "file"], indirect=True)
 served = pytest.mark.parametrize("opened", ["http"], indirect=True)
-
-
-def harm(page):
-    """Give a page the function that hostile text would call."""
-    page.evaluate("() => { window.harm = () => { window.harmed = true; }; }")
-
-
-def is_unharmed(page):
-    assert page.evaluate("window.harmed") is None
-    assert page.locator("main img").count() == 0

@@ -1,17 +1,15 @@
 """The site in a real browser, with every other host cut off.
 
 Every page of the built site, and a small book that has each view once, with tokens that
-could do harm. Screenshots of each kind of view, in both themes, are left in
-_build/screenshots.
+could do harm.
 """
 
 import json
-import re
 from itertools import product
 from pathlib import Path
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
 
 import visits
 from lmbook.publish import assets
@@ -19,7 +17,6 @@ from serving import DEMO_PAGES, ROOT, SITE
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
-SHOTS = ROOT / "_build" / "screenshots"
 PHONE, DESK = 360, 1400  # pixels
 FEW = ["site:index", "demo:views", "demo:tasks", "demo:proofs"]  # of every kind of thing
 LABELS = [  # the tokens of the demonstration
@@ -77,7 +74,6 @@ def test_every_page(visiting, page):
             visits.react(visit, root, kind, data)
         is_accessible(visit)
         is_legible(visit)
-        keep_pictures(visit, page, "light")
         visit.clean()
 
 
@@ -88,7 +84,6 @@ def test_in_other_looks(visiting, page, theme, width):
         does_not_scroll_sideways(visit)
         is_accessible(visit)
         is_legible(visit)
-        keep_pictures(visit, page, theme)
         visit.clean()
 
 
@@ -113,79 +108,15 @@ COLOURS = ["color-contrast", "link-in-text-block"]
 OTHERS = {rule: {"enabled": False} for rule in COLOURS}
 
 
-def audit(page, *scripts, **options):
-    """What axe finds that keeps somebody out, after these scripts have thinned the page."""
-    for script in scripts:
-        page.evaluate(script)
-    options |= {"resultTypes": ["violations"], "preload": False}  # style sheets stay here
-    found = Axe().run(page, options=options).response["violations"]
-    if scripts:
-        page.evaluate(visits.LOWER)
-    return [
-        (rule["id"], rule["impact"], [node["html"][:200] for node in rule["nodes"]][:5])
-        for rule in found
-        if rule["impact"] in ("serious", "critical")
-    ]
-
-
 def is_accessible(visit):
-    assert audit(visit.page, visits.LIFT, rules=OTHERS) == []
+    assert visits.audit(visit.page, visits.LIFT, rules=OTHERS) == []
 
 
 def is_legible(visit):
     visit.page.mouse.move(0, 0)
     for root, _, _ in visit.views():
         assert root.evaluate(visits.CONTRAST) >= 4.5
-    assert audit(visit.page, visits.LIFT, visits.ALIKE, runOnly=COLOURS) == []
-
-
-def keep_pictures(visit, page, theme):
-    if page == "demo:views":  # each kind is there once
-        SHOTS.mkdir(parents=True, exist_ok=True)
-        for index, (root, kind, _) in enumerate(visit.views()):
-            root.screenshot(path=SHOTS / f"{index}-{kind}-{theme}.png")
-
-
-FAINT = {  # where the last of its kind is changed, and how
-    "article section section p": "color: #999",
-    "article .dataframe tbody td": "background-color: #666",
-    "pre .n": "color: #aaa",
-    ".admonition": "opacity: 0.4",
-    "p a.odd": "color: #40454c; text-decoration: none",
-}
-HIDDEN = ("display: none", "position: absolute; clip: rect(0, 0, 0, 0)")
-LINK = " long enough to be a sentence <a class='odd' href='#'>and a link</a> in its middle"
-
-
-@pytest.mark.steady
-def test_what_is_like_nothing_else_is_looked_at(browser, server):
-    """Thinning leaves some of each kind: what alone is faint is found on a long page."""
-    with visits.visit(browser, f"{server}/tokenization.html") as visit:
-        visit.draw()
-        visit.page.locator("section section > p").last.evaluate(
-            "(block, link) => { block.innerHTML = block.textContent + link; }", LINK
-        )
-        thinned = (visit.page, visits.LIFT, visits.ALIKE)
-        assert audit(*thinned, runOnly=COLOURS[:1]) == []
-        for selector, style in FAINT.items():
-            last = visit.page.locator(f"{selector}:visible", has_text=re.compile(r"\w{4}"))
-            last.last.evaluate(
-                """(e, [style, ways]) => {  // and many like it before, which nobody sees
-                  e.style.cssText = style;
-                  for (const way of [...ways, ...ways, ...ways]) {
-                    const twin = e.cloneNode(true);
-                    twin.classList.add("twin");
-                    twin.style.cssText += way;
-                    e.before(twin);
-                  }
-                }""",
-                [style, HIDDEN],
-            )
-            assert audit(*thinned, runOnly=COLOURS), selector
-            visit.page.evaluate(
-                "() => document.querySelectorAll('.twin').forEach(e => e.remove())"
-            )
-            last.last.evaluate("e => e.removeAttribute('style')")
+    assert visits.audit(visit.page, visits.LIFT, visits.ALIKE, runOnly=COLOURS) == []
 
 
 # --- the demonstration ----------------------------------------------------------------
@@ -204,9 +135,7 @@ def test_views_wait_until_they_are_near(views_page):
     assert not any("plotly" in address for address in views_page.inside)
     last = page.locator(".lmc-view").last
     last.scroll_into_view_if_needed()
-    page.wait_for_function(
-        "e => e.dataset.state === 'drawn'", arg=last.element_handle(), timeout=visits.LOAD
-    )
+    expect(last).to_have_attribute("data-state", "drawn", timeout=visits.LOAD)
     libraries = [a.partition("?")[0] for a in views_page.inside if "/lib/" in a]
     assert len(libraries) == len(set(libraries)), "a library was loaded twice"
 
@@ -221,145 +150,24 @@ def test_a_page_without_views_loads_no_library(browser, demo_server):
         visit.clean()
 
 
-MARKUP = {"poems": "<b>", "strike_out": "<i>"}  # the others have a script
-
-
-def test_tokens_show_as_themselves_and_execute_nothing(browser, demo_server):
-    with visits.visit(browser, f"{demo_server}/views.html") as visit:
-        visit.page.evaluate(
-            "() => { window.harmed = false; window.harm = () => { harmed = true; }; }"
-        )
-        visit.draw()
-        for root, kind, data in visit.views():
-            if kind == "plot":
-                if data["figure"]["data"][0]["type"] == "bar":
-                    labels = root.locator(".xaxislayer-above text")
-                    assert labels.all_text_contents() == LABELS
-                continue
-            assert root.locator(".lmc-canvas b, .lmc-canvas i").count() == 0
-            assert root.locator(".lmc-canvas img").count() == 0
-            visits.check(root, kind, data)  # compares the texts
-            if kind == "training":
-                assert "<b>" in root.locator(".lmc-canvas").inner_text()
-                continue
-            cells = " ".join(root.locator(".lmc-table th").all_text_contents())
-            if kind != "model_view" and kind != "head_view":
-                cells += " ".join(root.locator(".lmc-table td").all_text_contents())
-                assert MARKUP.get(kind, "</script>") in cells
-        assert visit.page.evaluate("harmed") is False
-        visit.clean()
-
-
-def test_the_strongest_weight_is_the_strongest_colour(views_page):
-    """The heat map of the chosen head, read back from its pixels."""
+def test_a_plot_answers_to_pointer_and_keys(views_page):
+    page = views_page.page
     views_page.draw()
-    root, _, data = next(v for v in views_page.views() if v[1] == "attention_heads")
-    weights = data["attention"][0]
-    blues = root.locator("canvas").first.evaluate(
-        """(canvas, size) => {
-          const box = canvas.getContext("2d"), cells = [];
-          for (let cell = 0; cell < size * size; cell++) {
-            const x = (cell % size + 0.5) / size * canvas.width;
-            const y = (Math.floor(cell / size) + 0.5) / size * canvas.height;
-            const [r, , , a] = box.getImageData(x, y, 1, 1).data;
-            cells.push(a ? 255 - r : 0);
-          }
-          return cells;
-        }""",
-        len(weights),
-    )
-    flat = [weight for row in weights for weight in row]
-    assert len(blues) == len(flat)
-    order = sorted(range(len(flat)), key=flat.__getitem__)
-    heavy, light = order[-8:], order[:30]
-    assert min(blues[i] for i in heavy) > max(blues[i] for i in light)
-
-
-def focus(root, selector):
-    """Focus the one tab stop among the elements that match."""
-    stop = root.locator(f"{selector}[tabindex='0']")
-    assert stop.count() == 1, f"{selector}: one stop for the tab key, not {stop.count()}"
-    stop.focus()
-
-
-def test_keys_do_what_the_pointer_does(views_page):
-    views_page.draw()
-    keyboard = views_page.page.keyboard
-    found = {}
-    for root, kind, data in views_page.views():
-        found.setdefault(kind, []).append((root, data))
-
-    root, data = found["attention_heads"][0]
-    focus(root, ".lmc-heads [role=button]")
-    keyboard.press("ArrowRight")
-    keyboard.press("ArrowRight")
-    assert visits.plain(root.locator("h2").text_content()) == "Head 2"
-
-    root, data = found["head_view"][0]
-    focus(root, "rect[role=checkbox]")
-    before = visits.opacities(root)
-    keyboard.press("Enter")
-    assert visits.opacities(root) != before
-    keyboard.press("ArrowRight")
-    keyboard.press("Shift+Enter")
-    checked = root.locator("rect[aria-checked=true]")
-    views_page.page.wait_for_timeout(50)
-    assert checked.evaluate_all("e => e.map(s => s.getAttribute('aria-label'))") == [
-        "Head 1"
-    ]
-    focus(root, "#left g[role=img]")
-    visible = root.locator("#bertviz-attention line[visibility=visible]")
-    assert visible.count() == len(data["attention"][0]) * len(data["tokens"])
-
-    root, data = found["model_view"][0]
-    focus(root, "rect[role=button]")
-    keyboard.press("ArrowDown")
-    keyboard.press("Enter")
-    heading = root.locator("text.detail").text_content()
-    assert heading == f"Layer {data['layers'][1]}, Head {data['heads'][0]}"
-
-    root, data = found["tokens"][-1]
-    focus(root, ".colored-tokens > span")
-    keyboard.press("ArrowRight")
-    views_page.page.wait_for_function(  # the first token's goes late
-        "([root, token]) => Array.from(root.querySelectorAll('[data-popper-interactive]'))"
-        ".some(tip => tip.textContent.replaceAll('\u2060', '').includes(token))",
-        arg=[root.element_handle(), data["tokens"][1]],
-    )
-
-    root, data = found["plot"][0]
-    toggle = root.locator(".legendtoggle").first
-    toggle.focus()
-    keyboard.press("Enter")
-    views_page.page.wait_for_function(
+    root = next(root for root, kind, _ in views_page.views() if kind == "plot")
+    root.locator(".nsewdrag").first.hover()
+    root.locator(".hoverlayer .hovertext").first.wait_for()
+    curve = root.locator(".scatterlayer .js-line").first
+    before = curve.get_attribute("d")
+    slider = root.locator("g.slider-group")
+    slider.press("End")
+    expect(curve).not_to_have_attribute("d", before)
+    expect(slider).to_have_attribute("aria-valuetext", "3")
+    root.locator(".legendtoggle").first.press("Enter")
+    page.wait_for_function(
         "p => p._fullData[0].visible === 'legendonly'",
         arg=root.locator(".js-plotly-plot").element_handle(),
     )
     views_page.clean()
-
-
-def test_a_slider_redraws_the_curves(views_page):
-    views_page.draw()
-    root = next(root for root, kind, _ in views_page.views() if kind == "plot")
-    curve = root.locator(".scatterlayer .js-line").first
-    before = curve.get_attribute("d")
-    root.locator("g.slider-group").focus()
-    views_page.page.keyboard.press("End")
-    views_page.page.wait_for_function(
-        "([e, d]) => e.querySelector('.scatterlayer .js-line').getAttribute('d') !== d",
-        arg=[root.element_handle(), before],
-    )
-    assert root.locator("g.slider-group").get_attribute("aria-valuetext") == "3"
-    views_page.clean()
-
-
-def test_pointing_at_a_curve_tells_its_value(views_page):
-    views_page.draw()
-    root = next(root for root, kind, _ in views_page.views() if kind == "plot")
-    root.scroll_into_view_if_needed()
-    box = root.locator(".nsewdrag").first.bounding_box()
-    views_page.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    root.locator(".hoverlayer .hovertext").first.wait_for()
 
 
 def test_the_theme_switch_redraws_open_views(views_page):
@@ -377,13 +185,17 @@ def test_the_theme_switch_redraws_open_views(views_page):
     assert heads.evaluate("e => getComputedStyle(e).filter") != "none"
 
 
-def test_works_from_a_folder(browser, demo):
+def test_works_from_a_folder_and_tokens_show_as_themselves(browser, demo):
     """Opened as a file, with no server: everything is drawn, nothing is fetched."""
     address = (demo / "views.html").as_uri()
     with visits.visit(browser, address) as visit:
         visit.draw()
         for root, kind, data in visit.views():
             visits.check(root, kind, data)
+            if kind != "plot":
+                assert root.locator("b, i, img").count() == 0
+            elif data["figure"]["data"][0]["type"] == "bar":
+                assert root.locator(".xaxislayer-above text").all_text_contents() == LABELS
         visit.page.wait_for_selector("mjx-container")
         visit.clean()
 
@@ -410,9 +222,7 @@ def test_a_library_that_does_not_arrive_is_told(browser, demo_server):
         visit.page.route("**/circuitsvis/**", lambda route: route.abort())
         root = visit.page.locator(".lmc-tokens").first
         root.scroll_into_view_if_needed()
-        visit.page.wait_for_function(
-            "e => e.dataset.state === 'failed'", arg=root.element_handle()
-        )
+        expect(root).to_have_attribute("data-state", "failed", timeout=visits.LOAD)
         assert "could not load" in root.locator(".lmc-alt").text_content()
         assert root.locator("table").is_visible()
 

@@ -37,7 +37,7 @@ def test_the_stored_state_is_every_number():
     assert "whole model is 2.00" in page.find("p").text
 
 
-def test_a_click_switches_a_part_off_and_on(opened):
+def test_a_click_and_a_key_switch_a_part_off_and_on(opened):
     page = opened.page
     status = page.get_by_role("status")
     assert "With all its parts the loss of the model is 2.00." in status.text_content()
@@ -55,16 +55,11 @@ def test_a_click_switches_a_part_off_and_on(opened):
     assert part.get_attribute("aria-pressed") == "false"
     head.click()
     assert "With all its parts" in status.text_content()
-
-
-def test_keys_do_what_a_click_does(opened):
-    page = opened.page
     part = page.get_by_role("button", name="path past feed-forward")
-    part.focus()
-    page.keyboard.press("Enter")
+    part.press("Enter")
     assert part.get_attribute("aria-pressed") == "true"
-    assert "only what feed-forward returns" in page.get_by_role("status").text_content()
-    page.keyboard.press(" ")
+    assert "only what feed-forward returns" in status.text_content()
+    part.press(" ")
     assert part.get_attribute("aria-pressed") == "false"
 
 

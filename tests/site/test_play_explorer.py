@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import visits
-from bare import both_ways, harm, is_unharmed, make_page, opening, served
+from bare import both_ways, make_page, opening, served
 from berts import loud_bert
 from lmbook.play import stores
 from lmcourse import int8, views
@@ -66,8 +66,7 @@ def offer(page):
 
 def write(page, text):
     """Type a line and wait for all that is shown of it."""
-    before = page.locator(".lmx-rows tbody").evaluate("body => body.firstChild.seen = true")
-    assert before
+    page.locator(".lmx-rows tbody").evaluate("body => body.firstChild.seen = true")
     page.get_by_label("Your line").fill(text)
     page.wait_for_function(
         "() => !document.querySelector('.lmx-rows tbody').firstChild.seen",
@@ -168,29 +167,18 @@ def test_a_line_typed_is_read_as_transformers_reads_it(opened):
     for place in ((2, 0, 6), (0, 4, 0)):
         choose(page, *place)
         same(page, OWN, *place)
-    for line in ("", LINE):
-        write(page, line)
-        same(page, line, 0, 4, 0)
-
-
-@served
-def test_any_text_is_a_line(opened):
-    page = opened.page
-    harm(page)
-    load(page)
-    for text in (
+    for line in (
+        "",
+        LINE,
         "</script><img src=x onerror=harm()> שלום 🦋\u202e \ud7ff love [SEP] [MASK]",
-        "🦋",
         "x" * 10_000,
         "love " * 2_000,
         " " * 6_000 + "late",
     ):
-        write(page, text)
-        same(page, text[:5000], 1, 2, 1)
-        cut = len(tokenizer()(text)["input_ids"]) > 48 or len(text) > 5000
-        said = note(page)
-        assert said.startswith("Only the first ") if cut else not said
-    is_unharmed(page)
+        write(page, line)
+        same(page, line[:5000], 0, 4, 0)
+        cut = len(tokenizer()(line)["input_ids"]) > 48 or len(line) > 5000
+        assert note(page).startswith("Only the first ") is cut
 
 
 def test_the_default_bert_in_int8_is_near_to_itself(browser, tmp_path):

@@ -1,19 +1,11 @@
 """The view *generator* in a browser: its answers are PyTorch's and transformers'."""
 
-import itertools
 from functools import cache
 
 import pytest
 import torch
-from transformers import (
-    LogitsProcessorList,
-    TemperatureLogitsWarper,
-    TopKLogitsWarper,
-    TopPLogitsWarper,
-)
 
 import visits
-from bare import harm, is_unharmed
 from lmcourse import views
 from lmcourse.ablation import without
 from lmcourse.gpt.checkpoints import load_gpt
@@ -69,6 +61,11 @@ def table(page, name):
     ]
 
 
+def drawn(page):
+    text = page.locator(".lmg-text").text_content()
+    return [table(page, name) for name in ("bars", "lens")], text
+
+
 def bars(page):
     return {c: float(share.removesuffix(" %")) / 100 for c, share in table(page, "bars")}
 
@@ -89,24 +86,16 @@ def same(found, expected):
         assert found.get(name, 0) == pytest.approx(share, abs=1e-3)
 
 
-def test_what_is_stored_is_what_the_script_draws(browser, opened):
-    with visits.visit(browser, opened.page.url, javascript=False) as plain:
-        before = [table(plain.page, name) for name in ("bars", "lens")]
-        text = plain.page.locator(".lmg-text").text_content()
-    page = opened.page
-    assert [table(page, name) for name in ("bars", "lens")] == before
-    assert page.locator(".lmg-text").text_content() == text
+def test_what_is_stored_is_what_the_model_writes(opened):
+    page, before = opened.page, drawn(opened.page)
     assert not any("play/gpt/" in asked for asked in opened.inside)  # not asked for
     same(bars(page), wanted(LINE))
     write(page, LINE + "!")
-    write(page, LINE)  # what the page's model writes is what Python stored
-    assert page.locator(".lmg-text").text_content() == text
-    assert [table(page, name) for name in ("bars", "lens")] == before
+    write(page, LINE)
+    assert drawn(page) == before
 
 
-@pytest.mark.parametrize(
-    "text", ["O", "\n\nLove is not love\nW", "When I do count the clock"]
-)
+@pytest.mark.parametrize("text", ["O", "\n\nLove is not love\nW"])
 def test_a_line_typed_gets_pytorch_s_answer(opened, text):
     write(opened.page, text)
     same(bars(opened.page), wanted(text))
@@ -156,28 +145,6 @@ def test_the_lens_is_pytorch_s_and_ends_in_the_answer(opened):
             character = {"·": " ", "⏎": "\n"}.get(character, character)
             found = shares[tokenizer.encode(character)[0]].item()
             assert found == pytest.approx(float(share) / 100, abs=0.006)
-
-
-def test_what_is_drawn_from_is_what_transformers_leaves(lab):
-    logits = 2 * torch.randn(40, generator=torch.Generator().manual_seed(3))
-    settings = [
-        *itertools.product((0.3, 0.8, 1, 1.7), (1, 5, 17, 40), (0.05, 0.5, 0.95, 1))
-    ]
-    found = lab.evaluate(
-        """async ([values, settings]) => {
-          const { nextProbs } = await import("/play/writing.js");
-          const logits = Float32Array.from(values);
-          return settings.map(([temperature, top_k, top_p]) =>
-            Array.from(nextProbs(logits, { temperature, top_k, top_p })));
-        }""",
-        [logits.tolist(), settings],
-    )
-    for (temperature, top_k, top_p), ours in zip(settings, found, strict=True):
-        warpers = [TemperatureLogitsWarper(float(temperature)), TopKLogitsWarper(top_k)]
-        warpers = LogitsProcessorList([*warpers, TopPLogitsWarper(float(top_p))])
-        theirs = warpers(None, logits[None])[0].softmax(0)
-        assert (torch.tensor(ours) > 0).equal(theirs > 0), (temperature, top_k, top_p)
-        near(torch.tensor(ours), theirs)
 
 
 def test_sliders_change_what_is_drawn_from_at_once(opened):
@@ -230,7 +197,6 @@ def test_one_character_then_another_then_a_text_that_is_stopped(opened):
 
 def test_what_it_does_not_know_is_named_and_a_long_text_cut(opened):
     page = opened.page
-    harm(page)
     write(page, "</script><img src=x onerror=harm()> שלום 🦋\u202e love")
     told = page.locator(".play-note").text_content()
     assert "Left out, as it has never read them: " in told
@@ -250,4 +216,3 @@ def test_what_it_does_not_know_is_named_and_a_long_text_cut(opened):
     same(bars(page), wanted("\n"))
     write(page, "🦋")
     assert page.locator(".play-note").text_content().strip().endswith("🦋\u2069.")
-    is_unharmed(page)

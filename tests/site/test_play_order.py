@@ -98,8 +98,8 @@ def test_words_before_the_line_matter_to_what_is_added_only(opened):
 def test_arrow_keys_carry_a_word(opened):
     page = opened.page
     page.locator(".lmo-line button").nth(0).focus()
-    for key in ("ArrowRight", "ArrowRight", "ArrowRight"):  # the last one has no effect
-        page.keyboard.press(key)
+    for _ in range(3):  # the last one has no effect
+        page.keyboard.press("ArrowRight")
     assert page.locator(".lmo-line button").all_text_contents() == [*WORDS[1:], "dog"]
     check_order(page, [1, 2, 0], 0, turned)
     page.keyboard.press("ArrowLeft")

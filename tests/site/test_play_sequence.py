@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import visits
-from bare import both_ways, harm, is_unharmed
+from bare import both_ways
 from lmcourse import views
 from lmcourse.data import load_texts, train_val_test_split
 from lmcourse.ngrams import NgramModel
@@ -75,19 +75,11 @@ def write(page, line, order=5):
     visits.settle(page)
 
 
-def test_it_begins_with_what_is_stored(opened):
-    assert rows(opened.page) == wanted(LINE, 5)
-
-
 @both_ways
 def test_any_line_has_pythons_probabilities(opened):
-    for line, order in [
-        ("My mistress' eyes are nothing like the ", 6),
-        ("zzz", 4),
-        ("q", 2),
-        ("", 3),
-        ("Love", 1),
-    ]:
+    assert rows(opened.page) == wanted(LINE, 5)  # what is stored
+    tries = [("My mistress' eyes are nothing like the ", 6), ("zzz", 4), ("q", 2)]
+    for line, order in [*tries, ("", 3), ("Love", 1)]:
         write(opened.page, line, order)
         assert rows(opened.page) == wanted(line, order), line
 
@@ -129,11 +121,9 @@ def test_units_by_keyboard_and_what_is_said(opened):
 
 def test_strange_characters_are_left_out_and_told(opened):
     page = opened.page
-    harm(page)
     page.get_by_label("Your line").fill("<img src=x onerror=harm()> Ω7 love")
     page.wait_for_function("document.querySelector('.play-note').textContent")
     assert "Ω" in page.locator(".play-note").text_content()
-    is_unharmed(page)
     write(page, "love", 3)
     assert page.locator(".play-note").text_content() == ""
     assert rows(page) == wanted("love", 3)

@@ -43,6 +43,10 @@ def use(page):
     page.get_by_label("show IDs").check()
 
 
+def drawn(page):
+    return pieces(page)
+
+
 def pieces(page):
     """Return the texts of each row's pieces, and what is said of it."""
     rows = page.locator(".lmc-pieces")
@@ -76,23 +80,24 @@ def wanted(text):
     ]
 
 
-def test_what_is_stored_is_what_the_script_draws(browser, opened):
-    with visits.visit(browser, opened.page.url, javascript=False) as plain:
-        before = pieces(plain.page)
-    assert pieces(opened.page) == before
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_a_line_typed_is_cut_as_in_python_and_a_long_one_is_shortened(opened):
+    page = opened.page
+    for text in (
         "I'm nobody!  Who are you?\n",
         "naïve 🦋 “dooryardless” 1,830 </script><b>",
         "e\u0301\u200b [UNK] [MASK] שלום\tαΣ 日本",
-    ],
-)
-def test_a_line_typed_is_cut_as_in_python(opened, text):
-    write(opened.page, text)
-    assert pieces(opened.page)[0] == wanted(text)
+        "",
+    ):
+        write(page, text)
+        assert pieces(page)[0] == wanted(text)
+    text = "🦋שלום</script><img src=x onerror=harm()>\u202e\x01" * 300
+    write(page, text)
+    note = page.locator(".play-note").text_content()
+    assert note == "Only the first 500 characters are cut."
+    assert pieces(page)[0] == wanted(text[:500])
+    write(page, "Hope")
+    live = page.locator("[aria-live=polite]")
+    visits.heard(live, "GPT-2's BPE: 1 token, 4.0 characters each. ")
 
 
 def test_the_slider_replays_the_merges(opened):
@@ -100,19 +105,16 @@ def test_the_slider_replays_the_merges(opened):
     slider = opened.page.locator("input[type=range]")
     last = int(slider.get_attribute("max"))
     assert slider.input_value() == str(last)
-    slider.focus()
-    for done in range(last - 1, -1, -1):
-        opened.page.keyboard.press("ArrowLeft")
+    for _ in range(last - 1, 0, -1):
+        slider.press("ArrowLeft")
         said = slider.get_attribute("aria-valuetext")
-        if done:
-            learned = int(said.partition("number ")[2].partition(" of")[0].replace(",", ""))
-        else:
-            learned = 0
+        learned = int(said.partition("number ")[2].partition(" of")[0].replace(",", ""))
         early = BPETokenizer(bpe.merges[:learned])
         cut = [shown("ours", early.symbols[i]) for i in early.encode(LINE)]
         assert pieces(opened.page)[0][1] == cut
+    slider.press("ArrowLeft")
     assert pieces(opened.page)[0][1] == list(LINE.replace(" ", "·"))
-    assert "no merge" in said
+    assert "no merge" in slider.get_attribute("aria-valuetext")
 
 
 def test_the_same_sentence_costs_more_elsewhere(opened):
@@ -128,25 +130,9 @@ def test_the_same_sentence_costs_more_elsewhere(opened):
     assert "English" not in " ".join(pieces(opened.page)[1])
 
 
-def test_a_long_or_hostile_text_is_cut_and_breaks_nothing(opened):
-    opened.page.evaluate("() => { window.harm = () => { window.harmed = true; }; }")
-    text = "🦋שלום</script><img src=x onerror=harm()>\u202e\x01" * 300
-    write(opened.page, text)
-    note = opened.page.locator(".play-note").text_content()
-    assert note == "Only the first 500 characters are cut."
-    assert pieces(opened.page)[0] == wanted(text[:500])
-    write(opened.page, "x" * 10_000)
-    assert len(pieces(opened.page)[0][0]) == 500
-    assert pieces(opened.page)[0][3] == ["[UNK]"]
-    write(opened.page, "")
-    assert pieces(opened.page)[0] == [[], [], [], []]
-    assert opened.page.evaluate("window.harmed") is None
-
-
-def test_pieces_are_reached_by_keyboard(opened):
+def test_pieces_are_reached_by_keyboard_and_have_colours(opened):
     row = opened.page.locator(".lmc-pieces").nth(2)
-    assert row.locator("[tabindex='0']").count() == 1
-    row.locator("[tabindex='0']").focus()
+    visits.focus(row, "*")
     opened.page.keyboard.press("ArrowRight")
     detail = opened.page.locator(".lmc-detail")
     assert detail.text_content() == "GPT-2's BPE: “·is”, ID 318"
@@ -154,16 +140,6 @@ def test_pieces_are_reached_by_keyboard(opened):
     opened.page.get_by_label("show IDs").check()
     beside = row.locator(".lmc-piece").nth(1)
     assert beside.evaluate("e => getComputedStyle(e, '::after').content") == '"318"'
-
-
-def test_the_counts_are_told_to_who_cannot_see(opened):
-    write(opened.page, "Hope")
-    live = opened.page.locator("[aria-live=polite]")
-    visits.heard(live, "GPT-2's BPE: 1 token, 4.0 characters each. ")
-
-
-def test_colours_tell_tokens_apart(opened):
-    write(opened.page, "feather by feather and a tune without the words")
     fills = opened.page.locator(".lmc-piece").evaluate_all(
         "boxes => boxes.map(box => getComputedStyle(box).backgroundColor)"
     )

@@ -44,12 +44,19 @@ def test_accessible_and_no_wider_than_a_phone(browser, address, module, theme, w
 
 
 @every_view
-def test_without_scripts_its_state_and_alternative_are_there(browser, address, module):
+def test_its_state_is_there_without_scripts_and_keys_go_through_it(
+    browser, address, module
+):
     view, _ = module.make()
+    drawn = getattr(module, "drawn", lambda page: None)  # what is stored the same way
     with visits.visit(browser, address(module), javascript=False) as visit:
         root = visit.page.locator(".lmc-view")
         assert root.get_attribute("aria-label").endswith(f": {view.alt}")
         assert root.locator(".lmc-canvas").inner_text().strip()
+        stored = drawn(visit.page)
+    with opening(browser, address(module)) as visit:
+        assert drawn(visit.page) == stored
+        press_tab_through(visit.page)
 
 
 LOOK = """() => {
@@ -59,14 +66,13 @@ LOOK = """() => {
 }"""
 
 
-@every_view
-def test_the_tab_key_goes_through_it_and_the_focus_is_seen(browser, address, module):
-    with opening(browser, address(module)) as visit:
-        rings = []
-        while None not in rings:
-            visit.page.keyboard.press("Tab")
-            rings.append(visit.page.evaluate(LOOK))
-        assert set(rings) == {True, None}
+def press_tab_through(page):
+    """The tab key goes into the view and out of it, and the focus is always seen."""
+    rings = []
+    while None not in rings:
+        page.keyboard.press("Tab")
+        rings.append(page.evaluate(LOOK))
+    assert set(rings) == {True, None}
 
 
 @pytest.mark.parametrize("name", LOADING)

@@ -6,7 +6,7 @@ import re
 import pytest
 
 import visits
-from test_browser import DESK, PHONE, audit, does_not_scroll_sideways
+from test_browser import DESK, does_not_scroll_sideways
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -60,13 +60,10 @@ def test_every_kind_has_its_word_and_its_look(tasks):
     looks = [kinds.nth(i).evaluate(look) for i in range(len(KINDS))]
     assert len({colour for colour, _ in looks}) == len({icon for _, icon in looks}) == 5
     assert re.fullmatch(r"Exercise [\d.]+ Predict: What is the mean\?", text(titles.first))
-    tasks.clean()
-
-
-def test_a_folded_cell_of_a_task_has_no_icon_of_a_title(tasks):
-    titles = tasks.page.locator("#ex-tasks-line details p.admonition-title")
+    folded = tasks.page.locator("#ex-tasks-line details p.admonition-title")
     look = "found => found.map(e => getComputedStyle(e, '::after').display)"
-    assert titles.evaluate_all(look) == ["none", "none"]
+    assert folded.evaluate_all(look) == ["none", "none"]
+    tasks.clean()
 
 
 def test_a_click_on_an_option_tells(tasks):
@@ -80,16 +77,11 @@ def test_a_click_on_an_option_tells(tasks):
     assert done(page) == []
     options(page).nth(2).locator("button").click()
     said = text(options(page).nth(2).locator(".lm-told"))
-    assert (
-        said == "Not this one: All the numbers together have one mean; here the rows have."
-    )
+    assert said.startswith("Not this one: All the numbers together have one mean; here")
     options(page).nth(1).locator("button").click()
     assert text(options(page).nth(1).locator(".lm-told")) == "Right."
-    pressed = (
-        options(page)
-        .locator("button")
-        .evaluate_all("all => all.map(button => button.getAttribute('aria-pressed'))")
-    )
+    buttons = options(page).locator("button")
+    pressed = buttons.evaluate_all("all => all.map(e => e.getAttribute('aria-pressed'))")
     assert pressed == ["false", "true", "false"]
     assert done(page) == ["ex-tasks-mean"]
     tasks.clean()
@@ -115,6 +107,9 @@ def test_keys_answer_and_a_screen_reader_hears_the_option(tasks):
     page.keyboard.press("Space")
     assert done(page) == ["ex-tasks-mean", "ex-tasks-rows"]
     assert "(2 of 5 tasks done)" in progress(page)
+    page.keyboard.press("Space")  # what is done can be undone
+    assert done(page) == ["ex-tasks-mean"]
+    assert page.evaluate(KEPT) == {"ex-tasks-mean": "right"}
     tasks.clean()
 
 
@@ -153,13 +148,6 @@ def test_verdicts_are_kept_and_forgotten(tasks):
     assert tasks.outside == []
 
 
-def test_what_is_done_can_be_undone(tasks):
-    box = tasks.page.locator("#ex-tasks-rows .lm-done input")
-    box.check()
-    box.uncheck()
-    assert tasks.page.evaluate(KEPT) == {}
-
-
 @pytest.mark.parametrize("denied", [False, True])
 def test_works_from_a_folder_and_where_nothing_may_be_kept(browser, demo, denied):
     with visits.visit(browser, (demo / "tasks.html").as_uri()) as visit:
@@ -187,8 +175,8 @@ def test_without_scripts_there_is_a_list_and_the_solution(browser, demo_server):
         assert page.get_by_text("As many as a row.").is_visible()
 
 
-@pytest.mark.parametrize(("theme", "width"), [("light", DESK), ("dark", PHONE)])
-def test_answered_tasks_are_accessible(browser, demo_server, theme, width):
+@pytest.mark.parametrize(("theme", "width"), [("light", DESK), ("dark", 390)])
+def test_answered_tasks_and_drawings_are_legible(browser, demo_server, theme, width):
     address = f"{demo_server}/tasks.html"
     with visits.visit(browser, address, theme=theme, width=width) as visit:
         page = visit.page
@@ -196,24 +184,17 @@ def test_answered_tasks_are_accessible(browser, demo_server, theme, width):
         options(page).nth(1).locator("button").click()
         page.locator("#ex-tasks-good .lm-done input").check()
         page.wait_for_function("() => document.querySelector('mjx-container')")
-        assert audit(page) == []
+        assert visits.audit(page) == []
         does_not_scroll_sideways(visit)
-        visit.clean()
-
-
-@pytest.mark.parametrize("width", [1400, 390])
-def test_a_drawing_is_legible_and_within_its_frame(browser, demo_server, width):
-    with visits.visit(browser, f"{demo_server}/tasks.html", width=width) as visit:
-        drawings = visit.page.locator("svg.lm-drawing")
-        assert drawings.count() >= 1
-        for last in visit.page.locator(".lm-steps label:last-of-type").all():
+        for last in page.locator(".lm-steps label:last-of-type").all():
             last.click()  # all is there
-        for index in range(drawings.count()):
-            words = drawings.nth(index).evaluate(DRAWN)
+        for drawing in page.locator("svg.lm-drawing").all():
+            words = drawing.evaluate(DRAWN)
             assert words
             for word in words:
                 assert word["size"] >= 9.5, word
                 assert word["over"] <= 0.5, word
+        visit.clean()
 
 
 def test_a_drawing_is_a_numbered_figure_in_the_themes_colours(tasks):

@@ -26,27 +26,20 @@ BY_HAND = [
     *("[CLS] in [MASK]s [UNK][SEP] [cls]", "[[PAD]]", "<|endoftext|>", "#hash ##ery"),
     *(
         "Ünïcödé e\u0301 é ﬁ ﬀ ŉ İstanbul ΑΣ Σ ẞß",
-        "\u0301\u0301lone marks",
-        "o\u0301x xo\u0301",
+        "\u0301\u0301lone marks o\u0301x xo\u0301",
     ),
     *(
         "日本語のテキスト，漢字。",
         "人人生而自由",
-        "모든 인간은",
-        "\u1112\u1161\u11ab",
+        "모든 인간은 \u1112\u1161\u11ab",
         "豈 \uf9fe",
     ),
     *("كل الناس أحرار", "בְּרֵאשִׁית בָּרָא", "\u202eright to left\u202c", "हिन्दी नुक़्ता", "ไทย"),
     *(
         "👍🏽 👩‍👩‍👧‍👦 🏳️‍🌈 🇪🇺 🦋🦋",
-        "a\u200db\u200cc\ufeffd\u00ade",
-        "\x00\x01a\x7fb\x85c\u2028d",
+        "a\u200db\u200cc\ufeffd\u00ade \x00\x01a\x7fb\x85c\u2028d",
     ),
-    *(
-        "\ufffd\ufffe\uffff",
-        "\ud7ff\ue000\U000f0000\U0010ffff",
-        "\U0001f98b\u0300\U00011938",
-    ),
+    *("\ufffd\ufffe\uffff", "\ud7ff\ue000\U000f0000\U0010ffff \U0001f98b\u0300\U00011938"),
     *("x" * 100, "x" * 101, "é" * 101, "feather" * 300, "ab" * 2500, "-" * 300, "🦋" * 60),
     *("!\ufeff! .\x85. \ufeff a", "x\x85\x85 \x85y \u3000\u3000z"),
     *(
@@ -66,9 +59,9 @@ def hostile(count: int, letters: list[str], seed: int) -> list[str]:
         start, width = draw.randrange(len(letters)), draw.choice([20, 200, 2000, 200000])
         near = letters[start : start + width]
         usual = " \n\t'.-aeiosT1"
+        length = draw.randrange(1, 40)
         picked = [
-            draw.choice(usual if draw.random() < 0.3 else near)
-            for _ in range(draw.randrange(1, 40))
+            draw.choice(usual if draw.random() < 0.3 else near) for _ in range(length)
         ]
         lines.append("".join(picked))
     return lines
@@ -76,42 +69,27 @@ def hostile(count: int, letters: list[str], seed: int) -> list[str]:
 
 @pytest.fixture(scope="module")
 def lines():
-    """Half of both poets, half of everything else; no half of a surrogate pair."""
+    """Half of both poets, half of everything else that has a name in Unicode."""
     draw = random.Random(0)
     both = (load_corpus("poems") + load_corpus("sonnets")).splitlines(keepends=True)
-    every = [chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000]
-    known = [c for c in every if unicodedata.category(c) not in ("Cn", "Co")]
+    every = map(chr, range(0x110000))
+    known = [c for c in every if unicodedata.category(c) not in ("Cn", "Co", "Cs")]
     poets = draw.sample(both, LINES // 2)
-    others = BY_HAND + hostile(300, every, 1)
-    return poets + others + hostile(LINES // 2 - len(others), known, 2)
+    return poets + BY_HAND + hostile(LINES // 2 - len(BY_HAND), known, 2)
 
 
-@pytest.fixture(scope="module")
-def play(lab):
-    """The page with the module."""
-    lab.evaluate(
-        """async () => {
-          window.play = await import("/play/tokenizers.js");
-          window.places = (text, tokens) => {  // UTF-16 -> characters
-            const at = [];
-            let n = 0;
-            for (const c of text) { for (const _ of c.split("")) at.push(n); n++; }
-            at.push(n);
-            return tokens.map((t) => [t.id, at[t.start], at[t.end]]);
-          };
-        }"""
-    )
-    return lab
-
-
-def in_page(play, made: str, argument, lines):
+def in_page(lab, made: str, argument, lines):
     """Return what a tokenizer of the page makes of each line: [ID, start, end] a token."""
-    found = play.evaluate(
-        """([made, argument, lines]) => {
+    found = lab.evaluate(
+        """async ([made, argument, lines]) => {
+          const play = await import("/play/tokenizers.js");
           const make = new Function("play", "argument", `return ${made}`);
           const tokenizer = make(play, argument);
-          const found = lines.map((line) => places(line, tokenizer.encode(line)));
-          return JSON.stringify(found);
+          return JSON.stringify(lines.map((line) => {
+            const at = [...line].flatMap((c, n) => c.split("").map(() => n)); // of UTF-16
+            at.push([...line].length);
+            return tokenizer.encode(line).map((t) => [t.id, at[t.start], at[t.end]]);
+          }));
         }""",
         [made, argument, lines],
     )
@@ -123,16 +101,12 @@ BPE = f"new play.ByteBPE(new Uint16Array({BYTES}.buffer))"
 WORDPIECE = "new play.WordPiece(argument)"
 
 
-def differing(lines, found, encode):
-    """Return the lines that the library cuts otherwise."""
-    wrong = []
-    for line, ours in zip(lines, found, strict=True):
+def same(lines, found, encode):
+    """Compare with what the library cuts of each line."""
+    for line, tokens in zip(lines, found, strict=True):
         theirs = encode(line, add_special_tokens=False)
         pairs = zip(theirs.ids, theirs.offsets, strict=True)
-        wanted = [[token_id, *place] for token_id, place in pairs]
-        if ours != wanted:
-            wrong.append((line, ours, wanted))
-    return wrong
+        assert tokens == [[token_id, *place] for token_id, place in pairs], line
 
 
 def library(merges):
@@ -144,40 +118,28 @@ def library(merges):
     return tokenizer
 
 
-def young(line):
-    """Say whether a line has characters that only some tables of Unicode know."""
-    return any(unicodedata.category(character) == "Cn" for character in line)
-
-
-@pytest.fixture(scope="module")
-def ours():
-    text = load_corpus("poems") + load_corpus("sonnets")
-    return BPETokenizer.train(text, 256 + 4096)
-
-
 @pytest.mark.parametrize("whose", ["ours", "gpt2"])
-def test_byte_level_bpe_is_the_library_s(play, lines, ours, whose):
-    tokenizer = ours if whose == "ours" else BPETokenizer(load_gpt2_vocabulary()[0])
-    pairs = base64.b64encode(merge_pairs(tokenizer.merges)).decode()
-    found = in_page(play, BPE, pairs, lines)
-    wrong = differing(lines, found, library(tokenizer.merges).encode)
-    assert [case for case in wrong if not young(case[0])] == []
-    assert len(lines) == LINES
-    assert len(wrong) < 30  # a letter of the newest Unicode is one to the browser alone
+def test_byte_level_bpe_is_the_library_s(lab, lines, whose):
+    text = load_corpus("poems") + load_corpus("sonnets")
+    ours = BPETokenizer.train(text, 256 + 4096).merges
+    merges = ours if whose == "ours" else load_gpt2_vocabulary()[0]
+    pairs = base64.b64encode(merge_pairs(merges)).decode()
+    found = in_page(lab, BPE, pairs, lines)
+    same(lines, found, library(merges).encode)
 
 
-def test_wordpiece_is_bert_s(play, lines):
+def test_wordpiece_is_bert_s(lab, lines):
     tokenizer, _ = load_bert(device="cpu")
     library = tokenizer.backend_tokenizer
     library.no_truncation()
     library.no_padding()
-    found = in_page(play, WORDPIECE, vocabularies.wordpiece(tokenizer), lines)
-    assert differing(lines, found, library.encode) == []
+    found = in_page(lab, WORDPIECE, vocabularies.wordpiece(tokenizer), lines)
+    same(lines, found, library.encode)
 
 
-def test_characters_are_those_of_the_course(play, lines):
+def test_characters_are_those_of_the_course(lab, lines):
     tokenizer = CharTokenizer(load_corpus("poems") + load_corpus("sonnets"))
-    found = in_page(play, "new play.Characters(argument)", tokenizer.alphabet, lines)
+    found = in_page(lab, "new play.Characters(argument)", tokenizer.alphabet, lines)
     ids = {character: i for i, character in enumerate(tokenizer.alphabet)}
     for line, tokens in zip(lines, found, strict=True):
         assert tokens == [[ids.get(c), i, i + 1] for i, c in enumerate(line)]

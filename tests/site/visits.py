@@ -9,6 +9,10 @@ import os
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+
 LOAD = 30_000  # milliseconds: generous, for slow machines; nothing waits without need
 # What Chromium says of a request that nobody waits for any more, since the reader went on
 # to another page. A server that is gone or a file that does not come has other words.
@@ -32,6 +36,7 @@ class Visit:
         """Fail if anything left the site, or went wrong."""
         assert self.outside == [], f"requests to other hosts: {self.outside}"
         assert self.errors == [], f"errors in the page: {self.errors}"
+        assert not self.page.evaluate("window.harmed"), "text was executed"
 
     def theme(self, wanted):
         """Switch the theme as a reader does, with the button."""
@@ -54,22 +59,15 @@ class Visit:
 
     def draw(self):
         """Unfold the page, scroll to each view, and wait until it is drawn."""
+        every = "document.querySelectorAll"
         self.page.evaluate(
-            """() => {
-              document.querySelectorAll("details:not(.lmc-table)")
-                .forEach(d => d.open = true);
-              document.querySelectorAll(".toggle-hidden .toggle-button")
-                .forEach(button => button.click());
-            }"""
+            f"{every}('details:not(.lmc-table)').forEach(d => d.open = true)"
         )
-        for root, kind, _ in self.views():
+        hidden = ".toggle-hidden .toggle-button"
+        self.page.evaluate(f"{every}('{hidden}').forEach(button => button.click())")
+        for root, _, _ in self.views():
             root.evaluate("e => e.scrollIntoView({block: 'center'})")
-            self.page.wait_for_function(
-                "e => ['drawn', 'failed'].includes(e.dataset.state)",
-                arg=root.element_handle(),
-                timeout=LOAD,
-            )
-            assert root.get_attribute("data-state") == "drawn", kind
+            expect(root).to_have_attribute("data-state", "drawn", timeout=LOAD)
         self.page.wait_for_timeout(400)  # the theme waits 300 before it looks what scrolls
 
 
@@ -94,11 +92,7 @@ def slow(page):
 
 def heard(live, text):
     """Wait until a live region says something; it may have begun with something else."""
-    live.page.wait_for_function(
-        "([live, text]) => live.textContent.includes(text)",
-        arg=[live.element_handle(), text],
-        timeout=LOAD,
-    )
+    expect(live).to_contain_text(text, timeout=LOAD)
 
 
 @contextmanager
@@ -110,8 +104,9 @@ def visit(browser, address, *, theme="light", width=1280, javascript=True, wait=
         java_script_enabled=javascript,
         reduced_motion="reduce",
     )
-    context.add_init_script(
+    context.add_init_script(  # and what hostile text would call
         f"localStorage.setItem('mode', '{theme}');localStorage.setItem('theme', '{theme}');"
+        "window.harm = () => { window.harmed = true; };"
     )
     scheme, _, rest = address.partition("://")
     origin = f"{scheme}://{rest.partition('/')[0]}"
@@ -225,29 +220,17 @@ def check_tokens(root, data):
     assert [" ".join(plain(text).split()) for text in texts] == wanted
 
 
-LAYERS = {
-    "scatter": ".scatterlayer > .trace",
-    "bar": ".barlayer > .trace",
-    "histogram": ".barlayer > .trace",
-    "heatmap": ".heatmaplayer > .hm",
-    "contour": ".contourlayer > .contour",
-    "box": ".boxlayer > .trace",
-    "violin": ".violinlayer > .trace",
-}
+FLAT = ".scatterlayer > .trace, .barlayer > .trace, .boxlayer > .trace"
+FLAT += ", .violinlayer > .trace, .heatmaplayer > .hm, .contourlayer > .contour"
 
 
 def check_plot(root, data):
-    """A group a trace; a mark a point where there are markers; else a painted canvas."""
-    kinds = [
-        trace.get("type", "scatter")
-        for trace in data["figure"]["data"]
-        if trace.get("visible", True) is True
-    ]
-    for selector in set(LAYERS.values()):
-        wanted = sum(LAYERS.get(kind) == selector for kind in kinds)
-        assert marks(root, selector) == wanted, selector
-    if any(kind not in LAYERS for kind in kinds):
-        assert marks(root, ".gl-container canvas, .pielayer, .imagelayer") > 0
+    """A group a trace, or a painted canvas; a mark a point where there are markers."""
+    traces = [t for t in data["figure"]["data"] if t.get("visible", True) is True]
+    flat = [t for t in traces if not t.get("type", "").endswith(("3d", "surface"))]
+    assert marks(root, FLAT) == len(flat)
+    if len(flat) < len(traces):
+        assert marks(root, ".gl-container canvas") > 0
     shown, wanted = root.locator(".js-plotly-plot").evaluate(
         """plot => [
           plot.querySelectorAll(".scatterlayer .point").length,
@@ -259,11 +242,6 @@ def check_plot(root, data):
         ]"""
     )
     assert shown == wanted
-
-
-def check_play(root, data):
-    """Its module has put something in the place of the stored state, or around it."""
-    assert root.locator(".lmc-canvas").inner_text().strip()
 
 
 def shelf(data, poem, level=-1):
@@ -309,18 +287,6 @@ def check_strike_out(root, data):
     assert f"{theme['said'][-1][0]:.2f} as printed" in told
 
 
-CHECKS = {
-    "attention_heads": check_heads,
-    "head_view": check_head_view,
-    "model_view": check_model_view,
-    "poems": check_poems,
-    "sentences": check_sentences,
-    "strike_out": check_strike_out,
-    "tokens": check_tokens,
-    "plot": check_plot,
-}
-
-
 def plain(text):
     """Return a token as it was handed over: without what makes it inert."""
     return text.replace("\u2060", "").replace("\u00a0", " ")
@@ -334,20 +300,29 @@ def pretty(token):
 # --- reactions ------------------------------------------------------------------------
 
 
+def focus(root, selector):
+    """Focus the one tab stop among the elements that match."""
+    stop = root.locator(f"{selector}[tabindex='0']")
+    assert stop.count() == 1, f"{selector}: one stop for the tab key, not {stop.count()}"
+    stop.focus()
+
+
 def react_heads(visit, root, data):
-    """A click on a head shows it in full."""
+    """An arrow key goes to the next head and shows it in full."""
     if len(data["attention"]) < 2:
         return
-    full = root.locator("canvas").last
-    before = full.evaluate("c => c.toDataURL()")
-    root.locator("[role=button]").nth(1).click()
-    visit.page.mouse.move(0, 0)
-    name = root.locator("h2").text_content()
-    assert plain(name) == "Head 1"
+    before = root.locator("canvas").last.evaluate("c => c.toDataURL()")
+    focus(root, ".lmc-heads [role=button]")
+    visit.page.keyboard.press("ArrowRight")
+    expect(root.locator("h2")).to_have_text("Head 1")
+    visit.page.keyboard.press("Enter")
+    expect(root.locator("[role=button]").nth(1)).to_have_attribute("aria-pressed", "true")
     if data["attention"][0] != data["attention"][1]:
-        assert full.evaluate("c => c.toDataURL()") != before
-    pressed = root.locator("[role=button]").nth(1).get_attribute("aria-pressed")
-    assert pressed == "true"
+        visit.page.wait_for_function(  # it is painted a little later
+            "([e, b]) => [...e.querySelectorAll('canvas')].at(-1).toDataURL() !== b",
+            arg=[root.element_handle(), before],
+            timeout=LOAD,
+        )
 
 
 def opacities(root):
@@ -358,7 +333,7 @@ def opacities(root):
 
 
 def react_head_view(visit, root, data):
-    """Another layer, a head switched off, and a token pointed at change the lines."""
+    """Another layer, a head switched off, and a token with the focus change the lines."""
     layers, heads = len(data["attention"]), len(data["attention"][0])
     count = len(data["tokens"])
     if layers > 1:
@@ -366,32 +341,32 @@ def react_head_view(visit, root, data):
         root.locator("#layer").select_option(str((data["layer"] + 1) % layers))
         settle(visit.page)
         assert opacities(root) != before
-    if heads > 1:
+    if len(data["heads"]) > 1:
         square = root.locator("rect[role=checkbox]").nth(data["heads"][0])
-        on = square.get_attribute("aria-checked") == "true"
-        if on and len(data["heads"]) == 1:
-            return
-        square.click()
-        visit.page.wait_for_timeout(20)
-        assert square.get_attribute("aria-checked") == str(not on).lower()
+        square.press("Enter")
+        expect(square).to_have_attribute("aria-checked", "false")
         first = data["heads"][0] * count * count
         assert opacities(root)[first : first + count * count] == [0] * count * count
-        square.click()
-    root.locator("#left text").first.hover()
+        square.press("Shift+Enter")
+        checked = root.locator("rect[aria-checked=true]")
+        expect(checked).to_have_count(1)
+        expect(checked).to_have_attribute("aria-label", f"Head {data['heads'][0]}")
+    focus(root, "#left g[role=img]")
     visible = root.locator("#bertviz-attention line[visibility=visible]")
     assert visible.count() == heads * count
-    visit.page.mouse.move(0, 0)
 
 
 def react_model_view(visit, root, data):
-    """A click on a head opens it, another closes it."""
-    cell = root.locator("rect[role=button]").first
-    cell.click()
+    """Enter opens a head, and closes it again; an arrow leads to the next layer's."""
+    focus(root, "rect[role=button]")
+    visit.page.keyboard.press("ArrowDown")
+    visit.page.keyboard.press("Enter")
+    layer = data["layers"][:2][-1]
     heading = root.locator("text.detail").text_content()
-    assert heading == f"Layer {data['layers'][0]}, Head {data['heads'][0]}"
+    assert heading == f"Layer {layer}, Head {data['heads'][0]}"
     shown = root.locator("g.detail text").all_text_contents()
     assert shown == 2 * [pretty(token) for token in data["tokens"]]
-    cell.dispatch_event("click")
+    visit.page.keyboard.press("Enter")
     assert marks(root, ".detail") == 0
 
 
@@ -464,14 +439,12 @@ def react_strike_out(visit, root, data):
 
 
 def react_tokens(visit, root, data):
-    """A token pointed at shows its value."""
-    root.locator(".colored-tokens > span").first.hover()
+    """A token with the focus shows its value."""
+    focus(root, ".colored-tokens > span")
     tip = root.locator("[data-popper-interactive]")
     tip.first.wait_for()
-    assert str(float(tip.first.text_content().removeprefix(data["tokens"][0]))) == str(
-        float(data["values"][0])
-    )
-    visit.page.mouse.move(0, 0)
+    value = plain(tip.first.text_content()).removeprefix(data["tokens"][0])
+    assert float(value) == pytest.approx(float(data["values"][0]))
 
 
 def react_plot(visit, root, data):
@@ -480,37 +453,39 @@ def react_plot(visit, root, data):
     for index in range(sliders.count()):
         slider = sliders.nth(index)
         before = int(slider.get_attribute("aria-valuenow"))
-        slider.focus()
-        key = "ArrowRight" if before == 0 else "ArrowLeft"
-        visit.page.keyboard.press(key)
-        visit.page.wait_for_function(
-            "([e, v]) => +e.getAttribute('aria-valuenow') === v",
-            arg=[slider.element_handle(), before + (1 if before == 0 else -1)],
-            timeout=LOAD,
-        )
+        slider.press("ArrowLeft" if before else "ArrowRight")
+        after = before - 1 if before else 1
+        expect(slider).to_have_attribute("aria-valuenow", str(after), timeout=LOAD)
+
+
+# What a view has drawn, and what it does when a reader does something. Those that run in
+# the page have their own tests.
+VIEWS = {
+    "attention_heads": (check_heads, react_heads),
+    "head_view": (check_head_view, react_head_view),
+    "model_view": (check_model_view, react_model_view),
+    "poems": (check_poems, react_poems),
+    "sentences": (check_sentences, react_sentences),
+    "strike_out": (check_strike_out, react_strike_out),
+    "tokens": (check_tokens, react_tokens),
+    "plot": (check_plot, react_plot),
+}
 
 
 def check(root, kind, data):
     """Look whether a view has drawn what its data say."""
-    CHECKS.get(kind, check_play)(root, data)
+    if kind in VIEWS:
+        VIEWS[kind][0](root, data)
+    else:
+        assert root.locator(".lmc-canvas").inner_text().strip()
 
 
 def react(visit, root, kind, data):
-    """Do to a view what a reader does; those that run in the page have their own tests."""
-    if kind in REACTIONS:
-        REACTIONS[kind](visit, root, data)
+    """Do to a view what a reader does."""
+    if kind in VIEWS:
+        VIEWS[kind][1](visit, root, data)
+        visit.page.evaluate("document.activeElement.blur()")
 
-
-REACTIONS = {
-    "attention_heads": react_heads,
-    "head_view": react_head_view,
-    "model_view": react_model_view,
-    "poems": react_poems,
-    "sentences": react_sentences,
-    "strike_out": react_strike_out,
-    "tokens": react_tokens,
-    "plot": react_plot,
-}
 
 # axe looks at each element, for seconds on a long page. What it need not see is lifted out
 # and put back: lines of drawings, and glyphs of equations (the words of an equation stay).
@@ -565,6 +540,22 @@ LOWER = """() => {
     .forEach(([parent, children]) => parent.replaceChildren(...children));
   window.hidden?.splice(0).forEach(word => word.style.removeProperty("visibility"));
 }"""
+
+
+def audit(page, *scripts, **options):
+    """What axe finds that keeps somebody out, after these scripts have thinned the page."""
+    for script in scripts:
+        page.evaluate(script)
+    options |= {"resultTypes": ["violations"], "preload": False}  # style sheets stay here
+    found = Axe().run(page, options=options).response["violations"]
+    if scripts:
+        page.evaluate(LOWER)
+    return [
+        (rule["id"], rule["impact"], [node["html"][:200] for node in rule["nodes"]][:5])
+        for rule in found
+        if rule["impact"] in ("serious", "critical")
+    ]
+
 
 # The least contrast of a view's words with the page, or with the button that they are on,
 # as WCAG reckons it.
