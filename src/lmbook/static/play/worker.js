@@ -22,8 +22,8 @@ const REQUESTS = {
   *write(model, { ids, options }) {
     for (const piece of write(model, ids, options)) yield { piece };
   },
-  *nearest(model, { vector, id, count }) {
-    return model.nearest(vector || model.vector(id), count);
+  *nearest(model, { vector, count }) {
+    return model.nearest(vector, count);
   },
 };
 
@@ -67,9 +67,9 @@ export function serve(scope) {
     current = null;
   }
 
-  function open({ id, parts, about, name }) {
+  async function open({ id, parts, about, name }) {
     try {
-      model = Model.read(joined(parts, about, name));
+      model = Model.read(await joined(parts, about, name));
       scope.postMessage({ id, value: model.config });
     } catch (error) {
       scope.postMessage({ id, error: error.message });
