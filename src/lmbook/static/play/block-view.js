@@ -7,7 +7,7 @@ const signed = (number) => (number < 0 ? "−" : "+") + Math.abs(number).toFixed
 export function mount(element, data) {
   let off = null; // the part that is switched off
   const layer = select(data.layers.map((_, i) => "layer " + i), draw);
-  const figure = make("div", { class: "lmb-figure", onclick: (event) => press(event.target) });
+  const figure = make("div", { class: "lmb-figure play-drawing", onclick: (event) => press(event.target) });
   figure.innerHTML = data.drawing; // ours, and without a word of anybody else's
   const parts = Array.from(figure.querySelectorAll("[data-part]"));
   for (const part of parts) {

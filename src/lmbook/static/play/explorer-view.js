@@ -3,7 +3,7 @@
    lines the weights are loaded, after a click. What takes a run of its own (a head removed,
    neighbours) is asked for when it is first to be seen. */
 import { openModel } from "./client.js";
-import { announcer, arrow, button, heading, make, ownLine, percent, row } from "./dom.js";
+import { announcer, arrow, button, fixed, heading, make, ownLine, percent, row } from "./dom.js";
 import { readText } from "./store.js";
 import { WordPiece, shown } from "./tokenizers.js";
 
@@ -12,7 +12,6 @@ const NEAREST = 6;
 const COLUMNS = ["weight", "weight × length", "moved without it"];
 let views = 0;
 
-const fixed = (number) => number.toFixed(2);
 const numbers = (line) => line.split(" ").map(Number);
 const best = (numbers) => numbers.indexOf(Math.max(...numbers));
 
@@ -199,7 +198,7 @@ export function mount(element, data, context) {
     drawGrid();
     body.replaceChildren(...seen.tokens.map((_, i) => {
       const name = button(make("bdi", {}, word(i)), () => chooseToken(i));
-      return row(name, ...COLUMNS.map(() => [make("i"), make("span")]));
+      return row(name, ...COLUMNS.map(() => [make("i", { class: "play-bar" }), make("span")]));
     }));
     drawHead();
     drawNear();

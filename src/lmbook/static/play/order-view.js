@@ -1,7 +1,7 @@
 /* The view *order*: the scores of a short line under several schemes of positions, while
    the reader changes the order of its words and where it begins. The chapter on positions
    gives the numbers; here they are added up. */
-import { arrow, button, heading, make, radios, row, slider } from "./dom.js";
+import { arrow, button, fixed, heading, make, radios, row, slider } from "./dom.js";
 
 /* The score of word `a` at place `m` looking at word `b` at place `n`. A scheme either
    depends on the offset alone, or is a sum of four terms: word or place with word or place. */
@@ -19,7 +19,6 @@ function scores(scheme, order, start) {
 }
 
 const ENOUGH = 0.005; // what is less is not seen in two digits
-const written = (number) => number.toFixed(1).replace("-0.0", "0.0").replace("-", "−");
 
 /* Which cells differ from what the same two words have in the line as it was. */
 function changes(scheme, order, start) {
@@ -89,7 +88,7 @@ export function mount(element, data) {
       button.setAttribute("aria-pressed", String(waiting === place));
     });
     const rows = scores(scheme, order, at).map((line, m) => {
-      const made = row(words[order[m]], ...line.map(written));
+      const made = row(words[order[m]], ...line.map((value) => fixed(value, 1)));
       line.forEach((value, n) => {
         const cell = made.cells[n + 1], share = Math.min(1, Math.abs(value) / most[chosen]);
         cell.className = value < 0 ? "lmo-less" : "lmo-more";
