@@ -52,9 +52,7 @@ function nameLines(svg) {
 }
 
 export function head_view(canvas, data) {
-  const layer = select([]);
-  layer.id = "layer";
-  layer.setAttribute("aria-label", "Layer");
+  const layer = select([], null, { id: "layer", "aria-label": "Layer" });
   const vis = make("div", { id: "vis" });
   canvas.append(make("span", {}, "Layer: ", layer, " "), vis);
   const layers = data.attention.map((_, index) => index);
