@@ -115,7 +115,6 @@ class Client {
   /* End what a lane waits for. */
   cancel(lane) {
     const id = this.lanes[lane];
-    delete this.lanes[lane];
     if (!this.waiting.has(id)) return;
     this.waiting.get(id).resolve(null);
     this.waiting.delete(id);
