@@ -117,10 +117,8 @@
   }
 
   function show() {
-    for (const task of tasks) {
+    for (const task of tasks)
       task.querySelector(".lm-done input").checked = task.id in done;
-      task.classList.toggle("lm-is-done", task.id in done);
-    }
     document.querySelectorAll(".bd-sidebar-primary .bd-links a.internal").forEach(ring);
     const count = all.filter((label) => done[label]).length;
     sum.textContent = count + " of " + all.length + " tasks done. ";
