@@ -5,10 +5,8 @@
   const {make, plural} = lmcourse.need("dom.js");
   const FIELDS = ["title", "heading", "text", "code"];
   const MOST = 40; // results shown
-  const sections = window.lmbookSections.map(function (found, id) {
-    const [page, title, anchor, heading, text, code] = found;
-    return {id, page, title, anchor, heading, text, code};
-  });
+  const sections = window.lmbookSections.map(
+    ([page, title, anchor, heading, text, code], id) => ({id, page, title, anchor, heading, text, code}));
   const plain = (word) => word.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
   const index = new MiniSearch({fields: FIELDS, processTerm: plain});
   index.addAll(sections);

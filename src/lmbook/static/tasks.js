@@ -3,7 +3,7 @@
    page is open. `lmcourse.tasks` (tasks-table.js) says which tasks each page has. */
 (function () {
   "use strict";
-  const { make } = lmcourse.need("dom.js");
+  const { button, make } = lmcourse.need("dom.js");
   const { book, pages } = lmcourse.tasks;
   const key = "lmcourse:" + book;
   const home = new URL("../../", document.currentScript.src).pathname;
@@ -13,32 +13,32 @@
   let done = {};
   let kept = true;
 
-  function load() {
+  /* Do something with what the browser keeps, if it keeps anything. */
+  function attempt(action) {
     try {
-      if (kept) done = Object(JSON.parse(localStorage.getItem(key)));
+      if (kept) action();
     } catch {
       kept = false;
     }
+  }
+
+  function load() {
+    attempt(() => (done = Object(JSON.parse(localStorage.getItem(key)))));
   }
 
   function mark(label, how) {
     load();
     if (how) done[label] = how;
     else delete done[label];
-    try {
-      localStorage.setItem(key, JSON.stringify(done));
-    } catch {
-      kept = false;
-    }
+    attempt(() => localStorage.setItem(key, JSON.stringify(done)));
     show();
   }
 
   /* FNV-1a of an answer and the task's key: which option is right is not to be read. */
   function hashAnswer(text) {
     let hash = 2166136261;
-    for (const byte of new TextEncoder().encode(text)) {
+    for (const byte of new TextEncoder().encode(text))
       hash = Math.imul(hash ^ byte, 16777619) >>> 0;
-    }
     return hash.toString(16).padStart(8, "0");
   }
 
@@ -76,9 +76,8 @@
       const words = option.firstElementChild, letter = "abcdefgh"[index];
       words.id = task.id + "-" + letter;
       const id = words.id + "-button";
-      option.button = make("button", { type: "button", class: "lm-letter", id,
-        "aria-labelledby": id + " " + words.id, "aria-pressed": "false",
-        onclick: () => answer(option) }, letter);
+      option.button = button(letter, () => answer(option), { class: "lm-letter", id,
+        "aria-labelledby": id + " " + words.id, "aria-pressed": "false" });
       option.prepend(option.button);
     });
     root.dataset.ready = "";
@@ -118,10 +117,8 @@
   }
 
   function show() {
-    for (const task of tasks) {
+    for (const task of tasks)
       task.querySelector(".lm-done input").checked = task.id in done;
-      task.classList.toggle("lm-is-done", task.id in done);
-    }
     document.querySelectorAll(".bd-sidebar-primary .bd-links a.internal").forEach(ring);
     const count = all.filter((label) => done[label]).length;
     sum.textContent = count + " of " + all.length + " tasks done. ";
@@ -131,26 +128,22 @@
   function forget() {
     if (!confirm("Forget which tasks of this book you have done?")) return;
     done = {};
-    try {
-      localStorage.removeItem(key);
-    } catch {}
+    attempt(() => localStorage.removeItem(key));
     resets.forEach((reset) => reset());
     show();
   }
 
   const nav = document.querySelector(".bd-sidebar-primary nav.bd-links");
-  const sum = make("p", {}, "");
-  const foot = make("div", { class: "lm-sum" }, sum,
-    make("button", { type: "button", onclick: forget }, "Forget my progress"));
+  const sum = make("p");
+  const foot = make("div", { class: "lm-sum" }, sum, button("Forget my progress", forget));
   (nav ? nav.parentElement : document.body).append(foot);
   load();
   document.querySelectorAll(".lm-choose").forEach(choices);
   tasks.forEach(box);
   show();
-  for (const event of ["storage", "pageshow"]) {
+  for (const event of ["storage", "pageshow"])
     addEventListener(event, function () {
       load();
       show();
     });
-  }
 })();

@@ -6,8 +6,8 @@
 
    element   the view's place, emptied, with an id; until then it shows the stored state.
    data      what the Python side gave.
-   context   root: the whole view; isDark(): the theme; the rest is for store.js, which
-             reads vocabularies, and client.js, which runs models.
+   context   root: the whole view; the rest is for store.js, which reads vocabularies, and
+             client.js, which runs models.
 
    It may be async. What it returns may have `theme`, called when the theme changes. If it
    throws, what was there comes back, with a note. The page works from a folder too:
@@ -38,7 +38,6 @@
 
   const load = (address) => (loading[address] = loading[address] || run(address));
   Object.assign(lmcourse, {
-    isDark: () => document.documentElement.dataset.theme === "dark",
     stores: JSON.parse(own.dataset.stores || "{}"),
     carried: {}, // what scripts of stores bring, by address
     ...{ folder, run },

@@ -52,9 +52,7 @@ function nameLines(svg) {
 }
 
 export function head_view(canvas, data) {
-  const layer = select([]);
-  layer.id = "layer";
-  layer.setAttribute("aria-label", "Layer");
+  const layer = select([], null, { id: "layer", "aria-label": "Layer" });
   const vis = make("div", { id: "vis" });
   canvas.append(make("span", {}, "Layer: ", layer, " "), vis);
   const layers = data.attention.map((_, index) => index);
@@ -67,40 +65,25 @@ export function head_view(canvas, data) {
   });
 }
 
-export function model_view(canvas, data, { isDark }) {
-  const columns = data.heads.length;
-  let open = null; // the place of the head that is shown in full
-
-  function name(vis) {
-    const cells = Array.from(vis.querySelectorAll("g > rect.attn_background"),
-      (background) => background.parentElement.lastElementChild);
-    cells.forEach((cell, index) => {
-      const layer = data.layers[Math.floor(index / columns)];
-      cell.classList.add("lmc-thumbnail");
-      cell.setAttribute("role", "button");
-      cell.setAttribute("aria-label", `Layer ${layer}, head ${data.heads[index % columns]}`);
-      cell.addEventListener("click", () => (open = open === index ? null : index));
-      pressable(cell, () => press(cell, "click"));
-    });
-    roving(cells, columns);
-    return cells;
-  }
-
-  function draw() {
-    const vis = make("div", { id: "vis" });
-    canvas.replaceChildren(vis);
-    run("model_view", {
-      ...given(canvas, data, data.layers),
-      display_mode: isDark() ? "dark" : "light",
-      include_heads: data.heads,
-      total_heads: columns,
-    });
-    const svg = vis.querySelector("svg"); // as wide as the page, not as it was drawn
-    svg.setAttribute("viewBox", `0 0 ${svg.width.baseVal.value} ${svg.height.baseVal.value}`);
-    const cells = name(vis), before = open;
-    open = null;
-    if (before !== null) press(cells[before], "click");
-  }
-  draw();
-  return { theme: draw };
+export function model_view(canvas, data) {
+  const columns = data.heads.length, vis = make("div", { id: "vis" });
+  canvas.append(vis);
+  run("model_view", {
+    ...given(canvas, data, data.layers),
+    display_mode: "light", // the dark theme is the style sheet's
+    include_heads: data.heads,
+    total_heads: columns,
+  });
+  const svg = vis.querySelector("svg"); // as wide as the page, not as it was drawn
+  svg.setAttribute("viewBox", `0 0 ${svg.width.baseVal.value} ${svg.height.baseVal.value}`);
+  const cells = Array.from(vis.querySelectorAll("g > rect.attn_background"),
+    (background) => background.parentElement.lastElementChild);
+  cells.forEach((cell, index) => {
+    const layer = data.layers[Math.floor(index / columns)];
+    cell.classList.add("lmc-thumbnail");
+    cell.setAttribute("role", "button");
+    cell.setAttribute("aria-label", `Layer ${layer}, head ${data.heads[index % columns]}`);
+    pressable(cell, () => press(cell, "click"));
+  });
+  roving(cells, columns);
 }

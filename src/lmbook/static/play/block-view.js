@@ -1,13 +1,14 @@
 /* The view *block*: a block of a GPT as a drawing, whose parts are switched off by a click,
    and what the model loses without them. `lmcourse.views.block` measured it. */
 import { heading, make, row, select, svg } from "./dom.js";
+import { pressable } from "./keys.js";
 
 const signed = (number) => (number < 0 ? "−" : "+") + Math.abs(number).toFixed(3);
 
 export function mount(element, data) {
   let off = null; // the part that is switched off
   const layer = select(data.layers.map((_, i) => "layer " + i), draw);
-  const figure = make("div", { class: "lmb-figure", onclick: (event) => press(event.target) });
+  const figure = make("div", { class: "lmb-figure play-drawing", onclick: (event) => press(event.target) });
   figure.innerHTML = data.drawing; // ours, and without a word of anybody else's
   const parts = Array.from(figure.querySelectorAll("[data-part]"));
   for (const part of parts) {
@@ -15,11 +16,7 @@ export function mount(element, data) {
     part.setAttribute("tabindex", 0);
     part.setAttribute("aria-label", data.parts[part.dataset.part][0]);
   }
-  figure.addEventListener("keydown", (event) => {
-    if (event.key !== "Enter" && event.key !== " ") return;
-    event.preventDefault();
-    press(event.target);
-  });
+  pressable(figure, (event) => press(event.target));
   const status = make("p", { class: "lmb-status", role: "status" });
   const body = make("tbody");
   const note = "Each is measured on the same text by a model that was trained with all its " +

@@ -9,7 +9,7 @@
    The last argument, a lane, is any word of the view's: a new request ends an older one of
    the same lane, whose promise resolves to null. Errors reject, with a message to show. */
 
-import { decode, loadParts } from "./store.js";
+import { loadParts } from "./store.js";
 import { serve } from "./worker.js";
 
 const CACHE = "lmcourse-weights";
@@ -24,7 +24,6 @@ class Client {
     this.name = name;
     this.context = context;
     this.about = context.stores[name];
-    if (!this.about) throw new Error("this page has no model " + name);
     this.address = context.folder + "play/" + name + "?v=" + this.about.key;
     this.size = (this.about.bytes / 1e6).toFixed(1) + " MB";
     this.waiting = new Map(); // id → { resolve, reject, onPieces }
@@ -62,11 +61,7 @@ class Client {
       progress(1);
       if (config) return { config, fromCache: true, notKept: null };
     }
-    const parts = [];
-    await loadParts(name, this.context, (text, share) => {
-      parts.push(decode(text));
-      progress(share);
-    });
+    const parts = await loadParts(name, this.context, progress);
     return { config: await send(parts), fromCache: false, notKept: await this.keep(parts) };
   }
 
@@ -120,7 +115,6 @@ class Client {
   /* End what a lane waits for. */
   cancel(lane) {
     const id = this.lanes[lane];
-    delete this.lanes[lane];
     if (!this.waiting.has(id)) return;
     this.waiting.get(id).resolve(null);
     this.waiting.delete(id);
@@ -142,9 +136,8 @@ class Client {
     return this.when("write", { ids, options }, lane, onPieces);
   }
 
-  /* The tokens nearest to a vector, or to a token's own if an id is given. */
-  nearest(wanted, count, lane) {
-    const which = typeof wanted === "number" ? { id: wanted } : { vector: wanted };
-    return this.when("nearest", { ...which, count }, lane);
+  /* The tokens nearest to a vector. */
+  nearest(vector, count, lane) {
+    return this.when("nearest", { vector, count }, lane);
   }
 }

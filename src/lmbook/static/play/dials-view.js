@@ -29,8 +29,8 @@ export function mount(element, data) {
   const place = range("position of the query", data.place);
   const behind = range("the key is before it by", data.behind);
   const names = counts.map((each) => plural(each, "pair"));
-  const dials = svg("svg", { viewBox: "0 0 480 330", class: "lmd-dials", "aria-hidden": "true" });
-  const curve = svg("svg", { viewBox: "0 0 480 232", class: "lmd-curve", "aria-hidden": "true" });
+  const dials = svg("svg", { viewBox: "0 0 480 330", class: "lmd-dials play-drawing", "aria-hidden": "true" });
+  const curve = svg("svg", { viewBox: "0 0 480 232", class: "lmd-curve play-drawing", "aria-hidden": "true" });
   const status = make("p", { role: "status" });
   element.append(
     radios("The score of", names, counts.length - 1, (i) => { count = counts[i]; draw(); }),

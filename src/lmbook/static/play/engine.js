@@ -57,14 +57,14 @@ export function linear(x, { weight, bias }, columns) {
   return out;
 }
 
-function added(a, b) {
+export function added(a, b) {
   const out = new Float32Array(a.length);
   for (let i = 0; i < a.length; i++) out[i] = a[i] + b[i];
   return out;
 }
 
 /* LayerNorm: x (tokens, d_model) → the same shape. */
-export function norm(x, { weight, bias }, eps) {
+function norm(x, { weight, bias }, eps) {
   const d_model = weight.length, out = new Float32Array(x.length);
   for (let start = 0; start < x.length; start += d_model) {
     let mean = 0, square = 0;

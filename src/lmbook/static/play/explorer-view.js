@@ -3,7 +3,7 @@
    lines the weights are loaded, after a click. What takes a run of its own (a head removed,
    neighbours) is asked for when it is first to be seen. */
 import { openModel } from "./client.js";
-import { announcer, arrow, button, heading, make, ownLine, percent, row } from "./dom.js";
+import { announcer, arrow, button, fixed, heading, make, ownLine, percent, row } from "./dom.js";
 import { readText } from "./store.js";
 import { WordPiece, shown } from "./tokenizers.js";
 
@@ -12,7 +12,6 @@ const NEAREST = 6;
 const COLUMNS = ["weight", "weight × length", "moved without it"];
 let views = 0;
 
-const fixed = (number) => number.toFixed(2);
 const numbers = (line) => line.split(" ").map(Number);
 const best = (numbers) => numbers.indexOf(Math.max(...numbers));
 
@@ -61,7 +60,7 @@ export function mount(element, data, context) {
     " Its weights are rounded to a byte each: on the book's own line, that moves the states by at most " +
     `${percent(data.drift, 1)} of their largest number.`);
   const places = Array.from({ length: layers * heads }, (_, i) => [Math.floor(i / heads), i % heads]);
-  const cells = places.map(([l, h]) => button(make("canvas"), () => choose(l, h), { role: "radio",
+  const cells = places.map(([l, h]) => button(make("canvas"), () => choose(l, h, token), { role: "radio",
     title: `layer ${l}, head ${h}`, "aria-label": `layer ${l}, head ${h}` }));
   const grid = make("div", { class: "lmx-grid", role: "radiogroup", "aria-label": "Heads, a row a layer",
     style: "--heads: " + heads, onkeydown: go }, ...cells);
@@ -168,13 +167,7 @@ export function mount(element, data, context) {
   }
 
   function choose(...place) {
-    [layer, head] = place;
-    drawHead();
-    drawNear();
-  }
-
-  function chooseToken(place) {
-    token = place;
+    [layer, head, token] = place;
     drawHead();
     drawNear();
   }
@@ -198,8 +191,8 @@ export function mount(element, data, context) {
   function draw() {
     drawGrid();
     body.replaceChildren(...seen.tokens.map((_, i) => {
-      const name = button(make("bdi", {}, word(i)), () => chooseToken(i));
-      return row(name, ...COLUMNS.map(() => [make("i"), make("span")]));
+      const name = button(make("bdi", {}, word(i)), () => choose(layer, head, i));
+      return row(name, ...COLUMNS.map(() => [make("i", { class: "play-bar" }), make("span")]));
     }));
     drawHead();
     drawNear();

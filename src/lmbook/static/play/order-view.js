@@ -1,7 +1,7 @@
 /* The view *order*: the scores of a short line under several schemes of positions, while
    the reader changes the order of its words and where it begins. The chapter on positions
    gives the numbers; here they are added up. */
-import { arrow, button, heading, make, radios, row, slider } from "./dom.js";
+import { arrow, button, fixed, heading, make, radios, row, slider } from "./dom.js";
 
 /* The score of word `a` at place `m` looking at word `b` at place `n`. A scheme either
    depends on the offset alone, or is a sum of four terms: word or place with word or place. */
@@ -19,16 +19,6 @@ function scores(scheme, order, start) {
 }
 
 const ENOUGH = 0.005; // what is less is not seen in two digits
-const written = (number) => number.toFixed(1).replace("-0.0", "0.0").replace("-", "−");
-
-/* Which cells differ from what the same two words have in the line as it was. */
-function changes(scheme, order, start) {
-  return scores(scheme, order, start).map((line, m) =>
-    line.map((now, n) => {
-      const [a, b] = [order[m], order[n]];
-      return Math.abs(now - score(scheme, a, b, a, b)) > ENOUGH;
-    }));
-}
 
 export function mount(element, data) {
   const { words, schemes } = data;
@@ -82,19 +72,21 @@ export function mount(element, data) {
   function draw() {
     const scheme = schemes[chosen];
     const at = Number(start.input.value);
-    const changed = changes(scheme, order, at);
     start.value.textContent = at;
     buttons.forEach((button, place) => {
       button.textContent = words[order[place]];
       button.setAttribute("aria-pressed", String(waiting === place));
     });
+    let count = 0; // of cells that are not what the same two words had in the line as it was
     const rows = scores(scheme, order, at).map((line, m) => {
-      const made = row(words[order[m]], ...line.map(written));
+      const made = row(words[order[m]], ...line.map((value) => fixed(value, 1)));
       line.forEach((value, n) => {
         const cell = made.cells[n + 1], share = Math.min(1, Math.abs(value) / most[chosen]);
         cell.className = value < 0 ? "lmo-less" : "lmo-more";
         cell.style.setProperty("--share", Math.round(65 * share) + "%");
-        if (!changed[m][n]) return;
+        const [a, b] = [order[m], order[n]];
+        if (Math.abs(value - score(scheme, a, b, a, b)) <= ENOUGH) return;
+        count++;
         cell.classList.add("lmo-changed");
         cell.append(make("span", { class: "play-hidden" }, " changed"));
       });
@@ -103,7 +95,6 @@ export function mount(element, data) {
     table.replaceChildren(
       make("caption", {}, "Row: the word that looks. Column: the word it looks at."),
       heading("", ...order.map((word) => words[word])), make("tbody", {}, ...rows));
-    const count = changed.flat().filter(Boolean).length;
     const all = words.length ** 2;
     const text = order.map((word) => words[word]).join(" ");
     const moved = order.some((word, place) => word !== place) || at > 0;

@@ -6,21 +6,18 @@ import { COLOURS } from "./palette.js";
 const NARROW = 520;
 const HEIGHT = 450;
 
-function template(root, isDark) {
+function template(root) {
   const style = getComputedStyle(root);
-  const colour = (name, light, dark) =>
-    style.getPropertyValue("--pst-color-" + name).trim() || (isDark() ? dark : light);
-  const ink = colour("text-base", "#222", "#ddd");
-  const line = colour("border", "#ccc", "#444");
-  const paper = colour("background", "#fff", "#111");
-  const faint = colour("text-muted", ink, ink);
+  const colour = (name) => style.getPropertyValue("--pst-color-" + name);
+  const [ink, line] = [colour("text-base"), colour("border")];
+  const [paper, faint] = [colour("background"), colour("text-muted")];
   const axis = { automargin: true, gridcolor: line, linecolor: line, zerolinecolor: line };
   const scene = { ...axis, backgroundcolor: "rgba(0,0,0,0)", color: ink };
   const font = { color: ink };
   return {
     layout: {
       colorway: COLOURS.slice(0, 7),
-      font: { color: ink, family: style.getPropertyValue("--lm-sans").trim() || "system-ui, sans-serif" },
+      font: { color: ink, family: style.getPropertyValue("--lm-sans") },
       paper_bgcolor: "rgba(0,0,0,0)",
       plot_bgcolor: "rgba(0,0,0,0)",
       margin: { t: 30, r: 10, l: 50, b: 50 },
@@ -102,9 +99,9 @@ function nameParts(plot) {
   plot.querySelectorAll(".legend .traces").forEach((entry) => legendKeys(plot, entry));
 }
 
-export async function plot(canvas, { figure }, { root, isDark }) {
+export async function plot(canvas, { figure }, { root }) {
   const layout = fitted(figure.layout, canvas.clientWidth);
-  layout.template = template(root, isDark);
+  layout.template = template(root);
   canvas.style.height = (layout.height || HEIGHT) + "px";
   // A scene would take the wheel, and do nothing with it: the wheel scrolls the page.
   canvas.addEventListener("wheel", (event) => event.stopPropagation(), true);
@@ -115,5 +112,5 @@ export async function plot(canvas, { figure }, { root, isDark }) {
     config: { responsive: true, displaylogo: false, scrollZoom: false },
   });
   keep(canvas, () => nameParts(canvas));
-  return { theme: () => Plotly.relayout(canvas, { template: template(root, isDark) }) };
+  return { theme: () => Plotly.relayout(canvas, { template: template(root) }) };
 }

@@ -40,8 +40,7 @@ export function sentences(canvas, data) {
   let tokens = [];
   const turn = (by) => () => show({ sentence: (state.sentence + by + count) % count });
   const choice = select(data.sentences.map((sentence) => written(sentence.tokens)),
-    () => show({ sentence: Number(choice.value) }));
-  choice.setAttribute("aria-label", "Sentence");
+    () => show({ sentence: Number(choice.value) }), { "aria-label": "Sentence" });
   const squares = data.sentences[0].weights.map((_, head) =>
     button(head, () => show({ head }), { class: "lmc-square", "aria-label": "Head " + head }));
   const arcs = svg("svg", { "aria-hidden": "true" });

@@ -3,11 +3,9 @@
    context.stores[name] says how many parts (scripts), how many bytes, their checksum. Each
    script puts a part, in base64, into context.carried. */
 
-/* Load a store's parts one after the other; `each(text, done)` is given every part's text
-   and the share that is loaded. */
-export async function loadParts(name, context, each) {
-  const about = context.stores[name];
-  if (!about) throw new Error("this page has no " + name);
+/* Load a store's parts, as bytes, one after the other; `progress` is told the share. */
+export async function loadParts(name, context, progress = () => {}) {
+  const about = context.stores[name], parts = [];
   for (let part = 0; part < about.parts; part++) {
     const address = "play/" + name + "/" + part + ".js";
     const full = address + "?v=" + about.key;
@@ -17,10 +15,11 @@ export async function loadParts(name, context, each) {
       const which = "part " + (part + 1) + " of " + about.parts + " of " + name;
       throw new Error(which + " did not come: " + error.message);
     }
-    const text = context.carried[address];
+    parts.push(decode(context.carried[address]));
     delete context.carried[address]; // it is large
-    each(text, (part + 1) / about.parts);
+    progress((part + 1) / about.parts);
   }
+  return parts;
 }
 
 /* Bytes of base64. */
@@ -44,15 +43,9 @@ export function checksum(bytes) {
 }
 
 /* Put the parts of a store together; an Error if they are not what the page expects. */
-export function joined(parts, about, name) {
-  const bytes = new Uint8Array(about.bytes);
-  let length = 0;
-  for (const part of parts) {
-    if (length + part.length > about.bytes) break;
-    bytes.set(part, length);
-    length += part.length;
-  }
-  if (length !== about.bytes || checksum(bytes) !== about.checksum)
+export async function joined(parts, about, name) {
+  const bytes = new Uint8Array(await new Blob(parts).arrayBuffer());
+  if (bytes.length !== about.bytes || checksum(bytes) !== about.checksum)
     throw new Error(name + " is not what this page was built with: reload the page");
   return bytes;
 }
@@ -62,9 +55,7 @@ const read = {};
 /* A small store as bytes, on this thread: a vocabulary. Read once for all views. */
 export function readStore(name, context) {
   async function load() {
-    const parts = [];
-    await loadParts(name, context, (text) => parts.push(decode(text)));
-    return joined(parts, context.stores[name], name);
+    return joined(await loadParts(name, context), context.stores[name], name);
   }
   return (read[name] ??= load().catch((error) => {
     delete read[name]; // so that it may be tried again

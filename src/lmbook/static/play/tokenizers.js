@@ -1,13 +1,9 @@
 /* The three tokenizers of the chapter *tokenization*, for the page itself: characters,
    byte-level BPE (ours and GPT-2's) and WordPiece (BERT's).
 
-   Each has `encode(text)`, which returns a list of tokens
-
-     { id, piece, start, end }
-
-   where `piece` is the token as its vocabulary spells it ("Ġthing", "##ery") and
-   `text.slice(start, end)` is what it was made of. A browser's tests hold them equal to
-   the Python library `tokenizers`: the same IDs at the same places.
+   Each has `encode(text)`, which returns a list of tokens { id, piece }, where `piece` is the
+   token as its vocabulary spells it ("Ġthing", "##ery"). A browser's tests hold them equal
+   to the Python library `tokenizers`.
 
    Half of a surrogate pair is no character: it is read as U+FFFD. */
 
@@ -21,22 +17,8 @@ export class Characters {
   }
 
   encode(text) {
-    return Array.from(characters(text), ({ character, start, end }) => ({
-      id: this.ids.get(character) ?? null,
-      piece: character,
-      start,
-      end,
-    }));
-  }
-}
-
-/* The characters of a text with their places; an emoji takes two places in JavaScript. */
-function* characters(text) {
-  let start = 0;
-  for (const character of text) {
-    const end = start + character.length;
-    yield { character: character.toWellFormed(), start, end };
-    start = end;
+    const token = (piece) => ({ id: this.ids.get(piece) ?? null, piece });
+    return Array.from(text.toWellFormed(), token);
   }
 }
 
@@ -84,37 +66,26 @@ export class ByteBPE {
   /* `merges`: how many of them to use, the first ones; all if left out. `used`: a set
      that is given the ranks of those that joined something. */
   encode(text, merges = this.merges, used = new Set()) {
-    return Array.from(text.toWellFormed().matchAll(GPT2_PATTERN), (found) =>
-      this.word(found[0], found.index, merges, used)
-    ).flat();
+    const words = text.toWellFormed().match(GPT2_PATTERN) ?? [];
+    return words.flatMap((word) => this.word(word, merges, used));
   }
 
   /* Join the pair that was learned first, wherever it stands, as long as one is there. */
-  word(word, offset, merges, used) {
-    let tokens = [];
-    for (const { character, start, end } of characters(word))
-      for (const byte of this.encoder.encode(character))
-        tokens.push({ id: this.bytes[byte], start: offset + start, end: offset + end });
+  word(word, merges, used) {
+    let ids = Array.from(this.encoder.encode(word), (byte) => this.bytes[byte]);
     for (;;) {
-      let first = merges;
-      for (let i = 1; i < tokens.length; i++)
-        first = Math.min(first, this.rank(tokens[i - 1], tokens[i]));
+      const first = Math.min(merges, ...ids.slice(1).map((id, i) => this.rank(ids[i], id)));
       if (first === merges) break;
       used.add(first);
       const merged = [];
-      for (const token of tokens) {
-        const last = merged.at(-1);
-        if (last && this.rank(last, token) === first)
-          merged[merged.length - 1] = {
-            id: this.made[first],
-            start: last.start,
-            end: token.end,
-          };
-        else merged.push(token);
+      for (const id of ids) {
+        const isJoined = merged.length && this.rank(merged.at(-1), id) === first;
+        if (isJoined) merged[merged.length - 1] = this.made[first];
+        else merged.push(id);
       }
-      tokens = merged;
+      ids = merged;
     }
-    return tokens.map((token) => ({ ...token, piece: this.symbols[token.id] }));
+    return ids.map((id) => ({ id, piece: this.symbols[id] }));
   }
 
   /* The IDs that a merge joins. */
@@ -123,7 +94,7 @@ export class ByteBPE {
   }
 
   rank(left, right) {
-    return this.ranks.get(left.id * 65536 + right.id) ?? Infinity;
+    return this.ranks.get(left * 65536 + right) ?? Infinity;
   }
 }
 
@@ -150,33 +121,26 @@ export class WordPiece {
     text = text.toWellFormed();
     const tokens = [];
     let start = 0;
-    for (const found of text.matchAll(this.special)) {
-      const end = found.index + found[0].length;
-      tokens.push(...this.part(text.slice(start, found.index), start));
-      tokens.push({ ...this.token(found[0]), start: found.index, end });
-      start = end;
+    for (const { 0: found, index } of text.matchAll(this.special)) {
+      tokens.push(...this.part(text.slice(start, index)), this.token(found));
+      start = index + found.length;
     }
-    return tokens.concat(this.part(text.slice(start), start));
+    return tokens.concat(this.part(text.slice(start)));
   }
 
   token(piece) {
     return { id: this.ids.get(piece), piece };
   }
 
-  part(text, offset) {
-    const shift = (token) => ({
-      ...token,
-      start: token.start + offset,
-      end: token.end + offset,
-    });
-    return this.words(text).flatMap((word) => this.word(word)).map(shift);
+  part(text) {
+    return this.words(text).flatMap((word) => this.word(word));
   }
 
-  /* A text as words, each a list of characters with their places in the text. */
+  /* A text as words, each a list of characters. */
   words(text) {
     const words = [];
     let word = null; // the one that is being read
-    for (const { character, start, end } of characters(text)) {
+    for (const character of text) {
       if (this.is.removed(character)) continue;
       const alone = this.is.ideographs(character);
       if (alone) word = null;
@@ -187,7 +151,7 @@ export class WordPiece {
           continue;
         }
         if (!word || sign) words.push((word = []));
-        word.push({ character: clean, start, end });
+        word.push(clean);
         if (sign) word = null;
       }
       if (alone) word = null;
@@ -204,17 +168,13 @@ export class WordPiece {
 
   /* The longest piece that fits, from left to right; unknown if at some place none does. */
   word(word) {
-    const spell = (from, to) => word.slice(from, to).map((c) => c.character).join("");
     const tokens = [];
     for (let from = 0, to; from < word.length; from = to) {
-      const prefix = from ? this.prefix : "";
+      const piece = () => (from ? this.prefix : "") + word.slice(from, to).join("");
       to = word.length <= this.longest ? word.length : from;
-      while (to > from && !this.ids.has(prefix + spell(from, to))) to--;
-      const [start, end] = to > from ? [from, to - 1] : [0, word.length - 1];
-      const piece = to > from ? prefix + spell(from, to) : this.unknown;
-      const token = { ...this.token(piece), start: word[start].start, end: word[end].end };
-      if (to === from) return [token];
-      tokens.push(token);
+      while (to > from && !this.ids.has(piece())) to--;
+      if (to === from) return [this.token(this.unknown)];
+      tokens.push(this.token(piece()));
     }
     return tokens;
   }

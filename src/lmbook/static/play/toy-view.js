@@ -55,7 +55,7 @@ export function mount(element, data) {
   const handles = ["query", ...words].map((name) =>
     svg("g", { tabindex: 0, role: "slider", "aria-label": name, "aria-roledescription": "point",
       "aria-valuemin": -LIMIT, "aria-valuemax": LIMIT }));
-  const plane = svg("svg", { viewBox: "0 0 480 480", class: "lmt-plane", role: "group",
+  const plane = svg("svg", { viewBox: "0 0 480 480", class: "lmt-plane play-drawing", role: "group",
     "aria-label": "A plane; each word and the query can be moved" },
     svg("path", { d: "M15 240H465M240 15V465", class: "lmt-axes" }), lines, ...handles);
   plane.addEventListener("pointerdown", drag);

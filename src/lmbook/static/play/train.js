@@ -6,7 +6,7 @@
    its way it adds to the gradients of the step's weights. Texts of a batch are of one length
    and stand one under the other: x is (batch · tokens, d_model). */
 
-import { Model, linear, softmax } from "./engine.js";
+import { Model, added, linear, softmax } from "./engine.js";
 import { randomness } from "./writing.js";
 
 /* A new model with the weights that `GPT.initialise` draws: N(0, 0.02²), and smaller where
@@ -38,8 +38,6 @@ function add(to, x) {
   for (let i = 0; i < to.length; i++) to[i] += x[i];
   return to;
 }
-
-const sum = (a, b) => add(a.slice(), b);
 
 export class Trainer {
   constructor(model, { learning_rate = 3e-3, weight_decay = 0.1, clip = 1, steps } = {}) {
@@ -197,18 +195,18 @@ export class Trainer {
     const [value, backValue] = this.dense(seen, attention.value, d_model);
     const [brought, backAttention] = this.attention(query, key, value, tokens);
     const [update, backOutput] = this.dense(brought, attention.output, d_model);
-    const middle = sum(x, update);
+    const middle = added(x, update);
     const [normed, backNorm2] = this.norm(middle, norm_2);
     const [raised, backUp] = this.dense(normed, feed_forward.up, d_model);
     const [bent, backGelu] = this.gelu(raised);
     const [lowered, backDown] = this.dense(bent, feed_forward.down, d_ff);
     const back = (delta) => {
-      delta = sum(delta, backNorm2(backUp(backGelu(backDown(delta)))));
+      delta = added(delta, backNorm2(backUp(backGelu(backDown(delta)))));
       const [dQuery, dKey, dValue] = backAttention(backOutput(delta));
       const dSeen = add(add(backQuery(dQuery), backKey(dKey)), backValue(dValue));
-      return sum(delta, backNorm1(dSeen));
+      return added(delta, backNorm1(dSeen));
     };
-    return [sum(middle, lowered), back];
+    return [added(middle, lowered), back];
   }
 
   /* Token vectors and positions; back: each row of the two tables gets what used it. */

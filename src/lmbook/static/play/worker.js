@@ -22,16 +22,21 @@ const REQUESTS = {
   *write(model, { ids, options }) {
     for (const piece of write(model, ids, options)) yield { piece };
   },
-  *nearest(model, { vector, id, count }) {
-    return model.nearest(vector || model.vector(id), count);
+  *nearest(model, { vector, count }) {
+    return model.nearest(vector, count);
   },
 };
 
 /* Answer messages: { request: "open" } brings the weights, "cancel" says that an answer is no
    longer wanted; the others ask something. */
 export function serve(scope) {
-  let model = null, current = null; // the request that is being answered
-  const waiting = [], cancelled = new Set();
+  let model = null, last = Promise.resolve(); // when the last request is answered
+  const cancelled = new Set();
+
+  async function open({ id, parts, about, name }) {
+    model = Model.read(await joined(parts, about, name));
+    scope.postMessage({ id, value: model.config });
+  }
 
   async function answer({ id, request, ...details }) {
     let pieces = [], looked = performance.now();
@@ -39,53 +44,29 @@ export function serve(scope) {
     for (;;) {
       const { done, value } = run.next();
       if (!done && value.piece) pieces.push(value.piece);
-      if (pieces.length && (done || performance.now() - looked > PAUSE)) {
-        scope.postMessage({ id, pieces });
-        pieces = [];
-      }
-      if (done) return scope.postMessage({ id, value: value === undefined ? true : value });
-      if (performance.now() - looked > PAUSE) {
-        await messagesHandled();
-        looked = performance.now();
-      }
+      if (!done && performance.now() - looked <= PAUSE) continue;
+      if (pieces.length) scope.postMessage({ id, pieces });
+      if (done) return scope.postMessage({ id, value: value ?? true });
+      await messagesHandled();
       if (cancelled.has(id)) return;
+      pieces = [];
+      looked = performance.now();
     }
   }
 
-  async function work() {
-    if (current) return;
-    while (waiting.length) {
-      current = waiting.shift();
-      try {
-        await messagesHandled(); // a newer request may cancel this one
-        if (!cancelled.has(current.id)) await answer(current);
-      } catch (error) {
-        scope.postMessage({ id: current.id, error: error.message });
-      }
-      cancelled.clear(); // those that wait were taken out
-    }
-    current = null;
-  }
-
-  function open({ id, parts, about, name }) {
+  async function handle(message) {
     try {
-      model = Model.read(joined(parts, about, name));
-      scope.postMessage({ id, value: model.config });
+      await messagesHandled(); // a newer request may cancel this one
+      if (message.request === "open") await open(message);
+      else if (!cancelled.has(message.id)) await answer(message);
     } catch (error) {
-      scope.postMessage({ id, error: error.message });
+      scope.postMessage({ id: message.id, error: error.message });
     }
-  }
-
-  function cancel(id) {
-    const place = waiting.findIndex((message) => message.id === id);
-    if (place >= 0) waiting.splice(place, 1);
-    else cancelled.add(id);
+    cancelled.delete(message.id);
   }
 
   scope.onmessage = function ({ data }) {
-    if (data.request === "open") return open(data);
-    if (data.request === "cancel") return cancel(data.id);
-    waiting.push(data);
-    work();
+    if (data.request === "cancel") cancelled.add(data.id);
+    else last = last.then(() => handle(data));
   };
 }

@@ -24,8 +24,8 @@ export function svg(tag, attributes = {}, ...children) {
 export const button = (text, onclick, attributes = {}) =>
   make("button", { type: "button", ...attributes, onclick }, text);
 
-export const select = (names, onchange) =>
-  make("select", { onchange }, ...names.map((name, value) => make("option", { value }, name)));
+export const select = (names, onchange, attributes = {}) =>
+  make("select", { ...attributes, onchange }, ...names.map((name, value) => make("option", { value }, name)));
 
 /* A slider in its label, and beside it an element for its value in words. */
 export function slider(name, attributes) {

@@ -15,11 +15,9 @@ const argmax = (values) => values.indexOf(Math.max(...values));
 const paragraph = (name, ...children) => make("p", { class: "lmp-" + name }, ...children);
 const status = () => make("p", { class: "lmp-verdict", "aria-live": "polite" });
 
-function levelSlider(last, choose) {
-  const input = make("input", { type: "range", min: 0, max: last, value: last,
-    oninput: () => choose(Number(input.value)) });
-  return input;
-}
+const levelSlider = (last, choose) =>
+  make("input", { type: "range", min: 0, max: last, value: last,
+    oninput: (event) => choose(Number(event.target.value)) });
 
 /* What marks and lines mean, each a part of a drawing and a name. */
 const legend = (viewBox, ...entries) =>
