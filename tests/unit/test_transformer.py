@@ -4,7 +4,6 @@ from functools import partial
 
 import pytest
 import torch
-import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
@@ -15,8 +14,8 @@ from transformers.models.llama.modeling_llama import (
     LlamaRotaryEmbedding,
 )
 
-from lmcourse.attention import MultiHeadAttention, causal_mask, padding_mask
-from lmcourse.positions import rotate
+from lmcourse.attention import MultiHeadAttention, causal_mask
+from lmcourse.positions import rotate, sinusoidal
 from lmcourse.transformer import (
     Block,
     Embed,
@@ -26,21 +25,15 @@ from lmcourse.transformer import (
     Transformer,
     greedy,
 )
+from near import ROUNDING, near
+from test_attention import copy_attention
 
 BATCH, SOURCES, TARGETS, D_MODEL, HEADS, D_FF, LAYERS, VOCAB = 2, 7, 5, 12, 3, 20, 4, 11
-TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-5}
-DTYPES = pytest.mark.parametrize("dtype", list(TOLERANCE), ids=["float64", "float32"])
-NORM_FIRST = pytest.mark.parametrize("norm_first", [True, False], ids=["pre", "post"])
 
 
 @pytest.fixture(autouse=True)
 def _seed():
     torch.manual_seed(0)
-
-
-def close(got, want, dtype=torch.float64):
-    """Compare, relative to the largest magnitude that there is."""
-    assert_close(got, want, rtol=0, atol=TOLERANCE[dtype] * want.abs().max().item())
 
 
 def shuffled(module, dtype):
@@ -55,14 +48,6 @@ def copy_(ours, theirs):
     ours.bias.data.copy_(theirs.bias)
 
 
-def copy_attention(ours, theirs):
-    for i, name in enumerate(["query", "key", "value"]):
-        layer = getattr(ours, name)
-        layer.weight.data.copy_(theirs.in_proj_weight.chunk(3)[i])
-        layer.bias.data.copy_(theirs.in_proj_bias.chunk(3)[i])
-    copy_(ours.output, theirs.out_proj)
-
-
 def copy_block(ours, theirs):
     copy_attention(ours.attention, theirs.self_attn)
     copy_(ours.feed_forward.up, theirs.linear1)
@@ -74,54 +59,18 @@ def copy_block(ours, theirs):
         copy_(ours.norm_cross, theirs.norm2)
 
 
-def torch_layer(kind, norm_first, dtype, activation="gelu"):
-    options = {"dropout": 0.0, "activation": activation, "batch_first": True}
-    return shuffled(kind(D_MODEL, HEADS, D_FF, norm_first=norm_first, **options), dtype)
-
-
-def source_mask():
-    """Attention mask of a batch whose second source is two tokens shorter."""
-    mask = torch.ones(BATCH, SOURCES)
-    mask[1, -2:] = 0
-    return mask
-
-
-@NORM_FIRST
-@DTYPES
+@pytest.mark.parametrize("norm_first", [True, False], ids=["pre", "post"])
 @pytest.mark.parametrize("activation", ["relu", "gelu"])
-def test_encoder_block_equals_torch(norm_first, dtype, activation):
-    theirs = torch_layer(nn.TransformerEncoderLayer, norm_first, dtype, activation)
-    ours = Block(D_MODEL, HEADS, D_FF, activation, norm_first).to(dtype)
-    copy_block(ours.eval(), theirs)
-    x, keep = torch.randn(BATCH, SOURCES, D_MODEL, dtype=dtype), source_mask()
-    with torch.no_grad():
-        got, weights = ours(x, mask=padding_mask(keep))
-        want = theirs(x, src_key_padding_mask=keep == 0)
-    close(got[keep.bool()], want[keep.bool()], dtype)
-    assert weights.shape == (BATCH, HEADS, SOURCES, SOURCES)
-    assert (weights[1, :, :, -2:] == 0).all()
-
-
-@NORM_FIRST
-def test_whole_equals_nn_transformer(norm_first):
-    dtype = torch.float64
-    layer = torch_layer(nn.TransformerEncoderLayer, norm_first, dtype)
-    norm = nn.LayerNorm(D_MODEL)
-    theirs = nn.Transformer(
-        D_MODEL,
-        HEADS,
-        num_decoder_layers=LAYERS,
-        dim_feedforward=D_FF,
-        dropout=0.0,
-        activation="gelu",
-        # Nested tensors are not to be had with these sizes, and torch would say so.
-        custom_encoder=nn.TransformerEncoder(layer, LAYERS, norm, False),
-        batch_first=True,
-        norm_first=norm_first,
-    )
-    theirs = shuffled(theirs, dtype)
-    ours = Transformer(VOCAB, LAYERS, D_MODEL, HEADS, D_FF, norm_first=norm_first)
-    ours = ours.to(dtype).eval()
+def test_whole_equals_nn_transformer(norm_first, activation):
+    options = {"activation": activation, "norm_first": norm_first}
+    shared = {"dropout": 0.0, "batch_first": True, **options}
+    layer = nn.TransformerEncoderLayer(D_MODEL, HEADS, D_FF, **shared)
+    # Nested tensors are not to be had with these sizes, and torch would say so.
+    encoder = nn.TransformerEncoder(layer, LAYERS, nn.LayerNorm(D_MODEL), False)
+    sizes = {"num_decoder_layers": LAYERS, "dim_feedforward": D_FF}
+    theirs = nn.Transformer(D_MODEL, HEADS, custom_encoder=encoder, **sizes, **shared)
+    theirs = shuffled(theirs, torch.float64)
+    ours = Transformer(VOCAB, LAYERS, D_MODEL, HEADS, D_FF, **options).double().eval()
     for side in ["encoder", "decoder"]:
         mine, other = getattr(ours, side), getattr(theirs, side)
         copy_(mine.norm, other.norm)
@@ -135,12 +84,12 @@ def test_whole_equals_nn_transformer(norm_first):
     with torch.no_grad():
         want = theirs(ours.embed(source), ours.embed(target), **masks)
         got, weights = ours.decode(target, *ours.encode(source))
-    close(got, ours.output(want))
+    near(got, ours.output(want))
     assert {w.shape for w in weights} == {(BATCH, HEADS, TARGETS, SOURCES)}
     assert all((w[1, ..., -2:] == 0).all() for w in weights)
 
 
-@DTYPES
+@pytest.mark.parametrize("dtype", list(ROUNDING), ids=str)
 @given(scale=st.floats(-3, 4), shift=st.floats(-50, 50), width=st.integers(2, 17))
 @settings(deadline=None, max_examples=25)
 def test_norms_equal_torch(dtype, scale, shift, width):
@@ -155,7 +104,7 @@ def test_norms_equal_torch(dtype, scale, shift, width):
         ours.load_state_dict(theirs.state_dict())
         # The mean is subtracted first: what is lost there grows with shift / spread.
         slack = 1 + abs(shift) / 10**scale if isinstance(ours, LayerNorm) else 1
-        tolerance = TOLERANCE[dtype] * slack
+        tolerance = ROUNDING[dtype] * slack
         assert_close(ours(x), theirs(x), rtol=tolerance, atol=tolerance)
 
 
@@ -217,19 +166,7 @@ def test_block_equals_the_one_of_llama():
     with torch.no_grad():
         want = theirs(x, attention_mask=hidden, position_embeddings=angles)
         got, _ = ours(x, mask=mask, rotate=partial(rotate, layout="half"))
-    close(got, want, dtype)
-
-
-def test_decoder_sees_no_future_and_no_padding():
-    model = Transformer(VOCAB, 2, D_MODEL, HEADS, D_FF).double().eval()
-    source = torch.randint(1, VOCAB, (BATCH, SOURCES))
-    target = torch.randint(1, VOCAB, (BATCH, TARGETS))
-    later = target.clone()
-    later[:, 3] = target[:, 3] % (VOCAB - 1) + 1
-    got, changed = model(source, target), model(source, later)
-    close(got[:, :3], changed[:, :3])
-    assert not torch.allclose(got[:, 3:], changed[:, 3:])
-    close(model(F.pad(source, (0, 4)), target), got)
+    near(got, want)
 
 
 def test_norm_option_reaches_every_norm():
@@ -240,13 +177,9 @@ def test_norm_option_reaches_every_norm():
 
 def test_embed_tells_positions_apart():
     embed = Embed(VOCAB, D_MODEL)
-    with torch.no_grad():
-        x = embed(torch.tensor([[3, 3, 3]]))[0]
-        offset = x - embed.table.weight[3]
-    position = torch.arange(3.0)[:, None]
-    angle = position / 10000 ** (2 * torch.arange(D_MODEL // 2) / D_MODEL)
-    assert_close(offset[:, 0::2], angle.sin(), rtol=1e-5, atol=1e-5)
-    assert_close(offset[:, 1::2], angle.cos(), rtol=1e-5, atol=1e-5)
+    near(
+        embed(torch.tensor([[3, 3, 3]]))[0], embed.table.weight[3] + sinusoidal(3, D_MODEL)
+    )
 
 
 class Script(nn.Module):
@@ -270,12 +203,14 @@ class Script(nn.Module):
         return logits, []
 
 
-def test_greedy_stops_each_row_at_its_own_stop():
+@pytest.mark.parametrize(
+    ("stop", "limit", "want"),
+    [(2, 6, [[5, 6, 2], [7, 2, 0]]), (10, 4, [[5, 6, 2, 9], [7, 2, 8, 8]])],
+)
+def test_greedy_stops_each_row_at_its_own_stop(stop, limit, want):
     model = Script([[5, 6, 2, 9, 9, 9], [7, 2, 8, 8, 8, 8]])
-    got = greedy(model, torch.ones(2, 3, dtype=torch.long), start=1, stop=2, limit=6)
-    assert got.tolist() == [[5, 6, 2], [7, 2, 0]]
-    got = greedy(model, torch.ones(2, 3, dtype=torch.long), start=1, stop=10, limit=4)
-    assert got.tolist() == [[5, 6, 2, 9], [7, 2, 8, 8]]
+    source = torch.ones(2, 3, dtype=torch.long)
+    assert greedy(model, source, start=1, stop=stop, limit=limit).tolist() == want
 
 
 def test_greedy_is_the_argmax_of_the_model():
