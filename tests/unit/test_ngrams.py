@@ -177,8 +177,5 @@ def test_samples_follow_what_was_counted():
 def test_what_cannot_be_counted_is_refused(ids, order, vocab_size, told):
     with pytest.raises(ValueError, match=told):
         NgramModel(ids, order, vocab_size)
-
-
-def test_a_text_is_checked_too():
     with pytest.raises(ValueError, match="ID 9"):
         NgramModel([0, 1, 2], 2, 3).loss([0, 9])

@@ -1,4 +1,8 @@
-"""`lmcourse.numpy_nn` against PyTorch's autograd, finite differences and its own claims."""
+"""`lmcourse.numpy_nn` against PyTorch's autograd and finite differences.
+
+The page *backpropagation*, which writes the same code, asserts more: that linked weights
+stay one array, that large numbers do not overflow, what is said of a wrong order or shape.
+"""
 
 import json
 
@@ -33,7 +37,6 @@ from lmcourse.numpy_nn.core import (
 )
 from lmcourse.numpy_nn.decoder import (
     Decoder,
-    initial_vectors,
     load,
     mark_sentences,
     sample,
@@ -250,14 +253,6 @@ def test_the_start_of_rotary_positions_is_where_they_begin():
     np.testing.assert_array_equal(late, Rotary(6).forward(x)[4:])
 
 
-def test_linked_weights_are_one_array():
-    assert len(linked(3, np.random.default_rng(6)).parameters()) == 3  # and two biases
-    model = small_decoder()
-    model.dictionary.table.grad += 1.0
-    Adam(model.parameters().values()).step()
-    assert np.shares_memory(model.output.matrix, model.dictionary.table.value)
-
-
 def test_gradients_add_up_over_passes():
     module, rng = Linear(3, 2, np.random.default_rng(7)), np.random.default_rng(8)
     x, delta = rng.normal(size=(4, 3)), rng.normal(size=(4, 2))
@@ -293,15 +288,6 @@ def test_errors_name_the_module_and_the_shapes(module, wrong):
     assert type(module).__name__ in str(caught.value)
 
 
-def test_a_backward_pass_follows_a_forward_pass_of_its_shape():
-    module = Linear(3, 2)
-    with pytest.raises(RuntimeError, match=r"^Linear.*before forward"):
-        module.backward(np.zeros((5, 2)))
-    module.forward(np.zeros((5, 3)))
-    with pytest.raises(ValueError, match=r"^Linear.*\(7, 9\), the output"):
-        module.backward(np.zeros((7, 9)))
-
-
 @pytest.mark.parametrize(
     ("make", "said"),
     [
@@ -318,26 +304,6 @@ def test_what_cannot_be_built_says_why(make, said):
         make()
 
 
-def test_large_numbers_do_not_overflow():
-    large = np.array([[1e4, -1e4, 0.0]])
-    with np.errstate(all="raise", under="ignore"):
-        np.testing.assert_array_equal(Softmax().forward(large), [[1, 0, 0]])
-        assert SoftmaxCrossEntropy().forward(large, np.array([1])) == 2e4
-        assert SoftmaxCrossEntropy().forward(large, np.array([0])) == 0
-    errors = gradient_error(SoftmaxCrossEntropy(), large, np.array([1]))
-    assert errors["input 0"] < TOLERANCE
-
-
-def test_the_dictionary_is_a_one_hot_product():
-    module = OneHotDictionary(["a", "b", "c", "d"], Parameter(np.eye(4)))
-    numbers = module.encode("dada")
-    assert module.decode(numbers) == list("dada")
-    dense = module.one_hot(numbers).toarray()
-    np.testing.assert_array_equal(dense, np.eye(4)[[3, 0, 3, 0]])
-    with pytest.raises(KeyError, match="x"):
-        module.encode("x")
-
-
 def test_training_learns_and_is_repeatable(capsys):
     numbers = np.tile(np.arange(11), 20)
     first, second = small_decoder(), small_decoder()
@@ -348,23 +314,6 @@ def test_training_learns_and_is_repeatable(capsys):
     continued = sample(first, [0], 5, np.random.default_rng(0), temperature=0.2)
     assert continued == [0, 1, 2, 3, 4, 5]
     assert not capsys.readouterr().out
-
-
-def test_training_is_watched(capsys):
-    seen = []
-
-    def watch(*told):
-        seen.append(told)
-        return f"seen {told[0]}"
-
-    numbers = np.tile(np.arange(11), 20)
-    losses = train(small_decoder(), numbers, 3, batch=2, warm=2, watch=watch)
-    assert "seen 2" in capsys.readouterr().err
-    assert [told[0] for told in seen] == [0, 1, 2]
-    _, loss, wanted, now = seen[0]
-    assert loss.p.shape == (2 * 7, 11)
-    assert wanted.shape == (7,)
-    assert now == losses[0]
 
 
 class Counts:
@@ -400,15 +349,6 @@ def test_sentences_and_lines_are_marked_and_put_back():
     assert verse(tokens[5:]) == "Not\nYet I\nStay"
     assert verse(tokens[:5]) == "Shall I go"
     assert mark_sentences("... !") == []
-
-
-def test_initial_vectors_know_nothing_of_what_is_unseen():
-    seen = ["a", "b", "c", "d", "a", "b", "c", "e", "a", "d", "c", "b"]
-    vocabulary, vectors = initial_vectors(seen, ["z", "a", "y"], d_model=2)
-    assert vocabulary == ["a", "b", "c", "d", "e", "y", "z"]
-    assert vectors.shape == (7, 2)
-    assert not vectors[5:].any()
-    np.testing.assert_array_equal(vectors[:5], initial_vectors(seen, [], d_model=2)[1])
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float16])
@@ -474,17 +414,11 @@ def test_a_file_that_holds_no_decoder_is_refused(kind, tmp_path):
         load(tmp_path / "nowhere.safetensors")
 
 
-def test_gradient_error_sees_a_wrong_gradient_and_leaves_no_trace():
-    class Wrong(Softmax):
-        def gradient(self, delta):
-            return delta * self.y
-
-    x = np.random.default_rng(11).normal(size=(2, 3))
-    assert gradient_error(Wrong(), x)["input 0"] > 0.01
+def test_finite_differences_leave_no_trace():
     module = Linear(3, 2, np.random.default_rng(0))
     module.weight.grad += 5
     before = module.weight.value.copy()
-    gradient_error(module, x)
+    gradient_error(module, np.ones((2, 3)))
     assert (module.weight.grad == 5).all()
     np.testing.assert_array_equal(module.weight.value, before)
 
