@@ -154,10 +154,6 @@ def test_the_stored_model_is_what_its_record_says_and_as_good(stored):
     assert record["corpus_sha256"] == fingerprint("\n\n".join(training))
     assert tokenizer.convert_ids_to_tokens([0, 1, 2, 3, 4]) == SPECIAL
     assert len(tokenizer) == record["model"]["vocab_size"]
-    again = study.train_tokenizer(training, record["model"]["vocab_size"])
-    # The trainer breaks ties anew in every process: a few pieces of 2,000 differ.
-    assert len(again) == len(tokenizer)
-    assert len(again.get_vocab().keys() - tokenizer.get_vocab().keys()) < 20
     path = mini_bert.corpora_folder() / "checkpoints" / mini_bert.FILE
     assert path.stat().st_size < 4e6
     assert not model.training

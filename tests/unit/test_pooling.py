@@ -2,32 +2,27 @@
 
 import json
 import warnings
-from itertools import pairwise
 
 import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tokenizers import Tokenizer
-from tokenizers.models import WordLevel
-from tokenizers.pre_tokenizers import Whitespace
 from transformers import (
     AutoTokenizer,
     BertConfig,
     BertForMaskedLM,
     BertModel,
-    PreTrainedTokenizerFast,
+    BertTokenizerFast,
 )
 
+from letters import SPECIAL
 from lmbook.bench import layers as bench
 from lmcourse.models import default_checkpoint
 from lmcourse.pooling import (
     batches,
     forward_hooks,
     pool_layers,
-    static_similarity,
-    step_similarity,
 )
 from near import near
 
@@ -183,14 +178,10 @@ def test_a_tokenizer_of_another_size(tokenizer, vocab_size):
 
 
 def test_ids_beyond_the_embeddings():
-    words = Tokenizer(WordLevel({"[UNK]": 0, "[PAD]": 1, "a": 2, "bee": 99}, "[UNK]"))
-    words.pre_tokenizer = Whitespace()
-    gaps = PreTrainedTokenizerFast(
-        tokenizer_object=words, unk_token="[UNK]", pad_token="[PAD]"
-    )
-    assert len(gaps) == 4
-    small = tiny(vocab_size=8)
-    assert pool_layers(["a a"], gaps, small).tokens.tolist() == [2]
+    vocab = dict(zip(SPECIAL, range(5), strict=True)) | {"a": 5, "bee": 99}
+    gaps, small = BertTokenizerFast(vocab), tiny(vocab_size=8)
+    assert len(gaps) == 7
+    assert pool_layers(["a a"], gaps, small).tokens.tolist() == [4]
     with pytest.raises(ValueError, match=r"texts\[1\] has token 99.*embeddings is 7"):
         pool_layers(["a a", "a bee"], gaps, small)
 
@@ -231,24 +222,12 @@ def test_batches_hold_every_text_once_within_the_budget(lengths, budget):
         assert len(group) == 1 or len(group) * length <= budget
 
 
-def test_similarities_equal_numpy_pair_by_pair():
-    random = np.random.default_rng(0)
-    static, layers = random.normal(size=(5, 7)), random.normal(size=(4, 5, 7))
-
-    def cosine(a, b):
-        return a @ b / np.sqrt((a @ a) * (b @ b))
-
-    inputs = torch.tensor(static), torch.tensor(layers)
-    to_static = [[*map(cosine, static, row)] for row in layers]
-    steps = [[*map(cosine, *pair)] for pair in pairwise(layers)]
-    near(static_similarity(*inputs), torch.tensor(to_static))
-    near(step_similarity(inputs[1]), torch.tensor(steps))
-
-
 # --- the benchmark
 
 
-def test_the_benchmark_finds_no_difference(monkeypatch, tokenizer, capsys):
+def test_vectors_and_similarities_are_those_of_the_usual_way(
+    monkeypatch, tokenizer, capsys
+):
     def measured(prepare, *given):
         return {"result": prepare(*given)(), "seconds": 1, "peak_mib": 1, "start_mib": 0}
 

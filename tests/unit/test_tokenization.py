@@ -16,7 +16,6 @@ from lmcourse.tokenization import (
     BPETokenizer,
     CharTokenizer,
     byte_characters,
-    merge_pair,
     pre_tokenize,
     segment,
     train_bpe,
@@ -111,13 +110,6 @@ def test_toy_corpus_by_hand():
     assert segment("tallest_", ranks) == ("tall", "e", "s", "t", "_")
     assert segment("fatter_", ranks) == ("f", "a", "t", "t", "er_")
     assert (segment("", ranks), segment("x", ranks)) == ((), ("x",))
-
-
-@pytest.mark.parametrize(
-    ("symbols", "want"), [("aaa", "aa a"), ("aabaa", "aa b aa"), ("ba", "b a"), ("", "")]
-)
-def test_merge_pair(symbols, want):
-    assert merge_pair(tuple(symbols), ("a", "a")) == tuple(want.split())
 
 
 @quick
