@@ -112,6 +112,7 @@ def test_probabilities_at_a_blank(tokenizer, kind):
         near(got, model(shown)[0, 3, ordinary].log_softmax(0))
 
 
+@pytest.mark.parametrize("kind", KINDS)
 def test_at_first_it_knows_nothing_and_no_block_adds_anything(tokenizer, kind):
     random = torch.Generator().manual_seed(0)
     loss = families.family_loss(Family(kind, SIZE), texts(), tokenizer, random, 0.4)

@@ -345,7 +345,7 @@ def test_saved_and_loaded_is_the_same_to_the_last_bit(dtype, tmp_path):
     assert again.dictionary.vocabulary == model.dictionary.vocabulary
     assert np.shares_memory(again.output.matrix, again.dictionary.table.value)
     numbers = sum(p.value.size for p in named.values())
-    assert path.stat().st_size < np.dtype(dtype).itemsize * numbers + 6000
+    assert path.stat().st_size < np.dtype(dtype).itemsize * numbers + 12_000
 
 
 def changed(about=None, **change):

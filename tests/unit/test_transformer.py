@@ -131,7 +131,8 @@ def test_a_memory_and_cross_attention_go_together():
 
 
 def test_swiglu_is_llamas():
-    config = LlamaConfig(hidden_size=D_MODEL, intermediate_size=D_FF)
+    sizes = {"hidden_size": D_MODEL, "intermediate_size": D_FF}
+    config = LlamaConfig(**sizes, num_attention_heads=HEADS)
     theirs = shuffled(LlamaMLP(config), torch.float64)
     ours = FeedForward(D_MODEL, D_FF, "swiglu").double()
     for name in ["gate", "up", "down"]:
