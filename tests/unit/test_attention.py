@@ -40,43 +40,19 @@ def some_mask(generator, *shape):
 
 @dtypes
 @pytest.mark.parametrize(
-    "shape",
-    [None, (QUERIES, KEYS), (BATCH, 1, 1, KEYS), (BATCH, HEADS, QUERIES, KEYS)],
-    ids=str,
+    "shape", [(QUERIES, KEYS), (BATCH, 1, 1, KEYS), (BATCH, HEADS, QUERIES, KEYS)], ids=str
 )
-def test_agrees_with_torch(generator, dtype, shape):
+def test_mask_and_bias_agree_with_torchs_additive_mask(generator, dtype, shape):
     query, key, value = qkv(generator, dtype)
-    mask = None if shape is None else some_mask(generator, *shape)
-    output, weights = attention(query, key, value, mask)
-    want = F.scaled_dot_product_attention(query, key, value, attn_mask=mask)
+    mask = some_mask(generator, *shape)
+    bias = torch.randn(HEADS, QUERIES, KEYS, generator=generator).to(dtype)
+    output, weights = attention(query, key, value, mask, bias=bias)
+    added = torch.where(mask, bias, -torch.inf)
+    want = F.scaled_dot_product_attention(query, key, value, attn_mask=added)
     near(output, want)
     assert weights.shape == (BATCH, HEADS, QUERIES, KEYS)
     near(weights.sum(-1), torch.ones(BATCH, HEADS, QUERIES, dtype=dtype))
-    if mask is not None:
-        assert (weights.masked_select(~mask) == 0).all()
-
-
-@dtypes
-def test_bias_agrees_with_torchs_additive_mask(generator, dtype):
-    query, key, value = qkv(generator, dtype)
-    bias = torch.randn(HEADS, QUERIES, KEYS, generator=generator).to(dtype)
-    output, _ = attention(query, key, value, bias=bias)
-    want = F.scaled_dot_product_attention(query, key, value, attn_mask=bias)
-    near(output, want)
-
-
-@dtypes
-@pytest.mark.parametrize("sign", [1, -1])
-def test_large_scores_are_safe(dtype, sign):
-    query = torch.full((QUERIES, 1), 1.0, dtype=dtype, requires_grad=True)
-    key = sign * 1e4 * torch.linspace(-1, 1, KEYS, dtype=dtype)[:, None]
-    value = torch.eye(KEYS, dtype=dtype)
-    mask = torch.ones(QUERIES, KEYS, dtype=torch.bool).tril()
-    output, weights = attention(query, key, value, mask)
-    best = [max(range(i + 1), key=lambda j: float(key[j, 0])) for i in range(QUERIES)]
-    near(weights, F.one_hot(torch.tensor(best), KEYS).to(dtype))
-    output.sum().backward()
-    assert torch.isfinite(query.grad).all()
+    assert (weights.masked_select(~mask) == 0).all()
 
 
 def test_refuses_what_has_no_answer(generator):
@@ -89,11 +65,9 @@ def test_refuses_what_has_no_answer(generator):
         attention(query, key, value, mask.long())
     with pytest.raises(ValueError, match="d_head 4, key has 3"):
         attention(query, key[..., :3], value)
-    for heads in (0, -2):
+    for heads in (0, 5):
         with pytest.raises(ValueError, match=f"{heads} heads do not divide"):
-            MultiHeadAttention(8, heads)
-    with pytest.raises(ValueError, match="5 heads do not divide"):
-        MultiHeadAttention(12, 5)
+            MultiHeadAttention(12, heads)
 
 
 def test_causal_mask_is_past_and_present():
@@ -109,19 +83,23 @@ def test_padding_does_not_change_the_tokens_before_it(generator):
     mask = padding_mask(present)
     assert mask.shape == (BATCH, 1, 1, KEYS)
     assert mask.dtype == torch.bool
-    padded, weights = layer(x, mask=mask)
+    padded, _ = layer(x, mask=mask)
     near(padded[1, :4], layer(x[1:, :4])[0][0])
-    assert (weights[1, ..., 4:] == 0).all()
     near(padded[0], layer(x)[0][0])
 
 
-def from_torch(theirs):
-    ours = MultiHeadAttention(theirs.embed_dim, theirs.num_heads)
+def copy_attention(ours, theirs):
+    """Give our attention the weights of an `nn.MultiheadAttention`."""
     weight, bias = theirs.in_proj_weight.chunk(3), theirs.in_proj_bias.chunk(3)
     parts = (ours.query, ours.key, ours.value)
     for layer, w, b in zip(parts, weight, bias, strict=True):
         layer.load_state_dict({"weight": w, "bias": b})
     ours.output.load_state_dict(theirs.out_proj.state_dict())
+
+
+def from_torch(theirs):
+    ours = MultiHeadAttention(theirs.embed_dim, theirs.num_heads)
+    copy_attention(ours, theirs)
     return ours.to(theirs.in_proj_weight.dtype)
 
 
@@ -148,34 +126,21 @@ def test_agrees_with_torchs_module(generator, dtype, masked, cross):
 
 
 def test_rotate_and_bias_reach_the_scores(generator):
-    d_model, d_head = 12, 4
-    layer = MultiHeadAttention(d_model, HEADS).double()
-    x = torch.randn(BATCH, QUERIES, d_model, generator=generator, dtype=torch.float64)
-    seen = []
-
-    def rotate(part):
-        seen.append(part.shape)
-        return 2 * part
-
+    layer = MultiHeadAttention(12, HEADS).double()
+    x = torch.randn(BATCH, QUERIES, 12, generator=generator, dtype=torch.float64)
     bias = torch.randn(HEADS, QUERIES, QUERIES, generator=generator, dtype=torch.float64)
+
+    def rotate(part):  # any function of all heads, tokens and dimensions in their order
+        return part.cumsum(-1).cumsum(-2)
+
     output, weights = layer(x, bias=bias, rotate=rotate)
-    assert seen == [(BATCH, HEADS, QUERIES, d_head)] * 2
     query, key, value = (
-        f(x).reshape(BATCH, QUERIES, HEADS, d_head).permute(0, 2, 1, 3)
+        f(x).unflatten(-1, (HEADS, 4)).transpose(1, 2)  # (batch, heads, tokens, d_head)
         for f in (layer.query, layer.key, layer.value)
     )
-    want = F.scaled_dot_product_attention(2 * query, 2 * key, value, attn_mask=bias)
-    near(output, layer.output(want.permute(0, 2, 1, 3).reshape(x.shape)))
+    want = F.scaled_dot_product_attention(rotate(query), rotate(key), value, attn_mask=bias)
+    near(output, layer.output(want.transpose(1, 2).flatten(-2)))
     near(weights @ value, want)
-
-
-@pytest.mark.parametrize("bias", [False, True])
-def test_parameters_do_not_depend_on_the_heads(bias):
-    d_model = 12
-    want = 4 * (d_model**2 + bias * d_model)
-    for heads in (1, 2, 3, 12):
-        layer = MultiHeadAttention(d_model, heads, bias=bias)
-        assert sum(p.numel() for p in layer.parameters()) == want
 
 
 def test_the_ways_that_the_page_measures_compute_the_same(generator):

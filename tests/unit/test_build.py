@@ -10,6 +10,7 @@ import pytest
 from bs4 import BeautifulSoup
 
 from lmbook import build, fingerprint
+from lmbook.bench import build as bench
 from lmbook.execute.keys import ROOT
 from test_execute import page
 

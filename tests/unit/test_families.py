@@ -5,37 +5,32 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
-from torch.nn.utils.rnn import pad_sequence
-from transformers import BertTokenizerFast
 
+from letters import PIECES, letters_tokenizer, random_letters
 from lmcourse import families
 from lmcourse.families import KINDS, SENTINELS, Family
 from lmcourse.masking import corrupt_spans, mask_tokens
+from near import near
 
-PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghijklmnopqrst"]
 SIZE = len(PIECES) + SENTINELS
 
 
 @pytest.fixture(scope="module")
 def tokenizer():
-    return BertTokenizerFast(dict(zip(PIECES, range(len(PIECES)), strict=True)))
+    return letters_tokenizer()
 
 
-def family(kind, dropout=0.0):
+def family(kind):
     """Return a small one whose weights all do something, in float64."""
     torch.manual_seed(0)
-    model = Family(kind, SIZE, d_model=12, heads=3, dropout=dropout).eval()
+    model = Family(kind, SIZE, d_model=12, heads=3, dropout=0.0).eval()
     for weight in model.parameters():
         torch.nn.init.normal_(weight, std=0.4)
     return model.double()
 
 
-def texts(rows=4, tokens=12):
-    random = torch.Generator().manual_seed(1)
-    ids = torch.randint(5, len(PIECES), (rows, tokens), generator=random)
-    ids[:, 0], ids[:, -1] = 2, 3
-    ids[0, -3:] = torch.tensor([3, 0, 0])
-    return ids
+def texts(rows=4):
+    return random_letters(rows, 12)
 
 
 def test_who_sees_what():
@@ -48,7 +43,7 @@ def test_who_sees_what():
         assert (moved[:7].max() < 1e-12) == (kind == "decoder")
         assert moved[7:].min() > 1e-9
         states = model.read(ids)
-        torch.testing.assert_close(model.read(padded)[:, :12], states, rtol=0, atol=1e-9)
+        near(model.read(padded)[:, :12], states)
         assert torch.isfinite(states).all()
 
 
@@ -64,7 +59,7 @@ def test_what_is_written_sees_what_was_read_and_what_stands_before():
     assert moved[:, 2:].min() > 1e-9
     assert (model(other, written) - start).abs().amax(-1).min() > 1e-9
     padded = F.pad(ids, (0, 3))
-    torch.testing.assert_close(model(padded, written), start, rtol=0, atol=1e-9)
+    near(model(padded, written), start)
 
 
 def test_each_is_asked_what_its_family_is_asked(tokenizer):
@@ -93,17 +88,15 @@ def test_each_is_asked_what_its_family_is_asked(tokenizer):
     torch.testing.assert_close(loss, total / count)
 
 
-def test_chances_at_a_blank(tokenizer):
+@pytest.mark.parametrize("kind", KINDS)
+def test_probabilities_at_a_blank(tokenizer, kind):
     left, right = torch.tensor([2, 7, 9]), torch.tensor([11, 6, 3])
-    ordinary = torch.arange(5, len(PIECES))
-    for kind in KINDS:
-        model = family(kind)
-        for sides in ((left, right), (left, right[:0])):
-            log_p = families.blank_log_probs(model, *sides, tokenizer)
-            assert log_p.shape == (len(PIECES),)
-            assert log_p[:5].isinf().all()
-            assert log_p.exp().sum().item() == pytest.approx(1)
-    model = family("decoder")
+    model, ordinary = family(kind), range(5, len(PIECES))
+    for sides in ((left, right), (left, right[:0])):
+        log_p = families.blank_log_probs(model, *sides, tokenizer)
+        assert log_p.shape == (len(PIECES),)
+        assert log_p[:5].isinf().all()
+        assert log_p.exp().sum().item() == pytest.approx(1)
 
     def whole(piece):
         """Return the log probability of a whole text, from the first piece on."""
@@ -111,22 +104,19 @@ def test_chances_at_a_blank(tokenizer):
         log_p = model(ids[None, :-1])[0].log_softmax(-1)
         return log_p[range(len(ids) - 1), ids[1:]].sum()
 
-    want = torch.stack([whole(piece) for piece in ordinary]).log_softmax(0)
     got = families.blank_log_probs(model, left, right, tokenizer)[5:]
-    torch.testing.assert_close(got, want, rtol=0, atol=1e-9)
-    model = family("encoder")
-    shown = torch.cat([left, torch.tensor([4]), right])[None]
-    want = model(shown)[0, 3, 5 : len(PIECES)].log_softmax(0)
-    got = families.blank_log_probs(model, left, right, tokenizer)[5:]
-    torch.testing.assert_close(got, want)
+    if kind == "decoder":
+        near(got, torch.stack([whole(piece) for piece in ordinary]).log_softmax(0))
+    if kind == "encoder":
+        shown = torch.cat([left, torch.tensor([4]), right])[None]
+        near(got, model(shown)[0, 3, ordinary].log_softmax(0))
 
 
-def test_at_first_it_knows_nothing_and_no_block_adds_anything(tokenizer):
+@pytest.mark.parametrize("kind", KINDS)
+def test_at_first_it_knows_nothing_and_no_block_adds_anything(tokenizer, kind):
     random = torch.Generator().manual_seed(0)
-    for kind in KINDS:
-        model = Family(kind, SIZE)
-        loss = families.family_loss(model, texts(), tokenizer, random, 0.4)
-        assert loss.item() == pytest.approx(math.log(SIZE), abs=0.3)
+    loss = families.family_loss(Family(kind, SIZE), texts(), tokenizer, random, 0.4)
+    assert loss.item() == pytest.approx(math.log(SIZE), abs=0.3)
 
 
 def test_operations_grow_with_the_batch_and_leave_no_gradient(tokenizer):
@@ -140,7 +130,7 @@ def test_operations_grow_with_the_batch_and_leave_no_gradient(tokenizer):
 def test_vectors_are_means_of_real_tokens():
     model, ids = family("encoder"), [row[row != 0] for row in texts()]
     want = torch.stack([model.read(row[None])[0].mean(0) for row in ids])
-    torch.testing.assert_close(families.mean_states(model, ids), want, rtol=0, atol=1e-9)
+    near(families.mean_states(model, ids), want)
 
 
 def test_fine_tuning_learns_a_rule_and_repeats_itself():
@@ -160,16 +150,5 @@ def test_fine_tuning_learns_a_rule_and_repeats_itself():
 
 
 def test_an_unknown_family_is_refused():
-    with pytest.raises(
-        ValueError, match="no family 'decoders'; there are: decoder, encoder"
-    ):
+    with pytest.raises(ValueError, match="no family 'decoders'; there are: decoder, enc"):
         Family("decoders", 30)
-
-
-def test_padding_of_a_batch_changes_no_loss(tokenizer):
-    rows = [torch.tensor([2, 8, 9, 10, 3]), torch.tensor([2, *range(5, 14), 3])]
-    model = family("decoder")
-    batch = pad_sequence(rows, batch_first=True)
-    loss = families.family_loss(model, batch, tokenizer, torch.Generator(), 0.4)
-    sums = [F.cross_entropy(model(x[None, :-1])[0], x[1:], reduction="sum") for x in rows]
-    torch.testing.assert_close(loss, sum(sums) / sum(len(x) - 1 for x in rows))

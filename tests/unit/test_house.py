@@ -95,19 +95,6 @@ def test_no_function_is_long(room):
     assert not long
 
 
-@pytest.mark.parametrize(
-    ("source", "lines"),
-    [
-        ('"""Two\nlines."""\nx = 1\n', 1),
-        ('def f():\n    """Doc."""\n    return """a\nb"""\n', 3),
-        ("# comment\n\nx = 1  # why\n", 1),
-        ("y = (\n    1,  # one\n)\n", 3),
-    ],
-)
-def test_lines_of_code_are_counted(source, lines):
-    assert code_lines(source) == lines
-
-
 # --- imports --------------------------------------------------------------------------
 
 

@@ -14,7 +14,6 @@ from safetensors import safe_open
 import studies
 from lmcourse import data
 from lmcourse.numpy_nn.decoder import load
-from lmcourse.recurrent import load_char_lstm
 from studies import __main__ as command
 from studies import chapter, harness, transformer_block
 
@@ -55,9 +54,8 @@ def test_what_is_stored_is_of_this_code(name):
     assert_of_the_form(found)
     told = {"claim": study.CLAIM, "rival": study.RIVAL, "null": study.NULL}
     told |= {"command": f"python -m studies {harness.name_of(study)} --write"}
-    told |= study.summary(found["results"]) | {
-        "settings": json.loads(json.dumps(study.SETTINGS))
-    }
+    told |= study.summary(found["results"])
+    told |= {"settings": json.loads(json.dumps(study.SETTINGS))}
     assert {key: found[key] for key in told} == told
     for group, rows in found["results"].items():
         plan = [each for each in study.plan(small=False) if each["group"] == group]
@@ -94,11 +92,10 @@ def test_a_short_run_finds_what_is_stored_in_form(name, tmp_path):
     seeded = [each for each in done if "seed" in each["setting"]]
     for quick in sorted(seeded, key=lambda each: each["seconds"])[:1]:
         again = json.loads(json.dumps(study.run(tmp_path, **quick["setting"])))
-        same = [
-            x | {"seconds": 0} if isinstance(x, dict) else x
-            for x in (quick["outcome"], again)
-        ]
-        assert same[0] == same[1]
+        for outcome in (quick["outcome"], again):
+            if isinstance(outcome, dict):
+                outcome.pop("seconds", None)
+        assert quick["outcome"] == again
 
 
 # --- one study's own ------------------------------------------------------------------
@@ -116,12 +113,8 @@ def test_a_part_that_is_off_is_off(off):
     left["feed_forward"] = "blocks.0.feed_forward"
     for part, name in left.items():
         assert any(name in n for n in names) == (part != off)
-    if off == "residuals":  # what the last step returns is all that is left
-        last = model.stack.blocks[-1].feed_forward.down
-        torch.nn.init.zeros_(last.weight)
-        torch.nn.init.zeros_(last.bias)
-        x = model.embed(ids)
-        assert model.stack.blocks[-1](x)[0].abs().max() == 0
+    block, x = model.stack.blocks[0], torch.ones(3, 5, 8)
+    assert (block.after(x, x, block.norm_1) is x) == (off == "residuals")
 
 
 def test_counting_is_what_is_stored(tmp_path):
@@ -154,17 +147,6 @@ def test_the_stored_decoder_has_the_stored_losses():
         assert loss_after(model, part, known=known) == pytest.approx(last[name], rel=0.02)
     looks = np.array(last["looks"])  # (layers, heads, tokens)
     np.testing.assert_allclose(looks.sum(axis=-1), 1, rtol=0, atol=1e-3)
-
-
-def test_an_lstm_is_kept_as_the_course_reads_it(tmp_path, monkeypatch):
-    study = module("sequences")
-    model, _ = study.train("LSTM", 0, 2)
-    study.save(model, tmp_path / "lstm.safetensors")
-    (tmp_path / "checkpoints").symlink_to(tmp_path)
-    monkeypatch.setattr("lmcourse.recurrent.corpora_folder", lambda: tmp_path)
-    ids = torch.randint(50, (2, 9))
-    got = load_char_lstm()[1](ids)[0]
-    torch.testing.assert_close(got, model.half().float()(ids), rtol=1e-4, atol=1e-5)
 
 
 # --- the harness ----------------------------------------------------------------------
@@ -203,9 +185,9 @@ def toy(tmp_path, monkeypatch):
 
 def test_without_write_nothing_is_stored(toy, capsys):
     assert command.main(["--list"]) == 0
-    assert capsys.readouterr().out.split() == [
+    assert capsys.readouterr().out.split(maxsplit=1) == [
         "toy-study",
-        *["Is", "two", "more", "than", "one?"],
+        "Is two more than one?\n",
     ]
     assert command.main(["toy-study"]) == 0
     told = capsys.readouterr().out
@@ -244,23 +226,3 @@ def test_one_study_runs_at_a_time(toy, capsys):
     assert "python -m studies another (process " in told
     assert "is running" in told
     assert command.main(["toy-study"]) == 0
-
-
-def test_a_chapter_gives_its_definitions_and_nothing_else(tmp_path, monkeypatch):
-    head = "---\njupytext: {text_representation: {format_name: myst}}\n---\n"
-    cell = "```{code-cell} python\n%s\n```\n"
-    parts = [
-        cell % "import math\nx = 1 / 0\nPI = math.pi\nLATER = x\n\ndef f():\n    return PI",
-        cell % ":tags: [trial]\nkept = [n * n for n in range(3)]\nprint(kept)",
-        ":::{exercise-start} A\n:label: ex-a\n:::\n"
-        + cell % "def f(): ..."
-        + ":::{exercise-end}\n:::\n",
-        cell % "PICK = {'square': lambda n: n * n}\na, B = 1, 2",
-    ]
-    (tmp_path / "toy.md").write_text(head + "\n".join(parts))
-    monkeypatch.setattr(chapter, "CHAPTERS", tmp_path)
-    found = chapter.page("toy")
-    assert found.f() == found.PI
-    assert found.kept == [0, 1, 4]
-    assert found.PICK["square"](3) == 9
-    assert not {"x", "LATER", "B"} & {*vars(found)}
