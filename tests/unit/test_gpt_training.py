@@ -8,13 +8,7 @@ import torch
 
 from lmcourse.gpt import training
 from lmcourse.gpt.model import GPT, GPTConfig
-from lmcourse.gpt.training import (
-    Diverged,
-    Trainer,
-    TrainingConfig,
-    schedule,
-    split,
-)
+from lmcourse.gpt.training import Diverged, Trainer, TrainingConfig, schedule, split
 from lmcourse.optimizers import Muon
 from near import near
 
