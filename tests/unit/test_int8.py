@@ -19,11 +19,9 @@ def test_no_number_is_further_off_than_half_a_step():
 
 def test_drift_is_told_layer_by_layer_and_padding_is_not_looked_at():
     tokenizer, model = load_bert(device="cpu")
-    texts = ["A bird came down the walk", "He did not know I saw"]
-    alone = int8.drift(model, **tokenizer(texts[:1], return_tensors="pt"))
-    padded = tokenizer(
-        [*texts[:1]], padding="max_length", max_length=12, return_tensors="pt"
-    )
+    text, padding = ["A bird came down"], {"padding": "max_length", "max_length": 12}
+    alone = int8.drift(model, **tokenizer(text, return_tensors="pt"))
+    padded = tokenizer(text, return_tensors="pt", **padding)
     assert alone.shape == (model.config.num_hidden_layers + 1,)
     assert (alone > 1e-4).all()
     assert (alone < 0.1).all()

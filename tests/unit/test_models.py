@@ -18,13 +18,7 @@ from chapters import page_cells
 from lmbook.execute.run import chapters
 from lmcourse import models
 from lmcourse.data import load_poems
-from lmcourse.models import (
-    default_checkpoint,
-    load_bert,
-    load_gpt2_vocabulary,
-    pick_device,
-    resolve_checkpoint,
-)
+from lmcourse.models import default_checkpoint, load_bert, resolve_checkpoint
 from lmcourse.tokenization import BPETokenizer
 
 SMALL = {"hidden_size": 20, "num_attention_heads": 5, "num_hidden_layers": 3}
@@ -99,7 +93,7 @@ def test_a_damaged_default_is_refused(tmp_path, monkeypatch, damage):
 
 def test_gpt2_s_vocabulary_is_what_its_tokenizer_is_made_of():
     """The library, given the two files, cuts every text as our BPE does."""
-    merges, vocab = load_gpt2_vocabulary()
+    merges, vocab = models.load_gpt2_vocabulary()
     ours = BPETokenizer(merges)
     assert len(merges) == 50_000
     assert vocab == ours.vocab | {"<|endoftext|>": ours.vocab_size}
@@ -148,16 +142,16 @@ def test_pickled_weights_are_not_loaded(tmp_path):
 
 def test_device(monkeypatch):
     monkeypatch.setenv("LMCOURSE_DEVICE", "")  # as good as unset
-    assert pick_device("cpu") == torch.device("cpu")
+    assert models.pick_device("cpu") == torch.device("cpu")
     monkeypatch.setenv("LMCOURSE_DEVICE", "cpu")
-    assert pick_device() == torch.device("cpu")
+    assert models.pick_device() == torch.device("cpu")
     for name in ("toaster", "cuda:99"):
         monkeypatch.setenv("LMCOURSE_DEVICE", name)
         with pytest.raises(ValueError, match=name):
-            pick_device()
+            models.pick_device()
     monkeypatch.delenv("LMCOURSE_DEVICE")
     best = "cuda" if torch.cuda.is_available() else "cpu"
-    assert pick_device().type in (best, "mps")
+    assert models.pick_device().type in (best, "mps")
 
 
 @pytest.fixture

@@ -3,13 +3,7 @@
 import pytest
 import torch
 
-from lmcourse.data import (
-    corpora_folder,
-    fingerprint,
-    load_corpus,
-    load_texts,
-    train_val_test_split,
-)
+from lmcourse import data
 from lmcourse.gpt.checkpoints import load_gpt
 from lmcourse.gpt.gpt2 import to_transformers
 from lmcourse.gpt.training import TrainingConfig, estimate
@@ -17,12 +11,12 @@ from lmcourse.gpt.training import TrainingConfig, estimate
 
 def test_the_model_of_the_sonnets():
     tokenizer, model, record = load_gpt("sonnets", device="cpu")
-    text = load_corpus("sonnets")
-    assert record["corpus_sha256"] == fingerprint(text)
+    text = data.load_corpus("sonnets")
+    assert record["corpus_sha256"] == data.fingerprint(text)
     assert tokenizer.alphabet == "".join(sorted(set(text)))
     assert model.parameters_count == record["parameters"]
     assert not model.training
-    parts = train_val_test_split(load_texts("sonnets"))
+    parts = data.train_val_test_split(data.load_texts("sonnets"))
     validation = torch.tensor(tokenizer.encode(parts.validation))
     count = TrainingConfig(**record["training"]).validation_windows
     loss = estimate(model, validation, model.config.context, count)
@@ -31,7 +25,7 @@ def test_the_model_of_the_sonnets():
 
 
 def test_the_files_are_small():
-    files = {file.name: file for file in (corpora_folder() / "checkpoints").iterdir()}
+    files = {file.name: file for file in (data.corpora_folder() / "checkpoints").iterdir()}
     names = {"decoder", "lstm", "marker", "mini-bert", "sonnets"}
     names = {f"{name}.safetensors" for name in names}
     assert files.keys() == names
