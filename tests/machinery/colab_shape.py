@@ -88,6 +88,9 @@ def make_environment(folder: Path, python: str, packages: list[str], first: str,
     site = Path(subprocess.check_output(asked, text=True).strip())
     (site / "offline_guard.py").write_text(OFFLINE, encoding="utf-8")
     (site / "offline_guard.pth").write_text("import offline_guard\n", encoding="utf-8")
+    reach = "import socket; socket.getaddrinfo('example.org', 80)"
+    said = subprocess.run([inside, "-c", reach], capture_output=True, text=True).stderr
+    assert "no network here" in said, said
     return inside
 
 

@@ -1,4 +1,4 @@
-"""JupyterLab itself: a notebook's first run, on a machine without network."""
+"""JupyterLab itself: a chapter as a notebook, and its first run, with no other host."""
 
 import os
 import socket
@@ -6,7 +6,6 @@ import subprocess
 import sys
 import time
 
-import nbformat
 import pytest
 
 from lmbook.pages.drawings import image
@@ -25,13 +24,15 @@ even, text = np.full((2, 3, 3), 1 / 3), {"tokens": ["a", "<b>", "c"], "alt": "Ev
 display(views.head_view([even], **text), views.model_view([even], **text))
 display(views.attention_heads(even, **text))
 views.plot(go.Figure(go.Bar(x=["<b>", "c"], y=[1, 2])), alt="Two bars.")"""
-DRAWING = DEMO / "_figures" / "every-class.svg"
+DRAWING = image((DEMO / "_figures" / "every-class.svg").read_text("utf-8"))
 START = 120_000  # milliseconds: JupyterLab and a kernel, on a busy machine
 CHAPTER = f"""{HEADER}
 It is {{glue:text}}`the-name:.2f`.
 
+{DRAWING}
+
 ```{{code-cell}} python
-1 + 1
+{CELL}
 ```
 
 :::{{exercise-start}} A task
@@ -53,13 +54,8 @@ MARKS = {
 def jupyter(tmp_path_factory):
     """The address of a notebook in a JupyterLab of its own."""
     tmp_path = tmp_path_factory.mktemp("jupyter")
-    drawing = nbformat.v4.new_markdown_cell(image(DRAWING.read_text("utf-8")))
-    cells = [nbformat.v4.new_code_cell(CELL), drawing]
-    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    made = nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
     (tmp_path / "root").mkdir()
-    nbformat.write(made, tmp_path / "root" / "one.ipynb")
-    (tmp_path / "root" / "two.md").write_text(CHAPTER, encoding="utf-8")
+    (tmp_path / "root" / "chapter.md").write_text(CHAPTER, encoding="utf-8")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -81,17 +77,24 @@ def jupyter(tmp_path_factory):
     while "is running at" not in log.read_text():
         assert server.poll() is None, log.read_text()
         time.sleep(0.1)
-    yield f"http://127.0.0.1:{port}/lab/tree/NAME?token=secret"
+    yield f"http://127.0.0.1:{port}/lab/tree/chapter.md?token=secret"
     server.kill()
     server.wait()
 
 
-def test_views_and_drawings_are_drawn_at_the_first_run(jupyter, browser):
+def test_a_chapter_opens_as_a_notebook_and_its_views_draw_at_the_first_run(
+    jupyter, browser
+):
     page, asked = browser.new_page(), []
     page.on("request", lambda request: asked.append(request.url))
-    page.goto(jupyter.replace("NAME", "one.ipynb"))
-    code = page.locator(".jp-Notebook .cm-content").first
+    page.goto(jupyter)
+    code = page.locator(".jp-Notebook .jp-CodeCell .cm-content").first
     code.wait_for(timeout=START)
+    page.locator(".jp-MarkdownCell .myst, .jp-MarkdownCell aside").first.wait_for()
+    text = " ".join(page.locator(".jp-MarkdownCell").all_inner_texts())
+    assert "Which one?" in text
+    assert ":::" not in text
+    assert "{glue:text}" not in text
     drawing = page.locator(".jp-MarkdownCell img").first
     drawing.wait_for(timeout=START)
     assert drawing.evaluate("i => i.decode().then(() => i.naturalWidth > 0)")
@@ -108,18 +111,4 @@ def test_views_and_drawings_are_drawn_at_the_first_run(jupyter, browser):
     assert labels == ["<b>", "c"]
     here = jupyter.partition("/lab")[0]
     assert [url for url in asked if not url.startswith((here, "data:", "blob:"))] == []
-    page.close()
-
-
-def test_a_chapter_opens_as_a_notebook_and_its_myst_is_rendered(jupyter, browser):
-    page = browser.new_page()
-    # In a workspace of its own, or Lab opens the notebook of the test before, too.
-    page.goto(jupyter.replace("tree/NAME", "workspaces/two/tree/two.md"))
-    code = page.locator(".jp-Notebook .jp-CodeCell .cm-content", has_text="1 + 1")
-    code.wait_for(timeout=START)
-    page.locator(".jp-MarkdownCell .myst, .jp-MarkdownCell aside").first.wait_for()
-    text = " ".join(page.locator(".jp-MarkdownCell").all_inner_texts())
-    assert "Which one?" in text
-    assert ":::" not in text
-    assert "{glue:text}" not in text
     page.close()

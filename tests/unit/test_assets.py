@@ -265,7 +265,6 @@ PICTURE = {"uri": "a.png", "alt": "A curve."}
         (PICTURE, True, []),
         (None, True, []),
         (PICTURE | {"alt": " "}, True, ["a picture has no alternative text"]),
-        ({"uri": "a.png"}, True, ["a picture has no alternative text"]),
         (PICTURE, False, ["a figure has no caption"]),
         (None, False, ["a figure has no caption"]),
     ],

@@ -10,7 +10,6 @@ import pytest
 from bs4 import BeautifulSoup
 
 from lmbook import build, fingerprint
-from lmbook.bench import build as bench
 from lmbook.execute.keys import ROOT
 from test_execute import page
 
@@ -190,15 +189,6 @@ def test_a_site_without_its_repository_says_so(book, sphinx, monkeypatch, capsys
     monkeypatch.setattr(build, "repository", lambda: "")
     assert build.build(book) == 0
     assert "Open in Colab" in capsys.readouterr().out
-
-
-def test_where_the_time_went(book, sphinx, monkeypatch, capsys):
-    monkeypatch.setattr(bench, "ROOT", book)
-    assert bench.main() == 1
-    assert "make html" in capsys.readouterr().out
-    build.build(book)
-    assert bench.main() == 0
-    assert "executing" in capsys.readouterr().out
 
 
 def test_a_folder_that_is_none_is_told_before_anything_is_done(
