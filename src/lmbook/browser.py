@@ -28,20 +28,6 @@ HOW = (
 # The package unpacks itself into the folder for temporary files; on a machine of Amazon's,
 # for which it is made, with the libraries that Chromium needs.
 UNPACK = 'import chromium from "@sparticuz/chromium"; await chromium.executablePath();'
-START = """#!/bin/sh
-here=$(dirname "$0")
-export LD_LIBRARY_PATH="$here/al2023/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
-export FONTCONFIG_FILE="$here/fonts.conf"
-exec "$here/chromium" "$@"
-"""
-FONTS = """<?xml version="1.0"?>
-<!DOCTYPE fontconfig SYSTEM "fonts.dtd">
-<fontconfig>
-<include ignore_missing="yes">/etc/fonts/fonts.conf</include>
-<dir prefix="relative">fonts</dir>
-<cachedir prefix="xdg">fontconfig</cachedir>
-</fontconfig>
-"""
 
 
 @cache
@@ -104,9 +90,8 @@ def fetch(folder: Path = FETCHED) -> None:
             done = program(arguments, **pipes)
             if done.returncode:
                 raise OSError(f"npm could not fetch Chromium:\n{done.stdout[-2000:]}")
-        (unpacked / "fonts.conf").write_text(FONTS, encoding="utf-8")
-        (unpacked / "start").write_text(START, encoding="utf-8")
-        (unpacked / "start").chmod(0o755)
+        for name in ("fonts.conf", "start"):
+            shutil.copy(LOCK / name, unpacked)
         shutil.rmtree(folder, ignore_errors=True)
         unpacked.rename(folder)
 

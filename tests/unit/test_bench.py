@@ -5,7 +5,7 @@ import subprocess
 from types import SimpleNamespace
 
 from lmbook.bench import __main__ as command
-from lmbook.bench import build, play
+from lmbook.bench import build
 
 
 def test_without_a_name_all_are_run_whatever_one_says(monkeypatch, capsys):
@@ -32,8 +32,3 @@ def test_where_the_time_went_is_told_of_the_build_that_is_meant(
     *table, last = capsys.readouterr().out.splitlines()
     assert table[-1].split() == ["reading", "2.5"]
     assert json.loads(last)["build_s"] == 2.5
-
-
-def test_what_breaks_a_limit_is_told():
-    row = {"way": "a file", "gpt_first_s": 0.1, "bert_20_s": 2.0, "longest_ms": 0}
-    assert play.over_limits([row]) == ["a file: bert_20_s 2.00, more than 1.5"]

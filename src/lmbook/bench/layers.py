@@ -7,7 +7,6 @@ a process of its own, so that each peak of memory is its own. On the CPU.
 
 import torch
 import torch.nn.functional as F
-from transformers import BertConfig, BertModel
 
 from lmbook.bench import report
 from lmcourse.data import load_poems
@@ -16,15 +15,6 @@ from lmcourse.models import load_bert
 from lmcourse.pooling import pool_layers, static_similarity, step_similarity
 
 __all__ = ["main"]
-
-
-def load(name):
-    """Return tokenizer and model: the default one, or a random one of BERT-base's size."""
-    tokenizer, model = load_bert(device="cpu")
-    if name == "default":
-        return tokenizer, model
-    torch.manual_seed(0)
-    return tokenizer, BertModel(BertConfig(vocab_size=len(tokenizer))).eval()
 
 
 def usual(texts, tokenizer, model):
@@ -56,30 +46,27 @@ def engine(texts, tokenizer, model):
     return pooled.layers, torch.cat([against_static, step_similarity(pooled.layers)])
 
 
-MODELS = ("default", "base")
 WAYS = {"usual": usual, "engine": engine}
 
 
-def prepare(way, name, poems):
+def prepare(way, poems):
     """Return what `isolated` measures."""
-    tokenizer, model = load(name)
+    tokenizer, model = load_bert(device="cpu")
     texts = list(load_poems().text)[:poems]
     return lambda: [x.numpy() for x in WAYS[way](texts, tokenizer, model)]
 
 
 def main(*, poems: int | None = None) -> int:
     """Print the table and one line of JSON; return 1 if the results differ."""
-    rows, summary = [], {"benchmark": "layers", "threads": torch.get_num_threads()}
-    for name in MODELS:
-        slow, fast = (isolated(prepare, way, name, poems) for way in WAYS)
-        for way, row in zip(WAYS, (slow, fast), strict=True):
-            costs = {key: row[key] for key in ("seconds", "peak_mib")}
-            rows.append({"model": name, "way": way, **costs})
-        both = zip(slow["result"], fast["result"], strict=True)
-        summary[name] = {
-            "times_faster": round(slow["seconds"] / fast["seconds"], 2),
-            "memory_share": round(fast["peak_mib"] / slow["peak_mib"], 3),
-            "difference": max(float(abs(a - b).max()) for a, b in both),
-        }
-    report(rows, summary)
-    return int(any(summary[name]["difference"] > 1e-5 for name in MODELS))
+    slow, fast = runs = [isolated(prepare, way, poems) for way in WAYS]
+    costs = [{key: run[key] for key in ("seconds", "peak_mib")} for run in runs]
+    rows = [{"way": way, **cost} for way, cost in zip(WAYS, costs, strict=True)]
+    both = zip(slow["result"], fast["result"], strict=True)
+    difference = max(float(abs(a - b).max()) for a, b in both)
+    summary = {
+        "times_faster": round(slow["seconds"] / fast["seconds"], 2),
+        "memory_share": round(fast["peak_mib"] / slow["peak_mib"], 3),
+        "difference": difference,
+    }
+    report(rows, {"benchmark": "layers", **summary})
+    return int(difference > 1e-5)

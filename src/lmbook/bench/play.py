@@ -1,10 +1,8 @@
 """Models in the page: times to load, to answer, to write and to train, in Chromium.
 
 The built page *Play* is opened from a server of this machine, a second time with what the
-browser kept, and as a file. Limits: 0.5 s from the first key to an answer of the GPT, 100
-characters a second, 1.5 s for 20 tokens of the BERT, no task of 100 ms on the thread that
-the page is drawn by, a minute until a GPT that is trained in the page is better than pairs
-of characters.
+browser kept, and as a file. ``longest_ms`` is of the thread that the page is drawn by;
+``trained_s`` until a GPT that is trained in the page is better than pairs of characters.
 """
 
 import functools
@@ -18,10 +16,8 @@ from lmbook.bench import report
 from lmbook.browser import find_chromium
 from lmbook.execute.keys import ROOT, build_folder
 
-__all__ = ["main", "over_limits", "serve"]
+__all__ = ["main", "serve"]
 
-LIMITS = {"gpt_first_s": 0.5, "written_s": 4, "bert_20_s": 1.5, "longest_ms": 100}
-LIMITS |= {"trained_s": 60}
 PATIENCE = 300_000  # milliseconds
 
 # What is run in the page: first what is needed, then what is timed.
@@ -88,27 +84,17 @@ def models(context, way: str, address: str) -> dict:
         return row | {"longest_ms": page.evaluate("longest")}
 
 
-def training(context, address: str) -> dict:
+def training(context, address: str) -> float:
     """Return how long a GPT is trained in the page until it is better than pairs."""
     with view(context, address, "training") as found:
         found.get_by_role("button", name="Train it here").click()
         found.page.wait_for_function(BETTER)
         said = found.get_by_role("status").first.inner_text()
-        return {"way": "training", "trained_s": float(said.split()[1])}
-
-
-def over_limits(rows: list[dict]) -> list[str]:
-    """Return what breaks the limits."""
-    return [
-        f"{row['way']}: {name} {row[name]:.2f}, more than {limit}"
-        for row in rows
-        for name, limit in LIMITS.items()
-        if row.get(name, 0) > limit
-    ]
+        return float(said.split()[1])
 
 
 def main() -> int:
-    """Print the table; succeed if the limits are kept."""
+    """Print the table and one line of JSON; return 1 if there is no site."""
     from playwright.sync_api import sync_playwright
 
     site = (build_folder(ROOT) / "html").resolve()
@@ -122,10 +108,6 @@ def main() -> int:
         ways = [models(first, way, origin) for way in ("served", "served again")]
         ways.append(models(other, "a file", site.as_uri()))
         trained = training(other, site.as_uri())
-    summary = {
-        "kept_over_loaded": ways[1]["bert_load_s"] / ways[0]["bert_load_s"],
-        "trained_s": trained["trained_s"],
-        "over_limits": over_limits([*ways, trained]),
-    }
-    report(ways, {"benchmark": "play", **summary})
-    return int(bool(summary["over_limits"]))
+    kept = ways[1]["bert_load_s"] / ways[0]["bert_load_s"]
+    report(ways, {"benchmark": "play", "kept_over_loaded": kept, "trained_s": trained})
+    return 0
