@@ -24,7 +24,6 @@ SAME = [
     ("sequences", "lmcourse.recurrent", 1),
     ("tokenization", "lmcourse.tokenization", 6),
     ("pretraining", "lmcourse.masking", 1),
-    ("tokenization", "lmbook.bench.bpe", 2),
     ("bert-internals", "lmcourse.bert", 6),
     ("backpropagation", "lmcourse.numpy_nn.core", 5),
     ("backpropagation", "lmcourse.numpy_nn.layers", 9),

@@ -254,34 +254,6 @@ def test_a_long_table_says_what_it_leaves_out():
     assert "The first 40 of 100 rows" in table
 
 
-# --- every figure has a caption and an alternative text ---------------------------------
-
-PICTURE = {"uri": "a.png", "alt": "A curve."}
-
-
-@pytest.mark.parametrize(
-    ("picture", "caption", "complaints"),
-    [
-        (PICTURE, True, []),
-        (None, True, []),
-        (PICTURE | {"alt": " "}, True, ["a picture has no alternative text"]),
-        (PICTURE, False, ["a figure has no caption"]),
-        (None, False, ["a figure has no caption"]),
-    ],
-)
-def test_a_figure_that_lacks_its_words_is_told(picture, caption, complaints, monkeypatch):
-    output = nodes.container(nb_element="cell_code_output")
-    output.source, output.line = "page.md", 7
-    holder = nodes.figure("", *[nodes.caption("", "What it shows.")] * caption)
-    output += holder
-    holder += nodes.image(**picture) if picture else rendered(heads())
-    said = []
-    monkeypatch.setattr(renderer.logger, "warning", lambda text, **_: said.append(text))
-    of_the_text = nodes.image(uri="a.png")
-    renderer.check_figures(None, nodes.section("", of_the_text, output), "page")
-    assert [text.partition(":")[0] for text in said] == complaints
-
-
 @pytest.mark.parametrize(
     ("body", "kept"),
     [

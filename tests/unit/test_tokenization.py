@@ -19,6 +19,7 @@ from lmcourse.tokenization import (
     train_bpe,
 )
 from lmcourse.wordpiece import bert_words
+from studies.chapter import page
 
 TOY = {"fast_": 4, "faster_": 3, "tall_": 5, "taller_": 4}
 quick = settings(deadline=None, max_examples=60)
@@ -115,7 +116,7 @@ def test_toy_corpus_by_hand():
 def test_same_merges_as_naive_and_as_the_library(text):
     words = pre_tokenize(text)
     got = train_bpe(Counter(words), 40)
-    assert got == bench_bpe.naive_train_bpe(((word, 1) for word in words), 40)
+    assert got == page("tokenization").naive_train_bpe([(word, 1) for word in words], 40)
     assert got == merges_of(library(text, 40))
 
 

@@ -3,8 +3,8 @@
 All rows learn byte-level merges from the same text, cut by GPT-2's pattern, with the same
 tie-break, and must learn the same ones. Each runs in a process of its own.
 
-- ``naive``: after every merge, recounts all pairs of all distinct pieces, each weighted
-  with its frequency (Sennrich et al. 2016, algorithm 1).
+- ``naive``: the chapter's first form, which after every merge recounts all pairs of all
+  distinct pieces, each weighted with its frequency (Sennrich et al. 2016, algorithm 1).
 - ``incremental``: `lmcourse.tokenization.train_bpe`.
 - ``cutting``: cuts the text and counts the pieces, which the two rows above are given.
 - ``tokenizers``: the library's Rust trainer, which does its own cutting; so it is compared
@@ -15,52 +15,18 @@ import json
 import os
 from collections import Counter
 from collections.abc import Callable
-from itertools import pairwise
 
 import tokenizers
 
 from lmbook.bench import report
 from lmcourse.data import load_corpus
 from lmcourse.measure import isolated
-from lmcourse.tokenization import merge_pair, pre_tokenize, train_bpe
+from lmcourse.tokenization import pre_tokenize, train_bpe
+from studies.chapter import page
 
-__all__ = ["count_pairs", "main", "naive_train_bpe"]
+__all__ = ["main"]
 
 MERGES, REPEAT = 256, 3  # of which the fastest counts
-
-
-def count_pairs(corpus):
-    """Count neighbouring symbols, each word as often as it occurs."""
-    counts = Counter()
-    for symbols, frequency in corpus:
-        for pair in pairwise(symbols):
-            counts[pair] += frequency
-    return counts
-
-
-def naive_train_bpe(words, merges):
-    """Learn BPE merges by recounting all pairs after each; the tie-break is `train_bpe`'s.
-
-    Parameters
-    ----------
-    words : iterable of (str, int)
-        Words and how often each occurs. A word may come several times.
-    merges : int
-        How many to learn; fewer are returned if nothing is left to merge.
-    """
-    corpus = [(tuple(word), frequency) for word, frequency in words]
-    characters = sorted({symbol for symbols, _ in corpus for symbol in symbols})
-    age = {symbol: i for i, symbol in enumerate(characters)}
-    learned = []
-    for _ in range(merges):
-        counts = count_pairs(corpus)
-        if not counts:
-            break
-        best = min(counts, key=lambda p: (-counts[p], age[p[0]], age[p[1]]))
-        learned.append(best)
-        age.setdefault(best[0] + best[1], len(age))
-        corpus = [(merge_pair(symbols, best), count) for symbols, count in corpus]
-    return learned
 
 
 def library_train_bpe(text: str, merges: int) -> list[tuple[str, str]]:
@@ -78,7 +44,7 @@ def _prepare(method: str, text: str, merges: int) -> Callable[[], list]:
     """Prepare what is not timed; return what is."""
     words = Counter(pre_tokenize(text))
     return {
-        "naive": lambda: naive_train_bpe(words.items(), merges),
+        "naive": lambda: page("tokenization").naive_train_bpe(words.items(), merges),
         "incremental": lambda: train_bpe(words, merges),
         "cutting": lambda: len(Counter(pre_tokenize(text))),
         "tokenizers": lambda: library_train_bpe(text, merges),

@@ -13,8 +13,8 @@ from sphinx.util.docutils import SphinxDirective
 from sphinx_exercise.nodes import exercise_enumerable_node
 
 from lmbook.pages.findings import found_note
-from lmbook.pages.glue import format_glue, page_values
-from lmbook.pages.markup import ancestor, html_tag, with_code
+from lmbook.pages.glue import format_glue
+from lmbook.pages.markup import html_tag, with_code
 from lmbook.pages.tasks import registered
 from lmcourse.exercises import check
 
@@ -47,7 +47,7 @@ class Choices(SphinxDirective):
             raise self.error(f"the choices {key} hold one list, begun with - ")
         options = said[0].children
         try:
-            right = format_glue(page_values(self.state.document), key, "")
+            right = format_glue(self.env.temp_data.get("lmbook_glued", {}), key, "")
         except ValueError as error:
             raise self.error(f"the choices {key}: {error}") from None
         if len(right) != 1 or right not in LETTERS[: len(options)]:
@@ -67,13 +67,17 @@ class Choices(SphinxDirective):
 
 def add_feedback(app, doctree: nodes.document) -> None:
     """Put what a click tells behind each option, once the tasks are put together."""
+    tasks = [
+        t for t in doctree.findall(exercise_enumerable_node) if {*t["classes"]} & KINDS
+    ]
+    within = {node: task for task in tasks for node in task.findall(choose)}
     for node in list(doctree.findall(choose)):
-        task = ancestor(node, exercise_enumerable_node)
-        if task is None or not {*task["classes"]} & KINDS:
+        if node not in within:
             text = "the choices %s stand in no predict, spot or judge task"
             logger.warning(text, node["key"], location=node)
             continue
-        name = registered(app.env.docname).get(task["label"].replace("_", "-"), "")
+        label = within[node]["label"].replace("_", "-")
+        name = registered(app.env.docname).get(label, "")
         note = found_note(app.env.temp_data["lmbook"]["models"])
         for letter, option in zip(LETTERS, node[0], strict=False):
             answer = _cut_answer(option)

@@ -15,26 +15,10 @@ from xml.etree import ElementTree
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
-from lmbook.pages.glue import format_glue, page_values
+from lmbook.pages.glue import format_glue
 
 STYLE = Path(__file__).parents[1] / "static" / "drawings.css"
 NOW = "font-weight:700;stroke-width:2.75"  # what a step adds stands out
-WIDEST = 480  # units: what a screen of 390 px still shows legibly
-SHAPES = ("circle", "ellipse", "line", "path", "polygon", "polyline", "rect")
-KNOWN = {"title", "desc", "g", "text", "tspan", *SHAPES}
-GUIDE = "docs/tasks-and-drawings.md says what a drawing is made of"
-FORBIDDEN = re.compile(
-    r"""(style|id|on\w+|.*href)=.*                      # looks are classes
-    | .*=.*url\(.*
-    | (fill|stroke|color)=(?!(none|currentColor)$).*
-    | transform=.*(scale|matrix|skew).*                 # text keeps its size
-    | font-size=(?!(1[3-9]|[2-9]\d)(\.\d+)?$).*         # which is at least 13
-    | data-cells=(?![1-9]\d?x[1-9]\d?$).*
-    | data-step=(?![1-9]\d?$).*
-    """,
-    re.DOTALL | re.VERBOSE,
-)
-CLASSES = set(re.findall(r"\.(d-[\w-]+)", STYLE.read_text("utf-8")))
 GLUED = re.compile(r"\{\{\s*([\w-]+)(?::([^{}]*))?\s*\}\}")
 HEAD = """<marker viewBox="0 0 8 8" refX="6.5" refY="4" orient="auto" markerWidth="6"
  markerHeight="6" id="{}"><path class="{}" d="M0 0.5L7.5 4L0 7.5z" /></marker>"""
@@ -49,7 +33,7 @@ def filled(text: str, value: Callable[[str, str], str]) -> str:
 
 
 def check(text: str) -> ElementTree.Element:
-    """Parse a drawing and hold it to the rules.
+    """Parse a drawing; that its looks keep the rules of the guide is a test's business.
 
     Parameters
     ----------
@@ -64,7 +48,7 @@ def check(text: str) -> ElementTree.Element:
     Raises
     ------
     ValueError
-        If it is no SVG or breaks a rule, saying which and where.
+        If it is no SVG of some size, with a title and a description.
     """
     try:
         root = ElementTree.fromstring(text)
@@ -72,20 +56,11 @@ def check(text: str) -> ElementTree.Element:
         raise ValueError(f"it is not well-formed: {error}") from None
     for part in root.iter():
         part.tag = part.tag.rpartition("}")[2]
-    box = re.fullmatch(r"0 0 ([\d.]+) [\d.]+", root.get("viewBox", ""))
+    box = re.fullmatch(r"0 0 [\d.]+ [\d.]+", root.get("viewBox", ""))
     if root.tag != "svg" or box is None or {"width", "height"} & {*root.keys()}:
         raise ValueError('it begins with <svg viewBox="0 0 WIDTH HEIGHT">')
-    if float(box[1]) > WIDEST:
-        raise ValueError(f"it is {box[1]} units wide; {WIDEST} fit a narrow screen")
     if [part.tag for part in root[:2] if (part.text or "").strip()] != ["title", "desc"]:
         raise ValueError("its first two elements are <title> and <desc>, with words")
-    for part in root.iter():
-        if part is not root and part.tag not in KNOWN:
-            raise ValueError(f"<{part.tag}> is not allowed: {GUIDE}")
-        found = [f"{n}={v!r}" for n, v in part.items() if FORBIDDEN.fullmatch(f"{n}={v}")]
-        found += [f"the class {n!r}" for n in {*part.get("class", "").split()} - CLASSES]
-        if found:
-            raise ValueError(f"<{part.tag}> has {', '.join(found)}: {GUIDE}")
     return root
 
 
@@ -214,7 +189,7 @@ class Drawing(SphinxDirective):
         self.env.note_dependency(f"_figures/{name}.svg")
         if not label.startswith("fig-") or not self.content:
             raise self.error(f"the drawing {name} needs :name: fig-… and a caption")
-        value = functools.partial(format_glue, page_values(self.state.document))
+        value = functools.partial(format_glue, self.env.temp_data.get("lmbook_glued", {}))
         try:
             svg = inline(source(Path(self.env.srcdir), name, value), label)
         except ValueError as error:

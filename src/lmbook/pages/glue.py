@@ -3,17 +3,8 @@
 import ast
 
 import nbformat
-from docutils import nodes
 
 GLUE = "application/papermill.record/text/plain"
-
-
-def page_values(document: nodes.document) -> dict[str, str]:
-    """Return what the page that Sphinx is reading glued, name → repr."""
-    if "nb_renderer" not in document:  # a page without code
-        return {}
-    found = document["nb_renderer"].renderer.nb_client.glue_data
-    return {key: output["data"].get("text/plain", "") for key, output in found.items()}
 
 
 def glued(executed: nbformat.NotebookNode) -> dict[str, str]:

@@ -17,6 +17,7 @@ from sphinx.util import logging
 
 from lmbook.execute.run import fill, store_path
 from lmbook.execute.verdicts import judge
+from lmbook.pages.glue import glued
 
 logger = logging.getLogger(__name__)
 
@@ -29,6 +30,7 @@ def _with_outputs(app, path: Path, notebook: NotebookNode) -> NotebookNode:
     app.env.note_dependency(str(store_path(path.stem, root)))  # read again when it changes
     wrong = fill(notebook, path.stem, root)
     app.env.temp_data["lmbook"] = judge(notebook, whole=not wrong)
+    app.env.temp_data["lmbook_glued"] = glued(notebook)
     if wrong:
         logger.warning("%s: %s", path.stem, wrong["what"], location=path.stem)
         said = (

@@ -1,18 +1,15 @@
-"""Views on the site: the myst-nb renderer of their JSON, and a guard on every figure."""
+"""Views on the site: the myst-nb renderer of their JSON."""
 
 from html import escape
 
 from docutils import nodes
-from sphinx.util import logging
 
 from lmbook.execute.compare import FIGURE
-from lmbook.pages.markup import ancestor
 from lmbook.pages.tables import table
 from lmcourse.views import MIME
 from lmcourse.views.markup import script_json
 from lmcourse.views.view import PLOTLY
 
-logger = logging.getLogger(__name__)
 BERTVIZ = ("jquery/jquery.slim.min.js", "d3/d3.min.js")
 CIRCUITSVIS = ("circuitsvis", "circuitsvis/iife.js")
 # Kind of view → the module that draws it, and the libraries that this needs. Other kinds
@@ -93,15 +90,19 @@ def view_html(view: dict) -> str:
             f'<p class="lmc-alt">{alt}</p><noscript><p class="lmc-alt">Drawing this needs '
             "JavaScript; the table below has the same data.</p></noscript>"
         )
-    module, *_ = DRAWERS.get(kind, (kind,))
     classes = f"lmc-view lmc-{kind.replace('_', '-')}" + " lmc-play" * (kind not in DRAWERS)
     return (
         f'<div class="{classes}" role="group" aria-label="{escape(name)}: {alt}" '
-        f'data-kind="{escape(kind)}" data-module="{escape(module)}" '
+        f'data-kind="{escape(kind)}" data-module="{escape(module(kind))}" '
         f'data-state="waiting">\n<div class="lmc-canvas"{style}>{stored}</div>\n'
         f'{hint}{table(view)}\n<script type="application/json" class="lmc-data">'
         f"{script_json(view['data'])}</script>\n</div>\n"
     )
+
+
+def module(kind: str) -> str:
+    """Return the name of the module that draws a kind of view."""
+    return DRAWERS.get(kind, (kind,))[0]
 
 
 def view_node(view: dict) -> nodes.raw:
@@ -128,27 +129,6 @@ class ViewRenderer:
         return [view_node(data.content)]
 
 
-def check_figures(app, doctree, docname) -> None:
-    """Warn of a figure that code made and that has no caption or no alternative text.
-
-    A warning fails the build. Views cannot be without alternative text.
-    """
-    for cell in doctree.findall(nodes.container):
-        if cell.get("nb_element") != "cell_code_output":
-            continue
-        for node in cell.findall(nodes.Element):
-            picture, faults = isinstance(node, nodes.image), []
-            if picture and not node.get("alt", "").strip():
-                faults.append("a picture has no alternative text: give mystnb.image.alt")
-            figure = ancestor(node, nodes.figure)
-            captioned = figure and figure.first_child_matching_class(nodes.caption)
-            if (picture or node.get("lmcourse_kind")) and captioned is None:
-                faults.append("a figure has no caption: give mystnb.figure.caption")
-            for fault in faults:
-                where = node if node.line else cell
-                logger.warning(f"{fault} in the cell's metadata", location=where)
-
-
 def mend_bibliography(app, pagename, templatename, context, doctree) -> None:
     """Make the entries of a list of citations what the list says they are.
 
@@ -160,6 +140,5 @@ def mend_bibliography(app, pagename, templatename, context, doctree) -> None:
 
 
 def setup(app) -> None:
-    """Check figures once their form for the site is chosen; mend what docutils writes."""
-    app.connect("doctree-resolved", check_figures)
+    """Mend what docutils writes."""
     app.connect("html-page-context", mend_bibliography)
