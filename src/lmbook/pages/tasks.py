@@ -74,11 +74,11 @@ class Headings(SphinxPostTransform):
 
     def run(self) -> None:
         for task in self.document.findall(exercise_enumerable_node):
-            of = "".join(set(task["classes"]) & set(WORDS))
+            kinds = [WORDS[name] for name in WORDS if name in task["classes"]]
             title = task.children[0]
-            if of and isinstance(title, exercise_title):
+            if kinds and isinstance(title, exercise_title):
                 colon = nodes.inline("", ": ", classes=["visually-hidden"])
-                word = nodes.inline("", WORDS[of], colon, classes=["lm-task-kind"])
+                word = nodes.inline("", kinds[0], colon, classes=["lm-task-kind"])
                 asked = nodes.inline("", "", *title[1].children, classes=["lm-asked"])
                 task.replace(title, nodes.title("", "", word, asked))
 
