@@ -5,8 +5,6 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-__all__ = ["report"]
-
 
 def report(rows: Sequence[dict], summary: dict) -> None:
     """Print rows as an aligned table, then ``summary`` as one line of JSON."""

@@ -24,8 +24,6 @@ from lmcourse.measure import isolated
 from lmcourse.tokenization import pre_tokenize, train_bpe
 from studies.chapter import page
 
-__all__ = ["main"]
-
 MERGES, REPEAT = 256, 3  # of which the fastest counts
 
 

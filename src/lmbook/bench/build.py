@@ -6,8 +6,6 @@ from lmbook.bench import report
 from lmbook.execute.keys import ROOT, build_folder
 from lmbook.execute.run import chapters, stored
 
-__all__ = ["main"]
-
 
 def main() -> int:
     """Print seconds a chapter, when it was executed, and seconds a part of the build."""

@@ -14,8 +14,6 @@ from lmcourse.measure import isolated
 from lmcourse.models import load_bert
 from lmcourse.pooling import pool_layers, static_similarity, step_similarity
 
-__all__ = ["main"]
-
 
 def usual(texts, tokenizer, model):
     """Pad to the window, keep every hidden state, loop over the pairs."""

@@ -17,8 +17,6 @@ from lmcourse.numpy_nn.decoder import Decoder
 from lmcourse.numpy_nn.layers import SoftmaxCrossEntropy
 from lmcourse.positions import rotate
 
-__all__ = ["main", "torch_loss", "torch_parameters"]
-
 
 def torch_parameters(model):
     """Return a decoder's parameters as tensors that want a gradient, by name."""

@@ -16,8 +16,6 @@ from lmbook.bench import report
 from lmbook.browser import find_chromium
 from lmbook.execute.keys import ROOT, build_folder
 
-__all__ = ["main", "serve"]
-
 PATIENCE = 300_000  # milliseconds
 
 # What is run in the page: first what is needed, then what is timed.

@@ -11,8 +11,6 @@ from pathlib import Path
 
 from lmcourse.views import notebook
 
-__all__ = ["files", "order", "script"]
-
 PLAY = Path(__file__).parents[1] / "static" / "play"
 IN_NOTEBOOKS = ("dom.js", "poems.js", "poems.css")  # which the package has, therefore
 IMPORT = re.compile(r'^import (\{[^}]+\}) from "\./([\w-]+\.js)";', re.MULTILINE)

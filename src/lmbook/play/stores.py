@@ -28,8 +28,6 @@ from lmcourse.views.generator import too_much
 from lmcourse.views.neighbours import neighbours_file, spaces
 from lmcourse.views.tokenizer import merge_pairs
 
-__all__ = ["STORES", "bert_file", "gpt_file", "stage"]
-
 PART = 3 * 2**18  # bytes a script, which base64 makes a third more
 
 # --- GPT ------------------------------------------------------------------------------

@@ -8,8 +8,6 @@ from itertools import pairwise
 
 import tokenizers
 
-__all__ = ["wordpiece"]
-
 BETWEEN = "<->"  # which no normalizer changes
 PARTS = ["BertNormalizer", "BertPreTokenizer", "WordPiece"]
 # Every character that there is, or may come to be; half a surrogate pair is none.

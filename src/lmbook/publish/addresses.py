@@ -6,8 +6,6 @@ import subprocess
 
 from lmbook.execute.keys import ROOT
 
-__all__ = ["BRANCH", "FOLDER", "repository", "site_address", "wheel_address"]
-
 FOLDER = "notebooks"
 BRANCH = "gh-pages"  # holds the site; .github/workflows/site.yml writes it
 

@@ -21,8 +21,6 @@ from lmbook.publish import npm
 from lmcourse.views import notebook
 from lmcourse.views.markup import library
 
-__all__ = ["setup", "stage"]
-
 OWN = Path(__file__).parents[1] / "static"
 FOLDER = "lib"  # below _static; not _static itself, whose scripts go to every page
 EVERYWHERE = ("site.js", "modules.js", "play/dom.js")

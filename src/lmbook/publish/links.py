@@ -10,8 +10,6 @@ from lmbook.pages.glue import format_glue
 from lmbook.pages.tasks import registered
 from lmbook.publish.addresses import site_address
 
-__all__ = ["BookLinks"]
-
 # Labels, exercises and figures: what has an anchor in the notebook, too.
 _ANCHOR = re.compile(r"^(?:\(|:label: |    name: )([\w-]+)\)?(?:=|$)", re.MULTILINE)
 

@@ -13,8 +13,6 @@ from mdit_py_plugins.colon_fence import colon_fence_plugin
 from lmbook.pages.choices import LETTERS
 from lmbook.pages.tasks import WORDS
 
-__all__ = ["solutions", "to_markdown"]
-
 _BLOCKS = MarkdownIt("commonmark").use(colon_fence_plugin).disable("inline")
 _DIRECTIVE = re.compile(r"\{([\w:-]+)\}(.*)")
 _OPTION = re.compile(r"^:([\w-]+):(.*)\n", re.MULTILINE)

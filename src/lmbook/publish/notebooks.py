@@ -29,8 +29,6 @@ from lmbook.publish.links import BookLinks
 from lmbook.publish.markdown import solutions, to_markdown
 from lmcourse.views import MIME
 
-__all__ = ["publish", "setup"]
-
 EXECUTED = f"{FOLDER}/executed"
 # What Colab lacks or may lack; never torch, numpy, pandas, transformers. Of myst-nb the
 # notebooks need only `glue`, and it needs docutils.

@@ -14,8 +14,6 @@ from sphinx.errors import ExtensionError
 
 from lmbook.execute.keys import digest
 
-__all__ = ["FILES", "install", "minify"]
-
 LOCK = Path(__file__).parents[1] / "js"
 # Folder below the site's libraries → package, folder in it, and what is wanted of that. The
 # package's licence comes with it.

@@ -9,8 +9,6 @@ from typing import NamedTuple
 from lmcourse.views.choice import choice
 from lmcourse.views.view import View
 
-__all__ = ["Box", "anatomy"]
-
 SHOWN = 32  # numbers of a vector
 ARROW = (
     '<svg class="lm-down" viewBox="0 0 20 16" width="20" height="16" aria-hidden="true">'

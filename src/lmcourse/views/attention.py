@@ -5,8 +5,6 @@ import numpy as np
 from lmcourse.views import checks
 from lmcourse.views.view import View
 
-__all__ = ["attention_heads", "head_view", "model_view", "sentences", "tokens"]
-
 
 def attention_heads(attention, tokens, *, alt, causal=False) -> View:
     """One small heat map per head, and the chosen head in full (circuitsvis).

@@ -3,8 +3,6 @@
 from lmcourse.views.markup import library, table
 from lmcourse.views.view import View
 
-__all__ = ["block"]
-
 PARTS = {  # what is missing without it
     "norm_1": ("norm 1", "attention reads the vectors at whatever size they have"),
     "attention": ("attention", "no token is told here what the others say"),

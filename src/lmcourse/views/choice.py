@@ -13,8 +13,6 @@ from lmcourse.views.checks import as_array
 from lmcourse.views.markup import library
 from lmcourse.views.view import View, tidy
 
-__all__ = ["choice", "looks", "samples"]
-
 
 def choice(
     kind: str,

@@ -13,8 +13,6 @@ from lmcourse.views.markup import table
 from lmcourse.views.tokenizer import shown
 from lmcourse.views.view import View
 
-__all__ = ["bert_explorer"]
-
 LONGEST, NEAREST = 48, 6  # tokens of a line; neighbours
 PICTURES = ("weight", "weight × length", "moved without it")
 

@@ -18,8 +18,6 @@ from matplotlib.ticker import FixedLocator
 
 from lmcourse.views import checks
 
-__all__ = ["MIME", "describe", "register"]
-
 MIME = "application/vnd.lmcourse.figure+json"
 SAMPLES = 8  # of each artist
 ARTISTS = 12  # of each kind

@@ -15,8 +15,6 @@ from lmcourse.views.markup import table
 from lmcourse.views.tokenizer import SIGNS
 from lmcourse.views.view import View
 
-__all__ = ["generator", "too_much"]
-
 SEED, TEMPERATURE = 1, 0.8
 BARS, FIRST = 10, 3  # FIRST: choices of the lens
 UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")  # bytes that a page may not hold

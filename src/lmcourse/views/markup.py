@@ -5,8 +5,6 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from importlib import resources
 
-__all__ = ["library", "script_json", "table"]
-
 
 def library(name: str) -> str:
     """Return a file of ``static``: d3 5.16.0, jQuery 3.7.1 (slim), our own scripts."""

@@ -11,8 +11,6 @@ from lmcourse.data import load_poems, load_sonnets
 from lmcourse.embeddings import unit, word_vectors, words
 from lmcourse.views.view import View
 
-__all__ = ["neighbours", "neighbours_file", "spaces"]
-
 NEAREST = 6
 ASKED, SHOWN = 2, 5  # times that a word occurs to be asked for, and to be a neighbour
 WIDTH, WINDOW = 50, 5

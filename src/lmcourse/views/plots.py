@@ -5,8 +5,6 @@ import json
 
 from lmcourse.views.view import PLOTLY, View
 
-__all__ = ["DIVERGING", "PALETTE", "SEQUENTIAL", "plot", "style"]
-
 # After Okabe and Ito: blue, vermilion, green, pink, brown, azure, grey. Shifted so that
 # each stands out at 3:1 from the page in both themes, and any two differ for dichromats.
 PALETTE = ["#0072B2", "#D55E00", "#0EA266", "#C37AAB", "#96562C", "#3067DC", "#696969"]

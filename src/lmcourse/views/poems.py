@@ -10,8 +10,6 @@ import numpy as np
 from lmcourse.views.checks import as_array, rounded
 from lmcourse.views.view import View
 
-__all__ = ["model_shelves", "poems", "strike_out"]
-
 
 def poems(
     texts, places, shelves, support, *, planes, near, names, levels, alt, first=0

@@ -12,8 +12,6 @@ from lmcourse.views.markup import table
 from lmcourse.views.tokenizer import SIGNS
 from lmcourse.views.view import View
 
-__all__ = ["sequence"]
-
 LONGEST, BARS = 80, 8
 
 

@@ -10,8 +10,6 @@ import numpy as np
 from lmcourse.tokenization import BPETokenizer, CharTokenizer, byte_characters
 from lmcourse.views.view import View
 
-__all__ = ["merge_pairs", "tokenizer"]
-
 ROWS = {
     "characters": "characters",
     "ours": "our BPE",

@@ -9,8 +9,6 @@ from lmcourse.views.checks import as_array, token_list
 from lmcourse.views.markup import table
 from lmcourse.views.view import View
 
-__all__ = ["attention_toy"]
-
 LIMIT, UNIT = 3, 75  # the plane reaches from -3 to 3; a unit in the drawing
 INK = {  # on the site the theme's, elsewhere these
     "key": "var(--k, #0067a3)",

@@ -8,8 +8,6 @@ from lmcourse.ngrams import NgramModel
 from lmcourse.views.markup import table
 from lmcourse.views.view import View
 
-__all__ = ["training"]
-
 # Below a bigram model in half a minute, in plain JavaScript on one core of a laptop.
 SIZES = {"context": 32, "layers": 2, "heads": 4, "d_model": 32, "d_ff": 128}
 STYLE = {"positions": "learned", "norm": "layer", "norm_first": True, "eps": 1e-5}

@@ -5,8 +5,6 @@ from dataclasses import KW_ONLY, dataclass, field
 
 from lmcourse.views import notebook
 
-__all__ = ["MIME", "PLOTLY", "View", "tidy"]
-
 MIME = "application/vnd.lmcourse.view+json"
 PLOTLY = "application/vnd.plotly.v1+json"
 VERSION = 2
