@@ -82,19 +82,19 @@ def states(model):
 def state(model, source, wanted):
     """Return what a model writes, its likeliest characters and where it looks, in per cent.
 
-    For each character written, and the end mark, ``chances`` has three pairs, and ``looks``
+    For each character written, and the end mark, ``probs`` has three pairs, and ``looks``
     is (heads, sources).
     """
     written = page().write(model, [source])[0]
     memory, mask = model.encode(page().ids([source]))
     logits, weights = model.decode(page().ids(["<" + written]), memory, mask)
     top = logits[0].softmax(-1).topk(3)  # (targets, 3)
-    chances = [
+    probs = [
         [[page().CHARACTERS[i], round(100 * p)] for p, i in zip(*row, strict=True)]
         for row in zip(top.values.tolist(), top.indices.tolist(), strict=True)
     ]
     looks = (100 * weights[-1][0]).round().int()  # (heads, targets, sources)
-    found = {"source": source, "wanted": wanted, "written": written, "chances": chances}
+    found = {"source": source, "wanted": wanted, "written": written, "probs": probs}
     return found | {"looks": looks.transpose(0, 1).tolist()}
 
 

@@ -15,7 +15,7 @@ def state(source, wanted, written):
         "source": source,
         "wanted": wanted,
         "written": written,
-        "chances": [[["1", 90 - i], ["2", 6], ["<", 1]] for i in places],
+        "probs": [[["1", 90 - i], ["2", 6], ["<", 1]] for i in places],
         "looks": [
             [[100 * (j == head * ends) for j in range(ends + 1)] for head in (0, 1)]
             for i in places

@@ -27,7 +27,7 @@ export function mount(element, data) {
 
   function choose() {
     state = data.states[style.value][day.value];
-    place = Math.min(place ?? 0, state.chances.length - 1);
+    place = Math.min(place ?? 0, state.probs.length - 1);
     const isRight = state.written === state.wanted;
     verdict.classList.toggle("lmd-wrong", !isRight);
     verdict.textContent = isRight ? "✓ That is the day." : `✗ The day is ${state.wanted}.`;
@@ -52,14 +52,14 @@ export function mount(element, data) {
       return make("span", { style: `--share: ${weights[i] / 100}` }, visible(character),
         make("small", {}, share ? share + "\u2009%" : ""));
     }));
-    const characters = [...state.written, ">"].slice(0, state.chances.length);
+    const characters = [...state.written, ">"].slice(0, state.probs.length);
     drawButtons(written, characters.map(visible), place, (i) => { place = i; draw(); },
       (label, i) => `${label}, place ${i + 1}`);
     characters.forEach((character, i) =>
       written.children[i].classList.toggle("lmd-wrong", character !== (state.wanted + ">")[i]));
     const names = ["mean of heads", ...looks.map((_, i) => "head " + i)];
     drawButtons(heads, names, head === null ? 0 : head + 1, (i) => { head = i ? i - 1 : null; draw(); });
-    bars.replaceChildren(...state.chances[place].map(([character, share]) =>
+    bars.replaceChildren(...state.probs[place].map(([character, share]) =>
       make("p", {}, make("b", {}, visible(character)),
         make("span", { class: "lmd-bar", style: `width: ${share / 12}em` }), ` ${share} %`)));
     const order = weights.map((share, i) => [share, i]).sort((a, b) => b[0] - a[0]).slice(0, 3);

@@ -128,7 +128,7 @@ export function mount(element, data) {
     const temperature = 2 ** warmth.input.value;
     const divisor = (root.checked ? Math.SQRT2 : 1) * temperature;
     const hidden = keys.map((_, i) => causal.checked && i > position.selectedIndex);
-    found = attend(query, keys, data.values ?? keys, divisor, hidden);
+    found = attend(query, keys, keys, divisor, hidden);
     const { products, scaled, weights, output } = found;
     warmth.value.textContent = fixed(temperature);
     head.rows[0].cells[2].textContent = "÷ " + fixed(divisor);
@@ -137,10 +137,8 @@ export function mount(element, data) {
       const cells = [fixed(products[i]), fixed(scaled[i]), hidden[i] ? "−∞" : "0"];
       return row(name, ...cells, [bar, percent(weights[i])]);
     }));
-    const values = (data.values ?? []).map((value) => vector(value, "value"));
     const beyond = 1 + 0.4 / (Math.hypot(...output) || 1);
-    lines.replaceChildren(...keys.map((key) => vector(key, "key")), ...values,
-      vector(query, "query"), vector(output, "output"),
+    lines.replaceChildren(...keys.map((key) => vector(key, "key")), vector(query, "query"), vector(output, "output"),
       label(output.map((number) => beyond * number), "output", -5));
     handles.forEach((handle, i) => {
       const weight = i ? `; weight ${percent(weights[i - 1])}` : "";
