@@ -36,7 +36,7 @@ SLIPS = [
     ("atention", "attention", "attention"),
     ("tokeniser", "tokenizer", "tokenization"),
     ("positonal", "positional", "positional-encoding"),
-    ("Dickenson", "Dickinson", "dickinson-layers"),
+    ("Dickenson", "dickinson", "dickinson-layers"),
     ("atetntion", "attention", "attention"),
     ("softmx", "softmax", "attention"),
 ]

@@ -14,15 +14,15 @@ from test_same_code import SAME
 
 ROOT = Path(__file__).parents[2]
 SOURCE, TESTS = ROOT / "src", ROOT / "tests"
-# Lines of code, room by room: the numbers reached. They only
-# fall, or rise by what a new page needs; 4,300, 2,800, 13,000 and 5,500 are still aimed at.
+# Lines of code, room by room: the numbers reached. They only fall, or rise by what a new
+# page needs.
 LIMITS = {
-    "lmcourse": 4724,  # exercises apart
+    "lmcourse": 4289,  # exercises apart
     "exercises": 3098,
     "studies": 1164,
-    "lmbook": 3397,
-    "tests": 14_903,  # right and wrong answers apart
-    "scripts": 5854,  # with styles, every line
+    "lmbook": 2798,
+    "tests": 11_960,  # right and wrong answers apart
+    "scripts": 5486,  # with styles, every line
 }
 MODULE, FUNCTION = 300, 31  # lines of code
 COMMANDS = {"lmcourse.train"}  # run, not imported

@@ -26,7 +26,7 @@ FILES = {
     "minisearch": ("minisearch", "dist/umd", "index.js"),
     "plotly-cartesian": ("plotly.js-cartesian-dist-min", "", "plotly-cartesian.min.js"),
     "plotly-gl3d": ("plotly.js-gl3d-dist-min", "", "plotly-gl3d.min.js"),
-    "source-serif-4": ("@fontsource-variable/source-serif-4", "files", "*-latin*-wght-*2"),
+    "source-serif": ("@fontsource-variable/source-serif-4", "", "wght*.css", "*/*wght*2"),
 }
 
 # Reads scripts by name as JSON, and writes them so: as short as they can be.

@@ -29,23 +29,13 @@
     return null;
   }
 
-  /* A word as the book mostly writes it: Dickinson, not dickinson. */
-  function written(term) {
-    const count = {};
-    for (const {heading, text} of sections)
-      for (const word of words(`${heading} ${text}`))
-        if (plain(word) === term) count[word] = (count[word] || 0) + 1;
-    const most = Object.keys(count).sort((a, b) => count[b] - count[a])[0] || term;
-    return count[term] * 20 > count[most] ? term : most; // titles have capitals, too
-  }
-
   function look(query) {
     const changed = [];
     const meant = words(query).map(function (word) {
       if (exact(word).length || exact(singular(word)).length) return word;
       const near = nearest(word);
       if (near) changed.push(word);
-      return near ? written(near) : word;
+      return near || word;
     });
     const queries = meant.map((word) => ({
       combineWith: "OR",

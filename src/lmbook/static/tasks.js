@@ -108,12 +108,10 @@
     const drawn = link.querySelector(".lm-progress");
     drawn.title = text;
     drawn.dataset.full = count === labels.length;
-    drawn.innerHTML =
-      '<svg viewBox="0 0 20 20" aria-hidden="true"><circle cx="10" cy="10" r="7.5"/>' +
-      '<circle cx="10" cy="10" r="7.5" pathLength="100" stroke-dasharray="' +
-      (100 * count) / labels.length +
-      ' 100"/><path d="M6.5 10.5l2.5 2.5l4.5 -5.5"/></svg>' +
-      '<span class="visually-hidden">(' + text + ")</span>";
+    const share = (100 * count) / labels.length, circle = '<circle cx="10" cy="10" r="7.5"';
+    drawn.innerHTML = `<svg viewBox="0 0 20 20" aria-hidden="true">${circle}/>
+      ${circle} pathLength="100" stroke-dasharray="${share} 100"/>
+      <path d="M6.5 10.5l2.5 2.5l4.5 -5.5"/></svg><span class="visually-hidden">(${text})</span>`;
   }
 
   function show() {

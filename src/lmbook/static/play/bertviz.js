@@ -2,7 +2,7 @@
    ask for jQuery and d3 by way of require.js; a few lines stand in for that. Here too:
    colours that hold in both themes, names and keys for what it draws. */
 import { make, select } from "./dom.js";
-import { keep, pressable, roving } from "./keys.js";
+import { keep, name, pressable, roving } from "./keys.js";
 import { COLOURS } from "./palette.js";
 
 function run(name, params) {
@@ -30,8 +30,7 @@ function nameLines(svg) {
     square.setAttribute("aria-checked", colours[0] === colours[1]);
   });
   squares.forEach((square, head) => {
-    square.setAttribute("role", "checkbox");
-    square.setAttribute("aria-label", "Head " + head);
+    name(square, "checkbox", "Head " + head);
     square.addEventListener("click", () => setTimeout(state));
     square.addEventListener("dblclick", () => setTimeout(state));
     pressable(square, (event) => press(square, event.shiftKey ? "dblclick" : "click"));
@@ -42,8 +41,7 @@ function nameLines(svg) {
     const group = svg.querySelector("#" + side);
     const tokens = Array.from(group.querySelectorAll("text"), (text) => text.parentElement);
     for (const token of tokens) {
-      token.setAttribute("role", "img");
-      token.setAttribute("aria-label", where + token.querySelector("text").textContent);
+      name(token, "img", where + token.querySelector("text").textContent);
       token.addEventListener("focus", () => press(token, "mouseover"));
       token.addEventListener("blur", () => press(group, "mouseleave"));
     }
@@ -81,8 +79,7 @@ export function model_view(canvas, data) {
   cells.forEach((cell, index) => {
     const layer = data.layers[Math.floor(index / columns)];
     cell.classList.add("lmc-thumbnail");
-    cell.setAttribute("role", "button");
-    cell.setAttribute("aria-label", `Layer ${layer}, head ${data.heads[index % columns]}`);
+    name(cell, "button", `Layer ${layer}, head ${data.heads[index % columns]}`);
     pressable(cell, () => press(cell, "click"));
   });
   roving(cells, columns);

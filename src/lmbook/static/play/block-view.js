@@ -1,7 +1,7 @@
 /* The view *block*: a block of a GPT as a drawing, whose parts are switched off by a click,
    and what the model loses without them. `lmcourse.views.block` measured it. */
 import { heading, make, row, select, svg } from "./dom.js";
-import { pressable } from "./keys.js";
+import { name, pressable } from "./keys.js";
 
 const signed = (number) => (number < 0 ? "−" : "+") + Math.abs(number).toFixed(3);
 
@@ -11,11 +11,7 @@ export function mount(element, data) {
   const figure = make("div", { class: "lmb-figure play-drawing", onclick: (event) => press(event.target) });
   figure.innerHTML = data.drawing; // ours, and without a word of anybody else's
   const parts = Array.from(figure.querySelectorAll("[data-part]"));
-  for (const part of parts) {
-    part.setAttribute("role", "button");
-    part.setAttribute("tabindex", 0);
-    part.setAttribute("aria-label", data.parts[part.dataset.part][0]);
-  }
+  for (const part of parts) name(part, "button", data.parts[part.dataset.part][0]);
   pressable(figure, (event) => press(event.target));
   const status = make("p", { class: "lmb-status", role: "status" });
   const body = make("tbody");

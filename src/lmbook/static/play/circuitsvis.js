@@ -1,7 +1,7 @@
 /* circuitsvis: heat maps of heads, and coloured tokens. It draws dark on white, on
    canvases whose colours no style sheet reaches; in the dark theme the style sheet turns
    the picture over, as it does static figures. Here: names and keys for what it draws. */
-import { inert, keep, pressable, roving } from "./keys.js";
+import { inert, keep, name, pressable, roving } from "./keys.js";
 
 const BLUE = "#0072B2";
 const SKY = "#56B4E9"; // light enough for the black letters of a token
@@ -23,9 +23,9 @@ function nameHeads(canvas) {
   rows[2].classList.add("lmc-zoomed");
   canvas.querySelectorAll("h2, h3, h4").forEach((label) => label.setAttribute("role", "presentation"));
   cells.forEach((cell, head) => {
-    cell.setAttribute("role", "button");
-    cell.setAttribute("aria-label", "Head " + head);
-    cell.setAttribute("aria-pressed", cell.firstElementChild.style.boxShadow !== "");
+    const pressed = cell.firstElementChild.style.boxShadow !== "";
+    const tabindex = cell.getAttribute("tabindex") ?? -1; // as it was, if it had a name before
+    name(cell, "button", "Head " + head, { tabindex, "aria-pressed": pressed });
     cell.onfocus = () => cell.click();
     pressable(cell, () => cell.click());
   });
@@ -46,7 +46,7 @@ export async function attention_heads(canvas, { attention, tokens, causal }) {
   });
   await shown(canvas, "canvas");
   keep(canvas, () => nameHeads(canvas));
-  canvas.addEventListener("click", () => nameHeads(canvas));
+  canvas.addEventListener("click", () => setTimeout(() => nameHeads(canvas))); // once React has drawn
 }
 
 /* circuitsvis shows a token's value beside the pointer; here also beside the focus. */
@@ -63,8 +63,7 @@ export async function tokens(canvas, { tokens, values }) {
   await shown(canvas, ".colored-tokens > span");
   const marks = canvas.querySelectorAll(".colored-tokens > span");
   marks.forEach((token, index) => {
-    token.setAttribute("role", "img");
-    token.setAttribute("aria-label", tokens[index] + ": " + values[index]);
+    name(token, "img", tokens[index] + ": " + values[index]);
     token.addEventListener("focus", () => pointAt(token));
     token.addEventListener("blur", () => token.dispatchEvent(new MouseEvent("mouseleave")));
   });

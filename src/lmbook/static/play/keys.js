@@ -4,6 +4,12 @@ import { arrow } from "./dom.js";
 /* The same characters, never read as a tag or an entity. */
 export const inert = (token) => token.replace(/[<&]/g, "$&\u2060");
 
+/* Tell what an element is, and let it be reached by key. */
+export function name(element, role, label, states = {}) {
+  for (const [state, value] of Object.entries({ role, tabindex: 0, "aria-label": label, ...states }))
+    element.setAttribute(state, value);
+}
+
 /* Call a function now and after every change below an element, until the next frame. */
 export function keep(element, change) {
   let waiting = false;

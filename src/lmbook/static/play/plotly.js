@@ -1,6 +1,6 @@
 /* plotly: figures in the page's colours, as wide as the page, usable by keyboard. */
 import { arrow } from "./dom.js";
-import { keep, pressable } from "./keys.js";
+import { keep, name, pressable } from "./keys.js";
 import { COLOURS } from "./palette.js";
 
 const NARROW = 520;
@@ -51,11 +51,6 @@ function fitted({ width, ...layout }, available) {
 
 /* Text that Python escaped, as it is shown. */
 const words = (text) => new DOMParser().parseFromString(text, "text/html").body.textContent;
-
-function name(element, role, label, states = {}) {
-  for (const [state, value] of Object.entries({ role, tabindex: 0, "aria-label": label, ...states }))
-    element.setAttribute(state, value);
-}
 
 function sliderKeys(plot, group, number) {
   const slider = () => plot._fullLayout.sliders[number];

@@ -180,16 +180,10 @@ export class WordPiece {
   }
 }
 
-/* Whether a number lies in one of the ranges: halve the list until one is left. */
+/* Whether a number lies in one of the ranges, which stand in order. */
 function within(ranges, number) {
-  let low = 0;
-  let high = ranges.length / 2;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (number > ranges[2 * middle + 1]) low = middle + 1;
-    else high = middle;
-  }
-  return number >= ranges[2 * low];
+  const end = ranges.findIndex((last, i) => i % 2 && number <= last);
+  return number >= ranges[end - 1];
 }
 
 /* --- to be seen -------------------------------------------------------------------- */

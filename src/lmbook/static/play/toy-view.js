@@ -138,7 +138,8 @@ export function mount(element, data) {
       return row(name, ...cells, [bar, percent(weights[i])]);
     }));
     const beyond = 1 + 0.4 / (Math.hypot(...output) || 1);
-    lines.replaceChildren(...keys.map((key) => vector(key, "key")), vector(query, "query"), vector(output, "output"),
+    lines.replaceChildren(...keys.map((key) => vector(key, "key")),
+      vector(query, "query"), vector(output, "output"),
       label(output.map((number) => beyond * number), "output", -5));
     handles.forEach((handle, i) => {
       const weight = i ? `; weight ${percent(weights[i - 1])}` : "";
