@@ -238,7 +238,7 @@ LAYERS = [[[[0.9, 0.1], [0.05, 0.95]]], [[[0.3, 0.7], [0.6, 0.4]]]]
         ),
         (
             views.model_view(LAYERS, ["a", "b"], alt=ALT),
-            "Layer, Head 0, 0, b → b 0.95, 1, a → b 0.70",
+            "Layer, Head 0, Layer 0, b → b 0.95, Layer 1, a → b 0.70",
         ),
     ],
 )
