@@ -42,11 +42,13 @@ def with_ngrams(path):
     save(path, trainer, tokenizer.alphabet, "0" * 64)
 
 
-@pytest.mark.parametrize("write", [gpt_2, with_ngrams])
+@pytest.mark.parametrize(
+    ("write", "name"), [(gpt_2, "folder"), (with_ngrams, "fast.safetensors")]
+)
 def test_a_gpt_that_does_not_run_in_the_page_leaves_the_course_s_there(
-    write, tmp_path, monkeypatch
+    write, name, tmp_path, monkeypatch
 ):
-    wanted, path = play.STORES["gpt"](), tmp_path / "fast.safetensors"
+    wanted, path = play.STORES["gpt"](), tmp_path / name
     write(path)
     monkeypatch.setenv("LMCOURSE_GPT", str(path))
     assert play.STORES["gpt"]() == wanted
