@@ -165,10 +165,11 @@ class GPT(nn.Module):
         self.blocks = nn.ModuleList(gpt2_block(config) for _ in range(config.layers))
         self.norm = nn.LayerNorm(config.d_model)
         self.initialise()
-        tables = (nn.Embedding(rows, config.d_model) for rows in config.ngrams)
-        self.ngrams = nn.ModuleList(tables)
-        if config.ngrams:  # all anew; without tables, a seed makes the model it always made
-            self.initialise()
+        self.ngrams = ()
+        if config.ngrams:
+            tables = (nn.Embedding(rows, config.d_model) for rows in config.ngrams)
+            self.ngrams = nn.ModuleList(tables)
+            self.initialise()  # all anew; without tables a seed makes the model it made
 
     def initialise(self):
         """Draw the weights as ``transformers`` does for GPT-2.
