@@ -193,7 +193,7 @@ def test_without_write_nothing_is_stored(toy, capsys):
     told = capsys.readouterr().out
     assert '"seed": 0' in told
     assert "a small part (3 runs with --write)" in told
-    with pytest.raises(FileNotFoundError, match="python -m studies toy-study --write"):
+    with pytest.raises(ValueError, match="python -m studies toy-study --write"):
         data.stored("toy-study")
 
 
@@ -207,7 +207,7 @@ def test_a_stopped_study_goes_on_where_it_was(toy):
     assert_of_the_form(found)
     assert found["results"] == {"runs": [{"seed": seed} for seed in range(3)]}
     (toy / "data" / "studies" / "toy-study.json").write_text("{")
-    with pytest.raises(ValueError, match=r"toy-study\.json is damaged .* make it with"):
+    with pytest.raises(ValueError, match=r"toy-study\.json is missing or damaged .*make it with"):
         data.stored("toy-study")
 
 

@@ -195,7 +195,9 @@ def publish(app, exception) -> None:
         shown = with_outputs(notebook, outputs)
         for folder, each in ((FOLDER, notebook), (EXECUTED, shown)):
             path = out / folder / f"{name}.ipynb"
-            path.write_text(nbformat.writes(each), encoding="utf-8")
+            text = nbformat.writes(each)
+            if not path.is_file() or path.read_text(encoding="utf-8") != text:
+                path.write_text(text, encoding="utf-8")
             kept.add(path)
     for path in set((out / FOLDER).rglob("*.*")) - kept:  # of a page or version before
         path.unlink()
