@@ -207,7 +207,9 @@ def test_a_stopped_study_goes_on_where_it_was(toy):
     assert_of_the_form(found)
     assert found["results"] == {"runs": [{"seed": seed} for seed in range(3)]}
     (toy / "data" / "studies" / "toy-study.json").write_text("{")
-    with pytest.raises(ValueError, match=r"toy-study\.json is missing or damaged .*make it with"):
+    with pytest.raises(
+        ValueError, match=r"toy-study\.json is missing or damaged .*make it with"
+    ):
         data.stored("toy-study")
 
 
