@@ -1,6 +1,7 @@
 """A page with a view that runs in it and nothing else, made without building the book."""
 
 import json
+import re
 from contextlib import contextmanager
 from itertools import chain
 
@@ -47,7 +48,8 @@ def make_page(folder, shown, own=None, *, work=None, module=None, library=""):
     texts = dict.fromkeys(chain(*libraries.values()), library)
     for path in assets.OWN.glob("*.[cj]s*"):
         texts[path.name] = path.read_text("utf-8")
-    texts["course.css"] = (ROOT / "chapters/_static/course.css").read_text("utf-8")
+    course = (ROOT / "chapters/_static/course.css").read_text("utf-8")
+    texts["course.css"] = re.sub(r"@import .*", "", course)  # of the text face
     for name, path in modules.files(".css").items():
         texts[f"play/{name}"] = path.read_text("utf-8")
     texts |= {f"play/{name}": modules.script(name) for name in modules.files(".js")}
@@ -61,7 +63,7 @@ def make_page(folder, shown, own=None, *, work=None, module=None, library=""):
             patch.setitem(stores.STORES, name, own.get(name, stores.STORES[name]))
             staged[name] = stores.stage(name, lib, place)
     now = [f"play/{name}" for name in modules.order(module)] if module else []
-    sheets = ["course.css", *assets.styles([*libraries])]
+    sheets = ["course.css", "drawings.css", *assets.styles([*libraries])]
     given = {"data-libraries": libraries, "data-stores": staged}
     page = PAGE.format(
         links="".join(f'<link rel="stylesheet" href="lib/{name}">' for name in sheets),

@@ -1,5 +1,6 @@
 """The view *BERT explorer* in a browser: what it shows is what transformers computes."""
 
+import re
 from functools import cache
 
 import pytest
@@ -143,12 +144,16 @@ def test_what_is_stored_is_what_the_script_draws(browser, opened):
     page = opened.page
     with visits.visit(browser, page.url, javascript=False) as plain:
         cells = plain.page.locator("tbody tr > *").all_text_contents()
+        place = re.search(
+            r"In layer (\d+), head (\d+),", plain.page.locator("body").inner_text()
+        )
+    same(page, LINE, 1, 2, 1, limit=STORED)
+    choose(page, *place.groups(), 1)
     tokens, _, numbers = columns(page)
     rows = [cells[4 * i : 4 * i + 4] for i in range(len(tokens))]
     assert [row[0] for row in rows] == tokens
     stored = torch.tensor([[float(cell) for cell in row[1:]] for row in rows])
     torch.testing.assert_close(numbers.T, stored, atol=0.0101, rtol=0)
-    same(page, LINE, 1, 2, 1, limit=STORED)
     for place in ((0, 0, 0), (2, 4, 7), (1, 3, 3)):  # all of it, without weights
         choose(page, *place)
         same(page, LINE, *place, limit=STORED)
