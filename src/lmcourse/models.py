@@ -273,8 +273,10 @@ def read_tokenizer(folder, config, vocab_size):
 def _bert_config(found: dict) -> transformers.BertConfig:
     """Take what a BERT's configuration says, and nothing else that may stand there."""
     told = {name: found[name] for name in SIZES}  # without them: no sizes by default
-    told |= {name: found[name] for name in OTHERS if name in found}
-    config = transformers.BertConfig(**told)
+    others = {name: found[name] for name in OTHERS if name in found}
+    config = transformers.BertConfig(**told, **others)
+    if min(told.values()) < 1:  # the library makes one with -4 heads, too
+        raise ValueError(f"a size is below 1: {told}")
     if not 0 < config.layer_norm_eps < 1:
         raise ValueError(f"layer_norm_eps is {config.layer_norm_eps}")
     return config

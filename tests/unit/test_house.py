@@ -17,7 +17,7 @@ SOURCE, TESTS = ROOT / "src", ROOT / "tests"
 # Lines of code, room by room: the numbers reached. They only fall, or rise by what a new
 # page needs.
 LIMITS = {
-    "lmcourse": 4290,  # exercises apart
+    "lmcourse": 4292,  # exercises apart
     "exercises": 3098,
     "studies": 1164,
     "lmbook": 2800,
