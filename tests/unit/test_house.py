@@ -21,7 +21,7 @@ LIMITS = {
     "exercises": 3098,
     "studies": 1164,
     "lmbook": 2800,
-    "tests": 11_970,  # right and wrong answers apart
+    "tests": 11_975,  # right and wrong answers apart
     "scripts": 5484,  # with styles, every line
 }
 MODULE, FUNCTION = 300, 31  # lines of code

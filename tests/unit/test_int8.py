@@ -23,6 +23,10 @@ def test_drift_is_told_layer_by_layer_and_padding_is_not_looked_at():
     alone = int8.drift(model, **tokenizer(text, return_tensors="pt"))
     padded = tokenizer(text, return_tensors="pt", **padding)
     assert alone.shape == (model.config.num_hidden_layers + 1,)
+    batch = tokenizer(text, return_tensors="pt")
+    ways = [each(**batch).last_hidden_state for each in (model, int8.rounded(model))]
+    largest = (ways[1] - ways[0]).abs().max() / ways[0].abs().max()
+    torch.testing.assert_close(alone[-1], largest.detach(), rtol=1e-4, atol=0)
     assert (alone > 1e-4).all()
     assert (alone < 0.1).all()
     assert (int8.drift(model, **padded) - alone).abs().max() < 1e-3 * alone.max()
