@@ -23,7 +23,7 @@ UNDER_THE_EYE = """() => Array.from(document.querySelectorAll(
   .filter(e => !e.closest(".lm-work, .cell_input, .above-input")
     && e.getClientRects().length
     && e.getBoundingClientRect().top <= innerHeight / 3).at(-1)"""
-LEFT = "Left out here: 8 cells of code, 1 task in code and 1 proof. "
+LEFT = "Left out here: cells of code (8), tasks in code (1), proofs (1). "
 
 
 def shown(page):

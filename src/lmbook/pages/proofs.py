@@ -121,7 +121,7 @@ def _fold_proof(cell: nodes.container, models: dict[str, str]) -> fold:
     cell.attributes.pop("hide_mode", None)  # it is folded already
     verdict = about.get("lmbook", "not run")
     kind = {"checked": "lm-holds"}.get(verdict, "lm-fails")
-    made = fold(classes=["lm-proof", kind], verdict=verdict)
+    made = fold(classes=["lm-proof", WORK, kind], verdict=verdict)
     made.source, made.line = cell.source, cell.line
     said = MARKS.get(verdict) or f"✗ {not_so(models)}:"
     mark = nodes.inline("", said, classes=["lm-mark"])
@@ -171,7 +171,7 @@ def _closing(about: dict, env) -> nodes.paragraph:
         where = "1 proof" if proofs == 1 else f"{proofs} proofs"
         said += f", {'all' if inside == total else inside} of them in {where}"
     said += ". An assertion counts once, also in a loop."
-    made = nodes.paragraph("", said, classes=["lm-checked"])
+    made = nodes.paragraph("", said, classes=["lm-checked", WORK])
     if about["findings"] and "findings" in env.found_docs:
         made += nodes.Text(" What is about the model at hand stands among ")
         link = addnodes.pending_xref(refdomain="std", reftype="doc", reftarget="findings")

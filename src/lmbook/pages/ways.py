@@ -6,8 +6,6 @@ all of it; ``static/ways.css`` hides it, and the code of cells, while the reader
 "read", which ``static/ways.js`` keeps. Without scripts everything shows.
 """
 
-from collections.abc import Iterable
-
 from docutils import nodes
 from sphinx_exercise.nodes import exercise_enumerable_node, solution_node
 
@@ -15,7 +13,6 @@ from lmbook.pages.proofs import WORK, fold
 
 IN_CODE = {"spot", "build", "experiment"}  # kinds of tasks
 FOLDED = {"all", "output", "input+output"}  # ways to hide a cell that hide what it gave
-PLAIN = {"text/plain"}
 
 
 def for_work(node: nodes.Node) -> bool:
@@ -25,79 +22,59 @@ def for_work(node: nodes.Node) -> bool:
 
 def divide(app, doctree: nodes.document) -> None:
     """Mark what belongs to *Work*; say at the page's end how much that is."""
-    tasks = [
-        task
-        for task in doctree.findall(exercise_enumerable_node)
-        if IN_CODE & {*task["classes"]}
-    ]
+    tasks = list(doctree.findall(exercise_enumerable_node))
+    tasks = [task for task in tasks if IN_CODE & {*task["classes"]}]
     labels = {task["label"] for task in tasks}
-    solutions = doctree.findall(solution_node)
-    _mark(tasks)
-    _mark(each for each in solutions if each["target_label"] in labels)
-    proofs = list(doctree.findall(lambda node: "lm-proof" in _classes(node)))
-    _mark(proofs)
-    _mark(doctree.findall(lambda node: "lm-checked" in _classes(node)))
-    cells = list(doctree.findall(lambda node: _part(node) == "cell_code"))
+    solutions = (s for s in doctree.findall(solution_node) if s["target_label"] in labels)
+    for node in [*tasks, *solutions]:
+        node["classes"].append(WORK)
+    proofs = sum("lm-proof" in node["classes"] for node in doctree.findall(fold))
+    cells = [n for n in doctree.findall(nodes.container) if _part(n) == "cell_code"]
     for cell in cells:
         _divide_cell(cell)
-    for each in (fold, nodes.section):  # of which nothing is left but their names
-        whole = [node for node in doctree.findall(each) if all(map(for_work, node[1:]))]
-        _mark(node for node in whole if len(node) > 1)
-    counts = {"cell of code": len(cells) - len(proofs), "task in code": len(tasks)}
-    left = [
-        _counted(n, thing) for thing, n in (counts | {"proof": len(proofs)}).items() if n
-    ]
-    if left:
-        _add_line(doctree, left)
+    for node in [*doctree.findall(fold), *doctree.findall(nodes.section)]:
+        if len(node) > 1 and all(map(for_work, node[1:])):
+            node["classes"].append(WORK)  # nothing of it is left but its name
+    left = {
+        "cells of code": len(cells) - proofs,
+        "tasks in code": len(tasks),
+        "proofs": proofs,
+    }
+    if cells:
+        _add_line(doctree, ", ".join(f"{things} ({n})" for things, n in left.items() if n))
 
 
-def _classes(node: nodes.Node) -> list[str]:
-    return getattr(node, "attributes", {}).get("classes", [])
-
-
-def _part(node: nodes.Node) -> str:
-    return getattr(node, "attributes", {}).get("nb_element", "")
-
-
-def _mark(found: Iterable[nodes.Element]) -> None:
-    for node in found:
-        node["classes"].append(WORK)
+def _part(node: nodes.Element) -> str:
+    return node.get("nb_element", "")
 
 
 def _divide_cell(cell: nodes.container) -> None:
     """Mark a cell's printed text, and the cell if nothing of it is left."""
     shown = "shown" in cell["cell_metadata"].get("tags", [])
-    gave = [node for node in cell if _part(node) == "cell_code_output"]
-    parts = [part for node in gave for part in node]
-    text = [part for part in parts if not shown and _is_text(part)]
+    gave = [part for node in cell if _part(node) == "cell_code_output" for part in node]
+    text = [part for part in gave if not shown and _is_text(part)]
     for part in text:  # of a bundle one alternative takes its place
-        _mark(node for each in part for node in each) if _part(part) else _mark([part])
-    if len(text) == len(parts) or cell.get("hide_mode") in FOLDED:
-        _mark([cell])
+        for node in [each for bundle in part for each in bundle] if _part(part) else [part]:
+            node["classes"].append(WORK)
+    if len(text) == len(gave) or cell.get("hide_mode") in FOLDED:
+        cell["classes"].append(WORK)
 
 
 def _is_text(part: nodes.Element) -> bool:
     """Say whether a part of an output is text as it was printed."""
     if _part(part) == "mime_bundle":
-        return {each.get("mime_type") for each in part} <= PLAIN
+        return {each.get("mime_type") for each in part} <= {"text/plain"}
     return isinstance(part, nodes.literal_block)
 
 
-def _counted(count: int, thing: str) -> str:
-    first, *rest = thing.split(" ", 1)
-    return " ".join([str(count), first + "s" * (count != 1), *rest])
-
-
-def _add_line(doctree: nodes.document, left: list[str]) -> None:
+def _add_line(doctree: nodes.document, left: str) -> None:
     """Say at the end of a page what *Read* leaves out."""
-    said = " and ".join(filter(None, [", ".join(left[:-1]), left[-1]]))
-    line = nodes.paragraph("", f"Left out here: {said}. ", classes=["lm-left-out"])
-    line += nodes.raw(
-        "", '<button type="button" data-way="work">Show them</button>', format="html"
-    )
+    button = '<button type="button" data-way="work">Show them</button>'
+    line = nodes.paragraph("", f"Left out here: {left}. ", classes=["lm-left-out"])
+    line += nodes.raw("", button, format="html")
     page = next(doctree.findall(nodes.section))
-    end = page[-1] if "course-end" in _classes(page[-1]) else page
-    end.insert(0 if end is not page else len(page), line)
+    framed = "course-end" in page[-1].get("classes", ())
+    page[-1].insert(0, line) if framed else page.append(line)
 
 
 def setup(app) -> None:
