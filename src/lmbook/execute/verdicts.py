@@ -1,19 +1,23 @@
 """What cells check, and what came of it.
 
-A cell tagged ``proof`` begins with a comment, the sentence that it proves. One tagged
-``finding`` as well says something about the model at hand: with another model it may fail,
-and then an AssertionError is among its outputs.
+A cell tagged ``proof`` begins with a comment, the sentence that it proves; what an
+empirical claim was held against stands below it, in fields. One tagged ``finding`` as well
+says something about the model at hand: with another model it may fail, and then an
+AssertionError is among its outputs.
 """
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from IPython.core.inputtransformer2 import TransformerManager
 from nbformat import NotebookNode
 
 COLOUR = re.compile(r"\x1b\[[\d;]*m")
 FEWEST = 3  # words of a sentence
+FIELDS = ("rival", "null", "n", "interval")
+_FIELD = re.compile(r"([\w-]+) ?:(?: +(.*)|$)")
+_VALUE = re.compile(r"\{([^{}:]*):?([^{}]*)\}")
 _RAISED = re.compile(r"^-+> *\d+ (.*)$", re.MULTILINE)
 _CHECK = re.compile(r"assert_\w+$|close$|nearly$")
 
@@ -79,22 +83,67 @@ def judge(notebook: NotebookNode, whole: bool) -> dict:
 # --- in the code of a cell --------------------------------------------------------------
 
 
+def _opening(source: str) -> list[list[str]]:
+    """Return the parts of the comment that a cell begins with: ["", the sentence], fields.
+
+    A field is a line after the first, such as ``# rival: the noun that stands first``; the
+    lines after it, up to the next field, are part of it.
+    """
+    parts = [["", ""]]
+    comment = re.match(r"(?:#[^\n]*(?:\n|$))*", source.strip())[0]
+    for line in comment.strip().split("\n"):
+        text = line.lstrip("#").strip()
+        if parts[0][1] and (field := _FIELD.fullmatch(text)):
+            parts.append([field[1], field[2] or ""])
+        else:
+            parts[-1][1] = f"{parts[-1][1]} {text}".strip()
+    return parts
+
+
 def sentence(source: str) -> str:
-    """Return what a proof cell says that it checks: the comment that it begins with.
+    """Return what a proof cell says that it checks: its first comment, up to its fields.
 
     Raises
     ------
     ValueError
         If it begins with none, or with one of fewer than three words.
     """
-    comment = re.match(r"(?:#[^\n]*(?:\n|$))*", source.strip())[0]
-    text = " ".join(line.lstrip("#").strip() for line in comment.split("\n")).strip()
+    text = _opening(source)[0][1]
     if len(text.split()) < FEWEST:
         raise ValueError(
             "a proof cell begins with a comment, a sentence that says what is checked; "
             f"this one begins with {source.strip().partition(chr(10))[0]!r}"
         )
     return text.rstrip(".")
+
+
+def fields(source: str, value: Callable[[str, str], str]) -> dict[str, str]:
+    """Return what a proof cell says of rival, null, n and interval, as far as it does.
+
+    Parameters
+    ----------
+    source : str
+    value : callable
+        A glued key and a format → what stands for ``{key:format}``; a ValueError if
+        nothing does.
+
+    Raises
+    ------
+    ValueError
+        If a field has another name, stands twice or is empty, or a value is missing.
+    """
+    found: dict[str, str] = {}
+    for name, text in _opening(source)[1:]:
+        if name not in FIELDS or name in found or not text:
+            raise ValueError(
+                f"the line {name!r} of a proof: its fields are {', '.join(FIELDS)}, each "
+                "once and with words; no other line begins with a word and a colon"
+            )
+        try:
+            found[name] = _VALUE.sub(lambda m: value(m[1], m[2]), text)
+        except ValueError as error:
+            raise ValueError(f"the field {name}: {error}; glue it on this page") from None
+    return found
 
 
 def count(source: str) -> int:
