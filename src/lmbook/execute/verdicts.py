@@ -8,15 +8,16 @@ AssertionError is among its outputs.
 
 import ast
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from IPython.core.inputtransformer2 import TransformerManager
 from nbformat import NotebookNode
 
+from lmbook.pages.glue import format_glue
+
 COLOUR = re.compile(r"\x1b\[[\d;]*m")
 FEWEST = 3  # words of a sentence
 FIELDS = ("rival", "null", "n", "interval")
-_FIELD = re.compile(r"([\w-]+) ?:(?: +(.*)|$)")
 _VALUE = re.compile(r"\{([^{}:]*):?([^{}]*)\}")
 _RAISED = re.compile(r"^-+> *\d+ (.*)$", re.MULTILINE)
 _CHECK = re.compile(r"assert_\w+$|close$|nearly$")
@@ -83,21 +84,15 @@ def judge(notebook: NotebookNode, whole: bool) -> dict:
 # --- in the code of a cell --------------------------------------------------------------
 
 
-def _opening(source: str) -> list[list[str]]:
-    """Return the parts of the comment that a cell begins with: ["", the sentence], fields.
+def _opening(source: str) -> list[str]:
+    """Return the comment that a cell begins with: sentence, name and text of each field.
 
     A field is a line after the first, such as ``# rival: the noun that stands first``; the
     lines after it, up to the next field, are part of it.
     """
-    parts = [["", ""]]
     comment = re.match(r"(?:#[^\n]*(?:\n|$))*", source.strip())[0]
-    for line in comment.strip().split("\n"):
-        text = line.lstrip("#").strip()
-        if parts[0][1] and (field := _FIELD.fullmatch(text)):
-            parts.append([field[1], field[2] or ""])
-        else:
-            parts[-1][1] = f"{parts[-1][1]} {text}".strip()
-    return parts
+    parts = re.split(r"\n#+ *([\w-]+) ?:(?!\S)", comment)
+    return [" ".join(re.sub(r"^#+", "", part, flags=re.M).split()) for part in parts]
 
 
 def sentence(source: str) -> str:
@@ -108,7 +103,7 @@ def sentence(source: str) -> str:
     ValueError
         If it begins with none, or with one of fewer than three words.
     """
-    text = _opening(source)[0][1]
+    text = _opening(source)[0]
     if len(text.split()) < FEWEST:
         raise ValueError(
             "a proof cell begins with a comment, a sentence that says what is checked; "
@@ -117,30 +112,27 @@ def sentence(source: str) -> str:
     return text.rstrip(".")
 
 
-def fields(source: str, value: Callable[[str, str], str]) -> dict[str, str]:
+def fields(source: str, glued: dict[str, str]) -> dict[str, str]:
     """Return what a proof cell says of rival, null, n and interval, as far as it does.
 
     Parameters
     ----------
     source : str
-    value : callable
-        A glued key and a format → what stands for ``{key:format}``; a ValueError if
-        nothing does.
+    glued : dict of str to str
+        What the page glued, for ``{key:format}`` in a field.
 
     Raises
     ------
     ValueError
         If a field has another name, stands twice or is empty, or a value is missing.
     """
-    found: dict[str, str] = {}
-    for name, text in _opening(source)[1:]:
+    found, parts = {}, _opening(source)[1:]
+    for name, text in zip(parts[::2], parts[1::2], strict=True):
         if name not in FIELDS or name in found or not text:
-            raise ValueError(
-                f"the line {name!r} of a proof: its fields are {', '.join(FIELDS)}, each "
-                "once and with words; no other line begins with a word and a colon"
-            )
+            known = f"{', '.join(FIELDS)}, each once and with words after the colon"
+            raise ValueError(f"a proof has no field {name!r} here: it may have {known}")
         try:
-            found[name] = _VALUE.sub(lambda m: value(m[1], m[2]), text)
+            found[name] = _VALUE.sub(lambda m: format_glue(glued, m[1], m[2]), text)
         except ValueError as error:
             raise ValueError(f"the field {name}: {error}; glue it on this page") from None
     return found

@@ -7,7 +7,6 @@ model at hand, the line says so, and the prose around is marked. What stands bet
 they work by key, without scripts.
 """
 
-import functools
 import itertools
 
 from docutils import nodes
@@ -18,7 +17,6 @@ from sphinx.util.docutils import SphinxDirective
 
 from lmbook.execute.verdicts import check_order, fields, sentence
 from lmbook.pages.findings import fields_list, found_note, not_so
-from lmbook.pages.glue import format_glue
 from lmbook.pages.markup import html_tag, with_code
 
 logger = logging.getLogger(__name__)
@@ -71,7 +69,7 @@ class Fold(SphinxTransform):
         about = self.env.temp_data.get("lmbook", {})
         values = self.env.temp_data.get("lmbook_glued", {})
         proofs = [
-            _fold_proof(cell, about["models"], functools.partial(format_glue, values))
+            _fold_proof(cell, about["models"], values)
             for cell in list(self.document.findall(nodes.container))
             if {"proof", "finding"} & {*cell.get("cell_metadata", {}).get("tags", [])}
         ]
@@ -98,14 +96,16 @@ def _fold_section(start: fold_edge) -> None:
     parent[first - 1 : last + 1 if closed else last] = [made]
 
 
-def _fold_proof(cell: nodes.container, models: dict[str, str], value) -> fold:
+def _fold_proof(
+    cell: nodes.container, models: dict[str, str], values: dict[str, str]
+) -> fold:
     """Put a cell into a fold whose line is its sentence and its verdict."""
     about, text, told = cell["cell_metadata"], "", {}
     try:
         if "proof" not in about["tags"]:
             raise ValueError("a cell tagged finding is a proof: tag it proof as well")
         text = sentence(cell[0].astext())
-        told = fields(cell[0].astext(), value)
+        told = fields(cell[0].astext(), values)
         if "finding" in about["tags"]:
             check_order(cell[0].astext())
     except ValueError as error:
