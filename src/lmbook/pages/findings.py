@@ -100,7 +100,8 @@ def _result(rows: list[dict]) -> str:
     found = [row for row in rows if row["kind"] == "finding"]
     studies = sum(row["kind"] == "study" for row in rows)
     hold = sum(row["verdict"] == "checked" for row in found)
-    models = escape(" and ".join(sorted({row["note"] for row in found})))
+    named = {name for row in found for name in row["note"].split(" and ") if name}
+    models = escape(" and ".join(sorted(named)) or "the models of this book")
     lack = sum(not (row.get("rival") and row.get("null")) for row in rows)
     said = f"<p><strong>{hold} of {len(found)} findings hold</strong> for {models}. "
     said += f"The table has {len(rows)} claims in all, {studies} of them from studies; "
