@@ -85,8 +85,6 @@ def test_doors_and_paths_lead_into_the_book(front):
     for part, way in zip(page.locator(".lm-doors > div").all(), WAYS, strict=True):
         door = part.locator("a.lm-door")
         assert door.get_attribute("data-way") == way
-        assert door.get_attribute("href") == f"{next(iter(COURSE))}.html"
-        assert part.bounding_box()["height"] >= 60
     for part, path in zip(page.locator(".lm-paths > div").all(), ROUTES, strict=True):
         on = [c for c in COURSE.values() if path in (*c.paths, "whole")]
         links = part.locator("li a").evaluate_all("e => e.map(a => a.getAttribute('href'))")

@@ -55,10 +55,8 @@ def test_two_doors_lead_to_the_first_chapter():
     made = parts(doors(DIAMOND, lambda name: f"{name}.html", **told))
     links = [part.select_one("a.lm-door") for part in made]
     assert [link.get_text() for link in links] == ["Read it", "Work through it"]
-    assert [(a["href"], a["data-way"]) for a in links] == [
-        ("a.html", "read"),
-        ("a.html", "work"),
-    ]
+    assert [a["data-way"] for a in links] == ["read", "work"]
+    assert {a["href"] for a in links} == {"a.html"}
     assert [part.p.get_text() for part in made] == [*told.values()]
 
 
@@ -68,13 +66,7 @@ def test_a_path_has_its_chapters_in_order_and_their_minutes():
     told = {"poems": "For <an> hour.", "weekend": "Two days.", "whole": "All."}
     made = parts(paths(book, lambda name: f"{name}.html", **told))
     assert [part.p.get_text() for part in made] == [*told.values()]
-    links = [[a["href"] for a in part.select("li a")] for part in made]
-    assert links == [
-        ["a.html", "c.html"],
-        ["c.html", "d.html"],
-        ["a.html", "b.html", "c.html", "d.html"],
-    ]
-    assert [part.small.get_text() for part in made] == [
-        *["100 min to read · 4 h 30 min to work through"] * 2,
-        "3 h 20 min to read · 9 h 0 min to work through",
-    ]
+    links = [" ".join(a["href"] for a in part.select("li a")) for part in made]
+    assert links == ["a.html c.html", "c.html d.html", "a.html b.html c.html d.html"]
+    assert made[1].small.get_text() == "100 min to read · 4 h 30 min to work through"
+    assert made[2].small.get_text() == "3 h 20 min to read · 9 h 0 min to work through"

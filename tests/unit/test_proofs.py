@@ -31,13 +31,11 @@ def test_a_proof_that_does_not_say_it_is_refused(source):
         sentence(source)
 
 
-def told(source):
-    """Return the fields of a proof on a page that glued two values."""
-    return fields(source, {"pairs": "1240", "gap-low": "0.125"})
+GLUED = {"pairs": "1240", "gap-low": "0.125"}
 
 
 def test_a_proof_says_what_it_was_held_against():
-    assert told("# The head wins in more pairs\nassert x  # rival: none") == {}
+    assert fields("# The head wins in more pairs\nassert x  # rival: none", GLUED) == {}
     source = """
 # The noun named first wins: it does so
 # in fewer pairs than the head
@@ -48,7 +46,7 @@ def test_a_proof_says_what_it_was_held_against():
 assert x
 # null: not in the first comment
 """
-    assert told(source) == {
+    assert fields(source, GLUED) == {
         "rival": "the noun that stands first: no other",
         "n": "1,240 pairs",
         "interval": "0.12 to 0.125",
@@ -72,7 +70,7 @@ assert x
 )
 def test_what_is_no_field_is_refused(line, said):
     with pytest.raises(ValueError, match=said):
-        told(f"# The head wins in more pairs\n# {line}\nassert x")
+        fields(f"# The head wins in more pairs\n# {line}\nassert x", GLUED)
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ def found_note(models: dict[str, str]) -> list[nodes.paragraph]:
 
 def fields_list(fields: dict[str, str]) -> list[nodes.bullet_list]:
     """Return the fields of a proof as a list; nothing if it has none."""
-    told = [nodes.paragraph("", f"{name}: {text}") for name, text in fields.items()]
+    told = (nodes.paragraph("", f"{name}: {text}") for name, text in fields.items())
     items = [nodes.list_item("", each) for each in told]
     return [nodes.bullet_list("", *items, classes=["lm-fields"])] if items else []
 
@@ -90,8 +90,7 @@ def _claims(app) -> list[dict]:
 def _fill_in(app, doctree: nodes.document, docname: str) -> None:
     for node in list(doctree.findall(findings_list)):
         rows = _claims(app)
-        body = "\n".join(_row(app, docname, row) for row in rows)
-        html = _result(rows) + TABLE.format(body)
+        html = _result(rows) + TABLE.format("".join(_row(app, docname, r) for r in rows))
         node.replace_self([nodes.raw("", html, format="html")] if rows else [])
 
 
@@ -122,7 +121,7 @@ def _row(app, docname: str, row: dict) -> str:
     cells = zip(COLUMNS, [*said, "<br>".join(links) or "–"], strict=True)
     html = "".join(f'<td data-label="{name}">{cell}</td>' for name, cell in cells)
     good = "lm-holds" if "✓" in mark else "lm-fails"
-    return f'<tr class="{good}" data-kind="{row["kind"]}">{html}</tr>'
+    return f'<tr class="{good}" data-kind="{row["kind"]}">{html}</tr>\n'
 
 
 def setup(app) -> None:

@@ -8,7 +8,6 @@
     const found = text.replace(/,(?=\d)/g, "").replace(/\u2212/g, "-").match(/-?\d*\.?\d+/);
     return found ? Number(found[0]) : "–";
   }
-
   function compare(a, b, sign) {
     if (a === "–" || b === "–") return (a === "–") - (b === "–");
     if (typeof a === "number" && typeof b === "number") return sign * (a - b);
