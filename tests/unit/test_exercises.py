@@ -57,8 +57,9 @@ def test_the_line_of_the_cell_that_failed_is_shown():
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        (lambda x: None, "nothing to check yet"),
-        (lambda x: ..., "nothing to check yet"),
+        (lambda x: None, "not tried yet."),
+        (lambda x: ..., "not tried yet."),
+        (lambda x: [].append(x), "returns nothing; end it with `return`."),
         (5, "pass the function itself; this is of type int"),
         (lambda x: x / 0, "stopped with ZeroDivisionError"),
         (lambda x: "six", "numbers are expected"),
@@ -175,7 +176,7 @@ def test_experiments_are_checked_by_their_result():
 
     assert check("toy.loss", torch.tensor(1.2))
     assert check("toy.loss", 1.7).message == "train for longer."
-    assert check("toy.loss", None).message == "nothing to check yet."
+    assert check("toy.loss", None).message == "not tried yet."
     assert "one number is expected, not (2,)" in check("toy.loss", [1.0, 1.2]).message
     assert "finite" in check("toy.loss", float("nan")).message
     assert names("toy", "experiment") == ["toy.loss"]

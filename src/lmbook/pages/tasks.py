@@ -1,18 +1,23 @@
 """Tasks: the five kinds of exercise, and how far a reader is.
 
-A task is an exercise of sphinx-exercise with a kind as its class. Here its heading gets the
-kind's word, it is held to the chapter's table of checks, and every page learns which tasks
+A task is an exercise of sphinx-exercise whose classes are kind, minutes and difficulty:
+``build minutes-10 level-2``. Here its heading gets them, what its check says of the starter
+is folded, it is held to the chapter's table of checks, and every page learns which tasks
 each chapter has; what was done stays in the reader's browser (``static/tasks.js``).
 """
 
 import json
+import re
+from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from docutils import nodes
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
 from sphinx_exercise.nodes import exercise_enumerable_node, exercise_title
 
+from lmbook.pages.proofs import fold, fold_line
 from lmcourse import exercises
 
 logger = logging.getLogger(__name__)
@@ -23,7 +28,44 @@ WORDS = {  # class → heading; in small letters the kind in the table of checks
     "experiment": "Experiment",
     "judge": "Judge",
 }
-FORM = ("exercise", "dropdown")  # classes that say nothing about the kind
+FORM = ("exercise", "dropdown")  # classes that say nothing about the task
+FOLDED = "What does the check say?"  # the line over what it says of the starter
+CHECKED = re.compile(r"exercises\.check\(")
+LEVELS = 3
+
+
+class Asked(NamedTuple):
+    """What a task's classes say of it."""
+
+    kind: str
+    minutes: int
+    level: int
+
+    def words(self) -> tuple[str, str, str]:
+        """Return them as its heading shows them: ("Build", "10 minutes", "●●○")."""
+        dots = "●" * self.level + "○" * (LEVELS - self.level)
+        return WORDS[self.kind], f"{self.minutes} minute{'s' * (self.minutes > 1)}", dots
+
+
+def asked(classes: list[str]) -> Asked:
+    """Read a task's classes.
+
+    Raises
+    ------
+    ValueError
+        If they are not kind, minutes and level, in this order.
+    """
+    written = " ".join(name for name in classes if name not in FORM)
+    kind, _, rest = written.partition(" ")
+    if kind not in WORDS:
+        raise ValueError(f"its kind is {kind!r}; :class: begins with {', '.join(WORDS)}")
+    found = re.fullmatch(rf"minutes-([1-9]\d?) level-([1-{LEVELS}])", rest)
+    if not found:
+        raise ValueError(
+            f"after its kind stands {rest!r}; :class: is {kind}, minutes-1 to minutes-99, "
+            f"and level-1 to level-{LEVELS}, as `{kind} minutes-10 level-2`"
+        )
+    return Asked(kind, int(found[1]), int(found[2]))
 
 
 def registered(page: str) -> dict[str, str]:
@@ -41,11 +83,10 @@ def check(page: str, label: str, classes: list[str]) -> None:
     Raises
     ------
     ValueError
-        If it has not one kind; or if the table has no check of this label and kind.
+        If its classes are not kind, minutes and level; or if the table has no check of
+        this label and kind.
     """
-    kind = " ".join(name for name in classes if name not in FORM)
-    if kind not in WORDS:
-        raise ValueError(f"its kind is {kind!r}; :class: is one of {', '.join(WORDS)}")
+    kind = asked(classes).kind
     if table := registered(page):
         name = table.get(label.replace("_", "-"))
         if name is None:
@@ -67,20 +108,47 @@ def collect(app, doctree: nodes.document) -> None:
             logger.warning("the task %s: %s", task["label"], error, location=page)
 
 
+def fold_verdicts(app, doctree: nodes.document) -> None:
+    """Fold what cells of tasks show that call a check: it tells what is wrong."""
+    for task in doctree.findall(exercise_enumerable_node):
+        for cell in task.findall(nodes.container):
+            shown = [n for n in cell if _is(n, "cell_code_output")]
+            if shown and _is(cell, "cell_code") and CHECKED.search(cell[0].astext()):
+                line = fold_line("", FOLDED)
+                cell.replace(shown[0], made := fold("", line, classes=["lm-starter"]))
+                made += shown[0]
+
+
+def _is(node: nodes.Node, part: str) -> bool:
+    return isinstance(node, nodes.container) and node.get("nb_element") == part
+
+
 class Headings(SphinxPostTransform):
-    """Write ``Predict: What does the mask change?``; the number is Sphinx's."""
+    """Write ``Predict · 3 minutes · ●○○: What changes?``; the number is Sphinx's."""
 
     default_priority = 15  # before sphinx-exercise puts it in brackets
 
     def run(self) -> None:
         for task in self.document.findall(exercise_enumerable_node):
-            kinds = [WORDS[name] for name in WORDS if name in task["classes"]]
             title = task.children[0]
-            if kinds and isinstance(title, exercise_title):
-                colon = nodes.inline("", ": ", classes=["visually-hidden"])
-                word = nodes.inline("", kinds[0], colon, classes=["lm-task-kind"])
-                asked = nodes.inline("", "", *title[1].children, classes=["lm-asked"])
-                task.replace(title, nodes.title("", "", word, asked))
+            if not isinstance(title, exercise_title):
+                continue
+            with suppress(ValueError):  # of which `collect` has warned
+                about = asked(task["classes"])
+                said = nodes.inline("", *_about(about), classes=["lm-task-kind"])
+                words = nodes.inline("", "", *title[1].children, classes=["lm-asked"])
+                task.replace(title, nodes.title("", "", said, words))
+
+
+def _about(task: Asked) -> tuple[str, nodes.Node, nodes.Node]:
+    """Return kind, minutes and level; the dots are the style's, words stand for them."""
+    kind, minutes, _ = task.words()
+    spoken = nodes.inline(
+        "", f"level {task.level} of {LEVELS}", classes=["visually-hidden"]
+    )
+    level = nodes.inline("", "", spoken, classes=[f"lm-level-{task.level}"])
+    quiet = nodes.inline("", f" · {minutes} · ", level, classes=["lm-task-about"])
+    return kind, quiet, nodes.inline("", ": ", classes=["visually-hidden"])
 
 
 # --- how far a reader is --------------------------------------------------------------
@@ -100,6 +168,7 @@ def _write_table(app, env) -> None:
 def setup(app) -> None:
     """Check and count tasks; give every page the scripts that keep what was done."""
     app.connect("doctree-read", collect)
+    app.connect("doctree-read", fold_verdicts)
     app.connect("env-updated", _write_table)
     app.add_post_transform(Headings)
     app.add_js_file("lib/tasks-table.js", loading_method="defer")

@@ -25,10 +25,10 @@ def _bert(**changes):
 # Compare with the poem as it was printed.
 judge(
     "bert-internals.whose",
-    a="a boy may go; but what has he to do with the cricket? It fits its two "
+    a=None,
+    b="it stands in the right meadow; but does grass go, and come back home?",
+    c="a boy may go; but what has he to do with the cricket? It fits its two "
     "neighbours, and that is all that counting looks at.",
-    b=None,
-    c="it stands in the right meadow; but does grass go, and come back home?",
 )
 
 
@@ -159,8 +159,8 @@ def same(answer):
 predict(
     "bert-internals.fused",
     a="an error would be kind. Nothing complains.",
-    b=None,
-    c="the vectors that come out are right; of weights it has none to give.",
+    b="the vectors that come out are right; of weights it has none to give.",
+    c=None,
 )
 
 

@@ -65,11 +65,11 @@ def dot_by_offset(answer):
 # What the table's own numbers can tell, and what they cannot.
 judge(
     "positional-encoding.seam",
-    a="a row that is there keeps the program from stopping. How well the model "
-    "reads there is a question for its answers, not for its table.",
+    a=None,
     b="an untrained row would be like none of its neighbours. Look at the picture "
     "again: does the band along the diagonal end at 128?",
-    c=None,
+    c="a row that was trained is not yet a text that is read. How well the model "
+    "reads there is a question for its answers, not for its table.",
 )
 
 

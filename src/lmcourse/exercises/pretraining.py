@@ -43,8 +43,8 @@ def places(answer):
 
 predict(
     "pretraining.ever_asked",
-    a=None,
-    b="that is what ten independent draws would come to. How many draws were there?",
+    a="that is what ten independent draws would come to. How many draws were there?",
+    b=None,
     c="to be asked for everything a place must be drawn again and again. How often "
     "was it drawn here?",
 )
@@ -184,6 +184,6 @@ judge(
     a="the two losses answer different questions: one model saw both sides of what "
     "it was asked for, the other one side.",
     b="it is asked for fewer places, but the mean is over those; that is not it.",
-    c=None,
-    d="neither is wrong. They measure different things.",
+    c="neither is wrong. They measure different things.",
+    d=None,
 )

@@ -9,11 +9,11 @@ from lmcourse.exercises.answers import normal, number, unpack
 
 predict(
     "sequences.own_text",
-    a="rare runs harm where they do not come again. In its own text each of them "
+    a=None,
+    b="rare runs harm where they do not come again. In its own text each of them "
     "does come.",
-    b="on new text it levels off, because long runs are new there. On its own text "
+    c="on new text it levels off, because long runs are new there. On its own text "
     "no run is new.",
-    c=None,
 )
 
 
@@ -139,10 +139,10 @@ def open_gate(answer):
 
 judge(
     "sequences.order",
-    a="that these models do without the order on this task does not say that there "
+    a=None,
+    b="that these models do without the order on this task does not say that there "
     "is nothing in it.",
-    b="look at the squares, too.",
-    c=None,
+    c="look at the squares, too.",
     d="the shuffled control has just as many weights. Where is its lead?",
 )
 

@@ -15,8 +15,8 @@ predict(
     "transformer-block.clusters",
     a="that would be so if the weights stayed as they were. But scores are products "
     "of two vectors: they become nine times as large.",
-    b=None,
-    c="an average never leaves the hull of what it averages.",
+    b="an average never leaves the hull of what it averages.",
+    c=None,
 )
 
 
