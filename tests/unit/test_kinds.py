@@ -65,10 +65,26 @@ TASK = """\
 
 """
 WRONG = {
-    ("ex-attention-all-at-once", "build judge"): "its kind is 'build judge'; :class: is",
-    ("ex-attention-narrow-head", "dropdown"): "its kind is ''; :class: is one of predict",
-    ("ex-attention-merge-heads", "judge"): "it is of the kind 'judge', its check attention",
-    ("ex-embeddings-analogy", "build"): "no check belongs to its label; there are",
+    (
+        "ex-attention-all-at-once",
+        "hard",
+    ): "its kind is 'hard'; :class: begins with predict,",
+    ("ex-attention-narrow-head", "dropdown"): "its kind is ''; :class: begins with predict",
+    (
+        "ex-attention-merge-heads",
+        "judge minutes-5 level-1",
+    ): "it is of the kind 'judge', its",
+    ("ex-embeddings-analogy", "build minutes-9 level-2"): "no check belongs to its label; ",
+    (
+        "ex-attention-death",
+        "judge",
+    ): "after its kind stands ''; :class: is judge, minutes-1",
+    (
+        "ex-attention-sharper",
+        "predict minutes-3",
+    ): "after its kind stands 'minutes-3'; :cla",
+    ("ex-attention-masked", "spot level-1 minutes-3"): "after its kind stands 'level-1 min",
+    ("ex-attention-x", "spot minutes-0 level-4"): "after its kind stands 'minutes-0 lev",
 }
 
 
