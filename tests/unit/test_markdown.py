@@ -66,7 +66,7 @@ DRAWING = '<img bees>\n\n<a id="fig-bees"></a>[Figure 3](site/fig-bees). Two *be
             '<a id="ex-a"></a>\n\n**Exercise 7 (ex-a)**\n\nDo.',
         ),
         (
-            ":::{exercise-start} A mask\n:label: a\n:class: spot minutes-1 level-2\n:::\nDo.",
+            ":::{exercise-start} M\n:label: a\n:class: spot minutes-1 level-2\n:::\nDo.",
             '<a id="a"></a>\n\n**Spot the bug · 1 minute · ●●○ · Exercise 7 (a)**\n\nDo.',
         ),
         (
