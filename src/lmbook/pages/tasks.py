@@ -8,9 +8,7 @@ each chapter has; what was done stays in the reader's browser (``static/tasks.js
 
 import json
 import re
-from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
 
 from docutils import nodes
 from sphinx.transforms.post_transforms import SphinxPostTransform
@@ -30,42 +28,18 @@ WORDS = {  # class → heading; in small letters the kind in the table of checks
 }
 FORM = ("exercise", "dropdown")  # classes that say nothing about the task
 FOLDED = "What does the check say?"  # the line over what it says of the starter
-CHECKED = re.compile(r"exercises\.check\(")
-LEVELS = 3
+CHECKED = re.compile(r"exercises\.check\(")
+CLASSES = re.compile(rf"({'|'.join(WORDS)}) minutes-([1-9]\d?) level-([1-3])")
 
 
-class Asked(NamedTuple):
-    """What a task's classes say of it."""
-
-    kind: str
-    minutes: int
-    level: int
-
-    def words(self) -> tuple[str, str, str]:
-        """Return them as its heading shows them: ("Build", "10 minutes", "●●○")."""
-        dots = "●" * self.level + "○" * (LEVELS - self.level)
-        return WORDS[self.kind], f"{self.minutes} minute{'s' * (self.minutes > 1)}", dots
-
-
-def asked(classes: list[str]) -> Asked:
-    """Read a task's classes.
-
-    Raises
-    ------
-    ValueError
-        If they are not kind, minutes and level, in this order.
-    """
-    written = " ".join(name for name in classes if name not in FORM)
-    kind, _, rest = written.partition(" ")
-    if kind not in WORDS:
-        raise ValueError(f"its kind is {kind!r}; :class: begins with {', '.join(WORDS)}")
-    found = re.fullmatch(rf"minutes-([1-9]\d?) level-([1-{LEVELS}])", rest)
+def asked(classes: list[str]) -> list[str]:
+    """Read a task's classes: "Build", "10 minutes", "level 2 of 3"; [] if they are not so."""
+    found = CLASSES.fullmatch(" ".join(name for name in classes if name not in FORM))
     if not found:
-        raise ValueError(
-            f"after its kind stands {rest!r}; :class: is {kind}, minutes-1 to minutes-99, "
-            f"and level-1 to level-{LEVELS}, as `{kind} minutes-10 level-2`"
-        )
-    return Asked(kind, int(found[1]), int(found[2]))
+        return []
+    kind, minutes, level = found.groups()
+    plural = "s" * (minutes != "1")
+    return [WORDS[kind], f"{minutes} minute{plural}", f"level {level} of 3"]
 
 
 def registered(page: str) -> dict[str, str]:
@@ -86,14 +60,16 @@ def check(page: str, label: str, classes: list[str]) -> None:
         If its classes are not kind, minutes and level; or if the table has no check of
         this label and kind.
     """
-    kind = asked(classes).kind
+    if not (said := asked(classes)):
+        form = f"a kind ({', '.join(WORDS)}), minutes-1 to minutes-99, level-1 to level-3"
+        raise ValueError(f"its :class: is {' '.join(classes)!r}; it should be {form}")
     if table := registered(page):
         name = table.get(label.replace("_", "-"))
         if name is None:
             known = ", ".join(sorted(table))
             raise ValueError(f"no check belongs to its label; there are {known}")
-        if name not in exercises.names(page, WORDS[kind].lower()):
-            raise ValueError(f"it is of the kind {kind!r}, its check {name} is not")
+        if name not in exercises.names(page, said[0].lower()):
+            raise ValueError(f"it is of the kind {said[0]}, its check {name} is not")
 
 
 def collect(app, doctree: nodes.document) -> None:
@@ -111,44 +87,29 @@ def collect(app, doctree: nodes.document) -> None:
 def fold_verdicts(app, doctree: nodes.document) -> None:
     """Fold what cells of tasks show that call a check: it tells what is wrong."""
     for task in doctree.findall(exercise_enumerable_node):
-        for cell in task.findall(nodes.container):
-            shown = [n for n in cell if _is(n, "cell_code_output")]
-            if shown and _is(cell, "cell_code") and CHECKED.search(cell[0].astext()):
-                line = fold_line("", FOLDED)
-                cell.replace(shown[0], made := fold("", line, classes=["lm-starter"]))
-                made += shown[0]
-
-
-def _is(node: nodes.Node, part: str) -> bool:
-    return isinstance(node, nodes.container) and node.get("nb_element") == part
+        for shown in list(task.findall(nodes.container)):
+            output = shown.get("nb_element") == "cell_code_output"
+            if output and CHECKED.search(shown.parent[0].astext()):
+                made = fold("", fold_line("", FOLDED), classes=["lm-starter"])
+                shown.parent.replace(shown, made)
+                made += shown
 
 
 class Headings(SphinxPostTransform):
-    """Write ``Predict · 3 minutes · ●○○: What changes?``; the number is Sphinx's."""
+    """Write ``Predict · 3 minutes · level 1 of 3: What changes?``, with Sphinx's number."""
 
     default_priority = 15  # before sphinx-exercise puts it in brackets
 
     def run(self) -> None:
         for task in self.document.findall(exercise_enumerable_node):
-            title = task.children[0]
-            if not isinstance(title, exercise_title):
-                continue
-            with suppress(ValueError):  # of which `collect` has warned
-                about = asked(task["classes"])
-                said = nodes.inline("", *_about(about), classes=["lm-task-kind"])
+            title, said = task.children[0], asked(task["classes"])
+            if said and isinstance(title, exercise_title):
+                colon = nodes.inline("", ": ", classes=["visually-hidden"])
+                about = " · ".join(["", *said[1:]])
+                quiet = nodes.inline("", about, colon, classes=["lm-task-about"])
+                word = nodes.inline("", said[0], quiet, classes=["lm-task-kind"])
                 words = nodes.inline("", "", *title[1].children, classes=["lm-asked"])
-                task.replace(title, nodes.title("", "", said, words))
-
-
-def _about(task: Asked) -> tuple[str, nodes.Node, nodes.Node]:
-    """Return kind, minutes and level; the dots are the style's, words stand for them."""
-    kind, minutes, _ = task.words()
-    spoken = nodes.inline(
-        "", f"level {task.level} of {LEVELS}", classes=["visually-hidden"]
-    )
-    level = nodes.inline("", "", spoken, classes=[f"lm-level-{task.level}"])
-    quiet = nodes.inline("", f" · {minutes} · ", level, classes=["lm-task-about"])
-    return kind, quiet, nodes.inline("", ": ", classes=["visually-hidden"])
+                task.replace(title, nodes.title("", "", word, words))
 
 
 # --- how far a reader is --------------------------------------------------------------

@@ -6,7 +6,6 @@ reaches a reader. What only the built book knows, ``links`` tells: `lmbook.publi
 """
 
 import re
-from contextlib import suppress
 from html import escape
 
 from markdown_it import MarkdownIt
@@ -100,9 +99,7 @@ def _directive(name: str, argument: str, content: str, links) -> str:
         case "exercise-end" | "solution-end":
             return ""
         case "exercise-start":
-            heading = [links.exercise(label)]
-            with suppress(ValueError):  # of which the build has warned
-                heading = [*asked(options.get("class", "").split()).words(), *heading]
+            heading = [*asked(options.get("class", "").split()), links.exercise(label)]
             return f"{place}**{' · '.join(heading)}**\n"
         case "solution-start":
             return f"{place}**Solution to** {links.reference(argument, None)}, folded.\n"

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
+from torch.overrides import TorchFunctionMode
 
 TOLERANCE = 1e-5  # as a share of the oracle's largest magnitude; float32 keeps it
 SHOWN = 160  # characters of a call or a result that a message shows
@@ -286,6 +287,18 @@ def diagnose(faults: Mapping[str, object]) -> None:
             raise Wrong(diagnosis)
 
 
+class Called(TorchFunctionMode):
+    """Note the names of PyTorch's functions that are called, for what a page forbids."""
+
+    def __init__(self):
+        super().__init__()
+        self.names: set[str] = set()
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        self.names.add(getattr(function, "__name__", ""))
+        return function(*args, **(kwargs or {}))
+
+
 def number(value: object) -> float:
     """Return an answer that should be a single finite number."""
     found = array(value)
@@ -307,6 +320,8 @@ def strings(value: object) -> list[str]:
 
 def unpack(value: object, count: int, what: str) -> Sequence:
     """Check that an answer returned so many things; ``what`` says which."""
+    if isinstance(value, (torch.Tensor, np.ndarray)) and value.ndim and len(value) == count:
+        value = list(value)  # they were stacked
     if not isinstance(value, (list, tuple)) or len(value) != count:
         raise Wrong(f"return {what}; this is {_amount(value)}.")
     return value

@@ -42,7 +42,11 @@ def small_bert(answer):
     width, heads = answer.hidden_size, answer.num_attention_heads
     faults = {
         "keep BERT's vocabulary of 30,522 pieces.": answer.vocab_size != 30522,
-        f"{heads} heads cannot share {width} dimensions evenly.": width % heads,
+        f"{heads} heads cannot share {width} dimensions evenly.": (
+            min(heads, width) < 1 or width % heads
+        ),
+        "its feed-forward networks are far too wide for such vectors: BERT's are four "
+        "times as wide.": answer.intermediate_size > 16 * width,
         "that is more layers than one would care to build.": (
             answer.num_hidden_layers > 1000
         ),
@@ -124,7 +128,7 @@ def same(answer):
     """Try pairs of which it is known whether they are the same."""
     x = normal(4, 6, seed=6)
     one = x.clone()
-    one[2, 3] += 0.1
+    one[2, 3] += 1e-3
     rounded = x * (1 + 1e-7)
 
     def said(a, b):

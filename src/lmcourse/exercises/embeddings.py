@@ -76,7 +76,7 @@ def content_words(answer):
     left, stay = [token for token in tokens if token in stop], [token for token, _ in pairs]
     what = "two things: the tokens that stay, and their vectors"
     labels, points = unpack(run(answer, tokens, vectors, stop), 2, what)
-    labels = strings(labels)
+    labels = _poem(labels)
     if labels == left:
         raise Wrong("you keep the stop words and drop the rest: it is the other way round.")
     if sorted(labels) == sorted(set(stay)):

@@ -105,7 +105,7 @@ class Toy:
 
 
 def _ids(got):
-    if not isinstance(got, list):
+    if not isinstance(got, (list, tuple)):
         raise Wrong(f"a list of whole numbers is expected, not of type {type_name(got)}.")
     found = array(got)
     if found.ndim != 1 or (found % 1 != 0).any():

@@ -20,14 +20,16 @@ predict(
 @exercise("sequences.witten_bell")
 def witten_bell(answer):
     """Compare with Witten and Bell's formula, term by term."""
-    counts, lower = np.array([3, 0, 1, 0, 2]), np.array([0.1, 0.4, 0.2, 0.25, 0.05])
-    kinds, total = 3, 6
+    counts, lower = np.array([2, 0, 1, 0, 2]), np.array([0.1, 0.4, 0.2, 0.25, 0.05])
+    kinds, total = 3, 5  # two tokens came equally often
     want = [(n + kinds * p) / (total + kinds) for n, p in zip(counts, lower, strict=True)]
     seen = counts > 0
     mistakes = {
         "raw shares: what never followed has probability zero.": counts / total,
         "this does not sum to one: divide by the count and the number of different tokens "
         "together.": (counts + kinds * lower) / total,
+        "the shorter context gets as many parts as there are different *counts*; count the "
+        "tokens that did follow.": (counts + 2 * lower) / (total + 2),
         "the shorter context gets as many parts as there are occurrences; it is as many as "
         "there are *different* tokens.": (counts + total * lower) / (2 * total),
         "the shorter context gets as many parts as the vocabulary has tokens; count those "

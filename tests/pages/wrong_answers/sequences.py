@@ -35,8 +35,11 @@ WRONG = {
 }
 
 RIGHT = {
+    "per_word": [lambda loss, text: sum([loss] * len(text)) / len([*text.split()])],
     "last_state": [gathered, one_by_one],
     "open_gate": [(4.0, 0.3), (5, torch.tensor(0.31))],
     "witten_bell": [smoothed],
     "gru": [gru],
 }
+
+TYPED = {"open_gate": [(5.0, 0.6), (4.5, 0.5)]}
