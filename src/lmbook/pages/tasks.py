@@ -33,7 +33,7 @@ CLASSES = re.compile(rf"({'|'.join(WORDS)}) minutes-([1-9]\d?) level-([1-3])")
 
 
 def asked(classes: list[str]) -> list[str]:
-    """Read a task's classes: "Build", "10 minutes", "level 2 of 3"; [] if they are not so."""
+    """Read a task's classes: "Build", "10 minutes", "level 2 of 3"; [] if they are wrong."""
     found = CLASSES.fullmatch(" ".join(name for name in classes if name not in FORM))
     if not found:
         return []
@@ -61,8 +61,9 @@ def check(page: str, label: str, classes: list[str]) -> None:
         this label and kind.
     """
     if not (said := asked(classes)):
+        written = " ".join(name for name in classes if name != "exercise")
         form = f"a kind ({', '.join(WORDS)}), minutes-1 to minutes-99, level-1 to level-3"
-        raise ValueError(f"its :class: is {' '.join(classes)!r}; it should be {form}")
+        raise ValueError(f"its :class: is {written!r}; it should be {form}")
     if table := registered(page):
         name = table.get(label.replace("_", "-"))
         if name is None:
