@@ -33,7 +33,7 @@ CLASSES = re.compile(rf"({'|'.join(WORDS)}) minutes-([1-9]\d?) level-([1-3])")
 
 
 def asked(classes: list[str]) -> list[str]:
-    """Read a task's classes: "Build", "10 minutes", "level 2 of 3"; [] if they are wrong."""
+    """Read a task's classes: "Build", "10 minutes", "level 2 of 3"; [] if wrong."""
     found = CLASSES.fullmatch(" ".join(name for name in classes if name not in FORM))
     if not found:
         return []
