@@ -63,6 +63,9 @@ def analogy(answer):
         "them by their cosine.": solved(cosine=False),
     }
     compare([run(answer, vectors, *rows) for rows in asked], solved(), mistakes)
+    away = np.array([[1, 0.1], [1, 0.2], [1, 0.3], [-1, -0.2], [-1, 0.5]])
+    zero = "a cosine of 0 leaves nothing out where the others are below 0: take -inf."
+    compare(run(answer, away, 0, 1, 2), 4, {zero: 0})
 
 
 @exercise("embeddings.content_words", kind="spot the bug")

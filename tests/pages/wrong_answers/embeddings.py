@@ -96,7 +96,7 @@ RIGHT = {
     ],
     "all_but_the_top": [by_eigenvectors],
     "static_vectors": [lambda model, ids: model.embeddings.word_embeddings(ids)],
-    "whose": ["srbd "],
+    "whose": ["srbd ", "SrBd\n"],
 }
 
 TYPED = {"scrambled": [(shuffled(), 0.058), (shuffled(), 0.02)]}

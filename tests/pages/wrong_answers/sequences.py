@@ -28,7 +28,7 @@ WRONG = {
     "open_gate": {
         "too little is left": [(1.0, 1e-5), (3.0, 0.197)],
         "stuck open": (9.0, 0.6),
-        "is not left with such a bias": (1.0, 0.4),
+        "carry another share": [(1.0, 0.4), (5.0, 0.9)],
         "what `carried` returns": (5.0, 30.0),
         "a bias and a share": 5.0,
     }
