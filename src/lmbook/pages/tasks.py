@@ -15,7 +15,7 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
 from sphinx_exercise.nodes import exercise_enumerable_node, exercise_title
 
-from lmbook.pages.proofs import fold, fold_line
+from lmbook.pages.proofs import fold
 from lmcourse import exercises
 
 logger = logging.getLogger(__name__)
@@ -91,7 +91,8 @@ def fold_verdicts(app, doctree: nodes.document) -> None:
         for shown in list(task.findall(nodes.container)):
             output = shown.get("nb_element") == "cell_code_output"
             if output and CHECKED.search(shown.parent[0].astext()):
-                made = fold("", fold_line("", FOLDED), classes=["lm-starter"])
+                line = nodes.raw("", f"<summary>{FOLDED}</summary>", format="html")
+                made = fold("", line, classes=["lm-starter"])  # a search skips what is raw
                 shown.parent.replace(shown, made)
                 made += shown
 
