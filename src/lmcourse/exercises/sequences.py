@@ -126,7 +126,7 @@ def gru(answer):
 def _carried(bias, seed):
     """Return what is left of the gradient after 50 tokens in a fresh LSTM."""
     torch.manual_seed(seed)
-    layer, x = LSTM(32, 64), torch.randn(16, 60, 32, requires_grad=True)
+    layer, x = LSTM(32, 64), torch.randn(16, 101, 32, requires_grad=True)
     layer.read.bias.data.chunk(4)[1].fill_(bias)
     (layer(x)[0][:, -1] @ torch.randn(64)).sum().backward()
     lengths = x.grad.norm(dim=-1).median(0).values  # (tokens,)
