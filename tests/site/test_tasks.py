@@ -58,12 +58,12 @@ def test_every_kind_has_its_word_and_its_look(tasks):
     kinds = titles.locator(".lm-task-kind")
     said = [text.rstrip(": ").split(" · ") for text in kinds.all_text_contents()]
     assert [kind for kind, _, _ in said] == KINDS
-    assert said[0][1:] == ["1 minute", "level 1 of 3"]
+    assert said[0][1:] == ["2 minutes", "level 1 of 3"]
     assert said[3][1:] == ["30 minutes", "level 3 of 3"]
     look = "e => [getComputedStyle(e).color, getComputedStyle(e, '::before').content]"
     looks = [kinds.nth(i).evaluate(look) for i in range(len(KINDS))]
     assert len({colour for colour, _ in looks}) == len({icon for _, icon in looks}) == 5
-    whole = r"Exercise [\d.]+ Predict · 1 minute · level 1 of 3: What is the mean\?"
+    whole = r"Exercise [\d.]+ Predict · 2 minutes · level 1 of 3: What is the mean\?"
     assert re.fullmatch(whole, text(titles.first))
     folded = tasks.page.locator("#ex-tasks-line details p.admonition-title")
     look = "found => found.map(e => getComputedStyle(e, '::after').display)"

@@ -26,20 +26,18 @@ WORDS = {  # class → heading; in small letters the kind in the table of checks
     "experiment": "Experiment",
     "judge": "Judge",
 }
-FORM = ("exercise", "dropdown")  # classes that say nothing about the task
 FOLDED = "What does the check say?"  # the line over what it says of the starter
 CHECKED = re.compile(r"exercises\.check\(")
-CLASSES = re.compile(rf"({'|'.join(WORDS)}) minutes-([1-9]\d?) level-([1-3])")
+CLASSES = re.compile(rf"({'|'.join(WORDS)}) minutes-([2-9]|[1-9]\d) level-([1-3])")
 
 
 def asked(classes: list[str]) -> list[str]:
     """Read a task's classes: "Build", "10 minutes", "level 2 of 3"; [] if wrong."""
-    found = CLASSES.fullmatch(" ".join(name for name in classes if name not in FORM))
+    found = CLASSES.fullmatch(" ".join(classes).removeprefix("exercise "))
     if not found:
         return []
     kind, minutes, level = found.groups()
-    plural = "s" * (minutes != "1")
-    return [WORDS[kind], f"{minutes} minute{plural}", f"level {level} of 3"]
+    return [WORDS[kind], f"{minutes} minutes", f"level {level} of 3"]
 
 
 def registered(page: str) -> dict[str, str]:
@@ -61,9 +59,8 @@ def check(page: str, label: str, classes: list[str]) -> None:
         this label and kind.
     """
     if not (said := asked(classes)):
-        written = " ".join(name for name in classes if name != "exercise")
-        form = f"a kind ({', '.join(WORDS)}), minutes-1 to minutes-99, level-1 to level-3"
-        raise ValueError(f"its :class: is {written!r}; it should be {form}")
+        form = f"a kind ({', '.join(WORDS)}), minutes-2 to minutes-99, level-1 to level-3"
+        raise ValueError(f"its :class: is {' '.join(classes[1:])!r}; it should be {form}")
     if table := registered(page):
         name = table.get(label.replace("_", "-"))
         if name is None:

@@ -99,4 +99,4 @@ RIGHT = {
     "whose": ["srbd ", "SrBd\n"],
 }
 
-TYPED = {"scrambled": [(shuffled(), 0.058), (shuffled(), 0.02)]}
+TYPED = {"scrambled": [(shuffled(), 0.045), (shuffled(), 0.02)]}
