@@ -66,8 +66,8 @@ DRAWING = '<img bees>\n\n<a id="fig-bees"></a>[Figure 3](site/fig-bees). Two *be
             '<a id="ex-a"></a>\n\n**Exercise 7 (ex-a)**\n\nDo.',
         ),
         (
-            ":::{exercise-start} M\n:label: a\n:class: judge minutes-2 level-2\n:::\nDo.",
-            '<a id="a"></a>\n\n**Judge · 2 minutes · level 2 of 3 · Exercise 7 (a)**\n\nDo.',
+            ":::{exercise-start} M\n:label: a\n:class: judge minutes-2 level-2\n:::\nD.",
+            '<a id="a"></a>\n\n**Judge · 2 minutes · level 2 of 3 · Exercise 7 (a)**\n\nD.',
         ),
         (
             "```{solution-start} ex-a\n:class: dropdown\n```",
