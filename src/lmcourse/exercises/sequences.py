@@ -21,7 +21,7 @@ predict(
 @exercise("sequences.witten_bell")
 def witten_bell(answer):
     """Compare with Witten and Bell's formula, term by term."""
-    counts, lower = np.array([2, 0, 1, 0, 2]), np.array([0.1, 0.4, 0.2, 0.25, 0.05])
+    counts, lower = np.array([2, 0, 1, 0, 2, 0]), np.array([10, 35, 20, 20, 5, 10]) / 100
     kinds, total = 3, 5  # two tokens came equally often
     want = [(n + kinds * p) / (total + kinds) for n, p in zip(counts, lower, strict=True)]
     seen = counts > 0
@@ -34,29 +34,29 @@ def witten_bell(answer):
         "the shorter context gets as many parts as there are occurrences; it is as many as "
         "there are *different* tokens.": (counts + total * lower) / (2 * total),
         "the shorter context gets as many parts as the vocabulary has tokens; count those "
-        "that did follow.": (counts + 5 * lower) / (total + 5),
+        "that did follow.": (counts + 6 * lower) / (total + 6),
         "the reserve is shared out evenly; the shorter context knows better.": (
-            (counts + kinds / 5) / (total + kinds)
+            (counts + kinds / 6) / (total + kinds)
         ),
         "only tokens that never followed get a part of the reserve; the shorter context "
         "has its say on all.": np.where(
             seen, counts / (total + kinds), kinds * lower / (total + kinds)
         ),
         "a constant is added to each count; the shorter context is not asked.": (
-            (counts + 1) / (total + 5)
+            (counts + 1) / (total + 6)
         ),
     }
     expect(answer, [counts, lower], np.array(want), mistakes)
     never = {
         "after a context that never occurred you divide by zero; let the shorter one "
-        "decide.": np.full(5, np.nan),
+        "decide.": np.full(6, np.nan),
         "after a context that never occurred nothing is left; let the shorter one "
-        "decide.": np.zeros(5),
+        "decide.": np.zeros(6),
         "after a context that never occurred all tokens are equally likely; ask the "
-        "shorter one.": np.full(5, 0.2),
+        "shorter one.": np.full(6, 1 / 6),
     }
     with np.errstate(all="ignore"):
-        expect(answer, [np.zeros(5, dtype=int), lower], lower, never)
+        expect(answer, [np.zeros(6, dtype=int), lower], lower, never)
 
 
 @exercise("sequences.per_word", kind="spot the bug")

@@ -90,6 +90,13 @@ RIGHT = {
     "by_hand": [pieces],
 }
 
+NONSENSE = {  # a right answer in another order is right
+    "by_hand": [
+        lambda knots, values: (0 * knots[:-1], 0 * values[:-1]),
+        lambda knots, values: (values[:-1], knots[:-1]),
+        lambda knots, values: (-knots[:-1], values[:-1]),
+    ]
+}
 FORBIDDEN = {
     "layer_norm": {"write it with means": library},
     "dropout": {"forbids": lambda x, p, training: F.dropout(x, p, training)},
