@@ -103,7 +103,7 @@ def looks(shares, *, alt: str, top: float = 1.0) -> str:
         marks.append(f'<path d="{"".join(bars)}"/><path class="lm-even" d="{even}"/>')
         ends = ((x, tokens - 1), (x + wide - 11, 0))
         marks += [f'<text x="{at}" y="{y + 13}">{back}</text>' for at, back in ends]
-    names = [f'<text x="2" y="{112 * i + 16}">block {i + 1}</text>' for i in range(layers)]
+    names = [f'<text x="2" y="{112 * i + 16}">block {i}</text>' for i in range(layers)]
     size = f"0 0 {heads * (wide + 12)} {112 * layers + 4}"
     return (
         f'<svg class="lm-looks" viewBox="{size}" role="img" '
