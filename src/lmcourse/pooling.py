@@ -38,7 +38,7 @@ class PooledLayers:
 
     @property
     def levels(self) -> Tensor:
-        """Static vectors, before layer 0, after layer 0, 1, ...: (layers + 2, texts, d_model)."""
+        """Static, before layer 0, after layer 0, 1, ...: (layers + 2, texts, d_model)."""
         return torch.cat([self.static[None], self.layers])
 
 
