@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import TimeoutError, expect
+from playwright.sync_api import expect
 
 LOAD = 30_000  # milliseconds: generous, for slow machines; nothing waits without need
 # What Chromium says of a request that nobody waits for any more, since the reader went on
