@@ -29,8 +29,8 @@ LETTERS = """() => {
     const walk = document.createTreeWalker(figure, NodeFilter.SHOW_TEXT);
     for (let node = walk.nextNode(); node; node = walk.nextNode()) {
       let e = node.parentElement;
-      const out = "figcaption, details, .play-hidden, script, style, title, desc, option, " +
-        "sub, sup";
+      const out = "figcaption, details, .play-hidden, script, style, title, desc, " +
+        "option, sub, sup";
       if (!node.data.trim() || e.closest(out) || !shown(e)) continue;
       let [px, scale] = [size(e), 1];
       const word = e.closest("text");

@@ -71,6 +71,10 @@ def test_every_drawing_keeps_the_rules(path):
     assert bool(wide) == (path.stem in OWED), "too wide, or owed no longer"
 
 
+def test_what_is_owed_is_there():
+    assert {path.stem for path in FIGURES} >= OWED
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
