@@ -35,7 +35,9 @@ def width(text):
 
 
 def sizes(text):
-    return [float(size) for size in re.findall(r"font: (?:\w+ )*([\d.]+)px", text)]
+    return [
+        float(size) for size in re.findall(r"font(?:-size)?: (?:\w+ )*([\d.]+)px", text)
+    ]
 
 
 def test_a_figure_has_words_and_two_widths():

@@ -128,6 +128,7 @@ def _inline(svg: str, kind: str) -> str:
     if re.search(r"<(script|foreignObject|a)\b|\son\w+=|href=\"(?!#|data:image/png)", svg):
         raise ValueError("a figure holds a script or an address")
     own, used = f"p{digest(svg)[:8]}-", set(re.findall(r'(?:url\(|href=")#([\w-]+)', svg))
+    svg = re.sub(r"<style.*?</style>", "", svg, flags=re.DOTALL)  # about all of the page
     svg = svg[svg.index("<svg") :].replace("<svg ", f'<svg class="{kind}" ', 1)
     svg = re.sub(r'\sid="([^"]*)"', lambda i: i[0] if i[1] in used else "", svg)
     return re.sub(r'(\sid="|(?:url\(|href=")#)', rf"\1{own}", svg)

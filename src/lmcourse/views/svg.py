@@ -8,6 +8,7 @@ and the site lets a reader scroll.
 
 import itertools
 import re
+import warnings
 from io import StringIO
 
 import numpy as np
@@ -30,19 +31,19 @@ def draw(figure: Figure) -> tuple[str, str, bool]:
     that were stacked stay so.
     """
     size, clashes = figure.get_size_inches().copy(), _clashes(figure)
-    for text in figure.findobj(Text):
-        text.set_fontsize(max(text.get_fontsize(), LEAST))
+    words = [text for text in figure.findobj(Text) if text.get_text()]
+    grown = max([1, *(LEAST / word.get_fontsize() for word in words)])
+    for word in words:
+        word.set_fontsize(max(word.get_fontsize(), LEAST))
     for part in figure.findobj(Collection):
         marks = max(len(part.get_offsets()), np.size(part.get_array()))
         part.set_rasterized(marks > MANY or isinstance(part, QuadMesh))
     figure.set_size_inches(min(size[0], WIDE), size[1])
     if _clashes(figure) > clashes:
-        figure.set_size_inches(size)
-    wide, narrow = _svg(figure), ""
-    height = _stack(figure)
+        figure.set_size_inches(size * grown)  # it scrolls, if need be
+    wide, height = _svg(figure), _stack(figure)
     figure.set_size_inches(NARROW, height or size[1])
-    if _clashes(figure) <= clashes:
-        narrow = _svg(figure)
+    narrow = "" if _clashes(figure) > clashes else _svg(figure)
     figure.set_size_inches(size)
     return wide, narrow, bool(narrow and height)
 
@@ -60,15 +61,19 @@ def _stack(figure: Figure) -> float:
 
 
 def _clashes(figure: Figure) -> int:
-    """Count the words of one axes that lie on one another, and those off the picture."""
-    figure.draw_without_rendering()
-    most, found = figure.bbox.width + 1, 0
+    """Count words on words, titles and legends beyond the picture, and crushed panels."""
+    with warnings.catch_warnings(action="ignore"):  # it warns where panels are crushed
+        figure.draw_without_rendering()
+    found = sum(
+        axes.bbox.width < figure.dpi for axes in figure.axes if axes.get_subplotspec()
+    )
     for axes in figure.axes:
         for words in (axes.get_xticklabels(), axes.get_yticklabels(), axes.texts):
             told = [w for w in words if w.get_text() and w.get_rotation() in (0, 90)]
             boxes = [word.get_window_extent() for word in told if word.get_visible()]
             found += sum(a.overlaps(b) for a, b in itertools.combinations(boxes, 2))
-        found += axes.title.get_window_extent().width > most
+        for part in filter(None, (axes.title, axes.get_legend(), *figure.texts)):
+            found += part.get_window_extent().width > figure.bbox.width + 1
     return found
 
 
