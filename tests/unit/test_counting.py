@@ -4,8 +4,6 @@ import itertools
 import json
 import re
 
-import pytest
-
 from lmbook.execute.keys import ROOT
 
 PART = r"(?:[Ll]ayers?|[Bb]locks?|[Hh]eads?)"
@@ -55,38 +53,30 @@ def test_nothing_is_counted_from_one():
     assert not found, "\n".join(found)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        'f"layer {i + 1}"',
-        "`head ${h + 1} of it`",
-        '"block " + (layer + 1)',
-        "f'<text>block {i + 1}</text>'",
-        "for i in range(1, config.num_hidden_layers + 1)",
-        "for n, block in enumerate(model.blocks, 1)",
-        "for n, layer in enumerate(model.layers, start=1)",
-        "the first layer is layer 1",
-        "the first block being 1",
-        "Layers are counted from 1",
-        "`hidden_states[0]` is layer 0",
-        "`hidden_states[i]` is layer i",
-        "In layer 6 of the model",
-    ],
-)
-def test_what_is_counted_from_one_is_found(text):
-    assert FAULT.search(text)
+FROM_ONE = """f"layer {i + 1}"
+`head ${h + 1} of it`
+"block " + (layer + 1)
+f'<text>block {i + 1}</text>'
+for i in range(1, config.num_hidden_layers + 1)
+for n, block in enumerate(model.blocks, 1)
+for n, layer in enumerate(model.layers, start=1)
+the first layer is layer 1
+the first block being 1
+Layers are counted from 1
+`hidden_states[0]` is layer 0
+`hidden_states[i]` is layer i
+In layer 6 of the model"""
+FROM_ZERO = """a six-layer model, its last layer is layer 5
+`hidden_states[0]` is before layer 0
+`hidden_states[i]` after layer i−1
+(layers + 1, texts, d_model)
+the first layer is broad
+1 layer, 2 heads, twelve layers"""
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "a six-layer model, its last layer is layer 5",
-        "`hidden_states[0]` is before layer 0",
-        "`hidden_states[i]` after layer i−1",
-        "(layers + 1, texts, d_model)",
-        "the first layer is broad",
-        "1 layer, 2 heads, twelve layers",
-    ],
-)
-def test_what_is_counted_from_zero_is_not(text):
-    assert not FAULT.search(text)
+def test_what_is_counted_from_one_is_found():
+    assert [text for text in FROM_ONE.splitlines() if not FAULT.search(text)] == []
+
+
+def test_what_is_counted_from_zero_is_not():
+    assert [text for text in FROM_ZERO.splitlines() if FAULT.search(text)] == []

@@ -9,10 +9,10 @@ from lmbook.execute.compare import FIGURE
 from lmbook.execute.keys import digest
 from lmbook.pages.tables import table
 from lmcourse.views import MIME
-from lmcourse.views.figures import SVG
 from lmcourse.views.markup import script_json
 from lmcourse.views.view import PLOTLY
 
+SVG = "image/svg+xml"
 BERTVIZ = ("jquery/jquery.slim.min.js", "d3/d3.min.js")
 CIRCUITSVIS = ("circuitsvis", "circuitsvis/iife.js")
 # Kind of view → the module that draws it, and the libraries that this needs. Other kinds

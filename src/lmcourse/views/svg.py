@@ -37,7 +37,8 @@ def draw(figure: Figure) -> tuple[str, str, bool]:
         word.set_fontsize(max(word.get_fontsize(), LEAST))
     for part in figure.findobj(Collection):
         marks = max(len(part.get_offsets()), np.size(part.get_array()))
-        part.set_rasterized(marks > MANY or isinstance(part, QuadMesh))
+        if marks > MANY or isinstance(part, QuadMesh):
+            part.set_rasterized(True)
     figure.set_size_inches(min(size[0], WIDE), size[1])
     if _clashes(figure) > clashes:
         figure.set_size_inches(size * grown)  # it scrolls, if need be
