@@ -97,7 +97,9 @@ def moves_by_wheel(page, root):
     page.mouse.move(where["x"] + where["width"] / 2, (low + high) / 2)
     page.mouse.wheel(0, -150 if before > end - 200 else 150)
     try:
-        page.wait_for_function(f"Math.abs(scrollY - {before}) > 20", timeout=2000)
+        page.wait_for_function(
+            f"Math.abs(scrollY - {before}) > 20", timeout=2000 * visits.SLOWED
+        )
     except Waited:
         return False
     return True
@@ -107,7 +109,8 @@ WRONG = """<figure id="fig-tiny"><svg viewBox="0 0 1000 100" width="300"><text y
 font-size="20">bee</text></svg><figcaption><span>bee</span></figcaption></figure>
 <style>#fig-tiny figcaption { font-size: 9px !important }</style>
 <div style="overflow-x: auto"><p style="width: 3000px">wide</p></div>"""
-SWALLOW = "e => e.addEventListener('wheel', w => w.preventDefault(), { passive: false })"
+SWALLOW = """e => e.addEventListener("wheel", w => w.preventDefault(),
+  { capture: true, passive: false })"""
 
 
 def test_what_would_be_wrong_is_seen(browser, demo_server):
