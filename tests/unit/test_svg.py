@@ -95,7 +95,7 @@ def output(figure, alt="A bee <b>"):
 
 
 def test_on_the_page_it_is_inline_and_no_id_clashes():
-    one, two = (picture(output(panels(size=(w, 3)))).astext() for w in (9, 6))
+    one, two = (picture(output(panels(count))).astext() for count in (2, 3))
     ids = re.findall(r'\sid="([^"]+)"', one + two)
     assert len(ids) == len(set(ids))
     used = re.findall(r'(?:url\(|href=")#([\w-]+)', one + two)
