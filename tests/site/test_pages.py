@@ -51,6 +51,7 @@ def test_nothing_is_wrong_with_the_page(name):
         assert image.get("alt", "").strip() not in ("", image["src"]), image
     for picture in article.select(".lm-plot"):
         assert picture["aria-label"].strip(), picture
+        assert len(str(picture)) < 600_000, f"{name}: a picture of many marks"
     for image in article.select(".cell_output :is(img, .lm-plot, .lmc-view)"):
         assert image.find_parent("figure").find("figcaption"), image
     assert all(value.get_text().strip() for value in article.select(".pasted-text"))
