@@ -63,15 +63,15 @@ def _stack(figure: Figure) -> float:
 
 def _clashes(figure: Figure) -> int:
     """Count words on words, titles and legends beyond the picture, and crushed panels."""
-    with warnings.catch_warnings(action="ignore"):  # it warns where panels are crushed
+    with warnings.catch_warnings(record=True, action="always") as told:  # of no room, say
         figure.draw_without_rendering()
-    found = sum(
-        axes.bbox.width < figure.dpi for axes in figure.axes if axes.get_subplotspec()
-    )
+    panels = [axes for axes in figure.axes if axes.get_subplotspec()]
+    found = len(told) + sum(axes.bbox.width < figure.dpi for axes in panels)
     for axes in figure.axes:
         for words in (axes.get_xticklabels(), axes.get_yticklabels(), axes.texts):
-            told = [w for w in words if w.get_text() and w.get_rotation() in (0, 90)]
-            boxes = [word.get_window_extent() for word in told if word.get_visible()]
+            shown = [w for w in words if w.get_text() and w.get_visible()]
+            flat = [word for word in shown if word.get_rotation() in (0, 90)]
+            boxes = [word.get_window_extent() for word in flat]
             found += sum(a.overlaps(b) for a, b in itertools.combinations(boxes, 2))
         for part in filter(None, (axes.title, axes.get_legend(), *figure.texts)):
             found += part.get_window_extent().width > figure.bbox.width + 1
