@@ -79,7 +79,7 @@ def test_executed_copies_show_what_the_page_shows(book):
         [o for c in n.cells if checked not in c.source for o in c.get("outputs", [])]
         for n in (book.shown, executed(book.name))
     )
-    for kind in ("image/png", "stream"):
+    for kind in ("image/svg+xml", "stream"):
         counts = [
             sum(kind in (o.output_type, *o.get("data", {})) for o in found)
             for found in (left, showed)

@@ -39,7 +39,7 @@ COLAB_NEEDS = (
 )
 INSTALL = Path(__file__).parents[1] / "static" / "first-cell.txt"
 # What a viewer that runs nothing can show. Views are told in words: their scripts are long.
-SHOWN = ("text/plain", "text/html", "text/markdown", "text/latex", "image/png")
+SHOWN = ("text/plain", "text/html", "text/markdown", "text/latex", "image/svg+xml")
 
 
 # --- the notebook ---------------------------------------------------------------------
