@@ -14,6 +14,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from lmbook.execute.keys import DEFAULTS
 from lmbook.execute.verdicts import FIELDS
+from lmbook.pages.markup import with_code
 
 VERDICTS = {"checked": "✓ holds", "holds": "✓ holds", "not so": "✗ not so"}
 COLUMNS = ("Claim", "Rival", "Null", "n", "Interval", "Verdict", "Shown in")
@@ -39,8 +40,8 @@ def found_note(models: dict[str, str]) -> list[nodes.paragraph]:
 
 def fields_list(fields: dict[str, str]) -> list[nodes.bullet_list]:
     """Return the fields of a proof as a list; nothing if it has none."""
-    told = (nodes.paragraph("", f"{name}: {text}") for name, text in fields.items())
-    items = [nodes.list_item("", each) for each in told]
+    told = [with_code(f"{name}: {text}") for name, text in fields.items()]
+    items = [nodes.list_item("", nodes.paragraph("", "", *each)) for each in told]
     return [nodes.bullet_list("", *items, classes=["lm-fields"])] if items else []
 
 
