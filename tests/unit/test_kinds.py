@@ -66,7 +66,10 @@ TASK = """\
 """
 WRONG = {
     ("ex-attention-all-at-once", "build judge"): "its kind is 'build judge'; :class: is",
-    ("ex-attention-narrow-head", "dropdown"): "its kind is ''; :class: is one of predict",
+    (
+        "ex-attention-masked-softmax",
+        "dropdown",
+    ): "its kind is ''; :class: is one of predict",
     ("ex-attention-merge-heads", "judge"): "it is of the kind 'judge', its check attention",
     ("ex-embeddings-analogy", "build"): "no check belongs to its label; there are",
 }
