@@ -78,12 +78,3 @@ def test_the_reader_s_pair_is_what_transformers_computes(opened):
     assert page.locator("option").count() == 1 + len(PAIR)
     write(page, "The last word\n\n Only two lines\nare read")
     assert "first two lines" in page.locator(".play-note").text_content()
-
-
-def test_a_line_typed_before_is_offered(browser, address, request):
-    with visits.visit(browser, address(request.module)) as visit:
-        visit.page.evaluate("localStorage.setItem('lmcourse:line', 'Hope is a bird')")
-        visit.page.reload()
-        area = visit.page.get_by_label("Your own pair")
-        area.wait_for()
-        assert area.input_value() == "Hope is a bird\nHope is a bird"

@@ -20,6 +20,25 @@ predict(
 )
 
 
+class _Watch(TorchFunctionMode):
+    """Notes PyTorch's functions that are called, by whatever way."""
+
+    def __init__(self):
+        super().__init__()
+        self.names = []
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        self.names.append(getattr(function, "__name__", ""))
+        return function(*args, **(kwargs or {}))
+
+
+def _called(answer, *inputs):
+    """Return the names of what an answer calls."""
+    with _Watch() as watch:
+        run(answer, *inputs)
+    return watch.names
+
+
 @exercise("attention.all_at_once")
 def all_at_once(answer):
     """Compare with a loop over queries; leading axes, and every axis of its own size."""
@@ -30,11 +49,18 @@ def all_at_once(answer):
         try:
             got = run(answer, *inputs)
         except Wrong as wrong:
-            where = "" if not lead else " Each matrix is right, a batch of heads is not: "
-            where += "swap the last two axes only, with `mT`." if lead else ""
+            if not lead:
+                raise
+            where = " Each matrix is right, a batch of heads is not: "
+            where += "swap the last two axes only, with `mT`."
             raise Wrong(f"{str(wrong).rstrip('.')}.{where}") from None
         output, weights = unpack(got, 2, "output and weights, in this order")
         _compare_attention(output, weights, *inputs)
+    few, many = (_called(answer, normal(n, 4), normal(7, 4), normal(7, 6)) for n in (2, 9))
+    if len(few) != len(many):
+        raise Wrong(
+            "right, but by a loop over the queries; one matrix product has them all."
+        )
 
 
 def _compare_attention(output, weights, query, key, value):
@@ -80,16 +106,6 @@ def _row_by_row(scores, mask):
     return weights
 
 
-class _Watch(TorchFunctionMode):
-    """Remembers whether PyTorch's softmax was called, by whatever name."""
-
-    used = False
-
-    def __torch_function__(self, function, types, args=(), kwargs=None):
-        self.used |= "softmax" in getattr(function, "__name__", "")
-        return function(*args, **(kwargs or {}))
-
-
 @exercise("attention.masked_softmax", kind="spot the bug")
 def masked_softmax(answer):
     """Compare with the softmax of each row's allowed scores, small and enormous ones."""
@@ -108,9 +124,7 @@ def masked_softmax(answer):
         "that its exponential is 0.": (scores * mask).softmax(-1),
         "the mask changes nothing yet.": scores.softmax(-1),
     }
-    with _Watch() as watch:
-        run(answer, scores, mask)
-    if watch.used:
+    if any("softmax" in name for name in _called(answer, scores, mask)):
         raise Wrong("do without PyTorch's softmax: exponentials, and a sum to divide by.")
     expect(answer, [scores, mask], _row_by_row(scores, mask), mistakes)
     large = 1e4 * scores

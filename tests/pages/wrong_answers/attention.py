@@ -27,6 +27,12 @@ def all_hidden_too(scores, mask):
     return exps / exps.sum(-1, keepdim=True)
 
 
+def query_by_query(query, key, value):
+    """Attend in a loop, which the page forbids."""
+    rows = [attend(query[..., [i], :], key, value) for i in range(query.shape[-2])]
+    return tuple(torch.cat(part, -2) for part in zip(*rows, strict=True))
+
+
 def finite(penalty):
     """Return a softmax that hides by a penalty, subtracted or put in a score's place."""
 
@@ -65,6 +71,7 @@ WRONG = {
         "the other way round": lambda q, k, v: attend(q, k, v)[::-1],
         "output and weights, in this order; this": lambda q, k, v: attend(q, k, v)[1],
         "a batch of heads is not": one_matrix,
+        "by a loop": query_by_query,
         "width of a value": lambda q, k, v: attend(
             q, k * (k.shape[-1] / v.shape[-1]) ** 0.5, v
         ),
@@ -91,4 +98,9 @@ RIGHT = {
         lambda x: x.permute(0, 2, 1, 3).flatten(2),
         lambda x: torch.cat([x[:, head] for head in range(x.shape[1])], dim=-1).numpy(),
     ],
+}
+
+FORBIDDEN = {
+    "all_at_once": {"loop": query_by_query},
+    "masked_softmax": {"softmax": library},
 }

@@ -20,15 +20,6 @@ const PRONOUN = /^(it|he|she|they|him|her|them)$/;
 const written = (tokens) =>
   tokens.join(" ").replace(/^\[CLS\] | \[SEP\]$| ##/g, "").replace(/ ([.,;:!?])/g, "$1").replace(/ (['’]) /g, "$1");
 
-/* The line that the reader typed last on any page of the book, if the browser kept it. */
-function typedBefore() {
-  try {
-    return localStorage.getItem("lmcourse:line") || "";
-  } catch {
-    return ""; // the page may not keep anything
-  }
-}
-
 /* A sentence that the model has read: values (heads · tokens · tokens), as whole per cents. */
 function own(tokens, values) {
   const count = tokens.length, nouns = [];
@@ -152,9 +143,8 @@ export function mount(canvas, data, context) {
    model has read. */
 function yours(data, context, heads, take) {
   const bert = openModel("bert", context), name = `blocks.${data.layer}.attention.weights`;
-  const before = typedBefore();
-  const { area, note, label } = ownLine(before ? before + "\n" + before : OWN, typed);
-  label.firstChild.textContent = "Your own pair, a sentence a line";
+  const { area, note, label } = ownLine(OWN, typed);
+  area.parentNode.firstChild.textContent = "Your own pair, a sentence a line";
   const loader = button(`Load the model (${bert.size}) and read them`, load);
   let tokenizer;
 
