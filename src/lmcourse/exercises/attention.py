@@ -106,6 +106,14 @@ def _row_by_row(scores, mask):
     return weights
 
 
+predict(
+    "attention.future",
+    a="shares of a row sum to one, but a row whose keys have not changed keeps its shares.",
+    b="“it” would look at the last word if it might; the mask hides what stands later.",
+    c=None,
+)
+
+
 @exercise("attention.masked_softmax", kind="spot the bug")
 def masked_softmax(answer):
     """Compare with the softmax of each row's allowed scores, small and enormous ones."""
@@ -176,12 +184,17 @@ def merge_heads(answer):
     expect(answer, [x], torch.cat(x.unbind(1), dim=-1), mistakes)
 
 
-# What one head's row can support, and what it cannot.
+predict(
+    "attention.seekers",
+    a=None,
+    b="look at the bars of “the”, “cross” and “fit”: they look for something, too.",
+    c="click a word like “cross” in the first picture: where does it look?",
+)
+
+# What a look in one head can support, and what it cannot.
 judge(
     "attention.death",
-    a="look again at “He” in this line: how much of its weight lies on “Death”? And "
-    "what does the picture say of the other heads?",
-    b="that would be a claim about the whole model. You have looked at one head of "
-    "many, and not at what its look does.",
-    c=None,
+    a="of the whole model one head says nothing, not even a little: there are many others.",
+    b=None,
+    c="look at the sentences above: streets, suitcases and boxes got their share.",
 )

@@ -35,21 +35,18 @@ def apart(question: str, shown: dict) -> View:
     """
     parts = [_part(*given) for given in shown.values()]
     scales = [max(np.abs(part[i]).max() for part in parts) or 1 for i in (1, 2, 3)]
-    plain = []
-    for name, (tokens, *_, weights) in zip(shown, parts, strict=True):
-        shares = (f"{t} {100 * w:.0f} %" for t, w in zip(tokens, weights, strict=True))
-        plain.append(f"[{name}]\n{', '.join(shares)}")
+    told = (", ".join(map("{} {:.0%}".format, part[0], part[-1])) for part in parts)
+    plain = "\n\n".join(map("[{}]\n{}".format, shown, told))
     panels = (_panel(part, scales) for part in parts)
-    return choice("look", question, "\n\n".join(plain), map(escape, shown), panels)
+    return choice("look", question, plain, map(escape, shown), panels)
 
 
 def _part(tokens, query, keys, values):
     """Return tokens, query, what it brings back, products, scores and weights."""
     query, keys, values = map(as_array, (query, keys, values))
-    wanted = (len(tokens), *query.shape)
-    if not keys.shape == values.shape == wanted:
-        found = f"{keys.shape} and {values.shape}"
-        raise ValueError(f"keys and values should have the shape {wanted}, not {found}")
+    wanted, found = (len(tokens), *query.shape), (keys.shape, values.shape)
+    if found != (wanted, wanted):
+        raise ValueError(f"keys and values should have the shape {wanted}: {found}")
     products = query * keys  # (tokens, d_head)
     scores = products.sum(1) / math.sqrt(len(query))  # (tokens,)
     powers = np.exp(scores - scores.max())
@@ -78,8 +75,7 @@ def _bars(numbers, scale: float) -> str:
     paths = {"up": "", "low": ""}
     for i, up in enumerate(13 * np.asarray(numbers) / scale):
         paths["up" if up > 0 else "low"] += f"M{4 * i} 13v{-up:.1f}h3v{up:.1f}z"
+    paths["even"] = f"M0 13h{4 * len(numbers)}"
     drawn = "".join(f'<path class="lm-{name}" d="{d}"/>' for name, d in paths.items())
-    wide = 4 * len(numbers)
-    even = f'<path class="lm-even" d="M0 13h{wide}"/>'
-    frame = f'viewBox="0 0 {wide} 26" aria-hidden="true"'
-    return f'<svg class="lm-bars" {frame}>{drawn}{even}</svg>'
+    frame = f'viewBox="0 0 {4 * len(numbers)} 26" aria-hidden="true"'
+    return f'<svg class="lm-bars" {frame}>{drawn}</svg>'

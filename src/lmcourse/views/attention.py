@@ -5,8 +5,6 @@ import numpy as np
 from lmcourse.views import checks
 from lmcourse.views.view import View
 
-ROOM = 48  # tokens of a sentence that a reader types
-
 
 def attention_heads(attention, tokens, *, alt, causal=False) -> View:
     """One small heat map per head, and the chosen head in full (circuitsvis).
@@ -141,10 +139,10 @@ def sentences(looks, *, alt, head, notes, layer=None, around=None) -> View:
         if not all(0 <= start < end <= len(words) for start, end in nouns):
             raise ValueError(f"of {len(words)} tokens there can be no nouns at {nouns}")
         percent = np.rint(100 * weights).astype(int).tolist()
-        shown.append({"tokens": list(words), "weights": percent, "query": int(query)})
-        shown[-1]["nouns"] = [[int(start), int(end)] for start, end in nouns]
+        places = {"query": int(query), "nouns": np.reshape(nouns, (-1, 2)).tolist()}
+        shown.append({"tokens": list(words), "weights": percent} | places)
     data = {"sentences": shown, "notes": notes, "head": head}
-    live = {} if layer is None else {"layer": layer, "around": list(around), "room": ROOM}
+    live = {} if layer is None else {"layer": layer, "around": list(around)}
     stores = ["bert", "bert-pieces"] if live else []
     return View("sentences", data | live, alt=alt, stores=stores)
 

@@ -11,7 +11,7 @@ import { WordPiece } from "./tokenizers.js";
 
 const LEAST = 4; // per cent; arcs for less would be a haze
 const OWN = "The dog didn't eat the soup because it was too hot.\nThe dog didn't eat the soup because it was too sick.";
-const PAIR = 2, LONGEST = 300; // sentences of the reader's; characters of one
+const PAIR = 2, LONGEST = 300, ROOM = 46; // sentences of the reader's; characters and tokens of one
 /* A noun's place in a reader's sentence is right after one of these. */
 const BEFORE = /^(the|an?|my|your|his|her|its|our|their|this|that|these|those)$/;
 const PRONOUN = /^(it|he|she|they|him|her|them)$/;
@@ -169,7 +169,7 @@ function yours(data, context, heads, take) {
     const [first, last] = data.around.map((id) => ({ id, piece: tokenizer.pieces[id] }));
     try {
       for (const line of lines.slice(0, PAIR)) {
-        const found = tokenizer.encode(line.slice(0, LONGEST)).slice(0, data.room - 2);
+        const found = tokenizer.encode(line.slice(0, LONGEST)).slice(0, ROOM);
         const tokens = [first, ...found, last], ids = tokens.map(({ id }) => id);
         const answer = await bert.forward(ids, { keep: [name], logits_of: [] }, "own sentences");
         if (!answer) return; // something else was typed
