@@ -61,7 +61,7 @@ def _panel(part, scales) -> str:
         cells = (_bars(row, scales[2]), f"{root * score:.1f}", f"{score:.1f}")
         cells = "".join(f"<td>{cell}</td>" for cell in (*cells, f"{100 * weight:.0f} %"))
         rows += f'<tr><th scope="row">{escape(token)}</th>{cells}</tr>'
-    head = ("key of", "query × key, number by number", "sum", f"÷ √{len(query)}", "weight")
+    head = ("key of", "query × key", "sum", f"÷ √{len(query)}", "weight")
     names = "".join(f'<th scope="col">{name}</th>' for name in head)
     return (
         f"<p>The query: {_bars(query, scales[0])}</p>"
