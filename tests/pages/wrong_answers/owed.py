@@ -1,0 +1,15 @@
+"""What the tables of tasks still owe, "chapter.task" → rows; the list only shrinks."""
+
+OWED = {
+    "backpropagation.control": "nonsense typed",
+    "dickinson-layers.strike_out": "typed",
+    "embeddings.scrambled": "right",
+    "encoder-decoder.new_style": "typed",
+    "fine-tuning.own": "typed",
+    "inside-gpt.one_layer": "typed",
+    "mini-gpt.sweep": "typed",
+    "mini-gpt.windows": "forbidden",  # a loop
+    "positional-encoding.base": "typed",
+    "pretraining.training": "typed",
+}
+MOST_OWED = 11  # rows; it only falls
