@@ -134,7 +134,7 @@ def test_switches_do_what_they_say(opened):
     page.get_by_label("causal mask").check()
     assert weights(page) == wanted(divisor=1, seen=3)
     assert column(page, 2) == ["0", "0", "0", "−∞"]
-    page.get_by_label("the query of").select_option("prairie")
+    page.get_by_label("which hides what stands after").select_option("prairie")
     assert weights(page) == [100, 0, 0, 0]
     page.get_by_label("causal mask").uncheck()
     page.get_by_label("temperature").fill("2")

@@ -11,8 +11,8 @@ from lmbook.play import modules
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 NAMES = ["block", "dates", "dials", "explorer", "generator", "neighbours", "order"]
-NAMES += ["sequence", "tokenizer", "toy", "training"]
-LOADING = ["explorer", "generator", "neighbours", "sequence", "tokenizer"]
+NAMES += ["sentences", "sequence", "tokenizer", "toy", "training"]
+LOADING = ["explorer", "generator", "neighbours", "sentences", "sequence", "tokenizer"]
 
 
 @pytest.fixture

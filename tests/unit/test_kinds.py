@@ -66,7 +66,7 @@ TASK = """\
 """
 WRONG = {  # label and class → what is told
     "ex-attention-all-at-once hard": "its :class: is 'hard'; it should be a kind (predict,",
-    "ex-attention-narrow-head dropdown": "its :class: is 'dropdown'; it should be a k",
+    "ex-attention-masked-softmax dropdown": "its :class: is 'dropdown'; it should be a k",
     "ex-attention-merge-heads judge minutes-5 level-1": "it is of the kind Judge, its",
     "ex-embeddings-analogy build minutes-9 level-2": "no check belongs to its label; there",
     "ex-attention-death judge": "its :class: is 'judge'; it should be a kind (predict,",

@@ -42,7 +42,7 @@ def make(kind, tokens=NASTY):
         "head_view": lambda: views.head_view(weights(2, 3), tokens, alt=ALT),
         "model_view": lambda: views.model_view(weights(2, 3), tokens, alt=ALT),
         "sentences": lambda: views.sentences(
-            [(tokens, weights(3), 2), (few, weights(3, tokens=4), 0)],
+            [(tokens, weights(3), 2, [(0, 2)]), (few, weights(3, tokens=4), 0, [])],
             alt=ALT,
             head=0,
             notes=[tokens[2], "two"],
@@ -172,18 +172,32 @@ def test_a_model_view_has_every_head_of_every_layer():
 
 def test_sentences_are_whole_per_cents_of_every_head():
     attention = weights(3, tokens=4)
-    view = views.sentences([(list("abcd"), attention, 1)], alt=ALT, head=2, notes=[""])
+    look = (list("abcd"), attention, 1, [(0, 1), (2, 4)])
+    view = views.sentences([look], alt=ALT, head=2, notes=[""])
     (shown,) = view.data["sentences"]
     assert shown["query"] == 1
+    assert shown["nouns"] == [[0, 1], [2, 4]]
+    assert "layer" not in view.data
+    assert view.stores == []
+    live = views.sentences([look], alt=ALT, head=2, notes=[""], layer=3, around=(7, 8))
+    assert live.stores == ["bert", "bert-pieces"]
+    assert (live.data["layer"], live.data["around"]) == (3, [7, 8])
     percent = 100 * attention.double().numpy()
     np.testing.assert_allclose(shown["weights"], percent, atol=0.5 + 1e-9)
     assert isinstance(shown["weights"][0][0][0], int)
 
 
+@pytest.mark.parametrize("noun", [(1, 1), (3, 5), (-1, 2)])
+def test_a_noun_outside_its_sentence_is_refused(noun):
+    look = (list("abcd"), weights(3, tokens=4), 1, [noun])
+    with pytest.raises(ValueError, match="of 4 tokens there can be no nouns at"):
+        views.sentences([look], alt=ALT, head=0, notes=[""])
+
+
 def test_in_a_notebook_every_sentence_is_shown_in_the_first_head(made):
     even = torch.full((2, 2, 2), 0.5)
     one_hot = torch.eye(2).expand(2, 2, 2)
-    looks = [(["one", "two"], even, 0), (["three", "four"], one_hot, 1)]
+    looks = [(["one", "two"], even, 0, []), (["three", "four"], one_hot, 1, [])]
     view = views.sentences(looks, alt=ALT, head=1, notes=["first", "second"])
     page = view._repr_html_()
     assert re.findall(r'title="(\d+) %">(\w+)', page) == [

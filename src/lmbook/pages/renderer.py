@@ -23,7 +23,6 @@ DRAWERS = {
     "head_view": ("bertviz", *BERTVIZ, "bertviz/head_view.js"),
     "model_view": ("bertviz", *BERTVIZ, "bertviz/model_view.js"),
     "plot": ("plotly", "plotly/plotly.min.js"),
-    "sentences": ("sentences",),
     "poems": ("poems",),
     "strike_out": ("poems",),
     "surprise": ("surprise",),
@@ -46,7 +45,8 @@ HINTS = {
     "model_view": "Click a head, or choose one with the arrow keys and Enter, to open it.",
     "sentences": (
         "Choose a sentence and a head; click a token to see where it looks. Arrow keys go "
-        "from token to token and from head to head."
+        "from token to token and from head to head. The mark on a noun's bar is an even "
+        "share."
     ),
 }
 

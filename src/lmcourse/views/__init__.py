@@ -12,7 +12,7 @@ the page is our own.
 - `sentences`: many sentences to choose from, in one head after the other.
 - `poems`, `strike_out`: poems that a model would shelve elsewhere; themes without words.
 - `samples`: texts of which a reader chooses one; `looks`: how far back heads look;
-  `anatomy`: a map whose boxes open.
+  `anatomy`: a map whose boxes open; `apart`: one token's look in one head.
 - `View`: what a chapter makes itself, for a module of the site.
 - `training`: a small GPT that learns on the reader's device.
 - `tokenizer`: a line as four tokenizers cut it; `attention_toy`: attention in the plane;
@@ -22,6 +22,7 @@ the page is our own.
 """
 
 from lmcourse.views.anatomy import Box, anatomy
+from lmcourse.views.apart import apart
 from lmcourse.views.attention import (
     attention_heads,
     head_view,

@@ -102,20 +102,26 @@ def model_view(attentions, tokens, *, alt) -> View:
     return View("model_view", data, alt=alt)
 
 
-def sentences(looks, *, alt, head, notes) -> View:
+def sentences(looks, *, alt, head, notes, layer=None, around=None) -> View:
     """Several sentences to choose from: where one token of each looks, head by head.
 
     Parameters
     ----------
     looks : list of tuple
-        One a sentence: its tokens, the weights of one layer as for `attention_heads`, and
-        the position of the token whose look is shown first.
+        One a sentence: its tokens, the weights of one layer as for `attention_heads`, the
+        position of the token whose look is shown first, and of each noun where it begins
+        and ends: (first position, last position + 1).
     alt : str
         What the view shows, for readers who cannot see it.
     head : int
         The head shown first.
     notes : list of str
         One a sentence, shown below it.
+    layer : int, optional
+        The layer of these heads. If it is given, the reader can type sentences of their
+        own on the site, which carries one BERT, that of ``LMCOURSE_BERT`` or the built-in.
+    around : (int, int), optional
+        With ``layer``: the IDs of [CLS] and [SEP].
 
     Returns
     -------
@@ -125,14 +131,20 @@ def sentences(looks, *, alt, head, notes) -> View:
     Raises
     ------
     ValueError
-        As `attention_heads`.
+        As `attention_heads`, or if a noun lies outside its sentence.
     """
     shown = []
-    for words, attention, query in looks:
+    for words, attention, query, nouns in looks:
         weights = checks.head_weights(attention, words)  # (heads, tokens, tokens)
+        if not all(0 <= start < end <= len(words) for start, end in nouns):
+            raise ValueError(f"of {len(words)} tokens there can be no nouns at {nouns}")
         percent = np.rint(100 * weights).astype(int).tolist()
-        shown.append({"tokens": list(words), "weights": percent, "query": int(query)})
-    return View("sentences", {"sentences": shown, "notes": notes, "head": head}, alt=alt)
+        places = {"query": int(query), "nouns": np.reshape(nouns, (-1, 2)).tolist()}
+        shown.append({"tokens": list(words), "weights": percent} | places)
+    data = {"sentences": shown, "notes": notes, "head": head}
+    live = {} if layer is None else {"layer": layer, "around": list(around)}
+    stores = ["bert", "bert-pieces"] if live else []
+    return View("sentences", data | live, alt=alt, stores=stores)
 
 
 def tokens(tokens, values, *, alt) -> View:

@@ -3,6 +3,7 @@
 import math
 
 import torch
+from torch.nn import functional as F
 
 
 def attend(query, key, value):
@@ -26,35 +27,43 @@ def all_hidden_too(scores, mask):
     return exps / exps.sum(-1, keepdim=True)
 
 
-@torch.no_grad()
-def borrow(ours, fused, output):
-    weight = fused.weight.unflatten(0, (ours.heads, 3, -1)).unbind(1)
-    bias = fused.bias.unflatten(0, (ours.heads, 3, -1)).unbind(1)
-    for part, layer in enumerate((ours.query, ours.key, ours.value)):
-        layer.weight.copy_(weight[part].flatten(0, 1))
-        layer.bias.copy_(bias[part].flatten())
-    ours.output.load_state_dict(output.state_dict())
-    return ours
-
-
 def query_by_query(query, key, value):
     """Attend in a loop, which the page forbids."""
     rows = [attend(query[..., [i], :], key, value) for i in range(query.shape[-2])]
     return tuple(torch.cat(part, -2) for part in zip(*rows, strict=True))
 
 
-def row_by_row(scores, mask):
-    weights = torch.zeros_like(scores)
-    for *batch, row in torch.argwhere(mask.any(-1)).tolist():
-        place = (*batch, row)
-        allowed = scores[place][mask[place]]
-        exps = (allowed - allowed.max()).exp()
-        weights[place][mask[place]] = exps / exps.sum()
-    return weights
+def finite(penalty):
+    """Return a softmax that hides by a penalty, subtracted or put in a score's place."""
+
+    def hidden(scores, mask):
+        scores = torch.where(mask, scores, scores - penalty)
+        exps = (scores - scores.amax(-1, keepdim=True)).exp()
+        return exps / exps.sum(-1, keepdim=True)
+
+    return hidden
 
 
-def hidden(scores, mask):
-    return scores.masked_fill(~mask, -math.inf)
+def by_logarithm(scores, mask):
+    scores = scores.masked_fill(~mask, -math.inf)
+    return (scores - scores.logsumexp(-1, keepdim=True)).exp()
+
+
+def by_einsum(query, key, value):
+    scores = torch.einsum("...qd,...kd->...qk", query, key) * key.shape[-1] ** -0.5
+    weights = scores.exp() / scores.exp().sum(-1, keepdim=True)
+    return [torch.einsum("...qk,...kd->...qd", weights, value), weights]
+
+
+def library(scores, mask):
+    return scores.masked_fill(~mask, -math.inf).softmax(-1)
+
+
+def by_where(scores, mask):
+    """Shift by the greatest allowed score, and leave hidden exponentials out."""
+    top = torch.where(mask, scores, -math.inf).max(-1, keepdim=True).values
+    exps = torch.where(mask, (scores - top).clamp(max=0).exp(), 0.0)
+    return exps / exps.sum(-1, keepdim=True)
 
 
 WRONG = {
@@ -62,31 +71,36 @@ WRONG = {
         "the other way round": lambda q, k, v: attend(q, k, v)[::-1],
         "output and weights, in this order; this": lambda q, k, v: attend(q, k, v)[1],
         "a batch of heads is not": one_matrix,
+        "by a loop": query_by_query,
+        "width of a value": lambda q, k, v: attend(
+            q, k * (k.shape[-1] / v.shape[-1]) ** 0.5, v
+        ),
     },
-    "narrow_head": {
-        "hand over a dict": [lambda: 1, {1: 0.2, 2: 0.99}, [0.2, 0.9, 1.0]],
-        "between 0 and 1": {1: 0.2, 2: 1.2, 4: 1.0},
-        "width 1 cannot": {1: 0.99, 2: 0.99, 4: 0.99},
-        "train longer": {1: 0.2, 2: 0.4, 4: 0.5},
-        "it takes more steps": {1: 0.2, 2: 0.4, 4: 0.999},
+    "masked_softmax": {
+        "overflows": naive_softmax,
+        "0/0": all_hidden_too,
+        "the penalty is finite": [finite(100), finite(1000)],
+        "without PyTorch's softmax": [
+            library,
+            lambda s, m: torch.softmax(s.masked_fill(~m, -math.inf), -1),
+            lambda s, m: F.log_softmax(s.masked_fill(~m, -math.inf), -1).exp(),
+        ],
     },
-    "masked_softmax": {"overflows": naive_softmax, "0/0": all_hidden_too},
-    "borrow_weights": {"return the module": lambda ours, fused, output: fused.weight},
+    "merge_heads": {
+        "have changed places": lambda x: x.transpose(2, 3).reshape(len(x), x.shape[2], -1),
+    },
 }
 
 RIGHT = {
-    "masked_softmax": [
-        row_by_row,
-        lambda s, m: (hidden(s, m) - hidden(s, m).logsumexp(-1, keepdim=True)).exp(),
+    "all_at_once": [attend, by_einsum],
+    "masked_softmax": [by_where, by_logarithm],
+    "merge_heads": [
+        lambda x: x.permute(0, 2, 1, 3).flatten(2),
+        lambda x: torch.cat([x[:, head] for head in range(x.shape[1])], dim=-1).numpy(),
     ],
-    "all_at_once": [attend],
-    "narrow_head": [{1: 0.21, 2: 0.995, 4: 1.0, 8: 1.0}],
-    "merge_heads": [lambda x: x.permute(0, 2, 1, 3).flatten(2)],
-    "borrow_weights": [borrow],
 }
 
 FORBIDDEN = {
     "all_at_once": {"loop": query_by_query},
-    "masked_softmax": {"softmax": lambda s, m: hidden(s, m).softmax(-1)},
+    "masked_softmax": {"softmax": library},
 }
-TYPED = {"narrow_head": [{1: 0.23, 2: 0.996, 4: 1.0}]}

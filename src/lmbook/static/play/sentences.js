@@ -1,14 +1,40 @@
 /* Sentences to choose from: the tokens of one in a row, and where the chosen token looks
-   in the chosen head, as shades, per cents and arcs. All of it is HTML, in the page's
-   colours; the arcs alone are a drawing, and say nothing that the shades do not. */
-import { button, make, select, svg } from "./dom.js";
+   in the chosen head, as shades, per cents and arcs; below, what each noun gets. All of it
+   is HTML, in the page's colours; the arcs alone are a drawing, and say nothing that the
+   shades do not. With `layer` the reader's own sentences are read, too, once the weights
+   of the model are loaded, after a click. */
+import { openModel } from "./client.js";
+import { bar, button, make, ownLine, row, select, svg } from "./dom.js";
 import { roving } from "./keys.js";
+import { readText } from "./store.js";
+import { WordPiece } from "./tokenizers.js";
 
 const LEAST = 4; // per cent; arcs for less would be a haze
+const OWN = "The dog didn't eat the soup because it was too hot.\nThe dog didn't eat the soup because it was too sick.";
+const PAIR = 2, LONGEST = 300, ROOM = 46; // sentences of the reader's; characters and tokens of one
+/* A noun's place in a reader's sentence is right after one of these. */
+const BEFORE = /^(the|an?|my|your|his|her|its|our|their|this|that|these|those)$/;
+const PRONOUN = /^(it|he|she|they|him|her|them)$/;
 
 /* Tokens as one would write them: for the list to choose from. */
 const written = (tokens) =>
   tokens.join(" ").replace(/^\[CLS\] | \[SEP\]$| ##/g, "").replace(/ ([.,;:!?])/g, "$1").replace(/ (['’]) /g, "$1");
+
+/* A sentence that the model has read: values (heads · tokens · tokens), as whole per cents. */
+function own(tokens, values) {
+  const count = tokens.length, nouns = [];
+  tokens.forEach((_, i) => {
+    if (!/\w/.test(tokens[i]) || !BEFORE.test(tokens[i - 1]) || i === count - 1) return;
+    let end = i + 1;
+    while (tokens[end].startsWith("##")) end += 1;
+    nouns.push([i, end]);
+  });
+  const at = (head, query, key) => Math.round(100 * values[(head * count + query) * count + key]);
+  const weights = Array.from({ length: values.length / count ** 2 }, (_, head) =>
+    tokens.map((_, query) => tokens.map((_, key) => at(head, query, key))));
+  const query = Math.max(1, tokens.findIndex((token) => PRONOUN.test(token)));
+  return { tokens, weights, query, nouns, note: "Yours. As nouns count the words right after “the”, “a”, “my” and their like." };
+}
 
 /* One of a set of buttons is pressed. */
 function choose(buttons, chosen) {
@@ -34,28 +60,41 @@ function arc(frame, from, to, share) {
   });
 }
 
-export function sentences(canvas, data) {
-  const count = data.sentences.length;
-  const state = { sentence: 0, head: data.head, query: data.sentences[0].query };
-  let tokens = [];
-  const turn = (by) => () => show({ sentence: (state.sentence + by + count) % count });
-  const choice = select(data.sentences.map((sentence) => written(sentence.tokens)),
-    () => show({ sentence: Number(choice.value) }), { "aria-label": "Sentence" });
-  const squares = data.sentences[0].weights.map((_, head) =>
+export function mount(canvas, data, context) {
+  const stored = data.sentences.map((sentence, i) => ({ ...sentence, note: data.notes[i] }));
+  let all = stored, tokens = [];
+  const state = { sentence: 0, head: data.head, query: stored[0].query };
+  const turn = (by) => () => show({ sentence: (state.sentence + by + all.length) % all.length });
+  const choice = select([], () => show({ sentence: Number(choice.value) }), { "aria-label": "Sentence" });
+  const squares = stored[0].weights.map((_, head) =>
     button(head, () => show({ head }), { class: "lmc-square", "aria-label": "Head " + head }));
   const arcs = svg("svg", { "aria-hidden": "true" });
   const words = make("div", { class: "lmc-words", role: "group", "aria-label": "Tokens" });
   const line = make("div", { class: "lmc-line" }, arcs, words);
   const summary = make("p", { class: "lmc-told", "aria-live": "polite" });
   const note = make("p", { class: "lmc-note" });
+  const nouns = make("table", { class: "lmc-nouns" });
   canvas.append(
     make("p", { class: "lmc-choice" }, button("‹", turn(-1), { "aria-label": "previous sentence" }),
       choice, button("›", turn(1), { "aria-label": "next sentence" })),
     make("div", { class: "lmc-head-row", role: "group", "aria-label": "Head" },
-      make("span", {}, "Head "), ...squares),
-    line, summary, note);
+      make("span", {}, data.layer === undefined ? "Head " : `Layer ${data.layer}, head `), ...squares),
+    line, summary, nouns, note);
+  if (data.layer !== undefined) canvas.append(...yours(data, context, stored[0].weights.length, take));
 
-  const weights = () => data.sentences[state.sentence].weights[state.head][state.query];
+  const weights = () => all[state.sentence].weights[state.head][state.query];
+
+  /* The reader's sentences take the place of those before them, behind the stored ones. */
+  function take(read) {
+    all = [...stored, ...read];
+    list();
+    show({ sentence: read.length ? stored.length : 0 });
+  }
+
+  function list() {
+    choice.replaceChildren(...all.map((sentence, value) =>
+      make("option", { value }, (value < stored.length ? "" : "Yours: ") + written(sentence.tokens))));
+  }
 
   function draw() {
     const drawn = weights().map((share, key) =>
@@ -65,12 +104,12 @@ export function sentences(canvas, data) {
 
   function show(change) {
     const isAnother = change.sentence !== undefined;
-    if (isAnother) change.query = data.sentences[change.sentence].query;
+    if (isAnother) change.query = all[change.sentence].query;
     Object.assign(state, change);
-    const sentence = data.sentences[state.sentence];
+    const sentence = all[state.sentence];
     if (isAnother) {
       choice.value = state.sentence;
-      note.textContent = data.notes[state.sentence];
+      note.textContent = sentence.note;
       tokens = sentence.tokens.map((token, query) => button(token, () => show({ query }), { class: "lmc-word" }));
       tokens.forEach((token) => token.append(make("small")));
       words.replaceChildren(...tokens);
@@ -81,15 +120,66 @@ export function sentences(canvas, data) {
       token.lastChild.textContent = shares[key] ? shares[key] + "\u2009%" : "";
     });
     const most = shares.map((share, key) => [share, sentence.tokens[key]]).sort((a, b) => b[0] - a[0]);
-    const list = most.slice(0, 3).map(([share, token]) => `${token} ${share} %`);
+    const top = most.slice(0, 3).map(([share, token]) => `${token} ${share} %`);
     summary.textContent =
-      `Head ${state.head}: “${sentence.tokens[state.query]}” looks at ` + list.join(", ");
+      `Head ${state.head}: “${sentence.tokens[state.query]}” looks at ` + top.join(", ");
+    nouns.replaceChildren(...sentence.nouns.map(([start, end], i) => {
+      const share = shares.slice(start, end).reduce((a, b) => a + b, 0);
+      const name = written(sentence.tokens.slice(start, end)) + (i ? "" : " (named first)");
+      return row(make("bdi", {}, name), `${share} %`, bar(share / 100, (end - start) / tokens.length));
+    }));
     choose(squares, state.head);
     choose(tokens, state.query);
     draw();
   }
 
+  list();
   show({ sentence: 0 });
   new ResizeObserver(draw).observe(line);
   document.fonts.ready.then(draw);
+}
+
+/* Where the reader types a pair of sentences: returns elements; `take` is handed what the
+   model has read. */
+function yours(data, context, heads, take) {
+  const bert = openModel("bert", context), name = `blocks.${data.layer}.attention.weights`;
+  const { area, note, label } = ownLine(OWN, typed);
+  area.parentNode.firstChild.textContent = "Your own pair, a sentence a line";
+  const loader = button(`Load the model (${bert.size}) and read them`, load);
+  let tokenizer;
+
+  async function load() {
+    loader.disabled = true;
+    try {
+      const { config } = await bert.load((share) => (note.textContent = `Loading … ${Math.round(100 * share)} %`));
+      if (config.heads !== heads || data.layer >= config.layers) throw new Error("the site carries another one");
+      tokenizer = new WordPiece(JSON.parse(await readText("bert-pieces", context)));
+      loader.hidden = true;
+      await typed();
+    } catch (error) {
+      note.textContent = "The model does not load: " + error.message;
+      loader.disabled = false;
+    }
+  }
+
+  async function typed() {
+    if (!tokenizer) return;
+    const lines = area.value.split("\n").filter((line) => line.trim()), read = [];
+    note.textContent = lines.length > PAIR ? "The first two lines are read." : "";
+    const [first, last] = data.around.map((id) => ({ id, piece: tokenizer.pieces[id] }));
+    try {
+      for (const line of lines.slice(0, PAIR)) {
+        const found = tokenizer.encode(line.slice(0, LONGEST)).slice(0, ROOM);
+        const tokens = [first, ...found, last], ids = tokens.map(({ id }) => id);
+        const answer = await bert.forward(ids, { keep: [name], logits_of: [] }, "own sentences");
+        if (!answer) return; // something else was typed
+        read.push(own(tokens.map(({ piece }) => piece), answer.kept[name].values));
+      }
+      take(read);
+    } catch (error) {
+      note.textContent = "The model does not answer: " + error.message;
+    }
+  }
+
+  return [label, note, make("p", {}, loader)];
 }

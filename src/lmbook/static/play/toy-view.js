@@ -65,7 +65,7 @@ export function mount(element, data) {
     make("p", { class: "play-controls" },
       make("label", {}, root, " divide by √2"),
       make("label", {}, causal, " causal mask"),
-      make("label", {}, "the query of ", position),
+      make("label", {}, "which hides what stands after ", position),
       warmth.label,
       button("Start again", reset)),
     make("div", { class: "play-both" }, plane, make("div", {}, make("table", {}, head, body), result)),

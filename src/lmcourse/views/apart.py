@@ -1,0 +1,81 @@
+"""One token's look in one head, taken apart: products, their sums, weights, the mixture."""
+
+import math
+from html import escape
+
+import numpy as np
+
+from lmcourse.views.checks import as_array
+from lmcourse.views.choice import choice
+from lmcourse.views.view import View
+
+
+def apart(question: str, shown: dict) -> View:
+    """Let a reader choose between sentences, and see one token's look in each.
+
+    Parameters
+    ----------
+    question : str
+        What is to be chosen.
+    shown : dict
+        A sentence's name → its tokens, the query (d_head,), and the keys and values
+        (tokens, d_head).
+
+    Returns
+    -------
+    View
+        A table a sentence: of each token the products of the query's numbers with the
+        key's as bars, all on one scale, their sum, the sum divided by the root of d_head,
+        and the weight. Above it the query, below it the mixture of the values.
+
+    Raises
+    ------
+    ValueError
+        If keys or values are not one a token, or not as wide as the query.
+    """
+    parts = [_part(*given) for given in shown.values()]
+    scales = [max(np.abs(part[i]).max() for part in parts) or 1 for i in (1, 2, 3)]
+    told = (", ".join(map("{} {:.0%}".format, part[0], part[-1])) for part in parts)
+    plain = "\n\n".join(map("[{}]\n{}".format, shown, told))
+    panels = (_panel(part, scales) for part in parts)
+    return choice("look", question, plain, map(escape, shown), panels)
+
+
+def _part(tokens, query, keys, values):
+    """Return tokens, query, what it brings back, products, scores and weights."""
+    query, keys, values = map(as_array, (query, keys, values))
+    wanted, found = (len(tokens), *query.shape), (keys.shape, values.shape)
+    if found != (wanted, wanted):
+        raise ValueError(f"keys and values should have the shape {wanted}: {found}")
+    products = query * keys  # (tokens, d_head)
+    scores = products.sum(1) / math.sqrt(len(query))  # (tokens,)
+    powers = np.exp(scores - scores.max())
+    weights = powers / powers.sum()
+    return tokens, query, weights @ values, products, scores, weights
+
+
+def _panel(part, scales) -> str:
+    tokens, query, mixed, products, scores, weights = part
+    root, rows = math.sqrt(len(query)), ""
+    for token, row, score, weight in zip(tokens, products, scores, weights, strict=True):
+        cells = (_bars(row, scales[2]), f"{root * score:.1f}", f"{score:.1f}")
+        cells = "".join(f"<td>{cell}</td>" for cell in (*cells, f"{100 * weight:.0f} %"))
+        rows += f'<tr><th scope="row">{escape(token)}</th>{cells}</tr>'
+    head = ("key of", "query × key", "sum", f"÷ √{len(query)}", "weight")
+    names = "".join(f'<th scope="col">{name}</th>' for name in head)
+    return (
+        f"<p>The query: {_bars(query, scales[0])}</p>"
+        f"<table><thead><tr>{names}</tr></thead><tbody>{rows}</tbody></table>"
+        f"<p>The values, mixed by these weights: {_bars(mixed, scales[1])}</p>"
+    )
+
+
+def _bars(numbers, scale: float) -> str:
+    """Draw numbers as bars, up from the line above 0 and down below it."""
+    paths = {"up": "", "low": ""}
+    for i, up in enumerate(13 * np.asarray(numbers) / scale):
+        paths["up" if up > 0 else "low"] += f"M{4 * i} 13v{-up:.1f}h3v{up:.1f}z"
+    paths["even"] = f"M0 13h{4 * len(numbers)}"
+    drawn = "".join(f'<path class="lm-{name}" d="{d}"/>' for name, d in paths.items())
+    frame = f'viewBox="0 0 {4 * len(numbers)} 26" aria-hidden="true"'
+    return f'<svg class="lm-bars" {frame}>{drawn}</svg>'
