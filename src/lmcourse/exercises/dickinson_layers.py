@@ -46,9 +46,9 @@ def token_mean(answer):
 # Weights of the trained size turn a vector a long way, trained or not.
 predict(
     "dickinson-layers.random_steps",
-    a="that is what tiny weights do. Here they are as large as the trained ones, "
+    a=None,
+    b="that is what tiny weights do. Here they are as large as the trained ones, "
     "and what a block adds is as large too.",
-    b=None,
     c="then learning would have changed nothing. Which of the steps would you "
     "expect it to change?",
 )

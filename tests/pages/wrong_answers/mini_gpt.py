@@ -71,6 +71,11 @@ def half(x):
     return rotate(x, layout="half")
 
 
+def unfolded(ids, starts, context):
+    rows = ids.unfold(0, context + 1, 1)[starts]  # (batch, context + 1)
+    return rows[:, :-1], rows[:, 1:]
+
+
 WRONG = {
     "windows": {"two tensors": lambda ids, starts, context: ids},
     "estimate": {
@@ -103,9 +108,12 @@ WRONG = {
 }
 
 RIGHT = {
-    "windows": [cut],
+    "windows": [unfolded],
     "estimate": [kept],
     "chances": [chances],
     "sweep": [[(20_000, 2.41), (20_100, 2.4), (21_000, 2.45), (22_000, 2.39)]],
     "llama": [llama()],
 }
+
+FORBIDDEN = {"windows": {"loop": cut}}
+TYPED = {"sweep": [[(20_000, 2.41), (20_100, 2.4), (21_000, 2.45), (22_000, 2.39)]]}
