@@ -17,12 +17,12 @@ SOURCE, TESTS = ROOT / "src", ROOT / "tests"
 # Lines of code, room by room: the numbers reached. They only fall, or rise by what a new
 # page needs.
 LIMITS = {
-    "lmcourse": 4292,  # exercises apart
-    "exercises": 3098,
+    "lmcourse": 4411,  # exercises apart
+    "exercises": 3132,
     "studies": 1164,
-    "lmbook": 2800,
-    "tests": 11_975,  # right and wrong answers apart
-    "scripts": 5484,  # with styles, every line
+    "lmbook": 3058,
+    "tests": 13_020,  # right and wrong answers apart
+    "scripts": 5870,  # with styles, every line
 }
 MODULE, FUNCTION = 300, 31  # lines of code
 COMMANDS = {"lmcourse.train"}  # run, not imported
