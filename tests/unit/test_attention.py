@@ -1,13 +1,10 @@
 """Attention against PyTorch, and its own invariants."""
 
-from types import SimpleNamespace
-
 import pytest
 import torch
 from torch import nn
 from torch.nn import functional as F
 
-from chapters import page_namespace
 from lmcourse.attention import (
     MultiHeadAttention,
     attention,
@@ -141,15 +138,3 @@ def test_rotate_and_bias_reach_the_scores(generator):
     want = F.scaled_dot_product_attention(rotate(query), rotate(key), value, attn_mask=bias)
     near(output, layer.output(want.transpose(1, 2).flatten(-2)))
     near(weights @ value, want)
-
-
-def test_the_ways_that_the_page_measures_compute_the_same(generator):
-    theirs = nn.MultiheadAttention(12, 3, batch_first=True).eval()
-    ours = from_torch(theirs)
-    x = torch.randn(1, 9, 12, generator=generator)
-    page = page_namespace("attention")
-    page |= {"wide": 12, "several": 3, "MultiHeadAttention": lambda *_: ours}
-    page["nn"] = SimpleNamespace(MultiheadAttention=lambda *_, **__: theirs)
-    want = page["ours"]()(x)
-    near(page["fused"]()(x), want)
-    near(page["module"]()(x), want)
