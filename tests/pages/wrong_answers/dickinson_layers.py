@@ -58,7 +58,7 @@ TOLD = POEMS.str.contains(rf"(?i)\b(?:{SNOW})\b").to_numpy()
 
 def by_cosine(levels):
     cosine = torch.nn.functional.cosine_similarity(levels[1:], levels[:-1], dim=-1)
-    return int(cosine.mean(1).argmin()) + 1
+    return int(cosine.mean(1).argmin())
 
 
 WRONG = {
