@@ -146,7 +146,13 @@ def test_a_page_without_views_loads_no_library(browser, demo_server):
         scripts = [address for address in visit.inside if ".js" in address]
         assert scripts
         libraries = {a.partition("/lib/")[2].partition("?")[0] for a in scripts}
-        assert libraries <= {"", *assets.EVERYWHERE, "tasks.js", "tasks-table.js"}
+        assert libraries <= {
+            "",
+            *assets.EVERYWHERE,
+            "ways.js",
+            "tasks.js",
+            "tasks-table.js",
+        }
         visit.clean()
 
 
@@ -193,7 +199,7 @@ def test_works_from_a_folder_and_tokens_show_as_themselves(browser, demo):
         for root, kind, data in visit.views():
             visits.check(root, kind, data)
             if kind != "plot":
-                assert root.locator("b, i, img").count() == 0
+                assert root.locator("b, i:not(.play-bar i), img").count() == 0
             elif data["figure"]["data"][0]["type"] == "bar":
                 assert root.locator(".xaxislayer-above text").all_text_contents() == LABELS
         visit.page.wait_for_selector("mjx-container")
@@ -202,11 +208,11 @@ def test_works_from_a_folder_and_tokens_show_as_themselves(browser, demo):
 
 def test_says_something_without_scripts(browser, demo_server):
     with visits.visit(browser, f"{demo_server}/views.html", javascript=False) as visit:
-        stored = visit.page.locator(".lmc-play .lmc-canvas")
+        stored = visit.page.locator(".lmc-training .lmc-canvas")
         assert "the GPT <b>of this book</b>" in stored.inner_text()
         for kind in (".lmc-poems", ".lmc-strike-out"):  # a state of their own
             assert visit.page.locator(kind).inner_text().strip()
-        others = ".lmc-view:not(.lmc-play, .lmc-poems, .lmc-strike-out)"
+        others = ".lmc-view:not(.lmc-training, .lmc-poems, .lmc-strike-out)"
         roots = visit.page.locator(others)
         assert roots.count() == 10
         for index in range(roots.count()):

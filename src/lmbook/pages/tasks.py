@@ -15,7 +15,7 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
 from sphinx_exercise.nodes import exercise_enumerable_node, exercise_title
 
-from lmbook.pages.proofs import fold
+from lmbook.pages.proofs import WORK, fold
 from lmcourse import exercises
 
 logger = logging.getLogger(__name__)
@@ -28,7 +28,9 @@ WORDS = {  # class → heading; in small letters the kind in the table of checks
 }
 FOLDED = "What does the check say?"  # the line over what it says of the starter
 CHECKED = re.compile(r"exercises\.check\(")
-CLASSES = re.compile(rf"({'|'.join(WORDS)}) minutes-([2-9]|[1-9]\d) level-([1-3])")
+CLASSES = re.compile(
+    rf"({'|'.join(WORDS)}) minutes-([2-9]|[1-9]\d) level-([1-3])(?: {WORK})?"
+)
 
 
 def asked(classes: list[str]) -> list[str]:
