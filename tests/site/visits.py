@@ -314,6 +314,8 @@ def react_heads(visit, root, data):
     """An arrow key goes to the next head and shows it in full."""
     if len(data["attention"]) < 2:
         return
+    visit.page.mouse.move(0, 0)  # a head under the pointer is the one in full
+    expect(root.locator("h2")).to_have_text("Head 0")
     before = root.locator("canvas").last.evaluate("c => c.toDataURL()")
     focus(root, ".lmc-heads [role=button]")
     visit.page.keyboard.press("ArrowRight")
