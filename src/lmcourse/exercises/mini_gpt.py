@@ -189,6 +189,16 @@ def own(answer):
     _trained(model, *split(ids), _single(*split(ids)))
 
 
+# The page computes it: the place where sixty-four characters gain most over five.
+predict(
+    "mini-gpt.reach",
+    a="a sonnet keeps to its subject, true; does a model of this size?",
+    b=None,
+    c="five characters hold most of a word already: how much is left to be known?",
+    d="some guesses need the last letters only. Which one depends on how many came before?",
+)
+
+
 @exercise("mini-gpt.sweep", "experiment")
 def sweep(answer):
     """Read sonnets with the models that were handed in."""
@@ -211,16 +221,6 @@ def sweep(answer):
             )
     if len(set(losses)) < len(losses):
         raise Wrong("two models are equal to the last digit: is it the same one twice?")
-
-
-# The page computes it: the place where sixty-four characters gain most over five.
-predict(
-    "mini-gpt.reach",
-    a="a sonnet keeps to its subject, true; does a model of this size?",
-    b=None,
-    c="five characters hold most of a word already: how much is left to be known?",
-    d="some guesses need the last letters only. Which one depends on how many came before?",
-)
 
 
 # The page names who wrote what.
