@@ -44,7 +44,8 @@ export function mount(element, data, context) {
   const wanted = marks.find(({ label }) => label === passes);
   const picture = chart(marks, settings.steps), status = make("p", { role: "status" });
   const sample = make("pre", { class: "lmr-sample" });
-  const back = slider("Look back", { min: 0, value: 0, oninput: () => show(Number(back.input.value)) });
+  const look = () => show(Number(back.input.value));
+  const back = slider("Look back", { min: 0, value: 0, "aria-label": "Look back", oninput: look });
   const writes = make("div", {}, back.label, sample);
   const now = make("p", { class: "lmr-now" });
   const start = button("Train it here", begin);
