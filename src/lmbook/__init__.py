@@ -11,6 +11,7 @@ PARTS = (
     "pages.tasks",
     "pages.choices",
     "pages.frame",
+    "pages.ways",
     "pages.search",
     "pages.course_map",
     "pages.surprise",

@@ -96,8 +96,10 @@ def heard(live, text):
 
 
 @contextmanager
-def visit(browser, address, *, theme="light", width=1280, javascript=True, wait=True):
-    """Open a page with every other host cut off."""
+def visit(
+    browser, address, *, theme="light", width=1280, way="work", javascript=True, wait=True
+):
+    """Open a page with every other host cut off; without a ``way``, as who comes first."""
     context = browser.new_context(
         viewport={"width": width, "height": 900},
         color_scheme=theme,
@@ -106,7 +108,8 @@ def visit(browser, address, *, theme="light", width=1280, javascript=True, wait=
     )
     context.add_init_script(  # and what hostile text would call
         f"localStorage.setItem('mode', '{theme}');localStorage.setItem('theme', '{theme}');"
-        "window.harm = () => { window.harmed = true; };"
+        + (f"localStorage['lmcourse:way'] ??= '{way}';" if way else "")
+        + "window.harm = () => { window.harmed = true; };"
     )
     scheme, _, rest = address.partition("://")
     origin = f"{scheme}://{rest.partition('/')[0]}"

@@ -74,6 +74,7 @@ DRAWING = '<img bees>\n\n<a id="fig-bees"></a>[Figure 3](site/fig-bees). Two *be
             "***\n\n**Going deeper: Why $d$**\n\nSo.",
         ),
         ("So.\n:::{deeper-end}\n:::\nOn.", "So.\n\n***\n\nOn."),
+        (":::{workshop-start}\n:::\nSo.\n:::{workshop-end}\n:::", "So."),
         (":::{drawing} bees\n:name: fig-bees\nTwo {term}`bees`.\n:::", DRAWING),
     ],
 )

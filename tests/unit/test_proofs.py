@@ -160,6 +160,15 @@ Text.
 :::{deeper-end}
 :::
 
+:::{workshop-start}
+:::
+:::{workshop-start}
+:::
+:::{workshop-end}
+:::
+:::{workshop-end}
+:::
+
 ```{code-cell} python
 :tags: [proof]
 assert 1 + 1 == 2
@@ -184,9 +193,11 @@ SAID = [
     (20, "this deeper-end has no deeper-start"),
     (23, "this deeper-start is not closed before the next, a heading or the page's end"),
     (30, "this deeper-start has no title"),
-    (36, "a proof cell begins with a comment, a sentence that says what is checked"),
-    (41, "a cell tagged finding is a proof: tag it proof as well"),
-    (47, "in a finding, what is checked comes last"),
+    (35, "this workshop-start is not closed before the next, a heading or the page's end"),
+    (41, "this workshop-end has no workshop-start"),
+    (45, "a proof cell begins with a comment, a sentence that says what is checked"),
+    (50, "a cell tagged finding is a proof: tag it proof as well"),
+    (56, "in a finding, what is checked comes last"),
 ]
 
 

@@ -3,7 +3,9 @@
 A code cell tagged ``proof`` is one line there, ``✓ checked:`` and its first comment, that
 opens. If it is a finding as well, and does not hold for the model at hand, the line says
 so, and the prose around is marked. What stands between ``deeper-start`` and ``deeper-end``
-is a section that opens. Folds are plain ``<details>``: they work by key, without scripts.
+is a section that opens; between ``workshop-start`` and ``workshop-end`` stands what only
+who works through the page wants (`lmbook.pages.ways`). Folds are plain ``<details>``: they
+work by key, without scripts.
 """
 
 import itertools
@@ -19,6 +21,7 @@ from lmbook.pages.findings import found_note, not_so
 from lmbook.pages.markup import html_tag, with_code
 
 logger = logging.getLogger(__name__)
+WORK = "lm-work"  # what is for those who work through a page
 MARKS = {"checked": "✓ checked:", "failed": "✗ failed:", "not run": "not checked:"}
 
 
@@ -31,19 +34,20 @@ class fold_line(nodes.General, nodes.TextElement):
 
 
 class fold_edge(nodes.General, nodes.Element):
-    """Where a section begins (``edge`` is "start", with its `fold_line`) or ends."""
+    """Where a section of a ``kind`` begins (``edge`` is "start") or ends."""
 
 
 class Edge(SphinxDirective):
-    """``deeper-start`` with a title, and ``deeper-end``."""
+    """``deeper-start`` with a title, ``workshop-start`` without, and their ends."""
 
     optional_arguments = 1
     final_argument_whitespace = True
 
     def run(self) -> list[nodes.Node]:
-        node = fold_edge(edge=self.name.rpartition("-")[2])
+        kind, _, edge = self.name.rpartition("-")
+        node = fold_edge(kind=kind, edge=edge)
         self.set_source_info(node)
-        if node["edge"] == "end":
+        if edge == "end" or kind == "workshop":
             return [node]
         if not self.arguments:
             logger.warning("this deeper-start has no title", location=node)
@@ -63,7 +67,9 @@ class Fold(SphinxTransform):
             if node["edge"] == "start":
                 _fold_section(node)
         for node in list(self.document.findall(fold_edge)):
-            logger.warning("this deeper-end has no deeper-start", location=node)
+            logger.warning(
+                "this %s-end has no %s-start", *2 * [node["kind"]], location=node
+            )
             node.parent.remove(node)
         about = self.env.temp_data.get("lmbook", {})
         proofs = [
@@ -81,17 +87,24 @@ class Fold(SphinxTransform):
 
 def _fold_section(start: fold_edge) -> None:
     """Put what is between two edges into a fold; a warning if it cannot be."""
-    parent, first = start.parent, start.parent.index(start) + 1
-    last = parent.first_child_matching_class((fold_edge, nodes.section), start=first)
-    made = fold("", *start.children, *parent[first:last], classes=["lm-deeper"])
-    made.source, made.line = start.source, start.line
-    closed = last is not None and parent[last].get("edge") == "end"
+    kind, parent, first = start["kind"], start.parent, start.parent.index(start) + 1
+    stops = (
+        place
+        for place, node in enumerate(parent[first:], first)
+        if isinstance(node, nodes.section) or node.get("kind") == kind
+    )
+    last = next(stops, len(parent))
+    closed = last < len(parent) and parent[last].get("edge") == "end"
     if not closed:
-        said = (
-            "this deeper-start is not closed before the next, a heading or the page's end"
-        )
-        logger.warning(said, location=made)
-    parent[first - 1 : last + 1 if closed else last] = [made]
+        said = "this %s-start is not closed before the next, a heading or the page's end"
+        logger.warning(said, kind, location=start)
+    inside = [*start.children, *parent[first:last]]
+    if kind == "deeper":
+        made = fold("", *inside, classes=["lm-deeper"])
+    else:
+        made = nodes.container("", *inside, classes=[WORK, "lm-workshop"])
+    made.source, made.line = start.source, start.line
+    parent[first - 1 : last + closed] = [made]
 
 
 def _fold_proof(cell: nodes.container, models: dict[str, str]) -> fold:
@@ -108,7 +121,7 @@ def _fold_proof(cell: nodes.container, models: dict[str, str]) -> fold:
     cell.attributes.pop("hide_mode", None)  # it is folded already
     verdict = about.get("lmbook", "not run")
     kind = {"checked": "lm-holds"}.get(verdict, "lm-fails")
-    made = fold(classes=["lm-proof", kind], verdict=verdict)
+    made = fold(classes=["lm-proof", WORK, kind], verdict=verdict)
     made.source, made.line = cell.source, cell.line
     said = MARKS.get(verdict) or f"✗ {not_so(models)}:"
     mark = nodes.inline("", said, classes=["lm-mark"])
@@ -158,7 +171,7 @@ def _closing(about: dict, env) -> nodes.paragraph:
         where = "1 proof" if proofs == 1 else f"{proofs} proofs"
         said += f", {'all' if inside == total else inside} of them in {where}"
     said += ". An assertion counts once, also in a loop."
-    made = nodes.paragraph("", said, classes=["lm-checked"])
+    made = nodes.paragraph("", said, classes=["lm-checked", WORK])
     if about["findings"] and "findings" in env.found_docs:
         made += nodes.Text(" What is about the model at hand stands among ")
         link = addnodes.pending_xref(refdomain="std", reftype="doc", reftarget="findings")
@@ -182,8 +195,9 @@ def name_folds(app, doctree: nodes.document) -> None:
 
 def setup(app) -> None:
     """Add directives, nodes and the transform."""
-    app.add_directive("deeper-start", Edge)
-    app.add_directive("deeper-end", Edge)
+    for name in ("deeper", "workshop"):
+        app.add_directive(f"{name}-start", Edge)
+        app.add_directive(f"{name}-end", Edge)
     for node, tag in ((fold, "details"), (fold_line, "summary")):
         app.add_node(node, html=html_tag(tag))
     app.add_transform(Fold)

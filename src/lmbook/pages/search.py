@@ -14,32 +14,40 @@ from docutils import nodes
 from sphinx import addnodes
 
 from lmbook.pages.proofs import fold_line
+from lmbook.pages.ways import for_work
 
 _LEFT_OUT = (nodes.math_block, nodes.raw, nodes.comment, addnodes.glossary)
 _BLOCKS = (nodes.paragraph, nodes.caption, nodes.entry, nodes.rubric, fold_line)
 
 
 def sections(doctree: nodes.document) -> Iterator[tuple[str, str, str, str]]:
-    """Yield anchor, heading, prose and names in code of each section, its own only.
+    """Yield anchor, heading, prose, prose of *Work* and code of each section, its own only.
 
-    An entry of a glossary is a section, too.
+    Of code there are the names in it. An entry of a glossary is a section, too.
     """
     for section in doctree.findall(_has_heading):
-        title, prose, code = section[0].astext(), [], []
+        title, prose, work, code = section[0].astext(), [], [], []
+        whole = any(map(for_work, _upwards(section)))
         for child in section.children[1:]:
             if not _has_heading(child):
-                _gather(child, prose, code)
+                _gather(child, work if whole else prose, work, code)
         names = sorted(set(re.findall(r"[A-Za-z_]\w{2,}", " ".join(code))))
-        yield section["ids"][0], title, _line(prose), " ".join(names)
+        yield section["ids"][0], title, _line(prose), _line(work), " ".join(names)
     for glossary in doctree.findall(addnodes.glossary):
         for entry in glossary.findall(nodes.definition_list_item):
             term, definition = entry[0], entry[-1]
-            yield term["ids"][0], term.astext(), _line([_words(definition)]), ""
+            yield term["ids"][0], term.astext(), _line([_words(definition)]), "", ""
 
 
 def _has_heading(node: nodes.Node) -> bool:
     """Say whether a node is a section of the page; exercises hold some without a title."""
     return isinstance(node, nodes.section) and isinstance(node[0], nodes.title)
+
+
+def _upwards(node: nodes.Node | None) -> Iterator[nodes.Node]:
+    while node is not None:
+        yield node
+        node = node.parent
 
 
 def _named(doctree: nodes.document, env) -> nodes.document:
@@ -58,12 +66,14 @@ def _line(parts: list[str]) -> str:
     return re.sub(r"\s+", " ", " ".join(parts)).strip()
 
 
-def _gather(node: nodes.Node, prose: list[str], code: list[str]) -> None:
-    """Add a node's text; of outputs, only captions."""
+def _gather(node: nodes.Node, prose: list[str], work: list[str], code: list[str]) -> None:
+    """Add a node's text, that of *Work* apart; of outputs, only captions."""
     if isinstance(node, _LEFT_OUT) or not isinstance(node, nodes.Element):
         return
     if {"course-end", "course-line"} & {*node["classes"]}:
         return
+    if for_work(node):
+        prose = work
     if node.get("nb_element") == "cell_code_output":
         prose += map(_words, node.findall(nodes.caption))
     elif isinstance(node, nodes.literal_block):
@@ -72,7 +82,7 @@ def _gather(node: nodes.Node, prose: list[str], code: list[str]) -> None:
         prose.append(_words(node))
     else:
         for child in node.children:
-            _gather(child, prose, code)
+            _gather(child, prose, work, code)
 
 
 def _words(node: nodes.Element) -> str:

@@ -85,7 +85,7 @@ def _directive(name: str, argument: str, content: str, links) -> str:
     label = options.get("label", "")
     place = f'<a id="{label}"></a>\n\n' if label else ""
     match name:
-        case "exercise-end" | "solution-end":
+        case "exercise-end" | "solution-end" | "workshop-start" | "workshop-end":
             return ""
         case "exercise-start":
             kind = WORDS.get(options.get("class"))

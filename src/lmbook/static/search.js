@@ -3,16 +3,17 @@
 (function () {
   "use strict";
   const {make, plural} = lmcourse.need("dom.js");
-  const FIELDS = ["title", "heading", "text", "code"];
+  const FIELDS = ["title", "heading", "text", "work", "code"];
+  const NAMES = ["page", "title", "anchor", "heading", "text", "work", "code"]; // of its values
   const MOST = 40; // results shown
   const sections = window.lmbookSections.map(
-    ([page, title, anchor, heading, text, code], id) => ({id, page, title, anchor, heading, text, code}));
+    (values, id) => ({id, ...Object.fromEntries(NAMES.map((name, n) => [name, values[n]]))}));
   const plain = (word) => word.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
   const index = new MiniSearch({fields: FIELDS, processTerm: plain});
   index.addAll(sections);
 
   const words = (text) => text.split(/[^\p{L}\p{N}]+/u).filter(Boolean);
-  const boost = {heading: 4, title: 2, text: 1, code: 0.3};
+  const boost = {heading: 4, title: 2, text: 1, work: 0.8, code: 0.3};
   const exact = (word) => index.search(word, {prefix: word.length > 2});
   const singular = (word) => word.replace(/(?<=\p{L}{3}[^s])s$/u, "");
 
@@ -63,9 +64,13 @@
 
   function row(result) {
     const section = sections[result.id], terms = new Set(result.terms);
-    const link = make("a", {href: `${section.page}#${section.anchor}`}, section.heading);
-    const where = make("span", {class: "lm-where"}, section.title);
-    return make("li", {}, link, where, quote(section.text, terms));
+    const fields = new Set(Object.values(result.match).flat());
+    const work = fields.has("work") && !fields.has("text");
+    const read = ["title", "heading", "text"].some((field) => fields.has(field));
+    const way = {"data-way": !read && "work"}; // what only Work shows, it shows there
+    const link = make("a", {href: `${section.page}#${section.anchor}`, ...way}, section.heading);
+    const where = make("span", {class: "lm-where"}, section.title, read ? "" : " · in Work");
+    return make("li", {}, link, where, quote(work ? section.work : section.text, terms));
   }
 
   function summary({found, changed, meant, all}) {

@@ -1,7 +1,7 @@
 /* On every page. The theme gives a tab stop to what scrolls sideways, as wide as it is when
    the page is loaded or resized; what is folded then has no width. Look again when it is
    unfolded. A notebook is kept, not opened: some servers call it text. A fold opens for a
-   link to something in it. */
+   link to something in it, and what *Read* leaves out is shown (`ways.js`). */
 (function () {
   "use strict";
   const again = () => window.dispatchEvent(new Event("resize"));
@@ -9,9 +9,9 @@
   function openTarget() {
     const name = decodeURIComponent(location.hash.slice(1));
     const target = name && document.getElementById(name);
-    if (!target || !target.closest("details")) return;
-    for (let fold = target.closest("details"); fold; fold = fold.parentElement.closest("details"))
-      fold.open = true;
+    const folded = target && target.closest("details");
+    if (!target || !(window.lmcourse.reveal(target) || folded)) return;
+    for (let fold = folded; fold; fold = fold.parentElement.closest("details")) fold.open = true;
     target.scrollIntoView();
   }
 

@@ -45,12 +45,39 @@ export function radios(legend, names, first, choose) {
       " " + text)));
 }
 
-/* A reader's own line: where it is typed, and what is said of it. */
+/* The line that the reader typed last, in any view of the book: the browser keeps it. */
+const LINE = "lmcourse:line";
+function lastLine(typed) {
+  try {
+    if (typed) localStorage.setItem(LINE, typed);
+    return localStorage.getItem(LINE) || "";
+  } catch {
+    return typed || ""; // nothing can be kept
+  }
+}
+
+/* A reader's own line: where it is typed, and what is said of it; a button offers the one
+   that was typed last elsewhere. */
 export function ownLine(text, oninput, attributes = {}) {
   const area = make("textarea", { rows: 2, spellcheck: "false", dir: "auto", ...attributes, oninput });
   area.value = text;
   const note = make("p", { class: "play-note", role: "status" });
-  return { area, note, label: make("label", { class: "play-line" }, "Your line", area) };
+  const offer = button("", function () {
+    area.value = lastLine().slice(0, attributes.maxlength);
+    area.dispatchEvent(new Event("input"));
+    area.focus();
+  }, { class: "play-offer" });
+  function look() {
+    const line = lastLine().slice(0, attributes.maxlength);
+    offer.hidden = !line || line === area.value;
+    offer.textContent = `Take yours: “${line.length > 40 ? line.slice(0, 39) + "…" : line}”`;
+  }
+  area.addEventListener("input", look);
+  area.addEventListener("change", () => lastLine(area.value.trim()) && dispatchEvent(new Event(LINE)));
+  for (const event of [LINE, "storage", "pageshow"]) addEventListener(event, look);
+  look();
+  const label = make("label", { class: "play-line" }, "Your line", area);
+  return { area, note, label: make("div", {}, label, offer) };
 }
 
 /* A paragraph that is read out and not seen: it says what `tell` returns, once `later` was

@@ -1,0 +1,84 @@
+"""Two ways to read a page: *Read*, without code, and *Work*, with all of it.
+
+What belongs to *Work* alone gets the class ``lm-work``: printed text, proofs, tasks that
+need code, and what stands between ``workshop-start`` and ``workshop-end``. The page holds
+all of it; ``static/ways.css`` hides it, and the code of cells, while the reader's way is
+"read", which ``static/ways.js`` keeps. Without scripts everything shows.
+"""
+
+from docutils import nodes
+from sphinx_exercise.nodes import exercise_enumerable_node, solution_node
+
+from lmbook.pages.proofs import WORK, fold
+
+IN_CODE = {"spot", "build", "experiment"}  # kinds of tasks
+FOLDED = {"all", "output", "input+output"}  # ways to hide a cell that hide what it gave
+
+
+def for_work(node: nodes.Node) -> bool:
+    """Say whether a node is marked as belonging to *Work* alone."""
+    return WORK in getattr(node, "attributes", {}).get("classes", ())
+
+
+def divide(app, doctree: nodes.document) -> None:
+    """Mark what belongs to *Work*; say at the page's end how much that is."""
+    tasks = list(doctree.findall(exercise_enumerable_node))
+    tasks = [task for task in tasks if IN_CODE & {*task["classes"]}]
+    labels = {task["label"] for task in tasks}
+    solutions = (s for s in doctree.findall(solution_node) if s["target_label"] in labels)
+    for node in [*tasks, *solutions]:
+        node["classes"].append(WORK)
+    proofs = sum("lm-proof" in node["classes"] for node in doctree.findall(fold))
+    cells = [n for n in doctree.findall(nodes.container) if _part(n) == "cell_code"]
+    for cell in cells:
+        _divide_cell(cell)
+    for node in [*doctree.findall(fold), *doctree.findall(nodes.section)]:
+        if len(node) > 1 and all(map(for_work, node[1:])):
+            node["classes"].append(WORK)  # nothing of it is left but its name
+    left = {
+        "cells of code": len(cells) - proofs,
+        "tasks in code": len(tasks),
+        "proofs": proofs,
+    }
+    if cells:
+        _add_line(doctree, ", ".join(f"{things} ({n})" for things, n in left.items() if n))
+
+
+def _part(node: nodes.Element) -> str:
+    return node.get("nb_element", "")
+
+
+def _divide_cell(cell: nodes.container) -> None:
+    """Mark a cell's printed text, and the cell if nothing of it is left."""
+    shown = "shown" in cell["cell_metadata"].get("tags", [])
+    gave = [part for node in cell if _part(node) == "cell_code_output" for part in node]
+    text = [part for part in gave if not shown and _is_text(part)]
+    for part in text:  # of a bundle one alternative takes its place
+        for node in [each for bundle in part for each in bundle] if _part(part) else [part]:
+            node["classes"].append(WORK)
+    if len(text) == len(gave) or cell.get("hide_mode") in FOLDED:
+        cell["classes"].append(WORK)
+
+
+def _is_text(part: nodes.Element) -> bool:
+    """Say whether a part of an output is text as it was printed."""
+    if _part(part) == "mime_bundle":
+        return {each.get("mime_type") for each in part} <= {"text/plain"}
+    return isinstance(part, nodes.literal_block)
+
+
+def _add_line(doctree: nodes.document, left: str) -> None:
+    """Say at the end of a page what *Read* leaves out."""
+    button = '<button type="button" data-way="work">Show them</button>'
+    line = nodes.paragraph("", f"Left out here: {left}. ", classes=["lm-left-out"])
+    line += nodes.raw("", button, format="html")
+    page = next(doctree.findall(nodes.section))
+    framed = "course-end" in page[-1].get("classes", ())
+    page[-1].insert(0, line) if framed else page.append(line)
+
+
+def setup(app) -> None:
+    """Divide each page once its tasks, proofs and end are made."""
+    app.connect("doctree-read", divide, priority=700)
+    app.add_js_file("lib/ways.js", priority=100)  # before anything is drawn
+    app.add_css_file("lib/ways.css")

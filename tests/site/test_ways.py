@@ -1,0 +1,179 @@
+"""The switch between reading and working: what each way shows, and how one comes there."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+import visits
+from serving import SITE
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+BOTH = [
+    *(f"{n} paragraph that both ways show" for n in ("First", "Second", "Third", "Fourth")),
+    *("printed, for both", "a table for both", "A task for both", "A last section"),
+]
+WORK = [
+    *("printed, for Work", "quokka", "sum_of_two", "All of it is code", "One and one"),
+    *("folded", "A task that needs code", "A section of code alone", "statement"),
+]
+# The last block, of those that both ways show, that begins above a third of the window.
+UNDER_THE_EYE = """() => Array.from(document.querySelectorAll(
+  "article :is(p, li, h1, h2, h3, dt, tr, figure, pre, .lmc-view)"))
+  .filter(e => !e.closest(".lm-work, .cell_input, .above-input")
+    && e.getClientRects().length
+    && e.getBoundingClientRect().top <= innerHeight / 3).at(-1)"""
+LEFT = "Left out here: cells of code (8), tasks in code (1), proofs (1). "
+
+
+def shown(page):
+    """Return what a reader sees of a page's article, folds open."""
+    page.evaluate(
+        "document.querySelectorAll('article details').forEach(d => d.open = true)"
+    )
+    return page.locator("article").inner_text()
+
+
+def switch(page):
+    """Return the two buttons of the switch."""
+    return [page.get_by_role("button", name=name, exact=True) for name in ("Read", "Work")]
+
+
+def way(page):
+    """Return the way that the switch shows, which is the page's own."""
+    pressed = [button.get_attribute("aria-pressed") for button in switch(page)]
+    assert sorted(pressed) == ["false", "true"]
+    found = ["read", "work"][pressed.index("true")]
+    assert page.evaluate("document.documentElement.dataset.way") == found
+    return found
+
+
+@pytest.fixture(params=["served", "file"])
+def fresh(request, browser, demo, demo_server):
+    """The demonstration as it opens for who was never there."""
+    base = demo_server if request.param == "served" else demo.as_uri()
+    with visits.visit(browser, f"{base}/ways.html", way=None) as visit:
+        yield visit.page
+        visit.clean()
+
+
+def test_reading_shows_no_code_and_working_shows_all(fresh):
+    assert way(fresh) == "read"
+    text = shown(fresh)
+    assert [each for each in BOTH if each not in text] == []
+    assert [each for each in WORK if each in text] == []
+    assert LEFT in text
+    for selector in (".cell_input", "details.above-input", ".lm-proof", ".lm-workshop"):
+        assert fresh.locator(selector).first.is_visible() is False
+    fresh.get_by_role("button", name="Show them").click()
+    assert way(fresh) == "work"
+    text = shown(fresh)
+    assert [each for each in BOTH + WORK if each not in text] == []
+    assert "Left out" not in text
+
+
+def test_it_is_kept_and_goes_by_key_and_into_other_windows(fresh):
+    _, work = switch(fresh)
+    other = fresh.context.new_page()
+    other.goto(fresh.url)
+    work.focus()
+    fresh.keyboard.press("Enter")
+    assert way(fresh) == "work"
+    if fresh.url.startswith("http"):  # files do not tell one another
+        expect(switch(other)[1]).to_have_attribute("aria-pressed", "true")
+    fresh.goto(fresh.url.replace("ways.html", "plain.html"))
+    assert way(fresh) == "work"
+    switch(fresh)[0].focus()
+    fresh.keyboard.press("Space")
+    fresh.reload()
+    assert way(fresh) == "read"
+
+
+@pytest.mark.parametrize("how", ["click", "address", "same hash"])
+def test_a_link_into_what_is_left_out_shows_it_and_goes_there(browser, demo_server, how):
+    address = f"{demo_server}/ways.html" + "#demo-workshop" * (how == "address")
+    with visits.visit(browser, address, way=None) as visit:
+        page = visit.page
+        if how != "address":
+            assert way(page) == "read"
+            page.locator("article a", has_text="place in the workshop").click()
+        if how == "same hash":
+            switch(page)[0].click()
+            page.locator("article a", has_text="place in the workshop").click()
+        place = page.locator(".lm-workshop p").first
+        expect(place).to_be_visible()
+        assert way(page) == "work"
+        assert 0 <= place.bounding_box()["y"] < 900
+        visit.clean()
+
+
+@pytest.mark.parametrize("media", ["screen", "print"])
+def test_paper_shows_the_way_that_is_chosen(fresh, media):
+    for button, work in zip(switch(fresh), (False, True), strict=True):
+        fresh.emulate_media(media="screen")
+        button.click()
+        fresh.emulate_media(media=media)
+        assert fresh.locator(".lm-workshop").is_visible() is work
+        assert fresh.locator(".cell_input").first.is_visible() is work
+
+
+def test_without_scripts_everything_shows(browser, demo_server):
+    address = f"{demo_server}/ways.html"
+    with visits.visit(browser, address, javascript=False) as visit:
+        text = visit.page.locator("article").inner_text()
+        wanted = [*BOTH, "quokka", "sum_of_two", "A section of code alone"]
+        assert [each for each in wanted if each not in text] == []
+        assert "Left out" not in text
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("place", [0.25, 0.5, 0.75])
+def test_the_paragraph_under_the_eye_stays(browser, server, width, place):
+    address = f"{server}/attention.html"
+    with visits.visit(browser, address, width=width, way=None) as visit:
+        page = visit.page
+        page.evaluate(f"scrollTo(0, {place} * document.body.scrollHeight)")
+        page.wait_for_timeout(300)  # views that come near
+        for button in reversed(switch(page)):
+            block = page.evaluate_handle(UNDER_THE_EYE)
+            before = block.evaluate("e => e.getBoundingClientRect().top")
+            button.evaluate("b => b.click()")
+            visits.settle(page)
+            after = block.evaluate("e => e.getBoundingClientRect().top")
+            assert abs(after - before) <= 1
+        visit.clean()
+
+
+def test_search_finds_both_and_says_which(browser, demo_server):
+    with visits.visit(browser, f"{demo_server}/search.html", way=None) as visit:
+        page, found = visit.page, visit.page.locator("ul.search li")
+        field = page.locator(".bd-search-container input[name=q]")
+        for query, in_work in (("quokka", True), ("paragraph", False)):
+            field.fill(query)
+            expect(found.first).to_contain_text(query)
+            assert ("in Work" in found.first.inner_text()) is in_work
+        field.fill("quokka")
+        found.first.locator("a").click()
+        expect(page.locator(".lm-workshop")).to_be_visible()
+        visit.clean()
+
+
+def test_the_doors_of_the_front_page_choose(browser, server):
+    for name, chosen in (("Read it", "read"), ("Work through it", "work")):
+        with visits.visit(browser, f"{server}/index.html", way=None) as visit:
+            visit.page.get_by_role("link", name=re.compile(name)).first.click()
+            visit.page.wait_for_url(re.compile("sequences"))
+            assert way(visit.page) == chosen
+            visit.clean()
+
+
+def test_every_page_has_the_switch_and_says_what_it_leaves_out(browser):
+    for path in sorted(SITE.glob("*.html")):
+        with visits.visit(browser, path.as_uri(), way=None, width=390) as visit:
+            assert way(visit.page) == "read"
+            left_out = visit.page.locator(".lm-left-out").count()
+            assert left_out == bool(visit.page.locator(".cell_input").count()), path.stem
+            assert visit.page.locator(".cell_input:visible").count() == 0
+            wide = "document.documentElement.scrollWidth - innerWidth"
+            assert visit.page.evaluate(wide) <= 0
+            visit.clean()
