@@ -20,9 +20,7 @@ from lmcourse.train import new_run
 from studies.harness import best_tuned, count, paired
 
 CHAPTER = "mini-gpt"
-CLAIM = (
-    "After 1,000 steps each wider model is ahead of the narrower, on each of three seeds"
-)
+CLAIM = "After 1,000 steps each wider model leads the narrower, on each of three seeds"
 RIVAL = "a model of another shape with about as many parameters"
 NULL = "all widths end within what seeds differ by"
 BASE = {"layers": 2, "heads": 4, "d_model": 64, "steps": 1000, "batch": 24, "warmup": 40}
@@ -47,8 +45,7 @@ def plan(small):
     ]
     tuned = [each | {"rate": r} for r in RATES[: 1 if small else 3] for each in models]
     grid = product((0.0, 0.3), RATES[:2], seeds)
-    names = ("dropout", "rate", "seed")
-    texts = [dict(zip(names, each, strict=True)) | {"changes": short} for each in grid]
+    texts = [{"dropout": d, "rate": r, "seed": s, "changes": short} for d, r, s in grid]
     runs = [each | {"seed": seed} for seed in seeds for each in models]
     groups = {"tuning": tuned, "runs": runs, "little": texts}
     return [{"group": name} | each for name, group in groups.items() for each in group]
@@ -56,9 +53,8 @@ def plan(small):
 
 def settings_at(axis, value):
     """Return the sizes of the model that has a value on an axis."""
-    names = ("layers", "d_model") if axis == "shape" else (axis,)
-    values = value if axis == "shape" else (value,)
-    return BASE | dict(zip(names, values, strict=True))
+    shape = axis == "shape"
+    return BASE | ({"layers": value[0], "d_model": value[1]} if shape else {axis: value})
 
 
 def run(folder, group, **setting):
