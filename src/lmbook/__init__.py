@@ -6,6 +6,7 @@ PARTS = (
     "pages.outputs",
     "pages.renderer",
     "pages.proofs",
+    "pages.first_screen",
     "pages.findings",
     "pages.drawings",
     "pages.tasks",

@@ -3,7 +3,7 @@
 A text goes through a BERT once; each layer's states are pooled to one vector the moment
 they are computed and then let go. Texts of similar length share a batch, so hardly any
 padding is computed. Levels are counted as ``transformers`` counts ``hidden_states``:
-layer 0 is the output of the embeddings, layer i the output of the i-th block.
+number 0 is the output of the embeddings, before layer 0; number i that of layer i - 1.
 """
 
 import warnings
@@ -27,7 +27,7 @@ class PooledLayers:
         Rows of the word-embedding matrix, pooled like the layers: no position, no type,
         no normalisation, no context.
     layers : Tensor of shape (layers + 1, texts, d_model)
-        ``layers[0]`` is the output of the embeddings, ``layers[i]`` of the i-th block.
+        ``layers[0]`` is the output of the embeddings, ``layers[i]`` of layer i - 1.
     tokens : integer Tensor of shape (texts,)
         How many tokens were pooled, special tokens included.
     """
@@ -38,7 +38,7 @@ class PooledLayers:
 
     @property
     def levels(self) -> Tensor:
-        """Static vectors, then layer 0, 1, ...: (layers + 2, texts, d_model)."""
+        """Static, before layer 0, after layer 0, 1, ...: (layers + 2, texts, d_model)."""
         return torch.cat([self.static[None], self.layers])
 
 
@@ -187,7 +187,7 @@ def pool_layers(
 
 
 def static_similarity(static, layers):
-    """Cosine of each text's static vector with its vector in each layer.
+    """Cosine of each text's static vector with its vector at each level.
 
     From (texts, d_model) and (layers + 1, texts, d_model) to (layers + 1, texts).
     """
@@ -195,10 +195,10 @@ def static_similarity(static, layers):
 
 
 def step_similarity(layers):
-    """Cosine of each text's vector in a layer with its vector in the layer before.
+    """Cosine of each text's vector after a layer with its vector before it.
 
-    From (layers + 1, texts, d_model) to (layers, texts): row i compares layer i + 1 with
-    layer i.
+    From (layers + 1, texts, d_model) to (layers, texts): row i is what
+    layer i does.
     """
     return F.cosine_similarity(layers[1:], layers[:-1], dim=-1)
 

@@ -26,7 +26,7 @@ background: var(--pst-color-background); font-family: system-ui, sans-serif }}</
 """
 
 
-def make_page(folder, shown, own=None, *, work=None, module=None, library=""):
+def make_page(folder, shown, own=None, *, work=None, module=None):
     """Write ``index.html`` and all that its views load, staged as a build does.
 
     Parameters
@@ -39,13 +39,11 @@ def make_page(folder, shown, own=None, *, work=None, module=None, library=""):
         Where the site's stores are kept once made; default in the folder.
     module : str, optional
         One that the page loads at once, for tests that ask it themselves.
-    library : str, optional
-        The script in the place of any library that a view needs.
     """
     lib, own = folder / "lib", own or {}
     views = [view.description() for view in shown]
     libraries = {view["kind"]: assets.scripts(view["kind"]) for view in views}
-    texts = dict.fromkeys(chain(*libraries.values()), library)
+    texts = dict.fromkeys(chain(*libraries.values()), "")
     for path in assets.OWN.glob("*.[cj]s*"):
         texts[path.name] = path.read_text("utf-8")
     course = (ROOT / "chapters/_static/course.css").read_text("utf-8")

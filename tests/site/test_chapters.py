@@ -40,7 +40,8 @@ def test_the_title_is_the_question(chapter):
 @chapters
 def test_how_long_and_what_it_builds_on_stand_under_the_title(chapter):
     line = soup(chapter.name).select_one("article h1 + p.course-line")
-    assert words(line).startswith(f"{chapter.minutes} minutes")
+    read, work = chapter.minutes["read"], chapter.minutes["work"]
+    assert words(line).startswith(f"{read} minutes to read · {work} to work through")
     assert led_to(line) == list(chapter.builds_on)
 
 

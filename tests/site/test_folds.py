@@ -78,6 +78,22 @@ def test_they_print_and_open_without_scripts(browser, demo_server, scripts):
         assert figure.is_visible()
 
 
+def test_an_opened_proof_shows_what_it_was_held_against(proofs):
+    proofs.locator("#demo-fold > summary").click()
+    proof = proofs.locator("#finding-in-a-fold-there-is-proof-too")
+    assert (
+        proof.locator("summary").inner_text() == "✓ checked: In a fold there is proof, too"
+    )
+    assert not proof.locator("li").first.is_visible()
+    proof.locator("summary").click()
+    said = [
+        "rival: counting on <b>fingers</b>, with len",
+        "null: nobody counts",
+        "n: 2.0 hands",
+    ]
+    assert proof.locator(".lm-fields li").all_inner_texts() == said
+
+
 def test_a_finding_that_does_not_hold_says_so_and_marks_its_prose(proofs):
     line = proofs.locator("#finding-no-other-model-was-chosen > summary")
     assert line.inner_text().strip() == (
@@ -109,10 +125,17 @@ def test_the_list_of_findings_leads_to_each(browser, demo_server):
     with visits.visit(browser, f"{demo_server}/findings.html", width=390) as visit:
         page = visit.page
         assert "1 of 3 findings hold for another-bert." in page.inner_text("article")
+        assert (
+            "4 claims in all, 0 of them from studies; 3 still lack a rival or a null."
+            in (page.inner_text("article"))
+        )
+        marks = page.locator("table.lm-findings .lm-mark").all_inner_texts()
+        assert marks == ["✓ holds", "✗ not so", "✓ holds", "✗ not so"]
         rows = page.locator("table.lm-findings tbody tr")
-        verdicts = [row.split("\n")[-1] for row in rows.all_inner_texts()]
-        assert verdicts == ["✗ not so", "✓ holds", "✗ not so"]
-        rows.nth(1).locator("a").click()
+        said = ["In a fold there is proof, too", "counting on <b>fingers</b>, with len"]
+        said += ["nobody counts", "2.0 hands", "–"]
+        assert rows.first.locator("td").all_inner_texts()[:5] == said
+        rows.nth(2).locator("a").click()
         page.wait_for_url("**/proofs.html#finding-the-name-of-a-model-is-a-string")
         place = page.locator("#finding-the-name-of-a-model-is-a-string")
         place.locator(".cell").wait_for(state="visible")

@@ -4,7 +4,8 @@ import pytest
 
 import visits
 from lmbook.execute.keys import ROOT
-from lmbook.pages.course import read_course
+from lmbook.pages.course import WAYS, read_course
+from lmbook.pages.course_map import ROUTES, took
 from test_pages import soup
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -77,6 +78,21 @@ def test_the_map_leads_to_every_chapter_by_key(front):
     boxes.nth(2).focus()
     page.keyboard.press("Enter")
     page.wait_for_url(f"**/{list(COURSE)[2]}.html")
+
+
+def test_doors_and_paths_lead_into_the_book(front):
+    page = front.page
+    for part, way in zip(page.locator(".lm-doors > div").all(), WAYS, strict=True):
+        door = part.locator("a.lm-door")
+        assert door.get_attribute("data-way") == way
+    for part, path in zip(page.locator(".lm-paths > div").all(), ROUTES, strict=True):
+        on = [c for c in COURSE.values() if path in (*c.paths, "whole")]
+        links = part.locator("li a").evaluate_all("e => e.map(a => a.getAttribute('href'))")
+        assert links == [f"{c.name}.html" for c in on]
+        assert took(on) in part.locator("h3").inner_html()
+    page.wait_for_load_state("networkidle")
+    page.locator(".lm-doors p").last.click(force=True)  # all of a door is the link
+    page.wait_for_url(f"**/{next(iter(COURSE))}.html*")
 
 
 def test_without_scripts_the_poem_is_there_and_coloured(browser, server):

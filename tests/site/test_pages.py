@@ -49,7 +49,10 @@ def test_nothing_is_wrong_with_the_page(name):
     assert not page.select(".output.traceback, .cell_output .traceback, .output.stderr")
     for image in article.find_all("img"):
         assert image.get("alt", "").strip() not in ("", image["src"]), image
-    for image in article.select(".cell_output img, .cell_output .lmc-view"):
+    for picture in article.select(".lm-plot"):
+        assert picture["aria-label"].strip(), picture
+        assert len(str(picture)) < 600_000, f"{name}: a picture of many marks"
+    for image in article.select(".cell_output :is(img, .lm-plot, .lmc-view)"):
         assert image.find_parent("figure").find("figcaption"), image
     assert all(value.get_text().strip() for value in article.select(".pasted-text"))
     code = article.find_all(["pre", "code", "script"])
@@ -69,6 +72,14 @@ def test_the_chapters_figures_are_there(name):
         tag = target if target.name == "figure" else target.find("figure")
         tag = tag or target.find_parent("figure")
         assert tag.select("img, svg, .lmc-view, .lm-samples"), f"{figure['name']} is empty"
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_nothing_stands_between_the_first_text_and_the_first_picture(name):
+    picture = soup(name).select_one("article figure")
+    before = picture.find_all_previous(["details", "summary", "pre"]) if picture else []
+    bars = [bar for bar in before if bar.find_parent("article")]
+    assert not bars, f"{name}: {bars[0].get_text()[:80]!r} stands before the first picture"
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -6,6 +6,7 @@ import re
 import pytest
 
 import visits
+from lmbook.pages.tasks import FOLDED
 from test_browser import DESK, does_not_scroll_sideways
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -55,14 +56,44 @@ def done(page):
 def test_every_kind_has_its_word_and_its_look(tasks):
     titles = tasks.page.locator("div.exercise .admonition-title")
     kinds = titles.locator(".lm-task-kind")
-    assert [text.rstrip(": ") for text in kinds.all_text_contents()] == KINDS
+    said = [text.rstrip(": ").split(" · ") for text in kinds.all_text_contents()]
+    assert [kind for kind, _, _ in said] == KINDS
+    assert said[0][1:] == ["2 minutes", "level 1 of 3"]
+    assert said[3][1:] == ["30 minutes", "level 3 of 3"]
     look = "e => [getComputedStyle(e).color, getComputedStyle(e, '::before').content]"
     looks = [kinds.nth(i).evaluate(look) for i in range(len(KINDS))]
     assert len({colour for colour, _ in looks}) == len({icon for _, icon in looks}) == 5
-    assert re.fullmatch(r"Exercise [\d.]+ Predict: What is the mean\?", text(titles.first))
+    whole = r"Exercise [\d.]+ Predict · 2 minutes · level 1 of 3: What is the mean\?"
+    assert re.fullmatch(whole, text(titles.first))
     folded = tasks.page.locator("#ex-tasks-line details p.admonition-title")
     look = "found => found.map(e => getComputedStyle(e, '::after').display)"
     assert folded.evaluate_all(look) == ["none", "none"]
+    tasks.clean()
+
+
+def test_what_the_check_says_of_a_starter_is_folded(tasks, demo):
+    page = tasks.page
+    folds = page.locator("div.exercise details.lm-starter")
+    assert folds.locator("summary").all_inner_texts() == 2 * [FOLDED]
+    verdicts = page.locator("div.exercise .lm-verdict")
+    assert [verdicts.nth(i).is_visible() for i in range(2)] == [False, False]
+    folds.nth(0).locator("summary").focus()
+    page.keyboard.press("Enter")
+    assert text(verdicts.nth(0)).startswith("✗ attention.merge_heads: the heads are added")
+    folds.nth(1).locator("summary").click()
+    assert text(verdicts.nth(1)) == "○ attention.merge_heads: not tried yet."
+    assert "lm-untried" in verdicts.nth(1).get_attribute("class")
+    colours = [verdicts.nth(i).evaluate("e => getComputedStyle(e).color") for i in range(2)]
+    assert colours[0] != colours[1]
+    saved = json.loads((demo / "notebooks" / "executed" / "tasks.ipynb").read_text("utf-8"))
+    shown = [c["outputs"] for c in saved["cells"] if "merge_heads" in "".join(c["source"])]
+    for (output,) in shown:
+        assert set(output["data"]) == {"text/html", "text/plain"}
+        html, plain = (
+            "".join(output["data"][f"text/{form}"]) for form in ("html", "plain")
+        )
+        assert html.startswith(f"<details><summary>{FOLDED}</summary>")
+        assert plain == f"{FOLDED} Run it."
     tasks.clean()
 
 

@@ -203,6 +203,7 @@ def test_a_damaged_file_is_refused(tmp_path):
     ("wrap", "said"),
     [
         (lambda: adapters.add_lora(made("gpt"), 13), "a rank from 1 to 12, please, not 13"),
+        (lambda: adapters.add_lora(made("gpt"), 0), "a rank from 1 to 12, please, not 0"),
         (lambda: adapters.add_lora(nn.Linear(2, 2), 2), "no linear layer whose name ends"),
         (lambda: adapters.add_prefix(made("bert"), 2), "no attention of a GPT"),
         (lambda: adapters.add_prompt(made("bert"), 2), "no block of a GPT"),

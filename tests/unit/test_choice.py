@@ -102,6 +102,13 @@ def test_a_picture_stands_with_its_text():
     assert [panel.svg.text for panel in read(view).select("section")] == ["1", "2"]
 
 
+def test_another_than_the_first_may_be_shown_first():
+    inputs = read(views.samples("Who?", SHOWN, first="a GPT")).select("input")
+    assert [radio.has_attr("checked") for radio in inputs] == [False, True]
+    with pytest.raises(ValueError, match="nobody"):
+        views.samples("Who?", SHOWN, first="nobody")
+
+
 def test_a_bar_is_as_high_as_its_share():
     shares = [
         [[0.25, 0.75], [0.5, 0.5]],

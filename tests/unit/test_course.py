@@ -10,7 +10,7 @@ from jupytext.sync_contentsmanager import build_sync_jupytext_contents_manager_c
 from lmbook.execute.keys import ROOT
 from lmbook.pages.course import CourseError, leads_to, read_course, steps
 
-GOOD = {"short": "One", "minutes": 5, "builds_on": []}
+GOOD = {"short": "One", "minutes": {"read": 5, "work": 20}, "builds_on": []}
 
 
 def book(folder, **fronts):
@@ -29,16 +29,19 @@ def book(folder, **fronts):
 
 
 def named(name, *below):
-    return {"short": name.title(), "minutes": 5, "builds_on": list(below)}
+    return GOOD | {"short": name.title(), "builds_on": list(below)}
 
 
 def test_chapters_come_in_the_order_of_the_book(tmp_path):
     fronts = {"b": named("b"), "a": named("a", "b"), "c": named("c", "b", "a")}
+    fronts["a"]["paths"] = ["weekend"]
     found = read_course(book(tmp_path, **fronts))
     assert list(found) == ["b", "a", "c"]
     assert [c.number for c in found.values()] == [1, 2, 3]
     assert found["c"].title == "What is c?"
     assert found["c"].builds_on == ("b", "a")
+    assert found["c"].minutes == {"read": 5, "work": 20}
+    assert [c.paths for c in found.values()] == [(), ("weekend",), ()]
     assert steps(found) == {"b": [], "a": ["b"], "c": ["a"]}
     assert [c.name for c in leads_to("b", found)] == ["a"]  # by it one comes to c
 
@@ -46,12 +49,17 @@ def test_chapters_come_in_the_order_of_the_book(tmp_path):
 @pytest.mark.parametrize(
     ("front", "said"),
     [
-        (None, "needs `course:` with short, minutes, builds_on, and no more"),
+        (None, "needs `course:` with short, minutes, builds_on, and no more but paths"),
         ({"short": "One", "builds_on": []}, "needs `course:`"),
         (GOOD | {"minute": 5}, "needs `course:`"),
-        (GOOD | {"minutes": "45"}, "minutes is '45': give a whole number"),
-        (GOOD | {"minutes": 0}, "minutes is 0"),
-        (GOOD | {"minutes": True}, "minutes is True"),
+        (GOOD | {"minutes": 45}, "minutes is 45: give whole numbers, {read: 25, work: 90}"),
+        (GOOD | {"minutes": {"read": 5}}, "minutes is {'read': 5}: give"),
+        (GOOD | {"minutes": {"read": 5, "work": 9, "look": 1}}, "minutes is {"),
+        (GOOD | {"minutes": {"read": "5", "work": 20}}, "minutes is {'read': '5'"),
+        (GOOD | {"minutes": {"read": 5, "work": 0}}, "minutes is {"),
+        (GOOD | {"minutes": {"read": True, "work": 20}}, "minutes is {"),
+        (GOOD | {"paths": "poems"}, "paths is 'poems': give a list of poems, weekend"),
+        (GOOD | {"paths": ["poem"]}, "paths is ['poem']: give a list"),
         (GOOD | {"short": " "}, "short is ' '"),
         (GOOD | {"builds_on": "zero"}, "builds_on is 'zero': give a list"),
         (GOOD | {"builds_on": ["zeroo"]}, "names 'zeroo', no chapter before it"),
@@ -68,13 +76,28 @@ def test_what_is_wrong_is_said_and_where(tmp_path, front, said):
 
 
 def test_every_mistake_is_told_at_once(tmp_path):
-    folder = book(tmp_path, one={}, two=GOOD | {"minutes": -1})
+    folder = book(tmp_path, one={}, two=GOOD)
     (folder / "chapters" / "two.md").write_text("---\ncourse: {short: Two\n---\n")
     with pytest.raises(CourseError) as error:
         read_course(folder)
     assert "one.md: its front matter needs" in str(error.value)
     assert "two.md: its front matter cannot be read" in str(error.value)
     assert "two.md: it has no title" in str(error.value)
+
+
+def test_an_hour_is_about_an_hour_and_a_weekend_needs_nothing_else(tmp_path):
+    long = {"minutes": {"read": 38, "work": 90}, "paths": ["poems"]}
+    with pytest.raises(CourseError) as error:
+        read_course(book(tmp_path, one=named("one") | long, two=named("two") | long))
+    assert "the path poems is an hour, 75 minutes at most" in str(error.value)
+    assert "{'one': 38, 'two': 38}" in str(error.value)
+    ours = read_course(ROOT)
+    minutes = sum(c.minutes["read"] for c in ours.values() if "poems" in c.paths)
+    assert 45 <= minutes <= 75
+    weekend = {name: c for name, c in ours.items() if "weekend" in c.paths}
+    assert weekend
+    for chapter in weekend.values():
+        assert {*chapter.builds_on} <= weekend.keys(), chapter.name
 
 
 def test_an_editor_that_saves_a_chapter_keeps_its_front_matter(tmp_path):

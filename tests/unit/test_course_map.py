@@ -1,15 +1,20 @@
 """The map of the chapters: what stands where, which lines are drawn, what links say."""
 
+from dataclasses import replace
+
 import pytest
+from bs4 import BeautifulSoup
 
 from lmbook.pages.course import Chapter
-from lmbook.pages.course_map import course_map, rows
+from lmbook.pages.course_map import course_map, doors, paths, rows
+
+TIME = {"read": 50, "work": 135}
 
 
 def chapters(**below):
     """Return chapters by what each builds on, in the order given."""
     return {
-        name: Chapter(name, number, f"What is {name}?", name.title(), 5, tuple(others))
+        name: Chapter(name, number, f"What is {name}?", name.title(), TIME, tuple(others))
         for number, (name, others) in enumerate(below.items(), 1)
     }
 
@@ -37,4 +42,31 @@ def test_what_the_lines_show_is_told_in_words():
     assert html.count("<path") == 4  # that from a to d leads through b and c
     assert 'aria-label="Chapter 4, D. Builds on A, B, C."' in html
     assert 'aria-label="Chapter 1, A. Builds on nothing."' in html
-    assert '<li value="4"><a href="d.html">What is d?</a></li>' in html
+    took = "<small>50 min to read · 2 h 15 min to work through</small>"
+    assert f'<li value="4"><a href="d.html">What is d?</a> {took}</li>' in html
+
+
+def parts(html):
+    return BeautifulSoup(html, "html.parser").select("div > div")
+
+
+def test_two_doors_lead_to_the_first_chapter():
+    told = {"read": "No code.", "work": "Code & <b>all</b>."}
+    made = parts(doors(DIAMOND, lambda name: f"{name}.html", **told))
+    links = [part.select_one("a.lm-door") for part in made]
+    assert [link.get_text() for link in links] == ["Read it", "Work through it"]
+    assert [a["data-way"] for a in links] == ["read", "work"]
+    assert {a["href"] for a in links} == {"a.html"}
+    assert [part.p.get_text() for part in made] == [*told.values()]
+
+
+def test_a_path_has_its_chapters_in_order_and_their_minutes():
+    on = {"a": ("poems",), "b": (), "c": ("weekend", "poems"), "d": ("weekend",)}
+    book = {name: replace(DIAMOND[name], paths=way) for name, way in on.items()}
+    told = {"poems": "For <an> hour.", "weekend": "Two days.", "whole": "All."}
+    made = parts(paths(book, lambda name: f"{name}.html", **told))
+    assert [part.p.get_text() for part in made] == [*told.values()]
+    links = [" ".join(a["href"] for a in part.select("li a")) for part in made]
+    assert links == ["a.html c.html", "c.html d.html", "a.html b.html c.html d.html"]
+    assert made[1].small.get_text() == "100 min to read · 4 h 30 min to work through"
+    assert made[2].small.get_text() == "3 h 20 min to read · 9 h 0 min to work through"

@@ -13,7 +13,22 @@ FIGURES = [
     *ROOT.glob("chapters/_figures/*.svg"),
     *(ROOT / "tests/site/demo/_figures").glob("*.svg"),
 ]
-WIDEST = 480  # units: what a screen of 390 px still shows legibly
+WIDEST = 400  # units: what a screen of 390 px still shows legibly
+OWED = {  # drawings that are wider; the list only shrinks
+    "backpropagation-attention",
+    "backpropagation-graph",
+    "encoder-decoder-both",
+    "fine-tuning-places",
+    "inside-gpt-path",
+    "positional-encoding-seen",
+    "pretraining-families",
+    "sequences-lstm",
+    "sequences-three",
+    "tokenization-merges",
+    "tokenization-path",
+    "transformer-block-block",
+    "every-class",
+}
 SHAPES = ("circle", "ellipse", "line", "path", "polygon", "polyline", "rect")
 KNOWN = {"title", "desc", "g", "text", "tspan", *SHAPES}
 FORBIDDEN = re.compile(
@@ -48,7 +63,14 @@ def faults(root):
 
 @pytest.mark.parametrize("path", FIGURES, ids=lambda path: path.stem)
 def test_every_drawing_keeps_the_rules(path):
-    assert not faults(check(filled(path.read_text("utf-8"), lambda key, form: "7")))
+    found = faults(check(filled(path.read_text("utf-8"), lambda key, form: "7")))
+    wide = [fault for fault in found if fault.endswith("units wide")]
+    assert found == wide
+    assert bool(wide) == (path.stem in OWED), "too wide, or owed no longer"
+
+
+def test_what_is_owed_is_there():
+    assert {path.stem for path in FIGURES} >= OWED
 
 
 @pytest.mark.parametrize(

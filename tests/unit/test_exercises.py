@@ -18,7 +18,7 @@ from lmcourse.exercises import (
     predict,
     run,
 )
-from lmcourse.exercises.answers import number
+from lmcourse.exercises.answers import Called, number, unpack
 
 
 @exercise("toy.double")
@@ -57,8 +57,9 @@ def test_the_line_of_the_cell_that_failed_is_shown():
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        (lambda x: None, "nothing to check yet"),
-        (lambda x: ..., "nothing to check yet"),
+        (lambda x: None, "not tried yet."),
+        (lambda x: ..., "not tried yet."),
+        (lambda x: [].append(x), "returns nothing; end it with `return`."),
         (5, "pass the function itself; this is of type int"),
         (lambda x: x / 0, "stopped with ZeroDivisionError"),
         (lambda x: "six", "numbers are expected"),
@@ -175,13 +176,47 @@ def test_experiments_are_checked_by_their_result():
 
     assert check("toy.loss", torch.tensor(1.2))
     assert check("toy.loss", 1.7).message == "train for longer."
-    assert check("toy.loss", None).message == "nothing to check yet."
+    assert check("toy.loss", None).message == "not tried yet."
     assert "one number is expected, not (2,)" in check("toy.loss", [1.0, 1.2]).message
     assert "finite" in check("toy.loss", float("nan")).message
     assert names("toy", "experiment") == ["toy.loss"]
     assert names("toy", "build") == ["toy.double"]
     with pytest.raises(ValueError, match=r"no kind of exercise 'riddle'; there are: pred"):
         exercise("toy.riddle", kind="riddle")
+
+
+def test_an_untouched_answer_is_not_tried_yet_and_not_wrong():
+    def untouched(x):
+        """Return twice x."""
+        ...
+
+    class Module:
+        def forward(self, x):
+            return self.compute(x)
+
+        def compute(self, x):
+            """Return twice x."""
+
+    for answer in (untouched, Module().forward, ..., None):
+        verdict = check("toy.double", answer)
+        assert not verdict
+        assert not verdict.tried
+        assert repr(verdict) == "○ toy.double: not tried yet."
+        assert 'class="lm-verdict lm-untried"' in verdict._repr_html_()
+    assert check("toy.double", lambda x: 7).tried
+
+
+def test_what_was_stacked_is_taken_apart():
+    assert len(unpack(torch.zeros(2, 3), 2, "two rows")) == 2
+    assert unpack(np.arange(2), 2, "two numbers") == [0, 1]
+    with pytest.raises(Wrong, match="return two rows; this is of type Tensor"):
+        unpack(torch.zeros(3, 3), 2, "two rows")
+
+
+def test_what_is_called_is_noted():
+    with Called() as called:
+        torch.nn.functional.dropout(torch.ones(3).sqrt())
+    assert {"sqrt", "dropout"} <= called.names
 
 
 def test_a_verdict_is_escaped():

@@ -64,17 +64,21 @@ TASK = """\
 :::
 
 """
-WRONG = {
-    ("ex-attention-all-at-once", "build judge"): "its kind is 'build judge'; :class: is",
-    ("ex-attention-narrow-head", "dropdown"): "its kind is ''; :class: is one of predict",
-    ("ex-attention-merge-heads", "judge"): "it is of the kind 'judge', its check attention",
-    ("ex-embeddings-analogy", "build"): "no check belongs to its label; there are",
+WRONG = {  # label and class → what is told
+    "ex-attention-all-at-once hard": "its :class: is 'hard'; it should be a kind (predict,",
+    "ex-attention-narrow-head dropdown": "its :class: is 'dropdown'; it should be a k",
+    "ex-attention-merge-heads judge minutes-5 level-1": "it is of the kind Judge, its",
+    "ex-embeddings-analogy build minutes-9 level-2": "no check belongs to its label; there",
+    "ex-attention-death judge": "its :class: is 'judge'; it should be a kind (predict,",
+    "ex-attention-a predict minutes-3": "its :class: is 'predict minutes-3'; it should be",
+    "ex-attention-b spot level-1 minutes-3": "its :class: is 'spot level-1 minutes-3'; it",
+    "ex-attention-c spot minutes-0 level-4": "its :class: is 'spot minutes-0 level-4'; it",
 }
 
 
 @pytest.mark.slow
 def test_what_is_wrong_is_told(book):  # noqa: F811
-    asked = [TASK.format(*task, "Words.") for task in WRONG]
+    asked = [TASK.format(*task.split(" ", 1), "Words.") for task in WRONG]
     (book / "chapters" / "attention.md").write_text(PAGE + "".join(asked))
     contents(book, "attention")
     for name in ("first", "other"):
@@ -82,8 +86,8 @@ def test_what_is_wrong_is_told(book):  # noqa: F811
     status, said = run(book)
     assert status == 1
     said = " ".join(said.split())
-    for (label, _), words in WRONG.items():
-        assert f"the task {label}: {words}" in said
+    for task, words in WRONG.items():
+        assert f"the task {task.split()[0]}: {words}" in said
     for words in (
         "the choices near stand in no predict, spot or judge task",
         "the choices far: 'd' was glued, not a letter from a to b",

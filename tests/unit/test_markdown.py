@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from lmbook.publish.markdown import solutions, to_markdown
+from lmbook.publish.markdown import folded, solutions, to_markdown
 
 LINKS = SimpleNamespace(
     reference=lambda label, text: f"[{text or label.upper()}](site/{label})",
@@ -66,6 +66,10 @@ DRAWING = '<img bees>\n\n<a id="fig-bees"></a>[Figure 3](site/fig-bees). Two *be
             '<a id="ex-a"></a>\n\n**Exercise 7 (ex-a)**\n\nDo.',
         ),
         (
+            ":::{exercise-start} M\n:label: a\n:class: judge minutes-2 level-2\n:::\nD.",
+            '<a id="a"></a>\n\n**Judge · 2 minutes · level 2 of 3 · Exercise 7 (a)**\n\nD.',
+        ),
+        (
             "```{solution-start} ex-a\n:class: dropdown\n```",
             "**Solution to** [EX-A](site/ex-a), folded.",
         ),
@@ -103,6 +107,13 @@ def test_choices_get_letters_and_keep_what_is_told_to_themselves():
 def test_what_is_not_known_is_an_error(text, said):
     with pytest.raises(ValueError, match=said):
         plain(text)
+
+
+def test_what_a_check_says_is_folded():
+    line = {"output_type": "stream", "text": "a < b"}
+    verdict = {"data": {"text/plain": "✗ no", "text/html": "<p>✗ no</p>"}}
+    opened = "<details><summary>What does the check say?</summary>"
+    assert folded([line, verdict]) == f"{opened}<pre>a &lt; b</pre><p>✗ no</p></details>"
 
 
 def test_solutions_are_cut_out():

@@ -5,7 +5,7 @@ import pytest
 from lmbook.execute.keys import other_models
 from lmbook.execute.references import write_references
 from lmbook.execute.run import execute_chapters, executed
-from lmbook.execute.verdicts import check_order, count, sentence
+from lmbook.execute.verdicts import check_order, count, fields, sentence
 from lmcourse.models import default_checkpoint
 from test_build import book, run  # noqa: F401 (a fixture)
 from test_execute import HEADER, page
@@ -18,6 +18,7 @@ from test_execute import HEADER, page
     [
         ("# The loop and `x` are one.\nassert x", "The loop and `x` are one"),
         ("\n# Two lines\n# make one\n\n# not this\n1", "Two lines make one"),
+        ("# Two lines: they\n# make one\n# rival: a third\n1", "Two lines: they make one"),
     ],
 )
 def test_a_proof_says_what_it_checks(source, said):
@@ -28,6 +29,48 @@ def test_a_proof_says_what_it_checks(source, said):
 def test_a_proof_that_does_not_say_it_is_refused(source):
     with pytest.raises(ValueError, match="begins with a comment, a sentence"):
         sentence(source)
+
+
+GLUED = {"pairs": "1240", "gap-low": "0.125"}
+
+
+def test_a_proof_says_what_it_was_held_against():
+    assert fields("# The head wins in more pairs\nassert x  # rival: none", GLUED) == {}
+    source = """
+# The noun named first wins: it does so
+# in fewer pairs than the head
+# rival: the noun
+#   that stands first: no other
+# n: {pairs:,} pairs
+# interval : {gap-low:.2f} to {gap-low}
+assert x
+# null: not in the first comment
+"""
+    assert fields(source, GLUED) == {
+        "rival": "the noun that stands first: no other",
+        "n": "1,240 pairs",
+        "interval": "0.12 to 0.125",
+    }
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("rivals: a noun", "no field 'rivals' here: it may have rival, null, n, interval"),
+        ("Rival: a noun", "'Rival'"),
+        ("null:", "'null' .* each once and with words after the colon"),
+        ("n: 3 pairs\n# n: 4 pairs", "'n' .* each once"),
+        (
+            "n: {pair} pairs",
+            "the field n: nothing was glued under the name 'pair'; glue it",
+        ),
+        ("n: {the pairs}", "the field n: nothing was glued under the name 'the pairs'"),
+        ("n: {pairs:%Q}", "the field n: 'pairs' is 1240, which has no format '%Q'"),
+    ],
+)
+def test_what_is_no_field_is_refused(line, said):
+    with pytest.raises(ValueError, match=said):
+        fields(f"# The head wins in more pairs\n# {line}\nassert x", GLUED)
 
 
 @pytest.mark.parametrize(
@@ -186,6 +229,13 @@ assert 1 + 1 == 2
 assert 1 + 1 == 2
 print()
 ```
+
+```{code-cell} python
+:tags: [proof]
+# One and one are two
+# n: {sums} sums
+assert 1 + 1 == 2
+```
 """
 # Lines as myst-nb counts them: a directive's second, a cell's first of code.
 SAID = [
@@ -198,6 +248,7 @@ SAID = [
     (45, "a proof cell begins with a comment, a sentence that says what is checked"),
     (50, "a cell tagged finding is a proof: tag it proof as well"),
     (56, "in a finding, what is checked comes last"),
+    (63, "the field n: nothing was glued under the name 'sums'; glue it on this page"),
 ]
 
 

@@ -1,8 +1,9 @@
 """What cells check, and what came of it.
 
-A cell tagged ``proof`` begins with a comment, the sentence that it proves. One tagged
-``finding`` as well says something about the model at hand: with another model it may fail,
-and then an AssertionError is among its outputs.
+A cell tagged ``proof`` begins with a comment, the sentence that it proves; what an
+empirical claim was held against stands below it, in fields. One tagged ``finding`` as well
+says something about the model at hand: with another model it may fail, and then an
+AssertionError is among its outputs.
 """
 
 import ast
@@ -12,8 +13,12 @@ from collections.abc import Iterator
 from IPython.core.inputtransformer2 import TransformerManager
 from nbformat import NotebookNode
 
+from lmbook.pages.glue import format_glue
+
 COLOUR = re.compile(r"\x1b\[[\d;]*m")
 FEWEST = 3  # words of a sentence
+FIELDS = ("rival", "null", "n", "interval")
+_VALUE = re.compile(r"\{([^{}:]*):?([^{}]*)\}")
 _RAISED = re.compile(r"^-+> *\d+ (.*)$", re.MULTILINE)
 _CHECK = re.compile(r"assert_\w+$|close$|nearly$")
 
@@ -79,22 +84,58 @@ def judge(notebook: NotebookNode, whole: bool) -> dict:
 # --- in the code of a cell --------------------------------------------------------------
 
 
+def _opening(source: str) -> list[str]:
+    """Return the comment that a cell begins with: sentence, name and text of each field.
+
+    A field is a line after the first, such as ``# rival: the noun that stands first``; the
+    lines after it, up to the next field, are part of it.
+    """
+    comment = re.match(r"(?:#[^\n]*(?:\n|$))*", source.strip())[0]
+    parts = re.split(r"\n#+ *([\w-]+) ?:(?!\S)", comment)
+    return [" ".join(re.sub(r"^#+", "", part, flags=re.M).split()) for part in parts]
+
+
 def sentence(source: str) -> str:
-    """Return what a proof cell says that it checks: the comment that it begins with.
+    """Return what a proof cell says that it checks: its first comment, up to its fields.
 
     Raises
     ------
     ValueError
         If it begins with none, or with one of fewer than three words.
     """
-    comment = re.match(r"(?:#[^\n]*(?:\n|$))*", source.strip())[0]
-    text = " ".join(line.lstrip("#").strip() for line in comment.split("\n")).strip()
+    text = _opening(source)[0]
     if len(text.split()) < FEWEST:
         raise ValueError(
             "a proof cell begins with a comment, a sentence that says what is checked; "
             f"this one begins with {source.strip().partition(chr(10))[0]!r}"
         )
     return text.rstrip(".")
+
+
+def fields(source: str, glued: dict[str, str]) -> dict[str, str]:
+    """Return what a proof cell says of rival, null, n and interval, as far as it does.
+
+    Parameters
+    ----------
+    source : str
+    glued : dict of str to str
+        What the page glued, for ``{key:format}`` in a field.
+
+    Raises
+    ------
+    ValueError
+        If a field has another name, stands twice or is empty, or a value is missing.
+    """
+    found, parts = {}, _opening(source)[1:]
+    for name, text in zip(parts[::2], parts[1::2], strict=True):
+        if name not in FIELDS or name in found or not text:
+            known = f"{', '.join(FIELDS)}, each once and with words after the colon"
+            raise ValueError(f"a proof has no field {name!r} here: it may have {known}")
+        try:
+            found[name] = _VALUE.sub(lambda m: format_glue(glued, m[1], m[2]), text)
+        except ValueError as error:
+            raise ValueError(f"the field {name}: {error}; glue it on this page") from None
+    return found
 
 
 def count(source: str) -> int:

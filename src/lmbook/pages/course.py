@@ -4,11 +4,14 @@ A chapter is a page in a numbered part of ``_toc.yml``. Its front matter has::
 
     course:
       short: Attention
-      minutes: 45
+      minutes: {read: 25, work: 90}
       builds_on: [tokenization, embeddings]
+      paths: [weekend]
 
-Sidebar, numbers, cross references, the top and the end of a page and the map of the book
-are made of it, and of the page's title; none of that is written twice.
+Minutes are those of the two ways to read a page; ``paths``, which may be missing, names the
+front page's shorter ways through the book that the chapter is on.
+Sidebar, numbers, cross references, the top and the end of a page, the map of the book and
+the paths through it are made of it, and of the page's title; none of that is written twice.
 """
 
 import re
@@ -23,6 +26,9 @@ from lmbook.execute.keys import ROOT
 _FRONT = re.compile(r"\A---\n(.*?)\n---\n", re.DOTALL)
 _TITLE = re.compile(r"^# (.+?)\s*$", re.MULTILINE)
 KEYS = ("short", "minutes", "builds_on")
+WAYS = ("read", "work")
+PATHS = {"poems": "An hour with the poems", "weekend": "A weekend"}
+HOUR = 75  # minutes of reading, at most
 
 
 class CourseError(ValueError):
@@ -43,18 +49,21 @@ class Chapter:
         The question at its top.
     short : str
         Its name in the sidebar and in cross references.
-    minutes : int
-        How long reading takes.
+    minutes : dict of str to int
+        How long it takes to ``read``, and to ``work`` through.
     builds_on : tuple of str
         Names of earlier chapters.
+    paths : tuple of str
+        Which of `PATHS` it is on.
     """
 
     name: str
     number: int
     title: str
     short: str
-    minutes: int
+    minutes: dict[str, int]
     builds_on: tuple[str, ...]
+    paths: tuple[str, ...] = ()
 
 
 def read_course(root: Path = ROOT) -> dict[str, Chapter]:
@@ -83,11 +92,14 @@ def read_course(root: Path = ROOT) -> dict[str, Chapter]:
         if not title:
             faults.append("it has no title, a line that begins with `# `")
         if not faults:
-            below = tuple(values["builds_on"])
-            found[name] = Chapter(name, number, title[1], **values | {"builds_on": below})
+            lists = {k: tuple(v) for k, v in values.items() if isinstance(v, list)}
+            found[name] = Chapter(name, number, title[1], **values | lists)
             same = [c.name for c in found.values() if c.short == values["short"]][:-1]
             faults += [f"course: short is as that of {other}.md" for other in same]
         wrong += [f"chapters/{name}.md: {each}" for each in faults]
+    hour = {name: c.minutes["read"] for name, c in found.items() if "poems" in c.paths}
+    if sum(hour.values()) > HOUR:
+        wrong.append(f"the path poems is an hour, {HOUR} minutes at most: it has {hour}")
     if wrong:
         raise CourseError("\n".join(wrong))
     return found
@@ -95,14 +107,19 @@ def read_course(root: Path = ROOT) -> dict[str, Chapter]:
 
 def _faults(values: object, earlier: list[str]) -> Iterator[str]:
     """Yield what is wrong with what stands under ``course``."""
-    if not isinstance(values, dict) or {*values} != {*KEYS}:
-        yield f"its front matter needs `course:` with {', '.join(KEYS)}, and no more"
+    if not isinstance(values, dict) or {*values} - {"paths"} != {*KEYS}:
+        wanted = ", ".join(KEYS)
+        yield f"its front matter needs `course:` with {wanted}, and no more but paths"
         return
     short, minutes, below = (values[key] for key in KEYS)
+    paths = values.get("paths", [])
     if not isinstance(short, str) or not short.strip():
         yield f"course: short is {short!r}: give a name of a word or two"
-    if type(minutes) is not int or minutes <= 0:  # True is an int, too
-        yield f"course: minutes is {minutes!r}: give a whole number greater than 0"
+    both = minutes.values() if isinstance(minutes, dict) and {*minutes} == {*WAYS} else [0]
+    if any(type(n) is not int or n <= 0 for n in both):  # True is an int, too
+        yield f"course: minutes is {minutes!r}: give whole numbers, {{read: 25, work: 90}}"
+    if not isinstance(paths, list) or {*map(str, paths)} - {*PATHS}:
+        yield f"course: paths is {paths!r}: give a list of {', '.join(PATHS)}, or nothing"
     if not isinstance(below, list):
         yield f"course: builds_on is {below!r}: give a list of chapters' files, or []"
     for name in below if isinstance(below, list) else []:

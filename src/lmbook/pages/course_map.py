@@ -1,18 +1,23 @@
-"""The map of the book: what builds on what, drawn from the front matter, and the questions.
+"""The front page, made from front matter: ways to begin, and the map of the book.
 
-A chapter stands below all that it builds on, in a row of at most three; a line leads to it
-from each that no other line leads through.
+The directives ``doors`` and ``paths`` have a sentence for each way, as options. On the map
+a chapter stands below all that it builds on, in a row of at most three; a line leads to it
+from each that no other line leads through. Beside it stand the questions.
 """
 
 import textwrap
+from collections.abc import Callable, Iterable
 from html import escape
 from statistics import fmean
 
 from docutils import nodes
+from docutils.parsers.rst.directives import unchanged_required
 from sphinx.util.docutils import SphinxDirective
 
-from lmbook.pages.course import Chapter, steps
+from lmbook.pages.course import PATHS, WAYS, Chapter, steps
 
+DOORS = {"read": "Read it", "work": "Work through it"}
+ROUTES = PATHS | {"whole": "The whole course"}
 WIDTH, BOX, ROW = 380, (120, 54), 92  # units, at most one pixel and a half each
 MOST = 3  # chapters in a row
 
@@ -37,7 +42,7 @@ def rows(chapters: dict[str, Chapter]) -> list[list[str]]:
     return found
 
 
-def course_map(chapters: dict[str, Chapter], address) -> str:
+def course_map(chapters: dict[str, Chapter], address: Callable[[str], str]) -> str:
     """Return the map as SVG, with the questions beside it, as HTML.
 
     Parameters
@@ -59,7 +64,7 @@ def course_map(chapters: dict[str, Chapter], address) -> str:
         below = ", ".join(chapters[other].short for other in chapter.builds_on)
         boxes.append(_box(chapter, centres[name], below or "nothing", address(name)))
         link = f'<a href="{escape(address(name))}">{escape(chapter.title)}</a>'
-        questions += f'<li value="{chapter.number}">{link}</li>'
+        questions += f'<li value="{chapter.number}">{link} {took([chapter])}</li>'
     height = ROW * (len(placed) - 1) + BOX[1] + 2
     return (
         f'<div class="course-map"><svg viewBox="0 0 {WIDTH} {height}" role="group" '
@@ -95,17 +100,60 @@ def _box(chapter: Chapter, centre: tuple[float, float], below: str, address: str
     return f'<a href="{escape(address)}" aria-label="{escape(label)}">{box}{texts}</a>'
 
 
-class Map(SphinxDirective):
-    """``course-map``: the map, where it stands."""
+# --- ways to begin ------------------------------------------------------------------------
+
+
+def took(chapters: Iterable[Chapter]) -> str:
+    """Return how long chapters take together, in both ways."""
+    both = [sum(chapter.minutes[way] for chapter in chapters) for way in WAYS]
+    read, work = (f"{n // 60} h {n % 60} min" if n > 120 else f"{n} min" for n in both)
+    return f"<small>{read} to read · {work} to work through</small>"
+
+
+def doors(chapters: dict[str, Chapter], address: Callable[[str], str], **told: str) -> str:
+    """Return a link to the first chapter for each way to read, and what is told of it."""
+    html, first = "", escape(address(next(iter(chapters))))
+    for way, title in DOORS.items():
+        link = f'<a class="lm-door" data-way="{way}" href="{first}">{title}</a>'
+        html += f"<div>{link}<p>{escape(told[way])}</p></div>\n"
+    return f'<div class="lm-doors">\n{html}</div>\n'
+
+
+def paths(chapters: dict[str, Chapter], address: Callable[[str], str], **told: str) -> str:
+    """Return the paths: how long each takes, what is told of it, and its chapters."""
+    html = ""
+    for path, title in ROUTES.items():
+        on = [c for c in chapters.values() if path in (*c.paths, "whole")]
+        links = (f'<a href="{escape(address(c.name))}">{escape(c.short)}</a>' for c in on)
+        items = "</li>\n<li>".join(links)
+        html += f"<div><h3>{title} {took(on)}</h3>\n<p>{escape(told[path])}</p>\n"
+        html += f"<ol><li>{items}</li></ol></div>\n"
+    return f'<div class="lm-paths">\n{html}</div>\n'
+
+
+MADE = {"course-map": (course_map, ()), "doors": (doors, DOORS), "paths": (paths, ROUTES)}
+
+
+class FrontPage(SphinxDirective):
+    """``course-map``, ``doors`` or ``paths``, where it stands."""
+
+    option_spec = dict.fromkeys([*DOORS, *ROUTES], unchanged_required)
 
     def run(self) -> list[nodes.Node]:
-        def address(name):
-            return self.env.app.builder.get_relative_uri(self.env.docname, name)
-
-        html = course_map(self.config.lmbook_chapters, address)
+        (make, ways), chapters = MADE[self.name], self.config.lmbook_chapters
+        if {*self.options} != {*ways} or (ways and not chapters):
+            wanted = ", ".join(f":{way}:" for way in ways) or "nothing"
+            raise self.error(
+                f"{self.name} takes {wanted}, each with a sentence, and chapters"
+            )
+        html = make(chapters, self._address, **self.options)
         return [nodes.raw("", html, format="html")]
+
+    def _address(self, name: str) -> str:
+        return self.env.app.builder.get_relative_uri(self.env.docname, name)
 
 
 def setup(app) -> None:
-    """Add the directive."""
-    app.add_directive("course-map", Map)
+    """Add the directives."""
+    for name in MADE:
+        app.add_directive(name, FrontPage)

@@ -18,6 +18,7 @@ from sphinx.util.docutils import SphinxDirective
 from lmbook.pages.glue import format_glue
 
 STYLE = Path(__file__).parents[1] / "static" / "drawings.css"
+FITS = 360  # units, on a phone
 NOW = "font-weight:700;stroke-width:2.75"  # what a step adds stands out
 GLUED = re.compile(r"\{\{\s*([\w-]+)(?::([^{}]*))?\s*\}\}")
 HEAD = """<marker viewBox="0 0 8 8" refX="6.5" refY="4" orient="auto" markerWidth="6"
@@ -75,7 +76,7 @@ def _svg(root: ElementTree.Element, prefix: str) -> ElementTree.Element:
         "role": "img",
         "xmlns": "http://www.w3.org/2000/svg",
         "aria-labelledby": f"{prefix}-title {prefix}-desc",
-        "style": f"max-width: {width * 1.3:.0f}px",
+        "style": f"--units: {width:g}; max-width: {width * 1.3:.0f}px",
     }
     for part in root[:2]:
         part.set("id", f"{prefix}-{part.tag}")
@@ -195,6 +196,8 @@ class Drawing(SphinxDirective):
         except ValueError as error:
             raise self.error(f"_figures/{name}.svg: {error}") from None
         figure = nodes.figure("", classes=["lm-figure"])
+        units = float(re.search(r'viewBox="0 0 ([\d.]+)', svg)[1])
+        focus = 'tabindex="0"' if units > FITS else ""  # what scrolls is for keys as well
         caption, *rest = self.parse_content_to_nodes()
         words = [node for node in rest if isinstance(node, nodes.enumerated_list)]
         for items in words:
@@ -204,7 +207,9 @@ class Drawing(SphinxDirective):
         used = max(map(int, re.findall(r'data-step="(\d+)"', svg)), default=0)
         if used > sum(map(len, words)):
             raise self.error(f"_figures/{name}.svg has {used} steps, the list less")
-        figure += nodes.raw("", svg, format="html")
+        figure += nodes.raw(
+            "", f'<div class="lm-scrolls" {focus}>{svg}</div>', format="html"
+        )
         figure += nodes.caption("", "", *caption.children)
         if legend := [node for node in rest if node not in words]:
             figure += nodes.legend("", *legend)

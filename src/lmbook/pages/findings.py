@@ -1,15 +1,28 @@
-"""Findings: what was found with one model, and whether it holds for another.
+"""Findings: what was found, what it was held against, and whether it holds now.
 
-The directive ``findings`` lists all of the book, with their verdicts and links.
+The directive ``findings`` makes a table of all empirical claims of the book: the proofs
+that are findings or have a rival, and the studies in ``data/studies``.
 """
+
+import json
+import re
+from html import escape
+from pathlib import Path
 
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
-from sphinx.util.nodes import make_refnode
 
 from lmbook.execute.keys import DEFAULTS
+from lmbook.execute.verdicts import FIELDS
 
-VERDICTS = {"checked": "✓ holds", "not so": "✗ not so"}
+VERDICTS = {"checked": "✓ holds", "holds": "✓ holds", "not so": "✗ not so"}
+COLUMNS = ("Claim", "Rival", "Null", "n", "Interval", "Verdict", "Shown in")
+TABLE = f"""<table class="table lm-findings">
+<thead><tr><th scope="col">{'</th><th scope="col">'.join(COLUMNS)}</th></tr></thead>
+<tbody>{{}}</tbody></table>
+<script defer src="_static/lib/findings.js"></script>
+"""
+_CELLS = re.compile(r"^```\{code-cell\}.*?^```", re.DOTALL | re.MULTILINE)
 
 
 def not_so(models: dict[str, str]) -> str:
@@ -24,6 +37,13 @@ def found_note(models: dict[str, str]) -> list[nodes.paragraph]:
     return [nodes.paragraph("", said, classes=["lm-found-note"])] if old else []
 
 
+def fields_list(fields: dict[str, str]) -> list[nodes.bullet_list]:
+    """Return the fields of a proof as a list; nothing if it has none."""
+    told = (nodes.paragraph("", f"{name}: {text}") for name, text in fields.items())
+    items = [nodes.list_item("", each) for each in told]
+    return [nodes.bullet_list("", *items, classes=["lm-fields"])] if items else []
+
+
 # --- the page that lists them -----------------------------------------------------------
 
 
@@ -32,19 +52,18 @@ class findings_list(nodes.General, nodes.Element):
 
 
 class Findings(SphinxDirective):
-    """``findings``: a table of all findings of the book."""
+    """``findings``: a table of all empirical claims of the book."""
 
     def run(self) -> list[nodes.Node]:
         return [findings_list()]
 
 
 def _collect(app, doctree: nodes.document) -> None:
-    """Keep what a page found: sentence, place and verdict, and its models."""
-    env = app.env
-    proofs = doctree.findall(lambda node: "finding" in getattr(node, "attributes", ()))
-    rows = [(node["finding"], node["ids"][0], node["verdict"]) for node in proofs]
-    models = env.temp_data.get("lmbook", {}).get("models", {})
-    env.metadata[env.docname]["lmbook_found"] = (" and ".join(models.values()), rows)
+    """Keep what a page claims, and where."""
+    proofs = doctree.findall(lambda node: "claim" in getattr(node, "attributes", ()))
+    app.env.metadata[app.env.docname]["lmbook_claims"] = [
+        node["claim"] | {"at": [(app.env.docname, f"#{node['ids'][0]}")]} for node in proofs
+    ]
 
 
 def _pages_to_write(app, env) -> set[str]:
@@ -52,48 +71,57 @@ def _pages_to_write(app, env) -> set[str]:
     return {"findings"} & env.found_docs
 
 
+def _claims(app) -> list[dict]:
+    """Return all claims in the order of the book, each study where it is first shown."""
+    about, env = app.env.metadata, app.env
+    pages = [page for page in env.collect_relations() if page in about]
+    found = [row for page in pages for row in about[page].get("lmbook_claims", [])]
+    code = {p: _CELLS.findall(Path(env.doc2path(p)).read_text("utf-8")) for p in pages}
+    for path in sorted((Path(app.srcdir).parent / "data" / "studies").glob("*.json")):
+        row = json.loads(path.read_text("utf-8"))
+        reads = rf"""\bstored\(\s*["']{path.stem}["']"""
+        row["at"] = [(p, "") for p in pages if re.search(reads, "\n".join(code[p]))]
+        row["n"] = f"{row['n']}; seeds: {len(row['seeds'])}"
+        row["interval"] = " to ".join(f"{end:.3g}" for end in row["interval"] or ())
+        found.append(row | {"kind": "study", "note": f"`{row['command']}`"})
+    return sorted(found, key=lambda row: pages.index(row["at"][0][0]) if row["at"] else 99)
+
+
 def _fill_in(app, doctree: nodes.document, docname: str) -> None:
     for node in list(doctree.findall(findings_list)):
-        pages = [name for name in app.env.collect_relations() if name in app.env.metadata]
-        rows = [
-            (page, models, *row)
-            for page in pages
-            for models, found in [app.env.metadata[page].get("lmbook_found", ("", []))]
-            for row in found
-        ]
-        node.replace_self([_result(rows), _table(app, docname, rows)] if rows else [])
+        rows = _claims(app)
+        html = _result(rows) + TABLE.format("".join(_row(app, docname, r) for r in rows))
+        node.replace_self([nodes.raw("", html, format="html")] if rows else [])
 
 
-def _result(rows: list[tuple]) -> nodes.paragraph:
-    """Return how many hold, for which models."""
-    hold = sum(row[-1] == "checked" for row in rows)
-    models = " and ".join(sorted({row[1] for row in rows}))
-    said = nodes.strong("", f"{hold} of {len(rows)} findings hold")
-    return nodes.paragraph("", "", said, nodes.Text(f" for {models}."))
+def _result(rows: list[dict]) -> str:
+    """Return how many findings hold, for which models; how many claims lack a field."""
+    found = [row for row in rows if row["kind"] == "finding"]
+    studies = sum(row["kind"] == "study" for row in rows)
+    hold = sum(row["verdict"] == "checked" for row in found)
+    named = {name for row in found for name in row["note"].split(" and ") if name}
+    models = escape(" and ".join(sorted(named)) or "the models of this book")
+    lack = sum(not (row.get("rival") and row.get("null")) for row in rows)
+    said = f"<p><strong>{hold} of {len(found)} findings hold</strong> for {models}. "
+    said += f"The table has {len(rows)} claims in all, {studies} of them from studies; "
+    return f"{said}{lack} still lack a rival or a null.</p>\n"
 
 
-def _table(app, docname: str, rows: list[tuple]) -> nodes.table:
-    """Return a row a finding: its page, the sentence as a link to it, model, verdict."""
-    group = nodes.tgroup("", cols=4)
-    group += [nodes.colspec(colwidth=width) for width in (20, 50, 18, 12)]
-    names = [[nodes.Text(name)] for name in ("Chapter", "Finding", "Model", "Verdict")]
-    group += nodes.thead("", _row(names))
-    body = nodes.tbody()
-    chapters = app.config.lmbook_chapters
-    for page, models, sentence, place, verdict in rows:
-        link = make_refnode(app.builder, docname, page, place, nodes.Text(sentence))
-        said = nodes.inline("", VERDICTS.get(verdict, verdict), classes=["lm-mark"])
-        title = chapters[page].short if page in chapters else app.env.titles[page].astext()
-        row = _row([[nodes.Text(title)], [link], [nodes.Text(models)], [said]])
-        row["classes"].append("lm-holds" if verdict == "checked" else "lm-fails")
-        body += row
-    group += body
-    return nodes.table("", group, classes=["lm-findings"])
-
-
-def _row(cells: list[list[nodes.Node]]) -> nodes.row:
-    entries = [nodes.entry("", nodes.paragraph("", "", *cell)) for cell in cells]
-    return nodes.row("", *entries)
+def _row(app, docname: str, row: dict) -> str:
+    """Return a claim; each cell has its column's name, for narrow screens."""
+    texts = [row.get(name) or "–" for name in ("claim", *FIELDS)] + [row["note"]]
+    *said, note = (re.sub(r"`(.+?)`", r"<code>\1</code>", escape(text)) for text in texts)
+    mark = VERDICTS.get(row["verdict"], row["verdict"])
+    said.append(f'<span class="lm-mark">{mark}</span> <small>{note}</small>')
+    chapters, links = app.config.lmbook_chapters, []
+    for page, anchor in row["at"]:
+        uri, of = app.builder.get_relative_uri(docname, page), chapters.get(page)
+        name = f"{of.number}. {of.short}" if of else app.env.titles[page].astext()
+        links.append(f'<a href="{escape(uri + anchor)}">{escape(name)}</a>')
+    cells = zip(COLUMNS, [*said, "<br>".join(links) or "–"], strict=True)
+    html = "".join(f'<td data-label="{name}">{cell}</td>' for name, cell in cells)
+    good = "lm-holds" if "✓" in mark else "lm-fails"
+    return f'<tr class="{good}" data-kind="{row["kind"]}">{html}</tr>\n'
 
 
 def setup(app) -> None:

@@ -18,7 +18,8 @@ def _link(chapter: Chapter, app) -> addnodes.pending_xref:
 
 def _top(chapter: Chapter, below: list[Chapter], app) -> nodes.paragraph:
     """Return the line under a title: how long, and what to have read."""
-    line = nodes.paragraph("", f"{chapter.minutes} minutes", classes=["course-line"])
+    said = "{read} minutes to read · {work} to work through".format(**chapter.minutes)
+    line = nodes.paragraph("", said, classes=["course-line"])
     for index, other in enumerate(below):
         line += [nodes.Text(", " if index else " · builds on "), _link(other, app)]
     return line

@@ -1,11 +1,11 @@
 """Cells that prove and sections that go deeper, folded on the site.
 
 A code cell tagged ``proof`` is one line there, ``✓ checked:`` and its first comment, that
-opens. If it is a finding as well, and does not hold for the model at hand, the line says
-so, and the prose around is marked. What stands between ``deeper-start`` and ``deeper-end``
-is a section that opens; between ``workshop-start`` and ``workshop-end`` stands what only
-who works through the page wants (`lmbook.pages.ways`). Folds are plain ``<details>``: they
-work by key, without scripts.
+opens on its fields and the cell. If it is a finding as well, and does not hold for the
+model at hand, the line says so, and the prose around is marked. What stands between
+``deeper-start`` and ``deeper-end`` is a section that opens; between ``workshop-start`` and
+``workshop-end`` stands what only who works through the page wants (`lmbook.pages.ways`).
+Folds are plain ``<details>``: they work by key, without scripts.
 """
 
 import itertools
@@ -16,8 +16,8 @@ from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
-from lmbook.execute.verdicts import check_order, sentence
-from lmbook.pages.findings import found_note, not_so
+from lmbook.execute.verdicts import check_order, fields, sentence
+from lmbook.pages.findings import fields_list, found_note, not_so
 from lmbook.pages.markup import html_tag, with_code
 
 logger = logging.getLogger(__name__)
@@ -72,8 +72,9 @@ class Fold(SphinxTransform):
             )
             node.parent.remove(node)
         about = self.env.temp_data.get("lmbook", {})
+        values = self.env.temp_data.get("lmbook_glued", {})
         proofs = [
-            _fold_proof(cell, about["models"])
+            _fold_proof(cell, about["models"], values)
             for cell in list(self.document.findall(nodes.container))
             if {"proof", "finding"} & {*cell.get("cell_metadata", {}).get("tags", [])}
         ]
@@ -107,13 +108,16 @@ def _fold_section(start: fold_edge) -> None:
     parent[first - 1 : last + closed] = [made]
 
 
-def _fold_proof(cell: nodes.container, models: dict[str, str]) -> fold:
+def _fold_proof(
+    cell: nodes.container, models: dict[str, str], values: dict[str, str]
+) -> fold:
     """Put a cell into a fold whose line is its sentence and its verdict."""
-    about, text = cell["cell_metadata"], ""
+    about, text, told = cell["cell_metadata"], "", {}
     try:
         if "proof" not in about["tags"]:
             raise ValueError("a cell tagged finding is a proof: tag it proof as well")
         text = sentence(cell[0].astext())
+        told = fields(cell[0].astext(), values)
         if "finding" in about["tags"]:
             check_order(cell[0].astext())
     except ValueError as error:
@@ -126,9 +130,12 @@ def _fold_proof(cell: nodes.container, models: dict[str, str]) -> fold:
     said = MARKS.get(verdict) or f"✗ {not_so(models)}:"
     mark = nodes.inline("", said, classes=["lm-mark"])
     cell.parent.replace(cell, made)
-    made += [fold_line("", "", mark, nodes.Text(" "), *with_code(text)), cell]
-    if "finding" in about["tags"]:
-        made["finding"] = text
+    line = fold_line("", "", mark, nodes.Text(" "), *with_code(text))
+    made += [line, *fields_list(told), cell]
+    if "finding" in about["tags"] or "rival" in told:  # an empirical claim
+        kind = "finding" if "finding" in about["tags"] else "proof"
+        about = {"verdict": verdict, "note": " and ".join(models.values())}
+        made["claim"] = {"claim": text, "kind": kind} | about | told
         made["ids"].append(nodes.make_id(f"finding-{text}")[:60].rstrip("-"))
         cell.document.set_id(made)  # warns if another has it
     return made

@@ -1,15 +1,18 @@
 """Views on the site: the myst-nb renderer of their JSON."""
 
+import re
 from html import escape
 
 from docutils import nodes
 
 from lmbook.execute.compare import FIGURE
+from lmbook.execute.keys import digest
 from lmbook.pages.tables import table
 from lmcourse.views import MIME
 from lmcourse.views.markup import script_json
 from lmcourse.views.view import PLOTLY
 
+SVG = "image/svg+xml"
 BERTVIZ = ("jquery/jquery.slim.min.js", "d3/d3.min.js")
 CIRCUITSVIS = ("circuitsvis", "circuitsvis/iife.js")
 # Kind of view → the module that draws it, and the libraries that this needs. Other kinds
@@ -114,6 +117,41 @@ def view_node(view: dict) -> nodes.raw:
     return node
 
 
+def _inline(svg: str, kind: str) -> str:
+    """Return a figure's SVG as part of a page: its ids clash with no other's.
+
+    Raises
+    ------
+    ValueError
+        If it holds what a figure of ours never does: a script, or an address.
+    """
+    if re.search(r"<(script|foreignObject|a)\b|\son\w+=|href=\"(?!#|data:image/png)", svg):
+        raise ValueError("a figure holds a script or an address")
+    own, used = f"p{digest(svg)[:8]}-", set(re.findall(r'(?:url\(|href=")#([\w-]+)', svg))
+    svg = re.sub(r"<style.*?</style>", "", svg, flags=re.DOTALL)  # about all of the page
+    svg = svg[svg.index("<svg") :].replace("<svg ", f'<svg class="{kind}" ', 1)
+    svg = re.sub(r'\sid="([^"]*)"', lambda i: i[0] if i[1] in used else "", svg)
+    return re.sub(r'(\sid="|(?:url\(|href=")#)', rf"\1{own}", svg)
+
+
+def picture(data) -> nodes.raw:
+    """Return a figure in both its widths, inline: its letters are the page's own.
+
+    So they have the site's type, a reader can find and copy them, and a test can measure
+    them. One that is too wide for a phone and has no narrow version scrolls.
+    """
+    narrow, stacked = (data.output_metadata[SVG][key] for key in ("narrow", "stacked"))
+    inside = _inline(data.content, "lm-wide") + (narrow and _inline(narrow, "lm-narrow"))
+    look = "" if narrow else ' lm-scrolls" tabindex="0'  # keys scroll it as well
+    alt = data.cell_metadata.get("mystnb", {}).get("image", {}).get("alt", "")
+    return nodes.raw(
+        "",
+        f'<div class="lm-plot{" lm-stacked" * stacked}{look}" role="img" '
+        f'aria-label="{escape(alt)}">{inside}</div>',
+        format="html",
+    )
+
+
 class ViewRenderer:
     """The entry point of the group ``myst_nb.mime_renderers``."""
 
@@ -124,6 +162,8 @@ class ViewRenderer:
         """Return a view's nodes, or None for a MIME type that is not ours."""
         if data.mime_type in (PLOTLY, FIGURE):
             return []  # a bare plotly figure has no other form here; `FIGURE` is for tests
+        if data.mime_type == SVG and "narrow" in data.output_metadata.get(SVG, {}):
+            return [picture(data)]
         if data.mime_type != MIME:
             return None
         return [view_node(data.content)]

@@ -1,11 +1,13 @@
 """Tasks: the five kinds of exercise, and how far a reader is.
 
-A task is an exercise of sphinx-exercise with a kind as its class. Here its heading gets the
-kind's word, it is held to the chapter's table of checks, and every page learns which tasks
+A task is an exercise of sphinx-exercise whose classes are kind, minutes and difficulty:
+``build minutes-10 level-2``. Here its heading gets them, what its check says of the starter
+is folded, it is held to the chapter's table of checks, and every page learns which tasks
 each chapter has; what was done stays in the reader's browser (``static/tasks.js``).
 """
 
 import json
+import re
 from pathlib import Path
 
 from docutils import nodes
@@ -13,6 +15,7 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
 from sphinx_exercise.nodes import exercise_enumerable_node, exercise_title
 
+from lmbook.pages.proofs import fold
 from lmcourse import exercises
 
 logger = logging.getLogger(__name__)
@@ -23,7 +26,18 @@ WORDS = {  # class → heading; in small letters the kind in the table of checks
     "experiment": "Experiment",
     "judge": "Judge",
 }
-FORM = ("exercise", "dropdown")  # classes that say nothing about the kind
+FOLDED = "What does the check say?"  # the line over what it says of the starter
+CHECKED = re.compile(r"exercises\.check\(")
+CLASSES = re.compile(rf"({'|'.join(WORDS)}) minutes-([2-9]|[1-9]\d) level-([1-3])")
+
+
+def asked(classes: list[str]) -> list[str]:
+    """Read a task's classes: "Build", "10 minutes", "level 2 of 3"; [] if wrong."""
+    found = CLASSES.fullmatch(" ".join(classes).removeprefix("exercise "))
+    if not found:
+        return []
+    kind, minutes, level = found.groups()
+    return [WORDS[kind], f"{minutes} minutes", f"level {level} of 3"]
 
 
 def registered(page: str) -> dict[str, str]:
@@ -41,18 +55,19 @@ def check(page: str, label: str, classes: list[str]) -> None:
     Raises
     ------
     ValueError
-        If it has not one kind; or if the table has no check of this label and kind.
+        If its classes are not kind, minutes and level; or if the table has no check of
+        this label and kind.
     """
-    kind = " ".join(name for name in classes if name not in FORM)
-    if kind not in WORDS:
-        raise ValueError(f"its kind is {kind!r}; :class: is one of {', '.join(WORDS)}")
+    if not (said := asked(classes)):
+        form = f"a kind ({', '.join(WORDS)}), minutes-2 to minutes-99, level-1 to level-3"
+        raise ValueError(f"its :class: is {' '.join(classes[1:])!r}; it should be {form}")
     if table := registered(page):
         name = table.get(label.replace("_", "-"))
         if name is None:
             known = ", ".join(sorted(table))
             raise ValueError(f"no check belongs to its label; there are {known}")
-        if name not in exercises.names(page, WORDS[kind].lower()):
-            raise ValueError(f"it is of the kind {kind!r}, its check {name} is not")
+        if name not in exercises.names(page, said[0].lower()):
+            raise ValueError(f"it is of the kind {said[0]}, its check {name} is not")
 
 
 def collect(app, doctree: nodes.document) -> None:
@@ -67,20 +82,33 @@ def collect(app, doctree: nodes.document) -> None:
             logger.warning("the task %s: %s", task["label"], error, location=page)
 
 
+def fold_verdicts(app, doctree: nodes.document) -> None:
+    """Fold what cells of tasks show that call a check: it tells what is wrong."""
+    for task in doctree.findall(exercise_enumerable_node):
+        for shown in list(task.findall(nodes.container)):
+            output = shown.get("nb_element") == "cell_code_output"
+            if output and CHECKED.search(shown.parent[0].astext()):
+                line = nodes.raw("", f"<summary>{FOLDED}</summary>", format="html")
+                made = fold("", line, classes=["lm-starter"])  # a search skips what is raw
+                shown.parent.replace(shown, made)
+                made += shown
+
+
 class Headings(SphinxPostTransform):
-    """Write ``Predict: What does the mask change?``; the number is Sphinx's."""
+    """Write ``Predict · 3 minutes · level 1 of 3: What changes?``, with Sphinx's number."""
 
     default_priority = 15  # before sphinx-exercise puts it in brackets
 
     def run(self) -> None:
         for task in self.document.findall(exercise_enumerable_node):
-            kinds = [WORDS[name] for name in WORDS if name in task["classes"]]
-            title = task.children[0]
-            if kinds and isinstance(title, exercise_title):
+            title, said = task.children[0], asked(task["classes"])
+            if said and isinstance(title, exercise_title):
                 colon = nodes.inline("", ": ", classes=["visually-hidden"])
-                word = nodes.inline("", kinds[0], colon, classes=["lm-task-kind"])
-                asked = nodes.inline("", "", *title[1].children, classes=["lm-asked"])
-                task.replace(title, nodes.title("", "", word, asked))
+                about = " · ".join(["", *said[1:]])
+                quiet = nodes.inline("", about, colon, classes=["lm-task-about"])
+                word = nodes.inline("", said[0], quiet, classes=["lm-task-kind"])
+                words = nodes.inline("", "", *title[1].children, classes=["lm-asked"])
+                task.replace(title, nodes.title("", "", word, words))
 
 
 # --- how far a reader is --------------------------------------------------------------
@@ -100,6 +128,7 @@ def _write_table(app, env) -> None:
 def setup(app) -> None:
     """Check and count tasks; give every page the scripts that keep what was done."""
     app.connect("doctree-read", collect)
+    app.connect("doctree-read", fold_verdicts)
     app.connect("env-updated", _write_table)
     app.add_post_transform(Headings)
     app.add_js_file("lib/tasks-table.js", loading_method="defer")

@@ -36,7 +36,7 @@ def divide(app, doctree: nodes.document) -> None:
         if len(node) > 1 and all(map(for_work, node[1:])):
             node["classes"].append(WORK)  # nothing of it is left but its name
     left = {
-        "cells of code": len(cells) - proofs,
+        "cells of code": len({cell["cell_index"] for cell in cells}) - proofs,
         "tasks in code": len(tasks),
         "proofs": proofs,
     }

@@ -6,12 +6,13 @@ reaches a reader. What only the built book knows, ``links`` tells: `lmbook.publi
 """
 
 import re
+from html import escape
 
 from markdown_it import MarkdownIt
 from mdit_py_plugins.colon_fence import colon_fence_plugin
 
 from lmbook.pages.choices import LETTERS
-from lmbook.pages.tasks import WORDS
+from lmbook.pages.tasks import FOLDED, asked
 
 _BLOCKS = MarkdownIt("commonmark").use(colon_fence_plugin).disable("inline")
 _DIRECTIVE = re.compile(r"\{([\w:-]+)\}(.*)")
@@ -73,6 +74,16 @@ def solutions(text: str, inside: bool) -> list[tuple[bool, str]]:
     return pieces
 
 
+def folded(outputs: list) -> str:
+    """Return what a cell shows in words as HTML that opens; a check has said it."""
+    said = []
+    for output in outputs:
+        data = output.get("data", {})
+        text = f"<pre>{escape(output.get('text') or data.get('text/plain', ''))}</pre>"
+        said.append(data.get("text/html", text))
+    return f"<details><summary>{FOLDED}</summary>{''.join(said)}</details>"
+
+
 # --- directives -----------------------------------------------------------------------
 
 
@@ -88,9 +99,8 @@ def _directive(name: str, argument: str, content: str, links) -> str:
         case "exercise-end" | "solution-end" | "workshop-start" | "workshop-end":
             return ""
         case "exercise-start":
-            kind = WORDS.get(options.get("class"))
-            heading = f"{kind} · " if kind else ""
-            return f"{place}**{heading}{links.exercise(label)}**\n"
+            heading = [*asked(options.get("class", "").split()), links.exercise(label)]
+            return f"{place}**{' · '.join(heading)}**\n"
         case "solution-start":
             return f"{place}**Solution to** {links.reference(argument, None)}, folded.\n"
         case "deeper-start":

@@ -23,10 +23,11 @@ from lmbook.execute.keys import ROOT, digest, hashes
 from lmbook.execute.run import chapters, executed
 from lmbook.execute.verdicts import code_cells
 from lmbook.pages.glue import glued
+from lmbook.pages.tasks import CHECKED, FOLDED
 from lmbook.publish import addresses
 from lmbook.publish.addresses import FOLDER
 from lmbook.publish.links import BookLinks
-from lmbook.publish.markdown import solutions, to_markdown
+from lmbook.publish.markdown import folded, solutions, to_markdown
 from lmcourse.views import MIME
 
 EXECUTED = f"{FOLDER}/executed"
@@ -38,7 +39,7 @@ COLAB_NEEDS = (
 )
 INSTALL = Path(__file__).parents[1] / "static" / "first-cell.txt"
 # What a viewer that runs nothing can show. Views are told in words: their scripts are long.
-SHOWN = ("text/plain", "text/html", "text/markdown", "text/latex", "image/png")
+SHOWN = ("text/plain", "text/html", "text/markdown", "text/latex", "image/svg+xml")
 
 
 # --- the notebook ---------------------------------------------------------------------
@@ -127,6 +128,9 @@ def with_outputs(notebook: NotebookNode, executed: NotebookNode) -> NotebookNode
     for number, (cell, old) in enumerate(pairs, 1):
         cell.execution_count = number
         cell.outputs = list(filter(None, map(_static, old.outputs)))
+        if CHECKED.search(cell.source) and not cell.metadata and cell.outputs:
+            data = {"text/html": folded(cell.outputs), "text/plain": f"{FOLDED} Run it."}
+            cell.outputs = [nbformat.v4.new_output("display_data", data)]
     return shown
 
 

@@ -54,6 +54,8 @@
       const data = JSON.parse(root.querySelector(".lmc-data").textContent);
       canvas.textContent = "";
       canvas.id = "lmc-view-" + index;
+      // Libraries would take the wheel for themselves: here it scrolls the page.
+      canvas.addEventListener("wheel", (event) => event.stopPropagation(), true);
       const { [kind]: named, mount = named } = lmcourse.need(module + ".js");
       drawn.push((await mount(canvas, data, { ...lmcourse, root })) || {});
       root.dataset.state = "drawn";

@@ -28,7 +28,15 @@ import numpy as np
 import torch
 from torch._tensor_str import printoptions as torch_printoptions
 
-from lmcourse.exercises.answers import Wrong, compare, describe, diagnose, expect, run
+from lmcourse.exercises.answers import (
+    NotTried,
+    Wrong,
+    compare,
+    describe,
+    diagnose,
+    expect,
+    run,
+)
 
 __all__ = ["Verdict", "Wrong", "check", "compare", "exercise", "expect", "judge", "names"]
 __all__ += ["predict", "run", "yours"]
@@ -56,20 +64,24 @@ class Verdict:
     ok : bool
     message : str
         What is right, or which mistake it looks like. Never the answer.
+    tried : bool
+        False while the answer is as the page gave it.
     """
 
     name: str
     ok: bool
     message: str
+    tried: bool = True
 
     def __bool__(self):
         return self.ok
 
     def __repr__(self):
-        return f"{'✓' if self.ok else '✗'} {self.name}: {self.message}"
+        mark = ("✓" if self.ok else "✗") if self.tried else "○"
+        return f"{mark} {self.name}: {self.message}"
 
     def _repr_html_(self):
-        kind = "right" if self.ok else "wrong"
+        kind = ("right" if self.ok else "wrong") if self.tried else "untried"
         return f'<p class="lm-verdict lm-{kind}">{escape(repr(self))}</p>'
 
 
@@ -109,7 +121,9 @@ def multiple_choice(name: str, *, kind: str, **feedback: str | None) -> None:
     """
 
     def compare_letter(answer):
-        letter = answer.strip().lower() if isinstance(answer, str) else ""
+        letter = answer.strip().lower() if isinstance(answer, str) else None
+        if letter in ("", "...", "?"):
+            raise NotTried
         if letter not in feedback:
             raise Wrong(f"choose one letter of {', '.join(feedback)}, as a string.")
         if feedback[letter]:
@@ -166,12 +180,12 @@ def check(name: str, answer: object) -> Verdict:
     try:
         with _global_state_kept():
             if answer is None or answer is ...:
-                raise Wrong("nothing to check yet.")
+                raise NotTried
             diagnose(_EXERCISES[name].check(answer) or {})
     except KeyboardInterrupt:
         raise
     except Wrong as wrong:
-        return Verdict(name, False, str(wrong))
+        return Verdict(name, False, str(wrong), tried=not isinstance(wrong, NotTried))
     except BaseException as error:  # an answer may be anything, and raise when looked at
         words = f"your answer could not be checked: {describe(error)}"
         return Verdict(name, False, words)

@@ -5,6 +5,7 @@ whatever it raises or returns becomes a `Wrong` with words for it.
 """
 
 import copy
+import dis
 import re
 import reprlib
 import traceback
@@ -12,6 +13,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
+from torch.overrides import TorchFunctionMode
 
 TOLERANCE = 1e-5  # as a share of the oracle's largest magnitude; float32 keeps it
 SHOWN = 160  # characters of a call or a result that a message shows
@@ -19,6 +21,8 @@ MAX_ENTRIES = 10**7  # a list with more is not even read
 METHODS = {"forward": "compute", "backward": "gradient"}  # what a module's author wrote
 CELL_FILE = re.compile(r"ipykernel_\d+|<ipython-input|<cell")  # where IPython keeps a cell
 CONTAINERS = (list, tuple, dict, set)
+# All that a function does whose body is still `...`, in any version of Python.
+NOTHING = {"RESUME", "NOP", "COPY_FREE_VARS", "LOAD_CONST", "RETURN_CONST", "RETURN_VALUE"}
 _BRIEF = reprlib.Repr()
 _BRIEF.maxlist = _BRIEF.maxtuple = _BRIEF.maxset = _BRIEF.maxdict = 12
 _BRIEF.maxstring = _BRIEF.maxother = 80
@@ -26,6 +30,13 @@ _BRIEF.maxstring = _BRIEF.maxother = 80
 
 class Wrong(Exception):
     """What a check raises; its message tells the reader what to look at."""
+
+
+class NotTried(Wrong):
+    """What a check raises at an answer that is still as the page gave it."""
+
+    def __init__(self):
+        super().__init__("not tried yet.")
 
 
 def type_name(value: object) -> str:
@@ -61,8 +72,8 @@ def run(function: object, *inputs, keep: bool = False):
     Raises
     ------
     Wrong
-        If it is not a function, raises anything but KeyboardInterrupt, or returns None
-        or ``...``.
+        If it is not a function, raises anything but KeyboardInterrupt, or returns
+        nothing; `NotTried` if it has no body yet or returns ``...``.
     """
     if not callable(function):
         raise Wrong(f"pass the function itself; this is of type {type_name(function)}.")
@@ -76,10 +87,19 @@ def run(function: object, *inputs, keep: bool = False):
     except BaseException as error:  # sys.exit() too: it would end the reader's kernel
         where = _line(error)
         raise Wrong(f"{_name(function)} stopped with {describe(error)}{where}") from error
-    if result is None or result is ...:
-        name = _name(function)
-        raise Wrong(f"nothing to check yet: {name} returns nothing. Fill in its body.")
+    if result is ... or (result is None and _is_empty(function)):
+        raise NotTried
+    if result is None:
+        raise Wrong(f"{_name(function)} returns nothing; end it with `return`.")
     return result
+
+
+def _is_empty(function: object) -> bool:
+    """Say whether a function's body, or what a module's author wrote, is only ``...``."""
+    written = METHODS.get(str(getattr(function, "__name__", "")), "")
+    method = getattr(getattr(function, "__self__", None), written, function)
+    code = getattr(method, "__code__", None)
+    return bool(code) and {step.opname for step in dis.get_instructions(code)} <= NOTHING
 
 
 def _name(function: object) -> str:
@@ -267,6 +287,18 @@ def diagnose(faults: Mapping[str, object]) -> None:
             raise Wrong(diagnosis)
 
 
+class Called(TorchFunctionMode):
+    """Note the names of PyTorch's functions that are called, for what a page forbids."""
+
+    def __init__(self):
+        super().__init__()
+        self.names: set[str] = set()
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        self.names.add(getattr(function, "__name__", ""))
+        return function(*args, **(kwargs or {}))
+
+
 def number(value: object) -> float:
     """Return an answer that should be a single finite number."""
     found = array(value)
@@ -288,6 +320,8 @@ def strings(value: object) -> list[str]:
 
 def unpack(value: object, count: int, what: str) -> Sequence:
     """Check that an answer returned so many things; ``what`` says which."""
+    if isinstance(value, (torch.Tensor, np.ndarray)) and value.ndim and len(value) == count:
+        value = list(value)  # they were stacked
     if not isinstance(value, (list, tuple)) or len(value) != count:
         raise Wrong(f"return {what}; this is {_amount(value)}.")
     return value

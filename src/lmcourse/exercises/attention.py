@@ -36,8 +36,10 @@ def all_at_once(answer):
         try:
             got = run(answer, *inputs)
         except Wrong as wrong:
-            where = "" if not lead else " Each matrix is right, a batch of heads is not: "
-            where += "swap the last two axes only, with `mT`." if lead else ""
+            if not lead:
+                raise
+            where = " Each matrix is right, a batch of heads is not: "
+            where += "swap the last two axes only, with `mT`."
             raise Wrong(f"{str(wrong).rstrip('.')}.{where}") from None
         output, weights = unpack(got, 2, "output and weights, in this order")
         _compare_attention(output, weights, *inputs)

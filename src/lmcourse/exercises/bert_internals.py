@@ -25,10 +25,10 @@ def _bert(**changes):
 # Compare with the poem as it was printed.
 judge(
     "bert-internals.whose",
-    a="a boy may go; but what has he to do with the cricket? It fits its two "
+    a=None,
+    b="it stands in the right meadow; but does grass go, and come back home?",
+    c="a boy may go; but what has he to do with the cricket? It fits its two "
     "neighbours, and that is all that counting looks at.",
-    b=None,
-    c="it stands in the right meadow; but does grass go, and come back home?",
 )
 
 
@@ -42,7 +42,11 @@ def small_bert(answer):
     width, heads = answer.hidden_size, answer.num_attention_heads
     faults = {
         "keep BERT's vocabulary of 30,522 pieces.": answer.vocab_size != 30522,
-        f"{heads} heads cannot share {width} dimensions evenly.": width % heads,
+        f"{heads} heads cannot share {width} dimensions evenly.": (
+            min(heads, width) < 1 or width % heads
+        ),
+        "its feed-forward networks are far too wide for such vectors: BERT's are four "
+        "times as wide.": answer.intermediate_size > 16 * width,
         "that is more layers than one would care to build.": (
             answer.num_hidden_layers > 1000
         ),
@@ -124,7 +128,7 @@ def same(answer):
     """Try pairs of which it is known whether they are the same."""
     x = normal(4, 6, seed=6)
     one = x.clone()
-    one[2, 3] += 0.1
+    one[2, 3] += 1e-3
     rounded = x * (1 + 1e-7)
 
     def said(a, b):
@@ -159,8 +163,8 @@ def same(answer):
 predict(
     "bert-internals.fused",
     a="an error would be kind. Nothing complains.",
-    b=None,
-    c="the vectors that come out are right; of weights it has none to give.",
+    b="the vectors that come out are right; of weights it has none to give.",
+    c=None,
 )
 
 

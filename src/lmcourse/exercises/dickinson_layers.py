@@ -46,9 +46,9 @@ def token_mean(answer):
 # Weights of the trained size turn a vector a long way, trained or not.
 predict(
     "dickinson-layers.random_steps",
-    a="that is what tiny weights do. Here they are as large as the trained ones, "
+    a=None,
+    b="that is what tiny weights do. Here they are as large as the trained ones, "
     "and what a block adds is as large too.",
-    b=None,
     c="then learning would have changed nothing. Which of the steps would you "
     "expect it to change?",
 )
@@ -77,7 +77,7 @@ def _steps(levels):
 
 @exercise("dickinson-layers.biggest_step", kind="spot the bug")
 def biggest_step(answer):
-    """Turn most in one block, move furthest in another; count the blocks by hand."""
+    """Turn most in one layer, move furthest in another; count the layers by hand."""
     cases = [  # turns, and lengths that change elsewhere
         ([0.3, 1.1, 0.25, 0.02, 0.3, 0.25, 0.3, 0.2], [1] * 6 + [9] * 3),
         ([0.3, 0.25, 0.02, 0.3, 0.9, 0.2], [12] * 2 + [1] * 5),
@@ -91,21 +91,21 @@ def biggest_step(answer):
                 f"one number is expected, not {got.shape} of them: take the mean over the "
                 "texts first."
             )
-        big = int(np.argmin(_steps(levels))) + 1
+        big = int(np.argmin(_steps(levels)))
         moved = (levels[1:] - levels[:-1]).norm(dim=-1).mean(dim=1)
-        far = moved.argmax().item() + 1
+        far = moved.argmax().item()
         mistakes = {
-            "this is the length of the step, and it counts from 0. A vector that only "
-            "grows has not turned; and row 0 belongs to block 1.": far - 1,
+            "this is the length of the step, and it counts from 1. A vector that only "
+            "grows has not turned; and row 0 belongs to layer 0.": far + 1,
             "this is the length of the step: a vector that only grows has not turned. "
             "Measure the cosine.": far,
-            "one too low: row 0 of the steps belongs to block 1.": big - 1,
+            "one too high: row 0 of the steps belongs to layer 0.": big + 1,
             "this is the smallest step: the biggest has the lowest cosine.": (
-                int(np.argmax(_steps(levels))) + 1
+                int(np.argmax(_steps(levels)))
             ),
-            "one too high: count what the rows of the steps compare.": big + 1,
+            "one too low: count what the rows of the steps compare.": big - 1,
             "each layer is compared with layer 0; a step is from one layer to the next.": (
-                len(angles)
+                len(angles) - 1
             ),
         }
         compare(got, big, mistakes)

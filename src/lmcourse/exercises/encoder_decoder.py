@@ -105,7 +105,7 @@ class Toy:
 
 
 def _ids(got):
-    if not isinstance(got, list):
+    if not isinstance(got, (list, tuple)):
         raise Wrong(f"a list of whole numbers is expected, not of type {type_name(got)}.")
     found = array(got)
     if found.ndim != 1 or (found % 1 != 0).any():
@@ -144,9 +144,9 @@ def write_greedily(answer):
 predict(
     "encoder-decoder.february",
     a="that takes a calendar. Was there a day in training that a calendar was needed for?",
-    b=None,
+    b="the month is read from its name, and nothing in this name says March.",
     c="it has no way to refuse: every training date had an answer of this form.",
-    d="it has read 31 after other months, and February with other days, often.",
+    d=None,
 )
 
 
@@ -168,10 +168,10 @@ def new_style(answer):
 
 judge(
     "encoder-decoder.translation",
-    a="the systems differ in more than attention: depth, width, training, how words "
+    a=None,
+    b="the systems differ in more than attention: depth, width, training, how words "
     "are cut. The table compares systems.",
-    b="BLEU counts runs of words shared with a reference. It is no share of right "
+    c="BLEU counts runs of words shared with a reference. It is no share of right "
     "translations.",
-    c=None,
     d="the ensembles are in the table, and lie below.",
 )

@@ -55,8 +55,8 @@ predict(
     "fine-tuning.forgets",
     a="both are English verse, and more verse might help. But nothing in the new "
     "text asks for long lines, or for *thou*.",
-    b="every weight moves, and nothing holds what the sonnets need in its place.",
-    c=None,
+    b=None,
+    c="every weight moves, and nothing holds what the sonnets need in its place.",
 )
 
 
@@ -147,8 +147,8 @@ judge(
     "fine-tuning.claim",
     a="the same learning rate is not a fair one: each method has its own best rate.",
     b="a step of one method costs more than a step of another; and that is not all.",
-    c=None,
-    d="more seeds would tell how sure the difference is, not what it is due to.",
+    c="more seeds would tell how sure the difference is, not what it is due to.",
+    d=None,
 )
 
 

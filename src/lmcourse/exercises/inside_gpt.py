@@ -16,8 +16,8 @@ GUESSING = math.log(32)  # nats: what whoever knows nothing of 32 tokens pays
 predict(
     "inside-gpt.numbers",
     a="50,257 rows of 768 are 39 million. Twelve layers have more.",
-    b="four matrices of 768 × 768 in a layer. And what else is in it?",
-    c=None,
+    b=None,
+    c="four matrices of 768 × 768 in a layer. And what else is in it?",
 )
 
 
@@ -131,9 +131,9 @@ judge(
     "inside-gpt.story",
     a="a picture of attention says where a head looks. Heads in the same model "
     "look there and turn nothing.",
-    b="the mean over whole sonnets says nothing of a rare case: without these "
+    b=None,
+    c="the mean over whole sonnets says nothing of a rare case: without these "
     "heads *thou shal* goes on otherwise.",
-    c=None,
     d="what can be read from a vector need not be read by the model.",
 )
 

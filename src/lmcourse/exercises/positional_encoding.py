@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 
+import pandas as pd
 import torch
 from torch.nn import functional as F
 
@@ -65,11 +66,11 @@ def dot_by_offset(answer):
 # What the table's own numbers can tell, and what they cannot.
 judge(
     "positional-encoding.seam",
-    a="a row that is there keeps the program from stopping. How well the model "
-    "reads there is a question for its answers, not for its table.",
+    a=None,
     b="an untrained row would be like none of its neighbours. Look at the picture "
     "again: does the band along the diagonal end at 128?",
-    c=None,
+    c="a row that was trained is not yet a text that is read. How well the model "
+    "reads there is a question for its answers, not for its table.",
 )
 
 
@@ -184,6 +185,8 @@ def append_key(answer):
 @exercise("positional-encoding.base", kind="experiment")
 def base(answer):
     """See whether the losses can be what is told of them, on both sides of the best."""
+    if isinstance(answer, pd.DataFrame):
+        answer = dict(zip(answer.index, answer.to_numpy().tolist(), strict=True))
     if not isinstance(answer, Mapping) or not answer:
         raise Wrong(
             "hand over a dict, base → (loss at trained lengths, loss on the last 32); this "
@@ -205,6 +208,8 @@ def base(answer):
         "trained lengths and fail on the last 32; yours does not. Are the losses in "
         "this order, and those of *three back*?": TRAINED in found
         and not found[TRAINED][0] < LOW < HIGH < found[TRAINED][1],
+        f"with a base of {best:,.0f} positions come round sooner than in training; no "
+        "model counts better so. Are these losses measured?": best < TRAINED,
         f"the best of your bases is {best:,.0f}, with {worst[best]:.2f} on the worse "
         f"of the two spans. Both can be below {LOW}: try bases "
         f"{'greater' if best == max(worst) else 'between those around it'}.": (

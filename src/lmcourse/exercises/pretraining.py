@@ -13,7 +13,7 @@ def places(answer):
     ids = torch.tensor([[2, 7, 9, 6, 3, 0], [2, 5, 8, 3, 0, 0]])
     special, ordinary = torch.tensor([0, 1, 2, 3, 4]), ids >= 5
 
-    def chosen(share, random, text=ids):
+    def chosen(share, random, text=ids, special=special):
         found = array(run(answer, text, special, share, random))
         if found.dtype != bool or found.shape != tuple(text.shape):
             raise Wrong("return a tensor of True and False of the shape of ids.")
@@ -25,11 +25,15 @@ def places(answer):
     many = torch.full((400, 20), 7)
     first, second = chosen(0.15, random, many), chosen(0.15, random, many)
     share = first.double().mean().item()
+    others = chosen(1.0, random, special=torch.tensor([7, 8]))
     return {
         "with a share of 1 special tokens are chosen: padding, [CLS], [SEP]. A model "
         "would learn to say that texts begin with [CLS].": (every & ~ordinary).any(),
         "with a share of 1 ordinary places are left out.": (ordinary & ~every).any(),
         "with a share of 0 something is chosen.": none.any(),
+        "`special` is not used: in another vocabulary other ids are no text.": (
+            others[(ids == 7) | (ids == 8)].any() or not others[ids == 0].all()
+        ),
         "two draws choose the same places: draw anew each time, from the generator.": (
             torch.equal(first, second)
         ),
@@ -43,8 +47,8 @@ def places(answer):
 
 predict(
     "pretraining.ever_asked",
-    a=None,
-    b="that is what ten independent draws would come to. How many draws were there?",
+    a="that is what ten independent draws would come to. How many draws were there?",
+    b=None,
     c="to be asked for everything a place must be drawn again and again. How often "
     "was it drawn here?",
 )
@@ -184,6 +188,6 @@ judge(
     a="the two losses answer different questions: one model saw both sides of what "
     "it was asked for, the other one side.",
     b="it is asked for fewer places, but the mean is over those; that is not it.",
-    c=None,
-    d="neither is wrong. They measure different things.",
+    c="neither is wrong. They measure different things.",
+    d=None,
 )

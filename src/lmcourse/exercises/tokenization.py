@@ -100,6 +100,9 @@ def stream(answer):
         "all of the text was returned each time; return what is new.": shown[1:],
     }
     expect(answer, [STREAM], want, mistakes)
+    mixed = [b"a \xf0\x9f", b"\xa6\x8b"]  # one token ends a character and begins another
+    kept = "a whole character was kept back, for another in the same token was not."
+    expect(answer, [mixed], ["a ", "\U0001f98b"], {kept: ["", "a \U0001f98b"]})
 
 
 BY_GRAMMAR = {"recordless", "overtakelessness", "unlovely", "crumbless", "brooding"}
@@ -117,6 +120,8 @@ JUDGED = {
 def seams(answer):
     """Compare with the course's own judgement, word by word."""
     chosen = dict.fromkeys(word.strip().lower() for word in strings(answer))
+    if not chosen:
+        raise Wrong("the list is empty: which of the ten would a grammar cut so?")
     for word in chosen:
         if word not in BY_GRAMMAR and word not in JUDGED:
             raise Wrong(f"{word!r} is not among the ten.")

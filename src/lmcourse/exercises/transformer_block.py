@@ -4,32 +4,19 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import nn
-from torch.overrides import TorchFunctionMode
 from transformers import GPT2Config, GPT2LMHeadModel
 
 from lmcourse.exercises import Wrong, compare, exercise, expect, judge, predict, run
-from lmcourse.exercises.answers import array, diagnose, normal, number, unpack
+from lmcourse.exercises.answers import Called, array, diagnose, normal, number, unpack
 from lmcourse.transformer import Block
 
 predict(
     "transformer-block.clusters",
     a="that would be so if the weights stayed as they were. But scores are products "
     "of two vectors: they become nine times as large.",
-    b=None,
-    c="an average never leaves the hull of what it averages.",
+    b="an average never leaves the hull of what it averages.",
+    c=None,
 )
-
-
-class _CallRecorder(TorchFunctionMode):
-    """Note which of PyTorch's functions are called."""
-
-    def __init__(self):
-        super().__init__()
-        self.names = set()
-
-    def __torch_function__(self, function, types, args=(), kwargs=None):
-        self.names.add(getattr(function, "__name__", ""))
-        return function(*args, **(kwargs or {}))
 
 
 def _norm_mistakes(x, eps):
@@ -78,7 +65,7 @@ def layer_norm(answer):
         "weight and bias are swapped.": plain * bias + weight,
     }
     want = F.layer_norm(x, (6,), weight, bias, eps)
-    with _CallRecorder() as called:
+    with Called() as called:
         got = run(answer, x, weight, bias, eps)
     compare(got, want, mistakes)
     if "layer_norm" in called.names:
@@ -173,7 +160,10 @@ def _dropout_faults(got, p):
 def dropout(answer):
     """Count and add up, in training and out of it."""
     x, p = torch.full((40, 50, 20), 3.0), 0.3
-    got = array(run(answer, x, p, True))
+    with Called() as called:
+        got = array(run(answer, x, p, True))
+    if any("dropout" in name for name in called.names):
+        raise Wrong("the page forbids PyTorch's dropout: draw, compare and scale yourself.")
     if got.shape != x.shape:
         raise Wrong(f"the shape is {got.shape}; it should be {tuple(x.shape)}.")
     diagnose(_dropout_faults(got, p))
@@ -267,6 +257,9 @@ def gpt_size(answer):
             ),
             "only one block is counted.": -(layers - 1) * (12 * d * d + 13 * d),
             "d_ff is four times d_model, not equal to it.": -layers * (6 * d * d + 3 * d),
+            "these are the blocks' matrices alone: tables, biases and norms count, too.": (
+                layers * 12 * d * d - _gpt2(*sizes)
+            ),
         }
         want = _gpt2(*sizes)
         expect(answer, sizes, want, {text: want + gap for text, gap in more.items()})

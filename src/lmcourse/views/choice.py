@@ -21,8 +21,9 @@ def choice(
     labels: Iterable[str],
     panels: Iterable[str],
     arrange: Callable[[Sequence[str]], str] = "".join,
+    first: int = 0,
 ) -> View:
-    """Let a reader choose between panels; the first is shown first.
+    """Let a reader choose between panels.
 
     Parameters
     ----------
@@ -34,11 +35,13 @@ def choice(
         As HTML.
     arrange : callable, optional
         Makes one piece of HTML of the buttons.
+    first : int
+        Which is shown first.
     """
     key = "lm" + hashlib.sha256(plain.encode()).hexdigest()[:10]
     style, buttons, sections = library("choice.css"), [], []
     for i, (label, panel) in enumerate(zip(labels, panels, strict=True)):
-        state = "" if i else " checked"
+        state = " checked" if i == first else ""
         radio = f'<input type="radio" name="{key}" value="{i}"{state}>'
         buttons.append(f"<label>{radio} {label}</label>")
         sections.append(f'<section data-choice="{i}">{panel}</section>')
@@ -51,7 +54,7 @@ def choice(
     return View(kind, None, stored, alt=question, plain=plain)
 
 
-def samples(question: str, shown: dict[str, tuple[str, str]], pictures=None) -> View:
+def samples(question: str, shown: dict, pictures=None, first: str = "") -> View:
     """Let a reader choose between texts.
 
     Parameters
@@ -59,20 +62,22 @@ def samples(question: str, shown: dict[str, tuple[str, str]], pictures=None) -> 
     question : str
         What is to be chosen.
     shown : dict
-        Name of the writer → a note in one line, and what it wrote. The first is shown
-        first.
+        Name of the writer → a note in one line, and what it wrote.
     pictures : list of str, optional
         One a writer, as HTML: `looks`, say.
+    first : str
+        The name that is shown first, where it is not the first one.
     """
     pictures = [""] * len(shown) if pictures is None else pictures
     plain, labels, panels = [], [], []
+    at = list(shown).index(first) if first else 0
     for (name, (note, body)), picture in zip(shown.items(), pictures, strict=True):
         name, note, body = tidy(name), tidy(note), body.strip("\n")
         plain.append(f"[{name}: {note}]\n{body}")
         labels.append(escape(name))
         written = f'<p class="lm-text">{escape(body)}</p>'
         panels.append(f"<p>{escape(note)}</p>{picture}{written}")
-    return choice("samples", tidy(question), "\n\n".join(plain), labels, panels)
+    return choice("samples", tidy(question), "\n\n".join(plain), labels, panels, first=at)
 
 
 def looks(shares, *, alt: str, top: float = 1.0) -> str:
@@ -103,7 +108,7 @@ def looks(shares, *, alt: str, top: float = 1.0) -> str:
         marks.append(f'<path d="{"".join(bars)}"/><path class="lm-even" d="{even}"/>')
         ends = ((x, tokens - 1), (x + wide - 11, 0))
         marks += [f'<text x="{at}" y="{y + 13}">{back}</text>' for at, back in ends]
-    names = [f'<text x="2" y="{112 * i + 16}">block {i + 1}</text>' for i in range(layers)]
+    names = [f'<text x="2" y="{112 * i + 16}">block {i}</text>' for i in range(layers)]
     size = f"0 0 {heads * (wide + 12)} {112 * layers + 4}"
     return (
         f'<svg class="lm-looks" viewBox="{size}" role="img" '

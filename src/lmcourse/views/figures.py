@@ -16,19 +16,28 @@ from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from matplotlib.ticker import FixedLocator
 
-from lmcourse.views import checks
+from lmcourse.views import checks, svg
 
-MIME = "application/vnd.lmcourse.figure+json"
+MIME, SVG = "application/vnd.lmcourse.figure+json", "image/svg+xml"
 SAMPLES = 8  # of each artist
 ARTISTS = 12  # of each kind
 
 
 def register() -> None:
-    """Have IPython, if it runs, put the description beside a figure's image."""
+    """Have IPython, if it runs, show a figure as SVG, its description beside it."""
     running = sys.modules.get("IPython")  # it is imported where it runs
     if shell := running and running.get_ipython():
-        formatter = shell.display_formatter.mimebundle_formatter
-        formatter.for_type(Figure, lambda figure: {MIME: describe(figure)})
+        from matplotlib_inline.config import InlineBackend
+
+        InlineBackend.instance(parent=shell).figure_formats = set()  # ours alone
+        shell.display_formatter.mimebundle_formatter.for_type(Figure, _shown)
+
+
+def _shown(figure: Figure) -> tuple[dict, dict]:
+    """Return what a notebook holds of a figure; its narrow version is metadata."""
+    about = describe(figure)
+    wide, narrow, stacked = svg.draw(figure)
+    return {MIME: about, SVG: wide}, {SVG: {"narrow": narrow, "stacked": stacked}}
 
 
 def describe(figure: Figure) -> dict:

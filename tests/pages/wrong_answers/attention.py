@@ -37,6 +37,26 @@ def borrow(ours, fused, output):
     return ours
 
 
+def query_by_query(query, key, value):
+    """Attend in a loop, which the page forbids."""
+    rows = [attend(query[..., [i], :], key, value) for i in range(query.shape[-2])]
+    return tuple(torch.cat(part, -2) for part in zip(*rows, strict=True))
+
+
+def row_by_row(scores, mask):
+    weights = torch.zeros_like(scores)
+    for *batch, row in torch.argwhere(mask.any(-1)).tolist():
+        place = (*batch, row)
+        allowed = scores[place][mask[place]]
+        exps = (allowed - allowed.max()).exp()
+        weights[place][mask[place]] = exps / exps.sum()
+    return weights
+
+
+def hidden(scores, mask):
+    return scores.masked_fill(~mask, -math.inf)
+
+
 WRONG = {
     "all_at_once": {
         "the other way round": lambda q, k, v: attend(q, k, v)[::-1],
@@ -55,8 +75,18 @@ WRONG = {
 }
 
 RIGHT = {
+    "masked_softmax": [
+        row_by_row,
+        lambda s, m: (hidden(s, m) - hidden(s, m).logsumexp(-1, keepdim=True)).exp(),
+    ],
     "all_at_once": [attend],
     "narrow_head": [{1: 0.21, 2: 0.995, 4: 1.0, 8: 1.0}],
     "merge_heads": [lambda x: x.permute(0, 2, 1, 3).flatten(2)],
     "borrow_weights": [borrow],
 }
+
+FORBIDDEN = {
+    "all_at_once": {"loop": query_by_query},
+    "masked_softmax": {"softmax": lambda s, m: hidden(s, m).softmax(-1)},
+}
+TYPED = {"narrow_head": [{1: 0.23, 2: 0.996, 4: 1.0}]}

@@ -14,6 +14,25 @@ def sizes(width=144, layers=22, heads=4, wide=576, **others):
     )
 
 
+def added(bert, ids, kinds):
+    parts = bert.embeddings
+    word, kind = parts.word_embeddings.weight, parts.token_type_embeddings.weight
+    place = parts.position_embeddings.weight[: ids.shape[1]]
+    return parts.LayerNorm(word[ids] + place + kind[kinds])
+
+
+def one_by_one(states, mask):
+    """Return the last four layers of each text, its tokens cut out."""
+    texts = range(len(mask))
+    means = [[x[t][: int(mask[t].sum())].mean(0) for x in states[-4:]] for t in texts]
+    return torch.stack([torch.cat(row) for row in means])
+
+
+def looked_back(weights):
+    shares = [[head[i, :i].sum() for i in range(1, len(head))] for head in weights]
+    return [float(sum(head) / len(head)) for head in shares]
+
+
 WRONG = {
     "embed": {
         "at once": [
@@ -41,3 +60,19 @@ WRONG = {
         "too wide": sizes(256, 3, 4, 512),
     },
 }
+
+RIGHT = {
+    "embed": [added],
+    "same": [
+        lambda x, y: torch.allclose(x, y, atol=1e-5),
+        lambda x, y: bool((x - y).abs().max() < 1e-4),
+    ],
+    "small_bert": [sizes(128, 30, 4, 512), sizes(96, 62, 4, 384)],
+    "last_four": [one_by_one],
+    "lookback": [looked_back, lambda weights: weights.tril(-1)[:, 1:].sum(-1).mean(-1)],
+}
+
+NONSENSE = {
+    "small_bert": [sizes(4, 2, 2, 550_000), sizes(0, 1, 1), BertConfig()],
+}
+FORBIDDEN = {"embed": {"do all of it at once": WRONG["embed"]["at once"][1]}}

@@ -55,6 +55,12 @@ def reading(shelf="Nature", picture=("bee", "flower", "dew"), meant=("face", "ho
 
 TOLD = POEMS.str.contains(rf"(?i)\b(?:{SNOW})\b").to_numpy()
 
+
+def by_cosine(levels):
+    cosine = torch.nn.functional.cosine_similarity(levels[1:], levels[:-1], dim=-1)
+    return int(cosine.mean(1).argmin()) + 1
+
+
 WRONG = {
     "biggest_step": {"mean over the texts": lambda x: step_similarity(x).argmin(0)},
     "paired_interval": {
@@ -113,7 +119,20 @@ def seeded(seed):
 
 
 RIGHT = {
+    "token_mean": [
+        lambda x, mask: torch.stack(
+            [text[real].mean(0) for text, real in zip(x, mask.bool(), strict=True)]
+        )
+    ],
+    "biggest_step": [by_cosine],
+    "content_mean": [
+        lambda x, mask: torch.stack(
+            [text[real][1:-1].mean(0) for text, real in zip(x, mask.bool(), strict=True)]
+        )
+    ],
     "paired_interval": [seeded(seed) for seed in range(20)],
     "strike_out": [struck()],
     "reading": [reading(), reading(shelf="Love", meant=["Housewife", "lost"])],
 }
+
+TYPED = {"strike_out": [struck()]}

@@ -45,6 +45,18 @@ def keep(tokens, stop):
     return [i for i, token in enumerate(tokens) if token not in stop]
 
 
+def nearest(vectors, a, b, c):
+    directions = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    order = np.argsort(-(directions @ (directions[b] - directions[a] + directions[c])))
+    return next(int(row) for row in order if row not in (a, b, c))
+
+
+def by_eigenvectors(vectors, k):
+    centred = vectors - vectors.mean(axis=0)
+    axes = np.linalg.eigh(centred.T @ centred)[1][:, vectors.shape[1] - k :]
+    return centred - centred @ axes @ axes.T
+
+
 WRONG = {
     "content_words": {
         "a repeated word is lost": lambda t, v, s: (sorted({*t} - s), v[:3]),
@@ -77,6 +89,14 @@ WRONG = {
 }
 
 RIGHT = {
+    "analogy": [nearest],
+    "content_words": [
+        lambda t, v, s: ([t[i] for i in keep(t, s)], v[keep(t, s)]),
+        lambda t, v, s: ([t[i] for i in keep(t, s)], [v[i] for i in keep(t, s)]),
+    ],
+    "all_but_the_top": [by_eigenvectors],
     "static_vectors": [lambda model, ids: model.embeddings.word_embeddings(ids)],
-    "whose": ["srbd "],
+    "whose": ["srbd ", "SrBd\n"],
 }
+
+TYPED = {"scrambled": [(shuffled(), 0.045), (shuffled(), 0.02)]}

@@ -32,6 +32,10 @@ def given(page):
     return {"teach": teach}
 
 
+def by_library(logits, targets, pad):
+    return F.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=pad).exp()
+
+
 WRONG = {
     "write_greedily": {
         "`start` out of": writer(keep_start=True),
@@ -55,4 +59,11 @@ WRONG = {
     },
 }
 
-RIGHT = {"write_greedily": [writer()], "loss": [safe], "new_style": [(0.98, 0.97)]}
+RIGHT = {
+    "perplexity": [by_library],
+    "write_greedily": [writer()],
+    "loss": [safe],
+    "new_style": [(0.98, 0.97)],
+}
+
+TYPED = {"new_style": [(0.97, 0.96)]}

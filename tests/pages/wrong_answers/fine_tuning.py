@@ -118,7 +118,10 @@ WRONG = {
 }
 
 RIGHT = {
+    "merge": [lambda weight, down, up, scale: torch.addmm(weight, up, down, alpha=scale)],
     "split": [dealt],
     "lora": [lora(), lora(down="random", up="zero", scale=2.0), lora("zero", "random")],
     "own": [(1.85, 1.67), torch.tensor([1.85, 1.67])],
 }
+
+TYPED = {"own": [(1.8, 1.6)]}

@@ -31,6 +31,11 @@ def given(page):
     return {"grown": {0: (None, [0.02] * 50)}}
 
 
+def floor(chances, p):
+    rows = [row.where(row >= p * row.max(), 0) for row in chances]
+    return whole(torch.stack(rows))
+
+
 WRONG = {
     "nucleus": {
         "two things": late,
@@ -53,6 +58,7 @@ WRONG = {
     },
 }
 RIGHT = {
+    "min_p": [floor],
     "one_layer": [(3.1, 0.02), (2.5, 0.5)],
     "nucleus": [right],
     "places": [
@@ -61,3 +67,5 @@ RIGHT = {
         )
     ],
 }
+
+TYPED = {"one_layer": [(3.0, 0.1)]}

@@ -115,10 +115,7 @@ def given(page):
 
 
 WRONG = {
-    "windows": {
-        "two tensors": lambda ids, starts, context: ids,
-        "right, but in a loop": one_by_one,
-    },
+    "windows": {"two tensors": lambda ids, starts, context: ids},
     "estimate": {
         "dropout is still on": lambda m, x, y: loss_of(m, x, y),
         "left in evaluation mode": lambda m, x, y: loss_of(m.eval(), x, y),
@@ -152,4 +149,10 @@ RIGHT = {
     "estimate": [kept],
     "own": [(poems, poet), [poems, Table(first, poet.logits.shape[0], 0.9)]],
     "sweep": [swept, tuple(pairs_of([*tables, Table(training, size, 0.95)]))],
+}
+
+FORBIDDEN = {"windows": {"in a loop": one_by_one}}
+TYPED = {
+    "own": [(poems, 2.3), [poems, [2.3]]],
+    "sweep": [[(20_000, 2.41), (20_100, 2.4), (21_000, 2.45), (22_000, 2.39)]],
 }

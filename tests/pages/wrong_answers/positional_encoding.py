@@ -2,6 +2,9 @@
 
 import math
 
+import numpy as np
+import torch
+
 from lmcourse.attention import attention
 from lmcourse.positions import rotate
 
@@ -40,6 +43,21 @@ def seen(**changed):
     return SEEN | {float(base.strip("_")): pair for base, pair in changed.items()}
 
 
+def cosines(offset, d_model):
+    speeds = 10_000.0 ** (-np.arange(0, d_model, 2) / d_model)
+    return np.cos(offset * speeds).sum()
+
+
+def halves(weight, heads):
+    pairs = weight.unflatten(0, (heads, -1, 2))  # (heads, pairs, 2, columns)
+    return pairs.transpose(1, 2).reshape(weight.shape)
+
+
+def appended(cached, new):
+    place = torch.tensor([cached.shape[1]])
+    return torch.cat((cached, rotate(new, place)), 1)
+
+
 WRONG = {
     "values_too": {
         "the values are still turned": attend(value=True, early=True),
@@ -64,6 +82,11 @@ WRONG = {
 }
 
 RIGHT = {
+    "dot_by_offset": [cosines],
+    "half_rows": [halves],
+    "append_key": [appended],
     "values_too": [attend()],
     "base": [SEEN, {int(base): list(pair) for base, pair in SEEN.items()}],
 }
+
+TYPED = {"base": [SEEN, {1e4: (0.0, 9.0), 2.0: (0.0, 0.0), 3.0: (9.0, 9.0)}]}

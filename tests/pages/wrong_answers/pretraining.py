@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 
 
 def pretrain(steps, share):
@@ -122,7 +123,8 @@ WRONG = {
     },
 }
 RIGHT = {
-    "places": [lambda i, s, share, g: draw(i, share, g) & (i >= 5)],
+    "loss": [lambda logits, ids, chosen: F.cross_entropy(logits[chosen], ids[chosen])],
+    "places": [lambda i, s, share, g: draw(i, share, g) & ~torch.isin(i, s)],
     "mask": [
         lambda i, p: real(i, p).expand(-1, 1, i.shape[1], -1),
         lambda i, p: real(i, p).numpy(),
@@ -130,3 +132,5 @@ RIGHT = {
     "target": [lambda i, s, n: tuple(map(torch.tensor, cut(i, s, n)))],
     "training": [3.5, torch.tensor(4.1)],
 }
+
+TYPED = {"training": [4.1, 3.9]}

@@ -28,15 +28,18 @@ WRONG = {
     "open_gate": {
         "too little is left": [(1.0, 1e-5), (3.0, 0.197)],
         "stuck open": (9.0, 0.6),
-        "is not left with such a bias": (1.0, 0.4),
+        "carry another share": [(1.0, 0.4), (5.0, 0.9)],
         "what `carried` returns": (5.0, 30.0),
         "a bias and a share": 5.0,
     }
 }
 
 RIGHT = {
+    "per_word": [lambda loss, text: sum([loss] * len(text)) / len([*text.split()])],
     "last_state": [gathered, one_by_one],
     "open_gate": [(4.0, 0.3), (5, torch.tensor(0.31))],
     "witten_bell": [smoothed],
     "gru": [gru],
 }
+
+TYPED = {"open_gate": [(5.0, 0.6), (4.5, 0.5)]}

@@ -36,6 +36,25 @@ def pack_one_each(lengths, context):
     return [[stanza] for stanza in range(len(lengths))]
 
 
+def complete(pieces):
+    """Show what is whole, the longest beginning that can be decoded."""
+    shown, got, data = [], "", b""
+    for piece in pieces:
+        data += piece
+        ends = [end for end in range(len(data) + 1) if _decodes(data[:end])]
+        shown.append(data[: ends[-1]].decode()[len(got) :])
+        got += shown[-1]
+    return shown
+
+
+def _decodes(data):
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 WRONG = {
     "joined_by_replace": {
         "both give": [
@@ -53,7 +72,8 @@ WRONG = {
         "at night": [[*FIVE, "nightingale"], ["Nightingale "]],
         "all of them have to be": [[*FIVE, "unsifted"]],
         "inside the stem": [["feathered"], ["lonesome"], ["recordless", "degreeless"]],
-        "more of the ten": [FIVE[:4], ["brooding"], []],
+        "more of the ten": [FIVE[:4], ["brooding"]],
+        "the list is empty": [[]],
         "not among the ten": [["bee"], ["record · less"]],
     },
     "pack": {
@@ -82,6 +102,7 @@ WRONG = {
 }
 
 RIGHT = {
+    "stream": [complete],
     "joined_by_replace": [
         (("a", "ll", "y"), ("a", "l")),
         [["ta", "l"], ["a", "l"]],
@@ -90,4 +111,12 @@ RIGHT = {
     "seams": [[word.title() for word in reversed(FIVE)], (*FIVE, *FIVE)],
     "pack": [lambda lengths, context: tuple(map(tuple, packed(lengths, context)))],
     "vocabulary": [1920.0],
+}
+
+NONSENSE = {
+    "joined_by_replace": [
+        (("q", "z"), ("x", "v")),
+        (("", ""), ("", "")),
+        (("l", "a", "t"), ("l", "a")),
+    ]
 }

@@ -36,6 +36,17 @@ def size(vocab_size, context, layers, d):
     return (vocab_size + context) * d + layers * (12 * d * d + 13 * d) + 2 * d
 
 
+def by_squares(x, weight, bias, eps):
+    mean = x.mean(-1, keepdim=True)
+    variance = (x**2).mean(-1, keepdim=True) - mean**2
+    return (x - mean) * (variance + eps) ** -0.5 * weight + bias
+
+
+def deviation(x, weight, bias, eps):
+    centred = x - x.mean(-1, keepdim=True)
+    return centred / (centred.square().mean(-1, keepdim=True) + eps).sqrt() * weight + bias
+
+
 WRONG = {
     "layer_norm": {"write it with means": library},
     "by_hand": {
@@ -72,8 +83,22 @@ WRONG = {
 }
 
 RIGHT = {
+    "layer_norm": [by_squares, deviation],
     "gpt_size": [size],
     "without_norms": [(0.27, 2.2, 1.8)],
     "dropout": [dropping()],
     "by_hand": [pieces],
 }
+
+NONSENSE = {  # a right answer in another order is right
+    "by_hand": [
+        lambda knots, values: (0 * knots[:-1], 0 * values[:-1]),
+        lambda knots, values: (values[:-1], knots[:-1]),
+        lambda knots, values: (-knots[:-1], values[:-1]),
+    ]
+}
+FORBIDDEN = {
+    "layer_norm": {"write it with means": library},
+    "dropout": {"forbids": lambda x, p, training: F.dropout(x, p, training)},
+}
+TYPED = {"without_norms": [(0.05, 1.1, 2.0), (0.27, 2.2, 3.4)]}

@@ -5,7 +5,7 @@ import { button, make, select } from "./dom.js";
 const visible = (character) => ({ " ": "␣", ">": "end" })[character] ?? character;
 
 export function mount(element, data) {
-  let state, place, head = null; // the pair chosen, the character written, the head (or all)
+  let state, place = data.place, head = null; // the pair chosen, the character written, the head (or all)
   const style = make("select", { onchange: choose });
   const day = select(data.days, choose);
   const groups = [["It learned from", 0, data.seen], ["It never saw", data.seen, data.styles.length]];

@@ -23,12 +23,11 @@ const ENOUGH = 0.005; // what is less is not seen in two digits
 export function mount(element, data) {
   const { words, schemes } = data;
   const first = words.map((_, i) => i);
-  let order = [...first];
+  let { order, scheme: chosen } = { order: [...first], scheme: 0, ...data.opens };
   let waiting = null; // the word that waits for another to change places with
-  let chosen = 0;
   const most = schemes.map((scheme) => Math.max(...scores(scheme, first, 0).flat().map(Math.abs)));
 
-  const kinds = radios("Positions", schemes.map(({ name }) => name), 0, (i) => { chosen = i; draw(); });
+  const kinds = radios("Positions", schemes.map(({ name }) => name), chosen, (i) => { chosen = i; draw(); });
   const buttons = words.map((_, place) =>
     button("", () => choose(place), { onkeydown: (event) => move(event, place) }));
   const line = make("div", { class: "lmo-line", role: "group",

@@ -98,8 +98,6 @@ export async function plot(canvas, { figure }, { root }) {
   const layout = fitted(figure.layout, canvas.clientWidth);
   layout.template = template(root);
   canvas.style.height = (layout.height || HEIGHT) + "px";
-  // A scene would take the wheel, and do nothing with it: the wheel scrolls the page.
-  canvas.addEventListener("wheel", (event) => event.stopPropagation(), true);
   await Plotly.newPlot(canvas, {
     data: figure.data,
     layout,

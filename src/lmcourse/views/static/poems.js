@@ -15,6 +15,10 @@ const argmax = (values) => values.indexOf(Math.max(...values));
 const paragraph = (name, ...children) => make("p", { class: "lmp-" + name }, ...children);
 const status = () => make("p", { class: "lmp-verdict", "aria-live": "polite" });
 
+/* Of hidden states the first stands before layer 0, the next after layer 0. */
+const levelTitle = (levels, level) => level === 0 ? "static (words alone)"
+  : levels[level] === "before" ? "before layer 0" : "after layer " + levels[level];
+
 const levelSlider = (last, choose) =>
   make("input", { type: "range", min: 0, max: last, value: last,
     oninput: (event) => choose(Number(event.target.value)) });
@@ -30,7 +34,7 @@ export function poems(canvas, data) {
   const { texts, places, shelves, names, levels, support, planes, near } = data;
   const state = { level: levels.length - 1, poem: data.first, cell: null };
   const model = (poem) => argmax(support[state.level][poem]);
-  const levelName = () => (state.level ? "layer " + levels[state.level] : "static (words alone)");
+  const levelName = () => levelTitle(levels, state.level);
   const ofShelf = names.map((_, shelf) => shelves.filter((own) => own === shelf).length);
   const members = (own, other) =>
     texts.map((_, poem) => poem)
@@ -223,7 +227,7 @@ export function strike_out(canvas, { levels, themes }) {
         [across("rule", value), label(LEFT - 5, y(value) + 4, value.toFixed(1), "end")]),
       across("blind", 0.5), label(LEFT + 2, y(0.5) - 4, "blind", "start"),
       ...levels.map((_, level) => label(x(level), height - 22, name(level), "middle")),
-      label((LEFT + width) / 2, height - 4, "level", "middle"),
+      label((LEFT + width) / 2, height - 4, "after layer", "middle"),
       ...theme.bag.map((value) => across("bag", value)),
       ...scores(theme.said, "said", -3, SHAPES[0], x, y), ...scores(theme.struck, "out", 3, SHAPES[2], x, y));
   }
@@ -241,7 +245,7 @@ export function strike_out(canvas, { levels, themes }) {
     const theme = themes[state.theme];
     const [said, left, lost] = [theme.said, theme.struck, theme.lost].map((values) => values[state.level]);
     choice.value = state.theme;
-    slider.setAttribute("aria-valuetext", "level " + name(state.level));
+    slider.setAttribute("aria-valuetext", levelTitle(levels, state.level));
     struck.replaceChildren("Struck out: ", ...theme.words.flatMap(([word, count]) =>
       [make("s", {}, word), make("small", {}, ` ${count}  `)]));
     const difference = lost[1] > 0
@@ -251,7 +255,7 @@ export function strike_out(canvas, { levels, themes }) {
       ? `What is left still speaks of it: ${written(left)}.`
       : `Whether anything is left these poems cannot show: ${written(left)}.`;
     verdict.textContent =
-      `${theme.name}, level ${name(state.level)}: ${fixed(said[0])} as printed; ${difference}. ${rest}`;
+      `${theme.name}, ${levelTitle(levels, state.level)}: ${fixed(said[0])} as printed; ${difference}. ${rest}`;
     chart.setAttribute("aria-label",
       `Scores of the theme ${theme.name} by level; the sentence below reads them off.`);
     draw();

@@ -1,0 +1,124 @@
+"""Nothing in the sources gives an answer away: no letter, no wording, no proof."""
+
+import re
+from collections import Counter
+from functools import cache
+from typing import NamedTuple
+
+import pytest
+
+from chapters import CHAPTERS
+from lmbook.pages.choices import LETTERS
+from lmbook.pages.tasks import asked
+from lmcourse import exercises
+
+TASK = re.compile(r"^[:`]{3,}\{exercise-start\}.*?^[:`]{3,}\{exercise-end\}", re.M | re.S)
+SOLUTION = r"^[:`]{{3,}}\{{solution-start\}} {}\n.*?^[:`]{{3,}}\{{solution-end\}}"
+CHOICES = re.compile(r"\{choices\} (\S+)\n(.*?)\n:::", re.S)
+PROOF = re.compile(r"^:?tags:.*\bproof\b", re.M)
+CAREFUL = re.compile(
+    r"\b(probably|perhaps|maybe|may|might|seems?|hardly|these|can't|cannot|not yet|open"
+    r"|another question|about as)\b",
+    re.IGNORECASE,
+)
+OWED = {"attention.death", "mini-gpt.first_loss", "mini-gpt.writer"}  # and it only shrinks
+
+
+class Page(NamedTuple):
+    """A task's source with its solution, and what stands before and behind it."""
+
+    text: str
+    before: str
+    behind: str
+    classes: list[str]
+
+    @property
+    def options(self) -> list[str]:
+        listed = CHOICES.search(self.text)
+        return re.split(r"^- ", listed[2], flags=re.M)[1:] if listed else []
+
+
+@cache
+def tasks() -> dict[str, Page]:
+    """Return all tasks, "chapter.exercise" → its source."""
+    found = {}
+    for path in sorted(CHAPTERS.glob("*.md")):
+        page = path.read_text(encoding="utf-8")
+        for task in TASK.finditer(page):
+            label = re.search(r"^:label: *(\S+)", task[0], re.M)[1]
+            classes = re.search(r"^:class: *(.*)", task[0], re.M)[1].split()
+            end = re.compile(SOLUTION.format(re.escape(label)), re.M | re.S)
+            solved = end.search(page, task.end())
+            last = solved.end() if solved else task.end()
+            name = label.removeprefix(f"ex-{path.stem}-").replace("-", "_")
+            parts = page[task.start() : last], page[: task.start()], page[last:]
+            found[f"{path.stem}.{name}"] = Page(*parts, classes)
+    return found
+
+
+@cache
+def right_letters() -> dict[str, str]:
+    """Return the right letter of every multiple choice."""
+    found = {}
+    for name, task in tasks().items():
+        if task.options:
+            exercises.names(name.partition(".")[0])
+            told = exercises._EXERCISES[name].feedback
+            assert "".join(told) == LETTERS[: len(task.options)], name
+            found[name] = next(letter for letter, words in told.items() if not words)
+    return found
+
+
+@pytest.mark.parametrize("name", tasks())
+def test_a_task_says_kind_minutes_and_level(name):
+    assert asked(tasks()[name].classes)
+
+
+def test_no_letter_is_right_more_than_a_third_of_the_time():
+    right = right_letters()
+    assert max(Counter(right.values()).values()) <= len(right) / 3
+    three = [letter for name, letter in right.items() if len(tasks()[name].options) == 3]
+    shares = [three.count(letter) / len(three) for letter in "abc"]
+    assert max(shares) - min(shares) < 0.2, shares
+
+
+def given_away(name: str) -> list[str]:
+    """Return how a choice, or what stands around it, tells the right answer."""
+    task, key = tasks()[name], CHOICES.search(tasks()[name].text)[1]
+    place = LETTERS.index(right_letters()[name])
+    careful = [bool(CAREFUL.search(option)) for option in task.options]
+    lengths = [len(option) for option in task.options]
+    most = max(length for n, length in enumerate(lengths) if n != place)
+    early = [f'"{key}"', f'exercises.check("{name}"']
+    ways = {
+        "it is the only careful one": careful[place] and sum(careful) == 1,
+        "it is by far the longest": lengths[place] > max(1.25 * most, most + 30),
+        "a proof stands between question and answer": PROOF.search(task.text),
+        "its letter is glued or checked before": any(x in task.before for x in early),
+    }
+    return [way for way, found in ways.items() if found]
+
+
+@pytest.mark.parametrize("name", right_letters())
+def test_a_choice_gives_nothing_away(name):
+    assert bool(given_away(name)) == (name in OWED), given_away(name)
+
+
+@pytest.mark.parametrize("name", tasks())
+def test_no_proof_stands_between_a_question_and_its_answer(name):
+    assert bool(PROOF.search(tasks()[name].text)) == (name == "mini-gpt.writer")
+
+
+# What told the answer of a task when it stood before it; it stands behind it now.
+TOLD = {
+    "encoder-decoder.february": "February has no day 31",
+    "inside-gpt.numbers": 'anatomy["numbers"]',
+    "positional-encoding.seam": "lengths[127] >",
+}
+
+
+@pytest.mark.parametrize("name", TOLD)
+def test_what_tells_an_answer_stands_behind_it(name):
+    task = tasks()[name]
+    assert TOLD[name] not in task.before
+    assert TOLD[name] in task.behind

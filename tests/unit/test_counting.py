@@ -1,0 +1,82 @@
+"""Layers and heads are counted from 0: in prose, code, figures, views and outputs."""
+
+import itertools
+import json
+import re
+
+from lmbook.execute.keys import ROOT
+
+PART = r"(?:[Ll]ayers?|[Bb]locks?|[Hh]eads?)"
+SIX = "(?:[6-9]|1[0-1])"  # what the book's six-layer model has no layer of that number for
+FAULTS = [
+    # labels that are one too high: f"layer {i + 1}", `head ${h + 1}`, "block " + (i + 1)
+    rf"{PART}[\s_]*(?:[\"'`]\s*\+\s*\(|\$?\{{)\s*\w+ \+ 1\b",
+    r"range\(1,[^)\n]*(?:layers|depth|heads|blocks)\b[^\n]*\)",
+    r"enumerate\([^\n]*(?:layers|heads|blocks)[^\n]*, (?:start=)?1\)",
+    rf"{PART} (?:are|is) (?:counted|numbered) from 1\b",
+    rf"\b(?:first|lowest|bottom) {PART}(?:,| is| being|\s\()+ ?(?:{PART} |number )?1\b",
+    rf"\b(?:second) {PART}(?:,| is| being|\s\()+ ?(?:{PART} |number )?2\b",
+    r"hidden_states\[0\]`?,? (?:is|are|as|means?) (?:called )?layer 0\b",
+    r"hidden_states\[(\w)\]`?,? (?:is|are|as|after) layer [`$]?\1\b(?! ?[-−])",
+    rf"\b[Ll]ayer {SIX}\b",
+]
+FAULT = re.compile("|".join(FAULTS))
+SAID = ("text/plain", "application/vnd.lmcourse.figure+json")
+
+
+def sources():
+    """Return every file that a reader sees or runs, and what the pages print and draw."""
+    patterns = ["chapters/*.md", "chapters/_figures/*.svg", "src/lmcourse/views/**/*.py"]
+    patterns += ["src/lmcourse/views/static/*.js", "src/lmcourse/exercises/**/*.py"]
+    patterns += ["src/lmbook/pages/*.py", "src/lmbook/static/play/*.js", "docs/*.md"]
+    for path in itertools.chain(*map(ROOT.glob, patterns)):
+        yield path.name, path.read_text("utf-8")
+    for path in ROOT.glob("tests/pages/notebooks/*.ipynb"):
+        yield path.name, "\n".join(outputs(json.loads(path.read_text("utf-8"))))
+
+
+def outputs(notebook):
+    """Return what the cells of a notebook print, and the words of its figures."""
+    for cell in notebook["cells"]:
+        for output in cell["outputs"]:
+            found = [output.get("text", ""), *map(output.get("data", {}).get, SAID)]
+            for text in filter(None, found):
+                yield text if isinstance(text, str) else json.dumps(text)
+
+
+def test_nothing_is_counted_from_one():
+    found = [
+        f"{name}: …{text[max(0, fault.start() - 30) : fault.end() + 30]}…"
+        for name, text in sources()
+        for fault in FAULT.finditer(text)
+    ]
+    assert not found, "\n".join(found)
+
+
+FROM_ONE = """f"layer {i + 1}"
+`head ${h + 1} of it`
+"block " + (layer + 1)
+f'<text>block {i + 1}</text>'
+for i in range(1, config.num_hidden_layers + 1)
+for n, block in enumerate(model.blocks, 1)
+for n, layer in enumerate(model.layers, start=1)
+the first layer is layer 1
+the first block being 1
+Layers are counted from 1
+`hidden_states[0]` is layer 0
+`hidden_states[i]` is layer i
+In layer 6 of the model"""
+FROM_ZERO = """a six-layer model, its last layer is layer 5
+`hidden_states[0]` is before layer 0
+`hidden_states[i]` after layer i−1
+(layers + 1, texts, d_model)
+the first layer is broad
+1 layer, 2 heads, twelve layers"""
+
+
+def test_what_is_counted_from_one_is_found():
+    assert [text for text in FROM_ONE.splitlines() if not FAULT.search(text)] == []
+
+
+def test_what_is_counted_from_zero_is_not():
+    assert [text for text in FROM_ZERO.splitlines() if FAULT.search(text)] == []

@@ -1,0 +1,124 @@
+"""Static figures as SVG: real words, two widths, the same bytes every time."""
+
+import re
+from types import SimpleNamespace
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+from lmbook.pages.renderer import picture
+from lmcourse import views
+from lmcourse.views import figures, svg
+
+
+@pytest.fixture(autouse=True)
+def styled():
+    with plt.rc_context():
+        views.style()
+        yield
+    plt.close("all")
+
+
+def panels(count=2, names=("bee", "fly"), size=(9, 3)):
+    figure, axes = plt.subplots(1, count, figsize=size, sharey=True, squeeze=False)
+    for number, each in enumerate(axes[0]):
+        each.bar(range(len(names)), range(1, len(names) + 1))
+        each.set_xticks(range(len(names)), names, fontsize=6)
+        each.set(title=f"panel {number}")
+    return figure
+
+
+def width(text):
+    """Return how wide a picture is, in inches."""
+    return float(re.search(r'<svg[^>]* width="([\d.]+)pt"', text)[1]) / 72
+
+
+def sizes(text):
+    return [
+        float(size) for size in re.findall(r"font(?:-size)?: (?:\w+ )*([\d.]+)px", text)
+    ]
+
+
+def test_a_figure_has_words_and_two_widths():
+    wide, narrow, stacked = svg.draw(panels())
+    for text, most in ((wide, svg.WIDE), (narrow, svg.NARROW)):
+        assert {"bee", "fly", "panel 0", "panel 1"} <= {
+            *re.findall(r">([^<>]+)</text>", text)
+        }
+        assert min(sizes(text)) >= svg.LEAST
+        assert width(text) <= most + 0.2
+    assert stacked
+    heights = [
+        float(h) for h in re.findall(r'<svg[^>]* height="([\d.]+)pt"', wide + narrow)
+    ]
+    assert heights[1] > 1.5 * heights[0]
+
+
+def test_one_panel_is_not_stacked_and_keeps_its_size():
+    figure = panels(1)
+    assert svg.draw(figure)[2] is False
+    assert tuple(figure.get_size_inches()) == (9, 3)
+
+
+def test_words_never_lie_on_words_for_the_sake_of_a_phone():
+    names = [f"a rather long name {i}" for i in range(3)]
+    wide, narrow, stacked = svg.draw(panels(1, names, (7, 3)))
+    assert wide
+    assert (narrow, stacked) == ("", False)
+
+
+def test_the_same_figure_is_the_same_text():
+    first, again = svg.draw(panels()), svg.draw(panels())
+    assert first == again
+    assert not re.search(r"<dc:date|<metadata|\d{4}-\d\d-\d\d|Matplotlib v", first[0])
+
+
+@pytest.mark.parametrize("draw", ["scatter", "pcolormesh"])
+def test_many_marks_are_kept_as_pixels(draw):
+    figure, axes = plt.subplots()
+    values = np.random.default_rng(0).random((2, 3000))
+    if draw == "scatter":
+        axes.scatter(*values)
+    else:
+        axes.pcolormesh(values.reshape(60, 100))
+    wide, *_ = svg.draw(figure)
+    assert "data:image/png" in wide
+    assert len(wide) < 300_000
+
+
+def output(figure, alt="A bee <b>"):
+    data, about = figures._shown(figure)
+    cell = {"mystnb": {"image": {"alt": alt}}}
+    text = data[figures.SVG]
+    return SimpleNamespace(content=text, output_metadata=about, cell_metadata=cell)
+
+
+def test_on_the_page_it_is_inline_and_no_id_clashes():
+    one, two = (picture(output(panels(count))).astext() for count in (2, 3))
+    ids = re.findall(r'\sid="([^"]+)"', one + two)
+    assert len(ids) == len(set(ids))
+    used = re.findall(r'(?:url\(|href=")#([\w-]+)', one + two)
+    assert used
+    assert {*used} <= {*ids}
+    assert 'aria-label="A bee &lt;b&gt;"' in one
+    assert one.count("<svg") == 2
+    assert "lm-stacked" in one
+
+
+def test_what_has_no_narrow_version_scrolls_and_takes_the_focus():
+    names = [f"a rather long name {i}" for i in range(3)]
+    said = picture(output(panels(1, names, (7, 3)))).astext()
+    assert 'lm-scrolls" tabindex="0"' in said
+    assert said.count("<svg") == 1
+
+
+@pytest.mark.parametrize(
+    "harm",
+    ["<script>harm()</script>", '<g onclick="harm()"/>', '<a href="https://a.example"/>'],
+)
+def test_a_figure_that_would_do_something_is_refused(harm):
+    figure = output(panels())
+    figure.content = figure.content.replace("</svg>", f"{harm}</svg>")
+    with pytest.raises(ValueError, match="a script or an address"):
+        picture(figure)
