@@ -187,14 +187,14 @@ def merge_heads(answer):
 predict(
     "attention.seekers",
     a=None,
-    b="look at the bars of “the”, “cross” and “fit”: they look for something, too.",
+    b="look at the bars of “the”, “cross” and “fit”: they pass one half.",
     c="click a word like “cross” in the first picture: where does it look?",
 )
 
 # What a look in one head can support, and what it cannot.
 judge(
     "attention.death",
-    a="of the whole model one head says nothing, not even a little: there are many others.",
+    a="this is one head of many: what the others make of “He” these pictures do not show.",
     b=None,
-    c="look at the sentences above: streets, suitcases and boxes got their share.",
+    c="look at the sentences above: a street gets more than an even share, too.",
 )
