@@ -62,7 +62,7 @@ lab: $(STAMP)  ## open JupyterLab, where the .md chapters open as notebooks
 	$(PY) -m jupyterlab --ip 127.0.0.1 chapters
 
 references: html  ## rewrite the executed references that `make test` compares with
-	$(PY) -m lmbook.execute.references
+	$(PY) tests/references.py
 
 studies: $(STAMP)  ## run all studies, and make the small models and the stored runs of data/ anew, some hours on one core
 	$(PY) -m studies --write

@@ -43,9 +43,7 @@ def find_chromium() -> str:
     for path in [wanted] if wanted else _candidates():
         if _starts(path):
             return path
-    what = (
-        f"CHROMIUM is {wanted}, which does not start" if wanted else "There is no Chromium"
-    )
+    what = f"CHROMIUM is {wanted}; it does not start" if wanted else "There is no Chromium"
     raise FileNotFoundError(f"{what}, and the tests in a browser need one. {HOW}")
 
 

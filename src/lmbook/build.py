@@ -7,10 +7,8 @@ left is removed first. So no page of an earlier build outlives its chapter, a wa
 back until it is mended, and what a stopped build left half done is not trusted.
 """
 
-import json
 import shutil
 import sys
-import time
 from pathlib import Path
 
 from lmbook import fingerprint
@@ -23,7 +21,7 @@ NO_COLAB = "No page has a button Open in Colab: set GITHUB_REPOSITORY, or a GitH
 
 
 def build(root: Path = ROOT) -> int:
-    """Execute and build, note the time it took; return the exit status."""
+    """Execute and build; return the exit status."""
     made_of = {"inputs": fingerprint.inputs(root), "pages": fingerprint.pages(root)}
     before, now = fingerprint.kept(root), made_of | fingerprint.left(root)
     if before == now:
@@ -39,30 +37,20 @@ def build(root: Path = ROOT) -> int:
     if any(before.get(part) != now[part] for part in ("pages", "html")):
         for name in OF_SPHINX:
             shutil.rmtree(build_folder(root) / name, ignore_errors=True)
+    from lmbook.execute.run import execute_chapters, report
+
     try:
-        whole = _build(root)
+        failures = execute_chapters(root)
+        whole = _build_site(root) and not failures
     except KeyboardInterrupt:
         print("\nstopped: chapters and pages that were not done are not kept")
         return 130
+    report(failures)
+    if not repository():
+        print(NO_COLAB)
     if whole:
         fingerprint.keep(root, made_of)
     return 0 if whole else 1
-
-
-def _build(root: Path) -> bool:
-    """Execute and build; say whether all is well."""
-    from lmbook.execute.run import execute_chapters, report
-
-    begin = time.monotonic()
-    failures = execute_chapters(root)
-    executed = time.monotonic()
-    whole = _build_site(root)
-    times = {"executing": executed - begin, "site": time.monotonic() - executed}
-    (build_folder(root) / "times.json").write_text(json.dumps(times))
-    if not repository():
-        print(NO_COLAB)
-    report(failures)
-    return whole and not failures
 
 
 def _build_site(root: Path) -> bool:

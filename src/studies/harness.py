@@ -18,7 +18,7 @@ from tqdm import tqdm
 
 from lmcourse.data import corpora_folder
 from lmcourse.models import one_thread
-from studies.chapter import definitions_code
+from studies.chapter import definitions_code, page
 
 ROOT = Path(__file__).parents[2]
 
@@ -47,10 +47,12 @@ def _studies_folder() -> Path:
 def work_at(study: ModuleType) -> Path:
     """Return the folder of a study's finished runs.
 
-    With another code (its own, or that which it takes from its chapter), other versions
-    or other weights to begin from it is another one.
+    With another code (its own, or its chapter's if it runs that), other versions or other
+    weights to begin from it is another one.
     """
-    made_by = [inspect.getsource(study), definitions_code(study.CHAPTER), versions()]
+    made_by = [inspect.getsource(study), versions()]
+    if any(thing is page for thing in vars(study).values()):
+        made_by.append(definitions_code(study.CHAPTER))
     for name in getattr(study, "READS", ()):
         made_by.append(hashlib.sha256(_checkpoint(name).read_bytes()).hexdigest())
     return _studies_folder() / name_of(study) / digest(made_by)
@@ -105,6 +107,17 @@ def outcomes(study: ModuleType, plan: Sequence[dict], folder: Path) -> list[dict
         seconds = round(time.perf_counter() - start, 1)
         _write(path, {"setting": setting, "seconds": seconds, "outcome": outcome})
     return [json.loads(path.read_text(encoding="utf-8")) for path in paths]
+
+
+def best_tuned(folder: Path, **like) -> dict:
+    """Return the finished run of the group "tuning" with the lowest validation loss.
+
+    Of those whose outcome has these values.
+    """
+    done = [json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("*.json")]
+    mine = [each["outcome"] for each in done if each["setting"]["group"] == "tuning"]
+    mine = [each for each in mine if like.items() <= each.items()]
+    return min(mine, key=lambda each: each["validation"])
 
 
 def document(study: ModuleType, done: Sequence[dict]) -> dict:

@@ -1,11 +1,10 @@
-"""What is each idea of the fast recipe worth, and what is a warm-up worth?
+"""What is each idea of the fast recipe worth?
 
 Varied: the recipe (classic, fast, fast without each of its ideas), three seeds each, until
-the validation loss reaches a target; and, of the model that the chapter builds, a warm-up
-or none, five seeds each. Rivals: that one idea does it all; that a model which falls faster
-at first stays ahead. Null: recipes take the same time. Statistic: seconds in which the
-processor worked for this process, estimates not counted, so that what else the machine does
-counts little; the interval is that of classic's power of ten less fast's, by seed.
+the validation loss reaches a target. Rival: that one idea does it all. Null: recipes take
+the same time. Statistic: seconds in which the processor worked for this process, estimates
+not counted, so that what else the machine does counts little; the interval is that of
+classic's power of ten less fast's, by seed.
 """
 
 import math
@@ -20,39 +19,26 @@ CLAIM = "On each of three seeds the fast recipe needs a tenth of classic's secon
 RIVAL = "classic, with the same target, corpus and machine"
 NULL = "both take the same time, up to what differs from seed to seed"
 SETTINGS = {"corpus": "sonnets", "target": 1.85, "most": 2000, "threads": 1}
-SETTINGS |= {
-    "chapter": {"layers": 2, "heads": 4, "d_model": 64, "batch": 24, "learning_rate": 1e-2}
-}
 WAYS = {"classic": ("classic", ()), "fast": ("fast", ())}
 WAYS |= {f"without {idea}": ("fast", (idea,)) for idea in IDEAS}
-EVERY, WARMUPS = 10, (40, 1)
+EVERY = 10
 FIXED = {"device": "cpu", "validation_windows": 100}
 
 
 def plan(small):
     """All ways from three seeds; or each for one step."""
     target, most = (9.0, 1) if small else (SETTINGS["target"], SETTINGS["most"])
-    ways = [
+    return [
         {"group": "ways", "way": way, "seed": seed, "target": target, "most": most}
         for seed in range(1 if small else 3)
         for way in WAYS
     ]
-    return ways + [
-        {"group": "beginnings", "warmup": n, "seed": seed, "batches": 1 if small else 40}
-        for n in WARMUPS
-        for seed in range(1 if small else 5)
-    ]
 
 
-def run(folder, group, **setting):
-    """Train one model in a way, or for its first batches."""
+def run(folder, group, way, seed, target, most):
+    """Train in a way until a validation loss is reached, or for so many steps."""
     corpus = SETTINGS["corpus"]
     text, parts = load_corpus(corpus), train_val_test_split(load_texts(corpus))
-    return {"ways": until, "beginnings": beginning}[group](text, parts, **setting)
-
-
-def until(text, parts, way, seed, target, most):
-    """Train in a way until a validation loss is reached, or for so many steps."""
     preset, without = WAYS[way]
     _, trainer = new_run(text, preset, without, parts=parts, seed=seed, **FIXED)
     seconds, loss, most = 0.0, float("inf"), min(most, trainer.config.steps)
@@ -67,14 +53,6 @@ def until(text, parts, way, seed, target, most):
     return {"way": way, "seed": seed} | found | {"reached": loss <= target}
 
 
-def beginning(text, parts, warmup, seed, batches):
-    """Return the loss of each of the first batches, the learning rate rising so long."""
-    settings = SETTINGS["chapter"] | FIXED | {"warmup": warmup, "seed": seed}
-    _, trainer = new_run(text, "classic", parts=parts, **settings)
-    losses = [round(trainer.step(), 4) for _ in range(batches)]
-    return {"warmup": warmup, "seed": seed, "losses": losses}
-
-
 def summary(results):
     """Compare the two recipes' seconds."""
     powers, reached = [], True
@@ -83,4 +61,4 @@ def summary(results):
         powers.append([math.log10(each["seconds"]) for each in rows])
         reached = reached and all(each["reached"] for each in rows)
     told = paired(*powers, reached and min(map(float.__sub__, *powers)) > 1)
-    return count([*results["ways"], *results["beginnings"]]) | told
+    return count(results["ways"]) | told

@@ -1,90 +1,132 @@
-"""What does a small GPT gain by its width, its depth, its heads, its shape?
+"""What does a small GPT gain by width, heads, depth, shape? And what of little text?
 
-Varied: one size at a time, and the shape at about as many parameters; one seed. Rival: that
-it is the number of parameters, and not which size it comes from. Null: all end at one loss.
-Statistic: the validation loss after the same number of steps, and its span along each axis.
-With one seed there is no interval: read trends from it, not rankings of neighbours.
+Varied: one size of the page's model at a time, and its shape at about as many parameters;
+each at the learning rate with the lowest validation loss of seed 0, then from three other
+seeds; and with a thirtieth of the text, with and without dropout, at two rates. Rivals:
+that only the number of parameters counts; that dropout lowers the best loss of a run.
+Null: all sizes end within what seeds differ by. Statistic: the validation loss after equal
+steps; the interval is of the narrowest model's loss less the widest's, by seed.
 """
 
 from functools import cache
+from itertools import pairwise, product
 
 import torch
 
 from lmcourse.data import load_corpus, load_texts, train_val_test_split
 from lmcourse.gpt.generation import generate
+from lmcourse.gpt.training import estimate
 from lmcourse.train import new_run
-from studies.harness import count, verdict
+from studies.harness import best_tuned, count, paired
 
 CHAPTER = "mini-gpt"
-CLAIM = (
-    "At the same number of steps wider models end lower; but widths differ most in size, "
-    "and shapes of one size end within a third of that"
-)
-RIVAL = "what counts is the number of parameters, whichever size they come from"
-NULL = "all sizes end at one loss"
-BASE = {"layers": 4, "heads": 4, "d_model": 64, "steps": 300, "evaluate_every": 25}
-BASE |= {"optimizer": "muon", "learning_rate": 1e-2, "dropout": 0.1}
-SETTINGS = {"corpus": "sonnets", "base": BASE, "device": "cpu", "threads": 1}
-AXES = {"d_model": (16, 32, 64, 128), "heads": (1, 2, 4, 8), "layers": (1, 2, 4, 6)}
+CLAIM = "After 1,000 steps each wider model leads the narrower, on each of three seeds"
+RIVAL = "a model of another shape with about as many parameters"
+NULL = "all widths end within what seeds differ by"
+BASE = {"layers": 2, "heads": 4, "d_model": 64, "steps": 1000, "batch": 24, "warmup": 40}
+BASE |= {"weight_decay": 0.01, "evaluate_every": 100, "validation_windows": 150}
+SPREAD, RATES, SEEDS, SHARE = 0.05, (3e-3, 1e-2, 3e-2), (1, 2, 3), 30
+SETTINGS = {"base": BASE, "spread": SPREAD, "rates": RATES, "share": SHARE}
+AXES = {"d_model": (16, 32, 64, 128), "heads": (1, 2, 4, 8), "layers": (1, 2, 3, 4)}
 # Layers and width of models of about the same number of parameters.
-AXES["shape"] = ((1, 64), (2, 44), (3, 36), (4, 32))
-PROMPT = "\nShall I compare "
+AXES["shape"] = ([1, 88], [2, 64], [3, 52], [4, 44])
+PROMPT = "\nShall I "
 
 
 def plan(small):
     """All values; or the two ends of each axis, for two steps."""
-    few = {"steps": 2, "warmup": 1, "evaluate_every": 2, "validation_windows": 4}
-    return [
-        {"group": "runs", "axis": axis, "value": value, "changes": few if small else {}}
+    few = {"steps": 2, "warmup": 1, "validation_windows": 4} if small else {}
+    short = {"steps": 300, "evaluate_every": 25} | few
+    seeds = SEEDS[: 1 if small else 3]
+    models = [
+        {"axis": axis, "value": value, "changes": few}
         for axis, values in AXES.items()
         for value in (values[:: len(values) - 1] if small else values)
     ]
+    tuned = [each | {"rate": r} for r in RATES[: 1 if small else 3] for each in models]
+    grid = product((0.0, 0.3), RATES[:2], seeds)
+    texts = [{"dropout": d, "rate": r, "seed": s, "changes": short} for d, r, s in grid]
+    runs = [each | {"seed": seed} for seed in seeds for each in models]
+    groups = {"tuning": tuned, "runs": runs, "little": texts}
+    return [{"group": name} | each for name, group in groups.items() for each in group]
 
 
 def settings_at(axis, value):
-    """Return the settings of the run that has a value on an axis."""
-    if axis == "shape":
-        return BASE | dict(zip(("layers", "d_model"), value, strict=True))
-    return BASE | {axis: value}
+    """Return the sizes of the model that has a value on an axis."""
+    shape = axis == "shape"
+    return BASE | ({"layers": value[0], "d_model": value[1]} if shape else {axis: value})
 
 
-def run(folder, group, axis, value, changes):
-    """Train a model; return its sizes, estimates, time and a sample."""
-    settings = tuple((settings_at(axis, value) | changes).items())
-    return {"axis": axis, "value": value, "seed": 0} | trained(settings)
+def run(folder, group, **setting):
+    """Train one model."""
+    return {"tuning": tuning, "runs": final, "little": little}[group](folder, **setting)
+
+
+def tuning(folder, axis, value, changes, rate):
+    """Return the validation loss of seed 0."""
+    how = settings_at(axis, value) | changes | {"learning_rate": rate, "seed": 0}
+    loss = trained(tuple(how.items()))["history"][-1][1]
+    return {"axis": axis, "value": value, "rate": rate, "validation": loss}
+
+
+def final(folder, axis, value, changes, seed):
+    """Train at the rate that was the best of seed 0."""
+    rate = best_tuned(folder, axis=axis, value=value)["rate"]
+    how = settings_at(axis, value) | changes | {"learning_rate": rate, "seed": seed}
+    found = {"axis": axis, "value": value, "rate": rate, "seed": seed}
+    return found | trained(tuple(how.items()))
+
+
+def new(settings, share=1):
+    """Return a tokenizer and a trainer, on a share of the training text."""
+    parts = train_val_test_split(load_texts("sonnets"))
+    parts = parts._replace(training=parts.training[: len(parts.training) // share])
+    how = settings | {"parts": parts, "device": "cpu"}
+    tokenizer, trainer = new_run(load_corpus("sonnets"), "classic", **how)
+    with torch.no_grad():
+        for weight in trainer.bare.parameters():
+            weight.mul_(SPREAD / 0.02 if weight.ndim == 2 else 1)
+    return tokenizer, trainer
 
 
 @cache
 def trained(settings):
     """Train a model; the base is on several axes."""
-    corpus = SETTINGS["corpus"]
-    parts = train_val_test_split(load_texts(corpus))
-    how = dict(settings) | {"parts": parts, "device": SETTINGS["device"]}
-    tokenizer, trainer = new_run(load_corpus(corpus), "classic", **how)
+    tokenizer, trainer = new(dict(settings))
     history = trainer.run(quiet=True)
-    prompt, draw = (
-        torch.tensor([tokenizer.encode(PROMPT)]),
-        torch.Generator().manual_seed(0),
-    )
-    written = generate(trainer.bare, prompt, 160, temperature=0.8, generator=draw)
+    start = torch.tensor([tokenizer.encode(PROMPT)])
+    draw = torch.Generator().manual_seed(0)
+    ids = generate(trainer.bare.eval(), start, 160, 0.8, draw, cached=False)
     return {
         "parameters": trainer.bare.parameters_count,
-        "seconds": round(trainer.progress.seconds, 2),
-        "history": [
-            {name: value and round(value, 4) for name, value in entry.items()}
-            for entry in history
-        ],
-        "sample": tokenizer.decode(written[0].tolist()),
+        "seconds": round(trainer.progress.seconds, 1),
+        "history": [[x["step"], round(x["val_loss"], 4)] for x in history],
+        "sample": tokenizer.decode(ids[0].tolist()),
     }
 
 
+def little(folder, dropout, rate, seed, changes):
+    """Train on little text; estimate the loss on it, too."""
+    how = BASE | {"dropout": dropout, "learning_rate": rate, "seed": seed} | changes
+    _, trainer = new(how, SHARE)
+    rows = []
+
+    def watch(trainer):
+        own = estimate(trainer.bare.eval(), trainer.training, trainer.context, 50)
+        last = trainer.history[-1]
+        rows.append([last["step"], round(own, 4), round(last["val_loss"], 4)])
+
+    trainer.run(on_estimate=watch, quiet=True)
+    return {"dropout": dropout, "rate": rate, "seed": seed, "history": rows}
+
+
 def summary(results):
-    """Compare the spans of loss and of size along the axes."""
-    axes = {axis: [] for axis in AXES}
-    for each in results["runs"]:
-        axes[each["axis"]].append((each["parameters"], each["history"][-1]["val_loss"]))
-    losses = {axis: [loss for _, loss in sorted(rows)] for axis, rows in axes.items()}
-    span = {axis: max(each) - min(each) for axis, each in losses.items()}
-    falling = losses["d_model"] == sorted(losses["d_model"], reverse=True)
-    holds = falling and span["d_model"] > 3 * span["shape"]
-    return count(results["runs"]) | {"interval": None, "verdict": verdict(holds)}
+    """Compare the widths, seed by seed."""
+    runs = [each for each in results["runs"] if each["axis"] == "d_model"]
+    losses = {width: [] for width in AXES["d_model"]}
+    for each in runs:
+        losses[each["value"]].append(each["history"][-1][1])
+    losses = [found for found in losses.values() if found]
+    pairs = [zip(*both, strict=True) for both in pairwise(losses)]
+    holds = all(narrow > wide for pair in pairs for narrow, wide in pair)
+    return count(runs) | paired(losses[0], losses[-1], holds)

@@ -78,7 +78,7 @@ def test_the_whole_book_builds_on_other_models(swapped):
     marks = [row.select_one(".lm-mark").get_text() for row in rows]
     assert marks.count("✗ not so") == len(failed)
     text = " ".join(page.select_one("article").get_text().split())
-    assert f"{len(rows) - len(failed)} of {len(rows)} findings hold for" in text
+    assert f"{len(rows) - len(failed)} of {len(rows)} findings hold" in text
     read = (html / "transformer-block.html").read_text("utf-8")
     assert "not so for gpt-2" in read
     assert "does not run in the page" in (html / "play.html").read_text("utf-8")

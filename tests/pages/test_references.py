@@ -6,8 +6,8 @@ import tomllib
 import nbformat
 import pytest
 
-from lmbook.execute import references
-from lmbook.execute.compare import FIGURE, difference
+import references
+from compare import FIGURE, difference
 from lmbook.execute.keys import ROOT
 from lmbook.execute.run import chapters, executed, page_notebook
 

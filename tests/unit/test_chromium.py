@@ -44,7 +44,7 @@ def test_a_choice_that_does_not_start_is_told_and_nothing_is_fetched(monkeypatch
     monkeypatch.setenv("CHROMIUM", "/nowhere")
     monkeypatch.setattr(browser, "fetch", lambda: pytest.fail("it fetches"))
     assert browser.main() == 1
-    assert "CHROMIUM is /nowhere, which does not start" in capsys.readouterr().out
+    assert "CHROMIUM is /nowhere; it does not start" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("machine", ["x86_64", "arm64"])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lmbook.execute.compare import VIEW, difference, strip_outputs
+from compare import VIEW, difference, strip_outputs
 
 
 def shown(text, **more):

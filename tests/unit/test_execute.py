@@ -14,8 +14,8 @@ from safetensors.numpy import save_file
 
 from lmbook.execute import keys
 from lmbook.execute import run as execute
-from lmbook.execute.references import write_references
 from lmbook.execute.run import execute_chapters, executed, fill, page_notebook
+from references import write_references
 
 HEADER = """---
 jupytext:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import seaborn as sns
 
-from lmbook.execute.compare import FIGURE, difference
+from compare import FIGURE, difference
 from lmcourse.views.figures import MIME, describe
 
 

@@ -9,7 +9,15 @@ import torch
 from lmcourse.ablation import replaced, without
 from lmcourse.gpt.generation import generate
 from lmcourse.gpt.gpt2 import to_transformers
-from lmcourse.gpt.inside import contributions, lens, means, outputs, patched, states
+from lmcourse.gpt.inside import (
+    contributions,
+    lens,
+    losses_at,
+    means,
+    outputs,
+    patched,
+    states,
+)
 from near import near
 from test_gpt_generation import lively
 from test_gpt_model import D_MODEL, HEADS, KINDS, LAYERS, VOCAB, gpt, some_ids
@@ -48,6 +56,16 @@ def test_the_lens_is_what_a_shorter_model_says(options):
         shorter = copy.deepcopy(model)
         shorter.blocks = shorter.blocks[:layers]
         near(found[layers], shorter(ids))
+
+
+def test_losses_are_of_the_token_that_follows_what_is_shown():
+    model, text = exact(dropout=0.5).train(), some_ids(batch=1, tokens=20)[0]
+    places = torch.tensor([4, 11, 19])
+    found = losses_at(model, text, places, 4)
+    model.eval()
+    for place, loss in zip(places.tolist(), found, strict=True):
+        logits = model(text[None, place - 4 : place])[0, -1]
+        near(torch.tensor(loss), -logits.log_softmax(-1)[text[place]])
 
 
 @KINDS

@@ -2,8 +2,8 @@
 
 import pytest
 
+from compare import VIEW
 from gpts import write_gpt2
-from lmbook.execute.compare import VIEW
 from lmbook.execute.run import chapters, stored
 from lmbook.play import stores as play
 from lmcourse.gpt.checkpoints import save

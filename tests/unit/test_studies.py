@@ -128,13 +128,30 @@ def test_counting_is_what_is_stored(tmp_path):
     assert sum(a != b for a, b in both) <= 1  # a tie may fall either way
 
 
-@pytest.mark.parametrize("warmup", [40, 1])
-def test_the_beginning_is_what_is_stored(warmup, tmp_path):
-    rows = data.stored("recipes")["results"]["beginnings"]
-    stored = next(row for row in rows if row["warmup"] == warmup)
-    setting = {"warmup": warmup, "seed": stored["seed"], "batches": 4}
-    found = module("recipes").run(tmp_path, "beginnings", **setting)
-    assert found["losses"] == pytest.approx(stored["losses"][:4], rel=1e-2)
+def test_the_ladder_counts_what_is_stored(tmp_path):
+    stored = data.stored("ladder")["results"]["counting"][0]
+    found = module("ladder").run(tmp_path, "counting", every=1)
+    assert found["order"] == stored["order"]
+    for name in ("test", "validation"):
+        assert found[name] == pytest.approx(stored[name], abs=1e-3)
+    for kind, row in found["reach"].items():
+        assert row == pytest.approx(stored["reach"][kind], abs=1e-3)
+
+
+def test_a_rung_has_the_parts_that_it_names():
+    ladder, seen = module("ladder"), []
+    ids = torch.arange(24).reshape(2, 12) % 7
+    for rung in ladder.RUNGS:
+        torch.manual_seed(0)
+        model = ladder.Rung(7, rung, 0.05)
+        model(ids).sum().backward()
+        seen.append({n for n, p in model.named_parameters() if p.grad is not None})
+        assert model(ids).shape == (2, 12, 7)
+    holders = {"pairs": [0], "attention": [1, 2, 3, 4, 5], "feed_forward": [3, 4, 5]}
+    holders |= {"norm": [4, 5], "blocks.1": [5], "tokens": [1, 2, 3, 4, 5]}
+    for part, rungs in holders.items():
+        found = [i for i, names in enumerate(seen) if any(part in n for n in names)]
+        assert found == rungs, part
 
 
 def test_the_stored_decoder_has_the_stored_losses():
@@ -219,6 +236,27 @@ def test_another_code_begins_anew(toy):
     (toy / "toy_study.py").write_text(TOY.replace('{"x": 1}', '{"x": 2}'))
     linecache.clearcache()
     assert harness.work_at(study) != before
+
+
+def test_a_chapter_counts_for_a_study_that_runs_it(toy, monkeypatch):
+    study, folders = command.every()["toy-study"], []
+    for page in (None, chapter.page):
+        study.read_page = page
+        for code in ("one", "two"):
+            monkeypatch.setattr(harness, "definitions_code", lambda name, code=code: code)
+            folders.append(harness.work_at(study))
+    assert folders[0] == folders[1]
+    assert len(set(folders)) == 3
+
+
+def test_the_best_of_a_tuning_is_found_again(tmp_path):
+    done = [("tuning", 1, 2.0), ("tuning", 2, 1.5), ("tuning", 3, 1.9), ("runs", 2, 1.0)]
+    for i, (group, rate, loss) in enumerate(done):
+        outcome = {"rung": "a" if rate < 3 else "b", "rate": rate, "validation": loss}
+        told = {"setting": {"group": group}, "outcome": outcome}
+        (tmp_path / f"{i}.json").write_text(json.dumps(told))
+    assert harness.best_tuned(tmp_path, rung="a")["rate"] == 2
+    assert harness.best_tuned(tmp_path, rung="b")["rate"] == 3
 
 
 def test_one_study_runs_at_a_time(toy, capsys):

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from importlib import import_module
 
-NAMES = ("bpe", "layers", "numpy", "play", "build")
+NAMES = ("bpe", "layers", "numpy", "play")
 
 
 def main(argv: list[str]) -> int:

@@ -96,16 +96,12 @@ def _fill_in(app, doctree: nodes.document, docname: str) -> None:
 
 
 def _result(rows: list[dict]) -> str:
-    """Return how many findings hold, for which models; how many claims lack a field."""
+    """Return how many findings hold, and how many claims lack a field."""
     found = [row for row in rows if row["kind"] == "finding"]
-    studies = sum(row["kind"] == "study" for row in rows)
     hold = sum(row["verdict"] == "checked" for row in found)
-    named = {name for row in found for name in row["note"].split(" and ") if name}
-    models = escape(" and ".join(sorted(named)) or "the models of this book")
     lack = sum(not (row.get("rival") and row.get("null")) for row in rows)
-    said = f"<p><strong>{hold} of {len(found)} findings hold</strong> for {models}. "
-    said += f"The table has {len(rows)} claims in all, {studies} of them from studies; "
-    return f"{said}{lack} still lack a rival or a null.</p>\n"
+    said = f"<p><strong>{hold} of {len(found)} findings hold</strong> for these models. "
+    return f"{said}Of {len(rows)} claims in all {lack} still lack a rival or a null.</p>\n"
 
 
 def _row(app, docname: str, row: dict) -> str:

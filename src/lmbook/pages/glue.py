@@ -35,7 +35,4 @@ def format_glue(values: dict[str, str], name: str, form: str) -> str:
     try:
         return format(value, form)
     except (TypeError, ValueError):
-        message = (
-            f"{name!r} is {values[name]}, which has no format {form!r}: glue a plain number"
-        )
-        raise ValueError(message) from None
+        raise ValueError(f"{name!r} is {values[name]}: {form!r} wants a number") from None

@@ -5,10 +5,10 @@ from html import escape
 
 from docutils import nodes
 
-from lmbook.execute.compare import FIGURE
 from lmbook.execute.keys import digest
 from lmbook.pages.tables import table
 from lmcourse.views import MIME
+from lmcourse.views.figures import MIME as FIGURE
 from lmcourse.views.markup import script_json
 from lmcourse.views.view import PLOTLY
 

@@ -1,16 +1,29 @@
 """Checks for the tasks of the chapter *mini-gpt*."""
 
-import copy
 import math
 
 import torch
 import torch.nn.functional as F
 from torch import nn
-from transformers import LlamaConfig, TemperatureLogitsWarper, TopKLogitsWarper
-from transformers.models.llama import modeling_llama as llama_model
+from torch.utils._python_dispatch import TorchDispatchMode
 
-from lmcourse.exercises import Wrong, compare, exercise, expect, judge, predict, run
-from lmcourse.exercises.answers import array, normal, number, unpack
+from lmcourse.data import load_corpus, load_texts, train_val_test_split
+from lmcourse.exercises import Wrong, compare, exercise, judge, predict, run
+from lmcourse.exercises.answers import normal, number, unpack
+from lmcourse.gpt.model import evaluating
+from lmcourse.gpt.training import cut_windows, split
+from lmcourse.ngrams import NgramModel
+from lmcourse.tokenization import CharTokenizer
+
+
+class _Counting(TorchDispatchMode):
+    """Counts what PyTorch is asked to do, inside a ``with``."""
+
+    calls = 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        self.calls += 1
+        return function(*args, **(kwargs or {}))
 
 
 @exercise("mini-gpt.windows", "build")
@@ -49,19 +62,28 @@ def windows(answer):
             :, :-1
         ],
     }
-    got = run(answer, ids, starts, context)
+    with _Counting() as few:
+        got = run(answer, ids, starts, context)
+    got = got.unbind() if isinstance(got, torch.Tensor) and got.ndim == 3 else got
     inputs, targets = unpack(got, 2, "two tensors: inputs, targets")
     compare(inputs, first, wrong_inputs)
     compare(targets, second, wrong_targets)
+    with _Counting() as many:
+        run(answer, ids, starts.repeat(10), context)
+    if many.calls > few.calls + 10:
+        raise Wrong(
+            f"right, but in a loop: {few.calls} calls of PyTorch cut 4 windows, and "
+            f"{many.calls} cut 40. Index `ids` with a whole matrix of places, once."
+        )
 
 
 # The page computes it: rows of N(0, 1), read in and out by the same table.
 predict(
     "mini-gpt.first_loss",
-    a="it has seen nothing yet: what should make it so sure, and right?",
-    b="so it should be. But a table of rows from N(0, 1) reads in *and* out: "
+    a=None,
+    b="it has seen nothing yet: what should make it so sure, and right?",
+    c="so it should be. But a table of rows from N(0, 1) reads in *and* out: "
     "what is the product of a row with itself, and what with another?",
-    c=None,
 )
 
 
@@ -110,50 +132,95 @@ def estimate(answer):
         compare(got, want, mistakes)
 
 
-def _top(scores, k):
-    return TopKLogitsWarper(k)(None, scores)
+# --- models that a reader trained --------------------------------------------------------
 
 
-def _kept(scores, k):
-    return _top(scores, k).softmax(-1)
+@torch.no_grad()
+def _loss(model, ids, windows=40, context=64):
+    """Measure a reader's model on windows of a text, as it is when it is used."""
+    starts = torch.linspace(3, len(ids) - context - 2, windows).long()
+    weight = next(model.parameters(), torch.zeros(1))
+    inputs, targets = (x.to(weight.device) for x in cut_windows(ids, starts, context))
+    with evaluating(model):
+        logits = run(model, inputs)
+    size = int(ids.max()) + 1
+    if not isinstance(logits, torch.Tensor) or logits.ndim != 3 or logits.shape[-1] < size:
+        raise Wrong("the model must give a logit for each character, at each place.")
+    return F.cross_entropy(logits.flatten(0, 1).float(), targets.flatten()).item()
 
 
-@exercise("mini-gpt.chances", "build")
-def chances(answer):
-    """Compare with the samplers of `transformers`."""
-    logits, temperature, k = 2 * normal(3, 8).double(), 0.6, 3
-    warm = TemperatureLogitsWarper(temperature)(None, logits)
-    want = _kept(warm, k)
-    mistakes = {
-        "the temperature multiplies; it should divide.": _kept(logits * temperature, k),
-        "the temperature is not used.": _kept(logits, k),
-        "the temperature divides the probabilities instead of the logits.": _kept(
-            logits.softmax(-1) / temperature, k
-        ),
-        "k is not used.": warm.softmax(-1),
-        "after the others are struck out, the rest must sum to 1 again.": (
-            warm.softmax(-1) * (want > 0)
-        ),
-        "struck-out logits are set to 0. That still is a chance; set them to -inf.": (
-            (warm * (want > 0)).softmax(-1)
-        ),
-        "one threshold for all texts: each row has a k-th largest of its own.": (
-            warm.masked_fill(logits < logits.topk(k).values.min(), -math.inf).softmax(-1)
-        ),
-        "one too many is kept.": _kept(warm, k + 1),
-        "one too few is kept.": _kept(warm, k - 1),
-        "these are the k least likely.": (-_top(-warm, k))
-        .nan_to_num(posinf=-math.inf)
-        .softmax(-1),
-        "the softmax runs over the texts; it belongs on the last axis.": _top(
-            warm, k
-        ).softmax(0),
-        "only the k chances are returned; the others are there too, with a chance of 0.": (
-            want.sort(descending=True).values[:, :k]
-        ),
-        "these are logits; a softmax is missing.": _top(warm, k),
-    }
-    expect(answer, [logits, temperature, k], want, mistakes)
+def _trained(model, training, apart, bar, name="the model"):
+    """Return a model's loss on the text kept apart, once it is one that learned."""
+    if not isinstance(model, nn.Module):
+        raise Wrong(f"{name} is to be the trained model itself, to be measured again.")
+    own, loss = _loss(model, training), _loss(model, apart)
+    if not loss < bar:
+        raise Wrong(
+            f"{name} has a loss of {loss:.2f} on the text kept apart; counting single "
+            f"characters has {bar:.2f} there. Train longer."
+        )
+    if loss < own - 0.2:
+        raise Wrong(
+            f"{name} does better on the text kept apart ({loss:.2f}) than on the training "
+            f"text ({own:.2f}): it was trained on what should judge it."
+        )
+    return loss
+
+
+def _single(training, apart):
+    """Return the loss of counting single characters."""
+    size = int(max(training.max(), apart.max())) + 1
+    return NgramModel(training.numpy(), 1, size).loss(apart.numpy())
+
+
+@exercise("mini-gpt.own", "experiment")
+def own(answer):
+    """Measure a model on the end of the text that it was trained on the rest of."""
+    text, model = unpack(answer, 2, "a pair: your text, and the model trained on it")
+    if not isinstance(text, str):
+        raise Wrong("the first of the pair is to be your text, a string.")
+    if len(text) < 5000:
+        raise Wrong(
+            f"{len(text):,} characters are few; 5,000 is the least, more is better."
+        )
+    if text in load_corpus("sonnets"):
+        raise Wrong("that is Shakespeare's text; take one of your own.")
+    ids = torch.tensor(CharTokenizer(text).encode(text))
+    _trained(model, *split(ids), _single(*split(ids)))
+
+
+# The page computes it: the place where sixty-four characters gain most over five.
+predict(
+    "mini-gpt.reach",
+    a="a sonnet keeps to its subject, true; does a model of this size?",
+    b=None,
+    c="five characters hold most of a word already: how much is left to be known?",
+    d="some guesses need the last letters only. Which one depends on how many came before?",
+)
+
+
+@exercise("mini-gpt.sweep", "experiment")
+def sweep(answer):
+    """Read sonnets with the models that were handed in."""
+    if not isinstance(answer, list | tuple) or not all(
+        isinstance(row, list | tuple) and len(row) == 2 for row in answer
+    ):
+        raise Wrong("hand in a list of pairs: a trained model, and its validation loss.")
+    if len(answer) < 4:
+        raise Wrong(f"{len(answer)} models are no sweep; train four or more.")
+    parts, tokenizer = train_val_test_split(load_texts("sonnets")), load_corpus("sonnets")
+    tokenizer = CharTokenizer(tokenizer)
+    training, apart = (torch.tensor(tokenizer.encode(part)) for part in parts[:2])
+    bar, losses = _single(training, apart), []
+    for i, (model, told) in enumerate(answer):
+        losses.append(_trained(model, training, apart, bar, f"model {i}"))
+        if abs(number(told) - losses[-1]) > 0.15:
+            raise Wrong(
+                f"of model {i} you say {number(told):.2f}; on other windows of the "
+                f"validation text it is {losses[-1]:.2f}. Which text was yours?"
+            )
+    if len(set(losses)) < len(losses):
+        raise Wrong("two models are equal to the last digit: is it the same one twice?")
 
 
 # The page names who wrote what.
@@ -163,157 +230,3 @@ judge(
     b="read to the end of b's lines: this writer knows how long a line is.",
     c=None,
 )
-
-
-# Above are losses that no model with a few hundred parameters a character reaches; below,
-# those of a model that has not learned.
-PLAUSIBLE = (0.9, 3.0)
-
-
-@exercise("mini-gpt.sweep", "experiment")
-def sweep(answer):
-    """Look at a sweep: enough shapes, of one size, and trained."""
-    rows = array(answer)
-    if rows.ndim != 2 or rows.shape[1] != 2:
-        raise Wrong("hand in a list of pairs: the number of parameters, and the loss.")
-    if len(rows) < 4:
-        raise Wrong(f"{len(rows)} models are no sweep; train four or more.")
-    sizes, losses = rows.T
-    if not (sizes >= 1000).all():
-        raise Wrong("the first number of each pair is a number of parameters.")
-    times = sizes.max() / sizes.min()
-    return {
-        f"the largest has {times:.2f} times as many parameters as the smallest. Then size "
-        "and shape differ at once, and the loss does not tell which it was.": times > 1.15,
-        "a loss is out of range: after a few dozen steps it is well below guessing and "
-        "above what a model this small can reach. Is it the loss of the validation text?": (
-            not ((losses > PLAUSIBLE[0]) & (losses < math.log(61) - 0.1)).all()
-        ),
-        "none has learned much yet; train a little longer.": losses.min() > PLAUSIBLE[1],
-        "two losses are equal to the last digit: is it the same model twice?": (
-            len(set(losses.tolist())) < len(losses)
-        ),
-    }
-
-
-def _parts(model):
-    """Name the parts of a layer of `transformers` as the task names their matrices."""
-    layer = model.layers[0]
-    attention, mlp = layer.self_attn, layer.mlp
-    parts = {"norm_1": layer.input_layernorm, "norm_2": layer.post_attention_layernorm}
-    parts |= {"query": attention.q_proj, "key": attention.k_proj}
-    parts |= {"value": attention.v_proj, "output": attention.o_proj}
-    return parts | {"gate": mlp.gate_proj, "up": mlp.up_proj, "down": mlp.down_proj}
-
-
-def _llama_layer(heads, key_heads):
-    """Return a layer of `transformers`, in float64, with norms that are not all ones."""
-    sizes = {"hidden_size": 24, "intermediate_size": 20, "num_hidden_layers": 1}
-    sizes |= {"num_attention_heads": heads, "num_key_value_heads": key_heads}
-    config = LlamaConfig(**sizes, vocab_size=7, attn_implementation="eager")
-    model = llama_model.LlamaModel(config).double().eval()
-    for seed, weight in enumerate(model.layers[0].parameters()):
-        weight.data = normal(*weight.shape, seed=seed).double() / 2 + (weight.ndim == 1)
-    return model
-
-
-@torch.no_grad()
-def _llama_output(model, x, causal=True, turned=True):
-    places = torch.arange(x.shape[1])[None]
-    cos, sin = model.rotary_emb(x, places)
-    if not turned:
-        cos, sin = torch.ones_like(cos), torch.zeros_like(sin)
-    mask = torch.full((x.shape[1],) * 2, -torch.inf if causal else 0.0, dtype=x.dtype)
-    how = {"attention_mask": mask.triu(1)[None, None], "position_ids": places}
-    found = model.layers[0](x, position_embeddings=(cos, sin), **how)
-    return found[0] if isinstance(found, tuple) else found
-
-
-@exercise("mini-gpt.llama", "build")
-def llama(answer):
-    """Compare with the layer of `transformers`, its weights changed for each mistake."""
-    heads, key_heads = 6, 2
-    model = _llama_layer(heads, key_heads)
-    x = normal(2, 5, 24).double()
-    weights = {n: part.weight.detach().clone() for n, part in _parts(model).items()}
-    want = _llama_output(model, x)
-    mistakes = {
-        "later tokens are seen: the attention must be causal.": (
-            _llama_output(model, x, causal=False)
-        ),
-        "each query head looks at the wrong key head: heads 0, 1, 2 share the first, so "
-        "repeat each with `repeat_interleave`, not the whole row of them.": (
-            _with(
-                model,
-                x,
-                query=_regrouped(weights["query"], heads, key_heads),
-                output=_regrouped(weights["output"].T, heads, key_heads).T,
-            )
-        ),
-        "gate and up are swapped: silu belongs to gate.": (
-            _with(model, x, gate=weights["up"], up=weights["gate"])
-        ),
-        "positions are missing: turn queries and keys.": _llama_output(
-            model, x, turned=False
-        ),
-        "neighbouring dimensions are turned in pairs; Llama pairs those that are half a "
-        "head apart: the other layout of `rotate`.": _with(
-            model,
-            x,
-            query=_paired(weights["query"], heads),
-            key=_paired(weights["key"], key_heads),
-        ),
-    }
-    mistakes |= _without_path(model, x, weights, want)
-    mistakes["the norms subtract the mean; Llama's only divide."] = _centred(model, x)
-    got = run(answer, x, weights, heads, key_heads)
-    compare(got, want, mistakes, tolerance=1e-6)
-
-
-@torch.no_grad()
-def _with(model, x, **changed):
-    """Return what the layer computes with other matrices in it."""
-    other = copy.deepcopy(model)
-    for name, matrix in changed.items():
-        _parts(other)[name].weight.data = matrix
-    return _llama_output(other, x)
-
-
-def _without_path(model, x, weights, want):
-    """Return what the layer computes when something is not added to its input."""
-    silent = {name: torch.zeros_like(weights[name]) for name in ("output", "down")}
-    middle = _with(model, x, down=silent["down"])
-    fetched = middle - x
-    return {
-        "what attention found is to be added to x.": _with(
-            model, fetched, output=silent["output"]
-        ),
-        "what the feed-forward network made is to be added to what entered it.": (
-            want - middle
-        ),
-        "nothing is added to what was there: the residual path is missing, twice.": (
-            _with(model, fetched, output=silent["output"]) - fetched
-        ),
-    }
-
-
-def _regrouped(matrix, heads, key_heads):
-    """Order the rows of query heads as whoever tiles the key heads meets them."""
-    rows = matrix.unflatten(0, (heads // key_heads, key_heads, -1))
-    return rows.transpose(0, 1).flatten(0, 2)
-
-
-def _paired(matrix, heads):
-    """Order each head's rows so that neighbours are turned together."""
-    return matrix.unflatten(0, (heads, -1, 2)).transpose(1, 2).flatten(0, 2)
-
-
-@torch.no_grad()
-def _centred(model, x):
-    """Return what the layer computes with the norms of GPT-2."""
-    other = copy.deepcopy(model)
-    for name in ("input_layernorm", "post_attention_layernorm"):
-        norm = nn.LayerNorm(x.shape[-1], eps=1e-6, bias=False).double()
-        norm.weight = getattr(other.layers[0], name).weight
-        setattr(other.layers[0], name, norm)
-    return _llama_output(other, x)

@@ -243,3 +243,30 @@ def losses_without(model, inputs, targets):
                 numbers = (whole.mean() + mean, mean, mean - spread, mean + spread)
                 rows.append((layer, part, *map(float, numbers)))
     return pd.DataFrame(rows, columns=["layer", "part", "loss", "change", "low", "high"])
+
+
+@torch.no_grad()
+def losses_at(model, ids, places, reach):
+    """Return what tokens cost a model that is shown only the last few before each.
+
+    Parameters
+    ----------
+    model : lmcourse.gpt.model.GPT
+    ids : int64 Tensor of shape (tokens,)
+    places : int64 Tensor of shape (places,)
+        Of the tokens to be guessed, none below ``reach``.
+    reach : int
+        How many tokens before each are shown.
+
+    Returns
+    -------
+    float64 array of shape (places,)
+        Minus the log probability of each, in nats.
+    """
+    found = []
+    with evaluating(model):
+        for some in places.split(500):
+            shown = ids[some[:, None] - torch.arange(reach, 0, -1)]  # (some, reach)
+            logits = model(shown)[:, -1]  # (some, vocab_size)
+            found.append(F.cross_entropy(logits, ids[some], reduction="none"))
+    return torch.cat(found).double().cpu().numpy()

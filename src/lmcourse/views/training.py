@@ -1,6 +1,7 @@
 """A small GPT that is trained on the reader's device."""
 
 import math
+from itertools import islice
 
 import numpy as np
 
@@ -12,10 +13,11 @@ from lmcourse.views.view import View
 SIZES = {"context": 32, "layers": 2, "heads": 4, "d_model": 32, "d_ff": 128}
 STYLE = {"positions": "learned", "norm": "layer", "norm_first": True, "eps": 1e-5}
 STYLE |= {"causal": True, "activation": "gelu_new", "output": "tied"}
+LONGEST = 7  # runs of characters that are counted: longer ones bring nothing more
 SETTINGS = {"batch": 4, "steps": 1500, "learning_rate": 0.004, "seed": 1}
 
 
-def training(text, *, alt, others=None) -> View:
+def training(text, *, alt, others=None, run=()) -> View:
     """Let a reader train a GPT of 30,000 weights on the Sonnets.
 
     Parameters
@@ -26,20 +28,29 @@ def training(text, *, alt, others=None) -> View:
         What the view shows, for readers who cannot see it.
     others : dict of str to float, optional
         Further models and their losses on the tenth kept apart, in nats a character.
+    run : sequence of dict, optional
+        A training to show before there is another: ``step``, ``loss`` and ``sample``, what
+        it wrote, of each of its moments.
 
     Returns
     -------
     View
-        Before it runs, a table of what simple models reach.
+        Without scripts, tables of what simple models reach and of that training.
     """
     alphabet = sorted(set(text))
     ids = np.array([alphabet.index(character) for character in text])
     cut = len(ids) - len(ids) // 10
-    one, two = (NgramModel(ids[:cut], n, len(alphabet)).loss(ids[cut:]) for n in (1, 2))
+    sizes = range(1, min(LONGEST, len(ids)) + 1)
+    counted = [NgramModel(ids[:cut], n, len(alphabet)).loss(ids[cut:]) for n in sizes]
     losses = {"all characters alike": math.log(len(alphabet))}
-    losses |= {"how often each occurs": one, "pairs of characters": two, **(others or {})}
+    losses |= {"how often each occurs": counted[0], "pairs of characters": counted[1]}
+    losses |= {"the best count": min(counted), **(others or {})}
     marks = [{"label": name, "loss": round(loss, 4)} for name, loss in losses.items()]
     rows = [[mark["label"], f"{mark['loss']:.2f}"] for mark in marks]
     stored = table(["A model of", "loss, nats a character"], rows)
+    if run:
+        moments = ([x["step"], f"{x['loss']:.2f}", x["sample"].strip()] for x in run)
+        stored += table(["After steps", "loss", "it writes"], islice(moments, 0, None, 5))
     data = SETTINGS | {"config": SIZES | STYLE, "marks": marks, "passes": marks[2]["label"]}
+    data |= {"run": [*run]}
     return View("training", data, stored, alt=alt, stores=["sonnets"])

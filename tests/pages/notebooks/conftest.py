@@ -13,7 +13,7 @@ from unittest import mock
 
 from nbval.plugin import IPyNbCell, IPyNbFile
 
-from lmbook.execute.compare import difference
+from compare import difference
 
 PROFILE = Path(__file__).parents[2] / "jitter"
 SEED = os.environ.get("JITTER", "1")

@@ -1,22 +1,29 @@
 """What goes wrong in the exercises of *mini-gpt*, diagnosis → answer."""
 
-import math
-
 import torch
 import torch.nn.functional as F
+from torch import nn
 
-from lmcourse.positions import rotate
+from lmcourse.data import load_corpus, load_texts, train_val_test_split
+from lmcourse.gpt.training import cut_windows, split
+from lmcourse.tokenization import CharTokenizer
+
+CONTEXT = 64
 
 
-def cut(ids, starts, context):
+def one_by_one(ids, starts, context):
     rows = [(ids[s : s + context], ids[s + 1 : s + context + 1]) for s in starts]
     return tuple(map(torch.stack, zip(*rows, strict=True)))
 
 
-def chances(logits, temperature, k):
-    kept = torch.zeros_like(logits, dtype=torch.bool)
-    kept.scatter_(-1, logits.topk(k).indices, True)
-    return (logits / temperature).masked_fill(~kept, -math.inf).softmax(-1)
+def unfolded(ids, starts, context):
+    cut = ids.unfold(0, context + 1, 1)[starts]
+    return torch.stack([cut[:, :-1], cut[:, 1:]])
+
+
+def gathered(ids, starts, context):
+    places = torch.add(starts.unsqueeze(1), torch.arange(context))
+    return [ids.take(places), ids.take(places + 1)]
 
 
 @torch.no_grad()
@@ -37,43 +44,74 @@ def left_training(model, inputs, targets):
     return loss
 
 
-def rms(x, weight):
-    return weight * x / (x.square().mean(-1, keepdim=True) + 1e-6).sqrt()
+# --- models without a training: tables of what follows a character ----------------------
 
 
-def gated(h, weights, first="gate", second="up"):
-    return F.silu(F.linear(h, weights[first])) * F.linear(h, weights[second])
+def ids_of(text, alphabet=None):
+    return torch.tensor(CharTokenizer(alphabet or text).encode(text))
 
 
-def llama(causal=True, path=1, second=1, **other):
-    """A Llama block, or one with something else in a step."""
-    norm, turn = other.get("norm", rms), other.get("turn", half)
-    share = other.get("share", lambda x, times: x.repeat_interleave(times, 1))
+class Table(nn.Module):
+    """Counts pairs, and is as sure of them as it is told."""
 
-    def split(x, heads):
-        return x.unflatten(-1, (heads, -1)).transpose(1, 2)
+    def __init__(self, ids, size, sure=1.0):
+        super().__init__()
+        counts = torch.full((size, size), 0.1)
+        counts.index_put_((ids[:-1], ids[1:]), torch.tensor(1.0), accumulate=True)
+        self.logits = nn.Parameter(sure * (counts / counts.sum(1, keepdim=True)).log())
 
-    def block(x, weights, heads, key_heads):
-        h = norm(x, weights["norm_1"])
-        query = turn(split(F.linear(h, weights["query"]), heads))
-        key = turn(split(F.linear(h, weights["key"]), key_heads))
-        value = split(F.linear(h, weights["value"]), key_heads)
-        key, value = (share(y, heads // key_heads) for y in (key, value))
-        seen = F.scaled_dot_product_attention(query, key, value, is_causal=causal)
-        x = path * x + F.linear(seen.transpose(1, 2).flatten(-2), weights["output"])
-        h = norm(x, weights["norm_2"])
-        return second * x + F.linear(other.get("gate", gated)(h, weights), weights["down"])
-
-    return block
+    def forward(self, ids):
+        return self.logits[ids]
 
 
-def half(x):
-    return rotate(x, layout="half")
+class Parrot(nn.Module):
+    """Knows a text by heart."""
+
+    def __init__(self, ids, size):
+        super().__init__()
+        self.known, self.size = ids, size
+
+    def forward(self, ids):
+        found = torch.zeros(*ids.shape, self.size)
+        for row, window in enumerate(ids):
+            at = (self.known.unfold(0, len(window), 1) == window).all(1).nonzero()
+            if len(at):
+                after = self.known[at[0] + 1 :][: len(window)]
+                found[row, torch.arange(len(after)), after] = 9.0
+        return found
 
 
-def unfolded(ids, starts, context):
-    rows = ids.unfold(0, context + 1, 1)[starts]  # (batch, context + 1)
-    return rows[:, :-1], rows[:, 1:]
+class Flat(nn.Module):
+    """Gives one logit too few dimensions."""
+
+    def forward(self, ids):
+        return torch.zeros(ids.shape)
+
+
+parts = train_val_test_split(load_texts("sonnets"))
+training, apart = (ids_of(text, load_corpus("sonnets")) for text in parts[:2])
+size = CharTokenizer(load_corpus("sonnets")).vocab_size
+tables = [Table(training, size, sure) for sure in (0.8, 0.9, 1.0, 1.1)]
+
+
+def pairs_of(models):
+    starts = torch.arange(0, len(apart) - CONTEXT - 1, CONTEXT)
+    inputs, targets = cut_windows(apart, starts, CONTEXT)
+    return [(model, loss_of(model, inputs, targets)) for model in models]
+
+
+swept, poems = pairs_of(tables), load_corpus("poems")
+first, last = split(ids_of(poems))
+poet = Table(first, int(max(first.max(), last.max())) + 1)
+seen = Parrot(last, poet.logits.shape[0])
+
+
+def given(page):
+    """Return what the page has computed where a task stands."""
+    text = load_corpus("sonnets")
+    found = {"sonnets_text": text, "tokenizer": CharTokenizer(text), "context": CONTEXT}
+    found |= {"vocab_size": size, "train_ids": training, "val_ids": apart}
+    return found | {"device": torch.device("cpu"), "my_text": poems, "mine": poet}
 
 
 WRONG = {
@@ -83,37 +121,38 @@ WRONG = {
         "left in evaluation mode": lambda m, x, y: loss_of(m.eval(), x, y),
         "left in training mode": [left_training],
     },
-    "sweep": {
-        "a list of pairs": [[1.0, 2.0], [[1000, 2, 3]] * 4],
-        "no sweep": [[(20_000, 2.4), (20_500, 2.5)]],
-        "a number of parameters": [
-            [(2.4, 20_000), (2.5, 20_001), (2.3, 20_002), (2, 20_003)]
-        ],
-        "times as many": [[(20_000, 2.4), (40_000, 2.3), (80_000, 2.2), (90_000, 2.1)]],
-        "out of range": [[(20_000 + i, 0.5 + i) for i in range(4)]],
-        "none has learned": [[(20_000 + i, 3.2 + i / 10) for i in range(4)]],
-        "equal to the last digit": [[(20_000, 2.5)] * 4],
+    "own": {
+        "a pair: your text": [poet, (poems, poet, 2.4)],
+        "to be your text": (ids_of(poems), poet),
+        "characters are few": (poems[:4000], poet),
+        "Shakespeare's": (load_corpus("sonnets"), tables[0]),
+        "to be the trained model itself": [(poems, 2.4), (poems, 2.4 * torch.ones(1))],
+        "Train longer": (poems, Table(first[:2], poet.logits.shape[0])),
+        "trained on what should judge it": (poems, seen),
+        "a logit for each": (poems, Flat()),
     },
-    "llama": {
-        "must be causal": llama(causal=False),
-        "wrong key head": llama(share=lambda x, n: x.repeat(1, n, 1, 1)),
-        "gate and up are swapped": llama(gate=lambda h, w: gated(h, w, "up", "gate")),
-        "positions are missing": llama(turn=lambda x: x),
-        "subtract the mean": llama(norm=lambda x, w: F.layer_norm(x, w.shape, w, eps=1e-6)),
-        "half a head apart": llama(turn=lambda x: rotate(x, layout="interleaved")),
-        "what attention found": llama(path=0),
-        "what the feed-forward": llama(second=0),
-        "residual path": llama(path=0, second=0),
+    "sweep": {
+        "a list of pairs": [1.0, [(20_000, 2.4, 1)] * 4, tables],
+        "no sweep": [swept[:3]],
+        "to be the trained model itself": [[(54_912, 2.3), *swept]],
+        "Train longer": [pairs_of([*tables[:3], Table(training[:2], size)])],
+        "Which text was yours": [[(model, loss - 0.5) for model, loss in swept]],
+        "trained on what should judge it": [
+            pairs_of([*tables[:3], Parrot(apart, size)]),
+        ],
+        "equal to the last digit": [swept[:1] * 4],
     },
 }
 
 RIGHT = {
-    "windows": [unfolded],
+    "windows": [unfolded, gathered],
     "estimate": [kept],
-    "chances": [chances],
-    "sweep": [[(20_000, 2.41), (20_100, 2.4), (21_000, 2.45), (22_000, 2.39)]],
-    "llama": [llama()],
+    "own": [(poems, poet), [poems, Table(first, poet.logits.shape[0], 0.9)]],
+    "sweep": [swept, tuple(pairs_of([*tables, Table(training, size, 0.95)]))],
 }
 
-FORBIDDEN = {"windows": {"loop": cut}}
-TYPED = {"sweep": [[(20_000, 2.41), (20_100, 2.4), (21_000, 2.45), (22_000, 2.39)]]}
+FORBIDDEN = {"windows": {"in a loop": one_by_one}}
+TYPED = {
+    "own": [(poems, 2.3), [poems, [2.3]]],
+    "sweep": [[(20_000, 2.41), (20_100, 2.4), (21_000, 2.45), (22_000, 2.39)]],
+}

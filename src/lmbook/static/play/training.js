@@ -1,20 +1,23 @@
 /* A view: a small GPT is trained on the reader's device while they watch. The curve is its
-   loss on text that it is not trained on; lines across are what simpler models reach.
+   loss on text that it is not trained on; lines across are what simpler models reach. What
+   it wrote on the way can be looked at again; until it begins, that of a stored training.
 
    data: config, batch, steps, learning_rate, seed; marks, [{ label, loss }]; passes, the
-   label of the mark whose passing is told. */
+   label of the mark whose passing is told; run, the moments of the stored training,
+   [{ step, loss, sample }]. */
 
-import { button, make, svg } from "./dom.js";
+import { button, make, slider, svg } from "./dom.js";
 import { readText } from "./store.js";
 import { serve } from "./training-worker.js";
 
-const [WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [480, 256, 44, 8, 18, 42];
+const [WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [400, 270, 44, 8, 20, 44];
 
-/* A chart whose horizontal axis grows: draw(points), with points [seconds, loss]. The curve
-   falls from the left above to the right below; the names of the marks stand elsewhere. */
-function chart(marks) {
+/* A chart: draw(moments, of) draws the curve "run" or "now". Curves fall from the left above
+   to the right below; the names of the marks stand elsewhere. */
+function chart(marks, steps) {
   const losses = marks.map(({ loss }) => loss);
   const top = Math.max(...losses) + 0.15, bottom = Math.min(...losses) - 0.15;
+  const x = (step) => LEFT + (step / steps) * (WIDTH - LEFT - RIGHT);
   const y = (loss) => TOP + ((top - loss) / (top - bottom)) * (HEIGHT - TOP - BOTTOM);
   const root = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", class: "lmr-chart" });
   for (const { label, loss } of marks) {
@@ -25,29 +28,42 @@ function chart(marks) {
     root.append(svg("line", line), svg("text", place, label));
     root.append(svg("text", { x: 0, y: y(loss) + 5 }, loss.toFixed(2)));
   }
-  const curve = svg("polyline", { class: "lmr-curve", points: "" });
-  const end = svg("text", { x: WIDTH - RIGHT, y: HEIGHT - 6, "text-anchor": "end" });
-  root.append(curve, svg("text", { x: LEFT, y: HEIGHT - 6 }, "0 s"), end);
-  root.draw = function (points) {
-    const longest = Math.max(10, ...points.map(([seconds]) => seconds));
-    const x = (seconds) => LEFT + (seconds / longest) * (WIDTH - LEFT - RIGHT);
-    const at = points.map(([seconds, loss]) => `${x(seconds)},${y(Math.min(loss, top))}`);
-    curve.setAttribute("points", at.join(" "));
-    end.textContent = longest.toFixed(0) + " s of training";
+  const curves = { run: svg("path", { class: "lmr-run" }), now: svg("path", { class: "lmr-curve" }) };
+  const [low, end] = [HEIGHT - 8, WIDTH - RIGHT];
+  root.append(curves.run, curves.now, svg("text", { x: LEFT, y: low }, "step 0"));
+  root.append(svg("text", { x: end, y: low, "text-anchor": "end" }, `step ${steps}`));
+  root.draw = function (moments, of) {
+    const at = moments.map(({ step, loss }) => `${x(step)} ${y(Math.min(loss, top))}`);
+    curves[of].setAttribute("d", at.length ? "M" + at.join("L") : "");
   };
   return root;
 }
 
 export function mount(element, data, context) {
-  const { marks, passes, ...settings } = data;
+  const { marks, passes, run, ...settings } = data;
   const wanted = marks.find(({ label }) => label === passes);
-  const picture = chart(marks), status = make("p", { role: "status" });
+  const picture = chart(marks, settings.steps), status = make("p", { role: "status" });
   const sample = make("pre", { class: "lmr-sample" });
-  const writes = make("div", { hidden: "" }, make("p", {}, "What it writes now:"), sample);
+  const look = () => show(Number(back.input.value));
+  const back = slider("Look back", { min: 0, value: 0, "aria-label": "Look back", oninput: look });
+  const writes = make("div", {}, back.label, sample);
   const now = make("p", { class: "lmr-now" });
   const start = button("Train it here", begin);
   const stop = button("Stop", end, { hidden: "" });
-  let worker = null, points = [], below = false;
+  let worker = null, moments = run, below = false;
+
+  /* Show what was written at a moment; with no moment at the last one. */
+  function show(at = moments.length - 1) {
+    writes.hidden = !moments.length;
+    if (!moments.length) return;
+    back.input.max = moments.length - 1;
+    back.input.value = at;
+    const { step, loss, sample: written } = moments[at];
+    const whose = moments === run ? "A stored training wrote" : "It wrote";
+    back.value.textContent = `${whose} this after ${step} steps, at a loss of ${loss.toFixed(2)}:`;
+    back.input.setAttribute("aria-valuetext", `${step} steps`);
+    sample.textContent = written;
+  }
 
   async function begin() {
     start.disabled = true;
@@ -56,7 +72,7 @@ export function mount(element, data, context) {
       worker = context.worker(serve);
       worker.onmessage = ({ data }) => report(data);
       worker.onerror = (event) => fail(event.message);
-      [points, below] = [[], false];
+      [moments, below] = [[], false];
       worker.postMessage({ start: { ...settings, text } });
       status.textContent = "It begins by knowing nothing.";
       [start.hidden, stop.hidden] = [true, false];
@@ -68,13 +84,13 @@ export function mount(element, data, context) {
 
   function report({ step, seconds, loss, sample: written, done, error }) {
     if (error) return fail(error);
-    points.push([seconds, loss]);
-    picture.draw(points);
+    const follows = !moments.length || Number(back.input.value) === moments.length - 1;
+    moments.push({ step, loss, sample: written });
+    picture.draw(moments, "now");
     const reached = `${loss.toFixed(2)} nats a character after ${step} steps`;
     picture.setAttribute("aria-label", `Loss while training: ${reached}.`);
     now.textContent = `Loss ${reached}, ${seconds.toFixed(0)} s.`;
-    writes.hidden = false;
-    sample.textContent = written;
+    show(follows ? undefined : Number(back.input.value));
     if (!below && loss < wanted.loss) {
       below = true;
       status.textContent = `After ${seconds.toFixed(0)} s it is better than: ${wanted.label}.`;
@@ -97,5 +113,7 @@ export function mount(element, data, context) {
   }
 
   picture.setAttribute("aria-label", "Loss while training; it has not begun.");
+  picture.draw(run, "run");
+  show();
   element.append(make("p", {}, start, stop), picture, now, status, writes);
 }

@@ -1,6 +1,6 @@
 """Executed references of the chapters, which nbval compares new executions with.
 
-``python -m lmbook.execute.references`` takes the outputs of the last execution (nothing is
+``make references`` takes the outputs of the last execution (nothing is
 executed twice) and rewrites the cells whose code or outputs really changed: code cells
 and comparable outputs only, so that a diff can be read.
 """
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import nbformat
 
-from lmbook.execute.compare import difference, strip_outputs
+from compare import difference, strip_outputs
 from lmbook.execute.keys import ROOT, other_models
 from lmbook.execute.run import chapters, executed
 
