@@ -45,9 +45,9 @@ def build(root: Path = ROOT) -> int:
     except KeyboardInterrupt:
         print("\nstopped: chapters and pages that were not done are not kept")
         return 130
-    report(failures)
     if not repository():
         print(NO_COLAB)
+    report(failures)
     if whole:
         fingerprint.keep(root, made_of)
     return 0 if whole else 1
