@@ -61,8 +61,13 @@ CAPTIONS = """() => {
   const size = e => parseFloat(getComputedStyle(e).fontSize);
   const text = size(document.querySelector("article") || document.body);
   return Array.from(document.querySelectorAll("figcaption"))
-    .filter(e => size(e) < 0.9 * text).map(e => e.textContent.slice(0, 60).trim());
+    .filter(e => size(e) < 0.9 * text || getComputedStyle(e).fontWeight < 400)
+    .map(e => e.textContent.slice(0, 60).trim());
 }"""
+# In the dark: outputs on light ground.
+LIT = """() => Array.from(document.querySelectorAll("article .cell_output .output")).filter(
+  e => /^rgb\\((1[5-9]|2)\\d/.test(getComputedStyle(e).backgroundColor)
+).map(e => e.className)"""
 
 
 def small(visit):
@@ -83,6 +88,8 @@ def test_pictures(browser, server, name):
         visit.page.wait_for_timeout(400)
         desk = small(visit)
         assert visit.page.evaluate(CAPTIONS) == []
+        visit.theme("dark")
+        assert visit.page.evaluate(LIT) == []
         for root, kind, _ in visit.views():
             assert moves_by_wheel(visit.page, root), f"a view {kind} takes the mouse wheel"
     owed = {entry.partition("/")[2] for entry in OWED if entry.startswith(f"{name}/")}

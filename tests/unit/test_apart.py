@@ -48,7 +48,8 @@ def test_it_tells_the_products_the_scores_the_weights_and_the_mixture():
                 f"{product.sum() / 2:.1f}",
                 f"{100 * weight:.0f} %",
             )
-            assert tuple(cell.text for cell in numbers) == wanted
+            said = tuple(cell.text.replace("−", "-") for cell in numbers)
+            assert said == wanted
         scale_mixed = max(m.abs().max() for m in mixtures)
         last = section.find_all("p")[-1]
         assert (bars(last, scale_mixed) - mixed).abs().max() < 0.06 * scale_mixed / 13

@@ -58,8 +58,9 @@ def _panel(part, scales) -> str:
     tokens, query, mixed, products, scores, weights = part
     root, rows = math.sqrt(len(query)), ""
     for token, row, score, weight in zip(tokens, products, scores, weights, strict=True):
-        cells = (_bars(row, scales[2]), f"{root * score:.1f}", f"{score:.1f}")
-        cells = "".join(f"<td>{cell}</td>" for cell in (*cells, f"{100 * weight:.0f} %"))
+        cells = f"{root * score:.1f}", f"{score:.1f}", f"{100 * weight:.0f} %"
+        cells = (_bars(row, scales[2]), *(cell.replace("-", "−") for cell in cells))
+        cells = "".join(f"<td>{cell}</td>" for cell in cells)
         rows += f'<tr><th scope="row">{escape(token)}</th>{cells}</tr>'
     head = ("key of", "query × key", "sum", f"÷ √{len(query)}", "weight")
     names = "".join(f'<th scope="col">{name}</th>' for name in head)
@@ -77,5 +78,5 @@ def _bars(numbers, scale: float) -> str:
         paths["up" if up > 0 else "low"] += f"M{4 * i} 13v{-up:.1f}h3v{up:.1f}z"
     paths["even"] = f"M0 13h{4 * len(numbers)}"
     drawn = "".join(f'<path class="lm-{name}" d="{d}"/>' for name, d in paths.items())
-    frame = f'viewBox="0 0 {4 * len(numbers)} 26" aria-hidden="true"'
-    return f'<svg class="lm-bars" {frame}>{drawn}</svg>'
+    frame = f'viewBox="0 0 {4 * len(numbers)} 26" preserveAspectRatio="none"'
+    return f'<svg class="lm-bars" aria-hidden="true" {frame}>{drawn}</svg>'
