@@ -24,7 +24,7 @@ function chart(marks, steps) {
     const line = { x1: LEFT, x2: WIDTH - RIGHT, y1: y(loss), y2: y(loss), class: "lmr-mark" };
     const above = { x: WIDTH - RIGHT, y: y(loss) - 5, "text-anchor": "end" };
     const below = { x: LEFT + 4, y: y(loss) + 16 };
-    const place = loss > (top + bottom) / 2 ? above : below;
+    const place = loss > Math.min(...losses) ? above : below;
     root.append(svg("line", line), svg("text", place, label));
     root.append(svg("text", { x: 0, y: y(loss) + 5 }, loss.toFixed(2)));
   }
