@@ -83,9 +83,7 @@ WRONG = {
         "a batch of heads is not": one_matrix,
         "by a loop": query_by_query,
         "all weights together": whole_matrix,
-        "the root of d_model": lambda q, k, v: attend(
-            q, k * (k.shape[-1] / 384) ** 0.5, v
-        ),
+        "the root of d_model": lambda q, k, v: attend(q, k * (k.shape[-1] / 384) ** 0.5, v),
         "width of a value": lambda q, k, v: attend(
             q, k * (k.shape[-1] / v.shape[-1]) ** 0.5, v
         ),
