@@ -46,7 +46,8 @@ def attention(query, key, value, mask=None, bias=None):
         if mask.dtype != torch.bool:
             raise ValueError(f"the mask must be boolean, not {mask.dtype}")
         scores = scores.masked_fill(~mask, -math.inf)
-    if (scores == -math.inf).all(-1).any():
+    hides = mask is not None or bias is not None
+    if hides and (scores == -math.inf).all(-1).any():
         raise ValueError("a row allows nothing")
     weights = scores.softmax(-1)  # (..., queries, keys)
     return weights @ value, weights  # (..., queries, d_value)
