@@ -34,8 +34,8 @@ def attention(query, key, value, mask=None, bias=None):
     Raises
     ------
     ValueError
-        If query and key differ in their last axis, the mask is not boolean, or a row of
-        the mask allows nothing (no weights could sum to 1).
+        If query and key differ in their last axis, the mask is not boolean, or mask and
+        bias together allow a row nothing (no weights could sum to 1).
     """
     if query.shape[-1] != key.shape[-1]:
         raise ValueError(f"query has d_head {query.shape[-1]}, key has {key.shape[-1]}")
@@ -45,9 +45,10 @@ def attention(query, key, value, mask=None, bias=None):
     if mask is not None:
         if mask.dtype != torch.bool:
             raise ValueError(f"the mask must be boolean, not {mask.dtype}")
-        if not mask.any(-1).all():
-            raise ValueError("a row of the mask allows nothing")
         scores = scores.masked_fill(~mask, -math.inf)
+    hides = mask is not None or bias is not None
+    if hides and (scores == -math.inf).all(-1).any():
+        raise ValueError("a row allows nothing")
     weights = scores.softmax(-1)  # (..., queries, keys)
     return weights @ value, weights  # (..., queries, d_value)
 

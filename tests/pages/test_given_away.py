@@ -21,7 +21,7 @@ CAREFUL = re.compile(
     r"|another question|about as)\b",
     re.IGNORECASE,
 )
-OWED = {"attention.death"}  # and it only shrinks
+OWED = set()  # and it only shrinks
 
 
 class Page(NamedTuple):

@@ -58,6 +58,8 @@ def test_refuses_what_has_no_answer(generator):
     mask[2] = False
     with pytest.raises(ValueError, match="allows nothing"):
         attention(query, key, value, mask)
+    with pytest.raises(ValueError, match="allows nothing"):  # not by the bias either
+        attention(query, key, value, bias=torch.where(mask, 0.0, -torch.inf))
     with pytest.raises(ValueError, match="boolean"):
         attention(query, key, value, mask.long())
     with pytest.raises(ValueError, match="d_head 4, key has 3"):

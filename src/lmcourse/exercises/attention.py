@@ -84,6 +84,11 @@ def _compare_attention(output, weights, query, key, value):
         ),
         "each column sums to 1: the softmax runs over the queries. It must run over the "
         "keys, the last axis.": (scores / root).softmax(-2),
+        "all weights together sum to 1; each row must, for every query looks for itself.": (
+            (scores / root).flatten().softmax(0).view_as(scores)
+        ),
+        "the scores are divided by the root of d_model; what is added up is d_head "
+        "products, so the root of d_head counts.": (scores / math.sqrt(384)).softmax(-1),
     }
     compare(weights, right, mistakes)
     theirs = F.scaled_dot_product_attention(query, key, value)
@@ -131,6 +136,8 @@ def masked_softmax(answer):
         "a hidden score became 0, which is a score like any other; it must become so low "
         "that its exponential is 0.": (scores * mask).softmax(-1),
         "the mask changes nothing yet.": scores.softmax(-1),
+        "all is NaN: 0 × ∞ is no number, so a mask times infinity spoils what is allowed, "
+        "too. Put minus infinity in the hidden places only.": scores * math.nan,
     }
     if any("softmax" in name for name in _called(answer, scores, mask)):
         raise Wrong("do without PyTorch's softmax: exponentials, and a sum to divide by.")
@@ -186,9 +193,9 @@ def merge_heads(answer):
 
 predict(
     "attention.seekers",
-    a=None,
-    b="look at the bars of “the”, “cross” and “fit”: they pass one half.",
-    c="click a word like “cross” in the first picture: where does it look?",
+    a="look at the bars of “the”, “cross” and “fit”: they are far beyond the dashed line.",
+    b="click a word like “cross” in the first picture: where does it look?",
+    c=None,
 )
 
 # What a look in one head can support, and what it cannot.
@@ -196,5 +203,5 @@ judge(
     "attention.death",
     a="this is one head of many: what the others make of “He” these pictures do not show.",
     b=None,
-    c="look at the sentences above: a street gets more than an even share, too.",
+    c="look at the sentences above: a street that stands first gets much, too.",
 )

@@ -27,6 +27,16 @@ def all_hidden_too(scores, mask):
     return exps / exps.sum(-1, keepdim=True)
 
 
+def whole_matrix(query, key, value):
+    exps = (query @ key.mT / math.sqrt(key.shape[-1])).exp()
+    return exps / exps.sum() @ value, exps / exps.sum()
+
+
+def zero_times_infinity(scores, mask):
+    exps = (scores + ~mask * -math.inf).exp()
+    return exps / exps.sum(-1, keepdim=True)
+
+
 def query_by_query(query, key, value):
     """Attend in a loop, which the page forbids."""
     rows = [attend(query[..., [i], :], key, value) for i in range(query.shape[-2])]
@@ -72,6 +82,8 @@ WRONG = {
         "output and weights, in this order; this": lambda q, k, v: attend(q, k, v)[1],
         "a batch of heads is not": one_matrix,
         "by a loop": query_by_query,
+        "all weights together": whole_matrix,
+        "the root of d_model": lambda q, k, v: attend(q, k * (k.shape[-1] / 384) ** 0.5, v),
         "width of a value": lambda q, k, v: attend(
             q, k * (k.shape[-1] / v.shape[-1]) ** 0.5, v
         ),
@@ -79,6 +91,7 @@ WRONG = {
     "masked_softmax": {
         "overflows": naive_softmax,
         "0/0": all_hidden_too,
+        "0 × ∞": zero_times_infinity,
         "the penalty is finite": [finite(100), finite(1000)],
         "without PyTorch's softmax": [
             library,
