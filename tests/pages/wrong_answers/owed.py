@@ -3,7 +3,6 @@
 OWED = {
     "backpropagation.control": "nonsense typed",
     "dickinson-layers.strike_out": "typed",
-    "embeddings.scrambled": "right",
     "encoder-decoder.new_style": "typed",
     "fine-tuning.own": "typed",
     "inside-gpt.one_layer": "typed",
@@ -12,4 +11,4 @@ OWED = {
     "positional-encoding.base": "typed",
     "pretraining.training": "typed",
 }
-MOST_OWED = 11  # rows; it only falls
+MOST_OWED = 10  # rows; it only falls
