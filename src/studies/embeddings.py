@@ -27,7 +27,9 @@ CLAIM = (
     "At their most words lean with five negatives a pair almost wholly, with one half as "
     "much; with -ln 5 built into the score five are as one, with +ln 5 one is as five"
 )
-RIVAL = "the commonest words push all vectors the same way; without a hundred they lean less"
+RIVAL = (
+    "the commonest words push all vectors the same way; without a hundred they lean less"
+)
 NULL = "a constant added to every score changes no lean"
 SETTINGS = {"seeds": [0, 1, 2], "steps": 3300, "drawn_at": 330, "remedy_at": 660}
 LN5 = round(math.log(5), 4)

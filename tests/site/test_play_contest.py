@@ -27,7 +27,10 @@ def make():
     told = [[name, 0.1, -0.1] for name, _ in levels()]
     data = {"texts": TEXTS, "word": "dance", "told": told, "levels": levels()}
     view = views.View(
-        "contest-view", data | {"around": around}, "<p>stored</p>", alt="A contest.",
+        "contest-view",
+        data | {"around": around},
+        "<p>stored</p>",
+        alt="A contest.",
         stores=["bert", "bert-pieces"],
     )
     return view, {"bert": lambda: stores.bert_file(model(), as_int8=False)}
@@ -69,6 +72,8 @@ def test_leans_are_those_of_the_model(opened):
     np.testing.assert_allclose(shown(page), wanted(TEXTS, "again"), atol=0.006)
     page.get_by_label("Your line").fill("again and again")
     page.wait_for_function("document.querySelectorAll('.lmw-words button').length == 2")
-    np.testing.assert_allclose(shown(page), wanted(["again and again"], "again"), atol=0.006)
+    np.testing.assert_allclose(
+        shown(page), wanted(["again and again"], "again"), atol=0.006
+    )
     page.get_by_label("Your line").fill("")
     page.get_by_text("Type a line.").wait_for()

@@ -83,7 +83,7 @@ predict(
     "embeddings.negatives",
     a=None,
     b="each term counts once in the sum, and there are five of the second kind.",
-    c="as the score falls, drawing it teaches less and meeting it more: there is a balance.",
+    c="as the score falls, drawing teaches less and meeting more: there is a balance.",
 )
 
 

@@ -7,7 +7,7 @@ import { readText } from "./store.js";
 import { WordPiece } from "./tokenizers.js";
 
 const LONGEST = 200, LINES = 2, MOST = 4; // characters; lines; occurrences that are shown
-const FULL = 0.25; // the lean that fills half a bar
+const FULL = 0.12; // the lean that fills half a bar
 
 /* A bar from the middle: to the right for verbs, to the left for nouns. */
 function leaning(value) {
