@@ -31,7 +31,7 @@ RIVAL = (
     "the commonest words push all vectors the same way; without a hundred they lean less"
 )
 NULL = "a constant added to every score changes no lean"
-SETTINGS = {"seeds": [0, 1, 2], "steps": 3300, "drawn_at": 330, "remedy_at": 660}
+SETTINGS = {"seeds": [0, 1, 2], "steps": 3300, "drawn_at": 330, "remedy_at": [660, 3300]}
 LN5 = round(math.log(5), 4)
 KINDS = [{"k": k} for k in range(1, 6)]
 KINDS += [{"k": 5, "shift": -LN5}, {"k": 1, "shift": LN5}, {"k": 5, "without": 100}]
@@ -75,7 +75,8 @@ def plan(small):
         for seed in seeds
     ]
     return lean + [
-        {"group": "remedy", "seed": seed, "steps": SETTINGS["remedy_at"], "text": text}
+        {"group": "remedy", "seed": seed, "steps": many, "text": text}
+        for many in SETTINGS["remedy_at"]
         for text in ("poems", "dealt")
         for seed in seeds
     ]

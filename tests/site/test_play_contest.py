@@ -24,15 +24,10 @@ def levels():
 
 def make():
     around = [tokenizer().cls_token_id, tokenizer().sep_token_id]
-    told = [[name, 0.1, -0.1] for name, _ in levels()]
-    data = {"texts": TEXTS, "word": "dance", "told": told, "levels": levels()}
-    view = views.View(
-        "contest-view",
-        data | {"around": around},
-        "<p>stored</p>",
-        alt="A contest.",
-        stores=["bert", "bert-pieces"],
-    )
+    data = {"texts": TEXTS, "word": "dance", "levels": levels(), "around": around}
+    data["told"] = [[name, 0.1, -0.1] for name, _ in levels()]
+    loads = ["bert", "bert-pieces"]
+    view = views.View("contest-view", data, "<p>stored</p>", alt="Leans.", stores=loads)
     return view, {"bert": lambda: stores.bert_file(model(), as_int8=False)}
 
 
@@ -66,14 +61,14 @@ def wanted(texts, word):
 
 def test_leans_are_those_of_the_model(opened):
     page = opened.page
+
+    def hold(texts, word):
+        np.testing.assert_allclose(shown(page), wanted(texts, word), atol=0.006)
+
     use(page)
-    np.testing.assert_allclose(shown(page), wanted(TEXTS, "dance"), atol=0.006)
+    hold(TEXTS, "dance")
     page.get_by_role("button", name="again", exact=True).click()
-    np.testing.assert_allclose(shown(page), wanted(TEXTS, "again"), atol=0.006)
+    hold(TEXTS, "again")
     page.get_by_label("Your line").fill("again and again")
     page.wait_for_function("document.querySelectorAll('.lmw-words button').length == 2")
-    np.testing.assert_allclose(
-        shown(page), wanted(["again and again"], "again"), atol=0.006
-    )
-    page.get_by_label("Your line").fill("")
-    page.get_by_text("Type a line.").wait_for()
+    hold(["again and again"], "again")
