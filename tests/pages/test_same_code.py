@@ -17,7 +17,7 @@ from chapters import definitions, page_definitions
 # Chapter, module, how many names the page arrives at. A chapter may have several modules.
 SAME = [
     ("attention", "lmcourse.attention", 4),
-    ("embeddings", "lmcourse.embeddings", 10),
+    ("embeddings", "lmcourse.embeddings", 5),
     ("positional-encoding", "lmcourse.positions", 5),
     ("transformer-block", "lmcourse.transformer", 3),
     ("encoder-decoder", "lmcourse.transformer", 2),

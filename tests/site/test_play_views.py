@@ -10,9 +10,10 @@ from lmbook.play import modules
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
-NAMES = ["block", "dates", "dials", "explorer", "generator", "neighbours", "order"]
-NAMES += ["sentences", "sequence", "tokenizer", "toy", "training"]
-LOADING = ["explorer", "generator", "neighbours", "sentences", "sequence", "tokenizer"]
+NAMES = ["block", "contest", "dates", "dials", "explorer", "generator", "neighbours"]
+NAMES += ["order", "sentences", "sequence", "tokenizer", "toy", "training"]
+LOADING = ["contest", "explorer", "generator", "neighbours", "sentences", "sequence"]
+LOADING += ["tokenizer"]
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from transformers import BertConfig, BertModel
 
 from lmcourse.data import load_poems, load_sonnets
 from lmcourse.embeddings import neighbour_overlap, word_vectors, words
-from lmcourse.exercises import Wrong, compare, exercise, expect, predict, run
+from lmcourse.exercises import Wrong, compare, exercise, expect, judge, predict, run
 from lmcourse.exercises.answers import NotTried, number, strings, type_name, unpack
 from lmcourse.models import load_bert
 
@@ -20,52 +20,6 @@ predict(
     c=None,
     d="the loss reaches every row that was read: a lookup is a product.",
 )
-
-
-def _best(vectors, query, left_out, cosine, rank=1):
-    """Return the row nearest to the query, or that of another rank, row by row."""
-    near = {
-        row: vector @ query / (np.linalg.norm(vector) if cosine else 1)
-        for row, vector in enumerate(vectors)
-        if row not in left_out
-    }
-    return sorted(near, key=near.get)[-rank]
-
-
-@exercise("embeddings.analogy")
-def analogy(answer):
-    """Compare with a loop over all rows, for many questions."""
-    rng = np.random.default_rng(11)
-    vectors = rng.standard_normal((40, 5)) * rng.uniform(0.3, 3, size=(40, 1))
-    units = [vector / np.linalg.norm(vector) for vector in vectors]
-    asked = [tuple(rng.choice(40, 3, replace=False).tolist()) for _ in range(30)]
-
-    def solved(x=units, signs=(-1, 1, 1), out=slice(None), cosine=True, rank=1):
-        queries = [signs @ np.array([x[row] for row in rows]) for rows in asked]
-        pairs = zip(queries, asked, strict=True)
-        return [_best(vectors, query, rows[out], cosine, rank) for query, rows in pairs]
-
-    mistakes = {
-        "it returns one of the three words of the question: leave all three out, for the "
-        "nearest is nearly always one of them.": solved(out=slice(0)),
-        "only c is left out; a and b may not be the answer either.": solved(
-            out=slice(2, 3)
-        ),
-        "b and a are swapped: the way leads from a to b.": solved(signs=(1, -1, 1)),
-        "the three vectors are used with their lengths: make each one a unit vector first, "
-        "or a long one decides alone.": solved(vectors),
-        "that is the second nearest of the others: with the three left out, the first is "
-        "wanted.": solved(rank=2),
-        "that is the second nearest of all, which may be a word of the question: leave the "
-        "three out, instead of skipping one.": solved(out=slice(0), rank=2),
-        "that is the one farthest away: argsort begins with the smallest.": solved(rank=0),
-        "the candidates are ranked by their dot product, which favours long vectors: rank "
-        "them by their cosine.": solved(cosine=False),
-    }
-    compare([run(answer, vectors, *rows) for rows in asked], solved(), mistakes)
-    away = np.array([[1, 0.1], [1, 0.2], [1, 0.3], [-1, -0.2], [-1, 0.5]])
-    zero = "a cosine of 0 leaves nothing out where the others are below 0: take -inf."
-    compare(run(answer, away, 0, 1, 2), 4, {zero: 0})
 
 
 @exercise("embeddings.content_words", kind="spot the bug")
@@ -125,52 +79,58 @@ def static_vectors(answer):
     compare(run(answer, model, ids), word, mistakes)
 
 
-def _along_columns(centred, k):
-    """Remove the first columns of the transposed right factor, which are no directions."""
-    wrong = np.linalg.svd(centred, full_matrices=False)[2][:, :k]  # (d_model, k)
-    return centred - centred @ wrong @ wrong.T
+predict(
+    "embeddings.negatives",
+    a=None,
+    b="each term counts once in the sum, and there are five of the second kind.",
+    c="as the score falls, drawing teaches less and meeting more: there is a balance.",
+)
 
 
-@exercise("embeddings.all_but_the_top")
-def all_but_the_top(answer):
-    """Compare with a projection on the eigenvectors that remain."""
-    rng = np.random.default_rng(7)
-    vectors = rng.standard_normal((30, 6)) * [5, 3, 2, 1, 0.7, 0.4] + [1, 2, 0, -1, 3, 1]
-    mean = vectors.mean(axis=0)
+@exercise("embeddings.best_scores")
+def best_scores(answer):
+    """Compare with the odds of being met, pair by pair."""
+    rng, k = np.random.default_rng(5), 4
+    counts = rng.integers(0, 9, (5, 7)).astype(float)
+    counts[:, 0] += 1
+    counts[0] += 1
+    total, met, seen = counts.sum(), counts.sum(axis=1), counts.sum(axis=0)
 
-    def projected(centre=mean, keep=slice(4)):
-        centred = vectors - centre
-        axes = np.linalg.eigh(centred.T @ centred)[1][:, keep]  # eigenvalues rising
-        return centred @ axes @ axes.T
+    def table(score):
+        return [
+            [score(n, met[w], seen[c]) if n else -np.inf for c, n in enumerate(row)]
+            for w, row in enumerate(counts)
+        ]
 
+    want = table(lambda n, w, c: np.log(n / (k * w * c / total)))
     mistakes = {
-        "the mean is still there: subtract it, and do not add it again.": mean
-        + projected(),
-        "nothing was centred: subtract the mean vector before the SVD.": projected(0),
-        "the mean was taken over each vector's own numbers; take it over the words.": (
-            projected(vectors.mean(axis=1, keepdims=True))
+        "that is PMI alone: k negatives are drawn for each pair met.": want + np.log(k),
+        "ln k is added; the more are drawn, the lower the score.": want + 2 * np.log(k),
+        "k is subtracted, not its logarithm.": want + np.log(k) - k,
+        "that is a logarithm to the base 2: the loss has natural ones.": want / np.log(2),
+        "the contexts are drawn evenly; draw them as often as they occur.": table(
+            lambda n, w, c: np.log(n / (k * w / len(seen)))
         ),
-        "you keep the top directions: they are what should go.": projected(
-            keep=slice(4, None)
+        "counts are compared with the product of two counts: divide that by all pairs.": (
+            want - np.log(total)
         ),
-        "the mean is gone, the top directions are not.": vectors - mean,
-        "the directions with the least variance went, not those with the most: how does "
-        "your SVD order them?": projected(keep=slice(2, None)),
-        "one direction too few went.": projected(keep=slice(5)),
-        "the directions are the rows of the third result, which is already transposed: you "
-        "took columns.": _along_columns(vectors - mean, 2),
+        "negative scores are set to zero, as PPMI does; here they count.": np.maximum(
+            want, 0
+        ),
+        "a pair that was never met has the score -inf, not 0.": np.where(
+            counts == 0, 0, want
+        ),
     }
-    expect(answer, [vectors, 2], projected(), mistakes)
-    expect(answer, [vectors, 0], vectors - mean)
+    expect(answer, [counts, k], np.array(want), mistakes)
 
 
-def _agreement(texts):
+def _agreement(texts, window):
     """Measure shared neighbours with BERT's table, as the page does."""
     tokenizer, bert = load_bert(device="cpu")
     table = bert.embeddings.word_embeddings.weight.detach().double().numpy()
     rows, counted = tokenizer.get_vocab(), Counter(word for text in texts for word in text)
-    names, vectors = word_vectors(texts, 50)
-    kept = [i for i, w in enumerate(names) if counted[w] >= 10 and w in rows]
+    names, vectors = word_vectors(texts, 50, window=window)
+    kept = [i for i, w in enumerate(names) if counted[w] >= 10 and w in rows][60:]
     return neighbour_overlap(vectors[kept], table[[rows[names[i]] for i in kept]], 10)
 
 
@@ -185,7 +145,7 @@ def scrambled(answer):
     """Look at the reader's texts, and measure them again."""
     if not isinstance(answer, (list, tuple)) or len(answer) != 2:
         raise Wrong(
-            f"give two things: the texts, and the number; this is {type_name(answer)}."
+            f"give two things: the texts, and two numbers; this is {type_name(answer)}."
         )
     texts, measured = answer
     if texts is None or texts is ...:
@@ -207,27 +167,21 @@ def scrambled(answer):
     pairs = zip(mine, theirs, strict=True)
     if sum((a == b) + (b == sorted(b)) + (a == b[::-1]) for a, b in pairs) > 9:
         raise Wrong("the words stand in an order still, by the alphabet or as they were.")
-    if not np.isclose(number(measured), _agreement(theirs), rtol=0, atol=2e-3):
+    found = [number(value) for value in unpack(measured, 2, "two numbers, at 2 and at 5")]
+    want = [_agreement(theirs, window) for window in (2, 5)]
+    near = [np.isclose(found, w, rtol=0, atol=3e-3).all() for w in (want, want[::-1])]
+    if near[1] and not near[0]:
+        raise Wrong("your two numbers have changed places: first the window of 2.")
+    if not near[0]:
         raise Wrong(
-            f"{number(measured):.3f} is not what these texts give: call "
-            "agreement_with_bert with them, and with nothing else."
+            f"{found[0]:.3f} and {found[1]:.3f} are not what these texts give: call "
+            "agreement with them and a window, and take the mean."
         )
 
 
-@exercise("embeddings.whose", kind="judge")
-def whose(answer):
-    """Compare with the order in which the page shows the lists."""
-    said = answer.strip().upper() if isinstance(answer, str) else ""
-    return {
-        "give four letters in one string: B, D, S and R, each once.": (
-            sorted(said) != sorted("BDRS")
-        ),
-        "start with BERT's: which list has words that are no words of a poem?": (
-            said[2:3] != "B"
-        ),
-        "which of the poets says day and night together, again and again?": (
-            said[:1] != "S"
-        ),
-        "BERT's and Shakespeare's are right. Of the other two one is chance: which has "
-        "words that shine, or turn, with the day?": said != "SRBD",
-    }
+judge(
+    "embeddings.whose",
+    a="that one was counted in the sonnets.",
+    b=None,
+    c="that one was counted in Dickinson's poems.",
+)

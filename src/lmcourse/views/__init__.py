@@ -18,7 +18,7 @@ the page is our own.
 - `tokenizer`: a line as four tokenizers cut it; `attention_toy`: attention in the plane;
   `block`: a block's parts switched off; `generator`: a GPT that goes on with a line;
   `bert_explorer`: a BERT's heads on a line; `sequence`: what follows it, counted or read.
-- `neighbours`: the words nearest to a word in four tables (`spaces`).
+- `neighbours`: the words nearest to a word in three tables (`spaces`).
 """
 
 from lmcourse.views.anatomy import Box, anatomy

@@ -1,4 +1,4 @@
-"""A word's nearest in four tables of vectors; on the site, those of any word typed."""
+"""A word's nearest in three tables of vectors; on the site, those of any word typed."""
 
 import html
 import json
@@ -13,7 +13,8 @@ from lmcourse.views.view import View
 
 NEAREST = 6
 ASKED, SHOWN = 2, 5  # times that a word occurs to be asked for, and to be a neighbour
-WIDTH, WINDOW = 50, 5
+COMMONEST = 60  # words that may be left out
+WIDTH = 50
 ROWS = 1024  # whose cosines are computed at a time
 
 
@@ -31,8 +32,8 @@ class Space(NamedTuple):
         How often each word occurs; None for a model's table.
     asked : int
         The first words, those that are shown with their neighbours.
-    shown : int array
-        The rows that may be neighbours.
+    shown : list of int array
+        The rows that may be neighbours; in a corpus then those without the commonest.
     """
 
     name: str
@@ -40,11 +41,11 @@ class Space(NamedTuple):
     vectors: np.ndarray
     counts: list[int] | None
     asked: int
-    shown: np.ndarray
+    shown: list[np.ndarray]
 
 
 def spaces(tokenizer, bert) -> list[Space]:
-    """Return BERT's table, and vectors from counts of both poets and of each.
+    """Return BERT's table, and vectors from counts: both poets, and their words dealt.
 
     Parameters
     ----------
@@ -56,31 +57,34 @@ def spaces(tokenizer, bert) -> list[Space]:
     special = set(tokenizer.all_special_tokens)
     is_shown = [p not in special and not p.startswith("[unused") for p in pieces]
     shown = np.flatnonzero(is_shown)
-    poems, sonnets = list(load_poems().text), list(load_sonnets().text)
-    texts = {"Both poets": poems + sonnets, "Dickinson": poems, "Shakespeare": sonnets}
-    model = Space("BERT's table", pieces, unit(table), None, len(pieces), shown)
-    return [model, *(_counted(name, corpus) for name, corpus in texts.items())]
+    split = [words(text) for text in [*load_poems().text, *load_sonnets().text]]
+    ends = np.cumsum([len(text) for text in split])[:-1]
+    every = np.random.default_rng(0).permutation(np.concatenate(split))
+    dealt = [part.tolist() for part in np.split(every, ends)]
+    model = Space("BERT's table", pieces, unit(table), None, len(pieces), [shown])
+    return [model, _counted("Two poets", split), _counted("Words dealt", dealt)]
 
 
-def _counted(name: str, texts: list[str]) -> Space:
-    names, vectors = word_vectors(texts, WIDTH, window=WINDOW)
-    found = Counter(word for text in texts for word in words(text))
+def _counted(name: str, texts: list[list[str]]) -> Space:
+    names, vectors = word_vectors(texts, WIDTH)
+    found = Counter(word for text in texts for word in text)
     counts = [found[word] for word in names]
     asked, shown = (sum(n >= least for n in counts) for least in (ASKED, SHOWN))
-    return Space(name, names, unit(vectors), counts, asked, np.arange(shown))
+    rows = [np.arange(shown), np.arange(COMMONEST, shown)]
+    return Space(name, names, unit(vectors), counts, asked, rows)
 
 
-def _nearest(space: Space, rows) -> tuple[np.ndarray, np.ndarray]:
-    """Return the nearest rows and their cosines in hundredths, each (rows, NEAREST)."""
+def _nearest(space: Space, rows, shown) -> tuple[np.ndarray, np.ndarray]:
+    """Return the nearest of those shown, and cosines in hundredths: (rows, NEAREST)."""
     near, cosines = [], []
     for start in range(0, len(rows), ROWS):
         part = np.asarray(rows[start : start + ROWS])
-        cosine = space.vectors[part] @ space.vectors[space.shown].T  # (part, shown)
-        cosine[part[:, None] == space.shown] = -np.inf  # not itself
+        cosine = space.vectors[part] @ space.vectors[shown].T  # (part, shown)
+        cosine[part[:, None] == shown] = -np.inf  # not itself
         best = np.argpartition(-cosine, NEAREST, axis=1)[:, :NEAREST]
         values = np.take_along_axis(cosine, best, axis=1)
         order = np.argsort(-values, axis=1)
-        near.append(space.shown[np.take_along_axis(best, order, axis=1)])
+        near.append(shown[np.take_along_axis(best, order, axis=1)])
         cosines.append(np.take_along_axis(values, order, axis=1))
     return np.concatenate(near), np.rint(100 * np.concatenate(cosines)).astype(np.int8)
 
@@ -90,7 +94,8 @@ def neighbours_file(found: list[Space]) -> bytes:
 
     For each space the rows of the nearest, as 16-bit numbers (32 if it has more words than
     these can count), then their cosines in hundredths, a byte each, both filled up to four
-    bytes. The words of the first are BERT's pieces and not repeated.
+    bytes; of a corpus then the same without the commonest words. The words of the first
+    are BERT's pieces and not repeated.
     """
     kept = ("name", "words", "counts", "asked")
     about = [{name: getattr(space, name) for name in kept} for space in found]
@@ -98,16 +103,18 @@ def neighbours_file(found: list[Space]) -> bytes:
     head = {"nearest": NEAREST, "spaces": about}
     parts = [json.dumps(head, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"]
     for space in found:
-        near, cosines = _nearest(space, range(space.asked))
         wide = len(space.words) > 2**16
-        parts += [near.astype("<u4" if wide else "<u2").tobytes(), cosines.tobytes()]
+        for shown in space.shown:
+            near, cosines = _nearest(space, range(space.asked), shown)
+            parts += [near.astype("<u4" if wide else "<u2").tobytes(), cosines.tobytes()]
     return b"".join(part + b" " * (-len(part) % 4) for part in parts)
 
 
 def neighbours(word, found) -> View:
     """The nearest words to one, in BERT's table and in vectors from counts.
 
-    On the site the reader types any word; neighbours are buttons that lead on.
+    On the site the reader types any word, and may leave the commonest words out;
+    neighbours are buttons that lead on.
 
     Parameters
     ----------
@@ -123,9 +130,11 @@ def neighbours(word, found) -> View:
     """
     lists = [[space.name, *_list(word, space)] for space in found]
     nearest = [
-        f"{name}: {', '.join(w for w, _ in near[:3])}" for name, _, near in lists if near
+        f"{name}: {', '.join(w for w, _ in near[:3])}"
+        for name, _, [near, *_] in lists
+        if near
     ]
-    alt = f"The words nearest to “{word}” in four tables of vectors. {'; '.join(nearest)}."
+    alt = f"The words nearest to “{word}” in three tables of vectors. {'; '.join(nearest)}."
     data = {"word": word, "lists": lists}
     stores = ["neighbours", "bert-pieces"]
     stored = f"<p>Your word: <b>{html.escape(word)}</b></p>" + "".join(map(_stored, lists))
@@ -133,7 +142,7 @@ def neighbours(word, found) -> View:
 
 
 def _list(word: str, space: Space) -> tuple[str, list]:
-    """Return what is said of a word in a space, and its nearest with their cosines."""
+    """Return what is said of a word in a space, and its lists of nearest with cosines."""
     row = space.words.index(word) if word in space.words else None
     if space.counts is None:
         said = f"1 of {len(space.words):,} rows" if row is not None else "no row of its own"
@@ -141,15 +150,18 @@ def _list(word: str, space: Space) -> tuple[str, list]:
         count = space.counts[row] if row is not None else 0
         said = f"{count} time{'s' * (count != 1)} in the text"
     if row is None:
-        return said, []
+        return said, [[]]
     if row >= space.asked:
-        return f"{said}: too seldom", []
-    near, cosines = _nearest(space, [row])
-    pairs = zip(near[0].tolist(), cosines[0].tolist(), strict=True)
-    return said, [[space.words[i], cosine] for i, cosine in pairs]
+        return f"{said}: too seldom", [[]]
+    lists = []
+    for shown in space.shown:
+        near, cosines = _nearest(space, [row], shown)
+        pairs = zip(near[0].tolist(), cosines[0].tolist(), strict=True)
+        lists.append([[space.words[i], cosine] for i, cosine in pairs])
+    return said, lists
 
 
 def _stored(made: list) -> str:
-    name, said, near = made
+    name, said, [near, *_] = made
     rows = "".join(f"<li>{html.escape(w)} {c / 100:.2f}</li>" for w, c in near)
     return f"<p><b>{html.escape(name)}</b>, {said}</p><ol>{rows}</ol>"

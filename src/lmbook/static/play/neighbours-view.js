@@ -9,13 +9,15 @@ const LONGEST = 40; // characters of a word
 
 export function mount(element, data, context) {
   const megabytes = ["neighbours", "bert-pieces"].reduce((sum, name) => sum + context.stores[name].bytes, 0) / 1e6;
-  let spaces = null, pieces = null;
+  let spaces = null, pieces = null, shown = data.lists;
   const input = make("input", { type: "text", maxlength: LONGEST, spellcheck: "false", autocapitalize: "none", autocomplete: "off", oninput: typed, onfocus: load });
   const note = make("p", { class: "lmn-note" });
   const { live, later } = announcer(tell);
   const lists = make("div", { class: "lmn-lists" });
   input.value = data.word;
-  element.append(make("label", { class: "lmn-word" }, "Your word ", input), note, lists, live);
+  const rare = make("input", { type: "checkbox", onchange: () => draw(shown) });
+  element.append(make("label", { class: "lmn-word" }, "Your word ", input),
+    make("label", {}, rare, " without the sixty commonest words"), note, lists, live);
 
   /* --- what was found for every word -------------------------------------------------- */
 
@@ -33,7 +35,8 @@ export function mount(element, data, context) {
     if (input.value !== data.word) typed();
   }
 
-  /* A line of JSON, then for each space the rows of the nearest words and their cosines. */
+  /* A line of JSON, then for each space the rows of the nearest words and their cosines,
+     of a corpus twice: of all, and without the commonest. */
   function parse(bytes, vocabulary) {
     let at = 0;
     const take = (length) => bytes.slice(at, (at += 4 * Math.ceil(length / 4)));
@@ -41,10 +44,12 @@ export function mount(element, data, context) {
     return head.spaces.map((space) => {
       const words = space.words || vocabulary, size = space.asked * head.nearest;
       const Rows = words.length > 65536 ? Uint32Array : Uint16Array;
-      const near = new Rows(take(size * Rows.BYTES_PER_ELEMENT).buffer);
-      const cosines = new Int8Array(take(size).buffer);
+      const found = (space.counts ? [0, 1] : [0]).map(() => ({
+        near: new Rows(take(size * Rows.BYTES_PER_ELEMENT).buffer),
+        cosines: new Int8Array(take(size).buffer),
+      }));
       const rows = new Map(words.map((word, row) => [word, row]));
-      return { ...space, words, near, cosines, rows, nearest: head.nearest };
+      return { ...space, words, found, rows, nearest: head.nearest };
     });
   }
 
@@ -63,7 +68,7 @@ export function mount(element, data, context) {
     note.textContent = word ? "" : "Type a word.";
     draw(word ? found : []);
     later();
-    if (!word || found.some(([, , near]) => near.length)) return;
+    if (!word || found.some(([, , [near]]) => near.length)) return;
     note.append(`None of them can say who is near “${word}”.`);
     const close = alike(word.toLowerCase());
     if (close.length) note.append(" Did you mean ", ...close.flatMap((each, i) => [i ? " or " : "", wordButton(each)]), "?");
@@ -76,10 +81,10 @@ export function mount(element, data, context) {
     let note = plural((known && space.counts?.[row]) || 0, "time") + " in the text";
     if (known && row >= space.asked) note += ": too seldom";
     if (!space.counts) note = known ? `1 of ${space.words.length.toLocaleString("en")} rows` : "no row of its own";
-    const near = [];
-    if (known && row < space.asked)
-      for (let i = row * space.nearest; i < (row + 1) * space.nearest; i++)
-        near.push([space.words[space.near[i]], space.cosines[i]]);
+    const near = space.found.map(({ near, cosines }) => {
+      const at = known && row < space.asked ? row * space.nearest : near.length;
+      return Array.from(near.subarray(at, at + space.nearest), (other, i) => [space.words[other], cosines[at + i]]);
+    });
     const cut = known || space.counts ? [] : pieces.encode(word).map(({ piece }) => piece);
     return [space.name, note, near, cut];
   }
@@ -113,7 +118,9 @@ export function mount(element, data, context) {
   const wordButton = (word) => button(word, () => ask(word));
 
   function draw(found) {
-    lists.replaceChildren(...found.map(([name, note, near, cut = []]) => {
+    shown = found;
+    lists.replaceChildren(...found.map(([name, note, both, cut = []]) => {
+      const near = (rare.checked && both[1]) || both[0];
       const rows = near.map(([word, cosine]) =>
         make("li", { style: `--cosine: ${Math.max(0, cosine)}%` }, wordButton(word),
           make("span", {}, (cosine / 100).toFixed(2))));

@@ -1,0 +1,93 @@
+/* The view *contest*: how far a word of the reader's lines leans to the verbs, after each
+   layer of a BERT that runs in the page, and how far the word before it does. The chapter on
+   embeddings gives a direction for each level; a lean is a dot product with it. */
+import { openModel } from "./client.js";
+import { button, fixed, heading, make, ownLine, row } from "./dom.js";
+import { readText } from "./store.js";
+import { WordPiece } from "./tokenizers.js";
+
+const LONGEST = 200, LINES = 2, MOST = 4; // characters; lines; occurrences that are shown
+const FULL = 0.12; // the lean that fills half a bar
+
+/* A bar from the middle: to the right for verbs, to the left for nouns. */
+function leaning(value) {
+  const share = Math.min(1, Math.abs(value) / FULL) / 2;
+  const style = `--from: ${50 - 100 * (value < 0) * share}%; --share: ${100 * share}%`;
+  const side = Math.abs(value) < 0.005 ? "neither" : value > 0 ? "verb" : "noun";
+  return make("span", { class: "lmw-lean lmw-" + side, style }, make("i"), `${fixed(value)} ${side}`);
+}
+
+export function mount(element, data, context) {
+  const bert = openModel("bert", context), names = data.levels.map(([name]) => name);
+  const layers = names.length - 2; // after the word before and "before layer 0"
+  const { area, note, label } = ownLine(data.texts.join("\n"), typed, { maxlength: 2 * LONGEST });
+  const loader = button(`Load the model (${bert.size}) and read`, load);
+  const chosen = make("p", { class: "lmw-words", role: "group", "aria-label": "The word" });
+  const table = make("table"), summary = make("p", { class: "play-hidden", role: "status" });
+  let tokenizer, word = data.word, lines = [];
+  element.append(label, note, make("p", {}, loader), chosen, make("div", { class: "lmw-wide" }, table), summary);
+
+  async function load() {
+    loader.disabled = true;
+    try {
+      const { config } = await bert.load((share) => (note.textContent = `Loading … ${Math.round(100 * share)} %`));
+      if (config.layers !== layers || config.d_model !== data.levels[0][1].length) throw new Error("the site carries another one");
+      tokenizer = new WordPiece(JSON.parse(await readText("bert-pieces", context)));
+      loader.hidden = true;
+      await typed();
+    } catch (error) {
+      note.textContent = "The model does not load: " + error.message;
+      loader.disabled = false;
+    }
+  }
+
+  async function typed() {
+    if (!tokenizer) return;
+    const texts = area.value.split("\n").filter((line) => line.trim());
+    note.textContent = texts.length > LINES ? "The first two lines are read." : "";
+    const [first, last] = data.around.map((id) => ({ id, piece: tokenizer.pieces[id] })), read = [];
+    const keep = ["embeddings", ...Array.from({ length: layers }, (_, i) => "blocks." + i)];
+    try {
+      for (const text of texts.slice(0, LINES)) {
+        const tokens = [first, ...tokenizer.encode(text.slice(0, LONGEST)).slice(0, 60), last];
+        const answer = await bert.forward(tokens.map(({ id }) => id), { keep, logits_of: [] }, "contest");
+        if (!answer) return; // something else was typed
+        read.push({ pieces: tokens.map(({ piece }) => piece), states: keep.map((name) => answer.kept[name].values) });
+      }
+    } catch (error) {
+      note.textContent = "The model does not answer: " + error.message;
+      return;
+    }
+    lines = read;
+    const counts = new Map();
+    for (const piece of lines.flatMap(({ pieces }) => pieces.slice(1, -1)))
+      if (/\p{L}/u.test(piece)) counts.set(piece, (counts.get(piece) || 0) + 1);
+    if (!counts.has(word)) word = Array.from(counts.keys()).sort((a, b) => counts.get(b) - counts.get(a) || b.length - a.length)[0];
+    chosen.replaceChildren(counts.size ? "The word: " : "Type a line.", ...Array.from(counts.keys(), (piece) => button(piece, () => choose(piece))));
+    choose(word);
+  }
+
+  function choose(piece) {
+    word = piece;
+    for (const each of chosen.querySelectorAll("button")) each.setAttribute("aria-pressed", each.textContent === word);
+    const found = lines.flatMap(({ pieces, states }) =>
+      pieces.flatMap((other, at) => (other === word && at ? [{ pieces, states, at }] : []))).slice(0, MOST);
+    const around = ({ pieces, at }) => pieces.slice(Math.max(1, at - 2), at + 2).join(" ").replace(/ ##| \[SEP\]/g, "");
+    const told = names.map((name, i) => [name, ...found.map(({ states, at }) =>
+      lean(states[Math.max(0, i - 1)], data.levels[i][1], i ? at : at - 1))]);
+    draw(found.map(around), told);
+  }
+
+  /* The dot product of a vector, brought to length 1, with the direction of its level. */
+  function lean(values, direction, at) {
+    const vector = values.subarray(at * direction.length, (at + 1) * direction.length);
+    return direction.reduce((sum, x, i) => sum + x * vector[i], 0) / Math.hypot(...vector);
+  }
+
+  function draw(heads, told) {
+    table.replaceChildren(heading("", ...heads), make("tbody", {}, ...told.map(([name, ...values]) => row(name, ...values.map(leaning)))));
+    summary.textContent = heads.map((head, i) => `${head}: ${told.at(-1)[0]} ${fixed(told.at(-1)[i + 1])}`).join("; ");
+  }
+
+  draw(data.texts, data.told);
+}
