@@ -22,6 +22,13 @@ GPT2_PATTERN = regex.compile(
     r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 )
 
+# A present-day one, of OpenAI's cl100k_base (tiktoken, openai_public.py): any one sign may
+# open a word, digits stand in threes, and the ends of lines join the signs before them.
+CL100K_PATTERN = regex.compile(
+    r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+"
+    r"| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s"
+)
+
 
 def _require_text(text: object) -> None:
     if not isinstance(text, str):
@@ -227,8 +234,8 @@ _BYTE_CHARACTERS = byte_characters()
 _BYTES = {ord(character): b for b, character in enumerate(_BYTE_CHARACTERS)}
 
 
-def pre_tokenize(text: str) -> list[str]:
-    """Cut a text by GPT-2's pattern, then write each byte as its character.
+def pre_tokenize(text: str, pattern: regex.Pattern = GPT2_PATTERN) -> list[str]:
+    """Cut a text by a pattern, GPT-2's or another, then write bytes as characters.
 
     Raises
     ------
@@ -238,7 +245,7 @@ def pre_tokenize(text: str) -> list[str]:
         If it holds half of a surrogate pair, which is no text.
     """
     _require_text(text)
-    pieces = GPT2_PATTERN.findall(text)
+    pieces = pattern.findall(text)
     written = {
         piece: piece.encode().decode("latin-1").translate(_BYTE_CHARACTERS)
         for piece in set(pieces)
@@ -254,6 +261,8 @@ class BPETokenizer:
     merges : sequence of (str, str)
         In the order in which they were learned. IDs 0 to 255 are the bytes, in the order
         of their characters; then comes one ID a merge.
+    pattern : regex.Pattern
+        Cuts a text before anything is merged.
 
     Raises
     ------
@@ -261,8 +270,11 @@ class BPETokenizer:
         If a merge joins symbols that neither are bytes nor were made by one before it.
     """
 
-    def __init__(self, merges: Sequence[tuple[str, str]]):
+    def __init__(
+        self, merges: Sequence[tuple[str, str]], pattern: regex.Pattern = GPT2_PATTERN
+    ):
         self.merges = [(left, right) for left, right in merges]
+        self.pattern = pattern
         self.vocab = {symbol: i for i, symbol in enumerate(sorted(_BYTE_CHARACTERS))}
         self.ranks: dict[tuple[str, str], int] = {}
         for rank, (left, right) in enumerate(self.merges):
@@ -274,7 +286,9 @@ class BPETokenizer:
         self._cache: dict[str, list[int]] = {}
 
     @classmethod
-    def train(cls, text: str, vocab_size: int) -> "BPETokenizer":
+    def train(
+        cls, text: str, vocab_size: int, pattern: regex.Pattern = GPT2_PATTERN
+    ) -> "BPETokenizer":
         """Learn vocab_size - 256 merges from a text, or as many as it has.
 
         Raises
@@ -288,7 +302,8 @@ class BPETokenizer:
             raise ValueError(
                 f"vocab_size is {vocab_size}, but the alphabet alone has 256 bytes"
             )
-        return cls(train_bpe(Counter(pre_tokenize(text)), vocab_size - 256))
+        words = Counter(pre_tokenize(text, pattern))
+        return cls(train_bpe(words, vocab_size - 256), pattern)
 
     @property
     def vocab_size(self) -> int:
@@ -298,7 +313,7 @@ class BPETokenizer:
     def encode(self, text: str) -> list[int]:
         """Return the IDs of a text; TypeError if it is no str."""
         ids = []
-        for piece in pre_tokenize(text):
+        for piece in pre_tokenize(text, self.pattern):
             if piece not in self._cache:
                 symbols = segment(piece, self.ranks)
                 self._cache[piece] = [self.vocab[symbol] for symbol in symbols]

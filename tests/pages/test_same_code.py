@@ -22,7 +22,7 @@ SAME = [
     ("transformer-block", "lmcourse.transformer", 3),
     ("encoder-decoder", "lmcourse.transformer", 2),
     ("sequences", "lmcourse.recurrent", 1),
-    ("tokenization", "lmcourse.tokenization", 6),
+    ("tokenization", "lmcourse.tokenization", 2),
     ("pretraining", "lmcourse.masking", 1),
     ("bert-internals", "lmcourse.bert", 6),
     ("backpropagation", "lmcourse.numpy_nn.core", 5),

@@ -19,7 +19,6 @@ LEAST = 11  # pixels on the screen, less what rounding takes
 OWED = {
     "dickinson-layers/fig-dickinson-layers-paired",
     "positional-encoding/fig-positional-encoding-long",
-    "tokenization/fig-tokenization-languages",
 }
 
 # Of every figure the smallest letters that show: of drawings as they are scaled. A raised

@@ -100,6 +100,13 @@ def test_a_line_typed_is_cut_as_in_python_and_a_long_one_is_shortened(opened):
     visits.heard(live, "GPT-2's BPE: 1 token, 4.0 characters each. ")
 
 
+def test_a_line_is_turned_round_letters_with_their_marks(opened):
+    write(opened.page, "bee\u0301 🦋")
+    opened.page.get_by_text("turn it round").click()
+    arrived(opened.page)
+    assert pieces(opened.page)[0] == wanted("🦋 e\u0301eb")
+
+
 def test_the_slider_replays_the_merges(opened):
     bpe = tokenizers()["bpe"]
     slider = opened.page.locator("input[type=range]")

@@ -24,8 +24,6 @@ OWED = {  # drawings that are wider; the list only shrinks
     "pretraining-families",
     "sequences-lstm",
     "sequences-three",
-    "tokenization-merges",
-    "tokenization-path",
     "transformer-block-block",
     "every-class",
 }

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from lmbook.bench import bpe as bench_bpe
 from lmcourse.data import load_poems, load_sonnets
 from lmcourse.tokenization import (
+    CL100K_PATTERN,
     BPETokenizer,
     CharTokenizer,
     byte_characters,
@@ -142,6 +143,7 @@ def test_any_text_comes_back(trained, text):
     assert trained.decode_bytes(ids) == text.encode()
     assert all(0 <= token_id < trained.vocab_size for token_id in ids)
     assert len(ids) <= len(text.encode())
+    assert "".join(CL100K_PATTERN.findall(text)) == text
 
 
 def test_bytes_have_gpt2s_characters(trained):

@@ -9,8 +9,9 @@ from itertools import accumulate, pairwise
 import tokenizers
 
 from lmcourse.data import load_poems, load_sonnets
-from lmcourse.exercises import Wrong, exercise, expect, predict, run
-from lmcourse.exercises.answers import diagnose, number, strings, type_name
+from lmcourse.exercises import Wrong, exercise, expect, judge, predict
+from lmcourse.exercises.answers import number, strings, type_name
+from lmcourse.tokenization import merge_pair
 
 # Compare with the cut that the toy language's merges make.
 predict(
@@ -20,6 +21,66 @@ predict(
     c="that would need fall as a symbol; the merges make only what was counted.",
     d="every letter of it is known, so nothing is unknown.",
 )
+
+
+CUT = [  # a word, and merges in the order in which they were learned
+    ("abcz", "a+b b+c a+bc c+z"),
+    ("abcde", "b+c c+d a+b d+e"),
+    ("fatter_", "a+l t+al tal+l a+s e+r f+as er+_ fas+t"),
+    ("tallest_", "a+l t+al tal+l a+s e+r f+as er+_ fas+t tall+_"),
+    ("abab", "a+b ab+ab"),
+    ("aaa", "a+a"),
+    ("x", "a+b"),
+    ("", "a+b"),
+]
+
+
+def _library_cut(word: str, merges: list) -> list[str]:
+    """Cut a word as the library does."""
+    known = dict.fromkeys([*word, *(s for pair in merges for s in (*pair, "".join(pair)))])
+    vocab = {symbol: n for n, symbol in enumerate(known)}
+    return [t.value for t in tokenizers.models.BPE(vocab, merges).tokenize(word)]
+
+
+def _longest_first(word: str, ranks: dict) -> tuple:
+    """Take the longest symbol that fits, as WordPiece does."""
+    known, symbols = {"".join(pair) for pair in ranks}, []
+    while word:
+        ends = range(len(word), 0, -1)
+        size = next(end for end in ends if end == 1 or word[:end] in known)
+        symbols.append(word[:size])
+        word = word[size:]
+    return tuple(symbols)
+
+
+def _by_rule(word: str, ranks: dict, choose) -> tuple:
+    """Join the pair that a rule chooses, as long as one is there."""
+    symbols = tuple(word)
+    while pairs := [pair for pair in pairwise(symbols) if pair in ranks]:
+        symbols = merge_pair(symbols, choose(pairs, key=ranks.get))
+    return symbols
+
+
+@exercise("tokenization.segment")
+def segment(answer):
+    """Compare with the library's cuts."""
+    for word, told in CUT:
+        merges = [tuple(pair.split("+")) for pair in told.split()]
+        ranks = {pair: rank for rank, pair in enumerate(merges)}
+        mistakes = {
+            "the pair learned last was joined first; begin with the one learned first.": (
+                _by_rule(word, ranks, max)
+            ),
+            "the first pair from the left that fits was joined; ask which was learned "
+            "first.": _by_rule(word, ranks, lambda pairs, key: pairs[0]),
+            "the longest symbol that fits was taken, as WordPiece does; BPE joins.": (
+                _longest_first(word, ranks)
+            ),
+            "nothing was joined.": tuple(word),
+        }
+        want = _library_cut(word, merges)
+        mistakes = {words: list(cut) for words, cut in mistakes.items()}
+        expect(answer, [word, ranks], want, mistakes)
 
 
 def _replaced(symbols: tuple, pair: tuple) -> tuple:
@@ -80,6 +141,7 @@ def _longest_text(data: bytes) -> str:
     return ""
 
 
+GPT2S = [b" \xf0\x9f", b"\xa6", b"\x8b"]  # its tokens for a space and a butterfly
 STREAM = [b"caf", b"\xc3", b"\xa9 ", b"\xf0\x9f", b"\xa6", b"\x8b!"]
 
 
@@ -103,97 +165,17 @@ def stream(answer):
     mixed = [b"a \xf0\x9f", b"\xa6\x8b"]  # one token ends a character and begins another
     kept = "a whole character was kept back, for another in the same token was not."
     expect(answer, [mixed], ["a ", "\U0001f98b"], {kept: ["", "a \U0001f98b"]})
+    expect(answer, [GPT2S], [" ", "", "\U0001f98b"], {kept: ["", "", " \U0001f98b"]})
 
 
-BY_GRAMMAR = {"recordless", "overtakelessness", "unlovely", "crumbless", "brooding"}
-JUDGED = {
-    "nightingale": "two of its pieces are words; but what does the bird do at night? And "
-    "is -ing- an ending here?",
-    "unsifted": "one cut is right; all of them have to be.",
-    **dict.fromkeys(
-        ["feathered", "lonesome", "degreeless"], "one of its pieces ends inside the stem."
-    ),
-}
-
-
-@exercise("tokenization.seams", kind="judge")
-def seams(answer):
-    """Compare with the course's own judgement, word by word."""
-    chosen = dict.fromkeys(word.strip().lower() for word in strings(answer))
-    if not chosen:
-        raise Wrong("the list is empty: which of the ten would a grammar cut so?")
-    for word in chosen:
-        if word not in BY_GRAMMAR and word not in JUDGED:
-            raise Wrong(f"{word!r} is not among the ten.")
-    for word in chosen:
-        if word in JUDGED:
-            raise Wrong(f"look again at {word}: {JUDGED[word]}")
-    if missing := len(BY_GRAMMAR - chosen.keys()):
-        raise Wrong(
-            f"all that you chose is right, and {missing} more of the ten would be. A seam "
-            "may stay uncut; only what is cut must be a seam."
-        )
-
-
-def _fewest(lengths: list[int], room: int) -> int:
-    """Return the least number of windows, every way of cutting tried."""
-    best = [0]  # for the first n stanzas
-    for n in range(1, len(lengths) + 1):
-        starts = [k for k in range(n) if k == n - 1 or sum(lengths[k:n]) <= room]
-        best.append(1 + min(best[k] for k in starts))
-    return best[-1]
-
-
-PACKED = {
-    "several to a window": ([30, 20, 40, 25, 10, 60], 102),
-    "exactly full": ([50, 50, 40, 60, 60, 40], 102),
-    "two places are taken": ([50, 51, 20], 102),
-    "one too long": ([20, 150, 30, 30], 102),
-    "the first too long": ([150, 30, 30], 102),
-    "small ones later": ([60, 60, 30, 30], 102),
-    "no text": ([], 102),
-}
-
-
-def _windows(value: object) -> list[list[int]]:
-    if not isinstance(value, (list, tuple)) or not all(
-        isinstance(window, (list, tuple)) for window in value
-    ):
-        raise Wrong("return a list of windows, each a list of stanza numbers.")
-    return [[int(number(stanza)) for stanza in window] for window in value]
-
-
-def _faults(windows: list[list[int]], lengths: list[int], context: int) -> dict[str, bool]:
-    """Return diagnosis → whether the windows have it; the first that they have counts."""
-    numbers, order = [*range(len(lengths))], [stanza for w in windows for stanza in w]
-    forgotten = order == numbers[: len(order)] != numbers
-    whole = windows if order == numbers else []
-    sizes = [sum(lengths[stanza] for stanza in w) for w in whole if len(w) > 1]
-    return {
-        "the last window was forgotten": forgotten,
-        "the windows hold the stanzas' numbers, 0, 1, 2, …, not their lengths": (
-            order == lengths != numbers
-        ),
-        "every stanza once, in the order of the text": order != numbers,
-        "there is an empty window": not all(windows),
-        "a window has no room for [CLS] and [SEP], which take two places of it": any(
-            context - 2 < size <= context for size in sizes
-        ),
-        "a window holds more than the model takes": any(size > context for size in sizes),
-        "fewer windows would do; one may be filled to its last place": (
-            len(windows) > _fewest(lengths, context - 2)
-        ),
-    }
-
-
-@exercise("tokenization.pack")
-def pack(answer):
-    """Look at the windows: whole, in order, none too long, as few as possible."""
-    for case, (lengths, context) in PACKED.items():
-        got = _windows(run(answer, lengths, context))
-        example = f" (case: {case}). For {lengths} and {context} you gave {got}."
-        faults = _faults(got, lengths, context)
-        diagnose({text + example: found for text, found in faults.items()})
+judge(
+    "tokenization.seams",
+    a="two of its pieces are words; but what does the bird do at night? And is -ing- an "
+    "ending here?",
+    b="two of its pieces end inside the stem.",
+    c=None,
+    d="one cut is right; all of them have to be.",
+)
 
 
 LEAST = 2.2  # tokens per word, which the poems are to stay below
@@ -248,9 +230,10 @@ def vocabulary(answer):
         "poems are the test.": got == _smallest(sonnets, sonnets, _words(sonnets)),
         "you learned from the poems themselves; learn from the Sonnets.": got
         == _smallest(poems, poems, _words(poems)),
-        "count words with `words_of`; cut at white space there are others.": got
-        == _smallest(sonnets, poems, len(poems.split())),
         "try steps of 128, from 256 on.": got not in SIZES,
+        "that is not enough; if you measured, count words with `words_of`, for cut at "
+        "white space there are others.": got
+        == _smallest(sonnets, poems, len(poems.split())),
         "with that many the poems still cost more.": got < want,
         "that is enough, but not the smallest.": got > want,
     }

@@ -1,39 +1,25 @@
 """What goes wrong in the exercises of *tokenization*, diagnosis → answer."""
 
-FIVE = ["recordless", "overtakelessness", "unlovely", "crumbless", "brooding"]
+from itertools import pairwise
 
 
-def packed(lengths, context, *, taken=2, strict=False, forget=False, empty=False):
-    """Fill windows one after the other, with what people get wrong."""
-    windows, window, size = [], [], 0
-    for stanza, length in enumerate(lengths):
-        full = (
-            size + length >= context - taken if strict else size + length > context - taken
-        )
-        if full and (window or empty):
-            windows.append(window)
-            window, size = [], 0
-        window.append(stanza)
-        size += length
-    return windows if forget or not window else [*windows, window]
+def by_hand(word, ranks):
+    """Learn the order from the ranks, and make one pass over it."""
+    symbols = list(word)
+    for left, right in sorted(ranks, key=ranks.get):
+        i = 0
+        while i < len(symbols) - 1:
+            if (symbols[i], symbols[i + 1]) == (left, right):
+                symbols[i : i + 2] = [left + right]
+            i += 1
+    return tuple(symbols)
 
 
-def pack_the_lengths(lengths, context):
-    return [[lengths[stanza] for stanza in window] for window in packed(lengths, context)]
-
-
-def pack_the_small_ones_first(lengths, context):
-    order = sorted(range(len(lengths)), key=lambda stanza: lengths[stanza])
-    windows = packed([lengths[stanza] for stanza in order], context)
-    return [[order[stanza] for stanza in window] for window in windows]
-
-
-def pack_all(lengths, context):
-    return [[*range(len(lengths))]] if lengths else []
-
-
-def pack_one_each(lengths, context):
-    return [[stanza] for stanza in range(len(lengths))]
+def from_the_left(word, ranks):
+    symbols = list(word)
+    while found := [i for i, pair in enumerate(pairwise(symbols)) if pair in ranks]:
+        symbols[found[0] : found[0] + 2] = ["".join(symbols[found[0] : found[0] + 2])]
+    return tuple(symbols)
 
 
 def complete(pieces):
@@ -55,6 +41,16 @@ def _decodes(data):
     return True
 
 
+def all_or_nothing(pieces):
+    """Hold everything back until the buffer is text."""
+    shown, data = [], b""
+    for piece in pieces:
+        data += piece
+        shown.append(data.decode() if _decodes(data) else "")
+        data = data if not _decodes(data) else b""
+    return shown
+
+
 WRONG = {
     "joined_by_replace": {
         "both give": [
@@ -68,33 +64,16 @@ WRONG = {
         "a pair is two": (("a", "b"), ("a", "b", "c")),
         "without spaces": [(("t a", "l"), ("a", "l")), (("a", ""), ("a", "l"))],
     },
-    "seams": {
-        "at night": [[*FIVE, "nightingale"], ["Nightingale "]],
-        "all of them have to be": [[*FIVE, "unsifted"]],
-        "inside the stem": [["feathered"], ["lonesome"], ["recordless", "degreeless"]],
-        "more of the ten": [FIVE[:4], ["brooding"]],
-        "the list is empty": [[]],
-        "not among the ten": [["bee"], ["record · less"]],
+    "segment": {
+        "ask which was learned first": from_the_left,
+        "nothing was joined": lambda word, ranks: tuple(word),
     },
-    "pack": {
-        "last window was forgotten": lambda n, c: packed(n, c, forget=True),
-        "not their lengths": pack_the_lengths,
-        "in the order of the text": pack_the_small_ones_first,
-        "an empty window": lambda n, c: packed(n, c, empty=True),
-        "[CLS] and [SEP]": lambda n, c: packed(n, c, taken=0),
-        "more than the model takes": pack_all,
-        "fewer windows would do": [
-            pack_one_each,
-            lambda n, c: packed(n, c, strict=True),
-            lambda n, c: packed(n, c, taken=4),
-        ],
-        "a list of windows": [lambda n, c: [*range(len(n))], lambda n, c: 3],
-    },
+    "stream": {"a whole character was kept back": all_or_nothing},
     "vocabulary": {
         "256 bytes": 1664,
         "for the Sonnets": 768,
         "from the poems themselves": 1152,
-        "cut at white space": 1792,
+        "count words with": 1792,
         "steps of 128": 1919,
         "still cost more": 1280,
         "not the smallest": 2048,
@@ -108,8 +87,7 @@ RIGHT = {
         [["ta", "l"], ["a", "l"]],
         (("x", "a", "lx"), ("a", "l")),
     ],
-    "seams": [[word.title() for word in reversed(FIVE)], (*FIVE, *FIVE)],
-    "pack": [lambda lengths, context: tuple(map(tuple, packed(lengths, context)))],
+    "segment": [by_hand],
     "vocabulary": [1920.0],
 }
 

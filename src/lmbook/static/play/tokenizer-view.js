@@ -32,6 +32,7 @@ export function mount(element, data, context) {
   const { area, note, label } = ownLine(line, typed);
   const language = make("select", { onchange: chooseLanguage }, make("option", { value: "" }, "…"));
   for (const name of Object.keys(data.others)) language.append(make("option", {}, name));
+  const turn = button("turn it round", turnRound);
   const ids = make("input", {
     type: "checkbox",
     onchange: () => list.classList.toggle("lmc-ids", ids.checked),
@@ -49,7 +50,7 @@ export function mount(element, data, context) {
     list.append(make("div", { class: "lmc-row" }, title, pieces));
   }
   rows.ours.pieces.after(merges.label);
-  const controls = make("p", { class: "play-controls" }, make("label", {}, ids, " show IDs"));
+  const controls = make("p", { class: "play-controls" }, make("label", {}, ids, " show IDs"), turn);
   if (language.length > 1)
     controls.prepend(make("label", {}, "The same sentence in ", language));
   element.append(label, note, controls, list, detail, live);
@@ -72,6 +73,13 @@ export function mount(element, data, context) {
       missing = "its vocabulary is not here: " + error.message;
     }
     draw();
+  }
+
+  /* Letters with their marks are turned as one. */
+  function turnRound() {
+    const letters = Array.from(new Intl.Segmenter().segment(area.value), (part) => part.segment);
+    area.value = letters.reverse().join("");
+    typed();
   }
 
   function chooseLanguage() {

@@ -1,0 +1,127 @@
+"""Why does verse cost fewer tokens in a present-day vocabulary than in GPT-2's?
+
+Varied: the vocabulary, GPT-2's against OpenAI's cl100k_base (100,256 pieces, of 2023), on
+the Poems and the Sonnets; and one trained here on half of the texts, seeds 0 to 2, with the
+pattern of either, on the other half. Then only the joining of a line's end to the sign
+before it is taken from the pattern. Rival: more pieces; also cl100k_base cut to as many as
+GPT-2 has. Null: the same texts as prose, without ends of lines. Statistic: the share of the
+saving that stays; the interval is the widest over all rows, texts drawn again.
+
+The vocabulary is downloaded once from OpenAI's address and verified by the SHA-256 that
+tiktoken has for it; a copy may be put into the folder ``LMCOURSE_CACHE`` before.
+"""
+
+import base64
+import os
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pooch
+import regex
+
+from lmcourse.data import load_poems, load_sonnets
+from lmcourse.models import load_gpt2_vocabulary
+from lmcourse.tokenization import (
+    CL100K_PATTERN,
+    GPT2_PATTERN,
+    BPETokenizer,
+    byte_characters,
+    segment,
+)
+from studies.chapter import page
+from studies.harness import verdict
+
+CHAPTER = "tokenization"
+CLAIM = (
+    "On verse a present-day vocabulary and its pattern save tokens against GPT-2's; less "
+    "than half of that is left where the end of a line does not join the sign before it"
+)
+RIVAL = "twice as many pieces, with nothing joined to the end of a line"
+NULL = "the same texts as prose, without ends of lines"
+URL = "https://openaipublic.blob.core.windows.net/encodings/cl100k_base.tiktoken"
+SHA256 = "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7"
+SETTINGS = {"seeds": [0, 1, 2], "vocab_size": 2048, "draws": 2000, "sha256": SHA256}
+LINE_END = r"[\r\n]*+"  # what joins the end of a line to the sign before it
+APART = regex.compile(CL100K_PATTERN.pattern.replace(LINE_END, ""))
+TEXTS = {"poems": load_poems, "sonnets": load_sonnets}
+
+
+@cache
+def published():
+    """Return cl100k_base's merges, which its list of ranked pieces does not tell."""
+    folder = os.environ.get("LMCOURSE_CACHE") or pooch.os_cache("lmcourse")
+    path = pooch.retrieve(URL, f"sha256:{SHA256}", "cl100k_base.tiktoken", folder)
+    characters, ranks = byte_characters(), {}
+    for line in Path(path).read_bytes().splitlines():
+        piece = base64.b64decode(line.split()[0])
+        parts = segment("".join(characters[byte] for byte in piece), ranks)
+        if len(parts) == 2:
+            ranks[parts] = len(ranks)
+    return list(ranks)
+
+
+def plan(small):
+    """Three trainings a corpus, and what is published; or one training a corpus."""
+    seeds = SETTINGS["seeds"][: 1 if small else None]
+    ours = [{"group": "ours", "texts": t, "seed": s} for t in TEXTS for s in seeds]
+    theirs = [{"group": "published", "texts": t, "seed": 0} for t in TEXTS]
+    return ours + ([] if small else [*theirs, {"group": "sentences"}])
+
+
+def run(folder, group, texts=None, seed=None):
+    """Count the tokens of texts, or of one sentence in several languages."""
+    gpt2 = BPETokenizer(load_gpt2_vocabulary()[0])
+    if group != "ours":
+        now, apart = (BPETokenizer(published(), p) for p in (CL100K_PATTERN, APART))
+        half = BPETokenizer(published()[: len(gpt2.merges)], CL100K_PATTERN)
+    if group == "sentences":
+        told = page(CHAPTER).SENTENCES.items()
+        sized = {"gpt2": gpt2, "now": now, "half": half}
+        return [
+            {"language": name} | {k: len(t.encode(text)) for k, t in sized.items()}
+            for name, text in told
+        ]
+    found = list(TEXTS[texts]().text)
+    if group == "published":
+        return compare(found, gpt2, now, apart, seed) | {
+            "texts": texts,
+            "half": sum(len(half.encode(text)) for text in found),
+        }
+    order = np.random.default_rng(seed).permutation(len(found))
+    seen = "\n\n".join(found[i] for i in order[::2])
+    trained = [
+        BPETokenizer.train(seen, SETTINGS["vocab_size"], pattern)
+        for pattern in (GPT2_PATTERN, CL100K_PATTERN, APART)
+    ]
+    return compare([found[i] for i in order[1::2]], *trained, seed) | {"texts": texts}
+
+
+def compare(texts, old, now, apart, seed):
+    """Return the counts of three tokenizers, and what is saved of the old one's."""
+    found = {"seed": seed, "n": len(texts)}
+    counts = {}
+    for name, tokenizer in {"old": old, "now": now, "apart": apart}.items():
+        counts[name] = np.array([len(tokenizer.encode(text)) for text in texts])
+        prose = (" ".join(text.split()) for text in texts)
+        found[f"{name} prose"] = sum(len(tokenizer.encode(text)) for text in prose)
+        found[name] = int(counts[name].sum())
+    draw = np.random.default_rng(seed)
+    drawn = draw.integers(len(texts), size=(SETTINGS["draws"], len(texts)))
+    old, now, apart = (counts[name][drawn].sum(1) for name in ("old", "now", "apart"))
+    for name, share in {
+        "saved": 1 - now / old,
+        "left": (old - apart) / (old - now),
+    }.items():
+        found[name] = np.quantile(share, [0.025, 0.975]).round(4).tolist()
+    return found
+
+
+def summary(results):
+    """Tell the widest interval of what is left of the saving."""
+    rows = [*results["ours"], *results.get("published", [])]
+    low, high = min(r["left"][0] for r in rows), max(r["left"][1] for r in rows)
+    holds = high < 0.5 and all(r["saved"][0] > 0 for r in rows)
+    seeds = sorted({row["seed"] for row in rows})
+    n = sum({row["texts"]: row["n"] for row in rows}.values())
+    return {"n": n, "seeds": seeds, "interval": [low, high], "verdict": verdict(holds)}
