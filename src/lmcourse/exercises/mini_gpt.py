@@ -164,7 +164,19 @@ def _trained(model, training, apart, bar, name="the model"):
             f"{name} does better on the text kept apart ({loss:.2f}) than on the training "
             f"text ({own:.2f}): it was trained on what should judge it."
         )
+    _ask_what_it_sees(model, training[:64], name)
     return loss
+
+
+@torch.no_grad()
+def _ask_what_it_sees(model, ids, name):
+    """Refuse a model whose answer does not change with what stands before the last."""
+    other = torch.cat([ids[:-1].flip(0), ids[-1:]])
+    weight = next(model.parameters(), torch.zeros(1))
+    with evaluating(model):
+        ends = run(model, torch.stack([ids, other]).to(weight.device))[:, -1]
+    if torch.equal(*ends):
+        raise Wrong(f"{name} sees the last character alone: a table of pairs, no GPT.")
 
 
 def _single(training, apart):
