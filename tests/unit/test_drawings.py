@@ -23,8 +23,6 @@ OWED = {  # drawings that are wider; the list only shrinks
     "mini-gpt-windows",
     "positional-encoding-seen",
     "pretraining-families",
-    "sequences-lstm",
-    "sequences-three",
     "tokenization-merges",
     "tokenization-path",
     "transformer-block-block",
