@@ -107,7 +107,7 @@ judge(
     a="that these models do without the order here does not say that there is nothing "
     "in it; and look at the characters, too.",
     b=None,
-    c="one query for all texts is one use of attention. Where do tokens look at each other?",
+    c="one query for all texts is one use of attention: no token looks at another.",
     d="shuffled, the window has just as many weights. Where is its lead?",
 )
 
