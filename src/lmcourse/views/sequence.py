@@ -5,6 +5,7 @@ from functools import cache
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 
 from lmcourse.data import load_texts, train_val_test_split
 from lmcourse.ngrams import NgramModel
@@ -51,46 +52,50 @@ def sequence(text, *, order=5, unit=0) -> View:
         raise ValueError("1 to 640 characters and an order of 1 to 6, please")
     if unit not in range(width):
         raise ValueError(f"there are units 0 to {width - 1}, not {unit}")
-    ids = tokenizer.encode("\n" + text)
-    means = unit_means()
-    held = torch.full((2, width), torch.nan, dtype=torch.float64)
-    held[1, unit] = means[unit]
-    logits, memories, gates = watch(reader.double(), torch.tensor([ids, ids]), held)
-    losses = torch.nn.functional.cross_entropy(
-        logits[:, :-1].mT, torch.tensor([ids[1:]] * 2), reduction="none"
-    )
-    counted, (lstm, off) = (
-        _counted(tokenizer, ids, order),
-        logits[:, -1].softmax(-1).numpy(),
-    )
-    kept = gates[0, 1:, unit].numpy()
-    names = [SIGNS.get(character, character) for character in tokenizer.alphabet]
-    likely = np.argsort(-np.maximum(counted, lstm), kind="stable")[:BARS]
-    rows = [
-        [names[i], *(f"{100 * share[i]:.1f} %" for share in (counted, lstm, off))]
-        for i in likely
-    ]
     data = {"text": text, "order": order, "unit": unit, "alphabet": tokenizer.alphabet}
-    data |= {"counted": counted.tolist(), "lstm": lstm.round(6).tolist()}
-    data |= {"off": off.round(6).tolist(), "means": means.round(decimals=4).tolist()}
-    data |= {"gates": kept.round(4).tolist()}
-    data |= {"memory": memories[0, 1:, unit].numpy().round(4).tolist()}
-    data |= {"losses": losses.numpy().round(4).tolist()}
-    likeliest = ", ".join(
-        f"{names[i]} {100 * counted[i]:.1f} %" for i in np.argsort(-counted)[:3]
-    )
-    least = int(kept.argmin())
-    sign = SIGNS.get(text[least], text[least])
-    on, without = losses.mean(1).tolist()
-    alt = (
-        f"After “{text.splitlines()[-1]}” runs of {order} characters say: {likeliest}. The "
-        f"LSTM keeps least of its memory, {100 * kept[least]:.1f} %, at character "
-        f"{least + 1}, “{sign}”. Loss of the LSTM: {on:.2f}; with unit {unit} "
-        f"switched off {without:.2f}."
-    )
-    stored = f"<p>Your lines: {_coloured(text, kept)}</p>"
+    data |= _found(tokenizer, reader.double(), text, order, unit)
+    alt, rows = _told(data)
+    stored = f"<p>Your lines: {_coloured(text, data['gates'])}</p>"
     stored += table(["next", "counts", "LSTM", f"unit {unit} off"], rows)
     return View("sequence-view", data, stored, alt=alt, stores=["sonnets-training", "lstm"])
+
+
+def _found(tokenizer, reader, text: str, order: int, unit: int) -> dict:
+    """Return what comes next, what the unit does, and the losses with it and without."""
+    ids, means = tokenizer.encode("\n" + text), unit_means()
+    held = torch.full((2, len(means)), torch.nan, dtype=torch.float64)
+    held[1, unit] = means[unit]
+    logits, memories, gates = watch(reader, torch.tensor([ids, ids]), held)
+    follow = torch.tensor([ids[1:]] * 2)
+    losses = F.cross_entropy(logits[:, :-1].mT, follow, reduction="none")
+    lstm, off = logits[:, -1].softmax(-1).numpy().round(6).tolist()
+    return {
+        "counted": _counted(tokenizer, ids, order).tolist(),
+        "lstm": lstm,
+        "off": off,
+        "means": means.numpy().round(4).tolist(),
+        "gates": gates[0, 1:, unit].numpy().round(4).tolist(),
+        "memory": memories[0, 1:, unit].numpy().round(4).tolist(),
+        "losses": losses.numpy().round(4).tolist(),
+    }
+
+
+def _told(data: dict) -> tuple[str, list]:
+    """Return the alternative text, and rows of the likeliest characters."""
+    names = [SIGNS.get(character, character) for character in data["alphabet"]]
+    shares = np.array([data["counted"], data["lstm"], data["off"]])
+    likely = np.argsort(-shares[:2].max(0), kind="stable")[:BARS]
+    rows = [[names[i], *(f"{100 * share:.1f} %" for share in shares[:, i])] for i in likely]
+    first = np.argsort(-shares[0], kind="stable")[:3]
+    likeliest = ", ".join(f"{names[i]} {100 * shares[0, i]:.1f} %" for i in first)
+    text, kept = data["text"], data["gates"]
+    least, (on, off) = int(np.argmin(kept)), np.mean(data["losses"], axis=1)
+    return (
+        f"After “{text.splitlines()[-1]}” runs of {data['order']} characters say: "
+        f"{likeliest}. The LSTM keeps least of its memory, {100 * kept[least]:.1f} %, at "
+        f"character {least + 1}, “{SIGNS.get(text[least], text[least])}”. Loss of the LSTM: "
+        f"{on:.2f}; with unit {data['unit']} switched off {off:.2f}."
+    ), rows
 
 
 @cache
