@@ -90,10 +90,11 @@ def _told(data: dict) -> tuple[str, list]:
     likeliest = ", ".join(f"{names[i]} {100 * shares[0, i]:.1f} %" for i in first)
     text, kept = data["text"], data["gates"]
     least, (on, off) = int(np.argmin(kept)), np.mean(data["losses"], axis=1)
+    sign = SIGNS.get(text[least], text[least])
     return (
         f"After “{text.splitlines()[-1]}” runs of {data['order']} characters say: "
         f"{likeliest}. The LSTM keeps least of its memory, {100 * kept[least]:.1f} %, at "
-        f"character {least + 1}, “{SIGNS.get(text[least], text[least])}”. Loss of the LSTM: "
+        f"character {least + 1}, “{sign}”. Loss of the LSTM: "
         f"{on:.2f}; with unit {data['unit']} switched off {off:.2f}."
     ), rows
 
