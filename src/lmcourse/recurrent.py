@@ -72,6 +72,33 @@ class CharLSTM(nn.Module):
         return self.output(states), gates
 
 
+@torch.no_grad()
+def watch(model, ids, held=None):
+    """Read tokens one by one; return logits, memories and forget gates.
+
+    Parameters
+    ----------
+    model : CharLSTM
+    ids : int Tensor of shape (batch, tokens)
+    held : Tensor of shape (batch, d_model), optional
+        What is put into the memory after every token; NaN where it is left alone.
+
+    Returns
+    -------
+    logits : Tensor of shape (batch, tokens, vocab_size)
+    memories, gates : Tensor of shape (batch, tokens, d_model)
+    """
+    h = memory = torch.zeros(len(ids), model.lstm.carry.in_features).to(model.output.weight)
+    seen = []
+    for token in model.tokens(ids).unbind(1):
+        h, memory, keep = model.lstm.step(token, h, memory)
+        if held is not None:
+            memory = torch.where(held.isnan(), memory, held)
+        seen.append((h, memory, keep))
+    states, memories, gates = (torch.stack(each, 1) for each in zip(*seen, strict=True))
+    return model.output(states), memories, gates
+
+
 def load_char_lstm():
     """Return the characters' tokenizer and the LSTM trained on the Sonnets, on the CPU.
 

@@ -1,23 +1,25 @@
-"""The view *sequence* in a browser: counts and gates of any line, as Python has them."""
+"""The view *sequence* in a browser: counts and a unit of any lines, as Python has them."""
 
 from functools import cache
 
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 
 import visits
 from bare import both_ways
 from lmcourse import views
 from lmcourse.data import load_texts, train_val_test_split
 from lmcourse.ngrams import NgramModel
-from lmcourse.recurrent import load_char_lstm
+from lmcourse.recurrent import load_char_lstm, watch
+from lmcourse.views.sequence import unit_means
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 STORE = "lstm"
 LINE = "Shall I compare"
-UNIT = 59
+UNIT = 58
 
 
 @cache
@@ -41,26 +43,31 @@ def use(page):
 
 
 def rows(page):
-    """Return what stands in the table: character, counts, LSTM."""
+    """Return what stands in the table: character, counts, LSTM, LSTM with the unit off."""
     cells = page.locator(".lms-bars tr").evaluate_all(
         "all => all.slice(1).map(row => Array.from(row.cells, cell => cell.textContent))"
     )
-    return [[name, counted, lstm] for name, _, counted, lstm in cells]
+    return [[name, *shares] for name, _, *shares in cells]
+
+
+def read(line):
+    """Return logits and forget gates of a line, with the unit and without it."""
+    tokenizer, _, reader = models()
+    held = torch.full((2, 128), torch.nan, dtype=torch.float64)
+    held[1, UNIT] = round(float(unit_means()[UNIT]), 4)
+    return watch(reader, torch.tensor([tokenizer.encode("\n" + line)] * 2), held)
 
 
 def wanted(line, order):
     """Return the same from Python's probabilities."""
-    tokenizer, made, reader = models()
-    ids = tokenizer.encode("\n" + line)
-    counted = made[order].next_probs(ids)
-    with torch.no_grad():
-        lstm = reader(torch.tensor([ids]))[0][0, -1].softmax(-1)
+    tokenizer, made, _ = models()
+    shares = [made[order].next_probs(tokenizer.encode("\n" + line))]
+    shares += [*read(line)[0][:, -1].softmax(-1).numpy()]
     signs = {" ": "␣", "\n": "⏎"}
-    best = np.argsort(-counted, kind="stable")[:8]
+    best = np.argsort(-np.maximum(*shares[:2]), kind="stable")[:6]
     names = [signs.get(tokenizer.alphabet[i], tokenizer.alphabet[i]) for i in best]
-    shares = [f"{100 * counted[i]:.1f} %" for i in best]
-    theirs = [f"{100 * float(lstm[i]):.1f} %" for i in best]
-    return [list(row) for row in zip(names, shares, theirs, strict=True)]
+    told = [[f"{100 * share[i]:.1f} %" for share in shares] for i in best]
+    return [[name, *each] for name, each in zip(names, told, strict=True)]
 
 
 def write(page, line, order=5):
@@ -69,7 +76,7 @@ def write(page, line, order=5):
     page.get_by_label("Count runs of").fill(str(order))
     page.wait_for_function(
         "line => document.querySelector('.play-shades').textContent === line",
-        arg=line,
+        arg=line.replace("\n", "⏎\n"),
         timeout=visits.LOAD,
     )
     visits.settle(page)
@@ -79,14 +86,14 @@ def write(page, line, order=5):
 def test_any_line_has_pythons_probabilities(opened):
     assert rows(opened.page) == wanted(LINE, 5)  # what is stored
     tries = [("My mistress' eyes are nothing like the ", 6), ("zzz", 4), ("q", 2)]
-    for line, order in [*tries, ("", 3), ("Love", 1)]:
+    for line, order in [*tries, ("", 3), ("Love", 1), ("Love\nis", 2)]:
         write(opened.page, line, order)
         assert rows(opened.page) == wanted(line, order), line
 
 
 def test_all_probabilities_and_gates_are_pythons(opened):
     """To many digits, asked of the module itself."""
-    tokenizer, made, reader = models()
+    tokenizer, made, _ = models()
     line = "\nFull many a glorious"
     text = train_val_test_split(load_texts("sonnets")).training
     found = opened.page.evaluate(
@@ -97,26 +104,38 @@ def test_all_probabilities_and_gates_are_pythons(opened):
         [text, list(tokenizer.alphabet), line],
     )
     write(opened.page, line[1:])
+    opened.page.get_by_label("how much it keeps").check()
     colours = opened.page.locator(".play-shades span").evaluate_all(
         "all => all.map((one) => Number(one.style.getPropertyValue('--share')))"
     )
     for order, got in enumerate(found, 1):
         want = made[order].next_probs(tokenizer.encode(line))
         np.testing.assert_allclose(got, want, rtol=1e-9)
-    with torch.no_grad():
-        gates = reader(torch.tensor([tokenizer.encode(line)]))[1][0, 1:, UNIT - 1]
+    gates = read(line[1:])[2][0, 1:, UNIT]
     np.testing.assert_allclose(colours, gates, atol=1e-6)
 
 
-def test_units_by_keyboard_and_what_is_said(opened):
-    unit = opened.page.get_by_label("Forget gate of")
+def test_a_unit_switched_off_is_pythons(opened):
+    line = "Full many a\nglorious"
+    write(opened.page, line)
+    tokenizer, _, _ = models()
+    follows = torch.tensor([tokenizer.encode(line)] * 2)
+    losses = F.cross_entropy(read(line)[0][:, :-1].mT, follows, reduction="none")
+    one, two = (f"{loss:.2f}" for loss in losses.mean(1))
+    three, four = (f"{loss:.2f}" for loss in losses[:, line.index("\n")])
+    said = opened.page.locator(".lms-summary")
+    assert said.text_content() == (
+        f"Unit {UNIT} switched off: the loss is {two} nats a character, it was {one}; "
+        f"at line ends {four}, it was {three}."
+    )
+    unit = opened.page.get_by_label("Unit", exact=True)
     unit.focus()
     opened.page.keyboard.press("ArrowRight")
-    label = opened.page.locator(".play-slider").last
-    assert f"unit {UNIT + 1}" in label.inner_text()
-    unit.fill("0")
-    assert "all 128, their mean" in label.inner_text()
-    assert "It keeps most" in opened.page.locator(".lms-summary").text_content()
+    opened.page.wait_for_function(
+        "n => document.querySelector('.lms-summary').textContent.startsWith(n)",
+        arg=f"Unit {UNIT + 1} ",
+    )
+    opened.page.get_by_label("loss without it").check()
 
 
 def test_strange_characters_are_left_out_and_told(opened):

@@ -22,8 +22,6 @@ OWED = {  # drawings that are wider; the list only shrinks
     "inside-gpt-path",
     "positional-encoding-seen",
     "pretraining-families",
-    "sequences-lstm",
-    "sequences-three",
     "transformer-block-block",
     "every-class",
 }

@@ -9,7 +9,7 @@ from torch import nn
 
 from lmcourse import recurrent
 from lmcourse.data import corpora_folder, load_texts, train_val_test_split
-from lmcourse.recurrent import LSTM, load_char_lstm
+from lmcourse.recurrent import LSTM, load_char_lstm, watch
 
 close = torch.testing.assert_close
 
@@ -52,6 +52,21 @@ def test_the_stored_reader_foretells_better_than_pairs():
     assert loss < 1.9
     assert gates.shape == (1, 2000, 128)
     assert 0 <= gates.min() < gates.max() <= 1
+
+
+def test_watching_changes_nothing_and_holding_holds():
+    tokenizer, reader = load_char_lstm()
+    ids = torch.tensor(
+        [tokenizer.encode("Shall I compare"), tokenizer.encode("thee to a summe")]
+    )
+    held = torch.full((2, 128), torch.nan)
+    held[1, 98] = 0.5
+    (logits, gates), (seen, memories, kept) = reader(ids), watch(reader, ids, held)
+    close(seen[0], logits[0])
+    close(kept[0], gates[0])
+    assert (memories[1, :, 98] == 0.5).all()
+    close(seen[1, 0], logits[1, 0])  # it is held after the character, not before
+    assert (seen[1, -1] - logits[1, -1]).abs().max() > 1e-3
 
 
 @pytest.mark.parametrize(

@@ -3,39 +3,51 @@
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 
 from lmcourse import views
 from lmcourse.data import load_texts, train_val_test_split
 from lmcourse.ngrams import NgramModel
-from lmcourse.recurrent import load_char_lstm
+from lmcourse.recurrent import load_char_lstm, watch
+
+TEXT = "Or I shall live\nyour ep"
 
 
 @pytest.fixture(scope="module")
 def view():
-    return views.sequence("Or I shall live", order=4, unit=59)
+    return views.sequence(TEXT, order=4, unit=98)
 
 
-def test_stored_chances_and_gates_are_the_models_own(view):
+def test_stored_probabilities_and_unit_are_the_models_own(view):
     tokenizer, reader = load_char_lstm()
-    data, ids = view.data, tokenizer.encode("\nOr I shall live")
+    data, ids = view.data, tokenizer.encode("\n" + TEXT)
     training = tokenizer.encode(train_val_test_split(load_texts("sonnets")).training)
     counted = NgramModel(training, 4, tokenizer.vocab_size).next_probs(ids)
     np.testing.assert_allclose(data["counted"], counted, rtol=1e-9)
-    logits, gates = reader.double()(torch.tensor([ids]))
+    ids = torch.tensor([ids])
+    logits, gates = reader.double()(ids)
     np.testing.assert_allclose(data["lstm"], logits[0, -1].softmax(-1), atol=1e-6)
-    np.testing.assert_allclose(data["gates"], gates[0, 1:], atol=1e-4)
+    np.testing.assert_allclose(data["gates"], gates[0, 1:, 98], atol=1e-4)
+    held = torch.full((1, 128), torch.nan)
+    held[0, 98] = data["means"][98]
+    off, memories, _ = watch(reader, ids, held)
+    np.testing.assert_allclose(data["off"], off[0, -1].softmax(-1), atol=1e-3)
+    for stored, scores in zip(data["losses"], (logits, off), strict=True):
+        want = F.cross_entropy(scores[0, :-1], ids[0, 1:], reduction="none")
+        np.testing.assert_allclose(stored, want, atol=1e-3)
+    assert memories[0, 0, 98] == pytest.approx(data["means"][98])
 
 
-def test_it_tells_the_likeliest_and_what_is_forgotten(view):
+def test_it_tells_the_likeliest_and_what_the_unit_is_worth(view):
     data = view.data
     best = data["alphabet"][int(np.argmax(data["counted"]))]
-    shown = {" ": "·"}.get(best, best)
-    assert (
-        f"runs of 4 characters say: {shown} {100 * max(data['counted']):.1f} %" in view.alt
-    )
-    kept = [row[58] for row in data["gates"]]
-    least = int(np.argmin(kept))
-    assert f"at character {least + 1}, “{data['text'][least]}”" in view.alt
+    first = f"{best} {100 * max(data['counted']):.1f} %"
+    assert f"After “your ep” runs of 4 characters say: {first}" in view.alt
+    least = int(np.argmin(data["gates"]))
+    shown = {"\n": "⏎", " ": "·"}.get(TEXT[least], TEXT[least])
+    assert f"at character {least + 1}, “{shown}”" in view.alt
+    on, off = np.mean(data["losses"], axis=1)
+    assert f"Loss of the LSTM: {on:.2f}; with unit 98 switched off {off:.2f}." in view.alt
     assert view.stores == ["sonnets-training", "lstm"]
 
 
@@ -49,10 +61,10 @@ def test_what_is_stored_is_escaped():
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"text": ""}, "1 to 80"),
-        ({"text": "a" * 81}, "1 to 80"),
+        ({"text": ""}, "1 to 640"),
+        ({"text": "a" * 641}, "1 to 640"),
         ({"text": "a", "order": 7}, "1 to 6"),
-        ({"text": "a", "unit": 129}, "units 1 to 128"),
+        ({"text": "a", "unit": 128}, "units 0 to 127"),
         ({"text": "day 7"}, "the character .7. is not"),
     ],
 )

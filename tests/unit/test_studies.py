@@ -19,7 +19,7 @@ from studies import chapter, harness, transformer_block
 
 MODULES = [m.name for m in pkgutil.iter_modules(studies.__path__)]
 MODULES = [name for name in MODULES if name not in command.TOOLS]
-MODELS = ["mini_bert", "sonnets"]  # made without a question
+MODELS = ["lstm", "mini_bert", "sonnets"]  # made without a question
 FORM = {
     "claim": str,
     "rival": str,

@@ -2,11 +2,10 @@
 
 import numpy as np
 import torch
-from torch import nn
 
 from lmcourse.exercises import Wrong, compare, exercise, expect, judge, predict, run
 from lmcourse.exercises.answers import diagnose, normal, number, unpack
-from lmcourse.recurrent import LSTM
+from lmcourse.recurrent import load_char_lstm
 
 predict(
     "sequences.own_text",
@@ -15,6 +14,14 @@ predict(
     "does come.",
     c="on new text it levels off, because long runs are new there. On its own text "
     "no run is new.",
+)
+
+
+judge(
+    "sequences.sun",
+    a="runs of five see four characters. What is left of the eyes in them?",
+    b="this sonnet was kept apart: it was not counted.",
+    c=None,
 )
 
 
@@ -59,109 +66,49 @@ def witten_bell(answer):
         expect(answer, [np.zeros(6, dtype=int), lower], lower, never)
 
 
-@exercise("sequences.per_word", kind="spot the bug")
-def per_word(answer):
-    """Compare with the whole surprise of a text, divided by its words."""
-    text, loss = "the bee is not\nafraid of me", 1.5
-    words = text.split()
-    letters = sum(map(len, words))
-    mistakes = {
-        "the characters between the words are missing: the model had to foretell spaces "
-        "and line ends, too.": loss * letters / len(words),
-        "divided where it should be multiplied: a word is several characters.": (
-            loss * len(words) / len(text)
-        ),
-        "this is the surprise of the whole text; divide it by the number of words.": (
-            loss * len(text)
-        ),
-        "this is a perplexity; a loss is asked for.": np.exp(loss * len(text) / len(words)),
-        "line ends are characters as well as spaces are.": (
-            loss * len(text.replace("\n", "")) / len(words)
-        ),
-        "one character is added to every word; the last has none after it, and an empty "
-        "line is more than one. Count the text's own.": loss * (letters / len(words) + 1),
-        "a line end parts two words, too: split at all white space.": (
-            loss * len(text) / len(text.split(" "))
-        ),
-    }
-    expect(answer, [loss, text], loss * len(text) / len(words), mistakes)
+def _line_length(unit, value):
+    """Return the mean length of lines that the LSTM writes with one unit held."""
+    tokenizer, reader = load_char_lstm()
+    (end,), draw = tokenizer.encode("\n"), torch.Generator().manual_seed(100)
+    token, ends = torch.full((24,), end), 0
+    h = memory = torch.zeros(24, reader.output.in_features)
+    with torch.no_grad():
+        for _ in range(240):
+            h, memory, _ = reader.lstm.step(reader.tokens(token), h, memory)
+            memory[:, unit] = value
+            shares = reader.output(h).softmax(-1)
+            token = torch.multinomial(shares, 1, generator=draw)[:, 0]
+            ends += int((token == end).sum())
+    return 24 * 240 / max(1, ends)
 
 
-@exercise("sequences.gru")
-def gru(answer):
-    """Compare with PyTorch's cell, which has its own weights."""
-    torch.manual_seed(0)
-    cell = nn.GRUCell(3, 4).double().requires_grad_(False)
-    x, h = normal(2, 3).double(), normal(2, 4, seed=1).double()
-    given = x @ cell.weight_ih.T + cell.bias_ih, h @ cell.weight_hh.T + cell.bias_hh
-    (x_r, x_z, x_n), (h_r, h_z, h_n) = (part.chunk(3, -1) for part in given)
-    r, z = torch.sigmoid(x_r + h_r), torch.sigmoid(x_z + h_z)
-    new = torch.tanh(x_n + r * h_n)
-    mistakes = {
-        "old and new have changed places: z = 1 keeps the old state. (The paper has it "
-        "the other way round.)": z * new + (1 - z) * h,
-        "reset and update have changed places: the thirds are reset, update, new.": (
-            (1 - r) * torch.tanh(x_n + z * h_n) + r * h
-        ),
-        "the reset gate is not used: it multiplies what the state gives to the new one.": (
-            (1 - z) * torch.tanh(x_n + h_n) + z * h
-        ),
-        "the reset gate multiplies the state itself; it belongs before the third that is "
-        "made from the state.": (1 - z) * torch.tanh(x_n + r * h) + z * h,
-        "the reset gate multiplies token and state together; the token passes freely.": (
-            (1 - z) * torch.tanh(r * (x_n + h_n)) + z * h
-        ),
-        "without tanh the state can grow for ever.": (1 - z) * (x_n + r * h_n) + z * h,
-        "gates go through the sigmoid, to lie between 0 and 1.": (
-            (1 - x_z - h_z) * torch.tanh(x_n + (x_r + h_r) * h_n) + (x_z + h_z) * h
-        ),
-        "this is the new vector alone; mix it with the old state.": new,
-        "the new vector is squeezed by a sigmoid; it is a tanh.": (
-            (1 - z) * torch.sigmoid(x_n + r * h_n) + z * h
-        ),
-    }
-    compare(run(answer, *given, h), cell(x, h), mistakes)
-
-
-def _carried(bias, seed):
-    """Return what is left of the gradient after 50 tokens in a fresh LSTM."""
-    torch.manual_seed(seed)
-    layer, x = LSTM(32, 64), torch.randn(16, 101, 32, requires_grad=True)
-    layer.read.bias.data.chunk(4)[1].fill_(bias)
-    (layer(x)[0][:, -1] @ torch.randn(64)).sum().backward()
-    lengths = x.grad.norm(dim=-1).median(0).values  # (tokens,)
-    return float(lengths[-51] / lengths[-1])
-
-
-@exercise("sequences.open_gate", kind="experiment")
-def open_gate(answer):
-    """Look at the bias, and whether networks of our own carry as much as is told."""
-    bias, share = map(number, unpack(answer, 2, "a bias and a share: (bias, share)"))
-    rest = 1 / (1 + np.exp(-np.clip(bias, -50, 50)))
-    if not 0 <= share <= 1.5:
-        raise Wrong("the share is what `carried` returns, about between 0 and 1.")
-    faults = {
-        f"at rest this gate is {rest:.5f}: it is stuck open, and will hardly learn to "
-        "forget. Try a smaller bias.": rest >= 0.999,
-        "too little is left after 50 tokens. At each of them the memory is multiplied "
-        "by the gate: which gate has a fifth left after fifty?": share < 0.2,
-    }
-    diagnose(faults)
-    with torch.enable_grad():
-        ours = np.median([_carried(bias, seed) for seed in range(100, 105)])
-    if not ours / 1.5 < share < 1.5 * ours:
-        raise Wrong(
-            "five other networks carry another share: hand in what `carried` finds."
-        )
+@exercise("sequences.knob", kind="experiment")
+def knob(answer):
+    """Hold the unit at the value, and measure the lines of texts drawn here."""
+    unit, value = map(number, unpack(answer, 2, "a unit and a value: (unit, value)"))
+    if unit not in range(128):
+        raise Wrong("units have the whole numbers from 0 to 127.")
+    length = _line_length(int(unit), value)
+    told = f"with unit {unit:.0f} held at {value:.2f} our texts have "
+    diagnose(
+        {
+            told + "hardly a line end: the lines are far too long.": length > 100,
+            told + "lines as long as ever, or longer: another value, or another unit.": (
+                length >= 38
+            ),
+            told + f"lines of {length:.0f} characters: still too long.": length > 30,
+            told + f"lines of {length:.0f} characters: too short.": length < 20,
+        }
+    )
 
 
 judge(
     "sequences.order",
-    a=None,
-    b="that these models do without the order on this task does not say that there "
-    "is nothing in it.",
-    c="look at the squares, too.",
-    d="the shuffled control has just as many weights. Where is its lead?",
+    a="that these models do without the order here does not say that there is nothing "
+    "in it; and look at the characters, too.",
+    b=None,
+    c="one query for all texts is one use of attention: no token looks at another.",
+    d="shuffled, the window has just as many weights. Where is its lead?",
 )
 
 

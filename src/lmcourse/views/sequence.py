@@ -1,77 +1,112 @@
-"""What follows a line, by counting and by an LSTM, and what the LSTM forgets on the way."""
+"""What follows some lines, by counting and by an LSTM, and what one unit of it does."""
 
 import html
+from functools import cache
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 
 from lmcourse.data import load_texts, train_val_test_split
 from lmcourse.ngrams import NgramModel
-from lmcourse.recurrent import load_char_lstm
+from lmcourse.recurrent import load_char_lstm, watch
 from lmcourse.views.markup import table
 from lmcourse.views.tokenizer import SIGNS
 from lmcourse.views.view import View
 
-LONGEST, BARS = 80, 8
+LONGEST, BARS = 640, 6
 
 
 def sequence(text, *, order=5, unit=0) -> View:
-    """The next character after a line, counted and foretold, and the LSTM's forget gates.
+    """The next character after a text, counted and foretold, and one unit of the LSTM.
 
-    On the site the reader types any line, chooses how long the runs are that are counted,
-    and whose gate is shown. Counts are those of the training part of the Sonnets, smoothed
-    as `lmcourse.ngrams` does; the LSTM is that of `lmcourse.recurrent.load_char_lstm`. Both
-    read the line from its beginning, after a line end.
+    On the site the reader types any lines, chooses how long the runs are that are counted
+    and which unit of the LSTM is looked at, and can switch it off: its memory is held at
+    its mean over the training sonnets. Counts are those of the same sonnets, smoothed as
+    `lmcourse.ngrams` does; the LSTM is that of `lmcourse.recurrent.load_char_lstm`. Both
+    read from the beginning, after a line end.
 
     Parameters
     ----------
     text : str
-        The line to begin with, of 1 to 80 characters that the Sonnets have.
+        What is read first, of 1 to 640 characters that the Sonnets have.
     order : int, optional
         How long the runs are, 1 to 6.
     unit : int, optional
-        Which of the LSTM's units, from 1; 0 for the mean of all.
+        Which of the LSTM's units, from 0.
 
     Returns
     -------
     View
-        Its alternative text tells the likeliest characters and where least is kept.
+        Its alternative text tells the likeliest characters, where least is kept, and the
+        loss with the unit and without it.
 
     Raises
     ------
     ValueError
-        If the line is empty or too long, or order or unit is none that there is.
+        If the text is empty or too long, or order or unit is none that there is.
     """
     tokenizer, reader = load_char_lstm()
     width = reader.output.in_features
     if not 1 <= len(text) <= LONGEST or order not in range(1, 7):
-        raise ValueError("a line of 1 to 80 characters and an order of 1 to 6, please")
-    if unit not in range(width + 1):
-        raise ValueError(f"there are units 1 to {width}, and 0 for their mean; not {unit}")
-    ids = tokenizer.encode("\n" + text)
-    counted = _counted(tokenizer, ids, order)
-    with torch.no_grad():
-        logits, gates = reader.double()(torch.tensor([ids]))
-    lstm, gates = logits[0, -1].softmax(-1).numpy(), gates[0, 1:].numpy()
-    kept = gates[:, unit - 1] if unit else gates.mean(1)
-    names = [SIGNS.get(character, character) for character in tokenizer.alphabet]
-    likely = np.argsort(-counted, kind="stable")[:BARS]
-    rows = [
-        (names[i], f"{100 * counted[i]:.1f} %", f"{100 * lstm[i]:.1f} %") for i in likely
-    ]
+        raise ValueError("1 to 640 characters and an order of 1 to 6, please")
+    if unit not in range(width):
+        raise ValueError(f"there are units 0 to {width - 1}, not {unit}")
     data = {"text": text, "order": order, "unit": unit, "alphabet": tokenizer.alphabet}
-    data |= {"counted": counted.tolist(), "lstm": lstm.round(6).tolist()}
-    data |= {"gates": gates.round(4).tolist()}
-    likeliest = ", ".join(" ".join(row[:2]) for row in rows[:3])
-    least = int(kept.argmin())
-    alt = (
-        f"After “{text}” runs of {order} characters say: {likeliest}. The LSTM keeps least "
-        f"of its memory, {100 * kept[least]:.1f} %, at character {least + 1}, "
-        f"“{text[least]}”."
-    )
-    stored = f"<p>Your line: {_coloured(text, kept)}</p>"
-    stored += table(["next", "counts", "LSTM"], rows)
+    data |= _found(tokenizer, reader.double(), text, order, unit)
+    alt, rows = _told(data)
+    stored = f"<p>Your lines: {_coloured(text, data['gates'])}</p>"
+    stored += table(["next", "counts", "LSTM", f"unit {unit} off"], rows)
     return View("sequence-view", data, stored, alt=alt, stores=["sonnets-training", "lstm"])
+
+
+def _found(tokenizer, reader, text: str, order: int, unit: int) -> dict:
+    """Return what comes next, what the unit does, and the losses with it and without."""
+    ids, means = tokenizer.encode("\n" + text), unit_means()
+    held = torch.full((2, len(means)), torch.nan, dtype=torch.float64)
+    held[1, unit] = means[unit]
+    logits, memories, gates = watch(reader, torch.tensor([ids, ids]), held)
+    follow = torch.tensor([ids[1:]] * 2)
+    losses = F.cross_entropy(logits[:, :-1].mT, follow, reduction="none")
+    lstm, off = logits[:, -1].softmax(-1).numpy().round(6).tolist()
+    return {
+        "counted": _counted(tokenizer, ids, order).tolist(),
+        "lstm": lstm,
+        "off": off,
+        "means": means.numpy().round(4).tolist(),
+        "gates": gates[0, 1:, unit].numpy().round(4).tolist(),
+        "memory": memories[0, 1:, unit].numpy().round(4).tolist(),
+        "losses": losses.numpy().round(4).tolist(),
+    }
+
+
+def _told(data: dict) -> tuple[str, list]:
+    """Return the alternative text, and rows of the likeliest characters."""
+    names = [SIGNS.get(character, character) for character in data["alphabet"]]
+    shares = np.array([data["counted"], data["lstm"], data["off"]])
+    likely = np.argsort(-shares[:2].max(0), kind="stable")[:BARS]
+    rows = [[names[i], *(f"{100 * share:.1f} %" for share in shares[:, i])] for i in likely]
+    first = np.argsort(-shares[0], kind="stable")[:3]
+    likeliest = ", ".join(f"{names[i]} {100 * shares[0, i]:.1f} %" for i in first)
+    text, kept = data["text"], data["gates"]
+    least, (on, off) = int(np.argmin(kept)), np.mean(data["losses"], axis=1)
+    sign = SIGNS.get(text[least], text[least])
+    return (
+        f"After “{text.splitlines()[-1]}” runs of {data['order']} characters say: "
+        f"{likeliest}. The LSTM keeps least of its memory, {100 * kept[least]:.1f} %, at "
+        f"character {least + 1}, “{sign}”. Loss of the LSTM: "
+        f"{on:.2f}; with unit {data['unit']} switched off {off:.2f}."
+    ), rows
+
+
+@cache
+def unit_means():
+    """Return the mean memory of each unit over the training sonnets, (d_model,)."""
+    tokenizer, reader = load_char_lstm()
+    learned = [s for i, s in enumerate(load_texts("sonnets")) if i % 10 not in (4, 9)]
+    shortest = min(map(len, learned))
+    ids = torch.tensor([tokenizer.encode("\n" + sonnet[:shortest]) for sonnet in learned])
+    return watch(reader, ids)[1].mean((0, 1)).double()
 
 
 def _counted(tokenizer, ids: list[int], order: int) -> np.ndarray:
@@ -81,7 +116,7 @@ def _counted(tokenizer, ids: list[int], order: int) -> np.ndarray:
 
 
 def _coloured(text: str, shares: np.ndarray) -> str:
-    """Return a line, each character on a ground as strong as its share."""
+    """Return a text, each character on a ground as strong as its share."""
     return "".join(
         f'<span style="background: rgb(127 191 230 / {share:.0%})">{html.escape(c)}</span>'
         for c, share in zip(text, shares, strict=True)

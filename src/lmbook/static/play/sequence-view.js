@@ -1,6 +1,6 @@
-/* The view *sequence*: what follows a line, by counting (as `lmcourse.ngrams`) and by an LSTM
-   (`lmcourse.recurrent`), and at each character the LSTM's forget gate. */
-import { bar, heading, make, ownLine, percent, row, slider } from "./dom.js";
+/* The view *sequence*: what follows some lines, by counting (as `lmcourse.ngrams`) and by an
+   LSTM (`lmcourse.recurrent`); what one unit of it holds, and the loss when that is held still. */
+import { bar, fixed, heading, make, ownLine, percent, radios, row, slider } from "./dom.js";
 import { readStore, readText } from "./store.js";
 import { readSafetensors, toFloats } from "./weights.js";
 
@@ -50,42 +50,66 @@ function tally(all) {
   return found;
 }
 
-/* The LSTM: reads ids, returns its forget gates at each and the probabilities of the next (lstm). */
+/* The LSTM: reads ids, the memory of one unit held at a value if there is one. Returns that
+   unit's memory and forget gate at each, the loss of each but the first, and what comes next. */
 export function makeReader(bytes) {
   const { tensors } = readSafetensors(bytes), at = (name) => toFloats(tensors.get(name));
   const names = ["lstm.read", "lstm.carry", "output"], tokens = at("tokens.weight");
   const [input, carry, output] = names.map((name) => at(name + ".weight"));
   const [one, other, last] = names.map((name) => at(name + ".bias"));
   const width = output.length / last.length, wide = input.length / one.length;
-  const dot = (matrix, row, x) => x.reduce((sum, value, i) => sum + value * matrix[row * x.length + i], 0);
   const sigmoid = (x) => 1 / (1 + Math.exp(-x));
-  return (ids) => {
-    let h = new Float64Array(width), memory = h;
-    const gates = ids.map((id) => {
+  function dot(matrix, row, x) {
+    let sum = 0;
+    for (let i = 0, from = row * x.length; i < x.length; i++) sum += x[i] * matrix[from + i];
+    return sum;
+  }
+  return (ids, unit, value) => {
+    const found = { memory: [], gates: [], losses: [], next: null };
+    const h = new Float64Array(width), memory = new Float64Array(width);
+    for (const id of ids) {
+      if (found.next) found.losses.push(-Math.log(found.next[id]));
       const x = tokens.subarray(id * wide, (id + 1) * wide);
       const four = Array.from(one, (bias, row) => bias + other[row] + dot(input, row, x) + dot(carry, row, h));
-      const keep = four.slice(width, 2 * width).map(sigmoid);
-      memory = memory.map((m, i) => keep[i] * m + sigmoid(four[i]) * Math.tanh(four[2 * width + i]));
-      h = memory.map((m, i) => sigmoid(four[3 * width + i]) * Math.tanh(m));
-      return keep;
-    });
-    const powers = Array.from(last, (bias, row) => Math.exp(bias + dot(output, row, h)));
-    const sum = powers.reduce((a, b) => a + b);
-    return { gates, lstm: powers.map((power) => power / sum) };
+      for (let i = 0; i < width; i++) {
+        const keep = sigmoid(four[width + i]);
+        if (i === unit) found.gates.push(keep);
+        memory[i] = keep * memory[i] + sigmoid(four[i]) * Math.tanh(four[2 * width + i]);
+        h[i] = sigmoid(four[3 * width + i]) * Math.tanh(memory[i]);
+      }
+      if (value !== undefined) memory[unit] = value;
+      found.memory.push(memory[unit]);
+      const powers = Array.from(last, (bias, row) => Math.exp(bias + dot(output, row, h)));
+      const sum = powers.reduce((a, b) => a + b);
+      found.next = powers.map((power) => power / sum);
+    }
+    return found;
   };
 }
 
-const visible = (character) => ({ "\n": "⏎", " ": "␣" })[character] ?? character;
+const SIGNS = { "\n": "⏎", " ": "␣" };
+const mean = (all) => all.reduce((a, b) => a + b, 0) / all.length;
+
+/* What a colour may say of each character: a share of 1 from what is found. */
+const COLOURS = {
+  "what the unit holds": ({ memory }) => {
+    const low = Math.min(...memory), high = Math.max(...memory);
+    return memory.map((value) => (value - low) / (high - low || 1));
+  },
+  "how much it keeps": ({ gates }) => gates,
+  "loss without it": ({ losses: [on, off] }) => on.map((loss, i) => Math.min(1, Math.max(0, off[i] - loss) / 2)),
+};
 
 export function mount(element, data, context) {
-  const alphabet = Array.from(data.alphabet), units = data.gates[0].length;
-  let text = data.text, found = data, counts, reader;
-  const { area, note, label } = ownLine(text, typed, { rows: 1, maxlength: 80, dir: null, onfocus: typed });
+  const alphabet = Array.from(data.alphabet), kinds = Object.keys(COLOURS);
+  let text = data.text, found = data, colour = 0, counts, reader;
+  const { area, note, label } = ownLine(text, typed, { rows: 4, maxlength: 640, dir: null, onfocus: typed });
   const order = slider("Count runs of", { min: 1, max: 6, value: data.order, oninput: typed });
-  const unit = slider("Forget gate of", { min: 0, max: units, value: data.unit, oninput: draw });
+  const unit = slider("Unit", { min: 0, max: data.means.length - 1, value: data.unit, oninput: typed });
+  const colours = radios("Colour", kinds, colour, (i) => { colour = i; draw(); });
   const summary = make("p", { class: "lms-summary", role: "status" });
-  const bars = make("table", { class: "lms-bars" }), gated = make("p", { class: "play-shades" });
-  element.append(label, note, order.label, bars, unit.label, gated, summary);
+  const bars = make("table", { class: "lms-bars" }), shades = make("p", { class: "play-shades" });
+  element.append(label, note, unit.label, colours, shades, summary, order.label, make("div", { class: "lms-wide", tabindex: 0 }, bars));
 
   async function typed() {
     try {
@@ -98,25 +122,30 @@ export function mount(element, data, context) {
     const all = Array.from(area.value), ids = ["\n", ...all].map((c) => alphabet.indexOf(c)).filter((id) => id >= 0);
     const strange = Array.from(new Set(all)).filter((c) => !alphabet.includes(c)).join(" ");
     note.textContent = strange && "Not in the Sonnets: " + strange;
-    found = { ...reader(ids), counted: counts(ids.map((id) => alphabet[id]).join(""), +order.input.value) };
+    const number = +unit.input.value, on = reader(ids, number), off = reader(ids, number, data.means[number]);
     text = ids.slice(1).map((id) => alphabet[id]).join("");
-    found.gates.shift(); // of the line end before it
+    found = {
+      counted: counts("\n" + text, +order.input.value), lstm: on.next, off: off.next,
+      memory: on.memory.slice(1), gates: on.gates.slice(1), losses: [on.losses, off.losses], // not of the line end before
+    };
     draw();
   }
 
   function draw() {
-    const { counted, lstm, gates } = found, number = +unit.input.value;
+    const { counted, lstm, off, losses } = found, number = unit.input.value;
     order.value.textContent = order.input.value;
-    unit.value.textContent = number ? "unit " + number : `all ${units}, their mean`;
-    const likely = alphabet.map((_, i) => i).sort((a, b) => counted[b] - counted[a]).slice(0, 8);
-    bars.replaceChildren(heading("next", "", "counts", "LSTM"), make("tbody", {}, ...likely.map((i) =>
-      row(visible(alphabet[i]), bar(counted[i], lstm[i]), percent(counted[i], 1), percent(lstm[i], 1)))));
-    const kept = gates.map((gate) => number ? gate[number - 1] : gate.reduce((a, b) => a + b) / units);
-    gated.replaceChildren(...Array.from(text, (character, i) =>
-      make("span", { style: `--share: ${kept[i]}` }, character)));
-    const least = kept.indexOf(Math.min(...kept)), most = kept.indexOf(Math.max(...kept));
-    const say = (i) => `${percent(kept[i], 1)} at ${visible(text[i])}, character ${i + 1}`;
-    summary.textContent = kept.length ? `It keeps most, ${say(most)}; least, ${say(least)}.` : "";
+    unit.value.textContent = number;
+    const likely = alphabet.map((_, i) => i)
+      .sort((a, b) => Math.max(counted[b], lstm[b]) - Math.max(counted[a], lstm[a])).slice(0, 6);
+    bars.replaceChildren(heading("next", "", "counts", "LSTM", "unit off"), make("tbody", {}, ...likely.map((i) =>
+      row(SIGNS[alphabet[i]] ?? alphabet[i], bar(counted[i], lstm[i]), ...[counted, lstm, off].map((share) => percent(share[i], 1))))));
+    const shares = COLOURS[kinds[colour]](found);
+    shades.replaceChildren(...Array.from(text, (character, i) =>
+      make("span", { style: `--share: ${shares[i]}` }, character === "\n" ? "⏎\n" : character)));
+    const ends = (all) => all.filter((_, i) => text[i] === "\n");
+    const [one, two] = losses.map((all) => fixed(mean(all))), [three, four] = losses.map((all) => fixed(mean(ends(all))));
+    summary.textContent = text && `Unit ${number} switched off: the loss is ${two} nats a character, it was ${one}` +
+      (text.includes("\n") ? `; at line ends ${four}, it was ${three}.` : ".");
   }
 
   draw();
