@@ -17,12 +17,12 @@ SOURCE, TESTS = ROOT / "src", ROOT / "tests"
 # Lines of code, room by room: the numbers reached. They only fall, or rise by what a new
 # page needs.
 LIMITS = {
-    "lmcourse": 4411,  # exercises apart
-    "exercises": 3132,
-    "studies": 1164,
-    "lmbook": 3060,
-    "tests": 13_019,  # right and wrong answers apart
-    "scripts": 5872,  # with styles, every line
+    "lmcourse": 4485,  # exercises apart
+    "exercises": 2990,
+    "studies": 1586,
+    "lmbook": 2897,
+    "tests": 13_310,  # right and wrong answers apart
+    "scripts": 6055,  # with styles, every line
 }
 MODULE, FUNCTION = 300, 31  # lines of code
 COMMANDS = {"lmcourse.train"}  # run, not imported
