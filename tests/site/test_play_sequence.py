@@ -128,7 +128,7 @@ def test_a_unit_switched_off_is_pythons(opened):
         f"Unit {UNIT} switched off: the loss is {two} nats a character, it was {one}; "
         f"at line ends {four}, it was {three}."
     )
-    unit = opened.page.get_by_label("Unit", exact=True)
+    unit = opened.page.get_by_role("slider", name="Unit")
     unit.focus()
     opened.page.keyboard.press("ArrowRight")
     opened.page.wait_for_function(

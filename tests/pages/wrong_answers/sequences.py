@@ -30,7 +30,7 @@ WRONG = {
 
 RIGHT = {
     "last_state": [gathered, one_by_one],
-    "knob": [(98, -0.12), (98.0, torch.tensor(-0.18))],
+    "knob": [(98, -0.12), (98.0, torch.tensor(-0.08))],
     "witten_bell": [smoothed],
 }
 
