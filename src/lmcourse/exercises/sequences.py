@@ -28,8 +28,8 @@ judge(
 @exercise("sequences.witten_bell")
 def witten_bell(answer):
     """Compare with Witten and Bell's formula, term by term."""
-    counts, lower = np.array([2, 0, 1, 0, 2, 0]), np.array([10, 35, 20, 20, 5, 10]) / 100
-    kinds, total = 3, 5  # two tokens came equally often
+    counts = np.array([2, 0, 1, 4, 2, 0, 1])  # some tokens came equally often
+    lower, kinds, total = np.array([10, 30, 20, 20, 5, 10, 5]) / 100, 5, 10
     want = [(n + kinds * p) / (total + kinds) for n, p in zip(counts, lower, strict=True)]
     seen = counts > 0
     mistakes = {
@@ -37,33 +37,35 @@ def witten_bell(answer):
         "this does not sum to one: divide by the count and the number of different tokens "
         "together.": (counts + kinds * lower) / total,
         "the shorter context gets as many parts as there are different *counts*; count the "
-        "tokens that did follow.": (counts + 2 * lower) / (total + 2),
+        "tokens that did follow.": (counts + 3 * lower) / (total + 3),
+        "the shorter context gets as many parts as there are tokens that did *not* follow; "
+        "count those that did.": (counts + 2 * lower) / (total + 2),
         "the shorter context gets as many parts as there are occurrences; it is as many as "
         "there are *different* tokens.": (counts + total * lower) / (2 * total),
         "the shorter context gets as many parts as the vocabulary has tokens; count those "
-        "that did follow.": (counts + 6 * lower) / (total + 6),
+        "that did follow.": (counts + 7 * lower) / (total + 7),
         "the reserve is shared out evenly; the shorter context knows better.": (
-            (counts + kinds / 6) / (total + kinds)
+            (counts + kinds / 7) / (total + kinds)
         ),
         "only tokens that never followed get a part of the reserve; the shorter context "
         "has its say on all.": np.where(
             seen, counts / (total + kinds), kinds * lower / (total + kinds)
         ),
         "a constant is added to each count; the shorter context is not asked.": (
-            (counts + 1) / (total + 6)
+            (counts + 1) / (total + 7)
         ),
     }
     expect(answer, [counts, lower], np.array(want), mistakes)
     never = {
         "after a context that never occurred you divide by zero; let the shorter one "
-        "decide.": np.full(6, np.nan),
+        "decide.": np.full(7, np.nan),
         "after a context that never occurred nothing is left; let the shorter one "
-        "decide.": np.zeros(6),
+        "decide.": np.zeros(7),
         "after a context that never occurred all tokens are equally likely; ask the "
-        "shorter one.": np.full(6, 1 / 6),
+        "shorter one.": np.full(7, 1 / 7),
     }
     with np.errstate(all="ignore"):
-        expect(answer, [np.zeros(6, dtype=int), lower], lower, never)
+        expect(answer, [np.zeros(7, dtype=int), lower], lower, never)
 
 
 def _line_length(unit, value):
