@@ -110,7 +110,7 @@ def joined_by_replace(answer):
     symbols, pair = (tuple(strings(part)) for part in answer)
     if len(pair) != 2:
         raise Wrong(f"a pair is two symbols; {pair} is {len(pair)}.")
-    if any(len(symbol.split()) != 1 or " " in symbol for symbol in (*symbols, *pair)):
+    if any(symbol.split() != [symbol] for symbol in (*symbols, *pair)):
         raise Wrong("use symbols without spaces, none of them empty: words have none.")
     right, shown = tuple(_library_merge(symbols, pair)), _replaced(symbols, pair)
     if right == shown:

@@ -62,7 +62,11 @@ WRONG = {
         "two tuples of strings": [("a", "b", "c"), "ab", 7],
         "a list of strings is expected": [("ta l", "a l"), (("a", "b"), "ab")],
         "a pair is two": (("a", "b"), ("a", "b", "c")),
-        "without spaces": [(("t a", "l"), ("a", "l")), (("a", ""), ("a", "l"))],
+        "without spaces": [
+            (("t a", "l"), ("a", "l")),
+            (("a", ""), ("a", "l")),
+            (("a\u00a0", "b"), ("a", "b")),
+        ],
     },
     "segment": {
         "ask which was learned first": from_the_left,
