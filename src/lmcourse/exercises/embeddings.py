@@ -45,6 +45,11 @@ def content_words(answer):
         "longer match.": vectors,
         "as many points as labels, but the wrong ones: the first few vectors are not those "
         "of the words that stay. Filter both with the same mask.": vectors[:4],
+        "these are the vectors of the stop words: keep the others.": (
+            vectors[[token in stop for token in tokens]]
+        ),
+        "the second bee has the vector of the first: tokens.index finds the first place "
+        "only.": vectors[[tokens.index(token) for token in stay]],
     }
     compare(points, [vector for _, vector in pairs], mistakes)
 
@@ -111,6 +116,17 @@ def best_scores(answer):
         "the contexts are drawn evenly; draw them as often as they occur.": table(
             lambda n, w, c: np.log(n / (k * w / len(seen)))
         ),
+        "the contexts are drawn by counts to the power 0.75; here by counts.": table(
+            lambda n, w, c: np.log(n / (k * w * c**0.75 / (seen**0.75).sum()))
+        ),
+        "how often the context occurs is left out: that decides how often it is drawn.": (
+            table(lambda n, w, c: np.log(n / (k * w)))
+        ),
+        "that is met over drawn itself: a score is its logarithm.": np.exp(want),
+        "that is drawn over met, the sign reversed.": np.negative(want),
+        "negative PMI is set to zero before ln k is taken off; here it counts.": (
+            np.maximum(want + np.log(k), 0) - np.log(k)
+        ),
         "counts are compared with the product of two counts: divide that by all pairs.": (
             want - np.log(total)
         ),
@@ -140,6 +156,17 @@ def _poem(words_of_it) -> list[str]:
     return [str(word) for word in strings(listed)]
 
 
+def _surviving(before, after) -> float:
+    """Return the share of all company, within two places, that is as it was."""
+
+    def company(text):
+        pairs = [pair for far in (1, 2) for pair in zip(text, text[far:], strict=False)]
+        return Counter(map(frozenset, pairs))
+
+    both = [(company(a), company(b)) for a, b in zip(before, after, strict=True)]
+    return sum((a & b).total() for a, b in both) / sum(a.total() for a, _ in both)
+
+
 @exercise("embeddings.scrambled", kind="experiment")
 def scrambled(answer):
     """Look at the reader's texts, and measure them again."""
@@ -164,9 +191,17 @@ def scrambled(answer):
         raise Wrong("a poem has other words than before: shuffle them, and keep them all.")
     if mine == theirs:
         raise Wrong("that is the text as it was: permutation returns a shuffled copy.")
-    pairs = zip(mine, theirs, strict=True)
-    if sum((a == b) + (b == sorted(b)) + (a == b[::-1]) for a, b in pairs) > 9:
-        raise Wrong("the words stand in an order still, by the alphabet or as they were.")
+    if sum(text == sorted(text) for text in theirs) > 9:
+        raise Wrong("the words stand in an order still, that of the alphabet.")
+    rng = np.random.default_rng(0)
+    null = _surviving(mine, [rng.permutation(text).tolist() for text in mine])
+    if _surviving(mine, theirs) > 2 * null:
+        raise Wrong(
+            "too many words have their old company still, within two places: more than "
+            "twice as many as a shuffle leaves. Shuffle the whole poem."
+        )
+    if isinstance(measured, (list, tuple)) and any(value is ... for value in measured):
+        raise NotTried
     found = [number(value) for value in unpack(measured, 2, "two numbers, at 2 and at 5")]
     want = [_agreement(theirs, window) for window in (2, 5)]
     near = [np.isclose(found, w, rtol=0, atol=3e-3).all() for w in (want, want[::-1])]

@@ -60,6 +60,16 @@ def from_shares(counts, k):
         return np.log(joint) - alone - np.log(k)
 
 
+def shares(counts, power):
+    often = counts.sum(0) ** power
+    return often / often.sum()
+
+
+def two_by_two(poem):
+    """Return a poem in which neighbours have changed places, pair by pair."""
+    return [word for i in range(0, len(poem), 2) for word in poem[i : i + 2][::-1]]
+
+
 def measured(texts):
     """Return the two numbers that the page's function gives."""
     kept, numbers = made()["common"][60:], []
@@ -79,6 +89,21 @@ WRONG = {
         ),
         "return two things": lambda t, v, s: v[keep(t, s)],
         "the tokens that stay are not": lambda t, v, s: (t, v),
+        "vectors of the stop words": lambda t, v, s: (
+            [w for w in t if w not in s],
+            v[[i for i, w in enumerate(t) if w in s]],
+        ),
+        "second bee": lambda t, v, s: (
+            [w for w in t if w not in s],
+            v[[t.index(w) for w in t if w not in s]],
+        ),
+    },
+    "best_scores": {
+        "a score is its logarithm": lambda c, k: np.exp(by_pairs(c, k)),
+        "power 0.75": lambda c, k: np.log(c / (k * c.sum(1)[:, None] * shares(c, 0.75))),
+        "negative PMI is set": lambda c, k: np.maximum(by_pairs(c, 1), 0) - np.log(k),
+        "context occurs is left out": lambda c, k: np.log(c / (k * c.sum(1)[:, None])),
+        "sign reversed": lambda c, k: -by_pairs(c, k),
     },
     "scrambled": {
         "give two things": [POEMS, 0.06],
@@ -90,9 +115,11 @@ WRONG = {
         "from poem to poem": (shuffled_across(), (0.03, 0.03)),
         "other words than before": ([poem[:-1] for poem in POEMS], (0.04, 0.06)),
         "the text as it was": (POEMS, (0.08, 0.06)),
-        "stand in an order still": [
-            ([sorted(poem) for poem in POEMS], (0.04, 0.06)),
+        "stand in an order still": ([sorted(poem) for poem in POEMS], (0.04, 0.06)),
+        "old company still": [
             ([poem[::-1] for poem in POEMS], (0.04, 0.06)),
+            ([poem[1:] + poem[:1] for poem in POEMS], (0.04, 0.06)),
+            ([two_by_two(poem) for poem in POEMS], (0.04, 0.06)),
         ],
         "two numbers, at 2 and at 5": (shuffled(), 0.04),
         "changed places": (shuffled(), measured(shuffled())[::-1]),
