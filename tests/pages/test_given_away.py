@@ -21,7 +21,6 @@ CAREFUL = re.compile(
     r"|another question|about as)\b",
     re.IGNORECASE,
 )
-OWED = set()  # and it only shrinks
 
 
 class Page(NamedTuple):
@@ -101,7 +100,7 @@ def given_away(name: str) -> list[str]:
 
 @pytest.mark.parametrize("name", right_letters())
 def test_a_choice_gives_nothing_away(name):
-    assert bool(given_away(name)) == (name in OWED), given_away(name)
+    assert not given_away(name)
 
 
 @pytest.mark.parametrize("name", tasks())
