@@ -45,12 +45,11 @@ notebooks: html  ## write the chapters as notebooks into _build/html/notebooks
 PYTEST := OMP_NUM_THREADS=1 $(PY) -m pytest -n 2 --dist
 PLACED = $(filter tests/%,$(ARGS))
 NONE   = $(if $(ARGS),|| test $$? -eq 5)  # ARGS may choose tests of one kind only
-STILL  = $(shell grep -L 'mark\.browser' tests/site/test_*.py)
 test: html  ## run every test: units, notebooks against references, a real browser
 	$(RUFF) format --check src tests
 	$(RUFF) check src tests
 	$(PYTEST) loadscope --no-loadscope-reorder -m "not browser" \
-		$(ARGS) $(if $(PLACED),,tests/unit tests/pages $(STILL)) $(NONE)
+		$(ARGS) $(if $(PLACED),,tests/unit tests/pages tests/site) $(NONE)
 	@$(PY) -m lmbook.browser
 	$(PYTEST) load -m "browser and not steady" $(ARGS) $(if $(PLACED),,tests/site) $(NONE)
 

@@ -27,9 +27,9 @@ def test_every_finding_and_every_claim_with_a_rival_is_there():
     assert len(rows()) == claims + len(STUDIES)
     lack = [row for row in rows() if "–" in [td.get_text() for td in row("td")[1:3]]]
     said = words(soup("findings").select_one("article"))
-    assert f"{len(rows())} claims in all, {len(STUDIES)} of them from studies; " in said
-    assert f" {len(lack)} still lack a rival or a null." in said
-    assert "hold for the built-in" in said
+    assert (
+        f"Of {len(rows())} claims in all {len(lack)} still lack a rival or a null." in said
+    )
 
 
 @pytest.mark.parametrize("name", STUDIES)
@@ -76,7 +76,7 @@ def test_a_press_on_a_name_sorts_the_table(browser, site, width):
                 assert sorted(now) == sorted(before)
                 full = [text for text in now if text != "–"]
                 assert now[: len(full)] == full
-        numbers = [int(text.split(";")[0]) for text in full if ";" in text]
+        numbers = [int(re.match(r"[\d,]+", text)[0].replace(",", "")) for text in full]
         assert numbers == sorted(numbers, reverse=True)
         assert len({*numbers}) > 3
         visit.clean()
