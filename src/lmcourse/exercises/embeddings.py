@@ -167,20 +167,8 @@ def _surviving(before, after) -> float:
     return sum((a & b).total() for a, b in both) / sum(a.total() for a, _ in both)
 
 
-@exercise("embeddings.scrambled", kind="experiment")
-def scrambled(answer):
-    """Look at the reader's texts, and measure them again."""
-    if not isinstance(answer, (list, tuple)) or len(answer) != 2:
-        raise Wrong(
-            f"give two things: the texts, and two numbers; this is {type_name(answer)}."
-        )
-    texts, measured = answer
-    if texts is None or texts is ...:
-        raise NotTried
-    if not isinstance(texts, (list, tuple)) or any(isinstance(t, str) for t in texts):
-        raise Wrong("the texts are a list of lists of words, as split is.")
-    mine = [words(text) for text in [*load_poems().text, *load_sonnets().text]]
-    theirs = [_poem(text) for text in texts]
+def _refuse_unshuffled(mine, theirs) -> None:
+    """Raise if texts are not ours, each with its words in another order."""
     if len(theirs) != len(mine):
         raise Wrong(f"there are {len(mine)} poems, and {len(theirs)} in your list.")
     if any(Counter(a) != Counter(b) for a, b in zip(mine, theirs, strict=True)):
@@ -200,6 +188,23 @@ def scrambled(answer):
             "too many words have their old company still, within two places: more than "
             "twice as many as a shuffle leaves. Shuffle the whole poem."
         )
+
+
+@exercise("embeddings.scrambled", kind="experiment")
+def scrambled(answer):
+    """Look at the reader's texts, and measure them again."""
+    if not isinstance(answer, (list, tuple)) or len(answer) != 2:
+        raise Wrong(
+            f"give two things: the texts, and two numbers; this is {type_name(answer)}."
+        )
+    texts, measured = answer
+    if texts is None or texts is ...:
+        raise NotTried
+    if not isinstance(texts, (list, tuple)) or any(isinstance(t, str) for t in texts):
+        raise Wrong("the texts are a list of lists of words, as split is.")
+    mine = [words(text) for text in [*load_poems().text, *load_sonnets().text]]
+    theirs = [_poem(text) for text in texts]
+    _refuse_unshuffled(mine, theirs)
     if isinstance(measured, (list, tuple)) and any(value is ... for value in measured):
         raise NotTried
     found = [number(value) for value in unpack(measured, 2, "two numbers, at 2 and at 5")]

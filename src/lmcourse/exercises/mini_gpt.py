@@ -26,6 +26,14 @@ class _Counting(TorchDispatchMode):
         return function(*args, **(kwargs or {}))
 
 
+def _compare_named(name: str, *compared) -> None:
+    """Compare one of several results, and say which of them is wrong."""
+    try:
+        compare(*compared)
+    except Wrong as wrong:
+        raise Wrong(f"{name}: {wrong}") from None
+
+
 @exercise("mini-gpt.windows", "build")
 def windows(answer):
     """Compare with slices of the corpus."""
@@ -37,37 +45,33 @@ def windows(answer):
 
     first, second = cut(0), cut(1)
     wrong_inputs = {
-        "inputs: the windows are one token too long: cut the inputs without their last "
+        "the windows are one token too long: cut the inputs without their last "
         "token, the targets without their first.": cut(0, context + 1),
-        "inputs: the windows are one token too short.": cut(0, context - 1),
-        "inputs: these are the targets: inputs and targets are swapped.": second,
-        "inputs: the shape is (context, batch); each window is to be a row.": first.T,
-        "inputs: these are places in the corpus, not what stands there.": (
+        "the windows are one token too short.": cut(0, context - 1),
+        "these are the targets: inputs and targets are swapped.": second,
+        "the shape is (context, batch); each window is to be a row.": first.T,
+        "these are places in the corpus, not what stands there.": (
             starts[:, None] + torch.arange(context)
         ),
-        "inputs: every window begins at the first start.": cut(0, starts=starts[[0] * 4]),
+        "every window begins at the first start.": cut(0, starts=starts[[0] * 4]),
     }
     wrong_targets = {
-        "targets: they are the inputs again, not shifted. A model would learn to "
-        "copy.": first,
-        "targets: they are shifted the wrong way: this is what stood *before* each "
-        "token.": cut(-1),
-        "targets: they are shifted by two.": cut(2),
-        "targets: the last one is the first token of the window: `roll` brings round what "
+        "they are the inputs again, not shifted. A model would learn to copy.": first,
+        "they are shifted the wrong way: this is what stood *before* each token.": cut(-1),
+        "they are shifted by two.": cut(2),
+        "the last one is the first token of the window: `roll` brings round what "
         "fell off. Cut one token more instead.": first.roll(-1, 1),
-        "targets: only the token after the window is there; every token has a target.": (
+        "only the token after the window is there; every token has a target.": (
             second[:, -1]
         ),
-        "targets: the last one is missing: it is the token after the window.": second[
-            :, :-1
-        ],
+        "the last one is missing: it is the token after the window.": second[:, :-1],
     }
     with _Counting() as few:
         got = run(answer, ids, starts, context)
     got = got.unbind() if isinstance(got, torch.Tensor) and got.ndim == 3 else got
     inputs, targets = unpack(got, 2, "two tensors: inputs, targets")
-    compare(inputs, first, wrong_inputs)
-    compare(targets, second, wrong_targets)
+    _compare_named("inputs", inputs, first, wrong_inputs)
+    _compare_named("targets", targets, second, wrong_targets)
     with _Counting() as many:
         run(answer, ids, starts.repeat(10), context)
     if many.calls > few.calls + 10:

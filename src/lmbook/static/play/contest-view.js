@@ -1,12 +1,10 @@
 /* The view *contest*: how far a word of the reader's lines leans to the verbs, after each
    layer of a BERT that runs in the page, and how far the word before it does. The chapter on
    embeddings gives a direction for each level; a lean is a dot product with it. */
-import { openModel } from "./client.js";
-import { button, fixed, heading, make, ownLine, row } from "./dom.js";
-import { readText } from "./store.js";
-import { WordPiece } from "./tokenizers.js";
+import { button, fixed, heading, make, row } from "./dom.js";
+import { ownLines } from "./own-lines.js";
 
-const LONGEST = 200, LINES = 2, MOST = 4; // characters; lines; occurrences that are shown
+const MOST = 4; // occurrences that are shown
 const FULL = 0.12; // the lean that fills half a bar
 
 /* A bar from the middle: to the right for verbs, to the left for nouns. */
@@ -18,46 +16,17 @@ function leaning(value) {
 }
 
 export function mount(element, data, context) {
-  const bert = openModel("bert", context), names = data.levels.map(([name]) => name);
+  const names = data.levels.map(([name]) => name);
   const layers = names.length - 2; // after the word before and "before layer 0"
-  const { area, note, label } = ownLine(data.texts.join("\n"), typed, { maxlength: 2 * LONGEST });
-  const loader = button(`Load the model (${bert.size}) and read`, load);
   const chosen = make("p", { class: "lmw-words", role: "group", "aria-label": "The word" });
   const table = make("table"), summary = make("p", { class: "play-hidden", role: "status" });
-  let tokenizer, word = data.word, lines = [];
-  element.append(label, note, make("p", {}, loader), chosen, make("div", { class: "lmw-wide" }, table), summary);
+  let word = data.word, lines = [];
+  element.append(...ownLines({ text: data.texts.join("\n"), name: "Your line", around: data.around, take,
+    fits: (config) => config.layers === layers && config.d_model === data.levels[0][1].length,
+    keep: ["embeddings", ...Array.from({ length: layers }, (_, i) => "blocks." + i)] }, context),
+    chosen, make("div", { class: "lmw-wide" }, table), summary);
 
-  async function load() {
-    loader.disabled = true;
-    try {
-      const { config } = await bert.load((share) => (note.textContent = `Loading … ${Math.round(100 * share)} %`));
-      if (config.layers !== layers || config.d_model !== data.levels[0][1].length) throw new Error("the site carries another one");
-      tokenizer = new WordPiece(JSON.parse(await readText("bert-pieces", context)));
-      loader.hidden = true;
-      await typed();
-    } catch (error) {
-      note.textContent = "The model does not load: " + error.message;
-      loader.disabled = false;
-    }
-  }
-
-  async function typed() {
-    if (!tokenizer) return;
-    const texts = area.value.split("\n").filter((line) => line.trim());
-    note.textContent = texts.length > LINES ? "The first two lines are read." : "";
-    const [first, last] = data.around.map((id) => ({ id, piece: tokenizer.pieces[id] })), read = [];
-    const keep = ["embeddings", ...Array.from({ length: layers }, (_, i) => "blocks." + i)];
-    try {
-      for (const text of texts.slice(0, LINES)) {
-        const tokens = [first, ...tokenizer.encode(text.slice(0, LONGEST)).slice(0, 60), last];
-        const answer = await bert.forward(tokens.map(({ id }) => id), { keep, logits_of: [] }, "contest");
-        if (!answer) return; // something else was typed
-        read.push({ pieces: tokens.map(({ piece }) => piece), states: keep.map((name) => answer.kept[name].values) });
-      }
-    } catch (error) {
-      note.textContent = "The model does not answer: " + error.message;
-      return;
-    }
+  function take(read) {
     lines = read;
     const counts = new Map();
     for (const piece of lines.flatMap(({ pieces }) => pieces.slice(1, -1)))
@@ -70,17 +39,17 @@ export function mount(element, data, context) {
   function choose(piece) {
     word = piece;
     for (const each of chosen.querySelectorAll("button")) each.setAttribute("aria-pressed", each.textContent === word);
-    const found = lines.flatMap(({ pieces, states }) =>
-      pieces.flatMap((other, at) => (other === word && at ? [{ pieces, states, at }] : []))).slice(0, MOST);
+    const found = lines.flatMap(({ pieces, values }) =>
+      pieces.flatMap((other, at) => (other === word && at ? [{ pieces, values, at }] : []))).slice(0, MOST);
     const around = ({ pieces, at }) => pieces.slice(Math.max(1, at - 2), at + 2).join(" ").replace(/ ##| \[SEP\]/g, "");
-    const told = names.map((name, i) => [name, ...found.map(({ states, at }) =>
-      lean(states[Math.max(0, i - 1)], data.levels[i][1], i ? at : at - 1))]);
+    const told = names.map((name, i) => [name, ...found.map(({ values, at }) =>
+      lean(values[Math.max(0, i - 1)], data.levels[i][1], i ? at : at - 1))]);
     draw(found.map(around), told);
   }
 
   /* The dot product of a vector, brought to length 1, with the direction of its level. */
-  function lean(values, direction, at) {
-    const vector = values.subarray(at * direction.length, (at + 1) * direction.length);
+  function lean(states, direction, at) {
+    const vector = states.subarray(at * direction.length, (at + 1) * direction.length);
     return direction.reduce((sum, x, i) => sum + x * vector[i], 0) / Math.hypot(...vector);
   }
 

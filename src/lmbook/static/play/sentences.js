@@ -3,15 +3,12 @@
    is HTML, in the page's colours; the arcs alone are a drawing, and say nothing that the
    shades do not. With `layer` the reader's own sentences are read, too, once the weights
    of the model are loaded, after a click. */
-import { openModel } from "./client.js";
-import { bar, button, make, ownLine, row, select, svg } from "./dom.js";
+import { bar, button, make, row, select, svg } from "./dom.js";
 import { roving } from "./keys.js";
-import { readText } from "./store.js";
-import { WordPiece } from "./tokenizers.js";
+import { ownLines } from "./own-lines.js";
 
 const LEAST = 4; // per cent; arcs for less would be a haze
 const OWN = "The dog didn't eat the soup because it was too hot.\nThe dog didn't eat the soup because it was too sick.";
-const PAIR = 2, LONGEST = 300, ROOM = 46; // sentences of the reader's; characters and tokens of one
 /* A noun's place in a reader's sentence is right after one of these. */
 const BEFORE = /^(the|an?|my|your|his|her|its|our|their|this|that|these|those)$/;
 const PRONOUN = /^(it|he|she|they|him|her|them)$/;
@@ -80,12 +77,16 @@ export function mount(canvas, data, context) {
     make("div", { class: "lmc-head-row", role: "group", "aria-label": "Head" },
       make("span", {}, data.layer === undefined ? "Head " : `Layer ${data.layer}, head `), ...squares),
     line, summary, nouns, note);
-  if (data.layer !== undefined) canvas.append(...yours(data, context, stored[0].weights.length, take));
+  if (data.layer !== undefined)
+    canvas.append(...ownLines({ text: OWN, name: "Your own pair, a sentence a line", around: data.around,
+      fits: (config) => config.heads === squares.length && data.layer < config.layers,
+      keep: [`blocks.${data.layer}.attention.weights`], take }, context));
 
   const weights = () => all[state.sentence].weights[state.head][state.query];
 
   /* The reader's sentences take the place of those before them, behind the stored ones. */
-  function take(read) {
+  function take(lines) {
+    const read = lines.map(({ pieces, values }) => own(pieces, values[0]));
     all = [...stored, ...read];
     list();
     show({ sentence: read.length ? stored.length : 0 });
@@ -137,49 +138,4 @@ export function mount(canvas, data, context) {
   show({ sentence: 0 });
   new ResizeObserver(draw).observe(line);
   document.fonts.ready.then(draw);
-}
-
-/* Where the reader types a pair of sentences: returns elements; `take` is handed what the
-   model has read. */
-function yours(data, context, heads, take) {
-  const bert = openModel("bert", context), name = `blocks.${data.layer}.attention.weights`;
-  const { area, note, label } = ownLine(OWN, typed);
-  area.parentNode.firstChild.textContent = "Your own pair, a sentence a line";
-  const loader = button(`Load the model (${bert.size}) and read them`, load);
-  let tokenizer;
-
-  async function load() {
-    loader.disabled = true;
-    try {
-      const { config } = await bert.load((share) => (note.textContent = `Loading … ${Math.round(100 * share)} %`));
-      if (config.heads !== heads || data.layer >= config.layers) throw new Error("the site carries another one");
-      tokenizer = new WordPiece(JSON.parse(await readText("bert-pieces", context)));
-      loader.hidden = true;
-      await typed();
-    } catch (error) {
-      note.textContent = "The model does not load: " + error.message;
-      loader.disabled = false;
-    }
-  }
-
-  async function typed() {
-    if (!tokenizer) return;
-    const lines = area.value.split("\n").filter((line) => line.trim()), read = [];
-    note.textContent = lines.length > PAIR ? "The first two lines are read." : "";
-    const [first, last] = data.around.map((id) => ({ id, piece: tokenizer.pieces[id] }));
-    try {
-      for (const line of lines.slice(0, PAIR)) {
-        const found = tokenizer.encode(line.slice(0, LONGEST)).slice(0, ROOM);
-        const tokens = [first, ...found, last], ids = tokens.map(({ id }) => id);
-        const answer = await bert.forward(ids, { keep: [name], logits_of: [] }, "own sentences");
-        if (!answer) return; // something else was typed
-        read.push(own(tokens.map(({ piece }) => piece), answer.kept[name].values));
-      }
-      take(read);
-    } catch (error) {
-      note.textContent = "The model does not answer: " + error.message;
-    }
-  }
-
-  return [label, note, make("p", {}, loader)];
 }
