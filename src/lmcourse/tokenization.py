@@ -22,8 +22,8 @@ GPT2_PATTERN = regex.compile(
     r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 )
 
-# A present-day one, of OpenAI's cl100k_base (tiktoken, openai_public.py): any one sign may
-# open a word, digits stand in threes, and the ends of lines join the signs before them.
+# That of GPT-4's vocabulary, cl100k (tiktoken, openai_public.py, cl100k_base): any one sign
+# may open a word, digits stand in threes, and the ends of lines join the signs before them.
 CL100K_PATTERN = regex.compile(
     r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+"
     r"| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s"

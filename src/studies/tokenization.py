@@ -1,11 +1,12 @@
-"""Why does verse cost fewer tokens in a present-day vocabulary than in GPT-2's?
+"""Why does verse cost fewer tokens in GPT-4's vocabulary, cl100k, than in GPT-2's?
 
-Varied: the vocabulary, GPT-2's against OpenAI's cl100k_base (100,256 pieces, of 2023), on
-the Poems and the Sonnets; and one trained here on half of the texts, seeds 0 to 2, with the
-pattern of either, on the other half. Then only the joining of a line's end to the sign
-before it is taken from the pattern. Rival: more pieces; also cl100k_base cut to as many as
-GPT-2 has. Null: the same texts as prose, without ends of lines. Statistic: the share of the
-saving that stays; the interval is the widest over all rows, texts drawn again.
+Varied: the vocabulary, GPT-2's against GPT-4's (OpenAI's cl100k_base), each with its
+pattern, on the Poems and the Sonnets; and one trained here on half of the texts, seeds 0 to
+2, with the pattern of either, on the other half. Then only the joining of a line's end to
+the sign before it is taken from cl100k's pattern, or put into GPT-2's. Rival: all of
+cl100k's pieces with GPT-2's pattern. Null: the same texts as prose, without ends of lines.
+Statistic: the share of the saving that stays; the interval is the widest over all rows,
+texts drawn again.
 
 The vocabulary is downloaded once from OpenAI's address and verified by the SHA-256 that
 tiktoken has for it; a copy may be put into the folder ``LMCOURSE_CACHE`` before.
@@ -34,16 +35,19 @@ from studies.harness import verdict
 
 CHAPTER = "tokenization"
 CLAIM = (
-    "On verse a present-day vocabulary and its pattern save tokens against GPT-2's; less "
-    "than half of that is left where the end of a line does not join the sign before it"
+    "On verse GPT-4's vocabulary, with its pattern, saves tokens against GPT-2's; less "
+    "than half of the saving is left where the end of a line does not join the sign "
+    "before it"
 )
-RIVAL = "twice as many pieces, with nothing joined to the end of a line"
+RIVAL = "all of its pieces with GPT-2's pattern"
 NULL = "the same texts as prose, without ends of lines"
 URL = "https://openaipublic.blob.core.windows.net/encodings/cl100k_base.tiktoken"
 SHA256 = "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7"
 SETTINGS = {"seeds": [0, 1, 2], "vocab_size": 2048, "draws": 2000, "sha256": SHA256}
-LINE_END = r"[\r\n]*+"  # what joins the end of a line to the sign before it
-APART = regex.compile(CL100K_PATTERN.pattern.replace(LINE_END, ""))
+# What joins the end of a line to the sign before it, taken away and put in
+APART = regex.compile(CL100K_PATTERN.pattern.replace(r"[\r\n]*+", ""))
+JOINED = regex.compile(GPT2_PATTERN.pattern.replace(r"\p{N}]+", r"\p{N}]+[\r\n]*"))
+WAYS = {"old": GPT2_PATTERN, "now": CL100K_PATTERN, "apart": APART, "joined": JOINED}
 TEXTS = {"poems": load_poems, "sonnets": load_sonnets}
 
 
@@ -73,35 +77,32 @@ def run(folder, group, texts=None, seed=None):
     """Count the tokens of texts, or of one sentence in several languages."""
     gpt2 = BPETokenizer(load_gpt2_vocabulary()[0])
     if group != "ours":
-        now, apart = (BPETokenizer(published(), p) for p in (CL100K_PATTERN, APART))
-        half = BPETokenizer(published()[: len(gpt2.merges)], CL100K_PATTERN)
+        ways = {way: BPETokenizer(published(), pattern) for way, pattern in WAYS.items()}
+        ways |= {"pieces": ways["old"], "old": gpt2}
     if group == "sentences":
         told = page(CHAPTER).SENTENCES.items()
-        sized = {"gpt2": gpt2, "now": now, "half": half}
+        half = BPETokenizer(published()[: len(gpt2.merges)], CL100K_PATTERN)
+        sized = {"gpt2": gpt2, "now": ways["now"], "half": half}
         return [
             {"language": name} | {k: len(t.encode(text)) for k, t in sized.items()}
             for name, text in told
         ]
     found = list(TEXTS[texts]().text)
     if group == "published":
-        return compare(found, gpt2, now, apart, seed) | {
-            "texts": texts,
-            "half": sum(len(half.encode(text)) for text in found),
-        }
+        size = {"size": ways["now"].vocab_size}
+        return compare(found, ways, seed) | {"texts": texts} | size
     order = np.random.default_rng(seed).permutation(len(found))
     seen = "\n\n".join(found[i] for i in order[::2])
-    trained = [
-        BPETokenizer.train(seen, SETTINGS["vocab_size"], pattern)
-        for pattern in (GPT2_PATTERN, CL100K_PATTERN, APART)
-    ]
-    return compare([found[i] for i in order[1::2]], *trained, seed) | {"texts": texts}
+    size = SETTINGS["vocab_size"]
+    ways = {way: BPETokenizer.train(seen, size, pattern) for way, pattern in WAYS.items()}
+    return compare([found[i] for i in order[1::2]], ways, seed) | {"texts": texts}
 
 
-def compare(texts, old, now, apart, seed):
-    """Return the counts of three tokenizers, and what is saved of the old one's."""
+def compare(texts, ways, seed):
+    """Return the counts of the tokenizers, and what is saved of the old one's."""
     found = {"seed": seed, "n": len(texts)}
     counts = {}
-    for name, tokenizer in {"old": old, "now": now, "apart": apart}.items():
+    for name, tokenizer in ways.items():
         counts[name] = np.array([len(tokenizer.encode(text)) for text in texts])
         prose = (" ".join(text.split()) for text in texts)
         found[f"{name} prose"] = sum(len(tokenizer.encode(text)) for text in prose)

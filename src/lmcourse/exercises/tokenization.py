@@ -28,6 +28,7 @@ CUT = [  # a word, and merges in the order in which they were learned
     ("abcde", "b+c c+d a+b d+e"),
     ("fatter_", "a+l t+al tal+l a+s e+r f+as er+_ fas+t"),
     ("tallest_", "a+l t+al tal+l a+s e+r f+as er+_ fas+t tall+_"),
+    ("taller_", "a+l t+al tal+l a+s e+r f+as er+_ fas+t tall+er_"),
     ("abab", "a+b ab+ab"),
     ("aaa", "a+a"),
     ("x", "a+b"),
@@ -53,11 +54,11 @@ def _longest_first(word: str, ranks: dict) -> tuple:
     return tuple(symbols)
 
 
-def _by_rule(word: str, ranks: dict, choose) -> tuple:
-    """Join the pair that a rule chooses, as long as one is there."""
+def _by_rule(word: str, ranks: dict, choose, joins: int = 99) -> tuple:
+    """Join the pair that a rule chooses, as long as one is there, or so many times."""
     symbols = tuple(word)
-    while pairs := [pair for pair in pairwise(symbols) if pair in ranks]:
-        symbols = merge_pair(symbols, choose(pairs, key=ranks.get))
+    while joins and (pairs := [pair for pair in pairwise(symbols) if pair in ranks]):
+        symbols, joins = merge_pair(symbols, choose(pairs, key=ranks.get)), joins - 1
     return symbols
 
 
@@ -78,6 +79,9 @@ def segment(answer):
             ),
             "nothing was joined.": tuple(word),
         }
+        for n in (1, 2, 3):
+            words = f"joining stopped after step {n}; go on as long as a pair fits."
+            mistakes[words] = _by_rule(word, ranks, min, n)
         want = _library_cut(word, merges)
         mistakes = {words: list(cut) for words, cut in mistakes.items()}
         expect(answer, [word, ranks], want, mistakes)
@@ -105,7 +109,7 @@ def joined_by_replace(answer):
     """Join what the reader found both ways."""
     if not isinstance(answer, (list, tuple)) or len(answer) != 2:
         raise Wrong(
-            f"give (symbols, pair), two tuples of strings; this is a {type_name(answer)}."
+            f"give (symbols, pair), two tuples of strings, not {type_name(answer)}."
         )
     symbols, pair = (tuple(strings(part)) for part in answer)
     if len(pair) != 2:
@@ -218,7 +222,7 @@ def _words(text: str) -> int:
 @exercise("tokenization.vocabulary", kind="experiment")
 def vocabulary(answer):
     """Train the library's BPE on the Sonnets, and compare the size."""
-    got = int(number(answer))
+    got = number(answer)
     sonnets, poems = ("\n\n".join(x().text) for x in (load_sonnets, load_poems))
     want = _smallest(sonnets, poems, _words(poems))
     if got == want:
@@ -230,6 +234,7 @@ def vocabulary(answer):
         "poems are the test.": got == _smallest(sonnets, sonnets, _words(sonnets)),
         "you learned from the poems themselves; learn from the Sonnets.": got
         == _smallest(poems, poems, _words(poems)),
+        "a vocabulary has a whole number of pieces.": got % 1,
         "try steps of 128, from 256 on.": got not in SIZES,
         "that is not enough; if you measured, count words with `words_of`, for cut at "
         "white space there are others.": got
