@@ -227,7 +227,8 @@ export class Model {
 
      kept[name] is { values, shape }. The names, each preceded by blocks.LAYER. from
      norm_1 on: tokens (rows of the table alone), embeddings; norm_1, attention.query,
-     attention.key, attention.value (all (tokens, d_model)), attention.scores, attention.weights (heads, tokens, keys),
+     attention.key, attention.value (all (tokens, d_model)),
+     attention.scores, attention.weights (heads, tokens, keys),
      attention.heads (what the heads bring, side by side), attention.lengths (heads, keys:
      how long each key's value is after the output matrix), attention, norm_2,
      feed_forward.up, feed_forward.hidden (tokens, d_ff), feed_forward; lens (tokens,
