@@ -53,7 +53,8 @@ def wanted(texts, word):
         with torch.no_grad():
             states = model()(**batch, output_hidden_states=True).hidden_states
         for at in (i for i, token in enumerate(batch.tokens()) if token == word):
-            vectors = [states[0][0, at - 1], *(state[0, at] for state in states)]
+            row = model().get_input_embeddings().weight[batch["input_ids"][0, at - 1]]
+            vectors = [row.detach(), *(state[0, at] for state in states)]
             units = [(v / v.norm()).numpy() for v in vectors]
             columns.append([u @ d for u, (_, d) in zip(units, levels(), strict=True)])
     return np.transpose(columns).ravel()

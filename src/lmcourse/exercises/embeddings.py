@@ -32,7 +32,12 @@ def content_words(answer):
     pairs = [(token, vector) for token, vector in together if token not in stop]
     left, stay = [token for token in tokens if token in stop], [token for token, _ in pairs]
     what = "two things: the tokens that stay, and their vectors"
-    labels, points = unpack(run(answer, tokens, vectors, stop), 2, what)
+    try:
+        labels, points = unpack(run(answer, tokens, vectors, stop), 2, what)
+    except Wrong as wrong:
+        if "zip() argument 2 is longer" in str(wrong):
+            raise Wrong("zip refuses, rightly: filter the vectors, too.") from None
+        raise
     labels = _poem(labels)
     if labels == left:
         raise Wrong("you keep the stop words and drop the rest: it is the other way round.")
@@ -74,10 +79,10 @@ def static_vectors(answer):
             layers[0]
         ),
         "these are the vectors after a layer: they know the sentence.": layers[1],
-        "that is the sum of word, position and segment, not yet normalised; the row of the "
-        "word alone is wanted.": added,
+        "that is three rows added, not yet normalised; the word's alone is wanted.": added,
         "the rows are normalised: what stands in the table is not.": norm(word),
         "the place's row is still added.": word + place,
+        "the segment's row is still added.": added - place,
         "the axis of the batch is lost: (batch, tokens, d_model).": word[0],
         "the whole table was returned: look the tokens up in it.": table,
     }
@@ -112,6 +117,8 @@ def best_scores(answer):
         "that is PMI alone: k negatives are drawn for each pair met.": want + np.log(k),
         "ln k is added; the more are drawn, the lower the score.": want + 2 * np.log(k),
         "k is subtracted, not its logarithm.": want + np.log(k) - k,
+        "PMI is divided by k: take the logarithm of k off.": (want + np.log(k)) / k,
+        "how often the word itself occurs is left out.": want + np.log(met)[:, None],
         "that is a logarithm to the base 2: the loss has natural ones.": want / np.log(2),
         "the contexts are drawn evenly; draw them as often as they occur.": table(
             lambda n, w, c: np.log(n / (k * w / len(seen)))
@@ -133,9 +140,8 @@ def best_scores(answer):
         "negative scores are set to zero, as PPMI does; here they count.": np.maximum(
             want, 0
         ),
-        "a pair that was never met has the score -inf, not 0.": np.where(
-            counts == 0, 0, want
-        ),
+        "a pair that was never met scores -inf, not 0.": np.where(counts == 0, 0, want),
+        "a pair never met scores -inf, not -1e9.": np.where(counts == 0, -1e9, want),
     }
     expect(answer, [counts, k], np.array(want), mistakes)
 
@@ -172,6 +178,8 @@ def _refuse_unshuffled(mine, theirs) -> None:
     if len(theirs) != len(mine):
         raise Wrong(f"there are {len(mine)} poems, and {len(theirs)} in your list.")
     if any(Counter(a) != Counter(b) for a, b in zip(mine, theirs, strict=True)):
+        if sorted(map(sorted, mine)) == sorted(map(sorted, theirs)):
+            raise Wrong("the poems stand in another order: shuffle the words in each.")
         if Counter(w for t in mine for w in t) == Counter(w for t in theirs for w in t):
             raise Wrong(
                 "words went from poem to poem: that is our control. Shuffle each one."
@@ -209,6 +217,8 @@ def scrambled(answer):
         raise NotTried
     found = [number(value) for value in unpack(measured, 2, "two numbers, at 2 and at 5")]
     want = [_agreement(theirs, window) for window in (2, 5)]
+    if np.allclose(found, 100 * np.array(want), atol=0.3):
+        raise Wrong("that is in percent: give the shares themselves, as mean() does.")
     near = [np.isclose(found, w, rtol=0, atol=3e-3).all() for w in (want, want[::-1])]
     if near[1] and not near[0]:
         raise Wrong("your two numbers have changed places: first the window of 2.")

@@ -4,6 +4,7 @@ from collections import Counter
 from functools import cache
 
 import numpy as np
+import torch
 
 from lmcourse.data import load_poems, load_sonnets
 from lmcourse.embeddings import neighbour_overlap, word_vectors, words
@@ -93,6 +94,10 @@ WRONG = {
             [w for w in t if w not in s],
             v[[i for i, w in enumerate(t) if w in s]],
         ),
+        "zip refuses": lambda t, v, s: (
+            [w for w in t if w not in s],
+            np.array([x for _, x in zip([w for w in t if w not in s], v, strict=True)]),
+        ),
         "second bee": lambda t, v, s: (
             [w for w in t if w not in s],
             v[[t.index(w) for w in t if w not in s]],
@@ -104,6 +109,15 @@ WRONG = {
         "negative PMI is set": lambda c, k: np.maximum(by_pairs(c, 1), 0) - np.log(k),
         "context occurs is left out": lambda c, k: np.log(c / (k * c.sum(1)[:, None])),
         "sign reversed": lambda c, k: -by_pairs(c, k),
+        "PMI is divided by k": lambda c, k: by_pairs(c, 1) / k,
+        "the word itself occurs": lambda c, k: np.log(c / (k * shares(c, 1))),
+        "not -1e9": lambda c, k: np.where(c == 0, -1e9, by_pairs(c, k)),
+    },
+    "static_vectors": {
+        "segment's row is still added": lambda model, ids: (
+            model.embeddings.word_embeddings(ids)
+            + model.embeddings.token_type_embeddings(torch.zeros_like(ids))
+        ),
     },
     "scrambled": {
         "give two things": [POEMS, 0.06],
@@ -112,6 +126,7 @@ WRONG = {
             (["a b"], (0.04, 0.06)),
         ],
         "poems, and": (POEMS[:3], (0.04, 0.06)),
+        "poems stand in another order": (POEMS[::-1], (0.08, 0.06)),
         "from poem to poem": (shuffled_across(), (0.03, 0.03)),
         "other words than before": ([poem[:-1] for poem in POEMS], (0.04, 0.06)),
         "the text as it was": (POEMS, (0.08, 0.06)),
@@ -123,6 +138,7 @@ WRONG = {
         ],
         "two numbers, at 2 and at 5": (shuffled(), 0.04),
         "changed places": (shuffled(), measured(shuffled())[::-1]),
+        "that is in percent": (shuffled(), [100 * x for x in measured(shuffled())]),
         "not what these texts give": (shuffled(), (0.094, 0.094)),
     },
 }

@@ -1,6 +1,7 @@
 /* The view *contest*: how far a word of the reader's lines leans to the verbs, after each
-   layer of a BERT that runs in the page, and how far the word before it does. The chapter on
-   embeddings gives a direction for each level; a lean is a dot product with it. */
+   layer of a BERT that runs in the page, and how far the word before it does: its row of the
+   table alone. The chapter on embeddings gives a direction for each level; a lean is a dot
+   product with it. */
 import { button, fixed, heading, make, row } from "./dom.js";
 import { ownLines } from "./own-lines.js";
 
@@ -23,7 +24,7 @@ export function mount(element, data, context) {
   let word = data.word, lines = [];
   element.append(...ownLines({ text: data.texts.join("\n"), name: "Your line", around: data.around, take,
     fits: (config) => config.layers === layers && config.d_model === data.levels[0][1].length,
-    keep: ["embeddings", ...Array.from({ length: layers }, (_, i) => "blocks." + i)] }, context),
+    keep: ["tokens", "embeddings", ...Array.from({ length: layers }, (_, i) => "blocks." + i)] }, context),
     chosen, make("div", { class: "lmw-wide" }, table), summary);
 
   function take(read) {
@@ -43,7 +44,7 @@ export function mount(element, data, context) {
       pieces.flatMap((other, at) => (other === word && at ? [{ pieces, values, at }] : []))).slice(0, MOST);
     const around = ({ pieces, at }) => pieces.slice(Math.max(1, at - 2), at + 2).join(" ").replace(/ ##| \[SEP\]/g, "");
     const told = names.map((name, i) => [name, ...found.map(({ values, at }) =>
-      lean(values[Math.max(0, i - 1)], data.levels[i][1], i ? at : at - 1))]);
+      lean(values[i], data.levels[i][1], i ? at : at - 1))]);
     draw(found.map(around), told);
   }
 

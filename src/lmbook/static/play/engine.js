@@ -226,8 +226,9 @@ export class Model {
                    replaced by values before the model goes on
 
      kept[name] is { values, shape }. The names, each preceded by blocks.LAYER. from
-     norm_1 on: embeddings; norm_1, attention.query, attention.key, attention.value (all
-     (tokens, d_model)), attention.scores, attention.weights (heads, tokens, keys),
+     norm_1 on: tokens (rows of the table alone), embeddings; norm_1, attention.query,
+     attention.key, attention.value (all (tokens, d_model)),
+     attention.scores, attention.weights (heads, tokens, keys),
      attention.heads (what the heads bring, side by side), attention.lengths (heads, keys:
      how long each key's value is after the output matrix), attention, norm_2,
      feed_forward.up, feed_forward.hidden (tokens, d_ff), feed_forward; lens (tokens,
@@ -264,6 +265,11 @@ export class Model {
       },
       isOff: (layer, head) => ablate.some(([l, h]) => l === layer && h === head),
     };
+    if (look.wants("tokens")) {
+      const rows = new Float32Array(ids.length * d_model);
+      ids.forEach((id, token) => rows.set(this.vector(id), token * d_model));
+      look.see("tokens", rows, ...shape);
+    }
     let x = look.see("embeddings", this.embed(ids, token_types, cache), ...shape);
     for (let layer = 0; layer < config.layers; layer++) {
       x = this.block(x, layer, cache ? cache.layers[layer] : null, cache, look);
