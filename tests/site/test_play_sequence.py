@@ -43,7 +43,7 @@ def use(page):
 
 
 def rows(page):
-    """Return what stands in the table: character, counts, LSTM, LSTM with the unit off."""
+    """Return what stands in the table: character, counts, LSTM, LSTM with the unit held."""
     cells = page.locator(".lms-bars tr").evaluate_all(
         "all => all.slice(1).map(row => Array.from(row.cells, cell => cell.textContent))"
     )
@@ -115,7 +115,7 @@ def test_all_probabilities_and_gates_are_pythons(opened):
     np.testing.assert_allclose(colours, gates, atol=1e-6)
 
 
-def test_a_unit_switched_off_is_pythons(opened):
+def test_a_unit_held_is_pythons(opened):
     line = "Full many a\nglorious"
     write(opened.page, line)
     tokenizer, _, _ = models()
@@ -125,7 +125,7 @@ def test_a_unit_switched_off_is_pythons(opened):
     three, four = (f"{loss:.2f}" for loss in losses[:, line.index("\n")])
     said = opened.page.locator(".lms-summary")
     assert said.text_content() == (
-        f"Unit {UNIT} switched off: the loss is {two} nats a character, it was {one}; "
+        f"Unit {UNIT} held at its mean: the loss is {two} nats a character, it was {one}; "
         f"at line ends {four}, it was {three}."
     )
     unit = opened.page.get_by_role("slider", name="Unit")
@@ -135,7 +135,7 @@ def test_a_unit_switched_off_is_pythons(opened):
         "n => document.querySelector('.lms-summary').textContent.startsWith(n)",
         arg=f"Unit {UNIT + 1} ",
     )
-    opened.page.get_by_label("loss without it").check()
+    opened.page.get_by_label("what holding it costs").check()
 
 
 def test_strange_characters_are_left_out_and_told(opened):

@@ -117,18 +117,15 @@ judge(
 @exercise("sequences.last_state", kind="spot the bug")
 def last_state(answer):
     """Compare with each text's last real state, on a batch of three lengths."""
-    states, lengths = normal(3, 5, 2).double(), torch.tensor([2, 5, 3])
+    states, lengths = normal(3, 6, 2).double(), torch.tensor([2, 5, 3])
     rows = torch.arange(3)
     mistakes = {
         "this is the state after the padding: a short text's last state stands earlier.": (
             states[:, -1]
         ),
-        "off by one: the last of n tokens has the number n - 1.": (
-            states[rows, lengths.clamp(max=4)]
-        ),
-        "each text by the length of the first; every text has its own.": (
-            states[:, int(lengths[0]) - 1]
-        ),
+        "off by one: the last of n tokens has the number n - 1.": states[rows, lengths],
+        "each text by the length of the longest; every text has its own.": states[:, 4],
+        "each text by the length of the first; every text has its own.": states[:, 1],
         "these are the states of all texts at each other's lengths; pair rows and lengths, "
         "as in `states[torch.arange(3), …]`.": states[:, lengths - 1],
         "this is the mean of the real states; the last one is asked for.": torch.stack(
@@ -138,5 +135,5 @@ def last_state(answer):
     }
     got = run(answer, states, lengths)
     if torch.is_tensor(got) and got.shape == (3, 3, 2):
-        raise Wrong(list(mistakes)[3])
+        raise Wrong(list(mistakes)[4])
     compare(got, states[rows, lengths - 1], mistakes)

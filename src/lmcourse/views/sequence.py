@@ -21,10 +21,10 @@ def sequence(text, *, order=5, unit=0) -> View:
     """The next character after a text, counted and foretold, and one unit of the LSTM.
 
     On the site the reader types any lines, chooses how long the runs are that are counted
-    and which unit of the LSTM is looked at, and can switch it off: its memory is held at
-    its mean over the training sonnets. Counts are those of the same sonnets, smoothed as
-    `lmcourse.ngrams` does; the LSTM is that of `lmcourse.recurrent.load_char_lstm`. Both
-    read from the beginning, after a line end.
+    and which unit of the LSTM is looked at; beside it stands what changes when its memory
+    is held at its mean over the training sonnets. Counts are those of the same sonnets,
+    smoothed as `lmcourse.ngrams` does; the LSTM is that of
+    `lmcourse.recurrent.load_char_lstm`. Both read from the beginning, after a line end.
 
     Parameters
     ----------
@@ -38,8 +38,8 @@ def sequence(text, *, order=5, unit=0) -> View:
     Returns
     -------
     View
-        Its alternative text tells the likeliest characters, where least is kept, and the
-        loss with the unit and without it.
+        Its alternative text tells the likeliest characters, where the unit holds least, and
+        the loss with the unit free and held at its mean.
 
     Raises
     ------
@@ -55,8 +55,8 @@ def sequence(text, *, order=5, unit=0) -> View:
     data = {"text": text, "order": order, "unit": unit, "alphabet": tokenizer.alphabet}
     data |= _found(tokenizer, reader.double(), text, order, unit)
     alt, rows = _told(data)
-    stored = f"<p>Your lines: {_coloured(text, data['gates'])}</p>"
-    stored += table(["next", "counts", "LSTM", f"unit {unit} off"], rows)
+    stored = f"<p>Your lines: {_coloured(text, data['memory'])}</p>"
+    stored += table(["next", "counts", "LSTM", f"unit {unit} held"], rows)
     return View("sequence-view", data, stored, alt=alt, stores=["sonnets-training", "lstm"])
 
 
@@ -88,14 +88,13 @@ def _told(data: dict) -> tuple[str, list]:
     rows = [[names[i], *(f"{100 * share:.1f} %" for share in shares[:, i])] for i in likely]
     first = np.argsort(-shares[0], kind="stable")[:3]
     likeliest = ", ".join(f"{names[i]} {100 * shares[0, i]:.1f} %" for i in first)
-    text, kept = data["text"], data["gates"]
-    least, (on, off) = int(np.argmin(kept)), np.mean(data["losses"], axis=1)
+    text, memory, (on, off) = data["text"], data["memory"], np.mean(data["losses"], axis=1)
+    least = int(np.argmin(memory))
     sign = SIGNS.get(text[least], text[least])
     return (
         f"After “{text.splitlines()[-1]}” runs of {data['order']} characters say: "
-        f"{likeliest}. The LSTM keeps least of its memory, {100 * kept[least]:.1f} %, at "
-        f"character {least + 1}, “{sign}”. Loss of the LSTM: "
-        f"{on:.2f}; with unit {data['unit']} switched off {off:.2f}."
+        f"{likeliest}. Unit {data['unit']} holds least, {memory[least]:.2f}, at character "
+        f"{least + 1}, “{sign}”. Loss: {on:.2f}; with the unit held at its mean {off:.2f}."
     ), rows
 
 
@@ -115,8 +114,9 @@ def _counted(tokenizer, ids: list[int], order: int) -> np.ndarray:
     return NgramModel(training, order, tokenizer.vocab_size).next_probs(ids)
 
 
-def _coloured(text: str, shares: np.ndarray) -> str:
-    """Return a text, each character on a ground as strong as its share."""
+def _coloured(text: str, memory: list[float]) -> str:
+    """Return a text, each character on a ground as strong as the memory, as the script."""
+    shares = (np.array(memory) - min(memory)) / (np.ptp(memory) or 1)
     return "".join(
         f'<span style="background: rgb(127 191 230 / {share:.0%})">{html.escape(c)}</span>'
         for c, share in zip(text, shares, strict=True)

@@ -25,7 +25,11 @@ WRONG = {
         "too short": [(98, -0.6), (98, -3.0)],
         "whole numbers from 0": [(98.5, 0.0), (128, 0.0)],
         "a unit and a value": 98,
-    }
+    },
+    "last_state": {
+        "off by one": lambda states, lengths: states[torch.arange(len(states)), lengths],
+        "length of the longest": lambda states, lengths: states[:, lengths.max() - 1],
+    },
 }
 
 RIGHT = {

@@ -97,7 +97,7 @@ const COLOURS = {
     return memory.map((value) => (value - low) / (high - low || 1));
   },
   "how much it keeps": ({ gates }) => gates,
-  "loss without it": ({ losses: [on, off] }) => on.map((loss, i) => Math.min(1, Math.max(0, off[i] - loss) / 2)),
+  "what holding it costs": ({ losses: [on, off] }) => on.map((loss, i) => Math.min(1, Math.max(0, off[i] - loss) / 2)),
 };
 
 export function mount(element, data, context) {
@@ -137,14 +137,14 @@ export function mount(element, data, context) {
     unit.value.textContent = number;
     const likely = alphabet.map((_, i) => i)
       .sort((a, b) => Math.max(counted[b], lstm[b]) - Math.max(counted[a], lstm[a])).slice(0, 6);
-    bars.replaceChildren(heading("next", "", "counts", "LSTM", "unit off"), make("tbody", {}, ...likely.map((i) =>
+    bars.replaceChildren(heading("next", "", "counts", "LSTM", "unit held"), make("tbody", {}, ...likely.map((i) =>
       row(SIGNS[alphabet[i]] ?? alphabet[i], bar(counted[i], lstm[i]), ...[counted, lstm, off].map((share) => percent(share[i], 1))))));
     const shares = COLOURS[kinds[colour]](found);
     shades.replaceChildren(...Array.from(text, (character, i) =>
       make("span", { style: `--share: ${shares[i]}` }, character === "\n" ? "⏎\n" : character)));
     const ends = (all) => all.filter((_, i) => text[i] === "\n");
     const [one, two] = losses.map((all) => fixed(mean(all))), [three, four] = losses.map((all) => fixed(mean(ends(all))));
-    summary.textContent = text && `Unit ${number} switched off: the loss is ${two} nats a character, it was ${one}` +
+    summary.textContent = text && `Unit ${number} held at its mean: the loss is ${two} nats a character, it was ${one}` +
       (text.includes("\n") ? `; at line ends ${four}, it was ${three}.` : ".");
   }
 
