@@ -199,7 +199,7 @@ judge(
 
 predict(
     "encoder-decoder.carries",
-    a="does a comma that may be there say much of a comma that may be missing?",
+    a="two of them, in every seed; in the third the seeds disagree.",
     b="days are read that were never shown; why not letters?",
     c="a year is written digit by digit, as it was read.",
     d=None,
@@ -215,7 +215,7 @@ def new_style(answer):
     if any(re.fullmatch(r"\d+ [a-z]+ \d+", source) for source in shown):
         raise Wrong("style 5 was shown. It should be read without.")
     rng, first = random.Random(1830), datetime.date(1800, 1, 1)
-    days = [first + datetime.timedelta(rng.randrange(73049)) for _ in range(100)]
+    days = [first + datetime.timedelta(rng.randrange(73048)) for _ in range(100)]
     new, *old = (_share_read(write, days, style) for style in _STYLES)
     told = f"of our days it reads {new:.0%} in the new style, of the old ones at worst "
     told += f"{min(old):.0%}: "
