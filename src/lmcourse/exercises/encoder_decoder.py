@@ -181,9 +181,9 @@ def write_greedily(answer):
 
 predict(
     "encoder-decoder.again",
-    a="it cannot look there. But did the vectors of the month's letters alone know it? "
+    a=None,
+    b="it cannot look there. But did the vectors of the month's letters alone know it? "
     "In the encoder all characters look at each other.",
-    b=None,
     c="a day and a year fit every month alike.",
     d="the old decoder never had to read the month elsewhere; a new one can learn to.",
 )
