@@ -1,33 +1,40 @@
-"""What does an encoder–decoder learn that was shown dates in three styles?
+"""What does looking back at a text buy, is a look a use, and what is copied?
 
-Varied: the style that is read, of eight; the first weights and the order of what was shown,
-over five seeds. Rivals: that it learned to read dates, or three patterns. Null: styles that
-it never saw are read as well as the three. Statistic: the share of 500 held-out days read
-right; the interval is that of the worst of the three styles less the better of the two that
-turn the order round, by seed. Stored too: where each looks, what goes wrong when a part of
-the source is hidden, what it writes for odd dates; of the first one what it writes for six
-days in all styles, with probabilities and cross-attention. Task, model and training are the
-chapter's.
+Varied, with three styles of dates to learn from: what the decoder gets of the source (all
+states or one vector; Transformers and LSTMs), with rates chosen alike on held-out days; one
+part of the source hidden from a trained decoder, and from one trained again on the same,
+fixed memory; and what training varied (letters, commas, centuries). Rivals: one vector; the
+weights as a measure of use; that every training helps every style. Null: a memory that
+cannot tell the part, since the part was dealt from another date. Statistic: shares of
+held-out days read right; the interval is that of the month, hidden, less the same with the
+months dealt, by seed. Stored too: the weights of the first model, in int8, for the view.
 """
 
+import base64
 import datetime
+import random
 
+import numpy as np
 import torch
-from safetensors.torch import load_model, save_model
+import torch.nn.functional as F
 
+from lmcourse.int8 import rounded, to_int8
 from studies.chapter import page as read_page
-from studies.harness import count, paired
+from studies.harness import best_tuned, count, paired
 
 CHAPTER = "encoder-decoder"
 CLAIM = (
-    "An encoder–decoder reads held-out days in the three styles that it was shown, fails "
-    "where the order is turned round, and in between depends on the seed"
+    "With the part hidden that a decoder looked at, another decoder, trained on the same "
+    "memory, reads that part: the memory of the other characters tells it"
 )
-RIVAL = "it has learned to read dates, in whatever style"
-NULL = "styles that were never shown are read as well as the three that were"
-SETTINGS = {"seeds": [0, 1, 2, 3, 4], "steps": 400}
-DAYS = ["1886-05-15", "1830-12-10", "1861-03-01", "1899-09-09", "1912-11-30", "1984-06-21"]
-PROBES = ["February 31, 1886", "15 May 1750", "15 May 2050", "15 Mai 1886", "1 Sept 1886"]
+RIVAL = "the decoder guesses what the rest of the date lets it guess"
+NULL = "a memory in which the part was dealt from another date, read by such a decoder"
+SETTINGS = {"seeds": [0, 1, 2, 3, 4], "steps": 300, "again": 120}
+SETTINGS |= {"rates": [3e-3, 1e-2, 3e-2], "short": 400, "long": 700, "vectors": [0, 1, 2]}
+KINDS = ["Transformer", "Transformer, one vector", "LSTM, looking back", "LSTM, one vector"]
+VARIED = {"case": (0, 1, 2, 6), "commas": (0, 1, 2, 3), "centuries": (0, 1, 2)}
+ODD = ["February 31, 1886", "15 May 1750", "15 May 2050", "15 Mai 1886", "Sept 1, 1886"]
+CENTURIES = [c for c in range(10, 30) if c not in (17, 20)]  # 17 and 20 are asked
 
 
 def page():
@@ -35,74 +42,133 @@ def page():
     return read_page(CHAPTER)
 
 
-def days():
-    """Return the days that are shown."""
-    return [datetime.date.fromisoformat(day) for day in DAYS]
-
-
 def plan(small):
-    """Five models; or one of three steps. The answers of the first come last."""
-    seeds = SETTINGS["seeds"][: 1 if small else None]
-    how = {"steps": 3, "asked": 10} if small else {"steps": SETTINGS["steps"], "asked": 500}
-    runs = [{"group": "runs", "seed": seed} | how for seed in seeds]
-    return [*runs, {"group": "states", "seed": seeds[0]}]
+    """Readers, readers of varied training, and readers through one vector."""
+    steps = {"steps": 3} if small else {"steps": SETTINGS["steps"]}
+    seeds, few = SETTINGS["seeds"][: 1 if small else None], SETTINGS["vectors"]
+    found = [{"group": "runs", "seed": seed} | steps for seed in seeds]
+    for vary in list(VARIED)[: 1 if small else None]:
+        found += [{"group": "varied", "vary": vary, "seed": s} | steps for s in seeds]
+    short, long = (3, 3) if small else (SETTINGS["short"], SETTINGS["long"])
+    for kind in KINDS[3:] if small else KINDS:
+        rates = [{"rate": rate, "seed": 9} for rate in SETTINGS["rates"][small:]]
+        found += [{"group": "tuning", "kind": kind, "steps": short} | r for r in rates]
+        tried = (
+            [(short, 1)] + [(long, 1)] * ("one" in kind) + [(long, 2)] * ("LSTM" in kind)
+        )
+        for many, dates in tried:
+            asked = {"group": "vectors", "kind": kind, "steps": many, "dates": dates}
+            found += [asked | {"seed": seed} for seed in few[: 1 if small else None]]
+    return found
 
 
-def run(folder, group, seed, steps=0, asked=0):
-    """Train a model, or ask a trained one."""
-    model, path = page().new_model(seed), folder / f"model-{seed}.safetensors"
-    if group == "states":
-        load_model(model, path)
-        return states(model.eval())
-    held_out, known = page().split_days(days())
-    losses = page().train(model, page().drawing(known, seed), steps)
-    save_model(model, path)
-    looks, hidden = page().tables(model.eval(), held_out[: asked // 5])
-    kinds = range(len(page().styles(known[0])))
-    return {
-        "seed": seed,
-        "losses": [round(loss, 4) for loss in losses[::10]],
-        "right": [page().read_right(model, held_out[:asked], kind) for kind in kinds],
-        "looks": looks.round(3).to_numpy().tolist(),
-        "hidden": hidden.round(3).to_numpy().tolist(),
-        "probes": dict(zip(PROBES, page().write(model, PROBES), strict=True)),
-    }
+def run(folder, group, seed, steps, **how):
+    """Train a reader, and ask it."""
+    if group in ("tuning", "vectors"):
+        return vector(folder, group, seed, steps, **how)
+    held_out, known = page().split_days()
+    vary = how.get("vary", "")
+    if vary == "centuries":
+        known = sorted({*page().days_of(*CENTURIES)} - {*held_out})
+    draw = page().drawing(known, seed, VARIED.get(vary, (0, 1, 2)))
+    model = page().new_model(seed)
+    page().train(model, draw, steps)
+    asked = 10 if steps < 10 else 500
+    found = {"seed": seed, "steps": steps, "right": reads(model, held_out[:asked])}
+    if group == "varied":
+        return found | {"vary": vary}
+    found |= uses(model, known, held_out[:asked], seed, min(steps, SETTINGS["again"]))
+    return found | (first(model) if seed == SETTINGS["seeds"][0] else {})
 
 
-def states(model):
-    """Return the `state` of the shown days, (styles, days)."""
-    every = zip(*map(page().styles, days()), strict=True)  # (styles, days)
-    return [
-        [state(model, text, day) for text, day in zip(row, DAYS, strict=True)]
-        for row in every
-    ]
+def reads(model, held_out):
+    """Return the share read right of each style, and of the first in other centuries."""
+    strange = random.Random(1).sample(page().days_of(17, 20), len(held_out))
+    asked = [page().pairs_of(held_out, style) for style in range(8)]
+    asked.append(page().pairs_of(strange))
+    return [round(float(page().share_right(model, pairs)), 4) for pairs in asked]
 
 
-@torch.no_grad()
-def state(model, source, wanted):
-    """Return what a model writes, its likeliest characters and where it looks, in per cent.
+def uses(model, known, held_out, seed, steps):
+    """Return looks and what hiding does, place by place; then decoders trained again."""
+    pairs = page().pairs_of(held_out)
+    views = [page().hidden(model, part) for part in (-1, 0, 1, 2, 3)]
+    kept = [page().right_at(view, pairs).numpy().round(4).tolist() for view in views]
+    found = {"looks": page().look(model, pairs).numpy().round(4).tolist(), "kept": kept}
+    for name in ("again", "dealt"):
+        found[name] = []
+        for part, cut in enumerate(page().ANSWER.values()):
+            other = again(model, known, part, seed, steps, name == "dealt")
+            asked = page().dealt(pairs, part) if name == "dealt" else pairs
+            found[name].append(round(float(page().share_right(other, asked, cut)), 4))
+    return found
 
-    For each character written, and the end mark, ``probs`` has three pairs, and ``looks``
-    is (heads, sources).
-    """
-    written = page().write(model, [source])[0]
-    memory, mask = model.encode(page().ids([source]))
-    logits, weights = model.decode(page().ids(["<" + written]), memory, mask)
-    top = logits[0].softmax(-1).topk(3)  # (targets, 3)
-    probs = [
-        [[page().CHARACTERS[i], round(100 * p)] for p, i in zip(*row, strict=True)]
-        for row in zip(top.values.tolist(), top.indices.tolist(), strict=True)
-    ]
-    looks = (100 * weights[-1][0]).round().int()  # (heads, targets, sources)
-    found = {"source": source, "wanted": wanted, "written": written, "probs": probs}
-    return found | {"looks": looks.transpose(0, 1).tolist()}
+
+def again(model, known, part, seed, steps, dealt):
+    """Train the decoder again, a part hidden; perhaps dealt in what the encoder reads."""
+    draw, other = page().drawing(known, seed + 100, (0,)), page().hidden(model, part)
+    mixed = (lambda: page().dealt(draw(), part)) if dealt else draw
+    page().train(other, mixed, steps, 1e-2)
+    return other
+
+
+def vector(folder, group, seed, steps, kind, dates=1, rate=None):
+    """Train one of the four kinds; return its validation loss, or what it reads right."""
+    rate = rate or best_tuned(folder, kind=kind)["rate"]
+    torch.manual_seed(seed)
+    if kind.startswith("LSTM"):
+        model = page().Recurrent(len(page().CHARACTERS), 64, "one" not in kind)
+    else:
+        of = page().OneVector if "one" in kind else page().Transformer
+        model = page().new_model(seed, of)
+    held_out, known = page().split_days()
+    draw = page().drawing(known, seed, size=64 * dates)
+    page().train(model, lambda: joined(draw(), dates), steps, rate)
+    found = {"kind": kind, "seed": seed, "steps": steps, "rate": rate}
+    late = page().drawing(held_out[1000:], 0, size=500 * dates)()
+    if group == "tuning":
+        source, target = page().tensors(late)
+        with torch.no_grad():
+            logits = model(source, target[:, :-1])
+        return found | {"validation": F.cross_entropy(logits.mT, target[:, 1:]).item()}
+    asked = joined(page().drawing(held_out[:1000], 0, size=500 * dates)(), dates)
+    share = round(float(page().share_right(model, asked)), 4)
+    return found | {"dates": dates, "right": share}
+
+
+def joined(pairs, dates):
+    """Make one pair of so many, with a space between."""
+    rows = [pairs[i : i + dates] for i in range(0, len(pairs), dates)]
+    return [tuple(" ".join(side) for side in zip(*row, strict=True)) for row in rows]
+
+
+def first(model):
+    """Return a model's weights in int8, what it then writes, and one of its looks."""
+    model, day = rounded(model), datetime.date.fromisoformat(page().SHOWN[0])
+    sources = [*page().styles(day), *ODD]
+    source, target = page().tensors(page().pairs_of([day]))
+    with torch.no_grad():
+        _, weights = model.decode(target[:, :-1], *model.encode(source))
+    look = weights[-1][0].mean(0)[6].numpy().round(4).tolist()
+    written = dict(zip(sources, page().write(model, sources), strict=True))
+    return {"weights": packed(model), "written": written, "look": look}
+
+
+def packed(model):
+    """Return weights by name: matrices as bytes and scales of rows, others as numbers."""
+    found = {}
+    for name, weight in model.state_dict().items():
+        if weight.ndim == 1:
+            found[name] = weight.numpy().round(4).tolist()
+        else:
+            values, scale = to_int8(weight)
+            written = base64.b64encode(values.numpy().tobytes()).decode()
+            found[name] = {"int8": written, "scale": scale.numpy().round(6).tolist()}
+    return found
 
 
 def summary(results):
-    """Compare what was shown with what was turned round."""
-    rights = [[right[0] for right in each["right"]] for each in results["runs"]]
-    shown = [min(row[:3]) for row in rights]
-    turned = [max(row[6:]) for row in rights]
-    spread = max(max(style) - min(style) for style in list(zip(*rights, strict=True))[3:6])
-    holds = min(shown) > 0.95 and max(turned) < 0.2 < spread
-    return count(results["runs"]) | paired(shown, turned, holds)
+    """Compare what is read of a hidden month with what is guessed of a dealt one."""
+    again, dealt = ([run[n][1] for run in results["runs"]] for n in ("again", "dealt"))
+    holds = float(np.min(again)) > 0.9 and float(np.max(dealt)) < 0.2
+    return count(results["runs"]) | paired(again, dealt, holds)

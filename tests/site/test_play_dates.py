@@ -1,69 +1,89 @@
-"""The view *dates* in a browser: style, day, character and head chosen."""
+"""The view *dates* in a browser: it writes what PyTorch writes; characters are hidden."""
 
+import base64
+
+import numpy as np
 import pytest
+import torch
 
-from lmcourse import views
+from chapters import page_namespace
+from lmcourse import data, views
+from lmcourse.int8 import from_int8
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
-
-def state(source, wanted, written):
-    """What a model of two heads does that looks at one place with each."""
-    places = range(len(written) + 1)
-    ends = len(source) - 1
-    return {
-        "source": source,
-        "wanted": wanted,
-        "written": written,
-        "probs": [[["1", 90 - i], ["2", 6], ["<", 1]] for i in places],
-        "looks": [
-            [[100 * (j == head * ends) for j in range(ends + 1)] for head in (0, 1)]
-            for i in places
-        ],
-    }
+DAYS = [["15 May 1886", "1886-05-15"], ["May 15, 1886", "1886-05-15"]]
+DAYS += [["1886 May 15", "1886-05-15"], ["15 Mai 1886", None]]
 
 
-DATA = {
-    "styles": ["1 May 1886", "1886 May 1"],
-    "days": ["1 May 1886", "2 May 1886"],
-    "seen": 1,
-    "states": [
-        [state(f"{day} May 1886", f"1886-05-0{day}", f"1886-05-0{day}") for day in (1, 2)],
-        [state(f"1886 May {day}", f"1886-05-0{day}", f"1805-05-0{day}") for day in (1, 2)],
-    ],
-}
+WEIGHTS = data.stored("encoder-decoder")["results"]["runs"][0]["weights"]
 
 
 def make():
-    return views.View("dates-view", DATA, "<p>stored</p>", alt="Dates."), {}
+    told = {"weights": WEIGHTS, "examples": DAYS, "seen": 2, "place": 6, "heads": 4}
+    told |= {"vocabulary": page_namespace("encoder-decoder")["CHARACTERS"]}
+    return views.View("dates-view", told, "<p>stored</p>", alt="Dates."), {}
 
 
 def use(page):
-    page.get_by_label("Style").select_option("1")
+    page.locator("select").select_option("2")
+    page.locator(".lmd-read button").nth(2).click()
 
 
-def test_style_and_day_choose_what_is_read_and_written(opened):
-    page = opened.page
-    assert page.get_by_role("status").text_content() == "✓ That is the day."
-    assert page.locator(".lmd-read > span").count() == len("1 May 1886")
-    page.get_by_label("Day").select_option("1")
-    page.get_by_label("Style").select_option("1")
-    assert page.get_by_role("status").text_content() == "✗ The day is 1886-05-02."
-    wrong = page.locator(".lmd-row button.lmd-wrong")
-    assert wrong.all_text_contents() == ["0", "5"]  # 1805 for 1886
-    assert page.locator("optgroup").nth(1).get_attribute("label") == "It never saw"
+def reader():
+    """Return the chapter's model with the weights that the view has."""
+    page, weights = page_namespace("encoder-decoder"), {}
+    for name, found in WEIGHTS.items():
+        if isinstance(found, dict):
+            values = np.frombuffer(base64.b64decode(found["int8"]), np.int8).copy()
+            scale = torch.tensor(found["scale"])
+            found = from_int8(torch.from_numpy(values).view(len(scale), -1), scale)
+        weights[name] = torch.as_tensor(found)
+    model = page["new_model"](0)
+    model.load_state_dict(weights)
+    return page, model
 
 
-def test_a_character_and_a_head_choose_the_weights(opened):
-    page = opened.page
-    summary = page.locator(".lmd-summary")
-    both = "“1” it looks most at “1” (place 1, 50 %), “6” (place 10, 50 %)"
-    assert both in summary.text_content()
-    page.get_by_role("button", name="head 1").click()
-    assert "“6” (place 10, 100 %)" in summary.text_content()
-    assert page.locator(".lmd-read > span").last.text_content() == "6100\u2009%"
-    page.get_by_role("button", name="end, place 11").focus()
-    page.keyboard.press("Enter")
-    assert "“end”" in summary.text_content()
-    assert page.evaluate("document.activeElement.textContent") == "end"
-    assert page.locator(".lmd-bars p").first.text_content() == "1 80 %"
+def written(page):
+    return "".join(page.locator(".lmd-row").nth(1).locator("button").all_text_contents())
+
+
+def test_it_writes_and_looks_as_the_chapters_model(opened):
+    page, (chapter, model) = opened.page, reader()
+    for i, (source, _) in enumerate(DAYS):
+        page.locator("select").select_option(str(i))
+        (answer,) = chapter["write"](model, [source])
+        assert written(page) == answer + "end"
+    page.locator("select").select_option("0")
+    source, target = chapter["tensors"](DAYS[:1])
+    page.get_by_role("button", name="head 3").click()
+    _, weights = model.decode(target[:, :-1], *model.encode(source))
+    told = page.locator(".lmd-read small").all_text_contents()
+    shares = [float(text.removesuffix(" %") or 0) for text in told]
+    assert np.allclose(shares, 100 * weights[-1][0, 3, 6].detach(), atol=0.6)
+
+
+def test_what_is_hidden_is_not_looked_at_and_the_answer_changes(opened):
+    page, (chapter, model) = opened.page, reader()
+    characters = page.locator(".lmd-read button")
+    for i in (3, 4, 5):
+        characters.nth(i).focus()
+        page.keyboard.press("Enter")
+        assert characters.nth(i).get_attribute("aria-pressed") == "true"
+        assert page.evaluate("document.activeElement.textContent").endswith("hidden")
+    (blind,) = chapter["write"](chapter["hidden"](model, 1), ["15 May 1886"])
+    assert written(page) == blind + "end" != "1886-05-15end"
+    assert page.get_by_role("status").last.text_content() == "✗ The day is 1886-05-15."
+    for i in (0, 1, 2, 6, 7, 8, 9, 10):
+        characters.nth(i).click()
+    assert page.locator('.lmd-read [aria-pressed="true"]').count() == 10  # one must stay
+    page.get_by_role("button", name="Hide nothing").click()
+    assert written(page) == "1886-05-15end"
+
+
+def test_a_date_is_typed(opened):
+    page, (chapter, model) = opened.page, reader()
+    page.get_by_label("A date of your own").fill("10 Dec’ember 1830")
+    (answer,) = chapter["write"](model, ["10 December 1830"])
+    assert written(page) == answer + "end"
+    assert page.locator(".play-note").text_content().startswith("It knows letters")

@@ -1,88 +1,125 @@
 """Checks for the exercises of the chapter *encoder-decoder*."""
 
+import datetime
 import math
+import random
+import re
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 
 from lmcourse.exercises import Wrong, compare, exercise, expect, judge, predict, run
-from lmcourse.exercises.answers import array, diagnose, normal, number, type_name, unpack
+from lmcourse.exercises.answers import array, diagnose, normal, strings, type_name, unpack
 
 
-@exercise("encoder-decoder.perplexity")
-def perplexity(answer):
-    """Compare with the exponential of PyTorch's cross-entropy."""
-    logits, pad = 2 * normal(2, 5, 6).double(), 3
-    targets = torch.tensor([[1, 0, 5, 3, 3], [2, 4, 4, 1, 3]])
-    kept = targets != pad
-    losses = F.cross_entropy(logits.mT, targets, reduction="none")  # (batch, tokens)
-    mean = losses[kept].mean()
-    texts = [row[keep].mean() for row, keep in zip(losses, kept, strict=True)]
-    twice = F.cross_entropy(logits.softmax(-1).mT, targets, ignore_index=pad)
+@exercise("encoder-decoder.cross_attention")
+def cross_attention(answer):
+    """Compare with PyTorch's attention, on two sources of which one is filled up."""
+    Y, M = normal(2, 5, 6, seed=1).double(), normal(2, 7, 6, seed=2).double()
+    W_Q, W_K, W_V = (normal(6, n, seed=n).double() for n in (4, 4, 3))
+    W_K = W_K.flip(0)  # another matrix than W_Q
+    real = torch.arange(7) < torch.tensor([[4], [7]])  # the first text is the shorter
+    got = run(answer, Y, M, real, W_Q, W_K, W_V)
+    output, weights = unpack(got, 2, "what is taken and the weights, in this order")
+    query, key, value = Y @ W_Q, M @ W_K, M @ W_V
+    scores = torch.einsum("btd,bsd->bts", query, key) / 2  # (batch, targets, sources)
+    shapes = array(output).shape, array(weights).shape
+    faults = {
+        "what is taken and the weights, in this order; yours are the other way round.": (
+            shapes == ((2, 5, 7), (2, 5, 3))
+        ),
+        "the sides are exchanged: what is written asks, what was read answers. The weights "
+        "are (batch, targets, sources).": shapes[1] == (2, 7, 5),
+        "what is written looks at itself; keys and values come from the memory.": (
+            shapes[1] == (2, 5, 5)
+        ),
+    }
+    diagnose(faults)
+    compare(weights, _masked(scores, real[:, None]), _wrong_weights(scores, real))
     mistakes = {
-        "the sign: this is exp of the negative cross-entropy. Perplexity is never "
-        "below 1.": (-mean).exp(),
-        "this is the cross-entropy; perplexity is its exponential.": mean,
-        "padding is counted.": losses.mean().exp(),
-        "padding is counted in the number of tokens, though not in the sum.": (
-            (losses * kept).mean().exp()
+        "the weights are right; what is taken is the plain mean of the values.": (
+            value.mean(1, keepdim=True).expand(2, 5, 3)
         ),
-        "the softmax is applied before a loss that applies it itself.": twice.exp(),
-        "you average the perplexities of single tokens; average first, then take the "
-        "exponential.": losses[kept].exp().mean(),
-        "this is the mean probability's inverse; average the logarithms.": (
-            1 / (-losses[kept]).exp().mean()
-        ),
-        "cross-entropy is in nats: its exponential is taken to base e, not 2.": 2**mean,
-        "the losses are summed; take their mean.": losses[kept].sum().exp(),
-        "each text is averaged by itself; every token counts the same.": (
-            torch.stack(texts).mean().exp()
-        ),
+        "the weights are right, but the padding's values are taken, too: use the weights "
+        "after the mask.": scores.softmax(-1) @ value,
     }
-    expect(answer, [logits, targets, pad], mean.exp(), mistakes)
-    large = torch.tensor([[[1e4, 0.0, 0.0], [0.0, 1e4, 1e4]]], dtype=torch.float64)
-    overflown = {
-        "logits of ten thousand overflow: `exp` of them is infinite. Use `log_softmax` or "
-        "`F.cross_entropy`.": math.nan
-    }
-    expect(answer, [large, torch.tensor([[0, 1]]), 2], math.sqrt(2), overflown)
+    compare(
+        output, F.scaled_dot_product_attention(query, key, value, real[:, None]), mistakes
+    )
 
 
-@exercise("encoder-decoder.loss", kind="spot the bug")
-def loss(answer):
-    """Compare with PyTorch's cross-entropy, on ordinary logits and on sure ones."""
-    logits, pad = 3 * normal(2, 5, 6).double(), 3
-    targets = torch.tensor([[1, 0, 5, 3, 3], [2, 4, 4, 1, 3]])
-    kept = targets != pad
-    each = F.cross_entropy(logits.mT, targets, reduction="none")  # (batch, tokens)
-    p = logits.softmax(-1)
-    chosen = p.gather(-1, targets[..., None])[..., 0]
-    twice = F.cross_entropy(p.mT, targets, reduction="none")
+def _masked(scores, allowed, dim=-1):
+    return scores.masked_fill(~allowed, -math.inf).softmax(dim)
+
+
+def _wrong_weights(scores, real):
+    """Return what known mistakes make of the scores (batch, targets, sources)."""
+    real, causal = real[:, None], torch.ones(scores.shape[1:]).tril().bool()
+    return {
+        "places that were only filled up get weight: the mask is missing.": scores.softmax(
+            -1
+        ),
+        "the mask is the wrong way round: `real` is True where there is a token.": (
+            torch.where(real.all(-1, keepdim=True), math.nan, _masked(scores, ~real))
+        ),
+        "you mask after the softmax: the rows no longer sum to 1.": scores.softmax(-1)
+        * real,
+        "a hidden score became 0, which is a score like any other.": (
+            (scores * real).softmax(-1)
+        ),
+        "the softmax runs over what is written; each row must sum to 1.": (
+            _masked(scores, real, 1)
+        ),
+        "the scores are not divided by the square root of d_head.": _masked(
+            2 * scores, real
+        ),
+        "the scores are divided by d_head, not by its square root.": _masked(
+            scores / 2, real
+        ),
+        "the scores are divided by the root of d_model; d_head products are added up.": (
+            _masked(scores * 2 / math.sqrt(6), real)
+        ),
+        "a causal mask has no place here: the whole source has been read.": (
+            _masked(scores, real & causal)
+        ),
+        "every source gets the mask of the first one.": _masked(scores, real[:1]),
+        "these are scores; the softmax is missing.": scores,
+    }
+
+
+@exercise("encoder-decoder.one_ahead", kind="spot the bug")
+def one_ahead(answer):
+    """Compare on a toy decoder that sees what is given, up to each place."""
+    table, pad = 2 * normal(7, 7, seed=4).double(), 0
+    source = torch.tensor([[3, 4], [5, 6]])
+    target = torch.tensor([[1, 4, 3, 2, 0, 0], [1, 6, 3, 5, 4, 2]])
+
+    def model(source, given):
+        past = table[given].cumsum(1)  # (batch, given, vocab_size)
+        return past + table[source].sum(1, keepdim=True)
+
+    def loss(given, wanted, shift=0, **how):
+        logits = model(source, given)[:, : wanted.shape[1]]
+        return F.cross_entropy(logits.mT, wanted, ignore_index=how.pop("skip", pad), **how)
+
+    right = [target[:, :-1], target[:, 1:]]
     mistakes = {
-        "even a model that is certain and right would be told a loss above 1: "
-        "`F.cross_entropy` applies the softmax itself, and here it is applied twice.": (
-            twice[kept].mean()
+        "it is given a character and asked for the same one: copying is all that it has to "
+        "learn.": loss(target, target),
+        "this is backwards: it is given what follows and asked for what came before.": (
+            loss(target[:, 1:], target[:, :-1])
         ),
-        "the softmax is still applied twice, and padded places are counted.": twice.mean(),
-        "padding counts.": each.mean(),
-        "these are probabilities without their logarithm.": -chosen[kept].mean(),
-        "the sign: a loss is minus the logarithm.": -each[kept].mean(),
-        "the losses are summed; take their mean.": each[kept].sum(),
-        "this is the perplexity; the loss is its logarithm.": each[kept].mean().exp(),
-        "the softmax runs over the places, not over the vocabulary.": (
-            -logits.log_softmax(-2).gather(-1, targets[..., None])[..., 0][kept].mean()
+        "it is given the very characters that it is asked for; leave the last out of what "
+        "is given, not the first.": loss(target[:, 1:], target[:, 1:]),
+        "given and asked are still the same, one place shorter.": (
+            loss(target[:, :-1], target[:, :-1])
         ),
+        "two ahead: the next character is asked for.": loss(target[:, :-2], target[:, 2:]),
+        "padding counts.": loss(*right, skip=-1),
+        "the losses are summed; take their mean.": loss(*right, reduction="sum"),
     }
-    compare(run(answer, logits, targets, pad), each[kept].mean(), mistakes)
-    large = torch.tensor([[[1e4, 0.0, 0.0], [0.0, 1e4, 1e4]]], dtype=torch.float64)
-    overflown = {
-        "logits of ten thousand overflow: `exp` of them is infinite. Let "
-        "`F.cross_entropy` do the work, or `log_softmax`.": math.nan,
-        "the chance of what came is 0 when it is rounded, and its logarithm infinite. Take "
-        "`log_softmax` of the logits.": math.inf,
-    }
-    want = (1e4 + math.log(2)) / 2
-    expect(answer, [large, torch.tensor([[0, 0]]), 2], want, overflown)
+    expect(answer, [model, source, target, pad], loss(*right), mistakes)
 
 
 class Toy:
@@ -134,7 +171,8 @@ def write_greedily(answer):
     for limit in [2, 3]:
         got = _ids(run(answer, Toy(), 1, 2, limit))
         faults = {
-            "one too few: `start` does not count towards the limit.": len(got) == limit - 1,
+            "at the limit there are too few: `start` does not count towards it, and the "
+            "last id is no `stop` to be cut off.": len(got) < limit,
             f"with a limit of {limit} you wrote {len(got)} ids.": len(got) > limit,
             f"with a limit of {limit} you wrote {got}.": got != [4, 6, 5][:limit],
         }
@@ -142,36 +180,65 @@ def write_greedily(answer):
 
 
 predict(
-    "encoder-decoder.february",
-    a="that takes a calendar. Was there a day in training that a calendar was needed for?",
-    b="the month is read from its name, and nothing in this name says March.",
-    c="it has no way to refuse: every training date had an answer of this form.",
+    "encoder-decoder.again",
+    a=None,
+    b="it cannot look there. But did the vectors of the month's letters alone know it? "
+    "In the encoder all characters look at each other.",
+    c="a day and a year fit every month alike.",
+    d="the old decoder never had to read the month elsewhere; a new one can learn to.",
+)
+
+# What hiding shows, and what it leaves open.
+judge(
+    "encoder-decoder.alignment",
+    a="the look was there, but without it the same came out. What was it used for?",
+    b="only one token was hidden, and all others were there to look at.",
+    c=None,
+    d="the picture gave a question that could be tried. That is worth something.",
+)
+
+predict(
+    "encoder-decoder.carries",
+    a="two of them, in every seed; in the third the seeds disagree.",
+    b="days are read that were never shown; why not letters?",
+    c="a year is written digit by digit, as it was read.",
     d=None,
 )
 
 
 @exercise("encoder-decoder.new_style", kind="experiment")
 def new_style(answer):
-    """Look at the shares that the reader measured."""
-    new, old = map(number, unpack(answer, 2, "two shares, new and old: (new, old)"))
-    if not (0 <= new <= 1 and 0 <= old <= 1):
-        raise Wrong("both are shares of days, between 0 and 1.")
+    """Look at what was shown, then at what is written for days drawn here."""
+    draw, write = unpack(answer, 2, "what `teach` returns: (draw, write)")
+    pairs = [pair for _ in range(5) for pair in run(draw)]
+    shown = strings([unpack(pair, 2, "pairs from `draw`")[0] for pair in pairs])
+    if any(re.fullmatch(r"\d+ [a-z]+ \d+", source) for source in shown):
+        raise Wrong("style 5 was shown. It should be read without.")
+    rng, first = random.Random(1830), datetime.date(1800, 1, 1)
+    days = [first + datetime.timedelta(rng.randrange(73048)) for _ in range(100)]
+    new, *old = (_share_read(write, days, style) for style in _STYLES)
+    told = f"of our days it reads {new:.0%} in the new style, of the old ones at worst "
+    told += f"{min(old):.0%}: "
     return {
-        "it reads the new style and has forgotten the old ones: show it both while it "
-        "learns.": new >= 0.9 and old < 0.9,
-        "nothing is forgotten, but the new style is not learned yet: train for longer, "
-        "show it more often, or at a higher rate.": new < 0.9 and old >= 0.9,
-        "neither the new style nor the old ones are read: is the rate too high, or the "
-        "training too short?": new < 0.9,
+        told + "the old styles are forgotten. Show them, too.": new >= 0.9 > min(old),
+        told + "nothing is forgotten, but small letters are not learned yet.": (
+            min(old) >= 0.9 > new
+        ),
+        told + "is the rate too high, or the training too short?": new < 0.9,
     }
 
 
-judge(
-    "encoder-decoder.translation",
-    a=None,
-    b="the systems differ in more than attention: depth, width, training, how words "
-    "are cut. The table compares systems.",
-    c="BLEU counts runs of words shared with a reference. It is no share of right "
-    "translations.",
-    d="the ensembles are in the table, and lie below.",
+_STYLES = (
+    lambda day, month: f"{day.day} {month.lower()} {day.year}",
+    lambda day, month: f"{day.day} {month} {day.year}",
+    lambda day, month: f"{month} {day.day}, {day.year}",
+    lambda day, month: f"{day.day}-{month[:3]}-{day.year}",
 )
+
+
+def _share_read(write, days, style):
+    """Return the share of days read right in a style."""
+    got = strings(run(write, [style(day, f"{day:%B}") for day in days]))
+    if len(got) != len(days):
+        raise Wrong(f"for {len(days)} sources {len(got)} texts were written.")
+    return np.mean([text == day.isoformat() for text, day in zip(got, days, strict=True)])

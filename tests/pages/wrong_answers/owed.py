@@ -3,10 +3,9 @@
 OWED = {
     "backpropagation.control": "nonsense typed",
     "dickinson-layers.strike_out": "typed",
-    "encoder-decoder.new_style": "typed",
     "fine-tuning.own": "typed",
     "inside-gpt.one_layer": "typed",
     "positional-encoding.base": "typed",
     "pretraining.training": "typed",
 }
-MOST_OWED = 8  # rows; it only falls
+MOST_OWED = 7  # rows; it only falls

@@ -64,7 +64,7 @@ export function added(a, b) {
 }
 
 /* LayerNorm: x (tokens, d_model) → the same shape. */
-function norm(x, { weight, bias }, eps) {
+export function norm(x, { weight, bias }, eps) {
   const d_model = weight.length, out = new Float32Array(x.length);
   for (let start = 0; start < x.length; start += d_model) {
     let mean = 0, square = 0;
@@ -98,7 +98,7 @@ function erf(x) {
 const tanhGelu = (x) =>
   0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3)));
 
-const ACTIVATIONS = {
+export const ACTIVATIONS = {
   relu: (x) => Math.max(x, 0),
   gelu: (x) => 0.5 * x * (1 + erf(x / Math.SQRT2)),
   gelu_new: tanhGelu, // as GPT-2 computes it
