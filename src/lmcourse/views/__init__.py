@@ -35,6 +35,7 @@ from lmcourse.views.choice import looks, samples
 from lmcourse.views.explorer import bert_explorer
 from lmcourse.views.generator import generator
 from lmcourse.views.neighbours import neighbours, spaces
+from lmcourse.views.neurons import neurons
 from lmcourse.views.plots import DIVERGING, PALETTE, SEQUENTIAL, plot, style
 from lmcourse.views.poems import poems, strike_out
 from lmcourse.views.sequence import sequence
