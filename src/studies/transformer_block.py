@@ -1,8 +1,9 @@
 """What does a small model miss that never had a part of its blocks?
 
-Varied: the part that is lacking from the beginning, the number of blocks and the size of the
-first weights (PyTorch's own, and Xavier's). All learn at the same rate, lower the deeper they
-are; where they learned least, other rates and ten times the steps are tried. Rivals: one
+Varied: the part that is lacking from the beginning, the number of blocks and the size of
+the first weights (PyTorch's own, and Xavier's). All learn at the same rate, lower the
+deeper they are; where they learned least, other rates are tried, and four blocks of all
+kinds learn for ten times the steps. Rivals: one
 constant factor in the place of the norms; for the paths, that attention's averaging makes
 them needed: models without paths and without attention. Null: models with the part and
 without it end at the same loss. Statistic: the loss on held-out sonnets by seed, and how
@@ -49,8 +50,15 @@ def plan(small):
     ]
     rate = SETTINGS["rate"]
     longer = [
-        {"group": "longer", **each, "seed": seed, "steps": SETTINGS["longer"]}
-        for each, seed in product(worst[1:], seeds)
+        {
+            "group": "longer",
+            **worst[1],
+            "off": off,
+            "seed": seed,
+            "steps": SETTINGS["longer"],
+        }
+        for off, seed in product(page(CHAPTER).LACKING, seeds)
+        if "," not in off
     ]
     runs = [{"group": "grid", **each, "steps": steps} for each in grid] + longer
     runs = [each | {"rate": rate / each["layers"] ** 0.5} for each in runs] + other

@@ -11,6 +11,7 @@ from lmcourse.exercises import Wrong, compare, exercise, expect, judge, predict,
 from lmcourse.exercises.answers import Called, diagnose, normal, number, unpack
 from lmcourse.transformer import Block
 
+
 def _block_mistakes(x, norm_1, attend, norm_2, network):
     """Return what is said of each likely mistake, and what it makes of x."""
     first = x + attend(norm_1(x))
@@ -43,7 +44,9 @@ def _block_mistakes(x, norm_1, attend, norm_2, network):
             norm_2(on_path) + network(norm_2(on_path))
         ),
         "no norm is used.": x + attend(x) + network(x + attend(x)),
-        "attention reads x without its norm.": x + attend(x) + network(norm_2(x + attend(x))),
+        "attention reads x without its norm.": x
+        + attend(x)
+        + network(norm_2(x + attend(x))),
         "the feed-forward network reads x without its norm.": first + network(first),
         "norm_1 is used twice.": first + network(norm_1(first)),
         "the norms are exchanged.": x

@@ -16,7 +16,8 @@ the page is our own.
 - `View`: what a chapter makes itself, for a module of the site.
 - `training`: a small GPT that learns on the reader's device.
 - `tokenizer`: a line as four tokenizers cut it; `attention_toy`: attention in the plane;
-  `block`: a block's parts switched off; `generator`: a GPT that goes on with a line;
+  `block`: a block's parts switched off; `neurons`: two lists to guess from;
+  `generator`: a GPT that goes on with a line;
   `bert_explorer`: a BERT's heads on a line; `sequence`: what follows it, counted or read.
 - `neighbours`: the words nearest to a word in three tables (`spaces`).
 """

@@ -58,8 +58,12 @@ def block(measured, first: int = 0, whole_line: str = "") -> View:
     whole = float((measured.loss - measured.change).iloc[0])
     data = {"parts": parts, "layers": layers, "whole": round(whole, 3), "drawing": drawing}
     data |= {"first": first, "controls": [*known], "line": whole_line}
-    told = ", ".join(f"{parts[part][0]} {change:+.2f}" for part, change, *_ in layers[first])
-    alt = f"A block and its parts. The loss is {whole:.2f}; in layer {first} without {told}."
+    told = ", ".join(
+        f"{parts[part][0]} {change:+.2f}" for part, change, *_ in layers[first]
+    )
+    alt = (
+        f"A block and its parts. The loss is {whole:.2f}; in layer {first} without {told}."
+    )
     numbers = "{:+.3f} ({:+.3f} to {:+.3f})".format
     rows = [
         [parts[cells[0][0]][0], *(numbers(*change[:3]) for _, *change in cells)]

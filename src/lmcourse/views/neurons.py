@@ -37,4 +37,6 @@ def neurons(found, seed: int = 0) -> View:
         f"the copy's {counts[1]}."
     )
     rows = [(i, *texts) for i, texts in enumerate(zip(*lists, strict=True), 1)]
-    return View("neurons-view", {"pairs": pairs}, table(["", name, "shuffled"], rows), alt=alt)
+    return View(
+        "neurons-view", {"pairs": pairs}, table(["", name, "shuffled"], rows), alt=alt
+    )
