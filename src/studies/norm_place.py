@@ -2,7 +2,8 @@
 
 Varied: the norm before each step or after each addition, a warm-up or none, the rate.
 Twelve blocks learn to say eight digits backwards. Rival: a lower rate without a warm-up.
-Null: the same loss, wherever the norm stands. Statistic: the loss on 256 other rows, by seed; the
+Null: the same loss, wherever the norm stands. Statistic: the loss on 256 other
+rows, by seed; the
 interval is that of how much more post-norm loses than pre-norm, at the highest rate, both
 without a warm-up.
 """
