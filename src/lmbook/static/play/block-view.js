@@ -26,7 +26,7 @@ export function mount(element, data) {
     make("div", {}, figure, make("p", { class: "play-controls" }, ...(controls.length ? ["Controls: "] : []), ...controls)),
     make("div", { class: "lmb-losses" },
       make("p", { class: "play-controls" }, make("label", {}, "Parts of ", layer), all), status, line,
-      make("table", {}, heading("without", "change of the loss", "± 95 %"), body))));
+      make("table", {}, heading("changed", "the loss", "±"), body))));
 
   const rows = () => data.layers[layer.value];
 
