@@ -137,31 +137,6 @@ def layer_norm(answer):
     expect(answer, [constant, weight, bias, eps], bias.expand(3, 6))
 
 
-predict(
-    "transformer-block.straight",
-    a="see the table: a straight line in many dimensions can do a good deal.",
-    b="see the table: in this layer the line leaves less to the bend than that.",
-    c=None,
-)
-
-predict(
-    "transformer-block.without",
-    a=None,
-    b="that is what it costs to lose a path, not a norm.",
-    c="numbers do grow without norms, but with four blocks and these weights training "
-    "goes on.",
-)
-
-judge(
-    "transformer-block.importance",
-    a="the loss rises more, that is true. But compare with the models that never "
-    "had norms, and with those that never had attention.",
-    b=None,
-    c="it says something: that what comes after relies on it.",
-    d="the intervals in the view are narrow, and do not overlap.",
-)
-
-
 def _stack(alpha, seed, layers=24, d_model=32):
     """Return how much larger gradient and size are, as `without_norms` asks."""
     torch.manual_seed(seed)
@@ -208,6 +183,31 @@ def without_norms(answer):
                 f"with this alpha five other stacks have another {name}. Take the median "
                 "over five seeds, of level 0 and of the last."
             )
+
+
+predict(
+    "transformer-block.straight",
+    a="see the table: a straight line in many dimensions can do a good deal.",
+    b="see the table: in this layer the line leaves less to the bend than that.",
+    c=None,
+)
+
+predict(
+    "transformer-block.without",
+    a=None,
+    b="that is what it costs to lose a path, not a norm.",
+    c="numbers do grow without norms, but with four blocks and these weights training "
+    "goes on.",
+)
+
+judge(
+    "transformer-block.importance",
+    a="the loss rises more, that is true. But compare with the models that never "
+    "had norms, and with those that never had attention.",
+    b=None,
+    c="it says something: that what comes after relies on it.",
+    d="the intervals in the view are narrow, and do not overlap.",
+)
 
 
 def _gpt2(vocab_size, context, layers, d_model):
