@@ -46,15 +46,7 @@ def block(measured, first: int = 0, whole_line: str = "") -> View:
     shown = ["part", "change", "low", "high", "line"]
     rounded = measured.assign(part=measured.part.astype(str)).round(3)
     layers = [g[shown].to_numpy().tolist() for _, g in rounded.groupby("layer")]
-    width = min(36, 188 / max(1, len(heads)) - 4)
-    left = 220 - (width + 4) * len(heads) / 2
-    boxes = "\n".join(
-        f'<g data-part="{head}"><rect x="{left + (width + 4) * i + 2:.1f}" y="158" '
-        f'width="{width:.1f}" height="32" rx="4"/><text x="'
-        f'{left + (width + 4) * (i + 0.5):.1f}" y="174">{head}</text></g>'
-        for i, head in enumerate(heads)
-    )
-    drawing = library("block.svg") % boxes
+    drawing = _drawing(heads)
     whole = float((measured.loss - measured.change).iloc[0])
     data = {"parts": parts, "layers": layers, "whole": round(whole, 3), "drawing": drawing}
     data |= {"first": first, "controls": [*known], "line": whole_line}
@@ -73,3 +65,16 @@ def block(measured, first: int = 0, whole_line: str = "") -> View:
     said = f"The loss of the whole model is {whole:.2f}. How it changes without a part:"
     stored = f"{drawing}<p>{said}</p>{losses}"
     return View("block-view", data, stored, alt=alt)
+
+
+def _drawing(heads) -> str:
+    """Return the drawing of a block, with a box for each head."""
+    width = min(36, 188 / max(1, len(heads)) - 4)
+    left = 220 - (width + 4) * len(heads) / 2
+    boxes = "\n".join(
+        f'<g data-part="{head}"><rect x="{left + (width + 4) * i + 2:.1f}" y="158" '
+        f'width="{width:.1f}" height="32" rx="4"/><text x="'
+        f'{left + (width + 4) * (i + 0.5):.1f}" y="174">{head}</text></g>'
+        for i, head in enumerate(heads)
+    )
+    return library("block.svg") % boxes
