@@ -64,7 +64,6 @@ FORBIDS = {  # their pages forbid a way of doing it
     "attention.masked_softmax",
     "bert-internals.embed",
     "mini-gpt.windows",
-    "transformer-block.dropout",
     "transformer-block.layer_norm",
 }
 

@@ -12,16 +12,17 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 def table(heads=2):
     rows = [
-        (layer, part, 2.0 + change, change, change - 0.01, change + 0.02)
+        (layer, part, 2.0 + change, change, change - 0.01, change + 0.02, f"<b>{part}")
         for layer in (0, 1)
-        for i, part in enumerate([*PARTS, *range(heads)])
+        for i, part in enumerate([*PARTS, *range(heads), "alone"])
         for change in [0.25 * i * (layer + 1) - 0.1]
     ]
-    return pd.DataFrame(rows, columns=["layer", "part", "loss", "change", "low", "high"])
+    columns = ["layer", "part", "loss", "change", "low", "high", "line"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def make():
-    return views.block(table()), {}
+    return views.block(table(), first=1, whole_line="all of it"), {}
 
 
 def use(page):
@@ -30,41 +31,37 @@ def use(page):
 
 def test_the_stored_state_is_every_number():
     page = bs4.BeautifulSoup(views.block(table()).stored, "html.parser")
-    assert {part["data-part"] for part in page.select("[data-part]")} == {*PARTS, "0", "1"}
     rows = [[cell.text for cell in row] for row in page.find_all("tr")[1:]]
     assert rows[0] == ["norm 1", *["-0.100 (-0.110 to -0.080)"] * 2]
     assert rows[7] == ["head 1", "+1.650 (+1.640 to +1.670)", "+3.400 (+3.390 to +3.420)"]
     assert "whole model is 2.00" in page.find("p").text
 
 
-def test_a_click_and_a_key_switch_a_part_off_and_on(opened):
+def test_a_click_and_a_key_tell_of_a_part_and_nothing_of_the_others(opened):
     page = opened.page
-    status = page.get_by_role("status")
+    status, body = page.get_by_role("status"), page.locator("tbody")
     assert "With all its parts the loss of the model is 2.00." in status.text_content()
+    assert "It writes: all of it" in page.locator(".lmb-line").text_content()
+    assert "+" not in body.text_content()  # before a guess
     part = page.get_by_role("button", name="attention", exact=True)
     part.click()
     assert part.get_attribute("aria-pressed") == "true"
-    told = "The loss goes from 2.00 to 2.15: +0.150 (+0.140 to +0.170)."
-    assert status.text_content().endswith(told)
+    assert "The loss goes from 2.00 to 2.40: +0.40." in status.text_content()
+    assert "It writes: <b>attention" in page.locator(".lmb-line").text_content()
     assert page.locator(".lmb-off th").text_content() == "attention"
-    page.get_by_label("Parts of").select_option("1")
-    assert "in layer 1" in status.text_content()
-    assert "+0.400" in page.locator(".lmb-off").text_content()
+    assert body.text_content().count("+") == 1
     head = page.get_by_role("button", name="head 1")
-    head.click()  # one at a time: only that was measured
+    head.press("Enter")  # one at a time: only that was measured
     assert part.get_attribute("aria-pressed") == "false"
-    head.click()
+    assert "it is missed most" in status.text_content()
+    head.press(" ")
     assert "With all its parts" in status.text_content()
-    part = page.get_by_role("button", name="path past feed-forward")
-    part.press("Enter")
-    assert part.get_attribute("aria-pressed") == "true"
-    assert "only what feed-forward returns" in status.text_content()
-    part.press(" ")
-    assert part.get_attribute("aria-pressed") == "false"
-
-
-def test_bars_are_as_long_as_the_changes(opened):
-    bars = opened.page.locator(".lmb-bar rect")
+    page.get_by_role("button", name="all other layers").click()
+    assert "Without all other layers, this one is left alone." in status.text_content()
+    page.get_by_label("Parts of").select_option("0")
+    assert "+" not in body.text_content()
+    page.get_by_role("button", name="Show all").click()
+    bars = page.locator(".lmb-bar rect")
     widths = bars.evaluate_all("bars => bars.map((bar) => +bar.getAttribute('width'))")
     changes = table()[table().layer == 0].change.abs()
     ratios = [w / c for w, c in zip(widths, changes, strict=True)]

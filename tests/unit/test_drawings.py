@@ -21,7 +21,6 @@ OWED = {  # drawings that are wider; the list only shrinks
     "inside-gpt-path",
     "positional-encoding-seen",
     "pretraining-families",
-    "transformer-block-block",
     "every-class",
 }
 SHAPES = ("circle", "ellipse", "line", "path", "polygon", "polyline", "rect")

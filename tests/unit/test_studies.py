@@ -15,7 +15,7 @@ import studies
 from lmcourse import data
 from lmcourse.numpy_nn.decoder import load
 from studies import __main__ as command
-from studies import chapter, harness, transformer_block
+from studies import chapter, harness
 
 MODULES = [m.name for m in pkgutil.iter_modules(studies.__path__)]
 MODULES = [name for name in MODULES if name not in command.TOOLS]
@@ -101,20 +101,18 @@ def test_a_short_run_finds_what_is_stored_in_form(name, tmp_path):
 # --- one study's own ------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("off", transformer_block.PARTS)
-def test_a_part_that_is_off_is_off(off):
-    torch.manual_seed(0)
-    model = transformer_block.Model(11, layers=2, d_model=8, off=off, xavier=True)
+@pytest.mark.parametrize("kind", ["nothing", "norms", "attention", "feed-forward", "paths"])
+def test_a_part_that_is_off_is_off(kind):
+    page = chapter.page("transformer-block")
+    model = page.model_without(page.LACKING[kind], 2, "Xavier", seed=0, vocab_size=11)
     ids = torch.randint(11, (3, 5))
-    loss = model(ids, ids, torch.ones(5, 5, dtype=torch.bool).tril())
-    loss.backward()
+    torch.nn.functional.cross_entropy(model(ids).mT, ids).backward()
     names = {n for n, p in model.named_parameters() if p.grad is not None}
-    left = {"norms": "blocks.0.norm_1", "attention": "blocks.0.attention"}
-    left["feed_forward"] = "blocks.0.feed_forward"
-    for part, name in left.items():
-        assert any(name in n for n in names) == (part != off)
-    block, x = model.stack.blocks[0], torch.ones(3, 5, 8)
-    assert (block.after(x, x, block.norm_1) is x) == (off == "residuals")
+    for part in ("norms", "attention", "feed-forward"):
+        name = f"1.0.{part.replace('-', '_').replace('norms', 'norm_2')}"
+        assert any(name in n for n in names) == (part != kind)
+    x, update = torch.ones(3, 5, 8), torch.zeros(3, 5, 8)
+    assert (model[1][0].add(x, "", update) == x).all() == (kind != "paths")
 
 
 def test_counting_is_what_is_stored(tmp_path):

@@ -6,17 +6,80 @@ import torch.nn.functional as F
 from torch import nn
 from transformers import GPT2Config, GPT2LMHeadModel
 
+from lmcourse.attention import causal_mask
 from lmcourse.exercises import Wrong, compare, exercise, expect, judge, predict, run
-from lmcourse.exercises.answers import Called, array, diagnose, normal, number, unpack
+from lmcourse.exercises.answers import Called, diagnose, normal, number, unpack
 from lmcourse.transformer import Block
 
-predict(
-    "transformer-block.clusters",
-    a="that would be so if the weights stayed as they were. But scores are products "
-    "of two vectors: they become nine times as large.",
-    b="an average never leaves the hull of what it averages.",
-    c=None,
-)
+
+def _block_mistakes(x, norm_1, attend, norm_2, network):
+    """Return what is said of each likely mistake, and what it makes of x."""
+    first = x + attend(norm_1(x))
+    normed = norm_1(x)
+    on_path = normed + attend(normed)
+    return {
+        "x comes back as it was.": x,
+        "the second step is missing.": first,
+        "the first step is missing.": x + network(norm_2(x)),
+        "only the updates are returned: each is to be added to x.": network(
+            norm_2(attend(norm_1(x)))
+        ),
+        "the first step replaces x; add what it found.": attend(norm_1(x))
+        + network(norm_2(attend(norm_1(x)))),
+        "the second step replaces what was there; add what it found.": network(
+            norm_2(first)
+        ),
+        "both steps read the first x: the second is to read what the first left.": first
+        + network(norm_2(x)),
+        "the second update is added to the first x, so the first is lost.": x
+        + network(norm_2(first)),
+        "the norms stand behind the additions (post-norm); here each step reads a "
+        "normalised copy, and nothing stands on the path.": norm_2(
+            norm_1(x + attend(x)) + network(norm_1(x + attend(x)))
+        ),
+        "the norms stand behind the steps; each step is to read a normalised copy.": (
+            x + norm_1(attend(x)) + norm_2(network(x + norm_1(attend(x))))
+        ),
+        "the norms stand on the path: what is added to is x itself, not its copy.": (
+            norm_2(on_path) + network(norm_2(on_path))
+        ),
+        "no norm is used.": x + attend(x) + network(x + attend(x)),
+        "attention reads x without its norm.": x
+        + attend(x)
+        + network(norm_2(x + attend(x))),
+        "the feed-forward network reads x without its norm.": first + network(first),
+        "norm_1 is used twice.": first + network(norm_1(first)),
+        "the norms are exchanged.": x
+        + attend(norm_2(x))
+        + network(norm_1(x + attend(norm_2(x)))),
+        "the feed-forward network comes first; attention does.": x
+        + network(norm_2(x))
+        + attend(norm_1(x + network(norm_2(x)))),
+    }
+
+
+@exercise("transformer-block.block")
+def block(answer):
+    """Give it four functions that do not commute, and compare."""
+    x = normal(2, 5, 6).double()
+
+    def norm_1(x):
+        return F.layer_norm(x, (6,)) * 1.5 + 0.2
+
+    def norm_2(x):
+        return F.layer_norm(x, (6,)) * 0.7 - 0.1
+
+    def attend(x):
+        weights = (x @ x.mT).softmax(-1)
+        return weights @ x @ normal(6, 6, seed=1).double()
+
+    def network(x):
+        return F.relu(x @ normal(6, 6, seed=2).double()) * 0.8
+
+    parts = (norm_1, attend, norm_2, network)
+    first = x + attend(norm_1(x))
+    got = run(answer, x, *parts)
+    compare(got, first + network(norm_2(first)), _block_mistakes(x, *parts))
 
 
 def _norm_mistakes(x, eps):
@@ -74,108 +137,6 @@ def layer_norm(answer):
     expect(answer, [constant, weight, bias, eps], bias.expand(3, 6))
 
 
-@exercise("transformer-block.by_hand")
-def by_hand(answer):
-    """Put the weights into a network, and compare with NumPy's interpolation."""
-    knots = torch.tensor([-2.0, -1.0, 0.5, 1.0, 3.0], dtype=torch.float64)
-    values = torch.tensor([1.0, 4.0, -2.0, 0.0, 0.5], dtype=torch.float64)
-    what = "two tensors, bias and down: return bias, down"
-    found = unpack(run(answer, knots, values), 2, what)
-    bias, down = (torch.as_tensor(array(part)).double() for part in found)
-    for name, part in (("bias", bias), ("down", down)):
-        if part.shape != (4,):
-            raise Wrong(f"{name} has the shape {tuple(part.shape)}; it should be (4,).")
-    x = torch.linspace(-2, 3, 51, dtype=torch.float64)
-    got = values[0] + F.relu(x[:, None] + bias) @ down
-    slopes = values.diff() / knots.diff()
-
-    def drawn(down, bias=-knots[:-1]):
-        return values[0] + F.relu(x[:, None] + bias) @ down
-
-    changes = slopes.diff(prepend=slopes.new_zeros(1))
-    mistakes = {
-        "bias has the wrong sign: a ReLU is to begin at its knot, where x + bias is 0.": (
-            drawn(changes, knots[:-1])
-        ),
-        "each ReLU begins one knot too late.": drawn(changes, -knots[1:]),
-        "down holds the slopes themselves. Behind a knot all ReLUs so far add up, so each "
-        "is only to change the slope.": drawn(slopes),
-        "the steps from value to value are not divided by the distance of the knots.": (
-            drawn(values.diff().diff(prepend=slopes.new_zeros(1)))
-        ),
-        "these are the steps from value to value, not changes of the slope.": drawn(
-            values.diff()
-        ),
-        "the first slope is missing: the first ReLU changes it from 0.": drawn(
-            torch.cat([slopes.new_zeros(1), slopes.diff()])
-        ),
-    }
-    compare(got, np.interp(x, knots, values), mistakes)
-
-
-judge(
-    "transformer-block.importance",
-    a="the loss rises more, that is true. But compare with the models that never "
-    "had norms, and with those that never had attention.",
-    b="it says something: that what comes after relies on it.",
-    c=None,
-    d="the intervals in the view are narrow, and do not overlap.",
-)
-
-
-def _dropout_faults(got, p):
-    """Return what is said of each likely mistake, and whether it was made of threes."""
-    zero = got == 0
-    kept, share = got[~zero], zero.mean()
-    rows = zero.reshape(40, -1)
-    scaled = kept.mean() / 3 if kept.size else 0
-    return {
-        "nothing is dropped in training.": share == 0,
-        "everything is dropped.": share == 1,
-        "p is the share that is dropped, not the share that is kept.": (
-            abs(share - (1 - p)) < 0.02
-        ),
-        "every text of the batch loses the same numbers; let each number have its own "
-        "luck.": (rows == rows[0]).all(),
-        "every token loses the same numbers; let each number have its own luck.": (
-            zero == zero[:, :1]
-        ).all(),
-        "whole tokens are dropped; let each number have its own luck.": (
-            zero == zero[..., :1]
-        ).all(),
-        "what is kept is not scaled up: the mean falls by the share that is dropped.": (
-            abs(scaled - 1) < 1e-4
-        ),
-        "what is kept is scaled down; it has to make up for what is gone.": scaled < 1,
-        "what is kept is multiplied by 1/p; only the share 1 - p is left, so by "
-        "1/(1 - p).": abs(scaled - 1 / p) < 1e-3,
-        f"with p = {p} the share {share:.2f} is dropped.": abs(share - p) > 0.02,
-        "what is kept is not scaled as it should be, so that the mean stays.": (
-            not np.allclose(kept, 3 / (1 - p), rtol=1e-4)
-        ),
-    }
-
-
-@exercise("transformer-block.dropout")
-def dropout(answer):
-    """Count and add up, in training and out of it."""
-    x, p = torch.full((40, 50, 20), 3.0), 0.3
-    with Called() as called:
-        got = array(run(answer, x, p, True))
-    if any("dropout" in name for name in called.names):
-        raise Wrong("the page forbids PyTorch's dropout: draw, compare and scale yourself.")
-    if got.shape != x.shape:
-        raise Wrong(f"the shape is {got.shape}; it should be {tuple(x.shape)}.")
-    diagnose(_dropout_faults(got, p))
-    if (array(run(answer, x, p, True)) == got).all():
-        raise Wrong("a second call drops the same numbers; draw anew in each.")
-    out = array(run(answer, x, p, False))
-    return {
-        "numbers are dropped though training is False.": (out == 0).any(),
-        "outside of training nothing changes, scale included.": not np.allclose(out, 3),
-    }
-
-
 def _stack(alpha, seed, layers=24, d_model=32):
     """Return how much larger gradient and size are, as `without_norms` asks."""
     torch.manual_seed(seed)
@@ -188,7 +149,7 @@ def _stack(alpha, seed, layers=24, d_model=32):
                 nn.init.xavier_uniform_(weight)
             elif name.endswith("bias"):
                 nn.init.zeros_(weight)
-        x = x + alpha * block.attention(x)[0]
+        x = x + alpha * block.attention(x, mask=causal_mask(16))[0]
         x = x + alpha * block.feed_forward(x)
     x.retain_grad()
     last = nn.Linear(d_model, 50)
@@ -222,6 +183,31 @@ def without_norms(answer):
                 f"with this alpha five other stacks have another {name}. Take the median "
                 "over five seeds, of level 0 and of the last."
             )
+
+
+predict(
+    "transformer-block.straight",
+    a="see the table: a straight line in many dimensions can do a good deal.",
+    b="see the table: in this layer the line leaves less to the bend than that.",
+    c=None,
+)
+
+predict(
+    "transformer-block.without",
+    a=None,
+    b="that is what it costs to lose a path, not a norm.",
+    c="numbers do grow without norms, but with four blocks and these weights training "
+    "goes on.",
+)
+
+judge(
+    "transformer-block.importance",
+    a="the loss rises more, that is true. But compare with the models that never "
+    "had norms, and with those that never had attention.",
+    b=None,
+    c="it says something: that what comes after relies on it.",
+    d="the intervals in the view are narrow, and do not overlap.",
+)
 
 
 def _gpt2(vocab_size, context, layers, d_model):

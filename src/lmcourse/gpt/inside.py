@@ -210,7 +210,7 @@ def written(model, ids):
 
 
 @torch.no_grad()
-def losses_without(model, inputs, targets):
+def losses_without(model, inputs, targets, controls=None, write=None):
     """Measure the loss of a GPT with each part of each block away, one at a time.
 
     Parameters
@@ -218,6 +218,12 @@ def losses_without(model, inputs, targets):
     model : lmcourse.gpt.model.GPT
     inputs, targets : int64 Tensor of shape (windows, context)
         Of `lmcourse.gpt.training.cut_windows`: text that it was not trained on.
+    controls : dict of str to callable, optional
+        Other changes: what is given a layer's number and makes a context manager in which
+        the model is changed.
+    write : callable, optional
+        Called in each state but those without a head; what it returns is the column
+        ``line``.
 
     Returns
     -------
@@ -236,13 +242,18 @@ def losses_without(model, inputs, targets):
     with evaluating(model):
         whole = losses()  # (windows,)
         for layer, block in enumerate(model.blocks):
-            for part in (*PARTS, *range(block.attention.heads)):
-                with without(block, part):
+            parts = (*PARTS, *range(block.attention.heads))
+            ways = {part: partial(without, block, part) for part in parts}
+            ways |= {name: partial(make, layer) for name, make in (controls or {}).items()}
+            for part, way in ways.items():
+                with way():
                     change = losses() - whole
+                    line = write() if write and not isinstance(part, int) else ""
                 mean, spread = change.mean(), 1.96 * change.std() / len(change) ** 0.5
                 numbers = (whole.mean() + mean, mean, mean - spread, mean + spread)
-                rows.append((layer, part, *map(float, numbers)))
-    return pd.DataFrame(rows, columns=["layer", "part", "loss", "change", "low", "high"])
+                rows.append((layer, part, *map(float, numbers), line))
+    names = ["layer", "part", "loss", "change", "low", "high", "line"]
+    return pd.DataFrame(rows, columns=names)
 
 
 @torch.no_grad()

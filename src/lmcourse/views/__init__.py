@@ -16,7 +16,8 @@ the page is our own.
 - `View`: what a chapter makes itself, for a module of the site.
 - `training`: a small GPT that learns on the reader's device.
 - `tokenizer`: a line as four tokenizers cut it; `attention_toy`: attention in the plane;
-  `block`: a block's parts switched off; `generator`: a GPT that goes on with a line;
+  `block`: a block's parts switched off; `neurons`: two lists to guess from;
+  `generator`: a GPT that goes on with a line;
   `bert_explorer`: a BERT's heads on a line; `sequence`: what follows it, counted or read.
 - `neighbours`: the words nearest to a word in three tables (`spaces`).
 """
@@ -35,6 +36,7 @@ from lmcourse.views.choice import looks, samples
 from lmcourse.views.explorer import bert_explorer
 from lmcourse.views.generator import generator
 from lmcourse.views.neighbours import neighbours, spaces
+from lmcourse.views.neurons import neurons
 from lmcourse.views.plots import DIVERGING, PALETTE, SEQUENTIAL, plot, style
 from lmcourse.views.poems import poems, strike_out
 from lmcourse.views.sequence import sequence

@@ -8,28 +8,15 @@ def library(x, weight, bias, eps):
     return F.layer_norm(x, x.shape[-1:], weight, bias, eps)
 
 
-def pieces(knots, values):
-    slopes = values.diff() / knots.diff()
-    return -knots[:-1], slopes.diff(prepend=slopes.new_zeros(1))
+def summed(x, norm_1, attend, norm_2, feed_forward):
+    found = attend(norm_1(x))
+    return x + found + feed_forward(norm_2(found + x))
 
 
-def dropping(share=None, scale=None, shape=None, training=None, same=False, always=1):
-    """Return a dropout with one thing wrong."""
-
-    def dropout(x, p, on):
-        on = on if training is None else training
-        if not on:
-            return x * always
-        draw = torch.Generator().manual_seed(0) if same else None
-        texts, tokens, width = x.shape
-        one = {"text": (1, tokens, width), "token": (texts, 1, width)}
-        luck = torch.rand(
-            (one | {"whole": (texts, tokens, 1)}).get(shape, x.shape), generator=draw
-        )
-        kept = luck >= (p if share is None else share(p))
-        return x * kept * (1 / (1 - p) if scale is None else scale(p))
-
-    return dropout
+def modules(x, *parts):
+    for norm, step in (parts[:2], parts[2:]):
+        x = torch.add(step(norm(x)), x)
+    return x
 
 
 def size(vocab_size, context, layers, d):
@@ -49,26 +36,11 @@ def deviation(x, weight, bias, eps):
 
 WRONG = {
     "layer_norm": {"write it with means": library},
-    "by_hand": {
-        "bias has the shape (5,)": lambda knots, values: (-knots, values),
-        "down has the shape (5,)": lambda knots, values: (-knots[:-1], values),
-        "return bias, down": lambda knots, values: values,
-    },
-    "dropout": {
-        "nothing is dropped": lambda x, p, training: x,
-        "everything is dropped": lambda x, p, training: 0 * x,
-        "not the share that is kept": dropping(share=lambda p: 1 - p),
-        "every text of the batch": dropping(shape="text"),
-        "every token loses": dropping(shape="token"),
-        "whole tokens": dropping(shape="whole"),
-        "not scaled up": dropping(scale=lambda p: 1),
-        "scaled down": dropping(scale=lambda p: 1 - p),
-        "multiplied by 1/p": dropping(scale=lambda p: 1 / p),
-        "as it should be": dropping(scale=lambda p: 2),
-        "with p = 0.3 the share": dropping(share=lambda p: p / 2),
-        "drops the same numbers": dropping(same=True),
-        "though training is False": dropping(training=True),
-        "scale included": dropping(always=0.7),
+    "block": {
+        "x comes back": lambda x, *parts: x,
+        "post-norm": lambda x, n, a, m, f: m(n(x + a(x)) + f(n(x + a(x)))),
+        "both steps read the first x": lambda x, n, a, m, f: x + a(n(x)) + f(m(x)),
+        "norm_1 is used twice": lambda x, n, a, m, f: x + a(n(x)) + f(n(x + a(n(x)))),
     },
     "without_norms": {
         "let each update count less": (1.0, 1e9, 3e4),
@@ -86,19 +58,17 @@ RIGHT = {
     "layer_norm": [by_squares, deviation],
     "gpt_size": [size],
     "without_norms": [(0.27, 2.2, 1.8)],
-    "dropout": [dropping()],
-    "by_hand": [pieces],
+    "block": [summed, modules],
 }
 
-NONSENSE = {  # a right answer in another order is right
-    "by_hand": [
-        lambda knots, values: (0 * knots[:-1], 0 * values[:-1]),
-        lambda knots, values: (values[:-1], knots[:-1]),
-        lambda knots, values: (-knots[:-1], values[:-1]),
+NONSENSE = {
+    "block": [
+        lambda x, *parts: 0 * x,
+        lambda x, *parts: x.flip(1),
+        lambda x, n, a, m, f: 2 * (x + a(n(x)) + f(m(x + a(n(x))))),
     ]
 }
 FORBIDDEN = {
     "layer_norm": {"write it with means": library},
-    "dropout": {"forbids": lambda x, p, training: F.dropout(x, p, training)},
 }
 TYPED = {"without_norms": [(0.05, 1.1, 2.0), (0.27, 2.2, 3.4)]}

@@ -1,58 +1,83 @@
 /* The view *block*: a block of a GPT as a drawing, whose parts are switched off by a click,
-   and what the model loses without them. `lmcourse.views.block` measured it. */
-import { heading, make, row, select, svg } from "./dom.js";
+   and what the model loses and writes without them. What a part is worth shows once it was
+   clicked. `lmcourse.views.block` measured it. */
+import { button, fixed, heading, make, row, select, svg } from "./dom.js";
 import { name, pressable } from "./keys.js";
 
-const signed = (number) => (number < 0 ? "−" : "+") + Math.abs(number).toFixed(3);
+const signed = (number) => (number < 0 ? "" : "+") + fixed(number);
 
 export function mount(element, data) {
   let off = null; // the part that is switched off
-  const layer = select(data.layers.map((_, i) => "layer " + i), draw);
+  const known = data.layers.map(() => new Set()); // parts that were clicked
+  const layer = select(data.layers.map((_, i) => "layer " + i), () => { off = null; draw(); });
+  layer.value = data.first;
   const figure = make("div", { class: "lmb-figure play-drawing", onclick: (event) => press(event.target) });
   figure.innerHTML = data.drawing; // ours, and without a word of anybody else's
-  const parts = Array.from(figure.querySelectorAll("[data-part]"));
-  for (const part of parts) name(part, "button", data.parts[part.dataset.part][0]);
+  const drawn = Array.from(figure.querySelectorAll("[data-part]"));
+  for (const part of drawn) name(part, "button", data.parts[part.dataset.part][0]);
   pressable(figure, (event) => press(event.target));
+  const controls = data.controls.map((part) =>
+    button(data.parts[part][0], (event) => press(event.target), { "data-part": part }));
   const status = make("p", { class: "lmb-status", role: "status" });
+  const line = make("p", { class: "lmb-line" });
   const body = make("tbody");
-  const note = "Each is measured on the same text by a model that was trained with all its " +
-    "parts; one that was trained without a part would have learned to do without it.";
-  element.append(make("div", { class: "play-both" }, figure,
+  const all = button("Show all", () => { rows().forEach(([part]) => known[layer.value].add(part)); draw(); });
+  element.append(make("div", { class: "play-both" },
+    make("div", {}, figure, make("p", { class: "play-controls" }, ...(controls.length ? ["Controls: "] : []), ...controls)),
     make("div", { class: "lmb-losses" },
-      make("label", {}, "Parts of ", layer), status,
-      make("table", {}, heading("without", "change of the loss", "(95 % interval)"), body),
-      make("p", { class: "play-muted" }, note))));
+      make("p", { class: "play-controls" }, make("label", {}, "Parts of ", layer), all), status, line,
+      make("table", {}, heading("changed", "the loss", "±"), body))));
+
+  const rows = () => data.layers[layer.value];
 
   function press(target) {
-    const name = target.closest("[data-part]")?.dataset.part;
-    if (!name) return;
-    off = off === name ? null : name;
+    const part = target.closest("[data-part]")?.dataset.part;
+    if (!part) return;
+    off = off === part ? null : part;
+    known[layer.value].add(part);
     draw();
   }
 
+  function told([part, mean]) {
+    const [title, missing] = data.parts[part];
+    const place = /^all/.test(title) ? "" : ` in layer ${layer.value}`;
+    const changed = /→/.test(title) ? `With ${title}` : `Without ${/^path/.test(title) ? "the " : ""}${title}`;
+    return `${changed}${place}, ${missing}. The loss goes from ${fixed(data.whole)} to ` +
+      `${fixed(data.whole + mean)}: ${signed(mean)}. ` + rank(part);
+  }
+
+  /* The first click in a layer is a guess: is there a part that is missed more? */
+  function rank(part) {
+    const seen = rows().filter(([each]) => known[layer.value].has(each));
+    const most = seen.reduce((a, b) => (b[1] > a[1] ? b : a));
+    if (seen.length === 1) return "Is there a part that is missed more?";
+    return most[0] === part ? "Of those clicked in this layer it is missed most." : "";
+  }
+
   function draw() {
-    const rows = data.layers[layer.value];
-    const ends = rows.flatMap(([, , low, high]) => [low, high]);
+    const ends = rows().flatMap(([, , low, high]) => [low, high]);
     const [least, most] = [Math.min(0, ...ends), Math.max(0, ...ends)];
     const across = (number) => (150 * (number - least)) / (most - least || 1);
-    for (const part of parts)
+    for (const part of [...drawn, ...controls])
       part.setAttribute("aria-pressed", part.dataset.part === off);
-    status.textContent = `With all its parts the loss of the model is ${data.whole.toFixed(2)}.` +
-      " Click a part of the drawing to switch it off.";
-    body.replaceChildren(...rows.map(([name, mean, low, high]) => {
-      const [title, missing] = data.parts[name];
-      const numbers = `${signed(mean)} (${signed(low)} to ${signed(high)})`;
-      if (name === off)
-        status.textContent = `Without ${/^path/.test(title) ? "the " : ""}${title} in layer ${layer.value}, ${missing}. The loss goes ` +
-          `from ${data.whole.toFixed(2)} to ${(data.whole + mean).toFixed(2)}: ${numbers}.`;
+    const chosen = rows().find(([part]) => part === off);
+    status.textContent = chosen ? told(chosen) :
+      `With all its parts the loss of the model is ${fixed(data.whole)}. ` +
+      "Which part will be missed most? Click it: that is your guess.";
+    const written = chosen ? chosen[4] : data.line;
+    line.hidden = !written;
+    line.textContent = "It writes: " + written;
+    body.replaceChildren(...rows().map(([part, mean, low, high]) => {
+      const [title] = data.parts[part];
+      if (!known[layer.value].has(part)) return row(title, "?", "");
       const [from, to] = [across(Math.min(0, mean)), across(Math.max(0, mean))];
       const bar = svg("svg", { viewBox: "0 0 150 14", class: "lmb-bar", "aria-hidden": "true" },
         svg("rect", { x: from, y: 2, width: to - from, height: 10 }),
         svg("path", { d: `M${across(0)} 0V14` }),
         svg("path", { d: `M${across(low)} 7H${across(high)}`, class: "lmb-interval" }));
-      const line = row(title, bar, numbers);
-      line.classList.toggle("lmb-off", name === off);
-      return line;
+      const shown = row(title, [bar, " ", make("span", {}, signed(mean))], fixed((high - low) / 2));
+      shown.classList.toggle("lmb-off", part === off);
+      return shown;
     }));
   }
 

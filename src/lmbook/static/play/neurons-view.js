@@ -1,0 +1,48 @@
+/* The view *neurons*: two lists of texts, a neuron's and its shuffled copy's. Which is the
+   neuron's is told after a guess. `lmcourse.views.neurons` ranked them. */
+import { button, make, plural, select } from "./dom.js";
+
+const seen = (text) => text.replaceAll("\n", "⏎").replaceAll(" ", "\u00a0");
+
+/* How many of the texts end in the character that most of them end in. */
+export function alike(texts) {
+  const counts = new Map();
+  for (const text of texts) counts.set(text.at(-1), (counts.get(text.at(-1)) || 0) + 1);
+  return Math.max(...counts.values());
+}
+
+export function mount(element, { pairs }) {
+  const guesses = new Map(); // place of a pair → the side that was chosen first
+  const chosen = select(pairs.map(({ name }) => name), draw);
+  const next = button("Next", () => { chosen.value = (+chosen.value + 1) % pairs.length; draw(); });
+  const sides = ["A", "B"].map((letter, side) => {
+    const list = make("ol", {});
+    const guess = button(`${letter} is the neuron`, () => {
+      if (!guesses.has(+chosen.value)) guesses.set(+chosen.value, side);
+      draw();
+    });
+    return { list, guess, letter, box: make("div", { class: "lmn-side" }, list, guess) };
+  });
+  const status = make("p", { role: "status" });
+  element.append(
+    make("p", { class: "play-controls" }, make("label", {}, "Open ", chosen), next),
+    make("div", { class: "play-both" }, ...sides.map(({ box }) => box)), status);
+
+  function draw() {
+    const { lists, neuron } = pairs[chosen.value];
+    const guess = guesses.get(+chosen.value);
+    sides.forEach(({ list, guess: press, box }, side) => {
+      list.replaceChildren(...lists[side].map((text) =>
+        make("li", {}, seen(text.slice(0, -1)), make("b", {}, seen(text.at(-1))))));
+      press.disabled = guess !== undefined;
+      box.classList.toggle("lmn-neuron", guess !== undefined && side === neuron);
+    });
+    const right = Array.from(guesses).filter(([i, side]) => pairs[i].neuron === side).length;
+    status.textContent = guess === undefined ? "Each text ends with the letter at which the answer is strong. One list is the neuron's." :
+      `${guess === neuron ? "Right" : "No"}: ${sides[neuron].letter} is the neuron. Of its ${plural(lists[0].length, "text")} ` +
+      `${alike(lists[neuron])} end in the same letter, of the other's ${alike(lists[1 - neuron])}. ` +
+      `Right so far: ${right} of ${guesses.size}.`;
+  }
+
+  draw();
+}

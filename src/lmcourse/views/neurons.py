@@ -1,0 +1,42 @@
+"""A neuron's strongest contexts beside those of its shuffled copy: which is which?"""
+
+from collections import Counter
+
+import numpy as np
+
+from lmcourse.views.markup import table
+from lmcourse.views.view import View
+
+
+def neurons(found, seed: int = 0) -> View:
+    """Let a reader guess which of two lists is a neuron's.
+
+    Parameters
+    ----------
+    found : dict of str to (list, list)
+        A neuron's name → the texts at whose last characters it answers most strongly, and
+        those of the same numbers in another order.
+    seed : int
+        Of the draw which of the two stands left.
+
+    Returns
+    -------
+    View
+        Stored are both lists of the first neuron.
+    """
+    sides = np.random.default_rng(seed).integers(2, size=len(found)).tolist()
+    pairs = [
+        {"name": name, "lists": [own, other][:: -1 if side else 1], "neuron": side}
+        for side, (name, (own, other)) in zip(sides, found.items(), strict=True)
+    ]
+    name, lists = next(iter(found.items()))
+    counts = [Counter(text[-1] for text in texts).most_common(1)[0][1] for texts in lists]
+    alt = (
+        f"{len(found)} neurons, each with two lists of texts: its own and its shuffled "
+        f"copy's. Of {name}'s own {len(lists[0])} texts {counts[0]} end in one letter, of "
+        f"the copy's {counts[1]}."
+    )
+    rows = [(i, *texts) for i, texts in enumerate(zip(*lists, strict=True), 1)]
+    return View(
+        "neurons-view", {"pairs": pairs}, table(["", name, "shuffled"], rows), alt=alt
+    )
