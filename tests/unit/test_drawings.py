@@ -20,7 +20,6 @@ OWED = {  # drawings that are wider; the list only shrinks
     "encoder-decoder-both",
     "fine-tuning-places",
     "inside-gpt-path",
-    "positional-encoding-seen",
     "pretraining-families",
     "transformer-block-block",
     "every-class",
