@@ -136,7 +136,7 @@ def mended(answer):
     speeds = array(run(answer, usual, length))
     if speeds.shape != (6,):
         raise Wrong(f"six speeds are expected, one a pair; these are {[*speeds.shape]}.")
-    speeds = torch.as_tensor(speeds, dtype=torch.float64)
+    speeds = torch.tensor(speeds.astype(float))
     if not torch.isfinite(speeds).all():
         raise Wrong("a speed is a finite number of radians a token.")
     model = train("rotary", 300, 11, length, base=base)
