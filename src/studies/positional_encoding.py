@@ -5,8 +5,8 @@ positions and the trained length; the steps. Rivals: NTK-aware scaling, a greate
 all pairs; all pairs slowed; only those slowed that came round in training; one pair alone.
 Null: what a guess from the frequencies of the characters costs. Statistic: the loss of
 saying which character stood three back, over the last quarter of texts four times as long
-as in training; the interval is from the lowest to the highest of its differences between
-NTK-aware scaling and slowing the pairs that have not come round, by model.
+as in training; the interval is from the lowest to the highest of its differences, by model
+clear of the edge, between NTK-aware scaling and slowing the pairs that have not come round.
 """
 
 import math
@@ -20,9 +20,9 @@ from studies.harness import count, paired
 
 CHAPTER = "positional-encoding"
 CLAIM = (
-    "Rotary models fail far beyond their trained length; slowing by four the pairs that "
-    "have not come round in it mends more than NTK-aware scaling, and of single pairs the "
-    "first of these mends most"
+    "Rotary models whose first pair that has not come round has a wavelength of 1.2 trained "
+    "lengths or more, read at four lengths with these pairs slowed by four, lose less than "
+    "a nat, and of single pairs this first one mends most; nearer the edge they lose more"
 )
 RIVAL = "NTK-aware scaling, a greater base for all pairs"
 NULL = "a guess from the frequencies of the characters"
@@ -107,14 +107,16 @@ def guess():
 
 def summary(results):
     """Compare the ways of reading on, over the last quarter, model by model."""
-    runs = results["bases"]
-    far = [
-        {way: np.mean(lost[-len(lost) // TIMES :]) for way, lost in each["ways"].items()}
-        for each in runs
-    ]
-    holds = all(
-        each["new"] < each["NTK-aware"] and each["new"] < 1 < guess() < each["none"]
-        for each in far
-    )
-    aware, new = ([each[way] for each in far] for way in ("NTK-aware", "new"))
+    runs, clear, edge = results["bases"], [], []
+    for each in runs:
+        far = {
+            way: np.mean(lost[-len(lost) // TIMES :]) for way, lost in each["ways"].items()
+        }
+        waves = 2 * math.pi / frequencies(12, each["base"]) / each["length"]
+        first = int((waves > 1).int().argmax())
+        far["hit"] = first == min(range(6), key=lambda pair: far[str(pair)])
+        (clear if waves[first] > 1.2 else edge).append(far)
+    holds = all(far["new"] < 1 and far["hit"] for far in clear)
+    holds = holds and bool(clear) and not any(far["new"] < 1 for far in edge)
+    aware, new = ([far[way] for far in clear or edge] for way in ("NTK-aware", "new"))
     return count(runs) | paired(aware, new, holds)

@@ -2,7 +2,7 @@
    the curve, what of a longer text it has met in training. The study's numbers. */
 import { fixed, make, radios, svg } from "./dom.js";
 
-const [LEFT, RIGHT, STRIP, HEIGHT] = [112, 470, 21, 170];
+const [LEFT, RIGHT, STRIP, HEIGHT] = [120, 460, 21, 170];
 
 /* Runs of equal letters of a text, as [letter, from, to]. */
 export function runs(text) {
