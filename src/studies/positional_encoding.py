@@ -20,9 +20,9 @@ from studies.harness import count, paired
 
 CHAPTER = "positional-encoding"
 CLAIM = (
-    "Rotary models whose first pair that has not come round has a wavelength of 1.2 trained "
-    "lengths or more, read at four lengths with these pairs slowed by four, lose less than "
-    "a nat, and of single pairs this first one mends most; nearer the edge they lose more"
+    "Rotary models whose first pair that has not come round has a wavelength of 1.2 "
+    "trained lengths or more, read at four lengths with these pairs slowed by four, lose "
+    "less than a nat, and of single pairs this one mends most; nearer the edge it is not so"
 )
 RIVAL = "NTK-aware scaling, a greater base for all pairs"
 NULL = "a guess from the frequencies of the characters"

@@ -120,9 +120,9 @@ predict(
 # What reads on with the far keys out of sight, and what that shows.
 judge(
     "positional-encoding.window",
-    a="a model that hides what is far behaves on a long text as on a short one: it never "
+    a=None,
+    b="a model that hides what is far behaves on a long text as on a short one: it never "
     "meets a new offset. Does it meet the first page?",
-    b=None,
     c="it says how well the next word is guessed, whatever it is guessed from. That it "
     "stays low is true, and says something.",
 )
