@@ -41,9 +41,7 @@ def turn(answer):
         "the first half is paired with the second; here neighbours are a pair.": turned(
             speeds, layout=0
         ),
-        "off by one: positions count from 0, where nothing is turned.": turned(
-            speeds, start=1
-        ),
+        "off by one: the first token stands at position 0.": turned(speeds, start=1),
         "all pairs turn at one speed; each has its own.": turned(speeds[:1].expand(3)),
         "the speeds are in the wrong order: the first pair has the first.": turned(
             speeds.flip(0)
