@@ -1,7 +1,8 @@
 """How a model is told where each token stands.
 
 The forms at which the chapter *positional-encoding* arrives. Added to the token vectors:
-`sinusoidal`. Turning queries and keys: `rotate`. Added to the scores: `alibi_bias`.
+`sinusoidal`. Turning queries and keys: `rotate`. Added to the scores: `alibi_bias`, and a
+learned price for each of `relative_buckets`.
 """
 
 import math
@@ -55,7 +56,7 @@ def sinusoidal(tokens, d_model, base=10000.0):
     return pairs.flatten(-2).float()  # (tokens, d_model)
 
 
-def rotate(x, positions=None, layout="interleaved", base=10000.0):
+def rotate(x, positions=None, layout="interleaved", base=10000.0, speeds=None):
     """Rotary positions (Su et al. 2021, eq. 34): turn each pair by its token's angle.
 
     Turn queries and keys, not values; the product of a turned query and a turned key
@@ -71,6 +72,8 @@ def rotate(x, positions=None, layout="interleaved", base=10000.0):
         0 and d_head / 2, … (GPT-NeoX, Llama in ``transformers``).
     base : float
         As in `frequencies`.
+    speeds : float64 Tensor of shape (d_head // 2,), optional
+        In place of the base's `frequencies`.
 
     Returns
     -------
@@ -89,7 +92,8 @@ def rotate(x, positions=None, layout="interleaved", base=10000.0):
     positions = torch.as_tensor(positions)
     if positions.shape != (tokens,):
         raise ValueError(f"positions of shape {[*positions.shape]} for {tokens} tokens")
-    angle = positions.double().cpu()[:, None] * frequencies(d_head, base)
+    speeds = frequencies(d_head, base) if speeds is None else speeds
+    angle = positions.double().cpu()[:, None] * speeds  # (tokens, d_head / 2)
     cos = angle.cos().to(x.dtype).to(x.device)  # (tokens, d_head / 2)
     sin = angle.sin().to(x.dtype).to(x.device)  # (tokens, d_head / 2)
     if layout == "interleaved":
@@ -139,3 +143,29 @@ def alibi_bias(heads, tokens):
     position = torch.arange(tokens)
     distance = (position[:, None] - position).abs()  # (tokens, tokens)
     return alibi_slopes(heads)[:, None, None] * -distance  # (heads, tokens, tokens)
+
+
+def relative_buckets(tokens, buckets=32, reach=128):
+    """Bucket of each distance back (Raffel et al. 2020, section 2.1, for a decoder).
+
+    Half of the buckets hold one distance each, the others longer and longer stretches; all
+    from ``reach`` on share the last one.
+
+    Returns
+    -------
+    int64 Tensor of shape (tokens, tokens)
+        Query down, key across; 0 where the key is the query or later.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two buckets, or half of them go as far as ``reach``.
+    """
+    exact = buckets // 2
+    if not 1 <= exact < reach:
+        raise ValueError(f"{buckets} buckets, {exact} of one distance, with reach {reach}")
+    position = torch.arange(tokens)
+    back = (position[:, None] - position).clamp(min=0)  # (tokens, tokens)
+    growth = (back.clamp(min=1) / exact).log() / math.log(reach / exact)
+    far = exact + (growth * (buckets - exact)).long()
+    return torch.where(back < exact, back, far.clamp(max=buckets - 1))

@@ -1,73 +1,122 @@
-"""Which positions still work on a text longer than any in training?
+"""What does a small model make of places and offsets that no training has shown?
 
-Varied: the scheme of positions, of six; blocks and steps; five seeds. Rivals: that a scheme
-with a value at every position, or with nothing but angles between two, goes on by itself.
-Null: beyond the trained length a model loses what it lost within it. Statistic: the loss of
-saying which character stood three back (and of the next), by groups of eight positions,
-trained on 32 characters and read on 128; the interval is that of rotary's loss less that of
-relative positions, over the last 32, by seed. Of learned tables also how alike and how long
-their rows are. Task, model and training are the chapter's.
+Varied: the scheme of positions, of six, and the reach of relative ones; the base of rotary
+positions and the trained length; the steps. Rivals: NTK-aware scaling, a greater base for
+all pairs; all pairs slowed; only those slowed that came round in training; one pair alone.
+Null: what a guess from the frequencies of the characters costs. Statistic: the loss of
+saying which character stood three back, over the last quarter of texts four times as long
+as in training; the interval is from the lowest to the highest of its differences, by model
+clear of the edge, between NTK-aware scaling and slowing the pairs that have not come round.
 """
 
-import numpy as np
-from torch.nn import functional as F
+import math
 
-from studies.chapter import page as read_page
+import numpy as np
+import torch
+
+from lmcourse.lengths import BUCKETS, SHORT, by_position, near_mask, sonnets, train
+from lmcourse.positions import frequencies, relative_buckets, rotate
 from studies.harness import count, paired
 
 CHAPTER = "positional-encoding"
 CLAIM = (
-    "Beyond the trained length sinusoidal, learned and rotary positions fail at counting "
-    "back; ALiBi and relative positions hold on"
+    "Rotary models whose first pair that has not come round has a wavelength of 1.2 "
+    "trained lengths or more, read at four lengths with these pairs slowed by four, lose "
+    "less than a nat, and of single pairs this one mends most; nearer the edge it is not so"
 )
-RIVAL = "positions that a formula gives go on beyond the trained length"
-NULL = "at unseen positions a model loses what it lost at seen ones"
-SCHEMES = ("none", "sinusoidal", "learned", "rotary", "ALiBi", "relative")
-GRID = [(scheme, 1, steps) for steps in (300, 1000) for scheme in SCHEMES]
-GRID += [(scheme, 2, 1000) for scheme in ("none", "ALiBi", "rotary")]
-GRID += [("none", 1, 3000), ("none", 2, 3000), ("ALiBi", 1, 3000)]
-SETTINGS = {"grid": [[*kind] for kind in GRID], "seeds": [0, 1, 2, 3, 4]}
+RIVAL = "NTK-aware scaling, a greater base for all pairs"
+NULL = "a guess from the frequencies of the characters"
+TIMES = 4  # how much longer the texts are than in training
+SETTINGS = {
+    "seeds": [0, 1, 2, 3, 4],
+    "steps": 400,
+    "longer": {
+        "steps": 4000,
+        "seeds": [0, 1, 2],
+        "schemes": ["rotary", "ALiBi"],
+    },
+    "reaches": [24, 64, 128],
+    "bases": [[base, 32] for base in (100, 300, 1_000, 3_000, 10_000, 30_000, 100_000)]
+    + [[base, 16] for base in (100, 300, 10_000)],
+}
+PLAIN = ("none", "sinusoidal", "learned", "ALiBi")
 
 
 def plan(small):
-    """All kinds from every seed; or each scheme once, for two steps."""
-    kinds = [(scheme, 1, 2) for scheme in SCHEMES] if small else GRID
-    names = ("scheme", "layers", "steps", "seed")
-    return [
-        {"group": "runs"} | dict(zip(names, (*kind, seed), strict=True))
-        for kind in kinds
-        for seed in SETTINGS["seeds"][: 1 if small else None]
+    """All kinds from every seed; or three, for two steps."""
+    longer, steps = SETTINGS["longer"], SETTINGS["steps"]
+    kinds = [{"group": "schemes", "scheme": scheme} for scheme in PLAIN]
+    kinds += [{"group": "reach", "reach": reach} for reach in SETTINGS["reaches"]]
+    kinds += [{"group": "bases", "base": b, "length": t} for b, t in SETTINGS["bases"]]
+    rows = [k | {"steps": steps, "seed": s} for k in kinds for s in SETTINGS["seeds"]]
+    if small:
+        return [rows[at] | {"steps": 2} for at in (5, 20, 35)]
+    return rows + [
+        {"group": "longer", "scheme": scheme, "steps": longer["steps"], "seed": seed}
+        for scheme in longer["schemes"]
+        for seed in longer["seeds"]
     ]
 
 
-def run(folder, group, scheme, layers, steps, seed):
-    """Train one model; return its losses by groups of eight positions, per question."""
-    page = read_page(CHAPTER)
-    model = page.train(scheme, steps, layers, seed)
-    groups = page.by_position(model).view(2, -1, 8).nanmean(-1)
-    found = {"scheme": scheme, "layers": layers, "steps": steps, "seed": seed}
-    found["loss"] = [[round(loss, 3) for loss in row] for row in groups.tolist()]
-    if scheme == "learned":
-        table = model.learned.table.detach()
-        unit = F.normalize(table[: page.SHORT], dim=-1)
-        cosines = [(unit @ unit.T).diagonal(d).mean().item() for d in range(len(unit))]
-        found["cosine"] = [round(cosine, 3) for cosine in cosines]
-        found["lengths"] = [round(size, 3) for size in table.norm(dim=-1).tolist()]
+def curves(model, length, **told):
+    """Return both questions' losses by groups of eight positions, (2, groups)."""
+    lost = by_position(model, TIMES * length, **told).view(2, -1, 8).nanmean(-1)
+    return [[round(loss, 4) for loss in row] for row in lost.tolist()]
+
+
+def flattened(model):
+    """Give the buckets that training never met the price of the last that it did."""
+    last = relative_buckets(SHORT, BUCKETS, model.reach).max()
+    with torch.no_grad():
+        model.prices[last:] = model.prices[last].clone()
+    return model
+
+
+def slowed(base, length):
+    """Return every way of reading on, its name → the speeds of the six pairs."""
+    speeds, pair = frequencies(12, base), torch.arange(6)
+    new = 2 * math.pi / speeds > length  # has not come round in training
+    marks = {"none": pair < 0, "all": pair >= 0, "new": new, "old": ~new}
+    marks["new but the first"] = new & (pair != new.int().argmax())
+    marks |= {str(p): pair == p for p in range(6)}
+    ways = {name: torch.where(mark, speeds / TIMES, speeds) for name, mark in marks.items()}
+    return ways | {"NTK-aware": frequencies(12, base * TIMES ** (12 / 10))}
+
+
+def run(folder, group, steps, seed, scheme="rotary", reach=24, base=10_000, length=SHORT):
+    """Train one model; return its losses read on as it is, and in other ways."""
+    scheme = "relative" if group == "reach" else scheme
+    model = train(scheme, steps, seed, length, reach=reach, base=base)
+    found = {"scheme": scheme, "reach": reach, "base": base, "length": length}
+    found |= {"steps": steps, "seed": seed, "loss": curves(model, length)}
+    near = {"mask": near_mask(TIMES * length, length)}
+    found["ways"] = {"near keys": curves(model, length, **near)[1]}
+    if scheme == "relative":
+        found["ways"]["last price"] = curves(flattened(model), length)[1]
+    for name, speeds in (slowed(base, length) if group == "bases" else {}).items():
+        told = {"rotate": lambda x, speeds=speeds: rotate(x, speeds=speeds)}
+        found["ways"][name] = curves(model, length, **told)[1]
     return found
 
 
+def guess():
+    """Return what a guess from the frequencies of the characters costs."""
+    share = torch.bincount(sonnets()[0]).double() / len(sonnets()[0])
+    return -(share * share.clamp(min=1e-9).log()).sum().item()
+
+
 def summary(results):
-    """Compare schemes where no training was, on what stood three back."""
-    runs = results["runs"]
-    steps = 1000 if any(each["steps"] == 1000 for each in runs) else runs[0]["steps"]
-    far = {
-        scheme: [
-            np.mean(each["loss"][1][-4:])
-            for each in runs
-            if (each["scheme"], each["layers"], each["steps"]) == (scheme, 1, steps)
-        ]
-        for scheme in SCHEMES
-    }
-    failing = min(min(far[scheme]) for scheme in ("sinusoidal", "learned", "rotary"))
-    holds = failing > 3 and max(*far["ALiBi"], *far["relative"]) < 1
-    return count(runs) | paired(far["rotary"], far["relative"], holds)
+    """Compare the ways of reading on, over the last quarter, model by model."""
+    runs, clear, edge = results["bases"], [], []
+    for each in runs:
+        far = {
+            way: np.mean(lost[-len(lost) // TIMES :]) for way, lost in each["ways"].items()
+        }
+        waves = 2 * math.pi / frequencies(12, each["base"]) / each["length"]
+        first = int((waves > 1).int().argmax())
+        far["hit"] = first == min(range(6), key=lambda pair: far[str(pair)])
+        (clear if waves[first] > 1.2 else edge).append(far)
+    holds = all(far["new"] < 1 and far["hit"] for far in clear)
+    holds = holds and bool(clear) and not any(far["new"] < 1 for far in edge)
+    aware, new = ([far[way] for far in clear or edge] for way in ("NTK-aware", "new"))
+    return count(runs) | paired(aware, new, holds)

@@ -112,7 +112,6 @@ def test_no_proof_stands_between_a_question_and_its_answer(name):
 TOLD = {
     "encoder-decoder.carries": "Small letters and centuries that training varied",
     "inside-gpt.numbers": 'anatomy["numbers"]',
-    "positional-encoding.seam": "lengths[127] >",
 }
 
 

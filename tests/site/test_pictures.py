@@ -18,7 +18,6 @@ LEAST = 11  # pixels on the screen, less what rounding takes
 # this list; none comes in. A view of circuitsvis writes its own sizes.
 OWED = {
     "dickinson-layers/fig-dickinson-layers-paired",
-    "positional-encoding/fig-positional-encoding-long",
 }
 
 # Of every figure the smallest letters that show: of drawings as they are scaled. A raised

@@ -19,7 +19,6 @@ OWED = {  # drawings that are wider; the list only shrinks
     "backpropagation-graph",
     "fine-tuning-places",
     "inside-gpt-path",
-    "positional-encoding-seen",
     "pretraining-families",
     "every-class",
 }

@@ -13,11 +13,17 @@ from transformers.models.gptj import modeling_gptj as gptj
 from transformers.models.llama import modeling_llama as llama
 from transformers.models.t5.modeling_t5 import T5Attention
 
-from lmcourse.positions import alibi_bias, alibi_slopes, frequencies, rotate, sinusoidal
+from lmcourse.lengths import Small, near_mask
+from lmcourse.positions import (
+    alibi_bias,
+    alibi_slopes,
+    frequencies,
+    relative_buckets,
+    rotate,
+    sinusoidal,
+)
 from near import near
-from studies.chapter import page
 
-PAGE = page("positional-encoding")
 BATCH, HEADS, TOKENS, D_HEAD = 2, 3, 11, 8
 
 
@@ -131,7 +137,7 @@ def test_buckets_are_t5_s(buckets, reach):
         num_buckets=buckets,
         max_distance=reach,
     )
-    assert torch.equal(PAGE.relative_buckets(300, buckets, reach), want)
+    assert torch.equal(relative_buckets(300, buckets, reach), want)
 
 
 @pytest.mark.parametrize("at", [[5], [[0, 1, 2, 3]], 5, list(range(5))])
@@ -146,14 +152,15 @@ def test_positions_may_be_a_list():
     assert torch.equal(rotate(x, [3, 4, 5, 6]), rotate(x, torch.arange(3, 7)))
 
 
-def test_relative_bias_is_looked_up_by_query_key_and_head():
-    torch.manual_seed(4)
-    bias = PAGE.RelativeBias(HEADS, buckets=6, reach=10)
+def test_prices_are_looked_up_by_query_key_and_head():
+    model = Small("relative", reach=40)
     with torch.no_grad():
-        bias.table.normal_()
-    got, bucket = bias(TOKENS), PAGE.relative_buckets(TOKENS, 6, 10)
-    assert got.shape == (HEADS, TOKENS, TOKENS)
+        model.prices.normal_()
+    bias = model.placed(torch.zeros(1, TOKENS, 48))[1]["bias"]
+    bucket = relative_buckets(TOKENS, 32, 40)
     for head, query, key in ((0, 3, 1), (1, 10, 0), (2, 1, 9)):
-        assert got[head, query, key] == bias.table[bucket[query, key], head]
-    got.sum().backward()
-    assert_close(bias.table.grad[:, 0], bucket.flatten().bincount(minlength=6).float())
+        assert bias[head, query, key] == model.prices[bucket[query, key], head]
+
+
+def test_near_keys_are_as_many_as_in_training():
+    assert near_mask(9, 4).sum(-1).tolist() == [1, 2, 3, 4, 4, 4, 4, 4, 4]

@@ -1,18 +1,14 @@
 """Checks for the exercises of the chapter *positional-encoding*."""
 
 import math
-from collections.abc import Mapping
 
-import pandas as pd
 import torch
 from torch.nn import functional as F
 
 from lmcourse.exercises import Wrong, compare, exercise, expect, judge, predict, run
-from lmcourse.exercises.answers import normal, number, rotated, type_name, unpack
-
-TRAINED = 10_000  # the base with which the page's models were trained
-LOW, HIGH = 0.3, 2.0  # nats: has learned to count to three; has not
-
+from lmcourse.exercises.answers import array, diagnose, normal, rotated
+from lmcourse.lengths import by_position, train
+from lmcourse.positions import frequencies, rotate
 
 # One block's last output is made of a sum over what it sees.
 predict(
@@ -25,83 +21,41 @@ predict(
 )
 
 
-@exercise("positional-encoding.dot_by_offset")
-def dot_by_offset(answer):
-    """Compare with the dot product of two encodings, written out."""
-    d_model, offsets, pairs = 10, (0, 1, 3, 12, -4), range(0, 10, 2)
+@exercise("positional-encoding.turn")
+def turn(answer):
+    """Compare with complex numbers, at the base's speeds and at others."""
+    x = normal(5, 6, seed=2).double()  # (tokens, d_head)
+    speeds = torch.tensor([1.0, 0.3, 0.05]).double()
 
-    def encoding(position):
-        angles = [position / 10000 ** (e / d_model) for e in pairs]
-        return [f(angle) for angle in angles for f in (math.sin, math.cos)]
-
-    def product(offset, start=5):
-        both = zip(encoding(start), encoding(start + offset), strict=True)
-        return sum(a * b for a, b in both)
-
-    def summed(f, exponents, factor=1.0):
-        return [
-            factor * sum(f(o / 10000 ** (e / d_model)) for e in exponents) for o in offsets
-        ]
+    def turned(speeds, layout=1, start=0, times=1):
+        angle = times * (torch.arange(5.0)[:, None] + start).double() * speeds
+        parts = x.unflatten(-1, (-1, 2)) if layout else x.unflatten(-1, (2, -1)).mT
+        plane = torch.view_as_complex(parts.contiguous())
+        plane = plane * torch.polar(torch.ones_like(angle), angle)
+        found = torch.view_as_real(plane)
+        return (found if layout else found.mT).flatten(-2)
 
     mistakes = {
-        "a sine where a cosine belongs: a vector times itself is not zero.": summed(
-            math.sin, pairs
+        "nothing is turned.": x,
+        "the hands turn backwards: a sign.": turned(-speeds),
+        "the first half is paired with the second; here neighbours are a pair.": turned(
+            speeds, layout=0
         ),
-        "twice too much: there are d_model / 2 pairs, and each gives one cosine.": summed(
-            math.cos, pairs, 2
+        "off by one: the first token stands at position 0.": turned(speeds, start=1),
+        "all pairs turn at one speed; each has its own.": turned(speeds[:1].expand(3)),
+        "the speeds are in the wrong order: the first pair has the first.": turned(
+            speeds.flip(0)
         ),
-        "each pair is counted as if every dimension had a frequency of its own: there are "
-        "d_model / 2 frequencies.": summed(math.cos, range(d_model)),
-        "the exponent is half of what it should be: pair i has 2 i / d_model.": summed(
-            math.cos, range(d_model // 2)
-        ),
-        "this is the mean over the pairs; a dot product is a sum.": summed(
-            math.cos, pairs, 2 / d_model
-        ),
+        "the angle is twice what it should be.": turned(speeds, times=2),
+        "the right numbers, in the order of the half-split layout: a and b of a pair stand "
+        "side by side.": turned(speeds).unflatten(-1, (-1, 2)).mT.flatten(-2),
     }
-    got = [number(run(answer, offset, d_model)) for offset in offsets]
-    compare(got, [product(offset) for offset in offsets], mistakes)
-
-
-# What the table's own numbers can tell, and what they cannot.
-judge(
-    "positional-encoding.seam",
-    a=None,
-    b="an untrained row would be like none of its neighbours. Look at the picture "
-    "again: does the band along the diagonal end at 128?",
-    c="a row that was trained is not yet a text that is read. How well the model "
-    "reads there is a question for its answers, not for its table.",
-)
-
-
-@exercise("positional-encoding.half_rows")
-def half_rows(answer):
-    """Compare with a list of row numbers, head by head."""
-    weight = torch.arange(900.0).view(30, 30)  # three heads of 10
-
-    def order(heads, width):
-        one = [*range(0, width, 2), *range(1, width, 2)]
-        return torch.tensor([head * width + row for head in range(heads) for row in one])
-
-    rows = order(3, 10)
-    mistakes = {
-        "the columns are reordered; a head's dimensions are the rows of nn.Linear's "
-        "weight.": weight[:, rows],
-        "the columns are reordered, and all of them together; a head's dimensions are the "
-        "rows of nn.Linear's weight.": weight[:, order(1, 30)],
-        "all rows are reordered as one head: each head has its own pairs.": weight[
-            order(1, 30)
-        ],
-        "this is the way back, from half-split to interleaved.": weight[rows.argsort()],
-        "the rows are cut in two halves, as if they were half-split already; they are "
-        "interleaved.": weight[
-            torch.tensor([h * 10 + r for h in range(3) for r in (*range(5, 10), *range(5))])
-        ],
-        "nothing has changed.": weight,
-    }
-    expect(answer, [weight, 3], weight[rows], mistakes)
-    tall = torch.arange(40.0).view(8, 5)
-    expect(answer, [tall, 2], tall[order(2, 4)])
+    swapped = math.pi / 2 - torch.arange(5.0)[:, None].double() * speeds
+    plane = torch.view_as_complex(x.unflatten(-1, (-1, 2)).contiguous())
+    plane = plane * torch.polar(torch.ones_like(swapped), swapped)
+    mistakes["sine and cosine have changed places."] = torch.view_as_real(plane).flatten(-2)
+    expect(answer, [x, speeds], turned(speeds), mistakes)
+    expect(answer, [normal(4, 2, seed=3), frequencies(2)], rotated(normal(4, 2, seed=3)))
 
 
 def _attended(query, key, value):
@@ -144,77 +98,58 @@ def values_too(answer):
         ),
     }
     want = _attended(turn(query), turn(key), value)
-    expect(answer, [fused, positions], want, mistakes)
+    got = run(answer, fused, positions)
+    if isinstance(got, tuple) and len(got) == 2:
+        raise Wrong("these are output and weights; return the output alone: `[0]`.")
+    compare(got, want, mistakes)
 
 
-@exercise("positional-encoding.append_key", kind="spot the bug")
-def append_key(answer):
-    """Compare with turning the whole text at once, by complex numbers."""
-    keys = normal(2, 6, 6, seed=3).double()  # (heads, tokens, d_head)
-    old, new = rotated(keys[:, :5]), keys[:, 5:]
-    right = rotated(new, [5])
-    mistakes = {
-        "the new key is turned as if it stood at position 0, that is, not at all.": [
-            old,
-            new,
-        ],
-        "the cached keys are turned a second time; they were turned when they came.": [
-            rotated(torch.cat((old, new), 1))
-        ],
-        "one too few: the cache holds positions 0 to tokens - 1, so the new one is …?": [
-            old,
-            rotated(new, [4]),
-        ],
-        "one too many: positions count from 0.": [old, rotated(new, [6])],
-        "this is the number of heads, not of tokens: look at the cache’s axes.": [
-            old,
-            rotated(new, [2]),
-        ],
-        "the position is right, the layout is not: this key is turned in the half-split "
-        "layout, the cache is interleaved. No shape tells.": [
-            old,
-            rotated(new, [5], half=True),
-        ],
-        "the new key is missing from the cache: return all of it.": [right],
-        "the new key belongs at the end.": [right, old],
-    }
-    mistakes = {text: torch.cat(parts, 1) for text, parts in mistakes.items()}
-    expect(answer, [old, new], rotated(keys), mistakes)
+# Which of six pairs carries what was learned, and has not come round.
+predict(
+    "positional-encoding.pair",
+    a="pair 0 comes round five times in 32 characters. All its angles were met, at any "
+    "offset; slowed, it no longer tells three back from two.",
+    b="that is the pair for base 10,000. With another base other pairs have come round.",
+    c=None,
+    d="it has hardly turned in 32 characters, and hardly more in 128: it says nothing, "
+    "wrong or right.",
+)
+
+# What reads on with the far keys out of sight, and what that shows.
+judge(
+    "positional-encoding.window",
+    a=None,
+    b="a model that hides what is far behaves on a long text as on a short one: it never "
+    "meets a new offset. Does it meet the first page?",
+    c="it says how well the next word is guessed, whatever it is guessed from. That it "
+    "stays low is true, and says something.",
+)
 
 
-@exercise("positional-encoding.base", kind="experiment")
-def base(answer):
-    """See whether the losses can be what is told of them, on both sides of the best."""
-    if isinstance(answer, pd.DataFrame):
-        answer = dict(zip(answer.index, answer.to_numpy().tolist(), strict=True))
-    if not isinstance(answer, Mapping) or not answer:
-        raise Wrong(
-            "hand over a dict, base → (loss at trained lengths, loss on the last 32); this "
-            f"is {type_name(answer)}."
-        )
-    pair = "two losses for each base: at trained lengths, on the last 32"
-    found = {
-        number(base): tuple(number(loss) for loss in unpack(losses, 2, pair))
-        for base, losses in answer.items()
-    }
-    worst = {base: max(losses) for base, losses in found.items()}
-    best = min(worst, key=worst.get)
-    greater = [near for base, (near, _) in found.items() if base > best]
-    return {
-        "losses in nats are not negative.": min(map(min, found.values())) < 0,
-        f"the base of the training, {TRAINED:,}, is missing: it is what the others are "
-        "compared with.": TRAINED not in found,
-        f"with the base of the training, {TRAINED:,}, the model should count well at "
-        "trained lengths and fail on the last 32; yours does not. Are the losses in "
-        "this order, and those of *three back*?": TRAINED in found
-        and not found[TRAINED][0] < LOW < HIGH < found[TRAINED][1],
-        f"with a base of {best:,.0f} positions come round sooner than in training; no "
-        "model counts better so. Are these losses measured?": best < TRAINED,
-        f"the best of your bases is {best:,.0f}, with {worst[best]:.2f} on the worse "
-        f"of the two spans. Both can be below {LOW}: try bases "
-        f"{'greater' if best == max(worst) else 'between those around it'}.": (
-            worst[best] >= LOW
-        ),
-        "you have seen that a greater base mends the end. Go on: does it only get "
-        "better?": not any(near > found[best][0] + LOW for near in greater),
-    }
+@exercise("positional-encoding.mended", kind="experiment")
+def mended(answer):
+    """Train a rotary model here, on 16 characters, and read 64 with the speeds."""
+    length, base = 16, 3000.0
+    usual = frequencies(12, base)
+    speeds = array(run(answer, usual, length))
+    if speeds.shape != (6,):
+        raise Wrong(f"six speeds are expected, one a pair; these are {[*speeds.shape]}.")
+    speeds = torch.tensor(speeds.astype(float))
+    if not torch.isfinite(speeds).all():
+        raise Wrong("a speed is a finite number of radians a token.")
+    model = train("rotary", 300, 11, length, base=base)
+    lost = by_position(model, 64, rotate=lambda x: rotate(x, speeds=speeds))[1]
+    near, far = lost[3:length].mean().item(), lost[-length:].mean().item()
+    come = 2 * math.pi / usual <= length  # round in training
+    told = f"Our model loses {near:.2f} at trained lengths and {far:.2f} at the far end."
+    diagnose(
+        {
+            f"these are the speeds of the training. {told}": torch.equal(speeds, usual),
+            "pairs that came round in training turn at another speed: they told three back "
+            f"from two, and had met all angles. {told}": near >= 0.5
+            and bool((speeds - usual)[come].abs().max() > 0.02 * usual.max()),
+            f"at trained lengths it is as good as ever. {told} Is every pair slowed enough "
+            "that has not come round?": near < 0.5 <= far,
+            f"it does not count to three any more. {told}": near >= 0.5,
+        }
+    )

@@ -1,12 +1,11 @@
 """What goes wrong in the exercises of *positional-encoding*, diagnosis → answer."""
 
-import math
+import cmath
 
-import numpy as np
 import torch
 
 from lmcourse.attention import attention
-from lmcourse.positions import rotate
+from lmcourse.positions import frequencies, rotate
 
 
 def attend(query=True, key=True, value=False, early=False, layout="interleaved", late=None):
@@ -26,39 +25,66 @@ def attend(query=True, key=True, value=False, early=False, layout="interleaved",
     return attended
 
 
-SEEN = {1e3: (0.05, 7.0), 1e4: (0.02, 7.9), 1e5: (0.05, 0.08), 1e6: (0.5, 0.8)}
+def by_complex_numbers(x, speeds):
+    """Turn pair by pair and token by token, as Python's complex numbers."""
+    found = x.clone()
+    for m, row in enumerate(found):
+        for i, speed in enumerate(speeds.tolist()):
+            hand = complex(row[2 * i], row[2 * i + 1]) * cmath.exp(1j * m * speed)
+            row[2 * i], row[2 * i + 1] = hand.real, hand.imag
+    return found
 
 
-def both_ends(base):
-    """Stand in for the page's models, which the tests do not train."""
-    near, far = math.log10(base / 1e5) ** 2, math.log10(1e5 / min(base, 1e5))
-    return [0.02 + 0.3 * near * (base > 1e5), 0.08 + 8 * far + 0.4 * near * (base > 1e5)]
+def by_rotate(x, speeds):
+    return rotate(x, speeds=speeds)
 
 
-def given(page):
-    return {"both_ends": both_ends}
+def half_order(x):
+    return x.unflatten(-1, (-1, 2)).mT.flatten(-2)
 
 
-def seen(**changed):
-    return SEEN | {float(base.strip("_")): pair for base, pair in changed.items()}
+def cosines_first(x, speeds):
+    angle = torch.pi / 2 - torch.arange(len(x))[:, None] * speeds
+    a, b = x[:, 0::2], x[:, 1::2]
+    turned = (a * angle.cos() - b * angle.sin(), a * angle.sin() + b * angle.cos())
+    return torch.stack(turned, -1).flatten(-2)
 
 
-def cosines(offset, d_model):
-    speeds = 10_000.0 ** (-np.arange(0, d_model, 2) / d_model)
-    return np.cos(offset * speeds).sum()
+def slowed(which, times=4.0):
+    """Return an answer that slows the pairs of which this is true."""
+
+    def answer(speeds, trained):
+        waves = 2 * torch.pi / speeds
+        return torch.where(which(waves, trained), speeds / times, speeds)
+
+    return answer
 
 
-def halves(weight, heads):
-    pairs = weight.unflatten(0, (heads, -1, 2))  # (heads, pairs, 2, columns)
-    return pairs.transpose(1, 2).reshape(weight.shape)
+def by_degrees(speeds, trained):
+    """Slow by degrees between half the trained length and twice that."""
+    waves = 2 * torch.pi / speeds
+    share = ((waves / trained).log2() / 2 + 0.5).clamp(0, 1)
+    return speeds / 4**share
 
 
-def appended(cached, new):
-    place = torch.tensor([cached.shape[1]])
-    return torch.cat((cached, rotate(new, place)), 1)
+def in_a_list(speeds, trained):
+    return [s / 4 if 2 * torch.pi / s > trained else s for s in speeds.tolist()]
 
 
 WRONG = {
+    "turn": {
+        "nothing is turned": lambda x, speeds: x,
+        "backwards": lambda x, speeds: rotate(x, speeds=-speeds),
+        "first half is paired": lambda x, speeds: rotate(x, layout="half", speeds=speeds),
+        "stands at position 0": lambda x, speeds: rotate(
+            x, torch.arange(len(x)) + 1, speeds=speeds
+        ),
+        "at one speed": lambda x, speeds: rotate(x, speeds=speeds[:1].expand(len(speeds))),
+        "wrong order": lambda x, speeds: rotate(x, speeds=speeds.flip(0)),
+        "twice": lambda x, speeds: rotate(rotate(x, speeds=speeds), speeds=speeds),
+        "order of the half-split": lambda x, speeds: half_order(rotate(x, speeds=speeds)),
+        "changed places": cosines_first,
+    },
     "values_too": {
         "the values are still turned": attend(value=True, early=True),
         "the values are left alone": attend(early=True),
@@ -68,25 +94,34 @@ WRONG = {
         "nothing is turned": attend(query=False, key=False),
         "begins at position 3": attend(value=True, late=3),
         "half-split": attend(layout="half"),
+        "output and weights": lambda fused, at: (attend()(fused, at), None),
     },
-    "base": {
-        "hand over a dict": [1e5, [0.02, 0.08], {}],
-        "two losses for each base": [{1e4: 0.02}, {1e4: (1.0, 2.0, 3.0)}],
-        "not negative": seen(_100000=(-0.1, 0.1)),
-        "is missing": {1e5: (0.05, 0.08), 1e6: (0.5, 0.8)},
-        "in this order": seen(_10000=(7.9, 0.02)),
-        "try bases greater": {1e4: (0.02, 7.9), 3e4: (0.03, 2.4)},
-        "between those around it": {1e4: (0.02, 7.9), 3e4: (0.1, 2.5), 1e6: (3, 3)},
-        "does it only get better": {1e4: (0.02, 7.9), 1e5: (0.05, 0.08)},
+    "mended": {
+        "speeds of the training": lambda speeds, trained: speeds,
+        "came round in training": [
+            slowed(lambda waves, trained: waves > 0),
+            slowed(lambda waves, trained: waves <= trained),
+        ],
+        "slowed enough": [
+            lambda speeds, trained: frequencies(12, 3000 * 4**1.2),
+            slowed(lambda waves, trained: torch.arange(6) == 2),
+            slowed(lambda waves, trained: waves > trained, 2),
+        ],
+        "six speeds": lambda speeds, trained: speeds[1:],
+        "finite": lambda speeds, trained: speeds / 0,
+        "does not count": slowed(lambda waves, trained: waves > trained, 100),
     },
 }
 
 RIGHT = {
-    "dot_by_offset": [cosines],
-    "half_rows": [halves],
-    "append_key": [appended],
+    "turn": [by_complex_numbers, by_rotate],
     "values_too": [attend()],
-    "base": [SEEN, {int(base): list(pair) for base, pair in SEEN.items()}],
+    "mended": [by_degrees, in_a_list],
 }
 
-TYPED = {"base": [SEEN, {1e4: (0.0, 9.0), 2.0: (0.0, 0.0), 3.0: (9.0, 9.0)}]}
+TYPED = {
+    "mended": [
+        lambda speeds, trained: [1.0, 0.215, 0.0116, 0.0025, 0.0005, 0.0001],
+        lambda speeds, trained: [0.02, 0.08, 0.1, 0.1, 0.1, 0.1],
+    ]
+}

@@ -1,0 +1,66 @@
+/* The view *lengths*: how well a model that was trained on short texts reads on, and above
+   the curve, what of a longer text it has met in training. The study's numbers. */
+import { fixed, make, radios, svg } from "./dom.js";
+
+const [LEFT, RIGHT, STRIP, HEIGHT] = [120, 460, 21, 170];
+
+/* Runs of equal letters of a text, as [letter, from, to]. */
+export function runs(text) {
+  const found = [];
+  [...text].forEach((letter, i) => {
+    if (found.at(-1)?.[0] === letter) found.at(-1)[2] = i + 1;
+    else found.push([letter, i, i + 1]);
+  });
+  return found;
+}
+
+export function mount(element, data) {
+  const { cases, controls, guess, most } = data;
+  const chosen = controls.map(({ first }) => first || 0);
+  const picture = svg("svg", { class: "lml-picture play-drawing", "aria-hidden": "true" });
+  const status = make("p", { class: "lml-status", role: "status" });
+  const x = (at) => (LEFT + ((RIGHT - LEFT) * at) / data.tokens).toFixed(1);
+  element.append(
+    ...controls.map(({ name, values }, i) =>
+      radios(name, values, chosen[i], (value) => { chosen[i] = value; draw(); })),
+    make("p", { class: "play-controls lml-legend" },
+      make("span", { class: "lml-key" }), "met in training ",
+      make("span", { class: "lml-key lml-key-new" }), "new"),
+    picture, status);
+
+  function strip({ name, met }, i) {
+    const top = 6 + i * STRIP;
+    return svg("g", {},
+      svg("text", { x: LEFT - 8, y: top + 13, class: "lml-end" }, name),
+      ...runs(met).map(([letter, from, to]) => svg("rect", {
+        x: x(from), y: top, width: (x(to) - x(from)).toFixed(1), height: STRIP - 5,
+        class: letter === "1" ? "lml-met" : "lml-new",
+      })));
+  }
+
+  function draw() {
+    const shown = cases[chosen.reduce((at, value, i) => at * controls[i].values.length + value, 0)];
+    const top = 14 + STRIP * shown.strips.length, bottom = top + HEIGHT;
+    const y = (loss) => (bottom - (HEIGHT * Math.min(loss, most)) / most).toFixed(1);
+    const step = data.tokens / shown.loss.length;
+    const points = shown.loss.map((loss, i) => [x((i + 0.5) * step), y(loss)]);
+    picture.setAttribute("viewBox", `0 0 480 ${bottom + 48}`);
+    picture.replaceChildren(
+      ...shown.strips.map(strip),
+      svg("path", { d: `M${LEFT} ${top}V${bottom}H${RIGHT}`, class: "lml-axes" }),
+      svg("path", { d: `M${x(data.short)} 0V${bottom}`, class: "lml-short" }),
+      svg("path", { d: `M${LEFT} ${y(guess)}H${RIGHT}`, class: "lml-guess" }),
+      svg("text", { x: LEFT - 8, y: Number(y(guess)) + 5, class: "lml-end" }, "a guess"),
+      svg("text", { x: LEFT - 8, y: bottom, class: "lml-end" }, "0 nats"),
+      svg("text", { x: LEFT - 8, y: top + 12, class: "lml-end" }, most),
+      ...[0, data.short, data.tokens / 2, data.tokens].map((at) =>
+        svg("text", { x: x(at), y: bottom + 19 }, at)),
+      svg("text", { x: (LEFT + RIGHT) / 2, y: bottom + 40 }, "position in the text"),
+      svg("path", { d: "M" + points.map((point) => point.join(" ")).join("L"), class: "lml-line" }),
+      ...points.map(([cx, cy]) => svg("circle", { cx, cy, r: 4, class: "lml-dot" })));
+    status.textContent = `${shown.told} At the far end it loses ${fixed(shown.far)} nats, ` +
+      `a guess ${fixed(guess)}.`;
+  }
+
+  draw();
+}
