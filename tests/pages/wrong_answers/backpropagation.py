@@ -318,7 +318,11 @@ WRONG = {
         "nothing has moved": descend(turn=0),
         "measured after the steps": descend(late=True),
         "the arrays that were handed in": descend(in_place=True),
-        "4 values are expected": lambda Q, K, V, target, rate, steps: (Q, K, V),
+        "return Q, K, V and the list of losses": lambda Q, K, V, target, rate, steps: (
+            Q,
+            K,
+            V,
+        ),
     },
 }
 
