@@ -17,7 +17,8 @@ def run(answered):
     """
     space = {"__name__": "the_readers_page"}
     for cell in CELLS:
-        if "proof" in cell.tags or "views." in cell.source.replace("views.style", ""):
+        drawn = "views." in cell.source and "from lmcourse" not in cell.source
+        if "proof" in cell.tags or drawn:
             continue
         if cell.part == "solution":
             continue
