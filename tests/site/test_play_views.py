@@ -10,8 +10,8 @@ from lmbook.play import modules
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
-NAMES = ["block", "contest", "dates", "dials", "explorer", "generator", "neighbours"]
-NAMES += ["order", "sentences", "sequence", "tokenizer", "toy", "training"]
+NAMES = ["block", "contest", "dates", "dials", "explorer", "generator", "graph"]
+NAMES += ["neighbours", "order", "sentences", "sequence", "tokenizer", "toy", "training"]
 LOADING = ["contest", "explorer", "generator", "neighbours", "sentences", "sequence"]
 LOADING += ["tokenizer"]
 
