@@ -1,22 +1,27 @@
 """How far back do a decoder's heads look while it learns its text by heart?
 
-Varied: the steps of training, up to 4,000, from three seeds; and, in short trainings, a
-warm start or none, at two learning rates, five seeds each. Rivals: that attention learns to
-look far; that what learns its text becomes a better model of others. Null: the heads look
-three words back, as even shares do. Statistic: how many words back the last word looks,
-over heads and blocks; losses on the text and on sonnets kept apart, and samples, none left
-out. The interval is that of how much nearer the heads look in the end, by seed. The first
-decoder is kept as ``decoder.safetensors``.
+Varied: the steps of training, up to 2,000, and what is learned: the sonnets, the same
+words shuffled once, or dealt anew at every step, so that nothing can be kept but how often
+a word comes. In short trainings, the word vectors: trained, held for the first half, or
+brought to unit length once a step, at two learning rates. Three seeds each. Rivals:
+shuffled words, which have no order to learn but can be learned by heart; counting, of
+other sonnets. Null: untrained heads; words dealt anew. Statistic: how many words back the
+last word looks, over the heads of a layer, on the text learned and on sonnets kept apart;
+losses, and samples, none left out. The interval is that of how much nearer the heads look
+in the end, by seed. The first decoder is kept as ``decoder.safetensors``.
 """
 
 import numpy as np
 
 from lmcourse.data import load_texts, train_val_test_split
+from lmcourse.embeddings import unit
 from lmcourse.numpy_nn.decoder import (
     END,
     START,
     Decoder,
     initial_vectors,
+    last_looks,
+    loss_of_last,
     mark_sentences,
     sample,
     save,
@@ -24,22 +29,22 @@ from lmcourse.numpy_nn.decoder import (
     verse,
     windows,
 )
-from studies.chapter import page
 from studies.harness import count, paired
 
 CHAPTER = "backpropagation"
 CLAIM = (
-    "The longer a decoder of words trains the nearer its heads look; in the end it knows "
-    "its text, and unseen sonnets surprise it more than after a few hundred steps"
+    "The heads of a decoder that learns the sonnets turn to the nearest words, and so do "
+    "those of one that learns the same words shuffled; on words dealt anew layer 0 stays "
+    "as it was and layer 1 turns less than half as far"
 )
-RIVAL = "what it learns by heart makes it a better model of other sonnets, too"
+RIVAL = "the order of the words: a decoder that learns shuffled words does not turn"
 NULL = "heads look back as far as even shares do, three words"
 CHECKPOINTS = ("decoder",)
-SETTINGS = {"steps": 4000, "batch": 64, "marks": [0, 50, 100, 300, 600, 1000, 2000, 4000]}
-SETTINGS |= {"seeds": [0, 1, 2], "samples": {"temperature": 0.8, "most": 60, "draws": 3}}
-SETTINGS |= {
-    "warm": {"steps": 150, "warm": 20, "rates": [0.004, 0.02], "seeds": [0, 1, 2, 3, 4]}
-}
+SETTINGS = {"steps": 2000, "batch": 64, "marks": [0, 25, 50, 100, 200, 500, 1000, 2000]}
+SETTINGS |= {"texts": ["sonnets", "shuffled", "dealt"], "dealt": 500, "seeds": [0, 1, 2]}
+SETTINGS |= {"samples": {"temperature": 0.8, "most": 60, "draws": 3}}
+SETTINGS["vectors"] = {"steps": 300, "every": 30, "rates": [0.004, 0.008]}
+SETTINGS["vectors"] |= {"ways": ["trained", "held", "unit"]}
 
 
 def material():
@@ -54,73 +59,109 @@ def material():
 
 
 def plan(small):
-    """Three long trainings and twenty short ones; or one of each for two steps."""
-    warm, marks = SETTINGS["warm"], [0, 2] if small else SETTINGS["marks"]
-    runs = [{"group": "runs", "seed": seed, "marks": marks} for seed in SETTINGS["seeds"]]
-    steps, warmed = (2, [0, 1]) if small else (warm["steps"], [0, warm["warm"]])
-    return runs[: 1 if small else None] + [
-        {"group": "warm", "rate": rate, "seed": seed, "steps": steps, "warm": warmed}
-        for rate in warm["rates"][: 1 if small else None]
-        for seed in warm["seeds"][: 1 if small else None]
+    """Nine long trainings and eighteen short ones; or one of each for a step or two."""
+    marks, found = SETTINGS["marks"], []
+    for text in SETTINGS["texts"]:
+        last = SETTINGS["dealt"] if text == "dealt" else SETTINGS["steps"]
+        at = [0, 2] if small else [mark for mark in marks if mark <= last]
+        found += [{"group": text, "seed": s, "marks": at} for s in SETTINGS["seeds"]]
+    ways, steps = SETTINGS["vectors"]["ways"], 2 if small else SETTINGS["vectors"]["steps"]
+    short = [
+        {"group": "vectors", "way": way, "rate": rate, "seed": seed, "steps": steps}
+        for way in ways
+        for rate in SETTINGS["vectors"]["rates"]
+        for seed in SETTINGS["seeds"]
     ]
+    return [*found[:1], short[6]] if small else found + short
 
 
 def run(folder, group, seed, **setting):
-    """Train one decoder for long, or two for a few steps."""
-    if group == "warm":
+    """Train one decoder for long, or one briefly."""
+    if group == "vectors":
         return short(seed, **setting)
-    marks = setting["marks"]
     vocabulary, vectors, text, other, known = material()
     model, states = Decoder(vocabulary, vectors, seed=seed), []
+    dice, marks = np.random.default_rng(seed), setting["marks"]
+    own = text if group == "sonnets" else dice.permutation(text)
 
     def watch(step, *_):
         if step in marks:
-            states.append(state(model, text, other, known))
+            states.append(state(model, own, other, known, group))
+        if group == "dealt":
+            dice.shuffle(own)  # in place: `train` sees a view
 
-    train(model, text, marks[-1], batch=SETTINGS["batch"], seed=seed, watch=watch)
+    train(model, own, marks[-1], batch=SETTINGS["batch"], seed=seed, watch=watch)
     watch(marks[-1])
-    if seed == SETTINGS["seeds"][0]:
+    if (group, seed) == ("sonnets", SETTINGS["seeds"][0]):
         save(model, folder / "decoder.safetensors", np.float16)
     return {"seed": seed, "states": states}
 
 
-def short(seed, rate, steps, warm):
-    """Return the floating losses after short trainings, by how many steps are warm."""
-    vocabulary, vectors, text, *_ = material()
-    found = {"rate": rate, "seed": seed}
-    for first in warm:
-        model = Decoder(vocabulary, vectors, seed=seed)
-        losses = train(model, text, steps, learning_rate=rate, warm=first, seed=seed)
-        found[str(first)] = round(losses[-1], 4)
+def short(seed, way, rate, steps):
+    """Return the lowest loss on unseen sonnets, and after how many steps it was met."""
+    vocabulary, vectors, text, other, known = material()
+    model = Decoder(vocabulary, vectors, seed=seed)
+    table, losses = model.dictionary.table, {}
+
+    def watch(step, *_):
+        if way == "unit":
+            table.value[:known] = unit(table.value[:known])
+        table.trainable = way != "held" or step >= steps // 2
+        if step % SETTINGS["vectors"]["every"] == 0:
+            losses[step] = loss_of_last(model, other, known)
+
+    train(model, text, steps, learning_rate=rate, seed=seed, watch=watch)
+    watch(steps)
+    best = min(losses, key=losses.get)
+    found = {"way": way, "rate": rate, "seed": seed, "step": best}
+    return found | {"unseen": round(losses[best], 4)}
+
+
+def state(model, own, other, known, group):
+    """Measure a decoder, and let it write if it learns the sonnets."""
+    looks = {"looks": own, "elsewhere": other[other < known]}
+    found = {
+        name: last_looks(model, windows(text, 7)[::7, :-1]).round(4).tolist()
+        for name, text in looks.items()
+    }
+    for name, text in {"trained": own, "unseen": other}.items():
+        found[name] = round(loss_of_last(model, text, known), 4)
+    if group == "sonnets":
+        found["samples"] = samples(model)
     return found
 
 
-def state(model, text, other, known):
-    """Measure a decoder and let it write."""
+def samples(model):
+    """Return what the decoder writes, with the same dice at every mark."""
     (start, end), how = model.dictionary.encode([START, END]), SETTINGS["samples"]
-    loss_after, last_looks = page(CHAPTER).loss_after, page(CHAPTER).last_looks
     words = []
     for draw in range(how["draws"]):
         dice, heat = np.random.default_rng(draw), how["temperature"]
         drawn = sample(model, [start], how["most"], dice, end, temperature=heat)
         words.append(verse(model.dictionary.decode(drawn)))
-    return {
-        "trained": round(loss_after(model, text, known=known), 4),
-        "unseen": round(loss_after(model, other, known=known), 4),
-        "looks": last_looks(model, windows(text, 7)[::7, :-1]).round(4).tolist(),
-        "samples": words,
-    }
+    return words
+
+
+def far(runs):
+    """Return how many words back the heads look, (seeds, marks, layers)."""
+    looks = [[state["looks"] for state in each["states"]] for each in runs]
+    return (np.array(looks) @ np.arange(7)[::-1]).mean(-1)
 
 
 def summary(results):
-    """Compare the first state with the last one."""
-    before, after, learned = [], [], []
-    for each in results["runs"]:
-        states, words = each["states"], np.arange(7)[::-1]
-        far = [float((np.array(one["looks"]) @ words).mean()) for one in states]
-        before.append(far[0])
-        after.append(far[-1])
-        unseen = [one["unseen"] for one in states]
-        learned.append(states[-1]["trained"] < 0.3 and unseen[-1] > min(unseen) + 3)
-    holds = all(learned) and max(after) < min(before) - 1
-    return count(results["runs"]) | paired(before, after, holds)
+    """Compare the first state with the last one, for each text."""
+    gone = {}
+    for text in SETTINGS["texts"]:
+        if text in results:
+            back = far(results[text]).mean(-1)  # (seeds, marks)
+            gone[text] = back[:, 0] - back[:, -1]
+    zeros = np.zeros(len(gone["sonnets"]))
+    holds = all(turn.min() > 1 for text, turn in gone.items() if text != "dealt")
+    if "dealt" in results:
+        dealt = abs(3 - far(results["dealt"])[:, -1])  # (seeds, layers)
+        at = SETTINGS["marks"].index(SETTINGS["dealt"])
+        other = 3 - np.concatenate(
+            [far(results[t])[:, at] for t in ("sonnets", "shuffled")]
+        )
+        holds &= dealt[:, 0].max() < 0.1 and dealt[:, 1].max() < other[:, 1].min() / 2
+    return count(results["sonnets"]) | paired(gone["sonnets"], zeros, bool(holds))

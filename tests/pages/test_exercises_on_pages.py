@@ -53,11 +53,9 @@ CALLED = [  # what takes a function or a class; two symbols are no function
     if task.kind in ("build", "spot") and name != "tokenization.joined_by_replace"
 ]
 SOLVED = {
-    "DotProduct": "attention",
     "ScaledDotProductAttention": "attention",
     "ProjectedAttention": "attention",
     "MultiHeadAttention": "attention",
-    "sample": "decoder",
 }
 FORBIDS = {  # their pages forbid a way of doing it
     "attention.all_at_once",
@@ -122,8 +120,7 @@ def test_solutions_are_the_packages_code(name):
     for written in exercise_cells("backpropagation").values():
         page |= definitions(written.solution)
     package = module_definitions(f"lmcourse.numpy_nn.{SOLVED[name]}")
-    called = "sample_solution" if name == "sample" else f"{name}Solution"
-    ours = tree(page[called]).replace("Solution'", "'").replace("sample_solution", name)
+    ours = tree(page[f"{name}Solution"]).replace("Solution'", "'")
     assert ours == tree(package[name])
 
 

@@ -25,10 +25,10 @@ SAME = [
     ("tokenization", "lmcourse.tokenization", 2),
     ("pretraining", "lmcourse.masking", 1),
     ("bert-internals", "lmcourse.bert", 6),
-    ("backpropagation", "lmcourse.numpy_nn.core", 5),
-    ("backpropagation", "lmcourse.numpy_nn.layers", 9),
-    ("backpropagation", "lmcourse.numpy_nn.attention", 4),
-    ("backpropagation", "lmcourse.numpy_nn.decoder", 5),
+    ("backpropagation", "lmcourse.numpy_nn.core", 2),
+    ("backpropagation", "lmcourse.numpy_nn.layers", 5),
+    ("backpropagation", "lmcourse.numpy_nn.attention", 1),
+    ("backpropagation", "lmcourse.numpy_nn.decoder", 3),
     ("dickinson-layers", "lmcourse.pooling", 5),
 ]
 

@@ -10,8 +10,9 @@ from lmbook.play import modules
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
-NAMES = ["block", "contest", "dates", "dials", "explorer", "generator", "neighbours"]
-NAMES += ["neurons", "order", "sentences", "sequence", "tokenizer", "toy", "training"]
+NAMES = ["block", "contest", "dates", "dials", "explorer", "generator", "graph"]
+NAMES += ["lengths", "neighbours", "neurons", "order", "sentences", "sequence"]
+NAMES += ["tokenizer", "toy", "training"]
 LOADING = ["contest", "explorer", "generator", "neighbours", "sentences", "sequence"]
 LOADING += ["tokenizer"]
 

@@ -113,10 +113,11 @@ def test_a_bar_is_as_high_as_its_share():
     shares = [
         [[0.25, 0.75], [0.5, 0.5]],
         [[1.0, 0.0], [0.1, 0.9]],
-    ]  # (layers, heads, tokens)
-    svg = views.looks(shares, alt="Four <heads>")
-    bars = [re.findall(r"v-([\d.]+)h9", d) for d in re.findall(r'<path d="([^"]*)"', svg)]
+    ]  # (rows, layers, tokens)
+    svg = views.looks(shares, ["<b>", "two"], alt="Four <heads>")
+    bars = [re.findall(r"v-([\d.]+)h18", d) for d in re.findall(r'<path d="([^"]*)"', svg)]
     flat = [share for layer in shares for head in layer for share in head]
-    assert [float(h) for bar in bars for h in bar] == [pytest.approx(72 * s) for s in flat]
+    assert [float(h) for bar in bars for h in bar] == [pytest.approx(64 * s) for s in flat]
     assert 'aria-label="Four &lt;heads&gt;"' in svg
+    assert "&lt;b&gt;, layer 1" in svg
     assert svg.count('class="lm-even"') == 4

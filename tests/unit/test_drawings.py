@@ -15,8 +15,6 @@ FIGURES = [
 ]
 WIDEST = 400  # units: what a screen of 390 px still shows legibly
 OWED = {  # drawings that are wider; the list only shrinks
-    "backpropagation-attention",
-    "backpropagation-graph",
     "fine-tuning-places",
     "inside-gpt-path",
     "pretraining-families",

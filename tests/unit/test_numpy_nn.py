@@ -215,21 +215,6 @@ def test_adam_equals_pytorchs():
     assert frozen.value == 2.0
 
 
-def test_a_normalised_step_goes_along_the_gradient():
-    rng = np.random.default_rng(5)
-    values, gradient = rng.normal(size=(2, 3, 4))
-    moved, still, frozen = map(Parameter, (values, 1.0, 2.0), (True, True, False))
-    adam = Adam([moved, frozen, still], learning_rate=0.5)
-    moved.grad += 1e-3 * gradient
-    frozen.grad += 1
-    adam.step(normalised=True)
-    step = moved.value - values
-    equal(step, -0.05 * gradient / np.sqrt((gradient**2).mean()))
-    assert (frozen.value, still.value, adam.steps) == (2.0, 1.0, 0)
-    assert not moved.grad.any()
-    assert not adam.mean[0].any()
-
-
 def test_the_start_of_rotary_positions_is_where_they_begin():
     x = np.random.default_rng(6).normal(size=(9, 6))
     late = Rotary(6, start=4).forward(x[4:])

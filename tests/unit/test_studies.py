@@ -13,7 +13,7 @@ from safetensors import safe_open
 
 import studies
 from lmcourse import data
-from lmcourse.numpy_nn.decoder import load
+from lmcourse.numpy_nn.decoder import load, loss_of_last
 from studies import __main__ as command
 from studies import chapter, harness
 
@@ -156,10 +156,9 @@ def test_the_stored_decoder_has_the_stored_losses():
     study = module("backpropagation")
     model = load(harness._checkpoint("decoder"))
     _, _, text, other, known = study.material()
-    last = data.stored("backpropagation")["results"]["runs"][0]["states"][-1]
-    loss_after = chapter.page("backpropagation").loss_after
+    last = data.stored("backpropagation")["results"]["sonnets"][0]["states"][-1]
     for name, part in {"trained": text, "unseen": other}.items():  # float16 weights
-        assert loss_after(model, part, known=known) == pytest.approx(last[name], rel=0.02)
+        assert loss_of_last(model, part, known) == pytest.approx(last[name], rel=0.02)
     looks = np.array(last["looks"])  # (layers, heads, tokens)
     np.testing.assert_allclose(looks.sum(axis=-1), 1, rtol=0, atol=1e-3)
 

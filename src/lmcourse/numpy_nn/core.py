@@ -216,17 +216,8 @@ class Adam:
         self.mean = [np.zeros_like(p.value) for p in self.parameters]
         self.square = [np.zeros_like(p.value) for p in self.parameters]
 
-    def step(self, normalised=False):
-        """Move every parameter against its gradient, in place, and clear the gradient.
-
-        Parameters
-        ----------
-        normalised : bool
-            Move a tenth as far, along the gradient itself: for the first steps, when
-            Adam's averages rest on little. It adds nothing to them.
-        """
-        if normalised:
-            return self.normalised_step()
+    def step(self):
+        """Move every parameter against its gradient, in place, and clear the gradient."""
         self.steps += 1
         b1, b2 = self.betas
         warm = np.sqrt(1 - b2**self.steps)  # the averages start at 0
@@ -237,14 +228,6 @@ class Adam:
                 mean += (1 - b1) * (parameter.grad - mean)
                 square += (1 - b2) * (parameter.grad**2 - square)
                 parameter.value -= size * mean / (np.sqrt(square) + self.epsilon * warm)
-            parameter.grad[...] = 0
-
-    def normalised_step(self):
-        """Move by a tenth of the learning rate, as a root mean square over the entries."""
-        for parameter in self.parameters:
-            size = np.sqrt((parameter.grad**2).mean())
-            if parameter.trainable and size > 0:
-                parameter.value -= 0.1 * self.learning_rate * parameter.grad / size
             parameter.grad[...] = 0
 
 

@@ -135,7 +135,6 @@ def train(
     context=7,
     batch=32,
     learning_rate=4e-3,
-    warm=0,
     seed=0,
     watch=None,
 ):
@@ -148,8 +147,6 @@ def train(
     steps, context, batch : int
     learning_rate : float
         Of Adam; falls to a tenth along a straight line.
-    warm : int
-        How many of the first steps are normalised (`Adam.step`).
     seed : int
     watch : function of (step, loss module, expected words, floating loss), optional
         Called after each backward pass, before the step. What it returns, if it is a
@@ -174,8 +171,28 @@ def train(
             said = watch(step, loss, chosen[0, 1:], floating[-1])
             bar.set_postfix_str(said or "", refresh=False)
         adam.learning_rate = learning_rate * (1 - 0.9 * step / steps)
-        adam.step(normalised=step < warm)
+        adam.step()
     return floating
+
+
+def last_looks(model, lines):
+    """Return the last word's weights, averaged over lines, (layers, heads, tokens)."""
+    model.forward(lines)  # (lines, tokens)
+    layers = range(model.sizes["layers"])
+    return np.stack([model.weights(i)[:, :, -1].mean(axis=0) for i in layers])
+
+
+def loss_of_last(model, numbers, known, context=7, every=3):
+    """Return the mean loss of the word after a window, in nats.
+
+    Of every third window, where that word is one of the first ``known``, so that training
+    has shown it.
+    """
+    examples = windows(numbers, context)  # (examples, context + 1)
+    examples = examples[examples[:, -1] < known][::every]
+    x = model.dictionary.forward(examples[:, :-1])
+    last = model.blocks.forward(x)[:, -1]  # (examples, d_model)
+    return float(SoftmaxCrossEntropy().forward(model.output.forward(last), examples[:, -1]))
 
 
 def sample(model, start, most, rng, end=None, context=7, temperature=1.0):

@@ -31,6 +31,8 @@ class Linear(Module):
         Link: use this very Parameter as W.
     transposed : bool
         The weight has shape (d_out, d_in); use its transpose.
+    bias : bool
+        Without, b stays 0.
 
     Raises
     ------
@@ -38,7 +40,7 @@ class Linear(Module):
         If the linked weight has another shape.
     """
 
-    def __init__(self, d_in, d_out, rng=None, weight=None, transposed=False):
+    def __init__(self, d_in, d_out, rng=None, weight=None, transposed=False, bias=True):
         shape = (d_out, d_in) if transposed else (d_in, d_out)
         if weight is None:
             rng = rng or np.random.default_rng()
@@ -46,7 +48,7 @@ class Linear(Module):
         if weight.value.shape != shape:
             raise ValueError(f"Linear: a weight {weight.value.shape}, not {shape}")
         self.weight, self.transposed = weight, transposed
-        self.bias = Parameter(np.zeros(d_out))
+        self.bias = Parameter(np.zeros(d_out), trainable=bias)
 
     @property
     def matrix(self):

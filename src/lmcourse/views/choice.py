@@ -75,18 +75,20 @@ def samples(question: str, shown: dict, pictures=None, first: str = "") -> View:
         name, note, body = tidy(name), tidy(note), body.strip("\n")
         plain.append(f"[{name}: {note}]\n{body}")
         labels.append(escape(name))
-        written = f'<p class="lm-text">{escape(body)}</p>'
-        panels.append(f"<p>{escape(note)}</p>{picture}{written}")
+        written = f'{picture}<p class="lm-text">{escape(body)}</p>'
+        panels.append(f'<p>{escape(note)}</p><div class="lm-beside">{written}</div>')
     return choice("samples", tidy(question), "\n\n".join(plain), labels, panels, first=at)
 
 
-def looks(shares, *, alt: str, top: float = 1.0) -> str:
-    """Draw how far back heads look, a small bar chart each, as an SVG.
+def looks(shares, names, *, alt: str, top: float = 1.0) -> str:
+    """Draw how far back layers look, a bar chart each, as an SVG.
 
     Parameters
     ----------
-    shares : array of shape (layers, heads, tokens)
-        The weights of the last token on each; every row sums to 1.
+    shares : array of shape (rows, layers, tokens)
+        The weights of the last token on each; all of a layer sum to 1.
+    names : list of str
+        What the rows are of.
     alt : str
     top : float
         The share that fills a chart's height.
@@ -97,20 +99,24 @@ def looks(shares, *, alt: str, top: float = 1.0) -> str:
         Bars stand as the tokens do, the last one on the right; a dashed line shows even
         shares.
     """
-    shares = as_array(shares)  # (layers, heads, tokens)
-    layers, heads, tokens = shares.shape
-    wide, unit, marks = 11 * tokens, 72 / top, []
-    for layer, head in np.ndindex(layers, heads):
-        x, y = 2 + head * (wide + 12), 112 * layer + 98
-        places = enumerate(shares[layer, head])
-        bars = (f"M{x + 11 * i} {y}v{-unit * w:.1f}h9v{unit * w:.1f}z" for i, w in places)
+    shares = as_array(shares)  # (rows, layers, tokens)
+    rows, layers, tokens = shares.shape
+    wide, unit, marks = 21 * tokens, 64 / top, []
+    for row, layer in np.ndindex(rows, layers):
+        x, y = 2 + layer * (wide + 22), 118 * row + 96
+        places = enumerate(shares[row, layer])
+        bars = (f"M{x + 21 * i} {y}v{-unit * w:.1f}h18v{unit * w:.1f}z" for i, w in places)
         even = f"M{x} {y - unit / tokens:.1f}h{wide}"
         marks.append(f'<path d="{"".join(bars)}"/><path class="lm-even" d="{even}"/>')
-        ends = ((x, tokens - 1), (x + wide - 11, 0))
-        marks += [f'<text x="{at}" y="{y + 13}">{back}</text>' for at, back in ends]
-    names = [f'<text x="2" y="{112 * i + 16}">block {i}</text>' for i in range(layers)]
-    size = f"0 0 {heads * (wide + 12)} {112 * layers + 4}"
+        marks += [
+            f'<text x="{x + 21 * i + 5}" y="{y + 14}">{tokens - 1 - i}</text>'
+            for i in range(tokens)
+        ]
+        marks.append(
+            f'<text x="{x}" y="{y - 76}">{escape(names[row])}, layer {layer}</text>'
+        )
+    size = f"0 0 {layers * (wide + 22) - 18} {118 * rows}"
     return (
         f'<svg class="lm-looks" viewBox="{size}" role="img" '
-        f'aria-label="{escape(tidy(alt))}">{"".join(names + marks)}</svg>'
+        f'aria-label="{escape(tidy(alt))}">{"".join(marks)}</svg>'
     )

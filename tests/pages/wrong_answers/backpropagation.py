@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from lmcourse.data import corpora_folder
 from lmcourse.numpy_nn import attention, core, decoder, layers
 from lmcourse.numpy_nn.core import Concat, Fork, Module, as_tuple
 
@@ -80,6 +79,12 @@ def untransposed(self, d_s, d_v):
     return *self.product.backward(self.scale.backward(d_s)), d_v
 
 
+def unsoftened(self, delta):
+    d_scores, d_v = self.mix.backward(delta)
+    d_q, d_k = self.product.backward(self.scale.backward(d_scores))
+    return d_q, swap(d_k), d_v
+
+
 Head = attention.ProjectedAttention
 
 
@@ -107,7 +112,9 @@ def head_back(turned=True, linear=True, summed=False):
     def gradient(self, delta):
         d_q, d_k, d_v = self.attention.backward(delta)
         if turned:
-            d_q, d_k = self.turn_query.backward(d_q), self.turn_key.backward(d_k)
+            d_q = self.turn_query.backward(d_q)
+        if turned is True:
+            d_k = self.turn_key.backward(d_k)
         named = zip((d_q, d_k, d_v), (self.query, self.key, self.value), strict=True)
         if not linear:
             return tuple(d @ layer.matrix.T for d, layer in named)
@@ -189,60 +196,63 @@ def normed(name="module"):
     return type("Answer", (Module,), members)
 
 
-def looks(untrained=3.0, trained=2.0, shape=(2, 5)):
-    """Return how far back heads look, a little different from head to head."""
-    spread = np.linspace(-0.1, 0.1, int(np.prod(shape))).reshape(shape)
-    return {"untrained": untrained + spread, "trained": trained + spread}
-
-
-def sampler(
-    seen=lambda numbers, context: numbers[-context:],
-    share=lambda logits, t: layers.softmax(logits / t),
-    place=-1,
-    draw=lambda rng, p: rng.choice(len(p), p=p),
-    result=lambda start, numbers: numbers,
+def descend(
+    turn=1.0,
+    moves=(1, 1, 1),
+    keep=0,
+    scale=0.5,
     more=0,
-    stop="after",
+    late=False,
+    in_place=False,
+    kind=list,
 ):
-    def answer(model, start, most, rng, end=None, context=7, temperature=1.0):
-        numbers = list(start)
-        for _ in range(most + more):
-            logits = model.forward(np.array(seen(numbers, context)))[place]
-            drawn = int(draw(rng, share(logits, temperature)))
-            if drawn == end and stop == "before":
-                break
-            numbers.append(drawn)
-            if drawn == end and stop == "after":
-                break
-            if numbers.count(end) > 1 and stop == "late":
-                break
-        return result(list(start), numbers)
+    """Return steps of gradient descent, written without modules."""
+
+    def answer(Q, K, V, target, rate, steps):
+        parts, sums, losses = [Q, K, V], [0, 0, 0], []
+
+        def look():
+            weights = layers.softmax(parts[0] @ parts[1].T * scale)
+            return weights, weights @ parts[2]
+
+        for _ in range(steps + more):
+            weights, out = look()
+            losses.append(((out - target) ** 2).mean())
+            d_out = 2 * (out - target) / target.size
+            d_w = d_out @ parts[2].T
+            d_s = scale * weights * (d_w - (weights * d_w).sum(-1, keepdims=True))
+            slopes = d_s @ parts[1], d_s.T @ parts[0], weights.T @ d_out
+            sums = [keep * old + new for old, new in zip(sums, slopes, strict=True)]
+            if in_place:
+                for part, slope in zip(parts, slopes, strict=True):
+                    part -= rate * slope
+            else:
+                both = zip(parts, moves, sums, strict=True)
+                parts = [part - turn * rate * move * d for part, move, d in both]
+        if late:
+            losses = [*losses[1:], ((look()[1] - target) ** 2).mean()]
+        return *parts, kind(losses)
 
     return answer
 
 
-def given(page):
-    """Return what the page builds on: its earlier tasks, an array and two decoders."""
-    rng = np.random.default_rng(0)
-    mine = {"rng": rng, "x": rng.normal(size=(2, 5, 4)), "back": np.arange(7)[::-1]}
-    model = decoder.load(corpora_folder() / "checkpoints" / "decoder.safetensors")
-    words = model.dictionary.vocabulary
-    untrained = decoder.Decoder(words, 0.1 * rng.normal(size=(len(words), 60)))
-    mine |= {"model": model, "untrained": untrained, "encode": model.dictionary.encode}
-    package = vars(core) | vars(layers) | vars(attention) | vars(decoder)
-    return package | page | mine
+class L2Loss(Module):
+    """The page's loss, the mean of the squared differences."""
 
-
-def product(times):
-    def compute(self, a, b):
-        self.given = a, b
-        return times(a, b)
+    def compute(self, x, target):
+        self.difference = x - target
+        return (self.difference**2).mean()
 
     def gradient(self, delta):
-        a, b = self.given
-        return times(delta, swap(b)), times(swap(a), delta)
+        return delta * 2 * self.difference / self.difference.size
 
-    return module(attention.DotProduct, compute, gradient)
+
+def given(page):
+    """Return what the page builds on: its earlier tasks, and an array."""
+    rng = np.random.default_rng(0)
+    mine = {"rng": rng, "x": rng.normal(size=(2, 5, 4)), "L2Loss": L2Loss}
+    package = vars(core) | vars(layers) | vars(attention) | vars(decoder)
+    return package | page | mine
 
 
 def by_jacobian():
@@ -259,14 +269,6 @@ def by_jacobian():
 
 
 WRONG = {
-    "dot_product": {
-        "return 2 arrays from gradient": module(attention.DotProduct, None, lambda s, d: d),
-        "pass the class itself": attention.DotProduct(),
-        "compute stopped with": module(attention.DotProduct, lambda self, a, b: a @ b[1:]),
-        "gradient stopped with": module(
-            attention.DotProduct, None, lambda self, d: d @ d[1:]
-        ),
-    },
     "attention": {
         "the scale is missing": attend(lambda s: s * np.sqrt(6)),
         "divided by d_head, not by its root": attend(lambda s: s / np.sqrt(6)),
@@ -278,6 +280,7 @@ WRONG = {
         "the gradient of the key lacks the scale": attention_back(unscaled_key),
         "the gradients of query and key are swapped": attention_back(swapped),
         "lacks the transpose's backward pass": attention_back(untransposed),
+        "the softmax's own backward pass is missing": module(Attention, None, unsoftened),
         "nothing is hidden": attend(hide="never"),
         "hidden after the softmax": attend(hide="after"),
         "return 3 arrays from gradient": attention_back(lambda self, d_s, d_v: (d_s, d_v)),
@@ -288,7 +291,8 @@ WRONG = {
         "the keys are not turned": built(head("q")),
         "the key's layer": built(head(value=lambda self, q, k, v: self.key.forward(v))),
         "all three come from the query's input": built(head(pick=(0, 0, 0))),
-        "not turned back": built(head_back(turned=False)),
+        "of the query is not turned back": built(head_back(turned=False)),
+        "of the key is not turned back": built(head_back(turned="query")),
         "weight of query are still 0": built(head_back(linear=False)),
         "one head: return 3 arrays from gradient": built(head_back(summed=True)),
         "the last linear layer is missing": many(last=False),
@@ -301,48 +305,39 @@ WRONG = {
         "three branches": built(count=2),
     },
     "norm": {"keep the layer": normed(name="inside")},
-    "control": {
-        "a dict with the keys": [{}, {"trained": looks()["trained"]}, 3.0],
-        "one number for each head of each layer": [
-            looks(shape=(5,)),
-            looks(shape=(4, 2, 5)),
-            {"untrained": 3.0, "trained": 2.0},
-        ],
-        "these are the weights": looks(shape=(2, 5, 7)),
-        "nobody looks further back than 6": [looks(7), looks(3, -1)],
-        "both are the same": looks(2.9, 2.9),
-        "about half as far": looks(1.5, 1.0),
-        "would be 3": [looks(2.0, 1.4), looks(4.0, 2.0)],
-        "no nearer than the untrained": [looks(3.0, 3.2), looks(2.9, 2.85)],
-    },
-    "sampling": {
-        "the start should stand": sampler(result=lambda s, n: [*n[len(s) :], *s]),
-        "5 words were added": sampler(more=-1),
-        "more than the last": sampler(lambda n, context: n),
-        "shown one word": sampler(lambda n, context: n[-1:]),
-        "the *last* words": sampler(lambda n, context: n[:context]),
-        "always the likeliest": sampler(draw=lambda rng, p: p.argmax()),
-        "drawn alike": sampler(draw=lambda rng, p: rng.choice(len(p))),
-        "the logits of the first word": sampler(place=0),
-        "the temperature has no effect": sampler(share=lambda z, t: layers.softmax(z)),
-        "multiplied by the temperature": sampler(share=lambda z, t: layers.softmax(z * t)),
-        "not drawn by the softmax": sampler(share=lambda z, t: layers.softmax(-z / t)),
-        "the end mark has no effect": sampler(stop="never"),
-        "the end mark belongs to the result": sampler(stop="before"),
-        "and the text goes on": sampler(stop="late"),
+    "learn": {
+        "the loss grows": descend(turn=-1),
+        "the gradients of earlier steps are still in": descend(keep=1),
+        "queries and keys do not move": descend(moves=(0, 0, 1)),
+        "the values do not move": descend(moves=(1, 1, 0)),
+        "only the queries move": descend(moves=(1, 0, 0)),
+        "not the sum": descend(turn=12),
+        "the scale of the scores is missing": descend(scale=1.0),
+        "one step too few": descend(more=-1),
+        "one step too many": descend(more=1),
+        "nothing has moved": descend(turn=0),
+        "measured after the steps": descend(late=True),
+        "the arrays that were handed in": descend(in_place=True),
+        "return Q, K, V and the list of losses": lambda Q, K, V, target, rate, steps: (
+            Q,
+            K,
+            V,
+        ),
     },
 }
 
 RIGHT = {
-    "dot_product": [
-        product(np.matmul),
-        product(lambda a, b: np.einsum("...ij,...jk->...ik", a, b)),
-    ],
     "attention": [Attention, attend()],
-    "control": [looks(), looks(3.2, 1.3)],
+    "learn": [descend(), descend(kind=tuple)],
     "norm": [normed(), by_jacobian()],
     "heads": [Heads, built()],
-    "sampling": [sampler()],
 }
 
-TYPED = {"control": [looks(3.1, 2.2)]}
+TYPED = {"learn": [(np.eye(4), np.eye(4), np.eye(4), [0.9, 0.4]), 0.01]}
+NONSENSE = {
+    "learn": [
+        lambda Q, K, V, target, rate, steps: (0 * Q, 0 * K, 0 * V, [1.0] * steps),
+        lambda Q, K, V, target, rate, steps: (Q, K, V, [0.0] * steps),
+        lambda Q, K, V, target, rate, steps: (K, Q, V, [1 / (i + 1) for i in range(steps)]),
+    ]
+}

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from lmcourse.exercises import Wrong, compare, exercise, predict, run
-from lmcourse.exercises.answers import NotTried, rotated
+from lmcourse.exercises.answers import NotTried, array, rotated, unpack
 from lmcourse.exercises.backpropagation.oracle import (
     Passes,
     attend,
@@ -27,41 +27,6 @@ predict(
     c="nothing is averaged: each way adds its effect in full.",
     d="factors are multiplied along one way; the effects of two ways add up.",
 )
-
-
-@exercise("backpropagation.dot_product")
-def dot_product(answer):
-    """Compare with autograd; equal sizes let a wrong transpose pass the shapes."""
-    rng = np.random.default_rng(2)
-    for shape in [(3, 3), (3, 3, 3)]:
-        a, b = rng.normal(size=(2, *shape))
-        passes = Passes(answer, (), [a, b])
-        forward = {
-            "forward, the two are multiplied entry by entry; the product of matrices is "
-            "written @.": a * b,
-            "forward, the order is wrong: a comes first.": b @ a,
-            "forward, b is transposed; leave that to its own module.": a @ b.mT,
-        }
-        passes.forward(torch.matmul, forward)
-        delta, d_b = passes.delta, passes.gradients()[1]
-        batch = "`.T` reverses all axes, the batch's too: right for one matrix, wrong for "
-        batch += "a batch. Swap the last two only, with `.mT`."
-        first = {
-            **({f"in the gradient of a, {batch}": delta @ b.T} if a.ndim > 2 else {}),
-            "the gradient of a lacks a transpose: b must be transposed.": delta @ b,
-            "the gradients are swapped: that of a comes first.": d_b,
-            "in the gradient of a, delta belongs on the left.": b.mT @ delta,
-        }
-        second = {
-            **({f"in the gradient of b, {batch}": a.T @ delta} if a.ndim > 2 else {}),
-            "the gradient of b lacks a transpose: a must be transposed.": a @ delta,
-            "in the gradient of b, delta stands on the wrong side.": delta @ a.mT,
-            "the gradient of b is transposed.": d_b.mT,
-        }
-        passes.backward(first, second)
-    passes = Passes(answer, (), [rng.normal(size=(4, 2, 5)), rng.normal(size=(4, 5, 3))])
-    passes.forward(torch.matmul)
-    passes.backward()
 
 
 @exercise("backpropagation.attention")
@@ -90,7 +55,10 @@ def attention(answer):
             raise Wrong("the output is right; keep the weights in self.weights as well.")
         compare(weights, scores.softmax(-1))
         d_q, d_k, _ = passes.gradients()
+        unsoft = (torch.tensor(passes.delta) @ v.mT @ k / math.sqrt(6)).detach().numpy()
         of_query = {
+            "backward, the softmax's own backward pass is missing between the weights and "
+            "the scores.": unsoft,
             "backward, the gradient of the query lacks the scale: its module has a "
             "backward pass too.": d_q * math.sqrt(6),
             "backward, the gradients of query and key are swapped.": d_k,
@@ -149,12 +117,73 @@ def _one_head(answer):
         passes.forward(
             lambda *x, turn=turn, layers=layers: attend_head(layers, x, turn), mistakes
         )
-        unturned = "backward, the gradient of the query is not turned back."
-        passes.backward({unturned: passes.gradients(straight)[0]} if rotary else {})
+        unturned = "backward, the gradient of the {} is not turned back."
+        names = zip(("query", "key"), passes.gradients(straight), strict=False)
+        tables = [{unturned.format(name): d} for name, d in names]
+        passes.backward(*tables if rotary else ())
         wanted = passes.gradients(of=[weight for weight, _ in layers])
         for name, want in zip(("query", "key", "value"), wanted, strict=True):
             still = f"the gradients of the weight of {name} are still 0."
             compare(getattr(passes.module, name).weight.grad, want, {still: 0 * want})
+
+
+def _descend(given, target, rate, steps, momentum=0.0, still=(), scale=0.5):
+    """Return Q, K, V and the losses of plain steps, made by PyTorch's optimiser."""
+    parts = [torch.tensor(part, requires_grad=True) for part in given]
+    moved = [part for i, part in enumerate(parts) if i not in still]
+    steps_of, losses = torch.optim.SGD(moved, abs(rate), momentum, maximize=rate < 0), []
+    for _ in range(steps):
+        steps_of.zero_grad()
+        loss = F.mse_loss(attend(*parts, scale=scale), torch.tensor(target))
+        loss.backward()
+        steps_of.step()
+        losses.append(loss.item())
+    return [part.detach().numpy() for part in parts], losses
+
+
+@exercise("backpropagation.learn", kind="experiment")
+def learn(answer):
+    """Compare with PyTorch's optimiser, on matrices and targets of its own."""
+    for seed, (sources, steps) in enumerate([(5, 2), (3, 25)]):
+        rng = np.random.default_rng(20 + seed)
+        given = [rng.normal(size=size) for size in ((4, 4), (sources, 4), (sources, 3))]
+        target, rate = rng.normal(size=(4, 3)), 0.7
+        copies = [part.copy() for part in given]
+        got = run(answer, *copies, target.copy(), rate, steps, keep=True)
+        *parts, losses = unpack(got, 4, "Q, K, V and the list of losses")
+        wanted, wanted_losses = _descend(given, target, rate, steps)
+        ways = {
+            "the loss grows: a step goes against the gradient.": {"rate": -rate},
+            "the gradients of earlier steps are still in: each step has its own.": {
+                "momentum": 1.0
+            },
+            "queries and keys do not move; all three are trained.": {"still": (0, 1)},
+            "the values do not move; all three are trained.": {"still": (2,)},
+            "only the queries move; all three are trained.": {"still": (1, 2)},
+            "the loss is the mean over all entries, not the sum.": {
+                "rate": rate * target.size
+            },
+            "the scale of the scores is missing.": {"scale": 1.0},
+            "one step too few was made.": {"steps": steps - 1},
+            "one step too many was made.": {"steps": steps + 1},
+        }
+        usual = {"rate": rate, "steps": steps}
+        made = {
+            told: _descend(given, target, **usual | way)[0] for told, way in ways.items()
+        }
+        made["nothing has moved."] = given
+        for part, want in zip(parts, wanted, strict=True):
+            if array(part).shape != want.shape:
+                compare(part, want)
+        flat = [
+            np.concatenate([array(x).ravel() for x in each]) for each in (parts, wanted)
+        ]
+        compare(*flat, {t: np.concatenate([x.ravel() for x in m]) for t, m in made.items()})
+        if not all(map(np.array_equal, copies, given)):
+            raise Wrong("right, but the arrays that were handed in have changed.")
+        late = [*wanted_losses[1:], _descend(given, target, rate, steps + 1)[1][-1]]
+        after = "the losses are measured after the steps; each belongs before its step."
+        compare(losses, wanted_losses, {after: late})
 
 
 @exercise("backpropagation.heads")
