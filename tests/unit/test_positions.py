@@ -13,7 +13,7 @@ from transformers.models.gptj import modeling_gptj as gptj
 from transformers.models.llama import modeling_llama as llama
 from transformers.models.t5.modeling_t5 import T5Attention
 
-from lmcourse.lengths import Small, near_mask
+from lmcourse.lengths import Small, near_mask, windows
 from lmcourse.positions import (
     alibi_bias,
     alibi_slopes,
@@ -164,3 +164,12 @@ def test_prices_are_looked_up_by_query_key_and_head():
 
 def test_near_keys_are_as_many_as_in_training():
     assert near_mask(9, 4).sum(-1).tolist() == [1, 2, 3, 4, 4, 4, 4, 4, 4]
+
+
+def test_windows_ask_for_the_next_and_for_three_back():
+    ids, (following, back) = windows(
+        torch.arange(99), 5, 7, torch.Generator().manual_seed(1)
+    )
+    assert ids.shape == (5, 7)
+    assert torch.equal(following, ids + 1)
+    assert torch.equal(back, ids - 3)
