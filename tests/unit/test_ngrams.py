@@ -130,18 +130,6 @@ def test_half_of_a_count_is_taken_where_its_neighbours_do_not_tell(often, want):
     np.testing.assert_allclose(discounts(counts), want, rtol=1e-12)
 
 
-def test_a_worked_example():
-    # "abracadabra" as a=0 b=1 c=2 d=3 r=4. Of its bigrams ab, br and ra occur twice, ac,
-    # ca, ad and da once, nothing three times: 1 - 2 Y 3/4 is taken of 1, half of 2. Then b,
-    # c, d and r came after one token each, a after three, none after two: half is taken.
-    ids = [0, 1, 4, 0, 2, 0, 3, 0, 1, 4, 0]
-    y = 4 / (4 + 2 * 3)
-    once, twice = 1 - 2 * y * 3 / 4, 1
-    one = (1 - 0.5 + (4 * 0.5 + 1.5) * 0.2) / 7
-    want = (2 - twice + (twice + 2 * once) * one) / 4
-    assert NgramModel(ids, 2, 5).next_probs([0])[1] == pytest.approx(want, rel=1e-12)
-
-
 def test_longer_runs_help_on_sonnets_that_were_not_counted_and_then_hardly_matter(sonnets):
     vocab_size, training, validation, test = sonnets
     models = {n: NgramModel(training, n, vocab_size) for n in (1, 2, 3, 4, 6, 9)}

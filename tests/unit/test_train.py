@@ -297,5 +297,3 @@ def test_recipes_take_changes_and_refuse_strangers():
         ValueError, match=r"no .slow. without .*; ideas by preset: .*classic"
     ):
         recipe("slow", 60)
-    with pytest.raises(ValueError, match="argument 'depth'"):
-        recipe("fast", 60, depth=3)
