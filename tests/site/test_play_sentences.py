@@ -8,7 +8,7 @@ import torch
 import visits
 from lmbook.play import stores
 from lmcourse import views
-from test_play_explorer import model, tokenizer
+from test_play_explorer import ask, model, tokenizer
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -34,10 +34,6 @@ def make():
         [look], head=HEAD, notes=["a note"], alt="A line.", layer=LAYER, around=around
     )
     return view, {"bert": lambda: stores.bert_file(model(), as_int8=False)}
-
-
-def ask(page):
-    page.get_by_role("button", name="Load the model").click()
 
 
 def use(page):

@@ -15,7 +15,6 @@ from lmcourse.transformer import Block
 
 @pytest.fixture
 def model():
-    torch.manual_seed(0)
     model = GPT(GPTConfig(vocab_size=11, context=8, layers=2, heads=3, d_model=12))
     for weight in model.parameters():
         nn.init.normal_(weight, std=0.5)

@@ -134,7 +134,6 @@ def test_vectors_are_means_of_real_tokens():
 
 
 def test_fine_tuning_learns_a_rule_and_repeats_itself():
-    torch.manual_seed(0)
     ids = [torch.tensor([2, *row, 3]) for row in torch.randint(5, 12, (40, 6)).tolist()]
     labels = torch.tensor([float(7 in row.tolist()) for row in ids])
     said = []

@@ -25,11 +25,6 @@ from test_gpt_model import D_MODEL, HEADS, KINDS, LAYERS, VOCAB, gpt, some_ids
 D_HEAD = D_MODEL // HEADS
 
 
-@pytest.fixture(autouse=True)
-def _seed():
-    torch.manual_seed(0)
-
-
 def exact(**options):
     return gpt(**options).double().requires_grad_(False)
 

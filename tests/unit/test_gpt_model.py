@@ -27,11 +27,6 @@ KINDS = pytest.mark.parametrize(
 )
 
 
-@pytest.fixture(autouse=True)
-def _seed():
-    torch.manual_seed(0)
-
-
 def shuffled(module, std=0.3):
     """Give every parameter a random value: zeros and ones would hide a swap."""
     for parameter in module.parameters():

@@ -113,7 +113,6 @@ def folder_with(model, path):
 
 
 def test_another_bert_from_a_folder(tmp_path, monkeypatch):
-    torch.manual_seed(0)
     other = BertModel(BertConfig(**SMALL))
     monkeypatch.setenv("LMCOURSE_BERT", str(folder_with(other, tmp_path / "small")))
     _, model = load_bert(device="cpu", attn_implementation="eager")

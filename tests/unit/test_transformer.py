@@ -18,43 +18,20 @@ from transformers.models.llama.modeling_llama import (
 from lmcourse.attention import MultiHeadAttention, causal_mask, padding_mask
 from lmcourse.positions import rotate
 from lmcourse.transformer import Block, Embed, FeedForward, LayerNorm, Stack
+from near import ROUNDING, near
 from studies.chapter import page
+from test_attention import copy_attention
+from test_gpt_model import shuffled
 
 Transformer = page("encoder-decoder").Transformer
 BATCH, SOURCES, TARGETS, D_MODEL, HEADS, D_FF, LAYERS, VOCAB = 2, 7, 5, 12, 3, 20, 4, 11
-TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-5}
-DTYPES = pytest.mark.parametrize("dtype", list(TOLERANCE), ids=["float64", "float32"])
+DTYPES = pytest.mark.parametrize("dtype", list(ROUNDING), ids=["float64", "float32"])
 NORM_FIRST = pytest.mark.parametrize("norm_first", [True, False], ids=["pre", "post"])
-
-
-@pytest.fixture(autouse=True)
-def _seed():
-    torch.manual_seed(0)
-
-
-def close(got, want, dtype=torch.float64):
-    """Compare, relative to the largest magnitude that there is."""
-    assert_close(got, want, rtol=0, atol=TOLERANCE[dtype] * want.abs().max().item())
-
-
-def shuffled(module, dtype):
-    """Give every parameter a random value: a norm's ones and zeros would hide a swap."""
-    for parameter in module.parameters():
-        nn.init.normal_(parameter, std=0.3)
-    return module.to(dtype).eval()
 
 
 def copy_(ours, theirs):
     ours.weight.data.copy_(theirs.weight)
     ours.bias.data.copy_(theirs.bias)
-
-
-def copy_attention(ours, theirs):
-    for i, name in enumerate(["query", "key", "value"]):
-        layer = getattr(ours, name)
-        layer.weight.data.copy_(theirs.in_proj_weight.chunk(3)[i])
-        layer.bias.data.copy_(theirs.in_proj_bias.chunk(3)[i])
-    copy_(ours.output, theirs.out_proj)
 
 
 def copy_block(ours, theirs):
@@ -70,7 +47,7 @@ def copy_block(ours, theirs):
 
 def torch_layer(kind, norm_first, dtype, activation="gelu"):
     options = {"dropout": 0.0, "activation": activation, "batch_first": True}
-    return shuffled(kind(D_MODEL, HEADS, D_FF, norm_first=norm_first, **options), dtype)
+    return shuffled(kind(D_MODEL, HEADS, D_FF, norm_first=norm_first, **options)).to(dtype)
 
 
 def source_mask():
@@ -91,7 +68,7 @@ def test_encoder_block_equals_torch(norm_first, dtype, activation):
     with torch.no_grad():
         got, weights = ours(x, mask=padding_mask(keep))
         want = theirs(x, src_key_padding_mask=keep == 0)
-    close(got[keep.bool()], want[keep.bool()], dtype)
+    near(got[keep.bool()], want[keep.bool()])
     assert weights.shape == (BATCH, HEADS, SOURCES, SOURCES)
     assert (weights[1, :, :, -2:] == 0).all()
 
@@ -113,7 +90,7 @@ def test_whole_equals_nn_transformer(norm_first):
         batch_first=True,
         norm_first=norm_first,
     )
-    theirs = shuffled(theirs, dtype)
+    theirs = shuffled(theirs).to(dtype)
     stack = partial(Stack, LAYERS, D_MODEL, HEADS, D_FF, norm_first=norm_first)
     ours = Transformer(VOCAB, LAYERS, D_MODEL, HEADS, D_FF)
     ours.encoder, ours.decoder = stack(), stack(cross=True)  # for the page's own
@@ -131,7 +108,7 @@ def test_whole_equals_nn_transformer(norm_first):
     with torch.no_grad():
         want = theirs(ours.embed(source), ours.embed(target), **masks)
         got, weights = ours.decode(target, *ours.encode(source))
-    close(got, ours.output(want))
+    near(got, ours.output(want))
     assert {w.shape for w in weights} == {(BATCH, HEADS, TARGETS, SOURCES)}
     assert all((w[1, ..., -2:] == 0).all() for w in weights)
 
@@ -145,11 +122,11 @@ def test_norms_equal_torch(dtype, scale, shift, width):
         (LayerNorm(width), nn.LayerNorm(width)),
         (LayerNorm(width, eps=1e-12), nn.LayerNorm(width, eps=1e-12)),
     ]:
-        theirs = shuffled(theirs, dtype)
+        theirs = shuffled(theirs).to(dtype)
         ours = ours.to(dtype)
         ours.load_state_dict(theirs.state_dict())
         # The mean is subtracted first: what is lost there grows with shift / spread.
-        tolerance = TOLERANCE[dtype] * (1 + abs(shift) / 10**scale)
+        tolerance = ROUNDING[dtype] * (1 + abs(shift) / 10**scale)
         assert_close(ours(x), theirs(x), rtol=tolerance, atol=tolerance)
 
 
@@ -190,7 +167,7 @@ def test_block_equals_the_one_of_llama():
         rms_norm_eps=1e-6,
         attn_implementation="eager",
     )
-    theirs = shuffled(LlamaDecoderLayer(config, 0), dtype)
+    theirs = shuffled(LlamaDecoderLayer(config, 0)).to(dtype)
     attention = partial(MultiHeadAttention, bias=False)
     sizes = (D_MODEL, HEADS, D_FF)
     norm = partial(nn.RMSNorm, eps=1e-6)
@@ -211,7 +188,7 @@ def test_block_equals_the_one_of_llama():
     with torch.no_grad():
         want = theirs(x, attention_mask=hidden, position_embeddings=angles)
         got, _ = ours(x, mask=mask, rotate=partial(rotate, layout="half"))
-    close(got, want, dtype)
+    near(got, want)
 
 
 def test_decoder_sees_no_future_and_no_padding():
@@ -221,9 +198,9 @@ def test_decoder_sees_no_future_and_no_padding():
     later = target.clone()
     later[:, 3] = target[:, 3] % (VOCAB - 1) + 1
     got, changed = model(source, target), model(source, later)
-    close(got[:, :3], changed[:, :3])
+    near(got[:, :3], changed[:, :3])
     assert not torch.allclose(got[:, 3:], changed[:, 3:])
-    close(model(F.pad(source, (0, 4)), target), got)
+    near(model(F.pad(source, (0, 4)), target), got)
 
 
 def test_norm_option_reaches_every_norm():
