@@ -15,7 +15,7 @@ import math
 import numpy as np
 import torch
 
-from lmcourse.lengths import BACK, BUCKETS, SHORT, by_position, near_mask, sonnets, train
+from lmcourse.lengths import BUCKETS, SHORT, by_position, near_mask, sonnets, train
 from lmcourse.positions import frequencies, relative_buckets, rotate
 from studies.harness import count, paired
 
@@ -87,27 +87,17 @@ def slowed(base, length):
     return ways | {"NTK-aware": frequencies(12, base * TIMES ** (12 / 10))}
 
 
-def run(
-    folder,
-    group,
-    steps,
-    seed,
-    scheme="rotary",
-    reach=24,
-    base=10_000,
-    length=SHORT,
-    back=BACK,
-):
+def run(folder, group, steps, seed, scheme="rotary", base=10_000, length=SHORT, **told):
     """Train one model; return its losses read on as it is, and in other ways."""
     scheme = "relative" if group == "reach" else scheme
-    model = train(scheme, steps, seed, length, reach=reach, base=base, back=back)
-    found = {"scheme": scheme, "reach": reach, "base": base, "length": length}
+    model = train(scheme, steps, seed, length, base=base, **told)
+    found = {"scheme": scheme, "reach": model.reach, "base": base, "length": length}
     found |= {"steps": steps, "seed": seed, "loss": curves(model, length)}
     near = {"mask": near_mask(TIMES * length, length)}
     found["ways"] = {"near keys": curves(model, length, **near)[1]}
     if scheme == "relative":
         found["ways"]["last price"] = curves(flattened(model), length)[1]
-    turned = scheme == "rotary" and group != "longer"
+    turned = group in ("bases", "seven back")
     for name, speeds in (slowed(base, length) if turned else {}).items():
         told = {"rotate": lambda x, speeds=speeds: rotate(x, speeds=speeds)}
         found["ways"][name] = curves(model, length, **told)[1]
