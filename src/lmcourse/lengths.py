@@ -97,8 +97,9 @@ def train(scheme, steps=1000, seed=0, length=SHORT, rate=8e-3, **options):
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, rate, total_steps=steps)
     generator = torch.Generator().manual_seed(seed + 1)
     for _ in range(steps):
-        texts = windows(sonnets()[0], 32, length, generator, model.back)
-        loss = losses(model, *texts).mean()
+        loss = losses(
+            model, *windows(sonnets()[0], 32, length, generator, model.back)
+        ).mean()
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

@@ -33,7 +33,7 @@ SETTINGS = {
     "seeds": [0, 1, 2, 3, 4],
     "steps": 400,
     "longer": {"steps": 4000, "seeds": [0, 1, 2], "schemes": ["rotary", "ALiBi"]},
-    "seven back": {"bases": [100, 1_000, 10_000, 100_000], "seeds": [0, 1, 2]},
+    "seven back": [100, 1_000, 10_000, 100_000],  # bases
     "reaches": [24, 64, 128],
     "bases": [[base, 32] for base in (100, 300, 1_000, 3_000, 10_000, 30_000, 100_000)]
     + [[base, 16] for base in (100, 300, 10_000)],
@@ -43,18 +43,14 @@ PLAIN = ("none", "sinusoidal", "learned", "ALiBi")
 
 def plan(small):
     """All kinds from every seed; or three, for two steps."""
-    longer, steps, seven = SETTINGS["longer"], SETTINGS["steps"], SETTINGS["seven back"]
+    longer, steps = SETTINGS["longer"], SETTINGS["steps"]
     kinds = [{"group": "schemes", "scheme": scheme} for scheme in PLAIN]
     kinds += [{"group": "reach", "reach": reach} for reach in SETTINGS["reaches"]]
     kinds += [{"group": "bases", "base": b, "length": t} for b, t in SETTINGS["bases"]]
+    kinds += [{"group": "seven back", "base": b, "back": 7} for b in SETTINGS["seven back"]]
     rows = [k | {"steps": steps, "seed": s} for k in kinds for s in SETTINGS["seeds"]]
     if small:
         return [rows[at] | {"steps": 2} for at in (5, 20, 35)]
-    rows += [
-        {"group": "seven back", "base": base, "back": 7, "steps": steps, "seed": seed}
-        for base in seven["bases"]
-        for seed in seven["seeds"]
-    ]
     return rows + [
         {"group": "longer", "scheme": scheme, "steps": longer["steps"], "seed": seed}
         for scheme in longer["schemes"]
