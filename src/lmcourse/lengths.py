@@ -95,11 +95,9 @@ def train(scheme, steps=1000, seed=0, length=SHORT, rate=8e-3, **options):
     model = Small(scheme, **options)
     optimizer = torch.optim.AdamW(model.parameters(), rate)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, rate, total_steps=steps)
-    generator = torch.Generator().manual_seed(seed + 1)
+    dice = torch.Generator().manual_seed(seed + 1)
     for _ in range(steps):
-        loss = losses(
-            model, *windows(sonnets()[0], 32, length, generator, model.back)
-        ).mean()
+        loss = losses(model, *windows(sonnets()[0], 32, length, dice, model.back)).mean()
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
