@@ -163,9 +163,8 @@ def mended(answer):
         diagnose(
             {
                 f"these are the speeds of the training. {told}": torch.equal(speeds, usual),
-                "pairs that came round in training have another speed: they told three "
-                f"from two, and had met all angles. {told}": moved
-                and max(2 * near, far) > 1,
+                "pairs that came round in training have another speed: all their angles were "
+                f"met, and told three from two. {told}": moved and max(2 * near, far) >= 1,
                 f"at trained lengths it still counts. {told} Is every pair slowed enough "
                 "that has not come round?": near < 0.5 and far >= 1,
                 f"it does not count to three any more. {told}": near >= 0.5,
