@@ -163,7 +163,7 @@ def mended(answer):
         diagnose(
             {
                 f"these are the speeds of the training. {told}": torch.equal(speeds, usual),
-                "pairs that came round in training have another speed: all their angles were "
+                "pairs that came round in training have another speed: their angles were "
                 f"met, and told three from two. {told}": moved and max(2 * near, far) >= 1,
                 f"at trained lengths it still counts. {told} Is every pair slowed enough "
                 "that has not come round?": near < 0.5 and far >= 1,
