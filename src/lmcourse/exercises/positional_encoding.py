@@ -42,7 +42,7 @@ def turn(answer):
         "the first half is paired with the second; here neighbours are a pair.": turned(
             speeds, layout=0
         ),
-        "off by one: positions count from 0, where nothing is turned.": turned(
+        "off by one: positions count from 0; the first token stays.": turned(
             speeds, start=1
         ),
         "all pairs turn at one speed; each has its own.": turned(speeds[:1].expand(3)),
@@ -85,8 +85,8 @@ def values_too(answer):
     mistakes = {
         "the values are still turned, and each third is turned at the speeds of a vector "
         "three times as wide: separate first, then turn.": _attended(*first),
-        "to count from the first token hides it: the values are still turned, and all "
-        "three at the speeds of a wider vector.": _attended(*rotated(fused).chunk(3, -1)),
+        "to count from the first token only hides it: the three are still one vector, and "
+        "the values turn with it.": _attended(*rotated(fused).chunk(3, -1)),
         "query and key have changed places.": _attended(turn(key), turn(query), value),
         "the values are left alone, but queries and keys are turned at the speeds of a "
         "vector three times as wide: separate first, then turn.": _attended(

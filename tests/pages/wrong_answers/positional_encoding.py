@@ -112,7 +112,7 @@ WRONG = {
         "nothing is turned": attend(query=False, key=False),
         "begins at position 3": attend(value=True, late=3),
         "half-split": attend(layout="half"),
-        "hides it": from_the_first,
+        "only hides it": from_the_first,
         "changed places": exchanged,
         "output and weights": lambda fused, at: (attend()(fused, at), None),
     },
