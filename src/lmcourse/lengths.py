@@ -1,7 +1,7 @@
 """Small models that are trained on short texts and read longer ones.
 
 At each position of a text of characters a model says which character comes next and which
-one stood `BACK` before: the second is no guess, for a model that can count.
+one stood some places back: the second is no guess, for a model that can count.
 """
 
 from functools import cache, partial
@@ -28,12 +28,12 @@ def sonnets():
     return *codes.tensor_split([len(codes) * 9 // 10]), len(alphabet)
 
 
-def windows(codes, count, tokens, generator):
+def windows(codes, count, tokens, generator, back=BACK):
     """Return texts (count, tokens) and the answers to both questions (2, count, tokens)."""
     last = len(codes) - tokens - 1
-    start = torch.randint(BACK, last, (count, 1), generator=generator)
+    start = torch.randint(back, last, (count, 1), generator=generator)
     at = start + torch.arange(tokens)  # (count, tokens)
-    return codes[at], torch.stack((codes[at + 1], codes[at - BACK]))
+    return codes[at], torch.stack((codes[at + 1], codes[at - back]))
 
 
 class Small(nn.Module):
@@ -47,11 +47,13 @@ class Small(nn.Module):
         Of relative positions, as in `lmcourse.positions.relative_buckets`.
     base : float
         Of rotary positions.
+    back : int
+        How many places back the character stands that the model is asked for.
     """
 
-    def __init__(self, scheme, reach=24, base=10000.0):
+    def __init__(self, scheme, reach=24, base=10000.0, back=BACK):
         super().__init__()
-        self.scheme, self.reach, self.base = scheme, reach, base
+        self.scheme, self.reach, self.base, self.back = scheme, reach, base, back
         self.embed = nn.Embedding(symbols := sonnets()[-1], D_MODEL)
         nn.init.normal_(self.embed.weight, std=0.1)
         self.rows = nn.Parameter(0.02 * torch.randn(LONG, D_MODEL))
@@ -82,9 +84,9 @@ class Small(nn.Module):
 
 
 def losses(model, ids, answers, **told):
-    """Cross-entropy of each answer, (2, batch, tokens - BACK)."""
+    """Cross-entropy of each answer, (2, batch, tokens - back)."""
     logits = model(ids, **told).movedim(-1, 1)  # classes on axis 1
-    return F.cross_entropy(logits, answers, reduction="none")[..., BACK:]
+    return F.cross_entropy(logits, answers, reduction="none")[..., model.back :]
 
 
 def train(scheme, steps=1000, seed=0, length=SHORT, rate=8e-3, **options):
@@ -93,9 +95,9 @@ def train(scheme, steps=1000, seed=0, length=SHORT, rate=8e-3, **options):
     model = Small(scheme, **options)
     optimizer = torch.optim.AdamW(model.parameters(), rate)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, rate, total_steps=steps)
-    generator = torch.Generator().manual_seed(seed + 1)
+    dice = torch.Generator().manual_seed(seed + 1)
     for _ in range(steps):
-        loss = losses(model, *windows(sonnets()[0], 32, length, generator)).mean()
+        loss = losses(model, *windows(sonnets()[0], 32, length, dice, model.back)).mean()
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -106,9 +108,9 @@ def train(scheme, steps=1000, seed=0, length=SHORT, rate=8e-3, **options):
 @torch.no_grad()
 def by_position(model, tokens=LONG, **told):
     """Mean loss of each question at each position of held-out texts, (2, tokens)."""
-    texts = windows(sonnets()[1], 64, tokens, torch.Generator().manual_seed(2))
+    texts = windows(sonnets()[1], 64, tokens, torch.Generator().manual_seed(2), model.back)
     lost = losses(model, *texts, **told).mean(1)
-    return F.pad(lost, (BACK, 0), value=torch.nan)  # no answer at the first
+    return F.pad(lost, (model.back, 0), value=torch.nan)  # no answer at the first
 
 
 def near_mask(tokens=LONG, length=SHORT):

@@ -50,6 +50,22 @@ def cosines_first(x, speeds):
     return torch.stack(turned, -1).flatten(-2)
 
 
+def in_place(x, speeds):
+    angle, x = torch.arange(len(x))[:, None] * speeds, x.clone()
+    x[:, 0::2] = x[:, 0::2] * angle.cos() - x[:, 1::2] * angle.sin()
+    x[:, 1::2] = x[:, 0::2] * angle.sin() + x[:, 1::2] * angle.cos()
+    return x
+
+
+def from_the_first(fused, positions):
+    return attention(*rotate(fused, positions - positions[0]).chunk(3, -1))[0]
+
+
+def exchanged(fused, positions):
+    key, query, value = fused.chunk(3, -1)
+    return attention(rotate(query, positions), rotate(key, positions), value)[0]
+
+
 def slowed(which, times=4.0):
     """Return an answer that slows the pairs of which this is true."""
 
@@ -81,6 +97,8 @@ WRONG = {
         ),
         "at one speed": lambda x, speeds: rotate(x, speeds=speeds[:1].expand(len(speeds))),
         "wrong order": lambda x, speeds: rotate(x, speeds=speeds.flip(0)),
+        "is not used": lambda x, speeds: rotate(x),
+        "was overwritten": in_place,
         "twice": lambda x, speeds: rotate(rotate(x, speeds=speeds), speeds=speeds),
         "order of the half-split": lambda x, speeds: half_order(rotate(x, speeds=speeds)),
         "changed places": cosines_first,
@@ -94,6 +112,8 @@ WRONG = {
         "nothing is turned": attend(query=False, key=False),
         "begins at position 3": attend(value=True, late=3),
         "half-split": attend(layout="half"),
+        "only hides it": from_the_first,
+        "changed places": exchanged,
         "output and weights": lambda fused, at: (attend()(fused, at), None),
     },
     "mended": {
@@ -101,6 +121,8 @@ WRONG = {
         "came round in training": [
             slowed(lambda waves, trained: waves > 0),
             slowed(lambda waves, trained: waves <= trained),
+            slowed(lambda waves, trained: torch.arange(6) > 0),
+            slowed(lambda waves, trained: torch.arange(6) == 1),
         ],
         "slowed enough": [
             lambda speeds, trained: frequencies(12, 3000 * 4**1.2),
