@@ -21,6 +21,8 @@ def cross_attention(answer):
     W_K = W_K.flip(0)  # another matrix than W_Q
     real = torch.arange(7) < torch.tensor([[4], [7]])  # the first text is the shorter
     got = run(answer, Y, M, real, W_Q, W_K, W_V)
+    if isinstance(got, torch.Tensor):
+        raise Wrong("return two things: what is taken and the weights, in this order.")
     output, weights = unpack(got, 2, "what is taken and the weights, in this order")
     query, key, value = Y @ W_Q, M @ W_K, M @ W_V
     scores = torch.einsum("btd,bsd->bts", query, key) / 2  # (batch, targets, sources)
@@ -36,7 +38,13 @@ def cross_attention(answer):
         ),
     }
     diagnose(faults)
-    compare(weights, _masked(scores, real[:, None]), _wrong_weights(scores, real))
+    exchanged = (Y @ W_K) @ (M @ W_Q).mT / 2
+    mistakes = _wrong_weights(scores, real) | {
+        "W_Q and W_K are exchanged: the queries come from what is written.": _masked(
+            exchanged, real[:, None]
+        )
+    }
+    compare(weights, _masked(scores, real[:, None]), mistakes)
     mistakes = {
         "the weights are right; what is taken is the plain mean of the values.": (
             value.mean(1, keepdim=True).expand(2, 5, 3)
@@ -99,12 +107,28 @@ def one_ahead(answer):
         past = table[given].cumsum(1)  # (batch, given, vocab_size)
         return past + table[source].sum(1, keepdim=True)
 
-    def loss(given, wanted, shift=0, **how):
-        logits = model(source, given)[:, : wanted.shape[1]]
+    def loss(given, wanted, of=source, **how):
+        logits = model(of, given)[:, : wanted.shape[1]]
         return F.cross_entropy(logits.mT, wanted, ignore_index=how.pop("skip", pad), **how)
 
     right = [target[:, :-1], target[:, 1:]]
+    rows = [loss(right[0][[i]], right[1][[i]], of=source[[i]]) for i in range(2)]
+    late = model(source, target)[:, 1:].mT
     mistakes = {
+        "`cross_entropy` takes the softmax itself: give it the logits.": (
+            F.cross_entropy(
+                model(source, right[0]).softmax(-1).mT, right[1], ignore_index=pad
+            )
+        ),
+        "`roll` brings the start mark round to the end, where it is asked for.": loss(
+            target, target.roll(-1, 1)
+        ),
+        "this is the mean of the rows' means; every character counts alike.": (
+            torch.stack(rows).mean()
+        ),
+        "the logits are moved the wrong way: a place is asked for what came before it.": (
+            F.cross_entropy(late, target[:, :-1], ignore_index=pad)
+        ),
         "it is given a character and asked for the same one: copying is all that it has to "
         "learn.": loss(target, target),
         "this is backwards: it is given what follows and asked for what came before.": (
@@ -163,6 +187,7 @@ def write_greedily(answer):
         "leave `stop` out of what you return.": got == [4, 6, 5, 2],
         "you go on after `stop`.": got[:5] == [4, 6, 5, 2, 7],
         "the first id is 0, the least likely: use argmax, not argmin.": got[:1] == [0],
+        "`next_logits` was not asked for every id.": got == [4, 6, 5] and toy.calls < 4,
         f"for a toy model that writes three ids and stops you wrote {got[:50]}.": (
             got != [4, 6, 5]
         ),
@@ -184,7 +209,7 @@ predict(
     a=None,
     b="it cannot look there. But did the vectors of the month's letters alone know it? "
     "In the encoder all characters look at each other.",
-    c="a day and a year fit every month alike.",
+    c="that much the length alone would give. Have the other vectors kept no more?",
     d="the old decoder never had to read the month elsewhere; a new one can learn to.",
 )
 
@@ -210,6 +235,7 @@ predict(
 def new_style(answer):
     """Look at what was shown, then at what is written for days drawn here."""
     draw, write = unpack(answer, 2, "what `teach` returns: (draw, write)")
+    _is_trained(write)
     pairs = [pair for _ in range(5) for pair in run(draw)]
     shown = strings([unpack(pair, 2, "pairs from `draw`")[0] for pair in pairs])
     if any(re.fullmatch(r"\d+ [a-z]+ \d+", source) for source in shown):
@@ -234,6 +260,17 @@ _STYLES = (
     lambda day, month: f"{month} {day.day}, {day.year}",
     lambda day, month: f"{day.day}-{month[:3]}-{day.year}",
 )
+
+
+def _is_trained(write):
+    """Ask for no month at all: a program stops, a trained model writes what it can."""
+    told = "a trained model writes something for *15 qzxv 1886*, too; yours does not. Give "
+    try:
+        (got,) = strings(run(write, ["15 qzxv 1886"]))
+    except (Wrong, ValueError):
+        got = ""
+    if not got[:1].isdigit():
+        raise Wrong(told + "what `teach` returns.")
 
 
 def _share_read(write, days, style):
