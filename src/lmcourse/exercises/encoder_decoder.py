@@ -37,10 +37,9 @@ def cross_attention(answer):
         ),
     }
     diagnose(faults)
-    swap = {
-        "W_Q and W_K are exchanged.": _masked(Y @ W_K @ (M @ W_Q).mT / 2, real[:, None])
-    }
-    compare(weights, _masked(scores, real[:, None]), swap | _wrong_weights(scores, real))
+    swap = _masked(Y @ W_K @ (M @ W_Q).mT / 2, real[:, None])
+    mistakes = {"W_Q and W_K are exchanged.": swap} | _wrong_weights(scores, real)
+    compare(weights, _masked(scores, real[:, None]), mistakes)
     mistakes = {
         "the weights are right; what is taken is the plain mean of the values.": (
             value.mean(1, keepdim=True).expand(2, 5, 3)
@@ -103,24 +102,22 @@ def one_ahead(answer):
         past = table[given].cumsum(1)  # (batch, given, vocab_size)
         return past + table[source].sum(1, keepdim=True)
 
-    def loss(given, wanted, of=source, change=lambda logits: logits, **how):
-        logits = change(model(of, given))[:, : wanted.shape[1]]
+    def loss(given, wanted, of=source, to=lambda x: x, **how):
+        logits = to(model(of, given))[:, : wanted.shape[1]]
         return F.cross_entropy(logits.mT, wanted, ignore_index=how.pop("skip", pad), **how)
 
     cut, rest = target[:, :-1], target[:, 1:]
     rows = [loss(cut[[i]], rest[[i]], of=source[[i]]) for i in range(2)]
     mistakes = {
         "`cross_entropy` takes the softmax itself.": loss(
-            cut, rest, change=lambda x: x.softmax(2)
+            cut, rest, to=lambda x: x.softmax(2)
         ),
         "`roll` brings the start mark to the end.": loss(target, target.roll(-1, 1)),
         "this is the mean of the rows' means.": torch.stack(rows).mean(),
-        "the logits are moved the wrong way.": loss(target, cut, change=lambda x: x[:, 1:]),
+        "the logits are moved the wrong way.": loss(target, cut, to=lambda x: x[:, 1:]),
         "it is given a character and asked for the same one: copying is all that it has to "
         "learn.": loss(target, target),
-        "this is backwards: it is given what follows and asked for what came before.": (
-            loss(rest, cut)
-        ),
+        "backwards: given what follows, asked for what came before.": loss(rest, cut),
         "it is given the very characters that it is asked for; leave the last out of what "
         "is given, not the first.": loss(rest, rest),
         "given and asked are still the same, one place shorter.": loss(cut, cut),
