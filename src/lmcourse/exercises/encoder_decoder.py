@@ -109,9 +109,7 @@ def one_ahead(answer):
     cut, rest = target[:, :-1], target[:, 1:]
     rows = [loss(cut[[i]], rest[[i]], of=source[[i]]) for i in range(2)]
     mistakes = {
-        "`cross_entropy` takes the softmax itself.": loss(
-            cut, rest, to=lambda x: x.softmax(2)
-        ),
+        "`cross_entropy` takes a softmax, too.": loss(cut, rest, to=lambda x: x.softmax(2)),
         "`roll` brings the start mark to the end.": loss(target, target.roll(-1, 1)),
         "this is the mean of the rows' means.": torch.stack(rows).mean(),
         "the logits are moved the wrong way.": loss(target, cut, to=lambda x: x[:, 1:]),
@@ -220,8 +218,9 @@ def new_style(answer):
     try:
         strings(run(write, ["15 qzxv 1886"]))
     except Wrong:
-        told = "a trained model writes something for *15 qzxv 1886*, too; yours stops."
-        raise Wrong(told) from None
+        raise Wrong(
+            "a trained model writes for *15 qzxv 1886*, too; yours stops."
+        ) from None
     pairs = [pair for _ in range(5) for pair in run(draw)]
     shown = strings([unpack(pair, 2, "pairs from `draw`")[0] for pair in pairs])
     if any(re.fullmatch(r"\d+ [a-z]+ \d+", source) for source in shown):

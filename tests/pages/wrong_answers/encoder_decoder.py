@@ -143,7 +143,7 @@ WRONG = {
         "W_Q and W_K are exchanged": exchanged,
     },
     "one_ahead": {
-        "takes the softmax itself": ahead(lambda x, t: (x[:, :-1].softmax(-1), t[:, 1:])),
+        "takes a softmax, too": ahead(lambda x, t: (x[:, :-1].softmax(-1), t[:, 1:])),
         "`roll` brings the start": ahead(lambda x, t: (x, t.roll(-1, 1))),
         "the mean of the rows' means": row_by_row,
         "moved the wrong way": ahead(lambda x, t: (x[:, 1:], t[:, :-1])),
@@ -168,7 +168,7 @@ WRONG = {
         "small letters are not learned": (small, reads(small=False)),
         "rate too high": (small, reads(small=False, old=False)),
         "for 100 sources 1 texts": (small, lambda sources: ["1886-05-15"]),
-        "a trained model writes something": (small, reads(guess=None)),
+        "a trained model writes": (small, reads(guess=None)),
         "(draw, write)": 0.97,
     },
 }
