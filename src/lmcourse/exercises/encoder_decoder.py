@@ -21,6 +21,7 @@ def cross_attention(answer):
     W_K = W_K.flip(0)  # another matrix than W_Q
     real = torch.arange(7) < torch.tensor([[4], [7]])  # the first text is the shorter
     got = run(answer, Y, M, real, W_Q, W_K, W_V)
+    got = [got] if isinstance(got, torch.Tensor) else got
     output, weights = unpack(got, 2, "what is taken and the weights, in this order")
     query, key, value = Y @ W_Q, M @ W_K, M @ W_V
     scores = torch.einsum("btd,bsd->bts", query, key) / 2  # (batch, targets, sources)
@@ -36,7 +37,9 @@ def cross_attention(answer):
         ),
     }
     diagnose(faults)
-    compare(weights, _masked(scores, real[:, None]), _wrong_weights(scores, real))
+    swap = _masked(Y @ W_K @ (M @ W_Q).mT / 2, real[:, None])
+    mistakes = {"W_Q and W_K are exchanged.": swap} | _wrong_weights(scores, real)
+    compare(weights, _masked(scores, real[:, None]), mistakes)
     mistakes = {
         "the weights are right; what is taken is the plain mean of the values.": (
             value.mean(1, keepdim=True).expand(2, 5, 3)
@@ -99,27 +102,28 @@ def one_ahead(answer):
         past = table[given].cumsum(1)  # (batch, given, vocab_size)
         return past + table[source].sum(1, keepdim=True)
 
-    def loss(given, wanted, shift=0, **how):
-        logits = model(source, given)[:, : wanted.shape[1]]
+    def loss(given, wanted, of=source, to=lambda x: x, **how):
+        logits = to(model(of, given))[:, : wanted.shape[1]]
         return F.cross_entropy(logits.mT, wanted, ignore_index=how.pop("skip", pad), **how)
 
-    right = [target[:, :-1], target[:, 1:]]
+    cut, rest = target[:, :-1], target[:, 1:]
+    rows = [loss(cut[[i]], rest[[i]], of=source[[i]]) for i in range(2)]
     mistakes = {
+        "`cross_entropy` takes a softmax, too.": loss(cut, rest, to=lambda x: x.softmax(2)),
+        "`roll` brings the start mark to the end.": loss(target, target.roll(-1, 1)),
+        "this is the mean of the rows' means.": torch.stack(rows).mean(),
+        "the logits are moved the wrong way.": loss(target, cut, to=lambda x: x[:, 1:]),
         "it is given a character and asked for the same one: copying is all that it has to "
         "learn.": loss(target, target),
-        "this is backwards: it is given what follows and asked for what came before.": (
-            loss(target[:, 1:], target[:, :-1])
-        ),
+        "backwards: given what follows, asked for what came before.": loss(rest, cut),
         "it is given the very characters that it is asked for; leave the last out of what "
-        "is given, not the first.": loss(target[:, 1:], target[:, 1:]),
-        "given and asked are still the same, one place shorter.": (
-            loss(target[:, :-1], target[:, :-1])
-        ),
+        "is given, not the first.": loss(rest, rest),
+        "given and asked are still the same, one place shorter.": loss(cut, cut),
         "two ahead: the next character is asked for.": loss(target[:, :-2], target[:, 2:]),
-        "padding counts.": loss(*right, skip=-1),
-        "the losses are summed; take their mean.": loss(*right, reduction="sum"),
+        "padding counts.": loss(cut, rest, skip=-1),
+        "the losses are summed; take their mean.": loss(cut, rest, reduction="sum"),
     }
-    expect(answer, [model, source, target, pad], loss(*right), mistakes)
+    expect(answer, [model, source, target, pad], loss(cut, rest), mistakes)
 
 
 class Toy:
@@ -163,6 +167,7 @@ def write_greedily(answer):
         "leave `stop` out of what you return.": got == [4, 6, 5, 2],
         "you go on after `stop`.": got[:5] == [4, 6, 5, 2, 7],
         "the first id is 0, the least likely: use argmax, not argmin.": got[:1] == [0],
+        "`next_logits` was not asked for every id.": got == [4, 6, 5] and toy.calls < 4,
         f"for a toy model that writes three ids and stops you wrote {got[:50]}.": (
             got != [4, 6, 5]
         ),
@@ -184,7 +189,7 @@ predict(
     a=None,
     b="it cannot look there. But did the vectors of the month's letters alone know it? "
     "In the encoder all characters look at each other.",
-    c="a day and a year fit every month alike.",
+    c="that much the length alone would give. Have the other vectors kept no more?",
     d="the old decoder never had to read the month elsewhere; a new one can learn to.",
 )
 
@@ -210,6 +215,12 @@ predict(
 def new_style(answer):
     """Look at what was shown, then at what is written for days drawn here."""
     draw, write = unpack(answer, 2, "what `teach` returns: (draw, write)")
+    try:
+        strings(run(write, ["15 qzxv 1886"]))
+    except Wrong:
+        raise Wrong(
+            "a trained model writes for *15 qzxv 1886*, too; yours stops."
+        ) from None
     pairs = [pair for _ in range(5) for pair in run(draw)]
     shown = strings([unpack(pair, 2, "pairs from `draw`")[0] for pair in pairs])
     if any(re.fullmatch(r"\d+ [a-z]+ \d+", source) for source in shown):

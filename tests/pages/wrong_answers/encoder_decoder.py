@@ -64,6 +64,25 @@ def itself(Y, M, real, W_Q, W_K, W_V):
     return across(Y, Y, torch.ones(Y.shape[:2]).bool(), W_Q, W_K, W_V)
 
 
+def exchanged(Y, M, real, W_Q, W_K, W_V):
+    return by_library(Y, M, real, W_K, W_Q, W_V)
+
+
+def ahead(wrong):
+    """Return a loss: `wrong` cuts logits, as many as the target, and target."""
+
+    def loss_of(model, source, target, pad):
+        logits, wanted = wrong(model(source, target), target)
+        return F.cross_entropy(logits.mT, wanted, ignore_index=pad)
+
+    return loss_of
+
+
+def row_by_row(model, source, target, pad):
+    rows = zip(source[:, None], target[:, None], strict=True)
+    return torch.stack([as_long(model, *row, pad) for row in rows]).mean()
+
+
 def as_long(model, source, target, pad):
     """Give all, and leave the last logits out: no place sees what follows."""
     logits = model(source, target)[:, :-1]
@@ -79,10 +98,10 @@ def place_by_place(model, source, target, pad):
     return torch.cat(losses).mean()
 
 
-MONTHS = [f"{datetime.date(2000, n, 1):%B}" for n in range(1, 13)]
+MONTHS = {f"{datetime.date(2000, n, 1):%b}".lower(): n for n in range(1, 13)}
 
 
-def reads(small=True, old=True):
+def reads(small=True, old=True, guess=5):
     """What a model writes that reads small letters or none, and old styles or none."""
 
     def write(sources):
@@ -92,8 +111,8 @@ def reads(small=True, old=True):
             word = next(x for x in words if x[0].isalpha())
             day, year = (int(x) for x in words if x != word)
             fails = not small if word[0].islower() else not old
-            month = [name[:3].lower() for name in MONTHS].index(word[:3].lower()) + 1
-            found.append("?" if fails else f"{year}-{month:02}-{day:02}")
+            month = MONTHS.get(word[:3].lower(), guess)
+            found.append("1" if fails else f"{year}-{month:02}-{day:02}")
         return found
 
     return write
@@ -120,6 +139,14 @@ WRONG = {
         "the sides are exchanged": asked_backwards,
         "looks at itself": itself,
         "this is a tuple of 3": lambda *given: (*across(*given), None),
+        "list of 1": lambda *given: across(*given)[0],
+        "W_Q and W_K are exchanged": exchanged,
+    },
+    "one_ahead": {
+        "takes a softmax, too": ahead(lambda x, t: (x[:, :-1].softmax(-1), t[:, 1:])),
+        "`roll` brings the start": ahead(lambda x, t: (x, t.roll(-1, 1))),
+        "the mean of the rows' means": row_by_row,
+        "moved the wrong way": ahead(lambda x, t: (x[:, 1:], t[:, :-1])),
     },
     "write_greedily": {
         "`start` out of": writer(keep_start=True),
@@ -133,6 +160,7 @@ WRONG = {
         "a limit of 2 you wrote 3": [writer(extra=1), writer(extra=9)],
         "a list of whole": lambda *given: torch.tensor([4]),
         "the list should hold whole numbers": lambda *given: [4.5],
+        "not asked for every id": lambda ask, start, stop, limit: [4, 6, 5][:limit],
     },
     "new_style": {
         "style 5 was shown": (shown("15 may 1886"), reads()),
@@ -140,6 +168,7 @@ WRONG = {
         "small letters are not learned": (small, reads(small=False)),
         "rate too high": (small, reads(small=False, old=False)),
         "for 100 sources 1 texts": (small, lambda sources: ["1886-05-15"]),
+        "a trained model writes": (small, reads(guess=None)),
         "(draw, write)": 0.97,
     },
 }
