@@ -57,7 +57,7 @@ def test_a_click_and_a_key_tell_of_a_part_and_nothing_of_the_others(opened):
     head.press(" ")
     assert "With all its parts" in status.text_content()
     page.get_by_role("button", name="all other layers").click()
-    assert "Without all other layers, this one is left alone." in status.text_content()
+    assert "Without all other layers, only this one works." in status.text_content()
     page.get_by_label("Parts of").select_option("0")
     assert "+" not in body.text_content()
     page.get_by_role("button", name="Show all").click()

@@ -43,6 +43,9 @@ def _block_mistakes(x, norm_1, attend, norm_2, network):
         "the norms stand on the path: what is added to is x itself, not its copy.": (
             norm_2(on_path) + network(norm_2(on_path))
         ),
+        "a norm too many: nothing stands behind the second addition.": norm_2(
+            first + network(norm_2(first))
+        ),
         "no norm is used.": x + attend(x) + network(x + attend(x)),
         "attention reads x without its norm.": x
         + attend(x)
@@ -79,6 +82,8 @@ def block(answer):
     parts = (norm_1, attend, norm_2, network)
     first = x + attend(norm_1(x))
     got = run(answer, x, *parts)
+    if isinstance(got, tuple) and any(each is None for each in got):
+        raise Wrong("return x alone, a tensor.")
     compare(got, first + network(norm_2(first)), _block_mistakes(x, *parts))
 
 
@@ -106,6 +111,8 @@ def _norm_mistakes(x, eps):
         "eps belongs inside the square root, next to the variance.": centred
         / (variance.sqrt() + eps),
         "eps is not used.": centred / variance.sqrt(),
+        "the variance is the mean square of what is left when the mean is subtracted, not "
+        "that of x.": centred / ((x**2).mean(-1, keepdim=True) + eps).sqrt(),
         "the mean is not subtracted: this is RMSNorm with a bias.": x
         / ((x**2).mean(-1, keepdim=True) + eps).sqrt(),
         "mean and variance are taken over the tokens. Each token is to be normalised by "
@@ -132,7 +139,7 @@ def layer_norm(answer):
         got = run(answer, x, weight, bias, eps)
     compare(got, want, mistakes)
     if "layer_norm" in called.names:
-        raise Wrong("PyTorch's layer_norm is right, of course; write it with means.")
+        raise Wrong("PyTorch's layer_norm is right, of course; write it without.")
     constant = torch.full((3, 6), 7.0, dtype=torch.float64)
     expect(answer, [constant, weight, bias, eps], bias.expand(3, 6))
 
@@ -166,6 +173,7 @@ def without_norms(answer):
     alpha, ratio, growth = map(number, unpack(answer, 3, wanted))
     faults = {
         "with alpha = 0 no block does anything.": alpha == 0,
+        "with a negative alpha each update is subtracted; let it count less.": alpha < 0,
         "ratio and growth are quotients of sizes: greater than zero.": (
             ratio <= 0 or growth <= 0
         ),
@@ -173,6 +181,7 @@ def without_norms(answer):
         "count less.": ratio > 3,
         "the ratio is the gradient at the input by that at the end.": ratio < 0.5,
         f"the stream grows {growth:.3g}-fold: the blocks hardly do anything.": growth < 1.3,
+        "with so large an alpha a stack explodes: these cannot be its numbers.": alpha > 1,
     }
     diagnose(faults)
     with torch.enable_grad():
@@ -206,7 +215,8 @@ judge(
     "had norms, and with those that never had attention.",
     b=None,
     c="it says something: that what comes after relies on it.",
-    d="the intervals in the view are narrow, and do not overlap.",
+    d="the starts differ by far less: compare the three without norms with the three "
+    "without attention, after ten times the steps.",
 )
 
 
@@ -237,6 +247,8 @@ def gpt_size(answer):
             "the blocks' norms are missing.": -layers * 4 * d,
             "no norm is counted.": -layers * 4 * d - 2 * d,
             "the biases of the linear layers are missing.": -layers * 9 * d,
+            "the biases of query, key and value are missing.": -layers * 3 * d,
+            "each norm has a weight and a bias: 2d.": -layers * 2 * d - d,
             "the output projection of attention is missing.": -attention // 4,
             "these are decoder blocks with cross-attention; GPT has none.": (
                 attention + layers * 2 * d

@@ -13,9 +13,9 @@ PARTS = {  # what is missing without it
 }
 HEAD = "the other heads look on"
 CONTROLS = {  # what may be measured beside the parts
-    "constant_1": ("norm 1 → one constant", "one factor for all tokens is in its place"),
-    "constant_2": ("norm 2 → one constant", "one factor for all tokens is in its place"),
-    "alone": ("all other layers", "this one is left alone"),
+    "constant_1": ("norm 1 → one constant", "one number for all tokens is in its place"),
+    "constant_2": ("norm 2 → one constant", "one number for all tokens is in its place"),
+    "alone": ("all other layers", "only this one works"),
 }
 
 

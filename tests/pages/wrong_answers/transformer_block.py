@@ -29,14 +29,25 @@ def by_squares(x, weight, bias, eps):
     return (x - mean) * (variance + eps) ** -0.5 * weight + bias
 
 
+def too_many(x, norm_1, attend, norm_2, feed_forward):
+    return norm_2(summed(x, norm_1, attend, norm_2, feed_forward))
+
+
+def raw_squares(x, weight, bias, eps):
+    mean, squares = x.mean(-1, keepdim=True), (x**2).mean(-1, keepdim=True)
+    return (x - mean) / (squares + eps).sqrt() * weight + bias
+
+
 def deviation(x, weight, bias, eps):
     centred = x - x.mean(-1, keepdim=True)
     return centred / (centred.square().mean(-1, keepdim=True) + eps).sqrt() * weight + bias
 
 
 WRONG = {
-    "layer_norm": {"write it with means": library},
+    "layer_norm": {"write it without": library, "not that of x": raw_squares},
     "block": {
+        "a norm too many": too_many,
+        "return x alone": lambda x, *parts: (x, None),
         "x comes back": lambda x, *parts: x,
         "post-norm": lambda x, n, a, m, f: m(n(x + a(x)) + f(n(x + a(x)))),
         "both steps read the first x": lambda x, n, a, m, f: x + a(n(x)) + f(m(x)),
@@ -49,8 +60,14 @@ WRONG = {
         "another ratio": (0.25, 1.0, 1.6),
         "another growth": (0.25, 1.9, 3.5),
         "no block does anything": (0, 1.0, 1.5),
+        "is subtracted": (-0.25, 2.0, 1.6),
+        "cannot be its numbers": (50.0, 2.0, 1.5),
         "greater than zero": (0.25, -1.9, 1.5),
         "three numbers": (0.25, 1.9),
+    },
+    "gpt_size": {
+        "query, key and value": lambda v, c, n, d: size(v, c, n, d) - 3 * d * n,
+        "a weight and a bias": lambda v, c, n, d: size(v, c, n, d) - 2 * d * n - d,
     },
 }
 
@@ -69,6 +86,6 @@ NONSENSE = {
     ]
 }
 FORBIDDEN = {
-    "layer_norm": {"write it with means": library},
+    "layer_norm": {"write it without": library},
 }
 TYPED = {"without_norms": [(0.05, 1.1, 2.0), (0.27, 2.2, 3.4)]}
