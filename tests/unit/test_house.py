@@ -17,12 +17,12 @@ SOURCE, TESTS = ROOT / "src", ROOT / "tests"
 # Lines of code, room by room: the numbers reached. They only fall, or rise by what a new
 # page needs.
 LIMITS = {
-    "lmcourse": 4485,  # exercises apart
-    "exercises": 3007,
-    "studies": 1586,
+    "lmcourse": 4611,  # exercises apart
+    "exercises": 2960,
+    "studies": 1741,
     "lmbook": 2897,
-    "tests": 13_310,  # right and wrong answers apart
-    "scripts": 6055,  # with styles, every line
+    "tests": 13_280,  # right and wrong answers apart
+    "scripts": 6425,  # with styles, every line
 }
 MODULE, FUNCTION = 300, 31  # lines of code
 COMMANDS = {"lmcourse.train"}  # run, not imported

@@ -92,7 +92,7 @@ WRONG = {
         "nothing is turned": lambda x, speeds: x,
         "backwards": lambda x, speeds: rotate(x, speeds=-speeds),
         "first half is paired": lambda x, speeds: rotate(x, layout="half", speeds=speeds),
-        "stands at position 0": lambda x, speeds: rotate(
+        "the first token stays": lambda x, speeds: rotate(
             x, torch.arange(len(x)) + 1, speeds=speeds
         ),
         "at one speed": lambda x, speeds: rotate(x, speeds=speeds[:1].expand(len(speeds))),
