@@ -160,11 +160,45 @@ def tupleless():
     return module(Heads, None, gradient)
 
 
-def built(kind=Head, count=None):
+def spoilt(base, change):
+    """Return a module whose parameters' gradients are changed in the end."""
+
+    def gradient(self, delta):
+        back = base.gradient(self, delta)
+        change(self)
+        return back
+
+    return module(base, None, gradient)
+
+
+def without_bias(self):
+    self.query.bias.grad[...] = 0
+
+
+def fivefold(self):
+    self.output.weight.grad *= 5
+
+
+def negative_value(self, d_s, d_v):
+    d_q, d_k = self.product.backward(self.scale.backward(d_s))
+    return d_q, swap(d_k), -d_v
+
+
+def no_along():
+    """Return the norm of a sum, a part of its gradient missing."""
+
+    def gradient(self, delta):
+        d = self.scale * (delta - delta.mean(-1, keepdims=True))
+        return d + self.module.backward(d)
+
+    return type("Answer", (normed(),), {"gradient": gradient})
+
+
+def built(kind=Head, count=None, hidden=True, turned=True):
     """Return several heads that are made of a given kind of one."""
 
     def init(self, d_model, heads, rng=None, causal=False, rotary=False):
-        sizes = d_model, d_model // heads, rng, causal, rotary
+        sizes = d_model, d_model // heads, rng, causal and hidden, rotary and turned
         self.heads, self.concat = (
             Fork(*[kind(*sizes) for _ in range(count or heads)]),
             Concat(),
@@ -283,6 +317,7 @@ WRONG = {
         "the softmax's own backward pass is missing": module(Attention, None, unsoftened),
         "nothing is hidden": attend(hide="never"),
         "hidden after the softmax": attend(hide="after"),
+        "backward, the gradient of the value: ": attention_back(negative_value),
         "return 3 arrays from gradient": attention_back(lambda self, d_s, d_v: (d_s, d_v)),
     },
     "heads": {
@@ -303,8 +338,19 @@ WRONG = {
         "with several; with heads=1": tupleless(),
         "pass the class itself": Heads(6, 3),
         "three branches": built(count=2),
+        "causal=True hides nothing": built(hidden=False),
+        "rotary=True turns nothing": built(turned=False),
+        "neither hide nor turn": built(hidden=False, turned=False),
+        "the weight and the bias of query collected": built(spoilt(Head, without_bias)),
+        "the bias of the last linear layer collected": spoilt(Heads, fivefold),
+        "one gradient for each input, not a sum": module(
+            Heads, None, lambda self, delta: sum(Heads.gradient(self, delta))
+        ),
     },
-    "norm": {"keep the layer": normed(name="inside")},
+    "norm": {
+        "keep the layer": normed(name="inside"),
+        "backward, the gradient of the input: ": no_along(),
+    },
     "learn": {
         "the loss grows": descend(turn=-1),
         "the gradients of earlier steps are still in": descend(keep=1),
@@ -318,6 +364,7 @@ WRONG = {
         "nothing has moved": descend(turn=0),
         "measured after the steps": descend(late=True),
         "the arrays that were handed in": descend(in_place=True),
+        "the losses: ": descend(kind=lambda losses: [0.0 for _ in losses]),
         "return Q, K, V and the list of losses": lambda Q, K, V, target, rate, steps: (
             Q,
             K,

@@ -6,12 +6,13 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from lmcourse.exercises import Wrong, compare, exercise, predict, run
+from lmcourse.exercises import Wrong, exercise, predict, run
 from lmcourse.exercises.answers import NotTried, array, rotated, unpack
 from lmcourse.exercises.backpropagation.oracle import (
     Passes,
     attend,
     attend_head,
+    compare_named,
     layer_parameters,
     rotated_forward_only,
     unchanged,
@@ -53,7 +54,7 @@ def attention(answer):
         weights = getattr(passes.module, "weights", None)
         if weights is None:
             raise Wrong("the output is right; keep the weights in self.weights as well.")
-        compare(weights, scores.softmax(-1))
+        compare_named("self.weights", weights, scores.softmax(-1))
         d_q, d_k, _ = passes.gradients()
         unsoft = (torch.tensor(passes.delta) @ v.mT @ k / math.sqrt(6)).detach().numpy()
         of_query = {
@@ -121,10 +122,8 @@ def _one_head(answer):
         names = zip(("query", "key"), passes.gradients(straight), strict=False)
         tables = [{unturned.format(name): d} for name, d in names]
         passes.backward(*tables if rotary else ())
-        wanted = passes.gradients(of=[weight for weight, _ in layers])
-        for name, want in zip(("query", "key", "value"), wanted, strict=True):
-            still = f"the gradients of the weight of {name} are still 0."
-            compare(getattr(passes.module, name).weight.grad, want, {still: 0 * want})
+        for name, tensors in zip(("query", "key", "value"), layers, strict=True):
+            passes.collected(name, getattr(passes.module, name), tensors)
 
 
 def _descend(given, target, rate, steps, momentum=0.0, still=(), scale=0.5):
@@ -172,18 +171,19 @@ def learn(answer):
             told: _descend(given, target, **usual | way)[0] for told, way in ways.items()
         }
         made["nothing has moved."] = given
-        for part, want in zip(parts, wanted, strict=True):
+        for name, part, want in zip("QKV", parts, wanted, strict=True):
             if array(part).shape != want.shape:
-                compare(part, want)
+                compare_named(name, part, want)
         flat = [
             np.concatenate([array(x).ravel() for x in each]) for each in (parts, wanted)
         ]
-        compare(*flat, {t: np.concatenate([x.ravel() for x in m]) for t, m in made.items()})
+        made = {t: np.concatenate([x.ravel() for x in m]) for t, m in made.items()}
+        compare_named("Q, K and V after the steps, one after the other", *flat, made)
         if not all(map(np.array_equal, copies, given)):
             raise Wrong("right, but the arrays that were handed in have changed.")
         late = [*wanted_losses[1:], _descend(given, target, rate, steps + 1)[1][-1]]
         after = "the losses are measured after the steps; each belongs before its step."
-        compare(losses, wanted_losses, {after: late})
+        compare_named("the losses", losses, wanted_losses, {after: late})
 
 
 @exercise("backpropagation.heads")
@@ -203,7 +203,20 @@ def heads(answer):
     except Wrong as wrong:
         raise Wrong(f"one head: {wrong}") from wrong
     _several_heads(answer)
+    _turned_and_masked(answer)
     _a_single_one(answer)
+
+
+def _beside(passes):
+    """Return the heads' layers, the last one's weight and bias, and the heads joined."""
+    output, heads = passes.module.output, passes.module.heads.branches
+    layers = [layer_parameters(head) for head in heads]
+    last = [torch.tensor(x.value, requires_grad=True) for x in (output.weight, output.bias)]
+
+    def joined(*inputs, order=1, **how):
+        return torch.cat([attend_head(one, inputs, **how) for one in layers[::order]], -1)
+
+    return layers, *last, joined
 
 
 def _several_heads(answer):
@@ -211,13 +224,7 @@ def _several_heads(answer):
     rng = np.random.default_rng(6)
     inputs = [rng.normal(size=(2, tokens, 6)) for tokens in (4, 3, 3)]
     passes = Passes(answer, (6, 3, np.random.default_rng(2)), inputs)
-    output, heads = passes.module.output, passes.module.heads.branches
-    weight, bias = torch.tensor(output.weight.value), torch.tensor(output.bias.value)
-
-    def joined(*inputs, order=1):
-        parts = [attend_head(layer_parameters(head), inputs) for head in heads[::order]]
-        return torch.cat(parts, -1)
-
+    layers, weight, bias, joined = _beside(passes)
     mistakes = {
         "the last linear layer is missing.": joined(*passes.tensors),
         "the heads stand in the opposite order.": (
@@ -225,7 +232,7 @@ def _several_heads(answer):
         ),
     }
     passes.forward(lambda *x: joined(*x) @ weight + bias, mistakes)
-    last = attend_head(layer_parameters(heads[-1]), passes.tensors)
+    last = attend_head(layers[-1], passes.tensors)
     ones = passes.gradients(last @ weight[-last.shape[-1] :])
     tables = [
         {
@@ -237,8 +244,46 @@ def _several_heads(answer):
         for one, want in zip(ones, passes.gradients(), strict=True)
     ]
     passes.backward(*tables)
+    _collected(passes, layers, (weight, bias))
+
+
+def _collected(passes, layers, last):
+    """Compare the gradients of all parameters."""
+    output = passes.module.output
     if not np.abs(output.weight.grad).any():
         raise Wrong("the last linear layer got no gradient: go through its backward.")
+    passes.collected("the last linear layer", output, last)
+    for i, (head, three) in enumerate(
+        zip(passes.module.heads.branches, layers, strict=True)
+    ):
+        for name, tensors in zip(("query", "key", "value"), three, strict=True):
+            passes.collected(f"head {i}'s {name}", getattr(head, name), tensors)
+
+
+def _turned_and_masked(answer):
+    """Hand causal and rotary on to the heads, and go back through them."""
+    inputs = [np.random.default_rng(8).normal(size=(2, 4, 12)) for _ in "qkv"]
+    passes = Passes(answer, (12, 3, np.random.default_rng(2), True, True), inputs)
+    layers, weight, bias, joined = _beside(passes)
+    turn, mask = [rotated, rotated, unchanged], torch.ones(4, 4, dtype=bool).tril()
+
+    def several(*x, **how):
+        return joined(*x, **how) @ weight + bias
+
+    mistakes = {
+        "right without; with several heads causal=True hides nothing.": several(
+            *passes.tensors, turn=turn
+        ),
+        "right without; with several heads rotary=True turns nothing.": several(
+            *passes.tensors, mask=mask
+        ),
+        "right without; several heads neither hide nor turn: hand both on.": several(
+            *passes.tensors
+        ),
+    }
+    passes.forward(lambda *x: several(*x, turn=turn, mask=mask), mistakes)
+    passes.backward()
+    _collected(passes, layers, (weight, bias))
 
 
 def _a_single_one(answer):

@@ -11,6 +11,16 @@ from lmcourse.exercises.answers import array, rotated, unpack
 from lmcourse.numpy_nn.core import Module
 
 
+def compare_named(name, got, want, mistakes=None):
+    """Compare an array, and say which it is where no known mistake fits."""
+    try:
+        compare(got, want, mistakes)
+    except Wrong as wrong:
+        if str(wrong) in (mistakes or {}):
+            raise
+        raise Wrong(f"{name}: {wrong}") from None
+
+
 class Passes:
     """A reader's module that has run forward; its backward pass can follow.
 
@@ -46,7 +56,7 @@ class Passes:
     def forward(self, theirs, mistakes=None):
         """Compare the output with that of a function of tensors."""
         self.wanted = theirs(*self.tensors)
-        compare(self.output, self.wanted, mistakes)
+        compare_named("forward, the output", self.output, self.wanted, mistakes)
 
     def gradients(self, output=None, of=None):
         """Return PyTorch's gradients of the inputs, or of other tensors."""
@@ -57,11 +67,28 @@ class Passes:
 
     def backward(self, *mistakes):
         """Compare the gradients of the inputs, each with its table of mistakes."""
-        got, count = run(self.module.backward, self.delta), len(self.tensors)
+        count = len(self.tensors)
+        try:
+            got = run(self.module.backward, self.delta)
+        except Wrong as wrong:
+            if count == 1 or "broadcast" not in str(wrong):
+                raise
+            raise Wrong(
+                f"return one gradient for each input, not a sum ({wrong})"
+            ) from wrong
         what = f"{count} arrays from gradient, one for each input"
         got = unpack(got, count, what) if count > 1 else [got]
-        for one in itertools.zip_longest(got, self.gradients(), mistakes):
-            compare(*one)
+        names = ("query", "key", "value") if count > 1 else ("input",)
+        for name, *one in itertools.zip_longest(names, got, self.gradients(), mistakes):
+            compare_named(f"backward, the gradient of the {name}", *one)
+
+    def collected(self, name, layer, tensors):
+        """Compare what a linear layer's weight and bias have collected."""
+        got = np.vstack([layer.weight.grad, layer.bias.grad])
+        want = np.vstack(self.gradients(of=tensors))
+        told = f"the gradients of the weight of {name} are still 0."
+        each = f"backward, what the weight and the bias of {name} collected"
+        compare_named(each, got, want, {told: 0 * want})
 
 
 def attend(query, key, value, scale=None, mask=None):
@@ -88,7 +115,8 @@ def rotated_forward_only(x):
     return x + (rotated(x) - x).detach()
 
 
-def attend_head(layers, inputs, turn=(unchanged, unchanged, unchanged)):
+def attend_head(layers, inputs, turn=(unchanged, unchanged, unchanged), mask=None):
     """Compute one head in PyTorch, what its three layers give turned or not."""
     parts = zip(inputs, layers, turn, strict=True)
-    return attend(*(turned(x @ weight + bias) for x, (weight, bias), turned in parts))
+    each = (turned(x @ weight + bias) for x, (weight, bias), turned in parts)
+    return attend(*each, mask=mask)
