@@ -18,10 +18,10 @@ SOURCE, TESTS = ROOT / "src", ROOT / "tests"
 # page needs.
 LIMITS = {
     "lmcourse": 4611,  # exercises apart
-    "exercises": 2960,
+    "exercises": 3015,
     "studies": 1741,
     "lmbook": 2897,
-    "tests": 13_280,  # right and wrong answers apart
+    "tests": 13_273,  # right and wrong answers apart
     "scripts": 6425,  # with styles, every line
 }
 MODULE, FUNCTION = 300, 31  # lines of code
