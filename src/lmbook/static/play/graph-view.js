@@ -21,7 +21,7 @@ const [LEFT, RIGHT, TOP, BOTTOM] = [44, 330, 16, 190];
 export function mount(element, data) {
   const now = { ...data.start };
   let losses = [];
-  const sliders = Object.keys(now).map((name) => {
+  const sliders = ["q", "k", "v", "t"].map((name) => {
     const one = slider(name, { min: -FAR, max: FAR, step: 0.01, value: now[name],
       oninput: () => { now[name] = Number(one.input.value); losses = []; draw(); } });
     return [name, one];
