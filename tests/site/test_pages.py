@@ -71,9 +71,7 @@ def test_the_chapters_figures_are_there(name):
         target = page.find(id=figure["name"])
         tag = target if target.name == "figure" else target.find("figure")
         tag = tag or target.find_parent("figure")
-        assert tag.select("img, svg, table, .lmc-view, .lm-samples"), (
-            f"{figure['name']} is empty"
-        )
+        assert tag.select("img, svg, table, .lmc-view, .lm-samples"), figure["name"]
 
 
 @pytest.mark.parametrize("name", PAGES)
