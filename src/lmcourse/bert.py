@@ -1,4 +1,4 @@
-"""BERT rebuilt from its weights, and its attention heads described by numbers.
+"""BERT rebuilt from its weights.
 
 The forms at which the chapter *bert-internals* arrives: the encoder of Devlin et al.
 (2019), filled with the weights of any BERT checkpoint. Axes are named ``batch``,
@@ -6,7 +6,6 @@ The forms at which the chapter *bert-internals* arrives: the encoder of Devlin e
 nothing outside training.
 """
 
-import math
 from collections.abc import Mapping
 from functools import partial
 from typing import NamedTuple
@@ -204,37 +203,3 @@ def rebuild(config, weights: Mapping[str, torch.Tensor]) -> Bert:
         model = Bert(config, pooler="pooler.weight" in kept)
     model.load_state_dict(kept, strict=True, assign=True)
     return model.eval()
-
-
-def head_measures(attentions, separator) -> dict[str, torch.Tensor]:
-    """Describe each head by six numbers, after Clark et al. (2019).
-
-    Parameters
-    ----------
-    attentions : sequence of layers Tensors of shape (heads, tokens, tokens)
-        The weights on one text of at least two tokens, without padding.
-    separator : bool Tensor of shape (tokens,)
-        Where the [SEP] tokens are.
-
-    Returns
-    -------
-    dict of str to Tensor of shape (layers, heads)
-        Means over the tokens that look: ``entropy`` in bits; ``distance``, how many
-        tokens away it looks; ``previous``, ``next``, ``first`` and ``separator``, the
-        share of the weight on the token just before, on the one just after, on the first
-        ([CLS]) and on [SEP].
-    """
-    weights = torch.stack(tuple(attentions))  # (layers, heads, tokens, tokens)
-    places = torch.arange(weights.shape[-1], device=weights.device)
-    apart = (places[:, None] - places).abs()  # (tokens, tokens)
-    nats = torch.special.entr(weights).sum(-1)  # -Σ w log w: (layers, heads, tokens)
-    before = weights.diagonal(-1, dim1=-2, dim2=-1)  # (layers, heads, tokens - 1)
-    after = weights.diagonal(1, dim1=-2, dim2=-1)  # (layers, heads, tokens - 1)
-    return {
-        "entropy": nats.mean(-1) / math.log(2),
-        "distance": (weights * apart).sum(-1).mean(-1),
-        "previous": before.mean(-1),
-        "next": after.mean(-1),
-        "first": weights[..., 0].mean(-1),
-        "separator": weights[..., separator].sum(-1).mean(-1),
-    }

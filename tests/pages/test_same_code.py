@@ -24,7 +24,7 @@ SAME = [
     ("sequences", "lmcourse.recurrent", 1),
     ("tokenization", "lmcourse.tokenization", 2),
     ("pretraining", "lmcourse.masking", 1),
-    ("bert-internals", "lmcourse.bert", 6),
+    ("bert-internals", "lmcourse.bert", 5),
     ("backpropagation", "lmcourse.numpy_nn.core", 2),
     ("backpropagation", "lmcourse.numpy_nn.layers", 5),
     ("backpropagation", "lmcourse.numpy_nn.attention", 1),

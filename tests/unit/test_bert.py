@@ -146,38 +146,3 @@ def test_on_a_gpu():
     rebuilt = bert.rebuild(config, model.state_dict())
     inputs = {name: tensor.cuda() for name, tensor in small_batch(config).items()}
     assert_same(*both(model, rebuilt, inputs), config)
-
-
-def measures_by_loops(weights, separator):
-    """The six numbers of one head from their definitions, a token at a time."""
-    tokens = len(weights)
-    names = ["entropy", "distance", "previous", "next", "first", "separator"]
-    sums = dict.fromkeys(names, 0.0)
-    for i in range(tokens):
-        for j in range(tokens):
-            w = float(weights[i, j])
-            sums["entropy"] -= w * math.log2(w) if w else 0.0
-            sums["distance"] += w * abs(i - j)
-            sums["first"] += w * (j == 0)
-            sums["separator"] += w * bool(separator[j])
-            sums["previous"] += w * (j == i - 1)
-            sums["next"] += w * (j == i + 1)
-    lookers = dict.fromkeys(sums, tokens) | {"previous": tokens - 1, "next": tokens - 1}
-    return {name: total / lookers[name] for name, total in sums.items()}
-
-
-def test_head_measures_against_loops():
-    generator = np.random.default_rng(0)
-    layers, heads, tokens = 3, 4, 6
-    scores = torch.tensor(generator.normal(size=(layers, heads, tokens, tokens)) * 3)
-    scores[0, 1, 2, :4] = -math.inf  # weights of exactly zero
-    weights = scores.softmax(-1)
-    separator = torch.tensor([False, False, True, False, False, True])
-    measured = bert.head_measures(list(weights), separator)
-    for layer in range(layers):
-        for head in range(heads):
-            want = measures_by_loops(weights[layer, head].numpy(), separator)
-            assert measured.keys() == want.keys()
-            for name, value in want.items():
-                assert measured[name].shape == (layers, heads)
-                assert float(measured[name][layer, head]) == pytest.approx(value, abs=1e-9)

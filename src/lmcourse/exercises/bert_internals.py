@@ -1,9 +1,10 @@
 """Checks of the chapter *bert-internals*."""
 
-import operator
+import math
 from types import SimpleNamespace
 
 import torch
+import torch.nn.functional as F
 from transformers import BertConfig, BertModel
 
 from lmcourse.exercises import Wrong, exercise, expect, judge, predict, run
@@ -22,13 +23,18 @@ def _bert(**changes):
     return model.requires_grad_(False)
 
 
-# Compare with the poem as it was printed.
+predict(
+    "bert-internals.sink",
+    a="turn the first switch below: *the* at place 0 is looked at as [CLS] was.",
+    b="[SEP] gets no more than before.",
+    c=None,
+)
 judge(
-    "bert-internals.whose",
+    "bert-internals.judge_sink",
     a=None,
-    b="it stands in the right meadow; but does grass go, and come back home?",
-    c="a boy may go; but what has he to do with the cricket? It fits its two "
-    "neighbours, and that is all that counting looks at.",
+    b="with *the* in its place, which sums up nothing, the share is the same.",
+    c="shortened, it leaves nearly all of the weight where it was, if [CLS] stands there.",
+    d="the switches are of one checkpoint; BERT-base rests on [SEP].",
 )
 
 
@@ -72,7 +78,14 @@ class _Parts(SimpleNamespace):
 
     def __call__(self, *inputs, **named):
         self.asked = True
-        raise Wrong("this is the whole")
+        raise Wrong("call the modules inside, not the whole")
+
+
+def _opened(module):
+    """Return a module's parts, its linear layers and norms as they are."""
+    is_whole = any(True for _ in module.children())
+    parts = {name: _opened(part) for name, part in module.named_children()}
+    return _Parts(**parts) if is_whole else module
 
 
 TOKEN_TYPES = torch.tensor([[0, 0, 0, 1, 1]]).expand(3, 5)  # of three texts
@@ -85,6 +98,7 @@ def embed(answer):
     ids = torch.randint(31, (3, 5), generator=torch.Generator().manual_seed(1))
     # Not the whole model: only its parts, so that they cannot be called in one piece.
     parts = _Parts(**dict(model.embeddings.named_children()))
+    parts.position_ids = torch.arange(37)[None]  # a buffer of transformers' own
     norm, first = parts.LayerNorm, parts.token_type_embeddings.weight[0]
     word, kind = parts.word_embeddings(ids), parts.token_type_embeddings(TOKEN_TYPES)
     place = parts.position_embeddings.weight[:5].expand_as(word)
@@ -160,12 +174,41 @@ def same(answer):
     }
 
 
-predict(
-    "bert-internals.fused",
-    a="an error would be kind. Nothing complains.",
-    b="the vectors that come out are right; of weights it has none to give.",
-    c=None,
-)
+@exercise("bert-internals.layer")
+def layer(answer):
+    """Compare with a layer of transformers' BERT, whose modules are given."""
+    bert = _bert()
+    whole = bert.encoder.layer[0]
+    x = normal(2, 5, 8, seed=3)
+    own, out, wide = whole.attention.self, whole.attention.output, whole.intermediate
+
+    def built(scale=4, axis=-1, split=True, first=True, second=True, norm=True, gelu=F.gelu):
+        q, k, v = (p(x) for p in (own.query, own.key, own.value))
+        if split:
+            q, k, v = (t.unflatten(-1, (2, -1)).transpose(1, 2) for t in (q, k, v))
+        mixed = (q @ k.mT / scale**0.5).softmax(axis) @ v
+        mixed = out.dense(mixed.transpose(1, 2).flatten(2) if split else mixed)
+        y = out.LayerNorm(x * first + mixed) if norm else x + mixed
+        z = y * second + whole.output.dense(gelu(wide.dense(y)))
+        return whole.output.LayerNorm(z) if norm else z
+
+    mistakes = {
+        "what was there is not added to what attention found.": built(first=False),
+        "what was there is not added to what the feed-forward net gives.": built(second=False),
+        "the two norms are missing.": built(norm=False),
+        "the scores are not divided by the root of a head's width.": built(scale=1),
+        "the scores are divided by the root of the whole width; a head's is wanted.": built(8),
+        "the scores are divided by a head's width; its root is wanted.": built(16),
+        "there is one head here; split the vectors into as many as are given.": (
+            built(8, split=False)
+        ),
+        "softmax runs over those who look; a token's own weights must sum to one.": built(
+            axis=-2
+        ),
+        "the feed-forward net is bent by ReLU; BERT's is bent by GELU.": built(gelu=F.relu),
+        "nothing bends the wide numbers: two linear layers are one.": built(gelu=lambda h: h),
+    }
+    expect(answer, [_opened(whole), x, 2], whole(x), mistakes)
 
 
 @exercise("bert-internals.last_four")
@@ -182,6 +225,8 @@ def last_four(answer):
         return torch.stack([torch.stack(row) for row in rows])
 
     last = means(states[-4:])
+    both = last.mean(0, keepdim=True).expand_as(last)
+    real = [x.masked_fill(mask[..., None] == 0, -math.inf).amax(1) for x in states[-4:]]
     mistakes = {
         "the padding is averaged in: the second text has only two real tokens.": means(
             states[-4:], (5, 5), (5, 5)
@@ -198,45 +243,14 @@ def last_four(answer):
         "the order is turned round: the fourth from the end comes first.": last.flip(1),
         "the layers are averaged; they should be laid end to end.": last.mean(1, True),
         "the layers are added; they should be laid end to end.": last.sum(1, True),
+        "the texts are averaged together; each has a mean of its own.": both,
+        "these are the largest numbers; the mean is wanted.": torch.stack(real, 1),
+        "these are the largest numbers, the padding's among them; the mean is wanted.": (
+            torch.stack([x.amax(1) for x in states[-4:]], 1)
+        ),
         "these are the vectors of [CLS]; the mean over the tokens is wanted.": means(
             states[-4:], (1, 1), (1, 1)
         ),
     }
     mistakes = {text: wrong.flatten(1) for text, wrong in mistakes.items()}
     expect(answer, [states, mask], last.flatten(1), mistakes)
-
-
-@exercise("bert-internals.lookback")
-def lookback(answer):
-    """Compare with adding up, weight by weight, those whose places fulfil a condition."""
-    weights = normal(3, 6, 6, seed=5).softmax(-1)
-
-    def share(inside, first=1, over=None):
-        places = [(i, j) for i in range(first, 6) for j in range(6) if inside(i, j)]
-        sums = [sum(float(head[place]) for place in places) for head in weights]
-        return torch.tensor(sums) / (over or 6 - first)
-
-    before, after, upto = operator.gt, operator.lt, operator.ge  # row and column compared
-    mistakes = {
-        "this looks forward: rows are the tokens that look, columns those they look at.": (
-            share(after, first=0, over=5)
-        ),
-        "this looks forward, and over all tokens: rows are the tokens that look.": share(
-            after, first=0
-        ),
-        "this looks forward: earlier tokens are the columns to the left.": share(after),
-        "the token itself is counted; only earlier tokens are wanted.": share(upto),
-        "the token itself is counted, and the first token, which has nothing before it.": (
-            share(upto, first=0)
-        ),
-        "the first token is averaged in; it has nothing before it.": share(before, first=0),
-        "without its first row the matrix has another diagonal, and the token just before "
-        "is lost: take the earlier tokens first, then leave the row out.": share(
-            lambda i, j: j < i - 1
-        ),
-        "only the token just before is counted; all earlier ones are wanted.": share(
-            lambda i, j: j == i - 1
-        ),
-        "this is the sum over the tokens; their mean is wanted.": share(before, over=1),
-    }
-    expect(answer, [weights], share(before), mistakes)

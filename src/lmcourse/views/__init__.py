@@ -12,7 +12,8 @@ the page is our own.
 - `sentences`: many sentences to choose from, in one head after the other.
 - `poems`, `strike_out`: poems that a model would shelve elsewhere; themes without words.
 - `samples`: texts of which a reader chooses one; `looks`: how far back heads look;
-  `anatomy`: a map whose boxes open; `apart`: one token's look in one head.
+  `anatomy`: a word's vector on its way up; `switches`: shares, setting by setting;
+  `apart`: one token's look in one head.
 - `View`: what a chapter makes itself, for a module of the site.
 - `training`: a small GPT that learns on the reader's device.
 - `tokenizer`: a line as four tokenizers cut it; `attention_toy`: attention in the plane;
@@ -22,7 +23,7 @@ the page is our own.
 - `neighbours`: the words nearest to a word in three tables (`spaces`).
 """
 
-from lmcourse.views.anatomy import Box, anatomy
+from lmcourse.views.anatomy import anatomy, switches
 from lmcourse.views.apart import apart
 from lmcourse.views.attention import (
     attention_heads,

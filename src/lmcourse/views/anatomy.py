@@ -1,115 +1,89 @@
-"""A model's parts as a map, from top to bottom: each box opens what it computes."""
+"""A model's parts on one way up, and switches of which each setting has a picture."""
 
+import hashlib
 import itertools
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from html import escape
-from typing import NamedTuple
 
+from lmcourse.views.apart import bars
 from lmcourse.views.choice import choice
+from lmcourse.views.markup import library
 from lmcourse.views.view import View
 
-SHOWN = 32  # numbers of a vector
-ARROW = (
-    '<svg class="lm-down" viewBox="0 0 20 16" width="20" height="16" aria-hidden="true">'
-    '<path d="M10 0V13M5 8l5 6 5-6"/></svg>'
-)
 
-
-class Box(NamedTuple):
-    """One part of a model.
-
-    Attributes
-    ----------
-    name : str
-        On the map; a second line after a newline is smaller.
-    title, formula, code : str
-        What stands in its panel; the code is what computed the values.
-    values : sequence of float
-        Of one token: its first numbers are drawn.
-    said : str
-        What the numbers are.
-    where : str
-        The page's anchor with more of it.
-    names : sequence of str
-        What each number belongs to; then names and numbers are written out.
-    """
-
-    name: str
-    title: str
-    formula: str
-    code: str
-    values: Sequence[float]
-    said: str
-    where: str
-    names: Sequence[str] = ()
-
-
-def _map(rows, buttons: Sequence[str]) -> str:
-    """Draw the boxes, row under row; rows of one part stand in one frame."""
-    drawn, inside, remaining = [], "", iter(buttons)
-    for part, row in rows:
-        drawn.append("</div>" if inside and part != inside else "")
-        drawn.append(ARROW if len(drawn) > 1 else "")
-        if part and part != inside:
-            drawn.append(f'<div class="lm-part"><span>{escape(part)}</span>')
-        here = "".join(itertools.islice(remaining, len(row)))
-        drawn.append(f'<div class="lm-row">{here}</div>')
-        inside = part
-    return "".join(drawn) + ("</div>" if inside else "")
-
-
-def _label(box: Box) -> str:
-    head, _, small = box.name.partition("\n")
-    return escape(head) + (f"<small>{escape(small)}</small>" if small else "")
-
-
-def _panel(box: Box) -> str:
-    shown = _shares(box) if box.names else _strip(box.values)
-    return (
-        f"<strong>{escape(box.title)}</strong>"
-        f'<p class="lm-formula">{escape(box.formula)}</p>{shown}'
-        f"<p>{escape(box.said)}</p><pre>{escape(box.code)}</pre>"
-        f'<p><a href="#{escape(box.where)}">Step by step</a></p>'
-    )
-
-
-def _shares(box: Box) -> str:
-    pairs = zip(box.names, box.values, strict=True)
-    numbers = ((escape(name), f"{value:.3f}".removesuffix(".000")) for name, value in pairs)
-    spans = (f"<span>{name} <b>{value}</b></span>" for name, value in numbers)
-    return f'<p class="lm-shares">{"".join(spans)}</p>'
-
-
-def _strip(values: Sequence[float]) -> str:
-    """Draw the first numbers: blue above 0, orange below, the larger the stronger."""
-    values = [float(value) for value in values[:SHOWN]]
-    largest = max(map(abs, values)) or 1
-    cells = "".join(
-        f'<rect x="{10 * (i % 16)}" y="{12 * (i // 16)}" width="10" height="12" '
-        f'class="lm-{"up" if value > 0 else "low"}" '
-        f'fill-opacity="{abs(value) / largest:.2f}"><title>{value:.3f}</title></rect>'
-        for i, value in enumerate(values)
-    )
-    height = 12 * -(-len(values) // 16)
-    words = ", ".join(f"{value:.2f}" for value in values[:4])
-    return (
-        f'<svg class="lm-strip" viewBox="0 0 160 {height}" role="img" '
-        f'aria-label="It begins {words}">{cells}</svg><p>{words}, …</p>'
-    )
-
-
-def anatomy(question: str, rows: Sequence[tuple[str, Sequence[Box]]]) -> View:
-    """Show a model's parts as a map of boxes; a chosen one opens its panel.
+def anatomy(question: str, shown: dict, first: str) -> View:
+    """Let a reader choose a word, and see its vector part by part, up to the guess.
 
     Parameters
     ----------
     question : str
-        What the reader is asked to do.
-    rows : sequence of (str, sequence of Box)
-        From top to bottom: the part that a row belongs to, "" for none, and its boxes.
+        What is to be chosen.
+    shown : dict
+        A word → its rows: a name, a formula, the numbers of a vector, and what is said of
+        it. Each strip has a scale of its own; None draws none.
+    first : str
+        The word that is shown first.
     """
-    boxes = [box for _, row in rows for box in row]
-    plain = "\n\n".join(f"[{b.title}]\n{b.formula}\n{b.code}\n{b.said}" for b in boxes)
-    labels, panels = map(_label, boxes), map(_panel, boxes)
-    return choice("anatomy", question, plain, labels, panels, partial(_map, rows))
+    told = {word: [f"{row[0]}: {row[3]}" for row in rows] for word, rows in shown.items()}
+    plain = "\n\n".join("\n".join([f"[{word}]", *said]) for word, said in told.items())
+    panels, at = map(_rows, shown.values()), list(shown).index(first)
+    return choice("look", question, plain, map(escape, shown), panels, first=at)
+
+
+def _rows(rows) -> str:
+    """Draw a table: the part with its formula, its strip, what is said of it."""
+    drawn = ""
+    for name, formula, numbers, said in rows:
+        strip = "" if numbers is None else bars(numbers, max(map(abs, numbers)) or 1)
+        head = f"{escape(name)}<small>{escape(formula)}</small>"
+        drawn += f'<tr><th scope="row">{head}</th><td>{strip}</td><td>{escape(said)}</td></tr>'
+    return f'<table class="lm-climb">{drawn}</table>'
+
+
+def switches(question: str, names: Sequence, shown: Mapping, told: Mapping) -> View:
+    """Let a reader turn switches, and see the shares that belong to their setting.
+
+    Parameters
+    ----------
+    question : str
+        What the shares are of.
+    names : sequence of (str, str)
+        Each switch, turned off and on.
+    shown : mapping
+        A setting, one bool a switch → a name's share, between 0 and 1.
+    told : mapping
+        A setting → what is said of it.
+    """
+    key = "lm" + hashlib.sha256(repr((names, shown)).encode()).hexdigest()[:10]
+    style, panels, plain = library("choice.css"), "", []
+    for setting in itertools.product((False, True), repeat=len(names)):
+        at = "".join(map(str, map(int, setting)))
+        chosen = (f':has([name="{key}{i}"][value="{v}"]:checked)' for i, v in enumerate(at))
+        style += f'.{key}{"".join(chosen)} [data-choice="{at}"] {{display:block}}'
+        rows = "".join(_share(*pair) for pair in shown[setting].items())
+        panels += f'<section data-choice="{at}"><table>{rows}</table>'
+        panels += f"<p>{escape(told[setting])}</p></section>"
+        plain.append(f"[{', '.join(map(_either, names, setting))}] {told[setting]}")
+    groups = "".join(_group(f"{key}{i}", pair) for i, pair in enumerate(names))
+    stored = f'<style>{style}</style><div class="lm-choice lm-look {key}">{groups}'
+    stored += f'<p>{escape(question)}</p><div aria-live="polite">{panels}</div></div>'
+    return View("switches", None, stored, alt=question, plain="\n".join(plain))
+
+
+def _either(pair: Sequence[str], is_on: bool) -> str:
+    return pair[is_on]
+
+
+def _group(name: str, pair: Sequence[str]) -> str:
+    radios = "".join(
+        f'<label><input type="radio" name="{name}" value="{i}"{" checked" * (i == 0)}> '
+        f"{escape(one)}</label>"
+        for i, one in enumerate(pair)
+    )
+    return f'<fieldset aria-label="{escape(" or ".join(pair))}">{radios}</fieldset>'
+
+
+def _share(name: str, share: float) -> str:
+    bar = f'<rect class="lm-up" width="{100 * share:.1f}" height="26"/>'
+    bar = f'<svg class="lm-bars" aria-hidden="true" viewBox="0 0 100 26" preserveAspectRatio="none">{bar}<path class="lm-even" d="M0 0v26"/></svg>'
+    return f'<tr><th scope="row">{escape(name)}</th><td>{bar}</td><td>{100 * share:.0f} %</td></tr>'

@@ -59,19 +59,19 @@ def _panel(part, scales) -> str:
     root, rows = math.sqrt(len(query)), ""
     for token, row, score, weight in zip(tokens, products, scores, weights, strict=True):
         cells = f"{root * score:.1f}", f"{score:.1f}", f"{100 * weight:.0f} %"
-        cells = (_bars(row, scales[2]), *(cell.replace("-", "−") for cell in cells))
+        cells = (bars(row, scales[2]), *(cell.replace("-", "−") for cell in cells))
         cells = "".join(f"<td>{cell}</td>" for cell in cells)
         rows += f'<tr><th scope="row">{escape(token)}</th>{cells}</tr>'
     head = ("key of", "query × key", "sum", f"÷ √{len(query)}", "weight")
     names = "".join(f'<th scope="col">{name}</th>' for name in head)
     return (
-        f"<p>The query: {_bars(query, scales[0])}</p>"
+        f"<p>The query: {bars(query, scales[0])}</p>"
         f"<table><thead><tr>{names}</tr></thead><tbody>{rows}</tbody></table>"
-        f"<p>The values, mixed by these weights: {_bars(mixed, scales[1])}</p>"
+        f"<p>The values, mixed by these weights: {bars(mixed, scales[1])}</p>"
     )
 
 
-def _bars(numbers, scale: float) -> str:
+def bars(numbers, scale: float) -> str:
     """Draw numbers as bars, up from the line above 0 and down below it."""
     paths = {"up": "", "low": ""}
     for i, up in enumerate(13 * np.asarray(numbers) / scale):

@@ -1,6 +1,7 @@
 """What goes wrong in the exercises of *bert-internals*, diagnosis → answer."""
 
 import torch
+import torch.nn.functional as F
 from transformers import BertConfig
 
 
@@ -28,9 +29,23 @@ def one_by_one(states, mask):
     return torch.stack([torch.cat(row) for row in means])
 
 
-def looked_back(weights):
-    shares = [[head[i, :i].sum() for i in range(1, len(head))] for head in weights]
-    return [float(sum(head) / len(head)) for head in shares]
+def layer_of(layer, x, heads, scale=True, relu=False):
+    """Head by head, with PyTorch's fused attention."""
+    own, out = layer.attention.self, layer.attention.output
+    split = [part(x).chunk(heads, -1) for part in (own.query, own.key, own.value)]
+    factor = None if scale else 1.0
+    mixed = [F.scaled_dot_product_attention(*h, scale=factor) for h in zip(*split)]
+    y = out.LayerNorm(x + out.dense(torch.cat(mixed, -1)))
+    wide = layer.intermediate.dense(y)
+    wide = wide.relu() if relu else wide * (1 + torch.erf(wide / 2**0.5)) / 2
+    return layer.output.LayerNorm(y + layer.output.dense(wide))
+
+
+def with_ids(bert, ids, kinds):
+    parts = bert.embeddings
+    place = parts.position_embeddings(parts.position_ids[:, : ids.shape[1]])
+    word, kind = parts.word_embeddings(ids), parts.token_type_embeddings(kinds)
+    return parts.LayerNorm(word + place + kind)
 
 
 WRONG = {
@@ -50,6 +65,19 @@ WRONG = {
         "one number of 24": lambda x, y: bool((x - y).abs().mean() < 1e-2),
         "one truth value": lambda x, y: torch.isclose(x, y),
     },
+    "layer": {
+        "not the whole": lambda layer, x, heads: layer(x),
+        "divided by the root of a head": lambda *given: layer_of(*given, scale=False),
+        "bent by ReLU": lambda *given: layer_of(*given, relu=True),
+    },
+    "last_four": {
+        "averaged together": lambda states, mask: one_by_one(states, mask)
+        .mean(0, keepdim=True)
+        .expand(2, -1),
+        "the largest numbers, the padding's": lambda states, mask: torch.cat(
+            [x.amax(1) for x in states[-4:]], -1
+        ),
+    },
     "small_bert": {
         "hand in the BertConfig": [{"hidden_size": 144}, 10_000_000],
         "vocabulary of 30,522": sizes(vocab_size=2000),
@@ -62,14 +90,14 @@ WRONG = {
 }
 
 RIGHT = {
-    "embed": [added],
+    "embed": [added, with_ids],
     "same": [
         lambda x, y: torch.allclose(x, y, atol=1e-5),
         lambda x, y: bool((x - y).abs().max() < 1e-4),
     ],
     "small_bert": [sizes(128, 30, 4, 512), sizes(96, 62, 4, 384)],
     "last_four": [one_by_one],
-    "lookback": [looked_back, lambda weights: weights.tril(-1)[:, 1:].sum(-1).mean(-1)],
+    "layer": [layer_of],
 }
 
 NONSENSE = {
