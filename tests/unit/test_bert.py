@@ -1,9 +1,7 @@
 """BERT rebuilt against ``transformers``; the heads' numbers against plain loops."""
 
-import math
 import re
 
-import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file

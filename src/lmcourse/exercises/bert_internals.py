@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from transformers import BertConfig, BertModel
 
-from lmcourse.exercises import Wrong, exercise, expect, judge, predict, run
+from lmcourse.exercises import Wrong, exercise, expect, judge, predict
 from lmcourse.exercises.answers import diagnose, normal, type_name
 
 
@@ -137,43 +137,6 @@ def embed(answer):
         raise
 
 
-@exercise("bert-internals.same", kind="spot the bug")
-def same(answer):
-    """Try pairs of which it is known whether they are the same."""
-    x = normal(4, 6, seed=6)
-    one = x.clone()
-    one[2, 3] += 1e-3
-    rounded = x * (1 + 1e-7)
-
-    def said(a, b):
-        found = run(answer, a, b)
-        try:
-            return bool(found)
-        except Exception:
-            raise Wrong("return one truth value for the whole tensor.") from None
-
-    zero = x.clone()
-    zero[0, 0] = 0
-    return {
-        "two tensors that differ everywhere are called the same: x.all() only asks "
-        "whether any number is zero.": said(x, 3 * x),
-        "a tensor with a zero in it is not called the same as itself.": not said(
-            zero, zero.clone()
-        ),
-        "numbers that differ by rounding alone are called different: to a computer "
-        "0.1 + 0.2 == 0.3 is False.": not said(x, rounded),
-        "it misses a difference if the second number is the larger one: take the "
-        "absolute value.": said(x, x + 1),
-        "it misses a difference if the first number is the larger one: take the "
-        "absolute value.": said(x + 1, x),
-        "two tensors with the same numbers in another order are called the same.": said(
-            x, x.flip(0)
-        ),
-        "one number of 24 differs, and it is not seen: look at the largest difference, "
-        "not at the sum or the mean.": said(x, one),
-    }
-
-
 @exercise("bert-internals.layer")
 def layer(answer):
     """Compare with a layer of transformers' BERT, whose modules are given."""
@@ -182,7 +145,9 @@ def layer(answer):
     x = normal(2, 5, 8, seed=3)
     own, out, wide = whole.attention.self, whole.attention.output, whole.intermediate
 
-    def built(scale=4, axis=-1, split=True, first=True, second=True, norm=True, gelu=F.gelu):
+    def built(
+        scale=4, axis=-1, split=True, first=True, second=True, norm=True, gelu=F.gelu
+    ):
         q, k, v = (p(x) for p in (own.query, own.key, own.value))
         if split:
             q, k, v = (t.unflatten(-1, (2, -1)).transpose(1, 2) for t in (q, k, v))
@@ -194,10 +159,14 @@ def layer(answer):
 
     mistakes = {
         "what was there is not added to what attention found.": built(first=False),
-        "what was there is not added to what the feed-forward net gives.": built(second=False),
+        "what was there is not added to what the feed-forward net gives.": built(
+            second=False
+        ),
         "the two norms are missing.": built(norm=False),
         "the scores are not divided by the root of a head's width.": built(scale=1),
-        "the scores are divided by the root of the whole width; a head's is wanted.": built(8),
+        "the scores are divided by the root of the whole width; a head's is wanted.": built(
+            8
+        ),
         "the scores are divided by a head's width; its root is wanted.": built(16),
         "there is one head here; split the vectors into as many as are given.": (
             built(8, split=False)
@@ -206,7 +175,9 @@ def layer(answer):
             axis=-2
         ),
         "the feed-forward net is bent by ReLU; BERT's is bent by GELU.": built(gelu=F.relu),
-        "nothing bends the wide numbers: two linear layers are one.": built(gelu=lambda h: h),
+        "nothing bends the wide numbers: two linear layers are one.": built(
+            gelu=lambda h: h
+        ),
     }
     expect(answer, [_opened(whole), x, 2], whole(x), mistakes)
 

@@ -35,12 +35,12 @@ def _rows(rows) -> str:
     drawn = ""
     for name, formula, numbers, said in rows:
         strip = "" if numbers is None else bars(numbers, max(map(abs, numbers)) or 1)
-        head = f"{escape(name)}<small>{escape(formula)}</small>"
-        drawn += f'<tr><th scope="row">{head}</th><td>{strip}</td><td>{escape(said)}</td></tr>'
+        drawn += f'<tr><th scope="row">{escape(name)}<small>{escape(formula)}</small></th>'
+        drawn += f"<td><div>{strip}<span>{escape(said)}</span></div></td></tr>"
     return f'<table class="lm-climb">{drawn}</table>'
 
 
-def switches(question: str, names: Sequence, shown: Mapping, told: Mapping) -> View:
+def switches(question: str, names: Sequence, shown: Mapping, told: Mapping, even) -> View:
     """Let a reader turn switches, and see the shares that belong to their setting.
 
     Parameters
@@ -53,6 +53,8 @@ def switches(question: str, names: Sequence, shown: Mapping, told: Mapping) -> V
         A setting, one bool a switch → a name's share, between 0 and 1.
     told : mapping
         A setting → what is said of it.
+    even : float
+        The share that is marked.
     """
     key = "lm" + hashlib.sha256(repr((names, shown)).encode()).hexdigest()[:10]
     style, panels, plain = library("choice.css"), "", []
@@ -60,18 +62,16 @@ def switches(question: str, names: Sequence, shown: Mapping, told: Mapping) -> V
         at = "".join(map(str, map(int, setting)))
         chosen = (f':has([name="{key}{i}"][value="{v}"]:checked)' for i, v in enumerate(at))
         style += f'.{key}{"".join(chosen)} [data-choice="{at}"] {{display:block}}'
-        rows = "".join(_share(*pair) for pair in shown[setting].items())
-        panels += f'<section data-choice="{at}"><table>{rows}</table>'
+        rows = "".join(_row(*pair, even) for pair in shown[setting].items())
+        panels += f'<section data-choice="{at}"><table class="lm-shares">{rows}</table>'
         panels += f"<p>{escape(told[setting])}</p></section>"
-        plain.append(f"[{', '.join(map(_either, names, setting))}] {told[setting]}")
+        plain.append(
+            f"[{', '.join(n[v] for n, v in zip(names, setting, strict=True))}] {told[setting]}"
+        )
     groups = "".join(_group(f"{key}{i}", pair) for i, pair in enumerate(names))
     stored = f'<style>{style}</style><div class="lm-choice lm-look {key}">{groups}'
     stored += f'<p>{escape(question)}</p><div aria-live="polite">{panels}</div></div>'
     return View("switches", None, stored, alt=question, plain="\n".join(plain))
-
-
-def _either(pair: Sequence[str], is_on: bool) -> str:
-    return pair[is_on]
 
 
 def _group(name: str, pair: Sequence[str]) -> str:
@@ -83,7 +83,10 @@ def _group(name: str, pair: Sequence[str]) -> str:
     return f'<fieldset aria-label="{escape(" or ".join(pair))}">{radios}</fieldset>'
 
 
-def _share(name: str, share: float) -> str:
-    bar = f'<rect class="lm-up" width="{100 * share:.1f}" height="26"/>'
-    bar = f'<svg class="lm-bars" aria-hidden="true" viewBox="0 0 100 26" preserveAspectRatio="none">{bar}<path class="lm-even" d="M0 0v26"/></svg>'
-    return f'<tr><th scope="row">{escape(name)}</th><td>{bar}</td><td>{100 * share:.0f} %</td></tr>'
+def _row(name: str, share: float, even: float) -> str:
+    drawn = f'<path class="lm-up" d="M0 3h{100 * share:.1f}v20H0z"/>'
+    drawn += f'<path class="lm-even" d="M{100 * even:.1f} 0v26"/>'
+    frame = 'viewBox="0 0 100 26" preserveAspectRatio="none"'
+    drawn = f'<svg class="lm-bars" aria-hidden="true" {frame}>{drawn}</svg>'
+    told = f"<td>{drawn}</td><td>{100 * share:.0f} %</td>"
+    return f'<tr><th scope="row">{escape(name)}</th>{told}</tr>'
