@@ -1,4 +1,4 @@
-"""Panels to choose between: texts, pictures of heads, and the map of a model's parts."""
+"""Panels to choose between: texts, pictures of heads, a word's way up, switches."""
 
 import re
 
@@ -10,72 +10,47 @@ from lmcourse import views
 SHOWN = {"counting <b>": ("It counts.", "\nShall I <script>\nO&O"), "a GPT": ("Two", "so")}
 
 
-def box(name, values=(0.5, -0.25, 0.0), **changes):
-    told = {"title": f"Title of {name}", "formula": f"f({name})", "code": f"x = {name}"}
-    told |= {"said": f"About {name}", "where": f"place-{name}"} | changes
-    return views.Box(name, values=list(values), **told)
-
-
-ROWS = [
-    ("", [box("tokens", [101, 7], names=["[CLS]", "hope"])]),
-    ("tables", [box("word\n9 × 3"), box("place")]),
-    ("tables", [box("sum")]),
-    ("layer", [box("mix", range(-20, 20))]),
-    ("", [box("top")]),
-]
+ROWS = [("<word>", "w = W[id]", [0.5, -0.25], "a & b"), ("head", "scores", None, "“tree”")]
+NAMES = [("<off>", "on"), ("here", "there")]
+SETTINGS = [(one, two) for one in (False, True) for two in (False, True)]
 
 
 def read(view):
     return bs4.BeautifulSoup(view._repr_html_(), "html.parser")
 
 
-@pytest.fixture
-def page():
-    return read(views.anatomy("Which box?", ROWS))
+def test_a_words_way_up_has_strips_and_words_and_is_escaped():
+    view = views.anatomy("Which?", {"she": ROWS, "tree": ROWS[::-1]}, "tree")
+    page = read(view)
+    assert [radio.has_attr("checked") for radio in page.select("input")] == [False, True]
+    assert [item.b.contents[0] for item in page.section.select("li")] == ["<word>", "head"]
+    assert [len(item.select("svg")) for item in page.section.select("li")] == [1, 0]
+    assert page.section.li.span.text == "a & b"
+    assert "[tree]\nhead: “tree”" in repr(view)
+    with pytest.raises(ValueError, match="nobody"):
+        views.anatomy("Which?", {"she": ROWS}, "nobody")
 
 
-def test_each_box_has_a_panel_and_a_rule_that_opens_it(page):
-    inputs, panels = page.select("label > input[type=radio]"), page.select("section")
-    assert len(inputs) == len(panels) == 6
-    key = inputs[0]["name"]
-    assert {radio["name"] for radio in inputs} == {key}  # arrow keys go through them
-    assert [radio.has_attr("checked") for radio in inputs] == [True] + 5 * [False]
-    css = page.style.get_text()
-    for radio, panel in zip(inputs, panels, strict=True):
-        value = radio["value"]
-        assert panel["data-choice"] == value
-        chosen = f'.{key}:has([value="{value}"]:checked)'
-        assert f'{chosen} [data-choice="{value}"] {{display:block}}' in css
-    assert key in page.select_one(".lm-anatomy")["class"]
-
-
-def test_rows_of_one_part_share_a_frame(page):
-    frames = page.select(".lm-part")
-    assert [frame.span.get_text() for frame in frames] == ["tables", "layer"]
-    assert [len(frame.select("label")) for frame in frames] == [3, 1]
-    assert len(page.select(".lm-down")) == len(ROWS) - 1
-    assert page.select("label")[1].small.get_text() == "9 × 3"
-
-
-def test_a_panel_shows_formula_code_and_numbers(page):
-    panels = page.select("section")
-    assert panels[1].pre.get_text() == "x = word\n9 × 3"
-    assert panels[2].a["href"] == "#place-place"
-    assert panels[0].select_one(".lm-shares").get_text() == "[CLS] 101hope 7"
-    cells = panels[2].select("rect")
-    assert [cell["class"][0] for cell in cells] == ["lm-up", "lm-low", "lm-low"]
-    assert [float(cell["fill-opacity"]) for cell in cells] == [1, 0.5, 0]
-    assert panels[2].svg["aria-label"] == "It begins 0.50, -0.25, 0.00"
-    assert len(panels[4].select("rect")) == 32  # of forty
-
-
-def test_names_and_words_of_a_map_are_escaped():
-    wild = box("<script>", [1.0, 2.0], names=["<b>", "&"], code="a < b")
-    found = views.anatomy("<i>", [("<u>", [wild, box("x", [0.0])])])
-    html = found._repr_html_()
-    assert not re.search(r"<script|<b>(?!\d)|<i>|<u>", html)
-    assert "a &lt; b" in html
-    assert "a < b" in repr(found)
+def test_each_setting_of_the_switches_has_its_own_shares():
+    shown = {key: {"layer <0>": (key[0] + 2 * key[1]) / 10} for key in SETTINGS}
+    told = {key: f"{key} & so on" for key in SETTINGS}
+    page = read(views.switches("Share?", NAMES, shown, told, even=0.25))
+    assert [field.text.split() for field in page.select("fieldset")] == [
+        ["<off>", "on"],
+        ["here", "there"],
+    ]
+    key = page.input["name"][:-1]
+    for setting, section in zip(SETTINGS, page.select("section"), strict=True):
+        first, second = map(int, setting)
+        chosen = f'[name="{key}0"][value="{first}"]:checked):has([name="{key}1"]'
+        chosen += f'[value="{second}"]:checked) [data-choice="{first}{second}"]'
+        assert chosen in page.style.text
+        share = 10 * (first + 2 * second)
+        assert section.select("td")[1].text == f"{share} %"
+        assert f"h{share}.0v20" in section.path["d"]
+        assert section.select("path")[1]["d"] == "M25.0 0v26"
+        assert section.p.text == told[setting]
+    assert not page.select("off")
 
 
 def test_texts_are_escaped_and_whole():

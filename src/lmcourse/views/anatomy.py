@@ -31,13 +31,13 @@ def anatomy(question: str, shown: dict, first: str) -> View:
 
 
 def _rows(rows) -> str:
-    """Draw a table: the part with its formula, its strip, what is said of it."""
+    """List the parts, each with its formula, its strip and what is said of it."""
     drawn = ""
     for name, formula, numbers, said in rows:
         strip = "" if numbers is None else bars(numbers, max(map(abs, numbers)) or 1)
-        drawn += f'<tr><th scope="row">{escape(name)}<small>{escape(formula)}</small></th>'
-        drawn += f"<td><div>{strip}<span>{escape(said)}</span></div></td></tr>"
-    return f'<table class="lm-climb">{drawn}</table>'
+        drawn += f"<li><b>{escape(name)}<small>{escape(formula)}</small></b>"
+        drawn += f"<div>{strip}<span>{escape(said)}</span></div></li>"
+    return f'<ol class="lm-climb">{drawn}</ol>'
 
 
 def switches(question: str, names: Sequence, shown: Mapping, told: Mapping, even) -> View:
@@ -65,9 +65,8 @@ def switches(question: str, names: Sequence, shown: Mapping, told: Mapping, even
         rows = "".join(_row(*pair, even) for pair in shown[setting].items())
         panels += f'<section data-choice="{at}"><table class="lm-shares">{rows}</table>'
         panels += f"<p>{escape(told[setting])}</p></section>"
-        plain.append(
-            f"[{', '.join(n[v] for n, v in zip(names, setting, strict=True))}] {told[setting]}"
-        )
+        turned = ", ".join(pair[v] for pair, v in zip(names, setting, strict=True))
+        plain.append(f"[{turned}] {told[setting]}")
     groups = "".join(_group(f"{key}{i}", pair) for i, pair in enumerate(names))
     stored = f'<style>{style}</style><div class="lm-choice lm-look {key}">{groups}'
     stored += f'<p>{escape(question)}</p><div aria-live="polite">{panels}</div></div>'
