@@ -1,6 +1,7 @@
 """Checks of the chapter *bert-internals*."""
 
 import math
+from functools import partial
 from types import SimpleNamespace
 
 import torch
@@ -21,21 +22,6 @@ def _bert(**changes):
     torch.nn.init.normal_(model.embeddings.LayerNorm.weight, 1, 0.3)
     torch.nn.init.normal_(model.embeddings.LayerNorm.bias, 0, 0.3)
     return model.requires_grad_(False)
-
-
-predict(
-    "bert-internals.sink",
-    a="turn the first switch below: *the* at place 0 is looked at as [CLS] was.",
-    b="[SEP] gets no more than before.",
-    c=None,
-)
-judge(
-    "bert-internals.judge_sink",
-    a=None,
-    b="with *the* in its place, which sums up nothing, the share is the same.",
-    c="shortened, it leaves nearly all of the weight where it was, if [CLS] stands there.",
-    d="the switches are of one checkpoint; BERT-base rests on [SEP].",
-)
 
 
 @exercise("bert-internals.small_bert", kind="experiment")
@@ -142,6 +128,8 @@ def layer(answer):
     """Compare with a layer of transformers' BERT, whose modules are given."""
     bert = _bert()
     whole = bert.encoder.layer[0]
+    for weight in whole.parameters():  # so large that every step counts
+        weight.copy_(normal(*weight.shape, seed=weight.numel()) * 0.6 + (weight == 1))
     x = normal(2, 5, 8, seed=3)
     own, out, wide = whole.attention.self, whole.attention.output, whole.intermediate
 
@@ -175,11 +163,29 @@ def layer(answer):
             axis=-2
         ),
         "the feed-forward net is bent by ReLU; BERT's is bent by GELU.": built(gelu=F.relu),
+        "this is GELU approximated by tanh; BERT's is the exact one.": built(
+            gelu=partial(F.gelu, approximate="tanh")
+        ),
         "nothing bends the wide numbers: two linear layers are one.": built(
             gelu=lambda h: h
         ),
     }
     expect(answer, [_opened(whole), x, 2], whole(x), mistakes)
+
+
+predict(
+    "bert-internals.sink",
+    a="turn the first switch below: *the* at place 0 is looked at as [CLS] was.",
+    b="[SEP] gets no more than before.",
+    c=None,
+)
+judge(
+    "bert-internals.judge_sink",
+    a=None,
+    b="with *the* in its place, which sums up nothing, the share is the same.",
+    c="shortened, it leaves nearly all of the weight where it was, if [CLS] stands there.",
+    d="the switches are of one checkpoint; BERT-base rests on [SEP].",
+)
 
 
 @exercise("bert-internals.last_four")
