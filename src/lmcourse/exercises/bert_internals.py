@@ -24,39 +24,6 @@ def _bert(**changes):
     return model.requires_grad_(False)
 
 
-@exercise("bert-internals.small_bert", kind="experiment")
-def small_bert(answer):
-    """Count the parameters of the model that the configuration makes."""
-    if isinstance(answer, BertModel):
-        answer = answer.config
-    if not isinstance(answer, BertConfig):
-        raise Wrong(f"hand in the BertConfig, not {type_name(answer)}.")
-    width, heads = answer.hidden_size, answer.num_attention_heads
-    faults = {
-        "keep BERT's vocabulary of 30,522 pieces.": answer.vocab_size != 30522,
-        f"{heads} heads cannot share {width} dimensions evenly.": (
-            min(heads, width) < 1 or width % heads
-        ),
-        "its feed-forward networks are far too wide for such vectors: BERT's are four "
-        "times as wide.": answer.intermediate_size > 16 * width,
-        "that is more layers than one would care to build.": (
-            answer.num_hidden_layers > 1000
-        ),
-    }
-    diagnose(faults)
-    with torch.device("meta"):  # shapes only
-        model = BertModel(answer)
-    total = sum(weight.numel() for weight in model.parameters())
-    layers = sum(weight.numel() for weight in model.encoder.parameters())
-    size = f"{total / 1e6:.2f} million parameters"
-    return {
-        f"{size} are too many.": total > 10.5e6,
-        f"{size} are too few.": total < 9.5e6,
-        f"{size}, but only {layers / total:.0%} of them in the layers: the table of "
-        "words is too wide.": layers < total / 2,
-    }
-
-
 class _Parts(SimpleNamespace):
     """The tables and the norm; the whole is what the reader is to build."""
 
@@ -121,6 +88,39 @@ def embed(answer):
                 "the LayerNorm inside bert.embeddings yourself."
             ) from None
         raise
+
+
+@exercise("bert-internals.small_bert", kind="experiment")
+def small_bert(answer):
+    """Count the parameters of the model that the configuration makes."""
+    if isinstance(answer, BertModel):
+        answer = answer.config
+    if not isinstance(answer, BertConfig):
+        raise Wrong(f"hand in the BertConfig, not {type_name(answer)}.")
+    width, heads = answer.hidden_size, answer.num_attention_heads
+    faults = {
+        "keep BERT's vocabulary of 30,522 pieces.": answer.vocab_size != 30522,
+        f"{heads} heads cannot share {width} dimensions evenly.": (
+            min(heads, width) < 1 or width % heads
+        ),
+        "its feed-forward networks are far too wide for such vectors: BERT's are four "
+        "times as wide.": answer.intermediate_size > 16 * width,
+        "that is more layers than one would care to build.": (
+            answer.num_hidden_layers > 1000
+        ),
+    }
+    diagnose(faults)
+    with torch.device("meta"):  # shapes only
+        model = BertModel(answer)
+    total = sum(weight.numel() for weight in model.parameters())
+    layers = sum(weight.numel() for weight in model.encoder.parameters())
+    size = f"{total / 1e6:.2f} million parameters"
+    return {
+        f"{size} are too many.": total > 10.5e6,
+        f"{size} are too few.": total < 9.5e6,
+        f"{size}, but only {layers / total:.0%} of them in the layers: the table of "
+        "words is too wide.": layers < total / 2,
+    }
 
 
 @exercise("bert-internals.layer")
