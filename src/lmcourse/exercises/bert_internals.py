@@ -1,6 +1,7 @@
 """Checks of the chapter *bert-internals*."""
 
 import math
+from contextlib import contextmanager
 from functools import partial
 from types import SimpleNamespace
 
@@ -41,6 +42,17 @@ def _opened(module):
     return _Parts(**parts) if is_whole else module
 
 
+@contextmanager
+def _opening(words, *parts):
+    """Answer with these words whoever called one of the parts as a whole."""
+    try:
+        yield
+    except Wrong:
+        if any(part.asked for part in parts):
+            raise Wrong(words) from None
+        raise
+
+
 TOKEN_TYPES = torch.tensor([[0, 0, 0, 1, 1]]).expand(3, 5)  # of three texts
 
 
@@ -53,8 +65,9 @@ def embed(answer):
     parts = _Parts(**dict(model.embeddings.named_children()))
     parts.position_ids = torch.arange(37)[None]  # a buffer of transformers' own
     norm, first = parts.LayerNorm, parts.token_type_embeddings.weight[0]
+    rows = parts.position_embeddings.weight
     word, kind = parts.word_embeddings(ids), parts.token_type_embeddings(TOKEN_TYPES)
-    place = parts.position_embeddings.weight[:5].expand_as(word)
+    place = rows[:5].expand_as(word)
     misplaced = word + parts.position_embeddings(ids) + kind
     mistakes = {
         "these are the rows of the word table alone: position, type and the normalisation "
@@ -72,6 +85,9 @@ def embed(answer):
         ),
         "token_type_ids is not used: every token has been given type 0, but here the "
         "second text has type 1.": norm(word + place + first),
+        "the word's row alone is normalised; position and type are missing.": norm(word),
+        "places are counted from 1; they begin with 0.": norm(word + rows[1:6] + kind),
+        "each text has one place; count its tokens.": norm(word + rows[:3, None] + kind),
         "each vector was normalised before the sum; add first.": (
             norm(word) + norm(place) + norm(kind)
         ),
@@ -79,15 +95,12 @@ def embed(answer):
     given = {"token_type_ids": TOKEN_TYPES, "output_hidden_states": True}
     want = model(ids, **given).hidden_states[0]
     seen = _Parts(embeddings=parts, config=model.config)
-    try:
+    words = (
+        "bert and bert.embeddings do all of it at once; call the three tables and the "
+        "LayerNorm inside bert.embeddings yourself."
+    )
+    with _opening(words, parts, seen):
         expect(answer, [seen, ids, TOKEN_TYPES], want, mistakes)
-    except Wrong:
-        if parts.asked or seen.asked:
-            raise Wrong(
-                "bert and bert.embeddings do all of it at once; call the three tables and "
-                "the LayerNorm inside bert.embeddings yourself."
-            ) from None
-        raise
 
 
 @exercise("bert-internals.small_bert", kind="experiment")
@@ -105,6 +118,7 @@ def small_bert(answer):
         ),
         "its feed-forward networks are far too wide for such vectors: BERT's are four "
         "times as wide.": answer.intermediate_size > 16 * width,
+        "this is a decoder; BERT is none.": answer.is_decoder or answer.add_cross_attention,
         "that is more layers than one would care to build.": (
             answer.num_hidden_layers > 1000
         ),
@@ -126,51 +140,69 @@ def small_bert(answer):
 @exercise("bert-internals.layer")
 def layer(answer):
     """Compare with a layer of transformers' BERT, whose modules are given."""
-    bert = _bert()
-    whole = bert.encoder.layer[0]
-    for weight in whole.parameters():  # so large that every step counts
-        weight.copy_(normal(*weight.shape, seed=weight.numel()) * 0.6 + (weight == 1))
-    x = normal(2, 5, 8, seed=3)
-    own, out, wide = whole.attention.self, whole.attention.output, whole.intermediate
+    whole = _bert().encoder.layer[0]
+    for seed, weight in enumerate(whole.parameters(), 10):  # so large that each step counts
+        weight.copy_(normal(*weight.shape, seed=seed) * 0.6 + (weight == 1))
+    x, opened = normal(2, 5, 8, seed=3), _opened(whole)
+    words = "call the modules inside the layer, not the whole."
+    with _opening(words, opened, opened.attention):
+        expect(answer, [opened, x, 2], whole(x), _layer_mistakes(whole, x))
 
-    def built(
-        scale=4, axis=-1, split=True, first=True, second=True, norm=True, gelu=F.gelu
+
+def _layer_mistakes(whole, x):
+    """Return what each known mistake makes of x: diagnosis → hidden state."""
+    own, out, last = whole.attention.self, whole.attention.output, whole.output
+    query, key, value, wide = own.query, own.key, own.value, whole.intermediate.dense
+    one, two, same = out.LayerNorm, last.LayerNorm, torch.nn.Identity()
+
+    def attend(
+        x, parts=(query, key, value), scale=4, axis=-1, heads=2, turn=True, end=out.dense
     ):
-        q, k, v = (p(x) for p in (own.query, own.key, own.value))
-        if split:
-            q, k, v = (t.unflatten(-1, (2, -1)).transpose(1, 2) for t in (q, k, v))
+        shape = (2, 5, heads, -1) if turn else (2, heads, 5, -1)
+        q, k, v = (part(x).reshape(shape) for part in parts)
+        q, k, v = (t.transpose(1, 2) if turn else t for t in (q, k, v))
         mixed = (q @ k.mT / scale**0.5).softmax(axis) @ v
-        mixed = out.dense(mixed.transpose(1, 2).flatten(2) if split else mixed)
-        y = out.LayerNorm(x * first + mixed) if norm else x + mixed
-        z = y * second + whole.output.dense(gelu(wide.dense(y)))
-        return whole.output.LayerNorm(z) if norm else z
+        return end((mixed.transpose(1, 2) if turn else mixed).reshape(x.shape))
 
-    mistakes = {
-        "what was there is not added to what attention found.": built(first=False),
-        "what was there is not added to what the feed-forward net gives.": built(
-            second=False
+    def built(first=1, second=1, again=0, norms=(one, two), gelu=F.gelu, **attention):
+        y = norms[0](x * first + attend(x, **attention))
+        return norms[1](y * second + x * again + last.dense(gelu(wide(y))))
+
+    y, tanh = x + attend(one(x)), partial(F.gelu, approximate="tanh")
+    pre = y + last.dense(F.gelu(wide(two(y))))
+    return {
+        "what was there is not added to what attention found.": built(first=0),
+        "what was there is not added to what the feed-forward net gives.": built(1, 0),
+        "the second sum takes x; it should take what the first gave.": built(1, 0, 1),
+        "the two norms are missing.": built(norms=(same, same)),
+        "the first norm is missing.": built(norms=(same, two)),
+        "the last norm is missing.": built(norms=(one, same)),
+        "the two norms are swapped.": built(norms=(two, one)),
+        "both norms are attention's; the second is layer.output's.": built(
+            norms=(one, one)
         ),
-        "the two norms are missing.": built(norm=False),
+        "both norms are layer.output's; the first is attention's.": built(norms=(two, two)),
+        "it normalises before each step, as GPT-2 does; BERT after each sum.": pre,
         "the scores are not divided by the root of a head's width.": built(scale=1),
-        "the scores are divided by the root of the whole width; a head's is wanted.": built(
-            8
+        "the scores are divided by the root of the whole width, not a head's.": built(
+            scale=8
         ),
-        "the scores are divided by a head's width; its root is wanted.": built(16),
-        "there is one head here; split the vectors into as many as are given.": (
-            built(8, split=False)
+        "the scores are divided by a head's width; its root is wanted.": built(scale=16),
+        "there is one head here; use as many as are given.": built(scale=8, heads=1),
+        "a head has numbers of several tokens: split first, transpose then.": built(
+            turn=False
         ),
-        "softmax runs over those who look; a token's own weights must sum to one.": built(
+        "the query takes the place of key and value.": built(parts=(query, query, query)),
+        "query and key are swapped.": built(parts=(key, query, value)),
+        "attention's own dense is missing.": built(end=same),
+        "the value layer takes the place of attention's own dense.": built(end=value),
+        "softmax runs over those who look; a row's weights must sum to one.": built(
             axis=-2
         ),
-        "the feed-forward net is bent by ReLU; BERT's is bent by GELU.": built(gelu=F.relu),
-        "this is GELU approximated by tanh; BERT's is the exact one.": built(
-            gelu=partial(F.gelu, approximate="tanh")
-        ),
-        "nothing bends the wide numbers: two linear layers are one.": built(
-            gelu=lambda h: h
-        ),
+        "the net is bent by ReLU; BERT's is bent by GELU.": built(gelu=F.relu),
+        "this is GELU approximated by tanh; BERT's is the exact one.": built(gelu=tanh),
+        "nothing bends the wide numbers: two linear layers are one.": built(gelu=same),
     }
-    expect(answer, [_opened(whole), x, 2], whole(x), mistakes)
 
 
 predict(
@@ -183,8 +215,8 @@ judge(
     "bert-internals.judge_sink",
     a=None,
     b="with *the* in its place, which sums up nothing, the share is the same.",
-    c="shortened, it leaves nearly all of the weight where it was, if [CLS] stands there.",
-    d="the switches are of one checkpoint; BERT-base rests on [SEP].",
+    c="the vector of place 40, made as long as that of place 0, draws nearly as much.",
+    d="the switches are of one model; BERT-base rests on [SEP].",
 )
 
 
@@ -211,6 +243,7 @@ def last_four(answer):
         "the padding is left out of the sum, but still counted when dividing.": means(
             states[-4:], over=(5, 5)
         ),
+        "these are sums; divide each.": means(states[-4:], over=(1, 1)),
         "each sum is divided by the number of tokens in the whole batch; every text has "
         "its own.": means(states[-4:], over=(7, 7)),
         "these are the first four hidden states, not the last.": means(states[:4]),

@@ -29,18 +29,45 @@ def one_by_one(states, mask):
     return torch.stack([torch.cat(row) for row in means])
 
 
-def layer_of(layer, x, heads, scale=True, relu=False):
+def layer_of(
+    layer,
+    x,
+    heads,
+    scale=True,
+    relu=False,
+    parts="query key value",
+    norms=(0, 1),
+    dense=None,
+):
     """Head by head, with PyTorch's fused attention."""
     own, out = layer.attention.self, layer.attention.output
-    split = [part(x).chunk(heads, -1) for part in (own.query, own.key, own.value)]
+    split = [getattr(own, part)(x).chunk(heads, -1) for part in parts.split()]
     factor = None if scale else 1.0
     mixed = [
         F.scaled_dot_product_attention(*h, scale=factor) for h in zip(*split, strict=True)
     ]
-    y = out.LayerNorm(x + out.dense(torch.cat(mixed, -1)))
+    first, second = ((out.LayerNorm, layer.output.LayerNorm)[i] for i in norms)
+    dense = getattr(own, dense) if dense else out.dense
+    y = first(x + dense(torch.cat(mixed, -1)))
     wide = layer.intermediate.dense(y)
     wide = wide.relu() if relu else wide * (1 + torch.erf(wide / 2**0.5)) / 2
-    return layer.output.LayerNorm(y + layer.output.dense(wide))
+    return second(y + layer.output.dense(wide))
+
+
+def pre_norm(layer, x, heads):
+    out = layer.attention.output
+    own = layer.attention.self
+    split = [p(out.LayerNorm(x)).chunk(heads, -1) for p in (own.query, own.key, own.value)]
+    mixed = [F.scaled_dot_product_attention(*h) for h in zip(*split, strict=True)]
+    y = x + out.dense(torch.cat(mixed, -1))
+    wide = F.gelu(layer.intermediate.dense(layer.output.LayerNorm(y)))
+    return y + layer.output.dense(wide)
+
+
+def at_places(bert, ids, kinds, places):
+    parts = bert.embeddings
+    word, kind = parts.word_embeddings(ids), parts.token_type_embeddings(kinds)
+    return parts.LayerNorm(word + parts.position_embeddings(places) + kind)
 
 
 def with_ids(bert, ids, kinds):
@@ -55,14 +82,38 @@ WRONG = {
         "at once": [
             lambda b, i, k: b(i, token_type_ids=k),
             lambda b, i, k: b.embeddings(i, token_type_ids=k),
-        ]
+        ],
+        "the word's row alone": lambda b, i, k: b.embeddings.LayerNorm(
+            b.embeddings.word_embeddings(i)
+        ),
+        "counted from 1": lambda *given: at_places(
+            *given, torch.arange(1, 1 + given[1].shape[1])
+        ),
+        "each text has one place": lambda *given: at_places(
+            *given, torch.arange(len(given[1]))[:, None]
+        ),
     },
     "layer": {
-        "not the whole": lambda layer, x, heads: layer(x),
+        "not the whole": [
+            lambda layer, x, heads: layer(x),
+            lambda layer, x, heads: layer.attention(x),
+        ],
+        "norms are swapped": lambda *given: layer_of(*given, norms=(1, 0)),
+        "both norms are attention's": lambda *given: layer_of(*given, norms=(0, 0)),
+        "both norms are layer.output's": lambda *given: layer_of(*given, norms=(1, 1)),
+        "query takes the place": lambda *given: layer_of(*given, parts="query query query"),
+        "query and key are swapped": lambda *given: layer_of(
+            *given, parts="key query value"
+        ),
+        "value layer takes the place": lambda *given: layer_of(*given, dense="value"),
+        "as GPT-2 does": pre_norm,
         "divided by the root of a head": lambda *given: layer_of(*given, scale=False),
         "bent by ReLU": lambda *given: layer_of(*given, relu=True),
     },
     "last_four": {
+        "these are sums": lambda states, mask: (
+            one_by_one(states, mask) * mask.sum(1)[:, None]
+        ),
         "averaged together": lambda states, mask: (
             one_by_one(states, mask).mean(0, keepdim=True).expand(2, -1)
         ),
@@ -77,6 +128,7 @@ WRONG = {
         "more layers than": sizes(layers=2000),
         "too many": sizes(256, 4, 4, 1024),
         "too few": sizes(layers=2),
+        "this is a decoder": sizes(is_decoder=True),
         "too wide": sizes(256, 3, 4, 512),
     },
 }
