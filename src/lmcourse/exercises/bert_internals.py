@@ -95,10 +95,7 @@ def embed(answer):
     given = {"token_type_ids": TOKEN_TYPES, "output_hidden_states": True}
     want = model(ids, **given).hidden_states[0]
     seen = _Parts(embeddings=parts, config=model.config)
-    words = (
-        "bert and bert.embeddings do all of it at once; call the three tables and the "
-        "LayerNorm inside bert.embeddings yourself."
-    )
+    words = "bert and bert.embeddings do all of it at once; call the modules inside."
     with _opening(words, parts, seen):
         expect(answer, [seen, ids, TOKEN_TYPES], want, mistakes)
 
@@ -152,12 +149,11 @@ def layer(answer):
 def _layer_mistakes(whole, x):
     """Return what each known mistake makes of x: diagnosis → hidden state."""
     own, out, last = whole.attention.self, whole.attention.output, whole.output
-    query, key, value, wide = own.query, own.key, own.value, whole.intermediate.dense
+    qkv = query, key, value = own.query, own.key, own.value
+    wide = whole.intermediate.dense
     one, two, same = out.LayerNorm, last.LayerNorm, torch.nn.Identity()
 
-    def attend(
-        x, parts=(query, key, value), scale=4, axis=-1, heads=2, turn=True, end=out.dense
-    ):
+    def attend(x, parts=qkv, scale=4, axis=-1, heads=2, turn=True, end=out.dense):
         shape = (2, 5, heads, -1) if turn else (2, heads, 5, -1)
         q, k, v = (part(x).reshape(shape) for part in parts)
         q, k, v = (t.transpose(1, 2) if turn else t for t in (q, k, v))
@@ -178,27 +174,19 @@ def _layer_mistakes(whole, x):
         "the first norm is missing.": built(norms=(same, two)),
         "the last norm is missing.": built(norms=(one, same)),
         "the two norms are swapped.": built(norms=(two, one)),
-        "both norms are attention's; the second is layer.output's.": built(
-            norms=(one, one)
-        ),
+        "both norms are attention's; the second is another.": built(norms=(one, one)),
         "both norms are layer.output's; the first is attention's.": built(norms=(two, two)),
         "it normalises before each step, as GPT-2 does; BERT after each sum.": pre,
         "the scores are not divided by the root of a head's width.": built(scale=1),
-        "the scores are divided by the root of the whole width, not a head's.": built(
-            scale=8
-        ),
+        "the scores are divided by the root of the whole width.": built(scale=8),
         "the scores are divided by a head's width; its root is wanted.": built(scale=16),
         "there is one head here; use as many as are given.": built(scale=8, heads=1),
-        "a head has numbers of several tokens: split first, transpose then.": built(
-            turn=False
-        ),
+        "a head has numbers of several tokens; split, then transpose.": built(turn=False),
         "the query takes the place of key and value.": built(parts=(query, query, query)),
         "query and key are swapped.": built(parts=(key, query, value)),
         "attention's own dense is missing.": built(end=same),
         "the value layer takes the place of attention's own dense.": built(end=value),
-        "softmax runs over those who look; a row's weights must sum to one.": built(
-            axis=-2
-        ),
+        "softmax runs over those who look, not those looked at.": built(axis=-2),
         "the net is bent by ReLU; BERT's is bent by GELU.": built(gelu=F.relu),
         "this is GELU approximated by tanh; BERT's is the exact one.": built(gelu=tanh),
         "nothing bends the wide numbers: two linear layers are one.": built(gelu=same),
