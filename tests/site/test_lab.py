@@ -96,7 +96,6 @@ def test_a_chapter_opens_as_a_notebook_and_its_views_draw_at_the_first_run(
     for source in (":::", "{glue:text}"):
         expect(cells.filter(has_text=source)).to_have_count(0, timeout=START)
     drawing = page.locator(".jp-MarkdownCell img").first
-    drawing.wait_for(timeout=START)
     assert drawing.evaluate("i => i.decode().then(() => i.naturalWidth > 0)")
     assert drawing.get_attribute("alt").startswith("Every class of a drawing")
     # What is run before the kernel is there is not run at all.
