@@ -169,7 +169,8 @@ TOY = '''"""Is two more than one?
 
 Nothing varies."""
 from pathlib import Path
-CHAPTER, CLAIM, RIVAL, NULL, SETTINGS = "attention", "yes", "no", "equal", {"x": 1}
+CHAPTER, SETTINGS = "attention", {"x": 1}
+CLAIM = "yes"; RIVAL = "no"; NULL = "equal"
 LOG = Path(__file__).with_name("log")
 def plan(small):
     return [{"group": "runs", "seed": seed} for seed in range(1 if small else 3)]
@@ -227,12 +228,14 @@ def test_a_stopped_study_goes_on_where_it_was(toy):
         data.stored("toy-study")
 
 
-def test_another_code_begins_anew(toy):
+def test_another_code_begins_anew_and_another_claim_does_not(toy):
     study = command.every()["toy-study"]
-    before = harness.work_at(study)
-    (toy / "toy_study.py").write_text(TOY.replace('{"x": 1}', '{"x": 2}'))
-    linecache.clearcache()
-    assert harness.work_at(study) != before
+    folders = [harness.work_at(study)]
+    for was, now in (('"yes"', '"so"'), ('{"x": 1}', '{"x": 2}')):
+        (toy / "toy_study.py").write_text(TOY.replace(was, now))
+        linecache.clearcache()
+        folders.append(harness.work_at(study))
+    assert folders[0] == folders[1] != folders[2]
 
 
 def test_a_chapter_counts_for_a_study_that_runs_it(toy, monkeypatch):
