@@ -16,6 +16,7 @@ from playwright.sync_api import expect
 LOAD = 30_000  # milliseconds: generous, for slow machines; nothing waits without need
 # What Chromium says of a request that nobody waits for any more, since the reader went on
 # to another page. A server that is gone or a file that does not come has other words.
+NEW = "Got invalid theme mode: ."  # the theme, where none was chosen
 LEFT = "net::ERR_ABORTED"
 # SLOWED=5 pytest -m browser: pages compute five times slower and their files come late, so
 # that a test which does not wait for what it looks at fails here, not one day elsewhere.
@@ -106,11 +107,11 @@ def visit(
         java_script_enabled=javascript,
         reduced_motion="reduce",
     )
-    context.add_init_script(  # and what hostile text would call
-        f"localStorage.setItem('mode', '{theme}');localStorage.setItem('theme', '{theme}');"
-        + (f"localStorage['lmcourse:way'] ??= '{way}';" if way else "")
-        + "window.harm = () => { window.harmed = true; };"
-    )
+    # Written before a page's own, what is kept of files may split in two.
+    kept = f"localStorage.mode = localStorage.theme = '{theme}';"
+    kept += f"localStorage['lmcourse:way'] ??= '{way}';"
+    harm = "window.harm = () => { window.harmed = true; };"  # what hostile text would call
+    context.add_init_script(kept * bool(way) + harm)
     scheme, _, rest = address.partition("://")
     origin = f"{scheme}://{rest.partition('/')[0]}"
     opened = Visit(context.new_page(), origin)
@@ -139,7 +140,7 @@ def visit(
     opened.page.on("response", answered)
     opened.page.on(
         "console",
-        lambda m: opened.errors.append(m.text) if m.type == "error" else None,
+        lambda m: m.type == "error" and NEW not in m.text and opened.errors.append(m.text),
     )
     try:
         opened.page.goto(address, wait_until="load" if wait else "commit", timeout=LOAD)
