@@ -51,9 +51,7 @@ def turn(answer):
         ),
         "`speeds` is not used; these are the usual ones.": rotated(x),
         "the angle is twice what it should be.": turned(2 * speeds),
-        "all tokens are turned alike: where is the position?": turned(
-            speeds, start=1, step=0
-        ),
+        "all tokens are turned alike: a position is missing.": turned(speeds, 1, 1, 0),
         "the right numbers, in the order of the half-split layout: a and b of a pair stand "
         "side by side.": turned(speeds).unflatten(-1, (-1, 2)).mT.flatten(-2),
     }
@@ -85,6 +83,7 @@ def values_too(answer):
         return rotated(x, positions.tolist(), half)
 
     first = turn(fused).chunk(3, -1)
+    back = [rotated(x, (-positions).tolist()) for x in (query, key)]
     mistakes = {
         "the values are still turned, and each third is turned at the speeds of a vector "
         "three times as wide: separate first, then turn.": _attended(*first),
@@ -104,9 +103,7 @@ def values_too(answer):
         "the queries are not turned: then the score depends on the key’s position, not on "
         "the offset.": _attended(query, turn(key), value),
         "nothing is turned: the positions are not used.": _attended(query, key, value),
-        "queries and keys are turned backwards: a sign.": _attended(
-            *(rotated(each, (-positions).tolist()) for each in (query, key)), value
-        ),
+        "queries and keys are turned backwards: a sign.": _attended(*back, value),
         "`positions` is not used: this text begins at position 3. (The scores are right, "
         "for they see offsets only; so the values must be turned.)": _attended(
             rotated(query), rotated(key), rotated(value)
@@ -168,20 +165,15 @@ def mended(answer):
         near, far = lost[3:length].mean().item(), lost[-length:].mean().item()
         moved = (speeds - usual)[~new].abs().max() > 0.02 * usual.max()
         slow = (speeds[new].abs() < usual[new] / 6).all() and max(2 * near, far) >= 1
-        grown = length > 16 and any(
-            torch.allclose(by * speeds[new], usual[new]) for by in (length**0.5, length / 4)
-        )
-        told = (
-            f"Our model of {length} characters loses {near:.2f} at trained lengths and "
-            f"{far:.2f} at the far end."
-        )
+        by = (usual / speeds)[new].mean().item()
+        grown = length > 16 and min(abs(by - length**0.5), abs(by - length / 4)) < 0.1
+        told = f"Trained on {length} it loses {near:.2f} there, {far:.2f} at the far end."
         diagnose(
             {
                 f"these are the speeds of the training. {told}": torch.equal(speeds, usual),
                 "pairs that came round in training have another speed: their angles were "
                 f"met, and told three from two. {told}": moved and max(2 * near, far) >= 1,
-                "pairs are slowed by the root of the trained length, or a quarter: that is "
-                f"four for 16 only; the text is always four times as long. {told}": grown,
+                f"four is meant for any length, not its root or its quarter. {told}": grown,
                 f"pairs are slowed too much: near places look alike. {told}": slow,
                 f"at trained lengths it still counts. {told} Is every pair slowed enough "
                 "that has not come round?": near < 0.5 and far >= 1,

@@ -137,7 +137,7 @@ WRONG = {
             slowed(lambda waves, trained: waves > 20),
             slowed(lambda waves, trained: 2 * torch.pi / waves < 0.3),
         ],
-        "by the root": [
+        "its root or its quarter": [
             lambda speeds, trained: slowed_new(speeds, trained, trained**0.5),
             lambda speeds, trained: slowed_new(speeds, trained, trained / 4),
         ],
