@@ -14,9 +14,9 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 LOAD = 30_000  # milliseconds: generous, for slow machines; nothing waits without need
+NEW = "Got invalid theme mode: ."  # the theme, where none was chosen
 # What Chromium says of a request that nobody waits for any more, since the reader went on
 # to another page. A server that is gone or a file that does not come has other words.
-NEW = "Got invalid theme mode: ."  # the theme, where none was chosen
 LEFT = "net::ERR_ABORTED"
 # SLOWED=5 pytest -m browser: pages compute five times slower and their files come late, so
 # that a test which does not wait for what it looks at fails here, not one day elsewhere.
