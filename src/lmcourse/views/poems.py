@@ -11,9 +11,7 @@ from lmcourse.views.checks import as_array
 from lmcourse.views.view import View
 
 
-def poems(
-    texts, places, shelves, support, *, near, names, levels, alt, first=0
-) -> View:
+def poems(texts, places, shelves, support, *, near, names, levels, alt, first=0) -> View:
     """Who stands beside each poem, level by level, and where a model would put it.
 
     Parameters

@@ -120,7 +120,7 @@ export function poems(canvas, data) {
       make("li", { class: stayed(other) && "lmp-kept" },
         button(firstLine(texts[other]), () => show({ poem: other, cell: null }), { title: names[shelves[other]] })));
     const shelf = argmax(support[level][poem]);
-    const line = row(levels[level], names[shelf], make("ul", { class: "lmp-near" }, ...beside),
+    const line = row(level ? levelTitle(levels, level) : "static", names[shelf], make("ul", { class: "lmp-near" }, ...beside),
       level ? near[level][poem].filter(stayed).length : "");
     line.classList.toggle("lmp-here", level === state.level);
     line.cells[1].classList.toggle("lmp-mark", shelf === shelves[poem]);
