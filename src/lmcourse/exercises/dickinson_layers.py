@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from lmcourse.data import load_poems
-from lmcourse.exercises import Wrong, exercise, expect, predict
+from lmcourse.exercises import Wrong, exercise, expect, judge, predict
 from lmcourse.exercises.answers import array, diagnose, normal, number, unpack
 from lmcourse.models import load_bert
 from lmcourse.pooling import kept, pool_layers
@@ -114,3 +114,12 @@ def equals(answer):
         if abs(got - value) < 0.006:
             raise Wrong(words)
     raise Wrong("the check reads your forty poems again and finds another share.")
+
+
+judge(
+    "dickinson-layers.bees",
+    a="it speaks for *Nature*, but without it the poem still stands there.",
+    b=None,
+    c="without them the model is surer of *Nature*: a rose speaks for *Love*.",
+    d="it hardly counts here.",
+)
