@@ -25,7 +25,7 @@ def use(page):
 
 def test_a_word_struck_out_is_told_and_coloured(opened):
     page = opened.page
-    words = page.locator(".lmf-poem button")
+    words = page.locator(".lmf-poem [role=button]")
     assert words.evaluate_all("e => e.map(b => b.className)") == [
         "lmf-holds",
         "lmf-holds",

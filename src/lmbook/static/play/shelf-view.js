@@ -41,15 +41,17 @@ function words(element, { poems, names, levels, first }) {
       const place = whole.indexOf(each, at), before = whole.slice(at, place);
       at = place + each.length;
       const lost = now[shown] - said[level][i][shown];
-      const mark = button(each, () => show({ word: word === i ? null : i }), {
-        class: lost < 0 ? "lmf-hinders" : "lmf-holds", "aria-pressed": word === i,
-        style: `--share: ${Math.min(1, Math.abs(lost) / MOST).toFixed(2)}`,
-      });
+      const press = () => show({ word: word === i ? null : i });
+      const mark = make("span", { // a button would break the line before a comma
+        role: "button", tabindex: 0, onclick: press, "aria-pressed": String(word === i),
+        onkeydown: (event) => ["Enter", " "].includes(event.key) && (event.preventDefault(), press()),
+        class: lost < 0 ? "lmf-hinders" : "lmf-holds", style: `--share: ${Math.min(1, Math.abs(lost) / MOST).toFixed(2)}`,
+      }, each);
       return [before, mark];
     });
-    const focus = text.contains(document.activeElement) ? word : null;
+    const focus = [...text.children].indexOf(document.activeElement);
     text.replaceChildren(...parts, whole.slice(at));
-    if (focus !== null) text.querySelectorAll("button")[focus].focus();
+    text.children[focus]?.focus();
     const scores = (values) => names.map((name, i) => `${name} ${fixed(values[i] / 100)}`).join(", ");
     told.textContent = `The editors: ${names[own]}. The model (${levels[level]}) as printed: ${names[argmax(now)]}. ` +
       (word === null ? `${scores(now)}.`

@@ -81,7 +81,7 @@ export function poems(canvas, data) {
     paragraph("bar", button("‹", turn(-1), { "aria-label": "previous poem" }), choice,
       button("›", turn(1), { "aria-label": "next poem" })),
     make("div", { class: "lmp-two" },
-      make("div", {}, text, where, verdict), make("div", { class: "lmp-scroll" }, path)),
+      make("div", {}, text, where, verdict), make("div", {}, path)),
     make("details", {}, make("summary", {}, "All poems, by the editors’ shelf and the model’s"),
       paragraph("bar", make("label", {}, "Level", slider), output), grid, paragraph("where", chosen)));
 
@@ -120,7 +120,7 @@ export function poems(canvas, data) {
       make("li", { class: stayed(other) && "lmp-kept" },
         button(firstLine(texts[other]), () => show({ poem: other, cell: null }), { title: names[shelves[other]] })));
     const shelf = argmax(support[level][poem]);
-    const line = row(level ? levelTitle(levels, level) : "static", names[shelf], make("ul", { class: "lmp-near" }, ...beside),
+    const line = row(/^\d/.test(levels[level]) ? "after " + levels[level] : levels[level], names[shelf].replace("Time and ", ""), make("ul", { class: "lmp-near" }, ...beside),
       level ? near[level][poem].filter(stayed).length : "");
     line.classList.toggle("lmp-here", level === state.level);
     line.cells[1].classList.toggle("lmp-mark", shelf === shelves[poem]);
