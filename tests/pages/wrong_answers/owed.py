@@ -4,6 +4,5 @@ OWED = {
     "dickinson-layers.strike_out": "typed",
     "fine-tuning.own": "typed",
     "inside-gpt.one_layer": "typed",
-    "pretraining.training": "typed",
 }
-MOST_OWED = 4  # rows; it only falls
+MOST_OWED = 3  # rows; it only falls
