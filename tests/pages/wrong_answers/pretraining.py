@@ -5,6 +5,8 @@ import torch.nn.functional as F
 from transformers import BertTokenizerFast
 
 from lmcourse import data
+from lmcourse.families import Family, family_loss
+from lmcourse.masking import train
 from lmcourse.mini_bert import passages, poem_splits
 
 
@@ -39,6 +41,21 @@ def given(page):
     return {"tokenizer": tokenizer, "vocab_size": len(tokenizer) + 20, "texts": texts} | {
         "SETTINGS": found["settings"]
     }
+
+
+def trained(share):
+    """Return what trains with another share, without the page's function."""
+
+    def train_one(seed):
+        page = given({})
+        torch.manual_seed(seed)
+        model = Family("encoder", page["vocab_size"], dropout=0.0)
+        how = page["SETTINGS"]["training"] | {"steps": 60, "share": share, "seed": seed}
+        how["learning_rate"] = 0.02
+        train(model, page["texts"], page["tokenizer"], how, None, family_loss)
+        return model
+
+    return train_one
 
 
 def draw(ids, share, generator):
@@ -154,6 +171,7 @@ WRONG = {
     },
 }
 RIGHT = {
+    "training": [trained(0.5), trained(0.8)],
     "loss": [lambda logits, ids, chosen: F.cross_entropy(logits[chosen], ids[chosen])],
     "places": [lambda i, s, share, g: draw(i, share, g) & ~torch.isin(i, s)],
     "mask": [
