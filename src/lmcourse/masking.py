@@ -229,6 +229,39 @@ def bigram_infill(ids, vocab_size):
     return infill
 
 
+def count_infill(ids, vocab_size, reach):
+    """Count runs of neighbours, and predict a piece from some of them on both its sides.
+
+    Each piece is put in, and the run is scored from there on as an n-gram model of
+    ``lmcourse.ngrams`` goes through it: with ``reach`` 1 this is `bigram_infill`.
+
+    Parameters
+    ----------
+    ids : int array of shape (tokens,)
+        The text that is counted.
+    vocab_size : int
+    reach : int
+        How many neighbours on each side.
+
+    Returns
+    -------
+    callable
+        From the ``reach`` pieces on the left and ``reach`` or fewer on the right to the
+        log probability of every piece between them, (vocab_size,).
+    """
+    counted = NgramModel(ids, reach + 1, vocab_size)
+    pieces = np.arange(vocab_size)[:, None]
+
+    def infill(left, right):
+        sides = [np.tile(np.asarray(x, int), (vocab_size, 1)) for x in (left, right)]
+        rows = np.hstack([sides[0], pieces, sides[1]])  # (vocab_size, tokens)
+        probs = counted.probabilities(rows.ravel()).reshape(rows.shape)
+        scores = np.log(probs[:, reach:]).sum(1)  # (vocab_size,)
+        return scores - np.logaddexp.reduce(scores)
+
+    return infill
+
+
 def _optimizers(model, settings):
     """Muon for the matrices of the layers and the head, AdamW for the rest."""
     hidden, rest = [], []

@@ -4,11 +4,9 @@ import multiprocessing
 import re
 import sys
 import time
-import timeit
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 
 import cloudpickle
@@ -74,36 +72,3 @@ def isolated(function: Callable, *args) -> dict:
     packed = cloudpickle.dumps((function, args))
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as process:
         return process.submit(_measured, packed).result()
-
-
-def measure_sizes(prepare: Callable, inputs: Sequence, repeats: int = 1) -> list[dict]:
-    """Measure a function on inputs of growing size, in one fresh process.
-
-    Parameters
-    ----------
-    prepare : callable
-        Returns the function of one input.
-    inputs : sequence
-        The first sets things up and is not counted; then from small to large, or a peak
-        would belong to an earlier input.
-    repeats : int
-        The fastest of so many runs is kept.
-
-    Returns
-    -------
-    list of dict
-        For each counted input its ``seconds``, and ``peak_mib``, the rise of the
-        process's peak memory above what it held before the first.
-    """
-
-    def run():
-        function, (first, *others) = prepare(), inputs
-        function(first)
-        reset_peak()
-        start, rows = peak_mib(), []
-        for each in others:
-            seconds = timeit.repeat(partial(function, each), number=1, repeat=repeats)
-            rows.append({"seconds": min(seconds), "peak_mib": peak_mib() - start})
-        return rows
-
-    return isolated(lambda: run)["result"]

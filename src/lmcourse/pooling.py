@@ -6,6 +6,7 @@ padding is computed. Levels are counted as ``transformers`` counts ``hidden_stat
 number 0 is the output of the embeddings, before layer 0; number i that of layer i - 1.
 """
 
+import copy
 import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -201,6 +202,42 @@ def step_similarity(layers):
     layer i does.
     """
     return F.cosine_similarity(layers[1:], layers[:-1], dim=-1)
+
+
+def nearest(vectors, count):
+    """Return each text's nearest others, the mean of all texts taken off first.
+
+    From (texts, d_model) to (texts, count): positions, by cosine, the nearest first.
+    """
+    unit = F.normalize(vectors - vectors.mean(dim=0), dim=-1)
+    cosines = (unit @ unit.T).fill_diagonal_(-2)  # (texts, texts); none is its own
+    return cosines.topk(count).indices
+
+
+def kept(before, after, count=10):
+    """Return the share of each text's nearest others that stay so: (texts,)."""
+    old, new = nearest(before, count), nearest(after, count)
+    same = old[:, :, None] == new[:, None, :]  # (texts, count, count)
+    return same.any(dim=2).float().mean(dim=1)
+
+
+def untrained(model, seed, shuffle, layers):
+    """Return a copy of a BERT some of whose layers have learned nothing.
+
+    Their weights keep their size: each tensor's numbers are dealt anew, or (not
+    ``shuffle``) each matrix is drawn from a normal distribution with its mean and spread.
+    """
+    other = copy.deepcopy(model)
+    draw = torch.Generator().manual_seed(seed)
+    for layer in layers:
+        for w in other.encoder.layer[layer].parameters():
+            if shuffle:
+                order = torch.randperm(w.numel(), generator=draw)
+                w.data = w.data.flatten()[order].view_as(w)
+            elif w.ndim == 2:
+                noise = torch.randn(w.shape, generator=draw).to(w)
+                w.data = w.data.mean() + w.data.std() * noise
+    return other
 
 
 def _windows(texts, tokenizer, model) -> list[list[int]]:

@@ -119,6 +119,29 @@ def predict(vectors, labels, penalties=PENALTIES):
     return Predictions(names.tolist(), said / share, hits, penalty)
 
 
+def ask(vectors, labels, text, versions, penalty):
+    """Return what all other texts say of new versions of one: (versions, labels).
+
+    Support, as in `predict`, which says the same of the text as it is.
+
+    Parameters
+    ----------
+    vectors : Tensor of shape (texts, d_model)
+    labels : array of shape (texts,)
+    text : int
+    versions : Tensor of shape (versions, d_model)
+    penalty : float
+    """
+    old, (_, code) = vectors.double(), np.unique(np.asarray(labels), return_inverse=True)
+    centre, rest = old.mean(dim=0), np.delete(np.arange(len(old)), text)
+    size = (old - centre).square().sum(dim=1).mean().sqrt()
+    x, new = (old[rest] - centre) / size, (versions.double() - centre) / size
+    truth = torch.nn.functional.one_hot(torch.tensor(code)).double()[rest]
+    ridge = penalty * torch.eye(len(rest), dtype=x.dtype)
+    weights = torch.linalg.solve(x @ x.T + 1 + ridge, truth)  # (texts - 1, labels)
+    return (new @ x.T + 1) @ weights / truth.mean(dim=0)
+
+
 def score(hits, labels):
     """Return the balanced accuracy: the mean over the labels of the share guessed right."""
     return float(np.mean([hits[labels == label].mean() for label in np.unique(labels)]))

@@ -27,7 +27,7 @@ from studies.harness import best_tuned, count, paired
 CHAPTER = "encoder-decoder"
 CLAIM = (
     "With the month hidden that a decoder looked at, another decoder, trained on the same "
-    "memory, reads nearly all months: the memory of the other characters tells them"
+    "memory, reads eight in ten months or more: the other characters' memory tells them"
 )
 RIVAL = "the decoder guesses from the month's length, which shows in where the year stands"
 NULL = (

@@ -1,5 +1,6 @@
 """Running a study: what is finished is kept, one runs at a time, all are stored alike."""
 
+import ast
 import fcntl
 import hashlib
 import inspect
@@ -44,13 +45,23 @@ def _studies_folder() -> Path:
     return ROOT / (os.environ.get("LMBOOK_BUILD") or "_build") / "studies"
 
 
+def _code(study: ModuleType) -> str:
+    """Return a study's code, without what it says: comments, and its own first words."""
+    code = ast.parse(inspect.getsource(study))
+    said = ("CLAIM", "RIVAL", "NULL")
+    for each in code.body[:]:
+        if isinstance(each, ast.Assign) and ast.unparse(each.targets[0]) in said:
+            code.body.remove(each)
+    return ast.dump(code).replace(repr(study.__doc__), "")
+
+
 def work_at(study: ModuleType) -> Path:
     """Return the folder of a study's finished runs.
 
     With another code (its own, or its chapter's if it runs that), other versions or other
-    weights to begin from it is another one.
+    weights to begin from it is another one; what is claimed of the runs is no part of it.
     """
-    made_by = [inspect.getsource(study), versions()]
+    made_by = [_code(study), versions()]
     if any(thing is page for thing in vars(study).values()):
         made_by.append(definitions_code(study.CHAPTER))
     for name in getattr(study, "READS", ()):

@@ -23,8 +23,8 @@ CHAPTER = "positional-encoding"
 CLAIM = (
     "Rotary models that name the character three back and whose first pair that has not "
     "come round has a wavelength of 1.3 trained lengths or more, read at four lengths with "
-    "these pairs slowed by four, lose less than a nat, and of single pairs this one mends "
-    "most; nearer the edge it is not so"
+    "these pairs slowed by four, lose less than a nat over the last quarter; nearer the "
+    "edge it is not so"
 )
 RIVAL = "NTK-aware scaling, a greater base for all pairs"
 NULL = "a guess from the frequencies of the characters"

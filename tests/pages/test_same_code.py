@@ -29,7 +29,7 @@ SAME = [
     ("backpropagation", "lmcourse.numpy_nn.layers", 5),
     ("backpropagation", "lmcourse.numpy_nn.attention", 1),
     ("backpropagation", "lmcourse.numpy_nn.decoder", 3),
-    ("dickinson-layers", "lmcourse.pooling", 5),
+    ("dickinson-layers", "lmcourse.pooling", 1),
 ]
 
 

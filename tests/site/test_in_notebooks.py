@@ -16,8 +16,7 @@ MADE = {
     "tokens": (".colored-tokens > span", 6),
     "head_view": ("#bertviz-attention line", 3 * 6 * 6),
     "model_view": ("rect.attn_background", 2 * 3),
-    "poems": (".lmp-point", 6),
-    "strike_out": (".lmp-dot", 4),
+    "poems": (".lmp-near li", 2),
 }
 PLOT = (".barlayer .point", 6)
 HEAD = """<!doctype html><meta charset="utf-8">
@@ -52,16 +51,11 @@ def made(kind):
     text = {"tokens": TOKENS, "alt": "For a notebook."}
     bars = go.Bar(x=TOKENS, y=[1, 2, 3, 4, 5, 6], text=TOKENS, name="<b>bars</b>")
     layout = {"showlegend": True, "title": {"text": "a <b>title</b>"}}
-    scores = [[0.8, 0.7, 0.9]] * 2
-    theme = {"name": TOKENS[2], "words": {TOKENS[1]: 3}, "poems": 9, "bag": [0.8, 0.6]}
-    theme |= dict.fromkeys(("said", "struck", "lost"), scores)
     shelved = {"names": TOKENS[:2], "levels": ["static", "0"], "alt": "Six poems."}
-    shelved |= {"planes": np.eye(6)[None, :, :2] + np.zeros((2, 1, 1))}
     shelved |= {"near": np.array([[[0], [2], [3], [4], [5], [0]]] * 2)}
     places = np.eye(6)[None, :, :2] + np.zeros((2, 1, 1))
     return {
         "poems": lambda: views.poems(TOKENS, TOKENS, TOKENS[:2] * 3, places, **shelved),
-        "strike_out": lambda: views.strike_out([theme], ["static", "0"], alt="A theme."),
         "attention_heads": lambda: views.attention_heads(even, **text),
         "tokens": lambda: views.tokens(values=range(6), **text),
         "head_view": lambda: views.head_view([even, even], **text),

@@ -7,6 +7,7 @@ import sys
 import time
 
 import pytest
+from playwright.sync_api import expect
 
 from lmbook.pages.drawings import image
 from serving import DEMO
@@ -90,13 +91,11 @@ def test_a_chapter_opens_as_a_notebook_and_its_views_draw_at_the_first_run(
     page.goto(jupyter)
     code = page.locator(".jp-Notebook .jp-CodeCell .cm-content").first
     code.wait_for(timeout=START)
-    page.locator(".jp-MarkdownCell .myst, .jp-MarkdownCell aside").first.wait_for()
-    text = " ".join(page.locator(".jp-MarkdownCell").all_inner_texts())
-    assert "Which one?" in text
-    assert ":::" not in text
-    assert "{glue:text}" not in text
+    cells = page.locator(".jp-MarkdownCell .myst")  # not its source, hidden beside it
+    expect(cells.filter(has_text="Which one?")).to_have_count(1, timeout=START)
+    for source in (":::", "{glue:text}"):
+        expect(cells.filter(has_text=source)).to_have_count(0, timeout=START)
     drawing = page.locator(".jp-MarkdownCell img").first
-    drawing.wait_for(timeout=START)
     assert drawing.evaluate("i => i.decode().then(() => i.naturalWidth > 0)")
     assert drawing.get_attribute("alt").startswith("Every class of a drawing")
     # What is run before the kernel is there is not run at all.

@@ -16,9 +16,7 @@ PHONE, DESK = 390, 1400  # pixels
 LEAST = 11  # pixels on the screen, less what rounding takes
 # Pictures with smaller letters, page and name of the figure. Pages that are reworked leave
 # this list; none comes in. A view of circuitsvis writes its own sizes.
-OWED = {
-    "dickinson-layers/fig-dickinson-layers-paired",
-}
+OWED = set()
 
 # Of every figure the smallest letters that show: of drawings as they are scaled. A raised
 # or lowered digit counts as large as the word that it belongs to.

@@ -17,7 +17,6 @@ WIDEST = 400  # units: what a screen of 390 px still shows legibly
 OWED = {  # drawings that are wider; the list only shrinks
     "fine-tuning-places",
     "inside-gpt-path",
-    "pretraining-families",
     "every-class",
 }
 SHAPES = ("circle", "ellipse", "line", "path", "polygon", "polyline", "rect")

@@ -89,63 +89,10 @@ def test_each_is_asked_what_its_family_is_asked(tokenizer):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_probabilities_at_a_blank(tokenizer, kind):
-    left, right = torch.tensor([2, 7, 9]), torch.tensor([11, 6, 3])
-    model, ordinary = family(kind), range(5, len(PIECES))
-    for sides in ((left, right), (left, right[:0])):
-        log_p = families.blank_log_probs(model, *sides, tokenizer)
-        assert log_p.shape == (len(PIECES),)
-        assert log_p[:5].isinf().all()
-        assert log_p.exp().sum().item() == pytest.approx(1)
-
-    def whole(piece):
-        """Return the log probability of a whole text, from the first piece on."""
-        ids = torch.cat([left, torch.tensor([piece]), right])
-        log_p = model(ids[None, :-1])[0].log_softmax(-1)
-        return log_p[range(len(ids) - 1), ids[1:]].sum()
-
-    got = families.blank_log_probs(model, left, right, tokenizer)[5:]
-    if kind == "decoder":
-        near(got, torch.stack([whole(piece) for piece in ordinary]).log_softmax(0))
-    if kind == "encoder":
-        shown = torch.cat([left, torch.tensor([4]), right])[None]
-        near(got, model(shown)[0, 3, ordinary].log_softmax(0))
-
-
-@pytest.mark.parametrize("kind", KINDS)
 def test_at_first_it_knows_nothing_and_no_block_adds_anything(tokenizer, kind):
     random = torch.Generator().manual_seed(0)
     loss = families.family_loss(Family(kind, SIZE), texts(), tokenizer, random, 0.4)
     assert loss.item() == pytest.approx(math.log(SIZE), abs=0.3)
-
-
-def test_operations_grow_with_the_batch_and_leave_no_gradient(tokenizer):
-    model = family("decoder")
-    one, two = (families.training_flops(model, texts(n), tokenizer, 0.4) for n in (4, 8))
-    assert two == pytest.approx(2 * one, rel=0.02)
-    assert one > 0
-    assert all(weight.grad is None for weight in model.parameters())
-
-
-def test_vectors_are_means_of_real_tokens():
-    model, ids = family("encoder"), [row[row != 0] for row in texts()]
-    want = torch.stack([model.read(row[None])[0].mean(0) for row in ids])
-    near(families.mean_states(model, ids), want)
-
-
-def test_fine_tuning_learns_a_rule_and_repeats_itself():
-    ids = [torch.tensor([2, *row, 3]) for row in torch.randint(5, 12, (40, 6)).tolist()]
-    labels = torch.tensor([float(7 in row.tolist()) for row in ids])
-    said = []
-    for _ in range(2):
-        torch.manual_seed(0)
-        model = Family("encoder", SIZE, d_model=24)
-        tell = families.fine_tune(model, ids, labels, 1e-2, steps=80)
-        assert not model.training
-        said.append(tell(ids))
-    assert ((said[0] > 0) == labels.bool()).double().mean() > 0.9
-    assert not said[0].requires_grad
-    torch.testing.assert_close(*said)
 
 
 def test_an_unknown_family_is_refused():

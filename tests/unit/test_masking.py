@@ -110,6 +110,15 @@ def test_infilling_is_bayes_with_pairs():
     want = p[left] * p[:, right].T
     want = np.log(want / want.sum(1, keepdims=True))
     np.testing.assert_allclose(infill(left, right), want, atol=1e-12)
+    table = masking.count_infill(ids, 3, 1)
+    for row, sides in zip(want, zip(left, right, strict=True), strict=True):
+        np.testing.assert_allclose(table(*([x] for x in sides)), row, atol=1e-12)
+    longer, counted = masking.count_infill(ids, 3, 2), masking.NgramModel(ids, 3, 3)
+    run = [[0, 1, piece, 2, 0] for piece in range(3)]  # all that comes after the two
+    want = np.log(
+        [np.prod([counted.next_probs(x[:k])[x[k]] for k in (2, 3, 4)]) for x in run]
+    )
+    np.testing.assert_allclose(np.diff(longer([0, 1], [2, 0])), np.diff(want), atol=1e-12)
 
 
 def test_poems_are_dealt_whole_and_once():

@@ -20,7 +20,10 @@ from lmcourse.models import default_checkpoint
 from lmcourse.pooling import (
     batches,
     forward_hooks,
+    kept,
+    nearest,
     pool_layers,
+    untrained,
 )
 from near import near
 
@@ -226,3 +229,26 @@ def test_vectors_and_similarities_are_those_of_the_usual_way(
     assert bench.main(poems=4) == 0
     summary = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert summary["difference"] < 1e-5
+
+
+def test_neighbours_know_no_common_part_and_no_scale():
+    vectors = torch.randn(30, 8, generator=torch.Generator().manual_seed(0))
+    near, other = nearest(vectors, 5), torch.roll(vectors, 1, dims=0)
+    assert torch.equal(near, nearest(3 * vectors + 7, 5))
+    assert not (near == torch.arange(30)[:, None]).any()
+    assert torch.equal(kept(vectors, vectors, 5), torch.ones(30))
+    assert kept(vectors, other, 29).min() == 1  # all the others
+    assert kept(vectors, other, 5).mean() < 0.5
+
+
+@pytest.mark.parametrize("shuffle", [True, False])
+def test_untrained_layers_keep_their_size_and_the_others_their_weights(shuffle):
+    config = BertConfig(hidden_size=64, num_hidden_layers=2, num_attention_heads=2)
+    model = BertModel(config)
+    other = untrained(model, 0, shuffle, [1])
+    old, new = (
+        [layer.output.dense.weight for layer in m.encoder.layer] for m in (model, other)
+    )
+    assert torch.equal(old[0], new[0])
+    assert not torch.allclose(old[1], new[1], atol=1e-3)
+    torch.testing.assert_close(new[1].std(), old[1].std(), rtol=0.02, atol=0)

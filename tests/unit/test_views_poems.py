@@ -1,9 +1,8 @@
-"""The explorer of poems and the words struck out: data, stored state, no harm."""
+"""The explorer of poems: data, stored state, no harm."""
 
 import json
 
 import numpy as np
-import pytest
 
 from lmbook.pages.renderer import view_html
 from lmbook.pages.tables import table
@@ -24,21 +23,13 @@ def explorer():
         "places": ["1890, no. 1", "<i>", "1896"],
         "shelves": [NAMES[0], NAMES[0], NAMES[1]],
         "support": SUPPORT,
-        "planes": np.linspace(-2, 2, 12).reshape(2, 3, 2),
         "near": np.array([[[1, 2], [0, 2], [0, 1]]] * 2),
         "names": NAMES,
         "levels": LEVELS,
-        "alt": "A plane.",
+        "alt": "A poem.",
         "first": 1,
     }
     return views.poems(**given)
-
-
-def strike():
-    scores = [[0.8, 0.7, 0.9], [0.75, 0.65, 0.85]]
-    theme = {"name": "<death>", "poems": 20, "words": {"grave": 5, "tomb": 3}}
-    theme |= {"said": scores, "struck": scores, "lost": scores, "bag": [0.7, 0.6]}
-    return views.strike_out([theme], LEVELS, alt="Two lines.")
 
 
 def test_who_is_filed_elsewhere_and_how_decidedly():
@@ -50,11 +41,10 @@ def test_texts_are_carried_once_and_numbers_are_whole():
     assert json.dumps(data).count("second line") == 1
     assert data["support"][1][1] == [50, 300]
     assert data["near"][0][2] == [0, 1]
-    assert np.abs(data["planes"]).max() == 1000
 
 
-@pytest.mark.parametrize("view", [explorer(), strike()])
-def test_what_is_stored_stands_in_the_page_before_any_script(view):
+def test_what_is_stored_stands_in_the_page_before_any_script():
+    view = explorer()
     page = view_html(view.description())
     before = page.partition('<script type="application/json"')[0]
     assert view.stored in before
@@ -66,16 +56,13 @@ def test_the_stored_state_is_the_first_poem_and_both_shelves():
     assert "&lt;/script&gt;&lt;script&gt;alert(1)" in text
     assert "Love &amp; loss" in text
     assert "&lt;/td&gt;" in text
-    text = strike().stored
-    assert "&lt;death&gt; (grave, tomb): 0.75 as printed" in text
 
 
-@pytest.mark.parametrize("view", [explorer(), strike()])
-def test_data_is_escaped_on_the_site_and_in_notebooks(view):
+def test_data_is_escaped_on_the_site_and_in_notebooks():
+    view = explorer()
     for page in (view_html(view.description()), view._repr_html_()):
         assert "<b>rose" not in page
         assert "<i>" not in page
-        assert "<death>" not in page
         assert "</script><script>alert" not in page
     assert view._repr_html_().count("</script>") == 1  # its own
     assert "http" not in view._repr_html_().replace("http://www.w3.org/2000/svg", "")
@@ -86,6 +73,3 @@ def test_a_table_says_what_the_view_shows():
     assert "&lt;/script&gt;" in text
     assert "2.5" in text
     assert "A &lt;b&gt;rose" not in text  # its shelf is not disputed
-    text = table(strike().description())
-    assert "0.75 (0.65 to 0.85)" in text
-    assert "&lt;death&gt;" in text

@@ -24,7 +24,6 @@ DRAWERS = {
     "model_view": ("bertviz", *BERTVIZ, "bertviz/model_view.js"),
     "plot": ("plotly", "plotly/plotly.min.js"),
     "poems": ("poems",),
-    "strike_out": ("poems",),
     "surprise": ("surprise",),
 }
 NAMES = {
@@ -34,7 +33,6 @@ NAMES = {
     "sentences": "where a token looks, sentence by sentence",
     "tokens": "coloured tokens",
     "poems": "explorer of poems",
-    "strike_out": "themes with their words struck out",
 }
 HINTS = {
     "attention_heads": "Click a head, or go to it with the arrow keys, to see it in full.",

@@ -126,17 +126,6 @@ def _poems(data: dict) -> tuple[str, str]:
     return "Table: the shelves, and the poems the model would put elsewhere", body
 
 
-def _strike_out(data: dict) -> tuple[str, str]:
-    """One row a theme: its scores at the last level."""
-    form = "{:.2f} ({:.2f} to {:.2f})".format
-    rows = [
-        [each["name"], each["poems"], form(*each["said"][-1]), form(*each["struck"][-1])]
-        for each in data["themes"]
-    ]
-    head = ["Theme", "Poems", "As printed, last level", "Words struck out"]
-    return "Table: every theme at the last level", _grid(head, rows)
-
-
 def _unescaped(value):
     """Return part of a figure with the text that `views.plot` had escaped."""
     if isinstance(value, dict):
@@ -169,5 +158,4 @@ _KINDS = {
     "tokens": _tokens,
     "plot": _plot,
     "poems": _poems,
-    "strike_out": _strike_out,
 }

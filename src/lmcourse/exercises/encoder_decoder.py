@@ -1,5 +1,6 @@
 """Checks for the exercises of the chapter *encoder-decoder*."""
 
+import calendar
 import datetime
 import math
 import random
@@ -21,7 +22,7 @@ def cross_attention(answer):
     W_K = W_K.flip(0)  # another matrix than W_Q
     real = torch.arange(7) < torch.tensor([[4], [7]])  # the first text is the shorter
     got = run(answer, Y, M, real, W_Q, W_K, W_V)
-    got = [got] if isinstance(got, torch.Tensor) else got
+    got = [got] if isinstance(got, (torch.Tensor, np.ndarray)) else got
     output, weights = unpack(got, 2, "what is taken and the weights, in this order")
     query, key, value = Y @ W_Q, M @ W_K, M @ W_V
     scores = torch.einsum("btd,bsd->bts", query, key) / 2  # (batch, targets, sources)
@@ -120,6 +121,8 @@ def one_ahead(answer):
         "is given, not the first.": loss(rest, rest),
         "given and asked are still the same, one place shorter.": loss(cut, cut),
         "two ahead: the next character is asked for.": loss(target[:, :-2], target[:, 2:]),
+        "the end mark of the longest is not asked for.": loss(cut[:, :-1], rest[:, :-1]),
+        "the sides are exchanged.": loss(source[:, :-1], source[:, 1:], of=target),
         "padding counts.": loss(cut, rest, skip=-1),
         "the losses are summed; take their mean.": loss(cut, rest, reduction="sum"),
     }
@@ -127,18 +130,17 @@ def one_ahead(answer):
 
 
 class Toy:
-    """A model of nine ids that writes 4, 6, 5, then the stop mark 2, then 7 for ever."""
+    """A model of nine ids that writes some, then the stop mark, then 7 for ever."""
 
-    after = {1: 4, 4: 6, 6: 5, 5: 2, 2: 7, 7: 7}  # noqa: RUF012
-
-    def __init__(self):
-        self.calls, self.whole = 0, True
+    def __init__(self, start=1, stop=2, ids=(4, 6, 5)):
+        self.after = dict(zip([start, *ids, stop, 7], [*ids, stop, 7, 7], strict=True))
+        self.start, self.calls, self.whole = start, 0, True
 
     def __call__(self, so_far):
         self.calls += 1
         if self.calls > 50:
             raise RuntimeError("next_logits was asked 50 times: the loop does not end")
-        self.whole &= len(so_far) == self.calls and so_far[0] == 1
+        self.whole &= len(so_far) == self.calls and so_far[0] == self.start
         logits = torch.zeros(9)
         logits[3], logits[self.after.get(int(so_far[-1]), 8)] = 1.9, 2.0
         logits[0] = -1.0
@@ -156,7 +158,7 @@ def _ids(got):
 
 @exercise("encoder-decoder.write_greedily")
 def write_greedily(answer):
-    """Compare with what a toy model is known to write, with and without a limit."""
+    """Compare with what two toy models are known to write, with and without a limit."""
     toy = Toy()
     got = _ids(run(answer, toy, 1, 2, 20))
     faults = {
@@ -182,6 +184,9 @@ def write_greedily(answer):
             f"with a limit of {limit} you wrote {got}.": got != [4, 6, 5][:limit],
         }
         diagnose(faults)
+    got = _ids(run(answer, Toy(5, 4, [2, 6, 1]), 5, 4, 20))
+    told = f"for a second toy model, with `start` 5 and `stop` 4, you wrote {got[:50]}: "
+    diagnose({told + "are ids written into your code?": got != [2, 6, 1]})
 
 
 predict(
@@ -218,13 +223,13 @@ def new_style(answer):
     try:
         strings(run(write, ["15 qzxv 1886"]))
     except Wrong:
-        raise Wrong(
-            "a trained model writes for *15 qzxv 1886*, too; yours stops."
-        ) from None
-    pairs = [pair for _ in range(5) for pair in run(draw)]
-    shown = strings([unpack(pair, 2, "pairs from `draw`")[0] for pair in pairs])
-    if any(re.fullmatch(r"\d+ [a-z]+ \d+", source) for source in shown):
+        raise Wrong("a trained model writes for *15 qzxv 1886*; yours stops.") from None
+    drawn = [pair for _ in range(20) for pair in run(draw)]
+    pairs = {tuple(strings(unpack(pair, 2, "pairs from `draw`"))) for pair in drawn}
+    if any(re.fullmatch(r"\s*\d+\s+[a-z]+\s+\d+\s*", source) for source, _ in pairs):
         raise Wrong("style 5 was shown. It should be read without.")
+    if (many := sum(_is_day(*pair) for pair in pairs)) < 50:
+        raise Wrong(f"`draw` gives {many} different dates, rightly written: too few.")
     rng, first = random.Random(1830), datetime.date(1800, 1, 1)
     days = [first + datetime.timedelta(rng.randrange(73048)) for _ in range(100)]
     new, *old = (_share_read(write, days, style) for style in _STYLES)
@@ -237,6 +242,13 @@ def new_style(answer):
         ),
         told + "is the rate too high, or the training too short?": new < 0.9,
     }
+
+
+def _is_day(source, target):
+    """Whether a source, in any style, names the day that is to be written."""
+    year, month, day = re.findall(r"\d+", target + "-0-0-0")[:3]
+    named = {year, calendar.month_abbr[int(month) % 13].lower(), day.lstrip("0")}
+    return named <= {*re.findall(r"[a-z]{3}|[1-9]\d*", source.lower())}
 
 
 _STYLES = (

@@ -28,8 +28,8 @@ def turn(answer):
     x = normal(5, 6, seed=2).double()  # (tokens, d_head)
     speeds = torch.tensor([1.0, 0.3, 0.05]).double()
 
-    def turned(speeds, layout=1, start=0, times=1):
-        angle = times * (torch.arange(5.0)[:, None] + start).double() * speeds
+    def turned(speeds, layout=1, start=0, step=1):
+        angle = (step * torch.arange(5.0)[:, None] + start).double() * speeds
         parts = x.unflatten(-1, (-1, 2)) if layout else x.unflatten(-1, (2, -1)).mT
         plane = torch.view_as_complex(parts.contiguous())
         plane = plane * torch.polar(torch.ones_like(angle), angle)
@@ -50,7 +50,8 @@ def turn(answer):
             speeds.flip(0)
         ),
         "`speeds` is not used; these are the usual ones.": rotated(x),
-        "the angle is twice what it should be.": turned(speeds, times=2),
+        "the angle is twice what it should be.": turned(2 * speeds),
+        "all tokens are turned alike: a position is missing.": turned(speeds, 1, 1, 0),
         "the right numbers, in the order of the half-split layout: a and b of a pair stand "
         "side by side.": turned(speeds).unflatten(-1, (-1, 2)).mT.flatten(-2),
     }
@@ -82,6 +83,7 @@ def values_too(answer):
         return rotated(x, positions.tolist(), half)
 
     first = turn(fused).chunk(3, -1)
+    back = [rotated(x, (-positions).tolist()) for x in (query, key)]
     mistakes = {
         "the values are still turned, and each third is turned at the speeds of a vector "
         "three times as wide: separate first, then turn.": _attended(*first),
@@ -101,6 +103,7 @@ def values_too(answer):
         "the queries are not turned: then the score depends on the key’s position, not on "
         "the offset.": _attended(query, turn(key), value),
         "nothing is turned: the positions are not used.": _attended(query, key, value),
+        "queries and keys are turned backwards: a sign.": _attended(*back, value),
         "`positions` is not used: this text begins at position 3. (The scores are right, "
         "for they see offsets only; so the values must be turned.)": _attended(
             rotated(query), rotated(key), rotated(value)
@@ -138,33 +141,40 @@ judge(
 )
 
 
-_hidden = cache(partial(train, "rotary", 250, length=16))
+_hidden = cache(partial(train, "rotary", 120))
 
 
 @exercise("positional-encoding.mended", kind="experiment")
 def mended(answer):
-    """Train two rotary models here, on 16 characters, and read 64 with the speeds.
+    """Train two rotary models here, and read texts four times as long with the speeds.
 
-    Pair 1 has not come round in the first one; in the second it has.
+    Pair 1 has not come round in the first one. In the second it has, though it is slower:
+    no one speed parts new from old in both.
     """
-    for base, seed, name in ((3000.0, 11, "Our model"), (200.0, 12, "Our second model")):
+    for base, length, seed in ((3000.0, 16, 3), (5000.0, 32, 4)):
         usual = frequencies(12, base)
-        speeds = array(run(answer, usual, 16))
+        new = 2 * math.pi / usual > length
+        speeds = array(run(answer, usual, length))
         if speeds.shape != (6,):
             raise Wrong(f"six speeds are expected, one each; these are {[*speeds.shape]}.")
         speeds = torch.tensor(speeds.astype(float))
         if not torch.isfinite(speeds).all():
             raise Wrong("a speed is a finite number of radians a token.")
-        model = _hidden(seed, base=base)
-        lost = by_position(model, 64, rotate=partial(rotate, speeds=speeds))
-        near, far = lost[1, 3:16].mean().item(), lost[1, -16:].mean().item()
-        moved = (speeds - usual)[2 * math.pi / usual <= 16].abs().max() > 0.02 * usual.max()
-        told = f"{name} loses {near:.2f} at trained lengths and {far:.2f} at the far end."
+        model = _hidden(seed, length, base=base)
+        lost = by_position(model, 4 * length, rotate=partial(rotate, speeds=speeds))[1]
+        near, far = lost[3:length].mean().item(), lost[-length:].mean().item()
+        moved = (speeds - usual)[~new].abs().max() > 0.02 * usual.max()
+        slow = (speeds[new].abs() < usual[new] / 6).all() and max(2 * near, far) >= 1
+        by = (usual / speeds)[new].mean().item()
+        grown = length > 16 and min(abs(by - length**0.5), abs(by - length / 4)) < 0.1
+        told = f"Trained on {length} it loses {near:.2f} there, {far:.2f} at the far end."
         diagnose(
             {
                 f"these are the speeds of the training. {told}": torch.equal(speeds, usual),
                 "pairs that came round in training have another speed: their angles were "
                 f"met, and told three from two. {told}": moved and max(2 * near, far) >= 1,
+                f"four is meant for any length, not its root or its quarter. {told}": grown,
+                f"pairs are slowed too much: near places look alike. {told}": slow,
                 f"at trained lengths it still counts. {told} Is every pair slowed enough "
                 "that has not come round?": near < 0.5 and far >= 1,
                 f"it does not count to three any more. {told}": near >= 0.5,

@@ -138,8 +138,8 @@ def layer_norm(answer):
     with Called() as called:
         got = run(answer, x, weight, bias, eps)
     compare(got, want, mistakes)
-    if "layer_norm" in called.names:
-        raise Wrong("PyTorch's layer_norm is right, of course; write it without.")
+    if any(name.endswith("_norm") and "linalg" not in name for name in called.names):
+        raise Wrong("PyTorch's norm is right, of course; write it without.")
     constant = torch.full((3, 6), 7.0, dtype=torch.float64)
     expect(answer, [constant, weight, bias, eps], bias.expand(3, 6))
 
@@ -185,13 +185,15 @@ def without_norms(answer):
     }
     diagnose(faults)
     with torch.enable_grad():
-        ours = np.median([_stack(alpha, seed) for seed in range(100, 105)], axis=0)
+        ours = np.median([_stack(alpha, seed) for seed in range(100, 115)], axis=0)
     for name, mine, theirs in zip(("ratio", "growth"), ours, (ratio, growth), strict=True):
-        if not mine / 1.5 < theirs < 1.5 * mine:
+        if not abs(np.log(mine / theirs)) < abs(np.log(mine)) / 4:  # of five seeds: 17 %
             raise Wrong(
-                f"with this alpha five other stacks have another {name}. Take the median "
-                "over five seeds, of level 0 and of the last."
+                f"fifteen other stacks with this alpha have another {name}. Take the "
+                "median over five seeds, of level 0 and of the last."
             )
+    if ours[0] > 3.6 or ours[1] < 1.2:
+        raise Wrong("fifteen other stacks with this alpha are clearly beyond the limits.")
 
 
 predict(
@@ -233,7 +235,7 @@ def _gpt2(vocab_size, context, layers, d_model):
 @exercise("transformer-block.gpt_size")
 def gpt_size(answer):
     """Compare with transformers' GPT-2 of three sizes."""
-    for sizes in [(13, 7, 2, 6), (50, 11, 3, 10), (50257, 1024, 12, 768)]:
+    for sizes in [(13, 11, 3, 6), (50, 11, 2, 10), (50257, 1024, 12, 768)]:
         vocab_size, context, layers, d = sizes
         attention, table = layers * 4 * (d * d + d), vocab_size * d
         places, counted = context * d, "the output layer is counted"
@@ -244,7 +246,8 @@ def gpt_size(answer):
             "the positions are missing: a vector for each of `context` places.": -places,
             "the token table is missing.": -table,
             "the norm after the last block is missing.": -2 * d,
-            "the blocks' norms are missing.": -layers * 4 * d,
+            "the blocks' norms are missing, or attention's biases.": -layers * 4 * d,
+            "the biases of the feed-forward networks are missing.": -layers * 5 * d,
             "no norm is counted.": -layers * 4 * d - 2 * d,
             "the biases of the linear layers are missing.": -layers * 9 * d,
             "the biases of query, key and value are missing.": -layers * 3 * d,

@@ -10,7 +10,7 @@ the page is our own.
 - `attention_heads`, `tokens`: circuitsvis.
 - `head_view`, `model_view`: bertviz.
 - `sentences`: many sentences to choose from, in one head after the other.
-- `poems`, `strike_out`: poems that a model would shelve elsewhere; themes without words.
+- `poems`: who stands beside a poem, and poems that a model would shelve elsewhere.
 - `samples`: texts of which a reader chooses one; `looks`: how far back heads look;
   `anatomy`: a word's vector on its way up; `switches`: shares, setting by setting;
   `apart`: one token's look in one head.
@@ -39,7 +39,7 @@ from lmcourse.views.generator import generator
 from lmcourse.views.neighbours import neighbours, spaces
 from lmcourse.views.neurons import neurons
 from lmcourse.views.plots import DIVERGING, PALETTE, SEQUENTIAL, plot, style
-from lmcourse.views.poems import poems, strike_out
+from lmcourse.views.poems import poems
 from lmcourse.views.sequence import sequence
 from lmcourse.views.tokenizer import tokenizer
 from lmcourse.views.toy import attention_toy

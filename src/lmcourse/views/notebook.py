@@ -143,7 +143,7 @@ def plot(view) -> str:
 
 
 def poems(view) -> str:
-    """Return the explorer of poems, or the themes with words struck out."""
+    """Return the explorer of poems."""
     modules = (library(name) for name in ("dom.js", "poems.js"))
     scripts = [re.sub(r"^(import .*|export )", "", text, flags=re.M) for text in modules]
     shown = (library("poems.css"), view.kind.replace("_", "-"), view.stored)
@@ -151,4 +151,4 @@ def poems(view) -> str:
 
 
 _KINDS = (attention_heads, tokens, sentences, head_view, model_view, plot, poems)
-DRAWERS = {draw.__name__: draw for draw in _KINDS} | {"strike_out": poems}
+DRAWERS = {draw.__name__: draw for draw in _KINDS}

@@ -4,119 +4,59 @@ import numpy as np
 import torch
 
 from lmcourse.data import load_poems
-from lmcourse.pooling import step_similarity
+from lmcourse.models import load_bert
+from lmcourse.pooling import kept, pool_layers
+
+TEXTS = load_poems().text.tolist()
+BY_LENGTH = np.argsort([len(load_bert()[0](text)["input_ids"]) for text in TEXTS])
 
 
-def gains(ours, theirs, draws, size=None, replace=True):
-    rng = np.random.default_rng(0)
-    gain, size = ours - theirs, size or len(ours)
-    return np.array([rng.choice(gain, size, replace).mean() for _ in range(draws)])
+def read(rows, count=5, level=-1):
+    """The mean of what a step keeps among some poems."""
+    levels = pool_layers([TEXTS[i] for i in rows], *load_bert()).levels
+    return kept(levels[level - 1], levels[level], count).mean().item()
 
 
-def apart(ours, theirs, draws):
-    rng = np.random.default_rng(0)
-    n = len(ours)
-    means = [
-        rng.choice(ours, n).mean() - rng.choice(theirs, n).mean() for _ in range(draws)
-    ]
-    return np.quantile(means, MIDDLE)
+SHORT, LONG = BY_LENGTH[:40].tolist(), BY_LENGTH[200:240].tolist()
+SHARE = read(SHORT)
 
 
-MIDDLE = [0.025, 0.975]
-POEMS = load_poems().text
-SNOW = "snow|snows|frost|winter|ice|cold"
+def by_sets(before, after):
+    pairs = zip(before.tolist(), after.tolist(), strict=True)
+    return [len({*one} & {*two}) / len(one) for one, two in pairs]
 
 
-def struck(words=SNOW, **changes):
-    """A right answer to the experiment, for any words, but for the changes."""
-    told = POEMS.str.contains(rf"(?i)\b(?:{words})\b").to_numpy()
-    texts = POEMS.str.replace(rf"(?i)\b(?:{words})\b", "", regex=True)
-    texts = [t if said else t[: t.rindex(" ")] for t, said in zip(texts, told, strict=True)]
-    hits = (np.arange(len(told)) % 3 > 0).astype(float)
-    score = (hits[told].mean() + hits[~told].mean()) / 2 if 0 < told.sum() < 306 else 0.0
-    return {"words": words, "texts": texts, "hits": hits, "score": score} | changes
-
-
-def unread(words):
-    """What the page's `strike_out` returns, with random vectors in place of a model's."""
-    told = POEMS.str.contains(rf"(?i)\b(?:{words})\b").to_numpy()
-    levels = torch.randn(2, len(told), 5, generator=torch.Generator().manual_seed(0))
-    return struck(words)["texts"], levels, told
-
-
-def given(page):
-    """No model reads what is left where words are struck out."""
-    return {"strike_out": unread}
-
-
-def reading(shelf="Nature", picture=("bee", "flower", "dew"), meant=("face", "home")):
-    return {"shelf": shelf, "picture": list(picture), "meant": list(meant)}
-
-
-TOLD = POEMS.str.contains(rf"(?i)\b(?:{SNOW})\b").to_numpy()
-
-
-def by_cosine(levels):
-    cosine = torch.nn.functional.cosine_similarity(levels[1:], levels[:-1], dim=-1)
-    return int(cosine.mean(1).argmin())
+def by_search(before, after):
+    rows = [torch.isin(a, b).float().mean() for a, b in zip(before, after, strict=True)]
+    return torch.stack(rows)
 
 
 WRONG = {
-    "biggest_step": {"mean over the texts": lambda x: step_similarity(x).argmin(0)},
-    "paired_interval": {
-        "two numbers are expected": gains,
-        "without replacement": lambda a, b, d: np.quantile(
-            gains(a, b, d, replace=False), MIDDLE
-        ),
-        "drawn apart": apart,
-        "theirs less ours": lambda a, b, d: np.quantile(gains(b, a, d), MIDDLE),
-        "`ours` alone": lambda a, b, d: np.quantile(gains(a, 0 * b, d), MIDDLE),
-        "single differences": lambda a, b, d: np.quantile(a - b, MIDDLE),
-        "middle 90 %": lambda a, b, d: np.quantile(gains(a, b, d), [0.05, 0.95]),
-        "low end comes first": lambda a, b, d: np.quantile(gains(a, b, d), MIDDLE)[::-1],
-        "too narrow": lambda a, b, d: np.quantile(gains(a, b, d, size=4 * len(a)), MIDDLE),
-        "is not what 400 poems give": lambda a, b, d: np.quantile(
-            gains(a, b, d, size=10), MIDDLE
-        ),
-        "NaN": lambda a, b, d: [np.nan, 1.0],
+    "token_mean": {
+        "keep the axis": lambda x, mask: (x * mask[..., None]).sum(1) / mask.sum(1),
     },
-    "strike_out": {
-        "hand over a dict": [{"words": "snow"}, 0.6],
-        "one string, words joined": struck(words=["snow", "frost"]),
-        "struck these out already": struck("death|grave|tomb|dying|dead|die"),
-        "only ": struck("scarlet|crimson"),
-        "too few do not": struck("the|a|of"),
-        "as many as the poems": struck(texts=struck()["texts"][:99]),
-        "still has one of the words": struck(
-            texts=[f"Snow {t}" for t in struck()["texts"]]
+    "stayed": {
+        "place by place": lambda a, b: (a == b).float().mean(1),
+        "rows of all poems": lambda a, b: torch.isin(a, b).float().mean(1),
+        "not their share": lambda a, b: (a[:, :, None] == b[:, None]).sum((1, 2)),
+        "that left": lambda a, b: 1 - by_search(a, b),
+        "one number for each poem": lambda a, b: by_search(a, b).mean(),
+        "count times count": lambda a, b: (
+            (a[:, :, None] == b[:, None]).float().mean((1, 2))
         ),
-        "have no gap": struck(
-            texts=[
-                t if told else p
-                for t, told, p in zip(struck()["texts"], TOLD, POEMS, strict=True)
-            ]
-        ),
-        "should be 1": struck(hits=np.full(len(TOLD), 0.5)),
     },
-    "reading": {
-        "hand over a dict": ["Nature", {"shelf": "Nature"}],
-        "one of Life, Love": reading(shelf="Death"),
-        "single words of the poem": reading(picture=["rose", "bee", "dew"]),
-        "stand in both lists": reading(meant=["face", "bee"]),
-        "too few words": [reading(meant=["face"]), reading(picture=["bee", "dew"])],
-        "a list of strings": {"shelf": "Love", "picture": "bee", "meant": "face"},
+    "equals": {
+        "positions in `texts`": [(SHORT[:30], SHARE), ([0.5] * 40, SHARE)],
+        "lies outside": ([*SHORT[:39], 999], SHARE),
+        "in it twice": ([*SHORT[:39], SHORT[0]], SHARE),
+        "tokens apart": (list(range(40)), SHARE),
+        "not five": (SHORT, read(SHORT, 10)),
+        "before the last": (SHORT, read(SHORT, 5, -2)),
+        "that left": (SHORT, 1 - SHARE),
+        "from 0 to 1": (SHORT, 100 * SHARE),
+        "another share": (SHORT, 0.99),
     },
 }
-
-
-def seeded(seed):
-    def other(ours, theirs, draws):
-        rng = np.random.default_rng(seed)
-        picked = rng.integers(len(ours), size=(draws, len(ours)))
-        return np.quantile((ours - theirs)[picked].mean(axis=1), MIDDLE)
-
-    return other
-
 
 RIGHT = {
     "token_mean": [
@@ -124,15 +64,8 @@ RIGHT = {
             [text[real].mean(0) for text, real in zip(x, mask.bool(), strict=True)]
         )
     ],
-    "biggest_step": [by_cosine],
-    "content_mean": [
-        lambda x, mask: torch.stack(
-            [text[real][1:-1].mean(0) for text, real in zip(x, mask.bool(), strict=True)]
-        )
-    ],
-    "paired_interval": [seeded(seed) for seed in range(20)],
-    "strike_out": [struck()],
-    "reading": [reading(), reading(shelf="Love", meant=["Housewife", "lost"])],
+    "stayed": [by_sets, by_search],
+    "equals": [(SHORT, SHARE), (torch.tensor(LONG), read(LONG)), [np.array(SHORT), SHARE]],
 }
 
-TYPED = {"strike_out": [struck()]}
+TYPED = {"equals": [(SHORT, 0.5), (LONG, SHARE + 0.1)]}

@@ -15,13 +15,14 @@ def writer(
     least=False,
     last=False,
     cut=False,
+    mark=None,
 ):
     def write_greedily(next_logits, start, stop, limit):
         ids = [start]
         while len(ids) <= limit + extra:
             logits = next_logits(ids[-1:] if last else ids)
             best = int(logits.argmin() if least else logits.argmax())
-            if best == stop and stops:
+            if best == (mark or stop) and stops:
                 ids += [stop] * keep_stop
                 break
             ids.append(best)
@@ -78,6 +79,11 @@ def ahead(wrong):
     return loss_of
 
 
+def sides_exchanged(model, source, target, pad):
+    logits = model(target, source[:, :-1])
+    return F.cross_entropy(logits.mT, source[:, 1:], ignore_index=pad)
+
+
 def row_by_row(model, source, target, pad):
     rows = zip(source[:, None], target[:, None], strict=True)
     return torch.stack([as_long(model, *row, pad) for row in rows]).mean()
@@ -118,8 +124,11 @@ def reads(small=True, old=True, guess=5):
     return write
 
 
-def shown(*sources):
-    return lambda: [(source, "1886-05-15") for source in sources]
+DAYS = [datetime.date(1886, 3, 1) + datetime.timedelta(n) for n in range(99)]
+
+
+def shown(style, days=DAYS):
+    return lambda: [(f"{day:{style}}".lower(), day.isoformat()) for day in days]
 
 
 def teach(draw, steps):
@@ -128,10 +137,16 @@ def teach(draw, steps):
 
 
 def given(page):
-    return {"teach": teach, "known": [datetime.date(1886, 5, 15)]}
+    return {"teach": teach, "known": DAYS}
 
 
-small = shown("15-may-1886")
+def by_heart(next_logits, start, stop, limit):
+    for i in range(4):
+        next_logits([start, 4, 6, 5][: i + 1])
+    return [4, 6, 5][:limit]
+
+
+small = shown("%d-%b-%Y")
 
 WRONG = {
     "cross_attention": {
@@ -139,13 +154,18 @@ WRONG = {
         "the sides are exchanged": asked_backwards,
         "looks at itself": itself,
         "this is a tuple of 3": lambda *given: (*across(*given), None),
-        "list of 1": lambda *given: across(*given)[0],
+        "list of 1": [
+            lambda *given: across(*given)[0],
+            lambda *given: across(*given)[0].numpy(),
+        ],
         "W_Q and W_K are exchanged": exchanged,
     },
     "one_ahead": {
         "takes a softmax, too": ahead(lambda x, t: (x[:, :-1].softmax(-1), t[:, 1:])),
         "`roll` brings the start": ahead(lambda x, t: (x, t.roll(-1, 1))),
         "the mean of the rows' means": row_by_row,
+        "end mark of the longest": ahead(lambda x, t: (x[:, :-2], t[:, 1:-1])),
+        "the sides are exchanged": sides_exchanged,
         "moved the wrong way": ahead(lambda x, t: (x[:, 1:], t[:, :-1])),
     },
     "write_greedily": {
@@ -160,10 +180,20 @@ WRONG = {
         "a limit of 2 you wrote 3": [writer(extra=1), writer(extra=9)],
         "a list of whole": lambda *given: torch.tensor([4]),
         "the list should hold whole numbers": lambda *given: [4.5],
+        "written into your code": [writer(mark=2), by_heart],
         "not asked for every id": lambda ask, start, stop, limit: [4, 6, 5][:limit],
     },
     "new_style": {
-        "style 5 was shown": (shown("15 may 1886"), reads()),
+        "style 5 was shown": [
+            (shown("%d %b %Y"), reads()),
+            (shown(" %d  %B %Y"), reads()),
+        ],
+        "gives 0 different dates": [
+            (list, reads()),
+            (lambda: [("x", "y")], reads()),
+            (lambda: [("15-may-1886", "1886-05-16")], reads()),
+        ],
+        "gives 1 different dates": (shown("%d-%b-%Y", DAYS[:1]), reads()),
         "old styles are forgotten": (small, reads(old=False)),
         "small letters are not learned": (small, reads(small=False)),
         "rate too high": (small, reads(small=False, old=False)),

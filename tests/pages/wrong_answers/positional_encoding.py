@@ -61,6 +61,10 @@ def from_the_first(fused, positions):
     return attention(*rotate(fused, positions - positions[0]).chunk(3, -1))[0]
 
 
+def backwards(fused, positions):
+    return attend()(fused, -positions)
+
+
 def exchanged(fused, positions):
     key, query, value = fused.chunk(3, -1)
     return attention(rotate(query, positions), rotate(key, positions), value)[0]
@@ -74,6 +78,10 @@ def slowed(which, times=4.0):
         return torch.where(which(waves, trained), speeds / times, speeds)
 
     return answer
+
+
+def slowed_new(speeds, trained, times):
+    return slowed(lambda waves, trained: waves > trained, times)(speeds, trained)
 
 
 def by_degrees(speeds, trained):
@@ -99,6 +107,7 @@ WRONG = {
         "wrong order": lambda x, speeds: rotate(x, speeds=speeds.flip(0)),
         "is not used": lambda x, speeds: rotate(x),
         "was overwritten": in_place,
+        "turned alike": lambda x, speeds: rotate(x, torch.ones(len(x)), speeds=speeds),
         "twice": lambda x, speeds: rotate(rotate(x, speeds=speeds), speeds=speeds),
         "order of the half-split": lambda x, speeds: half_order(rotate(x, speeds=speeds)),
         "changed places": cosines_first,
@@ -113,6 +122,7 @@ WRONG = {
         "begins at position 3": attend(value=True, late=3),
         "half-split": attend(layout="half"),
         "only hides it": from_the_first,
+        "backwards": backwards,
         "changed places": exchanged,
         "output and weights": lambda fused, at: (attend()(fused, at), None),
     },
@@ -123,15 +133,29 @@ WRONG = {
             slowed(lambda waves, trained: waves <= trained),
             slowed(lambda waves, trained: torch.arange(6) > 0),
             slowed(lambda waves, trained: torch.arange(6) == 1),
+            slowed(lambda waves, trained: waves > 16),
+            slowed(lambda waves, trained: waves > 20),
+            slowed(lambda waves, trained: 2 * torch.pi / waves < 0.3),
+        ],
+        "its root or its quarter": [
+            lambda speeds, trained: slowed_new(speeds, trained, trained**0.5),
+            lambda speeds, trained: slowed_new(speeds, trained, trained / 4),
+        ],
+        "slowed too much": [
+            slowed(lambda waves, trained: waves > trained, times)
+            for times in (16, 100, torch.inf)
         ],
         "slowed enough": [
             lambda speeds, trained: frequencies(12, 3000 * 4**1.2),
             slowed(lambda waves, trained: torch.arange(6) == 2),
             slowed(lambda waves, trained: waves > trained, 2),
+            slowed(lambda waves, trained: waves > 25),
         ],
         "six speeds": lambda speeds, trained: speeds[1:],
         "finite": lambda speeds, trained: speeds / 0,
-        "does not count": slowed(lambda waves, trained: waves > trained, 100),
+        "does not count": [
+            slowed(lambda waves, trained: waves > trained, times) for times in (0.25, -4)
+        ],
     },
 }
 

@@ -1,25 +1,61 @@
 """What goes wrong in the exercises of *pretraining*, diagnosis → answer."""
 
-import math
-from types import SimpleNamespace
-
-import numpy as np
 import torch
 import torch.nn.functional as F
+from transformers import BertTokenizerFast
+
+from lmcourse import data
+from lmcourse.families import Family, family_loss
+from lmcourse.masking import train
+from lmcourse.mini_bert import passages, poem_splits
 
 
-def pretrain(steps, share):
-    """Stand in for the page's, which trains: about the loss that it came to there."""
-    return 3.9 if (steps, share) == (200, 0.4) else 5.1, []
+class Uniform(torch.nn.Module):
+    """A model that has learned nothing, or has all it was asked for by heart."""
+
+    def __init__(self, sure=0.0):
+        super().__init__()
+        self.sure = sure
+
+    def forward(self, ids, places):
+        return torch.zeros(int(places.sum()), 320) + self.sure * torch.eye(320)[8]
+
+
+def stepped(steps, sure=0.0):
+    """Return what takes so many steps and then hands in such a model."""
+
+    def train(seed):
+        for _ in range(steps):
+            torch.ones(1, requires_grad=True).sum().backward()
+        return Uniform(sure)
+
+    return train
 
 
 def given(page):
     """Return what the solution of the training finds on the page."""
+    found = data.stored("pretraining")
+    names = {piece: i for i, piece in enumerate(found["results"]["vocabulary"])}
+    tokenizer = BertTokenizerFast(names)
+    texts = [x for poem in poem_splits()[0] for x in passages(poem, tokenizer, 32, True)]
+    return {"tokenizer": tokenizer, "vocab_size": len(tokenizer) + 20, "texts": texts} | {
+        "SETTINGS": found["settings"]
+    }
 
-    def judge(loss, poems):
-        return SimpleNamespace(model=np.array([loss]))
 
-    return {"pretrain": pretrain, "judge": judge, "validation": []}
+def trained(share):
+    """Return what trains with another share, without the page's function."""
+
+    def train_one(seed):
+        page = given({})
+        torch.manual_seed(seed)
+        model = Family("encoder", page["vocab_size"], dropout=0.0)
+        how = page["SETTINGS"]["training"] | {"steps": 60, "share": share, "seed": seed}
+        how["learning_rate"] = 0.02
+        train(model, page["texts"], page["tokenizer"], how, None, family_loss)
+        return model
+
+    return train_one
 
 
 def draw(ids, share, generator):
@@ -69,6 +105,17 @@ def named_after(ids, spans, names):
     return cut(ids, spans, names)[0], [*target, names[len(spans)]]
 
 
+def ended(ids, spans, names):
+    return cut(ids, [(a, b + 1) for a, b in spans], names)
+
+
+def forwards(ids, spans, names):
+    source = [*ids]
+    for (a, b), name in zip(spans, names, strict=False):
+        source[a:b] = [name]
+    return source, cut(ids, spans, names)[1]
+
+
 WRONG = {
     "places": {
         "share of 1 special tokens": lambda i, s, share, g: draw(i, share, g),
@@ -91,11 +138,10 @@ WRONG = {
         ),
     },
     "training": {
-        "too good": [0.4, 2.0],
-        "hardly better than counting": [5.2, torch.tensor(5.5)],
-        "not well yet": [4.5, np.float64(4.9)],
-        "not negative": -3.1,
-        "finite": math.inf,
+        "sixty are allowed": [stepped(61), stepped(200, 3.0)],
+        "not trained at all": stepped(0),
+        "more can be had": [stepped(60), stepped(1, 9.0)],
+        "return the trained model": lambda seed: 4.9,
     },
     "target": {
         "are swapped": lambda *a: cut(*a)[::-1],
@@ -110,6 +156,8 @@ WRONG = {
         "without its sentinels": changed(named=False, end=False),
         "the target is the whole text": lambda i, s, n: (cut(i, s, n)[0], i),
         "the target is not right": changed(named=False),
+        "the end of a span": ended,
+        "moves to the left": forwards,
         "two lists": lambda i, s, n: cut(i, s, n)[0],
     },
     "mask": {
@@ -123,6 +171,7 @@ WRONG = {
     },
 }
 RIGHT = {
+    "training": [trained(0.5), trained(0.8)],
     "loss": [lambda logits, ids, chosen: F.cross_entropy(logits[chosen], ids[chosen])],
     "places": [lambda i, s, share, g: draw(i, share, g) & ~torch.isin(i, s)],
     "mask": [
@@ -130,7 +179,6 @@ RIGHT = {
         lambda i, p: real(i, p).numpy(),
     ],
     "target": [lambda i, s, n: tuple(map(torch.tensor, cut(i, s, n)))],
-    "training": [3.5, torch.tensor(4.1)],
 }
 
 TYPED = {"training": [4.1, 3.9]}

@@ -1,14 +1,9 @@
-/* Poems between the editors' shelves and a model's, and words struck out of them. All
-   controls are the browser's own, so keys and screen readers know them; the two drawings
-   say nothing that the tables and sentences beside them do not. */
-import { arrow, button, fixed, heading, make, row, select, svg } from "./dom.js";
+/* A poem, who stands beside it at each level of a model, and all poems between the
+   editors' shelves and the model's. All controls are the browser's own, so keys and screen
+   readers know them. */
+import { arrow, button, fixed, heading, make, row } from "./dom.js";
 
-const SHAPES = [
-  "M-5,0a5,5 0 1,0 10,0a5,5 0 1,0 -10,0",
-  "M0,-6.5L6.5,0L0,6.5L-6.5,0Z",
-  "M-4.5,-4.5H4.5V4.5H-4.5Z",
-  "M0,-6L6,5H-6Z",
-];
+const SHOWN = 3; // neighbours; the others are counted
 
 const firstLine = (text) => text.split("\n")[0];
 const argmax = (values) => values.indexOf(Math.max(...values));
@@ -23,15 +18,10 @@ const levelSlider = (last, choose) =>
   make("input", { type: "range", min: 0, max: last, value: last,
     oninput: (event) => choose(Number(event.target.value)) });
 
-/* What marks and lines mean, each a part of a drawing and a name. */
-const legend = (viewBox, ...entries) =>
-  make("p", { class: "lmp-legend", "aria-hidden": "true" }, ...entries.map(([mark, name]) =>
-    make("span", {}, svg("svg", { viewBox }, mark), name)));
-
 /* --- the explorer ------------------------------------------------------------------- */
 
 export function poems(canvas, data) {
-  const { texts, places, shelves, names, levels, support, planes, near } = data;
+  const { texts, places, shelves, names, levels, support, near } = data;
   const state = { level: levels.length - 1, poem: data.first, cell: null };
   const model = (poem) => argmax(support[state.level][poem]);
   const levelName = () => levelTitle(levels, state.level);
@@ -47,18 +37,8 @@ export function poems(canvas, data) {
     return model(poem) === own ? scores[own] - Math.max(...rest) : Math.max(...scores) - scores[own];
   }
 
-  /* The level and the plane. */
   const slider = levelSlider(state.level, (level) => show({ level, cell: null }));
   const output = make("output");
-  const plane = svg("svg", { viewBox: "-112 -112 224 224", role: "img" });
-  const mark = (shelf, name = "") => svg("path", { d: SHAPES[shelf % 4], class: `${name} lmp-${shelf % 4}` });
-  const points = texts.map((text, poem) => {
-    const point = mark(shelves[poem], "lmp-point");
-    point.append(svg("title", {}, `${firstLine(text)} (${places[poem]})`));
-    point.addEventListener("click", () => show({ poem, cell: null }));
-    return point;
-  });
-  plane.append(...points);
 
   /* The shelves against each other; the arrow keys go from cell to cell. */
   const cells = names.map((_, own) => names.map((_, other) =>
@@ -89,37 +69,21 @@ export function poems(canvas, data) {
   const chosen = make("label");
   const verdict = status();
   const text = make("blockquote", { class: "lmp-text" });
-  const [where, nearTitle] = [paragraph("where"), paragraph("where")];
-  const head = make("thead"), body = make("tbody");
+  const where = paragraph("where");
+  const body = make("tbody");
   const path = make("table", { class: "lmp-path" },
     make("caption", {},
-      "What speaks for each shelf, level by level, the last on top: 1 is no more than " +
-        "the shelf’s share of the other poems. The greatest is the model’s shelf; the " +
-        "editors’ column is marked."),
-    head, body);
-  const others = make("ul", { class: "lmp-near" });
+      `The three nearest at each level, the last on top, and how many of its ${near[0][0].length} nearest ` +
+        "the poem has from the level below (among the three: •)."),
+    heading("", "model’s shelf", "beside it", "kept"), body);
   choice.id = chosen.htmlFor = canvas.id + "-poem";
-  canvas.append(paragraph("bar", make("label", {}, "Level", slider), output),
-    make("div", { class: "lmp-two" },
-      make("div", {}, plane, legend("-7 -7 14 14", ...names.map((name, shelf) => [mark(shelf), name]))),
-      make("div", {}, grid)),
-    paragraph("where", chosen),
+  canvas.append(
     paragraph("bar", button("‹", turn(-1), { "aria-label": "previous poem" }), choice,
       button("›", turn(1), { "aria-label": "next poem" })),
     make("div", { class: "lmp-two" },
-      make("div", {}, verdict, text, where), make("div", {}, path, nearTitle, others)));
-
-  function drawPlane() {
-    const inside = members(...state.cell);
-    points.forEach((point, poem) => {
-      const [x, y] = planes[state.level][poem];
-      point.style.transform = `translate(${x / 10}px,${-y / 10}px)`;
-      point.classList.toggle("lmp-faint", !inside.includes(poem));
-      point.classList.toggle("lmp-chosen", poem === state.poem);
-    });
-    plane.append(points[state.poem]);
-    plane.setAttribute("aria-label", `The poems at ${levelName()}; the cell’s poems stand out.`);
-  }
+      make("div", {}, text, where, verdict), make("div", {}, path)),
+    make("details", {}, make("summary", {}, "All poems, by the editors’ shelf and the model’s"),
+      paragraph("bar", make("label", {}, "Level", slider), output), grid, paragraph("where", chosen)));
 
   function drawGrid() {
     cells.forEach((line, own) => line.forEach((cell, other) => {
@@ -147,23 +111,19 @@ export function poems(canvas, data) {
       : `The editors: ${names[own]} (${share(scores[own])}). The model: ${names[other]} (${share(scores[other])}).`;
     text.textContent = texts[poem];
     where.textContent = places[poem];
-    head.replaceChildren(...heading("", ...names.map((name, i) => name + (i === own ? " ✎" : ""))).children);
-    head.rows[0].cells[own + 1].classList.add("lmp-mark");
     body.replaceChildren(...levels.map((_, index) => pathRow(index)).reverse());
-    nearTitle.textContent = `Nearest at ${levelName()}:`;
-    others.replaceChildren(...near[level][poem].map((other) =>
-      make("li", {}, button(firstLine(texts[other]), () => show({ poem: other, cell: null })),
-        " " + names[shelves[other]])));
   }
 
   function pathRow(level) {
-    const scores = support[level][state.poem];
-    const line = row(levels[level], ...scores.map(share));
+    const { poem } = state, stayed = (other) => level > 0 && near[level - 1][poem].includes(other);
+    const beside = near[level][poem].slice(0, SHOWN).map((other) =>
+      make("li", { class: stayed(other) && "lmp-kept" },
+        button(firstLine(texts[other]), () => show({ poem: other, cell: null }), { title: names[shelves[other]] })));
+    const shelf = argmax(support[level][poem]);
+    const line = row(/^\d/.test(levels[level]) ? "after " + levels[level] : levels[level], names[shelf].replace("Time and ", ""), make("ul", { class: "lmp-near" }, ...beside),
+      level ? near[level][poem].filter(stayed).length : "");
     line.classList.toggle("lmp-here", level === state.level);
-    scores.forEach((value, shelf) =>
-      line.cells[shelf + 1].style.setProperty("--share", Math.min(1, Math.max(0, value / 350))));
-    line.cells[argmax(scores) + 1].classList.add("lmp-most");
-    line.cells[shelves[state.poem] + 1].classList.add("lmp-mark");
+    line.cells[1].classList.toggle("lmp-mark", shelf === shelves[poem]);
     return line;
   }
 
@@ -172,94 +132,8 @@ export function poems(canvas, data) {
     state.cell ??= [shelves[state.poem], model(state.poem)];
     output.textContent = levelName();
     slider.setAttribute("aria-valuetext", levelName());
-    drawPlane();
     drawGrid();
     drawPoem();
   }
   show({});
-}
-
-/* --- words struck out ----------------------------------------------------------------- */
-
-const LEFT = 34, RIGHT = 8, TOP = 10, BOTTOM = 40; // of the chart
-
-export function strike_out(canvas, { levels, themes }) {
-  const state = { theme: 0, level: levels.length - 1 };
-  const choice = select(themes.map(({ name, poems }) => `${name} (${poems} poems)`),
-    () => show({ theme: Number(choice.value) }));
-  const owner = {};
-  themes.forEach(({ words }, theme) => words.forEach(([word]) => (owner[word] ??= theme)));
-  const options = make("datalist", { id: canvas.id + "-words" },
-    ...Object.keys(owner).sort().map((value) => make("option", { value })));
-  const word = make("input", { list: options.id, size: 12, autocomplete: "off", oninput: () => {
-    const theme = owner[word.value.trim().toLowerCase()];
-    if (theme !== undefined) show({ theme });
-  } });
-  const struck = paragraph("struck");
-  const chart = svg("svg", { role: "img" });
-  const line = (name, x1, x2, y1, y2) => svg("line", { class: "lmp-" + name, x1, x2, y1, y2 });
-  const key = [["said", "as printed"], ["out", "words struck out"], ["bag", "bag of words"]];
-  const slider = levelSlider(state.level, (level) => show({ level }));
-  const verdict = status();
-  canvas.append(
-    paragraph("bar lmp-wrap", make("label", {}, "Theme", choice), make("label", {}, "or a word", word), options),
-    struck, chart, legend("0 -7 26 14", ...key.map(([name, label]) => [line(name, 0, 26, 0, 0), label])),
-    paragraph("bar", make("label", {}, "Read off at level", slider)), verdict);
-
-  const name = (level) => (level ? levels[level] : "static");
-  const written = ([value, low, high]) => `${fixed(value)} (${fixed(low)} to ${fixed(high)})`;
-
-  function draw() {
-    const theme = themes[state.theme];
-    const width = Math.max(260, canvas.clientWidth);
-    const height = Math.min(300, Math.max(220, width * 0.5));
-    const band = (width - LEFT - RIGHT) / levels.length;
-    const x = (level) => LEFT + (level + 0.5) * band;
-    const y = (value) => TOP + ((1 - value) * (height - TOP - BOTTOM)) / 0.65;
-    const across = (name, value) => line(name, LEFT, width - RIGHT, y(value), y(value));
-    const label = (x, y, text, anchor) => svg("text", { x, y, "text-anchor": anchor }, text);
-    const now = { class: "lmp-now", x: x(state.level) - band / 2, y: TOP, width: band, height: height - BOTTOM - TOP };
-    chart.setAttribute("viewBox", `0 0 ${width} ${height}`);
-    chart.style.height = height + "px";
-    chart.replaceChildren(
-      svg("rect", now),
-      ...[0.4, 0.6, 0.8, 1].flatMap((value) =>
-        [across("rule", value), label(LEFT - 5, y(value) + 4, value.toFixed(1), "end")]),
-      across("blind", 0.5), label(LEFT + 2, y(0.5) - 4, "blind", "start"),
-      ...levels.map((_, level) => label(x(level), height - 22, name(level), "middle")),
-      label((LEFT + width) / 2, height - 4, "after layer", "middle"),
-      ...theme.bag.map((value) => across("bag", value)),
-      ...scores(theme.said, "said", -3, SHAPES[0], x, y), ...scores(theme.struck, "out", 3, SHAPES[2], x, y));
-  }
-
-  function scores(values, style, aside, d, x, y) {
-    const at = values.map(([value], level) => [x(level) + aside, y(value)]);
-    return [svg("polyline", { points: at.join(" "), class: "lmp-" + style }),
-      ...values.flatMap(([, low, high], level) => [
-        line(style, at[level][0], at[level][0], y(low), y(high)),
-        svg("path", { d, class: `lmp-${style} lmp-dot`, transform: `translate(${at[level]}) scale(0.8)` })])];
-  }
-
-  function show(change) {
-    Object.assign(state, change);
-    const theme = themes[state.theme];
-    const [said, left, lost] = [theme.said, theme.struck, theme.lost].map((values) => values[state.level]);
-    choice.value = state.theme;
-    slider.setAttribute("aria-valuetext", levelTitle(levels, state.level));
-    struck.replaceChildren("Struck out: ", ...theme.words.flatMap(([word, count]) =>
-      [make("s", {}, word), make("small", {}, ` ${count}  `)]));
-    const difference = lost[1] > 0
-      ? `the words carried ${written(lost)}`
-      : `a difference of ${written(lost).replace(")", ") that may be chance")}`;
-    const rest = left[1] > 0.5
-      ? `What is left still speaks of it: ${written(left)}.`
-      : `Whether anything is left these poems cannot show: ${written(left)}.`;
-    verdict.textContent =
-      `${theme.name}, ${levelTitle(levels, state.level)}: ${fixed(said[0])} as printed; ${difference}. ${rest}`;
-    chart.setAttribute("aria-label",
-      `Scores of the theme ${theme.name} by level; the sentence below reads them off.`);
-    draw();
-  }
-  show({});
-  new ResizeObserver(draw).observe(canvas);
 }
