@@ -7,7 +7,7 @@ import torch
 
 from lmcourse.data import load_poems
 from lmcourse.exercises import Wrong, exercise, expect, judge, predict
-from lmcourse.exercises.answers import array, diagnose, normal, number, unpack
+from lmcourse.exercises.answers import NotTried, array, diagnose, normal, number, unpack
 from lmcourse.models import load_bert
 from lmcourse.pooling import kept, pool_layers
 
@@ -44,8 +44,8 @@ def token_mean(answer):
 predict(
     "dickinson-layers.unlearned",
     a="noise moves every poem, but poems that come in alike it moves alike.",
-    b="the size is the same, and so is the length of the step. What matters is whether "
-    "poems that come in alike are moved alike.",
+    b="the weights have the same size and the dealt step is even longer; yet poems that "
+    "come in alike are moved alike.",
     c=None,
 )
 
@@ -88,6 +88,8 @@ def _bert():
 def equals(answer):
     """Read the forty poems again, and count again what the last step keeps."""
     chosen, share = unpack(answer, 2, "the forty positions, and the share")
+    if chosen is ... or share is ...:
+        raise NotTried
     chosen = array(chosen)
     if chosen.shape != (MANY,) or not np.issubdtype(chosen.dtype, np.integer):
         raise Wrong(f"{MANY} positions in `texts` are expected, whole numbers in one list.")
