@@ -1,8 +1,8 @@
 """How far back do a decoder's heads look while it learns its text by heart?
 
 Varied: the steps of training, up to 2,000, and what is learned: the sonnets, the same
-words shuffled once, or dealt anew at every step, so that nothing can be kept but how often
-a word comes. In short trainings, the word vectors: trained, held for the first half, or
+words shuffled once, or dealt anew at every step, so that there is neither an order nor a
+text that stays. In short trainings, the word vectors: trained, held for the first half, or
 brought to unit length once a step, at two learning rates. Three seeds each. Rivals:
 shuffled words, which have no order to learn but can be learned by heart; counting, of
 other sonnets. Null: untrained heads; words dealt anew. Statistic: how many words back the
@@ -33,12 +33,12 @@ from studies.harness import count, paired
 
 CHAPTER = "backpropagation"
 CLAIM = (
-    "The heads of a decoder that learns the sonnets turn to the nearest words, and so do "
-    "those of one that learns the same words shuffled; on words dealt anew layer 0 stays "
-    "as it was and layer 1 turns less than half as far"
+    "After 2,000 steps both layers of a decoder look less than two words back, on the "
+    "sonnets and on the same words shuffled; at the stored step that is best on unseen "
+    "sonnets layer 0 still looks three words back"
 )
 RIVAL = "the order of the words: a decoder that learns shuffled words does not turn"
-NULL = "heads look back as far as even shares do, three words"
+NULL = "words dealt anew at every step: after 500 layer 0 still looks three words back"
 CHECKPOINTS = ("decoder",)
 SETTINGS = {"steps": 2000, "batch": 64, "marks": [0, 25, 50, 100, 200, 500, 1000, 2000]}
 SETTINGS |= {"texts": ["sonnets", "shuffled", "dealt"], "dealt": 500, "seeds": [0, 1, 2]}
@@ -149,19 +149,13 @@ def far(runs):
 
 
 def summary(results):
-    """Compare the first state with the last one, for each text."""
-    gone = {}
-    for text in SETTINGS["texts"]:
-        if text in results:
-            back = far(results[text]).mean(-1)  # (seeds, marks)
-            gone[text] = back[:, 0] - back[:, -1]
-    zeros = np.zeros(len(gone["sonnets"]))
-    holds = all(turn.min() > 1 for text, turn in gone.items() if text != "dealt")
-    if "dealt" in results:
-        dealt = abs(3 - far(results["dealt"])[:, -1])  # (seeds, layers)
-        at = SETTINGS["marks"].index(SETTINGS["dealt"])
-        other = 3 - np.concatenate(
-            [far(results[t])[:, at] for t in ("sonnets", "shuffled")]
-        )
-        holds &= dealt[:, 0].max() < 0.1 and dealt[:, 1].max() < other[:, 1].min() / 2
-    return count(results["sonnets"]) | paired(gone["sonnets"], zeros, bool(holds))
+    """Compare the first state with the last one; hold every seed to the claim."""
+    back = {text: far(results[text]) for text in SETTINGS["texts"] if text in results}
+    learned, seeds = back["sonnets"], range(len(back["sonnets"]))
+    unseen = [[state["unseen"] for state in one["states"]] for one in results["sonnets"]]
+    still = [learned[seeds, np.argmin(unseen, axis=1), 0]]  # (seeds,)
+    still += [back[text][:, -1, 0] for text in back if text == "dealt"]
+    turned = [back[text][:, -1].max() for text in back if text != "dealt"]
+    holds = max(turned) < 2 and max(abs(each - 3).max() for each in still) < 0.05
+    gone = (learned[:, 0] - learned[:, -1]).mean(-1)
+    return count(results["sonnets"]) | paired(gone, 0 * gone, bool(holds))

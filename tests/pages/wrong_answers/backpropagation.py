@@ -179,6 +179,20 @@ def fivefold(self):
     self.output.weight.grad *= 5
 
 
+def first_kept():
+    """Return attention whose way back has the weights of its first way there."""
+
+    def compute(self, *inputs):
+        output = Attention.compute(self, *inputs)
+        self.first = getattr(self, "first", self.weights)
+        return output
+
+    def gradient(self, delta):
+        return *Attention.gradient(self, delta)[:2], swap(self.first) @ delta
+
+    return module(Attention, compute, gradient)
+
+
 def negative_value(self, d_s, d_v):
     d_q, d_k = self.product.backward(self.scale.backward(d_s))
     return d_q, swap(d_k), -d_v
@@ -270,6 +284,17 @@ def descend(
     return answer
 
 
+def in_turn(Q, K, V, target, rate, steps):
+    """Return steps that move one of the three, and only then look again."""
+    *parts, losses = Q, K, V, []
+    for _ in range(steps):
+        for i in range(3):
+            moves = [j == i for j in range(3)]
+            *parts, (loss,) = descend(moves=moves)(*parts, target, rate, 1)
+            losses += [loss] * (i == 0)
+    return *parts, losses
+
+
 class L2Loss(Module):
     """The page's loss, the mean of the squared differences."""
 
@@ -305,7 +330,7 @@ def by_jacobian():
 WRONG = {
     "attention": {
         "the scale is missing": attend(lambda s: s * np.sqrt(6)),
-        "divided by d_head, not by its root": attend(lambda s: s / np.sqrt(6)),
+        "divided by d_head, not its root": attend(lambda s: s / np.sqrt(6)),
         "the softmax is missing": attend(weights=lambda s: s),
         "each column sums to 1": attend(weights=lambda s: swap(layers.softmax(swap(s)))),
         "queries and keys are swapped.": attend(order=(1, 0, 2)),
@@ -318,6 +343,7 @@ WRONG = {
         "nothing is hidden": attend(hide="never"),
         "hidden after the softmax": attend(hide="after"),
         "backward, the gradient of the value: ": attention_back(negative_value),
+        "was kept before: backward, the gradient of the value: ": first_kept(),
         "return 3 arrays from gradient": attention_back(lambda self, d_s, d_v: (d_s, d_v)),
     },
     "heads": {
@@ -357,7 +383,10 @@ WRONG = {
         "queries and keys do not move": descend(moves=(0, 0, 1)),
         "the values do not move": descend(moves=(1, 1, 0)),
         "only the queries move": descend(moves=(1, 0, 0)),
-        "not the sum": descend(turn=12),
+        "over all entries, not the sum": descend(turn=12),
+        "the three move in turn": in_turn,
+        "the factor 2": descend(turn=0.5),
+        "the losses are sums": descend(kind=lambda losses: [12 * loss for loss in losses]),
         "the scale of the scores is missing": descend(scale=1.0),
         "one step too few": descend(more=-1),
         "one step too many": descend(more=1),

@@ -7,12 +7,14 @@ import torch
 import torch.nn.functional as F
 
 from lmcourse.exercises import Wrong, exercise, predict, run
-from lmcourse.exercises.answers import NotTried, array, rotated, unpack
+from lmcourse.exercises.answers import array, rotated, unpack
 from lmcourse.exercises.backpropagation.oracle import (
     Passes,
+    adding,
     attend,
     attend_head,
     compare_named,
+    descend,
     layer_parameters,
     rotated_forward_only,
     unchanged,
@@ -42,9 +44,7 @@ def attention(answer):
         forward = {
             "forward, the scale is missing: divide the scores by the square root of d_head "
             "before the softmax.": attend(q, k, v, 1.0),
-            "forward, the scores are divided by d_head, not by its root.": attend(
-                q, k, v, 1 / 6
-            ),
+            "forward, scores are divided by d_head, not its root.": attend(q, k, v, 1 / 6),
             "forward, the softmax is missing.": scores @ v,
             "forward, each column sums to 1: rows are queries, the softmax runs over the "
             "keys.": scores.softmax(-2) @ v,
@@ -85,6 +85,10 @@ def _is_causal(answer, inputs):
     }
     passes.forward(lambda q, k, v: attend(q, k, v, mask=past), mistakes)
     passes.backward()
+    passes.enter([2 * x for x in inputs])
+    passes.forward(lambda q, k, v: attend(q, k, v, mask=past))
+    with adding("right once; after another forward, gradient uses what was kept before:"):
+        passes.backward()
 
 
 def _one_head(answer):
@@ -126,18 +130,8 @@ def _one_head(answer):
             passes.collected(name, getattr(passes.module, name), tensors)
 
 
-def _descend(given, target, rate, steps, momentum=0.0, still=(), scale=0.5):
-    """Return Q, K, V and the losses of plain steps, made by PyTorch's optimiser."""
-    parts = [torch.tensor(part, requires_grad=True) for part in given]
-    moved = [part for i, part in enumerate(parts) if i not in still]
-    steps_of, losses = torch.optim.SGD(moved, abs(rate), momentum, maximize=rate < 0), []
-    for _ in range(steps):
-        steps_of.zero_grad()
-        loss = F.mse_loss(attend(*parts, scale=scale), torch.tensor(target))
-        loss.backward()
-        steps_of.step()
-        losses.append(loss.item())
-    return [part.detach().numpy() for part in parts], losses
+def _row(arrays):
+    return np.concatenate([array(each).ravel() for each in arrays])
 
 
 @exercise("backpropagation.learn", kind="experiment")
@@ -150,40 +144,37 @@ def learn(answer):
         copies = [part.copy() for part in given]
         got = run(answer, *copies, target.copy(), rate, steps, keep=True)
         *parts, losses = unpack(got, 4, "Q, K, V and the list of losses")
-        wanted, wanted_losses = _descend(given, target, rate, steps)
+        wanted, wanted_losses = descend(given, target, rate, steps)
         ways = {
             "the loss grows: a step goes against the gradient.": {"rate": -rate},
-            "the gradients of earlier steps are still in: each step has its own.": {
-                "momentum": 1.0
-            },
-            "queries and keys do not move; all three are trained.": {"still": (0, 1)},
-            "the values do not move; all three are trained.": {"still": (2,)},
-            "only the queries move; all three are trained.": {"still": (1, 2)},
-            "the loss is the mean over all entries, not the sum.": {
-                "rate": rate * target.size
-            },
+            "the gradients of earlier steps are still in; drop them.": {"momentum": 1.0},
+            "queries and keys do not move; all three are trained.": {"turns": [[2]]},
+            "the values do not move; all three are trained.": {"turns": [[0, 1]]},
+            "only the queries move; all three are trained.": {"turns": [[0]]},
+            "the three move in turn; first take all gradients.": {"turns": [[0], [1], [2]]},
+            "the gradient of a square has the factor 2.": {"rate": rate / 2},
+            "the loss is the mean over all entries, not the sum.": {"rate": 12 * rate},
             "the scale of the scores is missing.": {"scale": 1.0},
             "one step too few was made.": {"steps": steps - 1},
             "one step too many was made.": {"steps": steps + 1},
         }
         usual = {"rate": rate, "steps": steps}
         made = {
-            told: _descend(given, target, **usual | way)[0] for told, way in ways.items()
+            told: descend(given, target, **usual | way)[0] for told, way in ways.items()
         }
         made["nothing has moved."] = given
         for name, part, want in zip("QKV", parts, wanted, strict=True):
             if array(part).shape != want.shape:
                 compare_named(name, part, want)
-        flat = [
-            np.concatenate([array(x).ravel() for x in each]) for each in (parts, wanted)
-        ]
-        made = {t: np.concatenate([x.ravel() for x in m]) for t, m in made.items()}
-        compare_named("Q, K and V after the steps, one after the other", *flat, made)
+        in_row = [_row(parts), _row(wanted), {t: _row(m) for t, m in made.items()}]
+        compare_named("Q, K and V after the steps, in one row", *in_row)
         if not all(map(np.array_equal, copies, given)):
             raise Wrong("right, but the arrays that were handed in have changed.")
-        late = [*wanted_losses[1:], _descend(given, target, rate, steps + 1)[1][-1]]
+        late = [*wanted_losses[1:], descend(given, target, rate, steps + 1)[1][-1]]
         after = "the losses are measured after the steps; each belongs before its step."
-        compare_named("the losses", losses, wanted_losses, {after: late})
+        sums = "the losses are sums; each is the mean over all entries."
+        table = {after: late, sums: [loss * target.size for loss in wanted_losses]}
+        compare_named("the losses", losses, wanted_losses, table)
 
 
 @exercise("backpropagation.heads")
@@ -196,12 +187,8 @@ def heads(answer):
     )
     if len(branches) != 3:
         raise Wrong("with heads=3 the Fork in self.heads should have three branches.")
-    try:
+    with adding("one head:"):
         _one_head(type(branches[0]))
-    except NotTried:
-        raise
-    except Wrong as wrong:
-        raise Wrong(f"one head: {wrong}") from wrong
     _several_heads(answer)
     _turned_and_masked(answer)
     _a_single_one(answer)
@@ -293,13 +280,11 @@ def _a_single_one(answer):
     output, heads = passes.module.output, passes.module.heads.branches
     weight, bias = torch.tensor(output.weight.value), torch.tensor(output.bias.value)
     passes.forward(lambda *x: attend_head(layer_parameters(heads[0]), x) @ weight + bias)
-    try:
+    with adding(
+        "right with several; with heads=1, self.concat.backward returns an array and "
+        "self.heads.backward wants a tuple, which as_tuple makes:"
+    ):
         passes.backward()
-    except Wrong as wrong:
-        raise Wrong(
-            "right with several; with heads=1, self.concat.backward returns an array and "
-            f"self.heads.backward wants a tuple, which as_tuple makes. ({wrong})"
-        ) from wrong
 
 
 @exercise("backpropagation.norm", kind="spot the bug")

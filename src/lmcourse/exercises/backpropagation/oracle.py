@@ -2,12 +2,14 @@
 
 import itertools
 import math
+from contextlib import contextmanager
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 
 from lmcourse.exercises import Wrong, compare, run
-from lmcourse.exercises.answers import array, rotated, unpack
+from lmcourse.exercises.answers import NotTried, array, rotated, unpack
 from lmcourse.numpy_nn.core import Module
 
 
@@ -19,6 +21,17 @@ def compare_named(name, got, want, mistakes=None):
         if str(wrong) in (mistakes or {}):
             raise
         raise Wrong(f"{name}: {wrong}") from None
+
+
+@contextmanager
+def adding(told):
+    """Put words before those of a diagnosis."""
+    try:
+        yield
+    except NotTried:
+        raise
+    except Wrong as wrong:
+        raise Wrong(f"{told} {wrong}") from wrong
 
 
 class Passes:
@@ -49,9 +62,13 @@ class Passes:
         for parameter in run(self.module.parameters).values():
             if parameter.trainable:
                 parameter.value += 0.2 * rng.normal(size=parameter.value.shape)
+        self.enter(inputs)
+        self.delta = rng.normal(size=self.output.shape)
+
+    def enter(self, inputs):
+        """Run the same module forward, once more with other inputs."""
         self.tensors = [torch.tensor(x, requires_grad=True) for x in inputs]
         self.output = array(run(self.module.forward, *inputs))
-        self.delta = rng.normal(size=self.output.shape)
 
     def forward(self, theirs, mistakes=None):
         """Compare the output with that of a function of tensors."""
@@ -120,3 +137,17 @@ def attend_head(layers, inputs, turn=(unchanged, unchanged, unchanged), mask=Non
     parts = zip(inputs, layers, turn, strict=True)
     each = (turned(x @ weight + bias) for x, (weight, bias), turned in parts)
     return attend(*each, mask=mask)
+
+
+def descend(given, target, rate, steps, momentum=0.0, turns=((0, 1, 2),), scale=0.5):
+    """Return Q, K, V and the losses of plain steps; those of one turn move at once."""
+    parts, losses = [torch.tensor(part, requires_grad=True) for part in given], []
+    how = {"lr": abs(rate), "momentum": momentum, "maximize": rate < 0}
+    each = [torch.optim.SGD([parts[i] for i in turn], **how) for turn in turns]
+    for steps_of in each * steps:
+        steps_of.zero_grad()
+        loss = F.mse_loss(attend(*parts, scale=scale), torch.tensor(target))
+        loss.backward()
+        steps_of.step()
+        losses.append(loss.item())
+    return [part.detach().numpy() for part in parts], losses[:: len(turns)]
