@@ -29,6 +29,15 @@ def token_mean(answer):
         "padding is averaged in: the mask is not used.": states.mean(1),
         "this is the sum over the real tokens, not a mean.": total,
         "it is divided by the number of texts.": total / 4,
+        "it is divided by all real tokens of the batch; each text has its own.": (
+            total / lengths.sum()
+        ),
+        "the mask is the wrong way round: this is the mean of the padding.": (
+            (states * ~mask[..., None]).sum(1) / lengths[:, None]
+        ),
+        "the mask is the wrong way round, in the sum and in the count.": (
+            (states * ~mask[..., None]).sum(1) / (6 - lengths[:, None])
+        ),
         "each number of a vector is divided by another text's length: keep the axis, "
         "`keepdim=True`.": total / lengths,
         "all texts are divided by the same number, the mean length; each has its own.": (
@@ -72,6 +81,9 @@ def stayed(answer):
         "you look in the rows of all poems: only the same poem's row counts.": anywhere,
         "this is how many stayed, not their share.": 4 * want,
         "this is the share of those that left.": 1 - want,
+        "entries of a tensor are objects, never equal in a set: `.tolist()` first.": (
+            0 * want
+        ),
         "one number for each poem is expected, not the mean of all.": want.mean(),
         "divided by the pairs that were compared, count times count; each row has only "
         "count neighbours.": want / 4,
@@ -96,7 +108,8 @@ def equals(answer):
     texts = load_poems().text.tolist()
     fits = chosen.min() >= 0 and chosen.max() < len(texts)
     diagnose({f"a position lies outside 0 to {len(texts) - 1}.": not fits})
-    diagnose({"a poem is in it twice.": len({*chosen.tolist()}) < MANY})
+    twice = len({*chosen.tolist()}) < MANY
+    diagnose({"a poem is in it twice; are these positions, or lengths?": twice})
     pooled = pool_layers([texts[i] for i in chosen], *_bert())
     wide = int(pooled.tokens.max() - pooled.tokens.min())
     diagnose({f"the lengths are {wide} tokens apart; take poems of a size.": wide > WITHIN})
@@ -115,7 +128,10 @@ def equals(answer):
     for words, value in others.items():
         if abs(got - value) < 0.006:
             raise Wrong(words)
-    raise Wrong("the check reads your forty poems again and finds another share.")
+    raise Wrong(
+        "the check reads your forty poems again and finds another share. Is yours of the "
+        "nearest among the forty, or among all poems? Take the forty's vectors first."
+    )
 
 
 judge(
