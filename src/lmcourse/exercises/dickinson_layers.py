@@ -32,7 +32,7 @@ def token_mean(answer):
         "it is divided by all real tokens of the batch; each text has its own.": (
             total / lengths.sum()
         ),
-        "the mask is the wrong way round: this is the mean of the padding.": (
+        "the mask is the wrong way round: only padding is summed.": (
             (states * ~mask[..., None]).sum(1) / lengths[:, None]
         ),
         "the mask is the wrong way round, in the sum and in the count.": (
@@ -58,14 +58,6 @@ predict(
     c=None,
 )
 
-predict(
-    "dickinson-layers.company",
-    a="they share it more often than any two poems do, but there is a stronger tie.",
-    b=None,
-    c="that is a weaker tie than the shelf. What has a mean over many tokens in it that "
-    "one over few has not?",
-)
-
 
 @exercise("dickinson-layers.stayed")
 def stayed(answer):
@@ -89,6 +81,15 @@ def stayed(answer):
         "count neighbours.": want / 4,
     }
     expect(answer, [before, after], want, mistakes)
+
+
+predict(
+    "dickinson-layers.company",
+    a="they share it more often than any two poems do, but there is a stronger tie.",
+    b=None,
+    c="that is a weaker tie than the shelf. What has a mean over many tokens in it that "
+    "one over few has not?",
+)
 
 
 @cache
