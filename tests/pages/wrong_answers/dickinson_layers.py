@@ -17,7 +17,7 @@ def read(rows, count=5, level=-1):
     return kept(levels[level - 1], levels[level], count).mean().item()
 
 
-SHORT, LONG = BY_LENGTH[60:100].tolist(), BY_LENGTH[140:180].tolist()
+SHORT, LONG = BY_LENGTH[60:100].tolist(), BY_LENGTH[110:150].tolist()
 SHARE = read(SHORT)
 WHOLE = pool_layers(TEXTS, *load_bert())
 AMONG_ALL = kept(*WHOLE.levels[-2:], 5)[SHORT].mean().item()
