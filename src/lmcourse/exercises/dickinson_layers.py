@@ -7,7 +7,7 @@ import torch
 
 from lmcourse.data import load_poems
 from lmcourse.exercises import Wrong, exercise, expect, judge, predict
-from lmcourse.exercises.answers import array, diagnose, normal, number, unpack
+from lmcourse.exercises.answers import NotTried, array, diagnose, normal, number, unpack
 from lmcourse.models import load_bert
 from lmcourse.pooling import kept, pool_layers
 
@@ -29,6 +29,15 @@ def token_mean(answer):
         "padding is averaged in: the mask is not used.": states.mean(1),
         "this is the sum over the real tokens, not a mean.": total,
         "it is divided by the number of texts.": total / 4,
+        "it is divided by all real tokens of the batch; each text has its own.": (
+            total / lengths.sum()
+        ),
+        "the mask is the wrong way round: only padding is summed.": (
+            (states * ~mask[..., None]).sum(1) / lengths[:, None]
+        ),
+        "the mask is the wrong way round, in the sum and in the count.": (
+            (states * ~mask[..., None]).sum(1) / (6 - lengths[:, None])
+        ),
         "each number of a vector is divided by another text's length: keep the axis, "
         "`keepdim=True`.": total / lengths,
         "all texts are divided by the same number, the mean length; each has its own.": (
@@ -44,17 +53,9 @@ def token_mean(answer):
 predict(
     "dickinson-layers.unlearned",
     a="noise moves every poem, but poems that come in alike it moves alike.",
-    b="the size is the same, and so is the length of the step. What matters is whether "
-    "poems that come in alike are moved alike.",
+    b="the weights have the same size and the dealt step is even longer; yet poems that "
+    "come in alike are moved alike.",
     c=None,
-)
-
-predict(
-    "dickinson-layers.company",
-    a="they share it more often than any two poems do, but there is a stronger tie.",
-    b=None,
-    c="that is a weaker tie than the shelf. What has a mean over many tokens in it that "
-    "one over few has not?",
 )
 
 
@@ -72,11 +73,23 @@ def stayed(answer):
         "you look in the rows of all poems: only the same poem's row counts.": anywhere,
         "this is how many stayed, not their share.": 4 * want,
         "this is the share of those that left.": 1 - want,
+        "entries of a tensor are objects, never equal in a set: `.tolist()` first.": (
+            0 * want
+        ),
         "one number for each poem is expected, not the mean of all.": want.mean(),
         "divided by the pairs that were compared, count times count; each row has only "
         "count neighbours.": want / 4,
     }
     expect(answer, [before, after], want, mistakes)
+
+
+predict(
+    "dickinson-layers.company",
+    a="they share it more often than any two poems do, but there is a stronger tie.",
+    b=None,
+    c="that is a weaker tie than the shelf. What has a mean over many tokens in it that "
+    "one over few has not?",
+)
 
 
 @cache
@@ -88,13 +101,16 @@ def _bert():
 def equals(answer):
     """Read the forty poems again, and count again what the last step keeps."""
     chosen, share = unpack(answer, 2, "the forty positions, and the share")
+    if chosen is ... or share is ...:
+        raise NotTried
     chosen = array(chosen)
     if chosen.shape != (MANY,) or not np.issubdtype(chosen.dtype, np.integer):
         raise Wrong(f"{MANY} positions in `texts` are expected, whole numbers in one list.")
     texts = load_poems().text.tolist()
     fits = chosen.min() >= 0 and chosen.max() < len(texts)
     diagnose({f"a position lies outside 0 to {len(texts) - 1}.": not fits})
-    diagnose({"a poem is in it twice.": len({*chosen.tolist()}) < MANY})
+    twice = len({*chosen.tolist()}) < MANY
+    diagnose({"a poem is in it twice; are these positions, or lengths?": twice})
     pooled = pool_layers([texts[i] for i in chosen], *_bert())
     wide = int(pooled.tokens.max() - pooled.tokens.min())
     diagnose({f"the lengths are {wide} tokens apart; take poems of a size.": wide > WITHIN})
@@ -113,7 +129,10 @@ def equals(answer):
     for words, value in others.items():
         if abs(got - value) < 0.006:
             raise Wrong(words)
-    raise Wrong("the check reads your forty poems again and finds another share.")
+    raise Wrong(
+        "the check reads your forty poems again and finds another share. Is yours of the "
+        "nearest among the forty, or among all poems? Take the forty's vectors first."
+    )
 
 
 judge(

@@ -17,8 +17,14 @@ def read(rows, count=5, level=-1):
     return kept(levels[level - 1], levels[level], count).mean().item()
 
 
-SHORT, LONG = BY_LENGTH[:40].tolist(), BY_LENGTH[200:240].tolist()
+SHORT, LONG = BY_LENGTH[60:100].tolist(), BY_LENGTH[110:150].tolist()
 SHARE = read(SHORT)
+WHOLE = pool_layers(TEXTS, *load_bert())
+AMONG_ALL = kept(*WHOLE.levels[-2:], 5)[SHORT].mean().item()
+
+
+def given(page):
+    return {"texts": TEXTS, "pooled": WHOLE, "levels": WHOLE.levels}
 
 
 def by_sets(before, after):
@@ -34,12 +40,22 @@ def by_search(before, after):
 WRONG = {
     "token_mean": {
         "keep the axis": lambda x, mask: (x * mask[..., None]).sum(1) / mask.sum(1),
+        "all real tokens": lambda x, mask: (x * mask[..., None]).sum(1) / mask.sum(),
+        "only padding": lambda x, mask: (
+            (x * ~mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
+        ),
+        "and in the count": lambda x, mask: (
+            (x * ~mask[..., None]).sum(1) / (~mask).sum(1, keepdim=True)
+        ),
     },
     "stayed": {
         "place by place": lambda a, b: (a == b).float().mean(1),
         "rows of all poems": lambda a, b: torch.isin(a, b).float().mean(1),
         "not their share": lambda a, b: (a[:, :, None] == b[:, None]).sum((1, 2)),
         "that left": lambda a, b: 1 - by_search(a, b),
+        "in a set": lambda a, b: torch.tensor(
+            [len({*x} & {*y}) / len(x) for x, y in zip(a, b, strict=True)]
+        ),
         "one number for each poem": lambda a, b: by_search(a, b).mean(),
         "count times count": lambda a, b: (
             (a[:, :, None] == b[:, None]).float().mean((1, 2))
@@ -54,7 +70,7 @@ WRONG = {
         "before the last": (SHORT, read(SHORT, 5, -2)),
         "that left": (SHORT, 1 - SHARE),
         "from 0 to 1": (SHORT, 100 * SHARE),
-        "another share": (SHORT, 0.99),
+        "another share": [(SHORT, 0.99), (SHORT, AMONG_ALL)],
     },
 }
 
