@@ -138,7 +138,7 @@ def equals(answer):
 judge(
     "dickinson-layers.bees",
     a=None,
-    b="it speaks for *Nature*, but without it the poem still stands there.",
-    c="without them the model is surer of *Nature*: a rose speaks for *Love*.",
+    b="it speaks for Nature, but without it the poem still stands there.",
+    c="without them the model is surer of Nature: a rose speaks for Love.",
     d="it hardly counts here.",
 )
