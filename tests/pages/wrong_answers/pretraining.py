@@ -124,8 +124,7 @@ WRONG = {
             draw(i, share, g) & ~torch.isin(i, s) & (torch.arange(i.shape[1]) > 1)
         ),
         "the same places": same_draw,
-        "texts are chosen whole": whole_texts,
-        "in one pattern": in_runs(1, shared=True),
+        "whole texts or whole columns": [whole_texts, in_runs(1, shared=True)],
         "random state moved": global_draw,
         "True and False of the shape": lambda i, s, share, g: i,
         "chooses 30%": lambda i, s, share, g: (
@@ -139,13 +138,13 @@ WRONG = {
         ),
     },
     "runs": {
-        "special tokens are hidden": lambda i, s, share, g: draw(i, share, g),
+        "special tokens are chosen": lambda i, s, share, g: draw(i, share, g),
         "shares of 0.15 and 0.3": [
             lambda i, s, share, g: in_runs(3)(i, s, min(3 * share, 0.9), g),
             lambda i, s, share, g: in_runs(3)(i, s, 0.15, g),
         ],
         "the same places": same_runs,
-        "whole texts are hidden": whole_texts,
+        "whole texts or whole columns": [whole_texts, in_runs(3, shared=True)],
         "never hidden": left_half,
         "keep both neighbours": lambda i, s, share, g: (
             draw(i, share, g) & ~torch.isin(i, s)
