@@ -23,11 +23,11 @@ from studies.mini_bert import train_tokenizer
 
 CHAPTER = "pretraining"
 CLAIM = (
-    "After 900 steps a small encoder fills blanks in unseen poems worse than counting "
-    "three neighbours on each side"
+    "A training of 900 steps, 40 % hidden, ends behind counting three neighbours on each "
+    "side at blanks in unseen poems, as a mean over pieces"
 )
 RIVAL = "counting one, two and three neighbours on each side"
-NULL = "an untrained model: the logarithm of the number of pieces"
+NULL = "an untrained model, near the logarithm of its 320 pieces and sentinels"
 TRAINING = {"vocab_size": 300, "room": 32, "batch": 32, "share": 0.4, "steps": 900}
 TRAINING |= {"muon_learning_rate": 0.02, "weight_decay": 0.05}
 GRID = [(0.01, 0.1), (0.02, 0.1), (0.02, 0.0)]  # learning rate, dropout

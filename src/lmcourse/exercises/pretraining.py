@@ -1,18 +1,35 @@
 """Checks for the exercises of the chapter *pretraining*."""
 
-from unittest import mock
-
 import torch
 import torch.nn.functional as F
-from torch import nn
-from torch.nn.utils.rnn import pad_sequence
-from transformers import BertTokenizerFast
 
-from lmcourse import data
 from lmcourse.exercises import Wrong, compare, exercise, judge, predict, run
 from lmcourse.exercises.answers import array, diagnose, normal, unpack
-from lmcourse.masking import place_losses
-from lmcourse.mini_bert import passages, poem_splits
+
+
+def _chosen(answer, ids, special, share, random):
+    """Return which places an answer chooses."""
+    found = array(run(answer, ids, special, share, random))
+    if found.dtype != bool or found.shape != tuple(ids.shape):
+        raise Wrong("return a tensor of True and False of the shape of ids.")
+    return torch.as_tensor(found)
+
+
+def _drawn(first, second, ordinary, state):
+    """Return what is wrong with two draws."""
+    mixed = (first & ordinary).any(1) & (~first & ordinary).any(1)
+    return {
+        "special tokens are chosen.": (first & ~ordinary).any(),
+        "two draws choose the same places: draw anew each time, from the generator.": (
+            torch.equal(first, second)
+        ),
+        "whole texts or whole columns are chosen: draw for each place.": (
+            mixed.double().mean() < 0.5 or (first == first[:1])[ordinary].all()
+        ),
+        "the reader's own random state moved: draw from the generator that is given.": (
+            not torch.equal(state, torch.get_rng_state())
+        ),
+    }
 
 
 @exercise("pretraining.places", kind="spot the bug")
@@ -22,10 +39,7 @@ def places(answer):
     special, ordinary = torch.tensor([0, 1, 2, 3, 4]), ids >= 5
 
     def chosen(share, random, text=ids, special=special):
-        found = array(run(answer, text, special, share, random))
-        if found.dtype != bool or found.shape != tuple(text.shape):
-            raise Wrong("return a tensor of True and False of the shape of ids.")
-        return torch.as_tensor(found)
+        return _chosen(answer, text, special, share, random)
 
     random = torch.Generator().manual_seed(0)
     state = torch.get_rng_state()
@@ -34,23 +48,22 @@ def places(answer):
     first, second = chosen(0.15, random, many), chosen(0.15, random, many)
     share = first.double().mean().item()
     others = chosen(1.0, random, special=torch.tensor([7, 8]))
-    return {
-        "with a share of 1 special tokens are chosen: padding, [CLS], [SEP]. A model "
-        "would learn to say that texts begin with [CLS].": (every & ~ordinary).any(),
-        "with a share of 1 ordinary places are left out.": (ordinary & ~every).any(),
-        "with a share of 0 something is chosen.": none.any(),
-        "`special` is not used: in another vocabulary other ids are no text.": (
-            others[(ids == 7) | (ids == 8)].any() or not others[ids == 0].all()
-        ),
-        "two draws choose the same places: draw anew each time, from the generator.": (
-            torch.equal(first, second)
-        ),
-        "a share of 0.15 chooses 85 %: which way round is the comparison?": share > 0.8,
-        f"a share of 0.15 chooses {share:.0%}.": abs(share - 0.15) > 0.03,
-        "the reader's own random state moved: draw from the generator that is given.": (
-            not torch.equal(state, torch.get_rng_state())
-        ),
-    }
+    return (
+        {
+            "with a share of 1 special tokens are chosen: padding, [CLS], [SEP]. A model "
+            "would learn to say that texts begin with [CLS].": (every & ~ordinary).any(),
+            "with a share of 1 ordinary places are left out.": (ordinary & ~every).any(),
+            "with a share of 0 something is chosen.": none.any(),
+            "`special` is not used: in another vocabulary other ids are no text.": (
+                others[(ids == 7) | (ids == 8)].any() or not others[ids == 0].all()
+            ),
+        }
+        | _drawn(first, second, many > 0, state)
+        | {
+            "a share of 0.15 chooses 85 %: which way round is the comparison?": share > 0.8,
+            f"a share of 0.15 chooses {share:.0%}.": abs(share - 0.15) > 0.03,
+        }
+    )
 
 
 predict(
@@ -73,6 +86,12 @@ def loss(answer):
     mistakes = {
         "all places count: what was never hidden is asked for, too, and copying it is "
         "rewarded.": each.mean(),
+        "`cross_entropy` takes logits; a softmax was taken before.": (
+            F.cross_entropy(logits[chosen].softmax(-1), ids[chosen])
+        ),
+        "places that were not chosen have their logits set to 0, and still count.": (
+            F.cross_entropy((logits * chosen[..., None]).flatten(0, 1), ids.flatten())
+        ),
         "only the places that were *not* chosen count.": each[~chosen].mean(),
         "the losses of the chosen places are divided by the number of all places.": (
             (each * chosen).mean()
@@ -86,28 +105,27 @@ def loss(answer):
     compare(run(answer, logits, ids, chosen), each[chosen].mean(), mistakes)
 
 
-@exercise("pretraining.training", kind="experiment")
-def training(answer):
-    """Train with a seed of its own, count the steps, and judge on validation poems."""
-    found = data.stored("pretraining")["results"]["vocabulary"]
-    tokenizer = BertTokenizerFast({piece: i for i, piece in enumerate(found)})
-    backward = torch.Tensor.backward
-    with mock.patch.object(
-        torch.Tensor, "backward", autospec=True, side_effect=backward
-    ) as steps:
-        model = run(answer, 7)
-    if not isinstance(model, nn.Module):
-        raise Wrong("return the trained model: it is trained here, with a seed of its own.")
-    ids = [x for text in poem_splits()[1][::4] for x in passages(text, tokenizer, 32)]
-    ids = pad_sequence(ids, batch_first=True)  # (passages, tokens)
-    costs = place_losses(lambda x, places: model.eval()(x, places=places), ids, tokenizer)
-    loss = costs[costs > 0].mean().item()
-    return {
-        f"that took {steps.call_count} steps; sixty are allowed.": steps.call_count > 60,
-        "it was not trained at all.": steps.call_count == 0,
-        f"on seed 7 it comes to {loss:.2f} nats per piece on validation poems; more can be "
-        "had in sixty steps. Each step asks for `share` of the places: what does a larger "
-        "share buy?": not loss < 5.26,
+@exercise("pretraining.runs", kind="experiment")
+def runs(answer):
+    """Count blanks with both neighbours in sight, in texts of its own, at two shares."""
+    random = torch.Generator().manual_seed(7)
+    ids = torch.randint(5, 90, (400, 30), generator=random)
+    end = torch.randint(20, 30, (400, 1), generator=random)
+    ids = ids.masked_fill(torch.arange(30) > end, 0).scatter(1, end, 3)
+    ids[:, 0] = 2
+    ordinary, state = ids >= 5, torch.get_rng_state()
+    first, second, more = (
+        _chosen(answer, ids, torch.arange(5), share, random) for share in (0.15, 0.15, 0.3)
+    )
+    one, two = (x[ordinary].double().mean().item() for x in (first, more))
+    both = (first & ~first.roll(1, 1) & ~first.roll(-1, 1)).sum() / first.sum()
+    every = (first | second | more)[:, 1:29].any(0).all()
+    return _drawn(first, second, ordinary, state) | {
+        f"shares of 0.15 and 0.3 hide {one:.0%} and {two:.0%}.": (
+            abs(one - 0.15) > 0.03 or abs(two - 0.3) > 0.05
+        ),
+        "some places are never hidden, so they are never asked for.": not every,
+        f"{both:.0%} of the blanks keep both neighbours.": both > 0.1,
     }
 
 
@@ -171,6 +189,10 @@ def _source_faults(found, right, ids, named):
         "all spans have the same sentinel: which is which?": (
             found == [names[0] if x in names else x for x in right] != right
         ),
+        "the sentinels are not taken in their order: the first span has the first.": (
+            found != right
+            and [x in ids and x for x in found] == [x in ids and x for x in right]
+        ),
         "the source keeps what should be cut out.": found == ids,
         "the spans are cut out of the source, but nothing marks where.": (
             found == [x for x in right if x not in names]
@@ -199,28 +221,34 @@ def _target_faults(found, wanted, end, ids, named):
 @exercise("pretraining.mask", kind="spot the bug")
 def mask(answer):
     """Look at who may look at whom, two texts of different lengths at once."""
-    ids = torch.tensor([[5, 6, 7, 8], [5, 9, 0, 0]])
-    found = array(run(answer, ids, 0))
+    ids = torch.tensor([[5, 6, 7, 8], [5, 9, 1, 1], [1, 1, 9, 5]])  # 1 is padding
+    found = array(run(answer, ids, 1))
     if found.dtype != bool:
         raise Wrong("a mask of True and False is expected: True where one may look.")
     try:
-        seen = torch.as_tensor(found).expand(2, 1, 4, 4)  # (batch, heads, queries, keys)
+        seen = torch.as_tensor(found).expand(3, 1, 4, 4)  # (batch, heads, queries, keys)
     except RuntimeError:
         raise Wrong(
             f"the shape is {found.shape}; (batch, 1, 1, tokens) or what broadcasts with it "
             "is expected."
         ) from None
-    first, second = seen[0, 0], seen[1, 0, :2]  # the second text has two real tokens
+    first, second, third = seen[0, 0], seen[1, 0, :2], seen[2, 0, 2:]
     later = torch.ones(4, 4, dtype=torch.bool).triu(1)
     return {
+        "nothing can be seen at all.": not seen.any(),
         "True and False are swapped: padding is all that can be seen.": (
             seen[1, 0, :2, 2:].all() and not seen[1, 0, :2, :2].any()
         ),
-        "padding can be looked at.": second[:, 2:].any(),
+        "each token sees itself only.": torch.equal(first, torch.eye(4, dtype=torch.bool)),
+        "padding can be looked at. Its id is `pad`, and it may stand on either side.": (
+            second[:, 2:].any() or third[:, :2].any()
+        ),
         "the mask is causal: no token sees what stands after it. A decoder must not; "
         "an encoder that fills blanks needs both sides.": not first[later].any(),
         "no token sees what stands before it.": not first[later.T].any(),
-        "some real token can't be looked at.": not (first.all() and second[:, :2].all()),
+        "some real token can't be looked at.": (
+            not (first.all() and second[:, :2].all() and third[:, 2:].all())
+        ),
     }
 
 
@@ -230,7 +258,7 @@ judge(
     "piece they were not asked the same.",
     b="it is asked for fewer places, but the mean is over those; and nothing here shows "
     "that they are as good.",
-    c="both sums can be right: one is over all pieces from the left, the other over "
+    c="both can be right: one is a mean over all pieces from the left, the other over "
     "hidden ones.",
     d=None,
 )

@@ -2,60 +2,6 @@
 
 import torch
 import torch.nn.functional as F
-from transformers import BertTokenizerFast
-
-from lmcourse import data
-from lmcourse.families import Family, family_loss
-from lmcourse.masking import train
-from lmcourse.mini_bert import passages, poem_splits
-
-
-class Uniform(torch.nn.Module):
-    """A model that has learned nothing, or has all it was asked for by heart."""
-
-    def __init__(self, sure=0.0):
-        super().__init__()
-        self.sure = sure
-
-    def forward(self, ids, places):
-        return torch.zeros(int(places.sum()), 320) + self.sure * torch.eye(320)[8]
-
-
-def stepped(steps, sure=0.0):
-    """Return what takes so many steps and then hands in such a model."""
-
-    def train(seed):
-        for _ in range(steps):
-            torch.ones(1, requires_grad=True).sum().backward()
-        return Uniform(sure)
-
-    return train
-
-
-def given(page):
-    """Return what the solution of the training finds on the page."""
-    found = data.stored("pretraining")
-    names = {piece: i for i, piece in enumerate(found["results"]["vocabulary"])}
-    tokenizer = BertTokenizerFast(names)
-    texts = [x for poem in poem_splits()[0] for x in passages(poem, tokenizer, 32, True)]
-    return {"tokenizer": tokenizer, "vocab_size": len(tokenizer) + 20, "texts": texts} | {
-        "SETTINGS": found["settings"]
-    }
-
-
-def trained(share):
-    """Return what trains with another share, without the page's function."""
-
-    def train_one(seed):
-        page = given({})
-        torch.manual_seed(seed)
-        model = Family("encoder", page["vocab_size"], dropout=0.0)
-        how = page["SETTINGS"]["training"] | {"steps": 60, "share": share, "seed": seed}
-        how["learning_rate"] = 0.02
-        train(model, page["texts"], page["tokenizer"], how, None, family_loss)
-        return model
-
-    return train_one
 
 
 def draw(ids, share, generator):
@@ -69,6 +15,53 @@ def same_draw(ids, special, share, generator):
 
 def global_draw(ids, special, share, generator):
     return (torch.rand(ids.shape) < share) & ~torch.isin(ids, special)
+
+
+def in_runs(length, shared=False):
+    """Return what hides runs, drawn for each text or once for all."""
+
+    def choose(ids, special, share, generator):
+        begin = 1 - (1 - share) ** (1 / length)
+        starts = draw(ids[:1] if shared else ids, begin, generator).expand_as(ids)
+        found = starts.clone()
+        for k in range(1, length):
+            found[:, k:] |= starts[:, :-k]
+        return found & ~torch.isin(ids, special)
+
+    return choose
+
+
+def one_run(ids, special, share, generator):
+    """Hide one run in each text, wherever it begins."""
+    real = ~torch.isin(ids, special)
+    size = real.sum(1, keepdim=True)
+    long = (share * size).round()
+    start = (draw_one(ids, generator) * (size + 1)).long() % size
+    after = (real.cumsum(1) - 1 - start) % size
+    return real & (after < long)
+
+
+def draw_one(ids, generator):
+    return torch.rand(len(ids), 1, generator=generator)
+
+
+def whole_texts(ids, special, share, generator):
+    return (draw_one(ids, generator) < share) & ~torch.isin(ids, special)
+
+
+def left_half(ids, special, share, generator):
+    """Hide runs, and twice as many, but only near the beginning."""
+    real = ~torch.isin(ids, special)
+    near = real.cumsum(1) <= real.sum(1, keepdim=True) / 2
+    return in_runs(3)(ids, special, 2 * share, generator) & near
+
+
+def global_runs(ids, special, share, generator):
+    return in_runs(3)(ids, special, share, None)
+
+
+def same_runs(ids, special, share, generator):
+    return in_runs(3)(ids, special, share, torch.Generator().manual_seed(3))
 
 
 def real(ids, pad):
@@ -131,22 +124,39 @@ WRONG = {
             draw(i, share, g) & ~torch.isin(i, s) & (torch.arange(i.shape[1]) > 1)
         ),
         "the same places": same_draw,
+        "whole texts or whole columns": [whole_texts, in_runs(1, shared=True)],
         "random state moved": global_draw,
         "True and False of the shape": lambda i, s, share, g: i,
         "chooses 30%": lambda i, s, share, g: (
             draw(i, min(2 * share, 1), g) & ~torch.isin(i, s)
         ),
     },
-    "training": {
-        "sixty are allowed": [stepped(61), stepped(200, 3.0)],
-        "not trained at all": stepped(0),
-        "more can be had": [stepped(60), stepped(1, 9.0)],
-        "return the trained model": lambda seed: 4.9,
+    "loss": {
+        "takes logits": lambda x, ids, c: F.cross_entropy(x[c].softmax(-1), ids[c]),
+        "set to 0": lambda x, ids, c: F.cross_entropy(
+            (x * c[..., None]).flatten(0, 1), ids.flatten()
+        ),
+    },
+    "runs": {
+        "special tokens are chosen": lambda i, s, share, g: draw(i, share, g),
+        "shares of 0.15 and 0.3": [
+            lambda i, s, share, g: in_runs(3)(i, s, min(3 * share, 0.9), g),
+            lambda i, s, share, g: in_runs(3)(i, s, 0.15, g),
+        ],
+        "the same places": same_runs,
+        "whole texts or whole columns": [whole_texts, in_runs(3, shared=True)],
+        "never hidden": left_half,
+        "keep both neighbours": lambda i, s, share, g: (
+            draw(i, share, g) & ~torch.isin(i, s)
+        ),
+        "random state moved": global_runs,
+        "True and False of the shape": lambda i, s, share, g: 0.02,
     },
     "target": {
         "are swapped": lambda *a: cut(*a)[::-1],
         "one sentinel, not one for each": changed(each=True),
         "which is which": changed(same=True),
+        "not taken in their order": lambda i, s, n: cut(i, s, n[::-1]),
         "keeps what should be cut": lambda i, s, n: (i, cut(i, s, n)[1]),
         "nothing marks where": changed(mark=False),
         "behind the last span": without_end,
@@ -162,7 +172,13 @@ WRONG = {
     },
     "mask": {
         "the mask is causal": lambda i, p: real(i, p) & causal(i),
-        "padding can be looked at": lambda i, p: torch.ones_like(real(i, p)),
+        "padding can be looked at": [
+            lambda i, p: torch.ones_like(real(i, p)),
+            lambda i, p: real(i, 0),
+            lambda i, p: real(i, p) | causal(i),
+        ],
+        "itself only": lambda i, p: torch.eye(i.shape[1], dtype=torch.bool) & real(i, p),
+        "nothing can be seen": lambda i, p: torch.zeros_like(real(i, p)),
         "are swapped: padding": lambda i, p: ~real(i, p),
         "what stands before it": lambda i, p: real(i, p) & causal(i).T,
         "some real token": lambda i, p: real(i, p) & (torch.arange(i.shape[1]) != 1),
@@ -171,7 +187,7 @@ WRONG = {
     },
 }
 RIGHT = {
-    "training": [trained(0.5), trained(0.8)],
+    "runs": [in_runs(2), in_runs(4), one_run],
     "loss": [lambda logits, ids, chosen: F.cross_entropy(logits[chosen], ids[chosen])],
     "places": [lambda i, s, share, g: draw(i, share, g) & ~torch.isin(i, s)],
     "mask": [
@@ -181,4 +197,4 @@ RIGHT = {
     "target": [lambda i, s, n: tuple(map(torch.tensor, cut(i, s, n)))],
 }
 
-TYPED = {"training": [4.1, 3.9]}
+TYPED = {"runs": [0.72, 0.02, (0.72, 0.02)]}
