@@ -7,9 +7,9 @@ from lmcourse.exercises import Wrong, compare, exercise, judge, predict, run
 from lmcourse.exercises.answers import array, diagnose, normal, unpack
 
 
-def _chosen(answer, ids, special, share, random):
-    """Return which places an answer chooses."""
-    found = array(run(answer, ids, special, share, random))
+def _chosen(answer, ids, share, random, special=(0, 1, 2, 3, 4)):
+    """Return which places an answer chooses; ids below five are no text."""
+    found = array(run(answer, ids, torch.tensor(special), share, random))
     if found.dtype != bool or found.shape != tuple(ids.shape):
         raise Wrong("return a tensor of True and False of the shape of ids.")
     return torch.as_tensor(found)
@@ -17,18 +17,15 @@ def _chosen(answer, ids, special, share, random):
 
 def _drawn(first, second, ordinary, state):
     """Return what is wrong with two draws."""
+    moved = not torch.equal(state, torch.get_rng_state())
     mixed = (first & ordinary).any(1) & (~first & ordinary).any(1)
     return {
         "special tokens are chosen.": (first & ~ordinary).any(),
-        "two draws choose the same places: draw anew each time, from the generator.": (
-            torch.equal(first, second)
-        ),
+        "two draws are the same: use the generator.": torch.equal(first, second),
         "whole texts or whole columns are chosen: draw for each place.": (
             mixed.double().mean() < 0.5 or (first == first[:1])[ordinary].all()
         ),
-        "the reader's own random state moved: draw from the generator that is given.": (
-            not torch.equal(state, torch.get_rng_state())
-        ),
+        "the reader's own random state moved: use the generator.": moved,
     }
 
 
@@ -36,34 +33,25 @@ def _drawn(first, second, ordinary, state):
 def places(answer):
     """Look at what is chosen with a share of one, of nothing, and in two draws."""
     ids = torch.tensor([[2, 7, 9, 6, 3, 0], [2, 5, 8, 3, 0, 0]])
-    special, ordinary = torch.tensor([0, 1, 2, 3, 4]), ids >= 5
-
-    def chosen(share, random, text=ids, special=special):
-        return _chosen(answer, text, special, share, random)
-
-    random = torch.Generator().manual_seed(0)
+    ordinary, random = ids >= 5, torch.Generator().manual_seed(0)
     state = torch.get_rng_state()
-    every, none = chosen(1.0, random), chosen(0.0, random)
+    every, none = (_chosen(answer, ids, share, random) for share in (1.0, 0.0))
     many = torch.full((400, 20), 7)
-    first, second = chosen(0.15, random, many), chosen(0.15, random, many)
+    first, second = (_chosen(answer, many, 0.15, random) for _ in range(2))
     share = first.double().mean().item()
-    others = chosen(1.0, random, special=torch.tensor([7, 8]))
-    return (
-        {
-            "with a share of 1 special tokens are chosen: padding, [CLS], [SEP]. A model "
-            "would learn to say that texts begin with [CLS].": (every & ~ordinary).any(),
-            "with a share of 1 ordinary places are left out.": (ordinary & ~every).any(),
-            "with a share of 0 something is chosen.": none.any(),
-            "`special` is not used: in another vocabulary other ids are no text.": (
-                others[(ids == 7) | (ids == 8)].any() or not others[ids == 0].all()
-            ),
-        }
-        | _drawn(first, second, many > 0, state)
-        | {
-            "a share of 0.15 chooses 85 %: which way round is the comparison?": share > 0.8,
-            f"a share of 0.15 chooses {share:.0%}.": abs(share - 0.15) > 0.03,
-        }
-    )
+    others = _chosen(answer, ids, 1.0, random, special=(7, 8))
+    return {
+        "with a share of 1 special tokens are chosen: padding, [CLS], [SEP]. A model "
+        "would learn to say that texts begin with [CLS].": (every & ~ordinary).any(),
+        "with a share of 1 ordinary places are left out.": (ordinary & ~every).any(),
+        "with a share of 0 something is chosen.": none.any(),
+        "`special` is not used: in another vocabulary other ids are no text.": (
+            others[(ids == 7) | (ids == 8)].any() or not others[ids == 0].all()
+        ),
+        "a share of 0.15 chooses 85 %: which way round is the comparison?": share > 0.8,
+        **_drawn(first, second, many > 0, state),
+        f"a share of 0.15 chooses {share:.0%}.": abs(share - 0.15) > 0.03,
+    }
 
 
 predict(
@@ -114,16 +102,14 @@ def runs(answer):
     ids = ids.masked_fill(torch.arange(30) > end, 0).scatter(1, end, 3)
     ids[:, 0] = 2
     ordinary, state = ids >= 5, torch.get_rng_state()
-    first, second, more = (
-        _chosen(answer, ids, torch.arange(5), share, random) for share in (0.15, 0.15, 0.3)
-    )
+    shares = (0.15, 0.15, 0.3)
+    first, second, more = (_chosen(answer, ids, share, random) for share in shares)
     one, two = (x[ordinary].double().mean().item() for x in (first, more))
     both = (first & ~first.roll(1, 1) & ~first.roll(-1, 1)).sum() / first.sum()
+    off = abs(one - 0.15) > 0.03 or abs(two - 0.3) > 0.05
     every = (first | second | more)[:, 1:29].any(0).all()
     return _drawn(first, second, ordinary, state) | {
-        f"shares of 0.15 and 0.3 hide {one:.0%} and {two:.0%}.": (
-            abs(one - 0.15) > 0.03 or abs(two - 0.3) > 0.05
-        ),
+        f"shares of 0.15 and 0.3 hide {one:.0%} and {two:.0%}.": off,
         "some places are never hidden, so they are never asked for.": not every,
         f"{both:.0%} of the blanks keep both neighbours.": both > 0.1,
     }
@@ -140,48 +126,42 @@ def target(answer):
     for ids, spans, names in cases:
         got = unpack(run(answer, ids, spans, names), 2, "two lists: source and target")
         source, asked = (array(part).tolist() for part in got)
-        right, start = [], 0
-        for name, (a, b) in zip(names, spans, strict=False):
-            right += [*ids[start:a], name]
-            start = b
-        right += ids[start:]
-        end = names[len(spans)]
         named = [(name, ids[a:b]) for name, (a, b) in zip(names, spans, strict=False)]
-        wanted = [x for name, cut in named for x in (name, *cut)]
-        if (source, asked) == ([*wanted, end], right):
+        right, wanted = _cut(ids, spans, names)
+        if (source, asked) == (wanted, right):
             raise Wrong("source and target are swapped.")
         diagnose(_how_cut(source, asked, ids, spans, names))
         diagnose(_source_faults(source, right, ids, named))
-        diagnose(_target_faults(asked, wanted, end, ids, named))
+        diagnose(_target_faults(asked, wanted, ids, named))
+
+
+def _cut(ids, spans, names):
+    """Return what is read and what is to be written."""
+    source, asked = [*ids], []
+    for name, (a, b) in reversed(list(zip(names, spans, strict=False))):
+        source[a:b], asked = [name], [name, *ids[a:b], *asked]
+    return source, [*asked, names[len(spans)]]
 
 
 def _how_cut(source, asked, ids, spans, names):
-    closed = [
-        x
-        for name, (a, b) in zip(names, spans, strict=False)
-        for x in (name, *ids[a : b + 1])
-    ]
+    _, closed = _cut(ids, [(a, b + 1) for a, b in spans], names)
     forwards = [*ids]
     for name, (a, b) in zip(names, spans, strict=False):
         forwards[a:b] = [name]
-    backwards = [*ids]
-    for name, (a, b) in reversed(list(zip(names, spans, strict=False))):
-        backwards[a:b] = [name]
     return {
         f"the end of a span is not part of it: of {ids} the span {spans[0]} is "
-        f"{ids[slice(*spans[0])]}.": asked == [*closed, names[len(spans)]],
+        f"{ids[slice(*spans[0])]}.": asked == closed,
         "once a span is cut out of the list, all behind it moves to the left, and the next "
         f"pair points elsewhere: of {ids} with {spans} {forwards} is left.": (
-            source == forwards != backwards
+            source == forwards != _cut(ids, spans, names)[0]
         ),
     }
 
 
 def _source_faults(found, right, ids, named):
     names = [name for name, _ in named]
-    several_each, cuts = [], dict(named)
-    for x in right:
-        several_each += [x] * len(cuts.get(x, [x]))
+    cuts = dict(named)
+    several_each = [y for x in right for y in [x] * len(cuts.get(x, [x]))]
     return {
         "a span of several tokens becomes one sentinel, not one for each token.": (
             found == several_each != right
@@ -204,17 +184,18 @@ def _source_faults(found, right, ids, named):
     }
 
 
-def _target_faults(found, wanted, end, ids, named):
+def _target_faults(found, wanted, ids, named):
     return {
-        "the target lacks its last sentinel, which says that it ends.": found == wanted,
+        "the target lacks its last sentinel, which says that it ends.": found
+        == wanted[:-1],
         "the target holds what was cut out, without its sentinels.": (
             found == [x for _, cut in named for x in cut]
         ),
         "in the target each sentinel stands before what it stands for.": (
-            found == [x for name, cut in named for x in (*cut, name)] + [end]
+            found == [x for name, cut in named for x in (*cut, name)] + wanted[-1:]
         ),
         "the target is the whole text; only what was cut out is asked for.": (found == ids),
-        "the target is not right.": found != [*wanted, end],
+        "the target is not right.": found != wanted,
     }
 
 
@@ -228,11 +209,11 @@ def mask(answer):
     try:
         seen = torch.as_tensor(found).expand(3, 1, 4, 4)  # (batch, heads, queries, keys)
     except RuntimeError:
-        raise Wrong(
-            f"the shape is {found.shape}; (batch, 1, 1, tokens) or what broadcasts with it "
-            "is expected."
-        ) from None
+        said = f"{found.shape} does not broadcast with (batch, 1, 1, tokens)."
+        raise Wrong(said) from None
     first, second, third = seen[0, 0], seen[1, 0, :2], seen[2, 0, 2:]
+    padded = second[:, 2:].any() or third[:, :2].any()
+    whole = first.all() and second[:, :2].all() and third[:, 2:].all()
     later = torch.ones(4, 4, dtype=torch.bool).triu(1)
     return {
         "nothing can be seen at all.": not seen.any(),
@@ -240,15 +221,11 @@ def mask(answer):
             seen[1, 0, :2, 2:].all() and not seen[1, 0, :2, :2].any()
         ),
         "each token sees itself only.": torch.equal(first, torch.eye(4, dtype=torch.bool)),
-        "padding can be looked at. Its id is `pad`, and it may stand on either side.": (
-            second[:, 2:].any() or third[:, :2].any()
-        ),
+        "padding can be looked at: its id is `pad`, on either side.": padded,
         "the mask is causal: no token sees what stands after it. A decoder must not; "
         "an encoder that fills blanks needs both sides.": not first[later].any(),
         "no token sees what stands before it.": not first[later.T].any(),
-        "some real token can't be looked at.": (
-            not (first.all() and second[:, :2].all() and third[:, 2:].all())
-        ),
+        "some real token can't be looked at.": not whole,
     }
 
 

@@ -123,7 +123,7 @@ WRONG = {
         "ordinary places are left out": lambda i, s, share, g: (
             draw(i, share, g) & ~torch.isin(i, s) & (torch.arange(i.shape[1]) > 1)
         ),
-        "the same places": same_draw,
+        "two draws are the same": same_draw,
         "whole texts or whole columns": [whole_texts, in_runs(1, shared=True)],
         "random state moved": global_draw,
         "True and False of the shape": lambda i, s, share, g: i,
@@ -143,7 +143,7 @@ WRONG = {
             lambda i, s, share, g: in_runs(3)(i, s, min(3 * share, 0.9), g),
             lambda i, s, share, g: in_runs(3)(i, s, 0.15, g),
         ],
-        "the same places": same_runs,
+        "two draws are the same": same_runs,
         "whole texts or whole columns": [whole_texts, in_runs(3, shared=True)],
         "never hidden": left_half,
         "keep both neighbours": lambda i, s, share, g: (
@@ -183,7 +183,7 @@ WRONG = {
         "what stands before it": lambda i, p: real(i, p) & causal(i).T,
         "some real token": lambda i, p: real(i, p) & (torch.arange(i.shape[1]) != 1),
         "True and False is expected": lambda i, p: real(i, p).float(),
-        "what broadcasts": lambda i, p: torch.ones(3, 4, dtype=torch.bool),
+        "does not broadcast": lambda i, p: torch.ones(3, 4, dtype=torch.bool),
     },
 }
 RIGHT = {
