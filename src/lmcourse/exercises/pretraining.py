@@ -56,8 +56,8 @@ def places(answer):
 
 predict(
     "pretraining.ever_asked",
-    a="that is what ten independent draws would come to. How many draws were there?",
-    b=None,
+    a=None,
+    b="that is what ten independent draws would come to. How many draws were there?",
     c="to be asked for everything a place must be drawn again and again. How often "
     "was it drawn here?",
 )
