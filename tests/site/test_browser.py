@@ -210,9 +210,9 @@ def test_says_something_without_scripts(browser, demo_server):
     with visits.visit(browser, f"{demo_server}/views.html", javascript=False) as visit:
         stored = visit.page.locator(".lmc-training .lmc-canvas")
         assert "the GPT <b>of this book</b>" in stored.inner_text()
-        for kind in (".lmc-poems", ".lmc-strike-out"):  # a state of their own
-            assert visit.page.locator(kind).inner_text().strip()
-        others = ".lmc-view:not(.lmc-training, .lmc-poems, .lmc-strike-out)"
+        poems = visit.page.locator(".lmc-poems")  # a state of its own
+        assert poems.inner_text().strip()
+        others = ".lmc-view:not(.lmc-training, .lmc-poems)"
         roots = visit.page.locator(others)
         assert roots.count() == 10
         for index in range(roots.count()):

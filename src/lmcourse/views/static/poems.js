@@ -61,12 +61,13 @@ export function poems(canvas, data) {
     make("tbody", {}, ...names.map((name, own) => row(name, ...cells[own]))));
 
   /* One poem. */
-  const choice = make("select", { onchange: () => show({ poem: Number(choice.value) }) });
+  const choice = make("select", {
+    "aria-label": "poem", onchange: () => show({ poem: Number(choice.value) }) });
   const turn = (by) => () => {
     const list = members(...state.cell);
     show({ poem: list[(list.indexOf(state.poem) + by + list.length) % list.length] });
   };
-  const chosen = make("label");
+  const chosen = make("span");
   const verdict = status();
   const text = make("blockquote", { class: "lmp-text" });
   const where = paragraph("where");
@@ -76,7 +77,6 @@ export function poems(canvas, data) {
       `The three nearest at each level, the last on top, and how many of its ${near[0][0].length} nearest ` +
         "the poem has from the level below (among the three: •)."),
     heading("", "model’s shelf", "beside it", "kept"), body);
-  choice.id = chosen.htmlFor = canvas.id + "-poem";
   canvas.append(
     paragraph("bar", button("‹", turn(-1), { "aria-label": "previous poem" }), choice,
       button("›", turn(1), { "aria-label": "next poem" })),
