@@ -202,7 +202,7 @@ predict(
 judge(
     "bert-internals.judge_sink",
     a=None,
-    b="with *the* in its place, which sums up nothing, the share is the same.",
+    b="a purpose isn't tested here; and with *the* in its place the share is the same.",
     c="the vector of place 40, made as long as that of place 0, draws nearly as much.",
     d="the switches are of one model; BERT-base rests on [SEP].",
 )

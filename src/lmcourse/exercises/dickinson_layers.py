@@ -52,9 +52,9 @@ def token_mean(answer):
 
 predict(
     "dickinson-layers.unlearned",
-    a="noise moves every poem, but poems that come in alike it moves alike.",
-    b="the weights have the same size and the dealt step is even longer; yet poems that "
-    "come in alike are moved alike.",
+    a="noise moves every poem; but does it part those that stand together?",
+    b="the weights have the same size, and the dealt step is even longer; yet it parts "
+    "fewer.",
     c=None,
 )
 
