@@ -236,11 +236,12 @@ def new_style(answer):
     told = f"of our days it reads {new:.0%} in the new style, of the old ones at worst "
     told += f"{min(old):.0%}: "
     return {
-        told + "the old styles are forgotten. Show them, too.": new >= 0.9 > min(old),
+        told + "the old styles are forgotten. Show them, too.": new >= 0.8
+        and min(old) < 0.9,
         told + "nothing is forgotten, but small letters are not learned yet.": (
-            min(old) >= 0.9 > new
+            min(old) >= 0.9 and new < 0.8
         ),
-        told + "is the rate too high, or the training too short?": new < 0.9,
+        told + "is the rate too high, or the training too short?": new < 0.8,
     }
 
 
