@@ -385,6 +385,7 @@ def react_sentences(visit, root, data):
 def react_poems(visit, root, data):
     """A number shows its poems, a neighbour's line its poem; keys move level and cell."""
     text, press = root.locator(".lmp-text"), visit.page.keyboard.press
+    root.locator("details").first.evaluate("d => d.open = false")  # or draw() opened it
     root.locator("summary").first.click()
     root.locator("input[type=range]").focus()
     press("Home")
