@@ -177,8 +177,8 @@ judge(
     "inside-gpt.story",
     a="a picture of attention says where a head looks; other heads look there as well and "
     "turn next to nothing.",
-    b="other parts can stand in, and the loss on all text says little of a rare case: after "
-    "*thou* these heads are missed.",
+    b="other parts can stand in, and the loss on all text says little of a rare case: "
+    "after *thou* these heads are missed.",
     c="what can be read from a vector need not be read by the model.",
     d=None,
 )

@@ -142,9 +142,7 @@ def contributions(model, ids, token):
     found = written(model, ids)  # (layer, part) → (d_model,)
     end, norm = states(model, ids)[-1, 0, -1], model.norm
     if not torch.allclose(sum(found.values()), end, atol=1e-3 * float(end.abs().max())):
-        raise ValueError(
-            "the parts do not add up to the residual stream: is a part away?"
-        )
+        raise ValueError("the parts do not add up to the residual stream: is a part away?")
     spread = (end.var(correction=0) + norm.eps).sqrt()
     reads = norm.weight * model.tokens.weight[token] / spread  # (d_model,)
     rows = [(*name, float((x - x.mean()) @ reads)) for name, x in found.items()]
