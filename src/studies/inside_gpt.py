@@ -3,11 +3,11 @@
 Varied: the layers (two, one) and the steps, ten times as many for one layer; positions,
 turned (as in Llama) or added (as in GPT-2), these with four times the steps. Rates are
 chosen for each kind by the same rule, by the loss on texts of their own, with a seed of
-its own. Rivals: counting, in the text at hand, tokens, what followed the present token, and
-what followed the present two; the weight of the shorter run is chosen on the same texts. Null:
-guessing among 32 tokens. Statistic: nats for each token of the repetition, on texts that no
-training drew; the interval is that of how much more one layer pays than two, seed by seed.
-Of the two layers each head is taken away alone.
+its own. Rivals: counting, in the text at hand, tokens, what followed the present token,
+and what followed the present two; the weight of the shorter run is chosen on the same
+texts. Null: guessing among 32 tokens. Statistic: nats for each token of the repetition,
+on texts that no training drew; the interval is that of how much more one layer pays than
+two, seed by seed. Of the two layers each head is taken away alone.
 """
 
 import torch

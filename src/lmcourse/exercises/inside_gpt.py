@@ -16,6 +16,9 @@ from lmcourse.gpt.inside import outputs
 from lmcourse.gpt.model import GPT, GPTConfig
 
 
+OTHERS = "thou", "they"
+
+
 def _nucleus(logits, temperature, p, first=True, share=True):
     """Return top-p after the temperature, or in a way that is often met."""
     heat = TemperatureLogitsWarper(float(temperature))
@@ -130,33 +133,37 @@ def carry(answer):
 @exercise("inside-gpt.art", "experiment")
 def art(answer):
     """Measure it again, on the checkpoint that the page reads."""
+    want = _art()
+    mistakes = {
+        "layers are rows and heads are columns.": want.T,
+        "these are sums over the openings; the mean is asked for.": want * 16,
+        "these are per cent: 1 is the whole difference.": want * 100,
+        "the layers are in the wrong order.": want[::-1],
+    }
+    compare(answer, want, mistakes, tolerance=0.02)
+
+
+def _art():
+    """Return which part of *thou ar* each head carries into *they ar*: (layers, heads)."""
     tokenizer, model, _ = load_gpt(device="cpu")
-    shape = model.config.layers, model.config.heads
     yes, no = (tokenizer.encode(token)[0] for token in "te")
-    pairs = [[f"{w} {x} ar" for x in ("thou", "they")] for w in _openings(16)]
 
     def lean(ids):
         with torch.no_grad():
-            return (logits := model(ids)[0, -1])[yes].item() - logits[no].item()
+            logits = model(ids)[0, -1]
+        return (logits[yes] - logits[no]).item()
 
-    def shares(layer, head, way=1):
-        for pair in pairs:
-            there, here = (torch.tensor([tokenizer.encode(x)]) for x in pair[::way])
-            value = outputs(model, here)[layer, head].clone()
-            value[:, -1] = outputs(model, there)[layer, head][:, -1]
+    found = np.zeros((16, model.config.layers, model.config.heads))
+    for row, word in enumerate(_openings(16)):
+        there, here = (torch.tensor([tokenizer.encode(f"{word} {x} ar")]) for x in OTHERS)
+        new, old, before = outputs(model, there), outputs(model, here), lean(here)
+        for layer, head in np.ndindex(found.shape[1:]):
+            value = old[layer, head].clone()
+            value[:, -1] = new[layer, head][:, -1]
             with replaced(model.blocks[layer], head, value):
-                moved = lean(here)
-            yield (moved - lean(here)) / (lean(there) - lean(here))
-
-    want = np.array([np.mean([*shares(*each)]) for each in np.ndindex(shape)])
-    want = want.reshape(shape)
-    mistakes = {
-        "layers are rows and heads are columns.": want.T,
-        "these are sums over the openings; the mean is asked for.": want * len(pairs),
-        "these are per cent: 1 is the whole difference.": want * 100,
-        "layers or heads are in the wrong order.": want[::-1],
-    }
-    compare(answer, want, mistakes, tolerance=0.02)
+                found[row, layer, head] = lean(here) - before
+        found[row] /= lean(there) - before
+    return found.mean(0)
 
 
 def _openings(count):
