@@ -15,7 +15,6 @@ from lmcourse.gpt.checkpoints import load_gpt
 from lmcourse.gpt.inside import outputs
 from lmcourse.gpt.model import GPT, GPTConfig
 
-
 OTHERS = "thou", "they"
 
 
