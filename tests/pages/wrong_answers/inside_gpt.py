@@ -36,7 +36,7 @@ def given(page):
     """The model, and the names that the page makes of it."""
     tokenizer, gpt, _ = load_gpt(device="cpu")
     heads = list(np.ndindex(gpt.config.layers, gpt.config.heads))
-    found = {"tokenizer": tokenizer, "gpt": gpt, "config": gpt.config, "known": {}}
+    found = {"tokenizer": tokenizer, "gpt": gpt, "config": gpt.config}
     return found | {"HEADS": heads, "OPENINGS": _openings(16)}
 
 
