@@ -1,24 +1,21 @@
 """Checks for the tasks of the chapter *inside-gpt*."""
 
-import math
+from collections import Counter
 
+import numpy as np
 import torch
 import torch.nn.functional as F
-from transformers import MinPLogitsWarper, TemperatureLogitsWarper, TopPLogitsWarper
+from transformers import TemperatureLogitsWarper, TopPLogitsWarper
 
-from lmcourse.exercises import Wrong, exercise, expect, judge, predict
-from lmcourse.exercises.answers import normal, number, unpack
+from lmcourse.ablation import replaced
+from lmcourse.data import load_texts, train_val_test_split
+from lmcourse.exercises import Wrong, compare, exercise, expect, judge, predict
+from lmcourse.exercises.answers import normal
+from lmcourse.gpt.checkpoints import load_gpt
+from lmcourse.gpt.inside import outputs
+from lmcourse.gpt.model import GPT, GPTConfig
 
-GUESSING = math.log(32)  # nats: what whoever knows nothing of 32 tokens pays
-
-
-# The page counts them.
-predict(
-    "inside-gpt.numbers",
-    a="50,257 rows of 768 are 39 million. Twelve layers have more.",
-    b=None,
-    c="four matrices of 768 × 768 in a layer. And what else is in it?",
-)
+OTHERS = "thou", "they"
 
 
 def _nucleus(logits, temperature, p, first=True, share=True):
@@ -68,40 +65,6 @@ def nucleus(answer):
         expect(answer, given, _nucleus(*given), mistakes)
 
 
-@exercise("inside-gpt.min_p", "build")
-def min_p(answer):
-    """Compare with the sampler of `transformers`."""
-    rows = [0.5, 0.21, 0.11, 0.08, 0.1], [0.04, 0.9, 0.01, 0.03, 0.02]
-    chances, p = torch.tensor([*rows, [0.19, 0.3, 0.26, 0.05, 0.2]]).double(), 0.2
-    chances = chances / chances.sum(-1, keepdim=True)
-    logits = chances.log()
-    want = MinPLogitsWarper(p)(None, logits).softmax(-1)
-
-    def kept(mask):
-        found = chances.masked_fill(~mask, 0)
-        return found / found.sum(-1, keepdim=True)
-
-    most = chances.max(-1, keepdim=True).values
-    mistakes = {
-        "the rest must sum to 1 again.": chances.masked_fill(want == 0, 0),
-        "p is taken as a chance; it is a share of the largest chance.": kept(chances >= p),
-        "two things are wrong: p is a share of the row's largest chance, not a chance; and "
-        "the rest must sum to 1.": chances.where(chances >= p, 0),
-        "the largest of all texts is used; each row has its own.": kept(
-            chances >= p * chances.max()
-        ),
-        "these are the ones that should be left out.": kept(chances < p * most),
-        "this is top-p: the fewest that hold a share p.": (
-            TopPLogitsWarper(p)(None, logits).softmax(-1)
-        ),
-        "a softmax of chances is no longer these chances: divide by their sum.": (
-            chances.masked_fill(want == 0, -torch.inf).softmax(-1)
-        ),
-        "nothing is left out.": chances,
-    }
-    expect(answer, [chances, p], want, mistakes)
-
-
 @exercise("inside-gpt.places", "spot the bug")
 def places(answer):
     """Compare with the vectors of the whole text, of which the last are wanted."""
@@ -127,29 +90,101 @@ def places(answer):
         expect(answer, [tokens, positions, ids, kept], whole[:, kept:], mistakes)
 
 
+@exercise("inside-gpt.carry", "build")
+def carry(answer):
+    """Compare with a model whose head is replaced by other means: its output matrix."""
+    torch.manual_seed(0)
+    model = GPT(GPTConfig(11, context=8, layers=2, heads=3, d_model=12)).double().eval()
+    for weight in model.parameters():
+        torch.nn.init.normal_(weight, 0, 0.4)
+    ids, value = torch.tensor([[3, 1, 4, 1, 5], [2, 7, 1, 8, 2]]), normal(2, 4).double()
+    before = model(ids)[:, -1].detach()
+
+    def logits(layer, head, value, place=slice(-1, None), part=replaced):
+        own = outputs(model, ids)[layer, head].clone()
+        own[:, place] = value[:, None]
+        with part(model.blocks[layer], head, own), torch.no_grad():
+            return model(ids)[:, -1]
+
+    for layer, head in ((0, 1), (1, 2)):
+        own = outputs(model, ids)[layer, head][:, -1]
+        mistakes = {
+            "nothing is changed.": before,
+            "the head's output is replaced at every token, not at the last alone.": logits(
+                layer, head, value, slice(None)
+            ),
+            "the first token is changed, not the last.": logits(layer, head, value, [0]),
+            "this is another head: they lie side by side, d_head numbers each.": logits(
+                layer, head - 1, value
+            ),
+            "this is the other layer.": logits(1 - layer, head, value),
+            "the value is added to the head's output; it takes its place.": logits(
+                layer, head, own + value
+            ),
+            "the head is switched off: where is the value?": logits(layer, head, 0 * value),
+        }
+        given = model, ids, layer, head, value
+        expect(answer, given, logits(layer, head, value), mistakes)
+        if not torch.equal(model(ids)[:, -1], before):
+            raise Wrong("the model stays changed: remove the hook when you are done.")
+
+
+@exercise("inside-gpt.art", "experiment")
+def art(answer):
+    """Measure it again, on the checkpoint that the page reads."""
+    want = _art()
+    mistakes = {
+        "layers are rows and heads are columns.": want.T,
+        "these are sums over the openings; the mean is asked for.": want * 16,
+        "these are per cent: 1 is the whole difference.": want * 100,
+        "the layers are in the wrong order.": want[::-1],
+    }
+    compare(answer, want, mistakes, tolerance=0.02)
+
+
+def _art():
+    """Return which part of *thou ar* each head carries into *they ar*: (layers, heads)."""
+    tokenizer, model, _ = load_gpt(device="cpu")
+    yes, no = (tokenizer.encode(token)[0] for token in "te")
+
+    def lean(ids):
+        with torch.no_grad():
+            logits = model(ids)[0, -1]
+        return (logits[yes] - logits[no]).item()
+
+    found = np.zeros((16, model.config.layers, model.config.heads))
+    for row, word in enumerate(_openings(16)):
+        there, here = (torch.tensor([tokenizer.encode(f"{word} {x} ar")]) for x in OTHERS)
+        new, old, before = outputs(model, there), outputs(model, here), lean(here)
+        for layer, head in np.ndindex(found.shape[1:]):
+            value = old[layer, head].clone()
+            value[:, -1] = new[layer, head][:, -1]
+            with replaced(model.blocks[layer], head, value):
+                found[row, layer, head] = lean(here) - before
+        found[row] /= lean(there) - before
+    return found.mean(0)
+
+
+def _openings(count):
+    """Return the words that begin most lines of the training sonnets."""
+    lines = train_val_test_split(load_texts("sonnets")).training.splitlines()
+    firsts = Counter(line.split()[0] for line in lines if line.strip())
+    return [word for word, _ in firsts.most_common(count)]
+
+
+predict(
+    "inside-gpt.longer",
+    a="more steps do not give a second layer what it needs from the first.",
+    b="for that it would have to look for what followed the present token last time.",
+    c=None,
+    d="it learns something: which tokens the text has.",
+)
 judge(
     "inside-gpt.story",
-    a="a picture of attention says where a head looks. Heads in the same model "
-    "look there and turn nothing.",
-    b=None,
-    c="the mean over whole sonnets says nothing of a rare case: without these "
-    "heads *thou shal* goes on otherwise.",
-    d="what can be read from a vector need not be read by the model.",
+    a="a picture of attention says where a head looks; other heads look there as well and "
+    "turn next to nothing.",
+    b="other parts can stand in, and the loss on all text says little of a rare case: "
+    "after *thou* these heads are missed.",
+    c="what can be read from a vector need not be read by the model.",
+    d=None,
 )
-
-
-@exercise("inside-gpt.one_layer", "experiment")
-def one_layer(answer):
-    """Look at the losses of two models that the reader trained."""
-    one, two = map(number, unpack(answer, 2, "two losses: one layer, two layers"))
-    if min(one, two) < 0 or max(one, two) > 2 * GUESSING:
-        raise Wrong(
-            "a loss is out of range: take the mean over the last steps of the history, in "
-            f"nats per token. Guessing has {GUESSING:.2f}."
-        )
-    return {
-        "the two are swapped: one layer first.": one < 1 < 2 < two,
-        "two layers, but it has not jumped yet: train for longer.": two > 1,
-        "one layer that repeats a row so well? Was it `layers=1`, and is it the loss "
-        "on the repeated part of rows whose lengths differ?": one < 2,
-    }

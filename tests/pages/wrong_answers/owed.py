@@ -2,6 +2,5 @@
 
 OWED = {
     "fine-tuning.own": "typed",
-    "inside-gpt.one_layer": "typed",
 }
-MOST_OWED = 2  # rows; it only falls
+MOST_OWED = 1  # rows; it only falls
