@@ -86,7 +86,8 @@ class Prefix(nn.Module):
     base : CausalAttention
         It is frozen.
     length : int
-        How many.
+        How many. For a prefix of its own in each example of a batch, stack ``keys`` and
+        ``values`` of several: (batch, length, d_model).
     """
 
     def __init__(self, base, length):
@@ -97,13 +98,13 @@ class Prefix(nn.Module):
 
     def forward(self, x, cache=None):
         """Map (batch, tokens, d_model) to the same shape, as a `CausalAttention` does."""
-        base, (batch, tokens, _), length = self.base, x.shape, len(self.keys)
+        base, (batch, tokens, _), length = self.base, x.shape, self.keys.shape[-2]
         query, key, value = base.project(x, cache.tokens if cache else 0)
         if cache:
             key, value = cache.append(key, value)  # (batch, heads, keys, d_head)
 
         def prepend(learned, others):
-            heads = learned.unflatten(-1, (base.heads, -1)).transpose(0, 1)
+            heads = learned.unflatten(-1, (base.heads, -1)).transpose(-3, -2)
             heads = heads.expand(batch, -1, -1, -1)  # (batch, heads, length, d_head)
             return torch.cat([heads, others], dim=2)
 

@@ -15,7 +15,6 @@ FIGURES = [
 ]
 WIDEST = 400  # units: what a screen of 390 px still shows legibly
 OWED = {  # drawings that are wider; the list only shrinks
-    "fine-tuning-places",
     "inside-gpt-path",
     "every-class",
 }
