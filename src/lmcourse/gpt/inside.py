@@ -108,8 +108,9 @@ def line_states(model, ids, lengths, last=False):
     kept = places < lengths[:, None]  # (lines, tokens)
     if last:
         kept = places == lengths[:, None] - 1
-    shares = kept / kept.sum(1, keepdim=True)  # (lines, tokens)
-    return torch.einsum("bltd,lt->bld", states(model, ids), shares)
+    every = states(model, ids)  # (layers + 1, lines, tokens, d_model)
+    shares = (kept / kept.sum(1, keepdim=True)).to(every)  # (lines, tokens)
+    return torch.einsum("bltd,lt->bld", every, shares)
 
 
 @torch.no_grad()

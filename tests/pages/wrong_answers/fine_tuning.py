@@ -57,7 +57,9 @@ def marked(rank=16):
     """A model of both poets: that of the page's marker."""
     _, model, _ = load_gpt("sonnets", "cpu")
     model = adapters.add_lora(model, rank)
-    return adapters.load_adapters(corpora_folder() / "checkpoints/marker.safetensors", model)
+    return adapters.load_adapters(
+        corpora_folder() / "checkpoints/marker.safetensors", model
+    )
 
 
 def noisy(size, seed=0):
@@ -96,7 +98,7 @@ def one_by_one(x, weight, downs, ups, who):
 
 
 def one_line_at_a_time(model, ids, lengths):
-    rows = [states(model, row[None, :n])[:, 0].mean(1) for row, n in zip(ids, lengths)]
+    rows = [states(model, row[None, :n])[:, 0].mean(1) for row, n in zip(ids, lengths, strict=True)]
     return torch.stack(rows, 1)
 
 
