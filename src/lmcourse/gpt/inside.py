@@ -109,7 +109,7 @@ def line_states(model, ids, lengths, last=False):
     if last:
         kept = places == lengths[:, None] - 1
     every = states(model, ids)  # (layers + 1, lines, tokens, d_model)
-    shares = (kept / kept.sum(1, keepdim=True)).to(every)  # (lines, tokens)
+    shares = kept.to(every) / kept.sum(1, keepdim=True)  # (lines, tokens)
     return torch.einsum("bltd,lt->bld", every, shares)
 
 

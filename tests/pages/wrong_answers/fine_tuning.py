@@ -98,7 +98,8 @@ def one_by_one(x, weight, downs, ups, who):
 
 
 def one_line_at_a_time(model, ids, lengths):
-    rows = [states(model, row[None, :n])[:, 0].mean(1) for row, n in zip(ids, lengths, strict=True)]
+    pairs = zip(ids, lengths, strict=True)
+    rows = [states(model, row[None, :n])[:, 0].mean(1) for row, n in pairs]
     return torch.stack(rows, 1)
 
 
