@@ -152,7 +152,7 @@ def letters(method, rate, budget):
     watch(steps, model)
     if method == "LoRA":
         watch(0, remove(model))  # taken away
-    return rows
+    return {"method": method, "rate": rate, "rows": rows}
 
 
 @torch.no_grad()
