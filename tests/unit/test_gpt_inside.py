@@ -12,6 +12,7 @@ from lmcourse.gpt.gpt2 import to_transformers
 from lmcourse.gpt.inside import (
     contributions,
     lens,
+    line_states,
     losses_at,
     means,
     outputs,
@@ -40,6 +41,16 @@ def test_states_are_those_of_transformers():
     for got, want in zip(found[:-1], theirs.hidden_states[:-1], strict=True):
         near(got, want)
     near(model.norm(found[-1]), theirs.hidden_states[-1])  # theirs: after the norm
+
+
+def test_a_line_is_read_as_if_it_stood_alone():
+    model, ids = exact(), some_ids()
+    lengths = torch.arange(len(ids)) % ids.shape[1] + 1
+    for last in (False, True):
+        found = line_states(model, ids, lengths, last)
+        for i, n in enumerate(lengths):
+            own = states(model, ids[i : i + 1, :n])[:, 0]  # (layers + 1, tokens, d_model)
+            near(found[:, i], own[:, -1] if last else own.mean(1))
 
 
 @KINDS

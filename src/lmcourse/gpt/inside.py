@@ -47,6 +47,32 @@ def states(model, ids):
     return torch.stack(seen)
 
 
+def line_states(model, ids, lengths, last=False):
+    """Return a vector a line, before the first block and after each.
+
+    Parameters
+    ----------
+    model : lmcourse.gpt.model.GPT
+    ids : int64 Tensor of shape (lines, tokens)
+        Padded at the end, where no token of the line looks.
+    lengths : int64 Tensor of shape (lines,)
+        How many tokens of each line are its own.
+    last : bool
+        The state of a line's last token, not the mean of all its own.
+
+    Returns
+    -------
+    Tensor of shape (layers + 1, lines, d_model)
+    """
+    places = torch.arange(ids.shape[1], device=ids.device)
+    kept = places < lengths[:, None]  # (lines, tokens)
+    if last:
+        kept = places == lengths[:, None] - 1
+    every = states(model, ids)  # (layers + 1, lines, tokens, d_model)
+    shares = kept.to(every) / kept.sum(1, keepdim=True)  # (lines, tokens)
+    return torch.einsum("bltd,lt->bld", every, shares)
+
+
 @torch.no_grad()
 def lens(model, ids):
     """Return the logits, if the model ended before the first block or after any.

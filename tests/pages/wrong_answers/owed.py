@@ -1,6 +1,0 @@
-"""What the tables of tasks still owe, "chapter.task" → rows; the list only shrinks."""
-
-OWED = {
-    "fine-tuning.own": "typed",
-}
-MOST_OWED = 1  # rows; it only falls
