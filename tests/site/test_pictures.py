@@ -85,7 +85,7 @@ def test_pictures(browser, server, name):
         assert visit.page.evaluate(LIT) == []
         for root, kind, _ in visit.views():
             assert moves_by_wheel(visit.page, root), f"a view {kind} takes the mouse wheel"
-    assert not phone and not desk
+    assert (phone, desk) == ({}, {})
 
 
 def moves_by_wheel(page, root):
