@@ -43,7 +43,7 @@ RATES |= {"LoRA": (3e-3, 1e-2, 3e-2), "prefix": (1e-1, 3e-1, 1.0)}
 BETWEEN = {"all weights": (1.7e-3, 5.5e-3), "last layer": (5.5e-3, 1.7e-2)}
 BETWEEN |= {"LoRA": (5.5e-3, 1.7e-2), "prefix": (1.7e-1, 5.5e-1)}
 AGAIN = {"all weights": (1.7e-3,), "last layer": (5.5e-3,), "LoRA": (1.7e-2,)}
-RESTARTS = AGAIN | {"last layer": (5.5e-3, 1e-2), "prefix": (3e-1,)}
+RESTARTS = AGAIN | {"last layer": (3e-3, 5.5e-3, 1e-2), "prefix": (3e-1,)}
 MOMENTS, SEEN = (0, 5, 10, 20, 40, 70, BUDGET), (0, 5, 20, 50, BUDGET)  # steps
 PIECES = {
     "Dickinson": "Not knowing when the dawn will come\nI open every door;\n"
@@ -70,13 +70,10 @@ def grid():
     """Return method, poet, rate, seed and windows replayed of each run that teaches."""
     every = [(m, "Dickinson", r, s, 0) for m in RATES for r in RATES[m] for s in SEEDS]
     fed_him = {"all weights": RATES["all weights"]}
-    every += [
-        (m, "Shakespeare", r, s, 0)
-        for rates, seeds in ((fed_him, SEEDS), (RESTARTS, range(3)))
-        for m in rates
-        for r in rates[m]
-        for s in seeds
-    ]
+    for rates, seeds in ((fed_him, SEEDS), (RESTARTS, range(3))):
+        every += [
+            (m, "Shakespeare", r, s, 0) for m in rates for r in rates[m] for s in seeds
+        ]
     every += [("all weights", "Dickinson", 3e-3, seed, 2) for seed in SEEDS]
     every += [(m, "Dickinson", r, 0, 0) for m in BETWEEN for r in BETWEEN[m]]
     every += [(m, "Dickinson", r, s, 0) for m in AGAIN for r in AGAIN[m] for s in SEEDS[1:]]
@@ -90,11 +87,9 @@ def plan(small):
     steps = 2 if small else BUDGET
     runs = [{"group": "runs"} | dict(zip(names, each, strict=True)) for each in chosen]
     runs = [each | {"budget": steps} for each in runs]
-    pairs = {"all weights": 3e-3, "LoRA": 1e-2}
-    runs += [
-        {"group": "letters", "method": m, "rate": r, "budget": steps}
-        for m, r in pairs.items()
-    ]
+    for method, rate in {"all weights": 3e-3, "LoRA": 1e-2}.items():
+        row = {"group": "letters", "method": method, "rate": rate, "budget": steps}
+        runs.append(row)
     taught = 1 if small else MARKER["steps"]
     runs += [{"group": group, "steps": taught} for group in ("marker", "plain")]
     runs.append({"group": "samples", "count": 2 if small else 192})
@@ -225,17 +220,11 @@ def labels(length, draws, pairs=False):
     table, config, rows = page().cut_poems(length), model.config, []
 
     def tell(reader, layer, *readings, **kind):
+        cases = [(x, draw) for x in readings for draw in range(draws)]
         for size in SIZES:
-            told = [
-                page().told_right(x, table, size, d, **kind)
-                for x in readings
-                for d in range(draws)
-            ]
-            hits = np.mean(told, axis=0).round(3).tolist()
-            rows.append(
-                {"length": length, "reader": reader, "layer": layer}
-                | {"size": size, "hits": hits}
-            )
+            told = [page().told_right(x, table, size, draw, **kind) for x, draw in cases]
+            row = {"length": length, "reader": reader, "layer": layer, "size": size}
+            rows.append(row | {"hits": np.mean(told, axis=0).round(3).tolist()})
 
     texts = [" ".join(lines) for lines in table.lines]
     if pairs:

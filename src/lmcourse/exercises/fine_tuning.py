@@ -27,8 +27,7 @@ def lora(answer):
     """Wrap a layer, look at what it computes, and train it a little."""
     layer, x, target = nn.Linear(6, 4), normal(9, 6), normal(9, 4, seed=1)
     layer.weight.data, layer.bias.data = normal(4, 6, seed=2), normal(4, seed=3)
-    want = layer(x).detach()
-    module = run(answer, layer, 2)
+    want, module = layer(x).detach(), run(answer, layer, 2)
     if not isinstance(module, nn.Module):
         made = type_name(module)
         raise Wrong(f"pass the class itself; it should make a module, not {made}.")
@@ -37,26 +36,22 @@ def lora(answer):
         _train_a_little(module, own, x, want, target)
     added = (_output(module, torch.eye(6), want[:6]) - layer(torch.eye(6))).detach()
     if torch.linalg.matrix_rank(added, rtol=1e-3) < 2:
-        raise Wrong(
-            "what it learned has rank 1, not 2: the rows of `down` began alike, so they "
-            "got the same gradients for ever. Begin at random."
-        )
+        told = "rows of `down` that begin alike get the same gradients for ever"
+        raise Wrong(f"what it learned has rank 1, not 2: {told}.")
 
 
 def _own_weights(module, layer, x, want):
     """Return what a module trains, if that is two thin matrices that add nothing yet."""
     before = layer.weight.detach().clone()
     first = _output(module, x, want)
-    named = {name: w for name, w in module.named_parameters() if w.requires_grad}
-    own = [w for w in named.values() if w is not layer.weight and w is not layer.bias]
+    moving = [w for w in module.parameters() if w.requires_grad]
+    own = [w for w in moving if w is not layer.weight and w is not layer.bias]
+    stray = len(own) < len(moving)
     count = sum(w.numel() for w in own)
     faults = {
-        "the layer's own weights are trained, too: `requires_grad_(False)`.": (
-            len(own) < len(named)
-        ),
+        "the layer's own weights are trained, too: `requires_grad_(False)`.": stray,
         "nothing in it is trained: its matrices must be `nn.Parameter`.": not own,
-        f"{count} numbers are trained; with a rank of 2 there should be 2 × (6 + 4).": count
-        != 20,
+        f"{count} numbers are trained; for a rank of 2, 2 × (6 + 4).": count != 20,
         "the layer's own matrix has changed.": not torch.equal(layer.weight, before),
         "before it has learned anything it must compute what the layer computes: "
         "what is added must be zero.": not torch.allclose(first, want, atol=1e-5),
@@ -98,24 +93,20 @@ def many(answer):
     x, weight, downs, ups = (normal(*s, seed=i).double() for i, s in enumerate(shapes))
     who = torch.tensor([2, 0, 2, 1])
 
-    def apart(who, downs=downs, ups=ups, base=1.0):
-        both = zip(x, who, strict=True)
-        return torch.stack(
-            [(base * weight + ups[i] @ downs[i]) @ row.T for row, i in both]
-        ).mT
+    def apart(who, others=None, base=1.0):
+        paths = ups[who if others is None else others] @ downs[who]
+        return x @ (base * weight + paths).mT
 
-    paths = sum(ups[i] @ downs[i] for i in range(3))
+    paths, order = sum(ups[i] @ downs[i] for i in range(3)), [0, 1, 2, 0]
     mistakes = {
         "the shared matrix is missing.": apart(who, base=0.0),
         "the paths are missing.": x @ weight.T,
         "all get the first reader's path.": apart([0] * 4),
         "everybody's paths are added up; each text has one owner.": x @ (weight + paths).T,
-        "the texts are taken for the readers in order; `who` says whose they are.": apart(
-            [0, 1, 2, 0]
-        ),
-        "`ups` are picked by `who`, and `downs` are not.": apart(
-            who, downs=downs[[0, 1, 0]], ups=ups
-        ),
+        "the texts are taken for the readers in order; look at `who`.": apart(order),
+        "`who` is not to be sorted; it is in the order of the texts.": apart(who.sort()[0]),
+        "`ups` are picked by `who`, and `downs` are not.": apart(order, who),
+        "`downs` are picked by `who`, and `ups` are not.": apart(who, order),
     }
     expect(answer, [x, weight, downs, ups, who], apart(who), mistakes, tolerance=1e-9)
 
@@ -183,7 +174,15 @@ def states(answer):
     every = inside.states(model.eval(), ids)  # (3, lines, tokens, d_model)
     want = inside.line_states(model, ids, lengths)
     read = model.norm(want).detach()
+    own = (torch.arange(5) < lengths[:, None])[..., None] / lengths[:, None, None]
+    padded, first = want * lengths[:, None] / 5, model.embed(ids)
+    alone = torch.stack([first] + [block(first)[0] for block in model.blocks]).detach()
+    alone = (alone * own).sum(2)
     mistakes = {
+        "divide by the line's own tokens, not by the padded length.": padded,
+        "each block reads what the block before it gave, not the embedding.": alone,
+        "the axes are swapped: layers first, then lines.": want.transpose(0, 1),
+        "the last norm comes after the residual stream.": torch.cat([want[:2], read[2:]]),
         "the padding is counted, too.": every.mean(2),
         "this is the state at a line's last token alone; take the mean of all its own.": (
             inside.line_states(model, ids, lengths, last=True)

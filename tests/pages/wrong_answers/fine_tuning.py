@@ -108,7 +108,18 @@ def one_line_at_a_time(model, ids, lengths):
     return torch.stack(rows, 1)
 
 
+def halved(x, weight, downs, ups, who):
+    return x @ weight.T + x @ downs[who].mT @ ups[torch.tensor([0, 1, 2, 0])].mT
+
+
+def padded(model, ids, lengths):
+    own = torch.arange(ids.shape[1]) < lengths[:, None]
+    return (states(model, ids) * own[..., None]).mean(2)
+
+
 WRONG = {
+    "many": {"`downs` are picked by `who`, and `ups` are not": halved},
+    "states": {"not by the padded length": padded},
     "lora": {
         "both gradients are, for ever": lora(down="zero"),
         "has rank 1, not 2": lora(down="one"),
