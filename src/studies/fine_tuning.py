@@ -2,15 +2,17 @@
 
 Varied: whose poems a model of Shakespeare's reads on, Dickinson's or again his own; three
 learning rates, five seeds; the method (all weights, last layer, LoRA, prefix), each at
-three rates, for equal work; some of Shakespeare's windows in each batch (replay). Rivals:
-the restart alone, a fresh optimizer and a raised rate, on the old text; for a method, all
-weights at the best of their rates. Null: the old text with another seed. Statistic: losses
-of held-out poems, five seeds averaged; an interval is over poems drawn again. Rates are
-chosen on Dickinson's validation poems. `letters` has what the model expected at each letter
-of two pieces. ``marker.safetensors`` has adapters that follow the chapter's markers,
-`samples` what is written behind them. `labels`: the held-out poems that are told right from
-few labelled ones, of a hundred draws; by a decoder's states, an untrained one's, a bag of
-words, a ruler.
+three rates, and at two between them with one seed or, if they matter, five, for equal work;
+some of Shakespeare's windows in each batch (replay). Rivals: the restart alone, another
+optimizer and a raised rate, on the old text (three seeds for a method at its best rate);
+for a method, all weights at their best rate and at the next lower. Null: the old text with
+another seed. Statistic: losses of held-out poems, seeds averaged; an interval is over poems
+drawn again. Rates are chosen on Dickinson's validation poems, by the first seed. `letters`
+has what the model expected at each letter of two pieces. ``marker.safetensors`` has
+adapters that follow the chapter's markers, `samples` what is written behind them, and
+without a marker after the same steps of LoRA on Dickinson alone. `labels`: the held-out
+poems that are told right from few labelled ones, of a hundred draws; by a decoder's states,
+an untrained one's, a bag of words, one of letters and pairs of letters, a ruler.
 """
 
 from functools import cache
@@ -18,7 +20,7 @@ from functools import cache
 import numpy as np
 import torch
 
-from lmcourse.adapters import load_adapters, remove, save_adapters
+from lmcourse.adapters import load_adapters, merge, remove, save_adapters
 from lmcourse.gpt.checkpoints import load_gpt
 from lmcourse.gpt.model import GPT
 from studies.chapter import page as read_page
@@ -38,6 +40,10 @@ SETTINGS = {"budget": 100, "seeds": 5, "size": 8, "marker": MARKER, "labels": SI
 SEEDS, BUDGET = range(SETTINGS["seeds"]), SETTINGS["budget"]
 RATES = {"all weights": (1e-3, 3e-3, 1e-2), "last layer": (3e-3, 1e-2, 3e-2)}
 RATES |= {"LoRA": (3e-3, 1e-2, 3e-2), "prefix": (1e-1, 3e-1, 1.0)}
+BETWEEN = {"all weights": (1.7e-3, 5.5e-3), "last layer": (5.5e-3, 1.7e-2)}
+BETWEEN |= {"LoRA": (5.5e-3, 1.7e-2), "prefix": (1.7e-1, 5.5e-1)}
+AGAIN = {"all weights": (1.7e-3,), "last layer": (5.5e-3,), "LoRA": (1.7e-2,)}
+RESTARTS = AGAIN | {"last layer": (3e-3, 5.5e-3, 1e-2), "prefix": (3e-1,)}
 MOMENTS, SEEN = (0, 5, 10, 20, 40, 70, BUDGET), (0, 5, 20, 50, BUDGET)  # steps
 PIECES = {
     "Dickinson": "Not knowing when the dawn will come\nI open every door;\n"
@@ -60,40 +66,46 @@ def material():
     return tokenizer, model, page().read_poets(tokenizer)
 
 
+def grid():
+    """Return method, poet, rate, seed and windows replayed of each run that teaches."""
+    every = [(m, "Dickinson", r, s, 0) for m in RATES for r in RATES[m] for s in SEEDS]
+    fed_him = {"all weights": RATES["all weights"]}
+    for rates, seeds in ((fed_him, SEEDS), (RESTARTS, range(3))):
+        every += [
+            (m, "Shakespeare", r, s, 0) for m in rates for r in rates[m] for s in seeds
+        ]
+    every += [("all weights", "Dickinson", 3e-3, seed, 2) for seed in SEEDS]
+    every += [(m, "Dickinson", r, 0, 0) for m in BETWEEN for r in BETWEEN[m]]
+    every += [(m, "Dickinson", r, s, 0) for m in AGAIN for r in AGAIN[m] for s in SEEDS[1:]]
+    return every
+
+
 def plan(small):
     """The whole grid; or some of it, for two steps."""
-    grid = [
-        (method, poet, rate, seed, 0)
-        for method, rates in RATES.items()
-        for poet in (
-            ["Shakespeare", "Dickinson"] if method == "all weights" else ["Dickinson"]
-        )
-        for rate in rates
-        for seed in SEEDS
-    ]
-    grid += [("all weights", "Dickinson", 3e-3, seed, 2) for seed in SEEDS]
-    grid = [each for each in grid if not small or each[2:4] == (3e-3, 1)]
+    chosen = [each for each in grid() if not small or each[2:4] == (3e-3, 1)]
     names = ("method", "fed", "rate", "seed", "replayed")
     steps = 2 if small else BUDGET
-    runs = [{"group": "runs"} | dict(zip(names, each, strict=True)) for each in grid]
+    runs = [{"group": "runs"} | dict(zip(names, each, strict=True)) for each in chosen]
     runs = [each | {"budget": steps} for each in runs]
-    pairs = {"all weights": 3e-3, "LoRA": 1e-2}
-    runs += [
-        {"group": "letters", "method": m, "rate": r, "budget": steps}
-        for m, r in pairs.items()
-    ]
-    runs.append({"group": "marker", "steps": 1 if small else MARKER["steps"]})
-    runs.append({"group": "samples", "count": 2 if small else 48, "budget": steps})
+    for method, rate in {"all weights": 3e-3, "LoRA": 1e-2}.items():
+        row = {"group": "letters", "method": method, "rate": rate, "budget": steps}
+        runs.append(row)
+    taught = 1 if small else MARKER["steps"]
+    runs += [{"group": group, "steps": taught} for group in ("marker", "plain")]
+    runs.append({"group": "samples", "count": 2 if small else 192})
     draws = 1 if small else 100
-    return runs + [{"group": "labels", "length": n, "draws": draws} for n in (64, 20)]
+    runs += [{"group": "labels", "length": n, "draws": draws} for n in (64, 20)]
+    runs.append({"group": "labels", "length": 20, "draws": draws, "pairs": True})
+    return runs
 
 
 def run(folder, group, **setting):
     """Do what a group does."""
-    if group == "marker":
-        return save_adapters(folder / "marker.safetensors", steer(**setting))
+    if group in ("marker", "plain"):
+        model = steer(marked=group == "marker", **setting)
+        return save_adapters(folder / f"{group}.safetensors", model)
     if group == "samples":
-        return write_all(folder / "marker.safetensors", **setting)
+        return write_all(folder, **setting)
     return {"runs": teach, "letters": letters, "labels": labels}[group](**setting)
 
 
@@ -173,59 +185,52 @@ def expected(model, piece, guesses=2):
     return found
 
 
-def steer(steps):
-    """Teach a copy of the model to follow the chapter's markers, by LoRA; return it."""
+def steer(steps, marked):
+    """Teach by LoRA to follow the chapter's markers, or Dickinson alone without any."""
     tokenizer, base, poets = material()
-    draws = [
-        page().behind(
-            tokenizer.encode(page().MARKS[poet]),
-            torch.cat(poems["training"]),
-            MARKER["batch"] // len(poets),
-        )
-        for poet, poems in poets.items()
-    ]
+    texts = {poet: torch.cat(poems["training"]) for poet, poems in poets.items()}
+    ids = {poet: tokenizer.encode(mark) for poet, mark in page().MARKS.items()}
+    share = MARKER["batch"] // len(poets)
+    draws = [page().behind(ids[poet], text, share) for poet, text in texts.items()]
+    if not marked:
+        draws = [page().windows(texts["Dickinson"], MARKER["batch"])]
     model = page().adapted(base, "LoRA", MARKER["rank"])
     return page().tune(model, page().mixed(*draws), steps, MARKER["rate"])
 
 
-def write_all(path, count, budget):
-    """Return texts behind both markers, and without, before and after Dickinson."""
+def write_all(folder, count):
+    """Return texts behind both markers; without one, after Dickinson alone, and before."""
     tokenizer, base, _ = material()
-    model = load_adapters(path, page().adapted(base, "LoRA", MARKER["rank"]))
+    own = {mark.strip(): ("marker", mark) for mark in page().MARKS.values()}
+    own |= {"Dickinson alone, no marker": ("plain", "\n"), "before, no marker": ("", "\n")}
     found = {}
-    for mark in page().MARKS.values():
+    for name, (file, mark) in own.items():
+        model = base
+        if file:
+            light = page().adapted(base, "LoRA", MARKER["rank"])
+            model = merge(load_adapters(folder / f"{file}.safetensors", light))
         ids = tokenizer.encode(mark)
-        found[mark.strip()] = page().write_behind(model, tokenizer, ids, batch=count)
-    taught, steps, texts = prepared("all weights", budget)
-    page().tune(taught, page().windows(texts["Dickinson"]), steps, 3e-3)
-    start = torch.tensor([tokenizer.encode("\n")] * count)
-    for name, each in {
-        "after Dickinson, no marker": taught,
-        "before, no marker": base,
-    }.items():
-        draw = torch.Generator().manual_seed(0)
-        more = page().generate(each.eval(), start, 120, 1.0, draw, cached=False)
-        found[name] = [tokenizer.decode(row) for row in more.tolist()]
+        found[name] = page().write_behind(model, tokenizer, ids, batch=count)
     return found
 
 
-def labels(length, draws):
+def labels(length, draws, pairs=False):
     """Return which held-out poems each reader tells right, the mean of draws of labels."""
     tokenizer, model, _ = material()
     table, config, rows = page().cut_poems(length), model.config, []
 
-    def tell(reader, layer, *readings):
+    def tell(reader, layer, *readings, **kind):
+        cases = [(x, draw) for x in readings for draw in range(draws)]
         for size in SIZES:
-            told = [
-                page().told_right(x, table, size, d) for x in readings for d in range(draws)
-            ]
-            hits = np.mean(told, axis=0).round(3).tolist()
-            rows.append(
-                {"length": length, "reader": reader, "layer": layer}
-                | {"size": size, "hits": hits}
-            )
+            told = [page().told_right(x, table, size, draw, **kind) for x, draw in cases]
+            row = {"length": length, "reader": reader, "layer": layer, "size": size}
+            rows.append(row | {"hits": np.mean(told, axis=0).round(3).tolist()})
 
-    tell("bag of words", 0, [" ".join(lines) for lines in table.lines])
+    texts = [" ".join(lines) for lines in table.lines]
+    if pairs:
+        tell("pairs of letters", 0, texts, analyzer="char", ngram_range=(1, 2))
+        return rows
+    tell("bag of words", 0, texts)
     tell("ruler", 0, np.array([[np.mean([*map(len, lines)])] for lines in table.lines]))
     others = []
     for seed in range(3):

@@ -11,7 +11,7 @@ from lmcourse.gpt.inside import states
 
 def lora(down="random", up="zero", frozen=True, extra=0, parameter=True, scale=1.0):
     """Make a class, with one thing wrong or nothing."""
-    draw = {"random": torch.randn, "zero": torch.zeros}
+    draw = {"random": torch.randn, "zero": torch.zeros, "one": torch.ones}
     kind = nn.Parameter if parameter else (lambda x: x)
 
     class Answer(nn.Module):
@@ -41,6 +41,11 @@ class Overwrites(lora()):
     def forward(self, x):
         self.base.weight.data += 1e-3
         return super().forward(x)
+
+
+class Detached(lora()):
+    def forward(self, x):
+        return self.base(x) + (x @ self.down.T @ self.up.T).detach()
 
 
 class PathOnly(lora()):
@@ -103,9 +108,22 @@ def one_line_at_a_time(model, ids, lengths):
     return torch.stack(rows, 1)
 
 
+def halved(x, weight, downs, ups, who):
+    return x @ weight.T + x @ downs[who].mT @ ups[torch.tensor([0, 1, 2, 0])].mT
+
+
+def padded(model, ids, lengths):
+    own = torch.arange(ids.shape[1]) < lengths[:, None]
+    return (states(model, ids) * own[..., None]).mean(2)
+
+
 WRONG = {
+    "many": {"`downs` are picked by `who`, and `ups` are not": halved},
+    "states": {"not by the padded length": padded},
     "lora": {
         "both gradients are, for ever": lora(down="zero"),
+        "has rank 1, not 2": lora(down="one"),
+        "is the path detached": Detached,
         "what is added must be zero": [lora(up="random"), PathOnly],
         "the layer's own weights are trained": lora(frozen=False),
         "must be `nn.Parameter`": lora(parameter=False),
