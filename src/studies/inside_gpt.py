@@ -83,7 +83,6 @@ def losses(results, kind):
 
 def summary(results):
     """Compare one layer with two, seed by seed."""
-    two = losses(results, "two layers")
-    one = losses(results, "one layer") or two  # a short run
-    two = two[: len(one)]
-    return count(results["runs"]) | paired(one, two, min(one) > max(two))
+    one, two = losses(results, "one layer"), losses(results, "two layers")
+    two = two[: len(one) or None]  # a short run has no one layer
+    return count(results["runs"]) | paired(one or two, two, min(one or two) > max(two))

@@ -29,33 +29,29 @@ def _nucleus(logits, temperature, p, first=True, share=True):
     return whole.masked_fill(~kept, 0)
 
 
-def _cut(probs, rule, rising=False):
-    """Return probabilities of which a rule for sorted ones keeps some."""
+def _cut(probs, p, rising=False, crossing=True):
+    """Return a nucleus of the least likely, or one without the token that crosses p."""
     held, ids = probs.sort(descending=not rising)
-    kept = held.where(rule(held), 0)
+    kept = held.where(held.cumsum(-1) - crossing * held < p, 0)
     return torch.zeros_like(probs).scatter(-1, ids, kept / kept.sum(-1, keepdim=True))
 
 
-def _slips(logits, temperature, p):
+def _slips(*given):
     """Return what is often met beside the task's own slips, by diagnosis."""
-    given = logits, temperature, p
-    warm = (logits / temperature).softmax(-1)
-    crossing = _cut(warm, lambda x: x.cumsum(-1) <= p)
-    least = _cut(warm, lambda x: x.cumsum(-1) - x < p, rising=True)
+    (logits, temperature, p), found = given, _nucleus(*given)
+    warm, falling = (logits / temperature).softmax(-1), found.sort(descending=True).values
     return {
-        "the token that crosses p is left out: it belongs to the nucleus.": crossing,
-        "these are the least likely tokens: sort with descending=True.": least,
+        "the token that crosses p is left out; it is kept.": _cut(warm, p, crossing=False),
+        "these are the least likely tokens: sort with descending=True.": _cut(
+            warm, p, True
+        ),
         "nothing is left out: p is not used.": warm,
         "the temperature is not used.": _nucleus(logits, 1.0, p),
         "the temperature multiplies; it should divide.": _nucleus(
             logits, 1 / temperature, p
         ),
-        "the probabilities stand in falling order: scatter them back to their tokens.": (
-            _nucleus(*given).sort(descending=True).values
-        ),
-        "these are logits, or logarithms; probabilities are asked for.": _nucleus(
-            *given
-        ).log(),
+        "they stand in falling order: scatter them back to their tokens.": falling,
+        "these are logits, or logarithms; probabilities are asked for.": found.log(),
     }
 
 
@@ -118,10 +114,6 @@ def places(answer):
             raise Wrong(f"{told}longer texts, too.") from error
 
 
-def _put(x, value, place):
-    x[:, place] = value
-
-
 @exercise("inside-gpt.carry", "build")
 def carry(answer):
     """Compare with a model whose head is replaced by other means: its output matrix."""
@@ -132,16 +124,16 @@ def carry(answer):
     ids, value = torch.tensor([[3, 1, 4, 1, 5], [2, 7, 1, 8, 2]]), normal(2, 4).double()
     before = model(ids)[:, -1].detach()
 
-    def logits(layer, head, value, place=slice(-1, None), part=replaced):
+    def logits(layer, head, value, place=slice(-1, None)):
         own = outputs(model, ids)[layer, head].clone()
         own[:, place] = value[:, None]
-        with part(model.blocks[layer], head, own), torch.no_grad():
+        with replaced(model.blocks[layer], head, own), torch.no_grad():
             return model(ids)[:, -1]
 
-    def changed(layer, value, change, late=False):
+    def written(layer, value, columns, late=False):
         def hook(module, inputs, output=None):
             x = (output if late else inputs[0]).clone()
-            change(x[:, -1], value)
+            x[:, -1, columns] = value
             return x if late else (x,)
 
         part = model.blocks[layer].attention.output
@@ -150,7 +142,6 @@ def carry(answer):
             return model(ids)[:, -1]
 
     for layer, head in ((0, 1), (1, 2)):
-        beside = partial(_put, place=slice(4 * head, 4 * head + 4))
         own = outputs(model, ids)[layer, head][:, -1]
         mistakes = {
             "nothing is changed.": before,
@@ -166,15 +157,13 @@ def carry(answer):
                 layer, head, own + value
             ),
             "the head is switched off: where is the value?": logits(layer, head, 0 * value),
-            "the value stands behind the output matrix; heads are what it is given.": (
-                changed(layer, value, beside, late=True)
+            "the value stands behind the output matrix, not before it.": written(
+                layer, value, slice(4 * head, 4 * head + 4), late=True
             ),
             "heads lie side by side: unflatten into (heads, d_head), not the other way.": (
-                changed(layer, value, partial(_put, place=slice(head, None, 3)))
+                written(layer, value, slice(head, None, 3))
             ),
-            "these are probabilities; logits are asked for.": (
-                logits(layer, head, value).softmax(-1)
-            ),
+            "these are probabilities, not logits.": logits(layer, head, value).softmax(-1),
         }
         given = model, ids, layer, head, value
         expect(answer, given, logits(layer, head, value), mistakes)

@@ -158,7 +158,7 @@ WRONG = {
         "is added": hooked(plus),
         "switched off": hooked(gone),
         "stays changed": hooked(put, keep=True),
-        "behind the output": behind,
+        "stands behind": behind,
         "side by side: un": interleaved,
         "these are probabilities": lambda *given: sliced(*given).softmax(-1),
     },
