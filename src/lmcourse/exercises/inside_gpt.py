@@ -114,6 +114,20 @@ def places(answer):
             raise Wrong(f"{told}longer texts, too.") from error
 
 
+def _written(block, run, columns, value, late=False):
+    """Return what a run gives with other columns before the output matrix, or behind it."""
+
+    def hook(module, inputs, output=None):
+        x = (output if late else inputs[0]).clone()
+        x[:, -1, columns] = value
+        return x if late else (x,)
+
+    part = block.attention.output
+    at = part.register_forward_hook if late else part.register_forward_pre_hook
+    with at(hook), torch.no_grad():
+        return run()
+
+
 @exercise("inside-gpt.carry", "build")
 def carry(answer):
     """Compare with a model whose head is replaced by other means: its output matrix."""
@@ -130,19 +144,10 @@ def carry(answer):
         with replaced(model.blocks[layer], head, own), torch.no_grad():
             return model(ids)[:, -1]
 
-    def written(layer, value, columns, late=False):
-        def hook(module, inputs, output=None):
-            x = (output if late else inputs[0]).clone()
-            x[:, -1, columns] = value
-            return x if late else (x,)
-
-        part = model.blocks[layer].attention.output
-        at = part.register_forward_hook if late else part.register_forward_pre_hook
-        with at(hook), torch.no_grad():
-            return model(ids)[:, -1]
-
     for layer, head in ((0, 1), (1, 2)):
         own = outputs(model, ids)[layer, head][:, -1]
+        block, run, late = model.blocks[layer], lambda: model(ids)[:, -1], True
+        columns = slice(4 * head, 4 * head + 4)
         mistakes = {
             "nothing is changed.": before,
             "the head's output is replaced at every token, not at the last alone.": logits(
@@ -157,11 +162,11 @@ def carry(answer):
                 layer, head, own + value
             ),
             "the head is switched off: where is the value?": logits(layer, head, 0 * value),
-            "the value stands behind the output matrix, not before it.": written(
-                layer, value, slice(4 * head, 4 * head + 4), late=True
+            "the value stands behind the output matrix.": _written(
+                block, run, columns, value, late
             ),
-            "heads lie side by side: unflatten into (heads, d_head), not the other way.": (
-                written(layer, value, slice(head, None, 3))
+            "unflatten into (heads, d_head), not the other way.": _written(
+                block, run, slice(head, None, 3), value
             ),
             "these are probabilities, not logits.": logits(layer, head, value).softmax(-1),
         }

@@ -159,7 +159,7 @@ WRONG = {
         "switched off": hooked(gone),
         "stays changed": hooked(put, keep=True),
         "stands behind": behind,
-        "side by side: un": interleaved,
+        "unflatten into": interleaved,
         "these are probabilities": lambda *given: sliced(*given).softmax(-1),
     },
     "places": {
