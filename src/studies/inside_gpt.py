@@ -1,13 +1,14 @@
 """Can one layer of attention continue a row that the text repeats, if it learns for longer?
 
-Varied: the layers (two, one) and the steps, ten times as many for one layer; positions,
-turned (as in Llama) or added (as in GPT-2), these with four times the steps. Rates are
-chosen for each kind by the same rule, by the loss on texts of their own, with a seed of
-its own. Rivals: counting, in the text at hand, tokens, what followed the present token,
-and what followed the present two; the weight of the shorter run is chosen on the same
-texts. Null: guessing among 32 tokens. Statistic: nats for each token of the repetition,
-on texts that no training drew; the interval is that of how much more one layer pays than
-two, seed by seed. Of the two layers each head is taken away alone.
+Varied: the layers (two, one) and the steps, ten times as many for one layer; its heads,
+two or eight that share the same width; positions, turned (as in Llama) or added (as in
+GPT-2), these with four times the steps. Rates are chosen for each kind by the same rule,
+by the loss on texts of their own, with a seed of its own. Rivals: counting, in the text at
+hand, tokens, what followed the present token, and what followed the present two; the
+weight of the shorter run is chosen on the same texts. Null: guessing among 32 tokens.
+Statistic: nats for each token of the repetition, on texts that no training drew; the
+interval is that of how much more one layer pays than two, seed by seed. Of the two layers
+each head is taken away alone.
 """
 
 import torch
@@ -15,12 +16,13 @@ import torch
 from lmcourse.repeats import LONGEST, costs, counted, dissected, fresh, grow, repeated
 from studies.harness import best_tuned, count, paired
 
-CLAIM = "One layer pays more for the repetition than two layers, after ten times the steps"
+CLAIM = "One layer of two heads pays more than two layers, after ten times the steps"
 RIVAL = "counting tokens, and what followed the present one or two, in the text"
 NULL = "guessing among 32 tokens"
 KINDS = {  # layers, steps, seeds, other sizes
     "two layers": (2, 250, 10, {}),
     "one layer": (1, 2500, 5, {}),
+    "eight heads": (1, 2500, 3, {"heads": 8}),
     "added positions": (2, 1000, 5, {"rotary": False}),
 }
 SETTINGS = {"seeds": list(range(10)), "rates": [5e-3, 1e-2]}
@@ -81,7 +83,6 @@ def losses(results, kind):
 
 def summary(results):
     """Compare one layer with two, seed by seed."""
-    two = losses(results, "two layers")
-    one = losses(results, "one layer") or two  # a short run
-    two = two[: len(one)]
-    return count(results["runs"]) | paired(one, two, min(one) > max(two))
+    one, two = losses(results, "one layer"), losses(results, "two layers")
+    two = two[: len(one) or None]  # a short run has no one layer
+    return count(results["runs"]) | paired(one or two, two, min(one or two) > max(two))

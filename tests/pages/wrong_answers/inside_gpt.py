@@ -9,19 +9,25 @@ from lmcourse.gpt.checkpoints import load_gpt
 ART = _art()
 
 
-def cut(chances, p):
-    """Return what a nucleus leaves of chances, not summing to one."""
-    falling, ids = chances.sort(descending=True)
+def cut(probs, p, rising=False):
+    """Return what a nucleus leaves of probabilities, not summing to one."""
+    falling, ids = probs.sort(descending=not rising)
     kept = falling.where(falling.cumsum(-1) - falling < p, 0)
-    return torch.zeros_like(chances).scatter(-1, ids, kept)
+    return torch.zeros_like(probs).scatter(-1, ids, kept)
 
 
-def whole(chances):
-    return chances / chances.sum(-1, keepdim=True)
+def whole(probs):
+    return probs / probs.sum(-1, keepdim=True)
 
 
 def right(logits, temperature, p):
     return whole(cut((logits / temperature).softmax(-1), p))
+
+
+def crossing(logits, temperature, p):
+    held, ids = (logits / temperature).softmax(-1).sort(descending=True)
+    kept = held.where(held.cumsum(-1) <= p, 0)
+    return torch.zeros_like(logits).scatter(-1, ids, whole(kept))
 
 
 def late(logits, temperature, p):
@@ -84,6 +90,30 @@ def gone(x, head, value):
     x[:, -1, head] = 0
 
 
+def behind(model, ids, layer, head, value):
+    """The value behind the output matrix."""
+
+    def hook(module, inputs, output):
+        heads = output.unflatten(-1, (-1, value.shape[-1])).clone()
+        heads[:, -1, head] = value
+        return heads.flatten(-2)
+
+    with model.blocks[layer].attention.output.register_forward_hook(hook):
+        return model(ids)[:, -1]
+
+
+def interleaved(model, ids, layer, head, value):
+    """The heads' numbers taken in turn."""
+
+    def hook(module, inputs):
+        x = inputs[0].unflatten(-1, (value.shape[-1], -1)).clone()
+        x[:, -1, :, head] = value
+        return (x.flatten(-2),)
+
+    with model.blocks[layer].attention.output.register_forward_pre_hook(hook):
+        return model(ids)[:, -1]
+
+
 def sliced(model, ids, layer, head, value):
     """The same by columns of what the linear layer is given, and a kept handle."""
     linear, width = model.blocks[layer].attention.output, value.shape[-1]
@@ -111,6 +141,10 @@ WRONG = {
         "used twice, and": lambda x, heat, p: cut((x / heat).softmax(-1), p) ** (1 / heat),
         "should divide": lambda x, heat, p: right(x, 1 / heat, p),
         "falling order": falling,
+        "crosses p": crossing,
+        "least likely": lambda x, heat, p: whole(
+            cut((x / heat).softmax(-1), p, rising=True)
+        ),
         "logarithms": lambda *given: right(*given).log(),
     },
     "carry": {
@@ -124,12 +158,28 @@ WRONG = {
         "is added": hooked(plus),
         "switched off": hooked(gone),
         "stays changed": hooked(put, keep=True),
+        "stands behind": behind,
+        "unflatten into": interleaved,
+        "these are probabilities": lambda *given: sliced(*given).softmax(-1),
+    },
+    "places": {
+        "last rows": lambda tokens, positions, ids, kept: (
+            tokens[ids[:, kept:]] + positions[kept - ids.shape[1] :]
+        ),
+        "equally many": lambda tokens, positions, ids, kept: (
+            tokens[ids[:, kept:]] + positions[kept:]
+        ),
     },
     "art": {
         "rows and": ART.T,
         "sums": 16 * ART,
         "per cent": 100 * ART,
         "wrong order": ART[::-1],
+        "t and l": _art("tl"),
+        "the way back": _art(others=("we", "thou")),
+        "heads of shal": _art("tl", "shal"),
+        "end in art": _art(end="art"),
+        "they in place": _art(others=("thou", "they")),
     },
 }
 RIGHT = {
