@@ -1,9 +1,8 @@
 """Small modules that change a trained model and leave its weights as they were.
 
 LoRA beside the linear layers of any model; in a GPT, prefix vectors in front of the keys
-and values of every attention, or prompt vectors in front of the tokens. Each wraps a part
-of the model, begins near or at what that part computed, is all that is trained, can be
-saved alone, and can be taken away again.
+and values of every attention. Each wraps a part of the model, begins near or at what that
+part computed, is all that is trained, can be saved alone, and can be taken away again.
 """
 
 import json
@@ -17,7 +16,6 @@ from torch import nn
 
 from lmcourse.attention import attention, causal_mask
 from lmcourse.gpt.model import CausalAttention
-from lmcourse.transformer import Block
 from lmcourse.weights import read_record, read_weights
 
 LAYERS = (".qkv", ".query", ".key", ".value", ".output", ".up", ".gate", ".down")
@@ -86,7 +84,8 @@ class Prefix(nn.Module):
     base : CausalAttention
         It is frozen.
     length : int
-        How many.
+        How many. For a prefix of its own in each example of a batch, stack ``keys`` and
+        ``values`` of several: (batch, length, d_model).
     """
 
     def __init__(self, base, length):
@@ -97,13 +96,13 @@ class Prefix(nn.Module):
 
     def forward(self, x, cache=None):
         """Map (batch, tokens, d_model) to the same shape, as a `CausalAttention` does."""
-        base, (batch, tokens, _), length = self.base, x.shape, len(self.keys)
+        base, (batch, tokens, _), length = self.base, x.shape, self.keys.shape[-2]
         query, key, value = base.project(x, cache.tokens if cache else 0)
         if cache:
             key, value = cache.append(key, value)  # (batch, heads, keys, d_head)
 
         def prepend(learned, others):
-            heads = learned.unflatten(-1, (base.heads, -1)).transpose(0, 1)
+            heads = learned.unflatten(-1, (base.heads, -1)).transpose(-3, -2)
             heads = heads.expand(batch, -1, -1, -1)  # (batch, heads, length, d_head)
             return torch.cat([heads, others], dim=2)
 
@@ -114,44 +113,7 @@ class Prefix(nn.Module):
         return base.output(output.transpose(-3, -2).flatten(-2)), None
 
 
-class Prompt(nn.Module):
-    """A block that runs with learned vectors before the tokens (Lester et al. 2021).
-
-    The first block of a GPT puts them in, the last one takes them out again.
-
-    Parameters
-    ----------
-    base : Block
-        It is frozen.
-    length : int
-        How many.
-    first, last : bool
-        Which of the blocks this is; both, if it is the only one.
-    """
-
-    def __init__(self, base, length, first, last):
-        super().__init__()
-        self.base, self.length, self.last = base.requires_grad_(False), length, last
-        self.vectors = _random(length, base.attention.output.weight) if first else None
-
-    def forward(self, x, cache=None):
-        """Run the block, as it is called in a GPT, with more tokens in between.
-
-        Raises
-        ------
-        ValueError
-            If there is a cache: it would take the vectors for tokens.
-        """
-        if cache:
-            raise ValueError("prompt vectors do without a cache: generate(…, cached=False)")
-        if self.vectors is not None:
-            learned = self.vectors.expand(len(x), -1, -1)  # (batch, length, d_model)
-            x = torch.cat([learned, x], dim=1)
-        x, weights = self.base(x)
-        return (x[:, self.length :] if self.last else x), weights
-
-
-KINDS = (LoRA, Prefix, Prompt)
+KINDS = (LoRA, Prefix)
 
 
 def adapters(model):
@@ -219,21 +181,6 @@ def add_prefix(model, length):
         return isinstance(module, CausalAttention)
 
     return _replace(model, lambda m, *_: Prefix(m, length), is_wanted, "attention of a GPT")
-
-
-def add_prompt(model, length):
-    """Put a `Prompt` around every block of a GPT, and freeze everything else.
-
-    Parameters and errors as for `add_prefix`.
-    """
-
-    def wrap(block, name, found):
-        return Prompt(block, length, name == found[0], name == found[-1])
-
-    def is_wanted(name, module):
-        return isinstance(module, Block) and isinstance(module.attention, CausalAttention)
-
-    return _replace(model, wrap, is_wanted, "block of a GPT")
 
 
 def remove(model):

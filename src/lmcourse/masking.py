@@ -14,7 +14,7 @@ from torch.nn.utils.rnn import pad_sequence
 from torch.optim.lr_scheduler import OneCycleLR
 
 from lmcourse.bert import Bert
-from lmcourse.ngrams import NgramModel
+from lmcourse.ngrams import Level, NgramModel
 from lmcourse.optimizers import Muon
 
 
@@ -201,39 +201,12 @@ def place_losses(model, ids, tokenizer, rounds=7):
     return losses
 
 
-def bigram_infill(ids, vocab_size):
-    """Count pairs of neighbours, and predict a piece from the ones on both its sides.
-
-    In a chain of pairs P(piece | left, right) is P(piece | left) P(right | piece), made to
-    sum to 1. The pairs are smoothed as in `lmcourse.ngrams`.
-
-    Parameters
-    ----------
-    ids : int array of shape (tokens,)
-        The text that is counted.
-    vocab_size : int
-
-    Returns
-    -------
-    callable
-        From left and right, int arrays of shape (places,), to the log probabilities of
-        every piece between them, (places, vocab_size).
-    """
-    pairs = NgramModel(ids, 2, vocab_size)
-    table = np.log([pairs.next_probs([piece]) for piece in range(vocab_size)])
-
-    def infill(left, right):
-        scores = table[left] + table.T[right]  # (places, vocab_size)
-        return scores - np.logaddexp.reduce(scores, axis=-1, keepdims=True)
-
-    return infill
-
-
 def count_infill(ids, vocab_size, reach):
     """Count runs of neighbours, and predict a piece from some of them on both its sides.
 
     Each piece is put in, and the run is scored from there on as an n-gram model of
-    ``lmcourse.ngrams`` goes through it: with ``reach`` 1 this is `bigram_infill`.
+    ``lmcourse.ngrams`` goes through it. With ``reach`` 1, in a chain of pairs,
+    P(piece | left, right) is P(piece | left) P(right | piece), made to sum to 1.
 
     Parameters
     ----------
@@ -249,8 +222,7 @@ def count_infill(ids, vocab_size, reach):
         From the ``reach`` pieces on the left and ``reach`` or fewer on the right to the
         log probability of every piece between them, (vocab_size,).
     """
-    counted = NgramModel(ids, reach + 1, vocab_size)
-    pieces = np.arange(vocab_size)[:, None]
+    counted, pieces = NgramModel(ids, reach + 1, vocab_size), np.arange(vocab_size)[:, None]
 
     def infill(left, right):
         sides = [np.tile(np.asarray(x, int), (vocab_size, 1)) for x in (left, right)]
@@ -258,6 +230,35 @@ def count_infill(ids, vocab_size, reach):
         probs = counted.probabilities(rows.ravel()).reshape(rows.shape)
         scores = np.log(probs[:, reach:]).sum(1)  # (vocab_size,)
         return scores - np.logaddexp.reduce(scores)
+
+    return infill
+
+
+def between_infill(ids, vocab_size):
+    """Count what stood between two neighbours, and predict a piece from that.
+
+    What is taken from the counts, as in ``lmcourse.ngrams``, is shared out as
+    `count_infill` with ``reach`` 1 says, which knows each neighbour by itself.
+
+    Parameters
+    ----------
+    ids : int array of shape (tokens,)
+        The text that is counted.
+    vocab_size : int
+
+    Returns
+    -------
+    callable
+        From the piece on the left and the piece on the right, a list each, to the log
+        probability of every piece between them, (vocab_size,).
+    """
+    pairs, pieces = count_infill(ids, vocab_size, 1), np.arange(vocab_size)
+    runs = (ids[:-2] * vocab_size + ids[2:]) * vocab_size + ids[1:-1]  # piece last
+    level = Level(*np.unique(runs, return_counts=True), vocab_size)
+
+    def infill(left, right):
+        sides = np.full_like(pieces, left[0] * vocab_size + right[0])
+        return np.log(level.interpolate(sides, pieces, np.exp(pairs(left, right))))
 
     return infill
 

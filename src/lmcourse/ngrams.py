@@ -43,7 +43,7 @@ def discounts(counts):
     return taken
 
 
-class _Level:
+class Level:
     """What contexts of one length say of the next token, and what they leave open."""
 
     def __init__(self, ngrams, counts, vocab_size):
@@ -107,7 +107,7 @@ class NgramModel:
         ngrams, counts = np.unique(found, return_counts=True)
         if size < self.order:  # each longer one once, without its first token
             ngrams, counts = np.unique(ngrams % self.vocab_size**size, return_counts=True)
-        return _Level(ngrams, counts, self.vocab_size)
+        return Level(ngrams, counts, self.vocab_size)
 
     def _checked(self, ids):
         ids = np.asarray(ids)

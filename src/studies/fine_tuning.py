@@ -1,13 +1,18 @@
-"""What does it cost to teach a trained model something new, and what does it forget?
+"""What is forgotten because the text is new, and what because training begins anew?
 
-Varied: the method (all weights, last layer, LoRA, prefix, prompt), its size, three learning
-rates, three seeds, with equal work; Shakespeare's windows in each batch (replay); labels,
-of a BERT that is trained as a whole. Rivals: that whatever learns more forgets more; that
-the method matters more than its learning rate. Null: at one rate all weights and the last
-layer forget alike. Statistic: losses on validation and test poems of both poets; the
-interval is that of all weights' loss on Shakespeare less the last layer's, at the rate
-0.003, by seed. ``marker.safetensors`` has adapters that follow the chapter's markers.
-Methods and training are the chapter's.
+Varied: whose poems a model of Shakespeare's reads on, Dickinson's or again his own; three
+learning rates, five seeds; the method (all weights, last layer, LoRA, prefix), each at
+three rates, and at two between them with one seed or, if they matter, five, for equal work;
+some of Shakespeare's windows in each batch (replay). Rivals: the restart alone, another
+optimizer and a raised rate, on the old text (three seeds for a method at its best rate);
+for a method, all weights at their best rate and at the next lower. Null: the old text with
+another seed. Statistic: losses of held-out poems, seeds averaged; an interval is over poems
+drawn again. Rates are chosen on Dickinson's validation poems, by the first seed. `letters`
+has what the model expected at each letter of two pieces. ``marker.safetensors`` has
+adapters that follow the chapter's markers, `samples` what is written behind them, and
+without a marker after the same steps of LoRA on Dickinson alone. `labels`: the held-out
+poems that are told right from few labelled ones, of a hundred draws; by a decoder's states,
+an untrained one's, a bag of words, one of letters and pairs of letters, a ruler.
 """
 
 from functools import cache
@@ -15,31 +20,38 @@ from functools import cache
 import numpy as np
 import torch
 
-from lmcourse.adapters import save_adapters
-from lmcourse.data import load_poems, load_sonnets
+from lmcourse.adapters import load_adapters, merge, remove, save_adapters
 from lmcourse.gpt.checkpoints import load_gpt
-from lmcourse.models import default_checkpoint, load_bert
+from lmcourse.gpt.model import GPT
 from studies.chapter import page as read_page
-from studies.harness import count, paired, verdict
+from studies.harness import count, verdict
 
 CHAPTER = "fine-tuning"
 CLAIM = (
-    "At one learning rate and for equal work the last layer learns as much of Dickinson as "
-    "all weights, and forgets less of Shakespeare"
+    "A hundred steps of Dickinson raise the loss on Shakespeare more than a hundred steps "
+    "of Shakespeare, at each of three learning rates"
 )
-RIVAL = "whatever learns more of the new poet forgets more of the old one"
-NULL = "all weights and the last layer lose the same on the old poet"
+RIVAL = "the restart alone: the same steps, rate and fresh optimizer on Shakespeare"
+NULL = "one seed on Shakespeare's own poems less another"
 CHECKPOINTS, READS = ("marker",), ("sonnets",)
 MARKER = {"rank": 16, "steps": 700, "rate": 1e-2, "batch": 16}
-SETTINGS = {"budget": 100, "seeds": 3, "prompt": "\nThe sun ", "labels": [8, 24, 96]}
-SETTINGS |= {"bert_rate": 1e-4, "marker": MARKER}
+SIZES = (8, 24, 96)  # labels
+SETTINGS = {"budget": 100, "seeds": 5, "size": 8, "marker": MARKER, "labels": SIZES}
 SEEDS, BUDGET = range(SETTINGS["seeds"]), SETTINGS["budget"]
-SIZES = {"all weights": (0,), "last layer": (0,), "LoRA": (2, 8, 32)}
-SIZES |= {"prefix": (8,), "prompt": (8,)}
-RATES = {"all weights": (1e-3, 3e-3, 1e-2), "last layer": (1e-3, 3e-3, 1e-2)}
-RATES |= {"LoRA": (3e-3, 1e-2, 3e-2), "prefix": (3e-2, 1e-1, 3e-1)}
-RATES |= {"prompt": (3e-2, 1e-1, 3e-1)}
-REPLAYED, MOMENTS = (2, 4), (0, 5, 20, 50, BUDGET)  # windows of 8; steps
+RATES = {"all weights": (1e-3, 3e-3, 1e-2), "last layer": (3e-3, 1e-2, 3e-2)}
+RATES |= {"LoRA": (3e-3, 1e-2, 3e-2), "prefix": (1e-1, 3e-1, 1.0)}
+BETWEEN = {"all weights": (1.7e-3, 5.5e-3), "last layer": (5.5e-3, 1.7e-2)}
+BETWEEN |= {"LoRA": (5.5e-3, 1.7e-2), "prefix": (1.7e-1, 5.5e-1)}
+AGAIN = {"all weights": (1.7e-3,), "last layer": (5.5e-3,), "LoRA": (1.7e-2,)}
+RESTARTS = AGAIN | {"last layer": (3e-3, 5.5e-3, 1e-2), "prefix": (3e-1,)}
+MOMENTS, SEEN = (0, 5, 10, 20, 40, 70, BUDGET), (0, 5, 20, 50, BUDGET)  # steps
+PIECES = {
+    "Dickinson": "Not knowing when the dawn will come\nI open every door;\n"
+    "Or has it feathers like a bird,\nOr billows like a shore?",
+    "Shakespeare": "Not marble, nor the gilded monuments\n"
+    "Of princes, shall outlive this powerful rhyme;",
+}
+SETTINGS |= {"pieces": PIECES}
 
 
 def page():
@@ -54,112 +66,208 @@ def material():
     return tokenizer, model, page().read_poets(tokenizer)
 
 
+def grid():
+    """Return method, poet, rate, seed and windows replayed of each run that teaches."""
+    every = [(m, "Dickinson", r, s, 0) for m in RATES for r in RATES[m] for s in SEEDS]
+    fed_him = {"all weights": RATES["all weights"]}
+    for rates, seeds in ((fed_him, SEEDS), (RESTARTS, range(3))):
+        every += [
+            (m, "Shakespeare", r, s, 0) for m in rates for r in rates[m] for s in seeds
+        ]
+    every += [("all weights", "Dickinson", 3e-3, seed, 2) for seed in SEEDS]
+    every += [(m, "Dickinson", r, 0, 0) for m in BETWEEN for r in BETWEEN[m]]
+    every += [(m, "Dickinson", r, s, 0) for m in AGAIN for r in AGAIN[m] for s in SEEDS[1:]]
+    return every
+
+
 def plan(small):
-    """The whole grid; or three methods, for two steps, a marker and one BERT."""
-    grid = [
-        (method, size, rate, seed, 0)
-        for method, sizes in SIZES.items()
-        for size in sizes
-        for rate in RATES[method]
-        for seed in SEEDS
-    ]
-    grid += [("all weights", 0, 3e-3, seed, n) for n in REPLAYED for seed in SEEDS]
-    if small:
-        grid = [(name, SIZES[name][0], 3e-3, 1, 0) for name in list(SIZES)[:3]]
-    names = ("method", "size", "rate", "seed", "replayed")
-    runs = [{"group": "runs"} | dict(zip(names, kind, strict=True)) for kind in grid]
-    runs = [each | {"budget": 2 if small else BUDGET} for each in runs]
-    runs.append({"group": "marker", "steps": 1 if small else MARKER["steps"]})
-    sizes, seeds = SETTINGS["labels"][: 1 if small else None], [0] if small else SEEDS
-    return runs + [
-        {"group": task, "size": size, "seed": seed, "steps": 1 if small else 40}
-        for task in ("poet", "section")[: 1 if small else None]
-        for size in sizes
-        for seed in seeds
-    ]
+    """The whole grid; or some of it, for two steps."""
+    chosen = [each for each in grid() if not small or each[2:4] == (3e-3, 1)]
+    names = ("method", "fed", "rate", "seed", "replayed")
+    steps = 2 if small else BUDGET
+    runs = [{"group": "runs"} | dict(zip(names, each, strict=True)) for each in chosen]
+    runs = [each | {"budget": steps} for each in runs]
+    for method, rate in {"all weights": 3e-3, "LoRA": 1e-2}.items():
+        row = {"group": "letters", "method": method, "rate": rate, "budget": steps}
+        runs.append(row)
+    taught = 1 if small else MARKER["steps"]
+    runs += [{"group": group, "steps": taught} for group in ("marker", "plain")]
+    runs.append({"group": "samples", "count": 2 if small else 192})
+    draws = 1 if small else 100
+    runs += [{"group": "labels", "length": n, "draws": draws} for n in (64, 20)]
+    runs.append({"group": "labels", "length": 20, "draws": draws, "pairs": True})
+    return runs
 
 
 def run(folder, group, **setting):
     """Do what a group does."""
-    if group == "runs":
-        return teach(**setting)
-    if group == "marker":
-        return save_adapters(folder / "marker.safetensors", steer(**setting))
-    return classify(*page().labelled_texts(load_sonnets(), load_poems())[group], **setting)
+    if group in ("marker", "plain"):
+        model = steer(marked=group == "marker", **setting)
+        return save_adapters(folder / f"{group}.safetensors", model)
+    if group == "samples":
+        return write_all(folder, **setting)
+    return {"runs": teach, "letters": letters, "labels": labels}[group](**setting)
 
 
-def losses(model, poets):
-    """Return the mean loss on both poets' validation and test poems."""
-    return {
-        f"{poet} {part}": round(float(page().poem_losses(model, poems[part]).mean()), 4)
-        for poet, poems in poets.items()
-        for part in ("validation", "test")
-    }
-
-
-def teach(method, size, rate, seed, replayed, budget):
-    """Teach a copy of the model Dickinson; return what is kept of it."""
-    tokenizer, base, poets = material()
-    model = page().adapted(base, method, size, seed)
-    steps = page().steps_within(budget, model, base)
+def prepared(method, budget, seed=0):
+    """Return a model with a method's parts, the steps of a budget, both poets' texts."""
+    _, base, poets = material()
+    model = page().adapted(base, method, SETTINGS["size"], seed)
     texts = {poet: torch.cat(poems["training"]) for poet, poems in poets.items()}
-    draws = [page().windows(texts["Dickinson"], page().BATCH - replayed)]
+    return model, page().steps_within(budget, model, base), texts
+
+
+def teach(method, fed, rate, seed, replayed, budget):
+    """Teach a copy of the model; return its loss on each held-out poem of both."""
+    poets, curve = material()[2], {}
+    model, steps, texts = prepared(method, budget, seed)
+    draws = [page().windows(texts[fed], page().BATCH - replayed)]
     draws += [page().windows(texts["Shakespeare"], replayed)] * bool(replayed)
-    moments = []
 
     def watch(step, model):
-        if seed == 0 and method == "all weights" and step in MOMENTS:
-            moments.append({"step": step} | losses(model, poets))
-            moments[-1]["text"] = page().write(model, tokenizer, SETTINGS["prompt"])
+        if method == "all weights" and not replayed and step in MOMENTS:
+            found = page().poem_losses(model, poets["Shakespeare"]["validation"])
+            curve[step] = round(float(found.mean()), 4)
 
     page().tune(model, page().mixed(*draws), steps, rate, seed, watch)
     watch(steps, model)
-    found = {"method": method, "size": size, "rate": rate, "seed": seed, "steps": steps}
-    found |= {"replayed": replayed, "parameters": page().adapters.trainable(model)}
-    found |= losses(model, poets)
-    if seed == 0:
-        found["text"] = page().write(model, tokenizer, SETTINGS["prompt"])
-    return found | ({"moments": moments} if moments else {})
+    found = {"method": method, "fed": fed, "rate": rate, "seed": seed, "replayed": replayed}
+    found |= {"steps": steps, "parameters": page().adapters.trainable(model)}
+    for poet, poems in poets.items():
+        for part in ("validation", "test"):
+            each = page().poem_losses(model, poems[part])
+            found[f"{poet} {part}"] = np.round(each, 4).tolist()
+    return found | {"curve": curve}
 
 
-def steer(steps):
-    """Teach a copy of the model to follow the chapter's markers, by LoRA; return it."""
+def letters(method, rate, budget):
+    """Return what a model expects at each letter of two pieces while it is taught."""
+    poets, rows = material()[2], []
+    model, steps, texts = prepared(method, budget)
+    share = steps / budget  # LoRA's steps are cheaper: more of them are equal work
+
+    def watch(step, model):
+        if step in [round(share * each) for each in SEEN]:
+            row = {
+                "method": method,
+                "rate": rate,
+                "step": step,
+                "work": round(step / share),
+            }
+            for poet, piece in PIECES.items():
+                row[poet] = expected(model, piece)
+                found = page().poem_losses(model, poets[poet]["validation"])
+                row[f"{poet} validation"] = round(float(found.mean()), 4)
+            rows.append(row)
+
+    page().tune(model, page().windows(texts["Dickinson"]), steps, rate, 0, watch)
+    watch(steps, model)
+    if method == "LoRA":
+        watch(0, remove(model))  # taken away
+    return {"method": method, "rate": rate, "rows": rows}
+
+
+@torch.no_grad()
+def expected(model, piece, guesses=2):
+    """Return, for each letter, its share in hundredths, and the likeliest in its place."""
+    tokenizer, base, _ = material()
+    ids = torch.tensor(tokenizer.encode("\n\n" + piece))
+    found, room = [], base.config.context
+    for place in range(2, len(ids)):
+        before = ids[max(0, place - room) : place]
+        shares = 100 * model.eval()(before[None])[0, -1].softmax(-1)  # (vocab_size,)
+        top = shares.topk(guesses)
+        likeliest = [
+            [tokenizer.decode([i]), round(share, 1)]
+            for i, share in zip(top.indices.tolist(), top.values.tolist(), strict=True)
+        ]
+        found.append([round(shares[ids[place]].item(), 2), likeliest])
+    return found
+
+
+def steer(steps, marked):
+    """Teach by LoRA to follow the chapter's markers, or Dickinson alone without any."""
     tokenizer, base, poets = material()
-    draws = [
-        page().behind(
-            tokenizer.encode(page().MARKS[poet]),
-            torch.cat(poems["training"]),
-            MARKER["batch"] // len(poets),
-        )
-        for poet, poems in poets.items()
-    ]
+    texts = {poet: torch.cat(poems["training"]) for poet, poems in poets.items()}
+    ids = {poet: tokenizer.encode(mark) for poet, mark in page().MARKS.items()}
+    share = MARKER["batch"] // len(poets)
+    draws = [page().behind(ids[poet], text, share) for poet, text in texts.items()]
+    if not marked:
+        draws = [page().windows(texts["Dickinson"], MARKER["batch"])]
     model = page().adapted(base, "LoRA", MARKER["rank"])
     return page().tune(model, page().mixed(*draws), steps, MARKER["rate"])
 
 
-def classify(texts, labels, size, seed, steps):
-    """Train all of the default BERT on few labels; return its hits on held-out texts."""
-    tokenizer, bert = load_bert(default_checkpoint())
-    places = np.arange(len(texts))
-    held_out = places[np.isin(places % 10, (4, 9))]
-    codes = np.unique(labels, return_inverse=True)[1]
-    few = page().labelled(labels, np.setdiff1d(places, held_out), size, seed)
-    args = (bert, tokenizer, texts, codes, few, SETTINGS["bert_rate"], seed, steps)
-    say = page().train_everything(*args)
-    hits = say([texts[i] for i in held_out]) == codes[held_out]
-    return {"size": size, "seed": seed, "hits": hits.astype(int).tolist()}
+def write_all(folder, count):
+    """Return texts behind both markers; without one, after Dickinson alone, and before."""
+    tokenizer, base, _ = material()
+    own = {mark.strip(): ("marker", mark) for mark in page().MARKS.values()}
+    own |= {"Dickinson alone, no marker": ("plain", "\n"), "before, no marker": ("", "\n")}
+    found = {}
+    for name, (file, mark) in own.items():
+        model = base
+        if file:
+            light = page().adapted(base, "LoRA", MARKER["rank"])
+            model = merge(load_adapters(folder / f"{file}.safetensors", light))
+        ids = tokenizer.encode(mark)
+        found[name] = page().write_behind(model, tokenizer, ids, batch=count)
+    return found
+
+
+def labels(length, draws, pairs=False):
+    """Return which held-out poems each reader tells right, the mean of draws of labels."""
+    tokenizer, model, _ = material()
+    table, config, rows = page().cut_poems(length), model.config, []
+
+    def tell(reader, layer, *readings, **kind):
+        cases = [(x, draw) for x in readings for draw in range(draws)]
+        for size in SIZES:
+            told = [page().told_right(x, table, size, draw, **kind) for x, draw in cases]
+            row = {"length": length, "reader": reader, "layer": layer, "size": size}
+            rows.append(row | {"hits": np.mean(told, axis=0).round(3).tolist()})
+
+    texts = [" ".join(lines) for lines in table.lines]
+    if pairs:
+        tell("pairs of letters", 0, texts, analyzer="char", ngram_range=(1, 2))
+        return rows
+    tell("bag of words", 0, texts)
+    tell("ruler", 0, np.array([[np.mean([*map(len, lines)])] for lines in table.lines]))
+    others = []
+    for seed in range(3):
+        torch.manual_seed(seed)
+        others.append(GPT(config).eval())
+    for last, name in {True: "last state", False: "mean state"}.items():
+        own, *rest = (
+            page().readings(each, tokenizer, table, last) for each in (model, *others)
+        )
+        for layer in range(len(own)) if length == 20 else [config.layers]:
+            tell(name, layer, own[layer])
+            tell(f"{name}, untrained", layer, *(each[layer] for each in rest))
+    return rows
 
 
 def summary(results):
-    """Compare all weights with the last layer, at one rate."""
-    runs = [row for row in results["runs"] if not row["replayed"] and row["rate"] == 3e-3]
-    methods = [
-        [row for row in runs if row["method"] == name]
-        for name in ("all weights", "last layer")
-    ]
-    new, old = (
-        paired(*([row[f"{poet} validation"] for row in rows] for rows in methods), True)
-        for poet in ("Dickinson", "Shakespeare")
-    )
-    holds = old["interval"][0] > 0.03 and max(map(abs, new["interval"])) < 0.01
-    return count(results["runs"]) | old | {"verdict": verdict(holds)}
+    """Compare the two texts at each rate, over held-out sonnets."""
+    rng, lows, middle = np.random.default_rng(0), [], (0, 0)
+    for rate in RATES["all weights"]:
+        each = {
+            fed: np.mean(
+                [
+                    row["Shakespeare validation"] + row["Shakespeare test"]
+                    for row in results["runs"]
+                    if (row["method"], row["fed"], row["rate"], row["replayed"])
+                    == ("all weights", fed, rate, 0)
+                ],
+                axis=0,
+            )
+            for fed in ("Dickinson", "Shakespeare")
+        }
+        gap = each["Dickinson"] - each["Shakespeare"]  # (sonnets,)
+        if not gap.ndim:
+            continue
+        drawn = gap[rng.integers(len(gap), size=(5000, len(gap)))].mean(1)
+        found = np.quantile(drawn, [0.025, 0.975]).round(4).tolist()
+        lows.append(found[0])
+        middle = found if rate == 3e-3 else middle
+    holds = min(lows) > 0
+    return count(results["runs"]) | {"interval": middle, "verdict": verdict(holds)}

@@ -1,4 +1,4 @@
-"""LoRA, prefix and prompt vectors: against peft, against hand-made models, as files.
+"""LoRA and prefix vectors: against peft, against hand-made models, as files.
 
 LoRA is held against peft's on the page *fine-tuning* itself.
 """
@@ -15,14 +15,13 @@ from transformers import BertConfig
 from lmcourse import adapters
 from lmcourse.bert import Bert
 from lmcourse.families import Family
-from lmcourse.gpt.generation import Cache, generate
+from lmcourse.gpt.generation import Cache
 from lmcourse.gpt.gpt2 import to_transformers
 from lmcourse.gpt.model import GPT, GPTConfig
 
 MAKERS = {
     "lora": adapters.add_lora,
     "prefix": adapters.add_prefix,
-    "prompt": adapters.add_prompt,
 }
 close = torch.testing.assert_close
 exactly = partial(close, rtol=0, atol=1e-12)
@@ -88,7 +87,7 @@ def test_only_the_adapters_learn_and_taking_them_away_gives_the_model_back(name,
     before, want = copy.deepcopy(model.state_dict()), computed(model, *given)
     trained(MAKERS[kind](model, 3))
     names = {n for n, w in model.named_parameters() if w.requires_grad}
-    own = {"lora": {"down", "up"}, "prefix": {"keys", "values"}, "prompt": {"vectors"}}
+    own = {"lora": {"down", "up"}, "prefix": {"keys", "values"}}
     assert {n.rpartition(".")[2] for n in names} == own[kind]
     changed = computed(model, *given)
     assert changed.shape == want.shape
@@ -130,31 +129,14 @@ def test_prefix_is_pefts():
     close(ours(IDS), theirs(IDS).logits, rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize("layers", [1, 2])
-def test_prompt_is_the_model_on_more_vectors(layers):
-    base, length = made("gpt", layers=layers), 3
-    ours = trained(adapters.add_prompt(copy.deepcopy(base), length))
-    x = torch.cat([ours.blocks[0].vectors.expand(2, -1, -1), base.embed(IDS)], 1)
-    for block in base.blocks:
-        x, _ = block(x)
-    exactly(ours(IDS), base.norm(x[:, length:]) @ base.tokens.weight.T)
-
-
 @pytest.mark.parametrize("name", ["gpt", "rotary"])
-@pytest.mark.parametrize("kind", ["lora", "prefix"])
+@pytest.mark.parametrize("kind", MAKERS)
 def test_a_cache_changes_nothing(kind, name):
     """And nothing later is seen: of the first tokens no more was there."""
     model = trained(MAKERS[kind](made(name), 3))
     cache = Cache(model)
     found = torch.cat([model(IDS[:, :4], cache), model(IDS, cache)], dim=1)
     exactly(found, model(IDS))
-
-
-def test_prompt_vectors_refuse_a_cache():
-    model = trained(adapters.add_prompt(made("gpt"), 3))
-    with pytest.raises(ValueError, match="cached=False"):
-        generate(model, IDS, 2)
-    assert generate(model, IDS, 2, cached=False).shape == (2, 8)
 
 
 @pytest.mark.parametrize("kind", MAKERS)
@@ -196,7 +178,6 @@ def test_a_file_that_does_not_fit_is_refused(make, layers, said, tmp_path):
         (lambda: adapters.add_lora(made("gpt"), 0), "a rank from 1 to 12, please, not 0"),
         (lambda: adapters.add_lora(nn.Linear(2, 2), 2), "no linear layer whose name ends"),
         (lambda: adapters.add_prefix(made("bert"), 2), "no attention of a GPT"),
-        (lambda: adapters.add_prompt(made("bert"), 2), "no block of a GPT"),
         (lambda: adapters.add_lora(adapters.add_lora(made("gpt"), 2), 2), "already"),
     ],
 )

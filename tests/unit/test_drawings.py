@@ -14,11 +14,6 @@ FIGURES = [
     *(ROOT / "tests/site/demo/_figures").glob("*.svg"),
 ]
 WIDEST = 400  # units: what a screen of 390 px still shows legibly
-OWED = {  # drawings that are wider; the list only shrinks
-    "fine-tuning-places",
-    "inside-gpt-path",
-    "every-class",
-}
 SHAPES = ("circle", "ellipse", "line", "path", "polygon", "polyline", "rect")
 KNOWN = {"title", "desc", "g", "text", "tspan", *SHAPES}
 FORBIDDEN = re.compile(
@@ -53,14 +48,7 @@ def faults(root):
 
 @pytest.mark.parametrize("path", FIGURES, ids=lambda path: path.stem)
 def test_every_drawing_keeps_the_rules(path):
-    found = faults(check(filled(path.read_text("utf-8"), lambda key, form: "7")))
-    wide = [fault for fault in found if fault.endswith("units wide")]
-    assert found == wide
-    assert bool(wide) == (path.stem in OWED), "too wide, or owed no longer"
-
-
-def test_what_is_owed_is_there():
-    assert {path.stem for path in FIGURES} >= OWED
+    assert faults(check(filled(path.read_text("utf-8"), lambda key, form: "7"))) == []
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What is read, replaced and patched inside a GPT, against the GPT taken apart by hand."""
+"""What is read and replaced inside a GPT, against the GPT taken apart by hand."""
 
 import copy
 import math
@@ -12,10 +12,10 @@ from lmcourse.gpt.gpt2 import to_transformers
 from lmcourse.gpt.inside import (
     contributions,
     lens,
+    line_states,
     losses_at,
     means,
     outputs,
-    patched,
     states,
 )
 from near import near
@@ -41,6 +41,16 @@ def test_states_are_those_of_transformers():
     for got, want in zip(found[:-1], theirs.hidden_states[:-1], strict=True):
         near(got, want)
     near(model.norm(found[-1]), theirs.hidden_states[-1])  # theirs: after the norm
+
+
+def test_a_line_is_read_as_if_it_stood_alone():
+    model, ids = exact(), some_ids()
+    lengths = torch.arange(len(ids)) % ids.shape[1] + 1
+    for last in (False, True):
+        found = line_states(model, ids, lengths, last)
+        for i, n in enumerate(lengths):
+            own = states(model, ids[i : i + 1, :n])[:, 0]  # (layers + 1, tokens, d_model)
+            near(found[:, i], own[:, -1] if last else own.mean(1))
 
 
 @KINDS
@@ -122,8 +132,6 @@ def test_contributions_of_what_no_part_wrote():
         found = contributions(model, ids, 2).set_index(["layer", "part"]).contribution
         assert found[1, 0] == 0
         assert found.sum() == pytest.approx(model(ids)[0, -1, 2].item(), rel=1e-9)
-    with patched(model, 1, -1, 3.0), pytest.raises(ValueError, match="do not add up"):
-        contributions(model, ids, 2)
     with without(model.blocks[0], "attention"), pytest.raises(ValueError, match="add up"):
         contributions(model, ids, 2)
     with pytest.raises(ValueError, match="one text, please, not 2"):
@@ -181,45 +189,11 @@ def test_there_is_no_such_part(part):
         pass
 
 
-# --- patching -------------------------------------------------------------------------
-
-
-@KINDS
-@pytest.mark.parametrize("layer", range(LAYERS + 1))
-def test_a_patched_state_is_read_from_there_on(options, layer):
-    model, ids, other = exact(**options), some_ids(), some_ids()
-    place, donor, whole = 3, states(model, other), model(ids)
-    x = states(model, ids)[layer].clone()
-    x[:, place] = donor[layer, :, place]
-    for block in model.blocks[layer:]:
-        x = block(x)[0]
-    want = model.norm(x) @ model.tokens.weight.T
-    with patched(model, layer, place, donor[layer, :, place]):
-        found = model(ids)
-        near(found, want)
-    near(found[:, :place], whole[:, :place])  # nothing before it sees it
-    assert not torch.allclose(found[:, place], whole[:, place])
-    assert torch.equal(model(ids), whole)
-
-
-def test_what_cannot_be_patched():
-    model, ids = exact(), some_ids()
-    for layer in (-1, LAYERS + 1):
-        said = f"layer {layer} is none of 0 to {LAYERS}"
-        with pytest.raises(ValueError, match=said), patched(model, layer, 0, 0.0):
-            pass
-    whole = model(ids)
-    with pytest.raises(IndexError), patched(model, 1, ids.shape[1], 0.0):
-        model(ids)
-    assert torch.equal(model(ids), whole)
-
-
 @pytest.mark.parametrize(
     "change",
     [
         lambda model: replaced(model.blocks[0], 1),
         lambda model: replaced(model.blocks[0], "feed_forward", math.nan),
-        lambda model: patched(model, 1, 0, math.inf),
     ],
 )
 def test_the_model_is_as_it_was_after_an_error(change):

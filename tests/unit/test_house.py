@@ -17,12 +17,12 @@ SOURCE, TESTS = ROOT / "src", ROOT / "tests"
 # Lines of code, room by room: the numbers reached. They only fall, or rise by what a new
 # page needs.
 LIMITS = {
-    "lmcourse": 4530,  # exercises apart
-    "exercises": 2992,
-    "studies": 1835,
+    "lmcourse": 4588,  # exercises apart
+    "exercises": 3105,
+    "studies": 1980,
     "lmbook": 2886,
-    "tests": 13_178,  # right and wrong answers apart
-    "scripts": 6357,  # with styles, every line
+    "tests": 13_153,  # right and wrong answers apart
+    "scripts": 6406,  # with styles, every line
 }
 MODULE, FUNCTION = 300, 31  # lines of code
 COMMANDS = {"lmcourse.train"}  # run, not imported

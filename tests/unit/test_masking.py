@@ -104,13 +104,13 @@ def test_every_place_is_hidden_once(tokenizer, ours):
 
 def test_infilling_is_bayes_with_pairs():
     ids = np.array([0, 1, 2, 0, 1, 1, 2, 0, 2, 1, 0, 0, 1, 2])
-    pairs, infill = masking.NgramModel(ids, 2, 3), masking.bigram_infill(ids, 3)
+    pairs, table = masking.NgramModel(ids, 2, 3), masking.count_infill(ids, 3, 1)
     p = np.array([pairs.next_probs([left]) for left in range(3)])  # (left, piece)
     left, right = np.divmod(np.arange(9), 3)
     want = p[left] * p[:, right].T
     want = np.log(want / want.sum(1, keepdims=True))
-    np.testing.assert_allclose(infill(left, right), want, atol=1e-12)
-    table = masking.count_infill(ids, 3, 1)
+    told = np.exp([masking.between_infill(ids, 3)([1], [0]), table([1], [0])])
+    np.testing.assert_allclose(told[0], np.array([1, 0, 3]) / 9 + 5 / 9 * told[1])
     for row, sides in zip(want, zip(left, right, strict=True), strict=True):
         np.testing.assert_allclose(table(*([x] for x in sides)), row, atol=1e-12)
     longer, counted = masking.count_infill(ids, 3, 2), masking.NgramModel(ids, 3, 3)

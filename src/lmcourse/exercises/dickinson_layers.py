@@ -3,6 +3,7 @@
 from functools import cache
 
 import numpy as np
+import pandas as pd
 import torch
 
 from lmcourse.data import load_poems
@@ -23,6 +24,7 @@ def token_mean(answer):
     pairs = list(zip(states, lengths, strict=True))
     want = torch.stack([text[:n].mean(0) for text, n in pairs])
     total = want * lengths[:, None]
+    hidden = states * ~mask[..., None]  # only the padding
     mistakes = {
         "the sum is right, but it is divided by the length of the longest text of the "
         "batch: padding is counted, if as zeros.": total / 6,
@@ -33,10 +35,11 @@ def token_mean(answer):
             total / lengths.sum()
         ),
         "the mask is the wrong way round: only padding is summed.": (
-            (states * ~mask[..., None]).sum(1) / lengths[:, None]
+            hidden.sum(1) / lengths[:, None]
         ),
+        "the mask is the wrong way round: real tokens are set to zero.": hidden.mean(1),
         "the mask is the wrong way round, in the sum and in the count.": (
-            (states * ~mask[..., None]).sum(1) / (6 - lengths[:, None])
+            hidden.sum(1) / (6 - lengths[:, None])
         ),
         "each number of a vector is divided by another text's length: keep the axis, "
         "`keepdim=True`.": total / lengths,
@@ -53,8 +56,7 @@ def token_mean(answer):
 predict(
     "dickinson-layers.unlearned",
     a="noise moves every poem; but does it part those that stand together?",
-    b="the weights have the same size, and the dealt step is even longer; yet it parts "
-    "fewer.",
+    b="the weights have the same size; yet it parts fewer.",
     c=None,
 )
 
@@ -67,10 +69,12 @@ def stayed(answer):
     pairs = zip(before.tolist(), after.tolist(), strict=True)
     want = torch.tensor([len({*one} & {*two}) / 4 for one, two in pairs])
     anywhere = torch.isin(before, after).double().mean(1)
+    same = (before[:, :, None] == after[:, None]).double()  # (poems, count, count)
     mistakes = {
         "you compare place by place: a neighbour that is now the third instead of the "
         "first has stayed, too.": (before == after).double().mean(1),
         "you look in the rows of all poems: only the same poem's row counts.": anywhere,
+        "`any` runs over the poems; ask within each poem's row.": same.amax(0).mean(1),
         "this is how many stayed, not their share.": 4 * want,
         "this is the share of those that left.": 1 - want,
         "entries of a tensor are objects, never equal in a set: `.tolist()` first.": (
@@ -97,19 +101,28 @@ def _bert():
     return load_bert()
 
 
+def _forty(chosen):
+    """Return the positions as an array, or say what stands there instead."""
+    rows = chosen.tolist() if isinstance(chosen, (np.ndarray, pd.Series)) else chosen
+    rows = rows if isinstance(rows, (list, tuple)) else [rows]
+    if any(isinstance(row, str) for row in rows):
+        raise Wrong("these are texts; their positions in the list `texts` are expected.")
+    chosen = array(chosen)
+    if chosen.shape != (MANY,) or not np.issubdtype(chosen.dtype, np.integer):
+        raise Wrong(f"{MANY} positions in `texts` are expected, whole numbers in one list.")
+    return chosen.tolist()
+
+
 @exercise("dickinson-layers.equals", kind="experiment")
 def equals(answer):
     """Read the forty poems again, and count again what the last step keeps."""
     chosen, share = unpack(answer, 2, "the forty positions, and the share")
     if chosen is ... or share is ...:
         raise NotTried
-    chosen = array(chosen)
-    if chosen.shape != (MANY,) or not np.issubdtype(chosen.dtype, np.integer):
-        raise Wrong(f"{MANY} positions in `texts` are expected, whole numbers in one list.")
-    texts = load_poems().text.tolist()
-    fits = chosen.min() >= 0 and chosen.max() < len(texts)
+    diagnose({"the share is still missing; it is `None`.": share is None})
+    chosen, texts = _forty(chosen), load_poems().text.tolist()
+    fits, twice = 0 <= min(chosen) <= max(chosen) < len(texts), len({*chosen}) < MANY
     diagnose({f"a position lies outside 0 to {len(texts) - 1}.": not fits})
-    twice = len({*chosen.tolist()}) < MANY
     diagnose({"a poem is in it twice; are these positions, or lengths?": twice})
     pooled = pool_layers([texts[i] for i in chosen], *_bert())
     wide = int(pooled.tokens.max() - pooled.tokens.min())

@@ -140,7 +140,7 @@ def estimate(answer):
 
 
 @torch.no_grad()
-def _loss(model, ids, windows=40, context=64):
+def window_loss(model, ids, windows=40, context=64):
     """Measure a reader's model on windows of a text, as it is when it is used."""
     starts = torch.linspace(3, len(ids) - context - 2, windows).long()
     weight = next(model.parameters(), torch.zeros(1))
@@ -157,7 +157,7 @@ def _trained(model, training, apart, bar, name="the model"):
     """Return a model's loss on the text kept apart, once it is one that learned."""
     if not isinstance(model, nn.Module):
         raise Wrong(f"{name} is to be the trained model itself, to be measured again.")
-    own, loss = _loss(model, training), _loss(model, apart)
+    own, loss = window_loss(model, training), window_loss(model, apart)
     if not loss < bar:
         raise Wrong(
             f"{name} has a loss of {loss:.2f} on the text kept apart; counting single "

@@ -18,13 +18,16 @@ def _chosen(answer, ids, share, random, special=(0, 1, 2, 3, 4)):
 def _drawn(first, second, ordinary, state):
     """Return what is wrong with two draws."""
     moved = not torch.equal(state, torch.get_rng_state())
-    mixed = (first & ordinary).any(1) & (~first & ordinary).any(1)
+    hidden = (first & ordinary).sum(1) / ordinary.sum(1)  # (texts,)
+    near = ordinary.cumsum(1) <= ordinary.sum(1, keepdim=True) / 2
+    sides = [(first | second)[ordinary & x].double().mean() for x in (near, ~near)]
     return {
         "special tokens are chosen.": (first & ~ordinary).any(),
         "two draws are the same: use the generator.": torch.equal(first, second),
         "whole texts or whole columns are chosen: draw for each place.": (
-            mixed.double().mean() < 0.5 or (first == first[:1])[ordinary].all()
+            hidden[hidden > 0].mean() > 0.6 or (first == first[:1])[ordinary].all()
         ),
+        "one half of the texts is hidden twice as often.": 2 * min(sides) < max(sides),
         "the reader's own random state moved: use the generator.": moved,
     }
 
@@ -36,9 +39,10 @@ def places(answer):
     ordinary, random = ids >= 5, torch.Generator().manual_seed(0)
     state = torch.get_rng_state()
     every, none = (_chosen(answer, ids, share, random) for share in (1.0, 0.0))
-    many = torch.full((400, 20), 7)
+    many = torch.randint(5, 90, (400, 20), generator=random)
     first, second = (_chosen(answer, many, 0.15, random) for _ in range(2))
     share = first.double().mean().item()
+    both = (first[:, 1:] & first[:, :-1]).double().mean().item()
     others = _chosen(answer, ids, 1.0, random, special=(7, 8))
     return {
         "with a share of 1 special tokens are chosen: padding, [CLS], [SEP]. A model "
@@ -51,6 +55,8 @@ def places(answer):
         "a share of 0.15 chooses 85 %: which way round is the comparison?": share > 0.8,
         **_drawn(first, second, many > 0, state),
         f"a share of 0.15 chooses {share:.0%}.": abs(share - 0.15) > 0.03,
+        f"{both:.0%} of pairs of neighbours are chosen, not 2 %.": abs(both - 0.0225)
+        > 0.01,
     }
 
 
@@ -71,26 +77,31 @@ def loss(answer):
     chosen = torch.zeros(3, 6, dtype=torch.bool)
     chosen[0, [1, 4]] = chosen[1, 2] = chosen[2, [0, 3, 5]] = True
     each = F.cross_entropy(logits.mT, ids, reduction="none")  # (batch, tokens)
-    mistakes = {
-        "all places count: what was never hidden is asked for, too, and copying it is "
-        "rewarded.": each.mean(),
-        "`cross_entropy` takes logits; a softmax was taken before.": (
-            F.cross_entropy(logits[chosen].softmax(-1), ids[chosen])
-        ),
-        "places that were not chosen have their logits set to 0, and still count.": (
-            F.cross_entropy((logits * chosen[..., None]).flatten(0, 1), ids.flatten())
-        ),
-        "only the places that were *not* chosen count.": each[~chosen].mean(),
-        "the losses of the chosen places are divided by the number of all places.": (
-            (each * chosen).mean()
-        ),
-        "the losses are summed; take their mean.": each[chosen].sum(),
-        "the sign: a loss is minus the logarithm.": -each[chosen].mean(),
-        "each text is averaged by itself; every chosen place counts the same.": (
-            torch.stack([row[c].mean() for row, c in zip(each, chosen, strict=True)]).mean()
-        ),
-    }
+    mistakes = _mistakes(logits, ids, chosen, each)
     compare(run(answer, logits, ids, chosen), each[chosen].mean(), mistakes)
+
+
+def _mistakes(logits, ids, chosen, each):
+    """Return what other places, other logits and other sums would give."""
+    right, share = ids[chosen], logits[chosen].softmax(-1)
+    zero = F.cross_entropy((logits * chosen[..., None]).mT, ids)
+    texts = [row[c].mean() for row, c in zip(each, chosen, strict=True)]
+    soft, rest = F.cross_entropy(share, right), F.cross_entropy(logits.mT, ids * chosen)
+    total, takes = each[chosen].sum(), "`nll_loss` takes log probabilities"
+    return {
+        "all places count: copying what was never hidden is rewarded.": each.mean(),
+        "`cross_entropy` takes logits; a softmax was taken before.": soft,
+        f"{takes}: `log_softmax` first.": F.nll_loss(logits[chosen], right),
+        f"{takes}: the logarithm is missing.": F.nll_loss(share, right),
+        "places that were not chosen have their logits set to 0, and still count.": zero,
+        "places that were not chosen are asked for id 0, and still count.": rest,
+        "only the places that were *not* chosen count.": each[~chosen].mean(),
+        "the losses are divided by the number of all places.": total / each.numel(),
+        "the losses are divided by the number of texts.": total / len(each),
+        "the losses are summed; take their mean.": total,
+        "the sign: a loss is minus the logarithm.": -each[chosen].mean(),
+        "each text is averaged by itself; all places count the same.": sum(texts) / 3,
+    }
 
 
 @exercise("pretraining.runs", kind="experiment")
@@ -202,7 +213,7 @@ def _target_faults(found, wanted, ids, named):
 @exercise("pretraining.mask", kind="spot the bug")
 def mask(answer):
     """Look at who may look at whom, two texts of different lengths at once."""
-    ids = torch.tensor([[5, 6, 7, 8], [5, 9, 1, 1], [1, 1, 9, 5]])  # 1 is padding
+    ids = torch.tensor([[5, 6, 0, 8], [5, 9, 1, 1], [1, 1, 9, 5]])  # 1 is padding
     found = array(run(answer, ids, 1))
     if found.dtype != bool:
         raise Wrong("a mask of True and False is expected: True where one may look.")
@@ -214,6 +225,7 @@ def mask(answer):
     first, second, third = seen[0, 0], seen[1, 0, :2], seen[2, 0, 2:]
     padded = second[:, 2:].any() or third[:, :2].any()
     whole = first.all() and second[:, :2].all() and third[:, 2:].all()
+    below = not first[:, 2].any() and first[:, 3].any()
     later = torch.ones(4, 4, dtype=torch.bool).triu(1)
     return {
         "nothing can be seen at all.": not seen.any(),
@@ -222,6 +234,7 @@ def mask(answer):
         ),
         "each token sees itself only.": torch.equal(first, torch.eye(4, dtype=torch.bool)),
         "padding can be looked at: its id is `pad`, on either side.": padded,
+        "an id below `pad` can't be looked at; only `pad` itself is padding.": below,
         "the mask is causal: no token sees what stands after it. A decoder must not; "
         "an encoder that fills blanks needs both sides.": not first[later].any(),
         "no token sees what stands before it.": not first[later.T].any(),

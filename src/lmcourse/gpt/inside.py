@@ -2,11 +2,10 @@
 
 The residual stream, past all blocks, is the sum of what the embedding, every head
 and every feed-forward network put on it. Here it is read (`states`, `lens`), taken apart
-(`contributions`), and a state is replaced in a ``with`` (`patched`); other outputs of parts
-are `lmcourse.ablation`'s.
+(`contributions`); other outputs of parts are `lmcourse.ablation`'s.
 """
 
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from functools import partial
 
 import pandas as pd
@@ -22,45 +21,6 @@ def hook_points(model):
     return [*model.blocks, model.norm]
 
 
-# --- changing -------------------------------------------------------------------------
-
-
-@contextmanager
-def patched(model, layer, place, state):
-    """Put another state on the residual stream at a token, inside a ``with``.
-
-    Parameters
-    ----------
-    model : lmcourse.gpt.model.GPT
-    layer : int
-        After so many blocks; 0 is the embedding.
-    place : int
-        Of the token in the text. The whole text must be read at once, without a cache.
-    state : Tensor broadcastable to (batch, d_model)
-        As `states` returns them, of another text.
-
-    Raises
-    ------
-    ValueError
-        If there are not so many blocks.
-    IndexError
-        When a text is read that has no such place.
-    """
-    if layer not in range(len(model.blocks) + 1):
-        raise ValueError(f"layer {layer} is none of 0 to {len(model.blocks)}")
-
-    def at_point(module, inputs):
-        x = inputs[0].clone()
-        x[:, place] = state
-        return (x,)
-
-    with hook_points(model)[layer].register_forward_pre_hook(at_point):
-        yield
-
-
-# --- reading --------------------------------------------------------------------------
-
-
 @torch.no_grad()
 def states(model, ids):
     """Return the residual stream before the first block and after each.
@@ -68,7 +28,7 @@ def states(model, ids):
     Parameters
     ----------
     model : lmcourse.gpt.model.GPT
-        In a ``with`` of `replaced` or `patched`, what it holds then.
+        In a ``with`` of `replaced`, what it holds then.
     ids : int64 Tensor of shape (batch, tokens)
 
     Returns
@@ -85,6 +45,32 @@ def states(model, ids):
             hooks.enter_context(module.register_forward_pre_hook(at_point))
         model(ids)
     return torch.stack(seen)
+
+
+def line_states(model, ids, lengths, last=False):
+    """Return a vector a line, before the first block and after each.
+
+    Parameters
+    ----------
+    model : lmcourse.gpt.model.GPT
+    ids : int64 Tensor of shape (lines, tokens)
+        Padded at the end, where no token of the line looks.
+    lengths : int64 Tensor of shape (lines,)
+        How many tokens of each line are its own.
+    last : bool
+        The state of a line's last token, not the mean of all its own.
+
+    Returns
+    -------
+    Tensor of shape (layers + 1, lines, d_model)
+    """
+    places = torch.arange(ids.shape[1], device=ids.device)
+    kept = places < lengths[:, None]  # (lines, tokens)
+    if last:
+        kept = places == lengths[:, None] - 1
+    every = states(model, ids)  # (layers + 1, lines, tokens, d_model)
+    shares = kept.to(every) / kept.sum(1, keepdim=True)  # (lines, tokens)
+    return torch.einsum("bltd,lt->bld", every, shares)
 
 
 @torch.no_grad()
@@ -175,17 +161,14 @@ def contributions(model, ids, token):
     Raises
     ------
     ValueError
-        If it is not one text, or something else wrote on it (`patched`).
+        If it is not one text, or a whole part is away.
     """
     if ids.shape[0] != 1:
         raise ValueError(f"one text, please, not {ids.shape[0]}")
     found = written(model, ids)  # (layer, part) → (d_model,)
     end, norm = states(model, ids)[-1, 0, -1], model.norm
     if not torch.allclose(sum(found.values()), end, atol=1e-3 * float(end.abs().max())):
-        raise ValueError(
-            "the parts do not add up to the residual stream: is a state patched, or a "
-            "part away?"
-        )
+        raise ValueError("the parts do not add up to the residual stream: is a part away?")
     spread = (end.var(correction=0) + norm.eps).sqrt()
     reads = norm.weight * model.tokens.weight[token] / spread  # (d_model,)
     rows = [(*name, float((x - x.mean()) @ reads)) for name, x in found.items()]

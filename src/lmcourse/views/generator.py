@@ -21,7 +21,9 @@ UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")  # bytes that a page may not ho
 LARGEST = 64  # MiB of weights that a page may be asked to load
 
 
-def generator(text, tokenizer, model, *, count=160, store="gpt") -> View:
+def generator(
+    text, tokenizer, model, *, count=160, store="gpt", temperature=TEMPERATURE, lines=()
+) -> View:
     """A line and how a GPT goes on, for the reader to change.
 
     On the site the reader types a line, moves temperature, top-k and top-p, switches heads
@@ -48,6 +50,10 @@ def generator(text, tokenizer, model, *, count=160, store="gpt") -> View:
     store : {"gpt", "sonnets-gpt"}
         What the site has the model's weights from: ``load_gpt()`` or
         ``load_gpt("sonnets")``, the book's own whatever ``LMCOURSE_GPT`` says.
+    temperature : float, optional
+        Above 0; what the reader finds set.
+    lines : sequence of str, optional
+        To begin with instead, at a click; then layers and heads stand above the text.
 
     Returns
     -------
@@ -64,24 +70,24 @@ def generator(text, tokenizer, model, *, count=160, store="gpt") -> View:
         raise ValueError(f"a text of 1 to {room} tokens, please: these are {len(ids)}")
     model = copy.deepcopy(model).cpu().half().float().eval()
     lens, weights = _look(model, ids)
-    written = tokenizer.decode(_write(model, ids, count))
+    written = tokenizer.decode(_write(model, ids, count, temperature))
     names = _names(tokenizer, model.config.vocab_size)
-    bars = _likeliest(lens[-1] / TEMPERATURE, names, BARS, 1)
+    bars = _likeliest(lens[-1] / temperature, names, BARS, 1)
     layers = [_likeliest(x, names, FIRST, 0) for x in lens]
     likeliest = ", ".join(map(" ".join, bars[:3]))
     unit = "character" if isinstance(tokenizer, CharTokenizer) else "piece"
     shown = UNSEEN.sub("\ufffd", written)
     alt = f"After “{text}” the likeliest {unit}s are {likeliest}. It goes on: “{shown}”."
     layers = [[f"layer {i}", *map(" ".join, found)] for i, found in enumerate(layers)]
-    heading = f"The next {unit}, at a temperature of {TEMPERATURE}:"
+    heading = f"The next {unit}, at a temperature of {temperature}:"
     stored = _stored(text, shown, heading, bars, layers)
     if why := too_much(tokenizer, model):
         why = f"This model does not run in the page: {why}. This was computed before."
         stored = f"<p><small>{html.escape(why)}</small></p>{stored}"
         return View("generator-view", None, stored, alt=alt, plain=f"[{why}] {alt}")
-    data = {"text": text, "written": written, "temperature": TEMPERATURE, "room": room}
+    data = {"text": text, "written": written, "temperature": temperature, "room": room}
     data |= {"alphabet": tokenizer.alphabet, "heads": model.config.heads, "store": store}
-    data |= {"seed": SEED, "lens": lens.tolist(), "weights": weights}
+    data |= {"lines": list(lines), "seed": SEED, "lens": lens.tolist(), "weights": weights}
     return View("generator-view", data, stored, alt=alt, stores=[store])
 
 
@@ -133,7 +139,7 @@ def _uniform(seed: int) -> Iterator[float]:
 
 
 @torch.no_grad()
-def _write(model, ids: list[int], count: int) -> list[int]:
+def _write(model, ids: list[int], count: int, temperature: float) -> list[int]:
     """Return the tokens that the page writes: when the context is full, the model goes on
     from its last half."""
     room, seen, written, cache = model.config.context, list(ids), [], Cache(model)
@@ -141,7 +147,7 @@ def _write(model, ids: list[int], count: int) -> list[int]:
         if len(seen) > room:
             seen, cache = seen[-(room // 2) :], Cache(model)
         logits = model(torch.tensor([seen]), cache)[0, -1]
-        probs = (logits.double() / TEMPERATURE).softmax(-1)
+        probs = (logits.double() / temperature).softmax(-1)
         written.append(int((probs.cumsum(0) <= number).sum().clamp(max=len(probs) - 1)))
         seen.append(written[-1])
     return written

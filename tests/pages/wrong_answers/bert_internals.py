@@ -38,6 +38,9 @@ def layer_of(
     parts="query key value",
     norms=(0, 1),
     dense=None,
+    merge=True,
+    over_heads=False,
+    fed=None,
 ):
     """Head by head, with PyTorch's fused attention."""
     own, out = layer.attention.self, layer.attention.output
@@ -46,10 +49,14 @@ def layer_of(
     mixed = [
         F.scaled_dot_product_attention(*h, scale=factor) for h in zip(*split, strict=True)
     ]
+    if over_heads:
+        q, k, v = (torch.stack(t, 1) for t in split)
+        mixed = ((q @ k.mT / q.shape[-1] ** 0.5).softmax(1) @ v).unbind(1)
+    merged = torch.cat(mixed, -1) if merge else torch.stack(mixed, 1).reshape(x.shape)
     first, second = ((out.LayerNorm, layer.output.LayerNorm)[i] for i in norms)
     dense = getattr(own, dense) if dense else out.dense
-    y = first(x + dense(torch.cat(mixed, -1)))
-    wide = layer.intermediate.dense(y)
+    y = first(x + dense(merged))
+    wide = layer.intermediate.dense(y if fed is None else fed)
     wide = wide.relu() if relu else wide * (1 + torch.erf(wide / 2**0.5)) / 2
     return second(y + layer.output.dense(wide))
 
@@ -79,10 +86,8 @@ def with_ids(bert, ids, kinds):
 
 WRONG = {
     "embed": {
-        "at once": [
-            lambda b, i, k: b(i, token_type_ids=k),
-            lambda b, i, k: b.embeddings(i, token_type_ids=k),
-        ],
+        "not bert itself": lambda b, i, k: b(i, token_type_ids=k),
+        "not bert.embeddings itself": lambda b, i, k: b.embeddings(i, token_type_ids=k),
         "the word's row alone": lambda b, i, k: b.embeddings.LayerNorm(
             b.embeddings.word_embeddings(i)
         ),
@@ -94,10 +99,23 @@ WRONG = {
         ),
     },
     "layer": {
-        "not the whole": [
-            lambda layer, x, heads: layer(x),
-            lambda layer, x, heads: layer.attention(x),
-        ],
+        "not layer itself": lambda layer, x, heads: layer(x),
+        "not layer.attention itself": lambda layer, x, heads: layer.attention(x),
+        "not layer.attention.self itself": lambda layer, x, heads: layer.attention.self(x),
+        "not layer.attention.output itself": lambda layer, x, heads: layer.attention.output(
+            x, x
+        ),
+        "not layer.intermediate itself": lambda layer, x, heads: layer.intermediate(x),
+        "not layer.output itself": lambda layer, x, heads: layer.output(
+            layer.intermediate.dense(x), x
+        ),
+        "always 2 heads": lambda layer, x, heads: layer_of(layer, x, 2),
+        "not transposed back": lambda *given: layer_of(*given, merge=False),
+        "over the heads": lambda *given: layer_of(*given, over_heads=True),
+        "is fed x": lambda *given: layer_of(*given, fed=given[1]),
+        "key and value are swapped": lambda *given: layer_of(
+            *given, parts="query value key"
+        ),
         "norms are swapped": lambda *given: layer_of(*given, norms=(1, 0)),
         "both norms are attention's": lambda *given: layer_of(*given, norms=(0, 0)),
         "both norms are layer.output's": lambda *given: layer_of(*given, norms=(1, 1)),
@@ -111,6 +129,10 @@ WRONG = {
         "bent by ReLU": lambda *given: layer_of(*given, relu=True),
     },
     "last_four": {
+        "interleaved": lambda states, mask: (
+            one_by_one(states, mask).unflatten(1, (4, -1)).mT.flatten(1)
+        ),
+        "four times": lambda states, mask: one_by_one(states[-1:] * 4, mask),
         "these are sums": lambda states, mask: (
             one_by_one(states, mask) * mask.sum(1)[:, None]
         ),
@@ -124,6 +146,9 @@ WRONG = {
     "small_bert": {
         "hand in the BertConfig": [{"hidden_size": 144}, 10_000_000],
         "vocabulary of 30,522": sizes(vocab_size=2000),
+        "512 places": [
+            sizes(152, 20, 4, 608, max_position_embeddings=n) for n in (1, -1, 128)
+        ],
         "cannot share": sizes(heads=7),
         "more layers than": sizes(layers=2000),
         "too many": sizes(256, 4, 4, 1024),
@@ -143,4 +168,6 @@ RIGHT = {
 NONSENSE = {
     "small_bert": [sizes(4, 2, 2, 550_000), sizes(0, 1, 1), BertConfig()],
 }
-FORBIDDEN = {"embed": {"do all of it at once": WRONG["embed"]["at once"][1]}}
+FORBIDDEN = {
+    "embed": {"inside bert.embeddings": WRONG["embed"]["not bert.embeddings itself"]}
+}

@@ -18,7 +18,7 @@ def read(rows, count=5, level=-1):
 
 
 SHORT, LONG = BY_LENGTH[60:100].tolist(), BY_LENGTH[110:150].tolist()
-SHARE = read(SHORT)
+SHARE, POEMS = read(SHORT), [TEXTS[i] for i in SHORT]
 WHOLE = pool_layers(TEXTS, *load_bert())
 AMONG_ALL = kept(*WHOLE.levels[-2:], 5)[SHORT].mean().item()
 
@@ -44,12 +44,16 @@ WRONG = {
         "only padding": lambda x, mask: (
             (x * ~mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
         ),
+        "set to zero": lambda x, mask: x.masked_fill(mask[..., None].bool(), 0).mean(1),
         "and in the count": lambda x, mask: (
             (x * ~mask[..., None]).sum(1) / (~mask).sum(1, keepdim=True)
         ),
     },
     "stayed": {
         "place by place": lambda a, b: (a == b).float().mean(1),
+        "runs over the poems": lambda a, b: (
+            (a[:, :, None] == b[:, None]).any(dim=0).float().mean(1)
+        ),
         "rows of all poems": lambda a, b: torch.isin(a, b).float().mean(1),
         "not their share": lambda a, b: (a[:, :, None] == b[:, None]).sum((1, 2)),
         "that left": lambda a, b: 1 - by_search(a, b),
@@ -63,6 +67,8 @@ WRONG = {
     },
     "equals": {
         "positions in `texts`": [(SHORT[:30], SHARE), ([0.5] * 40, SHARE)],
+        "still missing": (SHORT, None),
+        "these are texts": [(each, SHARE) for each in (POEMS, np.array(POEMS), POEMS[0])],
         "lies outside": ([*SHORT[:39], 999], SHARE),
         "in it twice": ([*SHORT[:39], SHORT[0]], SHARE),
         "tokens apart": (list(range(40)), SHARE),

@@ -1,32 +1,17 @@
 """What goes wrong in the exercises of *fine-tuning*, diagnosis → answer."""
 
-import numpy as np
 import torch
 from torch import nn
 
-
-def by_line(poems):
-    lines = [line for poem in poems for line in poem.splitlines()]
-    order = np.random.default_rng(0).permutation(len(lines))
-    return [lines[i] for i in order[9:]], [lines[i] for i in order[:9]]
-
-
-def every_fifth(poems):
-    return [p for i, p in enumerate(poems) if i % 5], poems[::5]
-
-
-def single(poems):
-    return list(dict.fromkeys(poems))
-
-
-def dealt(poems):
-    poems = single(poems)
-    return poems[3:], poems[:3]
+from lmcourse import adapters
+from lmcourse.data import corpora_folder
+from lmcourse.gpt.checkpoints import load_gpt
+from lmcourse.gpt.inside import states
 
 
 def lora(down="random", up="zero", frozen=True, extra=0, parameter=True, scale=1.0):
     """Make a class, with one thing wrong or nothing."""
-    draw = {"random": torch.randn, "zero": torch.zeros}
+    draw = {"random": torch.randn, "zero": torch.zeros, "one": torch.ones}
     kind = nn.Parameter if parameter else (lambda x: x)
 
     class Answer(nn.Module):
@@ -58,6 +43,11 @@ class Overwrites(lora()):
         return super().forward(x)
 
 
+class Detached(lora()):
+    def forward(self, x):
+        return self.base(x) + (x @ self.down.T @ self.up.T).detach()
+
+
 class PathOnly(lora()):
     def forward(self, x):
         return x @ self.down.T @ self.up.T
@@ -68,34 +58,72 @@ class Turned(lora()):
         return super().forward(x).T
 
 
-def in_place(weight, down, up, scale):
-    weight += scale * up @ down
-    return weight
+def marked(rank=16):
+    """A model of both poets: that of the page's marker."""
+    _, model, _ = load_gpt("sonnets", "cpu")
+    model = adapters.add_lora(model, rank)
+    return adapters.load_adapters(
+        corpora_folder() / "checkpoints/marker.safetensors", model
+    )
 
 
-def taught(method, learning_rate, budget=60, replayed=0, size=8):
-    """Stand in for the page's, which trains: what it found there, about."""
-    good = method == "last layer" and learning_rate == 1.5e-3
-    return 1.87, 1.665 if good else 1.69
+def noisy(size, seed=0):
+    """The Sonnets' model, its weights moved at random."""
+    _, model, _ = load_gpt("sonnets", "cpu")
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight += size * weight.std() * torch.randn(weight.shape, generator=generator)
+    return model
+
+
+class Same(nn.Module):
+    """As sure of the wrong, or of the right, as it is told."""
+
+    def __init__(self, by, ids=None):
+        super().__init__()
+        self.by, self.model = by, marked()
+
+    def forward(self, ids):
+        logits = self.model(ids)
+        return {"flat": logits * 0, "short": logits[:, -1], "sharp": 2 * logits}[self.by]
 
 
 def given(page):
-    return {"taught": taught}
+    return {"taught": lambda *args, **named: marked()}
+
+
+def many(x, weight, downs, ups, who):
+    both = weight + torch.einsum("bor,bri->boi", ups[who], downs[who])
+    return torch.einsum("bti,boi->bto", x, both)
+
+
+def one_by_one(x, weight, downs, ups, who):
+    return [row @ (weight + ups[i] @ downs[i]).T for row, i in zip(x, who, strict=True)]
+
+
+def one_line_at_a_time(model, ids, lengths):
+    pairs = zip(ids, lengths, strict=True)
+    rows = [states(model, row[None, :n])[:, 0].mean(1) for row, n in pairs]
+    return torch.stack(rows, 1)
+
+
+def halved(x, weight, downs, ups, who):
+    return x @ weight.T + x @ downs[who].mT @ ups[torch.tensor([0, 1, 2, 0])].mT
+
+
+def padded(model, ids, lengths):
+    own = torch.arange(ids.shape[1]) < lengths[:, None]
+    return (states(model, ids) * own[..., None]).mean(2)
 
 
 WRONG = {
-    "split": {
-        "these are lines": by_line,
-        "in neither part": lambda poems: (single(poems)[3:], single(poems)[:1]),
-        "no poems of the list": lambda poems: (["A fly"], ["A bee"]),
-        "the test part is empty": lambda poems: (poems, []),
-        "nothing is left": lambda poems: ([], poems),
-        "stands in both parts": [every_fifth, lambda poems: (poems, poems[:3])],
-        "larger than the other": lambda poems: dealt(poems)[::-1],
-        "return two lists": lambda poems: poems,
-    },
+    "many": {"`downs` are picked by `who`, and `ups` are not": halved},
+    "states": {"not by the padded length": padded},
     "lora": {
         "both gradients are, for ever": lora(down="zero"),
+        "has rank 1, not 2": lora(down="one"),
+        "is the path detached": Detached,
         "what is added must be zero": [lora(up="random"), PathOnly],
         "the layer's own weights are trained": lora(frozen=False),
         "must be `nn.Parameter`": lora(parameter=False),
@@ -105,23 +133,20 @@ WRONG = {
         "of shape (9, 4)": Turned,
         "pass the class": lambda layer, rank: 3,
     },
-    "merge": {"you changed the matrix": in_place},
     "own": {
-        "out of range": (2.0, 12.0),
-        "so low a loss on Dickinson": (1.2, 1.66),
-        "so low a loss on Shakespeare": (1.85, 1.3),
-        "hardly learned": (2.1, 1.66),
-        "Shakespeare is forgotten": (1.8, 1.75),
-        "is the rate too": (2.3, 1.9),
-        "two losses": (1.8, 1.6, 1.9),
+        "hand in the model itself": [(1.85, 1.6), 1.85],
+        "Dickinson is not learned": load_gpt("sonnets", "cpu")[1],
+        "is the rate too high": [noisy(0.3), Same("flat")],
+        "a logit for each character": Same("short"),
     },
 }
 
 RIGHT = {
-    "merge": [lambda weight, down, up, scale: torch.addmm(weight, up, down, alpha=scale)],
-    "split": [dealt],
     "lora": [lora(), lora(down="random", up="zero", scale=2.0), lora("zero", "random")],
-    "own": [(1.85, 1.67), torch.tensor([1.85, 1.67])],
+    "many": [many, one_by_one],
+    "own": [marked(), marked().train()],
+    "states": [one_line_at_a_time],
 }
 
-TYPED = {"own": [(1.8, 1.6)]}
+NONSENSE = {"own": [noisy(0.1), noisy(1.0), Same("sharp")]}
+TYPED = {"own": [(1.85, 1.6), [1.9, 1.62]]}

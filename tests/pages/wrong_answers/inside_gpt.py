@@ -1,21 +1,33 @@
 """What goes wrong in the tasks of *inside-gpt*, diagnosis → answer."""
 
+import numpy as np
 import torch
 
+from lmcourse.exercises.inside_gpt import _art, _openings
+from lmcourse.gpt.checkpoints import load_gpt
 
-def cut(chances, p):
-    """Return what a nucleus leaves of chances, not summing to one."""
-    falling, ids = chances.sort(descending=True)
+ART = _art()
+
+
+def cut(probs, p, rising=False):
+    """Return what a nucleus leaves of probabilities, not summing to one."""
+    falling, ids = probs.sort(descending=not rising)
     kept = falling.where(falling.cumsum(-1) - falling < p, 0)
-    return torch.zeros_like(chances).scatter(-1, ids, kept)
+    return torch.zeros_like(probs).scatter(-1, ids, kept)
 
 
-def whole(chances):
-    return chances / chances.sum(-1, keepdim=True)
+def whole(probs):
+    return probs / probs.sum(-1, keepdim=True)
 
 
 def right(logits, temperature, p):
     return whole(cut((logits / temperature).softmax(-1), p))
+
+
+def crossing(logits, temperature, p):
+    held, ids = (logits / temperature).softmax(-1).sort(descending=True)
+    kept = held.where(held.cumsum(-1) <= p, 0)
+    return torch.zeros_like(logits).scatter(-1, ids, whole(kept))
 
 
 def late(logits, temperature, p):
@@ -27,13 +39,95 @@ def falling(logits, temperature, p):
 
 
 def given(page):
-    """One of the two models that the page trains."""
-    return {"grown": {0: (None, [0.02] * 50)}}
+    """The model, and the names that the page makes of it."""
+    tokenizer, gpt, _ = load_gpt(device="cpu")
+    heads = list(np.ndindex(gpt.config.layers, gpt.config.heads))
+    found = {"tokenizer": tokenizer, "gpt": gpt, "config": gpt.config}
+    return found | {"HEADS": heads, "OPENINGS": _openings(16)}
 
 
-def floor(chances, p):
-    rows = [row.where(row >= p * row.max(), 0) for row in chances]
-    return whole(torch.stack(rows))
+def hooked(change, keep=False):
+    """Return an answer to `carry`: a hook that makes a change in (…, heads, d_head)."""
+
+    def answer(model, ids, layer, head, value):
+        attention = model.blocks[layer].attention
+
+        def hook(module, inputs):
+            heads = inputs[0].unflatten(-1, (attention.heads, -1)).clone()
+            change(heads, head, value)
+            return (heads.flatten(-2),)
+
+        handle = attention.output.register_forward_pre_hook(hook)
+        found = model(ids)[:, -1]
+        if not keep:
+            handle.remove()
+        return found
+
+    return answer
+
+
+def put(x, head, value):
+    x[:, -1, head] = value
+
+
+def everywhere(x, head, value):
+    x[:, :, head] = value[:, None]
+
+
+def at_first(x, head, value):
+    x[:, 0, head] = value
+
+
+def beside(x, head, value):
+    x[:, -1, head - 1] = value
+
+
+def plus(x, head, value):
+    x[:, -1, head] += value
+
+
+def gone(x, head, value):
+    x[:, -1, head] = 0
+
+
+def behind(model, ids, layer, head, value):
+    """The value behind the output matrix."""
+
+    def hook(module, inputs, output):
+        heads = output.unflatten(-1, (-1, value.shape[-1])).clone()
+        heads[:, -1, head] = value
+        return heads.flatten(-2)
+
+    with model.blocks[layer].attention.output.register_forward_hook(hook):
+        return model(ids)[:, -1]
+
+
+def interleaved(model, ids, layer, head, value):
+    """The heads' numbers taken in turn."""
+
+    def hook(module, inputs):
+        x = inputs[0].unflatten(-1, (value.shape[-1], -1)).clone()
+        x[:, -1, :, head] = value
+        return (x.flatten(-2),)
+
+    with model.blocks[layer].attention.output.register_forward_pre_hook(hook):
+        return model(ids)[:, -1]
+
+
+def sliced(model, ids, layer, head, value):
+    """The same by columns of what the linear layer is given, and a kept handle."""
+    linear, width = model.blocks[layer].attention.output, value.shape[-1]
+
+    def hook(module, inputs):
+        x = inputs[0].clone()
+        x[:, -1, head * width : (head + 1) * width] = value
+        return x
+
+    handle = linear.register_forward_pre_hook(hook)
+    try:
+        return model(ids)[:, -1]
+    finally:
+        handle.remove()
 
 
 WRONG = {
@@ -47,25 +141,56 @@ WRONG = {
         "used twice, and": lambda x, heat, p: cut((x / heat).softmax(-1), p) ** (1 / heat),
         "should divide": lambda x, heat, p: right(x, 1 / heat, p),
         "falling order": falling,
+        "crosses p": crossing,
+        "least likely": lambda x, heat, p: whole(
+            cut((x / heat).softmax(-1), p, rising=True)
+        ),
         "logarithms": lambda *given: right(*given).log(),
     },
-    "one_layer": {
-        "two losses": 0.3,
-        "out of range": [(-1.0, 0.1), (3.1, 40.0)],
-        "swapped": (0.1, 3.1),
-        "not jumped yet": (3.2, 2.9),
-        "Was it `layers=1`": (0.4, 0.1),
+    "carry": {
+        "nothing is changed": lambda model, ids, *_: model(ids)[:, -1],
+        "at every token": hooked(everywhere),
+        "the first token": hooked(at_first),
+        "another head": hooked(beside),
+        "the other layer": lambda model, ids, layer, *rest: sliced(
+            model, ids, 1 - layer, *rest
+        ),
+        "is added": hooked(plus),
+        "switched off": hooked(gone),
+        "stays changed": hooked(put, keep=True),
+        "stands behind": behind,
+        "unflatten into": interleaved,
+        "these are probabilities": lambda *given: sliced(*given).softmax(-1),
+    },
+    "places": {
+        "last rows": lambda tokens, positions, ids, kept: (
+            tokens[ids[:, kept:]] + positions[kept - ids.shape[1] :]
+        ),
+        "equally many": lambda tokens, positions, ids, kept: (
+            tokens[ids[:, kept:]] + positions[kept:]
+        ),
+    },
+    "art": {
+        "rows and": ART.T,
+        "sums": 16 * ART,
+        "per cent": 100 * ART,
+        "wrong order": ART[::-1],
+        "t and l": _art("tl"),
+        "the way back": _art(others=("we", "thou")),
+        "heads of shal": _art("tl", "shal"),
+        "end in art": _art(end="art"),
+        "they in place": _art(others=("thou", "they")),
     },
 }
 RIGHT = {
-    "min_p": [floor],
-    "one_layer": [(3.1, 0.02), (2.5, 0.5)],
     "nucleus": [right],
     "places": [
         lambda tokens, positions, ids, kept: (
             tokens[ids[:, kept:]] + positions[torch.arange(kept, ids.shape[1])]
         )
     ],
+    "carry": [sliced, hooked(put)],
+    "art": [ART],
 }
 
-TYPED = {"one_layer": [(3.0, 0.1)]}
+TYPED = {"art": [ART.round(1), np.eye(4) / 2]}

@@ -56,6 +56,25 @@ def left_half(ids, special, share, generator):
     return in_runs(3)(ids, special, 2 * share, generator) & near
 
 
+def skewed(ids, special, share, generator):
+    """Hide runs, nearly all of them near the beginning."""
+    real = ~torch.isin(ids, special)
+    near = real.cumsum(1) <= real.sum(1, keepdim=True) / 2
+    many = in_runs(3)(ids, special, min(1.9 * share, 0.95), generator)
+    return torch.where(near, many, in_runs(3)(ids, special, 0.1 * share, generator))
+
+
+def in_pairs(ids, special, share, generator):
+    half = draw(ids[:, ::2], share, generator)
+    return half.repeat_interleave(2, 1)[:, : ids.shape[1]] & ~torch.isin(ids, special)
+
+
+def doubled_left(ids, special, share, generator):
+    left = torch.arange(ids.shape[1]) < ids.shape[1] / 2
+    odds = torch.where(left, min(2 * share, 1.0), float(share == 1))
+    return draw(ids, odds, generator) & ~torch.isin(ids, special)
+
+
 def global_runs(ids, special, share, generator):
     return in_runs(3)(ids, special, share, None)
 
@@ -124,10 +143,12 @@ WRONG = {
             draw(i, share, g) & ~torch.isin(i, s) & (torch.arange(i.shape[1]) > 1)
         ),
         "two draws are the same": same_draw,
+        "pairs of neighbours": in_pairs,
+        "one half of the texts": doubled_left,
         "whole texts or whole columns": [whole_texts, in_runs(1, shared=True)],
         "random state moved": global_draw,
         "True and False of the shape": lambda i, s, share, g: i,
-        "chooses 30%": lambda i, s, share, g: (
+        "chooses 29%": lambda i, s, share, g: (
             draw(i, min(2 * share, 1), g) & ~torch.isin(i, s)
         ),
     },
@@ -135,6 +156,14 @@ WRONG = {
         "takes logits": lambda x, ids, c: F.cross_entropy(x[c].softmax(-1), ids[c]),
         "set to 0": lambda x, ids, c: F.cross_entropy(
             (x * c[..., None]).flatten(0, 1), ids.flatten()
+        ),
+        "asked for id 0": lambda x, ids, c: F.cross_entropy(
+            x.flatten(0, 1), ids.masked_fill(~c, 0).flatten()
+        ),
+        "`log_softmax` first": lambda x, ids, c: F.nll_loss(x[c], ids[c]),
+        "the logarithm is missing": lambda x, ids, c: F.nll_loss(x[c].softmax(-1), ids[c]),
+        "number of texts": lambda x, ids, c: (
+            F.cross_entropy(x[c], ids[c], reduction="sum") / len(ids)
         ),
     },
     "runs": {
@@ -145,7 +174,10 @@ WRONG = {
         ],
         "two draws are the same": same_runs,
         "whole texts or whole columns": [whole_texts, in_runs(3, shared=True)],
-        "never hidden": left_half,
+        "one half of the texts": [left_half, skewed],
+        "never hidden": lambda i, s, share, g: (
+            in_runs(3)(i, s, share, g) & (torch.arange(i.shape[1]) != 9)
+        ),
         "keep both neighbours": lambda i, s, share, g: (
             draw(i, share, g) & ~torch.isin(i, s)
         ),
@@ -177,6 +209,7 @@ WRONG = {
             lambda i, p: real(i, 0),
             lambda i, p: real(i, p) | causal(i),
         ],
+        "an id below": lambda i, p: (i > p)[:, None, None, :],
         "itself only": lambda i, p: torch.eye(i.shape[1], dtype=torch.bool) & real(i, p),
         "nothing can be seen": lambda i, p: torch.zeros_like(real(i, p)),
         "are swapped: padding": lambda i, p: ~real(i, p),
@@ -187,8 +220,11 @@ WRONG = {
     },
 }
 RIGHT = {
-    "runs": [in_runs(2), in_runs(4), one_run],
-    "loss": [lambda logits, ids, chosen: F.cross_entropy(logits[chosen], ids[chosen])],
+    "runs": [in_runs(2), in_runs(4), in_runs(10), one_run],
+    "loss": [
+        lambda x, ids, chosen: F.cross_entropy(x[chosen], ids[chosen]),
+        lambda x, ids, c: F.cross_entropy(x.mT, ids.masked_fill(~c, -100)),
+    ],
     "places": [lambda i, s, share, g: draw(i, share, g) & ~torch.isin(i, s)],
     "mask": [
         lambda i, p: real(i, p).expand(-1, 1, i.shape[1], -1),

@@ -58,14 +58,21 @@ export function mount(element, data, context) {
     top_p: range("top-p", 0.05, 1, 0.05),
   };
   const controls = (...parts) => make("p", { class: "play-controls" }, ...parts);
-  element.append(label, note,
+  const writing = [
     controls(first, button("go on", more), stop, button("other dice", () => answer(seed++))),
-    controls(...Object.values(sliders).map(({ label }) => label)), text,
-    make("div", { class: "play-both" },
+    controls(...Object.values(sliders).map(({ label }) => label)), text];
+  const inside = [make("div", { class: "play-both" },
       make("div", {}, "The next character (mark: at temperature 1, none left out)", bars),
       make("div", {}, "If the model ended after a layer", lens)),
     "What each head looks at from the last character. A row is a layer; a click switches a head off.",
-    grid, allOn, summary, colours, live);
+    grid, allOn, summary, colours];
+  const lines = data.lines.map((line) => button(`“${line}”`, () => {
+    area.value = line;
+    typed();
+  }));
+  element.append(label, note, ...(lines.length
+    ? [controls(...lines), ...inside, ...writing]
+    : [...writing, ...inside]), live);
   element.addEventListener("focusin", () => gpt.load().catch(() => {}), { once: true });
 
   /* --- what it answers to --- */
@@ -195,7 +202,8 @@ export function mount(element, data, context) {
       const d = weights.map((weight, i) => `M${i + 0.5} 10V${10 - 10 * weight}`).join("");
       const viewBox = `0 0 ${weights.length} 10`;
       cell.setAttribute("aria-pressed", off.has(head));
-      cell.replaceChildren(svg("svg", { viewBox, preserveAspectRatio: "none" }, svg("path", { d })));
+      cell.replaceChildren(svg("svg", { viewBox, preserveAspectRatio: "none" }, svg("path", { d })),
+        make("small", {}, places[head].join(".")));
     });
     allOn.disabled = !off.size;
     drawText();

@@ -1,6 +1,7 @@
 /* A poem whose letters are coloured by surprise: what was expected at the one chosen, by
-   pointer, by touch, or with the slider below it by key. */
-import { make } from "./dom.js";
+   pointer, by touch, or with the slider below it by key. With `ways` it is one of several
+   pieces, read by a model at several moments of a training, in several ways. */
+import { make, radios, slider } from "./dom.js";
 
 const NAMES = { " ": "space", "\n": "new line" };
 const BEFORE = 18; // letters of the line that are repeated
@@ -14,17 +15,47 @@ function bar(letter, share, isWritten) {
     make("span", { class: "lm-share" }, percent(share)));
 }
 
-export function mount(element, { text, letters }) {
-  const shown = Array.from(text, (letter, i) =>
-    make("span", { style: `--s: ${letters[i][1]}` }, letter === "\n" ? "↵" : letter));
-  const verse = make("p", { class: "lm-verse", "aria-hidden": "true", onpointermove: point, onpointerdown: point },
-    ...shown.flatMap((span, i) => (text[i] === "\n" ? [span, make("br")] : [span])));
+/* What chooses between pieces, ways and moments; a way with fewer moments stays at its last. */
+function choices({ pieces, ways, moments }, read) {
+  let piece = 0, way = 0;
+  const told = make("p", { class: "lm-losses", role: "status" });
+  const steps = slider("Steps of Dickinson", { min: 0, max: moments.length - 1, value: 0, oninput: draw });
+  function draw() {
+    const at = Number(steps.input.value), { letters, losses } = ways[way];
+    const now = Math.min(at, losses.length - 1);
+    steps.value.textContent = moments[at];
+    steps.input.setAttribute("aria-valuetext", `${moments[at]} steps`);
+    told.textContent = losses[now];
+    read(pieces[piece].text, letters[piece][now]);
+  }
+  return { draw, element: make("div", { class: "lm-runs" },
+    radios("It reads", pieces.map(({ name }) => name), 0, (i) => { piece = i; draw(); }),
+    radios("Taught", ways.map(({ name }) => name), 0, (i) => { way = i; draw(); }),
+    steps.label, told) };
+}
+
+export function mount(element, data) {
+  let text, letters, shown, here = 5; // the first word that could have gone on otherwise
+  const whole = make("p", { class: "visually-hidden" });
+  const verse = make("p", { class: "lm-verse", "aria-hidden": "true", onpointermove: point, onpointerdown: point });
   const expected = make("p", { class: "lm-said" });
   const bars = make("div");
-  const slider = make("input", { type: "range", min: 0, max: text.length - 1,
-    "aria-label": "Go through the poem letter by letter", oninput: () => choose(Number(slider.value)) });
-  element.append(make("p", { class: "visually-hidden" }, text), verse,
-    make("div", { class: "lm-expected" }, expected, bars, slider));
+  const along = make("input", { type: "range", min: 0,
+    "aria-label": "Go through the poem letter by letter", oninput: () => choose(Number(along.value)) });
+  const runs = data.ways && choices(data, read);
+  element.append(...(runs ? [runs.element] : []), whole, verse,
+    make("div", { class: "lm-expected" }, expected, bars, along));
+
+  function read(piece, found) {
+    if (piece !== text) here = 5;
+    [text, letters] = [piece, found];
+    shown = Array.from(text, (letter, i) =>
+      make("span", { style: `--s: ${letters[i][1]}` }, letter === "\n" ? "↵" : letter));
+    verse.replaceChildren(...shown.flatMap((span, i) => (text[i] === "\n" ? [span, make("br")] : [span])));
+    whole.textContent = text;
+    along.max = text.length - 1;
+    choose(here);
+  }
 
   function before(at) {
     const line = text.slice(Math.max(0, at - BEFORE), at).replace(/\n/g, " / ");
@@ -32,15 +63,16 @@ export function mount(element, { text, letters }) {
   }
 
   function choose(at) {
+    here = at;
     const [share, , guesses] = letters[at], letter = text[at];
     shown.forEach((span, i) => span.classList.toggle("lm-here", i === at));
     expected.replaceChildren(...(at ? ["After ", make("q", {}, before(at))] : ["At the start"]), " the model expected");
     const rows = guesses.map(([guess, p]) => bar(guess, p, guess === letter));
     if (!guesses.some(([guess]) => guess === letter)) rows.push(bar(letter, share, true));
     bars.replaceChildren(...rows);
-    slider.value = at;
+    along.value = at;
     const likely = guesses.slice(0, 2).map(([guess, p]) => `${named(guess)} ${percent(p)}`);
-    slider.setAttribute("aria-valuetext",
+    along.setAttribute("aria-valuetext",
       `${named(letter)}, expected with ${percent(share)}; likeliest ${likely.join(", ")}`);
   }
 
@@ -49,5 +81,6 @@ export function mount(element, { text, letters }) {
     if (at >= 0) choose(at);
   }
 
-  choose(5); // the first word that could have gone on otherwise
+  if (runs) runs.draw();
+  else read(data.text, data.letters);
 }

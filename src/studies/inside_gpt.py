@@ -1,0 +1,88 @@
+"""Can one layer of attention continue a row that the text repeats, if it learns for longer?
+
+Varied: the layers (two, one) and the steps, ten times as many for one layer; its heads,
+two or eight that share the same width; positions, turned (as in Llama) or added (as in
+GPT-2), these with four times the steps. Rates are chosen for each kind by the same rule,
+by the loss on texts of their own, with a seed of its own. Rivals: counting, in the text at
+hand, tokens, what followed the present token, and what followed the present two; the
+weight of the shorter run is chosen on the same texts. Null: guessing among 32 tokens.
+Statistic: nats for each token of the repetition, on texts that no training drew; the
+interval is that of how much more one layer pays than two, seed by seed. Of the two layers
+each head is taken away alone.
+"""
+
+import torch
+
+from lmcourse.repeats import LONGEST, costs, counted, dissected, fresh, grow, repeated
+from studies.harness import best_tuned, count, paired
+
+CLAIM = "One layer of two heads pays more than two layers, after ten times the steps"
+RIVAL = "counting tokens, and what followed the present one or two, in the text"
+NULL = "guessing among 32 tokens"
+KINDS = {  # layers, steps, seeds, other sizes
+    "two layers": (2, 250, 10, {}),
+    "one layer": (1, 2500, 5, {}),
+    "eight heads": (1, 2500, 3, {"heads": 8}),
+    "added positions": (2, 1000, 5, {"rotary": False}),
+}
+SETTINGS = {"seeds": list(range(10)), "rates": [5e-3, 1e-2]}
+SETTINGS |= {"weights": [0.001, 0.01, 0.1, 1.0], "texts": 256}
+
+
+def plan(small):
+    """Choose rates first; then every kind on every seed, and counting."""
+    kinds = ["two layers"] if small else KINDS
+    rates = SETTINGS["rates"][: 1 if small else None]
+    runs = [
+        {"group": "tuning", "kind": k, "seed": 99, "rate": r} for k in kinds for r in rates
+    ]
+    for kind in kinds:
+        seeds = SETTINGS["seeds"][: 1 if small else KINDS[kind][2]]
+        runs += [{"group": "runs", "kind": kind, "seed": seed} for seed in seeds]
+    runs = [each | {"steps": 2 if small else KINDS[each["kind"]][1]} for each in runs]
+    return runs + [{"group": "counts", "order": order} for order in (1, 2, 3)]
+
+
+def drawn(tuning):
+    """Return texts of rows of 8 to 24 tokens: to choose by, or to judge by."""
+    dice = torch.Generator().manual_seed(7 if tuning else 8)
+    lengths = torch.randint(8, 25, (SETTINGS["texts"],), generator=dice)
+    return repeated(lengths, dice) if tuning else fresh(lengths)
+
+
+def run(folder, group, kind="", seed=0, rate=None, steps=0, order=None):
+    """Train one model, or count; return what the repetition costs."""
+    if order:
+        own = drawn(tuning=True)
+        best = min(SETTINGS["weights"], key=lambda w: counted(own, order, w).mean())
+        loss = counted(drawn(tuning=False), order, best).mean().item()
+        return {"order": order, "weight": best, "loss": round(loss, 4)}
+    layers, _, _, sizes = KINDS[kind]
+    tuned = group == "runs"
+    rate = best_tuned(folder, kind=kind)["rate"] if tuned else rate
+    model, history = grow(seed, layers, steps, rate, **sizes)
+    with torch.no_grad():
+        loss = costs(model, drawn(not tuned))[:, LONGEST:].mean().item()
+    row = {"kind": kind, "seed": seed, "rate": rate}
+    if not tuned:
+        return row | {"validation": round(loss, 4)}
+    every = max(1, steps // 100)
+    row |= {"loss": round(loss, 4), "numbers": sum(p.numel() for p in model.parameters())}
+    means = torch.tensor(history[: steps // every * every]).view(-1, every).mean(1)
+    row["history"] = [round(x, 3) for x in means.tolist()]
+    if layers == 2:
+        heads = dissected(model, fresh(torch.full((64,), LONGEST)))
+        row["heads"] = [{k: round(x, 3) for k, x in each.items()} for each in heads]
+    return row
+
+
+def losses(results, kind):
+    """Return the losses of a kind, by seed."""
+    return [each["loss"] for each in results["runs"] if each["kind"] == kind]
+
+
+def summary(results):
+    """Compare one layer with two, seed by seed."""
+    one, two = losses(results, "one layer"), losses(results, "two layers")
+    two = two[: len(one) or None]  # a short run has no one layer
+    return count(results["runs"]) | paired(one or two, two, min(one or two) > max(two))
