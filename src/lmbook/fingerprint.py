@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from lmbook.execute.keys import PACKAGE, ROOT, build_folder, digest, hashes, installed
-from lmbook.publish.addresses import repository
+from lmbook.publish.addresses import published_at
 
 BOOK = ("chapters", "data", "_config.yml", "_toc.yml")
 OURS = ("data", "pyproject.toml", "requirements.txt", "README.md", "LICENSE")
@@ -27,7 +27,7 @@ def inputs(root: Path) -> str:
     models = [Path(v).expanduser().absolute() for v in filter(None, variables.values())]
     files = [hashes(path, root) for path in (*paths, PACKAGE, LMBOOK, *models)]
     machine = [platform.platform(), sorted(map(str, Path("/dev").glob("nvidia*")))]
-    software = [repository(), installed(), sys.version]
+    software = [published_at(), installed(), sys.version]
     return digest([str(root.resolve()), files, variables, software, machine])
 
 

@@ -1,6 +1,7 @@
 """What runs on GitHub may do little, and not for long."""
 
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -35,8 +36,96 @@ def test_actions_are_commits_of_github_itself(name):
 def test_rights_to_write_are_where_they_are_needed():
     jobs = {(n, job): how for n, w in WORKFLOWS.items() for job, how in w["jobs"].items()}
     written = {job: how["permissions"] for job, how in jobs.items() if "permissions" in how}
+    pages = {"contents": "write", "pages": "write", "id-token": "write"}
     assert written == {
-        ("site", "publish"): {"contents": "write"},
+        ("book", "publish"): pages,
         ("weekly", "report"): {"issues": "write"},
     }
-    assert jobs["site", "publish"]["if"] == "github.ref == 'refs/heads/main'"
+    wanted = "github.ref_name == github.event.repository.default_branch"
+    assert jobs["book", "publish"]["if"].endswith(wanted)
+
+
+def test_what_passed_is_published_and_a_push_is_cheap():
+    jobs = WORKFLOWS["book"]["jobs"]
+    assert jobs["tests"]["needs"] == "build"
+    assert jobs["publish"]["needs"] == ["tests", "mac"]
+    on = {system: [] for system in ("ubuntu", "macos")}
+    for job in jobs.values():
+        on[job["runs-on"].partition("-")[0]].append(job["timeout-minutes"])
+    assert sum(on["ubuntu"]) <= 40
+    assert len(on["macos"]) == 1
+    started = [name for name, text in TEXTS.items() if re.search("^  push:", text, re.M)]
+    assert started == ["book"]
+
+
+# --- the branch with the notebooks, in a repository on disk -----------------------------
+
+
+def git(*words):
+    return subprocess.run(["git", *map(str, words)], check=True, capture_output=True).stdout
+
+
+@pytest.fixture
+def remote(tmp_path):
+    """An empty repository, as a fork is before anything was published."""
+    git("init", "--bare", "--quiet", tmp_path / "remote.git")
+    return tmp_path / "remote.git"
+
+
+@pytest.fixture
+def publish(tmp_path, remote):
+    def run(commit, text, wheel):
+        built = tmp_path / f"built-{commit}"
+        (built / "executed").mkdir(parents=True, exist_ok=True)
+        (built / wheel).write_text(text)
+        for folder in (built, built / "executed"):
+            (folder / "mini-gpt.ipynb").write_text(text)
+        done = [FOLDER.parent / "notebooks.sh", built, remote, commit]
+        return subprocess.run(["bash", *done], capture_output=True, text=True)
+
+    return run
+
+
+def held(remote):
+    return git("-C", remote, "ls-tree", "-r", "--name-only", "gh-pages").decode().split()
+
+
+def test_two_publications_keep_both_commits_and_the_older_wheel(remote, publish, tmp_path):
+    assert publish("aaa1", "old", "lmcourse-1.whl").returncode == 0
+    clone = tmp_path / "clone"
+    git("clone", "--quiet", "--branch", "gh-pages", remote, clone)
+    (clone / "CNAME").write_text("book.example")
+    named = ["-c", "user.name=a", "-c", "user.email=a@b"]
+    git("-C", clone, "add", "CNAME")
+    git("-C", clone, *named, "commit", "--quiet", "-m", "A domain of our own")
+    git("-C", clone, "push", "--quiet")
+    assert publish("bbb2", "new", "lmcourse-2.whl").returncode == 0
+    notebooks = {
+        f"{c}/{f}mini-gpt.ipynb"
+        for c in ("aaa1", "bbb2", "latest")
+        for f in ("", "executed/")
+    }
+    wheels = {"notebooks/lmcourse-1.whl", "notebooks/lmcourse-2.whl"}
+    assert {*held(remote)} == notebooks | wheels | {"CNAME", ".nojekyll", "commits.txt"}
+    texts = {
+        c: git("-C", remote, "show", f"gh-pages:{c}/mini-gpt.ipynb")
+        for c in ("aaa1", "bbb2", "latest")
+    }
+    assert texts == {"aaa1": b"old", "bbb2": b"new", "latest": b"new"}
+    assert git("-C", remote, "show", "gh-pages:CNAME") == b"book.example"
+    assert git("-C", remote, "rev-list", "--count", "gh-pages").strip() == b"1"
+
+
+def test_a_commit_published_again_and_many_commits(remote, publish, tmp_path):
+    for number in (*range(22), 21):
+        assert publish(f"{number:x}f", "x", f"lmcourse-{number}.whl").returncode == 0
+    places = {path.partition("/")[0] for path in held(remote) if path.endswith(".ipynb")}
+    assert places == {f"{number:x}f" for number in range(2, 22)} | {"latest"}
+    assert sum(path.endswith(".whl") for path in held(remote)) == 22
+
+
+def test_a_remote_that_cannot_be_asked_is_not_taken_for_an_empty_one(publish, remote):
+    remote.rename(remote.with_name("gone"))
+    done = publish("aaa1", "old", "lmcourse-1.whl")
+    assert done.returncode != 0
+    assert "remote.git" in done.stderr

@@ -11,11 +11,17 @@ import jupytext
 import nbformat
 import pytest
 
+from chapters import CHAPTERS
 from lmbook.execute.keys import ROOT
 from lmbook.execute.run import chapters, executed
 from lmbook.pages.glue import format_glue
 from lmbook.publish import addresses, notebooks
-from lmbook.publish.addresses import repository, site_address, wheel_address
+from lmbook.publish.addresses import (
+    published_at,
+    repository,
+    site_address,
+    wheel_address,
+)
 from lmbook.publish.markdown import solutions
 from lmcourse.views import MIME
 from serving import SITE
@@ -219,6 +225,8 @@ def test_a_page_offers_its_source_and_if_it_has_code_its_notebook(name):
     assert (f'href="notebooks/executed/{name}.ipynb"' in page) == ran
     assert ("colab.research.google.com" in page) == (ran and bool(repository()))
     assert ("nbviewer.org/github" in page) == (ran and bool(repository()))
+    assert ('href="publish.html#publish-colab"' in page) == (ran and not repository())
+    assert ("Suggest an edit" in page) == bool(repository())
 
 
 @pytest.mark.parametrize(
@@ -236,6 +244,26 @@ def test_repository(monkeypatch, named, found, address):
     assert wheel_address("x.whl") == (
         f"https://raw.githubusercontent.com/{found}/gh-pages/notebooks/x.whl"
     )
+
+
+def test_a_page_leads_to_what_its_own_commit_published(monkeypatch):
+    monkeypatch.setenv("GITHUB_REPOSITORY", "owner/book")
+    monkeypatch.setenv("DEFAULT_BRANCH", "trunk")
+    for commit, place in (("1a2b", "1a2b"), ("", "latest")):
+        monkeypatch.setenv("GITHUB_SHA", commit)
+        config = SimpleNamespace(lmcourse_published=published_at())
+        app = SimpleNamespace(config=config, srcdir=str(CHAPTERS), env=SimpleNamespace())
+        app.env.doc2path = lambda name: str(CHAPTERS / f"{name}.md")
+        context = {"pathto": lambda name, _=0: name, "sourcename": "attention.md"}
+        context["header_buttons"] = []
+        notebooks.add_buttons(app, "attention", "page.html", context, doctree=True)
+        urls = {b["text"]: b["url"] for b in context["header_buttons"][0]["buttons"]}
+        held = f"github/owner/book/blob/gh-pages/{place}"
+        assert urls["Open in Colab"].endswith(f"google.com/{held}/attention.ipynb")
+        assert urls["View with its results"].endswith(f"{held}/executed/attention.ipynb")
+        source = "https://github.com/owner/book/{}/trunk/chapters/attention.md"
+        assert urls["Suggest an edit"] == source.format("edit")
+        assert urls["All its versions"] == source.format("commits")
 
 
 def test_without_a_repository_the_wheel_is_beside_the_notebook(monkeypatch):

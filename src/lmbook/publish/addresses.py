@@ -1,4 +1,4 @@
-"""Where the book is published: the repository, the site, the wheel."""
+"""Where the book is published: the repository, its branches, the site, the wheel."""
 
 import os
 import re
@@ -7,7 +7,7 @@ import subprocess
 from lmbook.execute.keys import ROOT
 
 FOLDER = "notebooks"
-BRANCH = "gh-pages"  # holds the site; .github/workflows/site.yml writes it
+BRANCH = "gh-pages"  # holds notebooks for Colab; .github/notebooks.sh writes it
 
 
 def repository() -> str:
@@ -18,6 +18,27 @@ def repository() -> str:
     named = os.environ.get("GITHUB_REPOSITORY") or remote
     match = re.search(r"([\w.-]+/[\w.-]+?)(?:\.git)?/?$", named)
     return match[1] if match else ""
+
+
+def published_at() -> tuple[str, str]:
+    """Return the repository, and the folder of `BRANCH` with this build's notebooks.
+
+    In a workflow that is its commit; a build elsewhere has the newest published ones.
+    """
+    return repository(), os.environ.get("GITHUB_SHA") or "latest"
+
+
+def source_address(page: str, what: str) -> str:
+    """Return where GitHub shows a chapter's source: to "edit" it, or its "commits"."""
+    branch = os.environ.get("DEFAULT_BRANCH") or _default_branch()
+    return f"https://github.com/{repository()}/{what}/{branch}/chapters/{page}.md"
+
+
+def _default_branch() -> str:
+    """Return the remote's default branch, as git noted it when it cloned; else "main"."""
+    asked = ["git", "-C", str(ROOT), "symbolic-ref", "refs/remotes/origin/HEAD"]
+    noted = subprocess.run(asked, capture_output=True, text=True).stdout.strip()
+    return noted.rpartition("origin/")[2] or "main"
 
 
 def site_address() -> str:

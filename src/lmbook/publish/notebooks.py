@@ -212,16 +212,23 @@ def add_buttons(app, pagename, templatename, context, doctree) -> None:
     if doctree is None:
         return
     pathto, urls = context["pathto"], {}
+    repository, place = app.config.lmcourse_published
     ran = Path(app.env.doc2path(pagename)) in chapters(Path(app.srcdir).parent)
     notebook, results = (f"{folder}/{pagename}.ipynb" for folder in (FOLDER, EXECUTED))
-    if ran and app.config.lmcourse_repository:
-        held = f"github/{app.config.lmcourse_repository}/blob/{addresses.BRANCH}"
-        urls["Open in Colab"] = f"https://colab.research.google.com/{held}/{notebook}"
-        urls["View with its results"] = f"https://nbviewer.org/{held}/{results}"
+    if ran and repository:
+        held = f"github/{repository}/blob/{addresses.BRANCH}/{place}"
+        colab, viewer = "https://colab.research.google.com", "https://nbviewer.org"
+        urls["Open in Colab"] = f"{colab}/{held}/{pagename}.ipynb"
+        urls["View with its results"] = f"{viewer}/{held}/executed/{pagename}.ipynb"
+    elif ran:
+        urls["Open in Colab, by hand"] = f"{pathto('publish')}#publish-colab"
     if ran:
         urls["Download the notebook"] = pathto(notebook, 1)
         urls["Download it with its results"] = pathto(results, 1)
     urls["View the source"] = pathto(f"_sources/{context['sourcename']}", 1)
+    if repository:
+        urls["Suggest an edit"] = addresses.source_address(pagename, "edit")
+        urls["All its versions"] = addresses.source_address(pagename, "commits")
     links = [
         {"type": "link", "text": text, "url": url, "tooltip": text, "label": text}
         for text, url in urls.items()
@@ -234,8 +241,6 @@ def add_buttons(app, pagename, templatename, context, doctree) -> None:
 def setup(app) -> None:
     """Connect to Sphinx; the theme's own buttons come first."""
     # A value of the configuration: Sphinx then rewrites every page when it changes.
-    app.add_config_value(
-        "lmcourse_repository", lambda config: addresses.repository(), "html", [str]
-    )
+    app.add_config_value("lmcourse_published", addresses.published_at(), "html", [tuple])
     app.connect("html-page-context", add_buttons, priority=600)
     app.connect("build-finished", publish)
