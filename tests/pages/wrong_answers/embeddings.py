@@ -89,11 +89,12 @@ WRONG = {
             v[[i for i, w in enumerate(t) if w in s]],
         ),
         "return two things": lambda t, v, s: v[keep(t, s)],
-        "the tokens that stay are not": lambda t, v, s: (t, v),
+        "the tokens that stay are not": lambda t, v, s: (t[:4], v[:4]),
         "vectors of the stop words": lambda t, v, s: (
             [w for w in t if w not in s],
             v[[i for i, w in enumerate(t) if w in s]],
         ),
+        "nothing was left out": lambda t, v, s: (t, v),
         "zip refuses": lambda t, v, s: (
             [w for w in t if w not in s],
             np.array([x for _, x in zip([w for w in t if w not in s], v, strict=True)]),
@@ -111,9 +112,20 @@ WRONG = {
         "sign reversed": lambda c, k: -by_pairs(c, k),
         "PMI is divided by k": lambda c, k: by_pairs(c, 1) / k,
         "the word itself occurs": lambda c, k: np.log(c / (k * shares(c, 1))),
-        "not -1e9": lambda c, k: np.where(c == 0, -1e9, by_pairs(c, k)),
+        "no small number in its place": [
+            lambda c, k: np.where(c == 0, -1e9, by_pairs(c, k)),
+            lambda c, k: (
+                np.log(c + 1e-9) - np.log(np.outer(c.sum(1), c.sum(0)) * k / c.sum())
+            ),
+        ],
     },
     "static_vectors": {
+        "rows of the places": lambda model, ids: model.embeddings.position_embeddings(
+            torch.arange(ids.shape[1])
+        )[None],
+        "brought to length 1": lambda model, ids: torch.nn.functional.normalize(
+            model.embeddings.word_embeddings(ids), dim=-1
+        ),
         "segment's row is still added": lambda model, ids: (
             model.embeddings.word_embeddings(ids)
             + model.embeddings.token_type_embeddings(torch.zeros_like(ids))
