@@ -4,12 +4,12 @@ Varied, with three styles of dates to learn from: what the decoder gets of the s
 states, or one vector, once or at every step; Transformers and LSTMs), with rates chosen
 alike on held-out days, for one seed, one date and the shorter training; one part of the
 source hidden from a trained decoder, and the month from one trained again on the same,
-fixed memory; and what training varied (letters, commas, centuries). Rivals: one vector; the
-weights as a measure of use; that every training helps every style. Null: a memory that
-tells of the month only its length, since another as long was dealt; and one whose other
-characters could not look at the month. Statistic: shares of held-out days read right; the
-interval is that of the month, hidden, less the same with the months dealt, by seed. Stored
-too: the weights of the first model, in int8, for the view.
+fixed memory, in sixteen readers; and what training varied (letters, commas, centuries).
+Rivals: one vector; the weights as a measure of use; that every training helps every style.
+Null: a memory that tells of the month only its length, since another as long was dealt; and
+one whose other characters could not look at the month. Statistic: shares of held-out days
+read right; the interval is that of the month, hidden, less the same with the months dealt,
+by seed. Stored too: the weights of the first model, in int8, for the view.
 """
 
 import base64
@@ -27,14 +27,15 @@ from studies.harness import best_tuned, count, paired
 CHAPTER = "encoder-decoder"
 CLAIM = (
     "With the month hidden that a decoder looked at, another decoder, trained on the same "
-    "memory, reads eight in ten months or more: the other characters' memory tells them"
+    "memory, reads clearly more months than their length tells: by over a fifth of all"
 )
 RIVAL = "the decoder guesses from the month's length, which shows in where the year stands"
 NULL = (
     "a memory in which another month of the same length was dealt, read by such a decoder"
 )
-SETTINGS = {"seeds": [0, 1, 2, 3, 4], "steps": 300, "again": 120}
-SETTINGS |= {"rates": [3e-3, 1e-2, 3e-2], "short": 400, "long": 700, "vectors": [0, 1, 2]}
+SETTINGS = {"seeds": [0, 1, 2, 3, 4], "steps": 300, "again": 120, "more": [*range(5, 16)]}
+SETTINGS |= {"rates": [3e-3, 1e-2, 3e-2, 6e-2], "short": 400, "long": 700}
+SETTINGS |= {"vectors": [0, 1, 2]}
 KINDS = ["Transformer", "Transformer, one vector", "LSTM, looking back"]
 KINDS += ["LSTM, one vector at every step", "LSTM, one vector"]
 VARIED = {"case": (0, 1, 2, 6), "commas": (0, 1, 2, 3), "centuries": (0, 1, 2)}
@@ -52,6 +53,8 @@ def plan(small):
     steps = {"steps": 3} if small else {"steps": SETTINGS["steps"]}
     seeds, few = SETTINGS["seeds"][: 1 if small else None], SETTINGS["vectors"]
     found = [{"group": "runs", "seed": seed} | steps for seed in seeds]
+    more = SETTINGS["more"][: 1 if small else None]
+    found += [{"group": "more", "seed": seed} | steps for seed in more]
     for vary in list(VARIED)[: 1 if small else None]:
         found += [{"group": "varied", "vary": vary, "seed": s} | steps for s in seeds]
     short, long = (3, 3) if small else (SETTINGS["short"], SETTINGS["long"])
@@ -78,11 +81,15 @@ def run(folder, group, seed, steps, **how):
     draw = page().drawing(known, seed, VARIED.get(vary, (0, 1, 2)))
     model = page().new_model(seed)
     page().train(model, draw, steps)
-    asked = 10 if steps < 10 else 500
-    found = {"seed": seed, "steps": steps, "right": reads(model, held_out[:asked])}
+    asked, again = 10 if steps < 10 else 500, min(steps, SETTINGS["again"])
+    found = {"seed": seed, "steps": steps}
+    if group == "more":
+        return found | months(model, known, held_out[:asked], seed, again)
+    found["right"] = reads(model, held_out[:asked])
     if group == "varied":
         return found | {"vary": vary}
-    found |= uses(model, known, held_out[:asked], seed, min(steps, SETTINGS["again"]))
+    found |= uses(model, held_out[:asked])
+    found |= months(model, known, held_out[:asked], seed, again)
     return found | (first(model) if seed == SETTINGS["seeds"][0] else {})
 
 
@@ -94,13 +101,19 @@ def reads(model, held_out):
     return [round(float(page().share_right(model, pairs)), 4) for pairs in asked]
 
 
-def uses(model, known, held_out, seed, steps):
-    """Return looks and what hiding does, place by place; then what decoders learn anew."""
+def uses(model, held_out):
+    """Return looks and what hiding does, place by place."""
     pairs = page().pairs_of(held_out)
     views = [page().hidden(model, part) for part in (-1, 0, 1, 2, 3)]
     kept = [page().right_at(view, pairs).numpy().round(4).tolist() for view in views]
     found = {"looks": page().look(model, pairs).numpy().round(4).tolist(), "kept": kept}
     found["spaces"] = [spaces(model, held_out, few) for few in (True, False)]
+    return found
+
+
+def months(model, known, held_out, seed, steps):
+    """Return the share of hidden months that decoders read which learn anew."""
+    pairs, found = page().pairs_of(held_out), {}
     for name in ("again", "dealt", "cut"):
         other = cut(model) if name == "cut" else page().hidden(model, 1)
         change = page().dealt if name == "dealt" else list
@@ -205,6 +218,7 @@ def packed(model):
 
 def summary(results):
     """Compare what is read of a hidden month with what its length tells."""
-    again, *others = ([r[n] for r in results["runs"]] for n in ("again", "dealt", "cut"))
-    holds = float(np.min(again)) > 0.9 and float(np.max(others)) < 0.7
-    return count(results["runs"]) | paired(again, others[0], holds)
+    rows = results["runs"] + results["more"]
+    again, dealt, cut = (np.array([r[n] for r in rows]) for n in ("again", "dealt", "cut"))
+    holds = float((again - np.maximum(dealt, cut)).min()) > 0.2
+    return count(rows) | paired(again, dealt, holds)

@@ -18,8 +18,8 @@ SOURCE, TESTS = ROOT / "src", ROOT / "tests"
 # page needs.
 LIMITS = {
     "lmcourse": 4588,  # exercises apart
-    "exercises": 3105,
-    "studies": 1980,
+    "exercises": 3125,
+    "studies": 1991,
     "lmbook": 2900,
     "tests": 13_247,  # right and wrong answers apart
     "scripts": 6406,  # with styles, every line

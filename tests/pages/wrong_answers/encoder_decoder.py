@@ -69,6 +69,18 @@ def exchanged(Y, M, real, W_Q, W_K, W_V):
     return by_library(Y, M, real, W_K, W_Q, W_V)
 
 
+def rows_hidden(Y, M, real, W_Q, W_K, W_V):
+    scores = Y @ W_Q @ (M @ W_K).mT / 2
+    hidden = ~real[:, : Y.shape[1], None]
+    return across(Y, M, real, W_Q, W_K, W_V)[0], scores.masked_fill(
+        hidden, -math.inf
+    ).softmax(-1)
+
+
+def typed_pad(model, source, target, pad):
+    return as_long(model, source, target, 0)
+
+
 def ahead(wrong):
     """Return a loss: `wrong` cuts logits, as many as the target, and target."""
 
@@ -124,6 +136,17 @@ def reads(small=True, old=True, guess=5):
     return write
 
 
+def program(sources):
+    """Read dates in any order, as no training taught."""
+    found = []
+    for source in sources:
+        words = source.replace(",", "").replace("-", " ").split()
+        month = MONTHS.get(next(x for x in words if x[0].isalpha())[:3].lower(), 5)
+        day, year = sorted(int(x) for x in words if x[0].isdigit())
+        found.append(f"{year}-{month:02}-{day:02}")
+    return found
+
+
 DAYS = [datetime.date(1886, 3, 1) + datetime.timedelta(n) for n in range(99)]
 
 
@@ -159,6 +182,7 @@ WRONG = {
             lambda *given: across(*given)[0].numpy(),
         ],
         "W_Q and W_K are exchanged": exchanged,
+        "whole rows were hidden": rows_hidden,
     },
     "one_ahead": {
         "takes a softmax, too": ahead(lambda x, t: (x[:, :-1].softmax(-1), t[:, 1:])),
@@ -166,6 +190,7 @@ WRONG = {
         "the mean of the rows' means": row_by_row,
         "end mark of the longest": ahead(lambda x, t: (x[:, :-2], t[:, 1:-1])),
         "the sides are exchanged": sides_exchanged,
+        "whatever its number": typed_pad,
         "moved the wrong way": ahead(lambda x, t: (x[:, 1:], t[:, :-1])),
     },
     "write_greedily": {
@@ -199,6 +224,7 @@ WRONG = {
         "rate too high": (small, reads(small=False, old=False)),
         "for 100 sources 1 texts": (small, lambda sources: ["1886-05-15"]),
         "a trained model writes": (small, reads(guess=None)),
+        "is this one that was trained": (small, program),
         "(draw, write)": 0.97,
     },
 }
