@@ -12,6 +12,7 @@ import re
 import textwrap
 from collections.abc import Iterator
 from html import escape
+from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,6 +21,7 @@ from docutils.parsers.rst.directives import flag
 from sphinx.util.docutils import SphinxDirective
 
 from lmbook.execute.run import executed
+from lmbook.pages.choices import LETTERS
 from lmbook.pages.course_map import took
 from lmbook.pages.tasks import CHECKED, WORDS, asked, registered
 from lmcourse import exercises
@@ -52,12 +54,14 @@ def read_tasks(text: str) -> Iterator[Task]:
         yield Task(told["label"], title, asked(told["class"].split()), code, solution)
 
 
-def diagnoses(name: str) -> list[str]:
+def diagnoses(page: str, name: str) -> list[str]:
     """Return the wrong answers that a task's check has words for, without the right one."""
-    found = exercises.registered(name)
-    if found.feedback:
-        return [words for words in found.feedback.values() if words]
-    code = ast.parse(textwrap.dedent(inspect.getsource(found.check)))
+    module = import_module(f"lmcourse.exercises.{page.replace('-', '_')}")
+    function = getattr(module, name.partition(".")[2], None)
+    if not inspect.isfunction(function):  # it is answered with a letter
+        said = [exercises.check(name, letter) for letter in LETTERS]
+        return [each.message for each in said if not each and each.message[:6] != "choose"]
+    code = ast.parse(textwrap.dedent(inspect.getsource(function)))
     keys = [k for each in ast.walk(code) if isinstance(each, ast.Dict) for k in each.keys]
     texts = [k.value for k in keys if isinstance(k, ast.Constant)]
     return [text for text in dict.fromkeys(texts) if isinstance(text, str) and " " in text]
@@ -130,7 +134,7 @@ def _mistakes(app, link, node) -> str:
     html, last = "", None
     for chapter, task in _all_tasks(app):
         name = registered(chapter.name).get(task.label.replace("_", "-"))
-        words = diagnoses(name) if name else []
+        words = diagnoses(chapter.name, name) if name else []
         if chapter != last:
             html += f"<h2>{escape(chapter.short)}</h2>\n"
         last = chapter
@@ -154,7 +158,8 @@ def _mended(app, link, chapter, task: Task) -> str:
     """Return a bug: its code, what the check said of it, and the code that is right."""
     wrong, right = (
         app.builder.highlighter.highlight_block(
-            "\n".join(line for line in code.split("\n") if not CHECKED.search(line)), "python"
+            "\n".join(line for line in code.split("\n") if not CHECKED.search(line)),
+            "python",
         )
         for code in (task.code, task.solution)
     )

@@ -143,12 +143,6 @@ def names(chapter: str, kind: str | None = None) -> list[str]:
     return [name for name, found in mine.items() if kind in (None, found.kind)]
 
 
-def registered(name: str) -> _Exercise:
-    """Return what is known of an exercise: its check, its kind, words for letters."""
-    _load(name.partition(".")[0])
-    return _EXERCISES[name]
-
-
 def _load(chapter: str) -> None:
     module = f"{__name__}.{chapter.replace('-', '_')}"
     try:
