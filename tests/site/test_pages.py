@@ -44,6 +44,14 @@ def source_cells(name: str) -> list:
 
 
 @pytest.mark.parametrize("name", PAGES)
+def test_a_solution_that_opens_in_read_says_something(name):
+    for solution in soup(name).select(".solution:not(.lm-work)"):
+        content = solution.select_one("#solution-content")
+        assert "lm-work" not in content.get("class", ()), solution["id"]
+        assert content.find(lambda tag: "lm-work" not in tag.get("class", ())), solution
+
+
+@pytest.mark.parametrize("name", PAGES)
 def test_nothing_is_wrong_with_the_page(name):
     page = soup(name)
     article = page.find("article")

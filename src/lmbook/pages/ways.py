@@ -32,7 +32,8 @@ def divide(app, doctree: nodes.document) -> None:
     cells = [n for n in doctree.findall(nodes.container) if _part(n) == "cell_code"]
     for cell in cells:
         _divide_cell(cell)
-    for node in [*doctree.findall(fold), *doctree.findall(nodes.section)]:
+    sections = (s for s in doctree.findall(nodes.section) if isinstance(s[0], nodes.title))
+    for node in [*doctree.findall(fold), *sections]:  # a solution's section has no title
         if len(node) > 1 and all(map(for_work, node[1:])):
             node["classes"].append(WORK)  # nothing of it is left but its name
     left = {
