@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from html import escape
 from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from docutils import nodes
 from docutils.parsers.rst.directives import flag
@@ -26,7 +26,7 @@ from lmbook.pages.course_map import took
 from lmbook.pages.tasks import CHECKED, WORDS, asked, registered
 from lmcourse import exercises
 
-_BLOCK = r"^:{3,}\{%s-start\} ?(.*)\n((?::\w.*\n)*):{3,}\n(.*?)^:{3,}\{%s-end\}"
+_BLOCK = r"^:{3,}\{%s-start\} ?([^\n]*)\n((?::\w[^\n]*\n)*):{3,}\n(.*?)^:{3,}\{%s-end\}"
 _TASK, _SOLUTION = (
     re.compile(_BLOCK % (kind, kind), re.M | re.S) for kind in ("exercise", "solution")
 )
@@ -61,10 +61,18 @@ def diagnoses(page: str, name: str) -> list[str]:
     if not inspect.isfunction(function):  # it is answered with a letter
         said = [exercises.check(name, letter) for letter in LETTERS]
         return [each.message for each in said if not each and each.message[:6] != "choose"]
-    code = ast.parse(textwrap.dedent(inspect.getsource(function)))
-    keys = [k for each in ast.walk(code) if isinstance(each, ast.Dict) for k in each.keys]
-    texts = [k.value for k in keys if isinstance(k, ast.Constant)]
-    return [text for text in dict.fromkeys(texts) if isinstance(text, str) and " " in text]
+    code = list(_code(function))
+    names = {each.id for each in code if isinstance(each, ast.Name)}
+    beside = [getattr(module, each, None) for each in sorted(names)]  # what it hands on to
+    for each in filter(inspect.isfunction, beside):
+        code += _code(each) if each.__module__ == module.__name__ else []
+    tables = [key for each in code if isinstance(each, ast.Dict) for key in each.keys]
+    texts = [key.value for key in tables if isinstance(key, ast.Constant)]
+    return [t for t in dict.fromkeys(texts) if isinstance(t, str) and t.endswith(".")]
+
+
+def _code(function) -> Iterator[ast.AST]:
+    return ast.walk(ast.parse(textwrap.dedent(inspect.getsource(function))))
 
 
 # --- what the directives make ----------------------------------------------------------
@@ -77,7 +85,7 @@ class teaching_list(nodes.General, nodes.Element):
 class Teaching(SphinxDirective):
     """``tasks``, ``weeks`` or ``mistakes``."""
 
-    option_spec = {"whole": flag}
+    option_spec: ClassVar = {"whole": flag}
     has_content = True
 
     def run(self) -> list[nodes.Node]:
@@ -86,8 +94,9 @@ class Teaching(SphinxDirective):
             place["weeks"] = [line.split() for line in self.content if line.strip()]
             faults = plan_faults(place["weeks"], self.config.lmbook_chapters)
             if "whole" in self.options:
-                missing = {*self.config.lmbook_chapters} - {*sum(place["weeks"], [])}
-                faults += [f"{name} is missing" for name in sorted(missing)]
+                taught = {name for week in place["weeks"] for name in week}
+                missing = sorted({*self.config.lmbook_chapters} - taught)
+                faults += [f"{name} is missing" for name in missing]
             if faults:
                 raise self.error("; ".join(faults))
         return [place]
