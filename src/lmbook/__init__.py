@@ -15,6 +15,7 @@ PARTS = (
     "pages.ways",
     "pages.search",
     "pages.course_map",
+    "pages.teaching",
     "pages.surprise",
     "publish.assets",
     "publish.notebooks",

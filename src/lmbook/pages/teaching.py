@@ -1,0 +1,226 @@
+"""Lists for who teaches: all tasks, plans of weeks, and every mistake with what mends it.
+
+The directive ``weeks`` has a line for each week, names of chapters; what a chapter builds
+on must come before it, and with ``:whole:`` none may be missing. ``tasks`` lists all tasks,
+``mistakes`` the code of each *spot the bug*, what the check said of it when the page was
+executed, what mends it, and what else the checks know by name.
+"""
+
+import ast
+import inspect
+import re
+import textwrap
+from collections.abc import Iterator
+from html import escape
+from importlib import import_module
+from pathlib import Path
+from typing import ClassVar, NamedTuple
+
+from docutils import nodes
+from docutils.parsers.rst.directives import flag
+from sphinx.util.docutils import SphinxDirective
+
+from lmbook.execute.run import executed
+from lmbook.pages.choices import LETTERS
+from lmbook.pages.course_map import took
+from lmbook.pages.tasks import CHECKED, WORDS, asked, registered
+from lmcourse import exercises
+
+_BLOCK = r"^:{3,}\{%s-start\} ?([^\n]*)\n((?::\w[^\n]*\n)*):{3,}\n(.*?)^:{3,}\{%s-end\}"
+_TASK, _SOLUTION = (
+    re.compile(_BLOCK % (kind, kind), re.M | re.S) for kind in ("exercise", "solution")
+)
+_CODE = re.compile(r"^```\{code-cell\}[^\n]*\n(?::\w[^\n]*\n)*\n?(.*?)\n```", re.M | re.S)
+HEADS = ("Task", "Kind", "Minutes", "Level", "Chapter")
+
+
+class Task(NamedTuple):
+    """A task as its chapter's source has it."""
+
+    label: str
+    title: str
+    about: list[str]  # kind, minutes, level, in words
+    code: str  # of its first cell
+    solution: str
+
+
+def read_tasks(text: str) -> Iterator[Task]:
+    """Yield the tasks of a chapter's source, in their order."""
+    solved = {name.strip(): body for name, _, body in _SOLUTION.findall(text)}
+    for title, options, body in _TASK.findall(text):
+        told = dict(re.findall(r"^:(\w+): *(.*)$", options, re.M))
+        cells = [_CODE.findall(part) for part in (body, solved.get(told["label"], ""))]
+        code, solution = (found[0] if found else "" for found in cells)
+        yield Task(told["label"], title, asked(told["class"].split()), code, solution)
+
+
+def diagnoses(page: str, name: str) -> list[str]:
+    """Return the wrong answers that a task's check has words for, without the right one."""
+    module = import_module(f"lmcourse.exercises.{page.replace('-', '_')}")
+    function = getattr(module, name.partition(".")[2], None)
+    if not inspect.isfunction(function):  # it is answered with a letter
+        said = [exercises.check(name, letter) for letter in LETTERS]
+        return [each.message for each in said if not each and each.message[:6] != "choose"]
+    code = list(_code(function))
+    names = {each.id for each in code if isinstance(each, ast.Name)}
+    beside = [getattr(module, each, None) for each in sorted(names)]  # what it hands on to
+    for each in filter(inspect.isfunction, beside):
+        code += _code(each) if each.__module__ == module.__name__ else []
+    tables = [key for each in code if isinstance(each, ast.Dict) for key in each.keys]
+    texts = [key.value for key in tables if isinstance(key, ast.Constant)]
+    return [t for t in dict.fromkeys(texts) if isinstance(t, str) and t.endswith(".")]
+
+
+def _code(function) -> Iterator[ast.AST]:
+    return ast.walk(ast.parse(textwrap.dedent(inspect.getsource(function))))
+
+
+# --- what the directives make ----------------------------------------------------------
+
+
+class teaching_list(nodes.General, nodes.Element):
+    """Where a list comes, when all pages are read."""
+
+
+class Teaching(SphinxDirective):
+    """``tasks``, ``weeks`` or ``mistakes``."""
+
+    option_spec: ClassVar = {"whole": flag}
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        place = teaching_list(kind=self.name)
+        if self.name == "weeks":
+            place["weeks"] = [line.split() for line in self.content if line.strip()]
+            faults = plan_faults(place["weeks"], self.config.lmbook_chapters)
+            if "whole" in self.options:
+                taught = {name for week in place["weeks"] for name in week}
+                missing = sorted({*self.config.lmbook_chapters} - taught)
+                faults += [f"{name} is missing" for name in missing]
+            if faults:
+                raise self.error("; ".join(faults))
+        return [place]
+
+
+def plan_faults(weeks: list[list[str]], chapters: dict) -> list[str]:
+    """Return what is wrong with a plan: unknown chapters, or some that come too early."""
+    faults, taught = [], set()
+    for number, names in enumerate(weeks, 1):
+        for name in names:
+            below = chapters[name].builds_on if name in chapters else ["no such chapter"]
+            lacks = [other for other in below if other not in taught]
+            faults += [f"week {number}: {name} lacks {other}" for other in lacks]
+            taught.add(name)
+    return faults
+
+
+def _tasks(app, link, node) -> str:
+    """Return a table of all tasks."""
+    rows = ""
+    for chapter, task in _all_tasks(app):
+        kind, minutes, level = (each.removesuffix(" of 3") for each in task.about)
+        place = f"{link(chapter.name)}#{task.label}"
+        name = f'<a href="{escape(place)}">{escape(task.title)}</a>'
+        cells = (name, kind, minutes.split()[0], level.split()[1], escape(chapter.short))
+        pairs = zip(HEADS, cells, strict=True)
+        rows += "<tr>" + "".join(f'<td data-label="{h}">{c}</td>' for h, c in pairs)
+    head = '</th><th scope="col">'.join(HEADS)
+    return f'<table class="table lm-tasks"><thead><tr><th scope="col">{head}{rows}</table>'
+
+
+def _weeks(app, link, node) -> str:
+    """Return a plan: the chapters of each week, and how long they take."""
+    items = ""
+    for names in node["weeks"]:
+        chapters = [app.config.lmbook_chapters[name] for name in names]
+        links = (f'<a href="{link(c.name)}">{escape(c.title)}</a>' for c in chapters)
+        items += f"<li>{'<br>'.join(links)}<br>{took(chapters)}</li>\n"
+    return f'<ol class="lm-weeks">{items}</ol>'
+
+
+def _mistakes(app, link, node) -> str:
+    """Return every mistake, chapter by chapter."""
+    html, last = "", None
+    for chapter, task in _all_tasks(app):
+        name = registered(chapter.name).get(task.label.replace("_", "-"))
+        words = diagnoses(chapter.name, name) if name else []
+        if chapter != last:
+            html += f"<h2>{escape(chapter.short)}</h2>\n"
+        last = chapter
+        if task.about[0] == WORDS["spot"]:
+            html += _mended(app, link, chapter, task)
+        elif words:
+            html += f"<h3>{_titled(link, chapter, task)}</h3>\n"
+        if words:
+            told = "".join(f"<li>{escape(each)}</li>\n" for each in words)
+            what = f"{len(words)} wrong answers that its check knows"
+            html += f"<details><summary>{what}</summary><ul>{told}</ul></details>\n"
+    return f'<div class="lm-mistakes">{html}</div>'
+
+
+def _titled(link, chapter, task: Task) -> str:
+    place = f"{link(chapter.name)}#{task.label}"
+    return f'<a href="{escape(place)}">{escape(task.title)}</a>'
+
+
+def _mended(app, link, chapter, task: Task) -> str:
+    """Return a bug: its code, what the check said of it, and the code that is right."""
+    wrong, right = (
+        app.builder.highlighter.highlight_block(
+            "\n".join(line for line in code.split("\n") if not CHECKED.search(line)),
+            "python",
+        )
+        for code in (task.code, task.solution)
+    )
+    return (
+        f"<h3>{_titled(link, chapter, task)}</h3>\n{wrong}"
+        f'<p class="lm-verdict lm-wrong">{escape(_verdict(app, chapter.name, task))}</p>\n'
+        f"<details><summary>What is right</summary>{right}</details>\n"
+    )
+
+
+def _verdict(app, page: str, task: Task) -> str:
+    """Return what the check said of a bug when its page was executed.
+
+    Raises
+    ------
+    LookupError
+        If it did not say that it is wrong.
+    """
+    for cell in executed(page, Path(app.srcdir).parent).cells:
+        if cell.source.strip() == task.code.strip():
+            said = [o.get("data", {}).get("text/plain", "") for o in cell.outputs]
+            for verdict in said:
+                if verdict.startswith("✗"):
+                    return verdict.partition(": ")[2]
+    raise LookupError(f"{page}: the check of {task.label} does not fail on its own bug")
+
+
+def _all_tasks(app) -> Iterator[tuple]:
+    for name, chapter in app.config.lmbook_chapters.items():
+        for task in read_tasks(Path(app.env.doc2path(name)).read_text("utf-8")):
+            yield chapter, task
+
+
+MADE = {"tasks": _tasks, "weeks": _weeks, "mistakes": _mistakes}
+
+
+def _pages_to_write(app, env) -> set[str]:
+    """Return the pages that list what others hold: they are written anew each time."""
+    return {"instructors", "mistakes"} & env.found_docs
+
+
+def _fill_in(app, doctree: nodes.document, docname: str) -> None:
+    for node in list(doctree.findall(teaching_list)):
+        html = MADE[node["kind"]](
+            app, lambda page: app.builder.get_relative_uri(docname, page), node
+        )
+        node.replace_self(nodes.raw("", html, format="html"))
+
+
+def setup(app) -> None:
+    """Add the directives; they are filled in when all pages are read."""
+    for name in MADE:
+        app.add_directive(name, Teaching)
+    app.connect("env-updated", _pages_to_write)
+    app.connect("doctree-resolved", _fill_in)

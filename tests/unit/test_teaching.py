@@ -1,0 +1,76 @@
+"""Lists for who teaches: plans of weeks, all tasks, every mistake."""
+
+import re
+from types import SimpleNamespace
+
+import pytest
+from bs4 import BeautifulSoup
+
+from chapters import CHAPTERS
+from lmbook.pages import teaching
+from lmbook.pages.course import read_course
+from lmbook.pages.teaching import diagnoses, plan_faults, read_tasks
+from serving import SITE
+
+
+def test_a_chapter_comes_after_what_it_builds_on():
+    chapters = {
+        name: SimpleNamespace(builds_on=below)
+        for name, below in {"a": (), "b": ("a",), "c": ("a", "b")}.items()
+    }
+    assert plan_faults([["a"], ["b"], ["c"]], chapters) == []
+    assert plan_faults([["a", "b"]], chapters) == []
+    assert plan_faults([["b", "a"], ["c"]], chapters) == ["week 1: b lacks a"]
+    assert plan_faults([["x"]], chapters) == ["week 1: x lacks no such chapter"]
+
+
+@pytest.mark.parametrize("name", read_course())
+def test_every_task_is_read_with_its_code(name):
+    text = (CHAPTERS / f"{name}.md").read_text(encoding="utf-8")
+    found = list(read_tasks(text))
+    assert len(found) == len(re.findall(r"\{exercise-start\}", text)) >= 5
+    for task in found:
+        assert task.about
+        if task.about[0] == "Spot the bug":
+            assert "exercises.check(" in task.code
+            assert task.solution
+
+
+def test_words_for_wrong_answers_leave_out_the_right_one():
+    assert diagnoses("sequences", "sequences.sun") == [
+        "runs of five see four characters. What is left of the eyes in them?",
+        "this sonnet was kept apart: it was not counted.",
+    ]
+    assert any(
+        "after the padding" in d for d in diagnoses("sequences", "sequences.last_state")
+    )
+
+
+def test_a_bug_that_its_check_does_not_refuse_stops_the_build(monkeypatch):
+    task = teaching.Task("ex-a-b", "B", ["Spot the bug"], "f = 1", "")
+    cell = SimpleNamespace(
+        source="f = 1\n", outputs=[{"data": {"text/plain": "✓ a.b: right."}}]
+    )
+    monkeypatch.setattr(teaching, "executed", lambda *_: SimpleNamespace(cells=[cell]))
+    app = SimpleNamespace(srcdir="book/chapters")
+    with pytest.raises(LookupError, match="ex-a-b does not fail"):
+        teaching._verdict(app, "a", task)
+    cell.outputs[0]["data"]["text/plain"] = "✗ a.b: it is one."
+    assert teaching._verdict(app, "a", task) == "it is one."
+
+
+def test_the_pages_list_every_task_and_every_bug():
+    tasks, bugs = 0, 0
+    for name in read_course():
+        found = list(read_tasks((CHAPTERS / f"{name}.md").read_text(encoding="utf-8")))
+        tasks += len(found)
+        bugs += sum(task.about[0] == "Spot the bug" for task in found)
+    read = {
+        n: BeautifulSoup((SITE / f"{n}.html").read_text("utf-8"), "html.parser")
+        for n in ("instructors", "mistakes")
+    }
+    assert len(read["instructors"].select(".lm-tasks tbody tr")) == tasks
+    assert len(read["mistakes"].select(".lm-mistakes .lm-verdict.lm-wrong")) == bugs
+    for link in read["instructors"].select(".lm-tasks a"):
+        page, _, anchor = link["href"].partition("#")
+        assert f'id="{anchor}"' in (SITE / page).read_text(encoding="utf-8")
