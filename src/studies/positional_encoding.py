@@ -23,8 +23,8 @@ CHAPTER = "positional-encoding"
 CLAIM = (
     "Rotary models that name the character three back and whose first pair that has not "
     "come round has a wavelength of 1.3 trained lengths or more, read at four lengths with "
-    "these pairs slowed by four, lose less than a nat over the last quarter; nearer the "
-    "edge it is not so"
+    "these pairs slowed by four, lose less than a nat over the last quarter, and less than "
+    "those for which it is 1.1 or less"
 )
 RIVAL = "NTK-aware scaling, a greater base for all pairs"
 NULL = "a guess from the frequencies of the characters"
@@ -118,6 +118,6 @@ def summary(results):
         far["hit"] = first == min(range(6), key=lambda pair: far[str(pair)])
         (clear if waves[first] > 1.3 else edge).append(far)
     holds = all(far["new"] < 1 and far["hit"] for far in clear)
-    holds = holds and bool(clear) and not any(far["new"] < 1 for far in edge)
+    holds = holds and all(far["new"] > near["new"] for far in edge for near in clear)
     aware, new = ([far[way] for far in clear or edge] for way in ("NTK-aware", "new"))
     return count(runs) | paired(aware, new, holds)

@@ -58,6 +58,18 @@ def turn(answer):
     angle = torch.arange(5.0)[:, None].double() * speeds
     a = turned(speeds)[:, 0::2]
     late = torch.stack((a, a * angle.sin() + x[:, 1::2] * angle.cos()), -1)
+    b = turned(speeds)[:, 1::2]
+    for told, second in {
+        "the second number of a pair is a sin + b cos; the minus belongs to the first.": (
+            b - 2 * x[:, 1::2] * angle.cos()
+        ),
+        "both numbers of a pair are the same: the second is a sin + b cos.": a,
+    }.items():
+        mistakes[told] = torch.stack((a, second), -1).flatten(-2)
+    mistakes["x is still in it: return what is turned alone."] = x + turned(speeds)
+    mistakes["the angle is in radians; nothing is to be turned into them."] = turned(
+        speeds * math.pi / 180
+    )
     mistakes["a was overwritten before b was computed: both need the old a."] = (
         late.flatten(-2)
     )
@@ -167,6 +179,7 @@ def mended(answer):
         slow = (speeds[new].abs() < usual[new] / 6).all() and max(2 * near, far) >= 1
         by = (usual / speeds)[new].mean().item()
         grown = length > 16 and min(abs(by - length**0.5), abs(by - length / 4)) < 0.1
+        without = torch.where(1 / usual > length, usual / 4, usual)
         told = f"Trained on {length} it loses {near:.2f} there, {far:.2f} at the far end."
         diagnose(
             {
@@ -174,6 +187,9 @@ def mended(answer):
                 "pairs that came round in training have another speed: their angles were "
                 f"met, and told three from two. {told}": moved and max(2 * near, far) >= 1,
                 f"four is meant for any length, not its root or its quarter. {told}": grown,
+                f"a wavelength is 2π over the speed, not 1 over it. {told}": torch.equal(
+                    speeds, without
+                ),
                 f"pairs are slowed too much: near places look alike. {told}": slow,
                 f"at trained lengths it still counts. {told} Is every pair slowed enough "
                 "that has not come round?": near < 0.5 and far >= 1,

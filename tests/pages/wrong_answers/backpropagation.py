@@ -85,6 +85,28 @@ def unsoftened(self, delta):
     return d_q, swap(d_k), d_v
 
 
+def softened(change):
+    """Return attention with another way back through its softmax."""
+
+    def gradient(self, delta):
+        d_w, d_v = self.mix.backward(delta)
+        d_q, d_k = self.product.backward(self.scale.backward(change(self.weights, d_w)))
+        return d_q, swap(d_k), d_v
+
+    return module(Attention, None, gradient)
+
+
+def hidden_past():
+    """Return attention whose mask is turned round."""
+
+    def init(self, d_head, causal=False):
+        Attention.__init__(self, d_head, causal)
+        if causal:
+            self.mask.compute = lambda s: np.where(np.tri(s.shape[-1]).T, s, -np.inf)
+
+    return type("Answer", (Attention,), {"__init__": init})
+
+
 Head = attention.ProjectedAttention
 
 
@@ -198,12 +220,15 @@ def negative_value(self, d_s, d_v):
     return d_q, swap(d_k), -d_v
 
 
-def no_along():
-    """Return the norm of a sum, a part of its gradient missing."""
+def norm_back(mean=1, along=1, scaled=True, calls=1, sign=1):
+    """Return the norm of a sum, a part of its gradient missing or doubled."""
 
     def gradient(self, delta):
-        d = self.scale * (delta - delta.mean(-1, keepdims=True))
-        return d + self.module.backward(d)
+        y = self.y * (delta * self.y).mean(-1, keepdims=True)
+        d = delta - mean * delta.mean(-1, keepdims=True) - along * y
+        d = self.scale * d if scaled else d
+        through = [self.module.backward(d) for _ in range(calls)]
+        return d + sign * (through[0] if calls else d @ self.module.matrix.T)
 
     return type("Answer", (normed(),), {"gradient": gradient})
 
@@ -340,6 +365,9 @@ WRONG = {
         "the gradients of query and key are swapped": attention_back(swapped),
         "lacks the transpose's backward pass": attention_back(untransposed),
         "the softmax's own backward pass is missing": module(Attention, None, unsoftened),
+        "the row's average is still in": softened(lambda w, d: w * d),
+        "only the diagonal": softened(lambda w, d: w * (1 - w) * d),
+        "the past is hidden": hidden_past(),
         "nothing is hidden": attend(hide="never"),
         "hidden after the softmax": attend(hide="after"),
         "backward, the gradient of the value: ": attention_back(negative_value),
@@ -375,7 +403,12 @@ WRONG = {
     },
     "norm": {
         "keep the layer": normed(name="inside"),
-        "backward, the gradient of the input: ": no_along(),
+        "the mean of the gradient is still in": norm_back(mean=0),
+        "the second term is missing": norm_back(along=0),
+        "does not go through the norm": norm_back(mean=0, along=0, scaled=False),
+        "collected everything twice": norm_back(calls=2),
+        "the layer inside are still 0": norm_back(calls=0),
+        "backward, the gradient of the input: ": norm_back(sign=-1),
     },
     "learn": {
         "the loss grows": descend(turn=-1),

@@ -57,6 +57,16 @@ def in_place(x, speeds):
     return x
 
 
+def turned_twice_minus(x, speeds):
+    angle, a, b = torch.arange(len(x))[:, None] * speeds, x[:, 0::2], x[:, 1::2]
+    first = a * angle.cos() - b * angle.sin()
+    return torch.stack((first, a * angle.sin() - b * angle.cos()), -1).flatten(-2)
+
+
+def first_repeated(x, speeds):
+    return rotate(x, speeds=speeds)[:, 0::2].repeat_interleave(2, -1)
+
+
 def from_the_first(fused, positions):
     return attention(*rotate(fused, positions - positions[0]).chunk(3, -1))[0]
 
@@ -111,6 +121,10 @@ WRONG = {
         "twice": lambda x, speeds: rotate(rotate(x, speeds=speeds), speeds=speeds),
         "order of the half-split": lambda x, speeds: half_order(rotate(x, speeds=speeds)),
         "changed places": cosines_first,
+        "the minus belongs to the first": turned_twice_minus,
+        "both numbers of a pair are the same": first_repeated,
+        "x is still in it": lambda x, speeds: x + rotate(x, speeds=speeds),
+        "is in radians": lambda x, speeds: rotate(x, speeds=speeds.deg2rad()),
     },
     "values_too": {
         "the values are still turned": attend(value=True, early=True),
@@ -141,6 +155,7 @@ WRONG = {
             lambda speeds, trained: slowed_new(speeds, trained, trained**0.5),
             lambda speeds, trained: slowed_new(speeds, trained, trained / 4),
         ],
+        "2π over the speed": slowed(lambda waves, trained: waves > 2 * torch.pi * trained),
         "slowed too much": [
             slowed(lambda waves, trained: waves > trained, times)
             for times in (16, 100, torch.inf)
@@ -150,6 +165,7 @@ WRONG = {
             slowed(lambda waves, trained: torch.arange(6) == 2),
             slowed(lambda waves, trained: waves > trained, 2),
             slowed(lambda waves, trained: waves > 25),
+            slowed(lambda waves, trained: waves > 4 * trained),
         ],
         "six speeds": lambda speeds, trained: speeds[1:],
         "finite": lambda speeds, trained: speeds / 0,

@@ -56,10 +56,18 @@ def attention(answer):
             raise Wrong("the output is right; keep the weights in self.weights as well.")
         compare_named("self.weights", weights, scores.softmax(-1))
         d_q, d_k, _ = passes.gradients()
-        unsoft = (torch.tensor(passes.delta) @ v.mT @ k / math.sqrt(6)).detach().numpy()
+        by_weights, shares = torch.tensor(passes.delta) @ v.mT, scores.softmax(-1)
+
+        def by_query(of_scores, k=k):
+            return (of_scores @ k / math.sqrt(6)).detach().numpy()
+
         of_query = {
+            "backward, softmax: the row's average is still in; take it off the gradient of "
+            "the weights before you multiply by them.": by_query(shares * by_weights),
+            "backward, softmax: a(1 - a) is only the diagonal; every weight of a row "
+            "depends on all its scores.": by_query(shares * (1 - shares) * by_weights),
             "backward, the softmax's own backward pass is missing between the weights and "
-            "the scores.": unsoft,
+            "the scores.": by_query(by_weights),
             "backward, the gradient of the query lacks the scale: its module has a "
             "backward pass too.": d_q * math.sqrt(6),
             "backward, the gradients of query and key are swapped.": d_k,
@@ -82,6 +90,9 @@ def _is_causal(answer, inputs):
         "it before the softmax.": attend(q, k, v),
         "right without a mask; with causal=True the weights are hidden after the softmax, "
         "so rows no longer sum to 1.": (q @ k.mT / math.sqrt(6)).softmax(-1) * past @ v,
+        "right without a mask; with causal=True the past is hidden, not the future.": (
+            attend(q, k, v, mask=past.T)
+        ),
     }
     passes.forward(lambda q, k, v: attend(q, k, v, mask=past), mistakes)
     passes.backward()
@@ -296,20 +307,20 @@ def norm(answer):
     if not isinstance(inner, Linear):
         raise Wrong("keep the layer that is skipped in self.module.")
     weight = torch.tensor(inner.weight.value, requires_grad=True)
-    bias = torch.tensor(inner.bias.value)
+    bias = torch.tensor(inner.bias.value, requires_grad=True)
     x = passes.tensors[0]
     total = x + x @ weight + bias
     deviation = (total.var(-1, correction=0, keepdim=True) + 1e-5).sqrt()
 
-    def with_row(row):
+    def with_row(row, centred=True, scale=1 / deviation):
         """Return what the backward pass gives if `row` stands where y belongs."""
-        scale = 1 / deviation
         d, y = torch.tensor(passes.delta), row * scale
-        d = scale * (d - d.mean(-1, keepdim=True) - y * (d * y).mean(-1, keepdim=True))
+        d = scale * (d - centred * d.mean(-1, keepdim=True) - y * (d * y).mean(-1, True))
         return (d + d @ weight.T).detach().numpy()
 
     passes.forward(lambda x: F.layer_norm(total, (4,)))
-    right = with_row(total - total.mean(-1, keepdim=True))
+    row = total - total.mean(-1, keepdim=True)
+    right = with_row(row)
     through = passes.gradients(of=[total])[0]
     mistakes = {
         "the input x stands where the normalised sum belongs: what was normalised is "
@@ -321,11 +332,16 @@ def norm(answer):
             with_row(total)
         ),
         "the sum is centred, but not divided: y is the row after both.": with_row(
-            (total - total.mean(-1, keepdim=True)) * deviation
+            row * deviation
         ),
+        "the mean of the gradient is still in: the norm took the row's mean away, so a "
+        "gradient that is the same everywhere moves nothing.": with_row(row, False),
+        "the second term is missing: entries move the deviation, too.": with_row(0 * row),
+        "the gradient does not go through the norm.": with_row(0 * row, False, 1.0),
         "what goes past the module is missing: add the norm's own gradient.": (
             right - through
         ),
         "what goes through the module is missing: call its backward.": through,
     }
     passes.backward(mistakes)
+    passes.collected("the layer inside", inner, (weight, bias))
