@@ -15,8 +15,9 @@ from lmcourse.exercises.answers import diagnose, normal, type_name
 
 def _bert(**changes):
     """Return a small random BERT whose axes all have different sizes."""
-    # More positions than words: whoever looks up words there gets rows, not an IndexError.
+    # More positions and types than words: who looks words up there gets rows, no error.
     sizes = {"vocab_size": 31, "max_position_embeddings": 37, "num_hidden_layers": 1}
+    sizes |= {"type_vocab_size": 33}
     sizes |= {"hidden_size": 8, "intermediate_size": 12, "num_attention_heads": 2}
     torch.manual_seed(0)
     model = BertModel(BertConfig(**(sizes | changes))).eval()
@@ -79,6 +80,8 @@ def _embed_mistakes(parts, ids):
     word, kind = parts.word_embeddings(ids), parts.token_type_embeddings(TOKEN_TYPES)
     place = rows[:5].expand_as(word)
     misplaced = word + parts.position_embeddings(ids) + kind
+    of_ids = parts.token_type_embeddings(ids)
+    bare = F.layer_norm(word + place + kind, (8,), eps=norm.eps)
     return {
         "this is the word's row alone: position, type and norm are missing.": word,
         "the sum is right, but it is not normalised.": word + place + kind,
@@ -88,6 +91,17 @@ def _embed_mistakes(parts, ids):
         "the token type is missing; type 0 is added, too.": norm(word + place),
         "token_type_ids is not used, only type 0.": norm(word + place + first),
         "the word's row alone is normalised; position and type are missing.": norm(word),
+        "the type table is asked for input_ids, not for types.": norm(
+            word + place + of_ids
+        ),
+        "both tables are asked for input_ids: for places and types there are others.": norm(
+            misplaced - kind + of_ids
+        ),
+        "the norm has a weight and a bias of its own: use `LayerNorm`.": bare,
+        "the type is added after the norm; add first.": norm(word + place) + kind,
+        "the word alone is normalised, the rest is added after it.": norm(word)
+        + place
+        + kind,
         "places are counted from 1; they begin with 0.": norm(word + rows[1:6] + kind),
         "each text has one place; count its tokens.": norm(word + rows[:3, None] + kind),
         "each was normalised; add first.": sum(map(norm, (word, place, kind))),
@@ -108,6 +122,8 @@ def small_bert(answer):
         f"{heads} heads cannot share {width} dimensions evenly.": (
             min(heads, width) < 1 or width % heads
         ),
+        "its feed-forward networks are narrower than the vectors: BERT's are four times as "
+        "wide.": answer.intermediate_size < width,
         "its feed-forward networks are far too wide for such vectors: BERT's are four "
         "times as wide.": answer.intermediate_size > 16 * width,
         "this is a decoder; BERT is none.": answer.is_decoder or answer.add_cross_attention,
@@ -145,16 +161,17 @@ def layer(answer):
 def _steps(whole, x, heads):
     """Return functions for attention and the layer, each step of which may be another."""
     own, out, last = whole.attention.self, whole.attention.output, whole.output
+    soft = partial(torch.softmax, dim=-1)
     named = {"q": own.query, "k": own.key, "v": own.value}
     norm = {"0": out.LayerNorm, "1": last.LayerNorm, "-": torch.nn.Identity()}
 
     def attend(
-        x, parts="qkv", over=8 / heads, axis=-1, heads=heads, turn=(1, 1), end=out.dense
+        x, parts="qkv", over=8 / heads, weigh=soft, heads=heads, turn=(1, 1), end=out.dense
     ):
         shape = (2, 5, heads, -1) if turn[0] else (2, heads, 5, -1)
         q, k, v = (named[part](x).reshape(shape) for part in parts)
         q, k, v = (t.transpose(1, 2) if turn[0] else t for t in (q, k, v))
-        mixed = (q @ k.mT / over**0.5).softmax(axis) @ v
+        mixed = weigh(q @ k.mT / over**0.5) @ v
         return end((mixed.transpose(1, 2) if turn[1] else mixed).reshape(x.shape))
 
     def built(first=1, second=1, again=0, norms="01", gelu=F.gelu, fed=None, **attention):
@@ -163,6 +180,12 @@ def _steps(whole, x, heads):
         return norm[norms[1]](y * second + x * again + last.dense(wide))
 
     return attend, built
+
+
+def _behind(scores):
+    """Return weights of those that stand before, as a decoder's."""
+    ahead = torch.ones(5, 5, dtype=torch.bool).triu(1)
+    return scores.masked_fill(ahead, -torch.inf).softmax(-1)
 
 
 def _layer_mistakes(whole, x, heads):
@@ -190,14 +213,22 @@ def _layer_mistakes(whole, x, heads):
         "the scores are divided by a head's width; its root is wanted.": built(over=d * d),
         "there is one head here; use as many as are given.": built(heads=1, over=8),
         "a head has numbers of several tokens; split, then transpose.": built(turn=(0, 0)),
+        "a head has numbers of several tokens at once: split the last axis, "
+        "then transpose.": built(turn=(0, 1)),
         "the heads are not transposed back before they are merged.": built(turn=(1, 0)),
         "the query takes the place of key and value.": built(parts="qqq"),
         "query and key are swapped.": built(parts="kqv"),
         "key and value are swapped.": built(parts="qvk"),
         "attention's own dense is missing.": built(end=same),
         "the value layer takes the place of attention's own dense.": built(end=value),
-        "softmax runs over those who look, not those looked at.": built(axis=-2),
-        "softmax runs over the heads, not over those looked at.": built(axis=1),
+        "the scores are taken as weights: there is no softmax.": built(weigh=same),
+        "a mask lets no token look ahead; BERT looks both ways.": built(weigh=_behind),
+        "softmax runs over those who look, not those looked at.": built(
+            weigh=partial(torch.softmax, dim=-2)
+        ),
+        "softmax runs over the heads, not over those looked at.": built(
+            weigh=partial(torch.softmax, dim=1)
+        ),
         "the net is bent by ReLU; BERT's is bent by GELU.": built(gelu=F.relu),
         "this is GELU approximated by tanh; BERT's is the exact one.": built(gelu=tanh),
         "nothing bends the wide numbers: two linear layers are one.": built(gelu=same),
@@ -206,14 +237,14 @@ def _layer_mistakes(whole, x, heads):
 
 predict(
     "bert-internals.sink",
-    a="turn the first switch below: *the* at place 0 is looked at as [CLS] was.",
+    a="turn the first switch below: “the” at place 0 is looked at as [CLS] was.",
     b="[SEP] gets no more than before.",
     c=None,
 )
 judge(
     "bert-internals.judge_sink",
     a=None,
-    b="a purpose isn't tested here; and *the* at place 0 draws as much.",
+    b="a purpose isn't tested here; and “the” at place 0 draws as much.",
     c="one of the two is enough: turn one switch only.",
     d="the switches are of one model; BERT-base rests on [SEP].",
 )
@@ -222,17 +253,19 @@ judge(
 @exercise("bert-internals.last_four")
 def last_four(answer):
     """Compare with means of each text's real tokens, cut out by hand."""
-    states = tuple(normal(2, 5, 3, seed=seed) for seed in range(7))
-    mask = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 0, 0, 0]])
+    # As many numbers in a vector as texts: a forgotten axis gives numbers, not an error.
+    states = tuple(normal(2, 5, 2, seed=seed) for seed in range(7))
+    mask = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]])
     want, mistakes = _means(states[-4:]).flatten(1), _last_four_mistakes(states, mask)
     mistakes = {text: wrong.flatten(1) for text, wrong in mistakes.items()}
     expect(answer, [states, mask], want, mistakes)
 
 
-def _means(layers, counts=(5, 2), over=(5, 2)):
-    """Sum the first tokens of each of two texts, divide; (texts, layers, d_model)."""
+def _means(layers, counts=(5, 3), over=(5, 3), begin=0):
+    """Sum some tokens of each of two texts, divide; (texts, layers, d_model)."""
     rows = [
-        [x[text, : counts[text]].sum(0) / over[text] for x in layers] for text in (0, 1)
+        [x[text, begin : counts[text]].sum(0) / over[text] for x in layers]
+        for text in (0, 1)
     ]
     return torch.stack([torch.stack(row) for row in rows])
 
@@ -243,12 +276,12 @@ def _last_four_mistakes(states, mask):
     both = last.mean(0, keepdim=True).expand_as(last)
     real = [x.masked_fill(mask[..., None] == 0, -math.inf).amax(1) for x in four]
     return {
-        "the padding is averaged in: the second text has only two real tokens.": _means(
+        "the padding is averaged in: the second text has only three real tokens.": _means(
             four, (5, 5), (5, 5)
         ),
         "the padding is not in the sum, yet counted.": _means(four, over=(5, 5)),
         "these are sums; divide each.": _means(four, over=(1, 1)),
-        "each sum is divided by the tokens of the whole batch.": _means(four, over=(7, 7)),
+        "each sum is divided by the tokens of the whole batch.": _means(four, over=(8, 8)),
         "these are the first four hidden states, not the last.": _means(states[:4]),
         "the last hidden state itself is left out.": _means(states[-5:-1]),
         "the order is turned round: the fourth from the end comes first.": last.flip(1),
@@ -262,4 +295,12 @@ def _last_four_mistakes(states, mask):
             [x.amax(1) for x in four], 1
         ),
         "these are vectors of [CLS]; the mean is wanted.": _means(four, (1, 1), (1, 1)),
+        "these are vectors of the last token; the mean is wanted.": _means(
+            [x[torch.arange(2), torch.tensor([4, 2])][:, None] for x in four], over=(1, 1)
+        ),
+        "[CLS] and [SEP] are left out; they are real tokens, too.": _means(
+            four, (4, 2), (3, 1), begin=1
+        ),
+        "each number is divided by another text's length: keep the axis, "
+        "`mask.sum(1)[:, None]`.": _means(four, over=(1, 1)) / torch.tensor([5, 3]),
     }

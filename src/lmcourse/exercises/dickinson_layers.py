@@ -24,12 +24,19 @@ def token_mean(answer):
     pairs = list(zip(states, lengths, strict=True))
     want = torch.stack([text[:n].mean(0) for text, n in pairs])
     total = want * lengths[:, None]
+    root = lengths[:, None].double().sqrt()
     hidden = states * ~mask[..., None]  # only the padding
     mistakes = {
         "the sum is right, but it is divided by the length of the longest text of the "
         "batch: padding is counted, if as zeros.": total / 6,
         "padding is averaged in: the mask is not used.": states.mean(1),
         "this is the sum over the real tokens, not a mean.": total,
+        "this is the largest, not the mean.": torch.stack(
+            [x[:n].amax(0) for x, n in pairs]
+        ),
+        "this is the vector of the first token alone, [CLS].": states[:, 0],
+        "it is divided by the root of the number of tokens.": total / root,
+        "it is divided by one token too few.": total / (lengths[:, None] - 1),
         "it is divided by the number of texts.": total / 4,
         "it is divided by all real tokens of the batch; each text has its own.": (
             total / lengths.sum()
@@ -77,9 +84,15 @@ def stayed(answer):
         "`any` runs over the poems; ask within each poem's row.": same.amax(0).mean(1),
         "this is how many stayed, not their share.": 4 * want,
         "this is the share of those that left.": 1 - want,
-        "entries of a tensor are objects, never equal in a set: `.tolist()` first.": (
-            0 * want
+        "nothing ever agrees: one entry need agree, `any`, not `all`; and entries of a "
+        "tensor are never equal in a set, `.tolist()` first.": 0 * want,
+        "this is divided by all that stand in either row; each row has only count.": (
+            want / (2 - want)
         ),
+        "you compare sorted rows place by place: one newcomer shifts the others.": (
+            (before.sort(1)[0] == after.sort(1)[0]).double().mean(1)
+        ),
+        "divided by 10; these rows have another number of neighbours.": 0.4 * want,
         "one number for each poem is expected, not the mean of all.": want.mean(),
         "divided by the pairs that were compared, count times count; each row has only "
         "count neighbours.": want / 4,
@@ -91,8 +104,7 @@ predict(
     "dickinson-layers.company",
     a="they share it more often than any two poems do, but there is a stronger tie.",
     b=None,
-    c="that is a weaker tie than the shelf. What has a mean over many tokens in it that "
-    "one over few has not?",
+    c="that is a weaker tie than the shelf: each volume has all four.",
 )
 
 

@@ -86,7 +86,7 @@ predict(
     "mini-gpt.first_loss",
     a=None,
     b="it has seen nothing yet: what should make it so sure, and right?",
-    c="so it should be. But a table of rows from N(0, 1) reads in *and* out: "
+    c="so it should be. But a table of rows from N(0, 1) reads in and out: "
     "what is the product of a row with itself, and what with another?",
 )
 

@@ -1,5 +1,7 @@
 """Checks for the exercises of the chapter *pretraining*."""
 
+import math
+
 import torch
 import torch.nn.functional as F
 
@@ -74,6 +76,7 @@ def loss(answer):
     """Compare with PyTorch's cross-entropy at the chosen places."""
     logits = 2 * normal(3, 6, 9, seed=0).double()  # (batch, tokens, vocab_size)
     ids = torch.randint(9, (3, 6), generator=torch.Generator().manual_seed(1))
+    ids[0, 1] = 0  # an id like others
     chosen = torch.zeros(3, 6, dtype=torch.bool)
     chosen[0, [1, 4]] = chosen[1, 2] = chosen[2, [0, 3, 5]] = True
     each = F.cross_entropy(logits.mT, ids, reduction="none")  # (batch, tokens)
@@ -98,6 +101,13 @@ def _mistakes(logits, ids, chosen, each):
         "only the places that were *not* chosen count.": each[~chosen].mean(),
         "the losses are divided by the number of all places.": total / each.numel(),
         "the losses are divided by the number of texts.": total / len(each),
+        "id 0 is left out of the mean; here it is a piece like others.": each[
+            chosen & (ids != 0)
+        ].mean(),
+        "these are bits; the natural logarithm is wanted.": total
+        / len(right)
+        / math.log(2),
+        "this is the exponential of the loss.": (total / len(right)).exp(),
         "the losses are summed; take their mean.": total,
         "the sign: a loss is minus the logarithm.": -each[chosen].mean(),
         "each text is averaged by itself; all places count the same.": sum(texts) / 3,
@@ -174,6 +184,11 @@ def _source_faults(found, right, ids, named):
     cuts = dict(named)
     several_each = [y for x in right for y in [x] * len(cuts.get(x, [x]))]
     return {
+        "a span of several tokens becomes one sentinel, each span another; here all "
+        "are the same.": (
+            len(named) > 1
+            and found == [names[0] if x in names else x for x in several_each] != right
+        ),
         "a span of several tokens becomes one sentinel, not one for each token.": (
             found == several_each != right
         ),
@@ -199,6 +214,8 @@ def _target_faults(found, wanted, ids, named):
     return {
         "the target lacks its last sentinel, which says that it ends.": found
         == wanted[:-1],
+        "the target ends in the first sentinel again; the one left over says that it "
+        "ends.": found == [*wanted[:-1], wanted[0]],
         "the target holds what was cut out, without its sentinels.": (
             found == [x for _, cut in named for x in cut]
         ),
@@ -246,8 +263,7 @@ judge(
     "pretraining.compare",
     a="one model saw both sides of what it was asked for, the other one side: piece by "
     "piece they were not asked the same.",
-    b="it is asked for fewer places, but the mean is over those; and nothing here shows "
-    "that they are as good.",
+    b="it hid more, but it also saw both sides; nothing here says which weighs more.",
     c="both can be right: one is a mean over all pieces from the left, the other over "
     "hidden ones.",
     d=None,

@@ -41,17 +41,26 @@ def layer_of(
     merge=True,
     over_heads=False,
     fed=None,
+    ahead=True,
+    raw=False,
+    by_rows=False,
 ):
     """Head by head, with PyTorch's fused attention."""
     own, out = layer.attention.self, layer.attention.output
     split = [getattr(own, part)(x).chunk(heads, -1) for part in parts.split()]
     factor = None if scale else 1.0
     mixed = [
-        F.scaled_dot_product_attention(*h, scale=factor) for h in zip(*split, strict=True)
+        F.scaled_dot_product_attention(*h, scale=factor, is_causal=not ahead)
+        for h in zip(*split, strict=True)
     ]
     if over_heads:
         q, k, v = (torch.stack(t, 1) for t in split)
         mixed = ((q @ k.mT / q.shape[-1] ** 0.5).softmax(1) @ v).unbind(1)
+    if raw:
+        mixed = [q @ k.mT / q.shape[-1] ** 0.5 @ v for q, k, v in zip(*split, strict=True)]
+    if by_rows:
+        whole = [torch.cat(t, -1).view(len(x), heads, x.shape[1], -1) for t in split]
+        mixed = F.scaled_dot_product_attention(*whole).unbind(1)
     merged = torch.cat(mixed, -1) if merge else torch.stack(mixed, 1).reshape(x.shape)
     first, second = ((out.LayerNorm, layer.output.LayerNorm)[i] for i in norms)
     dense = getattr(own, dense) if dense else out.dense
@@ -77,6 +86,12 @@ def at_places(bert, ids, kinds, places):
     return parts.LayerNorm(word + parts.position_embeddings(places) + kind)
 
 
+def summed(bert, ids, kinds):
+    parts = bert.embeddings
+    place = parts.position_embeddings.weight[: ids.shape[1]]
+    return parts.word_embeddings(ids) + place + parts.token_type_embeddings(kinds)
+
+
 def with_ids(bert, ids, kinds):
     parts = bert.embeddings
     place = parts.position_embeddings(parts.position_ids[:, : ids.shape[1]])
@@ -93,6 +108,24 @@ WRONG = {
         ),
         "counted from 1": lambda *given: at_places(
             *given, torch.arange(1, 1 + given[1].shape[1])
+        ),
+        "type table is asked for input_ids": lambda b, i, k: at_places(
+            b, i, i, torch.arange(i.shape[1])
+        ),
+        "both tables are asked": lambda b, i, k: at_places(b, i, i, i),
+        "use `LayerNorm`": lambda b, i, k: F.layer_norm(
+            summed(b, i, k), (8,), eps=b.embeddings.LayerNorm.eps
+        ),
+        "added after the norm": lambda b, i, k: (
+            b.embeddings.LayerNorm(
+                summed(b, i, 0 * k) - b.embeddings.token_type_embeddings(0 * k)
+            )
+            + b.embeddings.token_type_embeddings(k)
+        ),
+        "the rest is added after": lambda b, i, k: (
+            b.embeddings.LayerNorm(b.embeddings.word_embeddings(i))
+            + summed(b, i, k)
+            - b.embeddings.word_embeddings(i)
         ),
         "each text has one place": lambda *given: at_places(
             *given, torch.arange(len(given[1]))[:, None]
@@ -126,6 +159,9 @@ WRONG = {
         "value layer takes the place": lambda *given: layer_of(*given, dense="value"),
         "as GPT-2 does": pre_norm,
         "divided by the root of a head": lambda *given: layer_of(*given, scale=False),
+        "lets no token look ahead": lambda *given: layer_of(*given, ahead=False),
+        "no softmax": lambda *given: layer_of(*given, raw=True),
+        "several tokens at once": lambda *given: layer_of(*given, by_rows=True),
         "bent by ReLU": lambda *given: layer_of(*given, relu=True),
     },
     "last_four": {
@@ -133,6 +169,15 @@ WRONG = {
             one_by_one(states, mask).unflatten(1, (4, -1)).mT.flatten(1)
         ),
         "four times": lambda states, mask: one_by_one(states[-1:] * 4, mask),
+        "keep the axis": lambda states, mask: torch.cat(
+            [(x * mask[..., None]).sum(1) / mask.sum(1) for x in states[-4:]], -1
+        ),
+        "are left out": lambda states, mask: one_by_one(
+            [x[:, 1:] for x in states], mask[:, 2:]
+        ),
+        "of the last token": lambda states, mask: torch.cat(
+            [x[range(2), mask.sum(1) - 1] for x in states[-4:]], -1
+        ),
         "these are sums": lambda states, mask: (
             one_by_one(states, mask) * mask.sum(1)[:, None]
         ),
@@ -154,6 +199,7 @@ WRONG = {
         "too many": sizes(256, 4, 4, 1024),
         "too few": sizes(layers=2),
         "this is a decoder": sizes(is_decoder=True),
+        "narrower than": sizes(144, 60, 4, 0),
         "too wide": sizes(256, 3, 4, 512),
     },
 }

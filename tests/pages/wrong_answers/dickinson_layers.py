@@ -39,6 +39,16 @@ def by_search(before, after):
 
 WRONG = {
     "token_mean": {
+        "the largest": lambda x, mask: torch.stack(
+            [text[real].amax(0) for text, real in zip(x, mask.bool(), strict=True)]
+        ),
+        "first token alone": lambda x, mask: x[:, 0],
+        "the root of": lambda x, mask: (
+            (x * mask[..., None]).sum(1) / mask.sum(1, keepdim=True).sqrt()
+        ),
+        "one token too few": lambda x, mask: (
+            (x * mask[..., None]).sum(1) / (mask.sum(1, keepdim=True) - 1)
+        ),
         "keep the axis": lambda x, mask: (x * mask[..., None]).sum(1) / mask.sum(1),
         "all real tokens": lambda x, mask: (x * mask[..., None]).sum(1) / mask.sum(),
         "only padding": lambda x, mask: (
@@ -60,6 +70,16 @@ WRONG = {
         "in a set": lambda a, b: torch.tensor(
             [len({*x} & {*y}) / len(x) for x, y in zip(a, b, strict=True)]
         ),
+        "`any`, not `all`": [
+            lambda a, b: (a[:, :, None] == b[:, None]).all(2).float().mean(1),
+            lambda a, b: torch.zeros(len(a)),
+        ],
+        "in either row": lambda a, b: [
+            len({*x} & {*y}) / len({*x} | {*y})
+            for x, y in zip(a.tolist(), b.tolist(), strict=True)
+        ],
+        "sorted rows": lambda a, b: (a.sort(1)[0] == b.sort(1)[0]).float().mean(1),
+        "divided by 10": lambda a, b: (a[:, :, None] == b[:, None]).sum((1, 2)) / 10,
         "one number for each poem": lambda a, b: by_search(a, b).mean(),
         "count times count": lambda a, b: (
             (a[:, :, None] == b[:, None]).float().mean((1, 2))

@@ -1,5 +1,7 @@
 """What goes wrong in the exercises of *pretraining*, diagnosis → answer."""
 
+import math
+
 import torch
 import torch.nn.functional as F
 
@@ -73,6 +75,13 @@ def doubled_left(ids, special, share, generator):
     left = torch.arange(ids.shape[1]) < ids.shape[1] / 2
     odds = torch.where(left, min(2 * share, 1.0), float(share == 1))
     return draw(ids, odds, generator) & ~torch.isin(ids, special)
+
+
+def in_blocks(ids, special, share, generator):
+    """Hide blocks of three at fixed places: each place has its turn."""
+    blocks = draw(ids[:, ::3], share, generator)
+    hidden = blocks.repeat_interleave(3, 1)[:, : ids.shape[1]]
+    return hidden & ~torch.isin(ids, special)
 
 
 def global_runs(ids, special, share, generator):
@@ -162,6 +171,9 @@ WRONG = {
         ),
         "`log_softmax` first": lambda x, ids, c: F.nll_loss(x[c], ids[c]),
         "the logarithm is missing": lambda x, ids, c: F.nll_loss(x[c].softmax(-1), ids[c]),
+        "id 0 is left out": lambda x, ids, c: F.cross_entropy(x[c], ids[c], ignore_index=0),
+        "these are bits": lambda x, ids, c: F.cross_entropy(x[c], ids[c]) / math.log(2),
+        "the exponential": lambda x, ids, c: F.cross_entropy(x[c], ids[c]).exp(),
         "number of texts": lambda x, ids, c: (
             F.cross_entropy(x[c], ids[c], reduction="sum") / len(ids)
         ),
@@ -187,6 +199,8 @@ WRONG = {
     "target": {
         "are swapped": lambda *a: cut(*a)[::-1],
         "one sentinel, not one for each": changed(each=True),
+        "here all are the same": changed(each=True, same=True),
+        "ends in the first sentinel again": lambda i, s, n: cut(i, s, [*n[: len(s)], n[0]]),
         "which is which": changed(same=True),
         "not taken in their order": lambda i, s, n: cut(i, s, n[::-1]),
         "keeps what should be cut": lambda i, s, n: (i, cut(i, s, n)[1]),
@@ -220,7 +234,7 @@ WRONG = {
     },
 }
 RIGHT = {
-    "runs": [in_runs(2), in_runs(4), in_runs(10), one_run],
+    "runs": [in_runs(2), in_runs(4), in_runs(10), one_run, in_blocks],
     "loss": [
         lambda x, ids, chosen: F.cross_entropy(x[chosen], ids[chosen]),
         lambda x, ids, c: F.cross_entropy(x.mT, ids.masked_fill(~c, -100)),
