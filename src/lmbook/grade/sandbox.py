@@ -1,0 +1,158 @@
+"""A process that is shut in: what it may read, write, use up, and how long it may take.
+
+On Linux it has namespaces of its own (`unshare` of util-linux): no network; of the file
+system only Python, the project's code and data, read-only, and a folder in memory; no
+other process to be seen. It is another user, or the same without rights.
+"""
+
+import os
+import select
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import cloudpickle
+import psutil
+
+from lmbook.execute.keys import ROOT
+from lmbook.grade import wire
+
+SETUP = Path(__file__).with_name("shut-in.sh")
+SYSTEM = ("/usr", "/bin", "/lib", "/lib64", "/etc")
+SPACES = ("--mount", "--net", "--pid", "--ipc", "--uts", "--fork", "--kill-child")
+NOBODY = "--reuid=65534 --regid=65534 --clear-groups"
+PROCESSES, FOLDER = 200, "256m"  # with their threads; bytes it may write
+LARGEST = 2**28  # bytes of an answer
+ENVIRONMENT = {
+    **{"HOME": "/submission", "LMCOURSE_DEVICE": "cpu", "HF_HUB_OFFLINE": "1"},
+    **{
+        "OMP_NUM_THREADS": "1",
+        "TOKENIZERS_PARALLELISM": "false",
+        "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
+    },
+    **{"PYTHONDONTWRITEBYTECODE": "1", "LANG": "C.UTF-8", "IPYTHONDIR": "/submission/.ipy"},
+}
+PROGRAM = (sys.executable, "-m", "lmbook.grade.inside")
+
+
+class Stopped(Exception):
+    """What was shut in took too long, used too much, or ended: the sandbox is of no use."""
+
+
+def shut_in(root: str, program: tuple[str, ...]) -> list[str]:
+    """Return the command that runs a program in namespaces of its own."""
+    own = (sys.prefix, sys.base_prefix, str(ROOT / "src"), str(ROOT / "data"))
+    paths = [path for path in (*SYSTEM, *dict.fromkeys(own)) if os.path.lexists(path)]
+    super_user = os.geteuid() == 0
+    spaces = SPACES if super_user else ("--user", "--map-root-user", *SPACES)
+    given = (root, FOLDER, str(PROCESSES), NOBODY if super_user else "")
+    return ["unshare", *spaces, "sh", str(SETUP), *given, *paths, "--", *program]
+
+
+def why_not() -> str:
+    """Return why nothing can be shut in here, "" if it can."""
+    if sys.platform != "linux":
+        return f"there are no namespaces on {sys.platform}"
+    with tempfile.TemporaryDirectory() as root:
+        try:
+            done = subprocess.run(shut_in(root, ("true",)), capture_output=True, text=True)
+        except FileNotFoundError as error:
+            return str(error)
+    return done.stderr.strip() or "it failed without a word" if done.returncode else ""
+
+
+class Sandbox:
+    """A process of `lmbook.grade.inside`, shut in unless told otherwise.
+
+    Parameters
+    ----------
+    memory : float
+        GiB that it and its children may use.
+    unsafe : bool
+        Run it without namespaces, where there are none: it may then do what you may.
+
+    Attributes
+    ----------
+    stopped : bool
+        Whether it is of no more use.
+    """
+
+    def __init__(self, memory: float, unsafe: bool = False):
+        self.memory, self.folder = memory * 2**30, tempfile.TemporaryDirectory()
+        self.stopped = False
+        home = {"HOME": self.folder.name} if unsafe else {}
+        self.process = subprocess.Popen(
+            PROGRAM if unsafe else shut_in(self.folder.name, PROGRAM),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=ENVIRONMENT | home,
+            cwd=self.folder.name if unsafe else "/",
+            start_new_session=True,
+        )
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        """Kill it and all its children."""
+        for each in [*_family(self.process.pid), self.process]:
+            each.kill()
+        self.process.communicate()
+        self.folder.cleanup()
+
+    def ask(self, *request, seconds: float, held=None) -> object:
+        """Send a request, and return what is said.
+
+        Raises
+        ------
+        Stopped
+            If nothing is said in time, or too much, or memory runs out.
+        wire.Failed
+            If an error is what is said.
+        ValueError, KeyError, TypeError
+            If it cannot be read.
+        """
+        deadline, self.stopped = time.monotonic() + seconds, True  # if nothing comes
+        try:
+            self.process.stdin.write(cloudpickle.dumps(request))
+            self.process.stdin.flush()
+            size = int(self._read(20, deadline))
+            if not 0 <= size <= LARGEST:
+                raise Stopped("what it handed in is too large")
+            text = self._read(size, deadline)
+        except (BrokenPipeError, ValueError):
+            raise Stopped("its process has ended") from None
+        self.stopped = False
+        return wire.loads(text, held)
+
+    def _read(self, size: int, deadline: float) -> bytes:
+        found, pipe = b"", self.process.stdout.fileno()
+        while len(found) < size:
+            if time.monotonic() > deadline:
+                raise Stopped("it took too long")
+            if sum(map(_used, _family(self.process.pid))) > self.memory:
+                raise Stopped("it used too much memory")
+            if select.select([pipe], [], [], 0.2)[0]:
+                more = os.read(pipe, min(size - len(found), 2**20))
+                if not more:
+                    raise Stopped("its process has ended")
+                found += more
+        return found
+
+
+def _family(pid: int) -> list[psutil.Process]:
+    try:
+        return psutil.Process(pid).children(recursive=True)
+    except psutil.NoSuchProcess:
+        return []
+
+
+def _used(process: psutil.Process) -> int:
+    try:
+        used = process.memory_info()
+        return used.rss - used.shared * (used.shared < used.rss)
+    except psutil.Error:
+        return 0
