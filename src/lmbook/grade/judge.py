@@ -18,7 +18,7 @@ from lmbook.grade import held
 from lmbook.grade.sandbox import Sandbox
 from lmcourse import exercises
 
-TASK_SECONDS = 60
+TASK_SECONDS = 120
 # Answers that are models or classes: their checks need them at hand, so they run beside the
 # submission's code, in a fresh process of the sandbox, and the table says so.
 TOGETHER = {

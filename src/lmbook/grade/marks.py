@@ -1,6 +1,7 @@
 """The table of marks: each submission run and judged, each task in a row."""
 
 import base64
+import pickle
 import re
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -17,6 +18,7 @@ from lmcourse import exercises
 CALL = re.compile(r"""\bcheck\(\s*["']([\w-]+)\.\w+["']""")
 LARGEST = 2**25  # bytes of a notebook
 START = 60  # seconds that the program in a sandbox may take to begin
+NOTHING = pickle.dumps(None)
 FORMULA = ("=", "+", "-", "@")  # by which a spreadsheet knows one
 
 
@@ -95,6 +97,7 @@ def _judged(tasks: list[str], answers: dict, problems: list[str], limits: Limits
             if box is None or box.stopped or task in TOGETHER:
                 boxes.close()
                 box = boxes.enter_context(Sandbox(limits.memory, limits.unsafe))
+                box.ask("load", NOTHING, seconds=START)
             how = "together" if task in TOGETHER else "apart"
             said = _verdict(task, answers[task], box, limits.cell)
             rows.append({"task": task, **said, "judged": how})
@@ -103,7 +106,7 @@ def _judged(tasks: list[str], answers: dict, problems: list[str], limits: Limits
 
 def _verdict(task: str, answer: bytes, box: Sandbox, seconds: float) -> dict[str, str]:
     try:
-        verdict = judge(task, answer, box, seconds + START)
+        verdict = judge(task, answer, box, seconds)
     except Exception as error:  # whatever was handed in, the others are to be judged
         kind = "" if isinstance(error, (Stopped, Failed)) else f"{type(error).__name__}: "
         return {"verdict": "wrong", "diagnosis": f"it could not be checked: {kind}{error}"}

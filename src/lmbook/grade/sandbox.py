@@ -22,8 +22,9 @@ from lmbook.grade import wire
 SETUP = Path(__file__).with_name("shut-in.sh")
 SYSTEM = ("/usr", "/bin", "/lib", "/lib64", "/etc")
 SPACES = ("--mount", "--net", "--pid", "--ipc", "--uts", "--fork", "--kill-child")
-NOBODY = "--reuid=65534 --regid=65534 --clear-groups"
+NOBODY = 10**6  # with the number of this process: users whose processes count apart
 PROCESSES, FOLDER = 200, "256m"  # with their threads; bytes it may write
+SHARE = 0.75  # of the memory, for a single process: it gets an error, and may go on
 LARGEST = 2**28  # bytes of an answer
 ENVIRONMENT = {
     **{"HOME": "/submission", "LMCOURSE_DEVICE": "cpu", "HF_HUB_OFFLINE": "1"},
@@ -41,14 +42,17 @@ class Stopped(Exception):
     """What was shut in took too long, used too much, or ended: the sandbox is of no use."""
 
 
-def shut_in(root: str, program: tuple[str, ...]) -> list[str]:
+def shut_in(root: str, memory: float, program: tuple[str, ...]) -> list[str]:
     """Return the command that runs a program in namespaces of its own."""
     own = (sys.prefix, sys.base_prefix, str(ROOT / "src"), str(ROOT / "data"))
     paths = [path for path in (*SYSTEM, *dict.fromkeys(own)) if os.path.lexists(path)]
-    super_user = os.geteuid() == 0
-    spaces = SPACES if super_user else ("--user", "--map-root-user", *SPACES)
-    given = (root, FOLDER, str(PROCESSES), NOBODY if super_user else "")
-    return ["unshare", *spaces, "sh", str(SETUP), *given, *paths, "--", *program]
+    spaces, user = ("--user", "--map-root-user", *SPACES), ""
+    if os.geteuid() == 0:
+        nobody = NOBODY + os.getpid()
+        spaces, user = SPACES, f"--reuid={nobody} --regid={nobody} --clear-groups"
+    limits = f"--nproc={PROCESSES} --data={int(memory * SHARE)} --core=0"
+    given = (root, FOLDER, limits, user, *paths)
+    return ["unshare", *spaces, "sh", str(SETUP), *given, "--", *program]
 
 
 def why_not() -> str:
@@ -57,7 +61,9 @@ def why_not() -> str:
         return f"there are no namespaces on {sys.platform}"
     with tempfile.TemporaryDirectory() as root:
         try:
-            done = subprocess.run(shut_in(root, ("true",)), capture_output=True, text=True)
+            done = subprocess.run(
+                shut_in(root, 2**30, ("true",)), capture_output=True, text=True
+            )
         except FileNotFoundError as error:
             return str(error)
     return done.stderr.strip() or "it failed without a word" if done.returncode else ""
@@ -84,7 +90,7 @@ class Sandbox:
         self.stopped = False
         home = {"HOME": self.folder.name} if unsafe else {}
         self.process = subprocess.Popen(
-            PROGRAM if unsafe else shut_in(self.folder.name, PROGRAM),
+            PROGRAM if unsafe else shut_in(self.folder.name, self.memory, PROGRAM),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -133,7 +139,7 @@ class Sandbox:
         while len(found) < size:
             if time.monotonic() > deadline:
                 raise Stopped("it took too long")
-            if sum(map(_used, _family(self.process.pid))) > self.memory:
+            if used(self.process.pid) > self.memory:
                 raise Stopped("it used too much memory")
             if select.select([pipe], [], [], 0.2)[0]:
                 more = os.read(pipe, min(size - len(found), 2**20))
@@ -150,9 +156,17 @@ def _family(pid: int) -> list[psutil.Process]:
         return []
 
 
-def _used(process: psutil.Process) -> int:
+def used(pid: int) -> int:
+    """Return how many bytes the children of a process hold, what they share once."""
+    family = _family(pid)
+    most = sum(_asked(each, "memory_info", "rss") for each in family)
+    if most < 2**30:
+        return most  # reading what is shared takes time
+    return sum(_asked(each, "memory_full_info", "pss") for each in family)
+
+
+def _asked(process: psutil.Process, how: str, what: str) -> int:
     try:
-        used = process.memory_info()
-        return used.rss - used.shared * (used.shared < used.rss)
+        return getattr(getattr(process, how)(), what)
     except psutil.Error:
         return 0

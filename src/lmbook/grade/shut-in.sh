@@ -1,7 +1,7 @@
 # Make a root of its own, of what a program may read, and a folder that it may write to;
-# then run the program in it, without rights. ROOT FOLDER-SIZE PROCESSES USER PATH... -- PROGRAM...
+# then run the program in it, without rights. ROOT FOLDER-SIZE LIMITS USER PATH... -- PROGRAM...
 set -eu
-root=$1 size=$2 processes=$3 user=$4
+root=$1 size=$2 limits=$3 user=$4
 shift 4
 mount -t tmpfs -o mode=755,size=1m none "$root"
 while [ "$1" != -- ]; do
@@ -31,4 +31,4 @@ cd /submission
 umount -l /.old
 mount -o remount,ro /
 exec setpriv $user --no-new-privs --bounding-set=-all --inh-caps=-all --pdeathsig KILL \
-    prlimit --nproc="$processes" "$@"
+    prlimit $limits "$@"
