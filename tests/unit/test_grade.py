@@ -17,7 +17,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from lmbook.grade import __main__ as command
 from lmbook.grade import marks, sandbox, wire
-from lmbook.grade.judge import judge
+from lmbook.grade.judge import TOGETHER, judge
 from lmbook.grade.sandbox import Sandbox, Stopped
 
 START = "import torch\nfrom lmcourse import exercises"
@@ -312,12 +312,23 @@ def test_an_answer_that_takes_too_long_or_too_much_is_stopped():
                 own.ask("load", b"", seconds=0.1)
 
 
+def test_the_page_for_instructors_names_what_is_judged_together():
+    text = (sandbox.ROOT / "docs" / "teaching.md").read_text("utf-8")
+    named = "".join(text.partition("These are")[2].partition("They are judged")[0].split())
+    found, chapter = set(), ""
+    for word in named.replace("`and`", "`,`").rstrip(".").split(","):
+        chapter = word.strip("`").partition(".")[0] or chapter
+        found.add(f"{chapter}.{word.strip('`').partition('.')[2]}")
+    assert found == TOGETHER
+    assert all(t in marks.exercises.names(t.partition(".")[0]) for t in TOGETHER)
+
+
 def test_values_arrive_as_they_were():
     values = [None, True, 2, 0.5, "é", b"\x00", ..., [1, (2, {"a": {3}})], {(1, 2): [4]}]
     assert wire.loads(wire.dumps(values)) == values
     numbers = [torch.randn(2, 3).to(kind) for kind in (torch.bfloat16, torch.float64)]
     numbers += [torch.tensor(True), torch.empty(0, 4), np.arange(6).reshape(2, 3).T]
-    numbers += [np.float32(0.1), np.array(3)]
+    numbers += [np.float32(0.1), np.array(3), np.array(["a", "b"])]
     for number in numbers:
         found = wire.loads(wire.dumps(number))
         assert type(found) is type(number)

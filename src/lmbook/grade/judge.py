@@ -19,12 +19,18 @@ from lmbook.grade.sandbox import Sandbox
 from lmcourse import exercises
 
 TASK_SECONDS = 120
-# Answers that are models or classes: their checks need them at hand, so they run beside the
-# submission's code, in a fresh process of the sandbox, and the table says so.
+# Answers that are models or classes, or are given a model that they may change: their
+# checks need them at hand, so they run beside the submission's code, in a fresh process of
+# the sandbox, and the table says so.
 TOGETHER = {
     *("backpropagation.attention", "backpropagation.heads", "backpropagation.norm"),
-    *("bert-internals.small_bert", "encoder-decoder.new_style", "fine-tuning.lora"),
-    *("fine-tuning.own", "mini-gpt.own", "mini-gpt.sweep"),
+    *(
+        "bert-internals.small_bert",
+        "embeddings.static_vectors",
+        "encoder-decoder.new_style",
+    ),
+    *("fine-tuning.lora", "fine-tuning.own", "inside-gpt.carry", "mini-gpt.own"),
+    "mini-gpt.sweep",
 }
 
 

@@ -47,15 +47,19 @@ def _array(value: object) -> dict | None:
     if isinstance(value, torch.Tensor):
         value = value.detach().cpu().contiguous()
         kind, dtype = "tensor", str(value.dtype)
-        data = value.reshape(-1).view(torch.uint8).numpy() if value.numel() else b""
+        data = (
+            value.reshape(-1).view(torch.uint8).numpy().tobytes() if value.numel() else b""
+        )
     elif not callable(value) and hasattr(value, "__array__"):
-        value = np.ascontiguousarray(value) if np.ndim(value) else np.asarray(value)
-        data, dtype = value, value.dtype.str
+        value = np.asarray(value)
+        data, dtype = value.tobytes(), value.dtype.str
+        if value.dtype.kind == "U":
+            return {"kind": "words", "of": value.tolist()}
         if value.dtype.kind not in "biufc":
             return None
     else:
         return None
-    of = base64.b64encode(bytes(data)).decode()
+    of = base64.b64encode(data).decode()
     return {"kind": kind, "dtype": dtype, "shape": list(value.shape), "of": of}
 
 
@@ -91,6 +95,8 @@ def _value(plain: object, held) -> object:
             return CONTAINERS[kind](_value(each, held) for each in plain["of"])
         case "dict":
             return {_value(k, held): _value(v, held) for k, v in plain["of"]}
+        case "words":
+            return np.array(plain["of"], dtype=str)
         case "bytes":
             return base64.b64decode(plain["of"])
         case "tensor":
