@@ -29,6 +29,6 @@ cd "$root"
 pivot_root . .old
 cd /submission
 umount -l /.old
-mount -o remount,ro /
+mount -o remount,bind,ro /
 exec setpriv $user --no-new-privs --bounding-set=-all --inh-caps=-all --pdeathsig KILL \
     prlimit $limits "$@"
