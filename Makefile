@@ -13,7 +13,7 @@ export HF_HUB_DISABLE_TELEMETRY := 1
 export TOKENIZERS_PARALLELISM := false
 
 .DEFAULT_GOAL := help
-.PHONY: help install lock html notebooks test serve lab references studies bench mutants fuzz steady colab lint clean
+.PHONY: help install lock html notebooks student grade test serve lab references studies bench mutants fuzz steady colab lint clean
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,13 +42,20 @@ html: $(STAMP)  ## execute the chapters and build the site into _build/html (FOR
 
 notebooks: html  ## write the chapters as notebooks into _build/html/notebooks
 
+student: html  ## write the chapters as notebooks without solutions into _build/html/notebooks/student
+	@echo "To hand out: $(SITE)/notebooks/student"
+
+grade: $(STAMP)  ## run and judge the notebooks of a folder (SUBMISSIONS=...; ARGS="--cell 60 --memory 2")
+	$(if $(SUBMISSIONS),,$(error Say where they are: make grade SUBMISSIONS=folder))
+	@OMP_NUM_THREADS=1 $(PY) -m lmbook.grade "$(SUBMISSIONS)" $(ARGS)
+
 PYTEST := OMP_NUM_THREADS=1 $(PY) -m pytest -n 2 --dist
 PLACED = $(filter tests/%,$(ARGS))
 NONE   = $(if $(ARGS),|| test $$? -eq 5)  # ARGS may choose tests of one kind only
 test: html  ## run every test: units, notebooks against references, a real browser
 	$(RUFF) format --check src tests
 	$(RUFF) check src tests
-	$(PYTEST) loadscope --no-loadscope-reorder -m "not browser" \
+	$(PYTEST) loadscope --no-loadscope-reorder -m "not browser and not steady" \
 		$(ARGS) $(if $(PLACED),,tests/unit tests/pages tests/site) $(NONE)
 	@$(PY) -m lmbook.browser
 	$(PYTEST) load -m "browser and not steady" $(ARGS) $(if $(PLACED),,tests/site) $(NONE)

@@ -8,7 +8,7 @@ Parts, of which ``--only PART …`` chooses:
 - ``swap``: the whole book on another BERT and another GPT.
 - ``mutants``: small wrong changes of the mechanisms, which the tests must notice.
 - ``fuzz``: 2,000 damaged files of each kind.
-- ``looks``: every page in both themes and at both widths.
+- ``looks``: every page in both themes and widths, every notebook by the wheel alone.
 - ``machinery``: the tests of these tools.
 
 Other options are pytest's, for parts that are about pages: with ``-k mini-gpt`` the

@@ -23,6 +23,7 @@ from lmbook.publish.addresses import (
     wheel_address,
 )
 from lmbook.publish.markdown import solutions
+from lmcourse import exercises
 from lmcourse.views import MIME
 from serving import SITE
 
@@ -69,7 +70,8 @@ def test_every_link_leads_somewhere(book):
             continue  # elsewhere; a drawing, which is in the notebook
         if file:
             assert not place, target
-            assert {*FOLDER.rglob(file)} == {FOLDER / file, FOLDER / "executed" / file}
+            folders = (FOLDER, FOLDER / "executed", FOLDER / "student")
+            assert {*FOLDER.rglob(file)} == {folder / file for folder in folders}
         else:
             assert f'<a id="{place}"></a>' in prose, target
 
@@ -128,6 +130,28 @@ def test_solutions_are_folded(book):
         if "{" not in first:  # rewritten
             assert first in whole
             assert first not in open_ or whole.count(first) > 1
+
+
+def test_the_student_edition_has_tasks_and_no_solutions(book):
+    """Nor what needs a name that only they define; each task's answer is handed in."""
+    student = nbformat.read(FOLDER / "student" / f"{book.name}.ipynb", as_version=4)
+    nbformat.validate(student)
+    assert not any(cell.get("outputs") for cell in student.cells)
+    code, whole = sources(student, "code"), sources(book.light, "code")
+    tagged = {cell.source: cell.metadata.get("tags", []) for cell in book.source.cells}
+    left_out = [source for source in whole if source not in code]
+    assert all(s.startswith(TITLE) or "proof" in tagged[s] for s in left_out)
+    assert not any(source.startswith(TITLE) for source in code)
+    defined = set.union(*(notebooks._names(source)[0] for source in code))
+    solved = set.union(set(), *(notebooks._names(s)[0] for s in left_out)) - defined
+    assert not solved & set.union(*(notebooks._names(source)[1] for source in code))
+    words = "\n".join(sources(student, "markdown"))
+    assert "Solution" not in words
+    asked = [source for source in code if source not in whole]
+    handed = "\n".join(code)
+    assert asked == [s for s in asked if s.startswith("exercises.check(")]
+    for task in exercises.names(book.name) if "exercises" in handed else ():
+        assert f'exercises.check("{task}"' in handed
 
 
 def test_the_first_cell_installs_only_in_colab_and_never_the_heavy_ones(book):

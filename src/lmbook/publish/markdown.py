@@ -26,6 +26,8 @@ _SOLUTION = re.compile(
     r"^(?P<fence>`{3,}|:{3,})\{solution-(?P<edge>start|end)\}.*?^(?P=fence) *$", re.M | re.S
 )
 
+LETTER = re.compile(r'`exercises\.check\("([\w.-]+)", "a"\)`')  # of `{choices}`, below
+
 
 def to_markdown(text: str, links) -> str:
     """Turn MyST into Markdown without directives, roles or labels.
@@ -72,6 +74,11 @@ def solutions(text: str, inside: bool) -> list[tuple[bool, str]]:
         last, inside = edge.end(), begins
     pieces.append((inside, text[last:]))
     return pieces
+
+
+def unannounced(text: str) -> str:
+    """Return MyST without the lines that begin a solution."""
+    return _SOLUTION.sub("", text)
 
 
 def folded(outputs: list) -> str:

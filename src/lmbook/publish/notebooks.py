@@ -2,14 +2,15 @@
 
 Written by the site build into ``_build/html/notebooks``, with the package's wheel beside
 them: without outputs for Colab and download, with outputs in ``executed`` for viewers that
-do not run. In Colab the first cell installs what is missing or too old; elsewhere it does
-nothing.
+do not run, and in ``student`` without solutions, to be handed out. In Colab the first cell
+installs what is missing or too old; elsewhere it does nothing.
 """
 
 import copy
 import re
 import shutil
 import subprocess
+import symtable
 import sys
 import tempfile
 from contextlib import suppress
@@ -27,10 +28,11 @@ from lmbook.pages.tasks import CHECKED, FOLDED
 from lmbook.publish import addresses
 from lmbook.publish.addresses import FOLDER
 from lmbook.publish.links import BookLinks
-from lmbook.publish.markdown import folded, solutions, to_markdown
+from lmbook.publish.markdown import LETTER, folded, solutions, to_markdown, unannounced
 from lmcourse.views import MIME
+from studies.chapter import page_cells
 
-EXECUTED = f"{FOLDER}/executed"
+EXECUTED, STUDENT = f"{FOLDER}/executed", f"{FOLDER}/student"
 # What Colab lacks or may lack; never torch, numpy, pandas, transformers. Of myst-nb the
 # notebooks need only `glue`, and it needs docutils.
 COLAB_NEEDS = (
@@ -45,7 +47,7 @@ SHOWN = ("text/plain", "text/html", "text/markdown", "text/latex", "image/svg+xm
 # --- the notebook ---------------------------------------------------------------------
 
 
-def published(links: BookLinks, wheel: str) -> NotebookNode:
+def published(links: BookLinks, wheel: str, student: bool = False) -> NotebookNode:
     """Return a chapter as a notebook that needs no extension.
 
     Parameters
@@ -54,24 +56,55 @@ def published(links: BookLinks, wheel: str) -> NotebookNode:
         The chapter, and how to resolve what it refers to.
     wheel : str
         Where Colab gets the package: a URL, or a path beside the notebook.
+    student : bool
+        Leave out solutions, and proofs that need them; let letters be handed in.
     """
     page = links.page(links.name, "a page of Inside Language Models")
     back = nbformat.v4.new_markdown_cell(f"*This is {page}, made to be run.*")
     cells = [back, _install_cell(wheel)]
-    in_solution = False
+    in_solution, solved = False, _solved(links.name) if student else set()
     for cell in jupytext.reads(links.source, fmt="md:myst").cells:
         if cell.cell_type == "code":
-            cells += _code_cells(cell, links, in_solution)
+            if not (student and (in_solution or _names(cell.source)[1] & solved)):
+                cells += _code_cells(cell, links, in_solution)
             continue
         pieces = solutions(cell.source, in_solution)
         in_solution = pieces[-1][0]
+        if student:
+            pieces = [(False, unannounced(text)) for inside, text in pieces if not inside]
         text = "\n\n".join(filter(None, (_prose(*piece, links) for piece in pieces)))
         if text:
             cells.append(nbformat.v4.new_markdown_cell(text))
+        for task in LETTER.findall(text) if student else ():
+            answer = f'exercises.check("{task}", ...)  # for a letter, such as "a"'
+            cells.append(nbformat.v4.new_code_cell(answer))
     for number, cell in enumerate(cells):
         cell.id = f"{links.name}-{number}"[-64:]
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     return nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
+
+
+def _solved(chapter: str) -> set[str]:
+    """Return the names that only solutions define."""
+    found = {True: set(), False: set()}
+    for cell in page_cells(chapter):
+        found[cell.part == "solution"] |= _names(cell.source)[0]
+    return found[True] - found[False]
+
+
+def _names(source: str) -> tuple[set[str], set[str]]:
+    """Return the names that a cell defines, and those that it uses."""
+    top = symtable.symtable(source, "cell", "exec")
+    inner = list(top.get_children())
+    for each in inner:
+        inner += each.get_children()
+    defined = {
+        s.get_name() for s in top.get_symbols() if s.is_assigned() or s.is_imported()
+    }
+    used = {s.get_name() for s in top.get_symbols() if s.is_referenced()}
+    return defined, used.union(
+        s.get_name() for each in inner for s in each.get_symbols() if s.is_global()
+    )
 
 
 def _prose(in_solution: bool, text: str, links: BookLinks) -> str:
@@ -184,7 +217,8 @@ def publish(app, exception) -> None:
     if exception or app.builder.name != "html":
         return
     out, book = Path(app.outdir), Path(app.srcdir).parent
-    (out / EXECUTED).mkdir(parents=True, exist_ok=True)
+    for folder in (EXECUTED, STUDENT):
+        (out / folder).mkdir(parents=True, exist_ok=True)
     wheel = build_wheel(out / FOLDER)
     ran, kept = {}, {wheel}
     for name in {path.stem for path in chapters(book)} & app.env.found_docs:
@@ -193,11 +227,12 @@ def publish(app, exception) -> None:
     for name, outputs in ran.items():
         links = BookLinks(app, name, glued(outputs), list(ran))
         try:
-            notebook = published(links, addresses.wheel_address(wheel.name))
+            address = addresses.wheel_address(wheel.name)
+            notebook, tasks = (published(links, address, s) for s in (False, True))
         except (KeyError, ValueError) as error:
             raise ValueError(f"{name}: {error}") from error
         shown = with_outputs(notebook, outputs)
-        for folder, each in ((FOLDER, notebook), (EXECUTED, shown)):
+        for folder, each in ((FOLDER, notebook), (EXECUTED, shown), (STUDENT, tasks)):
             path = out / folder / f"{name}.ipynb"
             text = nbformat.writes(each)
             if not path.is_file() or path.read_text(encoding="utf-8") != text:

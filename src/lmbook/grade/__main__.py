@@ -1,0 +1,52 @@
+"""``python -m lmbook.grade SUBMISSIONS``: run readers' notebooks and judge them.
+
+Every notebook below the folder is run in a sandbox; what it handed in is judged by the
+course's checks (`lmbook.grade.judge`). The table is ``grades.csv`` and ``grades.html``, a
+row for each task of the chapters that a notebook has checks of.
+"""
+
+import argparse
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+
+from joblib import cpu_count
+
+from lmbook.grade.marks import Limits, grade, write
+from lmbook.grade.sandbox import why_not
+
+
+def main() -> int:
+    """Grade all notebooks below a folder; the status is 2 where that would not be safe."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("submissions", type=Path)
+    for name, value in Limits()._asdict().items():
+        how = (
+            {"action": "store_true"}
+            if value is False
+            else {"type": float, "default": value}
+        )
+        parser.add_argument(f"--{name}", **how)
+    options = vars(parser.parse_args())
+    folder, limits = options.pop("submissions").resolve(), Limits(**options)
+    if not limits.unsafe and (reason := why_not()):
+        print(f"Submissions cannot be shut in here: {reason}.")
+        print("On a machine that you can lose, --unsafe runs them with your own rights.")
+        return 2
+    paths = sorted(
+        p for p in folder.rglob("*.ipynb") if ".ipynb_checkpoints" not in p.parts
+    )
+    if not paths:
+        parser.error(f"there is no notebook below {folder}")
+    with ProcessPoolExecutor(min(cpu_count(), len(paths)), get_context("spawn")) as pool:
+        found = list(pool.map(partial(grade, folder=folder, limits=limits), paths))
+    write([row for rows in found for row in rows], folder)
+    right = sum(row["verdict"] == "right" for rows in found for row in rows)
+    print(f"{len(paths)} notebooks, {right} right answers: {folder / 'grades.html'}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,91 @@
+"""In the sandbox: the answers that were handed in, to be called from outside.
+
+Nothing that is said here is a verdict, with one exception: an answer that cannot be judged
+from outside (`lmbook.grade.judge.TOGETHER`) is checked here.
+"""
+
+import pickle
+
+import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from lmbook.grade import wire
+from lmcourse import exercises
+from lmcourse.exercises.answers import _is_empty
+
+HELD: list = []  # functions, which the judge knows by their number
+
+
+def held(number: int):
+    """Return a function that the judge hands back, as `lmbook.grade.judge.Remote` says."""
+    return HELD[number]
+
+
+def keep(function) -> int:
+    """Hold a function; return its number."""
+    HELD.append(function)
+    return len(HELD) - 1
+
+
+class _Noting(TorchFunctionMode):
+    """Note the names of PyTorch's functions that are called."""
+
+    def __init__(self):
+        super().__init__()
+        self.names = []
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        self.names.append(str(getattr(function, "__name__", "")))
+        return function(*args, **(kwargs or {}))
+
+
+class _Counting(TorchDispatchMode):
+    """Count what PyTorch is asked to do."""
+
+    calls = 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        self.calls += 1
+        return function(*args, **(kwargs or {}))
+
+
+def load(content: bytes) -> object:
+    """Return an answer, a function of it as a number."""
+    return pickle.loads(content)
+
+
+def call(number: int, inputs: tuple, named: dict, random: torch.Tensor) -> dict:
+    """Call a function; return what it gave, and what became of its inputs."""
+    torch.set_rng_state(random)
+    function, before = HELD[number], [wire.dumps(state(x)) for x in inputs]
+    with _Noting() as noting, _Counting() as counting:
+        try:
+            found = {"gave": function(*inputs, **named)}
+        except BaseException as error:  # sys.exit() and Ctrl-C too: it is the answer's own
+            kind = type(error)
+            found = {"raised": [kind.__module__, kind.__name__, str(error)[:1000]]}
+    if found.get("gave", 0) is None and _is_empty(function):
+        found["gave"] = ...
+    after = [state(x) for x in inputs]
+    changed = [wire.dumps(x) != old for x, old in zip(after, before, strict=True)]
+    found["after"] = [x if c else None for x, c in zip(after, changed, strict=True)]
+    found |= {"names": noting.names, "calls": counting.calls}
+    return found | {"random": torch.get_rng_state()}
+
+
+def state(value: object) -> object:
+    """Return what a function may change of an input, as plain data; None if nothing."""
+    if isinstance(value, torch.Generator):
+        return value.get_state()
+    if isinstance(value, torch.nn.Module):
+        return [part.training for part in value.modules()]
+    if isinstance(value, (list, dict, torch.Tensor)) or type(value).__name__ == "ndarray":
+        return value
+    return dict(getattr(value, "__dict__", {})) or None
+
+
+def check(name: str, content: bytes) -> list:
+    """Check an answer here, beside the submission's code."""
+    verdict = exercises.check(name, pickle.loads(content))
+    return [verdict.ok, verdict.tried, verdict.message]

@@ -1,0 +1,136 @@
+"""The course's own checks on answers that stay in a sandbox.
+
+A check runs here. Where it calls the answer, the call goes into the sandbox and its result
+comes back as plain data. So whatever the submission does to its own process, to this
+package's modules there or to what is printed, only the values that it gives count.
+"""
+
+import builtins
+import sys
+import time
+
+import numpy as np
+import torch
+from torch.overrides import _get_current_function_mode_stack
+from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
+
+from lmbook.grade import held
+from lmbook.grade.sandbox import Sandbox
+from lmcourse import exercises
+
+TASK_SECONDS = 120
+# Answers that are models or classes, or are given a model that they may change: their
+# checks need them at hand, so they run beside the submission's code, in a fresh process of
+# the sandbox, and the table says so.
+TOGETHER = {
+    *("backpropagation.attention", "backpropagation.heads", "backpropagation.norm"),
+    *(
+        "bert-internals.small_bert",
+        "embeddings.static_vectors",
+        "encoder-decoder.new_style",
+    ),
+    *("fine-tuning.lora", "fine-tuning.own", "inside-gpt.carry", "mini-gpt.own"),
+    "mini-gpt.sweep",
+}
+
+
+class Remote:
+    """A function in a sandbox, to be called from here."""
+
+    def __init__(self, box: Sandbox, number: int, name: str, end: float):
+        self._box, self._number, self._end = box, number, end
+        self.__name__ = name
+
+    def __reduce__(self):
+        return held.held, (self._number,)
+
+    def __call__(self, *inputs, **named):
+        left, random = self._end - time.monotonic(), torch.get_rng_state()
+        request = "call", self._number, inputs, named, random
+        found = self._box.ask(*request, seconds=left, held=self._held)
+        torch.set_rng_state(found["random"])
+        _replay(found["names"], found["calls"])
+        for value, after in zip(inputs, found["after"], strict=True):
+            if after is not None:
+                restore(value, after)
+        if "raised" in found:
+            raise _error(*found["raised"])
+        return found["gave"]
+
+    def _held(self, number: int, name: str):
+        return Remote(self._box, number, name, self._end)
+
+
+def _error(module: str, name: str, text: str) -> Exception:
+    """Return an error of a known kind, or of a new one that has the name."""
+    known = module == "builtins" or module.startswith("lmcourse.")
+    kind = getattr(sys.modules.get(module, builtins), name, None) if known else None
+    if not (isinstance(kind, type) and issubclass(kind, Exception)):
+        kind = type(str(name), (Exception,), {})
+    try:
+        return kind(text)
+    except Exception:  # it wants more than a text
+        return RuntimeError(f"{name}: {text}")
+
+
+def _replay(names: list, calls: int) -> None:
+    """Tell whoever watches PyTorch what was called in there."""
+    for mode in _get_current_function_mode_stack():
+        for name in names:
+            mode.__torch_function__(_named(str(name)), ())
+    for mode in _get_current_dispatch_mode_stack():
+        for _ in range(min(int(calls), 10**5)):
+            mode.__torch_dispatch__(_named(""), ())
+
+
+def _named(name: str):
+    def function(*inputs, **named):
+        return None
+
+    function.__name__ = name
+    return function
+
+
+def restore(value: object, after: object) -> None:
+    """Do to an input what the function did to its copy of it."""
+    if isinstance(value, torch.Generator):
+        value.set_state(after)
+    elif isinstance(value, torch.nn.Module):
+        for part, training in zip(value.modules(), after, strict=True):
+            part.training = bool(training)
+    elif isinstance(value, torch.Tensor):
+        with torch.no_grad():
+            value.copy_(after)
+    elif isinstance(value, (np.ndarray, list)):
+        value[:] = after
+    elif isinstance(value, dict):
+        value.clear()
+        value.update(after)
+    else:
+        vars(value).update(after)
+
+
+def judge(name: str, content: bytes, box: Sandbox, seconds: float = TASK_SECONDS):
+    """Check an answer; return the verdict of the course's own check.
+
+    Parameters
+    ----------
+    name : str
+        The task, as for `lmcourse.exercises.check`.
+    content : bytes
+        The answer, pickled in the submission's kernel; it is opened in the sandbox only.
+    box : Sandbox
+    seconds : float
+        For all calls of the answer together.
+
+    Raises
+    ------
+    Stopped
+        If it took too long or ended; the sandbox is then of no more use.
+    """
+    end = time.monotonic() + seconds
+    if name in TOGETHER:
+        ok, tried, message = box.ask("check", name, content, seconds=seconds)
+        return exercises.Verdict(name, bool(ok), str(message), bool(tried))
+    answer = box.ask("load", content, seconds=seconds, held=Remote(box, 0, "", end)._held)
+    return exercises.check(name, answer)

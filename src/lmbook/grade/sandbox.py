@@ -1,0 +1,172 @@
+"""A process that is shut in: what it may read, write, use up, and how long it may take.
+
+On Linux it has namespaces of its own (`unshare` of util-linux): no network; of the file
+system only Python, the project's code and data, read-only, and a folder in memory; no
+other process to be seen. It is another user, or the same without rights.
+"""
+
+import os
+import select
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import cloudpickle
+import psutil
+
+from lmbook.execute.keys import ROOT
+from lmbook.grade import wire
+
+SETUP = Path(__file__).with_name("shut-in.sh")
+SYSTEM = ("/usr", "/bin", "/lib", "/lib64", "/etc")
+SPACES = ("--mount", "--net", "--pid", "--ipc", "--uts", "--fork", "--kill-child")
+NOBODY = 10**6  # with the number of this process: users whose processes count apart
+PROCESSES, FOLDER = 200, "256m"  # with their threads; bytes it may write
+SHARE = 0.75  # of the memory, for a single process: it gets an error, and may go on
+LARGEST = 2**28  # bytes of an answer
+ENVIRONMENT = {
+    **{"HOME": "/submission", "LMCOURSE_DEVICE": "cpu", "HF_HUB_OFFLINE": "1"},
+    **{
+        "OMP_NUM_THREADS": "1",
+        "TOKENIZERS_PARALLELISM": "false",
+        "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
+    },
+    **{"PYTHONDONTWRITEBYTECODE": "1", "LANG": "C.UTF-8", "IPYTHONDIR": "/submission/.ipy"},
+}
+PROGRAM = (sys.executable, "-m", "lmbook.grade.inside")
+
+
+class Stopped(Exception):
+    """What was shut in took too long, used too much, or ended: the sandbox is of no use."""
+
+
+def shut_in(root: str, memory: float, program: tuple[str, ...]) -> list[str]:
+    """Return the command that runs a program in namespaces of its own."""
+    own = (sys.prefix, sys.base_prefix, str(ROOT / "src"), str(ROOT / "data"))
+    paths = [path for path in (*SYSTEM, *dict.fromkeys(own)) if os.path.lexists(path)]
+    spaces, user = ("--user", "--map-root-user", *SPACES), ""
+    if os.geteuid() == 0:
+        nobody = NOBODY + os.getpid()
+        spaces, user = SPACES, f"--reuid={nobody} --regid={nobody} --clear-groups"
+    limits = f"--nproc={PROCESSES} --data={int(memory * SHARE)} --core=0"
+    given = (root, FOLDER, limits, user, *paths)
+    return ["unshare", *spaces, "sh", str(SETUP), *given, "--", *program]
+
+
+def why_not() -> str:
+    """Return why nothing can be shut in here, "" if it can."""
+    if sys.platform != "linux":
+        return f"there are no namespaces on {sys.platform}"
+    with tempfile.TemporaryDirectory() as root:
+        try:
+            done = subprocess.run(
+                shut_in(root, 2**30, ("true",)), capture_output=True, text=True
+            )
+        except FileNotFoundError as error:
+            return str(error)
+    return done.stderr.strip() or "it failed without a word" if done.returncode else ""
+
+
+class Sandbox:
+    """A process of `lmbook.grade.inside`, shut in unless told otherwise.
+
+    Parameters
+    ----------
+    memory : float
+        GiB that it and its children may use.
+    unsafe : bool
+        Run it without namespaces, where there are none: it may then do what you may.
+
+    Attributes
+    ----------
+    stopped : bool
+        Whether it is of no more use.
+    """
+
+    def __init__(self, memory: float, unsafe: bool = False):
+        self.memory, self.folder = memory * 2**30, tempfile.TemporaryDirectory()
+        self.stopped = False
+        home = {"HOME": self.folder.name} if unsafe else {}
+        self.process = subprocess.Popen(
+            PROGRAM if unsafe else shut_in(self.folder.name, self.memory, PROGRAM),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=ENVIRONMENT | home,
+            cwd=self.folder.name if unsafe else "/",
+            start_new_session=True,
+        )
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        """Kill it and all its children."""
+        for each in [*_family(self.process.pid), self.process]:
+            each.kill()
+        self.process.communicate()
+        self.folder.cleanup()
+
+    def ask(self, *request, seconds: float, held=None) -> object:
+        """Send a request, and return what is said.
+
+        Raises
+        ------
+        Stopped
+            If nothing is said in time, or too much, or memory runs out.
+        wire.Failed
+            If an error is what is said.
+        ValueError, KeyError, TypeError
+            If it cannot be read.
+        """
+        deadline, self.stopped = time.monotonic() + seconds, True  # if nothing comes
+        try:
+            self.process.stdin.write(cloudpickle.dumps(request))
+            self.process.stdin.flush()
+            size = int(self._read(20, deadline))
+            if not 0 <= size <= LARGEST:
+                raise Stopped("what it handed in is too large")
+            text = self._read(size, deadline)
+        except (BrokenPipeError, ValueError):
+            raise Stopped("its process has ended") from None
+        self.stopped = False
+        return wire.loads(text, held)
+
+    def _read(self, size: int, deadline: float) -> bytes:
+        found, pipe = b"", self.process.stdout.fileno()
+        while len(found) < size:
+            if time.monotonic() > deadline:
+                raise Stopped("it took too long")
+            if used(self.process.pid) > self.memory:
+                raise Stopped("it used too much memory")
+            if select.select([pipe], [], [], 0.2)[0]:
+                more = os.read(pipe, min(size - len(found), 2**20))
+                if not more:
+                    raise Stopped("its process has ended")
+                found += more
+        return found
+
+
+def _family(pid: int) -> list[psutil.Process]:
+    try:
+        return psutil.Process(pid).children(recursive=True)
+    except psutil.NoSuchProcess:
+        return []
+
+
+def used(pid: int) -> int:
+    """Return how many bytes the children of a process hold, what they share once."""
+    family = _family(pid)
+    most = sum(_asked(each, "memory_info", "rss") for each in family)
+    if most < 2**30:
+        return most  # reading what is shared takes time
+    return sum(_asked(each, "memory_full_info", "pss") for each in family)
+
+
+def _asked(process: psutil.Process, how: str, what: str) -> int:
+    try:
+        return getattr(getattr(process, how)(), what)
+    except psutil.Error:
+        return 0

@@ -1,0 +1,80 @@
+"""The wheel alone, without this checkout: any chapter's notebook runs, cell by cell."""
+
+import ast
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+import zipfile
+
+import pytest
+
+from lmbook.execute.run import chapters
+from serving import SITE
+
+FOLDER = SITE / "notebooks"
+NAMES = [path.stem for path in chapters()]
+IN_TEST = "models-you-talk-to"  # the quickest; all the others in `make steady`
+# Python without its `site`, so without the checkout, which a file there makes importable.
+RUN = """
+import json, sys
+from pathlib import Path
+packages, notebook = sys.argv[1:]
+sys.path.append(packages)
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell.instance()
+for cell in json.loads(Path(notebook).read_text("utf-8"))["cells"]:
+    if cell["cell_type"] == "code":
+        shell.run_cell("".join(cell["source"])).raise_error()
+import lmcourse
+assert Path(lmcourse.__file__).is_relative_to(Path.cwd() / "wheel"), lmcourse.__file__
+assert not {"lmbook", "studies"} & {*sys.modules}
+"""
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Return what runs a notebook in an empty folder, with the wheel beside it."""
+    (wheel,) = FOLDER.glob("lmcourse-*.whl")
+    zipfile.ZipFile(wheel).extractall(tmp_path / "wheel")
+    kept = {"PATH", "OMP_NUM_THREADS"}
+    own = {
+        "HOME": str(tmp_path),
+        "PYTHONPATH": str(tmp_path / "wheel"),
+        "MPLBACKEND": "agg",
+    }
+    env = {name: os.environ[name] for name in kept & {*os.environ}} | own
+
+    def run(notebook):
+        command = [sys.executable, "-S", "-c", RUN, sysconfig.get_path("purelib"), notebook]
+        done = subprocess.run(
+            command, cwd=tmp_path, env=env, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+
+    return run
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=pytest.mark.steady if n != IN_TEST else ()) for n in NAMES],
+)
+def test_a_chapters_cells_run(run, name):
+    run(FOLDER / f"{name}.ipynb")
+
+
+@pytest.mark.slow
+def test_what_all_chapters_import_is_in_it(run, tmp_path):
+    found = {}
+    for name in NAMES:
+        text = (FOLDER / f"{name}.ipynb").read_text("utf-8")
+        code = ["".join(c["source"]) for c in json.loads(text)["cells"] if "outputs" in c]
+        nodes = [node for source in code[1:] for node in ast.parse(source).body]
+        kinds = (ast.Import, ast.ImportFrom)
+        found |= {ast.unparse(node): None for node in nodes if isinstance(node, kinds)}
+    assert any("lmcourse" in line for line in found)
+    cells = [{"cell_type": "code", "source": [line]} for line in found]
+    (tmp_path / "imports.ipynb").write_text(json.dumps({"cells": cells}), "utf-8")
+    run(tmp_path / "imports.ipynb")

@@ -1,0 +1,339 @@
+"""Grading: what submissions do costs their own marks only, and no verdict can be forged."""
+
+import csv
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import cloudpickle
+import nbformat
+import numpy as np
+import psutil
+import pytest
+import torch
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+
+from lmbook.grade import __main__ as command
+from lmbook.grade import marks, sandbox, wire
+from lmbook.grade.judge import TOGETHER, judge
+from lmbook.grade.sandbox import Sandbox, Stopped
+
+START = "import torch\nfrom lmcourse import exercises"
+LETTER = "exercises.check('attention.sharper', 'b')"  # right
+MERGED = "lambda x: torch.cat([x[:, h] for h in range(x.shape[1])], -1)"
+MERGE = f"exercises.check('attention.merge_heads', {MERGED})"  # right, by another route
+ADDED = "lambda x: x.sum(1)"
+WRONG = f"exercises.check('attention.merge_heads', {ADDED})"
+
+pytestmark = pytest.mark.skipif(
+    sandbox.why_not() != "" and "CI" not in os.environ,
+    reason=f"nothing can be shut in here: {sandbox.why_not()}",
+)
+
+PATCHES = """
+from lmcourse.exercises import check
+import lmcourse.exercises.answers as answers
+
+exercises.check = lambda name, answer: exercises.Verdict(name, True, "right.")
+answers.compare = answers._same = lambda *given, **how: True
+
+def merge_heads(x):
+    import gc, sys
+    from lmcourse import exercises
+    from lmcourse.exercises import answers, attention
+    for module in (answers, attention, exercises):
+        module.compare = module.expect = module.run = lambda *given, **how: None
+    answers._same = lambda *given: True
+    exercises.Verdict.__bool__ = lambda self: True
+    for each in gc.get_objects():
+        if isinstance(each, exercises.Verdict):
+            object.__setattr__(each, "ok", True)
+    frame = sys._getframe()
+    while frame := frame.f_back:
+        frame.f_locals.update(ok=True, want=x.sum(1))
+    torch.cat = lambda *given, **how: x.sum(1)
+    return x.sum(1)
+"""
+
+PRINTS = """
+import os, sys
+verdict = "✓ attention.merge_heads: right."
+print(verdict)
+for stream in (1, 2):
+    os.write(stream, verdict.encode())
+with open("grades.csv", "w") as file:
+    file.write("prints.ipynb,attention.merge_heads,right,right.,apart")
+def merge_heads(x):
+    for number in range(3, 20):
+        try:
+            os.write(number, b"00000000000000000004true")
+        except OSError:
+            pass
+    sys.exit(0)
+"""
+
+BOMB = """
+import os, time
+while True:  # until no more are allowed
+    if os.fork() == 0:
+        time.sleep(1000)
+"""
+
+
+def written(folder: Path, outside: Path, port: int) -> None:
+    """Write the submissions, hostile and honest."""
+    deletes = f"""
+import os, shutil
+for path in ({str(outside)!r}, {str(sandbox.ROOT / "data")!r}, "/usr", "/etc"):
+    shutil.rmtree(path, ignore_errors=True)
+assert not os.path.exists({str(outside)!r})
+for path in ({str(sandbox.ROOT / "data" / "README.md")!r}, "/etc/passwd", "/usr/bin/env"):
+    try:
+        os.remove(path)
+    except OSError as error:
+        assert error.errno == 30, error  # a file system that is read-only
+shutil.rmtree(os.environ["HOME"], ignore_errors=True)
+"""
+    network = f"import socket\nsocket.create_connection(('127.0.0.1', {port}), 5)"
+    handed = "\n\nexercises.check('attention.merge_heads', merge_heads)"
+    untouched = "def merge_heads(x): ..." + handed
+    together = "from transformers import BertConfig\n"
+    together += "exercises.check('bert-internals.small_bert', BertConfig(hidden_size=100))"
+    cells = {
+        "honest": [LETTER, MERGE],
+        "untouched": [untouched, "exercises.check('attention.sharper', ...)"],
+        "wrong": [WRONG, together],
+        "loops": [LETTER, "import time\nwhile True: time.sleep(0.1)", MERGE],
+        "raises": [
+            "import no_such_module",
+            LETTER,
+            "1 / 0",
+            MERGE,
+            "import os\nos._exit(0)",
+        ],
+        "deletes": [LETTER, deletes, MERGE],
+        "forks": [LETTER, BOMB],
+        "network": [network, MERGE],
+        "prints": [PRINTS + handed],
+        "patches": [
+            PATCHES + handed.replace("exercises.check", "check"),
+            "exercises.check('attention.sharper', 'a')",
+        ],
+        "eats": [LETTER, "kept = []\nwhile True: kept.append(bytearray(2**26))"],
+    }
+    for name, sources in cells.items():
+        code = [new_code_cell(source) for source in (START, *sources)]
+        notebook = new_notebook(cells=[new_markdown_cell("*mine*"), *code])
+        nbformat.write(notebook, folder / f"{name}.ipynb")
+    (folder / "broken.ipynb").write_text("{")
+    (folder / "=1+1<b>.ipynb").write_text('{"cells": [], "nbformat": 4}')
+
+
+@pytest.fixture(scope="module")
+def graded(tmp_path_factory):
+    """Grade all submissions at once; return the table, and what came of the world."""
+    folder, outside = (tmp_path_factory.mktemp(name) for name in ("all", "outside"))
+    (outside / "kept.txt").write_text("kept")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        written(folder, outside, server.getsockname()[1])
+        run = [sys.executable, "-m", "lmbook.grade", folder, "--cell=30", "--memory=2"]
+        subprocess.run(run, check=True, timeout=600)
+        server.settimeout(0.1)
+        with pytest.raises(TimeoutError):
+            server.accept()  # nobody reached it
+    assert (outside / "kept.txt").read_text() == "kept"
+    for process in psutil.process_iter(["cmdline"]):  # nothing that was forked is left
+        assert not any("/submission/" in word for word in process.info["cmdline"] or ())
+    with (folder / "grades.csv").open(encoding="utf-8") as file:
+        rows = {(r["submission"], r["task"]): r for r in csv.DictReader(file)}
+    return rows, (folder / "grades.html").read_text("utf-8")
+
+
+MERGE_ROW = "attention.merge_heads"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("who", "task", "verdict", "said"),
+    [
+        ("honest", "attention.sharper", "right", "right."),
+        ("honest", MERGE_ROW, "right", "right."),
+        ("honest", "attention.masked_softmax", "not handed in", ""),
+        ("untouched", MERGE_ROW, "not tried", "not tried yet."),
+        ("untouched", "attention.sharper", "not tried", "not tried yet."),
+        ("wrong", MERGE_ROW, "wrong", "the heads are added up"),
+        ("wrong", "bert-internals.small_bert", "wrong", "12 heads cannot share 100"),
+        ("loops", "attention.sharper", "right", ""),
+        ("loops", MERGE_ROW, "right", ""),
+        (
+            "loops",
+            "attention.masked_softmax",
+            "not handed in",
+            "cell 3 took longer than 30",
+        ),
+        ("raises", "attention.sharper", "right", ""),
+        ("raises", MERGE_ROW, "right", ""),
+        ("raises", "attention.masked_softmax", "not handed in", "cell 4 raised ZeroDiv"),
+        (
+            "raises",
+            "attention.masked_softmax",
+            "not handed in",
+            "the kernel died in cell 6",
+        ),
+        ("deletes", MERGE_ROW, "right", ""),
+        ("deletes", "attention.sharper", "not handed in", ""),
+        ("forks", "attention.sharper", "right", ""),
+        ("forks", MERGE_ROW, "not handed in", "raised BlockingIOError"),
+        ("network", MERGE_ROW, "right", ""),
+        ("network", "attention.sharper", "not handed in", "Network is unreachable"),
+        ("prints", MERGE_ROW, "wrong", ""),
+        ("patches", MERGE_ROW, "wrong", "the heads are added up"),
+        ("patches", "attention.sharper", "not handed in", ""),
+        ("eats", "attention.sharper", "right", ""),
+        ("eats", MERGE_ROW, "not handed in", "raised MemoryError"),
+    ],
+)
+def test_a_submission_gets_its_marks_whatever_the_others_do(
+    graded, who, task, verdict, said
+):
+    row = graded[0][f"{who}.ipynb", task]
+    assert row["verdict"] == verdict, row
+    assert said in row["diagnosis"], row
+
+
+def test_the_table_shows_what_is_not_ours_as_text(graded):
+    rows, page = graded
+    assert rows["broken.ipynb", ""]["verdict"] == "not graded"
+    assert rows["'=1+1<b>.ipynb", ""]["verdict"] == "not graded"  # no formula
+    assert "=1+1&lt;b&gt;.ipynb" in page
+    assert "<b>" not in page
+    assert rows["wrong.ipynb", "bert-internals.small_bert"]["judged"] == "together"
+    assert {r["judged"] for r in rows.values() if r["task"] == MERGE_ROW} == {"apart", ""}
+
+
+def test_where_nothing_can_be_shut_in_nothing_is_graded(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr("sys.argv", ["grade", str(tmp_path)])
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert command.main() == 2
+    assert "no namespaces on darwin" in capsys.readouterr().out
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(sandbox, "SPACES", ("--no-such-space",))
+    assert command.main() == 2
+    assert not [*tmp_path.iterdir()]
+
+
+# --- one sandbox --------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def box():
+    with Sandbox(2) as made:
+        yield made
+
+
+def asked(box, function, name="attention.merge_heads", seconds=60):
+    """Let a function look around in the sandbox; return the verdict of it as an answer."""
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    return judge(name, cloudpickle.dumps(function), box, seconds)
+
+
+def test_what_is_in_there_has_no_rights_and_sees_nothing_else(box):
+    def look(x):
+        import os
+
+        status = Path("/proc/self/status").read_text()
+        rights = [line.split()[1] for line in status.split("\n") if line[:4] == "CapE"]
+        processes = [p for p in os.listdir("/proc") if p.isdigit()]
+        unseen = [p for p in ("/home", "/run", "/var", "/sys", "/old") if os.path.exists(p)]
+        secret = {"SECRET", "HOME"} & {*os.environ}
+        raise LookupError(os.getuid() != 0, {*rights}, processes, unseen, secret)
+
+    said = "(True, {'0000000000000000'}, ['1'], [], {'HOME'})"
+    assert said in asked(box, look).message
+
+
+def test_its_folder_and_its_memory_are_bounded(box):
+    def fill(x):
+        import contextlib
+        import os
+
+        large = os.path.join(os.environ["HOME"], "large")
+        with contextlib.suppress(OSError), open(large, "wb") as file:
+            while file.tell() < 2**29:  # more than there is room for
+                file.write(bytes(2**24))
+        if os.path.getsize(large) < 2**29:
+            os.remove(large)
+            bytearray(2**31)
+
+    assert "stopped with MemoryError" in asked(box, fill).message
+
+
+def test_who_watches_pytorch_is_told(box):
+    def by_library(scores, mask):
+        return scores.masked_fill(~mask, -torch.inf).softmax(-1)
+
+    verdict = asked(box, by_library, "attention.masked_softmax")
+    assert "without PyTorch's softmax" in verdict.message
+
+
+def test_what_changes_its_inputs_changes_them_here(box):
+    def learn(query, key, value, *given):
+        from lmcourse.exercises.backpropagation.oracle import descend
+
+        parts, losses = descend([query, key, value], *given)
+        query[:] = 0
+        return (*parts, losses)
+
+    verdict = asked(box, learn, "backpropagation.learn")
+    assert "the arrays that were handed in have changed" in verdict.message
+
+
+def test_an_answer_that_takes_too_long_or_too_much_is_stopped():
+    def long(x):
+        while True:
+            pass
+
+    def large(x):  # of a kind that no limit of a single process counts
+        import mmap
+
+        shared = mmap.mmap(-1, 2**31)
+        while shared.write(bytes(2**24)):
+            pass
+
+    for function, said in ((long, "it took too long"), (large, "it used too much memory")):
+        with Sandbox(1) as own:
+            assert "heads are added up" in asked(own, lambda x: x.sum(1)).message
+            verdict = asked(own, function, seconds=3 if function is long else 60)
+            assert said in verdict.message
+            assert own.stopped
+            with pytest.raises(Stopped):
+                own.ask("load", b"", seconds=0.1)
+
+
+def test_the_page_for_instructors_names_what_is_judged_together():
+    text = (sandbox.ROOT / "docs" / "teaching.md").read_text("utf-8")
+    named = "".join(text.partition("These are")[2].partition("They are judged")[0].split())
+    found, chapter = set(), ""
+    for word in named.replace("`and`", "`,`").rstrip(".").split(","):
+        chapter = word.strip("`").partition(".")[0] or chapter
+        found.add(f"{chapter}.{word.strip('`').partition('.')[2]}")
+    assert found == TOGETHER
+    assert all(t in marks.exercises.names(t.partition(".")[0]) for t in TOGETHER)
+
+
+def test_values_arrive_as_they_were():
+    values = [None, True, 2, 0.5, "é", b"\x00", ..., [1, (2, {"a": {3}})], {(1, 2): [4]}]
+    assert wire.loads(wire.dumps(values)) == values
+    numbers = [torch.randn(2, 3).to(kind) for kind in (torch.bfloat16, torch.float64)]
+    numbers += [torch.tensor(True), torch.empty(0, 4), np.arange(6).reshape(2, 3).T]
+    numbers += [np.float32(0.1), np.array(3), np.array(["a", "b"])]
+    for number in numbers:
+        found = wire.loads(wire.dumps(number))
+        assert type(found) is type(number)
+        assert (found.dtype, found.shape) == (number.dtype, number.shape)
+        assert (found == number).all()
+    assert type(wire.loads(wire.dumps(pytest))).__name__ == "module"
+    with pytest.raises(wire.Failed, match="told"):
+        wire.loads('{"kind": "failed", "of": "told"}')
