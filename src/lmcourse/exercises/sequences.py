@@ -28,8 +28,8 @@ judge(
 @exercise("sequences.witten_bell")
 def witten_bell(answer):
     """Compare with Witten and Bell's formula, term by term."""
-    counts = np.array([2, 0, 1, 4, 2, 0, 1])  # some tokens came equally often
-    lower, kinds, total = np.array([10, 30, 20, 20, 5, 10, 5]) / 100, 5, 10
+    counts = np.array([2, 0, 1, 4, 2, 0, 2])  # some tokens came equally often
+    lower, kinds, total = np.array([10, 30, 20, 20, 5, 10, 5]) / 100, 5, 11
     want = [(n + kinds * p) / (total + kinds) for n, p in zip(counts, lower, strict=True)]
     seen = counts > 0
     mistakes = {
@@ -40,6 +40,9 @@ def witten_bell(answer):
         "tokens that did follow.": (counts + 3 * lower) / (total + 3),
         "the shorter context gets as many parts as there are tokens that did *not* follow; "
         "count those that did.": (counts + 2 * lower) / (total + 2),
+        "the shorter context gets as many parts as there are tokens that followed *once*; "
+        "count all that did.": (counts + lower) / (total + 1),
+        "the counts have no say; the shorter context gets a part only.": lower,
         "the shorter context gets as many parts as there are occurrences; it is as many as "
         "there are *different* tokens.": (counts + total * lower) / (2 * total),
         "the shorter context gets as many parts as the vocabulary has tokens; count those "

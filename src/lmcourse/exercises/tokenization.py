@@ -3,14 +3,15 @@
 import json
 import re
 from bisect import bisect_left
-from functools import cache
+from contextlib import suppress
+from functools import cache, reduce
 from itertools import accumulate, pairwise
 
 import tokenizers
 
 from lmcourse.data import load_poems, load_sonnets
-from lmcourse.exercises import Wrong, exercise, expect, judge, predict
-from lmcourse.exercises.answers import number, strings, type_name
+from lmcourse.exercises import Wrong, exercise, expect, judge, predict, run
+from lmcourse.exercises.answers import number, strings, type_name, unpack
 from lmcourse.tokenization import merge_pair
 
 # Compare with the cut that the toy language's merges make.
@@ -68,6 +69,7 @@ def segment(answer):
     for word, told in CUT:
         merges = [tuple(pair.split("+")) for pair in told.split()]
         ranks = {pair: rank for rank, pair in enumerate(merges)}
+        ranks = {pair: ranks[pair] for pair in [*merges[-1:], *merges[:-1]]}  # unsorted
         mistakes = {
             "the pair learned last was joined first; begin with the one learned first.": (
                 _by_rule(word, ranks, max)
@@ -78,6 +80,8 @@ def segment(answer):
                 _longest_first(word, ranks)
             ),
             "nothing was joined.": tuple(word),
+            "the pairs were joined as the dict has them; ask its numbers which was "
+            "learned first.": reduce(merge_pair, ranks, tuple(word)),
         }
         for n in (1, 2, 3):
             words = f"joining stopped after step {n}; go on as long as a pair fits."
@@ -165,11 +169,28 @@ def stream(answer):
         ),
         "all of the text was returned each time; return what is new.": shown[1:],
     }
-    expect(answer, [STREAM], want, mistakes)
+    try:
+        expect(answer, [STREAM], want, mistakes)
+    except Wrong as wrong:
+        if "UnicodeDecodeError" not in str(wrong):
+            raise
+        raise Wrong(
+            "a token may end inside a character, and its bytes alone are no text; keep "
+            "them until the rest arrives."
+        ) from wrong
     mixed = [b"a \xf0\x9f", b"\xa6\x8b"]  # one token ends a character and begins another
     kept = "a whole character was kept back, for another in the same token was not."
     expect(answer, [mixed], ["a ", "\U0001f98b"], {kept: ["", "a \U0001f98b"]})
     expect(answer, [GPT2S], [" ", "", "\U0001f98b"], {kept: ["", "", " \U0001f98b"]})
+    with suppress(Wrong):  # a text that ends inside a character
+        run(answer, [b"caf\xc3"])
+    try:
+        expect(answer, [STREAM], want)
+    except Wrong as wrong:
+        raise Wrong(
+            "after a text that broke off inside a character the next one is wrong; begin "
+            "anew at each call."
+        ) from wrong
 
 
 judge(
@@ -200,16 +221,21 @@ def _trained(text: str) -> tuple[dict[str, int], list]:
     return model["vocab"], [tuple(pair) for pair in model["merges"]]
 
 
+def _cost(train_on: str, size: int, text: str) -> int:
+    """Return how many tokens a text costs; a smaller size has the first of the merges."""
+    vocab, merges = _trained(train_on)
+    known = {symbol: n for symbol, n in vocab.items() if n < size}
+    library = tokenizers.Tokenizer(tokenizers.models.BPE(known, merges[: size - 256]))
+    library.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    return len(library.encode(text).ids)
+
+
 @cache
 def _smallest(train_on: str, test_on: str, words: int) -> int:
-    """Return the smallest size that does; a smaller one has the first of the merges."""
-    vocab, merges = _trained(train_on)
+    """Return the smallest size that does."""
 
     def enough(size: int) -> bool:
-        known = {symbol: n for symbol, n in vocab.items() if n < size}
-        library = tokenizers.Tokenizer(tokenizers.models.BPE(known, merges[: size - 256]))
-        library.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
-        return len(library.encode(test_on).ids) < LEAST * words
+        return _cost(train_on, size, test_on) < LEAST * words
 
     return SIZES[bisect_left(SIZES, True, key=enough)]
 
@@ -221,12 +247,15 @@ def _words(text: str) -> int:
 
 @exercise("tokenization.vocabulary", kind="experiment")
 def vocabulary(answer):
-    """Train the library's BPE on the Sonnets, and compare the size."""
-    got = number(answer)
+    """Train the library's BPE on the Sonnets, and compare the size and a cost."""
+    what = "a size, and what a word of the Sonnets costs: (size, cost)"
+    got, cost = map(number, unpack(answer, 2, what))
     sonnets, poems = ("\n\n".join(x().text) for x in (load_sonnets, load_poems))
     want = _smallest(sonnets, poems, _words(poems))
     if got == want:
-        return None
+        own = _cost(sonnets, want, sonnets) / _words(sonnets)
+        told = f"{cost:.3f} tokens a word is not what the Sonnets cost with that size."
+        return {told: abs(cost - own) > 0.006}
     return {
         "that is the number of merges; the 256 bytes are in the vocabulary, too.": got
         == want - 256,

@@ -1,11 +1,16 @@
 """What readers of *sequences* get wrong, by exercise: diagnosis → answers that get it."""
 
+import numpy as np
 import torch
 
 
 def smoothed(counts, shorter):
     kinds, total = int((counts > 0).sum()), counts.sum()
     return (counts + kinds * shorter) / (total + kinds) if kinds else shorter
+
+
+def by_parts(counts, lower, parts):
+    return (counts + parts * lower) / (counts.sum() + parts)
 
 
 def gathered(states, lengths):
@@ -25,6 +30,18 @@ WRONG = {
         "too short": [(98, -0.6), (98, -3.0)],
         "whole numbers from 0": [(98.5, 0.0), (128, 0.0)],
         "a unit and a value": 98,
+    },
+    "witten_bell": {
+        "followed *once*": lambda counts, lower: by_parts(
+            counts, lower, (counts == 1).sum()
+        ),
+        "did *not* follow": lambda counts, lower: by_parts(
+            counts, lower, (counts == 0).sum()
+        ),
+        "different *counts*": lambda counts, lower: by_parts(
+            counts, lower, np.unique(counts[counts > 0]).size
+        ),
+        "the counts have no say": lambda counts, lower: lower,
     },
     "last_state": {
         "off by one": lambda states, lengths: states[torch.arange(len(states)), lengths],

@@ -1,6 +1,10 @@
 """What goes wrong in the exercises of *tokenization*, diagnosis → answer."""
 
+import codecs
+from functools import reduce
 from itertools import pairwise
+
+from lmcourse.tokenization import merge_pair
 
 
 def by_hand(word, ranks):
@@ -61,6 +65,13 @@ def all_or_nothing(pieces):
     return shown
 
 
+DECODER = codecs.getincrementaldecoder("utf-8")()  # one for all calls
+
+
+def made_once(tokens):
+    return [DECODER.decode(token) for token in tokens]
+
+
 WRONG = {
     "joined_by_replace": {
         "both give": [
@@ -81,18 +92,25 @@ WRONG = {
     "segment": {
         "ask which was learned first": from_the_left,
         "stopped after step 3": three_joins,
+        "as the dict has them": lambda word, ranks: reduce(merge_pair, ranks, tuple(word)),
         "nothing was joined": lambda word, ranks: tuple(word),
     },
-    "stream": {"a whole character was kept back": all_or_nothing},
+    "stream": {
+        "a whole character was kept back": all_or_nothing,
+        "may end inside a character": lambda tokens: [token.decode() for token in tokens],
+        "begin anew at each call": made_once,
+    },
     "vocabulary": {
-        "256 bytes": 1664,
-        "for the Sonnets": 768,
-        "from the poems themselves": 1152,
-        "count words with": 1792,
-        "steps of 128": 1919,
-        "whole number": [1920.5, 1920.9],
-        "still cost more": 1280,
-        "not the smallest": 2048,
+        "256 bytes": (1664, 1.5),
+        "for the Sonnets": (768, 1.5),
+        "from the poems themselves": (1152, 1.5),
+        "count words with": (1792, 1.5),
+        "steps of 128": (1919, 1.5),
+        "whole number": [(1920.5, 1.5), (1920.9, 1.5)],
+        "still cost more": (1280, 1.5),
+        "not the smallest": (2048, 1.5),
+        "not what the Sonnets cost": [(1920, 2.19), (1920, 1.5)],
+        "a size, and what": 1920,
     },
 }
 
@@ -104,7 +122,7 @@ RIGHT = {
         (("x", "a", "lx"), ("a", "l")),
     ],
     "segment": [by_hand],
-    "vocabulary": [1920.0],
+    "vocabulary": [(1920.0, 1.634), [1920, 1.63]],
 }
 
 NONSENSE = {
@@ -114,3 +132,5 @@ NONSENSE = {
         (("l", "a", "t"), ("l", "a")),
     ]
 }
+
+TYPED = {"vocabulary": [(1920, 2.19), (1920, 1.5), (2048, 1.6)]}
