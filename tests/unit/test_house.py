@@ -18,11 +18,11 @@ SOURCE, TESTS = ROOT / "src", ROOT / "tests"
 # page needs.
 LIMITS = {
     "lmcourse": 4588,  # exercises apart
-    "exercises": 3125,
+    "exercises": 3258,
     "studies": 1991,
-    "lmbook": 2900,
-    "tests": 13_247,  # right and wrong answers apart
-    "scripts": 6406,  # with styles, every line
+    "lmbook": 3638,
+    "tests": 13_712,  # right and wrong answers apart
+    "scripts": 6410,  # with styles, every line
 }
 MODULE, FUNCTION = 300, 31  # lines of code
 COMMANDS = {"lmcourse.train"}  # run, not imported
