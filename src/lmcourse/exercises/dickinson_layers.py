@@ -89,7 +89,7 @@ def stayed(answer):
         "this is divided by all that stand in either row; each row has only count.": (
             want / (2 - want)
         ),
-        "you compare sorted rows place by place: one newcomer shifts the others.": (
+        "you compare sorted rows entry by entry: one newcomer shifts the others.": (
             (before.sort(1)[0] == after.sort(1)[0]).double().mean(1)
         ),
         "divided by 10; these rows have another number of neighbours.": 0.4 * want,

@@ -67,12 +67,12 @@ WRONG = {
         "rows of all poems": lambda a, b: torch.isin(a, b).float().mean(1),
         "not their share": lambda a, b: (a[:, :, None] == b[:, None]).sum((1, 2)),
         "that left": lambda a, b: 1 - by_search(a, b),
-        "in a set": lambda a, b: torch.tensor(
-            [len({*x} & {*y}) / len(x) for x, y in zip(a, b, strict=True)]
-        ),
         "`any`, not `all`": [
             lambda a, b: (a[:, :, None] == b[:, None]).all(2).float().mean(1),
             lambda a, b: torch.zeros(len(a)),
+            lambda a, b: torch.tensor(
+                [len({*x} & {*y}) / len(x) for x, y in zip(a, b, strict=True)]
+            ),
         ],
         "in either row": lambda a, b: [
             len({*x} & {*y}) / len({*x} | {*y})
