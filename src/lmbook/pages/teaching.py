@@ -123,9 +123,11 @@ def _tasks(app, link, node) -> str:
         name = f'<a href="{escape(place)}">{escape(task.title)}</a>'
         cells = (name, kind, minutes.split()[0], level.split()[1], escape(chapter.short))
         pairs = zip(HEADS, cells, strict=True)
-        rows += "<tr>" + "".join(f'<td data-label="{h}">{c}</td>' for h, c in pairs)
-    head = '</th><th scope="col">'.join(HEADS)
-    return f'<table class="table lm-tasks"><thead><tr><th scope="col">{head}{rows}</table>'
+        told = "".join(f'<td data-label="{h}">{c}</td>' for h, c in pairs)
+        rows += f"<tr>{told}</tr>\n"
+    head = "".join(f'<th scope="col">{name}</th>' for name in HEADS)
+    top = f"<thead><tr>{head}</tr></thead>"
+    return f'<table class="table lm-tasks">{top}<tbody>{rows}</tbody></table>'
 
 
 def _weeks(app, link, node) -> str:

@@ -30,7 +30,7 @@ from lmbook.publish.addresses import FOLDER
 from lmbook.publish.links import BookLinks
 from lmbook.publish.markdown import LETTER, folded, solutions, to_markdown, unannounced
 from lmcourse.views import MIME
-from studies.chapter import page_cells
+from studies.chapter import parse_cells
 
 EXECUTED, STUDENT = f"{FOLDER}/executed", f"{FOLDER}/student"
 # What Colab lacks or may lack; never torch, numpy, pandas, transformers. Of myst-nb the
@@ -62,7 +62,7 @@ def published(links: BookLinks, wheel: str, student: bool = False) -> NotebookNo
     page = links.page(links.name, "a page of Inside Language Models")
     back = nbformat.v4.new_markdown_cell(f"*This is {page}, made to be run.*")
     cells = [back, _install_cell(wheel)]
-    in_solution, solved = False, _solved(links.name) if student else set()
+    in_solution, solved = False, _solved(links.source) if student else set()
     for cell in jupytext.reads(links.source, fmt="md:myst").cells:
         if cell.cell_type == "code":
             if not (student and (in_solution or _names(cell.source)[1] & solved)):
@@ -84,10 +84,10 @@ def published(links: BookLinks, wheel: str, student: bool = False) -> NotebookNo
     return nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
 
 
-def _solved(chapter: str) -> set[str]:
+def _solved(source: str) -> set[str]:
     """Return the names that only solutions define."""
     found = {True: set(), False: set()}
-    for cell in page_cells(chapter):
+    for cell in parse_cells(source):
         found[cell.part == "solution"] |= _names(cell.source)[0]
     return found[True] - found[False]
 
