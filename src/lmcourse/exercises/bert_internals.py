@@ -61,7 +61,7 @@ TOKEN_TYPES = torch.tensor([[0, 0, 0, 1, 1]]).expand(3, 5)  # of three texts
 @exercise("bert-internals.embed", kind="spot the bug")
 def embed(answer):
     """Compare with the first hidden state of transformers' BERT."""
-    model = _bert()
+    model = _bert(initializer_range=1.0)  # beside such vectors ε is nothing
     ids = torch.randint(31, (3, 5), generator=torch.Generator().manual_seed(1))
     # Not the whole model: only its parts, so that they cannot be called in one piece.
     parts = _opened(model.embeddings, "bert.embeddings")
