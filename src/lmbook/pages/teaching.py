@@ -127,7 +127,8 @@ def _tasks(app, link, node) -> str:
         rows += f"<tr>{told}</tr>\n"
     head = "".join(f'<th scope="col">{name}</th>' for name in HEADS)
     top = f"<thead><tr>{head}</tr></thead>"
-    return f'<table class="table lm-tasks">{top}<tbody>{rows}</tbody></table>'
+    table = f'<table class="table lm-tasks">{top}<tbody>{rows}</tbody></table>'
+    return f'<div class="pst-scrollable-table-container">{table}</div>'
 
 
 def _weeks(app, link, node) -> str:
