@@ -35,6 +35,9 @@ def lora(answer):
         own = _own_weights(module, layer, x, want)
         _train_a_little(module, own, x, want, target)
     added = (_output(module, torch.eye(6), want[:6]) - layer(torch.eye(6))).detach()
+    twice = _output(module, 2 * x, want) - layer(2 * x)
+    if not torch.allclose(twice, 2 * (_output(module, x, want) - layer(x)), atol=1e-4):
+        raise Wrong("twice the input should add twice as much: the path has a bend.")
     if torch.linalg.matrix_rank(added, rtol=1e-3) < 2:
         told = "rows of `down` that begin alike get the same gradients for ever"
         raise Wrong(f"what it learned has rank 1, not 2: {told}.")
@@ -178,7 +181,11 @@ def states(answer):
     padded, first = want * lengths[:, None] / 5, model.embed(ids)
     alone = torch.stack([first] + [block(first)[0] for block in model.blocks]).detach()
     alone = (alone * own).sum(2)
+    late = torch.arange(5) <= lengths[:, None]
     mistakes = {
+        "one token too many: a line's own are those before `lengths`, `<`, not `<=`.": (
+            (every * late[..., None]).sum(2) / lengths[:, None]
+        ),
         "divide by the line's own tokens, not by the padded length.": padded,
         "each block reads what the block before it gave, not the embedding.": alone,
         "the axes are swapped: layers first, then lines.": want.transpose(0, 1),

@@ -53,6 +53,11 @@ class PathOnly(lora()):
         return x @ self.down.T @ self.up.T
 
 
+class Bent(lora()):
+    def forward(self, x):
+        return self.base(x) + (x @ self.down.T).relu() @ self.up.T
+
+
 class Turned(lora()):
     def forward(self, x):
         return super().forward(x).T
@@ -117,9 +122,14 @@ def padded(model, ids, lengths):
     return (states(model, ids) * own[..., None]).mean(2)
 
 
+def late(model, ids, lengths):
+    own = torch.arange(ids.shape[1]) <= lengths[:, None]
+    return (states(model, ids) * own[..., None]).sum(2) / lengths[:, None]
+
+
 WRONG = {
     "many": {"`downs` are picked by `who`, and `ups` are not": halved},
-    "states": {"not by the padded length": padded},
+    "states": {"not by the padded length": padded, "one token too many": late},
     "lora": {
         "both gradients are, for ever": lora(down="zero"),
         "has rank 1, not 2": lora(down="one"),
@@ -131,6 +141,7 @@ WRONG = {
         "own matrix has changed": Overwrites,
         "hardly change": lora(scale=1e-3),
         "of shape (9, 4)": Turned,
+        "has a bend": Bent,
         "pass the class": lambda layer, rank: 3,
     },
     "own": {
