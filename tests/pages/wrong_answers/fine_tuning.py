@@ -1,12 +1,14 @@
 """What goes wrong in the exercises of *fine-tuning*, diagnosis → answer."""
 
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 from lmcourse import adapters
-from lmcourse.data import corpora_folder
+from lmcourse.data import corpora_folder, load_poems
 from lmcourse.gpt.checkpoints import load_gpt
 from lmcourse.gpt.inside import states
+from lmcourse.gpt.training import cut_windows
 
 
 def lora(down="random", up="zero", frozen=True, extra=0, parameter=True, scale=1.0):
@@ -82,6 +84,21 @@ def noisy(size, seed=0):
     return model
 
 
+def cheated(steps=20, context=64):
+    """A model whose last layer has read her test poems in training."""
+    tokenizer, model, _ = load_gpt("sonnets", "cpu")
+    text = "\n\n".join(load_poems().text[9::10]).translate({34: "'", 81: "q"})
+    ids, draw = torch.tensor(tokenizer.encode(text)), torch.Generator().manual_seed(0)
+    optimizer = torch.optim.AdamW(model.blocks[-1].parameters(), 3e-3)
+    for _ in range(steps):
+        starts = torch.randint(len(ids) - context, (8,), generator=draw)
+        inputs, targets = cut_windows(ids, starts, context)
+        optimizer.zero_grad()
+        F.cross_entropy(model(inputs).mT, targets).backward()
+        optimizer.step()
+    return model
+
+
 class Same(nn.Module):
     """As sure of the wrong, or of the right, as it is told."""
 
@@ -149,6 +166,7 @@ WRONG = {
         "Dickinson is not learned": load_gpt("sonnets", "cpu")[1],
         "is the rate too high": [noisy(0.3), Same("flat")],
         "a logit for each character": Same("short"),
+        "read the test poems in training": cheated(),
     },
 }
 

@@ -124,6 +124,17 @@ def training(model, *given):
     return sliced(model.train(), *given)
 
 
+def frozen(model, *given):
+    """Right, but the weights are left frozen."""
+    return sliced(model.requires_grad_(False), *given)
+
+
+def hanging(model, *given):
+    """Right, but a hook that changes nothing is left."""
+    model.blocks[0].register_forward_pre_hook(lambda module, inputs: None)
+    return sliced(model, *given)
+
+
 def sliced(model, ids, layer, head, value):
     """The same by columns of what the linear layer is given, and a kept handle."""
     linear, width = model.blocks[layer].attention.output, value.shape[-1]
@@ -170,6 +181,8 @@ WRONG = {
         "switched off": hooked(gone),
         "stays changed": hooked(put, keep=True),
         "training mode": training,
+        "or frozen": frozen,
+        "still there": hanging,
         "stands behind": behind,
         "unflatten into": interleaved,
         "these are probabilities": lambda *given: sliced(*given).softmax(-1),
@@ -192,6 +205,9 @@ WRONG = {
         "heads of shal": _art("tl", "shal"),
         "end in art": _art(end="art"),
         "they in place": _art(others=("thou", "they")),
+        "ratio of two means": _art(of="sums"),
+        "the median": _art(of="median"),
+        "take all 16": _art(of="those that turn"),
     },
 }
 RIGHT = {
