@@ -18,8 +18,8 @@ SOURCE, TESTS = ROOT / "src", ROOT / "tests"
 # page needs.
 LIMITS = {
     "lmcourse": 4588,  # exercises apart
-    "exercises": 3258,
-    "studies": 1991,
+    "exercises": 3290,
+    "studies": 1992,
     "lmbook": 3638,
     "tests": 13_712,  # right and wrong answers apart
     "scripts": 6410,  # with styles, every line
