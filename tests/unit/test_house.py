@@ -18,7 +18,7 @@ SOURCE, TESTS = ROOT / "src", ROOT / "tests"
 # page needs.
 LIMITS = {
     "lmcourse": 4588,  # exercises apart
-    "exercises": 3290,
+    "exercises": 3305,
     "studies": 1992,
     "lmbook": 3638,
     "tests": 13_712,  # right and wrong answers apart
