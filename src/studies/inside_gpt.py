@@ -27,6 +27,7 @@ KINDS = {  # layers, steps, seeds, other sizes
 }
 SETTINGS = {"seeds": list(range(10)), "rates": [5e-3, 1e-2]}
 SETTINGS |= {"weights": [0.001, 0.01, 0.1, 1.0], "texts": 256}
+SETTINGS |= {"steps": {kind: steps for kind, (_, steps, _, _) in KINDS.items()}}
 
 
 def plan(small):

@@ -35,6 +35,10 @@ def lora(answer):
         own = _own_weights(module, layer, x, want)
         _train_a_little(module, own, x, want, target)
     added = (_output(module, torch.eye(6), want[:6]) - layer(torch.eye(6))).detach()
+    there, back = (_output(module, each, want) - layer(each) for each in (x, -x))
+    if not torch.allclose(back, -there, atol=1e-4):
+        told = "turned round, the input should add the opposite"
+        raise Wrong(f"{told}: the path has a bend.")
     if torch.linalg.matrix_rank(added, rtol=1e-3) < 2:
         told = "rows of `down` that begin alike get the same gradients for ever"
         raise Wrong(f"what it learned has rank 1, not 2: {told}.")
@@ -130,8 +134,13 @@ def own(answer):
         made = type_name(answer)
         raise Wrong(f"hand in the model itself, as `taught` returns it, not {made}.")
     new, old = (_held_out_loss(answer, table) for table in (load_poems(), load_sonnets()))
+    chosen = _held_out_loss(answer, load_poems(), 4)
     told = f"It loses {new:.3f} on Dickinson and {old:.3f} on Shakespeare."
     return {
+        f"{told} Her validation poems cost it {chosen:.3f}, more than her test poems; in "
+        "every run of ours they cost less. Did it read the test poems in training?": (
+            new < min(chosen - 0.005, 2.0)
+        ),
         f"{told} So little no run of ours has reached: was it trained on test poems?": (
             min(new, old) < TOO_LOW
         ),
@@ -144,10 +153,10 @@ def own(answer):
     }
 
 
-def _held_out_loss(model, table):
+def _held_out_loss(model, table, first=9):
     """Return the loss on every tenth poem, in nats per character."""
     tokenizer, _, _ = load_gpt("sonnets", "cpu")
-    text = "\n\n".join(table.text[9::10]).translate(str.maketrans({'"': "'", "Q": "q"}))
+    text = "\n\n".join(table.text[first::10]).translate(str.maketrans({'"': "'", "Q": "q"}))
     return window_loss(model, torch.tensor(tokenizer.encode(text)), 120)
 
 
@@ -178,7 +187,11 @@ def states(answer):
     padded, first = want * lengths[:, None] / 5, model.embed(ids)
     alone = torch.stack([first] + [block(first)[0] for block in model.blocks]).detach()
     alone = (alone * own).sum(2)
+    late = torch.arange(5) <= lengths[:, None]
     mistakes = {
+        "one token too many: a line's own are those before `lengths`, `<`, not `<=`.": (
+            (every * late[..., None]).sum(2) / lengths[:, None]
+        ),
         "divide by the line's own tokens, not by the padded length.": padded,
         "each block reads what the block before it gave, not the embedding.": alone,
         "the axes are swapped: layers first, then lines.": want.transpose(0, 1),

@@ -1,12 +1,14 @@
 """What goes wrong in the exercises of *fine-tuning*, diagnosis → answer."""
 
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 from lmcourse import adapters
-from lmcourse.data import corpora_folder
+from lmcourse.data import corpora_folder, load_poems
 from lmcourse.gpt.checkpoints import load_gpt
 from lmcourse.gpt.inside import states
+from lmcourse.gpt.training import cut_windows
 
 
 def lora(down="random", up="zero", frozen=True, extra=0, parameter=True, scale=1.0):
@@ -53,6 +55,11 @@ class PathOnly(lora()):
         return x @ self.down.T @ self.up.T
 
 
+class Bent(lora()):
+    def forward(self, x):
+        return self.base(x) + (x @ self.down.T).relu() @ self.up.T
+
+
 class Turned(lora()):
     def forward(self, x):
         return super().forward(x).T
@@ -74,6 +81,21 @@ def noisy(size, seed=0):
     with torch.no_grad():
         for weight in model.parameters():
             weight += size * weight.std() * torch.randn(weight.shape, generator=generator)
+    return model
+
+
+def cheated(steps=20, context=64):
+    """A model whose last layer has read her test poems in training."""
+    tokenizer, model, _ = load_gpt("sonnets", "cpu")
+    text = "\n\n".join(load_poems().text[9::10]).translate({34: "'", 81: "q"})
+    ids, draw = torch.tensor(tokenizer.encode(text)), torch.Generator().manual_seed(0)
+    optimizer = torch.optim.AdamW(model.blocks[-1].parameters(), 3e-3)
+    for _ in range(steps):
+        starts = torch.randint(len(ids) - context, (8,), generator=draw)
+        inputs, targets = cut_windows(ids, starts, context)
+        optimizer.zero_grad()
+        F.cross_entropy(model(inputs).mT, targets).backward()
+        optimizer.step()
     return model
 
 
@@ -117,9 +139,14 @@ def padded(model, ids, lengths):
     return (states(model, ids) * own[..., None]).mean(2)
 
 
+def late(model, ids, lengths):
+    own = torch.arange(ids.shape[1]) <= lengths[:, None]
+    return (states(model, ids) * own[..., None]).sum(2) / lengths[:, None]
+
+
 WRONG = {
     "many": {"`downs` are picked by `who`, and `ups` are not": halved},
-    "states": {"not by the padded length": padded},
+    "states": {"not by the padded length": padded, "one token too many": late},
     "lora": {
         "both gradients are, for ever": lora(down="zero"),
         "has rank 1, not 2": lora(down="one"),
@@ -131,6 +158,7 @@ WRONG = {
         "own matrix has changed": Overwrites,
         "hardly change": lora(scale=1e-3),
         "of shape (9, 4)": Turned,
+        "has a bend": Bent,
         "pass the class": lambda layer, rank: 3,
     },
     "own": {
@@ -138,6 +166,7 @@ WRONG = {
         "Dickinson is not learned": load_gpt("sonnets", "cpu")[1],
         "is the rate too high": [noisy(0.3), Same("flat")],
         "a logit for each character": Same("short"),
+        "read the test poems in training": cheated(),
     },
 }
 

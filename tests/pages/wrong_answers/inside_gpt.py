@@ -24,6 +24,11 @@ def right(logits, temperature, p):
     return whole(cut((logits / temperature).softmax(-1), p))
 
 
+def batch(logits, temperature, p):
+    kept = cut((logits / temperature).softmax(-1), p)
+    return kept / kept.sum()
+
+
 def crossing(logits, temperature, p):
     held, ids = (logits / temperature).softmax(-1).sort(descending=True)
     kept = held.where(held.cumsum(-1) <= p, 0)
@@ -114,6 +119,22 @@ def interleaved(model, ids, layer, head, value):
         return model(ids)[:, -1]
 
 
+def training(model, *given):
+    """Right, but the model is left in training mode."""
+    return sliced(model.train(), *given)
+
+
+def frozen(model, *given):
+    """Right, but the weights are left frozen."""
+    return sliced(model.requires_grad_(False), *given)
+
+
+def hanging(model, *given):
+    """Right, but a hook that changes nothing is left."""
+    model.blocks[0].register_forward_pre_hook(lambda module, inputs: None)
+    return sliced(model, *given)
+
+
 def sliced(model, ids, layer, head, value):
     """The same by columns of what the linear layer is given, and a kept handle."""
     linear, width = model.blocks[layer].attention.output, value.shape[-1]
@@ -135,6 +156,7 @@ WRONG = {
         "two things": late,
         "before it": lambda *given: whole(late(*given)),
         "does not sum": lambda x, heat, p: cut((x / heat).softmax(-1), p),
+        "by its own sum": batch,
         "p is not used": lambda x, heat, p: (x / heat).softmax(-1),
         "the temperature is not used": lambda x, heat, p: right(x, 1, p),
         "again as a power": lambda x, heat, p: whole(right(x, heat, p) ** (1 / heat)),
@@ -158,6 +180,8 @@ WRONG = {
         "is added": hooked(plus),
         "switched off": hooked(gone),
         "stays changed": hooked(put, keep=True),
+        "training mode": [training, frozen],
+        "still there": hanging,
         "stands behind": behind,
         "unflatten into": interleaved,
         "these are probabilities": lambda *given: sliced(*given).softmax(-1),
@@ -180,6 +204,9 @@ WRONG = {
         "heads of shal": _art("tl", "shal"),
         "end in art": _art(end="art"),
         "they in place": _art(others=("thou", "they")),
+        "ratio of two means": _art(of="sums"),
+        "the median": _art(of="median"),
+        "take all 16": _art(of="those that turn"),
     },
 }
 RIGHT = {
