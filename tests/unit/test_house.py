@@ -18,9 +18,9 @@ SOURCE, TESTS = ROOT / "src", ROOT / "tests"
 # page needs.
 LIMITS = {
     "lmcourse": 4588,  # exercises apart
-    "exercises": 3258,
-    "studies": 1991,
-    "lmbook": 3640,
+    "exercises": 3299,
+    "studies": 1992,
+    "lmbook": 3641,
     "tests": 13_712,  # right and wrong answers apart
     "scripts": 6410,  # with styles, every line
 }
