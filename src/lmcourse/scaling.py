@@ -1,0 +1,164 @@
+"""What a model costs and what it brings: counted, and foretold by power laws.
+
+The law is that of Hoffmann et al. (2022, section 3.3): a loss that nothing takes away, and
+two parts that fall as a power, one of the number of parameters and one of that of tokens.
+"""
+
+import numpy as np
+
+EXPONENTS = np.arange(0.05, 1.5, 0.025)
+
+
+def training_flops(config, tokens):
+    """Return the multiplications and additions of training on so many tokens.
+
+    A product of matrices has two for each number of the weights and token, forwards, and
+    twice as many backwards; attention adds two products of length by length.
+
+    Parameters
+    ----------
+    config : lmcourse.gpt.model.GPTConfig
+    tokens : int
+        In windows as long as the context.
+    """
+    width, layers = config.d_model, config.layers
+    weights = 12 * layers * width**2 + config.vocab_size * width
+    looking = 2 * layers * config.context * width
+    return 6 * tokens * (weights + looking)
+
+
+def shapes(exponents=EXPONENTS):
+    """Return all pairs of exponents, shape (pairs, 2)."""
+    return np.stack(np.meshgrid(exponents, exponents, indexing="ij"), -1).reshape(-1, 2)
+
+
+def fit(parameters, tokens, losses, counts=None):
+    """Fit loss = E + A / parameters**a + B / tokens**b, least in squared relative error.
+
+    For given exponents the rest is linear. So all pairs of a grid are tried, each is
+    solved for E, A and B, and of those without a negative one the best is kept.
+
+    Parameters
+    ----------
+    parameters, tokens, losses : array of shape (runs,)
+    counts : array of shape (draws, runs), optional
+        How often each run counts, in each of several fits; by default once, in one.
+
+    Returns
+    -------
+    array of shape (draws, 5)
+        E, A, a, B, b of each fit.
+    """
+    counts = np.ones((1, len(losses))) if counts is None else counts
+    pairs = shapes()
+    parts = np.ones((len(pairs), len(losses), 3))
+    parts[..., 1] = np.power.outer(parameters, -pairs[:, 0]).T
+    parts[..., 2] = np.power.outer(tokens, -pairs[:, 1]).T
+    parts /= np.asarray(losses)[:, None]  # (pairs, runs, 3): shares of each loss
+    products = np.einsum("dr,pri,prj->dpij", counts, parts, parts, optimize=True)
+    sums = np.einsum("dr,pri->dpi", counts, parts, optimize=True)
+    products += 1e-12 * np.eye(3)  # draws of few places leave something open
+    found = np.linalg.solve(products, sums[..., None])[..., 0]  # (draws, pairs, 3)
+    errors = counts.sum(1)[:, None] - (found * sums).sum(-1)  # squared, summed
+    best = np.where((found >= 0).all(-1), errors, np.inf).argmin(1)
+    rest, powers = found[np.arange(len(counts)), best], pairs[best]
+    return np.stack([*rest.T[:2], powers[:, 0], rest[:, 2], powers[:, 1]], -1)
+
+
+def law(fitted, parameters, tokens):
+    """Return the losses that fits foretell, shape (draws, places)."""
+    e, a_size, a, b_size, b = np.asarray(fitted).T[..., None]
+    parameters, tokens = (np.atleast_1d(each) for each in (parameters, tokens))
+    return e + a_size * parameters ** (-1.0 * a) + b_size * tokens ** (-1.0 * b)
+
+
+def straight(parameters, tokens, losses, at_parameters, at_tokens):
+    """Foretell by a straight line in logarithms: a power law without an offset."""
+
+    def inputs(parameters, tokens):
+        return np.stack([np.ones(len(tokens)), np.log(parameters), np.log(tokens)], -1)
+
+    line = np.linalg.lstsq(inputs(parameters, tokens), np.log(losses), rcond=None)[0]
+    return np.exp(inputs(np.atleast_1d(at_parameters), np.atleast_1d(at_tokens)) @ line)
+
+
+def resampled(groups, draws, seed=0):
+    """Return counts (draws, runs): groups of runs drawn again, with replacement.
+
+    Parameters
+    ----------
+    groups : sequence
+        To which each run belongs: runs that differ in their seed alone are of one.
+    draws, seed : int
+    """
+    names, place = np.unique(groups, return_inverse=True)
+    rng = np.random.default_rng(seed)
+    drawn = rng.multinomial(len(names), np.full(len(names), 1 / len(names)), draws)
+    return drawn[:, place].astype(float)
+
+
+def foretell(rows, targets, draws=400):
+    """Foretell runs from others, by the law and by its rivals.
+
+    Parameters
+    ----------
+    rows : list of dict
+        Finished runs: ``parameters``, ``tokens``, ``test`` (a loss).
+    targets : list of dict
+        What is to come: ``parameters``, ``tokens``.
+
+    Returns
+    -------
+    list of dict
+        Of each target ``law`` with its ``interval`` (95 % of the fits to runs drawn
+        again), ``line`` (straight in logarithms), ``ratio`` (what the last two steps in
+        tokens did to this size, once more) and ``same`` (nothing more is gained).
+    """
+    size, tokens, loss = (
+        np.array([row[name] for row in rows], float)
+        for name in ("parameters", "tokens", "test")
+    )
+    best = fit(size, tokens, loss)
+    many = fit(size, tokens, loss, resampled(size * 1e9 + tokens, draws))
+    found = []
+    for target in targets:
+        at = target["parameters"], target["tokens"]
+        own = [
+            loss[(size == at[0]) & (tokens == each)].mean()
+            for each in np.unique(tokens[size == at[0]])[-2:]
+        ]
+        ends = np.quantile(law(many, *at), [0.025, 0.975])
+        guesses = {
+            "law": law(best, *at)[0, 0],
+            "line": straight(size, tokens, loss, *at)[0],
+        }
+        guesses |= {"ratio": own[-1] ** 2 / own[0], "same": own[-1]}
+        guesses = {name: round(float(guess), 4) for name, guess in guesses.items()}
+        found.append(target | guesses | {"interval": ends.round(4).tolist()})
+    return found
+
+
+def judged(foretold, runs):
+    """Return the law's interval for the last target, and whether it came closest.
+
+    Parameters
+    ----------
+    foretold : list of dict
+        From `foretell`.
+    runs : list of dict
+        What came: ``parameters``, ``tokens``, ``test``.
+    """
+    errors = misses(foretold, runs)[-1]
+    rivals = [abs(errors[name]) for name in ("line", "ratio", "same")]
+    return foretold[-1]["interval"], abs(errors["law"]) < min(0.02, *rivals)
+
+
+def misses(foretold, runs):
+    """Return by how much each way missed each target, as a share of the mean loss."""
+    found = []
+    for told in foretold:
+        at = told["parameters"], told["tokens"]
+        came = np.mean([r["test"] for r in runs if (r["parameters"], r["tokens"]) == at])
+        names = ("law", "line", "ratio", "same")
+        found.append({name: float(told[name] / came - 1) for name in names})
+    return found
