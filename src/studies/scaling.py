@@ -17,6 +17,7 @@ import torch
 
 from lmcourse import scaling
 from lmcourse.data import load_corpus, train_val_test_split
+from lmcourse.gpt.generation import generate
 from lmcourse.gpt.model import GPTConfig
 from lmcourse.gpt.training import estimate
 from lmcourse.train import new_run
@@ -34,9 +35,9 @@ TOKENS, TUNED = [2**14, 2**16, 2**18, 2**20], 2**17
 RATES, SEEDS, SPREAD = [1e-3, 3e-3, 1e-2, 3e-2, 1e-1], [1, 2, 3], 0.4
 HOW = {"batch": 8, "heads": 2, "context": 64, "weight_decay": 0.01}
 SETTINGS = {"corpus": "tinyshakespeare", "sizes": SIZES, "tokens": TOKENS, "tuned": TUNED}
-SETTINGS |= {"rates": RATES, "spread": SPREAD, "how": HOW}
+SETTINGS |= {"rates": RATES, "spread": SPREAD, "how": HOW, "prompt": PROMPT}
 STEP = HOW["batch"] * HOW["context"]  # tokens
-VOCABULARY = 65
+VOCABULARY, PROMPT = 65, "\nROMEO:\n"
 
 
 def plan(small):
@@ -86,7 +87,7 @@ def run(folder, group, **setting):
 
 
 def trained(corpus, size, tokens, rate, seed):
-    """Train a model; return its trainer and the test text."""
+    """Train a model; return its trainer, its tokenizer and the test text."""
     text = load_corpus(corpus)
     parts = train_val_test_split(text.strip().split("\n\n"))
     steps = tokens // STEP
@@ -98,7 +99,7 @@ def trained(corpus, size, tokens, rate, seed):
         for weight in trainer.bare.parameters():
             weight.mul_(SPREAD / size[1] ** 0.5 / 0.02 if weight.ndim == 2 else 1)
     trainer.run(quiet=True)
-    return trainer, torch.from_numpy(tokenizer.encode_array(parts.test))
+    return trainer, tokenizer, torch.from_numpy(tokenizer.encode_array(parts.test))
 
 
 def tuning(folder, corpus, size, tokens, rate):
@@ -110,13 +111,18 @@ def tuning(folder, corpus, size, tokens, rate):
 def final(folder, corpus, size, tokens, seed):
     """Train at the rate that was the best of seed 0; judge by the test text."""
     rate = best_tuned(folder, size=size)["rate"]
-    trainer, test = trained(corpus, size, tokens, rate, seed)
+    trainer, tokenizer, test = trained(corpus, size, tokens, rate, seed)
     loss = estimate(trainer.bare.eval(), test, trainer.context, 800)
     found = {"size": size, "tokens": tokens, "seed": seed, "rate": rate}
     found |= {"parameters": trainer.bare.parameters_count, "flops": cost(size, tokens)}
     curve = [[each["step"] * STEP, round(each["val_loss"], 4)] for each in trainer.history]
-    seconds = round(trainer.progress.seconds, 1)
-    return found | {"test": round(loss, 4), "history": curve, "seconds": seconds}
+    found |= {"test": round(loss, 4), "history": curve}
+    if seed == SEEDS[0]:
+        start = torch.tensor([tokenizer.encode(PROMPT)], device=trainer.accelerator.device)
+        draw = torch.Generator().manual_seed(0)
+        ids = generate(trainer.bare, start, 160, 0.8, draw, cached=False)
+        found["sample"] = tokenizer.decode(ids[0].tolist())
+    return found | {"seconds": round(trainer.progress.seconds, 1)}
 
 
 def foretold(folder, corpus, targets, rows):
