@@ -34,10 +34,10 @@ SIZES = [[1, 4], [1, 10], [1, 24], [2, 32], [2, 64], [2, 128]]  # layers, width
 TOKENS, TUNED = [2**14, 2**16, 2**18, 2**20], 2**17
 RATES, SEEDS, SPREAD = [1e-3, 3e-3, 1e-2, 3e-2, 1e-1], [1, 2, 3], 0.4
 HOW = {"batch": 8, "heads": 2, "context": 64, "weight_decay": 0.01}
+VOCABULARY, PROMPT = 65, "\nROMEO:\n"
 SETTINGS = {"corpus": "tinyshakespeare", "sizes": SIZES, "tokens": TOKENS, "tuned": TUNED}
 SETTINGS |= {"rates": RATES, "spread": SPREAD, "how": HOW, "prompt": PROMPT}
 STEP = HOW["batch"] * HOW["context"]  # tokens
-VOCABULARY, PROMPT = 65, "\nROMEO:\n"
 
 
 def plan(small):
