@@ -1,9 +1,9 @@
 """What does more buy: the loss of a GPT by its parameters and its tokens.
 
 Varied: six sizes, over a factor of 538 in parameters, and four numbers of tokens, over a
-factor of 64: 24 configurations from three seeds each, every one with a schedule of its own
-that ends at its last token. The learning rate of a size is the one of five with the lowest
-validation loss after an eighth of the most tokens, by seed 0. All start from weights whose
+factor of 64: 24 configurations, each with a schedule of its own that ends at its last
+token; the two largest and the half with fewer tokens from three seeds. The learning rate of
+a size is the one of four with the lowest validation loss after 65,536 tokens, by seed 0. All start from weights whose
 spread is 0.4 over the root of the width. The two configurations of most FLOPs run last:
 what they would give is foretold, and stored, from the others before. Rivals: a straight
 line in logarithms; the last ratio, once more. Null: nothing more is gained. Statistic: nats
@@ -31,9 +31,10 @@ CLAIM = (
 RIVAL = "a straight line in logarithms; the last ratio, once more"
 NULL = "the largest run gains nothing"
 SIZES = [[1, 4], [1, 10], [1, 24], [2, 32], [2, 64], [2, 128]]  # layers, width
-TOKENS, TUNED = [2**14, 2**16, 2**18, 2**20], 2**17
-RATES, SEEDS, SPREAD = [1e-3, 3e-3, 1e-2, 3e-2, 1e-1], [1, 2, 3], 0.4
+TOKENS, TUNED = [2**14, 2**16, 2**18, 2**20], 2**16
+RATES, SEEDS, SPREAD = [3e-3, 1e-2, 3e-2, 1e-1], [1, 2, 3], 0.4
 HOW = {"batch": 8, "heads": 2, "context": 64, "weight_decay": 0.01}
+HOW |= {"validation_windows": 200}
 VOCABULARY, PROMPT = 65, "\nROMEO:\n"
 SETTINGS = {"corpus": "tinyshakespeare", "sizes": SIZES, "tokens": TOKENS, "tuned": TUNED}
 SETTINGS |= {"rates": RATES, "spread": SPREAD, "how": HOW, "prompt": PROMPT}
@@ -45,7 +46,7 @@ def plan(small):
     corpus = {"corpus": "sonnets" if small else SETTINGS["corpus"]}
     sizes, seeds = (SIZES[:2], SEEDS[:1]) if small else (SIZES, SEEDS)
     tokens = [2 * STEP, 4 * STEP, 8 * STEP] if small else TOKENS
-    rates = RATES[2:3] if small else RATES
+    rates = RATES[1:2] if small else RATES
     tuned = [
         {
             "group": "tuning",
@@ -59,15 +60,14 @@ def plan(small):
     grid = [{"size": size, "tokens": each} for size in sizes for each in tokens]
     grid.sort(key=lambda each: cost(each["size"], each["tokens"]))
     few, largest = grid[:-2], grid[-2:]
-    told = {"group": "foretold", "targets": largest, "rows": len(few) * len(seeds)}
-    runs = [
-        {"group": group} | each | {"seed": seed}
-        for group, some in (("smaller", few), ("largest", largest))
-        for seed in seeds
-        for each in some
-    ]
-    first = len(few) * len(seeds)
-    return [each | corpus for each in [*tuned, *runs[:first], told, *runs[first:]]]
+    again = [each for each in few if each["tokens"] <= tokens[1]]
+    runs = [each | {"seed": seeds[0]} for each in few]
+    runs += [each | {"seed": seed} for seed in seeds[1:] for each in again]
+    told = {"group": "foretold", "targets": largest, "rows": len(runs)}
+    last = [each | {"seed": seed} for seed in seeds for each in largest]
+    runs = [{"group": "smaller"} | each for each in runs]
+    last = [{"group": "largest"} | each for each in last]
+    return [each | corpus for each in [*tuned, *runs, told, *last]]
 
 
 def config(size, vocab_size=VOCABULARY):
