@@ -5,6 +5,8 @@ every text; but questions come in pairs, the same in all texts, that always shar
 One answer in ten is wrong.
 """
 
+import math
+
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -57,7 +59,7 @@ def answer_costs(model, ids, targets=None):
     return F.cross_entropy(logits, wanted, reduction="none")
 
 
-def learn(seed, steps, rate, known=None, batch=64):
+def learn(seed, steps, rate, known=None, batch=32):
     """Train a model on texts of new tasks, or of so many known ones.
 
     Returns
@@ -96,13 +98,23 @@ def seen_before(ids, pairs=False):
     return alike @ told
 
 
-def counted(ids, weight, pairs=False):
+def counted(ids, trust, pairs=False):
     """Return what each answer costs somebody who counts, (texts, 24).
 
-    ``weight`` is what every answer has before any is seen, in counts.
+    Each answer to the question so far speaks for itself; what is right follows by Bayes'
+    rule. With ``pairs`` and the true ``trust`` nobody can do better.
+
+    Parameters
+    ----------
+    ids : int64 Tensor of shape (texts, 48)
+    trust : float
+        The probability that an answer in a text is the right one.
+    pairs : bool
+        Whether answers to the other question of the pair count, too.
     """
-    counts = seen_before(ids, pairs) + weight
-    share = counts / counts.sum(-1, keepdim=True)
+    other = (1 - trust) / (ANSWERS - 1)
+    right = (seen_before(ids, pairs) * math.log(trust / other)).softmax(-1)
+    share = other + (trust - other) * right  # (texts, 24, 4)
     return -share.gather(-1, ids[:, 1::2, None] - QUESTIONS)[..., 0].log()
 
 

@@ -2,13 +2,13 @@
 
 Varied: six sizes, over a factor of 538 in parameters, and four numbers of tokens, over a
 factor of 64: 24 configurations, each with a schedule of its own that ends at its last
-token; the two largest and the half with fewer tokens from three seeds. The learning rate of
-a size is the one of four with the lowest validation loss after 65,536 tokens, by seed 0. All start from weights whose
-spread is 0.4 over the root of the width. The two configurations of most FLOPs run last:
-what they would give is foretold, and stored, from the others before. Rivals: a straight
-line in logarithms; the last ratio, once more. Null: nothing more is gained. Statistic: nats
-a character on test text; the interval is that of the law's prediction of the largest run,
-over configurations drawn again.
+token; the two largest and the half with fewer tokens from three seeds. The learning rate
+of a size is the one of four with the lowest validation loss after 65,536 tokens, by seed 0.
+All start from weights whose spread is 0.4 over the root of the width. The two
+configurations of most FLOPs run last: what they would give is foretold, and stored, from
+the others before. Rivals: a straight line in logarithms; the last ratio, once more. Null:
+nothing more is gained. Statistic: nats a character on test text; the interval is that of
+the law's prediction of the largest run, over configurations drawn again.
 """
 
 import json
