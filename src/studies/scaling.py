@@ -1,7 +1,7 @@
 """What does more buy: the loss of a GPT by its parameters and its tokens.
 
 Varied: six sizes, over a factor of 538 in parameters, and four numbers of tokens, over a
-factor of 64: 24 configurations, each with a schedule of its own that ends at its last
+factor of 32: 24 configurations, each with a schedule of its own that ends at its last
 token; the two largest and the half with fewer tokens from three seeds. The learning rate
 of a size is the one of four with the lowest validation loss after 65,536 tokens, by seed 0.
 All start from weights whose spread is 0.4 over the root of the width. The two
@@ -31,14 +31,15 @@ CLAIM = (
 RIVAL = "a straight line in logarithms; the last ratio, once more"
 NULL = "the largest run gains nothing"
 SIZES = [[1, 4], [1, 10], [1, 24], [2, 32], [2, 64], [2, 128]]  # layers, width
-TOKENS, TUNED = [2**14, 2**16, 2**18, 2**20], 2**16
+STEPS, TUNED = [32, 102, 323, 1024], 2**16
 RATES, SEEDS, SPREAD = [3e-3, 1e-2, 3e-2, 1e-1], [1, 2, 3], 0.4
 HOW = {"batch": 8, "heads": 2, "context": 64, "weight_decay": 0.01}
 HOW |= {"validation_windows": 200}
 VOCABULARY, PROMPT = 65, "\nROMEO:\n"
-SETTINGS = {"corpus": "tinyshakespeare", "sizes": SIZES, "tokens": TOKENS, "tuned": TUNED}
+SETTINGS = {"corpus": "tinyshakespeare", "sizes": SIZES, "steps": STEPS, "tuned": TUNED}
 SETTINGS |= {"rates": RATES, "spread": SPREAD, "how": HOW, "prompt": PROMPT}
 STEP = HOW["batch"] * HOW["context"]  # tokens
+TOKENS = [STEP * steps for steps in STEPS]
 
 
 def plan(small):
