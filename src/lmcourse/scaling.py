@@ -162,3 +162,37 @@ def misses(foretold, runs):
         names = ("law", "line", "ratio", "same")
         found.append({name: float(told[name] / came - 1) for name in names})
     return found
+
+
+def saved_bytes(config, batch):
+    """Return how many bytes a GPT's way forward keeps for the way back, in float32.
+
+    Of each token and layer 16 vectors: what enters and leaves each norm, queries, keys and
+    values, what attention gives, and the hidden layer (four wide) before and behind its
+    activation. Each norm keeps two numbers more, each head one; the end the last norm's
+    vectors and the logits; the ids, of 8 bytes, are kept twice.
+    """
+    kept = 16 * config.d_model + 4 + config.heads
+    kept = config.layers * kept + 2 * config.d_model + 2 + config.vocab_size
+    return batch * config.context * (4 * kept + 16)
+
+
+def sharded(parameters, processes):
+    """Return bytes of weights, gradients and AdamW's averages in each process, by stage.
+
+    In float32, 4 bytes each and 8 for both averages (Rajbhandari et al. 2020, section 5).
+    """
+    parts = {"weights": 4, "gradients": 4, "optimizer": 8}
+    shared = {
+        "nothing": (),
+        "optimizer": ("optimizer",),
+        "and gradients": ("optimizer", "gradients"),
+        "and weights": tuple(parts),
+    }
+    return {
+        stage: sum(
+            size * parameters / (processes if part in split else 1)
+            for part, size in parts.items()
+        )
+        for stage, split in shared.items()
+    }
