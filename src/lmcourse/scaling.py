@@ -47,7 +47,7 @@ def fit(parameters, tokens, losses, counts=None):
     Returns
     -------
     array of shape (draws, 5)
-        E, A, a, B, b of each fit.
+        E, A, a, B, b of each fit; E, A and B are NaN where each pair has a negative one.
     """
     counts = np.ones((1, len(losses))) if counts is None else counts
     pairs = shapes()
@@ -60,8 +60,10 @@ def fit(parameters, tokens, losses, counts=None):
     products += 1e-12 * np.eye(3)  # draws of few places leave something open
     found = np.linalg.solve(products, sums[..., None])[..., 0]  # (draws, pairs, 3)
     errors = counts.sum(1)[:, None] - (found * sums).sum(-1)  # squared, summed
-    best = np.where((found >= 0).all(-1), errors, np.inf).argmin(1)
+    errors = np.where((found >= 0).all(-1), errors, np.inf)
+    best = errors.argmin(1)
     rest, powers = found[np.arange(len(counts)), best], pairs[best]
+    rest[np.isinf(errors.min(1))] = np.nan
     return np.stack([*rest.T[:2], powers[:, 0], rest[:, 2], powers[:, 1]], -1)
 
 
@@ -127,7 +129,7 @@ def foretell(rows, targets, draws=400):
             loss[(size == at[0]) & (tokens == each)].mean()
             for each in np.unique(tokens[size == at[0]])[-2:]
         ]
-        ends = np.quantile(law(many, *at), [0.025, 0.975])
+        ends = np.nanquantile(law(many, *at), [0.025, 0.975])
         guesses = {
             "law": law(best, *at)[0, 0],
             "line": straight(size, tokens, loss, *at)[0],
