@@ -4,6 +4,8 @@ The law is that of Hoffmann et al. (2022, section 3.3): a loss that nothing take
 two parts that fall as a power, one of the number of parameters and one of that of tokens.
 """
 
+from itertools import product
+
 import numpy as np
 
 EXPONENTS = np.arange(0.05, 1.5, 0.025)
@@ -27,11 +29,6 @@ def training_flops(config, tokens):
     return 6 * tokens * (weights + looking)
 
 
-def shapes(exponents=EXPONENTS):
-    """Return all pairs of exponents, shape (pairs, 2)."""
-    return np.stack(np.meshgrid(exponents, exponents, indexing="ij"), -1).reshape(-1, 2)
-
-
 def fit(parameters, tokens, losses, counts=None):
     """Fit loss = E + A / parameters**a + B / tokens**b, least in squared relative error.
 
@@ -50,7 +47,7 @@ def fit(parameters, tokens, losses, counts=None):
         E, A, a, B, b of each fit; E, A and B are NaN where each pair has a negative one.
     """
     counts = np.ones((1, len(losses))) if counts is None else counts
-    pairs = shapes()
+    pairs = np.array([*product(EXPONENTS, repeat=2)])
     parts = np.ones((len(pairs), len(losses), 3))
     parts[..., 1] = np.power.outer(parameters, -pairs[:, 0]).T
     parts[..., 2] = np.power.outer(tokens, -pairs[:, 1]).T
@@ -113,8 +110,8 @@ def foretell(rows, targets, draws=400):
     -------
     list of dict
         Of each target ``law`` with its ``interval`` (95 % of the fits to runs drawn
-        again), ``line`` (straight in logarithms), ``ratio`` (what the last two steps in
-        tokens did to this size, once more) and ``same`` (nothing more is gained).
+        again), ``line`` (straight in logarithms), ``ratio`` (what the last step in
+        tokens did to this size, again as far) and ``same`` (nothing more is gained).
     """
     size, tokens, loss = (
         np.array([row[name] for row in rows], float)
@@ -125,16 +122,15 @@ def foretell(rows, targets, draws=400):
     found = []
     for target in targets:
         at = target["parameters"], target["tokens"]
-        own = [
-            loss[(size == at[0]) & (tokens == each)].mean()
-            for each in np.unique(tokens[size == at[0]])[-2:]
-        ]
+        read = np.unique(tokens[size == at[0]])[-2:]
+        own = [loss[(size == at[0]) & (tokens == each)].mean() for each in read]
+        steps = np.log(at[1] / read[1]) / np.log(read[1] / read[0])
         ends = np.nanquantile(law(many, *at), [0.025, 0.975])
         guesses = {
             "law": law(best, *at)[0, 0],
             "line": straight(size, tokens, loss, *at)[0],
         }
-        guesses |= {"ratio": own[-1] ** 2 / own[0], "same": own[-1]}
+        guesses |= {"ratio": own[1] * (own[1] / own[0]) ** steps, "same": own[1]}
         guesses = {name: round(float(guess), 4) for name, guess in guesses.items()}
         found.append(target | guesses | {"interval": ends.round(4).tolist()})
     return found
@@ -161,8 +157,8 @@ def misses(foretold, runs):
     for told in foretold:
         at = told["parameters"], told["tokens"]
         came = np.mean([r["test"] for r in runs if (r["parameters"], r["tokens"]) == at])
-        names = ("law", "line", "ratio", "same")
-        found.append({name: float(told[name] / came - 1) for name in names})
+        ways = ("law", "line", "ratio", "same")
+        found.append({way: float(told[way] / came - 1) for way in ways})
     return found
 
 
@@ -185,12 +181,8 @@ def sharded(parameters, processes):
     In float32, 4 bytes each and 8 for both averages (Rajbhandari et al. 2020, section 5).
     """
     parts = {"weights": 4, "gradients": 4, "optimizer": 8}
-    shared = {
-        "nothing": (),
-        "optimizer": ("optimizer",),
-        "and gradients": ("optimizer", "gradients"),
-        "and weights": tuple(parts),
-    }
+    shared = {"nothing": (), "optimizer": ("optimizer",)}
+    shared |= {"and gradients": ("optimizer", "gradients"), "and weights": tuple(parts)}
     return {
         stage: sum(
             size * parameters / (processes if part in split else 1)

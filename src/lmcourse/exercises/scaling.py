@@ -17,9 +17,9 @@ from lmcourse.tokenization import CharTokenizer
 # The study measures it.
 predict(
     "scaling.line",
-    a="a straight line goes on falling for ever; the points had begun to bend.",
+    a="the points lie on no line: at the most text they had begun to fall faster.",
     b=None,
-    c="the points bend upwards, away from a straight line; it does not bend with them.",
+    c="so it would be if the floor were near; but the points had begun to fall faster.",
 )
 
 
@@ -60,9 +60,9 @@ def _searched(fitted, budget):
 
 judge(
     "scaling.schedule",
-    a="both have read as much; that part of the comparison is fair.",
-    b="another seed moves such a loss a little, and either way.",
-    c="the test text is the same for both.",
+    a="at the moment of the comparison both have read as much.",
+    b="with three seeds each it is easily seen whether two tenths are more than chance.",
+    c="what was learned by heart would count there; the test text is the right one.",
     d=None,
 )
 
@@ -117,7 +117,7 @@ predict(
 )
 
 
-MOST, BAR, TOO_LOW = 20_000, 1.95, 1.5
+MOST, BAR, TOO_LOW = 20_000, 2.1, 1.5
 
 
 @exercise("scaling.small", kind="experiment")
