@@ -34,13 +34,14 @@ def optimum(answer):
         budget = flops / 6
         size, tokens = _searched(fitted, budget)
         share, other = budget ** (b / (a + b)), budget ** (a / (a + b))
-        turned = _searched((0, long, b, big, a), budget)
         mistakes = {
-            "parameters come first, then tokens.": (tokens, size),
+            "the two are exchanged: parameters come first, and A and a are theirs.": (
+                tokens,
+                size,
+            ),
             "each token costs six FLOPs a parameter.": _searched(fitted, flops),
             "equal shares of the budget are the best only of equal parts: weigh A "
             "and a against B and b.": (budget**0.5, budget**0.5),
-            "A and a belong to the parameters, B and b to the tokens.": turned,
             "the exponents are right, but A and B are left out.": (share, other),
             "the budget is spent twice: 6 · parameters · tokens should be the FLOPs.": (
                 2 * size,
@@ -108,15 +109,6 @@ def _counted(config):
     return counter.get_total_flops()
 
 
-predict(
-    "scaling.shuffled",
-    a="guessing needs no examples. But the model does not know that these deceive, and "
-    "acts on them.",
-    b="the tasks are new: nothing that it learned in training tells their answers.",
-    c=None,
-)
-
-
 MOST, BAR, TOO_LOW = 20_000, 2.1, 1.5
 
 
@@ -137,3 +129,12 @@ def small(answer):
         "sonnets?": loss < TOO_LOW,
         f"{told} That is not enough: which rate, for how long, which shape?": loss > BAR,
     }
+
+
+predict(
+    "scaling.shuffled",
+    a="guessing needs no examples. But the model does not know that these deceive, and "
+    "acts on them.",
+    b="the tasks are new: nothing that it learned in training tells their answers.",
+    c=None,
+)
