@@ -30,7 +30,7 @@ def optimum(answer):
         ((1.7, 400.0, 0.34, 410.0, 0.28), 1e12),
         ((0.5, 9000.0, 0.5, 90.0, 0.3), 1e14),
     ]:
-        _, big, a, long, b = fitted
+        _, _, a, _, b = fitted
         budget = flops / 6
         size, tokens = _searched(fitted, budget)
         share, other = budget ** (b / (a + b)), budget ** (a / (a + b))
