@@ -44,6 +44,16 @@ def distances(joined, marked):
     return found
 
 
+def edge_bias(joined, prices):
+    """Return the price of each pair's kind in each head: (count, heads, nodes, nodes).
+
+    ``prices``, (heads, 3), are those of nodes that are not joined, joined, and the same.
+    """
+    itself = 2 * torch.eye(joined.shape[-1], dtype=torch.long)
+    kinds = joined.long() + itself  # (count, nodes, nodes): 0, 1 or 2
+    return prices[:, kinds].transpose(0, 1)
+
+
 class GraphTransformer(nn.Module):
     """Blocks on the nodes of a graph, of which one is marked.
 
@@ -65,11 +75,6 @@ class GraphTransformer(nn.Module):
         self.stack = Stack(layers, d_model, heads, 4 * d_model)
         self.answer = nn.Linear(d_model, FAR + 1)
 
-    def bias(self, joined):
-        """Return a price for each pair and head: (count, heads, nodes, nodes)."""
-        kinds = joined.long() + 2 * torch.eye(joined.shape[-1], dtype=torch.long)
-        return self.prices[:, kinds].transpose(0, 1)
-
     def forward(self, joined, marked):
         """Return logits (count, nodes, FAR + 1), and of each block the weights."""
         x = self.marks(F.one_hot(marked, joined.shape[-1]))  # (count, nodes, d_model)
@@ -78,7 +83,7 @@ class GraphTransformer(nn.Module):
         if self.told == "rows":
             names = torch.eye(joined.shape[-1]).expand(len(x), -1, -1)
             x = x + self.rows(torch.cat([joined.float(), names], -1))
-        bias = self.bias(joined) if self.told == "bias" else None
+        bias = edge_bias(joined, self.prices) if self.told == "bias" else None
         x, weights = self.stack(x, bias=bias)
         return self.answer(x), weights
 
@@ -101,42 +106,3 @@ def right(model, joined, marked, shown=None):
     found = model(joined if shown is None else shown, marked)[0].argmax(-1)
     other = F.one_hot(marked, joined.shape[-1]) == 0
     return round((found == answers(joined, marked))[other].float().mean().item(), 4)
-
-
-def dissected(model, joined, marked):
-    """Return what is told right with the bias away, of another graph, and back."""
-    found, prices = {}, model.prices.data.clone()
-    model.prices.data.zero_()
-    found["away"] = right(model, joined, marked)
-    model.prices.data.copy_(prices)
-    found["other graph"] = right(model, joined, marked, joined.roll(1, 0))
-    return found | {"back": right(model, joined, marked)}
-
-
-def counted(joined, marked, learned=10_000):
-    """Return what counts of neighbours tell right: a node's and the marked one's.
-
-    ``constant`` is the most frequent distance alone; ``table`` looks both counts up, and
-    ``shared`` how many neighbours both have in common, too.
-    """
-    texts = draw(learned, torch.Generator().manual_seed(7))
-
-    def keys(joined, marked):
-        other = F.one_hot(marked, joined.shape[-1]) == 0
-        own = joined.sum(-1)  # (count, nodes)
-        theirs = own.gather(1, marked[:, None]).expand_as(own)
-        row = joined[torch.arange(len(marked)), marked]  # (count, nodes)
-        both = (joined & row[:, None]).sum(-1).clamp(max=NODES - 1)
-        ways = {"constant": 0 * own, "table": NODES * own + theirs}
-        ways["shared"] = NODES * ways["table"] + both
-        return {name: way[other] for name, way in ways.items()}, answers(joined, marked)[
-            other
-        ]
-
-    (seen, wanted), (asked, truth) = keys(*texts), keys(joined, marked)
-    found = {}
-    for name, way in seen.items():
-        table = torch.bincount((FAR + 1) * way + wanted, None, (FAR + 1) * NODES**3)
-        guess = table.view(-1, FAR + 1).argmax(-1)[asked[name]]
-        found[name] = round((guess == truth).float().mean().item(), 4)
-    return found

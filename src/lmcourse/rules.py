@@ -80,33 +80,3 @@ def dissected(model, count=500, seed=99):
         with replaced(block, head):
             without.append(by_turn())
     return {"looks": looks, "whole": whole, "without": without, "back": by_turn()}
-
-
-def counted(count=500, seed=99, learned=20_000):
-    """Return what counting costs, in nats per letter, on the same sequences.
-
-    Counts of pairs at each distance to `REACH`, the best of them; all of them, each
-    weighed by how well it did in the sequence so far; and of three letters in a row.
-    """
-    texts, _ = grow(learned, torch.Generator().manual_seed(seed + 1))
-    ids, _ = grow(count, torch.Generator().manual_seed(seed))
-    logs = []
-    for back in range(1, REACH + 1):
-        pairs = torch.bincount(
-            (20 * texts[:, :-back] + texts[:, back:]).flatten(), None, 400
-        )
-        shares = (pairs.view(20, 20) + 1).double()
-        table = (shares / shares.sum(1, keepdim=True)).log()
-        logs.append(table[ids[:, REACH - back : -back], ids[:, REACH:]])
-    logs = torch.stack(logs)  # (distances, count, places)
-    past = logs.cumsum(-1) - logs  # of what stands before
-    mixed = -(past.log_softmax(0) + logs).logsumexp(0)
-    keys = 400 * texts[:, :-2] + 20 * texts[:, 1:-1] + texts[:, 2:]
-    threes = (torch.bincount(keys.flatten(), None, 8000).view(400, 20) + 0.1).double()
-    threes = (threes / threes.sum(1, keepdim=True)).log()
-    row = threes[20 * ids[:, REACH - 2 : -2] + ids[:, REACH - 1 : -1], ids[:, REACH:]]
-    late = slice(12 - REACH, None)
-    each = [round(-x[:, late].mean().item(), 4) for x in logs]
-    found = {"pairs": each, "all distances": mixed[:, late].mean().item()}
-    found["three in a row"] = -row[:, late].mean().item()
-    return {k: v if k == "pairs" else round(v, 4) for k, v in found.items()}

@@ -11,7 +11,9 @@ import torch.nn.functional as F
 from sklearn.datasets import load_digits
 from torch import nn
 
+from lmcourse.data import corpora_folder
 from lmcourse.transformer import Stack
+from lmcourse.weights import load_model
 
 FOLDS = 5
 
@@ -93,3 +95,9 @@ def read(model, images, labels, steps=300, rate=5e-3, seed=0):
         return F.cross_entropy(model(images[at])[0], labels[at])
 
     return fit(model, loss_of, steps, rate)
+
+
+def trained(name, build):
+    """Return a model of the study *beyond-text*: ``digits``, ``graphs`` or ``rules``."""
+    path = corpora_folder() / "checkpoints" / f"{name}.safetensors"
+    return load_model(path, build, 1, rename="model.{}".format).requires_grad_(False)

@@ -3,10 +3,10 @@
 Varied: who reads the digits, on five stretches of the file, each with its own seed; how a
 graph's edges come to the blocks; whether sequences keep a rule. Rivals: for digits the
 nearest neighbours, logistic regression and a small convolution, all tuned alike, by
-another stretch than the one that judges; for graphs a table of counts of neighbours, the same
-blocks with these counts in the tokens, and with rows of the adjacency matrix there; for
-sequences counts of three letters in a row, and of pairs at every distance. Null: the most
-frequent distance; sequences whose letters were dealt anew. Statistic: the share of digits
+another stretch than the one that judges; for graphs a table of counts of neighbours, the
+same blocks with these counts in the tokens, and with rows of the adjacency matrix there;
+for sequences counts of three letters in a row, and of pairs at every distance. Null: the
+most frequent distance; a model of letters without a rule. Statistic: the share of digits
 and nodes told right, and nats per letter with a head away; the interval is that of how much
 more the vision Transformer tells right than the nearest neighbours, by stretch.
 """
@@ -33,8 +33,9 @@ NULL = "one reader is as good as the other"
 SETTINGS = {
     "digits": {"steps": 300, "rates": [2e-3, 5e-3], "longer": 3000},
     "tuned": {"neighbours": [1, 3, 5], "logistic": [0.1, 1, 10]},
-    "graphs": {"steps": 300, "rate": 5e-3, "batch": 64, "judged": 500, "seeds": [0, 1, 2]},
+    "graphs": {"steps": 300, "rate": 5e-3, "batch": 64, "judged": 500, "longer": 1500},
     "rules": {"steps": 400, "rate": 5e-3, "batch": 64, "judged": 500},
+    "graph seeds": [0, 1, 2],
     "rule seeds": [0, 1, 2, 3, 4],
 }
 NETWORKS = ("Transformer", "no places", "convolution", "convolution, dealt")
@@ -67,15 +68,17 @@ def plan(small):
         for fold in range(FOLDS)
         for rate in rates
     ]
-    seeds, told = SETTINGS["graphs"]["seeds"], ("bias", "degree", "rows", "nothing")
-    ways = [{"group": "graphs", "told": t, "seed": s} for t in told for s in seeds]
-    rows += [w | {"steps": SETTINGS["graphs"]["steps"]} for w in ways]
+    seeds, told = SETTINGS["graph seeds"], ("bias", "degree", "rows", "nothing")
+    ways = [{"told": t, "seed": s} for t in told for s in seeds]
+    rows += [{"group": "graphs", **w, "steps": SETTINGS["graphs"]["steps"]} for w in ways]
     kinds = [{"kept": rules.KEPT, "seed": s} for s in SETTINGS["rule seeds"]]
     kinds += [{"kept": 0.0, "seed": s} for s in SETTINGS["rule seeds"][:3]]
     rows += [{"group": "rules", **k, "steps": SETTINGS["rules"]["steps"]} for k in kinds]
     if small:
         return [each | {"steps": 2} if "steps" in each else each for each in rows[::9]]
     longer = {"reader": "Transformer", "steps": SETTINGS["digits"]["longer"]}
+    steps = SETTINGS["graphs"]["longer"]  # told nothing, they have nothing to learn
+    rows += [{"group": "graphs longer", **w, "steps": steps} for w in ways[:9]]
     return rows + [
         {"group": "longer", **longer, "fold": fold, "rate": rates[0]} for fold in range(3)
     ]
@@ -83,7 +86,7 @@ def plan(small):
 
 def run(folder, group, **setting):
     """Do one of these, and return what was found."""
-    ways = {"simple": simple, "graphs": graph, "rules": rule}
+    ways = {"simple": simple, "graphs": graph, "graphs longer": graph, "rules": rule}
     return ways.get(group, network)(folder, **setting)
 
 
@@ -148,10 +151,51 @@ def graph(folder, told, seed, steps):
     held = graphs.draw(sizes["judged"], torch.Generator().manual_seed(99))
     found = {"told": told, "seed": seed, "right": graphs.right(model, *held)}
     if told == "bias":
-        found |= graphs.dissected(model, *held)
-        if seed == 0:
+        found |= without_edges(model, *held)
+        if (seed, steps) == (0, sizes["longer"]):
             save_model(folder / "graphs.safetensors", model, found)
-    return found | graphs.counted(*held) if told == "degree" else found
+    return found | neighbours_counted(*held) if told == "degree" else found
+
+
+def without_edges(model, joined, marked):
+    """Return what is told right with the bias away, of another graph, and back."""
+    found, prices = {}, model.prices.data.clone()
+    model.prices.data.zero_()
+    found["away"] = graphs.right(model, joined, marked)
+    model.prices.data.copy_(prices)
+    found["other graph"] = graphs.right(model, joined, marked, joined.roll(1, 0))
+    return found | {"back": graphs.right(model, joined, marked)}
+
+
+def neighbours_counted(joined, marked, learned=10_000):
+    """Return what counts of neighbours tell right: a node's and the marked one's.
+
+    ``constant`` is the most frequent distance alone; ``table`` looks both counts up, and
+    ``shared`` how many neighbours both have in common, too.
+    """
+    texts = graphs.draw(learned, torch.Generator().manual_seed(7))
+
+    def keys(joined, marked):
+        other = nn.functional.one_hot(marked, joined.shape[-1]) == 0
+        own = joined.sum(-1)  # (count, nodes)
+        theirs = own.gather(1, marked[:, None]).expand_as(own)
+        row = joined[torch.arange(len(marked)), marked]  # (count, nodes)
+        both = (joined & row[:, None]).sum(-1).clamp(max=graphs.NODES - 1)
+        ways = {"constant": 0 * own, "table": graphs.NODES * own + theirs}
+        ways["shared"] = graphs.NODES * ways["table"] + both
+        return {name: way[other] for name, way in ways.items()}, graphs.answers(
+            joined, marked
+        )[other]
+
+    (seen, wanted), (asked, truth) = keys(*texts), keys(joined, marked)
+    found = {}
+    for name, way in seen.items():
+        table = torch.bincount(
+            (graphs.FAR + 1) * way + wanted, None, (graphs.FAR + 1) * graphs.NODES**3
+        )
+        guess = table.view(-1, graphs.FAR + 1).argmax(-1)[asked[name]]
+        found[name] = round((guess == truth).float().mean().item(), 4)
+    return found
 
 
 # --- rules ----------------------------------------------------------------------------
@@ -172,7 +216,48 @@ def rule(folder, kept, seed, steps):
     if not kept or seed:
         return found
     save_model(folder / "rules.safetensors", model, {"steps": steps})
-    return found | {"counted": rules.counted(sizes["judged"])}
+    return found | {"counted": letters_counted(sizes["judged"])}
+
+
+def letters_counted(count=500, seed=99, learned=20_000):
+    """Return what counting costs, in nats per letter, on the same sequences.
+
+    Of pairs at each distance to `rules.REACH`; of pairs at all of them, each weighed by how
+    well it did in the sequence so far, counted ``once``, or ``again`` where each distance
+    reads the sequences alone that it told best; and of three letters in a row.
+    """
+    texts, _ = rules.grow(learned, torch.Generator().manual_seed(seed + 1))
+    ids, _ = rules.grow(count, torch.Generator().manual_seed(seed))
+    reach, late = rules.REACH, slice(12 - rules.REACH, None)
+
+    def logs(counted):
+        tables = (pairs_counted(*each) for each in zip(counted, range(1, 9), strict=True))
+        return lambda x: torch.stack(
+            [t[x[:, reach - b : -b], x[:, reach:]] for b, t in enumerate(tables, 1)]
+        )
+
+    def mixed(each):
+        past = each.cumsum(-1) - each  # of what stands before
+        return -(past.log_softmax(0) + each).logsumexp(0)[:, late].mean().item()
+
+    once = [texts] * reach
+    told = logs(once)(texts).sum(-1).argmax(0)  # by which distance each is told best
+    each = logs(once)(ids)
+    again = logs([texts[told == b] for b in range(reach)])(ids)
+    found = {"pairs": [round(-x[:, late].mean().item(), 4) for x in each]}
+    found |= {"once": round(mixed(each), 4), "again": round(mixed(again), 4)}
+    keys = 20 * texts[:, :-2] + texts[:, 1:-1]
+    threes = torch.bincount((20 * keys + texts[:, 2:]).flatten(), None, 8000) + 0.1
+    threes = (threes.view(400, 20) / threes.view(400, 20).sum(1, keepdim=True)).log()
+    row = threes[20 * ids[:, 10:-2] + ids[:, 11:-1], ids[:, 12:]]
+    return found | {"three in a row": round(-row.mean().item(), 4)}
+
+
+def pairs_counted(texts, back):
+    """Return logarithms of shares: of a letter, given the one so far before, (20, 20)."""
+    pairs = (20 * texts[:, :-back] + texts[:, back:]).flatten()
+    shares = (torch.bincount(pairs, None, 400).view(20, 20) + 1).double()
+    return (shares / shares.sum(1, keepdim=True)).log()
 
 
 # --- the whole ------------------------------------------------------------------------
