@@ -17,12 +17,12 @@ SOURCE, TESTS = ROOT / "src", ROOT / "tests"
 # Lines of code, room by room: the numbers reached. They only fall, or rise by what a new
 # page needs.
 LIMITS = {
-    "lmcourse": 4588,  # exercises apart
-    "exercises": 3105,
-    "studies": 1980,
-    "lmbook": 2886,
-    "tests": 13_153,  # right and wrong answers apart
-    "scripts": 6406,  # with styles, every line
+    "lmcourse": 4753,  # exercises apart
+    "exercises": 3229,
+    "studies": 2185,
+    "lmbook": 2899,
+    "tests": 13_365,  # right and wrong answers apart
+    "scripts": 6591,  # with styles, every line
 }
 MODULE, FUNCTION = 300, 31  # lines of code
 COMMANDS = {"lmcourse.train"}  # run, not imported
