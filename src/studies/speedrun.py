@@ -1,0 +1,175 @@
+"""Which ideas let a small Transformer learn Shakespeare's letters sooner, and how much?
+
+Varied: the recipe (nanoGPT's for a CPU; cut to as many tokens as the fastest sees; smaller;
+that with each idea of `lmcourse.speedrun` alone; ideas added up; each left out of the
+whole), three seeds, large models one. Rival: nanoGPT's recipe whole, and as short. Null:
+the ideas save no time. Statistic: seconds in which the processor worked for this process on
+one thread, from the call of a recipe to the model that it returns, so that what else the
+machine does counts little; the reference's over the whole's, seed by seed. The reference's
+2,000 steps are alike: some are timed, for all. Everything was tuned on the first half of
+the last tenth of the text; the loss is that of fixed windows of the second half.
+"""
+
+import math
+import time
+from functools import cache
+from statistics import median
+
+import torch
+from torch import nn
+
+from lmcourse.data import load_corpus
+from lmcourse.gpt.training import estimate, split
+from lmcourse.speedrun import CONTEXT, IDEAS, TABLES, Recipe, recipe_of, train
+from lmcourse.tokenization import CharTokenizer
+from studies.harness import verdict
+
+CHAPTER = "scaling"
+CLAIM = (
+    "A Transformer of at most 800,000 parameters without n-gram tables reaches a "
+    "validation loss of 1.909 in a fifteenth of the seconds of nanoGPT's recipe for a CPU"
+)
+RIVAL = "nanoGPT's recipe, by the same loop, and cut to as many tokens"
+NULL = "the ideas save no time: a ratio of 1"
+SETTINGS = {"corpus": "tinyshakespeare", "target": 1.909, "parameters": 800_000}
+SETTINGS |= {"windows": 400, "threads": 1, "goal": 15, "reference_steps": 100}
+SIZE, *OTHERS = NAMES = [*IDEAS]
+WAYS = {"reference": None, "textbook": [], SIZE: [SIZE]}
+WAYS |= {f"{name} alone": [SIZE, name] for name in OTHERS}
+WAYS |= {f"up to {NAMES[i]}": NAMES[: i + 1] for i in range(2, len(NAMES) - 2)}
+WAYS |= {f"without {name}": [x for x in NAMES if x != name] for name in NAMES}
+WAYS |= {"whole": NAMES, "tables": [*NAMES, TABLES]}
+ONCE = "textbook", f"without {SIZE}"  # of the large size: from one seed
+
+
+class Refused(ValueError):
+    """An entry broke a rule; says which."""
+
+
+@cache
+def parts(corpus):
+    """Return a vocabulary's size, and the text's parts: training, tuning, judging."""
+    text = load_corpus(corpus)
+    tokenizer = CharTokenizer(text)
+    training, held = split(torch.from_numpy(tokenizer.encode_array(text)))
+    half = len(held) // 2
+    return tokenizer.vocab_size, training, held[:half], held[half:]
+
+
+def check(model, windows, vocab_size, most):
+    """Raise Refused unless this is a model by the rules.
+
+    Parameters
+    ----------
+    model : object
+    windows : int64 Tensor of shape (batch, CONTEXT)
+    vocab_size, most : int
+        ``most`` is how many numbers it may hold.
+    """
+    if not isinstance(model, nn.Module):
+        raise Refused(f"train must return a torch.nn.Module, not {type(model).__name__}")
+    if (held := numbers(model)) > most:
+        raise Refused(f"{held:,} parameters and buffers: at most {most:,} are allowed")
+    other = windows.clone()
+    other[:, -1] = (other[:, -1] + 1) % vocab_size
+    with torch.no_grad():
+        logits, moved = model.eval()(windows), model(other)
+    expected = (*windows.shape, vocab_size)
+    found = getattr(logits, "shape", type(logits).__name__)
+    if found != expected:
+        raise Refused(f"the model must return logits {expected}, not {found}")
+    if not torch.allclose(logits[:, :-1], moved[:, :-1], 0, 1e-3, equal_nan=True):
+        raise Refused("a logit depends on a later token: the model looks ahead")
+
+
+def numbers(model):
+    """Count what a model holds: parameters and buffers, one that is shared once."""
+    return sum(x.numel() for x in (*model.parameters(), *model.buffers()))
+
+
+def judge(entry, corpus, seed, most=math.inf):
+    """Train, time and judge one entry.
+
+    Parameters
+    ----------
+    entry : callable
+        Given copies of the ids to train on and to tune on, the size of the vocabulary and
+        a seed, it returns a model: ids (batch, CONTEXT) to logits. It never sees the rest.
+    corpus : str
+    seed : int
+    most : int, optional
+        How many parameters it may have.
+
+    Returns
+    -------
+    dict
+        ``parameters``, ``loss``, ``seconds`` (of the processor) and ``wall``.
+
+    Raises
+    ------
+    Refused
+        If the entry fails or breaks a rule.
+    """
+    vocab_size, *shown, hidden = parts(corpus)
+    shown = [ids.clone() for ids in shown]  # a view would let it see what it is a part of
+    start, worked = time.perf_counter(), time.process_time()
+    try:
+        model = entry(*shown, vocab_size, seed)
+        worked, wall = time.process_time() - worked, time.perf_counter() - start
+        check(model, hidden[: 2 * CONTEXT].long().view(2, CONTEXT), vocab_size, most)
+        loss = estimate(model, hidden, CONTEXT, SETTINGS["windows"])
+    except Refused:
+        raise
+    except Exception as error:
+        raise Refused(f"it failed: {type(error).__name__}: {error}") from error
+    if not math.isfinite(loss):
+        raise Refused(f"its loss is {loss}")
+    found = {"parameters": numbers(model), "loss": round(loss, 4)}
+    return found | {
+        "seconds": round(max(worked, 0.001), 3),
+        "wall": round(max(wall, 0.001), 3),
+    }
+
+
+def entry_of(way, steps=None):
+    """Return one of the ways, or so many steps of it, as an entry; and its tokens."""
+    changes = {} if steps is None else {"steps": steps, "warmup": 0}
+    recipe = Recipe(**changes) if way == "reference" else recipe_of(WAYS[way], **changes)
+
+    def entry(training, tuning, vocab_size, seed):
+        return train(recipe, training, vocab_size, seed)
+
+    return entry, recipe.steps * recipe.batch * CONTEXT
+
+
+def plan(small):
+    """All ways from three seeds, or one; or each for one step, on the sonnets."""
+    how = {"group": "ways", "corpus": "sonnets" if small else SETTINGS["corpus"]}
+    how |= {"steps": 1 if small else None}
+    seeds = {way: 1 if small or way in ONCE else 3 for way in WAYS}
+    return [how | {"way": w, "seed": s} for s in range(3) for w in WAYS if s < seeds[w]]
+
+
+def run(folder, group, corpus, steps, way, seed):
+    """Train in a way, and judge the model; of the reference a part is timed."""
+    timed = steps or (SETTINGS["reference_steps"] if way == "reference" else None)
+    found = judge(entry_of(way, timed)[0], corpus, seed)
+    found.pop("wall")  # of a machine that does other things
+    found = {"way": way, "seed": seed, "tokens": entry_of(way)[1]} | found
+    if way == "reference":
+        times = Recipe().steps / timed
+        found |= {"seconds": round(times * found["seconds"], 2), "loss": None}
+    return found
+
+
+def summary(results):
+    """Compare the whole with the reference, seed by seed."""
+    rows = results["ways"]
+    ours, theirs = ([r for r in rows if r["way"] == w] for w in ("whole", "reference"))
+    ratios = [b["seconds"] / a["seconds"] for a, b in zip(ours, theirs, strict=True)]
+    reached = median(row["loss"] for row in ours) <= SETTINGS["target"]
+    small = max(row["parameters"] for row in ours) <= SETTINGS["parameters"]
+    holds = reached and small and min(ratios) >= SETTINGS["goal"]
+    found = {"n": len(rows), "seeds": sorted({row["seed"] for row in rows})}
+    interval = [round(min(ratios), 2), round(max(ratios), 2)]
+    return found | {"interval": interval, "verdict": verdict(holds)}
