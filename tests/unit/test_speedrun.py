@@ -199,7 +199,7 @@ def test_an_entry_is_judged_beside_the_reference(tmp_path, corpus, quick, capsys
     assert bench.main(corpus, "--with", str(file), "--seeds", "2") == 0
     told = capsys.readouterr().out.splitlines()
     ways = [line.split()[0] for line in told[1:4]]
-    assert ways == ["reference", "whole", str(file)]
+    assert ways == ["reference", "record", str(file)]
     found = json.loads(told[-1])
     assert (found["way"], found["parameters"]) == (str(file), 12)
     assert found["reached"] == (found["loss"] <= study.SETTINGS["target"])

@@ -105,7 +105,7 @@ def parse(arguments):
 def main(*arguments):
     """Print the table and one line of JSON; 1 if the entry, or the corpus, is refused."""
     asked = parse(arguments)
-    names = asked.only or (["whole"] if asked.entry else list(WAYS))
+    names = asked.only or (["record"] if asked.entry else [w for w in WAYS if w != "timed"])
     try:
         entries = {name: entry_of(name) for name in dict.fromkeys(["reference", *names])}
         if asked.entry:
