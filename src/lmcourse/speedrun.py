@@ -1,8 +1,8 @@
 """How soon can a small GPT learn? nanoGPT's recipe, and ideas that change it one at a time.
 
 `Recipe` begins as nanoGPT's for a CPU (Karpathy 2022, the README's characters of
-Shakespeare on a laptop); each of `IDEAS` changes some of its fields. The judge, the rules
-and the stored runs are the study's, ``studies/speedrun.py``.
+Shakespeare on a laptop); an idea changes some of its fields. The ideas, the judge and the
+stored runs are the study's, ``studies/speedrun.py``.
 """
 
 import math
@@ -12,20 +12,14 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from lmcourse.gpt import training
 from lmcourse.gpt.model import GPT, GPTConfig
-from lmcourse.gpt.training import (
-    TrainingConfig,
-    cross_entropy,
-    cut_windows,
-    make_optimizers,
-    schedule,
-)
 
 CONTEXT = 64
 
 
 @dataclass(frozen=True)
-class Recipe(TrainingConfig):
+class Recipe(training.TrainingConfig):
     """A model and its training.
 
     Parameters
@@ -36,7 +30,7 @@ class Recipe(TrainingConfig):
         To each token's vector are added those of so many tokens before it, each from a
         table of its own: a row a character, not one for each pair.
     light : bool
-        RMS norms without weights and squared ReLU, in place of LayerNorm and GELU.
+        RMS norms without weights and squared ReLU (So et al. 2021).
     scaled : bool
         Matrices start by their width, what blocks add at zero, token vectors at size 1,
         and the logits come from a matrix of their own, which starts at zero.
@@ -53,33 +47,6 @@ class Recipe(TrainingConfig):
     light: bool = False
     scaled: bool = False
     linear: bool = False
-
-
-# What the fastest recipe changes, in the order in which it is added up.
-IDEAS = {
-    "size": {"layers": 1, "heads": 2, "d_model": 64},
-    "schedule": {"learning_rate": 1e-2, "linear": True, "weight_decay": 0.0},
-    "rotary": {"positions": "rotary"},
-    "norm": {"light": True},
-    "scale": {"scaled": True},
-    "muon": {"optimizer": "muon", "muon_learning_rate": 0.05, "learning_rate": 0.06},
-    "before": {"before": 3},
-}
-TABLES = "tables"  # apart: a row for pairs and triples of characters
-STEPS = 420  # of a short run
-
-
-def recipe_of(ideas=IDEAS, **changes):
-    """Return nanoGPT's recipe cut to `STEPS`, with ideas."""
-    settings = {"steps": STEPS, "warmup": STEPS // 20}
-    for idea in ideas:
-        settings |= {"ngrams": (2048, 4096)} if idea == TABLES else IDEAS[idea]
-    return Recipe(**settings | changes)
-
-
-def squared_relu(x):
-    """Return relu(x)² (So et al. 2021)."""
-    return F.relu(x).square()
 
 
 class Sprinter(GPT):
@@ -112,11 +79,10 @@ class Sprinter(GPT):
 
     def lighten(self):
         """Use norms without weights and a cheaper activation."""
-        norm = nn.RMSNorm(self.config.d_model, elementwise_affine=False)
-        self.norm = norm
+        self.norm = norm = nn.RMSNorm(self.config.d_model, elementwise_affine=False)
         for block in self.blocks:
             block.norm_1 = block.norm_2 = norm
-            block.feed_forward.activation = squared_relu
+            block.feed_forward.activation = lambda x: F.relu(x).square()
 
     def scale(self):
         """Draw the weights so that nothing is small but what shall be zero."""
@@ -155,13 +121,13 @@ def train(recipe, ids, vocab_size, seed=0):
     """
     torch.manual_seed(seed)
     model = Sprinter(recipe, vocab_size)
-    optimizers = make_optimizers(model, recipe)
+    optimizers = training.make_optimizers(model, recipe)
     for step in range(recipe.steps):
         starts = torch.randint(len(ids) - CONTEXT, (recipe.batch,))
-        inputs, targets = cut_windows(ids, starts, CONTEXT)
-        cross_entropy(model(inputs), targets).backward()
+        inputs, targets = training.cut_windows(ids, starts, CONTEXT)
+        training.cross_entropy(model(inputs), targets).backward()
         nn.utils.clip_grad_norm_(model.parameters(), recipe.clip)
-        share = schedule(step, recipe)
+        share = training.schedule(step, recipe)
         if recipe.linear:
             share = min((step + 1) / (recipe.warmup + 1), 1 - step / recipe.steps)
         for optimizer in optimizers:

@@ -17,11 +17,11 @@ SOURCE, TESTS = ROOT / "src", ROOT / "tests"
 # Lines of code, room by room: the numbers reached. They only fall, or rise by what a new
 # page needs.
 LIMITS = {
-    "lmcourse": 4588,  # exercises apart
+    "lmcourse": 4668,  # exercises apart
     "exercises": 3105,
-    "studies": 1980,
-    "lmbook": 2886,
-    "tests": 13_153,  # right and wrong answers apart
+    "studies": 2106,
+    "lmbook": 2956,
+    "tests": 13_307,  # right and wrong answers apart
     "scripts": 6406,  # with styles, every line
 }
 MODULE, FUNCTION = 300, 31  # lines of code

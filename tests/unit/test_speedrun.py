@@ -7,8 +7,9 @@ import torch
 from torch import nn
 
 from lmbook.bench import speedrun as bench
-from lmcourse.speedrun import CONTEXT, IDEAS, Recipe, Sprinter, recipe_of, train
+from lmcourse.speedrun import CONTEXT, Recipe, Sprinter, train
 from studies import speedrun as study
+from studies.speedrun import IDEAS, recipe_of
 
 VOCAB_SIZE = 3
 

@@ -1,9 +1,9 @@
 """The speedrun: how soon does a small Transformer know Shakespeare's letters this well?
 
 ``speedrun CORPUS`` runs nanoGPT's recipe for a CPU, the same cut short, each idea of
-`lmcourse.speedrun` alone on that, added up, and left out of the whole, and prints medians
-of three seeds; ``--only whole`` and ``--seeds 1`` do less. ``speedrun --with mine.py``
-judges an entry: a file that defines
+`studies.speedrun` alone on a small model, added up, and left out of the whole, and prints
+medians of three seeds; ``--only whole`` and ``--seeds 1`` do less. ``speedrun --with
+mine.py`` judges an entry: a file that defines
 
     def train(training, tuning, vocab_size, seed):
         ...
