@@ -21,7 +21,7 @@ LIMITS = {
     "exercises": 3299,
     "studies": 1992,
     "lmbook": 3641,
-    "tests": 13_712,  # right and wrong answers apart
+    "tests": 13_714,  # right and wrong answers apart
     "scripts": 6410,  # with styles, every line
 }
 MODULE, FUNCTION = 300, 31  # lines of code
