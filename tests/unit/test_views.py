@@ -408,6 +408,18 @@ def test_colours_stand_out_in_both_themes(colour, background):
     assert (pair[1] + 0.05) / (pair[0] + 0.05) >= 3
 
 
+def test_style_has_the_rest_from_seaborn():
+    import seaborn as sns
+
+    ours = {"axes.facecolor", "figure.facecolor", "axes.grid", "font.size", "image.cmap"}
+    ours |= {"axes.spines.right", "axes.spines.top"}
+    theirs = sns.axes_style("ticks") | sns.plotting_context("notebook")
+    with mpl.rc_context():
+        views.style()
+        found = {name: mpl.rcParams[name] for name in theirs.keys() - ours}
+    assert found == {name: theirs[name] for name in found}
+
+
 def test_style_is_transparent_and_uses_the_palette():
     with mpl.rc_context():
         views.style()

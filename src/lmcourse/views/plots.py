@@ -31,14 +31,13 @@ DATA = {
 
 
 def style() -> None:
-    """Set the look of matplotlib, seaborn and plotly; call it once, in the import cell.
+    """Set the look of matplotlib and plotly; call it once, in the import cell.
 
     Backgrounds are transparent and the type dark: the site turns static pictures over
     in its dark theme.
     """
     import matplotlib.pyplot as plt
     import plotly.io as pio
-    import seaborn as sns
 
     from lmcourse.views import figures
 
@@ -46,8 +45,8 @@ def style() -> None:
     pio.templates["lmcourse"] = {"layout": LAYOUT}
     pio.templates.default = "lmcourse"
 
-    sns.set_theme(style="ticks", palette=PALETTE)
     plt.style.use("lmcourse.views.static.lmcourse")  # a style sheet
+    plt.rcParams["axes.prop_cycle"] = plt.cycler(color=PALETTE)
 
 
 def _number(digits: str) -> float | int:
