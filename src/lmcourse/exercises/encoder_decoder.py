@@ -120,6 +120,7 @@ def _one_ahead(answer, pad):
 
     cut, rest = target[:, :-1], target[:, 1:]
     rows = [loss(cut[[i]], rest[[i]], of=source[[i]]) for i in range(2)]
+    each = loss(cut, rest, reduction="none")
     mistakes = {
         "`cross_entropy` takes a softmax, too.": loss(cut, rest, to=lambda x: x.softmax(2)),
         "`roll` brings the start mark to the end.": loss(target, target.roll(-1, 1)),
@@ -135,7 +136,8 @@ def _one_ahead(answer, pad):
         "the end mark of the longest is not asked for.": loss(cut[:, :-1], rest[:, :-1]),
         "the sides are exchanged.": loss(source[:, :-1], source[:, 1:], of=target),
         "padding counts: `pad` is given, whatever its number.": loss(cut, rest, skip=-1),
-        "the losses are summed; take their mean.": loss(cut, rest, reduction="sum"),
+        "padding counts as a loss of 0: divide by the places that count.": each.mean(),
+        "the losses are summed; take their mean.": each.sum(),
     }
     expect(answer, [model, source, target, pad], loss(cut, rest), mistakes)
 
@@ -231,6 +233,7 @@ predict(
 def new_style(answer):
     """Look at what was shown, then at what is written for days drawn here."""
     draw, write = unpack(answer, 2, "what `teach` returns: (draw, write)")
+    strings(run(write, ["15 May 1886"]))
     try:
         strings(run(write, ["15 qzxv 1886"]))
     except Wrong:

@@ -96,11 +96,13 @@ def values_too(answer):
 
     first = turn(fused).chunk(3, -1)
     back = [rotated(x, (-positions).tolist()) for x in (query, key)]
+    wide = _attended(*turn(fused[..., :8]).chunk(2, -1), value)
     mistakes = {
         "the values are still turned, and each third is turned at the speeds of a vector "
         "three times as wide: separate first, then turn.": _attended(*first),
         "to count from the first token only hides it: the three are still one vector, and "
         "the values turn with it.": _attended(*rotated(fused).chunk(3, -1)),
+        "query and key are turned as one vector: separate these, too.": wide,
         "query and key have changed places.": _attended(turn(key), turn(query), value),
         "the values are left alone, but queries and keys are turned at the speeds of a "
         "vector three times as wide: separate first, then turn.": _attended(

@@ -31,6 +31,8 @@ def _block_mistakes(x, norm_1, attend, norm_2, network):
         ),
         "both steps read the first x: the second is to read what the first left.": first
         + network(norm_2(x)),
+        "the second step reads the first update alone; it is to read the sum.": first
+        + network(norm_2(attend(norm_1(x)))),
         "the second update is added to the first x, so the first is lost.": x
         + network(norm_2(first)),
         "the norms stand behind the additions (post-norm); here each step reads a "
@@ -250,6 +252,7 @@ def gpt_size(answer):
             "the norm after the last block is missing.": -2 * d,
             "the blocks' norms are missing, or attention's biases.": -layers * 4 * d,
             "the biases of the feed-forward networks are missing.": -layers * 5 * d,
+            "each block has two norms; one is counted.": -layers * 2 * d,
             "no norm is counted.": -layers * 4 * d - 2 * d,
             "the biases of the linear layers are missing.": -layers * 9 * d,
             "the biases of query, key and value are missing.": -layers * 3 * d,

@@ -339,6 +339,17 @@ def given(page):
     return package | page | mine
 
 
+def past_the_norm():
+    """Return the norm of a sum whose path leads past the norm on the way back."""
+
+    def gradient(self, delta):
+        through = normed().gradient(self, delta)
+        y = self.y * (delta * self.y).mean(-1, keepdims=True)
+        return delta + through - self.scale * (delta - delta.mean(-1, keepdims=True) - y)
+
+    return type("Answer", (normed(),), {"gradient": gradient})
+
+
 def by_jacobian():
     """Return the norm of a sum, its whole table of derivatives written out."""
 
@@ -405,6 +416,7 @@ WRONG = {
         "keep the layer": normed(name="inside"),
         "the mean of the gradient is still in": norm_back(mean=0),
         "the second term is missing": norm_back(along=0),
+        "comes from the norm, too": past_the_norm(),
         "does not go through the norm": norm_back(mean=0, along=0, scaled=False),
         "collected everything twice": norm_back(calls=2),
         "the layer inside are still 0": norm_back(calls=0),

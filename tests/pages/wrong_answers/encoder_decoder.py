@@ -96,6 +96,12 @@ def sides_exchanged(model, source, target, pad):
     return F.cross_entropy(logits.mT, source[:, 1:], ignore_index=pad)
 
 
+def among_all(model, source, target, pad):
+    losses = ahead(lambda logits, target: (logits[:, :-1], target[:, 1:]))
+    counted = (target[:, 1:] != pad).double().mean()
+    return losses(model, source, target, pad) * counted
+
+
 def row_by_row(model, source, target, pad):
     rows = zip(source[:, None], target[:, None], strict=True)
     return torch.stack([as_long(model, *row, pad) for row in rows]).mean()
@@ -191,6 +197,7 @@ WRONG = {
         "end mark of the longest": ahead(lambda x, t: (x[:, :-2], t[:, 1:-1])),
         "the sides are exchanged": sides_exchanged,
         "whatever its number": typed_pad,
+        "counts as a loss of 0": among_all,
         "moved the wrong way": ahead(lambda x, t: (x[:, 1:], t[:, :-1])),
     },
     "write_greedily": {
@@ -226,6 +233,7 @@ WRONG = {
         "a trained model writes": (small, reads(guess=None)),
         "is this one that was trained": (small, program),
         "(draw, write)": 0.97,
+        "pass the function itself": (small, 0.97),
     },
 }
 

@@ -75,6 +75,11 @@ def backwards(fused, positions):
     return attend()(fused, -positions)
 
 
+def as_one(fused, positions):
+    both, value = fused.split((2 * fused.shape[-1] // 3, fused.shape[-1] // 3), -1)
+    return attention(*rotate(both, positions).chunk(2, -1), value)[0]
+
+
 def exchanged(fused, positions):
     key, query, value = fused.chunk(3, -1)
     return attention(rotate(query, positions), rotate(key, positions), value)[0]
@@ -136,6 +141,7 @@ WRONG = {
         "begins at position 3": attend(value=True, late=3),
         "half-split": attend(layout="half"),
         "only hides it": from_the_first,
+        "turned as one vector": as_one,
         "backwards": backwards,
         "changed places": exchanged,
         "output and weights": lambda fused, at: (attend()(fused, at), None),

@@ -70,6 +70,7 @@ WRONG = {
         "x comes back": lambda x, *parts: x,
         "post-norm": lambda x, n, a, m, f: m(n(x + a(x)) + f(n(x + a(x)))),
         "both steps read the first x": lambda x, n, a, m, f: x + a(n(x)) + f(m(x)),
+        "the first update alone": lambda x, n, a, m, f: x + a(n(x)) + f(m(a(n(x)))),
         "norm_1 is used twice": lambda x, n, a, m, f: x + a(n(x)) + f(n(x + a(n(x)))),
     },
     "without_norms": {
@@ -86,6 +87,7 @@ WRONG = {
     },
     "gpt_size": {
         "query, key and value": lambda v, c, n, d: size(v, c, n, d) - 3 * d * n,
+        "one is counted": lambda v, c, n, d: size(v, c, n, d) - 2 * d * n,
         "a weight and a bias": lambda v, c, n, d: size(v, c, n, d) - 2 * d * n - d,
         "or attention's biases": lambda v, c, n, d: size(v, c, n, d) - 4 * d * n,
         "of the feed-forward networks": lambda v, c, n, d: size(v, c, n, d) - 5 * d * n,

@@ -322,6 +322,7 @@ def norm(answer):
     row = total - total.mean(-1, keepdim=True)
     right = with_row(row)
     through = passes.gradients(of=[total])[0]
+    past = passes.delta + right - through
     mistakes = {
         "the input x stands where the normalised sum belongs: what was normalised is "
         "x + f(x), centred and divided.": with_row(x),
@@ -338,6 +339,7 @@ def norm(answer):
         "gradient that is the same everywhere moves nothing.": with_row(row, False),
         "the second term is missing: entries move the deviation, too.": with_row(0 * row),
         "the gradient does not go through the norm.": with_row(0 * row, False, 1.0),
+        "what goes past the module comes from the norm, too; it is not delta.": past,
         "what goes past the module is missing: add the norm's own gradient.": (
             right - through
         ),
