@@ -63,9 +63,6 @@ WRONG = {
         "one before the last": lambda states, lengths: states[
             torch.arange(len(states)), lengths - 2
         ],
-        "counted from the end": lambda states, lengths: states[
-            torch.arange(len(states)), -lengths
-        ],
         "length of the longest": lambda states, lengths: states[:, lengths.max() - 1],
     },
 }
