@@ -351,13 +351,13 @@ def test_what_data_say_is_escaped_and_what_the_author_writes_is_not():
 
 
 def test_every_form_of_a_plot_has_the_same_plain_text():
-    view = views.plot(go.Figure(go.Bar(x=[MARKUP], y=[1])), alt="<u>")
+    view = views.plot(go.Figure(go.Bar(x=[MARKUP], y=[1], hovertext=["of all"])), alt="<u>")
     bundle = view._repr_mimebundle_()
     assert bundle[PLOTLY]["data"][0]["x"] == [PLAIN]
     assert script_json(PLAIN) in bundle["text/html"]
     assert "&lt;u&gt;" in bundle["text/html"]
     cells = re.findall(r"<td>([^<]*)</td>", table(view.description()))
-    assert cells == [PLAIN, "1"]  # escaped once, as HTML
+    assert cells == ["of all", PLAIN, "1"]  # escaped once, as HTML
 
 
 # --- colours --------------------------------------------------------------------------

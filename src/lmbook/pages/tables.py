@@ -143,7 +143,7 @@ def _trace(trace: dict, number: int) -> str:
         rows = ([label, *row] for label, row in zip(down, z, strict=False))
         body = _grid(["Row", *across], rows)
     else:
-        keys = ("labels", "values", "text", *"xyz")
+        keys = ("labels", "values", "hovertext" if "hovertext" in trace else "text", *"xyz")
         lists = {key: trace[key] for key in keys if isinstance(trace.get(key), list)}
         points = enumerate(zip(*lists.values(), strict=False), 1)
         body = _grid(["Point", *lists], ([number, *point] for number, point in points))

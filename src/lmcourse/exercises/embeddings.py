@@ -52,6 +52,7 @@ def content_words(answer):
         "longer match.": vectors,
         "as many points as labels, but the wrong ones: the first few vectors are not those "
         "of the words that stay. Filter both with the same mask.": vectors[:4],
+        "these are the last few vectors, not those of the words that stay.": vectors[-4:],
         "these are the vectors of the stop words: keep the others.": (
             vectors[[token in stop for token in tokens]]
         ),
@@ -125,6 +126,7 @@ def best_scores(answer):
         "PMI is divided by k: take the logarithm of k off.": (want + np.log(k)) / k,
         "how often the word itself occurs is left out.": want + np.log(met)[:, None],
         "that is a logarithm to the base 2: the loss has natural ones.": want / np.log(2),
+        "that is a logarithm to the base 10: the loss has natural ones.": want / np.log(10),
         "the contexts are drawn evenly; draw them as often as they occur.": table(
             lambda n, w, c: np.log(n / (k * w / len(seen)))
         ),

@@ -54,10 +54,15 @@ def witten_bell(answer):
         "has its say on all.": np.where(
             seen, counts / (total + kinds), kinds * lower / (total + kinds)
         ),
+        "what was seen keeps its share, and the rest gets all of the shorter context's: "
+        "together that is more than one.": np.where(seen, counts / total, lower),
         "a constant is added to each count; the shorter context is not asked.": (
             (counts + 1) / (total + 7)
         ),
     }
+    for taken in (0.5, 0.75, 1):
+        words = f"{taken} is taken from each count; Witten and Bell take nothing."
+        mistakes[words] = ((counts - taken) * seen + taken * kinds * lower) / total
     expect(answer, [counts, lower], np.array(want), mistakes)
     never = {
         "after a context that never occurred you divide by zero; let the shorter one "
@@ -135,6 +140,7 @@ def last_state(answer):
             [row[:n].mean(0) for row, n in zip(states, lengths, strict=True)]
         ),
         "these are the first states.": states[:, 0],
+        "that is one before the last.": states[rows, lengths - 2],
     }
     got = run(answer, states, lengths)
     if torch.is_tensor(got) and got.shape == (3, 3, 2):

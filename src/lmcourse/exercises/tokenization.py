@@ -168,6 +168,8 @@ def stream(answer):
             [""] * (len(STREAM) - 1) + shown[-1:]
         ),
         "all of the text was returned each time; return what is new.": shown[1:],
+        'a token that shows nothing yet has its "", too.': [text for text in want if text],
+        "each byte was taken for a character.": [x.decode("latin-1") for x in STREAM],
     }
     try:
         expect(answer, [STREAM], want, mistakes)

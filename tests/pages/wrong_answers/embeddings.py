@@ -94,6 +94,7 @@ WRONG = {
             [w for w in t if w not in s],
             v[[i for i, w in enumerate(t) if w in s]],
         ),
+        "the last few vectors": lambda t, v, s: ([w for w in t if w not in s], v[-4:]),
         "nothing was left out": lambda t, v, s: (t, v),
         "zip refuses": lambda t, v, s: (
             [w for w in t if w not in s],
@@ -109,6 +110,7 @@ WRONG = {
         "power 0.75": lambda c, k: np.log(c / (k * c.sum(1)[:, None] * shares(c, 0.75))),
         "negative PMI is set": lambda c, k: np.maximum(by_pairs(c, 1), 0) - np.log(k),
         "context occurs is left out": lambda c, k: np.log(c / (k * c.sum(1)[:, None])),
+        "base 10": lambda c, k: by_pairs(c, k) / np.log(10),
         "sign reversed": lambda c, k: -by_pairs(c, k),
         "PMI is divided by k": lambda c, k: by_pairs(c, 1) / k,
         "the word itself occurs": lambda c, k: np.log(c / (k * shares(c, 1))),
@@ -161,7 +163,13 @@ RIGHT = {
         lambda t, v, s: (np.array(t)[keep(t, s)], v[keep(t, s)]),
     ],
     "best_scores": [by_pairs, from_shares],
-    "static_vectors": [lambda model, ids: model.embeddings.word_embeddings(ids)],
+    "static_vectors": [
+        lambda model, ids: model.embeddings.word_embeddings(ids),
+        lambda model, ids: (
+            torch.nn.functional.one_hot(ids, model.config.vocab_size).float()
+            @ model.get_input_embeddings().weight
+        ),
+    ],
     "scrambled": [
         (shuffled(), measured(shuffled())),
         (tuple(map(np.array, shuffled(5))), np.array(measured(shuffled(5)))),

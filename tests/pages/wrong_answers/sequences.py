@@ -13,6 +13,12 @@ def by_parts(counts, lower, parts):
     return (counts + parts * lower) / (counts.sum() + parts)
 
 
+def interpolated(counts, lower):
+    kinds, total = (counts > 0).sum(), counts.sum()
+    share = kinds / (total + kinds) if total else 1.0
+    return share * lower + (1 - share) * counts / max(total, 1)
+
+
 def gathered(states, lengths):
     place = (lengths - 1)[:, None, None].expand(-1, 1, states.shape[-1])
     return states.gather(1, place)[:, 0]
@@ -42,9 +48,21 @@ WRONG = {
             counts, lower, np.unique(counts[counts > 0]).size
         ),
         "the counts have no say": lambda counts, lower: lower,
+        "Bell take nothing": [
+            lambda counts, lower, d=d: (
+                (np.maximum(counts - d, 0) + d * (counts > 0).sum() * lower) / counts.sum()
+            )
+            for d in (0.5, 0.75, 1)
+        ],
+        "more than one": lambda counts, lower: np.where(
+            counts > 0, counts / counts.sum(), lower
+        ),
     },
     "last_state": {
         "off by one": lambda states, lengths: states[torch.arange(len(states)), lengths],
+        "one before the last": lambda states, lengths: states[
+            torch.arange(len(states)), lengths - 2
+        ],
         "length of the longest": lambda states, lengths: states[:, lengths.max() - 1],
     },
 }
@@ -52,7 +70,7 @@ WRONG = {
 RIGHT = {
     "last_state": [gathered, one_by_one],
     "knob": [(98, -0.12), (98.0, torch.tensor(-0.08))],
-    "witten_bell": [smoothed],
+    "witten_bell": [smoothed, interpolated],
 }
 
 TYPED = {"knob": [(98, 0.3), (98, -0.5), (58, -0.2)]}
