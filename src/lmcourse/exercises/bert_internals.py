@@ -85,6 +85,7 @@ def _embed_mistakes(parts, ids):
     return {
         "this is the word's row alone: position, type and norm are missing.": word,
         "the sum is right, but it is not normalised.": word + place + kind,
+        "the position and the norm are missing.": word + kind,
         "the position is missing: a word is the same at every place.": norm(word + kind),
         "the position table is asked for input_ids, not for places.": norm(misplaced),
         "the position table is asked for input_ids, and the norm is missing.": misplaced,
@@ -99,6 +100,7 @@ def _embed_mistakes(parts, ids):
         ),
         "the norm has a weight and a bias of its own: use `LayerNorm`.": bare,
         "the type is added after the norm; add first.": norm(word + place) + kind,
+        "the position is added after the norm; add first.": norm(word + kind) + place,
         "the word alone is normalised, the rest is added after it.": norm(word)
         + place
         + kind,
@@ -195,6 +197,8 @@ def _layer_mistakes(whole, x, heads):
     last, value = whole.output, whole.attention.self.value
     y, tanh = x + attend(one(x)), partial(F.gelu, approximate="tanh")
     pre = y + last.dense(F.gelu(whole.intermediate.dense(last.LayerNorm(y))))
+    z = x + one(attend(x))
+    inside = z + last.LayerNorm(last.dense(F.gelu(whole.intermediate.dense(z))))
     return {
         "there are always 2 heads; use as many as are given.": built(heads=2, over=4),
         "what was there is not added to what attention found.": built(first=0),
@@ -208,6 +212,7 @@ def _layer_mistakes(whole, x, heads):
         "both norms are attention's; the second is another.": built(norms="00"),
         "both norms are layer.output's; the first is attention's.": built(norms="11"),
         "it normalises before each step, as GPT-2 does; BERT after each sum.": pre,
+        "what is added is normalised; BERT normalises the sum.": inside,
         "the scores are not divided by the root of a head's width.": built(over=1),
         "the scores are divided by the root of the whole width.": built(over=8),
         "the scores are divided by a head's width; its root is wanted.": built(over=d * d),
@@ -301,6 +306,7 @@ def _last_four_mistakes(states, mask):
         "[CLS] and [SEP] are left out; they are real tokens, too.": _means(
             four, (4, 2), (3, 1), begin=1
         ),
+        "[CLS] is left out; it is a real token, too.": _means(four, over=(4, 2), begin=1),
         "each number is divided by another text's length: keep the axis, "
         "`mask.sum(1)[:, None]`.": _means(four, over=(1, 1)) / torch.tensor([5, 3]),
     }

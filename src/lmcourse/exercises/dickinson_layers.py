@@ -84,6 +84,7 @@ def stayed(answer):
         "`any` runs over the poems; ask within each poem's row.": same.amax(0).mean(1),
         "this is how many stayed, not their share.": 4 * want,
         "this is the share of those that left.": 1 - want,
+        "a share is a number from 0 to 1.": 100 * want,
         "nothing ever agrees: one entry need agree, `any`, not `all`; and entries of a "
         "tensor are never equal in a set, `.tolist()` first.": 0 * want,
         "this is divided by all that stand in either row; each row has only count.": (

@@ -90,6 +90,7 @@ def _mistakes(logits, ids, chosen, each):
     zero = F.cross_entropy((logits * chosen[..., None]).mT, ids)
     texts = [row[c].mean() for row, c in zip(each, chosen, strict=True)]
     soft, rest = F.cross_entropy(share, right), F.cross_entropy(logits.mT, ids * chosen)
+    across = F.nll_loss(logits.log_softmax(1)[chosen], right)
     total, takes = each[chosen].sum(), "`nll_loss` takes log probabilities"
     return {
         "all places count: copying what was never hidden is rewarded.": each.mean(),
@@ -107,6 +108,7 @@ def _mistakes(logits, ids, chosen, each):
         "these are bits; the natural logarithm is wanted.": total
         / len(right)
         / math.log(2),
+        "the softmax is over the tokens, not over the vocabulary.": across,
         "this is the exponential of the loss.": (total / len(right)).exp(),
         "the losses are summed; take their mean.": total,
         "the sign: a loss is minus the logarithm.": -each[chosen].mean(),
@@ -206,6 +208,7 @@ def _source_faults(found, right, ids, named):
         "the source ends at a sentinel: what stands behind the last span is missing.": found
         == right[: right.index(names[-1]) + 1]
         != right,
+        "the last sentinel belongs to the target alone.": found[:-1] == right,
         "the source is not right.": found != right,
     }
 

@@ -80,6 +80,15 @@ def pre_norm(layer, x, heads):
     return y + layer.output.dense(wide)
 
 
+def norm_inside(layer, x, heads):
+    out, own = layer.attention.output, layer.attention.self
+    split = [part(x).chunk(heads, -1) for part in (own.query, own.key, own.value)]
+    mixed = [F.scaled_dot_product_attention(*h) for h in zip(*split, strict=True)]
+    y = x + out.LayerNorm(out.dense(torch.cat(mixed, -1)))
+    wide = F.gelu(layer.intermediate.dense(y))
+    return y + layer.output.LayerNorm(layer.output.dense(wide))
+
+
 def at_places(bert, ids, kinds, places):
     parts = bert.embeddings
     word, kind = parts.word_embeddings(ids), parts.token_type_embeddings(kinds)
@@ -127,6 +136,15 @@ WRONG = {
             + summed(b, i, k)
             - b.embeddings.word_embeddings(i)
         ),
+        "the position and the norm": lambda b, i, k: (
+            b.embeddings.word_embeddings(i) + b.embeddings.token_type_embeddings(k)
+        ),
+        "position is added after": lambda b, i, k: (
+            b.embeddings.LayerNorm(
+                b.embeddings.word_embeddings(i) + b.embeddings.token_type_embeddings(k)
+            )
+            + b.embeddings.position_embeddings.weight[: i.shape[1]]
+        ),
         "each text has one place": lambda *given: at_places(
             *given, torch.arange(len(given[1]))[:, None]
         ),
@@ -158,6 +176,7 @@ WRONG = {
         ),
         "value layer takes the place": lambda *given: layer_of(*given, dense="value"),
         "as GPT-2 does": pre_norm,
+        "BERT normalises the sum": norm_inside,
         "divided by the root of a head": lambda *given: layer_of(*given, scale=False),
         "lets no token look ahead": lambda *given: layer_of(*given, ahead=False),
         "no softmax": lambda *given: layer_of(*given, raw=True),
@@ -174,6 +193,9 @@ WRONG = {
         ),
         "are left out": lambda states, mask: one_by_one(
             [x[:, 1:] for x in states], mask[:, 2:]
+        ),
+        "[CLS] is left out": lambda states, mask: one_by_one(
+            [x[:, 1:] for x in states], mask[:, 1:]
         ),
         "of the last token": lambda states, mask: torch.cat(
             [x[range(2), mask.sum(1) - 1] for x in states[-4:]], -1
@@ -205,7 +227,11 @@ WRONG = {
 }
 
 RIGHT = {
-    "embed": [added, with_ids],
+    "embed": [
+        added,
+        with_ids,
+        lambda b, i, k: b.embeddings.LayerNorm(summed(b, i, k) / 3),  # a norm's scale is 1
+    ],
     "small_bert": [sizes(128, 30, 4, 512), sizes(96, 62, 4, 384)],
     "last_four": [one_by_one],
     "layer": [layer_of],

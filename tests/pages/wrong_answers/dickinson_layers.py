@@ -67,6 +67,7 @@ WRONG = {
         "rows of all poems": lambda a, b: torch.isin(a, b).float().mean(1),
         "not their share": lambda a, b: (a[:, :, None] == b[:, None]).sum((1, 2)),
         "that left": lambda a, b: 1 - by_search(a, b),
+        "from 0 to 1": lambda a, b: 100 * by_search(a, b),
         "`any`, not `all`": [
             lambda a, b: (a[:, :, None] == b[:, None]).all(2).float().mean(1),
             lambda a, b: torch.zeros(len(a)),

@@ -171,6 +171,9 @@ WRONG = {
         ),
         "`log_softmax` first": lambda x, ids, c: F.nll_loss(x[c], ids[c]),
         "the logarithm is missing": lambda x, ids, c: F.nll_loss(x[c].softmax(-1), ids[c]),
+        "not over the vocabulary": lambda x, ids, c: F.nll_loss(
+            x.log_softmax(1)[c], ids[c]
+        ),
         "id 0 is left out": lambda x, ids, c: F.cross_entropy(x[c], ids[c], ignore_index=0),
         "these are bits": lambda x, ids, c: F.cross_entropy(x[c], ids[c]) / math.log(2),
         "the exponential": lambda x, ids, c: F.cross_entropy(x[c], ids[c]).exp(),
@@ -207,6 +210,10 @@ WRONG = {
         "nothing marks where": changed(mark=False),
         "behind the last span": without_end,
         "stands before what": named_after,
+        "to the target alone": lambda i, s, n: (
+            [*cut(i, s, n)[0], n[len(s)]],
+            cut(i, s, n)[1],
+        ),
         "the source is not right": lambda i, s, n: (cut(i, s, n)[0][1:], cut(i, s, n)[1]),
         "last sentinel": changed(end=False),
         "without its sentinels": changed(named=False, end=False),

@@ -104,8 +104,8 @@ export function poems(canvas, data) {
     const list = members(...state.cell);
     choice.replaceChildren(...list.map((index) => new Option(firstLine(texts[index]), index)));
     choice.value = poem;
-    chosen.textContent = `${list.length} poem${list.length > 1 ? "s" : ""} that the editors put ` +
-      `under ${names[own]} and the model under ${names[other]}, the most decided first:`;
+    chosen.textContent = `In the list above: ${list.length} poem${list.length > 1 ? "s" : ""} that the editors ` +
+      `put under ${names[own]} and the model under ${names[other]}, the most decided first.`;
     verdict.textContent = other === own
       ? `The editors and the model agree: ${names[own]}.`
       : `The editors: ${names[own]} (${share(scores[own])}). The model: ${names[other]} (${share(scores[other])}).`;
