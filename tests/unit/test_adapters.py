@@ -19,10 +19,7 @@ from lmcourse.gpt.generation import Cache
 from lmcourse.gpt.gpt2 import to_transformers
 from lmcourse.gpt.model import GPT, GPTConfig
 
-MAKERS = {
-    "lora": adapters.add_lora,
-    "prefix": adapters.add_prefix,
-}
+MAKERS = {"lora": adapters.add_lora, "prefix": adapters.add_prefix}
 close = torch.testing.assert_close
 exactly = partial(close, rtol=0, atol=1e-12)
 IDS = torch.tensor([[3, 1, 4, 1, 5, 9], [2, 6, 5, 3, 5, 8]])
@@ -117,16 +114,20 @@ def test_lora_begins_at_the_model_itself_and_can_be_merged(name):
 
 
 def test_prefix_is_pefts():
+    """And two prefixes in one batch: each text has its own."""
     base, length = made("gpt"), 3
     config = PrefixTuningConfig(task_type="CAUSAL_LM", num_virtual_tokens=length)
     theirs = get_peft_model(to_transformers(base, "eager").double(), config).double().eval()
     ours = trained(adapters.add_prefix(copy.deepcopy(base), length))
     parts = [x for b in ours.blocks for x in (b.attention.keys, b.attention.values)]
-    table = theirs.prompt_encoder["default"].embedding.weight
-    table.data = torch.cat(parts, dim=1).detach().clone()
+    theirs.prompt_encoder["default"].embedding.weight.data = torch.cat(parts, 1).detach()
     places = theirs.base_model.transformer.wpe.weight  # theirs count the prefix, too
     places.data = places.data.roll(length, 0)
     close(ours(IDS), theirs(IDS).logits, rtol=0, atol=1e-9)
+    other = trained(adapters.add_prefix(copy.deepcopy(base), length), seed=1)
+    for own, its in zip(ours.parameters(), other.parameters(), strict=True):
+        own.data = torch.stack([own, its]) if own.requires_grad else own
+    close(ours(IDS), torch.cat([theirs(IDS).logits[:1], other(IDS)[1:]]), rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("name", ["gpt", "rotary"])

@@ -67,7 +67,7 @@ def _own_weights(module, layer, x, want):
 
 def _train_a_little(module, own, x, want, target):
     """Refuse a module whose own parameters don't bring it nearer to a target."""
-    optimizer = torch.optim.SGD(own, 0.1)
+    optimizer = torch.optim.Adam(own, 0.02)
     for step in range(50):
         loss = (_output(module, x, want) - target).square().mean()
         optimizer.zero_grad()
@@ -187,12 +187,15 @@ def states(answer):
     padded, first = want * lengths[:, None] / 5, model.embed(ids)
     alone = torch.stack([first] + [block(first)[0] for block in model.blocks]).detach()
     alone = (alone * own).sum(2)
-    late = torch.arange(5) <= lengths[:, None]
+    late, known = torch.arange(5) <= lengths[:, None], (ids > 0)[..., None]
     mistakes = {
         "one token too many: a line's own are those before `lengths`, `<`, not `<=`.": (
             (every * late[..., None]).sum(2) / lengths[:, None]
         ),
         "divide by the line's own tokens, not by the padded length.": padded,
+        "a line's own tokens may have the number 0, too: `lengths` says which they are.": (
+            (every * known).sum(2) / known.sum(1)
+        ),
         "each block reads what the block before it gave, not the embedding.": alone,
         "the axes are swapped: layers first, then lines.": want.transpose(0, 1),
         "the last norm comes after the residual stream.": torch.cat([want[:2], read[2:]]),

@@ -51,6 +51,9 @@ def _slips(*given):
             logits, 1 / temperature, p
         ),
         "they stand in falling order: scatter them back to their tokens.": falling,
+        "these stand at wrong tokens: `scatter` takes them back, `gather` does not.": (
+            falling.gather(-1, warm.argsort(descending=True))
+        ),
         "these are logits, or logarithms; probabilities are asked for.": found.log(),
     }
 
@@ -156,6 +159,10 @@ def carry(answer):
                 layer, head, value, slice(None)
             ),
             "the first token is changed, not the last.": logits(layer, head, value, [0]),
+            "the token before the last is changed.": logits(layer, head, value, [-2]),
+            "only one text of the batch is changed; each has a row of `value`.": torch.cat(
+                [logits(layer, head, value)[:1], before[1:]]
+            ),
             "this is another head: they lie side by side, d_head numbers each.": logits(
                 layer, head - 1, value
             ),

@@ -139,6 +139,11 @@ def padded(model, ids, lengths):
     return (states(model, ids) * own[..., None]).mean(2)
 
 
+def nonzero(model, ids, lengths):
+    own = (ids != 0)[..., None]
+    return (states(model, ids) * own).sum(2) / own.sum(1)
+
+
 def late(model, ids, lengths):
     own = torch.arange(ids.shape[1]) <= lengths[:, None]
     return (states(model, ids) * own[..., None]).sum(2) / lengths[:, None]
@@ -146,7 +151,11 @@ def late(model, ids, lengths):
 
 WRONG = {
     "many": {"`downs` are picked by `who`, and `ups` are not": halved},
-    "states": {"not by the padded length": padded, "one token too many": late},
+    "states": {
+        "not by the padded length": padded,
+        "one token too many": late,
+        "number 0": nonzero,
+    },
     "lora": {
         "both gradients are, for ever": lora(down="zero"),
         "has rank 1, not 2": lora(down="one"),
@@ -171,7 +180,12 @@ WRONG = {
 }
 
 RIGHT = {
-    "lora": [lora(), lora(down="random", up="zero", scale=2.0), lora("zero", "random")],
+    "lora": [
+        lora(),
+        lora(down="random", up="zero", scale=2.0),
+        lora("zero", "random"),
+        lora(scale=8.0),
+    ],
     "many": [many, one_by_one],
     "own": [marked(), marked().train()],
     "states": [one_line_at_a_time],

@@ -43,6 +43,12 @@ def falling(logits, temperature, p):
     return right(logits, temperature, p).sort(descending=True).values
 
 
+def gathered(logits, temperature, p):
+    """The falling probabilities, gathered where they should be scattered."""
+    ids = (logits / temperature).argsort(descending=True)
+    return falling(logits, temperature, p).gather(-1, ids)
+
+
 def given(page):
     """The model, and the names that the page makes of it."""
     tokenizer, gpt, _ = load_gpt(device="cpu")
@@ -81,6 +87,14 @@ def everywhere(x, head, value):
 
 def at_first(x, head, value):
     x[:, 0, head] = value
+
+
+def before_last(x, head, value):
+    x[:, -2, head] = value
+
+
+def one_text(x, head, value):
+    x[0, -1, head] = value[0]
 
 
 def beside(x, head, value):
@@ -163,6 +177,7 @@ WRONG = {
         "used twice, and": lambda x, heat, p: cut((x / heat).softmax(-1), p) ** (1 / heat),
         "should divide": lambda x, heat, p: right(x, 1 / heat, p),
         "falling order": falling,
+        "wrong tokens": gathered,
         "crosses p": crossing,
         "least likely": lambda x, heat, p: whole(
             cut((x / heat).softmax(-1), p, rising=True)
@@ -173,6 +188,8 @@ WRONG = {
         "nothing is changed": lambda model, ids, *_: model(ids)[:, -1],
         "at every token": hooked(everywhere),
         "the first token": hooked(at_first),
+        "before the last": hooked(before_last),
+        "one text of the batch": hooked(one_text),
         "another head": hooked(beside),
         "the other layer": lambda model, ids, layer, *rest: sliced(
             model, ids, 1 - layer, *rest
