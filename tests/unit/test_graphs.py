@@ -1,0 +1,66 @@
+"""Random graphs, distances in them, and a graph Transformer."""
+
+import networkx as nx
+import pytest
+import torch
+
+from lmcourse.graphs import (
+    GraphTransformer,
+    answers,
+    distances,
+    draw,
+    edge_bias,
+    loss_on,
+    right,
+)
+
+
+@pytest.fixture
+def drawn():
+    return draw(20, torch.Generator().manual_seed(3))
+
+
+def test_distances_are_those_of_networkx(drawn):
+    joined, marked = drawn
+    assert torch.equal(joined, joined.mT)
+    assert not joined.diagonal(0, 1, 2).any()
+    for graph, mark, found in zip(joined, marked.tolist(), distances(*drawn), strict=True):
+        lengths = nx.single_source_shortest_path_length(
+            nx.from_numpy_array(graph.numpy()), mark
+        )
+        assert [lengths[node] for node in range(12)] == found.tolist()
+    assert answers(*drawn).max() == 4 < distances(*drawn).max()
+
+
+def test_a_pair_has_the_price_of_its_kind():
+    joined = torch.tensor([[[0, 1, 0], [1, 0, 0], [0, 0, 0]]]).bool()
+    bias = edge_bias(joined, torch.tensor([[0.1, 0.2, 0.3], [1.0, 2.0, 3.0]]))
+    first = torch.tensor([[0.3, 0.2, 0.1], [0.2, 0.3, 0.1], [0.1, 0.1, 0.3]])
+    assert bias.shape == (1, 2, 3, 3)
+    assert torch.equal(bias[0, 0], first)
+    assert torch.equal(bias[0, 1], (10 * first).round())
+
+
+@pytest.mark.parametrize("told", ["bias", "degree", "rows", "nothing"])
+def test_what_is_told_of_the_edges_changes_the_answer(told, drawn):
+    torch.manual_seed(0)
+    model = GraphTransformer(told)
+    torch.nn.init.normal_(model.prices)
+    joined, marked = drawn
+    same = torch.allclose(model(joined, marked)[0], model(joined.roll(1, 0), marked)[0])
+    assert same == (told == "nothing")
+
+
+def test_nodes_in_another_order_get_the_same_answers(drawn):
+    torch.manual_seed(0)
+    model, order = GraphTransformer().double(), torch.randperm(12)
+    torch.nn.init.normal_(model.prices)
+    joined, marked = drawn
+    moved = joined[:, order][:, :, order]
+    place = order.argsort()[marked]
+    wanted = model(joined, marked)[0][:, order]
+    torch.testing.assert_close(model(moved, place)[0], wanted)
+    assert loss_on(model, moved, place).item() == pytest.approx(
+        loss_on(model, joined, marked).item()
+    )
+    assert right(model, moved, place) == right(model, joined, marked)
