@@ -44,14 +44,14 @@ def distances(joined, marked):
     return found
 
 
-def edge_bias(joined, prices):
-    """Return the price of each pair's kind in each head: (count, heads, nodes, nodes).
+def edge_bias(joined, bonus):
+    """Return the bonus of each pair in each head: (count, heads, nodes, nodes).
 
-    ``prices``, (heads, 3), are those of nodes that are not joined, joined, and the same.
+    ``bonus``, (heads, 3), is that of nodes not joined, of joined ones, of one and itself.
     """
     itself = 2 * torch.eye(joined.shape[-1], dtype=torch.long)
     kinds = joined.long() + itself  # (count, nodes, nodes): 0, 1 or 2
-    return prices[:, kinds].transpose(0, 1)
+    return bonus[:, kinds].transpose(0, 1)
 
 
 class GraphTransformer(nn.Module):
@@ -59,31 +59,27 @@ class GraphTransformer(nn.Module):
 
     Parameters
     ----------
+    counted : bool
+        Whether edges come in as the count of a node's neighbours, in its token. Default:
+        as a bias of the scores.
     layers, d_model, heads : int
-    told : {"bias", "nothing", "degree", "rows"}
-        How the edges come in: as a bias, not at all, as the count of each node's
-        neighbours in its token, or as the node's row of the adjacency matrix there.
     """
 
-    def __init__(self, told="bias", layers=3, d_model=32, heads=4):
+    def __init__(self, counted=False, layers=3, d_model=32, heads=4):
         super().__init__()
-        self.told = told
         self.marks = nn.Embedding(2, d_model)
-        self.prices = nn.Parameter(torch.zeros(heads, 3))
-        self.degrees = nn.Embedding(NODES, d_model)
-        self.rows = nn.Linear(2 * NODES, d_model)
+        self.bonus = nn.Parameter(torch.randn(heads, 3))
+        self.counts = nn.Embedding(NODES, d_model) if counted else None
         self.stack = Stack(layers, d_model, heads, 4 * d_model)
         self.answer = nn.Linear(d_model, FAR + 1)
 
     def forward(self, joined, marked):
         """Return logits (count, nodes, FAR + 1), and of each block the weights."""
         x = self.marks(F.one_hot(marked, joined.shape[-1]))  # (count, nodes, d_model)
-        if self.told == "degree":
-            x = x + self.degrees(joined.sum(-1))
-        if self.told == "rows":
-            names = torch.eye(joined.shape[-1]).expand(len(x), -1, -1)
-            x = x + self.rows(torch.cat([joined.float(), names], -1))
-        bias = edge_bias(joined, self.prices) if self.told == "bias" else None
+        if self.counts is not None:
+            x, bias = x + self.counts(joined.sum(-1)), None
+        else:
+            bias = edge_bias(joined, self.bonus)
         x, weights = self.stack(x, bias=bias)
         return self.answer(x), weights
 
@@ -106,3 +102,32 @@ def right(model, joined, marked, shown=None):
     found = model(joined if shown is None else shown, marked)[0].argmax(-1)
     other = F.one_hot(marked, joined.shape[-1]) == 0
     return round((found == answers(joined, marked))[other].float().mean().item(), 4)
+
+
+def looked_up(joined, marked, learned=20_000):
+    """Return what tables tell right: the commonest distance in other graphs, `learned`.
+
+    Such a table has an entry for whatever may be seen of a node: ``nothing``; ``counts``,
+    its neighbours' and the marked one's; these and whether the two are joined (``one
+    step``), or else share a neighbour (``two steps``).
+    """
+    texts = draw(learned, torch.Generator().manual_seed(7))
+
+    def keys(joined, marked):
+        other = F.one_hot(marked, NODES) == 0
+        row = joined[torch.arange(len(marked)), marked]  # (count, nodes)
+        own = joined.sum(-1)  # (count, nodes)
+        counts = NODES * own + own.gather(1, marked[:, None])
+        near = 2 * row + (~row & (joined & row[:, None]).any(-1))
+        ways = {"nothing": 0 * own, "counts": counts, "one step": 3 * counts + 2 * row}
+        ways["two steps"] = 3 * counts + near
+        found = {name: way[other] for name, way in ways.items()}
+        return found, answers(joined, marked)[other]
+
+    (seen, wanted), (asked, truth) = keys(*texts), keys(joined, marked)
+    found, kinds = {}, FAR + 1
+    for name, way in seen.items():
+        table = torch.bincount(kinds * way + wanted, None, 3 * kinds * NODES**2)
+        guess = table.view(-1, kinds).argmax(-1)[asked[name]]
+        found[name] = round((guess == truth).float().mean().item(), 4)
+    return found

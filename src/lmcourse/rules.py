@@ -10,6 +10,7 @@ from torch import nn
 
 from lmcourse.ablation import replaced
 from lmcourse.attention import causal_mask
+from lmcourse.gpt.inside import means
 from lmcourse.positions import rotate
 from lmcourse.transformer import Stack
 
@@ -39,6 +40,11 @@ class SequenceModel(nn.Module):
         self.stack = Stack(layers, d_model, heads, 4 * d_model)
         self.answer = nn.Linear(d_model, 20)
 
+    @property
+    def blocks(self):
+        """The blocks of the stack, where `lmcourse.gpt.inside` looks for them."""
+        return self.stack.blocks
+
     def forward(self, ids):
         """Return logits (batch, tokens, 20), and of each block the weights."""
         x = self.embed(ids)
@@ -56,16 +62,18 @@ def costs(model, ids):
 def dissected(model, count=500, seed=99):
     """Return where the heads of a model look, and what each costs when it is away.
 
+    A head that is away gives its mean output, whatever it reads.
+
     Returns
     -------
     dict
         ``looks``: of each head the mean weight by how far before the letter to come a
         letter stands, from 1 to `REACH`. ``whole``: nats per letter of sequences by each
-        of `TURNS`, from place 12 on; ``without``: the same, each head in turn away;
-        ``back``: the same with all of them back.
+        of `TURNS`, from place 12 on; ``without``: the same, each head in turn away.
     """
     ids, turn = grow(count, torch.Generator().manual_seed(seed))
-    block, weights = model.stack.blocks[0], model(ids)[1][0]
+    block, weights = model.blocks[0], model(ids)[1][0]
+    usual = means(model, ids)
 
     def by_turn():
         found = costs(model, ids)[:, 11:]
@@ -75,8 +83,6 @@ def dissected(model, count=500, seed=99):
     for head in range(block.attention.heads):
         ways = [weights[:, head].diagonal(-back, 1, 2) for back in range(REACH)]
         looks.append([round(way[:, REACH:].mean().item(), 4) for way in ways])
-    whole = by_turn()
-    for head in range(block.attention.heads):
-        with replaced(block, head):
+        with replaced(block, head, usual[0, head]):
             without.append(by_turn())
-    return {"looks": looks, "whole": whole, "without": without, "back": by_turn()}
+    return {"looks": looks, "whole": by_turn(), "without": without}

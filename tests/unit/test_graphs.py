@@ -10,6 +10,7 @@ from lmcourse.graphs import (
     distances,
     draw,
     edge_bias,
+    looked_up,
     loss_on,
     right,
 )
@@ -41,20 +42,30 @@ def test_a_pair_has_the_price_of_its_kind():
     assert torch.equal(bias[0, 1], (10 * first).round())
 
 
-@pytest.mark.parametrize("told", ["bias", "degree", "rows", "nothing"])
-def test_what_is_told_of_the_edges_changes_the_answer(told, drawn):
+def test_a_table_that_sees_more_tells_more():
+    found = looked_up(*draw(300, torch.Generator().manual_seed(5)), learned=3000)
+    assert [*found] == ["nothing", "counts", "one step", "two steps"]
+    assert sorted(found.values()) == [*found.values()]
+    shares = answers(*draw(20_000, torch.Generator().manual_seed(6))).flatten().bincount()
+    most = (shares[1:].max() / shares[1:].sum()).item()
+    assert found["nothing"] == pytest.approx(most, abs=0.05)
+
+
+@pytest.mark.parametrize("counted", [False, True])
+def test_edges_change_the_answer_and_without_them_nodes_are_alike(counted, drawn):
     torch.manual_seed(0)
-    model = GraphTransformer(told)
-    torch.nn.init.normal_(model.prices)
+    model = GraphTransformer(counted).double()
     joined, marked = drawn
-    same = torch.allclose(model(joined, marked)[0], model(joined.roll(1, 0), marked)[0])
-    assert same == (told == "nothing")
+    there, other = model(joined, marked)[0], torch.nn.functional.one_hot(marked, 12) == 0
+    assert not torch.allclose(there, model(joined.roll(1, 0), marked)[0])
+    model.bonus.data.zero_()
+    alike = model(joined, marked)[0][other]
+    assert torch.allclose(alike, alike[:1]) == (not counted)
 
 
 def test_nodes_in_another_order_get_the_same_answers(drawn):
     torch.manual_seed(0)
     model, order = GraphTransformer().double(), torch.randperm(12)
-    torch.nn.init.normal_(model.prices)
     joined, marked = drawn
     moved = joined[:, order][:, :, order]
     place = order.argsort()[marked]

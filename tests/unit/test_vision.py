@@ -1,10 +1,20 @@
 """Patches, the stretches of the digits, and a vision Transformer."""
 
+import re
+
 import torch
 import torch.nn.functional as F
 
 from lmbook.play import stores
-from lmcourse.vision import VisionTransformer, digits, patches, read, stretches, trained
+from lmcourse.vision import (
+    STARTS,
+    VisionTransformer,
+    digits,
+    patches,
+    read,
+    stretches,
+    trained,
+)
 
 
 def test_patches_are_those_of_unfold():
@@ -18,6 +28,15 @@ def test_each_stretch_judges_once_and_none_is_in_two_parts():
     judged = torch.cat([stretches(fold)[2] for fold in range(5)])
     assert torch.equal(judged, torch.arange(1797))
     assert not set(stretches(4)[1].tolist()) & set(stretches(4)[2].tolist())
+
+
+def test_stretches_begin_where_a_form_does():
+    shown = "".join(map(str, digits()[1].tolist()))
+    forms = [0]
+    for each in re.finditer("0123456789(?=0123456)", shown):
+        forms += [each.start()] * (each.start() > forms[-1] + 60)
+    assert len(forms) == 14
+    assert tuple(forms[::3]) == STARTS
 
 
 def test_dealt_patches_with_places_dealt_alike_change_nothing():

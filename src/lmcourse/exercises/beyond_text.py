@@ -92,30 +92,30 @@ def by_distance(answer):
     walks = [np.linalg.matrix_power(joined.numpy().astype(int), n) > 0 for n in range(3)]
     last = np.select(walks[::-1], [2, 1, 0], 3)  # the longest walk in place of the shortest
     for far in (2, 3):
-        prices = normal(3, far + 1, seed=far).double()
+        bonus = normal(3, far + 1, seed=far).double()
 
-        def priced(steps, far=far, prices=prices):
-            return prices[:, torch.tensor(np.minimum(steps, far)).long()]
+        def given(steps, far=far, bonus=bonus):
+            return bonus[:, torch.tensor(np.minimum(steps, far)).long()]
 
-        want = priced(steps)
+        want = given(steps)
         mistakes = {
-            "only neighbours are told apart: how many steps is it to the others?": priced(
+            "only neighbours are told apart: how many steps is it to the others?": given(
                 np.where(steps == 1, 1, np.where(steps == 0, 0, far))
             ),
-            "a node that cannot be reached is as far as can be: it gets the last price.": (
-                priced(np.where(np.isinf(steps), 0, steps))
+            "a node that cannot be reached is as far as can be: it gets the last number.": (
+                given(np.where(np.isinf(steps), 0, steps))
             ),
-            "one step too many: a node is 0 steps from itself.": priced(steps + 1),
-            "one step too few: a neighbour is 1 step away.": priced((steps - 1).clip(0)),
+            "one step too many: a node is 0 steps from itself.": given(steps + 1),
+            "one step too few: a neighbour is 1 step away.": given((steps - 1).clip(0)),
             "the heads come last; they come first.": want.movedim(0, -1),
-            "prices rise by multiplication here: look each distance up.": (
-                prices[:, :1, None] * torch.tensor(np.minimum(steps, far))
+            "the bonus is not multiplied by the distance: look each distance up.": (
+                bonus[:, :1, None] * torch.tensor(np.minimum(steps, far))
             ),
-            "a longer walk takes the place of a shorter: who was reached stays.": priced(
+            "a longer walk takes the place of a shorter: who was reached stays.": given(
                 last
             ),
         }
-        expect(answer, [joined, prices], want, mistakes)
+        expect(answer, [joined, bonus], want, mistakes)
 
 
 @exercise("beyond-text.winding", "experiment")
@@ -140,6 +140,7 @@ def winding(answer):
 judge(
     "beyond-text.copies",
     a=None,
-    b="each test image has nearly the same image, with its answer, in training.",
-    c="the other way: whoever knows a digit finds it again a little turned.",
+    b="no copy is left, but both parts have digits from the same forms.",
+    c="each test image has nearly the same image, with its answer, in training.",
+    d="the other way: whoever knows a digit finds it again a little turned.",
 )

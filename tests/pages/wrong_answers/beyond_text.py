@@ -42,36 +42,36 @@ def steps_of(joined):
     return shortest_path(joined.numpy(), unweighted=True)
 
 
-def looked_up(steps, prices):
-    return prices[:, torch.tensor(np.minimum(steps, prices.shape[1] - 1)).long()]
+def looked_up(steps, bonus):
+    return bonus[:, torch.tensor(np.minimum(steps, bonus.shape[1] - 1)).long()]
 
 
-def by_scipy(joined, prices):
-    return looked_up(steps_of(joined), prices)
+def by_scipy(joined, bonus):
+    return looked_up(steps_of(joined), bonus)
 
 
-def by_powers(joined, prices):
-    steps = torch.full(joined.shape, prices.shape[1] - 1)
-    for step in reversed(range(prices.shape[1] - 1)):
+def by_powers(joined, bonus):
+    steps = torch.full(joined.shape, bonus.shape[1] - 1)
+    for step in reversed(range(bonus.shape[1] - 1)):
         steps[torch.linalg.matrix_power(joined.double(), step) > 0] = step
-    return prices[:, steps]
+    return bonus[:, steps]
 
 
-def rising_powers(joined, prices):
+def rising_powers(joined, bonus):
     """Let a longer walk overwrite a shorter."""
     steps = torch.full(joined.shape, 3)
     for step in range(3):
         steps[torch.linalg.matrix_power(joined.double(), step) > 0] = step
-    return prices[:, steps.clamp(max=prices.shape[1] - 1)]
+    return bonus[:, steps.clamp(max=bonus.shape[1] - 1)]
 
 
-def neighbours_alone(joined, prices):
-    steps = torch.where(joined, 1, prices.shape[1] - 1).fill_diagonal_(0)
-    return prices[:, steps]
+def neighbours_alone(joined, bonus):
+    steps = torch.where(joined, 1, bonus.shape[1] - 1).fill_diagonal_(0)
+    return bonus[:, steps]
 
 
-def unreached_near(joined, prices):
-    return looked_up(np.nan_to_num(steps_of(joined), posinf=0), prices)
+def unreached_near(joined, bonus):
+    return looked_up(np.nan_to_num(steps_of(joined), posinf=0), bonus)
 
 
 def information(ids, back):
