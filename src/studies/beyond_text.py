@@ -38,7 +38,7 @@ SETTINGS = {
     "rules": {"steps": 400, "rate": 5e-3, "batch": 64, "judged": 500, "longer": 4000},
     "seeds": [0, 1, 2, 3, 4],
 }
-NETWORKS = ("Transformer", "convolution", "convolution, dealt", "no places")
+NETWORKS = ("Transformer", "convolution", "convolution, dealt")
 
 
 class Convolution(nn.Module):
@@ -60,41 +60,39 @@ class Convolution(nn.Module):
 
 def plan(small):
     """Every way to tell edges, every kind of letters, every reader on every stretch."""
-    folds, seeds, sizes = range(len(STARTS)), SETTINGS["seeds"], SETTINGS["digits"]
+    seeds, sizes = SETTINGS["seeds"], SETTINGS["rules"]
     rows = [
         {"group": "graphs", "counted": counted, "layers": layers, "seed": seed}
         for counted, layers in ((False, 3), (False, 2), (False, 1), (True, 3))
         for seed in seeds[:3]
     ]
     rows = [each | {"steps": SETTINGS["graphs"]["steps"]} for each in rows]
-    short, long = SETTINGS["rules"]["steps"], SETTINGS["rules"]["longer"]
     for kept, some, steps in (
-        (rules.KEPT, seeds, short),
-        (0.0, seeds[:3], short),
-        (rules.KEPT, seeds[:1], long),
+        (rules.KEPT, seeds, sizes["steps"]),
+        (0.0, seeds[:3], sizes["steps"]),
+        (rules.KEPT, seeds[:1], sizes["longer"]),
     ):
         rows += [{"group": "rules", "kept": kept, "seed": s, "steps": steps} for s in some]
-    rows += [{"group": "counted", "kind": kind} for kind in ("edges", "letters")]
-    rows += [{"group": "simple", "fold": fold} for fold in folds]
-    for reader, some, rates, steps in (
-        *((name, folds, sizes["rates"], sizes["steps"]) for name in NETWORKS[:3]),
-        ("no places", folds[:3], sizes["rates"], sizes["steps"]),
-        ("Transformer", folds[:3], sizes["rates"][:1], sizes["longer"]),
-    ):
-        rows += [
-            {
-                "group": "digits",
-                "reader": reader,
-                "fold": fold,
-                "rate": rate,
-                "steps": steps,
-            }
-            for fold in some
-            for rate in rates
-        ]
-    first = {"seed": 0, "fold": 0, "rate": sizes["rates"][0]}
+    rows += [
+        {"group": "counted", "kind": kind} for kind in ("edges", "letters")
+    ] + readings()
+    first = {"seed": 0, "fold": 0, "rate": SETTINGS["digits"]["rates"][0]}
     few = [row for row in rows if all(row.get(k, v) == v for k, v in first.items())]
     return [row | {"steps": 2} if "steps" in row else row for row in few] if small else rows
+
+
+def readings():
+    """Return every reader on every stretch at each rate, and some that learn longer."""
+    folds, sizes = range(len(STARTS)), SETTINGS["digits"]
+    ways = [(name, folds, sizes["rates"], sizes["steps"]) for name in NETWORKS]
+    ways += [("no places", folds[:3], sizes["rates"], sizes["steps"])]
+    ways += [("Transformer", folds[:3], sizes["rates"][:1], sizes["longer"])]
+    return [{"group": "simple", "fold": fold} for fold in folds] + [
+        {"group": "digits", "reader": reader, "fold": fold, "rate": rate, "steps": steps}
+        for reader, some, rates, steps in ways
+        for fold in some
+        for rate in rates
+    ]
 
 
 def run(folder, group, **setting):

@@ -17,12 +17,12 @@ SOURCE, TESTS = ROOT / "src", ROOT / "tests"
 # Lines of code, room by room: the numbers reached. They only fall, or rise by what a new
 # page needs.
 LIMITS = {
-    "lmcourse": 4588,  # exercises apart
-    "exercises": 3299,
-    "studies": 1992,
-    "lmbook": 3641,
-    "tests": 13_714,  # right and wrong answers apart
-    "scripts": 6410,  # with styles, every line
+    "lmcourse": 4771,  # exercises apart
+    "exercises": 3424,
+    "studies": 2187,
+    "lmbook": 3654,
+    "tests": 13_953,  # right and wrong answers apart
+    "scripts": 6595,  # with styles, every line
 }
 MODULE, FUNCTION = 300, 31  # lines of code
 COMMANDS = {"lmcourse.train"}  # run, not imported
