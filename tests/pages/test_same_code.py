@@ -30,6 +30,8 @@ SAME = [
     ("backpropagation", "lmcourse.numpy_nn.attention", 1),
     ("backpropagation", "lmcourse.numpy_nn.decoder", 3),
     ("dickinson-layers", "lmcourse.pooling", 1),
+    ("beyond-text", "lmcourse.vision", 2),
+    ("beyond-text", "lmcourse.graphs", 1),
 ]
 
 

@@ -10,10 +10,18 @@ from lmbook.play import modules
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
-NAMES = ["block", "contest", "dates", "dials", "explorer", "generator", "graph"]
+NAMES = ["block", "contest", "dates", "dials", "digits", "explorer", "generator", "graph"]
 NAMES += ["lengths", "neighbours", "neurons", "order", "sentences", "sequence"]
 NAMES += ["tokenizer", "toy", "training"]
-LOADING = ["contest", "explorer", "generator", "neighbours", "sentences", "sequence"]
+LOADING = [
+    "contest",
+    "digits",
+    "explorer",
+    "generator",
+    "neighbours",
+    "sentences",
+    "sequence",
+]
 LOADING += ["tokenizer"]
 
 

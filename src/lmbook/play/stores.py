@@ -27,6 +27,7 @@ from lmcourse.models import SHA256, load_bert, load_gpt2_vocabulary
 from lmcourse.views.generator import too_much
 from lmcourse.views.neighbours import neighbours_file, spaces
 from lmcourse.views.tokenizer import merge_pairs
+from lmcourse.vision import VisionTransformer, trained
 
 PART = 3 * 2**18  # bytes a script, which base64 makes a third more
 
@@ -106,6 +107,23 @@ def bert_file(model, as_int8: bool = True) -> bytes:
     return _file(tensors, bert_config(model.config))
 
 
+def digits_file(model) -> bytes:
+    """Return a vision Transformer as a file: its classes are the vocabulary.
+
+    Its first token is a patch without pixels, whose place holds all of its vector.
+    """
+    embed, stack = model.embed.state_dict(), model.stack
+    places = torch.cat([(model.first - model.embed.bias)[None], model.places])
+    tensors = {f"patch.{name}": x for name, x in embed.items()} | stack.state_dict()
+    tensors |= {"tokens.weight": model.answer.weight, "positions.weight": places}
+    block = stack.blocks[0]
+    config = {"vocab_size": 10, "context": len(places), "d_model": places.shape[1]}
+    config |= {"layers": len(stack.blocks), "heads": block.attention.heads}
+    config |= {"d_ff": block.feed_forward.up.out_features, "patch": model.size**2}
+    config |= {"causal": False, "norm_first": True, "eps": 1e-5, "output": "tied"}
+    return _file(tensors, config | {"activation": "gelu", "positions": "learned"})
+
+
 def _file(tensors: dict[str, torch.Tensor], config: dict) -> bytes:
     tensors = {name: x.detach().cpu().contiguous() for name, x in tensors.items()}
     return save(tensors, {"config": json.dumps(config)})
@@ -136,6 +154,7 @@ STORES = {
         load_texts("sonnets")
     ).training.encode(),
     "lstm": lambda: (corpora_folder() / "checkpoints/lstm.safetensors").read_bytes(),
+    "digits": lambda: digits_file(trained("digits", VisionTransformer)),
     "gpt2-merges": lambda: merge_pairs(load_gpt2_vocabulary()[0]),
 }
 

@@ -174,6 +174,7 @@ export class Model {
     const table = ["tokens.weight", vocab_size, d_model];
     if (tensor) this.stored = tensor(...table);
     if (!tensor || this.stored.dtype !== "I8") this.table = { weight: floats(...table) };
+    if (config.patch) this.patch = dense("patch", d_model, config.patch);
     if (config.positions === "learned")
       this.positions = floats("positions.weight", context, d_model);
     if (config.token_types)
@@ -218,6 +219,7 @@ export class Model {
   /* Run the model on token ids and return { logits, kept }.
 
      token_types   for each token 0 or 1: first or second text (BERT)
+     pixels        (tokens, pixels of a patch): they take the place of the ids' vectors
      cache         from cache(): the ids follow those that it has seen (causal models)
      logits_of     the tokens whose logits are wanted; all by default
      keep          names of activations to hand back; * stands for any layer
@@ -243,7 +245,7 @@ export class Model {
 
   /* The same, in steps: a pause after each layer, for a worker to look whether the answer
      is still wanted. */
-  *steps(ids, { token_types, cache, logits_of, keep = [], ablate = [], patch = {} } = {}) {
+  *steps(ids, { token_types, pixels, cache, logits_of, keep = [], ablate = [], patch = {} } = {}) {
     const { config } = this, { d_model } = config;
     this.check(ids, token_types, cache);
     const kept = {};
@@ -270,7 +272,7 @@ export class Model {
       ids.forEach((id, token) => rows.set(this.vector(id), token * d_model));
       look.see("tokens", rows, ...shape);
     }
-    let x = look.see("embeddings", this.embed(ids, token_types, cache), ...shape);
+    let x = look.see("embeddings", this.embed(ids, token_types, cache, pixels), ...shape);
     for (let layer = 0; layer < config.layers; layer++) {
       x = this.block(x, layer, cache ? cache.layers[layer] : null, cache, look);
       const lens = `blocks.${layer}.lens`;
@@ -304,11 +306,13 @@ export class Model {
   }
 
   /* Token vectors, and what is added to them. Returns (tokens, d_model). */
-  embed(ids, token_types, cache) {
-    const { d_model, eps } = this.config, before = cache ? cache.length : 0;
+  embed(ids, token_types, cache, pixels) {
+    const { d_model, eps, patch } = this.config, before = cache ? cache.length : 0;
+    const rows = pixels && linear(pixels, this.patch, patch);
     const x = new Float32Array(ids.length * d_model);
     Array.from(ids).forEach((id, token) => {
-      const vector = this.vector(id), type = token_types ? token_types[token] : 0;
+      const vector = rows ? rowOf(rows, token, d_model) : this.vector(id);
+      const type = token_types ? token_types[token] : 0;
       for (let i = 0; i < d_model; i++) {
         let sum = vector[i];
         if (this.positions) sum += this.positions[(before + token) * d_model + i];

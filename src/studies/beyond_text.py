@@ -1,0 +1,279 @@
+"""What else is a sequence: patches of digits, nodes of graphs, letters under a rule?
+
+Varied: who reads the digits, on five stretches of the file, each with its own seed; how a
+graph's edges come to the blocks, and how many blocks there are; whether sequences keep a
+rule. Rivals: for digits the nearest neighbours, logistic regression and a small
+convolution, all tuned alike, by another stretch than the one that judges; for graphs tables
+of what counts of neighbours, one step and two steps tell, and the same blocks with the
+count of its neighbours in each token; for sequences counts of three letters in a row, and
+of pairs at every distance. Null: images whose patches change places; the most frequent
+distance; a model of letters without a rule. Statistic: the share of digits and nodes told
+right, and nats per letter with a head away; the interval is that of how much more the
+vision Transformer tells right than the nearest neighbours, by stretch.
+"""
+
+import numpy as np
+import torch
+from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+from torch import nn
+
+from lmcourse import graphs, rules
+from lmcourse.vision import STARTS, VisionTransformer, digits, fit, read, stretches
+from lmcourse.weights import save_model
+from studies.harness import count, paired
+
+CHAPTER = "beyond-text"
+CHECKPOINTS = ("digits", "graphs", "rules")
+CLAIM = (
+    "On each stretch of scikit-learn's digits the nearest neighbours tell more right than "
+    "a small vision Transformer, on three of them also after ten times the steps"
+)
+RIVAL = "the nearest neighbours"
+NULL = "one reader is as good as the other"
+SETTINGS = {
+    "digits": {"steps": 200, "rates": [2e-3, 5e-3, 1e-2], "longer": 2000},
+    "tuned": {"neighbours": [1, 3, 5, 9], "logistic": [0.01, 0.1, 1, 10, 100]},
+    "graphs": {"steps": 400, "rate": 5e-3, "batch": 64, "judged": 500},
+    "rules": {"steps": 400, "rate": 5e-3, "batch": 64, "judged": 500, "longer": 4000},
+    "seeds": [0, 1, 2, 3, 4],
+}
+NETWORKS = ("Transformer", "convolution", "convolution, dealt")
+
+
+class Convolution(nn.Module):
+    """Two layers of 3 × 3 convolutions, the largest of each 2 × 2, and a linear layer."""
+
+    def __init__(self, channels=16):
+        super().__init__()
+        wide = 2 * channels
+        self.layers = nn.Sequential(
+            *(nn.Conv2d(1, channels, 3, padding=1), nn.ReLU()),
+            *(nn.Conv2d(channels, wide, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)),
+            *(nn.Flatten(), nn.Linear(16 * wide, 10)),
+        )
+
+    def forward(self, images):
+        """Return logits (batch, 10), alone in a tuple."""
+        return (self.layers(images[:, None]),)
+
+
+def plan(small):
+    """Every way to tell edges, every kind of letters, every reader on every stretch."""
+    seeds, sizes = SETTINGS["seeds"], SETTINGS["rules"]
+    rows = [
+        {"group": "graphs", "counted": counted, "layers": layers, "seed": seed}
+        for counted, layers in ((False, 3), (False, 2), (False, 1), (True, 3))
+        for seed in seeds[:3]
+    ]
+    rows = [each | {"steps": SETTINGS["graphs"]["steps"]} for each in rows]
+    for kept, some, steps in (
+        (rules.KEPT, seeds, sizes["steps"]),
+        (0.0, seeds[:3], sizes["steps"]),
+        (rules.KEPT, seeds[:1], sizes["longer"]),
+    ):
+        rows += [{"group": "rules", "kept": kept, "seed": s, "steps": steps} for s in some]
+    rows += [
+        {"group": "counted", "kind": kind} for kind in ("edges", "letters")
+    ] + readings()
+    first = {"seed": 0, "fold": 0, "rate": SETTINGS["digits"]["rates"][0]}
+    few = [row for row in rows if all(row.get(k, v) == v for k, v in first.items())]
+    return [row | {"steps": 2} if "steps" in row else row for row in few] if small else rows
+
+
+def readings():
+    """Return every reader on every stretch at each rate, and some that learn longer."""
+    folds, sizes = range(len(STARTS)), SETTINGS["digits"]
+    ways = [(name, folds, sizes["rates"], sizes["steps"]) for name in NETWORKS]
+    ways += [("no places", folds[:3], sizes["rates"], sizes["steps"])]
+    ways += [("Transformer", folds[:3], sizes["rates"][:1], sizes["longer"])]
+    return [{"group": "simple", "fold": fold} for fold in folds] + [
+        {"group": "digits", "reader": reader, "fold": fold, "rate": rate, "steps": steps}
+        for reader, some, rates, steps in ways
+        for fold in some
+        for rate in rates
+    ]
+
+
+def run(folder, group, **setting):
+    """Do one of these, and return what was found."""
+    ways = {"simple": simple, "digits": network, "graphs": graph, "rules": rule}
+    return ways.get(group, told)(folder, **setting)
+
+
+# --- digits ---------------------------------------------------------------------------
+
+
+def simple(folder, fold):
+    """Return what neighbours and logistic regression tell right, tuned on validation."""
+    images, labels = (x.numpy() for x in digits())
+    parts = [(images[s].reshape(len(s), -1), labels[s]) for s in stretches(fold)]
+    tuned = SETTINGS["tuned"]
+    tried = {
+        "neighbours": [KNeighborsClassifier(k) for k in tuned["neighbours"]],
+        "logistic": [LogisticRegression(C=c, max_iter=1000) for c in tuned["logistic"]],
+    }
+    found = {"fold": fold, "seed": fold}
+    for name, models in tried.items():
+        scores = [m.fit(*parts[0]).score(*parts[1]) for m in models]
+        best = int(np.argmax(scores))
+        found[name] = round(models[best].score(*parts[2]), 4)
+        found[f"{name} at"] = tuned[name][best]
+    return found
+
+
+def network(folder, reader, fold, rate, steps):
+    """Train one network; return what it tells right of validation and test."""
+    images, labels = digits()
+    if reader == "convolution, dealt":  # patches change places, alike in all images
+        order = torch.randperm(16, generator=torch.Generator().manual_seed(fold))
+        images = nn.functional.unfold(images[:, None], 2, stride=2)[:, :, order]
+        images = nn.functional.fold(images, (8, 8), 2, stride=2)[:, 0]
+    torch.manual_seed(fold)
+    if reader.startswith("convolution"):
+        model = Convolution()
+    else:
+        model = VisionTransformer(placed=reader == "Transformer")
+    kept, *asked = stretches(fold)
+    read(model, images[kept], labels[kept], steps, rate, seed=fold)
+    with torch.no_grad():
+        hits = [model(images[s])[0].argmax(-1) == labels[s] for s in asked]
+    found = {"reader": reader, "fold": fold, "seed": fold, "rate": rate, "steps": steps}
+    if (reader, fold) == ("Transformer", 0) and steps != SETTINGS["digits"]["steps"]:
+        save_model(folder / "digits.safetensors", model, found)
+    validation, test = (round(h.float().mean().item(), 4) for h in hits)
+    return found | {"validation": validation, "test": test}
+
+
+# --- graphs ---------------------------------------------------------------------------
+
+
+def graph(folder, counted, layers, seed, steps):
+    """Train one reader of graphs; return what it tells right, its edges taken away."""
+    torch.manual_seed(seed)
+    sizes, dice = SETTINGS["graphs"], torch.Generator().manual_seed(seed)
+    model = graphs.GraphTransformer(counted, layers)
+    fit(
+        model,
+        lambda step: graphs.loss_on(model, *graphs.draw(sizes["batch"], dice)),
+        steps,
+        sizes["rate"],
+    )
+    held = held_graphs()
+    found = {"counted": counted, "layers": layers, "seed": seed}
+    found |= {"right": graphs.right(model, *held)}
+    if (counted, layers, seed) == (False, 3, 0):
+        save_model(folder / "graphs.safetensors", model, found)
+    return found if counted else found | without_edges(model, *held)
+
+
+def held_graphs():
+    """Return the graphs that judge."""
+    return graphs.draw(SETTINGS["graphs"]["judged"], torch.Generator().manual_seed(99))
+
+
+def without_edges(model, joined, marked):
+    """Return what is told right with the bias away, of another graph, and back."""
+    found, bonus = {}, model.bonus.data.clone()
+    model.bonus.data.zero_()
+    found["away"] = graphs.right(model, joined, marked)
+    model.bonus.data.copy_(bonus)
+    found["other graph"] = graphs.right(model, joined, marked, joined.roll(1, 0))
+    return found | {"back": graphs.right(model, joined, marked)}
+
+
+# --- rules ----------------------------------------------------------------------------
+
+
+def rule(folder, kept, seed, steps):
+    """Train one sequence model; return its heads, and the costs without each."""
+    torch.manual_seed(seed)
+    sizes, dice = SETTINGS["rules"], torch.Generator().manual_seed(seed)
+    model = rules.SequenceModel()
+    fit(
+        model,
+        lambda step: rules.costs(model, rules.grow(sizes["batch"], dice, kept)[0]).mean(),
+        steps,
+        sizes["rate"],
+    )
+    if (kept, seed) == (rules.KEPT, 0) and steps != sizes["longer"]:
+        save_model(folder / "rules.safetensors", model, {"steps": steps})
+    found = {"kept": kept, "seed": seed, "steps": steps}
+    return found | rules.dissected(model, sizes["judged"])
+
+
+def letters_counted(seed=99, learned=20_000):
+    """Return what counting costs, in nats per letter, on the same sequences.
+
+    Of pairs at each distance to `rules.REACH`; of pairs at all of them, each weighed by how
+    well it did in the sequence so far, counted ``once``, or ``again`` where each distance
+    reads the sequences alone that it told best; and of three letters in a row.
+    """
+    texts, _ = rules.grow(learned, torch.Generator().manual_seed(seed + 1))
+    ids, _ = rules.grow(SETTINGS["rules"]["judged"], torch.Generator().manual_seed(seed))
+    reach, late = rules.REACH, slice(12 - rules.REACH, None)
+
+    def logs(counted):
+        tables = [pairs_counted(x, b) for b, x in enumerate(counted, 1)]
+        return lambda x: torch.stack(
+            [t[x[:, reach - b : -b], x[:, reach:]] for b, t in enumerate(tables, 1)]
+        )
+
+    def mixed(each):
+        past = each.cumsum(-1) - each  # of what stands before
+        return round(-(past.log_softmax(0) + each).logsumexp(0)[:, late].mean().item(), 4)
+
+    once = logs([texts] * reach)
+    told = once(texts).sum(-1).argmax(0)  # by which distance each is told best
+    again = logs([texts[told == b] for b in range(reach)])
+    found = {"pairs": [round(-x[:, late].mean().item(), 4) for x in once(ids)]}
+    found |= {"once": mixed(once(ids)), "again": mixed(again(ids))}
+    threes = pairs_counted(texts, 1, 2)[20 * ids[:, 10:-2] + ids[:, 11:-1], ids[:, 12:]]
+    return found | {"three in a row": round(-threes.mean().item(), 4)}
+
+
+def pairs_counted(texts, *back):
+    """Return logarithms of shares of letters, given those so far before: (20 ** n, 20)."""
+    start, key = max(back), 0
+    for each in sorted(back, reverse=True):
+        key = 20 * key + texts[:, start - each : texts.shape[1] - each]
+    pairs = (20 * key + texts[:, start:]).flatten()
+    shares = (
+        torch.bincount(pairs, None, 20 ** (1 + len(back))).view(-1, 20) + 0.5
+    ).double()
+    return (shares / shares.sum(1, keepdim=True)).log()
+
+
+# --- the whole ------------------------------------------------------------------------
+
+
+def told(folder, kind):
+    """Return what counting tells of edges, or of letters."""
+    return {"seed": 0} | (
+        graphs.looked_up(*held_graphs()) if kind == "edges" else letters_counted()
+    )
+
+
+def best(results, steps):
+    """Return, by stretch, the Transformer's test share at the rate best on validation."""
+    found = {}
+    for each in results.get("digits", []):
+        if (each["reader"], each["steps"]) == ("Transformer", steps):
+            found.setdefault(each["fold"], []).append(each)
+    return {
+        fold: max(runs, key=lambda r: r["validation"])["test"]
+        for fold, runs in found.items()
+    }
+
+
+def summary(results):
+    """Compare the Transformer with the nearest neighbours, stretch by stretch."""
+    near = {each["fold"]: each["neighbours"] for each in results.get("simple", [])}
+    sizes, pairs = SETTINGS["digits"], []
+    for steps in (sizes["steps"], sizes["longer"]):
+        ours = best(results, steps)
+        pairs.append([(ours[fold], near[fold]) for fold in ours if fold in near])
+    holds = all(a < b for some in pairs for a, b in some) and bool(pairs[0])
+    ones, others = zip(*(pairs[0] or [(0.0, 0.0)]), strict=True)
+    rows = [each for group in results.values() for each in group]
+    return count(rows) | paired(ones, others, holds)

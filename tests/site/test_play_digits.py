@@ -1,0 +1,104 @@
+"""The view *digits* in a browser: what it says of a drawing is what PyTorch says."""
+
+from functools import cache
+
+import pytest
+import torch
+
+from lmcourse import views
+from lmcourse.vision import VisionTransformer, digits, trained
+from test_engine import near
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+STORE = "digits"
+
+
+@cache
+def model():
+    return trained("digits", VisionTransformer).half().float()
+
+
+def answer(ink):
+    logits, weights = model()(torch.tensor(ink).view(1, 8, 8))
+    return logits[0].softmax(-1), torch.stack(weights)[:, 0]
+
+
+def make():
+    shown = [{"ink": image.flatten().tolist()} for image in digits()[0][:2]]
+    probs, weights = answer(shown[0]["ink"])
+    shown[0] |= {"probs": probs.tolist(), "weights": weights.tolist()}
+    data = {"examples": shown}
+    return views.View(
+        "digits-view", data, "<p>stored</p>", alt="Cells.", stores=[STORE]
+    ), {}
+
+
+def ask(page):
+    page.get_by_role("button", name="Clear").click()
+
+
+def use(page):
+    page.get_by_role("button", name="Another").click()
+    heard(page, answer(digits()[0][1].flatten().tolist())[0])
+
+
+def heard(page, probs):
+    """Wait until the digit and its share are told."""
+    told = f"It says {probs.argmax()}, with a probability of {100 * probs.max():.0f} %"
+    page.get_by_role("status").filter(has_text=told).wait_for()
+
+
+def shares(page):
+    texts = page.locator(".lmd-bars tr td:last-child").all_text_contents()
+    return torch.tensor([float(text.removesuffix(" %")) / 100 for text in texts])
+
+
+def ink(page):
+    cells = page.locator(".lmd-paper rect:not(.lmd-cursor)")
+    return cells.evaluate_all("all => all.map(e => +getComputedStyle(e).fillOpacity)")
+
+
+def test_another_digit_gets_pytorch_s_answer_in_every_head(opened):
+    page, image = opened.page, digits()[0][1].flatten().tolist()
+    use(page)
+    probs, weights = answer(image)
+    near(shares(page), probs, 6e-3)
+    for layer, head, token in ((0, 2, 0), (1, 3, 7)):
+        page.get_by_label(str(layer), exact=True).first.check()
+        page.get_by_label(str(head), exact=True).last.check()
+        buttons = page.locator(".lmd-patch, .lmd-class")
+        order = [16, *range(16)]  # the class token stands last
+        buttons.nth(order[token]).click()
+        texts = buttons.evaluate_all("all => all.map(e => e.getAttribute('aria-label'))")
+        found = torch.tensor([float(texts[i].split()[-2]) / 100 for i in order])
+        assert (found - weights[layer, head, token]).abs().max() < 6e-3  # per cent
+        assert buttons.nth(order[token]).get_attribute("aria-pressed") == "true"
+
+
+def test_keys_and_the_pointer_draw(opened):
+    page = opened.page
+    ask(page)
+    paper = page.locator(".lmd-paper")
+    paper.focus()
+    for key in ("ArrowRight", "ArrowDown", " ", " ", "ArrowLeft", " "):
+        page.keyboard.press(key)
+    wanted = [0.0] * 64
+    wanted[36], wanted[35] = 1.0, 0.5
+    assert ink(page) == pytest.approx(wanted, abs=0.01)
+    heard(page, answer(wanted)[0])
+    page.keyboard.press("Delete")
+    box = paper.bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 16, box["y"] + 20)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] / 16, box["y"] + box["height"] - 20, steps=8)
+    page.mouse.up()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 10)  # lifted
+    drawn = ink(page)
+    assert all(drawn[8 * row] > 0.7 for row in range(1, 7))
+    assert drawn[36] == pytest.approx(1, abs=0.01)
+    assert not any(drawn[8 * row + 3] for row in range(8))
+    heard(page, answer(drawn)[0])
+    page.get_by_label("erase").check()
+    page.mouse.click(box["x"] + box["width"] * 4.5 / 8, box["y"] + box["height"] * 4.5 / 8)
+    assert not ink(page)[36]

@@ -1,0 +1,77 @@
+"""Random graphs, distances in them, and a graph Transformer."""
+
+import networkx as nx
+import pytest
+import torch
+
+from lmcourse.graphs import (
+    GraphTransformer,
+    answers,
+    distances,
+    draw,
+    edge_bias,
+    looked_up,
+    loss_on,
+    right,
+)
+
+
+@pytest.fixture
+def drawn():
+    return draw(20, torch.Generator().manual_seed(3))
+
+
+def test_distances_are_those_of_networkx(drawn):
+    joined, marked = drawn
+    assert torch.equal(joined, joined.mT)
+    assert not joined.diagonal(0, 1, 2).any()
+    for graph, mark, found in zip(joined, marked.tolist(), distances(*drawn), strict=True):
+        lengths = nx.single_source_shortest_path_length(
+            nx.from_numpy_array(graph.numpy()), mark
+        )
+        assert [lengths[node] for node in range(12)] == found.tolist()
+    assert answers(*drawn).max() == 4 < distances(*drawn).max()
+
+
+def test_a_pair_has_the_price_of_its_kind():
+    joined = torch.tensor([[[0, 1, 0], [1, 0, 0], [0, 0, 0]]]).bool()
+    bias = edge_bias(joined, torch.tensor([[0.1, 0.2, 0.3], [1.0, 2.0, 3.0]]))
+    first = torch.tensor([[0.3, 0.2, 0.1], [0.2, 0.3, 0.1], [0.1, 0.1, 0.3]])
+    assert bias.shape == (1, 2, 3, 3)
+    assert torch.equal(bias[0, 0], first)
+    assert torch.equal(bias[0, 1], (10 * first).round())
+
+
+def test_a_table_that_sees_more_tells_more():
+    found = looked_up(*draw(300, torch.Generator().manual_seed(5)), learned=3000)
+    assert [*found] == ["nothing", "counts", "one step", "two steps"]
+    assert sorted(found.values()) == [*found.values()]
+    shares = answers(*draw(20_000, torch.Generator().manual_seed(6))).flatten().bincount()
+    most = (shares[1:].max() / shares[1:].sum()).item()
+    assert found["nothing"] == pytest.approx(most, abs=0.05)
+
+
+@pytest.mark.parametrize("counted", [False, True])
+def test_edges_change_the_answer_and_without_them_nodes_are_alike(counted, drawn):
+    torch.manual_seed(0)
+    model = GraphTransformer(counted).double()
+    joined, marked = drawn
+    there, other = model(joined, marked)[0], torch.nn.functional.one_hot(marked, 12) == 0
+    assert not torch.allclose(there, model(joined.roll(1, 0), marked)[0])
+    model.bonus.data.zero_()
+    alike = model(joined, marked)[0][other]
+    assert torch.allclose(alike, alike[:1]) == (not counted)
+
+
+def test_nodes_in_another_order_get_the_same_answers(drawn):
+    torch.manual_seed(0)
+    model, order = GraphTransformer().double(), torch.randperm(12)
+    joined, marked = drawn
+    moved = joined[:, order][:, :, order]
+    place = order.argsort()[marked]
+    wanted = model(joined, marked)[0][:, order]
+    torch.testing.assert_close(model(moved, place)[0], wanted)
+    assert loss_on(model, moved, place).item() == pytest.approx(
+        loss_on(model, joined, marked).item()
+    )
+    assert right(model, moved, place) == right(model, joined, marked)
