@@ -10,7 +10,7 @@ from lmbook.publish.paper import paper
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
-TITLES = {"plain": "No views", "ways": "Two ways", "proofs": "Proofs and folds"}
+TITLES = {"index": "Demonstration", "ways": "Two ways", "proofs": "Proofs and folds"}
 TITLES |= {"tasks": "Tasks and drawings", "views": "Every view"}
 HOW = [("read", "open"), ("work", "out")]
 WORK = ["sum_of_two = 1 + 1", "Prose about the quokka", "A task that needs code"]
@@ -37,7 +37,7 @@ def printed(browser, demo):
 
     @cache
     def made(way, folded, *names):
-        book = {"": ["plain"], "A <part>": names}
+        book = {"": ["index"], "A <part>": names}
         reader = PdfReader(io.BytesIO(paper(browser, demo, book, way, folded)))
         return reader, [words(sheet.extract_text()) for sheet in reader.pages]
 
@@ -74,16 +74,16 @@ def test_contents_bookmarks_and_sheets_agree(printed):
     assert found["A <part>"][0] == found["Contents"][0] == 0
     assert found["A section"][0] == 2  # of the page "Proofs and folds"
     contents = texts[found["Contents"][1]]
-    for name in ("plain", "ways", "proofs", "tasks"):
+    for name in ("index", "ways", "proofs", "tasks"):
         (depth, sheet), title = found[TITLES[name]], TITLES[name]
-        assert depth == (name != "plain")  # which has no part
+        assert depth == (name != "index")  # which has no part
         assert title in texts[sheet]
         assert f"{title} {sheet + 1}" in contents
 
 
 def test_sheets_have_numbers_and_a_size(printed):
     reader, texts = printed("read", "open")
-    assert texts[0].startswith("No views")
+    assert texts[0].startswith("Demonstration")
     assert texts[1].startswith("2 Contents")
     for number, text in enumerate(texts[2:], 3):  # each has its page's title above the text
         assert text.startswith(tuple(f"{title} {number} " for title in TITLES.values()))

@@ -27,9 +27,6 @@ SHEET = {"prefer_css_page_size": True, "scale": 0.75, "print_background": True}
 PATIENCE = 600_000  # milliseconds, for the models of a page, and for the whole book
 NOTE = "What moves or answers on the site stands as it is before a reader touches it."
 KEPT = "localStorage.mode = localStorage.theme = 'light'; localStorage['lmcourse:way'] = "
-# A link to what was left out is none.
-UNLINK = """() => document.querySelectorAll('a[href^="#"]').forEach((a) =>
-  document.getElementById(a.getAttribute("href").slice(1)) || a.removeAttribute("href"))"""
 
 
 def parts() -> dict[str, list[str]]:
@@ -97,7 +94,6 @@ def paper(browser, site: Path, book: dict, way: str, folded: str) -> bytes:
         page.goto(f"{address}{names[0]}.html")  # a page of the site may read its files
         for _ in range(2):
             page.set_content(document(book, pages, sheets))
-            page.evaluate(UNLINK)
             pdf = page.pdf(**SHEET, outline=True, tagged=True)
             reader = PdfReader(io.BytesIO(pdf))
             place, marks = reader.get_destination_page_number, reader.named_destinations
