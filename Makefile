@@ -13,7 +13,7 @@ export HF_HUB_DISABLE_TELEMETRY := 1
 export TOKENIZERS_PARALLELISM := false
 
 .DEFAULT_GOAL := help
-.PHONY: help install lock html notebooks student grade test serve lab references studies bench mutants fuzz steady colab lint clean
+.PHONY: help install lock html notebooks student grade pdf test serve lab references studies bench mutants fuzz steady colab lint clean
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -48,6 +48,10 @@ student: html  ## write the chapters as notebooks without solutions into _build/
 grade: $(STAMP)  ## run and judge the notebooks of a folder (SUBMISSIONS=...; ARGS="--cell 60 --memory 2")
 	$(if $(SUBMISSIONS),,$(error Say where they are: make grade SUBMISSIONS=folder))
 	@OMP_NUM_THREADS=1 $(PY) -m lmbook.grade "$(SUBMISSIONS)" $(ARGS)
+
+pdf: html  ## print the book into _build/inside-language-models.pdf (ARGS="--way work --folded open")
+	@$(PY) -m lmbook.browser
+	$(PY) -m lmbook.publish.paper $(dir $(SITE))inside-language-models.pdf $(ARGS)
 
 PYTEST := OMP_NUM_THREADS=1 $(PY) -m pytest -n 2 --dist
 PLACED = $(filter tests/%,$(ARGS))

@@ -1,0 +1,126 @@
+"""The book on paper: one PDF with contents, page numbers, bookmarks and links.
+
+``python -m lmbook.publish.paper OUT.pdf [--way read|work] [--folded out|open]`` opens each
+page of ``_toc.yml`` in Chromium, where ``paper.js`` makes it ready, puts all of them into
+one document, so that each font is there once and links lead on, and prints it twice: the
+second time the contents know on which sheet each page begins.
+"""
+
+import argparse
+import io
+import json
+import sys
+from contextlib import closing
+from html import escape
+from pathlib import Path
+
+import yaml
+from pypdf import PdfReader
+
+from lmbook.browser import find_chromium
+from lmbook.execute.keys import ROOT, build_folder
+
+HERE = Path(__file__).parent
+TITLE = "Inside Language Models"
+LOOK = {"width": 850, "height": 1100}  # pixels: what A4 has between its margins, by scale
+SHEET = {"prefer_css_page_size": True, "scale": 0.75, "print_background": True}
+PATIENCE = 600_000  # milliseconds, for the models of a page, and for the whole book
+NOTE = "What moves or answers on the site stands as it is before a reader touches it."
+KEPT = "localStorage.mode = localStorage.theme = 'light'; localStorage['lmcourse:way'] = "
+
+
+def parts() -> dict[str, list[str]]:
+    """Return the names of the book's pages by the captions of its parts."""
+    toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
+    named = {p["caption"]: [page["file"] for page in p["chapters"]] for p in toc["parts"]}
+    return {"": [toc["root"]], **named}
+
+
+def ready(context, site: str, name: str, folded: str) -> dict:
+    """Return a page's title, HTML, style sheets and rules, made ready for paper."""
+    with closing(context.new_page()) as page:
+        page.set_default_timeout(PATIENCE)
+        page.emulate_media(media="print")
+        page.goto(f"{site}{name}.html")
+        how = {"name": name, "site": site, "open": folded == "open"}
+        return page.evaluate((HERE / "paper.js").read_text("utf-8"), how)
+
+
+def contents(book: dict, pages: dict, sheets: dict) -> str:
+    """Return the contents; ``sheets`` has the number on which each page begins."""
+    rows = ""
+    for caption, names in book.items():
+        rows += f'<h4 role="none">{escape(caption)}</h4>'
+        for name in names:
+            row = f"{escape(pages[name]['title'])}</a><b>{sheets.get(name, '')}</b>"
+            rows += f'<p><a href="#{name}">{row}</p>'
+    return f'<nav class="lm-contents"><h1>Contents</h1>{rows}<p>{NOTE}</p></nav>'
+
+
+def document(book: dict, pages: dict, sheets: dict) -> str:
+    """Return the whole book as HTML: its first page, the contents, all others."""
+    links = dict.fromkeys(link for page in pages.values() for link in page["links"])
+    rules = dict.fromkeys(rule for page in pages.values() for rule in page["rules"])
+    style, bodies = [*rules, (HERE / "paper.css").read_text("utf-8")], []
+    for caption, names in book.items():
+        part = f'<h1 class="lm-part">{escape(caption)}</h1>' * bool(caption)
+        for name in names:
+            if bodies:  # above the text, but for the first page
+                title = json.dumps(pages[name]["title"], ensure_ascii=False)
+                style.append(f"@page {name} {{ @top-right {{ content: {title} }} }}")
+            begin = f'<article class="bd-article" id="{name}" style="page: {name}">'
+            bodies.append(f"{begin}{part}{pages[name]['html']}</article>")
+            part = ""
+    bodies.insert(1, contents(book, pages, sheets))
+    head = "".join(f'<link rel="stylesheet" href="{link}">' for link in links)
+    head += f'<meta charset="utf-8"><title>{TITLE}</title><style>{"".join(style)}</style>'
+    body = "".join(bodies)
+    return f'<!doctype html><html lang="en" data-theme="light">{head}{body}</html>'
+
+
+def paper(browser, site: Path, book: dict, way: str, folded: str) -> bytes:
+    """Return pages of the built site as one PDF."""
+    names, address = (
+        [name for names in book.values() for name in names],
+        f"{site.as_uri()}/",
+    )
+    with closing(browser.new_context(viewport=LOOK, reduced_motion="reduce")) as context:
+        context.add_init_script(f"{KEPT}'{way}'")
+        pages = {name: ready(context, address, name, folded) for name in names}
+    sheets: dict[str, int] = {}
+    with closing(browser.new_context(java_script_enabled=False)) as context:
+        page = context.new_page()
+        page.set_default_timeout(PATIENCE)
+        page.goto(f"{address}{names[0]}.html")  # a page of the site may read its files
+        for _ in range(2):
+            page.set_content(document(book, pages, sheets))
+            pdf = page.pdf(**SHEET, outline=True, tagged=True)
+            reader = PdfReader(io.BytesIO(pdf))
+            place, marks = reader.get_destination_page_number, reader.named_destinations
+            sheets = {name: 1 + place(marks[f"/{name}"]) for name in names}
+    return pdf
+
+
+def main() -> int:
+    """Print the book; return 1 if there is no site."""
+    from playwright.sync_api import sync_playwright
+
+    parser = argparse.ArgumentParser(description="Print the book as one PDF.")
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--way", choices=("read", "work"), default="read")
+    parser.add_argument("--folded", choices=("out", "open"), default="out")
+    chosen = parser.parse_args()
+    site = (build_folder(ROOT) / "html").resolve()
+    if not (site / "index.html").is_file():
+        print(f"{site} has no index.html: run `make html` first")
+        return 1
+    how = {"executable_path": find_chromium(), "args": ["--no-sandbox"]}
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(**how)
+        chosen.out.write_bytes(paper(browser, site, parts(), chosen.way, chosen.folded))
+    print(f"The book is in {chosen.out}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

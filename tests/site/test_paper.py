@@ -1,0 +1,117 @@
+"""The demonstration on paper: what stands there, in both ways, and what does not."""
+
+import io
+from functools import cache
+
+import pytest
+from pypdf import PdfReader
+
+from lmbook.publish.paper import paper
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+TITLES = {"index": "Demonstration", "ways": "Two ways", "proofs": "Proofs and folds"}
+TITLES |= {"tasks": "Tasks and drawings", "views": "Every view"}
+HOW = [("read", "open"), ("work", "out")]
+WORK = ["sum_of_two = 1 + 1", "Prose about the quokka", "A task that needs code"]
+FOLDED = ["It is judged.", "Prose in the fold", "that would be the mean", "Right. "]
+BOTH = ["Second paragraph that both ways show.", "printed, for both", "A task for both"]
+BUTTONS = ["Show the code", "Hide the code", "Show them", "Left out here", "Click to show"]
+BUTTONS += [
+    "Train it here",
+    "Click a head",
+    "double-click",
+    "Table: ",
+    "Drawing this needs",
+]
+
+
+def words(text):
+    """A text's words, whatever its lines."""
+    return " ".join(text.split())
+
+
+@pytest.fixture(scope="module")
+def printed(browser, demo):
+    """Return a book of some pages, and the words of each of its sheets."""
+
+    @cache
+    def made(way, folded, *names):
+        book = {"": ["index"], "A <part>": names}
+        reader = PdfReader(io.BytesIO(paper(browser, demo, book, way, folded)))
+        return reader, [words(sheet.extract_text()) for sheet in reader.pages]
+
+    return lambda *how: made(*how, *([] if how[2:] else ["ways", "proofs", "tasks"]))
+
+
+@pytest.mark.parametrize("how", HOW)
+def test_each_way_has_what_belongs_to_it(printed, how):
+    whole, (way, folded) = " ".join(printed(*how)[1]), how
+    assert [text for text in BOTH if text not in whole] == []
+    assert {text in whole for text in WORK} == {way == "work"}
+    assert {text in whole for text in FOLDED} == {folded == "open"}
+    assert "It is written." not in whole  # folded, and for work
+
+
+@pytest.mark.parametrize("how", [*HOW, ("read", "out", "views")])
+def test_nothing_stands_there_to_press(printed, how):
+    reader, texts = printed(*how)
+    assert [word for word in BUTTONS if word in " ".join(texts)] == []
+    lines = [line for page in reader.pages for line in page.extract_text().split("\n")]
+    assert not {"Read", "Work", "¶", "#"} & {*map(str.strip, lines)}
+
+
+def marks(outline, depth=0):
+    """Return the bookmarks with their depths, in order."""
+    for mark in outline:
+        yield from marks(mark, depth + 1) if isinstance(mark, list) else [(depth, mark)]
+
+
+def test_contents_bookmarks_and_sheets_agree(printed):
+    reader, texts = printed("work", "out")
+    place = reader.get_destination_page_number
+    found = {mark.title: (depth, place(mark)) for depth, mark in marks(reader.outline)}
+    assert found["A <part>"][0] == found["Contents"][0] == 0
+    assert found["A section"][0] == 2  # of the page "Proofs and folds"
+    contents = texts[found["Contents"][1]]
+    for name in ("index", "ways", "proofs", "tasks"):
+        (depth, sheet), title = found[TITLES[name]], TITLES[name]
+        assert depth == (name != "index")  # which has no part
+        assert title in texts[sheet]
+        assert f"{title} {sheet + 1}" in contents
+
+
+def test_sheets_have_numbers_and_a_size(printed):
+    reader, texts = printed("read", "open")
+    assert texts[0].startswith("Demonstration")
+    assert texts[1].startswith("2 Contents")
+    for number, text in enumerate(texts[2:], 3):  # each has its page's title above the text
+        assert text.startswith(tuple(f"{title} {number} " for title in TITLES.values()))
+    assert {tuple(map(round, page.mediabox[2:])) for page in reader.pages} == {(595, 842)}
+
+
+@pytest.mark.parametrize("how", HOW)
+def test_links_lead_to_what_is_there(printed, how):
+    reader, _ = printed(*how)
+    found = [a.get_object() for page in reader.pages for a in page.get("/Annots", [])]
+    inside = [str(a["/Dest"]) for a in found if "/Dest" in a]
+    assert {name.lstrip("/") for name in inside} >= {"tasks", "tasks.ex-tasks-mean"}
+    assert ("/proofs.demo-fold" in inside) == (how[1] == "open")
+    assert {*inside} <= {*reader.named_destinations}
+    outside = [a["/A"]["/URI"] for a in found if "/Dest" not in a]
+    assert not [address for address in outside if not address.startswith("http")]
+
+
+def test_views_are_there_as_they_were_drawn(printed):
+    reader, texts = printed("read", "out", "views")
+    whole = " ".join(texts)
+    assert "k = 1" in whole
+    assert "k = 1 1" not in whole  # a slider's value, not its steps
+    assert "<b>bold</b>” looks at" in whole  # which the script of the view says
+    on = {text: sheet for sheet, text in zip(reader.pages, texts, strict=True)}
+    lines = next(on[text] for text in on if "Every head of three layers" in text)
+    drawn = lines.get_contents().get_data()
+    assert drawn.count(b" l\nS") > 3 * 12 * 10 * 10 / 2  # a head draws a line a pair
+    space = next(on[text] for text in on if "Points in space" in text)
+    pictures = [picture.image.convert("RGB") for picture in space.images]
+    assert max(len({*p.get_flattened_data()}) for p in pictures) > 20  # not blank
