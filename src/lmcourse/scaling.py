@@ -9,6 +9,7 @@ from itertools import product
 import numpy as np
 
 EXPONENTS = np.arange(0.05, 1.5, 0.025)
+WAYS = ("law", "line", "neighbour", "ratio", "same")  # to foretell a run
 
 
 def training_flops(config, tokens):
@@ -111,7 +112,8 @@ def foretell(rows, targets, draws=400):
     list of dict
         Of each target ``law`` with its ``interval`` (95 % of the fits to runs drawn
         again), ``line`` (straight in logarithms), ``ratio`` (what the last step in
-        tokens did to this size, again as far) and ``same`` (nothing more is gained).
+        tokens did to this size, again as far), ``neighbour`` (what the same step did to
+        the next smaller size) and ``same`` (nothing more is gained).
     """
     size, tokens, loss = (
         np.array([row[name] for row in rows], float)
@@ -120,10 +122,15 @@ def foretell(rows, targets, draws=400):
     best = fit(size, tokens, loss)
     many = fit(size, tokens, loss, resampled(size * 1e9 + tokens, draws))
     found = []
+
+    def mean_at(parameters, read):
+        return loss[(size == parameters) & (tokens == read)].mean()
+
     for target in targets:
         at = target["parameters"], target["tokens"]
         read = np.unique(tokens[size == at[0]])[-2:]
-        own = [loss[(size == at[0]) & (tokens == each)].mean() for each in read]
+        own = [mean_at(at[0], each) for each in read]
+        smaller = size[size < at[0]].max()
         steps = np.log(at[1] / read[1]) / np.log(read[1] / read[0])
         ends = np.nanquantile(law(many, *at), [0.025, 0.975])
         guesses = {
@@ -131,6 +138,8 @@ def foretell(rows, targets, draws=400):
             "line": straight(size, tokens, loss, *at)[0],
         }
         guesses |= {"ratio": own[1] * (own[1] / own[0]) ** steps, "same": own[1]}
+        gain = mean_at(smaller, at[1]) / mean_at(smaller, read[1])
+        guesses["neighbour"] = own[1] * gain
         guesses = {name: round(float(guess), 4) for name, guess in guesses.items()}
         found.append(target | guesses | {"interval": ends.round(4).tolist()})
     return found
@@ -147,7 +156,7 @@ def judged(foretold, runs):
         What came: ``parameters``, ``tokens``, ``test``.
     """
     errors = misses(foretold, runs)[-1]
-    rivals = [abs(errors[name]) for name in ("line", "ratio", "same")]
+    rivals = [abs(errors[name]) for name in WAYS[1:]]
     return foretold[-1]["interval"], abs(errors["law"]) < min(0.02, *rivals)
 
 
@@ -157,8 +166,7 @@ def misses(foretold, runs):
     for told in foretold:
         at = told["parameters"], told["tokens"]
         came = np.mean([r["test"] for r in runs if (r["parameters"], r["tokens"]) == at])
-        ways = ("law", "line", "ratio", "same")
-        found.append({way: float(told[way] / came - 1) for way in ways})
+        found.append({way: float(told[way] / came - 1) for way in WAYS})
     return found
 
 
