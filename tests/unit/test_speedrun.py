@@ -84,6 +84,21 @@ def test_the_whole_keeps_the_rules():
     assert study.numbers(Sprinter(whole, 65)) <= study.SETTINGS["parameters"]
 
 
+def test_the_reference_is_the_recipe_whole():
+    assert recipe_of([], Recipe().steps) == Recipe()
+    assert study.entry_of("reference")[1] == 2000 * 12 * CONTEXT
+
+
+def test_the_shortest_length_that_keeps_the_margin_is_chosen():
+    def rows(*losses):
+        return [{"steps": n, "loss": x} for n, each in losses for x in each]
+
+    low = study.SETTINGS["target"] - study.SETTINGS["margin"]
+    long, short = (780, [low - 1] * 3), (520, [low - 1, low + 0.01, low + 0.01])
+    assert study.chosen(rows(long, (640, [low + 0.01, low, low]), short)) == 640
+    assert study.chosen(rows(short)) == 520  # none is as good: the longest
+
+
 @pytest.mark.parametrize("idea", IDEAS)
 def test_an_idea_alone_and_left_out_changes_the_recipe(idea):
     assert recipe_of([idea]) != recipe_of([])
@@ -130,7 +145,8 @@ def test_the_judge_judges_on_what_no_entry_sees(corpus):
 
     found = study.judge(entry, corpus, 5)
     assert found["loss"] < 0.01  # all of it is `c`
-    training, tuning = seen
+    assert study.judge(entry, corpus, 5, tuning=True)["loss"] > 5  # of `b`
+    training, tuning = seen[:2]
     assert len(training) == 9 * len(tuning) * 2
     assert (tuning == 1).all()  # all of it is `b`
     for ids in seen:  # no view of the whole
