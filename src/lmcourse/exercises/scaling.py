@@ -138,3 +138,13 @@ predict(
     b="the tasks are new: nothing that it learned in training tells their answers.",
     c=None,
 )
+
+# The study measures it.
+predict(
+    "scaling.missed",
+    a=None,
+    b="alone it brings more than most; together with the others it is missed less.",
+    c="alone and among the others it changes little in so few steps.",
+    d="alone they help a good deal; but the vectors of the characters before tell the "
+    "same, and more cheaply.",
+)
