@@ -12,7 +12,6 @@ is gained. Statistic: nats a character on test text; the interval is that of the
 prediction of the largest run, over configurations drawn again.
 """
 
-import json
 from statistics import mean
 
 import torch
@@ -23,7 +22,7 @@ from lmcourse.gpt.generation import generate
 from lmcourse.gpt.model import GPTConfig
 from lmcourse.gpt.training import estimate
 from lmcourse.train import new_run
-from studies.harness import count, verdict
+from studies.harness import count, finished, verdict
 
 CHAPTER = "scaling"
 CLAIM = (
@@ -111,12 +110,6 @@ def tuning(folder, corpus, size, tokens, rate, seed):
     """Return the validation loss of one rate and seed."""
     loss = trained(corpus, size, tokens, rate, seed)[0].history[-1]["val_loss"]
     return {"size": size, "rate": rate, "seed": seed, "validation": round(loss, 4)}
-
-
-def finished(folder, group):
-    """Return the outcomes of the finished runs of a group."""
-    done = [json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("*.json")]
-    return [each["outcome"] for each in done if each["setting"]["group"] == group]
 
 
 def best_rate(folder, size):
