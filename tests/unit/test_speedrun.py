@@ -90,13 +90,15 @@ def test_the_reference_is_the_recipe_whole():
 
 
 def test_the_shortest_length_that_keeps_the_margin_is_chosen():
-    def rows(*losses):
-        return [{"steps": n, "loss": x} for n, each in losses for x in each]
+    low = 1.8 - study.SETTINGS["margin"]
+    ways = [{"way": "record", "tuning": 0}, {"way": "reference", "tuning": 1.8}]
+    tuned = {520: [low - 1, low + 0.01, low + 0.01], 780: [low - 1] * 3}
 
-    low = study.SETTINGS["target"] - study.SETTINGS["margin"]
-    long, short = (780, [low - 1] * 3), (520, [low - 1, low + 0.01, low + 0.01])
-    assert study.chosen(rows(long, (640, [low + 0.01, low, low]), short)) == 640
-    assert study.chosen(rows(short)) == 520  # none is as good: the longest
+    def rows(losses):
+        return [{"steps": n, "tuning": x} for n, each in losses.items() for x in each]
+
+    assert study.chosen(ways, rows(tuned | {640: [low + 0.01, low, low]})) == 640
+    assert study.chosen(ways, rows({520: tuned[520]})) == 520  # none: the longest
 
 
 @pytest.mark.parametrize("idea", IDEAS)
@@ -145,8 +147,8 @@ def test_the_judge_judges_on_what_no_entry_sees(corpus):
 
     found = study.judge(entry, corpus, 5)
     assert found["loss"] < 0.01  # all of it is `c`
-    assert study.judge(entry, corpus, 5, tuning=True)["loss"] > 5  # of `b`
-    training, tuning = seen[:2]
+    assert found["tuning"] > 5  # of `b`
+    training, tuning = seen
     assert len(training) == 9 * len(tuning) * 2
     assert (tuning == 1).all()  # all of it is `b`
     for ids in seen:  # no view of the whole
