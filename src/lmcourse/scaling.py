@@ -74,12 +74,9 @@ def law(fitted, parameters, tokens):
 
 def straight(parameters, tokens, losses, at_parameters, at_tokens):
     """Foretell by a straight line in logarithms: a power law without an offset."""
-
-    def inputs(parameters, tokens):
-        return np.stack([np.ones(len(tokens)), np.log(parameters), np.log(tokens)], -1)
-
-    line = np.linalg.lstsq(inputs(parameters, tokens), np.log(losses), rcond=None)[0]
-    return np.exp(inputs(np.atleast_1d(at_parameters), np.atleast_1d(at_tokens)) @ line)
+    inputs = np.log([np.full(len(tokens), np.e), parameters, tokens])  # (3, runs)
+    line = np.linalg.lstsq(inputs.T, np.log(losses), rcond=None)[0]
+    return np.exp(np.log([np.e, at_parameters, at_tokens]) @ line)
 
 
 def resampled(groups, draws, seed=0):
@@ -121,43 +118,23 @@ def foretell(rows, targets, draws=400):
     )
     best = fit(size, tokens, loss)
     many = fit(size, tokens, loss, resampled(size * 1e9 + tokens, draws))
-    found = []
 
     def mean_at(parameters, read):
         return loss[(size == parameters) & (tokens == read)].mean()
 
+    found = []
     for target in targets:
         at = target["parameters"], target["tokens"]
-        read = np.unique(tokens[size == at[0]])[-2:]
-        own = [mean_at(at[0], each) for each in read]
-        smaller = size[size < at[0]].max()
+        smaller, read = size[size < at[0]].max(), np.unique(tokens[size == at[0]])[-2:]
+        first, last = (mean_at(at[0], each) for each in read)
         steps = np.log(at[1] / read[1]) / np.log(read[1] / read[0])
-        ends = np.nanquantile(law(many, *at), [0.025, 0.975])
-        guesses = {
-            "law": law(best, *at)[0, 0],
-            "line": straight(size, tokens, loss, *at)[0],
-        }
-        guesses |= {"ratio": own[1] * (own[1] / own[0]) ** steps, "same": own[1]}
         gain = mean_at(smaller, at[1]) / mean_at(smaller, read[1])
-        guesses["neighbour"] = own[1] * gain
-        guesses = {name: round(float(guess), 4) for name, guess in guesses.items()}
+        told = law(best, *at)[0, 0], straight(size, tokens, loss, *at), last * gain
+        told = *told, last * (last / first) ** steps, last
+        ends = np.nanquantile(law(many, *at), [0.025, 0.975])
+        guesses = {way: round(float(x), 4) for way, x in zip(WAYS, told, strict=True)}
         found.append(target | guesses | {"interval": ends.round(4).tolist()})
     return found
-
-
-def judged(foretold, runs):
-    """Return the law's interval for the last target, and whether it came closest.
-
-    Parameters
-    ----------
-    foretold : list of dict
-        From `foretell`.
-    runs : list of dict
-        What came: ``parameters``, ``tokens``, ``test``.
-    """
-    errors = misses(foretold, runs)[-1]
-    rivals = [abs(errors[name]) for name in WAYS[1:]]
-    return foretold[-1]["interval"], abs(errors["law"]) < min(0.02, *rivals)
 
 
 def misses(foretold, runs):
@@ -181,20 +158,3 @@ def saved_bytes(config, batch):
     kept = 16 * config.d_model + 4 + config.heads
     kept = config.layers * kept + 2 * config.d_model + 2 + config.vocab_size
     return batch * config.context * (4 * kept + 16)
-
-
-def sharded(parameters, processes):
-    """Return bytes of weights, gradients and AdamW's averages in each process, by stage.
-
-    In float32, 4 bytes each and 8 for both averages (Rajbhandari et al. 2020, section 5).
-    """
-    parts = {"weights": 4, "gradients": 4, "optimizer": 8}
-    shared = {"nothing": (), "optimizer": ("optimizer",)}
-    shared |= {"and gradients": ("optimizer", "gradients"), "and weights": tuple(parts)}
-    return {
-        stage: sum(
-            size * parameters / (processes if part in split else 1)
-            for part, size in parts.items()
-        )
-        for stage, split in shared.items()
-    }

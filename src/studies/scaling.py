@@ -152,5 +152,7 @@ def foretold(folder, corpus, targets, rows):
 def summary(results):
     """Compare what was foretold of the largest with what came."""
     runs = [*results["smaller"], *results["largest"]]
-    ends, holds = scaling.judged(results["foretold"], results["largest"])
-    return count(runs) | {"interval": ends, "verdict": verdict(holds)}
+    told = results["foretold"]
+    law, *rivals = map(abs, scaling.misses(told, results["largest"])[-1].values())
+    holds = law < min(0.02, *rivals)
+    return count(runs) | {"interval": told[-1]["interval"], "verdict": verdict(holds)}

@@ -9,6 +9,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from lmcourse import scaling
 from lmcourse.gpt.model import GPT, GPTConfig
 from lmcourse.gpt.training import cross_entropy
+from studies import scaling as study
 
 CONFIGS = [
     GPTConfig(65, 64, 2, 2, 32),
@@ -73,9 +74,10 @@ def test_what_is_foretold_is_what_each_way_says():
     assert found["line"] < found["law"]  # no floor
     missed = scaling.misses([found], rows[-1:])[0]
     assert missed["same"] == pytest.approx(own[1] / own[2] - 1, abs=1e-4)
-    assert scaling.judged([found], rows[-1:]) == (found["interval"], True)
-    worse = [found | {"law": 1.5 * own[2]}]
-    assert not scaling.judged(worse, rows[-1:])[1]
+    results = {"smaller": [], "largest": [rows[-1] | {"seed": 1}], "foretold": [found]}
+    assert study.summary(results)["verdict"] == "holds"
+    results["foretold"] = [found | {"law": 1.5 * own[2]}]
+    assert study.summary(results)["verdict"] == "not so"
 
 
 def test_a_straight_line_is_found_again():
@@ -106,8 +108,3 @@ def test_a_training_costs_what_is_counted(config):
     assert scaling.training_flops(config, ids[0].numel()) == pytest.approx(
         counted, rel=0.02
     )
-
-
-def test_what_is_shared_is_divided():
-    found = scaling.sharded(1000, 4)
-    assert [*found.values()] == [16_000, 10_000, 7_000, 4_000]
