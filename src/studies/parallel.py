@@ -1,11 +1,10 @@
-"""Do two processes that share each batch train as one does, and how much faster?
+"""Do two processes that share each batch train as one does, and how much faster at most?
 
 Varied: one process or two, on three seeds; and the windows of a step. Rival: each process
 draws its own batch, as another seed would. Null: nothing is shared, and losses differ as
 seeds do. Statistic: the largest difference of two runs' validation losses, estimated every
-ten steps; seconds on the wall, of training alone, which mean something only where nothing
-else runs; processor seconds a step, the median of many, which what else the machine does
-changes little.
+ten steps; processor seconds a step, the median of many, which what else the machine does
+changes little. Seconds on the wall are not here: they need a machine of one's own.
 """
 
 import os
@@ -46,7 +45,7 @@ def run(folder, group, **setting):
 
 
 def trained(folder, seed, processes, steps):
-    """Return the validation losses of a run, and the seconds of its training."""
+    """Return the validation losses of a run."""
     path = folder / f"{seed}-{processes}.safetensors"
     path.unlink(missing_ok=True)
     fields = SIZES | {"batch": SETTINGS["batch"], "seed": seed, "warmup": 2}
@@ -64,10 +63,8 @@ def trained(folder, seed, processes, steps):
         command += ["--set", f"{name}={value}"]
     alone = os.environ | {"LMCOURSE_DEVICE": "cpu", "OMP_NUM_THREADS": "1"}
     subprocess.run([*map(str, command)], check=True, capture_output=True, env=alone)
-    progress = read_record(path)["progress"]
-    losses = [each["val_loss"] for each in progress["history"]]
-    found = {"seed": seed, "processes": processes, "losses": losses}
-    return found | {"seconds": round(progress["seconds"], 2)}
+    losses = [each["val_loss"] for each in read_record(path)["progress"]["history"]]
+    return {"seed": seed, "processes": processes, "losses": losses}
 
 
 def work(batches, timed):

@@ -17,11 +17,11 @@ SOURCE, TESTS = ROOT / "src", ROOT / "tests"
 # Lines of code, room by room: the numbers reached. They only fall, or rise by what a new
 # page needs.
 LIMITS = {
-    "lmcourse": 4588,  # exercises apart
-    "exercises": 3299,
-    "studies": 1992,
-    "lmbook": 3641,
-    "tests": 13_714,  # right and wrong answers apart
+    "lmcourse": 4801,  # exercises apart
+    "exercises": 3419,
+    "studies": 2382,
+    "lmbook": 3711,
+    "tests": 14_023,  # right and wrong answers apart
     "scripts": 6410,  # with styles, every line
 }
 MODULE, FUNCTION = 300, 31  # lines of code

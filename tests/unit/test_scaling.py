@@ -69,7 +69,9 @@ def test_what_is_foretold_is_what_each_way_says():
     assert found["ratio"] == pytest.approx(own[1] * own[1] / own[0], abs=1e-4)
     other = [row["test"] for row in rows if row["parameters"] == 1e4]
     assert found["neighbour"] == pytest.approx(own[1] * other[2] / other[1], abs=1e-4)
-    far = scaling.foretell(rows[:-1], [{"parameters": 1e5, "tokens": 25e5}], draws=5)[0]
+    there = {"parameters": 1e4, "tokens": 25e5, "test": 1.0}
+    target = {"parameters": 1e5, "tokens": 25e5}
+    far = scaling.foretell([*rows[:-1], there], [target], draws=5)[0]
     assert far["ratio"] == pytest.approx(own[1] * (own[1] / own[0]) ** 2, abs=1e-4)
     assert found["line"] < found["law"]  # no floor
     missed = scaling.misses([found], rows[-1:])[0]
