@@ -50,11 +50,11 @@ def _brief(outcome) -> str:
     return json.dumps({k: v for k, v in rows.items() if isinstance(v, int | float)})
 
 
-def write(study) -> None:
+def write(study, processes: int) -> None:
     """Run all of a study that is not done yet, and store it."""
     folder = harness.work_at(study)
     plan = study.plan(small=False)
-    done = harness.outcomes(study, plan, folder)
+    done = harness.outcomes(study, plan, folder, processes)
     for path in harness.store(study, done, folder):
         print(f"wrote {path}")
 
@@ -66,6 +66,7 @@ def main(arguments=None) -> int:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("name", nargs="?", choices=known, help="default: all")
     parser.add_argument("--write", action="store_true", help="run all of it, and store it")
+    parser.add_argument("--processes", type=int, default=1, help="how many runs at a time")
     parser.add_argument("--list", action="store_true", help="list the studies")
     asked = parser.parse_args(arguments)
     if asked.list:
@@ -75,7 +76,10 @@ def main(arguments=None) -> int:
     for name in [asked.name] if asked.name else known:
         try:
             with harness.lock(name):
-                (write if asked.write else try_out)(known[name])
+                if asked.write:
+                    write(known[name], asked.processes)
+                else:
+                    try_out(known[name])
         except BlockingIOError as error:
             print(error, file=sys.stderr)
             return 1

@@ -10,8 +10,12 @@ import platform
 import shutil
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
-from importlib import metadata
+from functools import partial
+from importlib import import_module, metadata
+from itertools import groupby
+from multiprocessing import get_context
 from pathlib import Path
 from types import ModuleType
 
@@ -97,27 +101,56 @@ def lock(name: str) -> Iterator[None]:
         yield
 
 
-def outcomes(study: ModuleType, plan: Sequence[dict], folder: Path) -> list[dict]:
+def outcomes(
+    study: ModuleType, plan: Sequence[dict], folder: Path, processes: int = 1
+) -> list[dict]:
     """Run what is not finished yet; return ``setting``, ``seconds``, ``outcome`` of all.
 
     Parameters
     ----------
     study : module
     plan : sequence of dict
+        What stands in a row of one group may run at the same time.
     folder : Path
         A file for each finished run, and what weights the study leaves for later runs.
+    processes : int
+        How many run at a time.
     """
     one_thread()
     folder.mkdir(parents=True, exist_ok=True)
     paths = [folder / f"{digest(setting)}.json" for setting in plan]
     missing = [(s, path) for s, path in zip(plan, paths, strict=True) if not path.is_file()]
     kept = {"total": len(plan), "initial": len(plan) - len(missing)}
-    for setting, path in tqdm(missing, desc=name_of(study), unit="run", **kept):
-        start = time.perf_counter()
-        outcome = study.run(folder, **setting)
-        seconds = round(time.perf_counter() - start, 1)
-        _write(path, {"setting": setting, "seconds": seconds, "outcome": outcome})
+    with tqdm(desc=name_of(study), unit="run", **kept) as bar:
+        for _, runs in groupby(missing, key=lambda run: run[0]["group"]):
+            for _ in _at_once(partial(_finish, study.__name__, folder), runs, processes):
+                bar.update()
     return [json.loads(path.read_text(encoding="utf-8")) for path in paths]
+
+
+def _at_once(function, items, processes: int) -> Iterator:
+    """Map a function, in processes of their own if there are several."""
+    if processes == 1:
+        yield from map(function, items)
+        return
+    spawn = get_context("spawn")  # a fork of a process with threads may hang
+    with ProcessPoolExecutor(processes, spawn, initializer=one_thread) as pool:
+        yield from pool.map(function, items)
+
+
+def _finish(study: str, folder: Path, run: tuple[dict, Path]) -> None:
+    """Make one run of a study, and keep what it found."""
+    setting, path = run
+    start = time.perf_counter()
+    outcome = import_module(study).run(folder, **setting)
+    seconds = round(time.perf_counter() - start, 1)
+    _write(path, {"setting": setting, "seconds": seconds, "outcome": outcome})
+
+
+def finished(folder: Path, group: str) -> list[dict]:
+    """Return the outcomes of the finished runs of a group."""
+    done = [json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("*.json")]
+    return [each["outcome"] for each in done if each["setting"]["group"] == group]
 
 
 def best_tuned(folder: Path, **like) -> dict:
@@ -125,9 +158,7 @@ def best_tuned(folder: Path, **like) -> dict:
 
     Of those whose outcome has these values.
     """
-    done = [json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("*.json")]
-    mine = [each["outcome"] for each in done if each["setting"]["group"] == "tuning"]
-    mine = [each for each in mine if like.items() <= each.items()]
+    mine = [each for each in finished(folder, "tuning") if like.items() <= each.items()]
     return min(mine, key=lambda each: each["validation"])
 
 

@@ -235,6 +235,15 @@ def test_another_code_begins_anew_and_another_claim_does_not(toy):
     assert folders[0] == folders[1] != folders[2]
 
 
+@pytest.mark.slow
+def test_several_processes_find_what_one_does(tmp_path):
+    study = module("in_context")
+    runs = [each for each in study.plan(small=True) if each["group"] != "rivals"]
+    ways = [harness.outcomes(study, runs, tmp_path / str(n), n) for n in (1, 2)]
+    one, two = ([(each["setting"], each["outcome"]) for each in way] for way in ways)
+    assert one == two
+
+
 def test_a_chapter_counts_for_a_study_that_runs_it(toy, monkeypatch):
     study, folders = command.every()["toy-study"], []
     for page in (None, chapter.page):

@@ -1,13 +1,13 @@
 """``python -m lmbook.bench NAME`` runs one benchmark, without a name all.
 
-``bpe`` takes a text, too: the name of a corpus or the path of a UTF-8 file.
+``bpe`` and ``speedrun`` take a text, too: the name of a corpus or the path of a UTF-8 file.
 """
 
 import subprocess
 import sys
 from importlib import import_module
 
-NAMES = ("bpe", "layers", "numpy", "play")
+NAMES = ("bpe", "layers", "numpy", "play", "speedrun")
 
 
 def main(argv: list[str]) -> int:

@@ -1,0 +1,120 @@
+"""The speedrun: how soon does a small Transformer know Shakespeare's letters this well?
+
+``speedrun CORPUS`` runs nanoGPT's recipe for a CPU, the same cut short, each idea of
+`studies.speedrun` alone on a small model, added up, and left out of the whole, and prints
+medians of three seeds; ``--only whole`` and ``--seeds 1`` do less. ``speedrun --with
+mine.py`` judges an entry: a file that defines
+
+    def train(training, tuning, vocab_size, seed):
+        ...
+        return model
+
+The rules. ``training`` and ``tuning`` are 1-D integer tensors of characters, by number: the
+first nine tenths of the text, and the first half of the last. ``model`` is a
+``torch.nn.Module`` of at most 800,000 parameters and buffers; it maps ids (batch, 64) to
+logits (batch, 64, vocab_size), and no logit depends on a later token. The clock runs from
+the call to the return: compiling, and making tables, count. The judge alone sees the second
+half of the last tenth: the mean loss on 400 fixed windows of it, the median of three seeds,
+must be at most 1.909 nats. It prints how many times sooner that was than nanoGPT's recipe
+on the same machine, each on the number of threads that is fastest for it (an entry on that
+of the whole, unless it chooses). A table with a row for pairs of characters or more is
+told, and its record stands apart.
+"""
+
+import argparse
+import os
+import runpy
+import sys
+import time
+from statistics import median
+
+import torch
+
+from lmbook.bench import report
+from studies.speedrun import SETTINGS, WAYS, Refused, entry_of, judge
+
+TRIAL = 20  # steps in which numbers of threads are compared
+
+
+def load(path):
+    """Return the function ``train`` of a file.
+
+    Raises
+    ------
+    Refused
+        If the file cannot be run, or has no such function.
+    """
+    try:
+        entry = runpy.run_path(path).get("train")
+    except Exception as error:
+        raise Refused(f"{path} cannot be run: {type(error).__name__}: {error}") from error
+    if not callable(entry):
+        raise Refused(f"{path} defines no train(training, tuning, vocab_size, seed)")
+    return entry
+
+
+def fastest(way, corpus):
+    """Return the number of threads on which a way takes the fewest seconds."""
+    counts = [2**i for i in range((os.cpu_count() or 1).bit_length())]
+    seconds = {}
+    for count in counts:
+        torch.set_num_threads(count)
+        seconds[count] = judge(entry_of(way, TRIAL)[0], corpus, seed=0)["wall"]
+    return min(seconds, key=seconds.get)
+
+
+def compete(entries, corpus, seeds, threads):
+    """Return the outcomes of each entry, one a seed; entries take turns."""
+    found = {name: [] for name in entries}
+    for seed in range(seeds):
+        for name, (entry, tokens) in entries.items():
+            torch.set_num_threads(threads["reference" if name == "reference" else "whole"])
+            most = SETTINGS["parameters"] if name not in WAYS else float("inf")
+            outcome = judge(entry, corpus, seed, most)
+            found[name].append(outcome | {"tokens": tokens})
+            print(f"{time.strftime('%X')} {name}, seed {seed}: {outcome}", file=sys.stderr)
+    return found
+
+
+def table(found):
+    """Return a row of medians for each entry, beside the reference's."""
+    rows = []
+    for name, outcomes in found.items():
+        row = {"way": name}
+        for key in ("wall", "seconds", "tokens", "parameters", "loss"):
+            values = [outcome[key] for outcome in outcomes]
+            row[key] = None if None in values else median(values)
+        for key in ("wall", "seconds"):
+            ratios = map(lambda a, b, k=key: a[k] / b[k], found["reference"], outcomes)
+            row[f"times sooner, {key}"] = median(ratios)
+        rows.append(row | {"reached": row["loss"] <= SETTINGS["target"]})
+    return rows
+
+
+def parse(arguments):
+    """Read the command line."""
+    parser = argparse.ArgumentParser("python -m lmbook.bench speedrun", description=__doc__)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("corpus", nargs="?", default=SETTINGS["corpus"])
+    parser.add_argument("--with", dest="entry", metavar="FILE", help="judge an entry")
+    parser.add_argument("--seeds", type=int, default=3, help="how many (default 3)")
+    parser.add_argument("--only", choices=WAYS, action="append", help="some of the ways")
+    return parser.parse_args(arguments)
+
+
+def main(*arguments):
+    """Print the table and one line of JSON; 1 if the entry, or the corpus, is refused."""
+    asked = parse(arguments)
+    names = asked.only or (["record"] if asked.entry else [w for w in WAYS if w != "timed"])
+    try:
+        entries = {name: entry_of(name) for name in dict.fromkeys(["reference", *names])}
+        if asked.entry:
+            entries[asked.entry] = load(asked.entry), None
+        threads = {way: fastest(way, asked.corpus) for way in ("reference", "whole")}
+        rows = table(compete(entries, asked.corpus, asked.seeds, threads))
+    except (OSError, ValueError) as error:
+        print(f"refused: {error}", file=sys.stderr)
+        return 1
+    last = {k: v for k, v in rows[-1].items() if v is not None}
+    report(rows, {"benchmark": "speedrun", "threads": threads, **last})
+    return 0

@@ -1,0 +1,150 @@
+"""Checks for the tasks of the chapter *scaling*."""
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils.flop_counter import FlopCounterMode
+
+from lmcourse.data import load_corpus, load_texts, train_val_test_split
+from lmcourse.exercises import Wrong, exercise, expect, judge, predict
+from lmcourse.exercises.answers import type_name
+from lmcourse.exercises.mini_gpt import window_loss
+from lmcourse.gpt.model import GPT, GPTConfig
+from lmcourse.gpt.training import cross_entropy
+from lmcourse.tokenization import CharTokenizer
+
+# The study measures it.
+predict(
+    "scaling.line",
+    a="the points lie on no line: at the most text they had begun to fall faster.",
+    b=None,
+    c="so it would be if the floor were near; but the points had begun to fall faster.",
+)
+
+
+@exercise("scaling.optimum")
+def optimum(answer):
+    """Compare with a search along all models that the budget buys."""
+    for fitted, flops in [
+        ((1.7, 400.0, 0.34, 410.0, 0.28), 1e12),
+        ((0.5, 9000.0, 0.5, 90.0, 0.3), 1e14),
+    ]:
+        _, _, a, _, b = fitted
+        budget = flops / 6
+        size, tokens = _searched(fitted, budget)
+        share, other = budget ** (b / (a + b)), budget ** (a / (a + b))
+        mistakes = {
+            "the two are exchanged: parameters come first, and A and a are theirs.": (
+                tokens,
+                size,
+            ),
+            "each token costs six FLOPs a parameter.": _searched(fitted, flops),
+            "equal shares of the budget are the best only of equal parts: weigh A "
+            "and a against B and b.": (budget**0.5, budget**0.5),
+            "the exponents are right, but A and B are left out.": (share, other),
+            "the budget is spent twice: 6 · parameters · tokens should be the FLOPs.": (
+                2 * size,
+                2 * tokens,
+            ),
+        }
+        expect(answer, [fitted, flops], (size, tokens), mistakes, tolerance=0.01)
+
+
+def _searched(fitted, budget):
+    """Return the best parameters and tokens whose product is a budget."""
+    _, big, a, long, b = fitted
+    size = np.geomspace(1e-9 * budget, 1e9 * budget, 400_001)
+    best = size[np.argmin(big * size**-a + long * (budget / size) ** -b)]
+    return float(best), float(budget / best)
+
+
+judge(
+    "scaling.schedule",
+    a="at the moment of the comparison both have read as much.",
+    b="with three seeds each it is easily seen whether two tenths are more than chance.",
+    c="what was learned by heart would count there; the test text is the right one.",
+    d=None,
+)
+
+
+@exercise("scaling.flops", kind="spot the bug")
+def flops(answer):
+    """Compare with what PyTorch counts while a small GPT computes."""
+    for layers, width, context, vocabulary in ((1, 8, 4, 5), (3, 4, 16, 30)):
+        tokens = 2 * context
+        block, head = 12 * width**2, vocabulary * width
+        looking = 2 * context * width
+
+        def spent(block=block, looking=looking, head=head, times=3, n=layers, t=tokens):
+            return 2 * times * t * (n * (block + looking) + head)
+
+        counted = _counted(GPTConfig(vocabulary, context, layers, 2, width))
+        mistakes = {
+            "two things are still wrong. How many matrices has a feed-forward network? And "
+            "how many products does a gradient need for each one forwards?": (
+                spent(block - 4 * width**2, times=2)
+            ),
+            "the block is right. But backwards each product of the way forward has two.": (
+                spent(times=2)
+            ),
+            "backwards is right. But the feed-forward network has two matrices, each four "
+            "times as large as one of attention's.": spent(block - 4 * width**2),
+            "the last matrix, which makes the logits, is left out.": spent(head=0),
+            "what attention does with scores and weights is left out.": spent(looking=0),
+            "this is the way forward alone.": spent(times=1),
+            "a multiplication and an addition are two.": spent() / 2,
+        }
+        given = [layers, width, context, vocabulary, tokens]
+        expect(answer, given, counted, mistakes)
+
+
+def _counted(config):
+    """Return the FLOPs of a step on two windows."""
+    ids = torch.zeros(2, config.context, dtype=torch.long)
+    model = GPT(config)
+    counter = FlopCounterMode(display=False)
+    with sdpa_kernel(SDPBackend.MATH), counter, torch.enable_grad():
+        cross_entropy(model(ids), ids).backward()
+    return counter.get_total_flops()
+
+
+MOST, BAR, TOO_LOW = 20_000, 2.1, 1.5
+
+
+@exercise("scaling.small", kind="experiment")
+def small(answer):
+    """Read the test sonnets to the model that is handed in, and count its numbers."""
+    if not isinstance(answer, nn.Module):
+        made = type_name(answer)
+        raise Wrong(f"hand in the trained model itself, not {made}.")
+    tokenizer = CharTokenizer(load_corpus("sonnets"))
+    ids = train_val_test_split(load_texts("sonnets")).test
+    loss = window_loss(answer, torch.tensor(tokenizer.encode(ids)), 120)
+    numbers = sum(weight.numel() for weight in answer.parameters())
+    told = f"It has {numbers:,} numbers and loses {loss:.3f}."
+    return {
+        f"{told} Tables are numbers, too: at most {MOST:,} in all.": numbers > MOST,
+        f"{told} So little no run of ours has reached: was it trained on the test "
+        "sonnets?": loss < TOO_LOW,
+        f"{told} That is not enough: which rate, for how long, which shape?": loss > BAR,
+    }
+
+
+predict(
+    "scaling.shuffled",
+    a="guessing needs no examples. But the model does not know that these deceive, and "
+    "acts on them.",
+    b="the tasks are new: nothing that it learned in training tells their answers.",
+    c=None,
+)
+
+# The study measures it.
+predict(
+    "scaling.missed",
+    a=None,
+    b="alone it brings more than most; together with the others it is missed less.",
+    c="alone and among the others it changes little in so few steps.",
+    d="alone they help a good deal; but the vectors of the characters before tell the "
+    "same, and more cheaply.",
+)

@@ -1,0 +1,97 @@
+"""Does a small model learn a task from examples in its window, or look one up?
+
+Varied: whether each text of the training is of a new task, or of one of 16 that come again
+and again; how many examples stand before. Rates are chosen for each kind by texts of their
+own, with a seed of its own. Rivals: copying the last answer of the same question; counting
+all its answers; counting those of its pair, too, which is all that can be known. What they
+trust is chosen on the same texts. Null: the answers of a text change places. Statistic:
+nats for each of the last twelve answers of tasks that no training drew; the interval is
+that of how much more counting pays than the model, seed by seed.
+"""
+
+from functools import partial
+
+import torch
+
+from lmcourse import in_context
+from studies.harness import best_tuned, count, paired
+
+CHAPTER = "scaling"
+CLAIM = "Told a new task by examples, the model pays less than who counts the same question"
+RIVAL = "copying the last answer of the same question; counting all of them"
+NULL = "the answers of each text change places"
+KINDS, SEEDS, STEPS = {"new": None, "known": 16}, [0, 1, 2], 600
+RATES, TRUST = [5e-3, 1e-2], [0.5, 0.7, 0.8, 0.85, 0.9, 0.925, 0.95]
+SETTINGS = {"kinds": KINDS, "steps": STEPS, "rates": RATES, "trust": TRUST}
+SETTINGS |= {"texts": 2000, "last": 12}
+RIVALS = {
+    "copy": in_context.copied,
+    "count": in_context.counted,
+    "count pairs": partial(in_context.counted, pairs=True),
+}
+
+
+def plan(small):
+    """Choose rates, then each kind from three seeds, and the rivals; or two steps each."""
+    rates, seeds = (RATES[:1], SEEDS[:1]) if small else (RATES, SEEDS)
+    steps = {"steps": 2 if small else STEPS}
+    runs = [
+        {"group": "tuning", "kind": k, "seed": 99, "rate": r} for k in KINDS for r in rates
+    ]
+    runs += [
+        {"group": "runs", "kind": kind, "seed": seed} for seed in seeds for kind in KINDS
+    ]
+    return [each | steps for each in runs] + [{"group": "rivals", "way": w} for w in RIVALS]
+
+
+def drawn(seed):
+    """Return texts of tasks that no training drew."""
+    dice = torch.Generator().manual_seed(seed)
+    return in_context.texts(in_context.new_tasks(SETTINGS["texts"], dice), dice)
+
+
+def last(costs):
+    """Return the mean of the last answers."""
+    return round(costs[:, -SETTINGS["last"] :].mean().item(), 4)
+
+
+def by_example(costs):
+    """Return the mean cost after 0, 1, 2 … examples."""
+    return [round(each, 4) for each in costs.mean(0).tolist()]
+
+
+@torch.no_grad()
+def run(folder, group, kind="", seed=0, rate=None, steps=0, way=""):
+    """Train one model, or let a rival answer."""
+    choose, judge = drawn(10**6), drawn(10**6 + 1)
+    if way:
+        best = min(TRUST, key=lambda trust: last(RIVALS[way](choose, trust)))
+        costs = RIVALS[way](judge, best)
+        return {
+            "way": way,
+            "value": best,
+            "loss": last(costs),
+            "examples": by_example(costs),
+        }
+    rate = rate or best_tuned(folder, kind=kind)["rate"]
+    with torch.enable_grad():
+        model, history = in_context.learn(seed, steps, rate, KINDS[kind])
+    found = {"kind": kind, "seed": seed, "rate": rate}
+    if group == "tuning":
+        return found | {"validation": last(in_context.answer_costs(model, choose))}
+    costs = in_context.answer_costs(model, judge)
+    mixed = in_context.shuffled(judge, torch.Generator().manual_seed(seed))
+    found |= {"loss": last(costs), "examples": by_example(costs)}
+    found["shuffled"] = last(in_context.answer_costs(model, mixed, judge))
+    every = max(1, steps // 60)
+    means = torch.tensor(history[: steps // every * every]).view(-1, every).mean(1)
+    return found | {"history": [round(each, 3) for each in means.tolist()]}
+
+
+def summary(results):
+    """Compare counting with the model, seed by seed."""
+    ours = [each["loss"] for each in results["runs"] if each["kind"] == "new"]
+    rival = [each["loss"] for each in results["rivals"] if each["way"] == "count"] * len(
+        ours
+    )
+    return count(results["runs"]) | paired(rival, ours, max(ours) < min(rival))

@@ -1,0 +1,74 @@
+"""Little tasks told by examples, and those who copy or count."""
+
+import math
+
+import pytest
+import torch
+
+from lmcourse import in_context
+from lmcourse.in_context import ANSWERS, NOISE, PAIRS, QUESTIONS
+
+
+def drawn(count=200):
+    dice = torch.Generator().manual_seed(0)
+    tasks = in_context.new_tasks(count, dice)
+    return tasks, in_context.texts(tasks, dice)
+
+
+def test_a_text_tells_its_task_and_pairs_share_their_answer():
+    tasks, ids = drawn()
+    asked, told = ids[:, ::2], ids[:, 1::2] - QUESTIONS
+    assert asked.unique().tolist() == list(range(QUESTIONS))
+    assert told.unique().tolist() == list(range(ANSWERS))
+    right = (told == tasks.gather(1, PAIRS[asked])).float().mean()
+    assert right == pytest.approx(1 - NOISE * (1 - 1 / ANSWERS), abs=0.02)
+    assert PAIRS.bincount().tolist() == [2] * 8
+
+
+def test_shuffled_texts_have_the_same_answers_elsewhere():
+    _, ids = drawn()
+    mixed = in_context.shuffled(ids, torch.Generator().manual_seed(1))
+    assert (mixed[:, ::2] == ids[:, ::2]).all()
+    assert (mixed[:, 1::2].sort(1).values == ids[:, 1::2].sort(1).values).all()
+    assert (mixed != ids).float().mean() > 0.2
+
+
+@pytest.mark.parametrize("pairs", [False, True])
+def test_counting_is_bayes_rule(pairs):
+    _, ids = drawn(3)
+    found = in_context.counted(ids, 0.9, pairs)
+    for row, text in enumerate(ids.tolist()):
+        shown = list(zip(text[::2], text[1::2], strict=True))
+        for at, (asked, told) in enumerate(shown):
+            odds = [1.0] * ANSWERS
+            for question, answer in shown[:at]:
+                if question == asked or (pairs and question % 8 == asked % 8):
+                    for right in range(ANSWERS):
+                        hit = answer - QUESTIONS == right
+                        odds[right] *= 0.9 if hit else 0.1 / 3
+            chances = [each / sum(odds) for each in odds]
+            share = sum(
+                chance * (0.9 if right == told - QUESTIONS else 0.1 / 3)
+                for right, chance in enumerate(chances)
+            )
+            assert found[row, at].item() == pytest.approx(-math.log(share), abs=1e-4)
+
+
+def test_copying_takes_the_last_answer():
+    text = torch.tensor([[0, 16, 8, 17, 0, 18, 0, 18, 0, 16] + [1, 16] * 19])
+    found = in_context.copied(text, 0.7)[0, :5].exp()
+    assert (1 / found).tolist() == pytest.approx([0.25, 0.25, 0.1, 0.7, 0.1])
+
+
+def test_answers_are_judged_by_the_targets_and_training_is_repeated_by_its_seed():
+    model, history = in_context.learn(0, 3, 1e-3)
+    assert in_context.learn(0, 3, 1e-3)[1] == history
+    assert in_context.learn(0, 3, 1e-3, known=2)[1] != history
+    _, ids = drawn(5)
+    mixed = in_context.shuffled(ids, torch.Generator().manual_seed(1))
+    with torch.no_grad():
+        logits = model(mixed)[0][:, ::2].log_softmax(-1)
+        found = in_context.answer_costs(model, mixed, ids)
+        want = -logits.gather(-1, ids[:, 1::2, None])[..., 0]
+        torch.testing.assert_close(found, want)
+        assert not torch.equal(found, in_context.answer_costs(model, mixed))
