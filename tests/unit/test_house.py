@@ -20,8 +20,8 @@ LIMITS = {
     "lmcourse": 4588,  # exercises apart
     "exercises": 3299,
     "studies": 1992,
-    "lmbook": 3641,
-    "tests": 13_714,  # right and wrong answers apart
+    "lmbook": 3676,
+    "tests": 13_794,  # right and wrong answers apart
     "scripts": 6410,  # with styles, every line
 }
 MODULE, FUNCTION = 300, 31  # lines of code
