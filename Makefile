@@ -68,8 +68,9 @@ serve: html  ## show the site on http://127.0.0.1:8000 (PORT=... for another)
 	@echo "The book is at http://127.0.0.1:$(PORT)/ (stop with Ctrl-C)"
 	@$(PY) -m http.server $(PORT) --bind 127.0.0.1 --directory $(SITE)
 
-lab: $(STAMP)  ## open JupyterLab, where the .md chapters open as notebooks
-	$(PY) -m jupyterlab --ip 127.0.0.1 chapters
+lab: html  ## open the chapters as notebooks in JupyterLab, in work/, which no build overwrites
+	@$(PY) -m lmbook.work
+	$(PY) -m jupyterlab --ip 127.0.0.1 work
 
 references: html  ## rewrite the executed references that `make test` compares with
 	$(PY) tests/references.py

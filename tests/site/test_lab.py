@@ -1,17 +1,18 @@
-"""JupyterLab itself: a chapter as a notebook, and its first run, with no other host."""
+"""JupyterLab itself: chapters read as on the site and run, and saved work stays."""
 
 import os
+import shutil
 import socket
 import subprocess
 import sys
 import time
 
+import nbformat
 import pytest
 from playwright.sync_api import expect
 
-from lmbook.pages.drawings import image
-from serving import DEMO
-from test_execute import HEADER
+from lmbook.work import bring
+from serving import SITE
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -25,38 +26,31 @@ even, text = np.full((2, 3, 3), 1 / 3), {"tokens": ["a", "<b>", "c"], "alt": "Ev
 display(views.head_view([even], **text), views.model_view([even], **text))
 display(views.attention_heads(even, **text))
 views.plot(go.Figure(go.Bar(x=["<b>", "c"], y=[1, 2])), alt="Two bars.")"""
-DRAWING = image((DEMO / "_figures" / "every-class.svg").read_text("utf-8"))
 START = 120_000  # milliseconds: JupyterLab and a kernel, on a busy machine
-CHAPTER = f"""{HEADER}
-It is {{glue:text}}`the-name:.2f`.
-
-{DRAWING}
-
-```{{code-cell}} python
-{CELL}
-```
-
-:::{{exercise-start}} A task
-:label: ex-a-task
-:::
-Which one?
-:::{{exercise-end}}
-:::
-"""
 MARKS = {
     "#bertviz-attention line": 2 * 3 * 3,
     "rect.attn_background": 2,
     "canvas": 3,
     ".barlayer .point": 2,
 }
+PROSE = "p:has(.pasted-text):not(:has(.math))"  # with numbers; how formulas read differs
+CHAPTER, TASK = "attention", 'exercises.check("attention.all_at_once", attend)'
+ANSWER = """\
+def attend(query, key, value):
+    weights = (query @ key.mT / math.sqrt(key.shape[-1])).softmax(-1)
+    return weights @ value, weights
+"""
 
 
 @pytest.fixture(scope="module")
-def jupyter(tmp_path_factory):
-    """The address of a notebook in a JupyterLab of its own."""
+def jupyter(site, tmp_path_factory):
+    """A JupyterLab of its own as `make lab` starts it: its address, the reader's folder."""
     tmp_path = tmp_path_factory.mktemp("jupyter")
-    (tmp_path / "root").mkdir()
-    (tmp_path / "root" / "chapter.md").write_text(CHAPTER, encoding="utf-8")
+    work = tmp_path / "work"
+    assert bring(site / "notebooks", work) == []
+    views = nbformat.read(work / f"{CHAPTER}.ipynb", as_version=4)  # for its kernel
+    views.cells = [nbformat.v4.new_code_cell(CELL)]
+    nbformat.write(views, work / "views.ipynb")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -64,7 +58,7 @@ def jupyter(tmp_path_factory):
         "ServerApp.ip": "127.0.0.1",
         "ServerApp.port": port,
         "ServerApp.port_retries": 0,
-        "ServerApp.root_dir": tmp_path / "root",
+        "ServerApp.root_dir": work,
         "ServerApp.open_browser": False,
         "ServerApp.allow_root": True,
         "IdentityProvider.token": "secret",
@@ -78,36 +72,94 @@ def jupyter(tmp_path_factory):
     while "is running at" not in log.read_text():
         assert server.poll() is None, log.read_text()
         time.sleep(0.1)
-    yield f"http://127.0.0.1:{port}/lab/tree/chapter.md?token=secret"
+    yield f"http://127.0.0.1:{port}", work
     server.kill()
     server.wait()
 
 
-def test_a_chapter_opens_as_a_notebook_and_its_views_draw_at_the_first_run(
-    jupyter, browser
-):
+@pytest.fixture
+def opened(request, jupyter, browser):
+    """A page with a notebook of that JupyterLab, which must ask no other host."""
+    address, _ = jupyter
     page, asked = browser.new_page(), []
     page.on("request", lambda request: asked.append(request.url))
-    page.goto(jupyter)
-    code = page.locator(".jp-Notebook .jp-CodeCell .cm-content").first
-    code.wait_for(timeout=START)
-    cells = page.locator(".jp-MarkdownCell .myst")  # not its source, hidden beside it
-    expect(cells.filter(has_text="Which one?")).to_have_count(1, timeout=START)
-    for source in (":::", "{glue:text}"):
-        expect(cells.filter(has_text=source)).to_have_count(0, timeout=START)
-    drawing = page.locator(".jp-MarkdownCell img").first
-    assert drawing.evaluate("i => i.decode().then(() => i.naturalWidth > 0)")
-    assert drawing.get_attribute("alt").startswith("Every class of a drawing")
+    page.goto(f"{address}/lab/tree/{request.param}.ipynb?reset&token=secret", timeout=START)
     # What is run before the kernel is there is not run at all.
     page.get_by_text("Python 3 (ipykernel) | Idle").wait_for(timeout=START)
-    code.click()
+    yield page
+    assert [u for u in asked if not u.startswith((address, "data:", "blob:"))] == []
+    page.close()
+
+
+def run(page, cell):
+    """Run a cell of code."""
+    cell.locator(".cm-content").click()
     page.keyboard.press("Shift+Enter")
+
+
+@pytest.mark.parametrize("opened", ["views"], indirect=True)
+def test_views_draw_at_the_first_run(opened):
+    run(opened, opened.locator(".jp-Notebook .jp-CodeCell").first)
     for selector, count in MARKS.items():
-        marks = page.locator(f".jp-OutputArea-output {selector}")
+        marks = opened.locator(f".jp-OutputArea-output {selector}")
         marks.nth(count - 1).wait_for(state="attached", timeout=START)
         assert marks.count() == count, selector
-    labels = page.locator(".xaxislayer-above text").all_text_contents()
+    labels = opened.locator(".xaxislayer-above text").all_text_contents()
     assert labels == ["<b>", "c"]
-    here = jupyter.partition("/lab")[0]
-    assert [url for url in asked if not url.startswith((here, "data:", "blob:"))] == []
+
+
+def plain(text):
+    """Return words as a browser shows them, quotation marks as they are typed."""
+    return " ".join(text.translate(str.maketrans("“”‘’", "\"\"''")).split())
+
+
+@pytest.mark.parametrize("opened", [CHAPTER], indirect=True)
+def test_a_chapter_reads_as_on_the_site(opened, browser, server):
+    page = browser.new_page()
+    page.goto(f"{server}/{CHAPTER}.html")
+    told = {plain(text) for text in page.locator(PROSE).all_text_contents()}
+    drawn = page.locator("svg.lm-drawing").count()
     page.close()
+    cells = opened.locator(".jp-MarkdownCell .jp-RenderedMarkdown")
+    shown = {plain(text) for text in cells.locator("p").all_text_contents()}
+    assert len(told) > 5
+    assert told <= shown, told - shown
+    drawings = cells.locator("img[src^='data:image/svg']")
+    assert drawings.count() == drawn > 0
+    for drawing in drawings.all():
+        assert drawing.evaluate("i => i.decode().then(() => i.naturalWidth > 0)")
+        assert drawing.get_attribute("alt")
+    solution = cells.locator("details").filter(has_text="Solution, in words").first
+    expect(solution.locator("p").first).to_be_hidden()
+    solution.locator("summary").click()
+    expect(solution.locator("p").first).to_be_visible()
+
+
+@pytest.mark.parametrize("opened", [CHAPTER], indirect=True)
+def test_a_task_is_checked_and_its_answer_outlasts_a_newer_edition(
+    opened, jupyter, tmp_path
+):
+    cells = opened.locator(".jp-Notebook .jp-CodeCell")
+    imports = cells.nth(1)  # folded, below the one that installs
+    imports.locator(".jp-InputPlaceholder").click()
+    run(opened, imports)
+    task = cells.filter(has_text=TASK)
+    run(opened, task)
+    verdict = task.locator(".jp-OutputArea-output")
+    expect(verdict).to_contain_text("not tried yet", timeout=START)
+    task.locator(".cm-content").click()
+    opened.keyboard.press("Control+a")
+    opened.keyboard.insert_text(f"{ANSWER}\n\n{TASK}")
+    opened.keyboard.press("Shift+Enter")
+    expect(verdict).to_contain_text("✓", timeout=START)
+    opened.keyboard.press("Control+s")
+    expect(opened.locator(".jp-mod-dirty")).to_have_count(0, timeout=START)
+    _, work = jupyter
+    own = work / f"{CHAPTER}.ipynb"
+    assert "weights = (query @ key.mT" in own.read_text()
+    shutil.copytree(SITE / "notebooks", tmp_path / "newer")
+    for notebook in (tmp_path / "newer").glob("*.ipynb"):
+        notebook.write_text(notebook.read_text() + "\n")
+    saved = own.read_bytes()
+    assert bring(tmp_path / "newer", work) == [f"{CHAPTER}.ipynb"]
+    assert own.read_bytes() == saved

@@ -101,7 +101,7 @@ def test_an_hour_is_about_an_hour_and_a_weekend_needs_nothing_else(tmp_path):
 
 
 def test_an_editor_that_saves_a_chapter_keeps_its_front_matter(tmp_path):
-    """JupyterLab opens chapters as notebooks and writes them back."""
+    """Jupytext opens chapters as notebooks and writes them back."""
     for name in ("embeddings.md", "jupytext.toml"):
         shutil.copy(ROOT / "chapters" / name, tmp_path)
     editor = build_sync_jupytext_contents_manager_class(LargeFileManager)()

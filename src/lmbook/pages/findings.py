@@ -1,28 +1,24 @@
 """Findings: what was found, what it was held against, and whether it holds now.
 
-The directive ``findings`` makes a table of all empirical claims of the book: the proofs
+All empirical claims of the book are listed in a table (`lmbook.pages.teaching`): the proofs
 that are findings or have a rival, and the studies in ``data/studies``.
 """
 
 import json
 import re
+from collections.abc import Callable
 from html import escape
 from pathlib import Path
 
 from docutils import nodes
-from sphinx.util.docutils import SphinxDirective
 
 from lmbook.execute.keys import DEFAULTS
 from lmbook.execute.verdicts import FIELDS
-from lmbook.pages.markup import with_code
+from lmbook.pages.markup import html_table, with_code
 
 VERDICTS = {"checked": "✓ holds", "holds": "✓ holds", "not so": "✗ not so"}
 COLUMNS = ("Claim", "Rival", "Null", "n", "Interval", "Verdict", "Shown in")
-TABLE = f"""<table class="table lm-findings">
-<thead><tr><th scope="col">{'</th><th scope="col">'.join(COLUMNS)}</th></tr></thead>
-<tbody>{{}}</tbody></table>
-<script defer src="_static/lib/findings.js"></script>
-"""
+SCRIPT = '<script defer src="_static/lib/findings.js"></script>\n'
 _CELLS = re.compile(r"^```\{code-cell\}.*?^```", re.DOTALL | re.MULTILINE)
 
 
@@ -48,28 +44,12 @@ def fields_list(fields: dict[str, str]) -> list[nodes.bullet_list]:
 # --- the page that lists them -----------------------------------------------------------
 
 
-class findings_list(nodes.General, nodes.Element):
-    """Where the table of findings comes."""
-
-
-class Findings(SphinxDirective):
-    """``findings``: a table of all empirical claims of the book."""
-
-    def run(self) -> list[nodes.Node]:
-        return [findings_list()]
-
-
 def _collect(app, doctree: nodes.document) -> None:
     """Keep what a page claims, and where."""
     proofs = doctree.findall(lambda node: "claim" in getattr(node, "attributes", ()))
     app.env.metadata[app.env.docname]["lmbook_claims"] = [
         node["claim"] | {"at": [(app.env.docname, f"#{node['ids'][0]}")]} for node in proofs
     ]
-
-
-def _pages_to_write(app, env) -> set[str]:
-    """Return the page that lists findings: it is written anew, whatever changed."""
-    return {"findings"} & env.found_docs
 
 
 def _claims(app) -> list[dict]:
@@ -88,11 +68,11 @@ def _claims(app) -> list[dict]:
     return sorted(found, key=lambda row: pages.index(row["at"][0][0]) if row["at"] else 99)
 
 
-def _fill_in(app, doctree: nodes.document, docname: str) -> None:
-    for node in list(doctree.findall(findings_list)):
-        rows = _claims(app)
-        html = _result(rows) + TABLE.format("".join(_row(app, docname, r) for r in rows))
-        node.replace_self([nodes.raw("", html, format="html")] if rows else [])
+def findings(app, link: Callable[[str], str], _) -> str:
+    """Return the table of all empirical claims of the book."""
+    rows = _claims(app)
+    table = html_table("lm-findings", COLUMNS, (_row(app, link, row) for row in rows))
+    return f"{_result(rows)}{table}\n{SCRIPT}" if rows else ""
 
 
 def _result(rows: list[dict]) -> str:
@@ -104,26 +84,22 @@ def _result(rows: list[dict]) -> str:
     return f"{said}Of {len(rows)} claims in all {lack} still lack a rival or a null.</p>\n"
 
 
-def _row(app, docname: str, row: dict) -> str:
-    """Return a claim; each cell has its column's name, for narrow screens."""
+def _row(app, link: Callable[[str], str], row: dict) -> tuple[str, list[str]]:
+    """Return a claim's attributes and its cells."""
     texts = [row.get(name) or "–" for name in ("claim", *FIELDS)] + [row["note"]]
     *said, note = (re.sub(r"`(.+?)`", r"<code>\1</code>", escape(text)) for text in texts)
     mark = VERDICTS.get(row["verdict"], row["verdict"])
     said.append(f'<span class="lm-mark">{mark}</span> <small>{note}</small>')
     chapters, links = app.config.lmbook_chapters, []
     for page, anchor in row["at"]:
-        uri, of = app.builder.get_relative_uri(docname, page), chapters.get(page)
+        of = chapters.get(page)
         name = f"{of.number}. {of.short}" if of else app.env.titles[page].astext()
-        links.append(f'<a href="{escape(uri + anchor)}">{escape(name)}</a>')
-    cells = zip(COLUMNS, [*said, "<br>".join(links) or "–"], strict=True)
-    html = "".join(f'<td data-label="{name}">{cell}</td>' for name, cell in cells)
+        links.append(f'<a href="{escape(link(page) + anchor)}">{escape(name)}</a>')
     good = "lm-holds" if "✓" in mark else "lm-fails"
-    return f'<tr class="{good}" data-kind="{row["kind"]}">{html}</tr>\n'
+    about = f' class="{good}" data-kind="{row["kind"]}"'
+    return about, [*said, "<br>".join(links) or "–"]
 
 
 def setup(app) -> None:
-    """Add the directive; collect while pages are read, list when they are written."""
-    app.add_directive("findings", Findings)
+    """Collect claims while pages are read."""
     app.connect("doctree-read", _collect)
-    app.connect("env-updated", _pages_to_write)
-    app.connect("doctree-resolved", _fill_in)

@@ -1,7 +1,7 @@
 """Small parts of pages that several directives make."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 
 from docutils import nodes
 
@@ -10,6 +10,23 @@ def with_code(text: str) -> list[nodes.Node]:
     """Return a sentence whose code stands between backticks."""
     parts = enumerate(re.split(r"`([^`]+)`", text))
     return [nodes.literal(p, p) if n % 2 else nodes.Text(p) for n, p in parts]
+
+
+def html_table(
+    css: str, columns: Sequence[str], rows: Iterable[tuple[str, Sequence[str]]]
+) -> str:
+    """Return a table of rows, each its attributes and its cells, all of it HTML.
+
+    Each cell has its column's name, for narrow screens.
+    """
+    head = "".join(f'<th scope="col">{name}</th>' for name in columns)
+    body = ""
+    for about, cells in rows:
+        pairs = zip(columns, cells, strict=True)
+        told = "".join(f'<td data-label="{name}">{cell}</td>' for name, cell in pairs)
+        body += f"<tr{about}>{told}</tr>\n"
+    top = f'<table class="table {css}"><thead><tr>{head}</tr></thead>'
+    return f"{top}<tbody>{body}</tbody></table>"
 
 
 def html_tag(tag: str) -> tuple[Callable, Callable]:

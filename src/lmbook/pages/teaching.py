@@ -1,9 +1,10 @@
-"""Lists for who teaches: all tasks, plans of weeks, and every mistake with what mends it.
+"""Lists made of all pages: tasks, plans of weeks, mistakes with what mends them, findings.
 
 The directive ``weeks`` has a line for each week, names of chapters; what a chapter builds
 on must come before it, and with ``:whole:`` none may be missing. ``tasks`` lists all tasks,
 ``mistakes`` the code of each *spot the bug*, what the check said of it when the page was
-executed, what mends it, and what else the checks know by name.
+executed, what mends it, and what else the checks know by name; for ``findings`` see
+`lmbook.pages.findings`.
 """
 
 import ast
@@ -23,6 +24,8 @@ from sphinx.util.docutils import SphinxDirective
 from lmbook.execute.run import executed
 from lmbook.pages.choices import LETTERS
 from lmbook.pages.course_map import took
+from lmbook.pages.findings import findings
+from lmbook.pages.markup import html_table
 from lmbook.pages.tasks import CHECKED, WORDS, asked, registered
 from lmcourse import exercises
 
@@ -83,7 +86,7 @@ class teaching_list(nodes.General, nodes.Element):
 
 
 class Teaching(SphinxDirective):
-    """``tasks``, ``weeks`` or ``mistakes``."""
+    """``tasks``, ``weeks``, ``mistakes`` or ``findings``."""
 
     option_spec: ClassVar = {"whole": flag}
     has_content = True
@@ -116,18 +119,13 @@ def plan_faults(weeks: list[list[str]], chapters: dict) -> list[str]:
 
 def _tasks(app, link, node) -> str:
     """Return a table of all tasks."""
-    rows = ""
+    rows = []
     for chapter, task in _all_tasks(app):
-        kind, minutes, level = (each.removesuffix(" of 3") for each in task.about)
-        place = f"{link(chapter.name)}#{task.label}"
-        name = f'<a href="{escape(place)}">{escape(task.title)}</a>'
-        cells = (name, kind, minutes.split()[0], level.split()[1], escape(chapter.short))
-        pairs = zip(HEADS, cells, strict=True)
-        told = "".join(f'<td data-label="{h}">{c}</td>' for h, c in pairs)
-        rows += f"<tr>{told}</tr>\n"
-    head = "".join(f'<th scope="col">{name}</th>' for name in HEADS)
-    top = f"<thead><tr>{head}</tr></thead>"
-    table = f'<table class="table lm-tasks">{top}<tbody>{rows}</tbody></table>'
+        kind, *told = task.about
+        minutes, level = (re.search(r"\d+", each)[0] for each in told)
+        cells = _titled(link, chapter, task), kind, minutes, level, escape(chapter.short)
+        rows.append(("", cells))
+    table = html_table("lm-tasks", HEADS, rows)
     return f'<div class="pst-scrollable-table-container">{table}</div>'
 
 
@@ -205,12 +203,12 @@ def _all_tasks(app) -> Iterator[tuple]:
             yield chapter, task
 
 
-MADE = {"tasks": _tasks, "weeks": _weeks, "mistakes": _mistakes}
+MADE = {"tasks": _tasks, "weeks": _weeks, "mistakes": _mistakes, "findings": findings}
 
 
 def _pages_to_write(app, env) -> set[str]:
     """Return the pages that list what others hold: they are written anew each time."""
-    return {"instructors", "mistakes"} & env.found_docs
+    return {"findings", "instructors", "mistakes"} & env.found_docs
 
 
 def _fill_in(app, doctree: nodes.document, docname: str) -> None:
@@ -218,7 +216,7 @@ def _fill_in(app, doctree: nodes.document, docname: str) -> None:
         html = MADE[node["kind"]](
             app, lambda page: app.builder.get_relative_uri(docname, page), node
         )
-        node.replace_self(nodes.raw("", html, format="html"))
+        node.replace_self([nodes.raw("", html, format="html")] if html else [])
 
 
 def setup(app) -> None:

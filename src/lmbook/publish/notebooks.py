@@ -60,7 +60,9 @@ def published(links: BookLinks, wheel: str, student: bool = False) -> NotebookNo
         Leave out solutions, and proofs that need them; let letters be handed in.
     """
     page = links.page(links.name, "a page of Inside Language Models")
-    back = nbformat.v4.new_markdown_cell(f"*This is {page}, made to be run.*")
+    how = f" To change the page, edit `chapters/{links.name}.md` and run `make html`."
+    first = f"*This is {page}, made to be run.*{'' if student else how}"
+    back = nbformat.v4.new_markdown_cell(first)
     cells = [back, _install_cell(wheel)]
     in_solution, solved = False, _solved(links.source) if student else set()
     for cell in jupytext.reads(links.source, fmt="md:myst").cells:
@@ -139,7 +141,9 @@ def _install_cell(wheel: str) -> NotebookNode:
     wanted["lmcourse"] = (wheel.rpartition("/")[2].split("-")[1], wheel)
     lines = [f'        "{name}": ("{v}", "{s}"),' for name, (v, s) in wanted.items()]
     text = INSTALL.read_text(encoding="utf-8").strip()
-    return nbformat.v4.new_code_cell(text.replace("{wanted}", "\n".join(lines)))
+    cell = nbformat.v4.new_code_cell(text.replace("{wanted}", "\n".join(lines)))
+    cell.metadata.jupyter = {"source_hidden": True}
+    return cell
 
 
 def _versions(name: str) -> tuple[str, str]:

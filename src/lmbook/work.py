@@ -1,0 +1,61 @@
+"""``python -m lmbook.work``: copy the book's notebooks to ``work``, where readers run them.
+
+The site's build writes its notebooks anew; what a reader saves must outlast that. So a copy
+is replaced by a newer one only while it is byte for byte as it was copied. One that was
+saved since stays as it is, until its reader renames it. Git ignores the folder.
+"""
+
+import json
+import os
+from pathlib import Path
+
+from lmbook.execute.keys import ROOT, build_folder, hashes
+from lmbook.publish.addresses import FOLDER
+
+COPIED = ".copied.json"  # name → hash of what was copied
+
+
+def bring(notebooks: Path, work: Path) -> list[str]:
+    """Copy notebooks, but never over a reader's own.
+
+    Parameters
+    ----------
+    notebooks : Path
+        The folder of the book's.
+    work : Path
+        The reader's folder, made if it is not there.
+
+    Returns
+    -------
+    list of str
+        Those that stay as the reader saved them, though the book has newer ones.
+    """
+    work.mkdir(exist_ok=True)
+    record = work / COPIED
+    copied = json.loads(record.read_text()) if record.is_file() else {}
+    newer = []
+    for path in sorted(notebooks.glob("*.ipynb")):
+        name, new = path.name, hashes(path, notebooks)[path.name]
+        theirs = hashes(work / name, work).get(name, new)
+        if theirs in (copied.get(name), new):
+            _write(work / name, path.read_bytes())
+            copied[name] = new
+        elif copied.get(name) != new:
+            newer.append(name)
+    _write(record, json.dumps(copied).encode())
+    return newer
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Write a file, whole or not at all."""
+    part = path.with_name(f".{path.name}.part")
+    part.write_bytes(content)
+    os.replace(part, path)
+
+
+if __name__ == "__main__":
+    work = ROOT / "work"
+    for name in bring(build_folder(ROOT) / "html" / FOLDER, work):
+        print(
+            f"{work / name} is kept as you saved it; rename it to have the book's newer one"
+        )
