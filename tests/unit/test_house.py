@@ -17,12 +17,12 @@ SOURCE, TESTS = ROOT / "src", ROOT / "tests"
 # Lines of code, room by room: the numbers reached. They only fall, or rise by what a new
 # page needs.
 LIMITS = {
-    "lmcourse": 4587,  # exercises apart
-    "exercises": 3339,
-    "studies": 1992,
-    "lmbook": 3641,
-    "tests": 13_723,  # right and wrong answers apart
-    "scripts": 6410,  # with styles, every line
+    "lmcourse": 4983,  # exercises apart
+    "exercises": 3584,
+    "studies": 2577,
+    "lmbook": 3834,
+    "tests": 14_439,  # right and wrong answers apart
+    "scripts": 6733,  # with styles, every line
 }
 MODULE, FUNCTION = 300, 31  # lines of code
 COMMANDS = {"lmcourse.train"}  # run, not imported
