@@ -125,7 +125,7 @@ WRONG = {
         "use `LayerNorm`": lambda b, i, k: F.layer_norm(
             summed(b, i, k), (8,), eps=b.embeddings.LayerNorm.eps
         ),
-        "added after the norm": lambda b, i, k: (
+        "type is added after": lambda b, i, k: (
             b.embeddings.LayerNorm(
                 summed(b, i, 0 * k) - b.embeddings.token_type_embeddings(0 * k)
             )

@@ -215,7 +215,7 @@ WRONG = {
             cut(i, s, n)[1],
         ),
         "the source is not right": lambda i, s, n: (cut(i, s, n)[0][1:], cut(i, s, n)[1]),
-        "last sentinel": changed(end=False),
+        "lacks its last sentinel": changed(end=False),
         "without its sentinels": changed(named=False, end=False),
         "the target is the whole text": lambda i, s, n: (cut(i, s, n)[0], i),
         "the target is not right": changed(named=False),
