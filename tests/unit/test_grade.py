@@ -14,6 +14,7 @@ import psutil
 import pytest
 import torch
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from safetensors import SafetensorError
 
 from lmbook.grade import __main__ as command
 from lmbook.grade import marks, sandbox, wire
@@ -337,3 +338,5 @@ def test_values_arrive_as_they_were():
     assert type(wire.loads(wire.dumps(pytest))).__name__ == "module"
     with pytest.raises(wire.Failed, match="told"):
         wire.loads('{"kind": "failed", "of": "told"}')
+    with pytest.raises(SafetensorError):  # what is no tensor allocates nothing
+        wire.loads('{"kind": "tensor", "of": "AAAA"}')

@@ -37,22 +37,14 @@ def grade(path: Path, folder: Path, limits: Limits) -> list[dict]:
     try:
         tasks, code = read(path)
         answers, problems = _run(code, limits)
-    except (
-        OSError,
-        TypeError,
-        ValueError,
-        nbformat.ValidationError,
-        RecursionError,
-    ) as error:
-        tasks, said = [""], f"it cannot be read: {type(error).__name__}"
+        rows = _judged(tasks, answers, problems, limits)
     except (Stopped, Failed) as error:
         said = f"it was not run to its end: {error}"
-    else:
-        return [
-            {"submission": who, **row} for row in _judged(tasks, answers, problems, limits)
-        ]
-    row = {"submission": who, "verdict": "not graded", "diagnosis": said}
-    return [{**row, "task": task} for task in tasks]
+        rows = [{"task": t, "verdict": "not graded", "diagnosis": said} for t in tasks]
+    except Exception as error:  # whatever was handed in, the others are to be judged
+        said = f"it cannot be read: {type(error).__name__}"
+        rows = [{"task": "", "verdict": "not graded", "diagnosis": said}]
+    return [{"submission": who, **row} for row in rows]
 
 
 def read(path: Path) -> tuple[list[str], list[str]]:
@@ -128,7 +120,5 @@ def write(rows: list[dict], folder: Path) -> None:
     with pd.option_context("display.max_colwidth", None):
         body = table.to_html(index=False, escape=True, border=0)
     head = '<!doctype html><html lang="en"><meta charset="utf-8"><title>Grades</title>'
-    style = (
-        "<style>td { text-align: left; vertical-align: top; padding: 0 1em 0 0 }</style>"
-    )
-    (folder / "grades.html").write_text(f"{head}{style}{body}</html>\n", encoding="utf-8")
+    head += "<style>td { vertical-align: top; padding-right: 1em }</style>"
+    (folder / "grades.html").write_text(f"{head}{body}</html>\n", encoding="utf-8")

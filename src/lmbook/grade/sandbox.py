@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import cloudpickle
@@ -27,13 +28,10 @@ PROCESSES, FOLDER = 200, "256m"  # with their threads; bytes it may write
 SHARE = 0.75  # of the memory, for a single process: it gets an error, and may go on
 LARGEST = 2**28  # bytes of an answer
 ENVIRONMENT = {
-    **{"HOME": "/submission", "LMCOURSE_DEVICE": "cpu", "HF_HUB_OFFLINE": "1"},
-    **{
-        "OMP_NUM_THREADS": "1",
-        "TOKENIZERS_PARALLELISM": "false",
-        "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
-    },
-    **{"PYTHONDONTWRITEBYTECODE": "1", "LANG": "C.UTF-8", "IPYTHONDIR": "/submission/.ipy"},
+    **{"HOME": "/submission", "IPYTHONDIR": "/submission/.ipy", "LANG": "C.UTF-8"},
+    **{"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "PYTHONDONTWRITEBYTECODE": "1"},
+    **{"LMCOURSE_DEVICE": "cpu", "HF_HUB_OFFLINE": "1"},
+    **{"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"},
 }
 PROGRAM = (sys.executable, "-m", "lmbook.grade.inside")
 
@@ -158,15 +156,8 @@ def _family(pid: int) -> list[psutil.Process]:
 
 def used(pid: int) -> int:
     """Return how many bytes the children of a process hold, what they share once."""
-    family = _family(pid)
-    most = sum(_asked(each, "memory_info", "rss") for each in family)
-    if most < 2**30:
-        return most  # reading what is shared takes time
-    return sum(_asked(each, "memory_full_info", "pss") for each in family)
-
-
-def _asked(process: psutil.Process, how: str, what: str) -> int:
-    try:
-        return getattr(getattr(process, how)(), what)
-    except psutil.Error:
-        return 0
+    total = 0
+    for each in _family(pid):
+        with suppress(psutil.Error):
+            total += each.memory_full_info().pss
+    return total

@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 import torch
+from safetensors.torch import load, save
 
 CONTAINERS = {"tuple": tuple, "set": set, "list": list}
-DTYPES = {str(d): d for d in vars(torch).values() if isinstance(d, torch.dtype)}
 
 
 class Failed(Exception):
@@ -43,24 +43,21 @@ def _plain(value: object, keep) -> object:
 
 def _array(value: object) -> dict | None:
     """Return a tensor, an array or what can be seen as one; None if it cannot."""
-    kind = "scalar" if isinstance(value, np.generic) else "array"
-    if isinstance(value, torch.Tensor):
-        value = value.detach().cpu().contiguous()
-        kind, dtype = "tensor", str(value.dtype)
-        data = (
-            value.reshape(-1).view(torch.uint8).numpy().tobytes() if value.numel() else b""
+    kind = "tensor"
+    if not isinstance(value, torch.Tensor):
+        if callable(value) or not hasattr(value, "__array__"):
+            return None
+        kind, value = (
+            "scalar" if isinstance(value, np.generic) else "array",
+            np.array(value),
         )
-    elif not callable(value) and hasattr(value, "__array__"):
-        value = np.asarray(value)
-        data, dtype = value.tobytes(), value.dtype.str
         if value.dtype.kind == "U":
             return {"kind": "words", "of": value.tolist()}
         if value.dtype.kind not in "biufc":
             return None
-    else:
-        return None
-    of = base64.b64encode(data).decode()
-    return {"kind": kind, "dtype": dtype, "shape": list(value.shape), "of": of}
+        value = torch.from_numpy(value)
+    data = save({"it": value.detach().cpu().contiguous()})
+    return {"kind": kind, "of": base64.b64encode(data).decode()}
 
 
 def _other(value: object, keep) -> dict:
@@ -77,7 +74,7 @@ def loads(text: str | bytes, held: Callable[[int, str], object] | None = None) -
     ------
     Failed
         If it tells of an error.
-    ValueError, KeyError, TypeError
+    ValueError, KeyError, TypeError, SafetensorError
         If it is not what `dumps` writes.
     """
     return _value(json.loads(text), held)
@@ -99,15 +96,9 @@ def _value(plain: object, held) -> object:
             return np.array(plain["of"], dtype=str)
         case "bytes":
             return base64.b64decode(plain["of"])
-        case "tensor":
-            data, dtype = bytearray(base64.b64decode(plain["of"])), DTYPES[plain["dtype"]]
-            flat = (
-                torch.frombuffer(data, dtype=dtype) if data else torch.empty(0, dtype=dtype)
-            )
-            return flat.reshape(plain["shape"])
-        case "array" | "scalar" as kind:
-            data, dtype = bytearray(base64.b64decode(plain["of"])), np.dtype(plain["dtype"])
-            found = np.frombuffer(data, dtype).reshape(plain["shape"])
+        case "tensor" | "array" | "scalar" as kind:
+            found = load(base64.b64decode(plain["of"]))["it"]
+            found = found if kind == "tensor" else found.numpy()
             return found[()] if kind == "scalar" else found
         case "failed":
             raise Failed(str(plain["of"]))
