@@ -21,7 +21,7 @@ LIMITS = {
     "exercises": 3299,
     "studies": 1992,
     "lmbook": 3631,
-    "tests": 13_797,  # right and wrong answers apart
+    "tests": 13_801,  # right and wrong answers apart
     "scripts": 6410,  # with styles, every line
 }
 MODULE, FUNCTION = 300, 31  # lines of code
