@@ -21,7 +21,7 @@ LIMITS = {
     "exercises": 3584,
     "studies": 2577,
     "lmbook": 3808,
-    "tests": 14_442,  # right and wrong answers apart
+    "tests": 14_446,  # right and wrong answers apart
     "scripts": 6733,  # with styles, every line
 }
 MODULE, FUNCTION = 300, 31  # lines of code
