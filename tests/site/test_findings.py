@@ -41,7 +41,7 @@ def test_a_study_is_told_as_it_is_stored_and_where_it_is_shown(name):
     assert cells["n"] == f"{study['n']}; seeds: {len(study['seeds'])}"
     assert cells["Verdict"].startswith("✓" if study["verdict"] == "holds" else "✗")
     assert study["command"] in cells["Verdict"]
-    ends = [float(end) for end in re.findall(r"-?[\d.]+", cells["Interval"])]
+    ends = [float(end) for end in re.findall(r"-?[\d.]+(?:e-?\d+)?", cells["Interval"])]
     assert ends == pytest.approx(study["interval"] or [], rel=0.01)
     code = {page: "\n".join(c.source for c in source_cells(page)) for page in COURSE}
     shown = [page for page in COURSE if f'stored("{name}")' in code[page]]
