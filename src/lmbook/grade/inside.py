@@ -45,6 +45,10 @@ def run(code: list[str], cell_seconds: float, seconds: float) -> tuple:
             except DeadKernelError:
                 problems.append(f"the kernel died in cell {number}")
                 break
+            except Exception as error:  # it may write into the kernel's own messages
+                said = f"the kernel could not be understood in cell {number}: {error}"
+                problems.append(said[:300])
+                break
     return _answers(), problems
 
 

@@ -84,7 +84,8 @@ class Sandbox:
     """
 
     def __init__(self, memory: float, unsafe: bool = False):
-        self.memory, self.folder = memory * 2**30, tempfile.TemporaryDirectory()
+        self.memory = memory * 2**30
+        self.folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         self.stopped = False
         home = {"HOME": self.folder.name} if unsafe else {}
         self.process = subprocess.Popen(
@@ -103,7 +104,8 @@ class Sandbox:
     def __exit__(self, *_):
         """Kill it and all its children."""
         for each in [*_family(self.process.pid), self.process]:
-            each.kill()
+            with suppress(psutil.NoSuchProcess):  # the first of them takes the others along
+                each.kill()
         self.process.communicate()
         self.folder.cleanup()
 
