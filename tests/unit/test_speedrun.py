@@ -84,6 +84,23 @@ def test_the_whole_keeps_the_rules():
     assert study.numbers(Sprinter(whole, 65)) <= study.SETTINGS["parameters"]
 
 
+def test_the_reference_is_the_recipe_whole():
+    assert recipe_of([], Recipe().steps) == Recipe()
+    assert study.entry_of("reference")[1] == 2000 * 12 * CONTEXT
+
+
+def test_the_shortest_length_that_keeps_the_margin_is_chosen():
+    low = 1.8 - study.SETTINGS["margin"]
+    ways = [{"way": "record", "tuning": 0}, {"way": "reference", "tuning": 1.8}]
+    tuned = {520: [low - 1, low + 0.01, low + 0.01], 780: [low - 1] * 3}
+
+    def rows(losses):
+        return [{"steps": n, "tuning": x} for n, each in losses.items() for x in each]
+
+    assert study.chosen(ways, rows(tuned | {640: [low + 0.01, low, low]})) == 640
+    assert study.chosen(ways, rows({520: tuned[520]})) == 520  # none: the longest
+
+
 @pytest.mark.parametrize("idea", IDEAS)
 def test_an_idea_alone_and_left_out_changes_the_recipe(idea):
     assert recipe_of([idea]) != recipe_of([])
@@ -130,6 +147,7 @@ def test_the_judge_judges_on_what_no_entry_sees(corpus):
 
     found = study.judge(entry, corpus, 5)
     assert found["loss"] < 0.01  # all of it is `c`
+    assert found["tuning"] > 5  # of `b`
     training, tuning = seen
     assert len(training) == 9 * len(tuning) * 2
     assert (tuning == 1).all()  # all of it is `b`

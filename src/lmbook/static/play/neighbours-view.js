@@ -135,7 +135,7 @@ export function mount(element, data, context) {
       const near = Array.from(list.querySelectorAll("li button"), (each) => each.textContent);
       return list.querySelector("b").textContent + ": " + (near.join(", ") || "none");
     });
-    return [note.textContent, ...found].filter(Boolean).join(". ");
+    return [note.textContent.replace(/\.$/, ""), ...found].filter(Boolean).join(". ");
   }
 
   draw(data.lists);
