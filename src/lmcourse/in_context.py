@@ -2,7 +2,7 @@
 
 A text is 24 questions, each with its answer. Which answer a question has is drawn anew for
 every text; but questions come in pairs, the same in all texts, that always share theirs.
-One answer in ten is wrong.
+One answer in ten is drawn without looking at the task.
 """
 
 import math

@@ -2,11 +2,11 @@
 
 Varied: whether each text of the training is of a new task, or of one of 16 that come again
 and again; how many examples stand before. Rates are chosen for each kind by texts of their
-own, with a seed of its own. Rivals: copying the last answer of the same question; counting
-all its answers; counting those of its pair, too, which is all that can be known. What they
-trust is chosen on the same texts. Null: the answers of a text change places. Statistic:
-nats for each of the last twelve answers of tasks that no training drew; the interval is
-that of how much more counting pays than the model, seed by seed.
+own, by three other seeds. Rivals: copying the last answer of the same question;
+counting all its answers; counting those of its pair, too, which is all that can be
+known. What they trust is chosen on the same texts. Null: the answers of a text change
+places. Statistic: nats for each of the last twelve answers of tasks that no training drew;
+the interval is that of how much more counting pays than the model, seed by seed.
 """
 
 from functools import partial
@@ -14,16 +14,17 @@ from functools import partial
 import torch
 
 from lmcourse import in_context
-from studies.harness import best_tuned, count, paired
+from studies.harness import count, finished, paired
 
 CHAPTER = "scaling"
 CLAIM = "Told a new task by examples, the model pays less than who counts the same question"
 RIVAL = "copying the last answer of the same question; counting all of them"
 NULL = "the answers of each text change places"
-KINDS, SEEDS, STEPS = {"new": None, "known": 16}, [0, 1, 2], 600
-RATES, TRUST = [5e-3, 1e-2], [0.5, 0.7, 0.8, 0.85, 0.9, 0.925, 0.95]
-SETTINGS = {"kinds": KINDS, "steps": STEPS, "rates": RATES, "trust": TRUST}
-SETTINGS |= {"texts": 2000, "last": 12}
+KINDS, SEEDS, STEPS = {"new": None, "known": 16}, [0, 1, 2, 3, 4], 1200
+TUNING, RATES = [97, 98, 99], [2.5e-3, 5e-3, 1e-2]
+TRUST = [0.5, 0.7, 0.8, 0.85, 0.9, 0.925, 0.95]
+SETTINGS = {"kinds": KINDS, "steps": STEPS, "tuning": TUNING, "rates": RATES}
+SETTINGS |= {"trust": TRUST, "texts": 2000, "last": 12}
 RIVALS = {
     "copy": in_context.copied,
     "count": in_context.counted,
@@ -32,16 +33,28 @@ RIVALS = {
 
 
 def plan(small):
-    """Choose rates, then each kind from three seeds, and the rivals; or two steps each."""
+    """Choose rates, then each kind from five seeds, and the rivals; or two steps each."""
     rates, seeds = (RATES[:1], SEEDS[:1]) if small else (RATES, SEEDS)
-    steps = {"steps": 2 if small else STEPS}
+    steps, tuning = {"steps": 2 if small else STEPS}, TUNING[:1] if small else TUNING
     runs = [
-        {"group": "tuning", "kind": k, "seed": 99, "rate": r} for k in KINDS for r in rates
+        {"group": "tuning", "kind": kind, "seed": seed, "rate": rate}
+        for kind in KINDS
+        for rate in rates
+        for seed in tuning
     ]
     runs += [
         {"group": "runs", "kind": kind, "seed": seed} for seed in seeds for kind in KINDS
     ]
     return [each | steps for each in runs] + [{"group": "rivals", "way": w} for w in RIVALS]
+
+
+def best_rate(folder, kind):
+    """Return the rate of the lowest mean loss over the seeds that tuned this kind."""
+    losses = {}
+    for each in finished(folder, "tuning"):
+        if each["kind"] == kind:
+            losses.setdefault(each["rate"], []).append(each["validation"])
+    return min(losses, key=lambda rate: sum(losses[rate]))
 
 
 def drawn(seed):
@@ -73,7 +86,7 @@ def run(folder, group, kind="", seed=0, rate=None, steps=0, way=""):
             "loss": last(costs),
             "examples": by_example(costs),
         }
-    rate = rate or best_tuned(folder, kind=kind)["rate"]
+    rate = rate or best_rate(folder, kind)
     with torch.enable_grad():
         model, history = in_context.learn(seed, steps, rate, KINDS[kind])
     found = {"kind": kind, "seed": seed, "rate": rate}
