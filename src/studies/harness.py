@@ -19,6 +19,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from types import ModuleType
 
+import pandas as pd
 from tqdm import tqdm
 
 from lmcourse.data import corpora_folder
@@ -160,6 +161,12 @@ def best_tuned(folder: Path, **like) -> dict:
     """
     mine = [each for each in finished(folder, "tuning") if like.items() <= each.items()]
     return min(mine, key=lambda each: each["validation"])
+
+
+def best_rate(folder: Path, **like) -> float:
+    """Return the tuned rate whose mean validation loss over its seeds is the lowest."""
+    mine = [each for each in finished(folder, "tuning") if like.items() <= each.items()]
+    return float(pd.DataFrame(mine).groupby("rate").validation.mean().idxmin())
 
 
 def document(study: ModuleType, done: Sequence[dict]) -> dict:

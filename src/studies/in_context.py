@@ -10,11 +10,12 @@ the interval is that of how much more counting pays than the model, seed by seed
 """
 
 from functools import partial
+from itertools import product
 
 import torch
 
 from lmcourse import in_context
-from studies.harness import count, finished, paired
+from studies.harness import best_rate, count, paired
 
 CHAPTER = "scaling"
 CLAIM = "Told a new task by examples, the model pays less than who counts the same question"
@@ -38,23 +39,12 @@ def plan(small):
     steps, tuning = {"steps": 2 if small else STEPS}, TUNING[:1] if small else TUNING
     runs = [
         {"group": "tuning", "kind": kind, "seed": seed, "rate": rate}
-        for kind in KINDS
-        for rate in rates
-        for seed in tuning
+        for kind, rate, seed in product(KINDS, rates, tuning)
     ]
     runs += [
         {"group": "runs", "kind": kind, "seed": seed} for seed in seeds for kind in KINDS
     ]
     return [each | steps for each in runs] + [{"group": "rivals", "way": w} for w in RIVALS]
-
-
-def best_rate(folder, kind):
-    """Return the rate of the lowest mean loss over the seeds that tuned this kind."""
-    losses = {}
-    for each in finished(folder, "tuning"):
-        if each["kind"] == kind:
-            losses.setdefault(each["rate"], []).append(each["validation"])
-    return min(losses, key=lambda rate: sum(losses[rate]))
 
 
 def drawn(seed):
@@ -86,7 +76,7 @@ def run(folder, group, kind="", seed=0, rate=None, steps=0, way=""):
             "loss": last(costs),
             "examples": by_example(costs),
         }
-    rate = rate or best_rate(folder, kind)
+    rate = rate or best_rate(folder, kind=kind)
     with torch.enable_grad():
         model, history = in_context.learn(seed, steps, rate, KINDS[kind])
     found = {"kind": kind, "seed": seed, "rate": rate}

@@ -12,8 +12,6 @@ is gained. Statistic: nats a character on test text; the interval is that of the
 prediction of the largest run, over configurations drawn again.
 """
 
-from statistics import mean
-
 import torch
 
 from lmcourse import scaling
@@ -22,7 +20,7 @@ from lmcourse.gpt.generation import generate
 from lmcourse.gpt.model import GPTConfig
 from lmcourse.gpt.training import estimate
 from lmcourse.train import new_run
-from studies.harness import count, finished, verdict
+from studies.harness import best_rate, count, finished, verdict
 
 CHAPTER = "scaling"
 CLAIM = (
@@ -112,18 +110,9 @@ def tuning(folder, corpus, size, tokens, rate, seed):
     return {"size": size, "rate": rate, "seed": seed, "validation": round(loss, 4)}
 
 
-def best_rate(folder, size):
-    """Return the rate of the lowest mean loss over the seeds that tuned this size."""
-    losses = {}
-    for run in finished(folder, "tuning"):
-        if run["size"] == size:
-            losses.setdefault(run["rate"], []).append(run["validation"])
-    return min(losses, key=lambda rate: mean(losses[rate]))
-
-
 def final(folder, corpus, size, tokens, seed):
     """Train at the size's rate; judge by the test text."""
-    rate = best_rate(folder, size)
+    rate = best_rate(folder, size=size)
     trainer, tokenizer, test = trained(corpus, size, tokens, rate, seed)
     loss = estimate(trainer.bare.eval(), test, trainer.context, 800)
     found = {"size": size, "tokens": tokens, "seed": seed, "rate": rate}

@@ -30,23 +30,19 @@ def optimum(answer):
         ((1.7, 400.0, 0.34, 410.0, 0.28), 1e12),
         ((0.5, 9000.0, 0.5, 90.0, 0.3), 1e14),
     ]:
-        _, _, a, _, b = fitted
+        _, big, a, long, b = fitted
         budget = flops / 6
         size, tokens = _searched(fitted, budget)
-        share, other = budget ** (b / (a + b)), budget ** (a / (a + b))
+        share, turn = budget ** (b / (a + b)), budget ** ((a - b) / (a + b))
+        bare = share * (big / long) ** (1 / (a + b))
         mistakes = {
-            "the two are exchanged: parameters come first, and A and a are theirs.": (
-                tokens,
-                size,
-            ),
+            "a and b come down as factors in the derivative.": (bare, budget / bare),
+            "b / (a + b) is the exponent of parameters.": (size * turn, tokens / turn),
+            "parameters come first, and A and a are theirs.": (tokens, size),
             "each token costs six FLOPs a parameter.": _searched(fitted, flops),
             "equal shares of the budget are the best only of equal parts: weigh A "
             "and a against B and b.": (budget**0.5, budget**0.5),
-            "the exponents are right, but A and B are left out.": (share, other),
-            "the budget is spent twice: 6 · parameters · tokens should be the FLOPs.": (
-                2 * size,
-                2 * tokens,
-            ),
+            "the exponents are right, but A and B are left out.": (share, budget / share),
         }
         expect(answer, [fitted, flops], (size, tokens), mistakes, tolerance=0.01)
 
@@ -71,7 +67,7 @@ judge(
 @exercise("scaling.flops", kind="spot the bug")
 def flops(answer):
     """Compare with what PyTorch counts while a small GPT computes."""
-    for layers, width, context, vocabulary in ((1, 8, 4, 5), (3, 4, 16, 30)):
+    for layers, width, context, vocabulary in ((1, 8, 6, 5), (3, 4, 14, 30)):
         tokens = 2 * context
         block, head = 12 * width**2, vocabulary * width
         looking = 2 * context * width
@@ -92,6 +88,9 @@ def flops(answer):
             "times as large as one of attention's.": spent(block - 4 * width**2),
             "the last matrix, which makes the logits, is left out.": spent(head=0),
             "what attention does with scores and weights is left out.": spent(looking=0),
+            "scores are one product, what they weigh another.": spent(looking=looking / 2),
+            "attention has a fourth matrix, for what it found.": spent(block - width**2),
+            "a token's vector is looked up: that multiplies nothing.": spent(head=2 * head),
             "this is the way forward alone.": spent(times=1),
             "a multiplication and an addition are two.": spent() / 2,
         }

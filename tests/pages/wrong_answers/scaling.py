@@ -83,7 +83,35 @@ def in_floats(*sizes):
     return float(by_parts(*sizes))
 
 
+def billed(block=12, looking=2, heads=1):
+    return lambda layers, width, context, vocabulary, tokens: (
+        6 * tokens * (layers * width * (block * width + looking * context))
+        + 6 * tokens * heads * vocabulary * width
+    )
+
+
+def split(*, turned=0, bare=0):
+    def answer(fitted, flops):
+        _, big, a, long, b = fitted
+        balance = (big / long * (1 if bare else a / b)) ** (1 / (a + b))
+        size = balance * (flops / 6) ** ((a if turned else b) / (a + b))
+        return size, flops / 6 / size
+
+    return answer
+
+
 WRONG = {
+    "optimum": {
+        "come down as factors": split(bare=1),
+        "is the exponent of parameters": split(turned=1),
+        "parameters come first": lambda *given: by_halves(*given)[::-1],
+    },
+    "flops": {
+        "a fourth matrix": billed(block=11),
+        "one product": billed(looking=1),
+        "is looked up": billed(heads=2),
+        "left out": billed(looking=0),
+    },
     "small": {
         "hand in the trained model itself": [(14_000, 1.9), 1.9],
         "at most 20,000 in all": new(0, 64),
