@@ -28,7 +28,7 @@ const softmax = (logits) => {
 
 export function mount(element, data, context) {
   const model = openModel("digits", context);
-  let ink = [...data.examples[0].ink], example = 0, at = 27, erasing = false, drawing = false;
+  let ink = [...data.examples[0].ink], example = 0, at = 27, erasing = false, pen = null;
   let { probs, weights } = data.examples[0]; // weights[layer][head][token][key]
   let layer = weights.length - 1, head = 0, looking = 0;
 
@@ -38,7 +38,7 @@ export function mount(element, data, context) {
   const cursor = svg("rect", { width: 20, height: 20, class: "lmd-cursor" });
   const paper = make("div", { class: "lmd-paper", tabindex: 0, role: "application",
     "aria-label": "Your digit: arrow keys move, space adds ink, Delete takes it away",
-    onkeydown: keys, onpointerdown: (event) => { drawing = true; follow(event); },
+    onkeydown: keys, onpointerdown: (event) => { pen = place(event); follow(event); },
     onpointermove: follow, onpointerup: lift, onpointercancel: lift },
     svg("svg", { viewBox: "0 0 160 160", "aria-hidden": "true" }, ...drawn, cursor));
   const status = make("p", { class: "lmd-status", role: "status" });
@@ -62,9 +62,9 @@ export function mount(element, data, context) {
           button("Another", () => start(data.examples[++example % data.examples.length].ink)),
           make("label", {}, make("input", { type: "checkbox",
             onchange: ({ target }) => { erasing = target.checked; } }), " erase"))),
+      make("div", {}, make("p", { class: "lmd-title" }, "What it says"), table),
       make("div", {}, make("p", { class: "lmd-title" }, "Where it looks"),
-        make("div", { class: "lmd-grid" }, ...looks.slice(1)), looks[0]),
-      make("div", {}, make("p", { class: "lmd-title" }, "What it says"), table)),
+        make("div", { class: "lmd-grid" }, ...looks.slice(1)), looks[0])),
     radios("Layer", weights.map((_, i) => i), layer, (i) => { layer = i; draw(); }),
     radios("Head", weights[0].map((_, i) => i), head, (i) => { head = i; draw(); }),
     status, where);
@@ -74,17 +74,23 @@ export function mount(element, data, context) {
     changed();
   }
 
-  function lift() { drawing = false; }
+  function lift() { pen = null; }
 
-  /* A soft pen: the nearer a cell's middle, the more ink. */
-  function follow(event) {
-    if (!drawing) return;
-    if (event.buttons === 0) return lift();
+  function place(event) {
     const box = paper.firstChild.getBoundingClientRect();
-    const x = (SIDE * (event.clientX - box.left)) / box.width - 0.5;
-    const y = (SIDE * (event.clientY - box.top)) / box.height - 0.5;
+    return [(SIDE * (event.clientX - box.left)) / box.width - 0.5,
+      (SIDE * (event.clientY - box.top)) / box.height - 0.5];
+  }
+
+  /* A soft pen, on the way from where it was: the nearer a cell's middle, the more ink. */
+  function follow(event) {
+    if (!pen) return;
+    if (event.buttons === 0) return lift();
+    const [from, to] = [pen, pen = place(event)], [dx, dy] = [to[0] - from[0], to[1] - from[1]];
     ink = ink.map((old, cell) => {
-      const far = Math.hypot((cell % SIDE) - x, Math.floor(cell / SIDE) - y);
+      const [x, y] = [(cell % SIDE) - from[0], Math.floor(cell / SIDE) - from[1]];
+      const way = (x * dx + y * dy) / (dx * dx + dy * dy || 1), on = Math.max(0, Math.min(1, way));
+      const far = Math.hypot(x - on * dx, y - on * dy);
       const touch = Math.max(0, Math.min(1, 1.3 - far));
       return erasing ? Math.min(old, far < 0.8 ? 0 : 1) : Math.max(old, touch);
     });
@@ -143,7 +149,10 @@ export function mount(element, data, context) {
     table.replaceChildren(make("tbody", {}, ...probs.map((share, digit) =>
       row(digit, bar(share, share), percent(share)))));
     const best = probs.indexOf(Math.max(...probs)), seen = shares.indexOf(most);
-    status.textContent = `It says ${best}, with a probability of ${percent(probs[best])}. ` +
+    const nothing = ink.some((x) => x > 0) ? "" :
+      "Nothing is drawn, and it knows no other answers than ten digits. ";
+    status.textContent = nothing +
+      `It says ${best}, with a probability of ${percent(probs[best])}. ` +
       `In layer ${layer}, head ${head}, ${nameOf(looking)} looks most at ` +
       `${seen === looking ? "itself" : nameOf(seen)} (${percent(most)}).`;
   }
