@@ -12,7 +12,7 @@ nodes told right, and nats per letter with a head away; the interval is that of 
 more the vision Transformer tells right than the nearest neighbours, by training.
 """
 
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import torch
@@ -94,9 +94,7 @@ def readings():
         {"group": "digits", "reader": reader, "fold": fold}
         | {"seed": seed, "rate": rate, "steps": steps}
         for reader, some, steps, those in ways
-        for fold in folds
-        for seed in those
-        for rate in some
+        for fold, seed, rate in product(folds, those, some)
     ]
 
 
@@ -211,35 +209,29 @@ def rule(folder, kept, seed, steps):
 def letters_counted(seed=99, learned=20_000):
     """Return what counting costs, in nats per letter, on the same sequences.
 
-    Of pairs at each distance to `rules.REACH`; of pairs at all of them, each weighed by how
-    well it did in the sequence so far, counted ``once``, or ``again`` where each distance
-    reads the sequences alone that it told best; of three letters in a row; and of letters
-    at the ``two places`` that tell the texts best.
+    Of pairs at every distance to `rules.REACH`, each counted in the sequences alone that it
+    told best, and weighed by how well it did so far (``again``); of three letters in a row;
+    and of letters at the ``two places`` that tell the texts best.
     """
     texts, _ = rules.grow(learned, torch.Generator().manual_seed(seed + 1))
     ids, _ = rules.grow(SETTINGS["rules"]["judged"], torch.Generator().manual_seed(seed))
     reach, late = rules.REACH, slice(12 - rules.REACH, None)
 
-    def logs(counted):
-        tables = [pairs_counted(x, b) for b, x in enumerate(counted, 1)]
-        return lambda x: torch.stack(
+    def logs(counted, x):
+        tables = [pairs_counted(each, b) for b, each in enumerate(counted, 1)]
+        return torch.stack(
             [t[x[:, reach - b : -b], x[:, reach:]] for b, t in enumerate(tables, 1)]
         )
 
-    def mixed(each):
-        past = each.cumsum(-1) - each  # of what stands before
-        return round(-(past.log_softmax(0) + each).logsumexp(0)[:, late].mean().item(), 4)
-
-    once = logs([texts] * reach)
-    told = once(texts).sum(-1).argmax(0)  # by which distance each is told best
-    again = logs([texts[told == b] for b in range(reach)])
-    found = {"pairs": [round(-x[:, late].mean().item(), 4) for x in once(ids)]}
-    found |= {"once": mixed(once(ids)), "again": mixed(again(ids))}
-    best = min(
-        combinations(range(1, reach + 1), 2), key=lambda two: threes(texts, texts, *two)
-    )
-    found |= {"three in a row": threes(texts, ids, 1, 2), "best two": best}
-    return found | {"two places": threes(texts, ids, *best)}
+    told = logs([texts] * reach, texts).sum(-1).argmax(0)  # by which distance best
+    each = logs([texts[told == b] for b in range(reach)], ids)
+    past = each.cumsum(-1) - each  # of what stands before
+    again = -(past.log_softmax(0) + each).logsumexp(0)[:, late].mean().item()
+    pairs = combinations(range(1, reach + 1), 2)
+    best = min(pairs, key=lambda two: threes(texts, texts, *two))
+    found = {"again": round(again, 4), "best two": best}
+    ways = {"three in a row": (1, 2), "two places": best}
+    return found | {name: threes(texts, ids, *two) for name, two in ways.items()}
 
 
 def threes(texts, ids, near, far):

@@ -22,9 +22,6 @@ def cut(answer):
             "still strips: the numbers of a patch stand in one row of the image.": (
                 images.reshape(want.shape)
             ),
-            "strips again, of columns: a transpose of the whole image cuts no squares.": (
-                images.mT.reshape(want.shape)
-            ),
             "these are the right patches, down the columns first: row by row, please.": (
                 blocks.transpose(1, 2).reshape(want.shape)
             ),
@@ -37,9 +34,6 @@ def cut(answer):
             .permute(0, 2, 4, 1, 3)
             .reshape(want.shape),
             "tokens and numbers have changed places: a row is a patch.": want.mT,
-            "the patches are right; lay the numbers of each in one row.": blocks.flatten(
-                1, 2
-            ),
         }
         expect(answer, [images, size], want, mistakes)
 
@@ -74,9 +68,6 @@ def late(answer):
         "divided by their sum they sum to 1, but may be negative: add the bias before the "
         "softmax.": added / added.sum(-1, keepdim=True) @ value,
         "a softmax of a softmax is nearly even: one is enough.": added.softmax(-1) @ value,
-        "the scores are scaled already: leave them as they are.": (
-            (scores / 2 + bias).softmax(-1) @ value
-        ),
         "the bias is not used.": plain @ value,
         "the bias is taken away; add it.": (scores - bias).softmax(-1) @ value,
         "the bias multiplies the scores; add it.": (scores * bias).softmax(-1) @ value,
@@ -111,9 +102,6 @@ def by_distance(answer):
             "a node that cannot be reached is as far as can be: it gets the last number.": (
                 given(np.where(np.isinf(steps), 0, steps))
             ),
-            "a node that cannot be reached gets the last number, like all that are far.": (
-                given(steps).masked_fill(torch.tensor(np.isinf(steps)), -torch.inf)
-            ),
             "each round overwrites the last: who was reached keeps its number.": given(
                 np.where(steps < far, far - 1, far)
             ),
@@ -123,9 +111,6 @@ def by_distance(answer):
             "one step too many: a node is 0 steps from itself.": given(steps + 1),
             "one step too few: a neighbour is 1 step away.": given((steps - 1).clip(0)),
             "the heads come last; they come first.": want.movedim(0, -1),
-            "the bonus is not multiplied by the distance: look each distance up.": (
-                bonus[:, :1, None] * torch.tensor(np.minimum(steps, far))
-            ),
             "a longer walk takes the place of a shorter: who was reached stays.": given(
                 last
             ),

@@ -74,12 +74,6 @@ def unreached_near(joined, bonus):
     return looked_up(np.nan_to_num(steps_of(joined), posinf=0), bonus)
 
 
-def walls(joined, bonus):
-    return by_scipy(joined, bonus).masked_fill(
-        torch.tensor(np.isinf(steps_of(joined))), -torch.inf
-    )
-
-
 def every_round(joined, bonus):
     """Write the round's number wherever somebody was reached so far."""
     far, reached = bonus.shape[1] - 1, torch.eye(len(joined), dtype=torch.bool)
@@ -119,18 +113,15 @@ def by_chi_squared(ids):
 WRONG = {
     "cut": {
         "still strips": strips,
-        "strips again, of columns": lambda x, s: strips(x.mT, s),
         "down the columns first": arranged(0, 3, 1, 2, 4),
         "mirrored at its diagonal": arranged(0, 1, 3, 4, 2),
         "every second pixel": every_second,
         "a row is a patch": lambda x, s: by_loops(x, s).mT,
-        "lay the numbers": lambda x, s: by_loops(x, s).unflatten(-1, (s, s)),
     },
     "late": {
         "still comes after": lambda s, b, v: (s.softmax(-1) + b) @ v,
         "may be negative": lambda s, b, v: shares(s.softmax(-1) + b) @ v,
         "softmax of a softmax": lambda s, b, v: (s.softmax(-1) + b).softmax(-1) @ v,
-        "scaled already": lambda s, b, v: (s / 2 + b).softmax(-1) @ v,
         "not used": lambda s, b, v: s.softmax(-1) @ v,
         "taken away": lambda s, b, v: (s - b).softmax(-1) @ v,
         "multiplies the scores": lambda s, b, v: (s * b).softmax(-1) @ v,
@@ -140,15 +131,11 @@ WRONG = {
     "by_distance": {
         "only neighbours": neighbours_alone,
         "cannot be reached": unreached_near,
-        "like all that are far": walls,
         "each round overwrites": every_round,
         "it gets the first number": lambda j, p: looked_up(far_from_itself(j), p),
         "one step too many": lambda j, p: looked_up(steps_of(j) + 1, p),
         "one step too few": lambda j, p: looked_up((steps_of(j) - 1).clip(0), p),
         "the heads come last": lambda j, p: by_scipy(j, p).movedim(0, -1),
-        "look each distance up": lambda j, p: (
-            p[:, :1, None] * torch.tensor(np.minimum(steps_of(j), p.shape[1] - 1))
-        ),
         "longer walk": rising_powers,
     },
     "winding": {
