@@ -18,7 +18,7 @@ def run(code: list[str], cell_seconds: float, seconds: float) -> tuple:
     """Run a notebook's cells in a fresh kernel; return the answers, and what went wrong."""
     from jupyter_client.manager import AsyncKernelManager
     from nbclient import NotebookClient
-    from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+    from nbclient.exceptions import CellExecutionError, CellTimeoutError
     from nbformat.v4 import new_code_cell, new_notebook
 
     end, problems = time.monotonic() + seconds, []
@@ -42,12 +42,8 @@ def run(code: list[str], cell_seconds: float, seconds: float) -> tuple:
                 problems.append(f"cell {number} {slow if late else said}")
             except (CellTimeoutError, TimeoutError):
                 problems.append(f"cell {number} {slow}")
-            except DeadKernelError:
-                problems.append(f"the kernel died in cell {number}")
-                break
-            except Exception as error:  # it may write into the kernel's own messages
-                said = f"the kernel could not be understood in cell {number}: {error}"
-                problems.append(said[:300])
+            except Exception as error:  # also of messages that it wrote into itself
+                problems.append(f"the kernel died in cell {number}: {error}"[:300])
                 break
     return _answers(), problems
 
