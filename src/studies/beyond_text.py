@@ -264,13 +264,10 @@ def told(folder, kind):
 
 def best(results, steps):
     """Return, by stretch and seed, the Transformer's test share at the rate best chosen."""
-    found = {}
-    for each in results.get("digits", []):
-        if (each["reader"], each["steps"]) == ("Transformer", steps):
-            found.setdefault((each["fold"], each["seed"]), []).append(each)
-    return {
-        key: max(runs, key=lambda r: r["validation"])["test"] for key, runs in found.items()
-    }
+    every = results.get("digits", [])[::-1]
+    runs = [each for each in every if each["reader"] == "Transformer"]
+    runs = sorted(runs, key=lambda each: each["validation"])  # the best comes last
+    return {(r["fold"], r["seed"]): r["test"] for r in runs if r["steps"] == steps}
 
 
 def summary(results):

@@ -79,7 +79,6 @@ def test_another_digit_gets_pytorch_s_answer_in_every_head(opened):
 def test_keys_and_the_pointer_draw(opened):
     page = opened.page
     ask(page)
-    page.get_by_role("status").filter(has_text="Nothing is drawn").wait_for()
     paper = page.locator(".lmd-paper")
     paper.focus()
     for key in ("ArrowRight", "ArrowDown", " ", " ", "ArrowLeft", " "):
