@@ -70,7 +70,7 @@ def plan(small):
     ]
     rows = [each | {"steps": SETTINGS["graphs"]["steps"]} for each in rows]
     for kept, some, steps in (
-        (rules.KEPT, seeds, sizes["steps"]),
+        (rules.KEPT, range(12), sizes["steps"]),
         (0.0, seeds[:3], sizes["steps"]),
         (rules.KEPT, seeds[:1], sizes["longer"]),
     ):
@@ -264,8 +264,7 @@ def told(folder, kind):
 
 def best(results, steps):
     """Return, by stretch and seed, the Transformer's test share at the rate best chosen."""
-    every = results.get("digits", [])[::-1]
-    runs = [each for each in every if each["reader"] == "Transformer"]
+    runs = [r for r in results.get("digits", [])[::-1] if r["reader"] == "Transformer"]
     runs = sorted(runs, key=lambda each: each["validation"])  # the best comes last
     return {(r["fold"], r["seed"]): r["test"] for r in runs if r["steps"] == steps}
 
