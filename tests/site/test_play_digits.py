@@ -91,7 +91,7 @@ def test_keys_and_the_pointer_draw(opened):
     box = paper.bounding_box()
     page.mouse.move(box["x"] + box["width"] / 16, box["y"] + 20)
     page.mouse.down()
-    page.mouse.move(box["x"] + box["width"] / 16, box["y"] + box["height"] - 20, steps=8)
+    page.mouse.move(box["x"] + box["width"] / 16, box["y"] + box["height"] - 20)  # at once
     page.mouse.up()
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 10)  # lifted
     drawn = ink(page)

@@ -34,9 +34,6 @@ def cut(answer):
             .permute(0, 2, 4, 1, 3)
             .reshape(want.shape),
             "tokens and numbers have changed places: a row is a patch.": want.mT,
-            "the patches are right; lay the numbers of each in one row.": blocks.flatten(
-                1, 2
-            ),
         }
         expect(answer, [images, size], want, mistakes)
 
@@ -105,12 +102,15 @@ def by_distance(answer):
             "a node that cannot be reached is as far as can be: it gets the last number.": (
                 given(np.where(np.isinf(steps), 0, steps))
             ),
+            "each round overwrites the last: who was reached keeps its number.": given(
+                np.where(steps < far, far - 1, far)
+            ),
+            "a node is 0 steps from itself: it gets the first number.": given(
+                np.where(steps == 0, far, steps)
+            ),
             "one step too many: a node is 0 steps from itself.": given(steps + 1),
             "one step too few: a neighbour is 1 step away.": given((steps - 1).clip(0)),
             "the heads come last; they come first.": want.movedim(0, -1),
-            "the bonus is not multiplied by the distance: look each distance up.": (
-                bonus[:, :1, None] * torch.tensor(np.minimum(steps, far))
-            ),
             "a longer walk takes the place of a shorter: who was reached stays.": given(
                 last
             ),

@@ -74,6 +74,20 @@ def unreached_near(joined, bonus):
     return looked_up(np.nan_to_num(steps_of(joined), posinf=0), bonus)
 
 
+def every_round(joined, bonus):
+    """Write the round's number wherever somebody was reached so far."""
+    far, reached = bonus.shape[1] - 1, torch.eye(len(joined), dtype=torch.bool)
+    steps = torch.where(reached, 0, far)
+    for step in range(1, far):
+        reached = reached | (reached.float() @ joined.float() > 0)
+        steps = torch.where(reached, step, steps)
+    return bonus[:, steps]
+
+
+def far_from_itself(joined):
+    return np.where(np.eye(len(joined), dtype=bool), np.inf, steps_of(joined))
+
+
 def information(ids, back):
     pairs = 20 * ids[:, :-back] + ids[:, back:]
     return float((torch.bincount(pairs.flatten(), None, 400).double() ** 2).mean())
@@ -103,7 +117,6 @@ WRONG = {
         "mirrored at its diagonal": arranged(0, 1, 3, 4, 2),
         "every second pixel": every_second,
         "a row is a patch": lambda x, s: by_loops(x, s).mT,
-        "lay the numbers": lambda x, s: by_loops(x, s).unflatten(-1, (s, s)),
     },
     "late": {
         "still comes after": lambda s, b, v: (s.softmax(-1) + b) @ v,
@@ -118,12 +131,11 @@ WRONG = {
     "by_distance": {
         "only neighbours": neighbours_alone,
         "cannot be reached": unreached_near,
+        "each round overwrites": every_round,
+        "it gets the first number": lambda j, p: looked_up(far_from_itself(j), p),
         "one step too many": lambda j, p: looked_up(steps_of(j) + 1, p),
         "one step too few": lambda j, p: looked_up((steps_of(j) - 1).clip(0), p),
         "the heads come last": lambda j, p: by_scipy(j, p).movedim(0, -1),
-        "look each distance up": lambda j, p: (
-            p[:, :1, None] * torch.tensor(np.minimum(steps_of(j), p.shape[1] - 1))
-        ),
         "longer walk": rising_powers,
     },
     "winding": {

@@ -69,18 +69,12 @@ export function mount(element, data, context) {
     radios("Head", weights[0].map((_, i) => i), head, (i) => { head = i; draw(); }),
     status, where);
 
-  function start(other) {
-    ink = [...other];
-    changed();
-  }
-
+  function start(other) { ink = [...other]; changed(); }
   function lift() { pen = null; }
 
-  function place(event) {
-    const box = paper.firstChild.getBoundingClientRect();
-    return [(SIDE * (event.clientX - box.left)) / box.width - 0.5,
-      (SIDE * (event.clientY - box.top)) / box.height - 0.5];
-  }
+  const place = (event, box = paper.firstChild.getBoundingClientRect()) => [
+    (SIDE * (event.clientX - box.left)) / box.width - 0.5,
+    (SIDE * (event.clientY - box.top)) / box.height - 0.5];
 
   /* A soft pen, on the way from where it was: the nearer a cell's middle, the more ink. */
   function follow(event) {
@@ -132,10 +126,8 @@ export function mount(element, data, context) {
 
   function draw() {
     const shares = weights[layer][head][looking], most = Math.max(...shares);
-    const [x, y] = [20 * (at % SIDE), 20 * Math.floor(at / SIDE)];
     drawn.forEach((cell, i) => cell.setAttribute("fill-opacity", ink[i].toFixed(2)));
-    cursor.setAttribute("x", x);
-    cursor.setAttribute("y", y);
+    cursor.setAttribute("transform", `translate(${20 * (at % SIDE)} ${20 * Math.floor(at / SIDE)})`);
     looks.forEach((each, token) => {
       const share = percent(shares[token]);
       each.style.setProperty("--strength", (shares[token] / most).toFixed(3));
@@ -149,9 +141,7 @@ export function mount(element, data, context) {
     table.replaceChildren(make("tbody", {}, ...probs.map((share, digit) =>
       row(digit, bar(share, share), percent(share)))));
     const best = probs.indexOf(Math.max(...probs)), seen = shares.indexOf(most);
-    const nothing = ink.some((x) => x > 0) ? "" :
-      "Nothing is drawn, and it knows no other answers than ten digits. ";
-    status.textContent = nothing +
+    status.textContent = (ink.some((x) => x > 0) ? "" : "Nothing is drawn, but it has ten answers only. ") +
       `It says ${best}, with a probability of ${percent(probs[best])}. ` +
       `In layer ${layer}, head ${head}, ${nameOf(looking)} looks most at ` +
       `${seen === looking ? "itself" : nameOf(seen)} (${percent(most)}).`;
