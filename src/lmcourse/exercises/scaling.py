@@ -143,7 +143,6 @@ predict(
     "scaling.missed",
     a=None,
     b="alone it brings more than most; together with the others it is missed less.",
-    c="alone and among the others it changes little in so few steps.",
-    d="alone they help a good deal; but the vectors of the characters before tell the "
-    "same, and more cheaply.",
+    c="alone it costs a little, and among the others it is hardly missed.",
+    d="alone they help a good deal; together with the others they are missed less.",
 )
