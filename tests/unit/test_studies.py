@@ -265,6 +265,17 @@ def test_the_best_of_a_tuning_is_found_again(tmp_path):
     assert harness.best_tuned(tmp_path, rung="b")["rate"] == 3
 
 
+def test_a_rate_is_chosen_by_the_mean_of_its_seeds(tmp_path):
+    for seed, losses in enumerate([(1.0, 1.2, 5.0), (2.0, 1.3, 0.0)]):
+        for rate, loss in zip((1e-3, 2e-3, 3e-3), losses, strict=True):
+            kind = "other" if rate == 3e-3 else "new"
+            outcome = {"kind": kind, "seed": seed, "rate": rate, "validation": loss}
+            told = {"setting": {"group": "tuning"}, "outcome": outcome}
+            (tmp_path / f"{seed}-{rate}.json").write_text(json.dumps(told))
+    assert harness.best_rate(tmp_path, kind="new") == 2e-3  # not that of the lowest loss
+    assert harness.best_rate(tmp_path, kind="other") == 3e-3
+
+
 def test_one_study_runs_at_a_time(toy, capsys):
     with harness.lock("another"):
         assert command.main(["toy-study", "--write"]) == 1
