@@ -8,18 +8,19 @@ from lmcourse.models import load_bert
 from lmcourse.pooling import kept, pool_layers
 
 TEXTS = load_poems().text.tolist()
-BY_LENGTH = np.argsort([len(load_bert()[0](text)["input_ids"]) for text in TEXTS])
+TOKENIZER, BERT = load_bert()
+BY_LENGTH = np.argsort([*map(len, TOKENIZER(TEXTS)["input_ids"])])
 
 
 def read(rows, count=5, level=-1):
     """The mean of what a step keeps among some poems."""
-    levels = pool_layers([TEXTS[i] for i in rows], *load_bert()).levels
+    levels = pool_layers([TEXTS[i] for i in rows], TOKENIZER, BERT).levels
     return kept(levels[level - 1], levels[level], count).mean().item()
 
 
 SHORT, LONG = BY_LENGTH[60:100].tolist(), BY_LENGTH[110:150].tolist()
 SHARE, POEMS = read(SHORT), [TEXTS[i] for i in SHORT]
-WHOLE = pool_layers(TEXTS, *load_bert())
+WHOLE = pool_layers(TEXTS, TOKENIZER, BERT)
 AMONG_ALL = kept(*WHOLE.levels[-2:], 5)[SHORT].mean().item()
 
 
