@@ -93,7 +93,7 @@ def train(scheme, steps=1000, seed=0, length=SHORT, rate=8e-3, **options):
     """Train a `Small` on texts of so many characters; return it."""
     torch.manual_seed(seed)
     model = Small(scheme, **options)
-    optimizer = torch.optim.AdamW(model.parameters(), rate)
+    optimizer = torch.optim.AdamW(model.parameters(), rate, fused=True)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, rate, total_steps=steps)
     dice = torch.Generator().manual_seed(seed + 1)
     for _ in range(steps):

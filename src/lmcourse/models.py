@@ -12,10 +12,7 @@ from pathlib import Path
 
 import pooch
 import torch
-import transformers
-from huggingface_hub import snapshot_download
 from threadpoolctl import threadpool_limits
-from transformers.utils import logging
 
 from lmcourse.weights import read_header, read_json, read_state
 
@@ -191,6 +188,8 @@ def checkpoint_folder(name: str | os.PathLike) -> Path:
     name = resolve_checkpoint(name)
     if Path(name).is_dir():
         return Path(name)
+    from huggingface_hub import snapshot_download
+
     repository, _, revision = name.partition("@")
     try:
         found = snapshot_download(
@@ -250,6 +249,8 @@ def read_tokenizer(folder, config, vocab_size):
     OSError, ValueError
         If it is not there, damaged, or not of a model with this many IDs.
     """
+    import transformers
+
     files = "tokenizer.json", "vocab.txt", "merges.txt"
     if not any((folder / file).is_file() for file in files):
         raise FileNotFoundError(f"{folder} has no tokenizer: none of {', '.join(files)}")
@@ -270,8 +271,10 @@ def read_tokenizer(folder, config, vocab_size):
     return tokenizer
 
 
-def _bert_config(found: dict) -> transformers.BertConfig:
+def _bert_config(found: dict):
     """Take what a BERT's configuration says, and nothing else that may stand there."""
+    import transformers
+
     told = {name: found[name] for name in SIZES}  # without them: no sizes by default
     others = {name: found[name] for name in OTHERS if name in found}
     config = transformers.BertConfig(**told, **others)
@@ -284,6 +287,8 @@ def _bert_config(found: dict) -> transformers.BertConfig:
 
 def _read_bert_weights(path: Path, config) -> dict[str, torch.Tensor]:
     """Read the weights of such a BERT; the pooler may be missing."""
+    import transformers
+
     stored = {}  # the name in the model → the name in the file
     for name in read_header(path)[0]:
         own = name.removeprefix("bert.").replace(".gamma", ".weight")
@@ -334,6 +339,8 @@ def load_bert(
         If it is no BERT, if a file is damaged, or if its weights are not those that
         its configuration claims. Nothing is filled with random numbers.
     """
+    import transformers
+
     device = pick_device(device)
     wanted = checkpoint or os.environ.get("LMCOURSE_BERT")
     folder = checkpoint_folder(wanted) if wanted else default_checkpoint()
@@ -343,7 +350,7 @@ def load_bert(
     if len(special[0]) < 5 or len(special[1]) != 2:
         raise ValueError(f"the tokenizer in {folder} is not one of a BERT: {special}")
     weights = _read_bert_weights(folder / "model.safetensors", config)
-    logging.disable_progress_bar()  # a page has no use for it
+    transformers.utils.logging.disable_progress_bar()  # a page has no use for it
     model = transformers.BertModel.from_pretrained(
         None,  # all that is needed follows
         config=config,

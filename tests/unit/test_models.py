@@ -263,7 +263,7 @@ def test_a_name_may_pin_a_revision(small, monkeypatch):
         assert not any(each.endswith((".bin", ".py", ".h5")) for each in allow_patterns)
         return str(small)
 
-    monkeypatch.setattr(models, "snapshot_download", snapshot)
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", snapshot)
     for name in ("org/bert@0123abc", "org/bert@refs/pr/1", "org/bert"):
         load_bert(name, device="cpu")
     revisions = ("0123abc", "refs/pr/1", None)

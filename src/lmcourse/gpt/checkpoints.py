@@ -13,7 +13,6 @@ from pathlib import Path
 import torch
 
 from lmcourse.data import corpora_folder
-from lmcourse.gpt.gpt2 import load_gpt2
 from lmcourse.gpt.model import GPT, GPTConfig
 from lmcourse.gpt.training import Progress
 from lmcourse.models import pick_device
@@ -159,6 +158,8 @@ def load_gpt(path=None, device=None):
     file = Path(path).expanduser()
     if file.is_file() or file.suffix == ".safetensors":
         return _load_own(file, device)
+    from lmcourse.gpt.gpt2 import load_gpt2  # brings transformers, which ours does not need
+
     return load_gpt2(path, device)
 
 

@@ -31,20 +31,16 @@ DATA = {
 
 
 def style() -> None:
-    """Set the look of matplotlib and plotly; call it once, in the import cell.
+    """Set the look of matplotlib's figures; call it once, in the import cell.
 
     Backgrounds are transparent and the type dark: the site turns static pictures over
     in its dark theme.
     """
     import matplotlib.pyplot as plt
-    import plotly.io as pio
 
     from lmcourse.views import figures
 
     figures.register()
-    pio.templates["lmcourse"] = {"layout": LAYOUT}
-    pio.templates.default = "lmcourse"
-
     plt.style.use("lmcourse.views.static.lmcourse")  # a style sheet
     plt.rcParams["axes.prop_cycle"] = plt.cycler(color=PALETTE)
 
