@@ -41,9 +41,9 @@ def test_words_for_wrong_answers_leave_out_the_right_one():
         "runs of five see four characters. What is left of the eyes in them?",
         "this sonnet was kept apart: it was not counted.",
     ]
-    assert any(
-        "after the padding" in d for d in diagnoses("sequences", "sequences.last_state")
-    )
+    last = diagnoses("sequences", "sequences.last_state")
+    norm = diagnoses("backpropagation", "backpropagation.norm")  # a page with a package
+    assert any("padding" in d for d in last) and any("normalised" in d for d in norm)
 
 
 def test_a_bug_that_its_check_does_not_refuse_stops_the_build(monkeypatch):

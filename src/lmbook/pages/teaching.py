@@ -19,6 +19,7 @@ from typing import ClassVar, NamedTuple
 
 from docutils import nodes
 from docutils.parsers.rst.directives import flag
+from markdown_it import MarkdownIt
 from sphinx.util.docutils import SphinxDirective
 
 from lmbook.execute.run import executed
@@ -59,19 +60,27 @@ def read_tasks(text: str) -> Iterator[Task]:
 
 def diagnoses(page: str, name: str) -> list[str]:
     """Return the wrong answers that a task's check has words for, without the right one."""
-    module = import_module(f"lmcourse.exercises.{page.replace('-', '_')}")
-    function = getattr(module, name.partition(".")[2], None)
-    if not inspect.isfunction(function):  # it is answered with a letter
+    function = _check_of(page, name)
+    if not function:  # it is answered with a letter
         said = [exercises.check(name, letter) for letter in LETTERS]
         return [each.message for each in said if not each and each.message[:6] != "choose"]
     code = list(_code(function))
     names = {each.id for each in code if isinstance(each, ast.Name)}
-    beside = [getattr(module, each, None) for each in sorted(names)]  # what it hands on to
-    for each in filter(inspect.isfunction, beside):
-        code += _code(each) if each.__module__ == module.__name__ else []
+    for each in map(function.__globals__.get, sorted(names)):  # what it hands on to
+        if inspect.isfunction(each) and each.__module__ == function.__module__:
+            code += _code(each)
     tables = [key for each in code if isinstance(each, ast.Dict) for key in each.keys]
     texts = [key.value for key in tables if isinstance(key, ast.Constant)]
     return [t for t in dict.fromkeys(texts) if isinstance(t, str) and t.endswith(".")]
+
+
+def _check_of(page: str, name: str):
+    """Return the function that checks a task's answer; a page may have several modules."""
+    package = import_module(f"lmcourse.exercises.{page.replace('-', '_')}")
+    parts = [package, *filter(inspect.ismodule, vars(package).values())]
+    ours = [vars(part) for part in parts if part.__name__.startswith(package.__name__)]
+    found = (part.get(name.partition(".")[2]) for part in ours)
+    return next(filter(inspect.isfunction, found), None)
 
 
 def _code(function) -> Iterator[ast.AST]:
@@ -97,9 +106,8 @@ class Teaching(SphinxDirective):
             place["weeks"] = [line.split() for line in self.content if line.strip()]
             faults = plan_faults(place["weeks"], self.config.lmbook_chapters)
             if "whole" in self.options:
-                taught = {name for week in place["weeks"] for name in week}
-                missing = sorted({*self.config.lmbook_chapters} - taught)
-                faults += [f"{name} is missing" for name in missing]
+                missing = {*self.config.lmbook_chapters}.difference(*place["weeks"])
+                faults += [f"{name} is missing" for name in sorted(missing)]
             if faults:
                 raise self.error("; ".join(faults))
         return [place]
@@ -153,29 +161,29 @@ def _mistakes(app, link, node) -> str:
         elif words:
             html += f"<h3>{_titled(link, chapter, task)}</h3>\n"
         if words:
-            told = "".join(f"<li>{escape(each)}</li>\n" for each in words)
-            what = f"{len(words)} wrong answers that its check knows"
-            html += f"<details><summary>{what}</summary><ul>{told}</ul></details>\n"
+            told = "".join(f"<li>{_inline(each)}</li>\n" for each in words)
+            html += f"<details><summary>{len(words)} wrong answers that its check knows"
+            html += f"</summary><ul>{told}</ul></details>\n"
     return f'<div class="lm-mistakes">{html}</div>'
 
 
 def _titled(link, chapter, task: Task) -> str:
-    place = f"{link(chapter.name)}#{task.label}"
-    return f'<a href="{escape(place)}">{escape(task.title)}</a>'
+    return f'<a href="{link(chapter.name)}#{escape(task.label)}">{_inline(task.title)}</a>'
+
+
+def _inline(text: str) -> str:
+    """Return words as HTML: code between backticks, what is stressed between asterisks."""
+    return MarkdownIt("zero").enable(["backticks", "emphasis"]).renderInline(text)
 
 
 def _mended(app, link, chapter, task: Task) -> str:
     """Return a bug: its code, what the check said of it, and the code that is right."""
-    wrong, right = (
-        app.builder.highlighter.highlight_block(
-            "\n".join(line for line in code.split("\n") if not CHECKED.search(line)),
-            "python",
-        )
-        for code in (task.code, task.solution)
-    )
+    highlight, codes = app.builder.highlighter.highlight_block, (task.code, task.solution)
+    kept = [[x for x in code.split("\n") if not CHECKED.search(x)] for code in codes]
+    wrong, right = (highlight("\n".join(lines), "python") for lines in kept)
     return (
         f"<h3>{_titled(link, chapter, task)}</h3>\n{wrong}"
-        f'<p class="lm-verdict lm-wrong">{escape(_verdict(app, chapter.name, task))}</p>\n'
+        f'<p class="lm-verdict lm-wrong">{_inline(_verdict(app, chapter.name, task))}</p>\n'
         f"<details><summary>What is right</summary>{right}</details>\n"
     )
 

@@ -6,7 +6,7 @@ async ({ name, site, open }) => {
   const all = (what, then) => article.querySelectorAll(what).forEach(then);
   const sleep = (time) => new Promise((done) => setTimeout(done, time));
   const make = (tag, attributes) => Object.assign(document.createElement(tag), attributes);
-  const unseen = (e) => !e.checkVisibility() && !e.matches("h1, h1 *, script, style");
+  const unseen = (e) => !e.checkVisibility() && !e.matches("h1, h1 *, script, style, option, optgroup");
 
   all(".lm-choice", function (choice) {
     const chosen = Array.from(choice.querySelectorAll(":checked"), (e) => e.value).join("");
@@ -27,6 +27,7 @@ async ({ name, site, open }) => {
     while (!/drawn|failed/.test(view.dataset.state)) await sleep(50);
     if (view.dataset.state === "failed") throw new Error(`a view of ${name} was not drawn`);
   }
+  if (open) all(".lmb-losses .play-controls button", (e) => e.click()); // all that is asked
   all(".lmc-canvas details", (e) => (open ? (e.open = true) : e.remove()));
   await window.MathJax?.startup?.promise;
   await sleep(600); // until plots have found their places
@@ -54,6 +55,7 @@ async ({ name, site, open }) => {
     (e) => e.remove()
   );
   all("details.hide", (e) => e.replaceWith(...e.children));
+  all(".lm-findings th button", (e) => e.replaceWith(...e.childNodes)); // or only one sheet has heads
   const rules = Array.from(document.styleSheets).filter((sheet) => !sheet.href)
     .flatMap((sheet) => Array.from(sheet.cssRules, (rule) => rule.cssText));
   all("*:not(svg *)", (e) => unseen(e) && e.remove());

@@ -80,10 +80,8 @@ def document(book: dict, pages: dict, sheets: dict) -> str:
 
 def paper(browser, site: Path, book: dict, way: str, folded: str) -> bytes:
     """Return pages of the built site as one PDF."""
-    names, address = (
-        [name for names in book.values() for name in names],
-        f"{site.as_uri()}/",
-    )
+    names = [name for names in book.values() for name in names]
+    address = f"{site.as_uri()}/"
     with closing(browser.new_context(viewport=LOOK, reduced_motion="reduce")) as context:
         context.add_init_script(f"{KEPT}'{way}'")
         pages = {name: ready(context, address, name, folded) for name in names}
