@@ -41,9 +41,9 @@ def test_words_for_wrong_answers_leave_out_the_right_one():
         "runs of five see four characters. What is left of the eyes in them?",
         "this sonnet was kept apart: it was not counted.",
     ]
-    last = diagnoses("sequences", "sequences.last_state")
-    norm = diagnoses("backpropagation", "backpropagation.norm")  # a page with a package
-    assert any("padding" in d for d in last) and any("normalised" in d for d in norm)
+    parts = {"sequences.last_state": "padding", "backpropagation.norm": "normalised"}
+    for name, part in parts.items():  # the second page has a package of checks
+        assert any(part in d for d in diagnoses(name.partition(".")[0], name))
 
 
 def test_a_bug_that_its_check_does_not_refuse_stops_the_build(monkeypatch):

@@ -15,6 +15,10 @@
     target.scrollIntoView();
   }
 
+  window.addEventListener("resize", function () {
+    for (const e of document.querySelectorAll("figure > .output")) // the theme passes over them
+      e.tabIndex = e.scrollWidth > e.clientWidth ? 0 : -1;
+  });
   document.addEventListener("toggle", again, true);
   document.addEventListener("click", function (event) {
     if (event.target.closest(".admonition-title, .toggle-button")) again();
@@ -23,6 +27,7 @@
   });
   window.addEventListener("hashchange", openTarget);
   document.addEventListener("DOMContentLoaded", function () {
+    again();
     openTarget();
     for (const link of document.querySelectorAll('a[href^="notebooks/"]')) {
       link.download = "";
