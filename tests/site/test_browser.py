@@ -66,12 +66,12 @@ def test_every_page(visiting, page):
         does_not_scroll_sideways(visit)
         visit.page.set_viewport_size({"width": DESK, "height": 900})
         visits.settle(visit.page)
-        for root, kind, data in visit.views():
-            visits.check(root, kind, data)
         is_typeset(visit)
         for root, kind, data in visit.views():
+            visits.check(root, kind, data)
             root.scroll_into_view_if_needed()
             visits.react(visit, root, kind, data)
+        visit.page.wait_for_timeout(400)  # the theme waits 300 before it looks what scrolls
         is_accessible(visit)
         is_legible(visit)
         visit.clean()
