@@ -63,7 +63,7 @@ def plan(small):
     marks, found = SETTINGS["marks"], []
     for text in SETTINGS["texts"]:
         last = SETTINGS["dealt"] if text == "dealt" else SETTINGS["steps"]
-        at = [0, 2] if small else [mark for mark in marks if mark <= last]
+        at = [1] if small else [mark for mark in marks if mark <= last]
         found += [{"group": text, "seed": s, "marks": at} for s in SETTINGS["seeds"]]
     ways, steps = SETTINGS["vectors"]["ways"], 2 if small else SETTINGS["vectors"]["steps"]
     short = [

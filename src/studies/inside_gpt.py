@@ -32,16 +32,16 @@ SETTINGS |= {"steps": {kind: steps for kind, (_, steps, _, _) in KINDS.items()}}
 
 def plan(small):
     """Choose rates first; then every kind on every seed, and counting."""
-    kinds = ["two layers"] if small else KINDS
-    rates = SETTINGS["rates"][: 1 if small else None]
+    kinds, most = (["two layers"], 1) if small else (KINDS, None)
+    rates = SETTINGS["rates"][:most]
     runs = [
         {"group": "tuning", "kind": k, "seed": 99, "rate": r} for k in kinds for r in rates
     ]
     for kind in kinds:
-        seeds = SETTINGS["seeds"][: 1 if small else KINDS[kind][2]]
+        seeds = SETTINGS["seeds"][: most or KINDS[kind][2]]
         runs += [{"group": "runs", "kind": kind, "seed": seed} for seed in seeds]
     runs = [each | {"steps": 2 if small else KINDS[each["kind"]][1]} for each in runs]
-    return runs + [{"group": "counts", "order": order} for order in (1, 2, 3)]
+    return runs + [{"group": "counts", "order": order} for order in (1, 2, 3)[:most]]
 
 
 def drawn(tuning):

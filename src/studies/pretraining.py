@@ -78,7 +78,7 @@ def plan(small):
     ]
     counted = {"group": "counting", "poems": 2 if small else None}
     longer = {"group": "longer", "seed": SETTINGS["seeds"][0]}
-    longer = [longer | {"steps": times * steps} for times in (3, 10)]
+    longer = [longer | {"steps": times * steps} for times in (3, 10)[:most]]
     return [{"group": "vocabulary"}, *tuned, *runs, counted, *longer]
 
 

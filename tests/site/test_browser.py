@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
+import pictures
 import visits
 from lmbook.publish import assets
 from serving import DEMO_PAGES, ROOT, SITE
@@ -60,20 +61,25 @@ def test_the_site_is_built(site):
 
 @pytest.mark.parametrize("page", PAGES)
 def test_every_page(visiting, page):
-    """Drawn on a phone, which is then turned into a desktop: both are right."""
+    """Drawn on a phone, which is then turned into a desktop; worked through, then read."""
     with visiting(page, width=PHONE) as visit:
         visit.draw()
         does_not_scroll_sideways(visit)
+        pictures.legible(visit)
         visit.page.set_viewport_size({"width": DESK, "height": 900})
         visits.settle(visit.page)
         is_typeset(visit)
         for root, kind, data in visit.views():
             visits.check(root, kind, data)
-            root.scroll_into_view_if_needed()
+            assert pictures.moves_by_wheel(visit.page, root), f"a view {kind} takes it"
             visits.react(visit, root, kind, data)
         visit.page.wait_for_timeout(400)  # the theme waits 300 before it looks what scrolls
+        pictures.legible(visit)
         is_accessible(visit)
         is_legible(visit)
+        visit.theme("dark")
+        assert visit.page.evaluate(pictures.LIT) == []
+        leaves_code_out(visit)
         visit.clean()
 
 
@@ -102,6 +108,16 @@ def is_typeset(visit):
         assert visit.page.locator("mjx-merror").count() == 0
     else:
         assert not any("mathjax" in address for address in visit.inside)
+
+
+def leaves_code_out(visit):
+    """Read shows no code, on the phone neither, and the page says what it leaves out."""
+    visit.page.get_by_role("button", name="Read", exact=True).click()
+    visit.page.set_viewport_size({"width": PHONE, "height": 900})
+    cells = visit.page.locator(".cell_input")
+    assert visit.page.locator(".lm-left-out").count() == bool(cells.count())
+    assert visit.page.locator(".cell_input:visible").count() == 0
+    does_not_scroll_sideways(visit)
 
 
 COLOURS = ["color-contrast", "link-in-text-block"]

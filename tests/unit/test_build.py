@@ -14,9 +14,8 @@ from lmbook.execute.keys import ROOT
 from test_execute import page
 
 
-@pytest.fixture
-def book(tmp_path):
-    """A book of two chapters and a page without code."""
+def make_book(tmp_path):
+    """Write a book of two chapters and a page without code."""
     (tmp_path / "data").mkdir()
     chapters = tmp_path / "chapters"
     for name in ("_logo", "_static"):
@@ -30,6 +29,11 @@ def book(tmp_path):
     path.write_text(path.read_text() + "\nIt is {glue:text}`n:.3f`.\n")
     contents(tmp_path, "first", "other")
     return tmp_path
+
+
+@pytest.fixture
+def book(tmp_path):
+    return make_book(tmp_path)
 
 
 def contents(book: Path, *names: str) -> None:

@@ -114,9 +114,8 @@ shutil.rmtree(os.environ["HOME"], ignore_errors=True)
             MERGE,
             "import os\nos._exit(0)",
         ],
-        "deletes": [LETTER, deletes, MERGE],
+        "deletes": [LETTER, deletes, network, MERGE],
         "forks": [LETTER, BOMB],
-        "network": [network, MERGE],
         "prints": [PRINTS + handed],
         "patches": [
             PATCHES + handed.replace("exercises.check", "check"),
@@ -139,7 +138,7 @@ def graded(tmp_path_factory):
     (outside / "kept.txt").write_text("kept")
     with socket.create_server(("127.0.0.1", 0)) as server:
         written(folder, outside, server.getsockname()[1])
-        run = [sys.executable, "-m", "lmbook.grade", folder, "--cell=30", "--memory=2"]
+        run = [sys.executable, "-m", "lmbook.grade", folder, "--cell=20", "--memory=2"]
         subprocess.run(run, check=True, timeout=600)
         server.settimeout(0.1)
         with pytest.raises(TimeoutError):
@@ -172,7 +171,7 @@ MERGE_ROW = "attention.merge_heads"
             "loops",
             "attention.masked_softmax",
             "not handed in",
-            "cell 3 took longer than 30",
+            "cell 3 took longer than 20",
         ),
         ("raises", "attention.sharper", "right", ""),
         ("raises", MERGE_ROW, "right", ""),
@@ -184,11 +183,9 @@ MERGE_ROW = "attention.merge_heads"
             "the kernel died in cell 6",
         ),
         ("deletes", MERGE_ROW, "right", ""),
-        ("deletes", "attention.sharper", "not handed in", ""),
+        ("deletes", "attention.sharper", "not handed in", "Network is unreachable"),
         ("forks", "attention.sharper", "right", ""),
         ("forks", MERGE_ROW, "not handed in", "raised BlockingIOError"),
-        ("network", MERGE_ROW, "right", ""),
-        ("network", "attention.sharper", "not handed in", "Network is unreachable"),
         ("prints", MERGE_ROW, "wrong", ""),
         ("patches", MERGE_ROW, "wrong", "the heads are added up"),
         ("patches", "attention.sharper", "not handed in", ""),

@@ -1,4 +1,4 @@
-"""Tasks as the build sees them: kinds, labels, choices, and what is wrong with them."""
+"""Choices of tasks: what a click tells, and that page and check agree."""
 
 import pytest
 from docutils import nodes
@@ -6,97 +6,6 @@ from sphinx_exercise.nodes import exercise_enumerable_node
 
 from lmbook.pages import choices
 from lmcourse import exercises
-from test_build import book, contents, run  # noqa: F401 (a fixture)
-
-PAGE = """\
----
-jupytext: {text_representation: {extension: .md, format_name: myst}}
-kernelspec: {display_name: Python 3, language: python, name: python3}
----
-
-# Wrong
-
-:::{choices} near
-- one
-:::
-
-```{code-cell} python
-from myst_nb import glue
-glue("far", "d", display=False)
-glue("near", "a", display=False)
-```
-
-:::{choices} far
-- one
-- two
-:::
-
-:::{choices} missing
-- one
-:::
-
-:::{choices} far
-Prose.
-:::
-
-:::{drawing} bee
-:name: fig-bee
-A bee.
-:::
-
-:::{drawing} bee
-A bee.
-:::
-
-```{code-cell} python
-import matplotlib.pyplot as plt
-plt.plot([1, 2]);
-```
-
-"""
-TASK = """\
-:::{{exercise-start}} A title
-:label: {}
-:class: {}
-:::
-{}
-:::{{exercise-end}}
-:::
-
-"""
-WRONG = {  # label and class → what is told
-    "ex-attention-all-at-once hard": "its :class: is 'hard'; it should be a kind (predict,",
-    "ex-attention-masked-softmax dropdown": "its :class: is 'dropdown'; it should be a k",
-    "ex-attention-merge-heads judge minutes-5 level-1": "it is of the kind Judge, its",
-    "ex-embeddings-analogy build minutes-9 level-2": "no check belongs to its label; there",
-    "ex-attention-death judge": "its :class: is 'judge'; it should be a kind (predict,",
-    "ex-attention-a predict minutes-3": "its :class: is 'predict minutes-3'; it should be",
-    "ex-attention-b spot level-1 minutes-3": "its :class: is 'spot level-1 minutes-3'; it",
-    "ex-attention-c spot minutes-0 level-4": "its :class: is 'spot minutes-0 level-4'; it",
-}
-
-
-@pytest.mark.slow
-def test_what_is_wrong_is_told(book):  # noqa: F811
-    asked = [TASK.format(*task.split(" ", 1), "Words.") for task in WRONG]
-    (book / "chapters" / "attention.md").write_text(PAGE + "".join(asked))
-    contents(book, "attention")
-    for name in ("first", "other"):
-        (book / "chapters" / f"{name}.md").unlink()
-    status, said = run(book)
-    assert status == 1
-    said = " ".join(said.split())
-    for task, words in WRONG.items():
-        assert f"the task {task.split()[0]}: {words}" in said
-    for words in (
-        "the choices near stand in no predict, spot or judge task",
-        "the choices far: 'd' was glued, not a letter from a to b",
-        "the choices missing: nothing was glued under the name 'missing'",
-        "the choices far hold one list",
-        "_figures/bee.svg: there is no drawing",
-        "the drawing bee needs :name: fig-… and a caption",
-    ):
-        assert words in said, words
 
 
 @pytest.fixture

@@ -7,8 +7,7 @@ from lmbook.execute.run import execute_chapters, executed
 from lmbook.execute.verdicts import check_order, count, fields, sentence
 from lmcourse.models import default_checkpoint
 from references import write_references
-from test_build import book, run  # noqa: F401 (a fixture)
-from test_execute import HEADER, page
+from test_execute import page
 
 # --- what cells say -----------------------------------------------------------------------
 
@@ -177,99 +176,3 @@ def test_another_model_has_the_name_of_its_file_or_folder(monkeypatch, tmp_path)
         with monkeypatch.context() as patch:
             patch.setenv(variable, str(value))
             assert list(other_models().values()) == names
-
-
-# --- what Sphinx says ---------------------------------------------------------------------
-
-WRONG = """
-:::{deeper-start} Never ended
-:::
-Text.
-
-## A heading
-
-:::{deeper-end}
-:::
-
-:::{deeper-start} One
-:::
-:::{deeper-start} Two
-:::
-:::{deeper-end}
-:::
-
-:::{deeper-start}
-:::
-:::{deeper-end}
-:::
-
-:::{workshop-start}
-:::
-:::{workshop-start}
-:::
-:::{workshop-end}
-:::
-:::{workshop-end}
-:::
-
-```{code-cell} python
-:tags: [proof]
-assert 1 + 1 == 2
-```
-
-```{code-cell} python
-:tags: [finding]
-# A finding is a proof
-assert 1 + 1 == 2
-```
-
-```{code-cell} python
-:tags: [proof, finding]
-# What is checked comes last
-assert 1 + 1 == 2
-print()
-```
-
-```{code-cell} python
-:tags: [proof]
-# One and one are two
-# n: {sums} sums
-assert 1 + 1 == 2
-```
-"""
-# Lines as myst-nb counts them: a directive's second, a cell's first of code.
-SAID = [
-    (14, "this deeper-start is not closed before the next, a heading or the page's end"),
-    (20, "this deeper-end has no deeper-start"),
-    (23, "this deeper-start is not closed before the next, a heading or the page's end"),
-    (30, "this deeper-start has no title"),
-    (35, "this workshop-start is not closed before the next, a heading or the page's end"),
-    (41, "this workshop-end has no workshop-start"),
-    (45, "a proof cell begins with a comment, a sentence that says what is checked"),
-    (50, "a cell tagged finding is a proof: tag it proof as well"),
-    (56, "in a finding, what is checked comes last"),
-    (63, "the field n: nothing was glued under the name 'sums'; glue it on this page"),
-]
-
-
-@pytest.mark.slow
-def test_what_is_wrong_fails_the_build_and_is_told_by_line(book):  # noqa: F811
-    (book / "chapters" / "first.md").write_text(HEADER + WRONG)
-    status, said = run(book)
-    assert status == 1
-    for line, text in SAID:
-        assert f"first.md:{line}: WARNING: {text}" in said
-    assert said.count("WARNING") == len(SAID)
-
-
-@pytest.mark.slow
-def test_a_page_that_failed_claims_nothing_that_was_not_checked(book):  # noqa: F811
-    proof = "```{code-cell} python\n:tags: [proof]\n# It is true here\nassert %s\n```\n\n"
-    cells = "".join(proof % value for value in ("True", "1 == 2", "True"))
-    (book / "chapters" / "first.md").write_text(f"{HEADER}\n{cells}")
-    status, _ = run(book)
-    assert status == 1
-    page = (book / "_build" / "html" / "first.html").read_text()
-    marks = [part.partition("<")[0] for part in page.split('class="lm-mark">')[1:]]
-    assert marks == ["✓ checked:", "✗ failed:", "not checked:"]
-    assert "1 statement was checked, all of them in 1 proof." in page

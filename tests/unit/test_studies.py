@@ -71,8 +71,11 @@ def shapes(path):
         return {name: file.get_slice(name).get_shape() for name in file.keys()}  # noqa: SIM118
 
 
+HEAVY = pytest.param("parallel", marks=pytest.mark.steady)  # see test_train.py
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize("name", [n for n in MODULES if n != "parallel"] + [HEAVY])
 def test_a_short_run_finds_what_is_stored_in_form(name, tmp_path):
     study = module(name)
     plan = study.plan(small=True)
@@ -238,7 +241,7 @@ def test_another_code_begins_anew_and_another_claim_does_not(toy):
 @pytest.mark.slow
 def test_several_processes_find_what_one_does(tmp_path):
     study = module("in_context")
-    runs = [each for each in study.plan(small=True) if each["group"] != "rivals"]
+    runs = [each for each in study.plan(small=True) if each["group"] == "tuning"][:2]
     ways = [harness.outcomes(study, runs, tmp_path / str(n), n) for n in (1, 2)]
     one, two = ([(each["setting"], each["outcome"]) for each in way] for way in ways)
     assert one == two

@@ -31,8 +31,7 @@ from statistics import median
 import torch
 
 from lmbook.bench import report
-from lmcourse.data import stored
-from studies.speedrun import SETTINGS, WAYS, Refused, chosen, entry_of, judge
+from studies.speedrun import SETTINGS, WAYS, Refused, entry_of, judge
 
 TRIAL = 100  # steps in which numbers of threads are compared
 
@@ -107,11 +106,9 @@ def main(*arguments):
     """Print the table and one line of JSON; 1 if the entry, or the corpus, is refused."""
     asked = parse(arguments)
     names = asked.only or (["record"] if asked.entry else WAYS)
-    done = stored("speedrun")["results"]
-    steps = {"record": chosen(done["ways"], done["tuning"])}
     try:
         names = dict.fromkeys(["reference", *names])
-        entries = {name: entry_of(name, steps.get(name)) for name in names}
+        entries = {name: entry_of(name) for name in names}
         if asked.entry:
             entries[asked.entry] = load(asked.entry), None
         threads = {way: fastest(way, asked.corpus) for way in ("reference", "whole")}

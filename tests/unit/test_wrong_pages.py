@@ -1,0 +1,184 @@
+"""What is wrong in pages fails the build, and is told: tasks, choices, proofs, folds."""
+
+import pytest
+
+from test_build import contents, make_book, run
+from test_execute import HEADER
+
+PAGE = """
+:::{choices} near
+- one
+:::
+
+```{code-cell} python
+from myst_nb import glue
+glue("far", "d", display=False)
+glue("near", "a", display=False)
+```
+
+:::{choices} far
+- one
+- two
+:::
+
+:::{choices} missing
+- one
+:::
+
+:::{choices} far
+Prose.
+:::
+
+:::{drawing} bee
+:name: fig-bee
+A bee.
+:::
+
+:::{drawing} bee
+A bee.
+:::
+
+```{code-cell} python
+import matplotlib.pyplot as plt
+plt.plot([1, 2]);
+```
+
+"""
+TASK = """\
+:::{{exercise-start}} A title
+:label: {}
+:class: {}
+:::
+{}
+:::{{exercise-end}}
+:::
+
+"""
+TASKS = {  # label and class → what is told
+    "ex-attention-all-at-once hard": "its :class: is 'hard'; it should be a kind (predict,",
+    "ex-attention-masked-softmax dropdown": "its :class: is 'dropdown'; it should be a k",
+    "ex-attention-merge-heads judge minutes-5 level-1": "it is of the kind Judge, its",
+    "ex-embeddings-analogy build minutes-9 level-2": "no check belongs to its label; there",
+    "ex-attention-death judge": "its :class: is 'judge'; it should be a kind (predict,",
+    "ex-attention-a predict minutes-3": "its :class: is 'predict minutes-3'; it should be",
+    "ex-attention-b spot level-1 minutes-3": "its :class: is 'spot level-1 minutes-3'; it",
+    "ex-attention-c spot minutes-0 level-4": "its :class: is 'spot minutes-0 level-4'; it",
+}
+
+WRONG = """
+:::{deeper-start} Never ended
+:::
+Text.
+
+## A heading
+
+:::{deeper-end}
+:::
+
+:::{deeper-start} One
+:::
+:::{deeper-start} Two
+:::
+:::{deeper-end}
+:::
+
+:::{deeper-start}
+:::
+:::{deeper-end}
+:::
+
+:::{workshop-start}
+:::
+:::{workshop-start}
+:::
+:::{workshop-end}
+:::
+:::{workshop-end}
+:::
+
+```{code-cell} python
+:tags: [proof]
+assert 1 + 1 == 2
+```
+
+```{code-cell} python
+:tags: [finding]
+# A finding is a proof
+assert 1 + 1 == 2
+```
+
+```{code-cell} python
+:tags: [proof, finding]
+# What is checked comes last
+assert 1 + 1 == 2
+print()
+```
+
+```{code-cell} python
+:tags: [proof]
+# One and one are two
+# n: {sums} sums
+assert 1 + 1 == 2
+```
+"""
+# Lines as myst-nb counts them: a directive's second, a cell's first of code.
+SAID = [
+    (14, "this deeper-start is not closed before the next, a heading or the page's end"),
+    (20, "this deeper-end has no deeper-start"),
+    (23, "this deeper-start is not closed before the next, a heading or the page's end"),
+    (30, "this deeper-start has no title"),
+    (35, "this workshop-start is not closed before the next, a heading or the page's end"),
+    (41, "this workshop-end has no workshop-start"),
+    (45, "a proof cell begins with a comment, a sentence that says what is checked"),
+    (50, "a cell tagged finding is a proof: tag it proof as well"),
+    (56, "in a finding, what is checked comes last"),
+    (63, "the field n: nothing was glued under the name 'sums'; glue it on this page"),
+]
+
+PROOF = "\n```{code-cell} python\n:tags: [proof]\n# It is true here\nassert %s\n```\n"
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """A book of wrong pages and one that fails; what its build said, and its pages."""
+    book = make_book(tmp_path_factory.mktemp("wrong"))
+    tasks = [TASK.format(*task.split(" ", 1), "Words.") for task in TASKS]
+    fails = [PROOF % value for value in ("True", "1 == 2", "True")]
+    pages = {"attention": [PAGE, *tasks], "first": [WRONG], "other": fails}
+    for name, parts in pages.items():
+        (book / "chapters" / f"{name}.md").write_text("".join([HEADER, *parts]))
+    contents(book, *pages)
+    status, said = run(book)
+    assert status == 1
+    return said, book / "_build" / "html"
+
+
+@pytest.mark.slow
+def test_what_is_wrong_with_tasks_and_drawings_is_told(built):
+    said = " ".join(built[0].split())
+    for task, words in TASKS.items():
+        assert f"the task {task.split()[0]}: {words}" in said
+    for words in (
+        "the choices near stand in no predict, spot or judge task",
+        "the choices far: 'd' was glued, not a letter from a to b",
+        "the choices missing: nothing was glued under the name 'missing'",
+        "the choices far hold one list",
+        "_figures/bee.svg: there is no drawing",
+        "the drawing bee needs :name: fig-… and a caption",
+    ):
+        assert words in said, words
+
+
+@pytest.mark.slow
+def test_what_is_wrong_with_proofs_and_folds_is_told_by_line(built):
+    for line, text in SAID:
+        assert f"first.md:{line}: WARNING: {text}" in built[0]
+    assert built[0].count("first.md:") == len(SAID)
+
+
+@pytest.mark.slow
+def test_a_page_that_failed_claims_nothing_that_was_not_checked(built):
+    page = (built[1] / "other.html").read_text()
+    marks = [part.partition("<")[0] for part in page.split('class="lm-mark">')[1:]]
+    assert marks == ["✓ checked:", "✗ failed:", "not checked:"]
+    assert "1 statement was checked, all of them in 1 proof." in page
