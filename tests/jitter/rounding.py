@@ -9,14 +9,17 @@ mirror images; and whole numbers below 2**18, halves and quarters stay, which ev
 processor adds without error. A page that then fails, or prints other numbers, says
 something about one processor.
 
-A mode of torch's dispatcher does it, so NumPy's own float32 is not covered; nor are
-operations that are exact or rounded once (+, *, /, sqrt), other dtypes, other libraries.
+Torch's dispatcher does it, by a key that is there for other devices: switched on, it leads
+these operations, and no others, to kernels of ours (a mode in Python would see them all,
+and a training takes millions). So NumPy's own float32 is not covered; nor are operations
+that are exact or rounded once (+, *, /, sqrt), other dtypes, other libraries.
 """
 
+from collections.abc import Callable
 from functools import cache
+from typing import ClassVar
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
 __all__ = ["APPROXIMATE", "Rounding", "nudge", "stem"]
 
@@ -39,20 +42,24 @@ def stem(name: str) -> str:
     return name.removesuffix("_").removesuffix("_data").removesuffix("_backward")
 
 
-@cache
-def approximate(operation: torch._ops.OpOverload) -> bool:
-    """Return whether processors may differ in the results of an operation."""
-    return stem(operation.overloadpacket.__name__) in APPROXIMATE
+def number(value: int) -> torch.Tensor:
+    """Return a number as a tensor, with which a small one is combined twice as fast."""
+    return torch.tensor(value, dtype=torch.int32)
 
 
 @cache
-def multiplier(seed: int) -> int:
+def multiplier(seed: int) -> torch.Tensor:
     """Return what to hash a number's last 6 bits with: a product that wraps drops the rest.
 
     An odd number, another for each of 32 seeds in a row, in the first 6 of 32 bits.
     """
     odd = (26 * seed + 1) % 64
-    return (odd - 64 * (odd >= 32)) << 26
+    return number((odd - 64 * (odd >= 32)) << 26)
+
+
+FIRST, MASK = number(30), number(3)  # the shift to the first two bits, and those
+KEY = "AutocastPrivateUse1"
+KEYS = torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, KEY))
 
 
 def nudge(result: object, seed: int) -> None:
@@ -64,12 +71,40 @@ def nudge(result: object, seed: int) -> None:
     """
     if not isinstance(result, torch.Tensor) or result.dtype != torch.float32:
         return
-    bits = result.view(torch.int32)
-    hashed = (bits * multiplier(seed)).bitwise_right_shift_(30)  # the first two bits
-    bits.bitwise_xor_(hashed.bitwise_and_(3))  # 0 to 3, and 0 where the last bits are
+    bits = result.data.view(torch.int32)  # unseen by who counts changes
+    hashed = (bits * multiplier(seed)).bitwise_right_shift_(FIRST)
+    bits.bitwise_xor_(hashed.bitwise_and_(MASK))  # 0 to 3, and 0 where the last bits are
 
 
-class Rounding(TorchDispatchMode):
+def noisy(operation: torch._ops.OpOverload) -> Callable:
+    """Return an operation whose results are nudged."""
+
+    def kernel(*args, **kwargs):
+        with torch._C._ExcludeDispatchKeyGuard(KEYS):
+            out = operation(*args, **kwargs)
+        with torch._C._DisableTorchDispatch():  # who counts operations counts none of ours
+            for result in out if isinstance(out, tuple | list) else [out]:
+                nudge(result, Rounding.seeds[-1])
+        return out
+
+    return kernel
+
+
+@cache
+def install() -> list[torch.library.Library]:
+    """Let the key lead every approximate operation to its noisy kernel, others nowhere."""
+    others, ours = (torch.library.Library(name, "IMPL") for name in ("_", "aten"))
+    others.fallback(torch.library.fallthrough_kernel, KEY)
+    for name in torch._C._dispatch_get_all_op_names():
+        space, _, name = name.partition("::")
+        base, _, overload = name.partition(".")
+        if space == "aten" and stem(base) in APPROXIMATE:
+            packet = getattr(torch.ops.aten, base)
+            ours.impl(name, noisy(getattr(packet, overload or "default")), KEY)
+    return [others, ours]  # they end with what holds them
+
+
+class Rounding:
     """While it is entered, every approximate operation's results are nudged.
 
     Parameters
@@ -78,19 +113,20 @@ class Rounding(TorchDispatchMode):
         Which processor to imitate.
     """
 
+    seeds: ClassVar[list[int]] = []  # of those that are entered
+
     def __init__(self, seed: int) -> None:
-        super().__init__()
         self.seed = seed
 
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        kwargs = kwargs or {}
-        if torch.is_inference_mode_enabled():
-            with self:  # there an operation made of others comes whole
-                out = func.decompose(*args, **kwargs)
-            if out is not NotImplemented:
-                return out
-        out = func(*args, **kwargs)
-        if approximate(func):
-            for result in out if isinstance(out, tuple | list) else [out]:
-                nudge(result, self.seed)
-        return out
+    def __enter__(self) -> "Rounding":
+        install()
+        self.seeds.append(self.seed)
+        on = torch._C._dispatch_tls_local_include_set() | KEYS
+        off = torch._C._dispatch_tls_local_exclude_set() - KEYS
+        self.guard = torch._C._ForceDispatchKeyGuard(on, off)
+        self.guard.__enter__()
+        return self
+
+    def __exit__(self, *error) -> None:
+        self.guard.__exit__(*error)
+        self.seeds.pop()
