@@ -84,7 +84,7 @@ def noisy(operation: torch._ops.OpOverload) -> Callable:
             out = operation(*args, **kwargs)
         with torch._C._DisableTorchDispatch():  # who counts operations counts none of ours
             for result in out if isinstance(out, tuple | list) else [out]:
-                nudge(result, Rounding.seeds[-1])
+                nudge(result, Rounding.entered[-1].seed)
         return out
 
     return kernel
@@ -113,14 +113,14 @@ class Rounding:
         Which processor to imitate.
     """
 
-    seeds: ClassVar[list[int]] = []  # of those that are entered
+    entered: ClassVar[list["Rounding"]] = []  # kept: torch's guard ends with its object
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
 
     def __enter__(self) -> "Rounding":
         install()
-        self.seeds.append(self.seed)
+        self.entered.append(self)
         on = torch._C._dispatch_tls_local_include_set() | KEYS
         off = torch._C._dispatch_tls_local_exclude_set() - KEYS
         self.guard = torch._C._ForceDispatchKeyGuard(on, off)
@@ -129,4 +129,4 @@ class Rounding:
 
     def __exit__(self, *error) -> None:
         self.guard.__exit__(*error)
-        self.seeds.pop()
+        self.entered.pop()
