@@ -8,6 +8,7 @@ from playwright.sync_api import TimeoutError as Waited
 
 import visits
 
+PHONE = 390  # pixels
 LEAST = 11  # pixels on the screen, less what rounding takes
 
 # Of every figure the smallest letters that show: of drawings as they are scaled. A raised

@@ -65,9 +65,9 @@ def test_every_page(visiting, page):
     with visiting(page, width=PHONE) as visit:
         visit.draw()
         does_not_scroll_sideways(visit)
+        visit.turn(pictures.PHONE)
         pictures.legible(visit)
-        visit.page.set_viewport_size({"width": DESK, "height": 900})
-        visits.settle(visit.page)
+        visit.turn(DESK)
         is_typeset(visit)
         for root, kind, data in visit.views():
             visits.check(root, kind, data)
@@ -111,9 +111,8 @@ def is_typeset(visit):
 
 
 def leaves_code_out(visit):
-    """Read shows no code, on the phone neither, and the page says what it leaves out."""
+    """Read shows no code, and the page says what it leaves out."""
     visit.page.get_by_role("button", name="Read", exact=True).click()
-    visit.page.set_viewport_size({"width": PHONE, "height": 900})
     cells = visit.page.locator(".cell_input")
     assert visit.page.locator(".lm-left-out").count() == bool(cells.count())
     assert visit.page.locator(".cell_input:visible").count() == 0

@@ -3,7 +3,7 @@
 import pytest
 
 import visits
-from pictures import CAPTIONS, CUT, moves_by_wheel, small
+from pictures import CAPTIONS, CUT, PHONE, moves_by_wheel, small
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -16,7 +16,7 @@ SWALLOW = """e => e.addEventListener("wheel", w => w.preventDefault(),
 
 
 def test_what_would_be_wrong_is_seen(browser, demo_server):
-    with visits.visit(browser, f"{demo_server}/views.html", width=390) as visit:
+    with visits.visit(browser, f"{demo_server}/views.html", width=PHONE) as visit:
         visit.draw()
         root = next(visit.views())[0]
         assert moves_by_wheel(visit.page, root)

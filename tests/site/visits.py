@@ -50,6 +50,11 @@ class Visit:
         self.page.mouse.move(0, 0)
         settle(self.page)
 
+    def turn(self, width):
+        """Give the window another width."""
+        self.page.set_viewport_size({"width": width, "height": 900})
+        settle(self.page)
+
     def views(self):
         """Every view as (locator, kind, data)."""
         found = self.page.locator(".lmc-view")
