@@ -53,16 +53,13 @@ pdf: html  ## print the book into _build/inside-language-models.pdf (ARGS="--way
 	@$(PY) -m lmbook.browser
 	$(PY) -m lmbook.publish.paper $(dir $(SITE))inside-language-models.pdf $(ARGS)
 
-PYTEST := OMP_NUM_THREADS=1 $(PY) -m pytest -n 2 --dist
-PLACED = $(filter tests/%,$(ARGS))
-NONE   = $(if $(ARGS),|| test $$? -eq 5)  # ARGS may choose tests of one kind only
+PLACED  = $(filter tests/%,$(ARGS))
 test: html  ## run every test: units, notebooks against references, a real browser
 	$(RUFF) format --check src tests
 	$(RUFF) check src tests
-	$(PYTEST) loadscope --no-loadscope-reorder -m "not browser and not steady" \
-		$(ARGS) $(if $(PLACED),,tests/unit tests/pages tests/site) $(NONE)
 	@$(PY) -m lmbook.browser
-	$(PYTEST) load -m "browser and not steady" $(ARGS) $(if $(PLACED),,tests/site) $(NONE)
+	OMP_NUM_THREADS=1 $(PY) -m pytest -n $(shell getconf _NPROCESSORS_ONLN) --no-loadscope-reorder \
+		-m "not steady" $(ARGS) $(if $(PLACED),,tests/unit tests/pages tests/site)
 
 serve: html  ## show the site on http://127.0.0.1:8000 (PORT=... for another)
 	@echo "The book is at http://127.0.0.1:$(PORT)/ (stop with Ctrl-C)"

@@ -9,6 +9,7 @@ from contextlib import nullcontext
 
 import pytest
 import torch
+from xdist.scheduler import LoadScopeScheduling
 
 from jitter.rounding import Rounding
 
@@ -16,8 +17,25 @@ SEED = os.environ.get("JITTER", "off")
 
 
 def pytest_collection_modifyitems(items):
-    """Put notebooks first, so that no worker waits at the end for another's."""
+    """Put notebooks first, which take the longest, and browsers last.
+
+    What drives a browser leaves a loop running in its worker, which others cannot have.
+    """
+    items.sort(key=lambda item: bool(item.get_closest_marker("browser")))
     items.sort(key=lambda item: item.path.suffix == ".py")
+
+
+class ByFile(LoadScopeScheduling):
+    """A file belongs to one worker; each page in a browser to whoever has time."""
+
+    def _split_scope(self, nodeid):
+        file = nodeid.partition("::")[0]
+        return nodeid if file.endswith("test_browser.py") else file
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    return ByFile(config, log)
 
 
 @pytest.fixture(autouse=True)

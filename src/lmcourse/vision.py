@@ -9,7 +9,6 @@ from functools import cache
 
 import torch
 import torch.nn.functional as F
-from sklearn.datasets import load_digits
 from torch import nn
 
 from lmcourse.data import corpora_folder
@@ -22,6 +21,8 @@ STARTS = (0, 386, 776, 1157, 1545)  # of the stretches: three forms each, the la
 @cache
 def digits():
     """Return images (1797, 8, 8) from 0 to 1, and what they show (1797,)."""
+    from sklearn.datasets import load_digits  # a second, also for who wants no digits
+
     found = load_digits()
     return torch.tensor(found.images).float() / 16, torch.tensor(found.target)
 

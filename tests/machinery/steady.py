@@ -36,15 +36,15 @@ SETTINGS = [
     PLAIN | {"ATEN_CPU_CAPABILITY": "default"},
     PLAIN | {"ONEDNN_MAX_CPU_ISA": "AVX2", "MKL_CBWR": "COMPATIBLE"},
 ]
-PYTEST = ("-m", "pytest", "-q", "-n", "2", "--dist")
+PYTEST = ("-m", "pytest", "-q", "-n", "2")
 SWAP = "tests/machinery/test_swap.py"
 PARTS = {
-    "settings": (*PYTEST, "loadscope", "tests/pages/notebooks"),
+    "settings": (*PYTEST, "tests/pages/notebooks"),
     "swap": ("-m", "pytest", "-q", SWAP),
     "mutants": ("tests/machinery/mutants.py",),
     "fuzz": ("tests/machinery/fuzz.py",),
-    "looks": (*PYTEST, "load", "-m", "steady", "tests/site"),
-    "machinery": (*PYTEST, "load", "tests/machinery", f"--deselect={SWAP}"),
+    "looks": (*PYTEST, "-m", "steady", "tests/site"),
+    "machinery": (*PYTEST, "tests/machinery", f"--deselect={SWAP}"),
 }
 OF_PAGES = ("settings", "looks")
 NO_TESTS = 5  # pytest's status: options may choose none of a part's

@@ -53,6 +53,10 @@ def shown(book: Path, name: str) -> str:
     return BeautifulSoup(page, "html.parser").select_one("article.bd-article").get_text()
 
 
+PROOF = ":tags: [proof]\n# It is true here\nassert %s"
+FAILS = (PROOF % "1 / 0").partition("\n")[2]
+
+
 @pytest.mark.slow
 def test_a_site_is_of_its_sources(book):
     html = book / "_build" / "html"
@@ -77,19 +81,24 @@ def test_a_site_is_of_its_sources(book):
     assert not written & {"first.html", "other.html"}
 
     # A chapter fails, another has a new name.
-    page(book, "first", "21 * 2", "poem = 1\npoem / 0", "'third of first'")
+    proofs = [PROOF % value for value in ("True", "1 / 0", "True")]
+    page(book, "first", "21 * 2", *proofs, "'third of first'")
     (book / "chapters" / "other.md").rename(book / "chapters" / "renamed.md")
     contents(book, "first", "renamed")
     status, said = run(book)
     assert status == 1
     assert said.rstrip().endswith("FAILED: first")
-    assert "--- first: cell 2 failed (ZeroDivisionError)\npoem = 1\npoem / 0\n\n" in said
+    assert f"--- first: cell 3 failed (ZeroDivisionError)\n{FAILS}\n\n" in said
     text = shown(book, "first")
     top, _, rest = text.partition("21")
-    assert "This page is not whole: cell 2 failed (ZeroDivisionError)" in top
+    assert "This page is not whole: cell 3 failed (ZeroDivisionError)" in top
     assert "division by zero" in top
     assert "42" in rest
     assert "second of first" not in rest
+    marks = (html / "first.html").read_text().split('class="lm-mark">')[1:]
+    told = [mark.partition("<")[0] for mark in marks]
+    assert told == ["✓ checked:", "✗ failed:", "not checked:"]
+    assert "1 statement was checked, all of them in 1 proof." in rest
     assert "It is 0.250." in shown(book, "renamed")
     for path in ("other.html", "notebooks/other.ipynb", "_sources/other.md"):
         assert not (html / path).exists()

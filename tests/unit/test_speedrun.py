@@ -203,7 +203,8 @@ def train(training, tuning, vocab_size, seed):
 
 @pytest.fixture
 def quick(monkeypatch):
-    """One step, whatever the way."""
+    """One step, whatever the way, judged on few windows."""
+    monkeypatch.setitem(study.SETTINGS, "windows", 4)
     whole = bench.entry_of
     monkeypatch.setattr(bench, "entry_of", lambda way, steps=None: whole(way, 1))
 
