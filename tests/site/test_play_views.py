@@ -13,16 +13,8 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 NAMES = ["block", "contest", "dates", "dials", "digits", "explorer", "generator", "graph"]
 NAMES += ["lengths", "neighbours", "neurons", "order", "sentences", "sequence"]
 NAMES += ["tokenizer", "toy", "training"]
-LOADING = [
-    "contest",
-    "digits",
-    "explorer",
-    "generator",
-    "neighbours",
-    "sentences",
-    "sequence",
-]
-LOADING += ["tokenizer"]
+LOADING = ["contest", "digits", "explorer", "generator", "neighbours", "sentences"]
+LOADING += ["sequence", "tokenizer"]
 
 
 @pytest.fixture

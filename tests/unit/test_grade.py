@@ -151,7 +151,7 @@ def graded(tmp_path_factory):
     return rows, (folder / "grades.html").read_text("utf-8")
 
 
-MERGE_ROW = "attention.merge_heads"
+MERGE_ROW, MASKED = "attention.merge_heads", "attention.masked_softmax"
 
 
 @pytest.mark.slow
@@ -160,28 +160,18 @@ MERGE_ROW = "attention.merge_heads"
     [
         ("honest", "attention.sharper", "right", "right."),
         ("honest", MERGE_ROW, "right", "right."),
-        ("honest", "attention.masked_softmax", "not handed in", ""),
+        ("honest", MASKED, "not handed in", ""),
         ("untouched", MERGE_ROW, "not tried", "not tried yet."),
         ("untouched", "attention.sharper", "not tried", "not tried yet."),
         ("wrong", MERGE_ROW, "wrong", "the heads are added up"),
         ("wrong", "bert-internals.small_bert", "wrong", "12 heads cannot share 100"),
         ("loops", "attention.sharper", "right", ""),
         ("loops", MERGE_ROW, "right", ""),
-        (
-            "loops",
-            "attention.masked_softmax",
-            "not handed in",
-            "cell 3 took longer than 20",
-        ),
+        ("loops", MASKED, "not handed in", "cell 3 took longer than 20"),
         ("raises", "attention.sharper", "right", ""),
         ("raises", MERGE_ROW, "right", ""),
-        ("raises", "attention.masked_softmax", "not handed in", "cell 4 raised ZeroDiv"),
-        (
-            "raises",
-            "attention.masked_softmax",
-            "not handed in",
-            "the kernel died in cell 6",
-        ),
+        ("raises", MASKED, "not handed in", "cell 4 raised ZeroDiv"),
+        ("raises", MASKED, "not handed in", "the kernel died in cell 6"),
         ("deletes", MERGE_ROW, "right", ""),
         ("deletes", "attention.sharper", "not handed in", "Network is unreachable"),
         ("forks", "attention.sharper", "right", ""),

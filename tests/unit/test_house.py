@@ -17,11 +17,11 @@ SOURCE, TESTS = ROOT / "src", ROOT / "tests"
 # Lines of code, room by room: the numbers reached. They only fall, or rise by what a new
 # page needs.
 LIMITS = {
-    "lmcourse": 4983,  # exercises apart
+    "lmcourse": 4982,  # exercises apart
     "exercises": 3582,
-    "studies": 2577,
-    "lmbook": 3814,
-    "tests": 14_490,  # right and wrong answers apart
+    "studies": 2569,
+    "lmbook": 3811,
+    "tests": 14_489,  # right and wrong answers apart
     "scripts": 6732,  # with styles, every line
 }
 MODULE, FUNCTION = 300, 31  # lines of code

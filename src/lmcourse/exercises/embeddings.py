@@ -157,18 +157,14 @@ def best_scores(answer):
     compare(given, np.array(want), mistakes)
 
 
-def _agreement(texts, *windows):
-    """Measure shared neighbours with BERT's table, as the page does, at some windows."""
+def _agreement(texts, windows):
+    """Yield the neighbours shared with BERT's table, as the page counts them."""
     tokenizer, bert = load_bert(device="cpu")
     table = bert.embeddings.word_embeddings.weight.detach().double().numpy()
     rows, counted = tokenizer.get_vocab(), Counter(word for text in texts for word in text)
-    found = []
-    for window in windows:
-        names, vectors = word_vectors(texts, 50, window=window)
+    for names, vectors in (word_vectors(texts, 50, window=w) for w in windows):
         kept = [i for i, w in enumerate(names) if counted[w] >= 10 and w in rows][60:]
-        theirs = table[[rows[names[i]] for i in kept]]
-        found.append(neighbour_overlap(vectors[kept], theirs, 10))
-    return found
+        yield neighbour_overlap(vectors[kept], table[[rows[names[i]] for i in kept]], 10)
 
 
 def _poem(words_of_it) -> list[str]:
@@ -231,7 +227,7 @@ def scrambled(answer):
     if isinstance(measured, (list, tuple)) and any(value is ... for value in measured):
         raise NotTried
     found = [number(value) for value in unpack(measured, 2, "two numbers, at 2 and at 5")]
-    want = _agreement(theirs, 2, 5)
+    want = [*_agreement(theirs, (2, 5))]
     if np.allclose(found, 100 * np.array(want), atol=0.3):
         raise Wrong("that is in percent: give the shares themselves, as mean() does.")
     near = [np.isclose(found, w, rtol=0, atol=5e-4).all() for w in (want, want[::-1])]
