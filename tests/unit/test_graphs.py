@@ -71,7 +71,7 @@ def test_nodes_in_another_order_get_the_same_answers(drawn):
     place = order.argsort()[marked]
     wanted = model(joined, marked)[0][:, order]
     torch.testing.assert_close(model(moved, place)[0], wanted)
-    assert loss_on(model, moved, place).item() == pytest.approx(
-        loss_on(model, joined, marked).item()
-    )
+    one, other = loss_on(model, moved, place), loss_on(model, joined, marked)
+    assert one.item() == pytest.approx(other.item())
     assert right(model, moved, place) == right(model, joined, marked)
+    assert right(model, joined, marked, 0 * joined > 0) != right(model, joined, marked)

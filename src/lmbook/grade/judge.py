@@ -30,7 +30,7 @@ TOGETHER = {
         "encoder-decoder.new_style",
     ),
     *("fine-tuning.lora", "fine-tuning.own", "inside-gpt.carry", "mini-gpt.own"),
-    "mini-gpt.sweep",
+    *("mini-gpt.sweep", "scaling.small"),
 }
 
 
