@@ -15,6 +15,7 @@ import functools
 import multiprocessing
 import os
 import re
+import resource
 import shutil
 import sys
 import tempfile
@@ -29,6 +30,7 @@ CATALOGUE = Path(__file__).with_name("mutants.toml")
 KINDS = {"sign", "axis", "scale", "mask", "off by one", "transposition"}
 NEEDED = 0.95  # share of the mutants that must be caught
 LIMIT = 300  # seconds after which a mutant counts as one that never ends
+MOST = 6 * 2**30  # bytes that it may fill
 NOT_THE_COPY = 99  # no exit status of pytest's
 SURVIVED = "SURVIVED"
 PYTEST = (
@@ -106,6 +108,7 @@ def make_copy(folder: Path, root: Path = ROOT) -> Path:
 
 def _inside(copy: Path, tests: tuple[str, ...], log: Path) -> None:
     """Run pytest in the copy: the whole of a forked process."""
+    resource.setrlimit(resource.RLIMIT_DATA, (MOST, MOST))
     os.chdir(copy)
     os.environ["PYTHONPATH"] = str(copy / "src")  # for processes that tests start
     sys.path[:0] = [str(copy / "src"), str(copy / "tests")]
