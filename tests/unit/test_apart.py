@@ -20,6 +20,7 @@ def parts(seed=0, d_head=4):
 
 def bars(svg, scale):
     """Return the numbers that are drawn."""
+    assert {*re.findall("13v(.)", svg.find(class_="lm-up")["d"])} <= {"-"}
     found = re.findall(r"M(\d+) 13v(-?[\d.]+)h3", str(svg))
     return torch.tensor(
         [-float(v) * scale / 13 for _, v in sorted(found, key=lambda f: int(f[0]))]
