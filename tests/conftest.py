@@ -14,6 +14,7 @@ from xdist.scheduler import LoadScopeScheduling
 from jitter.rounding import Rounding
 
 SEED = os.environ.get("JITTER", "off")
+THREADS = torch.get_num_threads()
 
 
 def pytest_collection_modifyitems(items):
@@ -40,8 +41,9 @@ def pytest_xdist_make_scheduler(config, log):
 
 @pytest.fixture(autouse=True)
 def _seed():
-    """Let every test draw the same numbers, alone or among others."""
+    """Let every test draw the same numbers, on the same threads, alone or among others."""
     torch.manual_seed(0)
+    torch.set_num_threads(THREADS)  # two in each of two workers wait for one another
 
 
 @pytest.fixture(autouse=True)
