@@ -27,11 +27,10 @@ def pytest_collection_modifyitems(items):
 
 
 class ByFile(LoadScopeScheduling):
-    """A file belongs to one worker; each page in a browser to whoever has time."""
+    """A file belongs to one worker; each page of the site to whoever has time."""
 
     def _split_scope(self, nodeid):
-        file = nodeid.partition("::")[0]
-        return nodeid if file.endswith("test_browser.py") else file
+        return nodeid if "[chromium-site:" in nodeid else nodeid.partition("::")[0]
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -57,6 +57,7 @@ def multiplier(seed: int) -> torch.Tensor:
     return number((odd - 64 * (odd >= 32)) << 26)
 
 
+CACHED = 2**15  # numbers that stay in the cache from pass to pass
 FIRST, MASK = number(30), number(3)  # the shift to the first two bits, and those
 KEY = "AutocastPrivateUse1"
 KEYS = torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, KEY))
@@ -66,14 +67,16 @@ def nudge(result: object, seed: int) -> None:
     """Move the float32 numbers of a result, in place, up to three units of the last place.
 
     Numbers whose last 6 bits are 0 stay: zeros, infinities, NaN, whole numbers below 2**18.
-    So do tensors of other dtypes and other objects. (Three passes over the numbers and no
-    more than one copy: a training takes many thousands of them.)
+    So do tensors of other dtypes and other objects. (Three passes over the numbers, part by
+    part where a processor's cache holds no more: a training takes many thousands of them.)
     """
     if not isinstance(result, torch.Tensor) or result.dtype != torch.float32:
         return
     bits = result.data.view(torch.int32)  # unseen by who counts changes
-    hashed = (bits * multiplier(seed)).bitwise_right_shift_(FIRST)
-    bits.bitwise_xor_(hashed.bitwise_and_(MASK))  # 0 to 3, and 0 where the last bits are
+    large = bits.numel() > CACHED and bits.is_contiguous()
+    for part in bits.view(-1).split(CACHED) if large else [bits]:
+        hashed = (part * multiplier(seed)).bitwise_right_shift_(FIRST)
+        part.bitwise_xor_(hashed.bitwise_and_(MASK))  # 0 to 3; 0 where the last bits are
 
 
 def noisy(operation: torch._ops.OpOverload) -> Callable:
