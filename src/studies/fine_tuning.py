@@ -89,14 +89,15 @@ def plan(small):
     steps = 2 if small else BUDGET
     runs = [{"group": "runs"} | dict(zip(names, each, strict=True)) for each in chosen]
     runs = [each | {"budget": steps} for each in runs]
-    for method, rate in {"all weights": 3e-3, "LoRA": 1e-2}.items():
+    kept = {"LoRA": 1e-2} if small else {"all weights": 3e-3, "LoRA": 1e-2}
+    for method, rate in kept.items():
         row = {"group": "letters", "method": method, "rate": rate, "budget": steps}
         runs.append(row)
     taught = 1 if small else MARKER["steps"]
     runs += [{"group": group, "steps": taught} for group in ("marker", "plain")]
     runs.append({"group": "samples", "count": 2 if small else 192})
     draws = 1 if small else 100
-    lengths, few = ((64,), {"every": 2, "untrained": 1}) if small else ((64, 20), {})
+    lengths, few = ((64,), {"every": 3, "untrained": 1}) if small else ((64, 20), {})
     runs += [{"group": "labels", "length": n, "draws": draws} | few for n in lengths]
     runs.append({"group": "labels", "length": 20, "draws": draws, "pairs": True})
     return runs

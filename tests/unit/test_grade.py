@@ -138,7 +138,7 @@ def graded(tmp_path_factory):
     (outside / "kept.txt").write_text("kept")
     with socket.create_server(("127.0.0.1", 0)) as server:
         written(folder, outside, server.getsockname()[1])
-        run = [sys.executable, "-m", "lmbook.grade", folder, "--cell=20", "--memory=2"]
+        run = [sys.executable, "-m", "lmbook.grade", folder, "--cell=12", "--memory=2"]
         subprocess.run(run, check=True, timeout=600)
         server.settimeout(0.1)
         with pytest.raises(TimeoutError):
@@ -167,7 +167,7 @@ MERGE_ROW, MASKED = "attention.merge_heads", "attention.masked_softmax"
         ("wrong", "bert-internals.small_bert", "wrong", "12 heads cannot share 100"),
         ("loops", "attention.sharper", "right", ""),
         ("loops", MERGE_ROW, "right", ""),
-        ("loops", MASKED, "not handed in", "cell 3 took longer than 20"),
+        ("loops", MASKED, "not handed in", "cell 3 took longer than 12"),
         ("raises", "attention.sharper", "right", ""),
         ("raises", MERGE_ROW, "right", ""),
         ("raises", MASKED, "not handed in", "cell 4 raised ZeroDiv"),
