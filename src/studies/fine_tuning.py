@@ -89,8 +89,7 @@ def plan(small):
     steps = 2 if small else BUDGET
     runs = [{"group": "runs"} | dict(zip(names, each, strict=True)) for each in chosen]
     runs = [each | {"budget": steps} for each in runs]
-    kept = {"LoRA": 1e-2} if small else {"all weights": 3e-3, "LoRA": 1e-2}
-    for method, rate in kept.items():
+    for method, rate in (("all weights", 3e-3), ("LoRA", 1e-2))[small:]:
         row = {"group": "letters", "method": method, "rate": rate, "budget": steps}
         runs.append(row)
     taught = 1 if small else MARKER["steps"]

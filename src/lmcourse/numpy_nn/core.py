@@ -38,20 +38,14 @@ class Parameter:
 class Module:
     """A function with a forward and a backward pass.
 
-    Callers use `forward` and `backward`, which check shapes. A subclass writes `compute`,
-    which keeps what the way back needs; `gradient`, which adds to the gradients of the
-    parameters and returns that of the input (a tuple for several inputs); and `fits`.
+    Callers use `forward` and `backward`, which check shapes. A subclass writes
+    ``compute(*inputs)``, which returns the output (an array, or a tuple of arrays) and
+    keeps what the way back needs; ``gradient(delta)``, which is given the gradient of the
+    output, adds to those of the parameters and returns that of the input (a tuple for
+    several inputs); and `fits`.
     """
 
     shapes = None  # of the last output
-
-    def compute(self, *inputs):
-        """Return the output: an array, or a tuple of arrays."""
-        raise NotImplementedError(f"{self} has no compute")
-
-    def gradient(self, delta):
-        """Return the gradient of the input, given that of the output."""
-        raise NotImplementedError(f"{self} has no gradient")
 
     def fits(self, *shapes):
         """Tell whether inputs of these shapes can be computed."""
