@@ -30,10 +30,11 @@ class Constant(nn.Module):
 
 
 class Ahead(Constant):
-    """Reads the token that it should foretell."""
+    """Reads the token that it should foretell; but not at the last place but one."""
 
     def forward(self, ids):
-        return 20.0 * nn.functional.one_hot(ids.roll(-1, 1), VOCAB_SIZE).float()
+        read = torch.cat((ids[:, 1:-1], ids[:, -2:]), dim=1)
+        return 20.0 * nn.functional.one_hot(read, VOCAB_SIZE).float()
 
 
 class Other(Constant):

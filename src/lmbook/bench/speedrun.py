@@ -12,13 +12,14 @@ mine.py`` judges an entry: a file that defines
 The rules. ``training`` and ``tuning`` are 1-D integer tensors of characters, by number: the
 first nine tenths of the text, and the first half of the last. ``model`` is a
 ``torch.nn.Module`` of at most 800,000 parameters and buffers; it maps ids (batch, 64) to
-logits (batch, 64, vocab_size), and no logit depends on a later token. The clock runs from
-the call to the return: compiling, and making tables, count. The judge alone sees the second
-half of the last tenth: the mean loss on 400 fixed windows of it, the median of three seeds,
-must be at most 1.909 nats. It prints how many times sooner that was than nanoGPT's recipe
-on the same machine, each on the number of threads that is fastest for it (an entry on that
-of the whole, unless it chooses). A table with a row for pairs of characters or more is
-told, and its record stands apart.
+logits (batch, 64, vocab_size), and no logit depends on a later token. What it knows it
+learns between the call and the return, from what it is given, in this process, and holds in
+those numbers. The clock runs all that time: compiling, and making tables, count. The judge
+alone sees the second half of the last tenth: the mean loss on 400 fixed windows of it, the
+median of three seeds, must be at most 1.909 nats. It prints how many times sooner that was
+than nanoGPT's recipe on the same machine, each on the number of threads that is fastest for
+it (an entry on that of the whole, unless it chooses). A table with a row for pairs of
+characters or more is told, and its record stands apart.
 """
 
 import argparse

@@ -142,7 +142,7 @@ predict(
 predict(
     "scaling.missed",
     a=None,
-    b="alone it brings more than most; together with the others it is missed less.",
-    c="alone it costs a little, and among the others it is hardly missed.",
-    d="alone they help a good deal; together with the others they are missed less.",
+    b="alone it brings most of all; together with the others it is missed less.",
+    c="alone, at ten times the rate, it costs; among the others it is hardly missed.",
+    d="alone they help; together with the others they are missed less.",
 )
