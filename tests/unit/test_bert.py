@@ -116,10 +116,8 @@ def test_a_missing_weight_is_named(name):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"hidden_act": "mish"}, "activation 'mish' is not in"),
         ({"is_decoder": True}, "an encoder with"),
         ({"position_embedding_type": "relative_key"}, "absolute positions"),
-        ({"num_attention_heads": 5}, "5 heads do not divide"),
     ],
 )
 def test_configurations_it_cannot_build(changes, message):
@@ -127,14 +125,11 @@ def test_configurations_it_cannot_build(changes, message):
         bert.rebuild(small_config(**changes), reference(small_config()).state_dict())
 
 
-def test_too_many_tokens_and_all_padding():
+def test_too_many_tokens():
     config = small_config()
     rebuilt = bert.rebuild(config, reference(config).state_dict())
     with pytest.raises(ValueError, match="18 tokens, but positions for 17"):
         rebuilt(torch.zeros(1, 18, dtype=torch.long))
-    ids = torch.zeros(2, 4, dtype=torch.long)
-    with pytest.raises(ValueError, match="allows nothing"):
-        rebuilt(ids, attention_mask=torch.tensor([[1, 1, 0, 0], [0, 0, 0, 0]]))
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
