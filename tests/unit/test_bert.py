@@ -1,24 +1,20 @@
-"""BERT rebuilt against ``transformers``; the heads' numbers against plain loops."""
+"""BERT rebuilt against ``transformers``, of odd sizes.
+
+The default one is held against it on the page *bert-internals*.
+"""
 
 import re
 
 import pytest
 import torch
-from safetensors.torch import load_file
 from transformers import BertConfig, BertForMaskedLM, BertModel
 from transformers.activations import ACT2FN
 
 from lmcourse import bert
-from lmcourse.models import default_checkpoint, load_bert
 from lmcourse.transformer import ACTIVATIONS
 
 TOLERANCE = {"rtol": 0, "atol": 1e-9}  # in float64
 THEIRS = sorted(ACTIVATIONS.keys() & ACT2FN.keys())  # all but "swiglu"
-TEXTS = [
-    "Hope is the thing with feathers\nThat perches in the soul,",
-    "I'm nobody! Who are you?",
-    "A word is dead",
-]
 
 
 def reference(config, seed=0, kind=BertModel):
@@ -60,20 +56,6 @@ def both(model, rebuilt, inputs):
     """Run both in float64, where rounding is no excuse, not even over padding."""
     theirs = model.double()(**inputs, output_hidden_states=True, output_attentions=True)
     return rebuilt.double()(**inputs), theirs
-
-
-def test_the_default_checkpoint_from_its_file_and_padding():
-    folder = default_checkpoint()
-    tokenizer, model = load_bert(folder, device="cpu", attn_implementation="eager")
-    rebuilt = bert.rebuild(model.config, load_file(folder / "model.safetensors"))
-    inputs = tokenizer(TEXTS, padding=True, return_tensors="pt")
-    assert (inputs["attention_mask"] == 0).sum() > 5
-    ours, theirs = both(model, rebuilt, inputs)
-    assert_same(ours, theirs, model.config)
-    # and the padding changes nothing for the tokens of a text
-    alone = rebuilt(**tokenizer(TEXTS[2], return_tensors="pt")).last_hidden_state[0]
-    padded = ours.last_hidden_state[2, : len(alone)]
-    torch.testing.assert_close(padded, alone, **TOLERANCE)
 
 
 @pytest.mark.parametrize("activation", THEIRS)

@@ -8,9 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lmcourse.data import load_corpus, load_texts, train_val_test_split
 from lmcourse.ngrams import NgramModel, discounts
-from lmcourse.tokenization import CharTokenizer
 
 texts = st.lists(st.integers(0, 4), min_size=5, max_size=60)
 orders = st.integers(1, 5)
@@ -90,23 +88,6 @@ def test_each_distribution_sums_to_one_and_leaves_nothing_out(ids, context, orde
     recent = context[max(len(context) - order + 1, 0) :]
     expected = [recount(tuple(ids), 6, order, recent, token) for token in range(6)]
     np.testing.assert_allclose(following, expected, rtol=1e-12)
-
-
-@pytest.fixture(scope="module")
-def sonnets():
-    tokenizer = CharTokenizer(load_corpus("sonnets"))
-    training, validation, _ = train_val_test_split(load_texts("sonnets"))
-    return tokenizer.vocab_size, *map(tokenizer.encode, (training[:3000], validation[:60]))
-
-
-@pytest.mark.parametrize("order", [1, 3, 6])
-def test_it_equals_a_plain_recount_where_the_text_says_what_to_take(sonnets, order):
-    vocab_size, ids, other = sonnets
-    for size in range(2, order + 1):
-        assert taken(tuple(ids), size, order) != [0, 0.5, 1, 1.5]
-    found = NgramModel(ids, order, vocab_size).probabilities(other)
-    want = recounted(ids, vocab_size, order, other)
-    np.testing.assert_allclose(found, want, rtol=1e-12)
 
 
 @pytest.mark.parametrize(
