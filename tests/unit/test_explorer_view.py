@@ -31,11 +31,6 @@ def case(tokenizer):
     return model, views.bert_explorer(LINE, tokenizer, model)
 
 
-def run(model, tokenizer, **asked):
-    with torch.no_grad():
-        return model(**tokenizer(LINE, return_tensors="pt"), **asked)
-
-
 def numbers(line):
     return torch.tensor([float(word) for word in line.split()])
 
@@ -67,9 +62,9 @@ def test_numbers_of_every_head_are_those_of_transformers(case, tokenizer):
 def test_neighbours_are_the_nearest_of_the_whole_table(case, tokenizer):
     model, view = case
     table = model.embeddings.word_embeddings.weight
-    states = run(model, tokenizer, output_hidden_states=True).hidden_states
+    *_, states = of_a_head(model, tokenizer(LINE, return_tensors="pt"), 0, 0)
     for level, state in enumerate(states):
-        cosines = torch.cosine_similarity(state[0, 4], table, dim=-1)
+        cosines = torch.cosine_similarity(state[4], table, dim=-1)
         pieces, found = pairs(view.data["near"][level][4])
         near(found, cosines.topk(len(found)).values)
         near(found, cosines[tokenizer.convert_tokens_to_ids(pieces)])
