@@ -21,7 +21,7 @@ LIMITS = {
     "exercises": 3582,
     "studies": 2569,
     "lmbook": 3811,
-    "tests": 13_997,  # right and wrong answers apart
+    "tests": 13_998,  # right and wrong answers apart
     "scripts": 6732,  # with styles, every line
 }
 MODULE, FUNCTION = 300, 31  # lines of code
