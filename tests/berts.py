@@ -32,3 +32,36 @@ def loud_bert(seed: int, times: float, **sizes) -> BertModel:
             if weight.ndim == 2 and "embeddings" not in name:
                 weight.mul_(times)
     return model.eval()
+
+
+@torch.no_grad()
+def of_a_head(model, batch, layer, head):
+    """Return what transformers tells of one of its attention heads.
+
+    Returns
+    -------
+    weights : Tensor of shape (tokens, tokens)
+    lengths, moved : Tensor of shape (tokens,)
+        Of the value that the head adds; of how far the final vectors are from those
+        without the head, as a share of theirs.
+    states : Tensor of shape (layers + 1, tokens, d_model)
+    """
+    part = model.encoder.layer[layer].attention
+    size = part.self.attention_head_size
+    here = slice(head * size, (head + 1) * size)
+
+    def zeroed(module, inputs):
+        heads = inputs[0].clone()
+        heads[..., here] = 0
+        return (heads, *inputs[1:])
+
+    out = model(**batch, output_attentions=True, output_hidden_states=True)
+    hook = part.output.register_forward_pre_hook(zeroed)
+    without = model(**batch).last_hidden_state[0]
+    hook.remove()
+    value = part.self.value(out.hidden_states[layer][0])[:, here]
+    lengths = (value @ part.output.dense.weight[:, here].T).norm(dim=-1)
+    final = out.last_hidden_state[0]
+    moved = (without - final).norm(dim=-1) / final.norm(dim=-1)
+    states = torch.stack(out.hidden_states)[:, 0]
+    return out.attentions[layer][0, head], lengths, moved, states

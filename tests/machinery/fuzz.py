@@ -25,12 +25,12 @@ from pathlib import Path
 
 import torch
 from safetensors.torch import load_file
-from transformers import BertTokenizerFast
 from transformers.utils import logging
 
 sys.path.append(str(Path(__file__).parents[1]))  # where pytest looks, too
 
 from berts import write_bert
+from letters import letters_tokenizer
 from lmcourse import data
 from lmcourse.gpt import checkpoints
 from lmcourse.gpt.training import Diverged
@@ -47,13 +47,9 @@ TEXT = "Wild nights! Wild nights!\nWere I with thee,\nCafé nights — 東京\n"
 
 def make_bert(folder: Path) -> None:
     """Write a tiny BERT with its tokenizer."""
-    letters = "abcdefghijklmnopqrstuvwxyz!,"
-    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *letters]
-    pieces += [f"##{letter}" for letter in letters]
     sizes = {"hidden_size": 8, "num_attention_heads": 2, "intermediate_size": 12}
     sizes |= {"num_hidden_layers": 2, "max_position_embeddings": 16}
-    tokenizer = BertTokenizerFast({piece: i for i, piece in enumerate(pieces)})
-    write_bert(folder, tokenizer, **sizes)
+    write_bert(folder, letters_tokenizer(), **sizes)
 
 
 def check_bert(folder: Path) -> None:

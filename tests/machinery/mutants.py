@@ -43,9 +43,9 @@ PRELOAD = (
     *("pytest", "_pytest.assertion.rewrite", "hypothesis.strategies", "matplotlib.pyplot"),
     *("pandas", "plotly.graph_objects", "scipy.stats", "sklearn.neighbors", "tokenizers"),
     *("sklearn.decomposition", "torch", "torch.utils.flop_counter", "torch.testing"),
-    *("transformers.models.bert.modeling_bert", "transformers.models.gptj.modeling_gptj"),
-    *("transformers.models.llama.modeling_llama", "transformers.models.t5.modeling_t5"),
-    *("transformers.models.bloom.modeling_bloom", "jupytext", "regex", "tqdm.auto"),
+    *("transformers.models.bert.modeling_bert", "transformers.models.t5.modeling_t5"),
+    *("transformers.models.llama.modeling_llama", "jupytext", "regex", "tqdm.auto"),
+    "transformers.models.bloom.modeling_bloom",
 )
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (?:tests/)?(.+?)(?: - .*)?$", re.MULTILINE)
 

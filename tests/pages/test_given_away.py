@@ -9,7 +9,6 @@ import pytest
 
 from chapters import CHAPTERS
 from lmbook.pages.choices import LETTERS
-from lmbook.pages.tasks import asked
 from lmcourse import exercises
 
 TASK = re.compile(r"^[:`]{3,}\{exercise-start\}.*?^[:`]{3,}\{exercise-end\}", re.M | re.S)
@@ -29,7 +28,6 @@ class Page(NamedTuple):
     text: str
     before: str
     behind: str
-    classes: list[str]
 
     @property
     def options(self) -> list[str]:
@@ -45,13 +43,12 @@ def tasks() -> dict[str, Page]:
         page = path.read_text(encoding="utf-8")
         for task in TASK.finditer(page):
             label = re.search(r"^:label: *(\S+)", task[0], re.M)[1]
-            classes = re.search(r"^:class: *(.*)", task[0], re.M)[1].split()
             end = re.compile(SOLUTION.format(re.escape(label)), re.M | re.S)
             solved = end.search(page, task.end())
             last = solved.end() if solved else task.end()
             name = label.removeprefix(f"ex-{path.stem}-").replace("-", "_")
             parts = page[task.start() : last], page[: task.start()], page[last:]
-            found[f"{path.stem}.{name}"] = Page(*parts, classes)
+            found[f"{path.stem}.{name}"] = Page(*parts)
     return found
 
 
@@ -66,11 +63,6 @@ def right_letters() -> dict[str, str]:
             assert "".join(told) == LETTERS[: len(task.options)], name
             found[name] = next(letter for letter, words in told.items() if not words)
     return found
-
-
-@pytest.mark.parametrize("name", tasks())
-def test_a_task_says_kind_minutes_and_level(name):
-    assert asked(tasks()[name].classes)
 
 
 def test_no_letter_is_right_more_than_a_third_of_the_time():
@@ -92,7 +84,6 @@ def given_away(name: str) -> list[str]:
     ways = {
         "it is the only careful one": careful[place] and sum(careful) == 1,
         "it is by far the longest": lengths[place] > max(1.25 * most, most + 30),
-        "a proof stands between question and answer": PROOF.search(task.text),
         "its letter is glued or checked before": any(x in task.before for x in early),
     }
     return [way for way, found in ways.items() if found]

@@ -1,7 +1,5 @@
 """Models in a worker, as a page of the site runs them: served, and opened as a file."""
 
-import re
-
 import pytest
 import torch
 
@@ -157,11 +155,6 @@ def test_what_the_browser_keeps_is_checked_and_replaced(served):
     assert served.page.evaluate(kept) == 1
 
 
-def test_a_page_opened_as_a_file_says_that_nothing_is_kept(browser, folder):
-    with visits.visit(browser, f"{folder.as_uri()}/index.html") as visit:
-        assert "does not let the browser keep" in ask(visit.page, LOAD)["notKept"]
-
-
 def test_a_browser_without_room_says_so_and_the_model_runs(served):
     session = served.page.context.new_cdp_session(served.page)
     quota = {"origin": served.origin, "quotaSize": 100}
@@ -171,13 +164,6 @@ def test_a_browser_without_room_says_so_and_the_model_runs(served):
 
 
 FAIL = "return model.load().then(() => null, error => error.message);"
-
-
-def test_a_part_that_does_not_come_is_told_and_asked_for_again(served):
-    served.page.route("**/gpt/1.js*", lambda route: route.abort())
-    assert re.match(r"part 2 of 3 of gpt did not come: could not", ask(served.page, FAIL))
-    served.page.unroute("**/gpt/1.js*")
-    assert ask(served.page, FAIL) is None
 
 
 def test_other_weights_than_the_page_was_built_with_are_refused(served):

@@ -25,6 +25,7 @@ def test_every_finding_and_every_claim_with_a_rival_is_there():
             opening = re.match(r"(#.*\n)*", cell.source)[0]
             claims += "proof" in tags and ("finding" in tags or "\n# rival:" in opening)
     assert len(rows()) == claims + len(STUDIES)
+    assert not soup("findings").select("table.lm-findings button")  # nor without scripts
     lack = [row for row in rows() if "–" in [td.get_text() for td in row("td")[1:3]]]
     said = words(soup("findings").select_one("article"))
     assert (
@@ -80,12 +81,3 @@ def test_a_press_on_a_name_sorts_the_table(browser, site, width):
         assert numbers == sorted(numbers, reverse=True)
         assert len({*numbers}) > 3
         visit.clean()
-
-
-@pytest.mark.browser
-@pytest.mark.slow
-def test_without_scripts_it_is_a_plain_table(browser, server):
-    with visits.visit(browser, f"{server}/findings.html", javascript=False) as visit:
-        table = visit.page.locator("table.lm-findings")
-        assert table.locator("button").count() == 0
-        assert table.locator("tbody tr").count() == len(rows())

@@ -4,8 +4,8 @@ import pytest
 
 import visits
 from lmbook.execute.keys import ROOT
-from lmbook.pages.course import WAYS, read_course
-from lmbook.pages.course_map import ROUTES, took
+from lmbook.pages.course import read_course
+from lmbook.pages.course_map import ROUTES
 from test_pages import soup
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -59,13 +59,6 @@ def test_a_letter_tells_what_was_expected_by_pointer_and_by_key(front):
 def test_the_map_leads_to_every_chapter_by_key(front):
     page = front.page
     boxes = page.locator(".course-map svg a")
-    names = boxes.evaluate_all("e => e.map(a => a.getAttribute('aria-label'))")
-    assert names == [
-        f"Chapter {c.number}, {c.short}. Builds on "
-        + (", ".join(COURSE[name].short for name in c.builds_on) or "nothing")
-        + "."
-        for c in COURSE.values()
-    ]
     for box in boxes.locator("rect").all():
         room = box.bounding_box()
         assert min(room["width"], room["height"]) >= 24  # large enough to touch
@@ -80,19 +73,10 @@ def test_the_map_leads_to_every_chapter_by_key(front):
     page.wait_for_url(f"**/{list(COURSE)[2]}.html")
 
 
-def test_doors_and_paths_lead_into_the_book(front):
-    page = front.page
-    for part, way in zip(page.locator(".lm-doors > div").all(), WAYS, strict=True):
-        door = part.locator("a.lm-door")
-        assert door.get_attribute("data-way") == way
-    for part, path in zip(page.locator(".lm-paths > div").all(), ROUTES, strict=True):
-        on = [c for c in COURSE.values() if path in (*c.paths, "whole")]
-        links = part.locator("li a").evaluate_all("e => e.map(a => a.getAttribute('href'))")
-        assert links == [f"{c.name}.html" for c in on]
-        assert took(on) in part.locator("h3").inner_html()
-    page.wait_for_load_state("networkidle")
-    page.locator(".lm-doors p").last.click(force=True)  # all of a door is the link
-    page.wait_for_url(f"**/{next(iter(COURSE))}.html*")
+def test_paths_lead_into_the_book():
+    for part, path in zip(soup("index").select(".lm-paths > div"), ROUTES, strict=True):
+        on = [name for name, c in COURSE.items() if path in (*c.paths, "whole")]
+        assert [a["href"] for a in part.select("li a")] == [f"{name}.html" for name in on]
 
 
 def test_without_scripts_the_poem_is_there_and_coloured(browser, server):

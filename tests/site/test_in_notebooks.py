@@ -112,8 +112,9 @@ def shown(page, selector):
     return page.locator(selector).all_text_contents()
 
 
-def test_a_plot_draws_and_shows_its_text_as_it_is(page):
-    """Colab is on the network: plotly.js comes from its own site, checked by its hash."""
+@pytest.fixture
+def online(page):
+    """The page in Colab: plotly.js comes from its own site, checked by its hash."""
     page.route(
         "https://cdn.plot.ly/**",
         lambda route: route.fulfill(
@@ -123,16 +124,32 @@ def test_a_plot_draws_and_shows_its_text_as_it_is(page):
         ),
     )
     page.set_content(HEAD)
-    page.evaluate(INSERT, made("plot")._repr_mimebundle_()["text/html"])
-    selector, count = PLOT
-    page.locator(selector).nth(count - 1).wait_for(timeout=visits.LOAD)
-    assert shown(page, ".xaxislayer-above text") == TOKENS
-    assert shown(page, ".barlayer text") == TOKENS
-    assert shown(page, ".legendtext") == ["<b>bars</b>"]
-    assert shown(page, ".gtitle") == ["a title"]
-    assert page.evaluate("harmed") == 0
+    yield page
     assert page.errors == []
     assert page.asked == []
+
+
+def test_a_plot_draws_and_shows_its_text_as_it_is(online):
+    online.evaluate(INSERT, made("plot")._repr_mimebundle_()["text/html"])
+    selector, count = PLOT
+    online.locator(selector).nth(count - 1).wait_for(timeout=visits.LOAD)
+    assert shown(online, ".xaxislayer-above text") == TOKENS
+    assert shown(online, ".barlayer text") == TOKENS
+    assert shown(online, ".legendtext") == ["<b>bars</b>"]
+    assert shown(online, ".gtitle") == ["a title"]
+    assert online.evaluate("harmed") == 0
+
+
+def test_the_wheel_over_a_figure_in_space_scrolls_the_page(online):
+    cloud = go.Scatter3d(x=[0, 1, 2], y=[0, 1, 0], z=[0, 1, 2], mode="markers")
+    view = views.plot(go.Figure(cloud), alt="Three points in space.")
+    online.evaluate(INSERT, view._repr_mimebundle_()["text/html"])
+    online.evaluate("document.body.style.paddingBottom = '2000px'")
+    scene = online.locator(".gl-container canvas").first
+    scene.wait_for(timeout=visits.LOAD)
+    scene.hover()
+    online.mouse.wheel(0, 200)
+    online.wait_for_function("() => scrollY > 100", timeout=visits.LOAD)
 
 
 def test_a_plot_without_network_says_what_it_shows(page):

@@ -8,7 +8,7 @@ import torch
 
 import visits
 from bare import both_ways, make_page, opening, served
-from berts import loud_bert
+from berts import loud_bert, of_a_head
 from lmbook.play import stores
 from lmcourse import int8, views
 from lmcourse.models import load_bert
@@ -96,27 +96,9 @@ def columns(page):
 def wanted(model, text, layer, head, token):
     """Return transformers' weights, weights × lengths, and moves: (3, tokens)."""
     batch = tokenizer()(text, return_tensors="pt", truncation=True, max_length=48)
-    part = model.encoder.layer[layer].attention
-    size = part.self.attention_head_size
-    here = slice(head * size, (head + 1) * size)
-
-    def zeroed(module, inputs):
-        heads = inputs[0].clone()
-        heads[..., here] = 0
-        return (heads, *inputs[1:])
-
-    with torch.no_grad():
-        out = model(**batch, output_attentions=True, output_hidden_states=True)
-        hook = part.output.register_forward_pre_hook(zeroed)
-        without = model(**batch).last_hidden_state[0]
-        hook.remove()
-        value = part.self.value(out.hidden_states[layer][0])[:, here]
-        lengths = (value @ part.output.dense.weight[:, here].T).norm(dim=-1)
-    weights = out.attentions[layer][0, head, token]
-    final = out.last_hidden_state[0]
-    moved = (without - final).norm(dim=-1) / final.norm(dim=-1)
-    states = torch.stack(out.hidden_states)[layer : layer + 2, 0, token]
-    return torch.stack([weights, weights * lengths, moved]), states
+    weights, lengths, moved, states = of_a_head(model, batch, layer, head)
+    three = torch.stack([weights[token], weights[token] * lengths, moved])
+    return three, states[layer : layer + 2, token]
 
 
 def same(page, text, *place, bert=None, limit=1e-3):

@@ -133,20 +133,6 @@ def test_a_head_switched_off_is_pytorch_s_with_it_zeroed(opened):
     assert page.locator(".lmg-text").text_content() == before
 
 
-def test_the_lens_is_pytorch_s_and_ends_in_the_answer(opened):
-    tokenizer, model = gpt()
-    write(opened.page, "From fairest")
-    x = model.embed(torch.tensor([tokenizer.encode("From fairest")]))
-    for block, row in zip(model.blocks, table(opened.page, "lens"), strict=True):
-        x, _ = block(x)
-        shares = (model.norm(x[0, -1]) @ model.tokens.weight.T).softmax(0)
-        for cell in row[1:]:
-            character, share = cell.removesuffix(" %").rsplit(" ", 1)
-            character = {"·": " ", "⏎": "\n"}.get(character, character)
-            found = shares[tokenizer.encode(character)[0]].item()
-            assert found == pytest.approx(float(share) / 100, abs=0.006)
-
-
 def test_sliders_change_what_is_drawn_from_at_once(opened):
     page = opened.page
     page.get_by_label("temperature").fill("1.5")

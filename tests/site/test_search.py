@@ -91,11 +91,7 @@ def test_the_themes_dialog_leads_to_the_results(browser, server):
         visit.clean()
 
 
-def test_it_costs_the_page_of_results_alone(browser, server):
-    with visits.visit(browser, f"{server}/attention.html") as visit:
-        assert not any(
-            "search-data" in each or "minisearch" in each for each in visit.inside
-        )
+def test_what_it_fetches_is_small():
     parts = ("search-data.js", "search.js", "minisearch/index.js")
     sizes = {part: (SITE / "_static" / "lib" / part).stat().st_size for part in parts}
     assert sum(sizes.values()) < LARGEST, sizes

@@ -252,25 +252,3 @@ def test_a_long_table_says_what_it_leaves_out():
     table = tables.table(view.description())
     assert table.count("<tr>") == 41
     assert "The first 40 of 100 rows" in table
-
-
-@pytest.mark.parametrize(
-    ("body", "kept"),
-    [
-        ('<p class="x">no math</p>', []),
-        ('<span class="math notranslate">', ["_static/lib/mathjax/tex-chtml.js"]),
-    ],
-)
-def test_mathjax_stays_on_pages_with_math(body, kept):
-    path = "lib/mathjax/tex-chtml.js"
-    app = SimpleNamespace(config=SimpleNamespace(mathjax_path=path))
-    files = [SimpleNamespace(filename=name) for name in (f"_static/{path}", "a.js", None)]
-    context = {"body": body, "script_files": files}
-    assets.drop_unused_mathjax(app, "page", "page.html", context, None)
-    assert [f.filename for f in files] == [*kept, "a.js", None]
-
-
-def test_entries_of_a_bibliography_are_items_of_its_list():
-    context = {"body": '<div role="list"><div role="doc-biblioentry">A</div></div>'}
-    renderer.mend_bibliography(None, "page", "page.html", context, None)
-    assert context["body"] == '<div role="list"><div role="listitem">A</div></div>'

@@ -1,24 +1,20 @@
-"""BERT rebuilt against ``transformers``; the heads' numbers against plain loops."""
+"""BERT rebuilt against ``transformers``, of odd sizes.
+
+The default one is held against it on the page *bert-internals*.
+"""
 
 import re
 
 import pytest
 import torch
-from safetensors.torch import load_file
 from transformers import BertConfig, BertForMaskedLM, BertModel
 from transformers.activations import ACT2FN
 
 from lmcourse import bert
-from lmcourse.models import default_checkpoint, load_bert
 from lmcourse.transformer import ACTIVATIONS
 
 TOLERANCE = {"rtol": 0, "atol": 1e-9}  # in float64
 THEIRS = sorted(ACTIVATIONS.keys() & ACT2FN.keys())  # all but "swiglu"
-TEXTS = [
-    "Hope is the thing with feathers\nThat perches in the soul,",
-    "I'm nobody! Who are you?",
-    "A word is dead",
-]
 
 
 def reference(config, seed=0, kind=BertModel):
@@ -62,20 +58,6 @@ def both(model, rebuilt, inputs):
     return rebuilt.double()(**inputs), theirs
 
 
-def test_the_default_checkpoint_from_its_file_and_padding():
-    folder = default_checkpoint()
-    tokenizer, model = load_bert(folder, device="cpu", attn_implementation="eager")
-    rebuilt = bert.rebuild(model.config, load_file(folder / "model.safetensors"))
-    inputs = tokenizer(TEXTS, padding=True, return_tensors="pt")
-    assert (inputs["attention_mask"] == 0).sum() > 5
-    ours, theirs = both(model, rebuilt, inputs)
-    assert_same(ours, theirs, model.config)
-    # and the padding changes nothing for the tokens of a text
-    alone = rebuilt(**tokenizer(TEXTS[2], return_tensors="pt")).last_hidden_state[0]
-    padded = ours.last_hidden_state[2, : len(alone)]
-    torch.testing.assert_close(padded, alone, **TOLERANCE)
-
-
 @pytest.mark.parametrize("activation", THEIRS)
 @pytest.mark.parametrize("epsilon", [1e-12, 1e-2])
 def test_other_sizes_activations_and_epsilons(activation, epsilon):
@@ -116,10 +98,8 @@ def test_a_missing_weight_is_named(name):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"hidden_act": "mish"}, "activation 'mish' is not in"),
         ({"is_decoder": True}, "an encoder with"),
         ({"position_embedding_type": "relative_key"}, "absolute positions"),
-        ({"num_attention_heads": 5}, "5 heads do not divide"),
     ],
 )
 def test_configurations_it_cannot_build(changes, message):
@@ -127,14 +107,11 @@ def test_configurations_it_cannot_build(changes, message):
         bert.rebuild(small_config(**changes), reference(small_config()).state_dict())
 
 
-def test_too_many_tokens_and_all_padding():
+def test_too_many_tokens():
     config = small_config()
     rebuilt = bert.rebuild(config, reference(config).state_dict())
     with pytest.raises(ValueError, match="18 tokens, but positions for 17"):
         rebuilt(torch.zeros(1, 18, dtype=torch.long))
-    ids = torch.zeros(2, 4, dtype=torch.long)
-    with pytest.raises(ValueError, match="allows nothing"):
-        rebuilt(ids, attention_mask=torch.tensor([[1, 1, 0, 0], [0, 0, 0, 0]]))
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")

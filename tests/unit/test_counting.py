@@ -74,9 +74,6 @@ the first layer is broad
 1 layer, 2 heads, twelve layers"""
 
 
-def test_what_is_counted_from_one_is_found():
+def test_what_is_counted_from_one_is_found_and_nothing_else():
     assert [text for text in FROM_ONE.splitlines() if not FAULT.search(text)] == []
-
-
-def test_what_is_counted_from_zero_is_not():
     assert [text for text in FROM_ZERO.splitlines() if FAULT.search(text)] == []

@@ -1,9 +1,6 @@
-"""The corpora: what is in them, from a checkout and from a wheel, and damaged files."""
+"""The corpora: what is in them, and damaged files."""
 
 import hashlib
-import os
-import subprocess
-import sys
 
 import pandas as pd
 import pytest
@@ -103,11 +100,6 @@ def test_a_download_is_verified_kept_and_told_of_where_there_is_no_network(
     assert 'load_corpus("sonnets"), which needs no network' in str(error.value)
 
 
-def test_embedded_corpora():
-    assert load_corpus("sonnets").startswith("From fairest creatures")
-    assert load_corpus("poems").count("\n\n") >= len(load_poems())
-
-
 @pytest.mark.parametrize(
     ("content", "text"),
     [
@@ -144,26 +136,6 @@ def test_what_is_no_text_is_refused_by_name(tmp_path, content, said):
 def test_other_corpora_are_refused(name):
     with pytest.raises(FileNotFoundError, match="the corpora are 'sonnets'"):
         load_corpus(name)
-
-
-@pytest.mark.slow
-def test_the_wheel_carries_the_corpora(tmp_path):
-    root = data.Path(data.__file__).parents[2]
-    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
-    wheel = [*pip, "wheel", "--no-deps", "--no-build-isolation", "-w", tmp_path, root]
-    subprocess.run(wheel, check=True, cwd=tmp_path)
-    site = tmp_path / "site"
-    install = [*pip, "install", "--no-deps", "--target", site]
-    subprocess.run([*install, *tmp_path.glob("lmcourse-*.whl")], check=True)
-    code = "import lmcourse.data as d; d.load_poems(); print(len(d.load_sonnets()))"
-    run = subprocess.run(
-        [sys.executable, "-P", "-c", code + "; assert 'site' in d.__file__"],
-        env=os.environ | {"PYTHONPATH": str(site)},
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    assert run.stdout.strip() == "154"
 
 
 def test_too_few_to_split():

@@ -50,6 +50,7 @@ os.environ.get("LMCOURSE_BERT")
 asks = "import os; 'LMCOURSE_DEVICE' in os.environ; os.environ.copy()"
 subprocess.run([sys.executable, "-c", asks], check=True)
 print(poems, names, "README.md" in files, os.environ["OMP_NUM_THREADS"])"""
+FINDING = ":tags: [proof, finding]\n# What is said of the default model\nassert 1 + 1 == 3"
 MEET = """\
 import time
 from pathlib import Path
@@ -61,6 +62,8 @@ while not Path("../YOURS").exists():
 
 def page(book: Path, name: str, *cells: str) -> None:
     """Write a page of some cells."""
+    for folder in ("data", "chapters"):
+        (book / folder).mkdir(exist_ok=True)
     code = "".join(f"\n```{{code-cell}} python\n{cell}\n```\n" for cell in cells)
     (book / "chapters" / f"{name}.md").write_text(HEADER + code)
 
@@ -69,13 +72,11 @@ def page(book: Path, name: str, *cells: str) -> None:
 def book(tmp_path_factory):
     """Two chapters, executed; each waits for the other to have begun."""
     root = tmp_path_factory.mktemp("book")
-    for folder in ("data", "chapters"):
-        (root / folder).mkdir()
+    page(root, "reads", MEET.replace("MINE", "a").replace("YOURS", "b"), READS)
+    page(root, "plain", MEET.replace("MINE", "b").replace("YOURS", "a"), "1 + 1")
     for name in ("poems.txt", "other.txt", "README.md"):
         (root / "data" / name).write_text("a bee")
     save_file({"bias": np.zeros(2)}, root / "data" / "weights.safetensors")
-    page(root, "reads", MEET.replace("MINE", "a").replace("YOURS", "b"), READS)
-    page(root, "plain", MEET.replace("MINE", "b").replace("YOURS", "a"), "1 + 1")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(execute, "cpu_count", lambda: 2)
         assert execute_chapters(root, timeout=60) == {}
@@ -200,11 +201,9 @@ def test_a_damaged_store_is_no_store(book):
 
 @pytest.fixture(scope="module")
 def failing(tmp_path_factory):
-    """A book with a chapter that is whole and three that are not; what was told."""
+    """A book with a chapter that is whole and others that are not; what was told."""
     root = tmp_path_factory.mktemp("failing")
-    for folder in ("data", "chapters", "_build/executed"):
-        (root / folder).mkdir(parents=True)
-    (root / "data" / "poem.txt").write_text("a bee")
+    (root / "_build" / "executed").mkdir(parents=True)
     (root / "_build" / "executed" / "gone.ipynb").write_text("of a chapter that was")
     page(root, "raises", "print('before')", "poem = 1\npoem / 0", "print('after')")
     page(root, "dies", "import os\nos._exit(3)")
@@ -212,12 +211,17 @@ def failing(tmp_path_factory):
     poem = "path = '../data/poem.txt'\nopen(path).read()\nopen(path, 'a').write('.')"
     page(root, "moving", poem)
     page(root, "good", "'well'")
-    return root, execute_chapters(root, timeout=3)
+    page(root, "finds", "import os\nos.environ.get('LMCOURSE_BERT')", FINDING)
+    (root / "data" / "poem.txt").write_text("a bee")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("LMCOURSE_BERT", raising=False)
+        yield root, execute_chapters(root, timeout=3)
 
 
 def test_all_failures_are_collected(failing, capsys):
     _, failures = failing
-    assert sorted(failures) == ["dies", "hangs", "moving", "raises"]
+    assert sorted(failures) == ["dies", "finds", "hangs", "moving", "raises"]
+    assert failures["finds"]["what"] == "cell 2 failed (AssertionError)"
     assert failures["moving"]["what"] == "it changed since it was executed"
     assert failures["raises"]["what"] == "cell 2 failed (ZeroDivisionError)"
     assert "poem = 1\npoem / 0\n\n" in failures["raises"]["error"]
@@ -227,14 +231,14 @@ def test_all_failures_are_collected(failing, capsys):
     execute.report(failures)
     said = capsys.readouterr().out
     assert "--- raises: cell 2 failed" in said
-    assert said.endswith("FAILED: dies, hangs, moving, raises\n")
+    assert said.endswith("FAILED: dies, finds, hangs, moving, raises\n")
 
 
 def test_the_others_are_executed_all_the_same(failing):
     root, _ = failing
     assert executed("good", root).cells[-1].outputs[0].data["text/plain"] == "'well'"
-    kept = sorted(path.name for path in (root / "_build" / "executed").iterdir())
-    assert kept == [f"{n}.ipynb" for n in ("dies", "good", "hangs", "moving", "raises")]
+    kept = sorted(path.stem for path in (root / "_build" / "executed").iterdir())
+    assert kept == ["dies", "finds", "good", "hangs", "moving", "raises"]
 
 
 def test_a_chapter_that_failed_is_not_executed(failing):
@@ -246,8 +250,6 @@ def test_a_chapter_that_failed_is_not_executed(failing):
 
 
 def test_a_failed_chapter_is_tried_again(tmp_path, capsys):
-    for folder in ("data", "chapters"):
-        (tmp_path / folder).mkdir()
     page(tmp_path, "page", "from pathlib import Path\nassert Path('../there').exists()")
     assert list(execute_chapters(tmp_path)) == ["page"]
     (tmp_path / "there").touch()
@@ -256,8 +258,6 @@ def test_a_failed_chapter_is_tried_again(tmp_path, capsys):
 
 
 def test_ctrl_c_ends_it_at_once_and_leaves_nothing(tmp_path):
-    for folder in ("data", "chapters"):
-        (tmp_path / folder).mkdir()
     (tmp_path / "_toc.yml").write_text("format: jb-book\nroot: page\n")
     begun = tmp_path / "begun"
     wait = "import os, time\nfrom pathlib import Path\n"

@@ -1,13 +1,14 @@
 """The stored state of the BERT explorer: each number is what transformers computes."""
 
 import json
+from itertools import product
 
 import bs4
 import pytest
 import torch
 
-from berts import loud_bert
-from lmcourse import int8, views
+from berts import loud_bert, of_a_head
+from lmcourse import views
 from lmcourse.models import load_bert
 
 LINE = "Fame is a bee. It has a song –"
@@ -23,18 +24,11 @@ def small(**other):
     return loud_bert(5, 12, **sizes | other)
 
 
-@pytest.fixture(scope="module", params=["default", "small"])
-def case(request, tokenizer):
+@pytest.fixture(scope="module")
+def case(tokenizer):
     """A model of transformers, and its view."""
     model = small()
-    if request.param == "default":
-        model = load_bert(device="cpu", attn_implementation="eager")[1]
     return model, views.bert_explorer(LINE, tokenizer, model)
-
-
-def run(model, tokenizer, **asked):
-    with torch.no_grad():
-        return model(**tokenizer(LINE, return_tensors="pt"), **asked)
 
 
 def numbers(line):
@@ -53,65 +47,27 @@ def near(found, wanted, limit=6e-4):
     torch.testing.assert_close(found, wanted, atol=limit, rtol=1e-3)
 
 
-def test_weights_are_those_of_transformers(case, tokenizer):
+def test_numbers_of_every_head_are_those_of_transformers(case, tokenizer):
     model, view = case
-    data = view.data
-    attentions = run(model, tokenizer, output_attentions=True).attentions
-    assert data["tokens"] == tokenizer(LINE).tokens()
-    for found, wanted in zip(data["weights"], attentions, strict=True):
-        for line, head in zip(found, wanted[0], strict=True):
-            near(line, head.flatten())
-
-
-def test_lengths_are_of_the_value_that_each_head_adds(case, tokenizer):
-    model, view = case
-    states = run(model, tokenizer, output_hidden_states=True).hidden_states
-    for number, layer in enumerate(model.encoder.layer):
-        own, dense = layer.attention.self, layer.attention.output.dense
-        value, size = own.value(states[number][0]), own.attention_head_size
-        for head in range(own.num_attention_heads):
-            only = torch.zeros_like(value)
-            part = slice(head * size, (head + 1) * size)
-            only[:, part] = value[:, part]
-            lengths = (dense(only) - dense.bias).norm(dim=-1)
-            near(view.data["lengths"][number][head], lengths)
-
-
-def test_a_head_removed_is_one_that_hands_on_zeros(case, tokenizer):
-    model, view = case
-    final = run(model, tokenizer).last_hidden_state[0]
-    for number, head in ((0, 0), (len(model.encoder.layer) - 1, 1)):
-        layer = model.encoder.layer[number].attention
-        size = layer.self.attention_head_size
-
-        def zeroed(module, inputs, head=head, size=size):
-            heads = inputs[0].clone()
-            heads[..., head * size : (head + 1) * size] = 0
-            return (heads, *inputs[1:])
-
-        hook = layer.output.register_forward_pre_hook(zeroed)
-        without = run(model, tokenizer).last_hidden_state[0]
-        hook.remove()
-        moved = (without - final).norm(dim=-1) / final.norm(dim=-1)
-        near(view.data["moved"][number][head], moved)
+    batch = tokenizer(LINE, return_tensors="pt")
+    assert view.data["tokens"] == batch.tokens()
+    for layer, head in product(range(3), range(2)):
+        weights, lengths, moved, _ = of_a_head(model, batch, layer, head)
+        found = [view.data[name][layer][head] for name in ("weights", "lengths", "moved")]
+        for line, wanted in zip(found, (weights.flatten(), lengths, moved), strict=True):
+            near(line, wanted)
         assert moved.max() > 0.01
 
 
 def test_neighbours_are_the_nearest_of_the_whole_table(case, tokenizer):
     model, view = case
     table = model.embeddings.word_embeddings.weight
-    states = run(model, tokenizer, output_hidden_states=True).hidden_states
+    *_, states = of_a_head(model, tokenizer(LINE, return_tensors="pt"), 0, 0)
     for level, state in enumerate(states):
-        cosines = torch.cosine_similarity(state[0, 4], table, dim=-1)
+        cosines = torch.cosine_similarity(state[4], table, dim=-1)
         pieces, found = pairs(view.data["near"][level][4])
         near(found, cosines.topk(len(found)).values)
         near(found, cosines[tokenizer.convert_tokens_to_ids(pieces)])
-
-
-def test_how_far_int8_moves_the_states_is_told(case, tokenizer):
-    model, view = case
-    drift = int8.drift(model, **tokenizer(LINE, return_tensors="pt")).max()
-    near(view.data["drift"], drift, 1e-4)
 
 
 def test_it_begins_with_the_head_that_matters_most(case):
@@ -120,8 +76,8 @@ def test_it_begins_with_the_head_that_matters_most(case):
     assert moved[data["layer"]][data["head"]] == max(map(max, moved))
 
 
-def test_what_is_stored_is_read_without_a_script(tokenizer):
-    view = views.bert_explorer(LINE, tokenizer, small())
+def test_what_is_stored_is_read_without_a_script(case):
+    view = case[1]
     page, data = bs4.BeautifulSoup(view.stored, "html.parser"), view.data
     layer, head = data["layer"], data["head"]
     rows = [[cell.text for cell in row] for row in page.find_all("tr")]

@@ -6,11 +6,10 @@ import shutil
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from transformers import GPT2Tokenizer, pipeline
+from transformers import pipeline
 
 from gpts import SMALL, TEXT, pieces, random_gpt2, write_gpt2
 from lmcourse.gpt.checkpoints import load_gpt
-from lmcourse.gpt.generation import generate
 from lmcourse.gpt.gpt2 import Pieces, to_tokenizer, to_transformers
 from lmcourse.models import load_gpt2_vocabulary
 from lmcourse.tokenization import CharTokenizer
@@ -59,10 +58,6 @@ def test_it_is_gpt2_s_own_vocabulary_that_is_read(tmp_path):
     # As in Radford et al.'s own code.
     assert tokenizer.encode("Hello world") == [15496, 995]
     assert tokenizer.decode([15496, 995]) == "Hello world"
-    theirs = GPT2Tokenizer.from_pretrained(tmp_path)
-    for text in (TEXT, " naïve\n\n café ☕ ", "O , O .", ""):
-        assert tokenizer.encode(text) == theirs.encode(text)
-        assert tokenizer.decode(tokenizer.encode(text)) == text
 
 
 def test_a_long_text_is_cut_up_without_a_warning(caplog):
@@ -164,23 +159,6 @@ def test_what_gpt2_has_not_is_not_exported(options):
         to_transformers(gpt(**options))
 
 
-def test_pipeline_writes_what_we_write_character_by_character():
-    text = "O, 'tis  thy\n\n spirit that thou send'st ; so far ,\nfrom home ! "
-    characters, prompt = CharTokenizer(text), "' th\n\n so  far ,"
-    model = gpt(vocab_size=characters.vocab_size, context=99)
-    tokenizer = to_tokenizer(characters)
-    assert tokenizer(prompt).input_ids == characters.encode(prompt)
-    ids = torch.tensor([characters.encode(prompt)])
-    write = pipeline("text-generation", to_transformers(model), tokenizer=tokenizer)
-    torch.manual_seed(1)
-    how = {"do_sample": True, "temperature": 1.0, "top_k": 0}
-    (answer,) = write(prompt, max_new_tokens=40, **how)
-    torch.manual_seed(1)
-    assert answer["generated_text"] == characters.decode(
-        generate(model, ids, 40)[0].tolist()
-    )
-
-
 def test_a_pipeline_without_options_fills_the_context_and_stops():
     text = "Shall I compare thee to a summer's day?"
     characters = CharTokenizer(text)
@@ -198,7 +176,9 @@ def test_a_pipeline_without_options_fills_the_context_and_stops():
 
 
 def test_exchanged_tokenizer_drops_nothing_silently():
-    tokenizer = Pieces(to_tokenizer(CharTokenizer("a bday?")))
-    assert tokenizer.decode(tokenizer.encode("a day?")) == "a day?"
-    with pytest.raises(ValueError, match="'day Z' cannot be encoded"):
-        tokenizer.encode("day Z")
+    text = "O, 'tis  thy\n\n spirit that thou send'st ; so far ,\nfrom home ! "
+    tokenizer = Pieces(to_tokenizer(CharTokenizer(text)))
+    assert tokenizer.encode(text) == CharTokenizer(text).encode(text)
+    assert tokenizer.decode(tokenizer.encode(text)) == text
+    with pytest.raises(ValueError, match="'far Z' cannot be encoded"):
+        tokenizer.encode("far Z")

@@ -162,8 +162,6 @@ def test_the_stored_model_is_what_its_record_says_and_as_good(stored):
     assert record["corpus_sha256"] == fingerprint("\n\n".join(training))
     assert tokenizer.convert_ids_to_tokens([0, 1, 2, 3, 4]) == SPECIAL
     assert len(tokenizer) == record["model"]["vocab_size"]
-    path = mini_bert.corpora_folder() / "checkpoints" / mini_bert.FILE
-    assert path.stat().st_size < 4e6
     assert not model.training
     assert next(model.parameters()).dtype == torch.float32
     loss = study.judge(model, mini_bert.poem_splits()[1], tokenizer, 64)

@@ -8,9 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lmcourse.data import load_corpus, load_texts, train_val_test_split
 from lmcourse.ngrams import NgramModel, discounts
-from lmcourse.tokenization import CharTokenizer
 
 texts = st.lists(st.integers(0, 4), min_size=5, max_size=60)
 orders = st.integers(1, 5)
@@ -92,28 +90,6 @@ def test_each_distribution_sums_to_one_and_leaves_nothing_out(ids, context, orde
     np.testing.assert_allclose(following, expected, rtol=1e-12)
 
 
-@pytest.fixture(scope="module")
-def sonnets():
-    tokenizer = CharTokenizer(load_corpus("sonnets"))
-    encoded = [
-        np.array(tokenizer.encode(part))
-        for part in train_val_test_split(load_texts("sonnets"))
-    ]
-    return tokenizer.vocab_size, *encoded
-
-
-@pytest.mark.parametrize("order", [1, 3, 6])
-def test_it_equals_a_plain_recount_where_the_text_says_what_to_take(sonnets, order):
-    vocab_size, training, validation, _ = sonnets
-    ids = tuple(training[:3000].tolist())
-    for size in range(2, order + 1):
-        assert taken(ids, size, order) != [0, 0.5, 1, 1.5]
-    other = validation[:60].tolist()
-    found = NgramModel(ids, order, vocab_size).probabilities(other)
-    want = recounted(ids, vocab_size, order, other)
-    np.testing.assert_allclose(found, want, rtol=1e-12)
-
-
 @pytest.mark.parametrize(
     ("often", "want"),
     [
@@ -128,15 +104,6 @@ def test_it_equals_a_plain_recount_where_the_text_says_what_to_take(sonnets, ord
 def test_half_of_a_count_is_taken_where_its_neighbours_do_not_tell(often, want):
     counts = np.repeat([1, 2, 3, 4], often)
     np.testing.assert_allclose(discounts(counts), want, rtol=1e-12)
-
-
-def test_longer_runs_help_on_sonnets_that_were_not_counted_and_then_hardly_matter(sonnets):
-    vocab_size, training, validation, test = sonnets
-    models = {n: NgramModel(training, n, vocab_size) for n in (1, 2, 3, 4, 6, 9)}
-    losses = [model.loss(validation) for model in models.values()]
-    # Another implementation, with dictionaries of strings, gave 1.6983 and 1.6304.
-    assert losses == pytest.approx([3.14, 2.40, 1.97, 1.698, 1.630, 1.632], abs=6e-3)
-    assert models[6].loss(test) == pytest.approx(1.606, abs=2e-3)
 
 
 def test_samples_follow_what_was_counted():

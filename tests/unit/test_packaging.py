@@ -1,4 +1,4 @@
-"""What is installed."""
+"""What is installed, and what importing brings with it."""
 
 import re
 import subprocess
@@ -28,3 +28,11 @@ def test_reading_notebooks_builds_no_grammar():
     told = "run `pip uninstall rfc3987-syntax` in an environment from before"
     code = f"import nbformat, sys; assert 'lark' not in sys.modules, {told!r}"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_text_and_numpy_need_no_pytorch():
+    names = ["data", "tokenization", "wordpiece", "numpy_nn.decoder"]
+    imports = "\n".join(f"import lmcourse.{name}" for name in names)
+    code = f"{imports}\nimport sys; print({{'torch', 'transformers'}} & {{*sys.modules}})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.stdout, done.returncode) == ("set()\n", 0), done.stderr

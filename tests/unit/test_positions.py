@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.testing import assert_close
 from transformers.models.bloom.modeling_bloom import build_alibi_tensor
-from transformers.models.gptj import modeling_gptj as gptj
 from transformers.models.llama import modeling_llama as llama
 from transformers.models.t5.modeling_t5 import T5Attention
 
@@ -75,14 +74,6 @@ def test_half_layout_is_llama_s():
     want, _ = llama.apply_rotary_pos_emb(x, x, angles.cos(), angles.sin())
     assert_close(rotate(x, layout="half"), want, rtol=0, atol=1e-12)
     near(rotate(x.float(), layout="half"), want.float())
-
-
-def test_interleaved_layout_is_gpt_j_s():
-    x = sample()
-    rows = [[angle(p, i, D_HEAD) for i in range(D_HEAD // 2)] for p in range(TOKENS)]
-    angles = torch.tensor(rows, dtype=torch.float64)[None]
-    want = gptj.apply_rotary_pos_emb(x.transpose(1, 2), angles.sin(), angles.cos())
-    assert_close(rotate(x), want.transpose(1, 2), rtol=0, atol=1e-12)
 
 
 def test_an_unknown_layout_is_named():

@@ -104,11 +104,3 @@ def test_the_interval_is_that_of_the_normal_distribution():
 def test_labels_that_cannot_be_guessed_are_refused(vectors, labels, message):
     with pytest.raises(ValueError, match=message):
         probe.predict(vectors, labels)
-
-
-def test_what_is_asked_of_a_text_as_it_is_was_said_of_it(vectors, labels):
-    found = probe.predict(vectors, labels)
-    for text in (0, 17):
-        asked = vectors[[text, text]]
-        said = probe.ask(vectors, labels, text, asked, found.penalty[text].item())
-        torch.testing.assert_close(said, found.support[[text, text]])

@@ -227,7 +227,6 @@ def test_an_entry_is_judged_beside_the_reference(tmp_path, corpus, quick, capsys
     [
         ("def train(", "cannot be run: SyntaxError"),
         ("learn = 1", "defines no train"),
-        (ENTRY.replace("Model(vocab_size, vocab", "Model(3, 300 * vocab"), "logits"),
         (ENTRY.replace("(vocab_size, vocab_size)", "(3, 300_000)"), "at most 800,000"),
     ],
 )

@@ -36,14 +36,6 @@ def test_shares_are_those_of_the_same_model_in_transformers(found):
     assert [letter for letter, _ in found[0][1]] == [tokenizer.decode([i]) for i in top]
 
 
-def test_line_ends_surprise_most(found):
-    """What one sees on the front page, before one chooses a letter."""
-    bits = [-math.log2(share) for share, _ in found]
-    ends = [b for b, letter in zip(bits, POEM, strict=True) if letter == "\n"]
-    rest = [b for b, letter in zip(bits, POEM, strict=True) if letter != "\n"]
-    assert sum(ends) / len(ends) > 2 * sum(rest) / len(rest)
-
-
 def test_the_page_carries_poem_and_guesses_escaped():
     guesses = [("<", 0.5), ("'", 0.25), ("\n", 0.125), ("&", 0.1)]
     shares = (0.5, 2**-5, 1e-12, 0.5)

@@ -61,13 +61,6 @@ def test_one_panel_is_not_stacked_and_keeps_its_size():
     assert tuple(figure.get_size_inches()) == (9, 3)
 
 
-def test_words_never_lie_on_words_for_the_sake_of_a_phone():
-    names = [f"a rather long name {i}" for i in range(3)]
-    wide, narrow, stacked = svg.draw(panels(1, names, (7, 3)))
-    assert wide
-    assert (narrow, stacked) == ("", False)
-
-
 def test_the_same_figure_is_the_same_text():
     first, again = svg.draw(panels()), svg.draw(panels())
     assert first == again
@@ -106,7 +99,8 @@ def test_on_the_page_it_is_inline_and_no_id_clashes():
     assert "lm-stacked" in one
 
 
-def test_what_has_no_narrow_version_scrolls_and_takes_the_focus():
+def test_words_never_lie_on_words_for_the_sake_of_a_phone():
+    """What has no narrow version scrolls, and takes the focus."""
     names = [f"a rather long name {i}" for i in range(3)]
     said = picture(output(panels(1, names, (7, 3)))).astext()
     assert 'lm-scrolls" tabindex="0"' in said

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lmbook.bench import bpe as bench_bpe
-from lmcourse.data import load_poems, load_sonnets
+from lmcourse.data import load_corpus
 from lmcourse.tokenization import (
     CL100K_PATTERN,
     BPETokenizer,
@@ -32,16 +32,6 @@ assigned = st.text(
     )
 )
 few_letters = st.text("ab ", max_size=40) | st.text("abc d'", max_size=60)
-
-
-@pytest.fixture(scope="module")
-def texts():
-    return [*load_poems().text, *load_sonnets().text]
-
-
-@pytest.fixture(scope="module")
-def corpus(texts):
-    return "\n\n".join(texts)
 
 
 def library(text, merges):
@@ -121,18 +111,9 @@ def test_same_merges_as_naive_and_as_the_library(text):
     assert got == merges_of(library(text, 40))
 
 
-def test_same_merges_on_the_corpora(texts, corpus):
-    got, theirs = BPETokenizer.train(corpus, 256 + 2000), library(corpus, 2000)
-    assert got.merges == merges_of(theirs)
-    assert got.vocab == theirs.get_vocab()
-    unseen = "Zebras, naïve 1830's — \t\n\n  日本 🦓\u200d don't   stop  "
-    for text in [*texts, unseen]:
-        assert got.encode(text) == theirs.encode(text).ids
-
-
 @pytest.fixture(scope="module")
-def trained(corpus):
-    return BPETokenizer.train(corpus, 700)
+def trained():
+    return BPETokenizer.train(load_corpus("poems"), 700)
 
 
 @settings(deadline=None, max_examples=300)
