@@ -4,16 +4,9 @@ from html import escape
 from pathlib import Path
 
 from docutils import nodes
-from sphinx import addnodes
 
 from lmbook.pages.course import Chapter, leads_to, read_course
-
-
-def _link(chapter: Chapter, app) -> addnodes.pending_xref:
-    """Return a reference to a chapter by its short name, for whatever is built."""
-    about = {"refdomain": "std", "reftype": "doc", "reftarget": f"/{chapter.name}"}
-    about |= {"refexplicit": True, "refwarn": True, "refdoc": app.env.docname}
-    return addnodes.pending_xref("", nodes.inline("", chapter.short), **about)
+from lmbook.pages.markup import page_link
 
 
 def _top(chapter: Chapter, below: list[Chapter], app) -> nodes.paragraph:
@@ -21,7 +14,8 @@ def _top(chapter: Chapter, below: list[Chapter], app) -> nodes.paragraph:
     said = "{read} minutes to read · {work} to work through".format(**chapter.minutes)
     line = nodes.paragraph("", said, classes=["course-line"])
     for index, other in enumerate(below):
-        line += [nodes.Text(", " if index else " · builds on "), _link(other, app)]
+        link = page_link(other.name, other.short, app.env)
+        line += [nodes.Text(", " if index else " · builds on "), link]
     return line
 
 
@@ -29,7 +23,7 @@ def _row(label: str, chapters: list[Chapter], app) -> nodes.container:
     """Return a line of the page's end: a label and chapters, each with its question."""
     items = nodes.bullet_list(classes=["course-chapters"])
     for chapter in chapters:
-        name = nodes.strong("", "", _link(chapter, app))
+        name = nodes.strong("", "", page_link(chapter.name, chapter.short, app.env))
         question = nodes.inline("", chapter.title, classes=["course-question"])
         items += nodes.list_item(
             "", nodes.paragraph("", "", name, nodes.Text(" "), question)

@@ -29,12 +29,9 @@ from lmbook.pages.findings import findings
 from lmbook.pages.markup import html_table
 from lmbook.pages.tasks import CHECKED, WORDS, asked, registered
 from lmcourse import exercises
+from studies.chapter import parse_cells
 
-_BLOCK = r"^:{3,}\{%s-start\} ?([^\n]*)\n((?::\w[^\n]*\n)*):{3,}\n(.*?)^:{3,}\{%s-end\}"
-_TASK, _SOLUTION = (
-    re.compile(_BLOCK % (kind, kind), re.M | re.S) for kind in ("exercise", "solution")
-)
-_CODE = re.compile(r"^```\{code-cell\}[^\n]*\n(?::\w[^\n]*\n)*\n?(.*?)\n```", re.M | re.S)
+_TASK = re.compile(r"^:{3,}\{exercise-start\} ?([^\n]*)\n((?::\w[^\n]*\n)*)", re.M)
 HEADS = ("Task", "Kind", "Minutes", "Level", "Chapter")
 
 
@@ -45,17 +42,19 @@ class Task(NamedTuple):
     title: str
     about: list[str]  # kind, minutes, level, in words
     code: str  # of its first cell
-    solution: str
+    solution: str  # the same of its solution
 
 
 def read_tasks(text: str) -> Iterator[Task]:
     """Yield the tasks of a chapter's source, in their order."""
-    solved = {name.strip(): body for name, _, body in _SOLUTION.findall(text)}
-    for title, options, body in _TASK.findall(text):
+    code = {}
+    for cell in parse_cells(text):
+        code.setdefault((cell.exercise, cell.part), cell.source)
+    for title, options in _TASK.findall(text):
         told = dict(re.findall(r"^:(\w+): *(.*)$", options, re.M))
-        cells = [_CODE.findall(part) for part in (body, solved.get(told["label"], ""))]
-        code, solution = (found[0] if found else "" for found in cells)
-        yield Task(told["label"], title, asked(told["class"].split()), code, solution)
+        label, about = told["label"], asked(told["class"].split())
+        first = [code.get((label, part), "") for part in ("exercise", "solution")]
+        yield Task(label, title, about, *first)
 
 
 def diagnoses(page: str, name: str) -> list[str]:
