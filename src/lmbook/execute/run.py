@@ -220,8 +220,7 @@ def execute_chapters(root: Path = ROOT, timeout: int = TIMEOUT) -> dict[str, dic
     for name in todo:  # nothing old is left, however this run ends
         store_path(name, root).unlink(missing_ok=True)
     asyncio.run(_execute_all(todo, root, timeout))
-    found = {name: _wrong(name, root) for name in sorted(todo)}
-    return {name: wrong for name, wrong in found.items() if wrong}
+    return {name: wrong for name in sorted(todo) if (wrong := _wrong(name, root))}
 
 
 def _wrong(name: str, root: Path) -> dict | None:

@@ -32,9 +32,8 @@ def main() -> int:
         print(f"Submissions cannot be shut in here: {reason}.")
         print("On a machine that you can lose, --unsafe runs them with your own rights.")
         return 2
-    paths = sorted(
-        p for p in folder.rglob("*.ipynb") if ".ipynb_checkpoints" not in p.parts
-    )
+    found = folder.rglob("*.ipynb")
+    paths = sorted(path for path in found if ".ipynb_checkpoints" not in path.parts)
     if not paths:
         parser.error(f"there is no notebook below {folder}")
     with ProcessPoolExecutor(min(cpu_count(), len(paths)), get_context("spawn")) as pool:

@@ -25,9 +25,8 @@ def _row(label: str, chapters: list[Chapter], app) -> nodes.container:
     for chapter in chapters:
         name = nodes.strong("", "", page_link(chapter.name, chapter.short, app.env))
         question = nodes.inline("", chapter.title, classes=["course-question"])
-        items += nodes.list_item(
-            "", nodes.paragraph("", "", name, nodes.Text(" "), question)
-        )
+        words = nodes.paragraph("", "", name, nodes.Text(" "), question)
+        items += nodes.list_item("", words)
     head = nodes.paragraph("", label, classes=["course-label"])
     return nodes.container("", head, items, classes=["course-row"])
 

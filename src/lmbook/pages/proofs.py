@@ -66,9 +66,8 @@ class Fold(SphinxTransform):
             if node["edge"] == "start":
                 _fold_section(node)
         for node in list(self.document.findall(fold_edge)):
-            logger.warning(
-                "this %s-end has no %s-start", *2 * [node["kind"]], location=node
-            )
+            kind = node["kind"]
+            logger.warning("this %s-end has no %s-start", kind, kind, location=node)
             node.parent.remove(node)
         about = self.env.temp_data.get("lmbook", {})
         values = self.env.temp_data.get("lmbook_glued", {})

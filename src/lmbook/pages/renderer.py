@@ -26,14 +26,6 @@ DRAWERS = {
     "poems": ("poems",),
     "surprise": ("surprise",),
 }
-NAMES = {
-    "attention_heads": "attention heat maps",
-    "head_view": "attention lines by layer and head",
-    "model_view": "attention of every layer and head",
-    "sentences": "where a token looks, sentence by sentence",
-    "tokens": "coloured tokens",
-    "poems": "explorer of poems",
-}
 HINTS = {
     "attention_heads": "Click a head, or go to it with the arrow keys, to see it in full.",
     "head_view": (
@@ -84,7 +76,7 @@ def view_html(view: dict) -> str:
     """
     kind, alt, stored = view["kind"], escape(view["alt"]), view["stored"]
     hint = f'<p class="lmc-hint">{HINTS[kind]}</p>' if kind in HINTS else ""
-    name, style = NAMES.get(kind, kind.replace("-", " ")), ""
+    name, style = re.sub("[-_]", " ", kind), ""
     if not stored:
         style = f' style="min-height: {height(kind, view["data"])}px"'
         stored = (

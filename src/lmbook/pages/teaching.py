@@ -13,7 +13,6 @@ import re
 import textwrap
 from collections.abc import Iterator
 from html import escape
-from importlib import import_module
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
@@ -23,7 +22,6 @@ from markdown_it import MarkdownIt
 from sphinx.util.docutils import SphinxDirective
 
 from lmbook.execute.run import executed
-from lmbook.pages.choices import LETTERS
 from lmbook.pages.course_map import took
 from lmbook.pages.findings import findings
 from lmbook.pages.markup import html_table
@@ -57,12 +55,12 @@ def read_tasks(text: str) -> Iterator[Task]:
         yield Task(label, title, about, *first)
 
 
-def diagnoses(page: str, name: str) -> list[str]:
-    """Return the wrong answers that a task's check has words for, without the right one."""
-    function = _check_of(page, name)
-    if not function:  # it is answered with a letter
-        said = [exercises.check(name, letter) for letter in LETTERS]
-        return [each.message for each in said if not each and each.message[:6] != "choose"]
+def diagnoses(name: str) -> list[str]:
+    """Return the wrong answers that a check has words for, without the right one."""
+    exercises.names(name.partition(".")[0])  # which loads them
+    function, _, feedback = exercises._EXERCISES[name]
+    if feedback:  # it is answered with a letter
+        return [words for words in feedback.values() if words]
     code = list(_code(function))
     names = {each.id for each in code if isinstance(each, ast.Name)}
     for each in map(function.__globals__.get, sorted(names)):  # what it hands on to
@@ -71,15 +69,6 @@ def diagnoses(page: str, name: str) -> list[str]:
     tables = [key for each in code if isinstance(each, ast.Dict) for key in each.keys]
     texts = [key.value for key in tables if isinstance(key, ast.Constant)]
     return [t for t in dict.fromkeys(texts) if isinstance(t, str) and t.endswith(".")]
-
-
-def _check_of(page: str, name: str):
-    """Return the function that checks a task's answer; a page may have several modules."""
-    package = import_module(f"lmcourse.exercises.{page.replace('-', '_')}")
-    parts = [package, *filter(inspect.ismodule, vars(package).values())]
-    ours = [vars(part) for part in parts if part.__name__.startswith(package.__name__)]
-    found = (part.get(name.partition(".")[2]) for part in ours)
-    return next(filter(inspect.isfunction, found), None)
 
 
 def _code(function) -> Iterator[ast.AST]:
@@ -151,7 +140,7 @@ def _mistakes(app, link, node) -> str:
     html, last = "", None
     for chapter, task in _all_tasks(app):
         name = registered(chapter.name).get(task.label.replace("_", "-"))
-        words = diagnoses(chapter.name, name) if name else []
+        words = diagnoses(name) if name else []
         if chapter != last:
             html += f"<h2>{escape(chapter.short)}</h2>\n"
         last = chapter
