@@ -1,6 +1,5 @@
 """What the build puts around a chapter: its name, a line at its top, its end."""
 
-from html import escape
 from pathlib import Path
 
 from docutils import nodes
@@ -47,20 +46,13 @@ def frame(app, doctree) -> None:
         if others:
             end += _row(label, others, app)
     section += end
+    # Pages before and after it call it by its short name; its own window has the question.
+    app.env.titles[name] = nodes.title("", chapter.short)
+    app.env.longtitles[name] = nodes.title("", f"{chapter.number}. {chapter.title}")
     labels = app.env.get_domain("std").labels
     for label, (page, anchor, _) in list(labels.items()):
         if page == name and anchor in section["ids"]:
             labels[label] = (page, anchor, chapter.short)
-
-
-def name_neighbours(app, pagename, templatename, context, doctree) -> None:
-    """Call the pages before and after by their short names; the end has their questions."""
-    for side in ("prev", "next"):
-        page = context.get(side)
-        chapter = page and app.config.lmbook_chapters.get(Path(page["link"]).stem)
-        if chapter:
-            number = f'<span class="section-number">{chapter.number}. </span>'
-            page["title"] = f"{number}{escape(chapter.short)}"
 
 
 def _read(app, config) -> None:
@@ -75,5 +67,4 @@ def setup(app) -> None:
     app.add_config_value("lmbook_chapters", {}, "env", [dict])  # another: all anew
     app.connect("config-inited", _read, priority=950)
     app.connect("doctree-read", frame, priority=600)
-    app.connect("html-page-context", name_neighbours)
     app.add_css_file("lib/frame.css")

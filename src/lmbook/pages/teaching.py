@@ -89,6 +89,7 @@ class Teaching(SphinxDirective):
     has_content = True
 
     def run(self) -> list[nodes.Node]:
+        self.env.note_reread()  # it lists what other pages hold
         place = teaching_list(kind=self.name)
         if self.name == "weeks":
             place["weeks"] = [line.split() for line in self.content if line.strip()]
@@ -202,11 +203,6 @@ def _all_tasks(app) -> Iterator[tuple]:
 MADE = {"tasks": _tasks, "weeks": _weeks, "mistakes": _mistakes, "findings": findings}
 
 
-def _pages_to_write(app, env) -> set[str]:
-    """Return the pages that list what others hold: they are written anew each time."""
-    return {"findings", "instructors", "mistakes"} & env.found_docs
-
-
 def _fill_in(app, doctree: nodes.document, docname: str) -> None:
     for node in list(doctree.findall(teaching_list)):
         html = MADE[node["kind"]](
@@ -219,5 +215,4 @@ def setup(app) -> None:
     """Add the directives; they are filled in when all pages are read."""
     for name in MADE:
         app.add_directive(name, Teaching)
-    app.connect("env-updated", _pages_to_write)
     app.connect("doctree-resolved", _fill_in)
