@@ -20,7 +20,7 @@ LIMITS = {
     "lmcourse": 4982,  # exercises apart
     "exercises": 3582,
     "studies": 2569,
-    "lmbook": 3811,
+    "lmbook": 3705,
     "tests": 14_473,  # right and wrong answers apart
     "scripts": 6732,  # with styles, every line
 }

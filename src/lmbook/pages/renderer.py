@@ -26,6 +26,7 @@ DRAWERS = {
     "poems": ("poems",),
     "surprise": ("surprise",),
 }
+HEIGHTS = {"attention_heads": 560, "head_view": 450, "model_view": 450, "sentences": 330}
 HINTS = {
     "attention_heads": "Click a head, or go to it with the arrow keys, to see it in full.",
     "head_view": (
@@ -55,13 +56,7 @@ def height(kind: str, data: dict) -> int:
     """Return about how many pixels high a view will be, so that the page does not jump."""
     if kind == "plot":
         return int(data["figure"]["layout"].get("height") or 450)
-    count = len(data.get("tokens", ()))
-    if kind == "head_view":
-        return round(22.5 * count) + 64
-    if kind == "model_view":
-        heads, layers = len(data["heads"]), len(data["layers"])
-        return round(max(layers * (count * 84 / heads + 10) + 38, count * 18 + 55))
-    return {"attention_heads": 560, "sentences": 330}.get(kind, 60)
+    return HEIGHTS.get(kind, 60)
 
 
 def view_html(view: dict) -> str:
