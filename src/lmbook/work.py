@@ -56,6 +56,4 @@ def _write(path: Path, content: bytes) -> None:
 if __name__ == "__main__":
     work = ROOT / "work"
     for name in bring(build_folder(ROOT) / "html" / FOLDER, work):
-        print(
-            f"{work / name} is kept as you saved it; rename it to have the book's newer one"
-        )
+        print(f"{work / name} is kept as you saved it; rename it to have the newer one")

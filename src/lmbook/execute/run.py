@@ -192,13 +192,6 @@ def _say(name: str, notebook: NotebookNode, how: str) -> None:
     print(f"{name:24} {notebook.metadata.lmbook.seconds:6.1f} s  {how}", flush=True)
 
 
-def _length(name: str, root: Path) -> float:
-    """Return about how many seconds a chapter takes: as before, or by its length."""
-    if found := stored(name, root):
-        return found.metadata.lmbook.seconds
-    return (root / "chapters" / f"{name}.md").stat().st_size / 1000
-
-
 def execute_chapters(root: Path = ROOT, timeout: int = TIMEOUT) -> dict[str, dict]:
     """Bring the store up to date, printing a line a chapter.
 
@@ -214,7 +207,8 @@ def execute_chapters(root: Path = ROOT, timeout: int = TIMEOUT) -> dict[str, dic
     dict
         Chapters that failed → what is wrong, as from `fill`.
     """
-    names = [path.stem for path in chapters(root)]
+    pages = sorted(chapters(root), key=lambda path: -path.stat().st_size)
+    names = [path.stem for path in pages]  # the longest first: it is done last
     folder = store_path("", root).parent
     folder.mkdir(parents=True, exist_ok=True)
     for path in folder.iterdir():
@@ -223,12 +217,10 @@ def execute_chapters(root: Path = ROOT, timeout: int = TIMEOUT) -> dict[str, dic
     todo = [name for name in names if _wrong(name, root)]
     for name in sorted(set(names) - set(todo)):
         _say(name, stored(name, root), "from cache")
-    todo.sort(key=lambda name: -_length(name, root))
     for name in todo:  # nothing old is left, however this run ends
         store_path(name, root).unlink(missing_ok=True)
     asyncio.run(_execute_all(todo, root, timeout))
-    found = {name: _wrong(name, root) for name in sorted(todo)}
-    return {name: wrong for name, wrong in found.items() if wrong}
+    return {name: wrong for name in sorted(todo) if (wrong := _wrong(name, root))}
 
 
 def _wrong(name: str, root: Path) -> dict | None:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from joblib import cpu_count
 
-from lmbook.grade.marks import Limits, grade, write
+from lmbook.grade.marks import grade, write
 from lmbook.grade.sandbox import why_not
 
 
@@ -22,22 +22,18 @@ def main() -> int:
     """Grade all notebooks below a folder; the status is 2 where that would not be safe."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("submissions", type=Path)
-    for name, value in Limits()._asdict().items():
-        how = (
-            {"action": "store_true"}
-            if value is False
-            else {"type": float, "default": value}
-        )
-        parser.add_argument(f"--{name}", **how)
-    options = vars(parser.parse_args())
-    folder, limits = options.pop("submissions").resolve(), Limits(**options)
+    parser.add_argument("--cell", type=float, default=120, help="seconds of a cell")
+    parser.add_argument("--seconds", type=float, default=900, help="of a notebook")
+    parser.add_argument("--memory", type=float, default=4, help="GiB of a submission")
+    parser.add_argument("--unsafe", action="store_true", help="run it with your rights")
+    limits = parser.parse_args()
+    folder = limits.submissions.resolve()
     if not limits.unsafe and (reason := why_not()):
         print(f"Submissions cannot be shut in here: {reason}.")
         print("On a machine that you can lose, --unsafe runs them with your own rights.")
         return 2
-    paths = sorted(
-        p for p in folder.rglob("*.ipynb") if ".ipynb_checkpoints" not in p.parts
-    )
+    found = folder.rglob("*.ipynb")
+    paths = sorted(path for path in found if ".ipynb_checkpoints" not in path.parts)
     if not paths:
         parser.error(f"there is no notebook below {folder}")
     with ProcessPoolExecutor(min(cpu_count(), len(paths)), get_context("spawn")) as pool:

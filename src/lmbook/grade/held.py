@@ -7,12 +7,12 @@ from outside (`lmbook.grade.judge.TOGETHER`) is checked here.
 import pickle
 
 import torch
-from torch.overrides import TorchFunctionMode
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from lmbook.grade import wire
 from lmcourse import exercises
 from lmcourse.exercises.answers import _is_empty
+from lmcourse.exercises.attention import _Watch
+from lmcourse.exercises.mini_gpt import _Counting
 
 HELD: list = []  # functions, which the judge knows by their number
 
@@ -28,28 +28,6 @@ def keep(function) -> int:
     return len(HELD) - 1
 
 
-class _Noting(TorchFunctionMode):
-    """Note the names of PyTorch's functions that are called."""
-
-    def __init__(self):
-        super().__init__()
-        self.names = []
-
-    def __torch_function__(self, function, types, args=(), kwargs=None):
-        self.names.append(str(getattr(function, "__name__", "")))
-        return function(*args, **(kwargs or {}))
-
-
-class _Counting(TorchDispatchMode):
-    """Count what PyTorch is asked to do."""
-
-    calls = 0
-
-    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        self.calls += 1
-        return function(*args, **(kwargs or {}))
-
-
 def load(content: bytes) -> object:
     """Return an answer, a function of it as a number."""
     return pickle.loads(content)
@@ -59,7 +37,7 @@ def call(number: int, inputs: tuple, named: dict, random: torch.Tensor) -> dict:
     """Call a function; return what it gave, and what became of its inputs."""
     torch.set_rng_state(random)
     function, before = HELD[number], [wire.dumps(state(x)) for x in inputs]
-    with _Noting() as noting, _Counting() as counting:
+    with _Watch() as watch, _Counting() as counting:
         try:
             found = {"gave": function(*inputs, **named)}
         except BaseException as error:  # sys.exit() and Ctrl-C too: it is the answer's own
@@ -70,7 +48,7 @@ def call(number: int, inputs: tuple, named: dict, random: torch.Tensor) -> dict:
     after = [state(x) for x in inputs]
     changed = [wire.dumps(x) != old for x, old in zip(after, before, strict=True)]
     found["after"] = [x if c else None for x, c in zip(after, changed, strict=True)]
-    found |= {"names": noting.names, "calls": counting.calls}
+    found |= {"names": watch.names, "calls": counting.calls}
     return found | {"random": torch.get_rng_state()}
 
 

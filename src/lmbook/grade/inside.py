@@ -74,9 +74,8 @@ def main() -> None:
         try:
             said = serve(*request)
         except BaseException as error:  # an answer may raise when it is looked at
-            said = json.dumps(
-                {"kind": "failed", "of": f"{type(error).__name__}: {error}"[:999]}
-            )
+            failed = f"{type(error).__name__}: {error}"[:999]
+            said = json.dumps({"kind": "failed", "of": failed})
         target.write(f"{len(said.encode()):020d}".encode() + said.encode())
         target.flush()
 

@@ -24,13 +24,9 @@ TASK_SECONDS = 120
 # the sandbox, and the table says so.
 TOGETHER = {
     *("backpropagation.attention", "backpropagation.heads", "backpropagation.norm"),
-    *(
-        "bert-internals.small_bert",
-        "embeddings.static_vectors",
-        "encoder-decoder.new_style",
-    ),
-    *("fine-tuning.lora", "fine-tuning.own", "inside-gpt.carry", "mini-gpt.own"),
-    *("mini-gpt.sweep", "scaling.small"),
+    *("bert-internals.small_bert", "embeddings.static_vectors"),
+    *("encoder-decoder.new_style", "fine-tuning.lora", "fine-tuning.own"),
+    *("inside-gpt.carry", "mini-gpt.own", "mini-gpt.sweep", "scaling.small"),
 }
 
 

@@ -3,9 +3,9 @@
 import base64
 import pickle
 import re
+from argparse import Namespace
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import NamedTuple
 
 import nbformat
 import pandas as pd
@@ -22,22 +22,20 @@ NOTHING = pickle.dumps(None)
 FORMULA = ("=", "+", "-", "@")  # by which a spreadsheet knows one
 
 
-class Limits(NamedTuple):
-    """What a submission may use."""
+def grade(path: Path, folder: Path, limits: Namespace) -> list[dict]:
+    """Run and judge a submission; return its rows of the table.
 
-    cell: float = 120  # seconds
-    seconds: float = 900  # of a whole notebook
-    memory: float = 4  # GiB
-    unsafe: bool = False
-
-
-def grade(path: Path, folder: Path, limits: Limits) -> list[dict]:
-    """Run and judge a submission; return its rows of the table."""
+    ``limits`` is what it may use, the options of the command: seconds for a ``cell`` and
+    for all, GiB of ``memory``, and whether it is ``unsafe``, not shut in.
+    """
     who = str(path.relative_to(folder))
     try:
         tasks, code = read(path)
-        answers, problems = _run(code, limits)
-        rows = _judged(tasks, answers, problems, limits)
+        with Sandbox(limits.memory, limits.unsafe) as box:
+            request = "run", code, limits.cell, limits.seconds
+            found, problems = box.ask(*request, seconds=limits.seconds + START)
+        answers = {bytes.fromhex(name).decode(): base64.b64decode(b) for name, b in found}
+        rows = _judged(tasks, answers, "; ".join(map(str, problems)), limits)
     except (Stopped, Failed) as error:
         said = f"it was not run to its end: {error}"
         rows = [{"task": t, "verdict": "not graded", "diagnosis": said} for t in tasks]
@@ -68,23 +66,14 @@ def read(path: Path) -> tuple[list[str], list[str]]:
     return tasks, code
 
 
-def _run(code: list[str], limits: Limits) -> tuple[dict[str, bytes], list[str]]:
-    """Run the cells in a sandbox; return the answers, and what went wrong."""
-    with Sandbox(limits.memory, limits.unsafe) as box:
-        request = "run", code, limits.cell, limits.seconds
-        answers, problems = box.ask(*request, seconds=limits.seconds + START)
-    found = {bytes.fromhex(name).decode(): base64.b64decode(b) for name, b in answers}
-    return found, list(map(str, problems))
-
-
-def _judged(tasks: list[str], answers: dict, problems: list[str], limits: Limits) -> list:
+def _judged(tasks: list[str], answers: dict, problems: str, limits: Namespace) -> list:
     """Return a row for each task; where a sandbox was stopped, the next has a new one."""
     rows, box = [], None
     with ExitStack() as boxes:
         for task in tasks:
             if task not in answers:
-                said = "; ".join(problems)
-                rows.append({"task": task, "verdict": "not handed in", "diagnosis": said})
+                row = {"task": task, "verdict": "not handed in", "diagnosis": problems}
+                rows.append(row)
                 continue
             if box is None or box.stopped or task in TOGETHER:
                 boxes.close()

@@ -11,20 +11,19 @@ from lmcourse import exercises
 ANSWERS = Path(os.environ["HOME"]) / FOLDER
 
 
-def recorded(check):
-    """Return a check that keeps the answer before it looks at it."""
-
-    def keep(name, answer):
-        try:
-            content = cloudpickle.dumps(answer)
-        except Exception as error:  # what cannot be pickled is not handed in
-            print(f"{name} cannot be handed in: {error}")
-        else:
-            ANSWERS.mkdir(exist_ok=True)
-            (ANSWERS / str(name).encode().hex()).write_bytes(content)
-        return check(name, answer)
-
-    return keep
+_check = exercises.check
 
 
-exercises.check = recorded(exercises.check)
+def check(name, answer):
+    """Keep the answer before the check looks at it."""
+    try:
+        content = cloudpickle.dumps(answer)
+    except Exception as error:  # what cannot be pickled is not handed in
+        print(f"{name} cannot be handed in: {error}")
+    else:
+        ANSWERS.mkdir(exist_ok=True)
+        (ANSWERS / str(name).encode().hex()).write_bytes(content)
+    return _check(name, answer)
+
+
+exercises.check = check

@@ -59,9 +59,8 @@ def why_not() -> str:
         return f"there are no namespaces on {sys.platform}"
     with tempfile.TemporaryDirectory() as root:
         try:
-            done = subprocess.run(
-                shut_in(root, 2**30, ("true",)), capture_output=True, text=True
-            )
+            command = shut_in(root, 2**30, ("true",))
+            done = subprocess.run(command, capture_output=True, text=True)
         except FileNotFoundError as error:
             return str(error)
     return done.stderr.strip() or "it failed without a word" if done.returncode else ""

@@ -47,10 +47,8 @@ def _array(value: object) -> dict | None:
     if not isinstance(value, torch.Tensor):
         if callable(value) or not hasattr(value, "__array__"):
             return None
-        kind, value = (
-            "scalar" if isinstance(value, np.generic) else "array",
-            np.array(value),
-        )
+        kind = "scalar" if isinstance(value, np.generic) else "array"
+        value = np.array(value)
         if value.dtype.kind == "U":
             return {"kind": "words", "of": value.tolist()}
         if value.dtype.kind not in "biufc":

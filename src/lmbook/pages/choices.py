@@ -67,9 +67,8 @@ class Choices(SphinxDirective):
 
 def add_feedback(app, doctree: nodes.document) -> None:
     """Put what a click tells behind each option, once the tasks are put together."""
-    tasks = [
-        t for t in doctree.findall(exercise_enumerable_node) if {*t["classes"]} & KINDS
-    ]
+    tasks = doctree.findall(exercise_enumerable_node)
+    tasks = [task for task in tasks if KINDS & {*task["classes"]}]
     within = {node: task for task in tasks for node in task.findall(choose)}
     for node in list(doctree.findall(choose)):
         if node not in within:

@@ -143,9 +143,7 @@ class FrontPage(SphinxDirective):
         (make, ways), chapters = MADE[self.name], self.config.lmbook_chapters
         if {*self.options} != {*ways} or (ways and not chapters):
             wanted = ", ".join(f":{way}:" for way in ways) or "nothing"
-            raise self.error(
-                f"{self.name} takes {wanted}, each with a sentence, and chapters"
-            )
+            raise self.error(f"{self.name} takes {wanted}, a sentence each, and chapters")
         html = make(chapters, self._address, **self.options)
         return [nodes.raw("", html, format="html")]
 

@@ -207,9 +207,8 @@ class Drawing(SphinxDirective):
         used = max(map(int, re.findall(r'data-step="(\d+)"', svg)), default=0)
         if used > sum(map(len, words)):
             raise self.error(f"_figures/{name}.svg has {used} steps, the list less")
-        figure += nodes.raw(
-            "", f'<div class="lm-scrolls" {focus}>{svg}</div>', format="html"
-        )
+        html = f'<div class="lm-scrolls" {focus}>{svg}</div>'
+        figure += nodes.raw("", html, format="html")
         figure += nodes.caption("", "", *caption.children)
         if legend := [node for node in rest if node not in words]:
             figure += nodes.legend("", *legend)

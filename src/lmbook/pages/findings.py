@@ -19,7 +19,6 @@ from lmbook.pages.markup import html_table, with_code
 VERDICTS = {"checked": "✓ holds", "holds": "✓ holds", "not so": "✗ not so"}
 COLUMNS = ("Claim", "Rival", "Null", "n", "Interval", "Verdict", "Shown in")
 SCRIPT = '<script defer src="_static/lib/findings.js"></script>\n'
-_CELLS = re.compile(r"^```\{code-cell\}.*?^```", re.DOTALL | re.MULTILINE)
 
 
 def not_so(models: dict[str, str]) -> str:
@@ -57,11 +56,11 @@ def _claims(app) -> list[dict]:
     about, env = app.env.metadata, app.env
     pages = [page for page in env.collect_relations() if page in about]
     found = [row for page in pages for row in about[page].get("lmbook_claims", [])]
-    code = {p: _CELLS.findall(Path(env.doc2path(p)).read_text("utf-8")) for p in pages}
+    text = {page: Path(env.doc2path(page)).read_text("utf-8") for page in pages}
     for path in sorted((Path(app.srcdir).parent / "data" / "studies").glob("*.json")):
         row = json.loads(path.read_text("utf-8"))
         reads = rf"""\bstored\(\s*["']{path.stem}["']"""
-        row["at"] = [(p, "") for p in pages if re.search(reads, "\n".join(code[p]))]
+        row["at"] = [(p, "") for p in pages if re.search(reads, text[p])]
         row["n"] = f"{row['n']}; seeds: {len(row['seeds'])}"
         row["interval"] = " to ".join(f"{end:.3g}" for end in row["interval"] or ())
         found.append(row | {"kind": "study", "note": f"`{row['command']}`"})

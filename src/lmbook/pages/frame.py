@@ -1,19 +1,11 @@
 """What the build puts around a chapter: its name, a line at its top, its end."""
 
-from html import escape
 from pathlib import Path
 
 from docutils import nodes
-from sphinx import addnodes
 
 from lmbook.pages.course import Chapter, leads_to, read_course
-
-
-def _link(chapter: Chapter, app) -> addnodes.pending_xref:
-    """Return a reference to a chapter by its short name, for whatever is built."""
-    about = {"refdomain": "std", "reftype": "doc", "reftarget": f"/{chapter.name}"}
-    about |= {"refexplicit": True, "refwarn": True, "refdoc": app.env.docname}
-    return addnodes.pending_xref("", nodes.inline("", chapter.short), **about)
+from lmbook.pages.markup import page_link
 
 
 def _top(chapter: Chapter, below: list[Chapter], app) -> nodes.paragraph:
@@ -21,7 +13,8 @@ def _top(chapter: Chapter, below: list[Chapter], app) -> nodes.paragraph:
     said = "{read} minutes to read · {work} to work through".format(**chapter.minutes)
     line = nodes.paragraph("", said, classes=["course-line"])
     for index, other in enumerate(below):
-        line += [nodes.Text(", " if index else " · builds on "), _link(other, app)]
+        link = page_link(other.name, other.short, app.env)
+        line += [nodes.Text(", " if index else " · builds on "), link]
     return line
 
 
@@ -29,11 +22,10 @@ def _row(label: str, chapters: list[Chapter], app) -> nodes.container:
     """Return a line of the page's end: a label and chapters, each with its question."""
     items = nodes.bullet_list(classes=["course-chapters"])
     for chapter in chapters:
-        name = nodes.strong("", "", _link(chapter, app))
+        name = nodes.strong("", "", page_link(chapter.name, chapter.short, app.env))
         question = nodes.inline("", chapter.title, classes=["course-question"])
-        items += nodes.list_item(
-            "", nodes.paragraph("", "", name, nodes.Text(" "), question)
-        )
+        words = nodes.paragraph("", "", name, nodes.Text(" "), question)
+        items += nodes.list_item("", words)
     head = nodes.paragraph("", label, classes=["course-label"])
     return nodes.container("", head, items, classes=["course-row"])
 
@@ -54,20 +46,13 @@ def frame(app, doctree) -> None:
         if others:
             end += _row(label, others, app)
     section += end
+    # Pages before and after it call it by its short name; its own window has the question.
+    app.env.titles[name] = nodes.title("", chapter.short)
+    app.env.longtitles[name] = nodes.title("", f"{chapter.number}. {chapter.title}")
     labels = app.env.get_domain("std").labels
     for label, (page, anchor, _) in list(labels.items()):
         if page == name and anchor in section["ids"]:
             labels[label] = (page, anchor, chapter.short)
-
-
-def name_neighbours(app, pagename, templatename, context, doctree) -> None:
-    """Call the pages before and after by their short names; the end has their questions."""
-    for side in ("prev", "next"):
-        page = context.get(side)
-        chapter = page and app.config.lmbook_chapters.get(Path(page["link"]).stem)
-        if chapter:
-            number = f'<span class="section-number">{chapter.number}. </span>'
-            page["title"] = f"{number}{escape(chapter.short)}"
 
 
 def _read(app, config) -> None:
@@ -82,5 +67,4 @@ def setup(app) -> None:
     app.add_config_value("lmbook_chapters", {}, "env", [dict])  # another: all anew
     app.connect("config-inited", _read, priority=950)
     app.connect("doctree-read", frame, priority=600)
-    app.connect("html-page-context", name_neighbours)
     app.add_css_file("lib/frame.css")

@@ -4,12 +4,20 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 
 from docutils import nodes
+from sphinx import addnodes
 
 
 def with_code(text: str) -> list[nodes.Node]:
     """Return a sentence whose code stands between backticks."""
     parts = enumerate(re.split(r"`([^`]+)`", text))
     return [nodes.literal(p, p) if n % 2 else nodes.Text(p) for n, p in parts]
+
+
+def page_link(name: str, text: str, env) -> addnodes.pending_xref:
+    """Return a reference to a page, for whatever is built."""
+    about = {"refdomain": "std", "reftype": "doc", "reftarget": f"/{name}"}
+    about |= {"refexplicit": True, "refwarn": True, "refdoc": env.docname}
+    return addnodes.pending_xref("", nodes.inline("", text), **about)
 
 
 def html_table(

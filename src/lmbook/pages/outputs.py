@@ -39,9 +39,7 @@ def _with_outputs(app, path: Path, notebook: NotebookNode) -> NotebookNode:
             f"~~~~~~text\n{wrong['error'] or wrong['what']}\n~~~~~~\n::::\n"
         )
         first = notebook.cells[0]
-        first.source = re.sub(
-            r"^# .*$", lambda title: title[0] + said, first.source, count=1, flags=re.M
-        )
+        first.source = re.sub("(?m)^# .*$", lambda t: t[0] + said, first.source, count=1)
     return notebook
 
 

@@ -11,14 +11,13 @@ Folds are plain ``<details>``: they work by key, without scripts.
 import itertools
 
 from docutils import nodes
-from sphinx import addnodes
 from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
 from lmbook.execute.verdicts import check_order, fields, sentence
 from lmbook.pages.findings import fields_list, found_note, not_so
-from lmbook.pages.markup import html_tag, with_code
+from lmbook.pages.markup import html_tag, page_link, with_code
 
 logger = logging.getLogger(__name__)
 WORK = "lm-work"  # what is for those who work through a page
@@ -67,9 +66,8 @@ class Fold(SphinxTransform):
             if node["edge"] == "start":
                 _fold_section(node)
         for node in list(self.document.findall(fold_edge)):
-            logger.warning(
-                "this %s-end has no %s-start", *2 * [node["kind"]], location=node
-            )
+            kind = node["kind"]
+            logger.warning("this %s-end has no %s-start", kind, kind, location=node)
             node.parent.remove(node)
         about = self.env.temp_data.get("lmbook", {})
         values = self.env.temp_data.get("lmbook_glued", {})
@@ -181,10 +179,8 @@ def _closing(about: dict, env) -> nodes.paragraph:
     made = nodes.paragraph("", said, classes=["lm-checked", WORK])
     if about["findings"] and "findings" in env.found_docs:
         made += nodes.Text(" What is about the model at hand stands among ")
-        link = addnodes.pending_xref(refdomain="std", reftype="doc", reftarget="findings")
-        link["refexplicit"] = True
-        link += nodes.inline("", "all findings of the book")
-        made += [link, nodes.Text(".")]
+        made += page_link("findings", "all findings of the book", env)
+        made += nodes.Text(".")
     return made
 
 

@@ -26,14 +26,7 @@ DRAWERS = {
     "poems": ("poems",),
     "surprise": ("surprise",),
 }
-NAMES = {
-    "attention_heads": "attention heat maps",
-    "head_view": "attention lines by layer and head",
-    "model_view": "attention of every layer and head",
-    "sentences": "where a token looks, sentence by sentence",
-    "tokens": "coloured tokens",
-    "poems": "explorer of poems",
-}
+HEIGHTS = {"attention_heads": 560, "head_view": 450, "model_view": 450, "sentences": 330}
 HINTS = {
     "attention_heads": "Click a head, or go to it with the arrow keys, to see it in full.",
     "head_view": (
@@ -63,13 +56,7 @@ def height(kind: str, data: dict) -> int:
     """Return about how many pixels high a view will be, so that the page does not jump."""
     if kind == "plot":
         return int(data["figure"]["layout"].get("height") or 450)
-    count = len(data.get("tokens", ()))
-    if kind == "head_view":
-        return round(22.5 * count) + 64
-    if kind == "model_view":
-        heads, layers = len(data["heads"]), len(data["layers"])
-        return round(max(layers * (count * 84 / heads + 10) + 38, count * 18 + 55))
-    return {"attention_heads": 560, "sentences": 330}.get(kind, 60)
+    return HEIGHTS.get(kind, 60)
 
 
 def view_html(view: dict) -> str:
@@ -84,7 +71,7 @@ def view_html(view: dict) -> str:
     """
     kind, alt, stored = view["kind"], escape(view["alt"]), view["stored"]
     hint = f'<p class="lmc-hint">{HINTS[kind]}</p>' if kind in HINTS else ""
-    name, style = NAMES.get(kind, kind.replace("-", " ")), ""
+    name, style = re.sub("[-_]", " ", kind), ""
     if not stored:
         style = f' style="min-height: {height(kind, view["data"])}px"'
         stored = (

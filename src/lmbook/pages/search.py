@@ -27,10 +27,9 @@ def sections(doctree: nodes.document) -> Iterator[tuple[str, str, str, str]]:
     """
     for section in doctree.findall(_has_heading):
         title, prose, work, code = section[0].astext(), [], [], []
-        whole = any(map(for_work, _upwards(section)))
         for child in section.children[1:]:
             if not _has_heading(child):
-                _gather(child, work if whole else prose, work, code)
+                _gather(child, work if for_work(section) else prose, work, code)
         names = sorted(set(re.findall(r"[A-Za-z_]\w{2,}", " ".join(code))))
         yield section["ids"][0], title, _line(prose), _line(work), " ".join(names)
     for glossary in doctree.findall(addnodes.glossary):
@@ -44,21 +43,15 @@ def _has_heading(node: nodes.Node) -> bool:
     return isinstance(node, nodes.section) and isinstance(node[0], nodes.title)
 
 
-def _upwards(node: nodes.Node | None) -> Iterator[nodes.Node]:
-    while node is not None:
-        yield node
-        node = node.parent
-
-
 def _named(doctree: nodes.document, env) -> nodes.document:
     """Put titles for references; of numbers and citations, not known yet, nothing."""
     labels = env.get_domain("std").labels
     for reference in list(doctree.findall(addnodes.pending_xref)):
         if not reference.get("refexplicit") and reference["refdomain"] != "py":
-            *_, title = labels.get(reference["reftarget"], ("", "", ""))
-            term = reference["reftype"] == "term" and reference.astext()
-            said = title if reference["reftype"] == "ref" else term or ""
-            reference.parent.replace(reference, nodes.Text(said))
+            *_, title = labels.get(reference["reftarget"], [""])
+            said = {"ref": title, "term": reference.astext()}
+            text = nodes.Text(said.get(reference["reftype"], ""))
+            reference.parent.replace(reference, text)
     return doctree
 
 

@@ -8,6 +8,7 @@ import html
 import itertools
 from collections.abc import Iterable, Sequence
 
+from lmcourse.views import markup
 from lmcourse.views.poems import model_shelves
 
 ROWS, COLUMNS = 40, 16  # the rest is named, not listed
@@ -29,20 +30,14 @@ def _cell(value) -> str:
     """Return one value as text: numbers short, nothing as a dash."""
     if value is None:
         return "–"
-    if isinstance(value, float):
-        return f"{value:.4g}"
-    return html.escape(str(value))
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _grid(head: Sequence, rows: Iterable[Sequence]) -> str:
     """Return a table whose first column names the rows; what is too much is named."""
     rows = list(rows)
-    columns = "".join(f'<th scope="col">{_cell(name)}</th>' for name in head[:COLUMNS])
-    lines = ""
-    for first, *rest in rows[:ROWS]:
-        cells = "".join(f"<td>{_cell(value)}</td>" for value in rest[: COLUMNS - 1])
-        lines += f'<tr><th scope="row">{_cell(first)}</th>{cells}</tr>'
-    table = f"<table><thead><tr>{columns}</tr></thead><tbody>{lines}</tbody></table>"
+    shown = [map(_cell, row[:COLUMNS]) for row in rows[:ROWS]]
+    table = markup.table([_cell(name) for name in head[:COLUMNS]], shown)
     if len(head) > COLUMNS or len(rows) > ROWS:
         down, across = min(len(rows), ROWS), min(len(head), COLUMNS)
         shown = f"{down} of {len(rows)} rows and {across} of {len(head)} columns"
@@ -147,7 +142,8 @@ def _trace(trace: dict, number: int) -> str:
         lists = {key: trace[key] for key in keys if isinstance(trace.get(key), list)}
         points = enumerate(zip(*lists.values(), strict=False), 1)
         body = _grid(["Point", *lists], ([number, *point] for number, point in points))
-    return f"<p>{_cell(name)} ({_cell(trace.get('type', 'scatter'))})</p>{body}"
+    about = html.escape(f"{name} ({trace.get('type', 'scatter')})")
+    return f"<p>{about}</p>{body}"
 
 
 _KINDS = {

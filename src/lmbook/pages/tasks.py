@@ -51,25 +51,22 @@ def registered(page: str) -> dict[str, str]:
     return {f"ex-{name.replace('.', '-').replace('_', '-')}": name for name in found}
 
 
-def check(page: str, label: str, classes: list[str]) -> None:
-    """Hold a task to its kind, and to the chapter's table of checks if there is one.
+def fault(page: str, label: str, classes: list[str]) -> str:
+    """Return what is wrong with a task, "" if nothing.
 
-    Raises
-    ------
-    ValueError
-        If its classes are not kind, minutes and level; or if the table has no check of
-        this label and kind.
+    Its classes are kind, minutes and level, and if the chapter has a table of checks, that
+    has one of its label and kind.
     """
     if not (said := asked(classes)):
         form = f"a kind ({', '.join(WORDS)}), minutes-2 to minutes-99, level-1 to level-3"
-        raise ValueError(f"its :class: is {' '.join(classes[1:])!r}; it should be {form}")
-    if table := registered(page):
-        name = table.get(label.replace("_", "-"))
-        if name is None:
-            known = ", ".join(sorted(table))
-            raise ValueError(f"no check belongs to its label; there are {known}")
-        if name not in exercises.names(page, said[0].lower()):
-            raise ValueError(f"it is of the kind {said[0]}, its check {name} is not")
+        return f"its :class: is {' '.join(classes[1:])!r}; it should be {form}"
+    table = registered(page)
+    name = table.get(label.replace("_", "-"))
+    if table and name is None:
+        return f"no check belongs to its label; there are {', '.join(sorted(table))}"
+    if table and name not in exercises.names(page, said[0].lower()):
+        return f"it is of the kind {said[0]}, its check {name} is not"
+    return ""
 
 
 def collect(app, doctree: nodes.document) -> None:
@@ -78,10 +75,8 @@ def collect(app, doctree: nodes.document) -> None:
     page = app.env.docname
     app.env.metadata[page]["lmbook_tasks"] = [task["label"] for task in tasks]
     for task in tasks:
-        try:
-            check(page, task["label"], task["classes"])
-        except ValueError as error:
-            logger.warning("the task %s: %s", task["label"], error, location=page)
+        if wrong := fault(page, task["label"], task["classes"]):
+            logger.warning("the task %s: %s", task["label"], wrong, location=page)
 
 
 def fold_verdicts(app, doctree: nodes.document) -> None:

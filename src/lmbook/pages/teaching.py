@@ -13,7 +13,6 @@ import re
 import textwrap
 from collections.abc import Iterator
 from html import escape
-from importlib import import_module
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
@@ -23,18 +22,14 @@ from markdown_it import MarkdownIt
 from sphinx.util.docutils import SphinxDirective
 
 from lmbook.execute.run import executed
-from lmbook.pages.choices import LETTERS
 from lmbook.pages.course_map import took
 from lmbook.pages.findings import findings
 from lmbook.pages.markup import html_table
 from lmbook.pages.tasks import CHECKED, WORDS, asked, registered
 from lmcourse import exercises
+from studies.chapter import parse_cells
 
-_BLOCK = r"^:{3,}\{%s-start\} ?([^\n]*)\n((?::\w[^\n]*\n)*):{3,}\n(.*?)^:{3,}\{%s-end\}"
-_TASK, _SOLUTION = (
-    re.compile(_BLOCK % (kind, kind), re.M | re.S) for kind in ("exercise", "solution")
-)
-_CODE = re.compile(r"^```\{code-cell\}[^\n]*\n(?::\w[^\n]*\n)*\n?(.*?)\n```", re.M | re.S)
+_TASK = re.compile(r"^:{3,}\{exercise-start\} ?([^\n]*)\n((?::\w[^\n]*\n)*)", re.M)
 HEADS = ("Task", "Kind", "Minutes", "Level", "Chapter")
 
 
@@ -45,25 +40,27 @@ class Task(NamedTuple):
     title: str
     about: list[str]  # kind, minutes, level, in words
     code: str  # of its first cell
-    solution: str
+    solution: str  # the same of its solution
 
 
 def read_tasks(text: str) -> Iterator[Task]:
     """Yield the tasks of a chapter's source, in their order."""
-    solved = {name.strip(): body for name, _, body in _SOLUTION.findall(text)}
-    for title, options, body in _TASK.findall(text):
+    code = {}
+    for cell in parse_cells(text):
+        code.setdefault((cell.exercise, cell.part), cell.source)
+    for title, options in _TASK.findall(text):
         told = dict(re.findall(r"^:(\w+): *(.*)$", options, re.M))
-        cells = [_CODE.findall(part) for part in (body, solved.get(told["label"], ""))]
-        code, solution = (found[0] if found else "" for found in cells)
-        yield Task(told["label"], title, asked(told["class"].split()), code, solution)
+        label, about = told["label"], asked(told["class"].split())
+        first = [code.get((label, part), "") for part in ("exercise", "solution")]
+        yield Task(label, title, about, *first)
 
 
-def diagnoses(page: str, name: str) -> list[str]:
-    """Return the wrong answers that a task's check has words for, without the right one."""
-    function = _check_of(page, name)
-    if not function:  # it is answered with a letter
-        said = [exercises.check(name, letter) for letter in LETTERS]
-        return [each.message for each in said if not each and each.message[:6] != "choose"]
+def diagnoses(name: str) -> list[str]:
+    """Return the wrong answers that a check has words for, without the right one."""
+    exercises.names(name.partition(".")[0])  # which loads them
+    function, _, feedback = exercises._EXERCISES[name]
+    if feedback:  # it is answered with a letter
+        return [words for words in feedback.values() if words]
     code = list(_code(function))
     names = {each.id for each in code if isinstance(each, ast.Name)}
     for each in map(function.__globals__.get, sorted(names)):  # what it hands on to
@@ -72,15 +69,6 @@ def diagnoses(page: str, name: str) -> list[str]:
     tables = [key for each in code if isinstance(each, ast.Dict) for key in each.keys]
     texts = [key.value for key in tables if isinstance(key, ast.Constant)]
     return [t for t in dict.fromkeys(texts) if isinstance(t, str) and t.endswith(".")]
-
-
-def _check_of(page: str, name: str):
-    """Return the function that checks a task's answer; a page may have several modules."""
-    package = import_module(f"lmcourse.exercises.{page.replace('-', '_')}")
-    parts = [package, *filter(inspect.ismodule, vars(package).values())]
-    ours = [vars(part) for part in parts if part.__name__.startswith(package.__name__)]
-    found = (part.get(name.partition(".")[2]) for part in ours)
-    return next(filter(inspect.isfunction, found), None)
 
 
 def _code(function) -> Iterator[ast.AST]:
@@ -101,6 +89,7 @@ class Teaching(SphinxDirective):
     has_content = True
 
     def run(self) -> list[nodes.Node]:
+        self.env.note_reread()  # it lists what other pages hold
         place = teaching_list(kind=self.name)
         if self.name == "weeks":
             place["weeks"] = [line.split() for line in self.content if line.strip()]
@@ -152,7 +141,7 @@ def _mistakes(app, link, node) -> str:
     html, last = "", None
     for chapter, task in _all_tasks(app):
         name = registered(chapter.name).get(task.label.replace("_", "-"))
-        words = diagnoses(chapter.name, name) if name else []
+        words = diagnoses(name) if name else []
         if chapter != last:
             html += f"<h2>{escape(chapter.short)}</h2>\n"
         last = chapter
@@ -214,11 +203,6 @@ def _all_tasks(app) -> Iterator[tuple]:
 MADE = {"tasks": _tasks, "weeks": _weeks, "mistakes": _mistakes, "findings": findings}
 
 
-def _pages_to_write(app, env) -> set[str]:
-    """Return the pages that list what others hold: they are written anew each time."""
-    return {"findings", "instructors", "mistakes"} & env.found_docs
-
-
 def _fill_in(app, doctree: nodes.document, docname: str) -> None:
     for node in list(doctree.findall(teaching_list)):
         html = MADE[node["kind"]](
@@ -231,5 +215,4 @@ def setup(app) -> None:
     """Add the directives; they are filled in when all pages are read."""
     for name in MADE:
         app.add_directive(name, Teaching)
-    app.connect("env-updated", _pages_to_write)
     app.connect("doctree-resolved", _fill_in)

