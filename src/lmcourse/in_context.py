@@ -1,8 +1,8 @@
-"""Many little tasks in one model: each text is a new one, told by examples alone.
+"""Many little tasks in one model: each text is of one of them, told by examples alone.
 
-A text is 24 questions, each with its answer. Which answer a question has is drawn anew for
-every text; but questions come in pairs, the same in all texts, that always share theirs.
-One answer in ten is drawn without looking at the task.
+A text is 24 questions, each with its answer. Which answer a question has is drawn for every
+text; but questions come in pairs, the same in all texts, that always share theirs. One
+answer in ten is drawn without looking at the task. One task in sixteen is held back.
 """
 
 import math
@@ -16,11 +16,18 @@ from lmcourse.repeats import TEXT, Repeater
 QUESTIONS, ANSWERS, NOISE = 16, 4, 0.1
 PAIRS = torch.arange(QUESTIONS) % 8  # question → its pair: 0 and 8, 1 and 9, …
 EXAMPLES = TEXT // 2
+TASKS = ANSWERS ** (QUESTIONS // 2)  # there are so many; any number below stands for one
 
 
-def new_tasks(count, dice):
-    """Return the right answers of each pair in so many tasks, (count, 8)."""
-    return torch.randint(ANSWERS, (count, QUESTIONS // 2), generator=dice)
+def draw_tasks(count, dice, held=False):
+    """Return the right answers of each pair in so many tasks, (count, 8).
+
+    Of those held back if ``held``, else of the others.
+    """
+    order = torch.randperm(TASKS, generator=torch.Generator().manual_seed(0))
+    pool = order[: TASKS // 16] if held else order[TASKS // 16 :]
+    numbers = pool[torch.randint(len(pool), (count, 1), generator=dice)]
+    return numbers // ANSWERS ** torch.arange(QUESTIONS // 2) % ANSWERS
 
 
 def texts(tasks, dice):
@@ -60,7 +67,7 @@ def answer_costs(model, ids, targets=None):
 
 
 def learn(seed, steps, rate, known=None, batch=32):
-    """Train a model on texts of new tasks, or of so many known ones.
+    """Train a model on texts of ever other tasks, or of so many; none is held back.
 
     Returns
     -------
@@ -70,14 +77,14 @@ def learn(seed, steps, rate, known=None, batch=32):
     """
     torch.manual_seed(seed)
     dice = torch.Generator().manual_seed(seed)
-    tasks = new_tasks(known or 1, dice)
+    tasks = draw_tasks(known or 1, dice)
     model, history = Repeater(), []
     optimizer = torch.optim.AdamW(model.parameters(), fused=True)
     for step in range(steps):
         up, down = (step + 1) / 50, (steps - step) / (0.2 * steps)
         optimizer.param_groups[0]["lr"] = rate * min(1, up, down)
         each = torch.randint(len(tasks), (batch,), generator=dice)
-        drawn = tasks[each] if known else new_tasks(batch, dice)
+        drawn = tasks[each] if known else draw_tasks(batch, dice)
         loss = answer_costs(model, texts(drawn, dice)).mean()
         optimizer.zero_grad()
         loss.backward()

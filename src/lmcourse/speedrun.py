@@ -86,7 +86,7 @@ class Sprinter(GPT):
 
     def scale(self):
         """Draw the weights so that nothing is small but what shall be zero."""
-        tables = 1 + len(self.before) + len(self.ngrams)
+        tables = 1 + len(self.before) + len(self.ngrams) + (self.positions is not None)
         for name, weight in self.named_parameters():
             if name.endswith(("attention.output.weight", "down.weight", "head.weight")):
                 nn.init.zeros_(weight)

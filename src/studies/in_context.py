@@ -1,12 +1,12 @@
 """Does a small model learn a task from examples in its window, or look one up?
 
-Varied: whether each text of the training is of a new task, or of one of 16 that come again
-and again; how many examples stand before. Rates are chosen for each kind by texts of their
-own, by three other seeds. Rivals: copying the last answer of the same question;
-counting all its answers; counting those of its pair, too, which is all that can be
-known. What they trust is chosen on the same texts. Null: the answers of a text change
-places. Statistic: nats for each of the last twelve answers of tasks that no training drew;
-the interval is that of how much more counting pays than the model, seed by seed.
+Varied: whether each text of the training is of any of 61,440 tasks, or of one of 16 that
+come again and again; how many examples stand before. Rates are chosen for each kind by
+texts of their own, by three other seeds. Rivals: copying the last answer of the same
+question; counting all its answers; counting those of its pair, too, which is all that can
+be known. What they trust is chosen on the same texts. Null: the answers of a text change
+places. Statistic: nats for each of the last twelve answers of tasks held back from all
+training; the interval is that of how much more counting pays than the model, seed by seed.
 """
 
 from functools import partial
@@ -15,14 +15,16 @@ from itertools import product
 import torch
 
 from lmcourse import in_context
+from lmcourse.weights import save_model
 from studies.harness import best_rate, count, paired
 
 CHAPTER = "scaling"
+CHECKPOINTS = ("in-context",)
 CLAIM = "Told a new task by examples, the model pays less than who counts the same question"
 RIVAL = "copying the last answer of the same question; counting all of them"
 NULL = "the answers of each text change places"
 KINDS, SEEDS, STEPS = {"new": None, "known": 16}, [0, 1, 2, 3, 4], 1200
-TUNING, RATES = [97, 98, 99], [2.5e-3, 5e-3, 1e-2]
+TUNING, RATES = [97, 98, 99], [6.25e-4, 1.25e-3, 2.5e-3, 5e-3, 1e-2, 2e-2]
 TRUST = [0.5, 0.7, 0.8, 0.85, 0.9, 0.925, 0.95]
 SETTINGS = {"kinds": KINDS, "steps": STEPS, "tuning": TUNING, "rates": RATES}
 SETTINGS |= {"trust": TRUST, "texts": 2000, "last": 12}
@@ -48,9 +50,9 @@ def plan(small):
 
 
 def drawn(seed):
-    """Return texts of tasks that no training drew."""
+    """Return texts of tasks that were held back."""
     dice = torch.Generator().manual_seed(seed)
-    return in_context.texts(in_context.new_tasks(SETTINGS["texts"], dice), dice)
+    return in_context.texts(in_context.draw_tasks(SETTINGS["texts"], dice, held=True), dice)
 
 
 def last(costs):
@@ -82,6 +84,8 @@ def run(folder, group, kind="", seed=0, rate=None, steps=0, way=""):
     found = {"kind": kind, "seed": seed, "rate": rate}
     if group == "tuning":
         return found | {"validation": last(in_context.answer_costs(model, choose))}
+    if kind == "new" and seed == SEEDS[0]:
+        save_model(folder / "in-context.safetensors", model, {"steps": steps})
     costs = in_context.answer_costs(model, judge)
     mixed = in_context.shuffled(judge, torch.Generator().manual_seed(seed))
     found |= {"loss": last(costs), "examples": by_example(costs)}

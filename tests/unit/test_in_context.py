@@ -11,7 +11,7 @@ from lmcourse.in_context import ANSWERS, NOISE, PAIRS, QUESTIONS
 
 def drawn(count=200):
     dice = torch.Generator().manual_seed(0)
-    tasks = in_context.new_tasks(count, dice)
+    tasks = in_context.draw_tasks(count, dice)
     return tasks, in_context.texts(tasks, dice)
 
 
@@ -23,6 +23,17 @@ def test_a_text_tells_its_task_and_pairs_share_their_answer():
     right = (told == tasks.gather(1, PAIRS[asked])).float().mean()
     assert right == pytest.approx(1 - NOISE * (1 - 1 / ANSWERS), abs=0.02)
     assert PAIRS.bincount().tolist() == [2] * 8
+
+
+def test_tasks_that_are_held_back_are_never_drawn_for_training():
+    dice = torch.Generator().manual_seed(1)
+    apart = [
+        {tuple(task) for task in in_context.draw_tasks(20_000, dice, held).tolist()}
+        for held in (False, True)
+    ]
+    assert not apart[0] & apart[1]
+    assert len(apart[0]) > 15_000
+    assert len(apart[1]) > 4_000  # of 4,096
 
 
 def test_shuffled_texts_have_the_same_answers_elsewhere():

@@ -142,7 +142,7 @@ predict(
 predict(
     "scaling.missed",
     a=None,
-    b="alone it brings most of all; together with the others it is missed less.",
-    c="alone, at ten times the rate, it costs; among the others it is hardly missed.",
+    b="it and its rates bring most alone; together with the others they are missed less.",
+    c="alone, in so few steps, it costs; among the others it is missed little.",
     d="alone they help; together with the others they are missed less.",
 )
