@@ -108,11 +108,8 @@ def key(notebook) -> str:
     """Hash a chapter's code and all that it runs on but what it reads and asks for."""
     import torch
 
-    code = [
-        (cell.source, list(cell.metadata.get("tags", [])))
-        for cell in notebook.cells
-        if cell.cell_type == "code"
-    ]
+    cells = (cell for cell in notebook.cells if cell.cell_type == "code")
+    code = [(cell.source, list(cell.metadata.get("tags", []))) for cell in cells]
     accelerator = str(torch.accelerator.current_accelerator(check_available=True))
     return digest([code, accelerator, sys.version, installed()])
 
