@@ -20,7 +20,7 @@ LIMITS = {
     "lmcourse": 4982,  # exercises apart
     "exercises": 3582,
     "studies": 2437,
-    "lmbook": 3705,
+    "lmbook": 3688,
     "tests": 14_000,  # right and wrong answers apart
     "scripts": 6697,  # with styles, every line
 }

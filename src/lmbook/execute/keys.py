@@ -38,6 +38,13 @@ def digest(thing: object) -> str:
     return hashlib.sha256(json.dumps(thing, sort_keys=True).encode()).hexdigest()
 
 
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file, whole or not at all."""
+    part = path.with_name(f".{path.name}.part")
+    part.write_bytes(content)
+    part.replace(path)
+
+
 def hashes(folder: Path, base: Path) -> dict[str, str]:
     """Return path, relative to ``base`` → SHA-256 of the files below a folder.
 
