@@ -6,10 +6,9 @@ saved since stays as it is, until its reader renames it. Git ignores the folder.
 """
 
 import json
-import os
 from pathlib import Path
 
-from lmbook.execute.keys import ROOT, build_folder, hashes
+from lmbook.execute.keys import ROOT, build_folder, hashes, write_whole
 from lmbook.publish.addresses import FOLDER
 
 COPIED = ".copied.json"  # name → hash of what was copied
@@ -38,19 +37,12 @@ def bring(notebooks: Path, work: Path) -> list[str]:
         name, new = path.name, hashes(path, notebooks)[path.name]
         theirs = hashes(work / name, work).get(name, new)
         if theirs in (copied.get(name), new):
-            _write(work / name, path.read_bytes())
+            write_whole(work / name, path.read_bytes())
             copied[name] = new
         elif copied.get(name) != new:
             newer.append(name)
-    _write(record, json.dumps(copied).encode())
+    write_whole(record, json.dumps(copied).encode())
     return newer
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Write a file, whole or not at all."""
-    part = path.with_name(f".{path.name}.part")
-    part.write_bytes(content)
-    os.replace(part, path)
 
 
 if __name__ == "__main__":

@@ -15,21 +15,8 @@ import numpy as np
 
 from lmcourse.data import load_texts, train_val_test_split
 from lmcourse.embeddings import unit
-from lmcourse.numpy_nn.decoder import (
-    END,
-    START,
-    Decoder,
-    initial_vectors,
-    last_looks,
-    loss_of_last,
-    mark_sentences,
-    sample,
-    save,
-    train,
-    verse,
-    windows,
-)
-from studies.harness import count, paired
+from lmcourse.numpy_nn import decoder
+from studies.harness import count, grid, paired
 
 CHAPTER = "backpropagation"
 CLAIM = (
@@ -51,8 +38,8 @@ def material():
     """Return the vocabulary and its vectors, both texts as numbers, how many are known."""
     parts = train_val_test_split(load_texts("sonnets"))
     apart = parts.validation + "\n\n" + parts.test
-    seen, unseen = mark_sentences(parts.training), mark_sentences(apart)
-    vocabulary, vectors = initial_vectors(seen, unseen)
+    seen, unseen = map(decoder.mark_sentences, (parts.training, apart))
+    vocabulary, vectors = decoder.initial_vectors(seen, unseen)
     number = {word: i for i, word in enumerate(vocabulary)}
     text, other = (np.array([number[word] for word in part]) for part in (seen, unseen))
     return vocabulary, vectors, text, other, len(set(seen))
@@ -64,14 +51,10 @@ def plan(small):
     for text in SETTINGS["texts"]:
         last = SETTINGS["dealt"] if text == "dealt" else SETTINGS["steps"]
         at = [1] if small else [mark for mark in marks if mark <= last]
-        found += [{"group": text, "seed": s, "marks": at} for s in SETTINGS["seeds"]]
-    ways, steps = SETTINGS["vectors"]["ways"], 2 if small else SETTINGS["vectors"]["steps"]
-    short = [
-        {"group": "vectors", "way": way, "rate": rate, "seed": seed, "steps": steps}
-        for way in ways
-        for rate in SETTINGS["vectors"]["rates"]
-        for seed in SETTINGS["seeds"]
-    ]
+        found += grid(group=text, seed=SETTINGS["seeds"], marks=[at])
+    sizes = SETTINGS["vectors"]
+    how = {"way": sizes["ways"], "rate": sizes["rates"], "seed": SETTINGS["seeds"]}
+    short = grid(group="vectors", **how, steps=2 if small else sizes["steps"])
     return [*found[:1], short[6]] if small else found + short
 
 
@@ -80,7 +63,7 @@ def run(folder, group, seed, **setting):
     if group == "vectors":
         return short(seed, **setting)
     vocabulary, vectors, text, other, known = material()
-    model, states = Decoder(vocabulary, vectors, seed=seed), []
+    model, states = decoder.Decoder(vocabulary, vectors, seed=seed), []
     dice, marks = np.random.default_rng(seed), setting["marks"]
     own = text if group == "sonnets" else dice.permutation(text)
 
@@ -90,17 +73,17 @@ def run(folder, group, seed, **setting):
         if group == "dealt":
             dice.shuffle(own)  # in place: `train` sees a view
 
-    train(model, own, marks[-1], batch=SETTINGS["batch"], seed=seed, watch=watch)
+    decoder.train(model, own, marks[-1], batch=SETTINGS["batch"], seed=seed, watch=watch)
     watch(marks[-1])
     if (group, seed) == ("sonnets", SETTINGS["seeds"][0]):
-        save(model, folder / "decoder.safetensors", np.float16)
+        decoder.save(model, folder / "decoder.safetensors", np.float16)
     return {"seed": seed, "states": states}
 
 
 def short(seed, way, rate, steps):
     """Return the lowest loss on unseen sonnets, and after how many steps it was met."""
     vocabulary, vectors, text, other, known = material()
-    model = Decoder(vocabulary, vectors, seed=seed)
+    model = decoder.Decoder(vocabulary, vectors, seed=seed)
     table, losses = model.dictionary.table, {}
 
     def watch(step, *_):
@@ -108,9 +91,9 @@ def short(seed, way, rate, steps):
             table.value[:known] = unit(table.value[:known])
         table.trainable = way != "held" or step >= steps // 2
         if step % SETTINGS["vectors"]["every"] == 0:
-            losses[step] = loss_of_last(model, other, known)
+            losses[step] = decoder.loss_of_last(model, other, known)
 
-    train(model, text, steps, learning_rate=rate, seed=seed, watch=watch)
+    decoder.train(model, text, steps, learning_rate=rate, seed=seed, watch=watch)
     watch(steps)
     best = min(losses, key=losses.get)
     found = {"way": way, "rate": rate, "seed": seed, "step": best}
@@ -119,13 +102,12 @@ def short(seed, way, rate, steps):
 
 def state(model, own, other, known, group):
     """Measure a decoder, and let it write if it learns the sonnets."""
-    looks = {"looks": own, "elsewhere": other[other < known]}
-    found = {
-        name: last_looks(model, windows(text, 7)[::7, :-1]).round(4).tolist()
-        for name, text in looks.items()
-    }
+    found = {}
+    for name, text in {"looks": own, "elsewhere": other[other < known]}.items():
+        windows = decoder.windows(text, 7)[::7, :-1]
+        found[name] = decoder.last_looks(model, windows).round(4).tolist()
     for name, text in {"trained": own, "unseen": other}.items():
-        found[name] = round(loss_of_last(model, text, known), 4)
+        found[name] = round(decoder.loss_of_last(model, text, known), 4)
     if group == "sonnets":
         found["samples"] = samples(model)
     return found
@@ -133,12 +115,13 @@ def state(model, own, other, known, group):
 
 def samples(model):
     """Return what the decoder writes, with the same dice at every mark."""
-    (start, end), how = model.dictionary.encode([START, END]), SETTINGS["samples"]
+    start, end = model.dictionary.encode([decoder.START, decoder.END])
+    how = SETTINGS["samples"]
     words = []
     for draw in range(how["draws"]):
         dice, heat = np.random.default_rng(draw), how["temperature"]
-        drawn = sample(model, [start], how["most"], dice, end, temperature=heat)
-        words.append(verse(model.dictionary.decode(drawn)))
+        drawn = decoder.sample(model, [start], how["most"], dice, end, temperature=heat)
+        words.append(decoder.verse(model.dictionary.decode(drawn)))
     return words
 
 

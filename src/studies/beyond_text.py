@@ -12,7 +12,7 @@ nodes told right, and nats per letter with a head away; the interval is that of 
 more the vision Transformer tells right than the nearest neighbours, by training.
 """
 
-from itertools import combinations, product
+from itertools import combinations
 
 import numpy as np
 import torch
@@ -23,7 +23,7 @@ from torch import nn
 from lmcourse import graphs, rules
 from lmcourse.vision import STARTS, VisionTransformer, digits, fit, read, stretches
 from lmcourse.weights import save_model
-from studies.harness import count, paired
+from studies.harness import count, grid, paired
 
 CHAPTER = "beyond-text"
 CHECKPOINTS = ("digits", "graphs", "rules")
@@ -46,13 +46,12 @@ NETWORKS = ("Transformer", "convolution", "convolution, dealt")
 class Convolution(nn.Module):
     """Two layers of 3 × 3 convolutions, the largest of each 2 × 2, and a linear layer."""
 
-    def __init__(self, channels=16):
+    def __init__(self):
         super().__init__()
-        wide = 2 * channels
         self.layers = nn.Sequential(
-            *(nn.Conv2d(1, channels, 3, padding=1), nn.ReLU()),
-            *(nn.Conv2d(channels, wide, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)),
-            *(nn.Flatten(), nn.Linear(16 * wide, 10)),
+            *(nn.Conv2d(1, 16, 3, padding=1), nn.ReLU()),
+            *(nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)),
+            *(nn.Flatten(), nn.Linear(512, 10)),
         )
 
     def forward(self, images):
@@ -63,21 +62,17 @@ class Convolution(nn.Module):
 def plan(small):
     """Every way to tell edges, every kind of letters, every reader on every stretch."""
     seeds, sizes = SETTINGS["seeds"], SETTINGS["rules"]
-    rows = [
-        {"group": "graphs", "counted": counted, "layers": layers, "seed": seed}
-        for counted, layers in ((False, 3), (False, 2), (False, 1), (True, 3))
-        for seed in seeds[:3]
-    ]
-    rows = [each | {"steps": SETTINGS["graphs"]["steps"]} for each in rows]
+    rows, graph_steps = [], SETTINGS["graphs"]["steps"]
+    for counted, layers in ((False, (3, 2, 1)), (True, 3)):
+        kind = {"group": "graphs", "counted": counted, "layers": layers}
+        rows += grid(**kind, seed=seeds[:3], steps=graph_steps)
     for kept, some, steps in (
         (rules.KEPT, range(12), sizes["steps"]),
         (0.0, seeds[:3], sizes["steps"]),
         (rules.KEPT, seeds[:1], sizes["longer"]),
     ):
-        rows += [{"group": "rules", "kept": kept, "seed": s, "steps": steps} for s in some]
-    rows += [
-        {"group": "counted", "kind": kind} for kind in ("edges", "letters")
-    ] + readings()
+        rows += grid(group="rules", kept=kept, seed=some, steps=steps)
+    rows += grid(group="counted", kind=("edges", "letters")) + readings()
     first = {"seed": 0, "fold": 0, "rate": SETTINGS["digits"]["rates"][0]}
     few = [row for row in rows if all(row.get(k, v) == v for k, v in first.items())]
     return [row | {"steps": 2} if "steps" in row else row for row in few] if small else rows
@@ -90,12 +85,11 @@ def readings():
     ways = [(name, rates, sizes["steps"], seeds[:3]) for name in NETWORKS]
     ways += [("no places", rates, sizes["steps"], seeds[:1])]
     ways += [("Transformer", rates[:2], sizes["longer"], seeds[:1])]
-    return [{"group": "simple", "fold": fold} for fold in folds] + [
-        {"group": "digits", "reader": reader, "fold": fold}
-        | {"seed": seed, "rate": rate, "steps": steps}
-        for reader, some, steps, those in ways
-        for fold, seed, rate in product(folds, those, some)
-    ]
+    rows = grid(group="simple", fold=folds)
+    for reader, some, steps, those in ways:
+        kind = {"group": "digits", "reader": reader, "fold": folds}
+        rows += grid(**kind, seed=those, rate=some, steps=steps)
+    return rows
 
 
 def run(folder, group, **setting):
@@ -157,12 +151,11 @@ def graph(folder, counted, layers, seed, steps):
     torch.manual_seed(seed)
     sizes, dice = SETTINGS["graphs"], torch.Generator().manual_seed(seed)
     model = graphs.GraphTransformer(counted, layers)
-    fit(
-        model,
-        lambda step: graphs.loss_on(model, *graphs.draw(sizes["batch"], dice)),
-        steps,
-        sizes["rate"],
-    )
+
+    def loss_of(step):
+        return graphs.loss_on(model, *graphs.draw(sizes["batch"], dice))
+
+    fit(model, loss_of, steps, sizes["rate"])
     held = held_graphs()
     found = {"counted": counted, "layers": layers, "seed": seed}
     found |= {"right": graphs.right(model, *held)}
@@ -194,12 +187,11 @@ def rule(folder, kept, seed, steps):
     torch.manual_seed(seed)
     sizes, dice = SETTINGS["rules"], torch.Generator().manual_seed(seed)
     model = rules.SequenceModel()
-    fit(
-        model,
-        lambda step: rules.costs(model, rules.grow(sizes["batch"], dice, kept)[0]).mean(),
-        steps,
-        sizes["rate"],
-    )
+
+    def loss_of(step):
+        return rules.costs(model, rules.grow(sizes["batch"], dice, kept)[0]).mean()
+
+    fit(model, loss_of, steps, sizes["rate"])
     if (kept, seed) == (rules.KEPT, 0) and steps != sizes["longer"]:
         save_model(folder / "rules.safetensors", model, {"steps": steps})
     found = {"kept": kept, "seed": seed, "steps": steps}
@@ -219,9 +211,8 @@ def letters_counted(seed=99, learned=20_000):
 
     def logs(counted, x):
         tables = [pairs_counted(each, b) for b, each in enumerate(counted, 1)]
-        return torch.stack(
-            [t[x[:, reach - b : -b], x[:, reach:]] for b, t in enumerate(tables, 1)]
-        )
+        at = enumerate(tables, 1)
+        return torch.stack([t[x[:, reach - b : -b], x[:, reach:]] for b, t in at])
 
     told = logs([texts] * reach, texts).sum(-1).argmax(0)  # by which distance best
     each = logs([texts[told == b] for b in range(reach)], ids)
@@ -246,9 +237,8 @@ def pairs_counted(texts, *back):
     for each in sorted(back, reverse=True):
         key = 20 * key + texts[:, start - each : texts.shape[1] - each]
     pairs = (20 * key + texts[:, start:]).flatten()
-    shares = (
-        torch.bincount(pairs, None, 20 ** (1 + len(back))).view(-1, 20) + 0.5
-    ).double()
+    counted = torch.bincount(pairs, None, 20 ** (1 + len(back))).view(-1, 20)
+    shares = (counted + 0.5).double()
     return (shares / shares.sum(1, keepdim=True)).log()
 
 
@@ -257,9 +247,8 @@ def pairs_counted(texts, *back):
 
 def told(folder, kind):
     """Return what counting tells of edges, or of letters."""
-    return {"seed": 0} | (
-        graphs.looked_up(*held_graphs()) if kind == "edges" else letters_counted()
-    )
+    found = graphs.looked_up(*held_graphs()) if kind == "edges" else letters_counted()
+    return {"seed": 0} | found
 
 
 def best(results, steps):

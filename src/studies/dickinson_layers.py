@@ -21,7 +21,7 @@ from lmcourse.data import load_poems
 from lmcourse.models import load_bert
 from lmcourse.pooling import kept, pool_layers, untrained
 from lmcourse.probe import ask, predict
-from studies.harness import verdict
+from studies.harness import count, grid, verdict
 
 CHAPTER = "dickinson-layers"
 CLAIM = (
@@ -55,12 +55,8 @@ def printed():
 
 def plan(small):
     """Two ways to unlearn, in all layers or the last, and the poems; or one of each."""
-    runs = [
-        {"group": "beside", "way": way, "where": where, "seed": seed}
-        for seed in SETTINGS["seeds"]
-        for way in ("dealt", "drawn")
-        for where in ("all", "last")
-    ]
+    ways = {"way": ("dealt", "drawn"), "where": ("all", "last")}
+    runs = grid(group="beside", seed=SETTINGS["seeds"], **ways)
     runs = runs[1:2] if small else runs
     runs = [{"group": "beside", "way": "trained", "where": "all", "seed": 0}, *runs]
     every = 17 * SETTINGS["every"]
@@ -158,6 +154,5 @@ def summary(results):
         gap = (np.array(row["last"]) - trained) / SETTINGS["count"]
         ends.append(np.quantile(gap[drawn].mean(axis=1), [0.025, 0.975]))
     low, high = np.min(ends, axis=0)[0], np.max(ends, axis=0)[1]
-    seeds = sorted({row["seed"] for row in alone})
-    found = {"n": len(trained), "seeds": seeds, "verdict": verdict(low > 0)}
+    found = count(alone) | {"n": len(trained), "verdict": verdict(low > 0)}
     return found | {"interval": [round(float(low), 4), round(float(high), 4)]}

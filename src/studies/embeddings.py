@@ -13,6 +13,7 @@ seed. Model and training are the chapter's.
 import math
 from collections import Counter
 from functools import cache
+from itertools import chain
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from lmcourse.data import load_poems, load_sonnets
 from lmcourse.embeddings import neighbour_overlap, unit, words
 from lmcourse.models import load_bert
 from studies.chapter import page
-from studies.harness import count, paired
+from studies.harness import alike, count, grid, paired
 
 CHAPTER = "embeddings"
 CLAIM = (
@@ -69,17 +70,9 @@ def plan(small):
             {"group": "lean", "seed": 0, "steps": 30, "k": 1},
             {"group": "remedy", "seed": 0, "steps": 10, "text": "poems"},
         ]
-    lean = [
-        {"group": "lean", "seed": seed, "steps": steps} | kind
-        for kind in KINDS
-        for seed in seeds
-    ]
-    return lean + [
-        {"group": "remedy", "seed": seed, "steps": many, "text": text}
-        for many in SETTINGS["remedy_at"]
-        for text in ("poems", "dealt")
-        for seed in seeds
-    ]
+    how = {"steps": SETTINGS["remedy_at"], "text": ("poems", "dealt")}
+    lean = [grid(group="lean", seed=seeds, steps=steps, **kind) for kind in KINDS]
+    return [*chain(*lean), *grid(group="remedy", **how, seed=seeds)]
 
 
 def run(folder, group, seed, steps, k=5, shift=0.0, without=0, text="poems"):
@@ -132,8 +125,7 @@ def summary(results):
     """Compare five negatives with five whose ln 5 is built in, and the other kinds."""
 
     def of(k, shift=0.0, without=0):
-        asked = {"k": k, "shift": shift, "without": without}
-        rows = [each for each in results["lean"] if asked.items() <= each.items()]
+        rows = alike(results["lean"], k=k, shift=shift, without=without)
         return [each["most"] for each in rows] or [0.0]
 
     five, one, mended, put_back = of(5), of(1), of(5, -LN5), of(1, LN5)

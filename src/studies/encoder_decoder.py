@@ -22,7 +22,7 @@ import torch.nn.functional as F
 
 from lmcourse.int8 import rounded, to_int8
 from studies.chapter import page as read_page
-from studies.harness import best_tuned, count, paired
+from studies.harness import best_tuned, count, grid, paired
 
 CHAPTER = "encoder-decoder"
 CLAIM = (
@@ -50,23 +50,18 @@ def page():
 
 def plan(small):
     """Readers, readers of varied training, and readers through one vector."""
-    steps = {"steps": 3} if small else {"steps": SETTINGS["steps"]}
-    seeds, few = SETTINGS["seeds"][: 1 if small else None], SETTINGS["vectors"]
-    found = [{"group": "runs", "seed": seed} | steps for seed in seeds]
-    more = SETTINGS["more"][: 1 if small else None]
-    found += [{"group": "more", "seed": seed} | steps for seed in more]
-    for vary in list(VARIED)[: 1 if small else None]:
-        found += [{"group": "varied", "vary": vary, "seed": s} | steps for s in seeds]
+    most, steps = (1, 3) if small else (None, SETTINGS["steps"])
+    seeds, few = SETTINGS["seeds"][:most], SETTINGS["vectors"][:most]
+    found = grid(group="runs", seed=seeds, steps=steps)
+    found += grid(group="more", seed=SETTINGS["more"][:most], steps=steps)
+    found += grid(group="varied", vary=[*VARIED][:most], seed=seeds, steps=steps)
     short, long = (3, 3) if small else (SETTINGS["short"], SETTINGS["long"])
     for kind in KINDS[-1:] if small else KINDS:
-        rates = [{"rate": rate, "seed": 9} for rate in SETTINGS["rates"][small:]]
-        found += [{"group": "tuning", "kind": kind, "steps": short} | r for r in rates]
-        tried = (
-            [(short, 1)] + [(long, 1)] * ("one" in kind) + [(long, 2)] * ("LSTM" in kind)
-        )
-        for many, dates in tried:
-            asked = {"group": "vectors", "kind": kind, "steps": many, "dates": dates}
-            found += [asked | {"seed": seed} for seed in few[: 1 if small else None]]
+        tuned = {"group": "tuning", "kind": kind, "steps": short, "seed": 9}
+        found += grid(**tuned, rate=SETTINGS["rates"][small:])
+        tried = [(short, 1)] + [(long, 1)] * ("one" in kind)
+        for many, dates in tried + [(long, 2)] * ("LSTM" in kind):
+            found += grid(group="vectors", kind=kind, steps=many, dates=dates, seed=few)
     return found
 
 

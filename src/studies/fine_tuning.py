@@ -24,7 +24,7 @@ from lmcourse.adapters import load_adapters, merge, remove, save_adapters
 from lmcourse.gpt.checkpoints import load_gpt
 from lmcourse.gpt.model import GPT
 from studies.chapter import page as read_page
-from studies.harness import count, verdict
+from studies.harness import alike, count, grid, verdict
 
 CHAPTER = "fine-tuning"
 CLAIM = (
@@ -66,32 +66,27 @@ def material():
     return tokenizer, model, page().read_poets(tokenizer)
 
 
-def grid():
-    """Return method, poet, rate, seed and windows replayed of each run that teaches."""
-    every = [(m, "Dickinson", r, s, 0) for m in RATES for r in RATES[m] for s in SEEDS]
-    fed_him = {"all weights": RATES["all weights"]}
-    for rates, seeds in ((fed_him, SEEDS), (RESTARTS, range(3))):
-        every += [
-            (m, "Shakespeare", r, s, 0) for m in rates for r in rates[m] for s in seeds
-        ]
-    every += [("all weights", "Dickinson", 3e-3, seed, 2) for seed in SEEDS]
-    every += [(m, "Dickinson", r, 0, 0) for m in BETWEEN for r in BETWEEN[m]]
-    every += [(m, "Dickinson", r, s, 0) for m in AGAIN for r in AGAIN[m] for s in SEEDS[1:]]
-    return every
+def lessons():
+    """Return each run that teaches; ``replayed`` are Shakespeare's windows in a batch."""
+
+    def at(rates, fed="Dickinson", seeds=SEEDS, replayed=0):
+        how = {"fed": fed, "seed": seeds, "replayed": replayed}
+        return [x for m, some in rates.items() for x in grid(method=m, rate=some, **how)]
+
+    every = at(RATES) + at({"all weights": RATES["all weights"]}, "Shakespeare")
+    every += at(RESTARTS, "Shakespeare", range(3)) + at({"all weights": 3e-3}, replayed=2)
+    return every + at(BETWEEN, seeds=0) + at(AGAIN, seeds=SEEDS[1:])
 
 
 def plan(small):
     """The whole grid; or some of it, for two steps."""
-    chosen = grid()
+    chosen, budget = lessons(), {"budget": 2 if small else BUDGET}
     if small:
-        chosen = [row for row in chosen if row[2:4] == (3e-3, 1) and row[0] != "last layer"]
-    names = ("method", "fed", "rate", "seed", "replayed")
-    steps = 2 if small else BUDGET
-    runs = [{"group": "runs"} | dict(zip(names, each, strict=True)) for each in chosen]
-    runs = [each | {"budget": steps} for each in runs]
+        chosen = alike(chosen, rate=3e-3, seed=1)
+        chosen = [row for row in chosen if row["method"] != "last layer"]
+    runs = [{"group": "runs"} | each | budget for each in chosen]
     for method, rate in (("all weights", 3e-3), ("LoRA", 1e-2))[small:]:
-        row = {"group": "letters", "method": method, "rate": rate, "budget": steps}
-        runs.append(row)
+        runs.append({"group": "letters", "method": method, "rate": rate} | budget)
     taught = 1 if small else MARKER["steps"]
     runs += [{"group": group, "steps": taught} for group in ("marker", "plain")]
     runs.append({"group": "samples", "count": 2 if small else 192})
@@ -151,12 +146,8 @@ def letters(method, rate, budget):
 
     def watch(step, model):
         if step in [round(share * each) for each in SEEN]:
-            row = {
-                "method": method,
-                "rate": rate,
-                "step": step,
-                "work": round(step / share),
-            }
+            row = {"method": method, "rate": rate, "step": step}
+            row["work"] = round(step / share)
             for poet, piece in PIECES.items():
                 row[poet] = expected(model, piece)
                 found = page().poem_losses(model, poets[poet]["validation"])
@@ -180,10 +171,8 @@ def expected(model, piece, guesses=2):
         before = ids[max(0, place - room) : place]
         shares = 100 * model.eval()(before[None])[0, -1].softmax(-1)  # (vocab_size,)
         top = shares.topk(guesses)
-        likeliest = [
-            [tokenizer.decode([i]), round(share, 1)]
-            for i, share in zip(top.indices.tolist(), top.values.tolist(), strict=True)
-        ]
+        pairs = zip(top.indices.tolist(), top.values.tolist(), strict=True)
+        likeliest = [[tokenizer.decode([i]), round(share, 1)] for i, share in pairs]
         found.append([round(shares[ids[place]].item(), 2), likeliest])
     return found
 
@@ -253,19 +242,13 @@ def summary(results):
     """Compare the two texts at each rate, over held-out sonnets."""
     rng, lows, middle = np.random.default_rng(0), [], (0, 0)
     for rate in RATES["all weights"]:
-        each = {
-            fed: np.mean(
-                [
-                    row["Shakespeare validation"] + row["Shakespeare test"]
-                    for row in results["runs"]
-                    if (row["method"], row["fed"], row["rate"], row["replayed"])
-                    == ("all weights", fed, rate, 0)
-                ],
-                axis=0,
-            )
-            for fed in ("Dickinson", "Shakespeare")
-        }
-        gap = each["Dickinson"] - each["Shakespeare"]  # (sonnets,)
+        each = []
+        for fed in ("Dickinson", "Shakespeare"):
+            kind = {"method": "all weights", "fed": fed, "rate": rate, "replayed": 0}
+            rows = alike(results["runs"], **kind)
+            costs = [[*r["Shakespeare validation"], *r["Shakespeare test"]] for r in rows]
+            each.append(np.mean(costs, axis=0))
+        gap = each[0] - each[1]  # (sonnets,)
         if not gap.ndim:
             continue
         drawn = gap[rng.integers(len(gap), size=(5000, len(gap)))].mean(1)

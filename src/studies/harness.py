@@ -14,7 +14,7 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from importlib import import_module, metadata
-from itertools import groupby
+from itertools import groupby, product
 from multiprocessing import get_context
 from pathlib import Path
 from types import ModuleType
@@ -102,6 +102,15 @@ def lock(name: str) -> Iterator[None]:
         yield
 
 
+def grid(**what) -> list[dict]:
+    """Return a run for each combination of what varies: lists, tuples and ranges.
+
+    The last of them changes fastest; anything else is the same in all runs.
+    """
+    varied = [v if isinstance(v, list | tuple | range) else [v] for v in what.values()]
+    return [dict(zip(what, each, strict=True)) for each in product(*varied)]
+
+
 def outcomes(
     study: ModuleType, plan: Sequence[dict], folder: Path, processes: int = 1
 ) -> list[dict]:
@@ -154,18 +163,23 @@ def finished(folder: Path, group: str) -> list[dict]:
     return [each["outcome"] for each in done if each["setting"]["group"] == group]
 
 
+def alike(rows: Sequence[dict], **like) -> list[dict]:
+    """Return the rows that have these values."""
+    return [row for row in rows if like.items() <= row.items()]
+
+
 def best_tuned(folder: Path, **like) -> dict:
     """Return the finished run of the group "tuning" with the lowest validation loss.
 
     Of those whose outcome has these values.
     """
-    mine = [each for each in finished(folder, "tuning") if like.items() <= each.items()]
+    mine = alike(finished(folder, "tuning"), **like)
     return min(mine, key=lambda each: each["validation"])
 
 
 def best_rate(folder: Path, **like) -> float:
     """Return the tuned rate whose mean validation loss over its seeds is the lowest."""
-    mine = [each for each in finished(folder, "tuning") if like.items() <= each.items()]
+    mine = alike(finished(folder, "tuning"), **like)
     return float(pd.DataFrame(mine).groupby("rate").validation.mean().idxmin())
 
 

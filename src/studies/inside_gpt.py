@@ -14,7 +14,7 @@ each head is taken away alone.
 import torch
 
 from lmcourse.repeats import LONGEST, costs, counted, dissected, fresh, grow, repeated
-from studies.harness import best_tuned, count, paired
+from studies.harness import alike, best_tuned, count, grid, paired
 
 CLAIM = "One layer of two heads pays more than two layers, after ten times the steps"
 RIVAL = "counting tokens, and what followed the present one or two, in the text"
@@ -34,14 +34,12 @@ def plan(small):
     """Choose rates first; then every kind on every seed, and counting."""
     kinds, most = (["two layers"], 1) if small else (KINDS, None)
     rates = SETTINGS["rates"][:most]
-    runs = [
-        {"group": "tuning", "kind": k, "seed": 99, "rate": r} for k in kinds for r in rates
-    ]
+    runs = grid(group="tuning", kind=[*kinds], seed=99, rate=rates)
     for kind in kinds:
         seeds = SETTINGS["seeds"][: most or KINDS[kind][2]]
-        runs += [{"group": "runs", "kind": kind, "seed": seed} for seed in seeds]
+        runs += grid(group="runs", kind=kind, seed=seeds)
     runs = [each | {"steps": 2 if small else KINDS[each["kind"]][1]} for each in runs]
-    return runs + [{"group": "counts", "order": order} for order in (1, 2, 3)[:most]]
+    return runs + grid(group="counts", order=(1, 2, 3)[:most])
 
 
 def drawn(tuning):
@@ -77,13 +75,9 @@ def run(folder, group, kind="", seed=0, rate=None, steps=0, order=None):
     return row
 
 
-def losses(results, kind):
-    """Return the losses of a kind, by seed."""
-    return [each["loss"] for each in results["runs"] if each["kind"] == kind]
-
-
 def summary(results):
     """Compare one layer with two, seed by seed."""
-    one, two = losses(results, "one layer"), losses(results, "two layers")
+    kinds = (alike(results["runs"], kind=kind) for kind in ("one layer", "two layers"))
+    one, two = ([each["loss"] for each in rows] for rows in kinds)
     two = two[: len(one) or None]  # a short run has no one layer
     return count(results["runs"]) | paired(one or two, two, min(one or two) > max(two))

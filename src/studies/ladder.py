@@ -9,7 +9,7 @@ the same reach; two seeds of one GPT averaged. Null: averaging any two gains as 
 Statistic: nats a character; for what averaging gains, a 95 % interval over the sonnets.
 """
 
-from itertools import combinations, product
+from itertools import combinations
 
 import numpy as np
 import torch
@@ -26,7 +26,7 @@ from lmcourse.ngrams import NgramModel
 from lmcourse.tokenization import CharTokenizer
 from lmcourse.views.training import SETTINGS as LIVE
 from lmcourse.views.training import SIZES as LIVE_SIZES
-from studies.harness import best_tuned, verdict
+from studies.harness import best_tuned, count, grid, verdict
 
 CHAPTER = "mini-gpt"
 CLAIM = (
@@ -47,18 +47,13 @@ SETTINGS |= {"training": HOW, "far": FAR, "live": LIVE_SIZES | LIVE}
 
 def plan(small):
     """All rungs from three seeds; or two steps of each, judged at few places."""
-    how, far = {"steps": 2 if small else 1000}, {"every": 200 if small else 1}
-    grid = [*product(RUNGS, SPREADS, RATES)][:: 8 if small else 1]
+    steps, far = 2 if small else 1000, {"every": 200 if small else 1}
     seeds = SEEDS[: 2 if small else 3]
-    tuned = [dict(zip(("rung", "spread", "rate"), each, strict=True)) for each in grid]
-    runs = [{"rung": rung, "seed": seed} for rung in reversed(RUNGS) for seed in seeds]
+    tuned = grid(group="tuning", rung=RUNGS, spread=SPREADS, rate=RATES, steps=steps)
+    runs = grid(group="runs", rung=RUNGS[::-1], seed=seeds, steps=steps, **far)
     last = [{"group": "counting"} | far, {"group": "averaged", "seeds": seeds} | far]
-    return [
-        *({"group": "tuning"} | each | how for each in tuned),
-        *({"group": "runs"} | each | how | far for each in runs),
-        *last,
-        {"group": "live", "steps": 20 if small else LIVE["steps"]},
-    ]
+    last += [{"group": "live", "steps": 20 if small else LIVE["steps"]}]
+    return tuned[:: 8 if small else 1] + runs + last
 
 
 class Rung(GPT):
@@ -135,9 +130,8 @@ def counting(folder, tokenizer, parts, every):
     train, validation, test = (part.numpy() for part in parts)
     models = {n: NgramModel(train, n, tokenizer.vocab_size) for n in range(1, 9)}
     losses = {n: model.loss(validation) for n, model in models.items()}
-    cost = {
-        n: -np.log(model.probabilities(test))[FAR::every] for n, model in models.items()
-    }
+    shares = {n: model.probabilities(test)[FAR::every] for n, model in models.items()}
+    cost = {n: -np.log(share) for n, share in shares.items()}
     best = min(losses, key=losses.get)
     np.save(folder / "counting.npy", cost[best])
     found = judged(tokenizer, parts[2], {r: cost[n] for r, n in REACHES.items()}, every)
@@ -214,6 +208,4 @@ def summary(results):
     more = np.subtract(of["counting", "the course's"], np.mean(two, axis=0))
     drawn = np.random.default_rng(0).integers(len(more), size=(2000, len(more)))
     ends = np.quantile(more[drawn].mean(1), [0.025, 0.975]).round(4).tolist()
-    seeds = sorted({run["seed"] for run in results["runs"]})
-    found = {"n": len(results["runs"]), "seeds": seeds, "interval": ends}
-    return found | {"verdict": verdict(ends[0] > 0)}
+    return count(results["runs"]) | {"interval": ends, "verdict": verdict(ends[0] > 0)}

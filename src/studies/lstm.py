@@ -62,12 +62,8 @@ def train(seed, steps):
     model = Network(tokenizer.vocab_size)
     optimizer = torch.optim.AdamW(model.parameters(), weight_decay=0.01)
     for step in range(steps):
-        rate = (
-            LEARNING_RATE
-            * min(1, (step + 1) / 50)
-            * (1 + math.cos(math.pi * step / steps))
-            / 2
-        )
+        rate = LEARNING_RATE * min(1, (step + 1) / 50)  # half a cosine, after a warm-up
+        rate = rate * (1 + math.cos(math.pi * step / steps)) / 2
         optimizer.param_groups[0]["lr"] = rate
         starts = torch.randint(len(training) - TOKENS - 1, (BATCH,))
         windows = training[starts[:, None] + torch.arange(TOKENS + 1)]
@@ -79,9 +75,8 @@ def train(seed, steps):
         optimizer.step()
     model.eval()
     with torch.no_grad():
-        return model, F.cross_entropy(
-            model(validation[None, :-1])[0], validation[1:]
-        ).item()
+        logits = model(validation[None, :-1])[0]
+        return model, F.cross_entropy(logits, validation[1:]).item()
 
 
 def save(model, path):

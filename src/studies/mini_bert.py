@@ -46,9 +46,8 @@ def new_model(tokenizer, settings):
     """
     sizes = SIZES | {"vocab_size": len(tokenizer)}
     torch.manual_seed(settings["seed"])
-    model = MaskedBert(
-        transformers.BertConfig(hidden_dropout_prob=settings["dropout"], **sizes)
-    )
+    dropped = {"hidden_dropout_prob": settings["dropout"]}
+    model = MaskedBert(transformers.BertConfig(**dropped, **sizes))
     positions = model.bert.embeddings.position.weight
     waves = sinusoidal(*positions.shape, base=100)  # (positions, d_model)
     attention = model.bert.layers[0].attention

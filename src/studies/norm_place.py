@@ -8,14 +8,12 @@ interval is that of how much more post-norm loses than pre-norm, at the highest 
 without a warm-up.
 """
 
-from itertools import product
-
 import torch
 import torch.nn.functional as F
 from torch import nn
 
 from lmcourse.transformer import Embed, Stack
-from studies.harness import count, paired
+from studies.harness import alike, count, grid, paired
 
 CHAPTER = "transformer-block"
 CLAIM = (
@@ -36,13 +34,10 @@ SETTINGS = {
 
 def plan(small):
     """All places, warm-ups, rates and seeds; or two steps of one."""
-    names = ("norm_first", "warmup", "rate", "seed")
-    ways = [(True, False), SETTINGS["warmups"], SETTINGS["rates"], SETTINGS["seeds"]]
-    steps = 2 if small else SETTINGS["steps"]
-    runs = [dict(zip(names, each, strict=True)) for each in product(*ways)]
-    return [
-        {"group": "order", **each, "steps": steps} for each in runs[:: 12 if small else 1]
-    ]
+    ways = {"norm_first": (True, False), "warmup": SETTINGS["warmups"]}
+    ways |= {"rate": SETTINGS["rates"], "seed": SETTINGS["seeds"]}
+    runs = grid(group="order", **ways, steps=2 if small else SETTINGS["steps"])
+    return runs[:: 12 if small else 1]
 
 
 def run(_folder, group, norm_first, warmup, rate, seed, steps):
@@ -81,8 +76,8 @@ def run(_folder, group, norm_first, warmup, rate, seed, steps):
 
 def losses(results, norm_first, warmup, rate):
     """Return the losses of one way, by seed."""
-    want = {"norm_first": norm_first, "warmup": warmup, "rate": rate}
-    return [each["loss"] for each in results["order"] if want.items() <= each.items()]
+    rows = alike(results["order"], norm_first=norm_first, warmup=warmup, rate=rate)
+    return [each["loss"] for each in rows]
 
 
 def summary(results):

@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 from lmcourse.weights import read_record
-from studies.harness import count, verdict
+from studies.harness import count, grid, verdict
 
 CHAPTER = "scaling"
 CLAIM = "Two processes that share each batch have the losses of one, within 1e-4 nats"
@@ -25,8 +25,7 @@ SIZES = {"layers": 2, "heads": 4, "d_model": 64}
 def plan(small):
     """One process and two from each seed; or one seed, few steps."""
     seeds, steps = (SEEDS[:1], 4) if small else (SEEDS, SETTINGS["steps"])
-    runs = [{"seed": s, "processes": n, "steps": steps} for s in seeds for n in (1, 2)]
-    return [{"group": "runs"} | each for each in runs]
+    return grid(group="runs", seed=seeds, processes=(1, 2), steps=steps)
 
 
 def run(folder, group, seed, processes, steps):
@@ -35,15 +34,9 @@ def run(folder, group, seed, processes, steps):
     path.unlink(missing_ok=True)
     fields = SIZES | {"batch": SETTINGS["batch"], "seed": seed, "warmup": 2}
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
-    command += [
-        "--nproc-per-node",
-        processes,
-        "-m",
-        "lmcourse.train",
-        "--preset",
-        "classic",
-    ]
-    command += ["--out", path, "--steps", steps, "--evaluate-every", max(2, steps // 6)]
+    command += ["--nproc-per-node", processes, "-m", "lmcourse.train"]
+    command += ["--preset", "classic", "--out", path]
+    command += ["--steps", steps, "--evaluate-every", max(2, steps // 6)]
     for name, value in fields.items():
         command += ["--set", f"{name}={value}"]
     alone = os.environ | {"LMCOURSE_DEVICE": "cpu", "OMP_NUM_THREADS": "1"}

@@ -17,7 +17,7 @@ import torch
 
 from lmcourse.lengths import BUCKETS, SHORT, by_position, near_mask, sonnets, train
 from lmcourse.positions import frequencies, relative_buckets, rotate
-from studies.harness import count, paired
+from studies.harness import count, grid, paired
 
 CHAPTER = "positional-encoding"
 CLAIM = (
@@ -44,18 +44,15 @@ PLAIN = ("none", "sinusoidal", "learned", "ALiBi")
 def plan(small):
     """All kinds from every seed; or three, for two steps."""
     longer, steps = SETTINGS["longer"], SETTINGS["steps"]
-    kinds = [{"group": "schemes", "scheme": scheme} for scheme in PLAIN]
-    kinds += [{"group": "reach", "reach": reach} for reach in SETTINGS["reaches"]]
+    kinds = grid(group="schemes", scheme=PLAIN)
+    kinds += grid(group="reach", reach=SETTINGS["reaches"])
     kinds += [{"group": "bases", "base": b, "length": t} for b, t in SETTINGS["bases"]]
-    kinds += [{"group": "seven back", "base": b, "back": 7} for b in SETTINGS["seven back"]]
+    kinds += grid(group="seven back", base=SETTINGS["seven back"], back=7)
     rows = [k | {"steps": steps, "seed": s} for k in kinds for s in SETTINGS["seeds"]]
     if small:
         return [rows[at] | {"steps": 2} for at in (5, 20, 35)]
-    return rows + [
-        {"group": "longer", "scheme": scheme, "steps": longer["steps"], "seed": seed}
-        for scheme in longer["schemes"]
-        for seed in longer["seeds"]
-    ]
+    how = {"steps": longer["steps"], "seed": longer["seeds"]}
+    return rows + grid(group="longer", scheme=longer["schemes"], **how)
 
 
 def curves(model, length, **told):
@@ -110,9 +107,8 @@ def summary(results):
     """Compare the ways of reading on, over the last quarter, model by model."""
     runs, clear, edge = results["bases"], [], []
     for each in runs:
-        far = {
-            way: np.mean(lost[-len(lost) // TIMES :]) for way, lost in each["ways"].items()
-        }
+        ways = each["ways"].items()
+        far = {way: np.mean(lost[-len(lost) // TIMES :]) for way, lost in ways}
         waves = 2 * math.pi / frequencies(12, each["base"]) / each["length"]
         first = int((waves > 1).int().argmax())
         far["hit"] = first == min(range(6), key=lambda pair: far[str(pair)])

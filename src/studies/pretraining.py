@@ -19,7 +19,7 @@ from transformers import BertTokenizerFast
 from lmcourse.families import SENTINELS, Family, family_loss
 from lmcourse.masking import between_infill, count_infill, place_losses, train
 from lmcourse.mini_bert import passages, poem_splits
-from studies.harness import best_tuned, count, verdict
+from studies.harness import best_tuned, count, grid, verdict
 from studies.mini_bert import train_tokenizer
 
 CHAPTER = "pretraining"
@@ -73,12 +73,10 @@ def plan(small):
         | {"rate": rate, "dropout": dropout}
         for rate, dropout in GRID[:most]
     ]
-    runs = [
-        {"group": "runs", "seed": seed, "steps": steps} for seed in SETTINGS["seeds"][:most]
-    ]
+    seeds, more = SETTINGS["seeds"][:most], [3 * steps, 10 * steps][:most]
+    runs = grid(group="runs", seed=seeds, steps=steps)
     counted = {"group": "counting", "poems": 2 if small else None}
-    longer = {"group": "longer", "seed": SETTINGS["seeds"][0]}
-    longer = [longer | {"steps": times * steps} for times in (3, 10)[:most]]
+    longer = grid(group="longer", seed=seeds[0], steps=more)
     return [{"group": "vocabulary"}, *tuned, *runs, counted, *longer]
 
 
@@ -209,7 +207,5 @@ def summary(results):
     random = np.random.default_rng(1886)
     means = gap[random.integers(len(gap), size=(2000, len(gap)))].mean(1)
     interval = np.quantile(means, [0.025, 0.975]).round(4).tolist()
-    return count(results["runs"]) | {
-        "interval": interval,
-        "verdict": verdict(interval[0] > 0),
-    }
+    told = {"interval": interval, "verdict": verdict(interval[0] > 0)}
+    return count(results["runs"]) | told

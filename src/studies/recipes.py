@@ -12,7 +12,7 @@ import time
 
 from lmcourse.data import load_corpus, load_texts, train_val_test_split
 from lmcourse.train import IDEAS, new_run
-from studies.harness import count, paired
+from studies.harness import alike, count, grid, paired
 
 CHAPTER = "mini-gpt"
 CLAIM = "On each of three seeds the fast recipe needs a tenth of classic's seconds at most"
@@ -28,11 +28,8 @@ FIXED = {"device": "cpu", "validation_windows": 100}
 def plan(small):
     """All ways from three seeds; or each for one step."""
     target, most = (9.0, 1) if small else (SETTINGS["target"], SETTINGS["most"])
-    return [
-        {"group": "ways", "way": way, "seed": seed, "target": target, "most": most}
-        for seed in range(1 if small else 3)
-        for way in WAYS
-    ]
+    seeds = range(1 if small else 3)
+    return grid(group="ways", seed=seeds, way=[*WAYS], target=target, most=most)
 
 
 def run(folder, group, way, seed, target, most):
@@ -57,7 +54,7 @@ def summary(results):
     """Compare the two recipes' seconds."""
     powers, reached = [], True
     for way in ("classic", "fast"):
-        rows = [each for each in results["ways"] if each["way"] == way]
+        rows = alike(results["ways"], way=way)
         powers.append([math.log10(each["seconds"]) for each in rows])
         reached = reached and all(each["reached"] for each in rows)
     told = paired(*powers, reached and min(map(float.__sub__, *powers)) > 1)

@@ -20,7 +20,7 @@ from lmcourse.gpt.generation import generate
 from lmcourse.gpt.model import GPTConfig
 from lmcourse.gpt.training import estimate
 from lmcourse.train import new_run
-from studies.harness import best_rate, count, finished, verdict
+from studies.harness import best_rate, count, finished, grid, verdict
 
 CHAPTER = "scaling"
 CLAIM = (
@@ -52,16 +52,13 @@ def plan(small):
     sizes, seeds = (SIZES[:2], SEEDS[:1]) if small else (SIZES, SEEDS)
     tokens = [STEP * 2**i for i in range(1, 5)] if small else TOKENS
     rates, tuning = (1, TUNING[:1]) if small else (4, TUNING)
-    tuned = [
-        {"group": "tuning", "size": size, "rate": rate, "seed": seed}
-        | {"tokens": tokens[1] if small else TUNED}
-        for size, first in zip(sizes, FIRST, strict=False)
-        for rate in RATES[first : first + rates]
-        for seed in tuning
-    ]
-    grid = [{"size": size, "tokens": each} for size in sizes for each in tokens]
-    grid.sort(key=lambda each: cost(each["size"], each["tokens"]))
-    few, largest = grid[:-2], grid[-2:]
+    tuned = []
+    for size, first in zip(sizes, FIRST, strict=False):
+        how = {"size": [size], "rate": RATES[first : first + rates], "seed": tuning}
+        tuned += grid(group="tuning", **how, tokens=tokens[1] if small else TUNED)
+    every = grid(size=sizes, tokens=tokens)
+    every.sort(key=lambda each: cost(**each))
+    few, largest = every[:-2], every[-2:]
     again = [each for each in few if each["tokens"] <= tokens[-3]]
     runs = [each | {"seed": seeds[0]} for each in few]
     runs += [each | {"seed": seed} for seed in seeds[1:] for each in again]

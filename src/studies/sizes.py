@@ -9,7 +9,7 @@ steps; the interval is of the narrowest model's loss less the widest's, by seed.
 """
 
 from functools import cache
-from itertools import pairwise, product
+from itertools import pairwise
 
 import torch
 
@@ -17,7 +17,7 @@ from lmcourse.data import load_corpus, load_texts, train_val_test_split
 from lmcourse.gpt.generation import generate
 from lmcourse.gpt.training import estimate
 from lmcourse.train import new_run
-from studies.harness import best_tuned, count, paired
+from studies.harness import alike, best_tuned, count, grid, paired
 
 CHAPTER = "mini-gpt"
 CLAIM = "After 1,000 steps each wider model leads the narrower, on each of three seeds"
@@ -44,8 +44,7 @@ def plan(small):
         for value in (values[:: len(values) - 1] if small else values)
     ]
     tuned = [each | {"rate": r} for r in RATES[: 1 if small else 3] for each in models]
-    grid = product((0.0, 0.3), RATES[:2], seeds)
-    texts = [{"dropout": d, "rate": r, "seed": s, "changes": short} for d, r, s in grid]
+    texts = grid(dropout=(0.0, 0.3), rate=RATES[:2], seed=seeds, changes=short)
     runs = [each | {"seed": seed} for seed in seeds for each in models]
     groups = {"tuning": tuned, "runs": runs, "little": texts}
     return [{"group": name} | each for name, group in groups.items() for each in group]
@@ -122,11 +121,9 @@ def little(folder, dropout, rate, seed, changes):
 
 def summary(results):
     """Compare the widths, seed by seed."""
-    runs = [each for each in results["runs"] if each["axis"] == "d_model"]
-    losses = {width: [] for width in AXES["d_model"]}
-    for each in runs:
-        losses[each["value"]].append(each["history"][-1][1])
-    losses = [found for found in losses.values() if found]
+    runs = alike(results["runs"], axis="d_model")
+    widths = (alike(runs, value=width) for width in AXES["d_model"])
+    losses = [[each["history"][-1][1] for each in rows] for rows in widths if rows]
     pairs = [zip(*both, strict=True) for both in pairwise(losses)]
     holds = all(narrow > wide for pair in pairs for narrow, wide in pair)
     return count(runs) | paired(losses[0], losses[-1], holds)

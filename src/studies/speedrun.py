@@ -26,7 +26,7 @@ from lmcourse.data import load_corpus
 from lmcourse.gpt.training import estimate, split
 from lmcourse.speedrun import CONTEXT, Recipe, train
 from lmcourse.tokenization import CharTokenizer
-from studies.harness import verdict
+from studies.harness import alike, count, verdict
 
 CHAPTER = "scaling"
 CLAIM = (
@@ -162,11 +162,8 @@ def judge(entry, corpus, seed, most=math.inf):
     if not math.isfinite(loss):
         raise Refused(f"its loss is {loss}")
     found = {"parameters": numbers(model), "loss": round(loss, 4)}
-    found["tuning"] = round(tuned, 4)
-    return found | {
-        "seconds": round(max(worked, 0.001), 3),
-        "wall": round(max(wall, 0.001), 3),
-    }
+    found |= {"tuning": round(tuned, 4), "seconds": round(max(worked, 0.001), 3)}
+    return found | {"wall": round(max(wall, 0.001), 3)}
 
 
 def entry_of(way, steps=None):
@@ -208,12 +205,10 @@ def run(folder, group, corpus, steps, seed, way):
 def summary(results):
     """Compare the record, seed by seed, with the reference; its loss in nine."""
     by_seed = sorted(results["ways"], key=lambda row: row["seed"])
-    pair = "reference", "record"
-    theirs, ours = ([row for row in by_seed if row["way"] == way] for way in pair)
+    theirs, ours = (alike(by_seed, way=way) for way in ("reference", "record"))
     ratios = [a["seconds"] / b["seconds"] for a, b in zip(theirs, ours, strict=False)]
     holds = median(row["loss"] for row in ours) <= SETTINGS["target"]
     holds &= max(row["parameters"] for row in ours) <= SETTINGS["parameters"]
     holds &= min(ratios) >= SETTINGS["goal"]
-    found = {"n": len(by_seed), "seeds": sorted({row["seed"] for row in by_seed})}
-    found["interval"] = [round(min(ratios), 2), round(max(ratios), 2)]
-    return found | {"verdict": verdict(holds)}
+    ends = [round(min(ratios), 2), round(max(ratios), 2)]
+    return count(by_seed) | {"interval": ends, "verdict": verdict(holds)}

@@ -31,7 +31,7 @@ from lmcourse.tokenization import (
     segment,
 )
 from studies.chapter import page
-from studies.harness import verdict
+from studies.harness import count, grid, verdict
 
 CHAPTER = "tokenization"
 CLAIM = (
@@ -68,8 +68,8 @@ def published():
 def plan(small):
     """Three trainings a corpus, and what is published; or one training a corpus."""
     seeds = SETTINGS["seeds"][: 1 if small else None]
-    ours = [{"group": "ours", "texts": t, "seed": s} for t in TEXTS for s in seeds]
-    theirs = [{"group": "published", "texts": t, "seed": 0} for t in TEXTS]
+    ours = grid(group="ours", texts=[*TEXTS], seed=seeds)
+    theirs = grid(group="published", texts=[*TEXTS], seed=0)
     return ours + ([] if small else [*theirs, {"group": "sentences"}])
 
 
@@ -110,10 +110,8 @@ def compare(texts, ways, seed):
     draw = np.random.default_rng(seed)
     drawn = draw.integers(len(texts), size=(SETTINGS["draws"], len(texts)))
     old, now, apart = (counts[name][drawn].sum(1) for name in ("old", "now", "apart"))
-    for name, share in {
-        "saved": 1 - now / old,
-        "left": (old - apart) / (old - now),
-    }.items():
+    shares = {"saved": 1 - now / old, "left": (old - apart) / (old - now)}
+    for name, share in shares.items():
         found[name] = np.quantile(share, [0.025, 0.975]).round(4).tolist()
     return found
 
@@ -123,6 +121,5 @@ def summary(results):
     rows = [*results["ours"], *results.get("published", [])]
     low, high = min(r["left"][0] for r in rows), max(r["left"][1] for r in rows)
     holds = high < 0.5 and all(r["saved"][0] > 0 for r in rows)
-    seeds = sorted({row["seed"] for row in rows})
-    n = sum({row["texts"]: row["n"] for row in rows}.values())
-    return {"n": n, "seeds": seeds, "interval": [low, high], "verdict": verdict(holds)}
+    told = {"interval": [low, high], "verdict": verdict(holds)}
+    return count(rows) | {"n": sum({r["texts"]: r["n"] for r in rows}.values())} | told

@@ -11,10 +11,8 @@ tokens of a window are; the interval is that of how much more four blocks withou
 lose than four whose tokens see only themselves.
 """
 
-from itertools import product
-
 from studies.chapter import page
-from studies.harness import count, paired
+from studies.harness import alike, count, grid, paired
 
 CHAPTER = "transformer-block"
 CLAIM = (
@@ -36,34 +34,19 @@ SETTINGS = {
 
 def plan(small):
     """All kinds, depths and first weights; or two steps of a few."""
-    seeds, steps = SETTINGS["seeds"], SETTINGS["steps"]
-    kinds = product(page(CHAPTER).LACKING, SETTINGS["weights"], SETTINGS["layers"], seeds)
-    names = ("off", "weights", "layers", "seed")
-    grid = [dict(zip(names, kind, strict=True)) for kind in kinds]
-    grid = [each for each in grid if each["weights"] == "Xavier" or "," not in each["off"]]
-    worst = [("norms", "Xavier"), ("paths", "PyTorch's")]
-    worst = [
-        {"off": off, "weights": weights, "layers": SETTINGS["other"][off]}
-        for off, weights in worst
-    ]
-    other = [
-        {"group": "other", **each, "seed": seed, "steps": steps, "rate": rate}
-        for each, rate, seed in product(worst, SETTINGS["other"]["rates"], seeds)
-    ]
-    rate = SETTINGS["rate"]
-    longer = [
-        {
-            "group": "longer",
-            **worst[1],
-            "off": off,
-            "seed": seed,
-            "steps": SETTINGS["longer"],
-        }
-        for off, seed in product(page(CHAPTER).LACKING, seeds)
-        if "," not in off
-    ]
-    runs = [{"group": "grid", **each, "steps": steps} for each in grid] + longer
-    runs = [each | {"rate": rate / each["layers"] ** 0.5} for each in runs] + other
+    kinds, other = [*page(CHAPTER).LACKING], SETTINGS["other"]
+    same = {"seed": SETTINGS["seeds"], "steps": SETTINGS["steps"]}
+    sizes = {"weights": SETTINGS["weights"], "layers": SETTINGS["layers"]}
+    runs = grid(group="grid", off=kinds, **sizes, **same)
+    runs = [each for each in runs if each["weights"] == "Xavier" or "," not in each["off"]]
+    worst = {"paths": "PyTorch's", "norms": "Xavier"}
+    four = {"weights": worst["paths"], "layers": other["paths"]}
+    single = [off for off in kinds if "," not in off]
+    runs += grid(group="longer", off=single, **four, **same | {"steps": SETTINGS["longer"]})
+    runs = [each | {"rate": SETTINGS["rate"] / each["layers"] ** 0.5} for each in runs]
+    for off in ("norms", "paths"):
+        sizes = {"weights": worst[off], "layers": other[off]}
+        runs += grid(group="other", off=off, **sizes, rate=other["rates"], **same)
     return [each | {"steps": 2} for each in runs[::40]] if small else runs
 
 
@@ -82,8 +65,8 @@ def finite(number):
 
 def losses(results, off, layers):
     """Return the losses of models with Xavier's first weights, by seed."""
-    want = {"off": off, "layers": layers, "weights": "Xavier"}
-    return [each["loss"] for each in results["grid"] if want.items() <= each.items()]
+    rows = alike(results["grid"], off=off, layers=layers, weights="Xavier")
+    return [each["loss"] for each in rows]
 
 
 def summary(results):

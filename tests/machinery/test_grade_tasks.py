@@ -34,7 +34,7 @@ def test_a_task_is_judged_apart_as_at_hand(name, box):
         cloudpickle.register_pickle_by_value(module)  # the sandbox has no tests
     for answer in answers:
         handed_in = cloudpickle.dumps(answer)  # before a call leaves something in it
-        here, there = check(name, answer), judge(name, handed_in, box)
+        here, there = check(name, answer), judge(name, handed_in, box, 120)
         assert (there.ok, there.tried) == (here.ok, here.tried), (here, there)
         if "in a loop" not in here.message:  # which counts calls
             assert there.message == here.message

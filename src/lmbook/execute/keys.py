@@ -38,6 +38,13 @@ def digest(thing: object) -> str:
     return hashlib.sha256(json.dumps(thing, sort_keys=True).encode()).hexdigest()
 
 
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file, whole or not at all."""
+    part = path.with_name(f".{path.name}.part")
+    part.write_bytes(content)
+    part.replace(path)
+
+
 def hashes(folder: Path, base: Path) -> dict[str, str]:
     """Return path, relative to ``base`` → SHA-256 of the files below a folder.
 
@@ -108,11 +115,8 @@ def key(notebook) -> str:
     """Hash a chapter's code and all that it runs on but what it reads and asks for."""
     import torch
 
-    code = [
-        (cell.source, list(cell.metadata.get("tags", [])))
-        for cell in notebook.cells
-        if cell.cell_type == "code"
-    ]
+    cells = (cell for cell in notebook.cells if cell.cell_type == "code")
+    code = [(cell.source, list(cell.metadata.get("tags", []))) for cell in cells]
     accelerator = str(torch.accelerator.current_accelerator(check_available=True))
     return digest([code, accelerator, sys.version, installed()])
 

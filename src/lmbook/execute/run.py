@@ -178,9 +178,7 @@ async def _execute_all(names: list[str], root: Path, timeout: int) -> None:
     async def one(name: str) -> None:
         async with gate:
             notebook = await _execute(name, root, before, timeout)
-        part = store_path(name, root).with_suffix(".part")  # whole or not at all
-        part.write_text(nbformat.writes(notebook), encoding="utf-8")
-        part.replace(store_path(name, root))
+        keys.write_whole(store_path(name, root), nbformat.writes(notebook).encode())
         _say(name, notebook, "FAILED" if notebook.metadata.lmbook.failure else "executed")
 
     async with asyncio.TaskGroup() as group:

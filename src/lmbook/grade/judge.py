@@ -18,7 +18,6 @@ from lmbook.grade import held
 from lmbook.grade.sandbox import Sandbox
 from lmcourse import exercises
 
-TASK_SECONDS = 120
 # Answers that are models or classes, or are given a model that they may change: their
 # checks need them at hand, so they run beside the submission's code, in a fresh process of
 # the sandbox, and the table says so.
@@ -106,7 +105,7 @@ def restore(value: object, after: object) -> None:
         vars(value).update(after)
 
 
-def judge(name: str, content: bytes, box: Sandbox, seconds: float = TASK_SECONDS):
+def judge(name: str, content: bytes, box: Sandbox, seconds: float):
     """Check an answer; return the verdict of the course's own check.
 
     Parameters

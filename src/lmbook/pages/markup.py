@@ -20,9 +20,7 @@ def page_link(name: str, text: str, env) -> addnodes.pending_xref:
     return addnodes.pending_xref("", nodes.inline("", text), **about)
 
 
-def html_table(
-    css: str, columns: Sequence[str], rows: Iterable[tuple[str, Sequence[str]]]
-) -> str:
+def html_table(css: str, columns: Sequence[str], rows: Iterable[tuple]) -> str:
     """Return a table of rows, each its attributes and its cells, all of it HTML.
 
     Each cell has its column's name, for narrow screens.

@@ -106,9 +106,7 @@ def _fold_section(start: fold_edge) -> None:
     parent[first - 1 : last + closed] = [made]
 
 
-def _fold_proof(
-    cell: nodes.container, models: dict[str, str], values: dict[str, str]
-) -> fold:
+def _fold_proof(cell: nodes.container, models: dict, values: dict) -> fold:
     """Put a cell into a fold whose line is its sentence and its verdict."""
     about, text, told = cell["cell_metadata"], "", {}
     try:
@@ -154,17 +152,15 @@ def _is_prose(node: nodes.Node) -> bool:
 def _mark_prose(proof: fold, models: dict[str, str]) -> None:
     """Mark the prose that leads to a proof; if there is none, the prose after it."""
     around, at = proof.parent.children, proof.parent.index(proof)
-    before = list(itertools.dropwhile(_is_proof, around[at - 1 :: -1] if at else []))
+    before = around[at - 1 :: -1] if at else []
+    while before and "lm-proof" in before[0].get("classes", []):
+        del before[0]  # a row of proofs shares its prose
     prose = list(itertools.takewhile(_is_prose, before))[::-1]
     prose = prose or list(itertools.takewhile(_is_prose, around[at + 1 :]))
     if prose:
         first = proof.parent.index(prose[0])
         marked = nodes.container("", *found_note(models), *prose, classes=["lm-found-with"])
         proof.parent[first : first + len(prose)] = [marked]
-
-
-def _is_proof(node: nodes.Node) -> bool:
-    return "lm-proof" in node.get("classes", [])  # a row of proofs shares its prose
 
 
 def _closing(about: dict, env) -> nodes.paragraph:

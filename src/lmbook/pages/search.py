@@ -93,9 +93,8 @@ def _write(app, error) -> None:
         title, chapter = app.env.titles[name].astext(), chapters.get(name)
         where = f"{chapter.number}. {chapter.short}" if chapter else title
         uri = app.builder.get_target_uri(name)
-        for place, (anchor, heading, *texts) in enumerate(
-            sections(_named(app.env.get_doctree(name), app.env))
-        ):
+        made = sections(_named(app.env.get_doctree(name), app.env))
+        for place, (anchor, heading, *texts) in enumerate(made):
             if chapter and not place:  # by its name the chapter itself is found first
                 heading = f"{chapter.short}: {heading}"
             found.append((uri, where, anchor, heading, *texts))

@@ -12,6 +12,7 @@ import inspect
 import re
 import textwrap
 from collections.abc import Iterator
+from functools import partial
 from html import escape
 from pathlib import Path
 from typing import ClassVar, NamedTuple
@@ -204,10 +205,9 @@ MADE = {"tasks": _tasks, "weeks": _weeks, "mistakes": _mistakes, "findings": fin
 
 
 def _fill_in(app, doctree: nodes.document, docname: str) -> None:
+    link = partial(app.builder.get_relative_uri, docname)
     for node in list(doctree.findall(teaching_list)):
-        html = MADE[node["kind"]](
-            app, lambda page: app.builder.get_relative_uri(docname, page), node
-        )
+        html = MADE[node["kind"]](app, link, node)
         node.replace_self([nodes.raw("", html, format="html")] if html else [])
 
 

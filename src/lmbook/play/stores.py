@@ -150,9 +150,7 @@ STORES = {
     "bert-pieces": lambda: _json(vocabularies.wordpiece(load_bert(device="cpu")[0])),
     "neighbours": lambda: neighbours_file(spaces(*load_bert(device="cpu"))),
     "sonnets": lambda: load_corpus("sonnets").encode(),
-    "sonnets-training": lambda: train_val_test_split(
-        load_texts("sonnets")
-    ).training.encode(),
+    "sonnets-training": lambda: train_val_test_split(load_texts("sonnets"))[0].encode(),
     "lstm": lambda: (corpora_folder() / "checkpoints/lstm.safetensors").read_bytes(),
     "digits": lambda: digits_file(trained("digits", VisionTransformer)),
     "gpt2-merges": lambda: merge_pairs(load_gpt2_vocabulary()[0]),

@@ -126,11 +126,8 @@ def page_assets(app, pagename, templatename, context, doctree) -> None:
 def drop_unused_mathjax(app, pagename, templatename, context, doctree) -> None:
     """Take MathJax off a page without math; Sphinx adds it to pages that link to math."""
     if 'class="math' not in context.get("body", ""):
-        context["script_files"][:] = [
-            script
-            for script in context["script_files"]
-            if not str(script.filename).endswith(app.config.mathjax_path)
-        ]
+        files, mathjax = context["script_files"], app.config.mathjax_path
+        files[:] = [f for f in files if not str(f.filename).endswith(mathjax)]
 
 
 def _stage(app) -> None:

@@ -43,10 +43,10 @@ def to_markdown(text: str, links) -> str:
             begin, end = token.map
             out.append(_inline("\n".join(lines[last:begin]), links))
             named = _DIRECTIVE.match(token.info.strip())
-            listing = "\n".join(lines[begin:end])
-            out.append(
-                _directive(*named.groups(), token.content, links) if named else listing
-            )
+            if named:
+                out.append(_directive(*named.groups(), token.content, links))
+            else:
+                out += lines[begin:end]
             last = end
     out.append(_inline("\n".join(lines[last:]), links))
     return re.sub(r"\n{3,}", "\n\n", "\n".join(out)).strip("\n")

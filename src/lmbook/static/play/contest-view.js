@@ -19,7 +19,7 @@ function leaning(value) {
 export function mount(element, data, context) {
   const names = data.levels.map(([name]) => name);
   const layers = names.length - 2; // after the word before and "before layer 0"
-  const chosen = make("p", { class: "lmw-words", role: "group", "aria-label": "The word" });
+  const chosen = make("p", { class: "lmw-words play-words", role: "group", "aria-label": "The word" });
   const table = make("table"), summary = make("p", { class: "play-hidden", role: "status" });
   let word = data.word, lines = [];
   element.append(...ownLines({ text: data.texts.join("\n"), name: "Your line", around: data.around, take,

@@ -69,11 +69,11 @@ export function mount(element, data) {
     const points = Array.from({ length: 8 * far + 1 }, (_, i) => `${x(i / 8).toFixed(1)} ${y(score(i / 8)).toFixed(1)}`);
     const ticks = Array.from({ length: far / 10 + 1 }, (_, i) => 10 * i);
     curve.replaceChildren(
-      svg("path", { d: `M${LEFT} ${TOP}V${BOTTOM}H${RIGHT}M${LEFT} ${y(0)}H${RIGHT}`, class: "lmd-axes" }),
+      svg("path", { d: `M${LEFT} ${TOP}V${BOTTOM}H${RIGHT}M${LEFT} ${y(0)}H${RIGHT}`, class: "play-axes" }),
       ...ticks.map((at) => svg("text", { x: x(at), y: BOTTOM + 18 }, at)),
-      ...[-count, 0, count].map((value) => svg("text", { x: LEFT - 8, y: y(value) + 5, class: "lmd-end" }, fixed(value, 0))),
+      ...[-count, 0, count].map((value) => svg("text", { x: LEFT - 8, y: y(value) + 5, class: "play-end" }, fixed(value, 0))),
       svg("text", { x: (LEFT + RIGHT) / 2, y: BOTTOM + 37 }, "tokens between key and query"),
-      svg("path", { d: "M" + points.join("L"), class: "lmd-line" }),
+      svg("path", { d: "M" + points.join("L"), class: "play-curve" }),
       svg("circle", { cx: x(d), cy: y(score(d)), r: 7, class: "lmd-now" }));
     status.textContent = `The query stands at ${m}, the key ${d} before it. The score of ` +
       `${count === 1 ? "one pair" : count + " pairs"}: ${fixed(score(d))} of at most ${count}.`;

@@ -65,9 +65,9 @@ export function mount(element, data) {
     const y = (loss) => BOTTOM - ((BOTTOM - TOP) * loss) / top;
     const dots = losses.map((loss, i) => svg("circle", { cx: x(i), cy: y(loss), r: 4.5 }));
     curve.replaceChildren(
-      svg("path", { d: `M${LEFT} ${TOP}V${BOTTOM}H${RIGHT}`, class: "lmg-axes" }),
-      svg("text", { x: LEFT - 6, y: TOP + 6, class: "lmg-end" }, fixed(top)),
-      svg("text", { x: LEFT - 6, y: BOTTOM + 5, class: "lmg-end" }, "0"),
+      svg("path", { d: `M${LEFT} ${TOP}V${BOTTOM}H${RIGHT}`, class: "play-axes" }),
+      svg("text", { x: LEFT - 6, y: TOP + 6, class: "play-end" }, fixed(top)),
+      svg("text", { x: LEFT - 6, y: BOTTOM + 5, class: "play-end" }, "0"),
       svg("text", { x: (LEFT + RIGHT) / 2, y: BOTTOM + 26 }, "steps; up: the loss L"),
       svg("path", { d: "M" + losses.map((loss, i) => `${x(i)} ${y(loss)}`).join("L"), class: "lmg-line" }), ...dots);
     status.textContent = `After ${losses.length - 1} ${losses.length === 2 ? "step" : "steps"} L is ${fixed(values.L, 3)}.`;

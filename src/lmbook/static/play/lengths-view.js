@@ -31,7 +31,7 @@ export function mount(element, data) {
   function strip({ name, met }, i) {
     const top = 6 + i * STRIP;
     return svg("g", {},
-      svg("text", { x: LEFT - 8, y: top + 13, class: "lml-end" }, name),
+      svg("text", { x: LEFT - 8, y: top + 13, class: "play-end" }, name),
       ...runs(met).map(([letter, from, to]) => svg("rect", {
         x: x(from), y: top, width: (x(to) - x(from)).toFixed(1), height: STRIP - 5,
         class: letter === "1" ? "lml-met" : "lml-new",
@@ -47,16 +47,16 @@ export function mount(element, data) {
     picture.setAttribute("viewBox", `0 0 480 ${bottom + 48}`);
     picture.replaceChildren(
       ...shown.strips.map(strip),
-      svg("path", { d: `M${LEFT} ${top}V${bottom}H${RIGHT}`, class: "lml-axes" }),
+      svg("path", { d: `M${LEFT} ${top}V${bottom}H${RIGHT}`, class: "play-axes" }),
       svg("path", { d: `M${x(data.short)} 0V${bottom}`, class: "lml-short" }),
       svg("path", { d: `M${LEFT} ${y(guess)}H${RIGHT}`, class: "lml-guess" }),
-      svg("text", { x: LEFT - 8, y: Number(y(guess)) + 5, class: "lml-end" }, "a guess"),
-      svg("text", { x: LEFT - 8, y: bottom, class: "lml-end" }, "0 nats"),
-      svg("text", { x: LEFT - 8, y: top + 12, class: "lml-end" }, most),
+      svg("text", { x: LEFT - 8, y: Number(y(guess)) + 5, class: "play-end" }, "a guess"),
+      svg("text", { x: LEFT - 8, y: bottom, class: "play-end" }, "0 nats"),
+      svg("text", { x: LEFT - 8, y: top + 12, class: "play-end" }, most),
       ...[0, data.short, data.tokens / 2, data.tokens].map((at) =>
         svg("text", { x: x(at), y: bottom + 19 }, at)),
       svg("text", { x: (LEFT + RIGHT) / 2, y: bottom + 40 }, "position in the text"),
-      svg("path", { d: "M" + points.map((point) => point.join(" ")).join("L"), class: "lml-line" }),
+      svg("path", { d: "M" + points.map((point) => point.join(" ")).join("L"), class: "play-curve" }),
       ...points.map(([cx, cy]) => svg("circle", { cx, cy, r: 4, class: "lml-dot" })));
     status.textContent = `${shown.told} At the far end it loses ${fixed(shown.far)} nats, ` +
       `a guess ${fixed(guess)}.`;

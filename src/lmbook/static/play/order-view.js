@@ -30,7 +30,7 @@ export function mount(element, data) {
   const kinds = radios("Positions", schemes.map(({ name }) => name), chosen, (i) => { chosen = i; draw(); });
   const buttons = words.map((_, place) =>
     button("", () => choose(place), { onkeydown: (event) => move(event, place) }));
-  const line = make("div", { class: "lmo-line", role: "group",
+  const line = make("div", { class: "lmo-line play-words", role: "group",
     "aria-label": "The line; choose two words to change their places" }, ...buttons);
   const start = slider("words before the line", { min: 0, max: data.most, value: 0, oninput: draw });
   const table = make("table", {});
