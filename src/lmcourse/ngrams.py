@@ -153,9 +153,7 @@ class NgramModel:
         tokens = np.arange(self.vocab_size)
         probs = np.full(self.vocab_size, 1 / self.vocab_size)
         for length, level in enumerate(self._levels[: len(context) + 1]):
-            number = 0
-            for token in context[len(context) - length :]:
-                number = number * self.vocab_size + int(token)
+            number = self._contexts(np.append(context, 0), length)[-1]
             probs = level.interpolate(np.full_like(tokens, number), tokens, probs)
         return probs
 

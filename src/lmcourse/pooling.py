@@ -8,7 +8,7 @@ number 0 is the output of the embeddings, before layer 0; number i that of layer
 
 import copy
 import warnings
-from contextlib import contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 
@@ -81,24 +81,6 @@ def batches(lengths, budget):
         start += size
 
 
-@contextmanager
-def forward_hooks(modules, on_output):
-    """Call ``on_output(index, output)`` when a module has run, while the block lasts."""
-
-    def hook(index, module, inputs, output):
-        on_output(index, output)
-
-    handles = [
-        module.register_forward_hook(partial(hook, index))
-        for index, module in enumerate(modules)
-    ]
-    try:
-        yield
-    finally:
-        for handle in handles:
-            handle.remove()
-
-
 def read(windows, model, modules, on_output, batch_tokens=1024):
     """Run a BERT on token IDs and show what its modules return, batch by batch.
 
@@ -118,10 +100,12 @@ def read(windows, model, modules, on_output, batch_tokens=1024):
     """
     lengths = [len(window) for window in windows]
 
-    def hook(index, states):
+    def hook(index, module, inputs, states):
         on_output(index, rows, states.float(), mask)
 
-    with torch.inference_mode(), forward_hooks(modules, hook):
+    with torch.inference_mode(), ExitStack() as hooks:
+        for index, module in enumerate(modules):
+            hooks.enter_context(module.register_forward_hook(partial(hook, index)))
         for rows in batches(lengths, batch_tokens):
             ids = [torch.tensor(windows[row]) for row in rows]
             ids = pad_sequence(ids, batch_first=True)  # (batch, tokens)

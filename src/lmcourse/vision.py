@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from lmcourse.data import corpora_folder
+from lmcourse.optimizers import fit
 from lmcourse.transformer import Stack
 from lmcourse.weights import load_model
 
@@ -73,19 +74,6 @@ class VisionTransformer(nn.Module):
         """Return logits (batch, 10), and of each block the weights."""
         x, weights = self.stack(self.tokens(images))
         return self.answer(x[:, 0]), weights
-
-
-def fit(model, loss_of, steps, rate, decay=0.01):
-    """Train a model: ``loss_of(step)`` draws a batch and returns its loss."""
-    optimizer = torch.optim.AdamW(model.parameters(), rate, weight_decay=decay, fused=True)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, rate, total_steps=steps)
-    for step in range(steps):
-        loss = loss_of(step)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        schedule.step()
-    return model.eval()
 
 
 def read(model, images, labels, steps=300, rate=5e-3, seed=0):

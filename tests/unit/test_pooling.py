@@ -19,10 +19,10 @@ from lmbook.bench import layers as bench
 from lmcourse.models import default_checkpoint
 from lmcourse.pooling import (
     batches,
-    forward_hooks,
     kept,
     nearest,
     pool_layers,
+    read,
     untrained,
 )
 from near import near
@@ -133,8 +133,8 @@ def test_no_hooks_are_left(tokenizer, model):
     before = hooks()
     pool_layers(LINES, tokenizer, model)
     assert hooks() == before
-    with pytest.raises(IndexError), forward_hooks([model.embeddings], lambda *_: None):
-        model(torch.tensor([[10**6]]))
+    with pytest.raises(IndexError):
+        read([[10**6]], model, [model.embeddings], lambda *_: None)
     assert hooks() == before
 
 
