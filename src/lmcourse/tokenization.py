@@ -142,7 +142,11 @@ def train_bpe(words, merges):
     """
     age = {symbol: i for i, symbol in enumerate(sorted(set("".join(words))))}
     corpus = [(list(word), frequency) for word, frequency in words.items()]
-    counts, where = index_pairs(corpus)
+    counts, where = Counter(), defaultdict(set)  # of each pair; the words that hold it
+    for n, (symbols, frequency) in enumerate(corpus):
+        for pair in pairwise(symbols):
+            counts[pair] += frequency
+            where[pair].add(n)
     learned, queue = [], []
 
     def enqueue(pairs):
@@ -167,16 +171,6 @@ def train_bpe(words, merges):
         counts[best] = 0
         enqueue(grown)
     return learned
-
-
-def index_pairs(corpus):
-    """Count the pairs once, and note in which words each is."""
-    counts, where = Counter(), defaultdict(set)
-    for n, (symbols, frequency) in enumerate(corpus):
-        for pair in pairwise(symbols):
-            counts[pair] += frequency
-            where[pair].add(n)
-    return counts, where
 
 
 def merge_in_word(symbols, frequency, pair, counts):

@@ -106,10 +106,8 @@ def read_weights(path, expected, spare=lambda name: False):
     """
     shapes, _ = read_header(path)
     strange = {name for name in shapes.keys() - expected.keys() if not spare(name)}
-    for what, names in (
-        ("lacks", expected.keys() - shapes.keys()),
-        ("holds, besides what is expected,", strange),
-    ):
+    absent = expected.keys() - shapes.keys()
+    for what, names in (("lacks", absent), ("holds, besides what is expected,", strange)):
         if names:
             some = ", ".join(sorted(names)[:3]) + ", …" * (len(names) > 3)
             raise ValueError(f"{path} {what} {len(names)} tensors: {some}")
