@@ -9,7 +9,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from lmcourse.data import load_corpus, load_texts, train_val_test_split
 from lmcourse.exercises import Wrong, compare, exercise, judge, predict, run
-from lmcourse.exercises.answers import normal, number, unpack
+from lmcourse.exercises.answers import adding, normal, number, unpack
 from lmcourse.gpt.model import evaluating
 from lmcourse.gpt.training import cut_windows, split
 from lmcourse.ngrams import NgramModel
@@ -24,14 +24,6 @@ class _Counting(TorchDispatchMode):
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         self.calls += 1
         return function(*args, **(kwargs or {}))
-
-
-def _compare_named(name: str, *compared) -> None:
-    """Compare one of several results, and say which of them is wrong."""
-    try:
-        compare(*compared)
-    except Wrong as wrong:
-        raise Wrong(f"{name}: {wrong}") from None
 
 
 @exercise("mini-gpt.windows", "build")
@@ -70,8 +62,10 @@ def windows(answer):
         got = run(answer, ids, starts, context)
     got = got.unbind() if isinstance(got, torch.Tensor) and got.ndim == 3 else got
     inputs, targets = unpack(got, 2, "two tensors: inputs, targets")
-    _compare_named("inputs", inputs, first, wrong_inputs)
-    _compare_named("targets", targets, second, wrong_targets)
+    with adding("inputs:"):
+        compare(inputs, first, wrong_inputs)
+    with adding("targets:"):
+        compare(targets, second, wrong_targets)
     with _Counting() as many:
         run(answer, ids, starts.repeat(10), context)
     if many.calls > few.calls + 10:
