@@ -168,6 +168,5 @@ class NgramModel:
         """
         text = [int(token) for token in self._checked(context)]
         for _ in range(length):
-            recent = text[max(len(text) - self.order + 1, 0) :]
-            text.append(int(rng.choice(self.vocab_size, p=self.next_probs(recent))))
+            text.append(int(rng.choice(self.vocab_size, p=self.next_probs(text))))
         return text[len(text) - length :]

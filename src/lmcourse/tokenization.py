@@ -225,7 +225,7 @@ def byte_characters():
 
 
 _BYTE_CHARACTERS = byte_characters()
-_BYTES = {ord(character): b for b, character in enumerate(_BYTE_CHARACTERS)}
+BYTES = {ord(character): b for b, character in enumerate(_BYTE_CHARACTERS)}
 
 
 def pre_tokenize(text: str, pattern: regex.Pattern = GPT2_PATTERN) -> list[str]:
@@ -317,7 +317,7 @@ class BPETokenizer:
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
         """Return the bytes of the IDs; ValueError names an ID that does not exist."""
         joined = "".join(self.symbols[i] for i in _require_ids(ids, self.vocab_size))
-        return joined.translate(_BYTES).encode("latin-1")
+        return joined.translate(BYTES).encode("latin-1")
 
     def decode(self, ids: Iterable[int]) -> str:
         """Return the text of the IDs; bytes that are no UTF-8 become U+FFFD."""

@@ -90,4 +90,4 @@ def read(model, images, labels, steps=300, rate=5e-3, seed=0):
 def trained(name, build):
     """Return a model of the study *beyond-text*: ``digits``, ``graphs`` or ``rules``."""
     path = corpora_folder() / "checkpoints" / f"{name}.safetensors"
-    return load_model(path, build, 1, rename="model.{}".format).requires_grad_(False)
+    return load_model(path, build, 1).requires_grad_(False)

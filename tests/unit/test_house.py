@@ -17,8 +17,8 @@ SOURCE, TESTS = ROOT / "src", ROOT / "tests"
 # Lines of code, room by room: the numbers reached. They only fall, or rise by what a new
 # page needs.
 LIMITS = {
-    "lmcourse": 4982,  # exercises apart
-    "exercises": 3582,
+    "lmcourse": 4878,  # exercises apart
+    "exercises": 3523,
     "studies": 2569,
     "lmbook": 3705,
     "tests": 14_000,  # right and wrong answers apart

@@ -144,9 +144,7 @@ class GPT(nn.Module):
         super().__init__()
         self.config, rotary = config, config.positions == "rotary"
         self.tokens = nn.Embedding(config.vocab_size, config.d_model)
-        self.positions = None
-        if not rotary:
-            self.positions = nn.Embedding(config.context, config.d_model)
+        self.positions = None if rotary else nn.Embedding(config.context, config.d_model)
         self.dropout = nn.Dropout(config.dropout)
         sizes = config.d_model, config.heads, 4 * config.d_model
         attend = partial(CausalAttention, dropout=config.dropout, rotary=rotary)

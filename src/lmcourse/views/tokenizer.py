@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from lmcourse.tokenization import BPETokenizer, byte_characters
+from lmcourse.tokenization import BYTES, BPETokenizer
 from lmcourse.views.view import View
 
 ROWS = {
@@ -19,7 +19,6 @@ ROWS = {
 SIGNS = {" ": "·", "\n": "⏎", "\t": "⇥"}  # so that they can be seen
 # What --d-1-fill to --d-5-fill are in the light.
 FILLS = ["#cfe3f1", "#fadcc6", "#cdebdd", "#f0dae8", "#e9d9cc"]
-BYTES = {ord(character): byte for byte, character in enumerate(byte_characters())}
 
 
 def merge_pairs(merges: Sequence[tuple[str, str]]) -> bytes:
