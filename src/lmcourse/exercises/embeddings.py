@@ -116,7 +116,8 @@ def best_scores(answer):
         with np.errstate(divide="ignore"):  # never met: -inf
             return np.log(counts / drawn)
 
-    want = score(k * met * seen / total)
+    want, even = score(k * met * seen / total), k * met / len(seen)
+    less = k * met * seen**0.75 / (seen**0.75).sum()
     mistakes = {
         "that is PMI alone: k negatives are drawn for each pair met.": want + np.log(k),
         "ln k is added; the more are drawn, the lower the score.": want + 2 * np.log(k),
@@ -125,12 +126,8 @@ def best_scores(answer):
         "how often the word itself occurs is left out.": want + np.log(met),
         "that is a logarithm to the base 2: the loss has natural ones.": want / np.log(2),
         "that is a logarithm to the base 10: the loss has natural ones.": want / np.log(10),
-        "the contexts are drawn evenly; draw them as often as they occur.": score(
-            k * met / len(seen)
-        ),
-        "the contexts are drawn by counts to the power 0.75; here by counts.": score(
-            k * met * seen**0.75 / (seen**0.75).sum()
-        ),
+        "the contexts are drawn evenly; draw them as often as they occur.": score(even),
+        "the contexts are drawn by counts to the power 0.75; here by counts.": score(less),
         "how often the context occurs is left out: that decides how often it is drawn.": (
             score(k * met)
         ),

@@ -119,18 +119,18 @@ def places(answer):
             raise Wrong(f"{told}longer texts, too.") from error
 
 
-def _written(block, run, columns, value, late=False):
-    """Return what a run gives with other columns before the output matrix, or behind it."""
+def _written(model, ids, layer, columns, value, late=False):
+    """Return the logits with other columns before the output matrix, or behind it."""
 
     def hook(module, inputs, output=None):
         x = (output if late else inputs[0]).clone()
         x[:, -1, columns] = value
         return x if late else (x,)
 
-    part = block.attention.output
+    part = model.blocks[layer].attention.output
     at = part.register_forward_hook if late else part.register_forward_pre_hook
     with at(hook), torch.no_grad():
-        return run()
+        return model(ids)[:, -1]
 
 
 @exercise("inside-gpt.carry", "build")
@@ -151,8 +151,8 @@ def carry(answer):
 
     for layer, head in ((0, 1), (1, 2)):
         own = outputs(model, ids)[layer, head][:, -1]
-        block, run, late = model.blocks[layer], lambda: model(ids)[:, -1], True
-        columns, put = slice(4 * head, 4 * head + 4), partial(logits, layer, head)
+        put, written = partial(logits, layer, head), partial(_written, model, ids, layer)
+        columns, crossed = slice(4 * head, 4 * head + 4), slice(head, None, 3)
         right = put()
         mistakes = {
             "nothing is changed.": before,
@@ -172,12 +172,8 @@ def carry(answer):
                 own + value
             ),
             "the head is switched off: where is the value?": put(0 * value),
-            "the value stands behind the output matrix.": _written(
-                block, run, columns, value, late
-            ),
-            "unflatten into (heads, d_head), not the other way.": _written(
-                block, run, slice(head, None, 3), value
-            ),
+            "the value stands behind the output matrix.": written(columns, value, True),
+            "unflatten into (heads, d_head), not the other way.": written(crossed, value),
             "these are probabilities, not logits.": right.softmax(-1),
         }
         given = model, ids, layer, head, value

@@ -35,16 +35,15 @@ def windows(answer):
     def cut(shift, size=context, starts=starts):
         return torch.stack([ids[start + shift :][:size] for start in starts.tolist()])
 
-    first, second = cut(0), cut(1)
+    first, second, places = cut(0), cut(1), starts[:, None] + torch.arange(context)
+    last = second[:, -1]
     wrong_inputs = {
         "the windows are one token too long: cut the inputs without their last "
         "token, the targets without their first.": cut(0, context + 1),
         "the windows are one token too short.": cut(0, context - 1),
         "these are the targets: inputs and targets are swapped.": second,
         "the shape is (context, batch); each window is to be a row.": first.T,
-        "these are places in the corpus, not what stands there.": (
-            starts[:, None] + torch.arange(context)
-        ),
+        "these are places in the corpus, not what stands there.": places,
         "every window begins at the first start.": cut(0, starts=starts[[0] * 4]),
     }
     wrong_targets = {
@@ -53,9 +52,7 @@ def windows(answer):
         "they are shifted by two.": cut(2),
         "the last one is the first token of the window: `roll` brings round what "
         "fell off. Cut one token more instead.": first.roll(-1, 1),
-        "only the token after the window is there; every token has a target.": (
-            second[:, -1]
-        ),
+        "only the token after the window is there; every token has a target.": last,
         "the last one is missing: it is the token after the window.": second[:, :-1],
     }
     with _Counting() as few:
