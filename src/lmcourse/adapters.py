@@ -126,16 +126,17 @@ def trainable(model):
     return sum(weight.numel() for weight in model.parameters() if weight.requires_grad)
 
 
-def _replace(model, wrap, is_wanted, what):
-    """Put ``wrap(module, name, all names)`` in the place of each module that is wanted."""
+def _replace(model, wrap, kind, ends, what):
+    """Put ``wrap(module)`` in the place of each module of a kind whose name ends so."""
     if adapters(model):
         raise ValueError("this model has adapters already: take them away with `remove`")
-    found = [name for name, module in model.named_modules() if is_wanted(name, module)]
+    inside = model.named_modules()
+    found = {n: m for n, m in inside if isinstance(m, kind) and n.endswith(ends)}
     if not found:
         raise ValueError(f"this model has no {what}")
     model.requires_grad_(False)
-    for name in found:
-        model.set_submodule(name, wrap(model.get_submodule(name), name, found))
+    for name, module in found.items():
+        model.set_submodule(name, wrap(module))
     return model
 
 
@@ -154,12 +155,8 @@ def add_lora(model, rank, scale=1.0):
     ValueError
         If there are adapters already, no such layer, or the rank is not possible.
     """
-
-    def is_wanted(name, module):
-        return isinstance(module, nn.Linear) and name.endswith(LAYERS)
-
     what = f"linear layer whose name ends in {', '.join(LAYERS)}"
-    return _replace(model, lambda m, *_: LoRA(m, rank, scale), is_wanted, what)
+    return _replace(model, lambda m: LoRA(m, rank, scale), nn.Linear, LAYERS, what)
 
 
 def add_prefix(model, length):
@@ -176,11 +173,8 @@ def add_prefix(model, length):
     ValueError
         If there are adapters already, or it is no GPT.
     """
-
-    def is_wanted(name, module):
-        return isinstance(module, CausalAttention)
-
-    return _replace(model, lambda m, *_: Prefix(m, length), is_wanted, "attention of a GPT")
+    what = "attention of a GPT"
+    return _replace(model, lambda m: Prefix(m, length), CausalAttention, "", what)
 
 
 def remove(model):

@@ -87,10 +87,8 @@ def _poem(where: tuple[str, ...], text: str) -> dict:
     """Read one poem; a first line in capitals before a blank one is its printed title."""
     series, section, number = where
     title, blank, rest = text.partition("\n\n")
-    if blank and title == title.upper() and "\n" not in title:
-        title, text = title.rstrip("."), rest.strip("\n")
-    else:
-        title = ""
+    printed = blank and title == title.upper() and "\n" not in title
+    title, text = (title.rstrip("."), rest.strip("\n")) if printed else ("", text)
     return {
         "title": title,
         "first_line": text.partition("\n")[0],
@@ -201,17 +199,6 @@ def _tiny_shakespeare() -> str:
     return Path(path).read_text(encoding="utf-8")
 
 
-def _own_text(path: Path) -> str:
-    """Read a reader's own corpus."""
-    try:
-        text = path.read_text(encoding="utf-8-sig")  # without a byte-order mark
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is not UTF-8 text, save it as such: {error}") from None
-    if "\0" in text or not text.strip():
-        raise ValueError(f"{path} is empty, or holds a NUL as no text does")
-    return text
-
-
 def fingerprint(text: str) -> str:
     """Return the SHA-256 of a corpus, by which a resumed run knows it again."""
     return hashlib.sha256(text.encode()).hexdigest()
@@ -247,4 +234,10 @@ def load_corpus(name: str | os.PathLike) -> str:
             f"there is no corpus or text file {str(name)!r}; the corpora are 'sonnets', "
             "'poems' and 'tinyshakespeare'"
         )
-    return _own_text(path)
+    try:
+        text = path.read_text(encoding="utf-8-sig")  # without a byte-order mark
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not UTF-8 text, save it as such: {error}") from None
+    if "\0" in text or not text.strip():
+        raise ValueError(f"{path} is empty, or holds a NUL as no text does")
+    return text

@@ -51,9 +51,8 @@ class Family(nn.Module):
         sizes = (layers, d_model, heads, 4 * d_model)
         options = {"norm": nn.LayerNorm, "dropout": dropout}
         self.reader = Stack(*sizes, **options)
-        self.writer = None
-        if kind == "encoder-decoder":
-            self.writer = Stack(*sizes, cross=True, **options)
+        both = kind == "encoder-decoder"
+        self.writer = Stack(*sizes, cross=True, **options) if both else None
         self.bias = nn.Parameter(torch.zeros(vocab_size))
         for name, weight in self.named_parameters():  # at first no block adds anything
             if name.endswith(("output.weight", "down.weight")):
@@ -119,9 +118,8 @@ def family_loss(model, ids, tokenizer, random, share):
         sentinels = range(len(tokenizer), len(tokenizer) + SENTINELS)
         rows = [row[row != 0] for row in ids]
         pairs = [corrupt_spans(row, sentinels, random, share) for row in rows]
-        source, target = (
-            pad_sequence(x, batch_first=True) for x in zip(*pairs, strict=True)
-        )
+        padded = partial(pad_sequence, batch_first=True)
+        source, target = map(padded, zip(*pairs, strict=True))
         wanted, given = target[:, 1:], (source, target[:, :-1])
     asked = wanted != 0
     logits = model(*given, places=asked)  # (places, vocab_size)

@@ -12,6 +12,7 @@ from torch import nn
 
 from lmcourse.attention import causal_mask
 from lmcourse.data import load_sonnets
+from lmcourse.optimizers import fit
 from lmcourse.positions import alibi_bias, relative_buckets, rotate, sinusoidal
 from lmcourse.transformer import Stack
 
@@ -93,16 +94,12 @@ def train(scheme, steps=1000, seed=0, length=SHORT, rate=8e-3, **options):
     """Train a `Small` on texts of so many characters; return it."""
     torch.manual_seed(seed)
     model = Small(scheme, **options)
-    optimizer = torch.optim.AdamW(model.parameters(), rate, fused=True)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, rate, total_steps=steps)
     dice = torch.Generator().manual_seed(seed + 1)
-    for _ in range(steps):
-        loss = losses(model, *windows(sonnets()[0], 32, length, dice, model.back)).mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        schedule.step()
-    return model.eval()
+
+    def loss_of(step):
+        return losses(model, *windows(sonnets()[0], 32, length, dice, model.back)).mean()
+
+    return fit(model, loss_of, steps, rate)
 
 
 @torch.no_grad()

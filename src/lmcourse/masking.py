@@ -263,21 +263,10 @@ def between_infill(ids, vocab_size):
     return infill
 
 
-def _optimizers(model, settings):
-    """Muon for the matrices of the layers and the head, AdamW for the rest."""
-    hidden, rest = [], []
-    for name, weight in model.named_parameters():
-        inside = weight.ndim == 2 and "embeddings" not in name
-        (hidden if inside else rest).append(weight)
-    decay, rate = settings["weight_decay"], settings["learning_rate"]
-    return [
-        Muon(hidden, settings["muon_learning_rate"]),
-        torch.optim.AdamW(rest, rate, weight_decay=decay),
-    ]
-
-
 def train(model, ids, tokenizer, settings, report=None, loss_function=masked_loss):
     """Train a model to fill in hidden pieces; new places are hidden at every step.
+
+    Muon moves the matrices of the layers and the head, AdamW the rest.
 
     Parameters
     ----------
@@ -295,7 +284,13 @@ def train(model, ids, tokenizer, settings, report=None, loss_function=masked_los
         From the model, a batch, the tokenizer, a generator and the share to the loss.
     """
     random = torch.Generator().manual_seed(settings["seed"])
-    optimizers = _optimizers(model, settings)
+    hidden, rest = [], []
+    for name, weight in model.named_parameters():
+        inside = weight.ndim == 2 and "embeddings" not in name
+        (hidden if inside else rest).append(weight)
+    decay, rate = settings["weight_decay"], settings["learning_rate"]
+    adamw = torch.optim.AdamW(rest, rate, weight_decay=decay)
+    optimizers = [Muon(hidden, settings["muon_learning_rate"]), adamw]
     options = {"total_steps": settings["steps"], "pct_start": 0.1, "cycle_momentum": False}
     schedules = [OneCycleLR(o, o.defaults["lr"], **options) for o in optimizers]
     model.train()

@@ -12,12 +12,6 @@ from pathlib import Path
 import cloudpickle
 
 
-def reset_peak() -> None:
-    """Make Linux start the peak anew, so that what came before does not count."""
-    with suppress(OSError):
-        Path("/proc/self/clear_refs").write_text("5")
-
-
 def peak_mib() -> float:
     """Return this process's peak memory in MiB.
 
@@ -42,7 +36,8 @@ def peak_mib() -> float:
 def _measured(packed: bytes) -> dict:
     function, args = cloudpickle.loads(packed)
     prepared = function(*args)  # loads data and model; returns the thunk to be measured
-    reset_peak()
+    with suppress(OSError):  # Linux starts the peak anew: what came before does not count
+        Path("/proc/self/clear_refs").write_text("5")
     start = time.perf_counter()
     result = prepared()
     seconds = time.perf_counter() - start

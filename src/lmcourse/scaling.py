@@ -112,10 +112,8 @@ def foretell(rows, targets, draws=400):
         tokens did to this size, again as far), ``neighbour`` (what the same step did to
         the next smaller size) and ``same`` (nothing more is gained).
     """
-    size, tokens, loss = (
-        np.array([row[name] for row in rows], float)
-        for name in ("parameters", "tokens", "test")
-    )
+    names = ("parameters", "tokens", "test")
+    size, tokens, loss = (np.array([row[x] for row in rows], float) for x in names)
     best = fit(size, tokens, loss)
     many = fit(size, tokens, loss, resampled(size * 1e9 + tokens, draws))
 

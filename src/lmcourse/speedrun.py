@@ -70,19 +70,15 @@ class Sprinter(GPT):
             if getattr(module, "bias", None) is not None:
                 module.bias = None
         if recipe.light:
-            self.lighten()
+            self.norm = norm = nn.RMSNorm(recipe.d_model, elementwise_affine=False)
+            for block in self.blocks:
+                block.norm_1 = block.norm_2 = norm
+                block.feed_forward.activation = lambda x: F.relu(x).square()
         if recipe.scaled:
             self.head = nn.Linear(recipe.d_model, vocab_size, bias=False)
             self.scale()
         else:
             self.initialise()
-
-    def lighten(self):
-        """Use norms without weights and a cheaper activation."""
-        self.norm = norm = nn.RMSNorm(self.config.d_model, elementwise_affine=False)
-        for block in self.blocks:
-            block.norm_1 = block.norm_2 = norm
-            block.feed_forward.activation = lambda x: F.relu(x).square()
 
     def scale(self):
         """Draw the weights so that nothing is small but what shall be zero."""
@@ -130,9 +126,5 @@ def train(recipe, ids, vocab_size, seed=0):
         share = training.schedule(step, recipe)
         if recipe.linear:
             share = min((step + 1) / (recipe.warmup + 1), 1 - step / recipe.steps)
-        for optimizer in optimizers:
-            for group in optimizer.param_groups:
-                group["lr"] = optimizer.defaults["lr"] * share
-            optimizer.step()
-            optimizer.zero_grad()
+        training.move(optimizers, share)
     return model

@@ -142,7 +142,11 @@ def train_bpe(words, merges):
     """
     age = {symbol: i for i, symbol in enumerate(sorted(set("".join(words))))}
     corpus = [(list(word), frequency) for word, frequency in words.items()]
-    counts, where = index_pairs(corpus)
+    counts, where = Counter(), defaultdict(set)  # of each pair; the words that hold it
+    for n, (symbols, frequency) in enumerate(corpus):
+        for pair in pairwise(symbols):
+            counts[pair] += frequency
+            where[pair].add(n)
     learned, queue = [], []
 
     def enqueue(pairs):
@@ -167,16 +171,6 @@ def train_bpe(words, merges):
         counts[best] = 0
         enqueue(grown)
     return learned
-
-
-def index_pairs(corpus):
-    """Count the pairs once, and note in which words each is."""
-    counts, where = Counter(), defaultdict(set)
-    for n, (symbols, frequency) in enumerate(corpus):
-        for pair in pairwise(symbols):
-            counts[pair] += frequency
-            where[pair].add(n)
-    return counts, where
 
 
 def merge_in_word(symbols, frequency, pair, counts):
@@ -231,7 +225,7 @@ def byte_characters():
 
 
 _BYTE_CHARACTERS = byte_characters()
-_BYTES = {ord(character): b for b, character in enumerate(_BYTE_CHARACTERS)}
+BYTES = {ord(character): b for b, character in enumerate(_BYTE_CHARACTERS)}
 
 
 def pre_tokenize(text: str, pattern: regex.Pattern = GPT2_PATTERN) -> list[str]:
@@ -323,7 +317,7 @@ class BPETokenizer:
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
         """Return the bytes of the IDs; ValueError names an ID that does not exist."""
         joined = "".join(self.symbols[i] for i in _require_ids(ids, self.vocab_size))
-        return joined.translate(_BYTES).encode("latin-1")
+        return joined.translate(BYTES).encode("latin-1")
 
     def decode(self, ids: Iterable[int]) -> str:
         """Return the text of the IDs; bytes that are no UTF-8 become U+FFFD."""

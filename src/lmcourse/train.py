@@ -99,10 +99,7 @@ def new_run(text, preset="fast", without=(), device=None, parts=None, **changes)
     def encoded(text):
         return torch.from_numpy(tokenizer.encode_array(text))
 
-    if parts is None:
-        halves = split(encoded(text))
-    else:
-        halves = encoded(parts.training), encoded(parts.validation)
+    halves = split(encoded(text)) if parts is None else map(encoded, parts[:2])
     torch.manual_seed(training.seed)
     return tokenizer, Trainer(GPT(model), *halves, training, device)
 

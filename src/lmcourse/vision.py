@@ -11,9 +11,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from lmcourse.data import corpora_folder
+from lmcourse.optimizers import fit
 from lmcourse.transformer import Stack
-from lmcourse.weights import load_model
 
 STARTS = (0, 386, 776, 1157, 1545)  # of the stretches: three forms each, the last two
 
@@ -75,19 +74,6 @@ class VisionTransformer(nn.Module):
         return self.answer(x[:, 0]), weights
 
 
-def fit(model, loss_of, steps, rate, decay=0.01):
-    """Train a model: ``loss_of(step)`` draws a batch and returns its loss."""
-    optimizer = torch.optim.AdamW(model.parameters(), rate, weight_decay=decay, fused=True)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, rate, total_steps=steps)
-    for step in range(steps):
-        loss = loss_of(step)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        schedule.step()
-    return model.eval()
-
-
 def read(model, images, labels, steps=300, rate=5e-3, seed=0):
     """Train a reader of digits, which returns logits first, and return it."""
     dice = torch.Generator().manual_seed(seed)
@@ -97,9 +83,3 @@ def read(model, images, labels, steps=300, rate=5e-3, seed=0):
         return F.cross_entropy(model(images[at])[0], labels[at])
 
     return fit(model, loss_of, steps, rate)
-
-
-def trained(name, build):
-    """Return a model of the study *beyond-text*: ``digits``, ``graphs`` or ``rules``."""
-    path = corpora_folder() / "checkpoints" / f"{name}.safetensors"
-    return load_model(path, build, 1, rename="model.{}".format).requires_grad_(False)

@@ -82,7 +82,11 @@ def read_record(path):
     return parse_json(read_header(path)[1].get("record", ""), f"the record in {path}")
 
 
-def read_weights(path, expected, spare=lambda name: False):
+def _never(*_):
+    return False
+
+
+def read_weights(path, expected, spare=_never):
     """Load the tensors that are expected from a safetensors file.
 
     Parameters
@@ -106,10 +110,8 @@ def read_weights(path, expected, spare=lambda name: False):
     """
     shapes, _ = read_header(path)
     strange = {name for name in shapes.keys() - expected.keys() if not spare(name)}
-    for what, names in (
-        ("lacks", expected.keys() - shapes.keys()),
-        ("holds, besides what is expected,", strange),
-    ):
+    absent = expected.keys() - shapes.keys()
+    for what, names in (("lacks", absent), ("holds, besides what is expected,", strange)):
         if names:
             some = ", ".join(sorted(names)[:3]) + ", …" * (len(names) > 3)
             raise ValueError(f"{path} {what} {len(names)} tensors: {some}")
@@ -131,12 +133,7 @@ def read_weights(path, expected, spare=lambda name: False):
 
 
 def read_state(
-    path,
-    build,
-    layers,
-    rename=lambda name: f"model.{name}",
-    is_transposed=lambda name, weight: False,
-    spare=lambda name: False,
+    path, build, layers, rename="model.{}".format, is_transposed=_never, spare=_never
 ):
     """Return a model without memory, and the weights for it that a file holds.
 

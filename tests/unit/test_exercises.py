@@ -214,7 +214,7 @@ def test_what_was_stacked_is_taken_apart():
 def test_what_is_called_is_noted():
     with Called() as called:
         torch.nn.functional.dropout(torch.ones(3).sqrt())
-    assert {"sqrt", "dropout"} <= called.names
+    assert {"sqrt", "dropout"} <= set(called.names)
 
 
 def test_a_verdict_is_escaped():

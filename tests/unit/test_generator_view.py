@@ -8,7 +8,7 @@ from gpts import pieces
 from lmcourse import views
 from lmcourse.gpt.gpt2 import Pieces
 from lmcourse.gpt.inside import states
-from lmcourse.gpt.model import GPT, GPTConfig, make_model
+from lmcourse.gpt.model import GPT, GPTConfig
 from lmcourse.tokenization import CharTokenizer
 
 TEXT = "a <b>b"
@@ -65,7 +65,7 @@ def test_what_cannot_be_begun_with_is_told(gpt, text, said):
 def settled(vocab_size, **options):
     torch.manual_seed(0)
     sizes = {"context": 16, "layers": 2, "heads": 2, "d_model": 8}
-    return make_model(GPTConfig(vocab_size, **sizes | options)).eval()
+    return GPT(GPTConfig(vocab_size, **sizes | options)).eval()
 
 
 def test_pieces_of_words_are_shown_and_do_not_run():

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from lmcourse.attention import MultiHeadAttention, causal_mask
-from lmcourse.gpt.model import CausalAttention, GPTConfig, make_model, ngram_rows
+from lmcourse.gpt.model import GPT, CausalAttention, GPTConfig, ngram_rows
 from lmcourse.positions import rotate
 from near import near
 
@@ -35,7 +35,7 @@ def shuffled(module, std=0.3):
 
 
 def gpt(**options):
-    return shuffled(make_model(GPTConfig(**SIZES | options)))
+    return shuffled(GPT(GPTConfig(**SIZES | options)))
 
 
 def some_ids(batch=BATCH, tokens=TOKENS):
@@ -46,7 +46,7 @@ def some_ids(batch=BATCH, tokens=TOKENS):
 
 
 def test_weights_are_drawn_as_gpt2_draws_them():
-    model = make_model(GPTConfig(300, d_model=64, layers=8, ngrams=(500,)))
+    model = GPT(GPTConfig(300, d_model=64, layers=8, ngrams=(500,)))
     for name, weight in model.named_parameters():
         if weight.ndim == 1:
             is_norm = "norm" in name and name.endswith("weight")

@@ -17,9 +17,9 @@ SOURCE, TESTS = ROOT / "src", ROOT / "tests"
 # Lines of code, room by room: the numbers reached. They only fall, or rise by what a new
 # page needs.
 LIMITS = {
-    "lmcourse": 4982,  # exercises apart
-    "exercises": 3582,
-    "studies": 2437,
+    "lmcourse": 4888,  # exercises apart
+    "exercises": 3513,
+    "studies": 2442,
     "lmbook": 3688,
     "tests": 14_000,  # right and wrong answers apart
     "scripts": 6697,  # with styles, every line

@@ -164,11 +164,6 @@ CASES = {
         lambda x, p: normed(p, "norm.", x[0] + linear(p, "module.", x[0])),
     ),
     "rotary": (lambda d, r: Rotary(2 * d), "te", lambda x, p: positions.rotate(x[0])),
-    "rotary, half": (
-        lambda d, r: Rotary(2 * d, layout="half"),
-        "te",
-        lambda x, p: positions.rotate(x[0], layout="half"),
-    ),
     "dictionary": (
         lambda d, r: OneHotDictionary(range(d), Parameter(r.normal(size=(d, 3)))),
         "#t",
@@ -215,12 +210,6 @@ def test_adam_equals_pytorchs():
     assert frozen.value == 2.0
 
 
-def test_the_start_of_rotary_positions_is_where_they_begin():
-    x = np.random.default_rng(6).normal(size=(9, 6))
-    late = Rotary(6, start=4).forward(x[4:])
-    np.testing.assert_array_equal(late, Rotary(6).forward(x)[4:])
-
-
 def test_gradients_add_up_over_passes():
     module, rng = Linear(3, 2, np.random.default_rng(7)), np.random.default_rng(8)
     x, delta = rng.normal(size=(4, 3)), rng.normal(size=(4, 2))
@@ -261,7 +250,6 @@ def test_errors_name_the_module_and_the_shapes(module, wrong):
         (lambda: MultiHeadAttention(10, 4), "4 heads of 10"),
         (lambda: MultiHeadAttention(10, 0), "0 heads of 10"),
         (lambda: Rotary(5), "Rotary"),
-        (lambda: Rotary(4, layout="whole"), "Rotary"),
         (lambda: OneHotDictionary("aba", Parameter(np.eye(3))), "2 different words"),
     ],
 )

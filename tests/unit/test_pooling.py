@@ -19,10 +19,10 @@ from lmbook.bench import layers as bench
 from lmcourse.models import default_checkpoint
 from lmcourse.pooling import (
     batches,
-    forward_hooks,
     kept,
     nearest,
     pool_layers,
+    read,
     untrained,
 )
 from near import near
@@ -58,13 +58,6 @@ def model():
     return tiny()
 
 
-REDUCE = {
-    "mean": lambda states: states.mean(dim=0),
-    "cls": lambda states: states[0],
-    "max": lambda states: states.max(dim=0).values,
-}
-
-
 def states_of(ids, model):
     """Hidden states of one window, static rows first: a list of (tokens, d_model)."""
     with torch.no_grad():
@@ -73,22 +66,20 @@ def states_of(ids, model):
     return [static, *(states[0] for states in output.hidden_states)]
 
 
-def one_by_one(texts, tokenizer, model, pooling="mean"):
+def one_by_one(texts, tokenizer, model):
     """The oracle: every text alone, cut at the window, (layers + 2, texts, d_model)."""
     pooled = []
     for text in texts:
         ids = tokenizer(text, truncation=True, max_length=WINDOW)["input_ids"]
         states = states_of(ids, model)
-        pooled.append(torch.stack([REDUCE[pooling](state) for state in states]))
+        pooled.append(torch.stack([state.mean(dim=0) for state in states]))
     return torch.stack(pooled, dim=1)
 
 
-@pytest.mark.parametrize("pooling", REDUCE)
 @pytest.mark.parametrize("batch_tokens", [1, 20, 40, 4096])
-def test_equals_each_text_on_its_own(tokenizer, model, pooling, batch_tokens):
-    options = {"pooling": pooling, "batch_tokens": batch_tokens}
-    result = pool_layers(np.array(LINES), tokenizer, model, **options)
-    near(result.levels, one_by_one(LINES, tokenizer, model, pooling))
+def test_equals_each_text_on_its_own(tokenizer, model, batch_tokens):
+    result = pool_layers(np.array(LINES), tokenizer, model, batch_tokens=batch_tokens)
+    near(result.levels, one_by_one(LINES, tokenizer, model))
     assert torch.equal(result.levels[0], result.static)
     assert torch.equal(result.levels[1:], result.layers)
     assert result.tokens.tolist() == [len(tokenizer(line)["input_ids"]) for line in LINES]
@@ -133,8 +124,8 @@ def test_no_hooks_are_left(tokenizer, model):
     before = hooks()
     pool_layers(LINES, tokenizer, model)
     assert hooks() == before
-    with pytest.raises(IndexError), forward_hooks([model.embeddings], lambda *_: None):
-        model(torch.tensor([[10**6]]))
+    with pytest.raises(IndexError):
+        read([[10**6]], model, [model.embeddings], lambda *_: None)
     assert hooks() == before
 
 
@@ -185,16 +176,15 @@ def roberta():
 
 
 @pytest.mark.parametrize(
-    ("make", "options", "said"),
+    ("make", "said"),
     [
-        (roberta, {}, "a BERT is needed, not a 'roberta' model"),
-        (lambda: tiny().train(), {}, "training mode"),
-        (tiny, {"pooling": "median"}, r"pooling should be .*not 'median'"),
+        (roberta, "a BERT is needed, not a 'roberta' model"),
+        (lambda: tiny().train(), "training mode"),
     ],
 )
-def test_a_model_that_is_no_bert_or_not_ready(tokenizer, make, options, said):
+def test_a_model_that_is_no_bert_or_not_ready(tokenizer, make, said):
     with pytest.raises(ValueError, match=said):
-        pool_layers(LINES, tokenizer, make(), **options)
+        pool_layers(LINES, tokenizer, make())
 
 
 # --- the parts

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
+from lmcourse.models import trained
 from lmcourse.rules import PARTNER, REACH, SequenceModel, costs, dissected, grow
-from lmcourse.vision import trained
 
 
 @pytest.mark.parametrize("kept", [1.0, 0.6, 0.0])

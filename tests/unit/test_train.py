@@ -14,7 +14,7 @@ import torch
 from lmcourse import train
 from lmcourse.data import load_corpus, load_texts, train_val_test_split
 from lmcourse.gpt.checkpoints import load_gpt
-from lmcourse.gpt.model import make_model
+from lmcourse.gpt.model import GPT
 from lmcourse.train import IDEAS, PRESETS, recipe
 
 # So that processes started here, and the forks, compute alike.
@@ -286,7 +286,7 @@ def test_each_idea_can_be_left_out_and_changes_its_fields_only(idea):
 
 @pytest.mark.parametrize("vocab_size", [40, 65, 100])
 def test_fast_has_no_more_parameters_than_classic(vocab_size):
-    sizes = {p: make_model(recipe(p, vocab_size)[0]).parameters_count for p in PRESETS}
+    sizes = {p: GPT(recipe(p, vocab_size)[0]).parameters_count for p in PRESETS}
     assert sizes["fast"] <= sizes["classic"]
 
 

@@ -6,6 +6,7 @@ import torch
 import torch.nn.functional as F
 
 from lmbook.play import stores
+from lmcourse.models import trained
 from lmcourse.vision import (
     STARTS,
     VisionTransformer,
@@ -13,7 +14,6 @@ from lmcourse.vision import (
     patches,
     read,
     stretches,
-    trained,
 )
 
 

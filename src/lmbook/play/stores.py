@@ -23,11 +23,11 @@ from lmcourse import int8
 from lmcourse.bert import rebuild
 from lmcourse.data import corpora_folder, load_corpus, load_texts, train_val_test_split
 from lmcourse.gpt.checkpoints import load_gpt
-from lmcourse.models import SHA256, load_bert, load_gpt2_vocabulary
+from lmcourse.models import SHA256, load_bert, load_gpt2_vocabulary, trained
 from lmcourse.views.generator import too_much
 from lmcourse.views.neighbours import neighbours_file, spaces
 from lmcourse.views.tokenizer import merge_pairs
-from lmcourse.vision import VisionTransformer, trained
+from lmcourse.vision import VisionTransformer
 
 PART = 3 * 2**18  # bytes a script, which base64 makes a third more
 

@@ -10,6 +10,7 @@ import re
 import reprlib
 import traceback
 from collections.abc import Mapping, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 import torch
@@ -287,15 +288,26 @@ def diagnose(faults: Mapping[str, object]) -> None:
             raise Wrong(diagnosis)
 
 
+@contextmanager
+def adding(told: str):
+    """Put words before those of a diagnosis."""
+    try:
+        yield
+    except NotTried:
+        raise
+    except Wrong as wrong:
+        raise Wrong(f"{told} {wrong}") from wrong
+
+
 class Called(TorchFunctionMode):
     """Note the names of PyTorch's functions that are called, for what a page forbids."""
 
     def __init__(self):
         super().__init__()
-        self.names: set[str] = set()
+        self.names: list[str] = []
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
-        self.names.add(getattr(function, "__name__", ""))
+        self.names.append(getattr(function, "__name__", ""))
         return function(*args, **(kwargs or {}))
 
 

@@ -5,9 +5,9 @@ import math
 import numpy as np
 import torch
 from torch.nn import functional as F
-from torch.overrides import TorchFunctionMode
 
 from lmcourse.exercises import Wrong, compare, exercise, expect, judge, predict, run
+from lmcourse.exercises.answers import Called as _Watch
 from lmcourse.exercises.answers import array, normal, unpack
 
 # Softmax answers to differences of scores, which have become ten times greater.
@@ -18,18 +18,6 @@ predict(
     b=None,
     c="even weights need even scores; these differ more than before.",
 )
-
-
-class _Watch(TorchFunctionMode):
-    """Notes PyTorch's functions that are called, by whatever way."""
-
-    def __init__(self):
-        super().__init__()
-        self.names = []
-
-    def __torch_function__(self, function, types, args=(), kwargs=None):
-        self.names.append(getattr(function, "__name__", ""))
-        return function(*args, **(kwargs or {}))
 
 
 def _called(answer, *inputs):
@@ -69,26 +57,26 @@ def _compare_attention(output, weights, query, key, value):
     swapped = array(weights).shape == (*query.shape[:-1], value.shape[-1])
     if swapped and array(output).shape == scores.shape:
         raise Wrong("output and weights, in this order; yours are the other way round.")
-    right = (scores / root).softmax(-1)
+
+    def over(divisor, axis=-1):
+        return (scores / divisor).softmax(axis)
+
+    right = over(root)
     mistakes = {
         "these are scores, not weights: the softmax is missing.": scores / root,
-        "the scores are not divided by the square root of d_head.": scores.softmax(-1),
-        "the scores are divided by d_head itself, not by its square root.": (
-            scores / root**2
-        ).softmax(-1),
+        "the scores are not divided by the square root of d_head.": over(1),
+        "the scores are divided by d_head itself, not by its square root.": over(root**2),
         "the scores are divided by the root of the number of keys; the width of a key, its "
-        "last axis, is asked for.": (scores / math.sqrt(key.shape[-2])).softmax(-1),
+        "last axis, is asked for.": over(math.sqrt(key.shape[-2])),
         "the scores are divided by the root of the width of a value; queries and keys are "
-        "compared, so their width counts.": (scores / math.sqrt(value.shape[-1])).softmax(
-            -1
-        ),
+        "compared, so their width counts.": over(math.sqrt(value.shape[-1])),
         "each column sums to 1: the softmax runs over the queries. It must run over the "
-        "keys, the last axis.": (scores / root).softmax(-2),
+        "keys, the last axis.": over(root, -2),
         "all weights together sum to 1; each row must, for every query looks for itself.": (
             (scores / root).flatten().softmax(0).view_as(scores)
         ),
         "the scores are divided by the root of d_model; what is added up is d_head "
-        "products, so the root of d_head counts.": (scores / math.sqrt(384)).softmax(-1),
+        "products, so the root of d_head counts.": over(math.sqrt(384)),
     }
     compare(weights, right, mistakes)
     theirs = F.scaled_dot_product_attention(query, key, value)

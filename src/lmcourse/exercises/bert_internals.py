@@ -196,6 +196,7 @@ def _layer_mistakes(whole, x, heads):
     one, same, d = whole.attention.output.LayerNorm, torch.nn.Identity(), 8 / heads
     last, value = whole.output, whole.attention.self.value
     y, tanh = x + attend(one(x)), partial(F.gelu, approximate="tanh")
+    soft = {dim: partial(torch.softmax, dim=dim) for dim in (-2, 1)}
     pre = y + last.dense(F.gelu(whole.intermediate.dense(last.LayerNorm(y))))
     z = x + one(attend(x))
     inside = z + last.LayerNorm(last.dense(F.gelu(whole.intermediate.dense(z))))
@@ -228,12 +229,8 @@ def _layer_mistakes(whole, x, heads):
         "the value layer takes the place of attention's own dense.": built(end=value),
         "the scores are taken as weights: there is no softmax.": built(weigh=same),
         "a mask lets no token look ahead; BERT looks both ways.": built(weigh=_behind),
-        "softmax runs over those who look, not those looked at.": built(
-            weigh=partial(torch.softmax, dim=-2)
-        ),
-        "softmax runs over the heads, not over those looked at.": built(
-            weigh=partial(torch.softmax, dim=1)
-        ),
+        "softmax runs over those who look, not those looked at.": built(weigh=soft[-2]),
+        "softmax runs over the heads, not over those looked at.": built(weigh=soft[1]),
         "the net is bent by ReLU; BERT's is bent by GELU.": built(gelu=F.relu),
         "this is GELU approximated by tanh; BERT's is the exact one.": built(gelu=tanh),
         "nothing bends the wide numbers: two linear layers are one.": built(gelu=same),

@@ -9,7 +9,7 @@ from transformers import BertConfig, BertModel
 from lmcourse.data import load_poems, load_sonnets
 from lmcourse.embeddings import neighbour_overlap, word_vectors, words
 from lmcourse.exercises import Wrong, compare, exercise, judge, predict, run
-from lmcourse.exercises.answers import NotTried, array, number, strings, type_name, unpack
+from lmcourse.exercises.answers import NotTried, array, number, strings, unpack
 from lmcourse.models import load_bert
 
 # The page counts the rows that have a gradient.
@@ -110,34 +110,29 @@ def best_scores(answer):
     counts = rng.integers(0, 9, (5, 7)).astype(float)
     counts[:, 0] += 1
     counts[0] += 1
-    total, met, seen = counts.sum(), counts.sum(axis=1), counts.sum(axis=0)
+    total, met, seen = counts.sum(), counts.sum(axis=1, keepdims=True), counts.sum(axis=0)
 
-    def table(score):
-        return [
-            [score(n, met[w], seen[c]) if n else -np.inf for c, n in enumerate(row)]
-            for w, row in enumerate(counts)
-        ]
+    def score(drawn):
+        with np.errstate(divide="ignore"):  # never met: -inf
+            return np.log(counts / drawn)
 
-    want = table(lambda n, w, c: np.log(n / (k * w * c / total)))
+    want, even = score(k * met * seen / total), k * met / len(seen)
+    less = k * met * seen**0.75 / (seen**0.75).sum()
     mistakes = {
         "that is PMI alone: k negatives are drawn for each pair met.": want + np.log(k),
         "ln k is added; the more are drawn, the lower the score.": want + 2 * np.log(k),
         "k is subtracted, not its logarithm.": want + np.log(k) - k,
         "PMI is divided by k: take the logarithm of k off.": (want + np.log(k)) / k,
-        "how often the word itself occurs is left out.": want + np.log(met)[:, None],
+        "how often the word itself occurs is left out.": want + np.log(met),
         "that is a logarithm to the base 2: the loss has natural ones.": want / np.log(2),
         "that is a logarithm to the base 10: the loss has natural ones.": want / np.log(10),
-        "the contexts are drawn evenly; draw them as often as they occur.": table(
-            lambda n, w, c: np.log(n / (k * w / len(seen)))
-        ),
-        "the contexts are drawn by counts to the power 0.75; here by counts.": table(
-            lambda n, w, c: np.log(n / (k * w * c**0.75 / (seen**0.75).sum()))
-        ),
+        "the contexts are drawn evenly; draw them as often as they occur.": score(even),
+        "the contexts are drawn by counts to the power 0.75; here by counts.": score(less),
         "how often the context occurs is left out: that decides how often it is drawn.": (
-            table(lambda n, w, c: np.log(n / (k * w)))
+            score(k * met)
         ),
         "that is met over drawn itself: a score is its logarithm.": np.exp(want),
-        "that is drawn over met, the sign reversed.": np.negative(want),
+        "that is drawn over met, the sign reversed.": -want,
         "negative PMI is set to zero before ln k is taken off; here it counts.": (
             np.maximum(want + np.log(k), 0) - np.log(k)
         ),
@@ -154,7 +149,7 @@ def best_scores(answer):
         never, met = given[counts == 0], given[counts > 0]
         if np.isfinite(never).all() and never.max() < min(met.min(), -5):
             raise Wrong("a pair never met scores -inf: no small number in its place.")
-    compare(given, np.array(want), mistakes)
+    compare(given, want, mistakes)
 
 
 def _agreement(texts, windows):
@@ -212,11 +207,7 @@ def _refuse_unshuffled(mine, theirs) -> None:
 @exercise("embeddings.scrambled", kind="experiment")
 def scrambled(answer):
     """Look at the reader's texts, and measure them again."""
-    if not isinstance(answer, (list, tuple)) or len(answer) != 2:
-        raise Wrong(
-            f"give two things: the texts, and two numbers; this is {type_name(answer)}."
-        )
-    texts, measured = answer
+    texts, measured = unpack(answer, 2, "two things: the texts, and two numbers")
     if texts is None or texts is ...:
         raise NotTried
     if not isinstance(texts, (list, tuple)) or any(isinstance(t, str) for t in texts):

@@ -65,15 +65,12 @@ def _masked(scores, allowed, dim=-1):
 def _wrong_weights(scores, real):
     """Return what known mistakes make of the scores (batch, targets, sources)."""
     real, causal = real[:, None], torch.ones(scores.shape[1:]).tril().bool()
+    whole = scores.softmax(-1)
+    inverse = torch.where(real.all(-1, keepdim=True), math.nan, _masked(scores, ~real))
     return {
-        "places that were only filled up get weight: the mask is missing.": scores.softmax(
-            -1
-        ),
-        "the mask is the wrong way round: `real` is True where there is a token.": (
-            torch.where(real.all(-1, keepdim=True), math.nan, _masked(scores, ~real))
-        ),
-        "you mask after the softmax: the rows no longer sum to 1.": scores.softmax(-1)
-        * real,
+        "places that were only filled up get weight: the mask is missing.": whole,
+        "the mask is the wrong way round: `real` is True where there is a token.": inverse,
+        "you mask after the softmax: the rows no longer sum to 1.": whole * real,
         "a hidden score became 0, which is a score like any other.": (
             (scores * real).softmax(-1)
         ),
@@ -250,12 +247,8 @@ def new_style(answer):
         turned = _share_read(
             write, days, lambda day, month: f"{day.year} {month} {day.day}"
         )
-        diagnose(
-            {
-                "it reads 1886 May 15, too, unlike any model that was not shown such "
-                "dates: is this one that was trained?": turned > 0.5
-            }
-        )
+        told = "it reads 1886 May 15, too, unlike any model that was not shown such dates: "
+        diagnose({told + "is this one that was trained?": turned > 0.5})
     new, *old = (_share_read(write, days, style) for style in _STYLES)
     told = f"of our days it reads {new:.0%} in the new style, of the old ones at worst "
     told += f"{min(old):.0%}: "

@@ -119,18 +119,18 @@ def places(answer):
             raise Wrong(f"{told}longer texts, too.") from error
 
 
-def _written(block, run, columns, value, late=False):
-    """Return what a run gives with other columns before the output matrix, or behind it."""
+def _written(model, ids, layer, columns, value, late=False):
+    """Return the logits with other columns before the output matrix, or behind it."""
 
     def hook(module, inputs, output=None):
         x = (output if late else inputs[0]).clone()
         x[:, -1, columns] = value
         return x if late else (x,)
 
-    part = block.attention.output
+    part = model.blocks[layer].attention.output
     at = part.register_forward_hook if late else part.register_forward_pre_hook
     with at(hook), torch.no_grad():
-        return run()
+        return model(ids)[:, -1]
 
 
 @exercise("inside-gpt.carry", "build")
@@ -143,7 +143,7 @@ def carry(answer):
     ids, value = torch.tensor([[3, 1, 4, 1, 5], [2, 7, 1, 8, 2]]), normal(2, 4).double()
     before, hooks = model(ids)[:, -1].detach(), _hooks(model)
 
-    def logits(layer, head, value, place=slice(-1, None)):
+    def logits(layer, head, value=value, place=slice(-1, None)):
         own = outputs(model, ids)[layer, head].clone()
         own[:, place] = value[:, None]
         with replaced(model.blocks[layer], head, own), torch.no_grad():
@@ -151,36 +151,33 @@ def carry(answer):
 
     for layer, head in ((0, 1), (1, 2)):
         own = outputs(model, ids)[layer, head][:, -1]
-        block, run, late = model.blocks[layer], lambda: model(ids)[:, -1], True
-        columns = slice(4 * head, 4 * head + 4)
+        put, written = partial(logits, layer, head), partial(_written, model, ids, layer)
+        columns, crossed = slice(4 * head, 4 * head + 4), slice(head, None, 3)
+        right = put()
         mistakes = {
             "nothing is changed.": before,
-            "the head's output is replaced at every token, not at the last alone.": logits(
-                layer, head, value, slice(None)
+            "the head's output is replaced at every token, not at the last alone.": put(
+                place=slice(None)
             ),
-            "the first token is changed, not the last.": logits(layer, head, value, [0]),
-            "the token before the last is changed.": logits(layer, head, value, [-2]),
+            "the first token is changed, not the last.": put(place=[0]),
+            "the token before the last is changed.": put(place=[-2]),
             "only one text of the batch is changed; each has a row of `value`.": torch.cat(
-                [logits(layer, head, value)[:1], before[1:]]
+                [right[:1], before[1:]]
             ),
             "this is another head: they lie side by side, d_head numbers each.": logits(
-                layer, head - 1, value
+                layer, head - 1
             ),
-            "this is the other layer.": logits(1 - layer, head, value),
-            "the value is added to the head's output; it takes its place.": logits(
-                layer, head, own + value
+            "this is the other layer.": logits(1 - layer, head),
+            "the value is added to the head's output; it takes its place.": put(
+                own + value
             ),
-            "the head is switched off: where is the value?": logits(layer, head, 0 * value),
-            "the value stands behind the output matrix.": _written(
-                block, run, columns, value, late
-            ),
-            "unflatten into (heads, d_head), not the other way.": _written(
-                block, run, slice(head, None, 3), value
-            ),
-            "these are probabilities, not logits.": logits(layer, head, value).softmax(-1),
+            "the head is switched off: where is the value?": put(0 * value),
+            "the value stands behind the output matrix.": written(columns, value, True),
+            "unflatten into (heads, d_head), not the other way.": written(crossed, value),
+            "these are probabilities, not logits.": right.softmax(-1),
         }
         given = model, ids, layer, head, value
-        expect(answer, given, logits(layer, head, value), mistakes)
+        expect(answer, given, right, mistakes)
         if not torch.equal(model(ids)[:, -1], before):
             raise Wrong("the model stays changed: remove the hook when you are done.")
         if _hooks(model) != hooks:

@@ -9,7 +9,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from lmcourse.data import load_corpus, load_texts, train_val_test_split
 from lmcourse.exercises import Wrong, compare, exercise, judge, predict, run
-from lmcourse.exercises.answers import normal, number, unpack
+from lmcourse.exercises.answers import adding, normal, number, unpack
 from lmcourse.gpt.model import evaluating
 from lmcourse.gpt.training import cut_windows, split
 from lmcourse.ngrams import NgramModel
@@ -26,14 +26,6 @@ class _Counting(TorchDispatchMode):
         return function(*args, **(kwargs or {}))
 
 
-def _compare_named(name: str, *compared) -> None:
-    """Compare one of several results, and say which of them is wrong."""
-    try:
-        compare(*compared)
-    except Wrong as wrong:
-        raise Wrong(f"{name}: {wrong}") from None
-
-
 @exercise("mini-gpt.windows", "build")
 def windows(answer):
     """Compare with slices of the corpus."""
@@ -43,16 +35,15 @@ def windows(answer):
     def cut(shift, size=context, starts=starts):
         return torch.stack([ids[start + shift :][:size] for start in starts.tolist()])
 
-    first, second = cut(0), cut(1)
+    first, second, places = cut(0), cut(1), starts[:, None] + torch.arange(context)
+    last = second[:, -1]
     wrong_inputs = {
         "the windows are one token too long: cut the inputs without their last "
         "token, the targets without their first.": cut(0, context + 1),
         "the windows are one token too short.": cut(0, context - 1),
         "these are the targets: inputs and targets are swapped.": second,
         "the shape is (context, batch); each window is to be a row.": first.T,
-        "these are places in the corpus, not what stands there.": (
-            starts[:, None] + torch.arange(context)
-        ),
+        "these are places in the corpus, not what stands there.": places,
         "every window begins at the first start.": cut(0, starts=starts[[0] * 4]),
     }
     wrong_targets = {
@@ -61,17 +52,17 @@ def windows(answer):
         "they are shifted by two.": cut(2),
         "the last one is the first token of the window: `roll` brings round what "
         "fell off. Cut one token more instead.": first.roll(-1, 1),
-        "only the token after the window is there; every token has a target.": (
-            second[:, -1]
-        ),
+        "only the token after the window is there; every token has a target.": last,
         "the last one is missing: it is the token after the window.": second[:, :-1],
     }
     with _Counting() as few:
         got = run(answer, ids, starts, context)
     got = got.unbind() if isinstance(got, torch.Tensor) and got.ndim == 3 else got
     inputs, targets = unpack(got, 2, "two tensors: inputs, targets")
-    _compare_named("inputs", inputs, first, wrong_inputs)
-    _compare_named("targets", targets, second, wrong_targets)
+    with adding("inputs:"):
+        compare(inputs, first, wrong_inputs)
+    with adding("targets:"):
+        compare(targets, second, wrong_targets)
     with _Counting() as many:
         run(answer, ids, starts.repeat(10), context)
     if many.calls > few.calls + 10:

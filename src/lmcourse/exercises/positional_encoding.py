@@ -28,13 +28,20 @@ def turn(answer):
     x = normal(5, 6, seed=2).double()  # (tokens, d_head)
     speeds = torch.tensor([1.0, 0.3, 0.05]).double()
 
-    def turned(speeds, layout=1, start=0, step=1):
-        angle = (step * torch.arange(5.0)[:, None] + start).double() * speeds
+    def turned(speeds, layout=1, start=0, step=1, more=0.0):
+        angle = (step * torch.arange(5.0)[:, None] + start).double() * speeds + more
         parts = x.unflatten(-1, (-1, 2)) if layout else x.unflatten(-1, (2, -1)).mT
         plane = torch.view_as_complex(parts.contiguous())
         plane = plane * torch.polar(torch.ones_like(angle), angle)
         found = torch.view_as_real(plane)
         return (found if layout else found.mT).flatten(-2)
+
+    angle = torch.arange(5.0)[:, None].double() * speeds
+    right, along = turned(speeds), x[:, 1::2] * angle.cos()
+    a, b = right[:, 0::2], right[:, 1::2]
+
+    def beside(second):
+        return torch.stack((a, second), -1).flatten(-2)
 
     mistakes = {
         "nothing is turned.": x,
@@ -42,9 +49,7 @@ def turn(answer):
         "the first half is paired with the second; here neighbours are a pair.": turned(
             speeds, layout=0
         ),
-        "off by one: positions count from 0; the first token stays.": turned(
-            speeds, start=1
-        ),
+        "off by one: positions count from 0; the first token stays.": turned(speeds, 1, 1),
         "all pairs turn at one speed; each has its own.": turned(speeds[:1].expand(3)),
         "the speeds are in the wrong order: the first pair has the first.": turned(
             speeds.flip(0)
@@ -53,35 +58,22 @@ def turn(answer):
         "the angle is twice what it should be.": turned(2 * speeds),
         "all tokens are turned alike: a position is missing.": turned(speeds, 1, 1, 0),
         "the right numbers, in the order of the half-split layout: a and b of a pair stand "
-        "side by side.": turned(speeds).unflatten(-1, (-1, 2)).mT.flatten(-2),
-    }
-    angle = torch.arange(5.0)[:, None].double() * speeds
-    a = turned(speeds)[:, 0::2]
-    late = torch.stack((a, a * angle.sin() + x[:, 1::2] * angle.cos()), -1)
-    b = turned(speeds)[:, 1::2]
-    for told, second in {
+        "side by side.": right.unflatten(-1, (-1, 2)).mT.flatten(-2),
         "the second number of a pair is a sin + b cos; the minus belongs to the first.": (
-            b - 2 * x[:, 1::2] * angle.cos()
+            beside(b - 2 * along)
         ),
-        "both numbers of a pair are the same: the second is a sin + b cos.": a,
-    }.items():
-        mistakes[told] = torch.stack((a, second), -1).flatten(-2)
-    mistakes["x is still in it: return what is turned alone."] = x + turned(speeds)
-    mistakes["the angle is in radians; nothing is to be turned into them."] = turned(
-        speeds * math.pi / 180
-    )
-    mistakes["a was overwritten before b was computed: both need the old a."] = (
-        late.flatten(-2)
-    )
-    plane = torch.view_as_complex(x.unflatten(-1, (-1, 2)).contiguous())
-    plane = plane * torch.polar(torch.ones_like(angle), math.pi / 2 - angle)
-    mistakes["sine and cosine have changed places."] = torch.view_as_real(plane).flatten(-2)
-    expect(answer, [x, speeds], turned(speeds), mistakes)
+        "both numbers of a pair are the same: the second is a sin + b cos.": beside(a),
+        "x is still in it: return what is turned alone.": x + right,
+        "the angle is in radians; nothing is to be turned into them.": turned(
+            speeds * math.pi / 180
+        ),
+        "a was overwritten before b was computed: both need the old a.": beside(
+            a * angle.sin() + along
+        ),
+        "sine and cosine have changed places.": turned(-speeds, more=math.pi / 2),
+    }
+    expect(answer, [x, speeds], right, mistakes)
     expect(answer, [normal(4, 2, seed=3), frequencies(2)], rotated(normal(4, 2, seed=3)))
-
-
-def _attended(query, key, value):
-    return F.scaled_dot_product_attention(query, key, value)
 
 
 @exercise("positional-encoding.values_too", kind="spot the bug")
@@ -90,47 +82,45 @@ def values_too(answer):
     fused = normal(2, 5, 12, seed=5).double()  # (heads, tokens, 3 * d_head)
     positions = torch.tensor([3, 4, 5, 6, 7])
     query, key, value = fused.chunk(3, -1)
+    attended = F.scaled_dot_product_attention
 
     def turn(x, half=False):
         return rotated(x, positions.tolist(), half)
 
-    first = turn(fused).chunk(3, -1)
+    q, k, first = turn(query), turn(key), turn(fused).chunk(3, -1)
     back = [rotated(x, (-positions).tolist()) for x in (query, key)]
-    wide = _attended(*turn(fused[..., :8]).chunk(2, -1), value)
+    wide = attended(*turn(fused[..., :8]).chunk(2, -1), value)
     mistakes = {
         "the values are still turned, and each third is turned at the speeds of a vector "
-        "three times as wide: separate first, then turn.": _attended(*first),
+        "three times as wide: separate first, then turn.": attended(*first),
         "to count from the first token only hides it: the three are still one vector, and "
-        "the values turn with it.": _attended(*rotated(fused).chunk(3, -1)),
+        "the values turn with it.": attended(*rotated(fused).chunk(3, -1)),
         "query and key are turned as one vector: separate these, too.": wide,
-        "query and key have changed places.": _attended(turn(key), turn(query), value),
+        "query and key have changed places.": attended(k, q, value),
         "the values are left alone, but queries and keys are turned at the speeds of a "
-        "vector three times as wide: separate first, then turn.": _attended(
-            first[0], first[1], value
+        "vector three times as wide: separate first, then turn.": attended(
+            *first[:2], value
         ),
         "the values are turned, too: the output then depends on where the text begins. "
-        "Turn what is compared, not what is handed over.": _attended(
-            turn(query), turn(key), turn(value)
-        ),
+        "Turn what is compared, not what is handed over.": attended(q, k, turn(value)),
         "the keys are not turned: then the score depends on the query’s position, not on "
-        "the offset.": _attended(turn(query), key, value),
+        "the offset.": attended(q, key, value),
         "the queries are not turned: then the score depends on the key’s position, not on "
-        "the offset.": _attended(query, turn(key), value),
-        "nothing is turned: the positions are not used.": _attended(query, key, value),
-        "queries and keys are turned backwards: a sign.": _attended(*back, value),
+        "the offset.": attended(query, k, value),
+        "nothing is turned: the positions are not used.": attended(query, key, value),
+        "queries and keys are turned backwards: a sign.": attended(*back, value),
         "`positions` is not used: this text begins at position 3. (The scores are right, "
-        "for they see offsets only; so the values must be turned.)": _attended(
+        "for they see offsets only; so the values must be turned.)": attended(
             rotated(query), rotated(key), rotated(value)
         ),
         "queries and keys are turned in the half-split layout; these are interleaved.": (
-            _attended(turn(query, half=True), turn(key, half=True), value)
+            attended(turn(query, half=True), turn(key, half=True), value)
         ),
     }
-    want = _attended(turn(query), turn(key), value)
     got = run(answer, fused, positions)
     if isinstance(got, tuple) and len(got) == 2:
         raise Wrong("these are output and weights; return the output alone: `[0]`.")
-    compare(got, want, mistakes)
+    compare(got, attended(q, k, value), mistakes)
 
 
 # Which of six pairs carries what was learned, and has not come round.
@@ -183,18 +173,17 @@ def mended(answer):
         grown = length > 16 and min(abs(by - length**0.5), abs(by - length / 4)) < 0.1
         without = torch.where(1 / usual > length, usual / 4, usual)
         told = f"Trained on {length} it loses {near:.2f} there, {far:.2f} at the far end."
-        diagnose(
-            {
-                f"these are the speeds of the training. {told}": torch.equal(speeds, usual),
-                "pairs that came round in training have another speed: their angles were "
-                f"met, and told three from two. {told}": moved and max(2 * near, far) >= 1,
-                f"four is meant for any length, not its root or its quarter. {told}": grown,
-                f"a wavelength is 2π over the speed, not 1 over it. {told}": torch.equal(
-                    speeds, without
-                ),
-                f"pairs are slowed too much: near places look alike. {told}": slow,
-                f"at trained lengths it still counts. {told} Is every pair slowed enough "
-                "that has not come round?": near < 0.5 and far >= 1,
-                f"it does not count to three any more. {told}": near >= 0.5,
-            }
-        )
+        faults = {
+            f"these are the speeds of the training. {told}": torch.equal(speeds, usual),
+            "pairs that came round in training have another speed: their angles were "
+            f"met, and told three from two. {told}": moved and max(2 * near, far) >= 1,
+            f"four is meant for any length, not its root or its quarter. {told}": grown,
+            f"a wavelength is 2π over the speed, not 1 over it. {told}": torch.equal(
+                speeds, without
+            ),
+            f"pairs are slowed too much: near places look alike. {told}": slow,
+            f"at trained lengths it still counts. {told} Is every pair slowed enough "
+            "that has not come round?": near < 0.5 and far >= 1,
+            f"it does not count to three any more. {told}": near >= 0.5,
+        }
+        diagnose(faults)

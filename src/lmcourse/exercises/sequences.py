@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from lmcourse.exercises import Wrong, compare, exercise, expect, judge, predict, run
-from lmcourse.exercises.answers import diagnose, normal, number, unpack
+from lmcourse.exercises.answers import normal, number, unpack
 from lmcourse.recurrent import load_char_lstm
 
 predict(
@@ -30,40 +30,41 @@ def witten_bell(answer):
     """Compare with Witten and Bell's formula, term by term."""
     counts = np.array([2, 0, 1, 4, 2, 0, 2])  # some tokens came equally often
     lower, kinds, total = np.array([10, 30, 20, 20, 5, 10, 5]) / 100, 5, 11
-    want = [(n + kinds * p) / (total + kinds) for n, p in zip(counts, lower, strict=True)]
     seen = counts > 0
+
+    def mixed(parts, lower=lower):
+        return (counts + parts * lower) / (total + parts)
+
     mistakes = {
         "raw shares: what never followed has probability zero.": counts / total,
         "this does not sum to one: divide by the count and the number of different tokens "
         "together.": (counts + kinds * lower) / total,
         "the shorter context gets as many parts as there are different *counts*; count the "
-        "tokens that did follow.": (counts + 3 * lower) / (total + 3),
+        "tokens that did follow.": mixed(3),
         "the shorter context gets as many parts as there are tokens that did *not* follow; "
-        "count those that did.": (counts + 2 * lower) / (total + 2),
+        "count those that did.": mixed(2),
         "the shorter context gets as many parts as there are tokens that followed *once*; "
-        "count all that did.": (counts + lower) / (total + 1),
+        "count all that did.": mixed(1),
         "the counts have no say; the shorter context gets a part only.": lower,
         "the shorter context gets as many parts as there are occurrences; it is as many as "
-        "there are *different* tokens.": (counts + total * lower) / (2 * total),
+        "there are *different* tokens.": mixed(total),
         "the shorter context gets as many parts as the vocabulary has tokens; count those "
-        "that did follow.": (counts + 7 * lower) / (total + 7),
+        "that did follow.": mixed(7),
         "the reserve is shared out evenly; the shorter context knows better.": (
-            (counts + kinds / 7) / (total + kinds)
+            mixed(kinds, 1 / 7)
         ),
         "only tokens that never followed get a part of the reserve; the shorter context "
-        "has its say on all.": np.where(
-            seen, counts / (total + kinds), kinds * lower / (total + kinds)
-        ),
+        "has its say on all.": np.where(seen, counts, kinds * lower) / (total + kinds),
         "what was seen keeps its share, and the rest gets all of the shorter context's: "
         "together that is more than one.": np.where(seen, counts / total, lower),
         "a constant is added to each count; the shorter context is not asked.": (
-            (counts + 1) / (total + 7)
+            mixed(7, 1 / 7)
         ),
     }
     for taken in (0.5, 0.75, 1):
         words = f"{taken} is taken from each count; Witten and Bell take nothing."
         mistakes[words] = ((counts - taken) * seen + taken * kinds * lower) / total
-    expect(answer, [counts, lower], np.array(want), mistakes)
+    expect(answer, [counts, lower], mixed(kinds), mistakes)
     never = {
         "after a context that never occurred you divide by zero; let the shorter one "
         "decide.": np.full(7, np.nan),
@@ -100,16 +101,14 @@ def knob(answer):
         raise Wrong("units have the whole numbers from 0 to 127.")
     length = _line_length(int(unit), value)
     told = f"with unit {unit:.0f} held at {value:.2f} our texts have "
-    diagnose(
-        {
-            told + "hardly a line end: the lines are far too long.": length > 100,
-            told + "lines as long as ever, or longer: another value, or another unit.": (
-                length >= 38
-            ),
-            told + f"lines of {length:.0f} characters: still too long.": length > 30,
-            told + f"lines of {length:.0f} characters: too short.": length < 20,
-        }
-    )
+    return {
+        told + "hardly a line end: the lines are far too long.": length > 100,
+        told + "lines as long as ever, or longer: another value, or another unit.": (
+            length >= 38
+        ),
+        told + f"lines of {length:.0f} characters: still too long.": length > 30,
+        told + f"lines of {length:.0f} characters: too short.": length < 20,
+    }
 
 
 judge(

@@ -11,7 +11,7 @@ import tokenizers
 
 from lmcourse.data import load_poems, load_sonnets
 from lmcourse.exercises import Wrong, exercise, expect, judge, predict, run
-from lmcourse.exercises.answers import number, strings, type_name, unpack
+from lmcourse.exercises.answers import number, strings, unpack
 from lmcourse.tokenization import merge_pair
 
 # Compare with the cut that the toy language's merges make.
@@ -111,11 +111,8 @@ def _library_merge(symbols: tuple, pair: tuple) -> list[str]:
 @exercise("tokenization.joined_by_replace", kind="spot the bug")
 def joined_by_replace(answer):
     """Join what the reader found both ways."""
-    if not isinstance(answer, (list, tuple)) or len(answer) != 2:
-        raise Wrong(
-            f"give (symbols, pair), two tuples of strings, not {type_name(answer)}."
-        )
-    symbols, pair = (tuple(strings(part)) for part in answer)
+    parts = unpack(answer, 2, "(symbols, pair), two tuples of strings")
+    symbols, pair = (tuple(strings(part)) for part in parts)
     if len(pair) != 2:
         raise Wrong(f"a pair is two symbols; {pair} is {len(pair)}.")
     if any(symbol.split() != [symbol] for symbol in (*symbols, *pair)):

@@ -14,55 +14,53 @@ from lmcourse.transformer import Block
 
 def _block_mistakes(x, norm_1, attend, norm_2, network):
     """Return what is said of each likely mistake, and what it makes of x."""
-    first = x + attend(norm_1(x))
-    normed = norm_1(x)
-    on_path = normed + attend(normed)
+    found, bare = attend(norm_1(x)), attend(x)
+
+    def second(seen, norm=norm_2):
+        return network(norm(seen))
+
+    first, normed, behind = x + found, norm_1(x), x + norm_1(bare)
+    on_path, turned, swapped = normed + attend(normed), x + second(x), x + attend(norm_2(x))
     return {
         "x comes back as it was.": x,
         "the second step is missing.": first,
-        "the first step is missing.": x + network(norm_2(x)),
-        "only the updates are returned: each is to be added to x.": network(
-            norm_2(attend(norm_1(x)))
+        "the first step is missing.": turned,
+        "only the updates are returned: each is to be added to x.": second(found),
+        "the first step replaces x; add what it found.": found + second(found),
+        "the second step replaces what was there; add what it found.": second(first),
+        "both steps read the first x: the second is to read what the first left.": (
+            first + second(x)
         ),
-        "the first step replaces x; add what it found.": attend(norm_1(x))
-        + network(norm_2(attend(norm_1(x)))),
-        "the second step replaces what was there; add what it found.": network(
-            norm_2(first)
+        "the second step reads the first update alone; it is to read the sum.": (
+            first + second(found)
         ),
-        "both steps read the first x: the second is to read what the first left.": first
-        + network(norm_2(x)),
-        "the second step reads the first update alone; it is to read the sum.": first
-        + network(norm_2(attend(norm_1(x)))),
-        "the second update is added to the first x, so the first is lost.": x
-        + network(norm_2(first)),
+        "the second update is added to the first x, so the first is lost.": (
+            x + second(first)
+        ),
         "the norms stand behind the additions (post-norm); here each step reads a "
         "normalised copy, and nothing stands on the path.": norm_2(
-            norm_1(x + attend(x)) + network(norm_1(x + attend(x)))
+            norm_1(x + bare) + network(norm_1(x + bare))
         ),
         "the norms stand behind the steps; each step is to read a normalised copy.": (
-            x + norm_1(attend(x)) + norm_2(network(x + norm_1(attend(x))))
+            behind + norm_2(network(behind))
         ),
         "the norms stand on the path: what is added to is x itself, not its copy.": (
-            norm_2(on_path) + network(norm_2(on_path))
+            norm_2(on_path) + second(on_path)
         ),
         "a norm too many: nothing stands behind the second addition.": norm_2(
-            first + network(norm_2(first))
+            first + second(first)
         ),
-        "no norm is used.": x + attend(x) + network(x + attend(x)),
-        "attention reads x without its norm.": x
-        + attend(x)
-        + network(norm_2(x + attend(x))),
+        "no norm is used.": x + bare + network(x + bare),
+        "attention reads x without its norm.": x + bare + second(x + bare),
         "the feed-forward network reads x without its norm.": first + network(first),
         "x is added twice: the second step adds to what the first has left, x included.": (
-            x + first + network(norm_2(first))
+            x + first + second(first)
         ),
-        "norm_1 is used twice.": first + network(norm_1(first)),
-        "the norms are exchanged.": x
-        + attend(norm_2(x))
-        + network(norm_1(x + attend(norm_2(x)))),
-        "the feed-forward network comes first; attention does.": x
-        + network(norm_2(x))
-        + attend(norm_1(x + network(norm_2(x)))),
+        "norm_1 is used twice.": first + second(first, norm_1),
+        "the norms are exchanged.": swapped + second(swapped, norm_1),
+        "the feed-forward network comes first; attention does.": (
+            turned + attend(norm_1(turned))
+        ),
     }
 
 

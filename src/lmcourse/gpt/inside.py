@@ -16,11 +16,6 @@ from lmcourse.ablation import PARTS, without
 from lmcourse.gpt.model import evaluating
 
 
-def hook_points(model):
-    """Return the modules that are given the residual stream: the blocks, the last norm."""
-    return [*model.blocks, model.norm]
-
-
 @torch.no_grad()
 def states(model, ids):
     """Return the residual stream before the first block and after each.
@@ -41,7 +36,7 @@ def states(model, ids):
         seen.append(inputs[0])
 
     with evaluating(model), ExitStack() as hooks:
-        for module in hook_points(model):
+        for module in [*model.blocks, model.norm]:  # what the stream is given to
             hooks.enter_context(module.register_forward_pre_hook(at_point))
         model(ids)
     return torch.stack(seen)

@@ -130,20 +130,6 @@ class CausalAttention(nn.Module):
         return self.output(output.transpose(1, 2).flatten(-2)), None
 
 
-def gpt2_block(config):
-    """Return the `lmcourse.transformer.Block` of a GPT with these sizes."""
-    rotary = config.positions == "rotary"
-    return Block(
-        config.d_model,
-        config.heads,
-        4 * config.d_model,
-        activation="gelu_new",
-        dropout=config.dropout,
-        norm=nn.LayerNorm,
-        attention=partial(CausalAttention, dropout=config.dropout, rotary=rotary),
-    )
-
-
 class GPT(nn.Module):
     """A decoder: token ids to the logits of the token that follows each.
 
@@ -156,13 +142,15 @@ class GPT(nn.Module):
 
     def __init__(self, config):
         super().__init__()
-        self.config = config
+        self.config, rotary = config, config.positions == "rotary"
         self.tokens = nn.Embedding(config.vocab_size, config.d_model)
-        self.positions = None
-        if config.positions == "learned":
-            self.positions = nn.Embedding(config.context, config.d_model)
+        self.positions = None if rotary else nn.Embedding(config.context, config.d_model)
         self.dropout = nn.Dropout(config.dropout)
-        self.blocks = nn.ModuleList(gpt2_block(config) for _ in range(config.layers))
+        sizes = config.d_model, config.heads, 4 * config.d_model
+        attend = partial(CausalAttention, dropout=config.dropout, rotary=rotary)
+        options = {"norm": nn.LayerNorm, "attention": attend, "dropout": config.dropout}
+        blocks = (Block(*sizes, "gelu_new", **options) for _ in range(config.layers))
+        self.blocks = nn.ModuleList(blocks)
         self.norm = nn.LayerNorm(config.d_model)
         self.initialise()
         self.ngrams = ()
@@ -285,8 +273,3 @@ def ngram_rows(ids, order, rows):
         before = F.pad(ids + 1, (back, 0))[:, : ids.shape[1]]  # 0 where nothing stands
         key = key * 1_000_003 + before  # int64 wraps around, which a hash may
     return key % rows
-
-
-def make_model(config):
-    """Return a new model of these sizes, its weights drawn at random."""
-    return GPT(config)

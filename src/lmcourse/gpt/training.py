@@ -125,6 +125,15 @@ def make_optimizers(model, config):
     return optimizers
 
 
+def move(optimizers, share):
+    """Take a step at this share of the highest learning rates; drop the gradients."""
+    for optimizer in optimizers:
+        for group in optimizer.param_groups:
+            group["lr"] = optimizer.defaults["lr"] * share
+        optimizer.step()
+        optimizer.zero_grad()
+
+
 def split(ids):
     """Keep the last tenth of a corpus, an integer Tensor (tokens,), for validation."""
     cut = len(ids) - len(ids) // 10
@@ -286,12 +295,7 @@ class Trainer:
             raise Diverged(f"the loss is {mean} at step {self.progress.step}")
         self.accelerator.backward(loss)
         self.accelerator.clip_grad_norm_(self.model.parameters(), self.config.clip)
-        share = schedule(self.progress.step, self.config)  # of the highest learning rate
-        for optimizer in self.optimizers:
-            for group in optimizer.param_groups:
-                group["lr"] = optimizer.defaults["lr"] * share
-            optimizer.step()
-            optimizer.zero_grad()
+        move(self.optimizers, schedule(self.progress.step, self.config))
         self.losses.append(mean)
         self.progress.step += 1
         self.progress.seconds += time.perf_counter() - start

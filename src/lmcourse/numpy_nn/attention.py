@@ -76,40 +76,30 @@ class Rotary(Module):
     ----------
     d_head : int
         Even.
-    base : float
-    layout : {"interleaved", "half"}
-        As in `lmcourse.positions.rotate`.
-    start : int
-        The position of the first token.
 
     Raises
     ------
     ValueError
-        If d_head is odd or the layout unknown.
+        If d_head is odd.
     """
 
-    def __init__(self, d_head, base=10000.0, layout="interleaved", start=0):
-        if d_head < 2 or d_head % 2 or layout not in ("interleaved", "half"):
-            raise ValueError(f"Rotary: d_head {d_head} is odd, or unknown {layout!r}")
-        self.speed = base ** (-np.arange(0, d_head, 2) / d_head)  # (d_head / 2,)
-        self.start, middle = start, d_head // 2
-        interleaved = slice(0, None, 2), slice(1, None, 2)
-        halves = slice(0, middle), slice(middle, None)
-        self.pairs = interleaved if layout == "interleaved" else halves
+    def __init__(self, d_head):
+        if d_head < 2 or d_head % 2:
+            raise ValueError(f"Rotary: d_head {d_head} is odd")
+        self.speed = 10000.0 ** (-np.arange(0, d_head, 2) / d_head)  # (d_head / 2,)
 
     def fits(self, x):
         return len(x) >= 2 and x[-1] == 2 * len(self.speed)
 
     def turn(self, x, direction):
         """Turn by +1 or -1 times the angle of each position."""
-        position = self.start + np.arange(x.shape[-2])  # (tokens,)
+        position = np.arange(x.shape[-2])  # (tokens,)
         angle = direction * position[:, None] * self.speed  # (tokens, d_head / 2)
         cos, sin = np.cos(angle), np.sin(angle)  # (tokens, d_head / 2)
-        first, second = self.pairs
-        a, b = x[..., first], x[..., second]  # (..., tokens, d_head / 2)
+        a, b = x[..., 0::2], x[..., 1::2]  # (..., tokens, d_head / 2)
         turned = np.empty_like(x)
-        turned[..., first] = a * cos - b * sin
-        turned[..., second] = a * sin + b * cos
+        turned[..., 0::2] = a * cos - b * sin
+        turned[..., 1::2] = a * sin + b * cos
         return turned
 
     def compute(self, x):

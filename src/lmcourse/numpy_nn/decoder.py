@@ -129,14 +129,7 @@ def windows(numbers, context):
 
 
 def train(
-    model,
-    numbers,
-    steps,
-    context=7,
-    batch=32,
-    learning_rate=4e-3,
-    seed=0,
-    watch=None,
+    model, numbers, steps, context=7, batch=32, learning_rate=4e-3, seed=0, watch=None
 ):
     """Train a decoder to say the next word at every place of random windows.
 

@@ -4,7 +4,7 @@ On paper and in plain text all of them are shown.
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from html import escape
 
 import numpy as np
@@ -20,7 +20,6 @@ def choice(
     plain: str,
     labels: Iterable[str],
     panels: Iterable[str],
-    arrange: Callable[[Sequence[str]], str] = "".join,
     first: int = 0,
 ) -> View:
     """Let a reader choose between panels.
@@ -33,8 +32,6 @@ def choice(
         What is to be chosen, and all panels as plain text.
     labels, panels : iterable of str
         As HTML.
-    arrange : callable, optional
-        Makes one piece of HTML of the buttons.
     first : int
         Which is shown first.
     """
@@ -48,7 +45,7 @@ def choice(
         style += f'.{key}:has([value="{i}"]:checked) [data-choice="{i}"] {{display:block}}'
     stored = (
         f'<style>{style}</style><div class="lm-choice lm-{kind} {key}"><fieldset>'
-        f"<legend>{escape(question)}</legend>{arrange(buttons)}</fieldset>"
+        f"<legend>{escape(question)}</legend>{''.join(buttons)}</fieldset>"
         f'<div aria-live="polite">{"".join(sections)}</div></div>'
     )
     return View(kind, None, stored, alt=question, plain=plain)

@@ -59,7 +59,10 @@ def bert_explorer(line, tokenizer, model) -> View:
     data |= {"around": [tokenizer.cls_token_id, tokenizer.sep_token_id]}
     data |= _measured(model, batch["input_ids"], tokenizer)
     data |= {"drift": round(int8.drift(model, **batch).max().item(), 4)}
-    data |= {**_loudest(data["moved"]), "token": 1}
+    # First comes the head without which the final states move most.
+    means = [[_numbers(line).mean() for line in layer] for layer in data["moved"]]
+    layer, head = divmod(int(np.argmax(means)), len(means[0]))
+    data |= {"layer": layer, "head": head, "token": 1}
     names = [shown("bert", piece) for piece in pieces]
     pictures = _pictures(data)
     alt = _summary(data, names, pictures)
@@ -117,13 +120,6 @@ def _neighbours(model: Bert, states, tokenizer) -> list:
             lines.append(" ".join(f"{name} {cosine:.3f}" for name, cosine in names))
         found.append(lines)
     return found
-
-
-def _loudest(moved: list) -> dict[str, int]:
-    """Return the layer and the head without which the final states move most."""
-    means = np.array([[_numbers(line).mean() for line in layer] for layer in moved])
-    layer, head = divmod(int(means.argmax()), means.shape[1])
-    return {"layer": layer, "head": head}
 
 
 def _pictures(data: dict) -> np.ndarray:

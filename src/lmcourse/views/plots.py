@@ -68,19 +68,6 @@ def _literal(value, keys: set[str] = DATA, data: bool = False):
     return html.escape(value, quote=False).replace("\n", "<br>")
 
 
-def _figure(fig) -> dict:
-    """Return a figure's traces, layout and frames as JSON-ready data, its text plain."""
-    from plotly.utils import PlotlyJSONEncoder
-
-    parts = {"data": fig.data, "layout": fig.layout, "frames": fig.frames}
-    text = json.dumps(parts, cls=PlotlyJSONEncoder)  # NaN becomes null, a gap
-    figure = json.loads(text, parse_float=_number)
-    figure["layout"].pop("template", None)
-    # The name of a frame is not shown; the steps of sliders refer to it.
-    frames = [_literal(f) | {"name": f.get("name")} for f in figure.pop("frames")]
-    return _literal(figure) | ({"frames": frames} if frames else {})
-
-
 def plot(fig, *, alt) -> View:
     """A plotly figure that follows the site's theme and needs no other host.
 
@@ -97,6 +84,14 @@ def plot(fig, *, alt) -> View:
     -------
     View
     """
-    figure = _figure(fig)
+    from plotly.utils import PlotlyJSONEncoder
+
+    parts = {"data": fig.data, "layout": fig.layout, "frames": fig.frames}
+    text = json.dumps(parts, cls=PlotlyJSONEncoder)  # NaN becomes null, a gap
+    figure = json.loads(text, parse_float=_number)
+    figure["layout"].pop("template", None)
+    # The name of a frame is not shown; the steps of sliders refer to it.
+    frames = [_literal(f) | {"name": f.get("name")} for f in figure.pop("frames")]
+    figure = _literal(figure) | ({"frames": frames} if frames else {})
     drawn = figure | {"layout": {"template": {"layout": LAYOUT}, **figure["layout"]}}
     return View("plot", {"figure": figure}, alt=alt, extra={PLOTLY: drawn})

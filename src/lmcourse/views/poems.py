@@ -48,7 +48,11 @@ def poems(texts, places, shelves, support, *, near, names, levels, alt, first=0)
         "near": _whole(as_array(near)),
         "first": first,
     }
-    return View("poems", data, _first_poem(data), alt=alt)
+    own, model, _ = model_shelves(data)[first]
+    text = escape(texts[first]).replace("\n", "<br>")
+    where = f"The editors' shelf: {names[own]}. The model's, at the top: {names[model]}."
+    stored = f'<blockquote class="lmp-text">{text}</blockquote><p>{escape(where)}</p>'
+    return View("poems", data, stored, alt=alt)
 
 
 def _whole(values) -> list:
@@ -59,11 +63,3 @@ def model_shelves(data: dict) -> list[tuple[int, int, float]]:
     """Return of each poem the editors' shelf, the model's at the last level, its lead."""
     rows = zip(data["shelves"], data["support"][-1], strict=True)
     return [(own, int(np.argmax(s)), (max(s) - s[own]) / 100) for own, s in rows]
-
-
-def _first_poem(data: dict) -> str:
-    poem, names = data["first"], data["names"]
-    own, model, _ = model_shelves(data)[poem]
-    text = escape(data["texts"][poem]).replace("\n", "<br>")
-    where = f"The editors' shelf: {names[own]}. The model's, at the top: {names[model]}."
-    return f'<blockquote class="lmp-text">{text}</blockquote><p>{escape(where)}</p>'

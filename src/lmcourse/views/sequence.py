@@ -69,8 +69,10 @@ def _found(tokenizer, reader, text: str, order: int, unit: int) -> dict:
     follow = torch.tensor([ids[1:]] * 2)
     losses = F.cross_entropy(logits[:, :-1].mT, follow, reduction="none")
     lstm, off = logits[:, -1].softmax(-1).numpy().round(6).tolist()
+    training = tokenizer.encode(train_val_test_split(load_texts("sonnets")).training)
+    counted = NgramModel(training, order, tokenizer.vocab_size)
     return {
-        "counted": _counted(tokenizer, ids, order).tolist(),
+        "counted": counted.next_probs(ids).tolist(),
         "lstm": lstm,
         "off": off,
         "means": means.numpy().round(4).tolist(),
@@ -106,12 +108,6 @@ def unit_means():
     shortest = min(map(len, learned))
     ids = torch.tensor([tokenizer.encode("\n" + sonnet[:shortest]) for sonnet in learned])
     return watch(reader, ids)[1].mean((0, 1)).double()
-
-
-def _counted(tokenizer, ids: list[int], order: int) -> np.ndarray:
-    """Return the probabilities of what follows, (vocab_size,), by the Sonnets' counts."""
-    training = tokenizer.encode(train_val_test_split(load_texts("sonnets")).training)
-    return NgramModel(training, order, tokenizer.vocab_size).next_probs(ids)
 
 
 def _coloured(text: str, memory: list[float]) -> str:

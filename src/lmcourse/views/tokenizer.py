@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from lmcourse.tokenization import BPETokenizer, CharTokenizer, byte_characters
+from lmcourse.tokenization import BYTES, BPETokenizer
 from lmcourse.views.view import View
 
 ROWS = {
@@ -19,7 +19,6 @@ ROWS = {
 SIGNS = {" ": "·", "\n": "⏎", "\t": "⇥"}  # so that they can be seen
 # What --d-1-fill to --d-5-fill are in the light.
 FILLS = ["#cfe3f1", "#fadcc6", "#cdebdd", "#f0dae8", "#e9d9cc"]
-BYTES = {ord(character): byte for byte, character in enumerate(byte_characters())}
 
 
 def merge_pairs(merges: Sequence[tuple[str, str]]) -> bytes:
@@ -53,11 +52,13 @@ def tokenizer(text, *, characters, bpe, gpt2, bert, others=None) -> View:
     View
         Its alternative text says how many tokens there are.
     """
+    known, pieces = set(characters.alphabet), bert.tokenize(text)
+    ids = [characters.encode(c)[0] if c in known else None for c in text]
     rows = {
-        "characters": _characters(text, characters),
+        "characters": [[i, c] for i, c in zip(ids, text, strict=True)],
         "ours": [[i, bpe.symbols[i]] for i in bpe.encode(text)],
         "gpt2": [[i, gpt2.symbols[i]] for i in gpt2.encode(text)],
-        "bert": _pieces(text, bert),
+        "bert": [[bert.convert_tokens_to_ids(piece), piece] for piece in pieces],
     }
     data = {
         "text": text,
@@ -71,18 +72,6 @@ def tokenizer(text, *, characters, bpe, gpt2, bert, others=None) -> View:
     stores = ["gpt2-merges", "bert-pieces"]
     stored = _stored(text, rows)
     return View("tokenizer-view", data, stored, alt=alt, stores=stores)
-
-
-def _characters(text: str, tokenizer: CharTokenizer) -> list[list]:
-    """Return ID and character; the ID is None where it is not in the alphabet."""
-    known = set(tokenizer.alphabet)
-    return [[tokenizer.encode(c)[0] if c in known else None, c] for c in text]
-
-
-def _pieces(text: str, tokenizer) -> list[list]:
-    pieces = tokenizer.tokenize(text)
-    ids = tokenizer.convert_tokens_to_ids(pieces)
-    return [[i, piece] for i, piece in zip(ids, pieces, strict=True)]
 
 
 # --- the stored state: `tokenizer-view.js` makes the same ------------------------------

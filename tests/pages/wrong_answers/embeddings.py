@@ -134,7 +134,7 @@ WRONG = {
         ),
     },
     "scrambled": {
-        "give two things": [POEMS, 0.06],
+        "two things: the texts": [POEMS, 0.06],
         "a list of lists of words": [
             (" ".join(POEMS[0]), (0.04, 0.06)),
             (["a b"], (0.04, 0.06)),

@@ -7,10 +7,9 @@ import torch
 import torch.nn.functional as F
 
 from lmcourse.exercises import Wrong, exercise, predict, run
-from lmcourse.exercises.answers import array, rotated, unpack
+from lmcourse.exercises.answers import adding, array, rotated, unpack
 from lmcourse.exercises.backpropagation.oracle import (
     Passes,
-    adding,
     attend,
     attend_head,
     compare_named,
@@ -320,29 +319,25 @@ def norm(answer):
 
     passes.forward(lambda x: F.layer_norm(total, (4,)))
     row = total - total.mean(-1, keepdim=True)
-    right = with_row(row)
     through = passes.gradients(of=[total])[0]
-    past = passes.delta + right - through
-    mistakes = {
+    alone = with_row(row) - through
+    past = passes.delta + alone
+    mistaken = {
         "the input x stands where the normalised sum belongs: what was normalised is "
-        "x + f(x), centred and divided.": with_row(x),
+        "x + f(x), centred and divided.": (x,),
         "the input is centred now, but it is still the input: the norm saw x + f(x).": (
-            with_row(x - x.mean(-1, keepdim=True))
+            x - x.mean(-1, keepdim=True),
         ),
-        "the sum is right, but it is not centred: the norm took the mean away.": (
-            with_row(total)
-        ),
-        "the sum is centred, but not divided: y is the row after both.": with_row(
-            row * deviation
-        ),
+        "the sum is right, but it is not centred: the norm took the mean away.": (total,),
+        "the sum is centred, but not divided: y is the row after both.": (row * deviation,),
         "the mean of the gradient is still in: the norm took the row's mean away, so a "
-        "gradient that is the same everywhere moves nothing.": with_row(row, False),
-        "the second term is missing: entries move the deviation, too.": with_row(0 * row),
-        "the gradient does not go through the norm.": with_row(0 * row, False, 1.0),
+        "gradient that is the same everywhere moves nothing.": (row, False),
+        "the second term is missing: entries move the deviation, too.": (0 * row,),
+        "the gradient does not go through the norm.": (0 * row, False, 1.0),
+    }
+    mistakes = {told: with_row(*used) for told, used in mistaken.items()} | {
         "what goes past the module comes from the norm, too; it is not delta.": past,
-        "what goes past the module is missing: add the norm's own gradient.": (
-            right - through
-        ),
+        "what goes past the module is missing: add the norm's own gradient.": alone,
         "what goes through the module is missing: call its backward.": through,
     }
     passes.backward(mistakes)
