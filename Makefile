@@ -54,11 +54,12 @@ pdf: html  ## print the book into _build/inside-language-models.pdf (ARGS="--way
 	$(PY) -m lmbook.publish.paper $(dir $(SITE))inside-language-models.pdf $(ARGS)
 
 PLACED  = $(filter tests/%,$(ARGS))
+WORKERS = $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)# one of them often waits for a browser
 test: html  ## run every test: units, notebooks against references, a real browser
 	$(RUFF) format --check src tests
 	$(RUFF) check src tests
 	@$(PY) -m lmbook.browser
-	OMP_NUM_THREADS=1 $(PY) -m pytest -n $(shell getconf _NPROCESSORS_ONLN) --no-loadscope-reorder \
+	OMP_NUM_THREADS=1 $(PY) -m pytest -n $(WORKERS) --no-loadscope-reorder \
 		-m "not steady" $(ARGS) $(if $(PLACED),,tests/unit tests/pages tests/site)
 
 serve: html  ## show the site on http://127.0.0.1:8000 (PORT=... for another)

@@ -36,7 +36,8 @@ SETTINGS = [
     PLAIN | {"ATEN_CPU_CAPABILITY": "default"},
     PLAIN | {"ONEDNN_MAX_CPU_ISA": "AVX2", "MKL_CBWR": "COMPATIBLE"},
 ]
-PYTEST = ("-m", "pytest", "-q", "-n", "2")
+WORKERS = str((os.cpu_count() or 1) + 1)  # one of them often waits for a browser
+PYTEST = ("-m", "pytest", "-q", "-n", WORKERS)
 SWAP = "tests/machinery/test_swap.py"
 PARTS = {
     "settings": (*PYTEST, "tests/pages/notebooks"),

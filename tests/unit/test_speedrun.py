@@ -118,7 +118,9 @@ def test_scaled_blocks_add_nothing_at_first_and_light_norms_hold_nothing():
     x = torch.randn(2, 5, 128)
     assert all(torch.equal(block(x)[0], x) for block in model.blocks)
     assert not any("norm" in name for name, _ in model.named_parameters())
-    assert not model(torch.randint(11, (2, 5))).any()
+    ids = torch.randint(11, (20, CONTEXT))
+    assert not model(ids).any()
+    assert model.vectors(ids).std().item() == pytest.approx(1, abs=0.05)
 
 
 @pytest.mark.parametrize("ideas", [(), tuple(IDEAS)])
