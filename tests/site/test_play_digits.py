@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from lmcourse import views
-from lmcourse.vision import VisionTransformer, digits, trained
+from lmcourse.models import trained
+from lmcourse.vision import VisionTransformer, digits
 from test_engine import near
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]

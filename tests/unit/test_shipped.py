@@ -26,7 +26,7 @@ def test_the_model_of_the_sonnets():
 
 def test_the_files_are_small():
     files = {file.name: file for file in (data.corpora_folder() / "checkpoints").iterdir()}
-    names = ("decoder", "digits", "graphs", "lstm", "marker", "mini-bert", "rules")
-    names = {f"{name}.safetensors" for name in (*names, "sonnets")}
+    names = ("decoder", "digits", "graphs", "in-context", "lstm", "marker", "mini-bert")
+    names = {f"{name}.safetensors" for name in (*names, "rules", "sonnets")}
     assert files.keys() == names
     assert all(file.stat().st_size < 4 * 2**20 for file in files.values())
