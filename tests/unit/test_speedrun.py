@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import nn
 
+from chapters import page_cells
 from lmbook.bench import speedrun as bench
 from lmcourse.data import stored
 from lmcourse.speedrun import CONTEXT, Recipe, Sprinter, train
@@ -95,12 +96,6 @@ def test_the_reference_is_the_recipe_whole():
 def test_the_record_leaves_out_what_is_better_left_out_by_the_tuning_half():
     middle = pd.DataFrame(stored("speedrun")["results"]["tuning"]).groupby("way").median()
     assert study.WAYS["record"] == study.WAYS[middle.tuning.idxmin()]
-
-
-@pytest.mark.parametrize("idea", IDEAS)
-def test_an_idea_alone_and_left_out_changes_the_recipe(idea):
-    assert recipe_of([idea]) != recipe_of([])
-    assert recipe_of([x for x in IDEAS if x != idea]) != recipe_of()
 
 
 def test_vectors_of_tokens_before_reach_so_far_and_no_further():
@@ -221,6 +216,16 @@ def test_an_entry_is_judged_beside_the_reference(tmp_path, corpus, quick, capsys
     found = json.loads(told[-1])
     assert (found["way"], found["parameters"]) == (str(file), 12)
     assert found["reached"] == (found["loss"] <= study.SETTINGS["target"])
+
+
+def test_the_pages_entry_is_a_file_of_its_own(tmp_path, monkeypatch):
+    (cell,) = [c for c in page_cells("scaling") if "def train(training" in c.source]
+    file = tmp_path / "mine.py"
+    file.write_text(cell.source)
+    monkeypatch.setattr("lmcourse.speedrun.train", lambda *given: given)
+    recipe, *rest = bench.load(file)("ids", "tuning", 65, 7)
+    assert isinstance(recipe, Recipe)
+    assert rest == ["ids", 65, 7]
 
 
 @pytest.mark.parametrize(

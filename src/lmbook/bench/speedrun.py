@@ -17,9 +17,9 @@ learns between the call and the return, from what it is given, in this process, 
 those numbers. The clock runs all that time: compiling, and making tables, count. The judge
 alone sees the second half of the last tenth: the mean loss on 400 fixed windows of it, the
 median of three seeds, must be at most 1.909 nats. It prints how many times sooner that was
-than nanoGPT's recipe on the same machine, each on the number of threads that is fastest for
-it (an entry on that of the whole, unless it chooses). A table with a row for pairs of
-characters or more is told, and its record stands apart.
+than nanoGPT's recipe on the same machine, on the number of threads that is fastest for that
+recipe; all else has the whole's fastest number, unless an entry chooses. A table with a row
+for pairs of characters or more is told, and its record stands apart.
 """
 
 import argparse
