@@ -109,7 +109,8 @@ def counted(ids, trust, pairs=False):
     """Return what each answer costs somebody who counts, (texts, 24).
 
     Each answer to the question so far speaks for itself; what is right follows by Bayes'
-    rule. With ``pairs`` and the true ``trust`` nobody can do better.
+    rule. With ``pairs`` and the true ``trust`` nobody who expects all tasks alike can do
+    better.
 
     Parameters
     ----------

@@ -3,10 +3,10 @@
 Varied: whether each text of the training is of any of 61,440 tasks, or of one of 16 that
 come again and again; how many examples stand before. Rates are chosen for each kind by
 texts of their own, by three other seeds. Rivals: copying the last answer of the same
-question; counting all its answers; counting those of its pair, too, which is all that can
-be known. What they trust is chosen on the same texts. Null: the answers of a text change
-places. Statistic: nats for each of the last twelve answers of tasks held back from all
-training; the interval is that of how much more counting pays than the model, seed by seed.
+question; counting all its answers; counting those of its pair, too. What they trust is
+chosen on the same texts. Null: the answers of a text change places. Statistic: nats for
+each of the last twelve answers of tasks held back from all training; the interval is that
+of how much more counting pays than the model, seed by seed.
 """
 
 from functools import partial

@@ -132,8 +132,8 @@ def small(answer):
 
 predict(
     "scaling.shuffled",
-    a="guessing needs no examples. But the model does not know that these deceive, and "
-    "acts on them.",
+    a="guessing needs no examples. But the model does not know that these are mixed up, "
+    "and goes by them.",
     b="the tasks are new: nothing that it learned in training tells their answers.",
     c=None,
 )
@@ -142,7 +142,7 @@ predict(
 predict(
     "scaling.missed",
     a=None,
-    b="it and its rates bring most alone; together with the others they are missed less.",
+    b="it and its rates bring most alone; left out of the whole they are missed less.",
     c="alone, in so few steps, it costs; among the others it is missed little.",
     d="alone they help; together with the others they are missed less.",
 )

@@ -71,11 +71,12 @@ def two_by_two(poem):
     return [word for i in range(0, len(poem), 2) for word in poem[i : i + 2][::-1]]
 
 
-def measured(texts):
-    """Return the two numbers that the page's function gives."""
+@cache
+def measured(seed=3):
+    """Return the two numbers that the page's function gives for shuffled poems."""
     kept, numbers = made()["common"][60:], []
     for window in (2, 5):
-        names, vectors = word_vectors(texts, 50, window=window)
+        names, vectors = word_vectors(shuffled(seed), 50, window=window)
         rows = vectors[[names.index(word) for word in kept]]
         numbers.append(neighbour_overlap(rows, made()["theirs"][60:], 10))
     return numbers
@@ -151,8 +152,8 @@ WRONG = {
             ([two_by_two(poem) for poem in POEMS], (0.04, 0.06)),
         ],
         "two numbers, at 2 and at 5": (shuffled(), 0.04),
-        "changed places": (shuffled(), measured(shuffled())[::-1]),
-        "that is in percent": (shuffled(), [100 * x for x in measured(shuffled())]),
+        "changed places": (shuffled(), measured()[::-1]),
+        "that is in percent": (shuffled(), [100 * x for x in measured()]),
         "not what these texts give": (shuffled(), (0.094, 0.094)),
     },
 }
@@ -171,8 +172,8 @@ RIGHT = {
         ),
     ],
     "scrambled": [
-        (shuffled(), measured(shuffled())),
-        (tuple(map(np.array, shuffled(5))), np.array(measured(shuffled(5)))),
+        (shuffled(), measured()),
+        (tuple(map(np.array, shuffled(5))), np.array(measured(5))),
     ],
 }
 
