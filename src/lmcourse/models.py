@@ -256,7 +256,7 @@ def read_tokenizer(folder, config, vocab_size):
         tokenizer = transformers.AutoTokenizer.from_pretrained(
             folder, config=config, trust_remote_code=False
         )
-        tokenizer.encode("a")  # what is wrong may show only then
+        tokenizer.encode("a 🦋")  # what is wrong may show only then, or with the unknown
         sizes = len(tokenizer), 1 + max(tokenizer.get_vocab().values())
     except Exception as error:  # tokenizers raises Exception itself
         raise ValueError(f"the tokenizer in {folder} cannot be read: {error}") from error

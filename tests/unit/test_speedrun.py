@@ -82,17 +82,6 @@ def test_the_reference_is_trained_as_nanogpts():
     assert (recipe.final, recipe.weight_decay, recipe.clip) == (0.1, 0.1, 1.0)
 
 
-def test_the_whole_keeps_the_rules():
-    whole = recipe_of()
-    assert whole.ngrams == ()
-    assert study.numbers(Sprinter(whole, 65)) <= study.SETTINGS["parameters"]
-
-
-def test_the_reference_is_the_recipe_whole():
-    assert recipe_of([], Recipe().steps) == Recipe()
-    assert study.entry_of("reference")[1] == 2000 * 12 * CONTEXT
-
-
 def test_the_record_leaves_out_what_is_better_left_out_by_the_tuning_half():
     middle = pd.DataFrame(stored("speedrun")["results"]["tuning"]).groupby("way").median()
     assert study.WAYS["record"] == study.WAYS[middle.tuning.idxmin()]
