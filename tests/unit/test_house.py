@@ -3,6 +3,7 @@
 import ast
 import re
 import textwrap
+import tomllib
 from functools import cache
 from pathlib import Path
 
@@ -182,3 +183,11 @@ def test_the_readme_has_the_table_of_chapters():
     rows = [HEAD, "|---|---|---|---|", *(row(*page) for page in pages().items())]
     table = "\n".join(rows)
     assert table in (ROOT / "README.md").read_text("utf-8"), f"should have\n{table}"
+
+
+def test_every_mutant_has_one_line_to_change():
+    text = (TESTS / "machinery" / "mutants.toml").read_text(encoding="utf-8")
+    for path, entry in tomllib.loads(text).items():
+        source = (SOURCE / path).read_text(encoding="utf-8")
+        for _, old, _ in entry["mutants"]:
+            assert source.count(old) == 1, (path, old)
