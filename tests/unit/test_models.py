@@ -189,11 +189,14 @@ def test_what_else_a_configuration_says_is_not_read(small):
     load_bert(small, device="cpu")
 
 
-def test_halves_of_files_are_refused(small):
+def test_halves_of_files_and_a_missing_piece_are_refused(small):
     (small / "vocab.txt").unlink()
-    for name in ("config.json", "model.safetensors", "tokenizer.json"):
+    names = ("config.json", "model.safetensors", "tokenizer.json")
+    unknown = b'"unk_token": "[UNK]"', b'"unk_token": ""'
+    for name, change in [*((n, None) for n in names), ("tokenizer_config.json", unknown)]:
         whole = (small / name).read_bytes()
-        (small / name).write_bytes(whole[: len(whole) // 2])
+        part = whole.replace(*change) if change else whole[: len(whole) // 2]
+        (small / name).write_bytes(part)
         with pytest.raises(ValueError, match=str(small)):
             load_bert(small, device="cpu")
         (small / name).write_bytes(whole)

@@ -7,8 +7,7 @@ import torch
 from torch.nn import functional as F
 
 from lmcourse.exercises import Wrong, compare, exercise, expect, judge, predict, run
-from lmcourse.exercises.answers import Called as _Watch
-from lmcourse.exercises.answers import array, normal, unpack
+from lmcourse.exercises.answers import Called, array, normal, unpack
 
 # Softmax answers to differences of scores, which have become ten times greater.
 predict(
@@ -22,7 +21,7 @@ predict(
 
 def _called(answer, *inputs):
     """Return the names of what an answer calls."""
-    with _Watch() as watch:
+    with Called() as watch:
         run(answer, *inputs)
     return watch.names
 
