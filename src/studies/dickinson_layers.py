@@ -46,15 +46,15 @@ KNOWN = (
 
 
 @cache
-def printed():
+def printed(count=None):
     """Return the poems, the model, its levels and what each says of their shelves."""
-    poems, (tokenizer, model) = load_poems(), load_bert()
+    poems, (tokenizer, model) = load_poems()[:count], load_bert()
     levels = pool_layers(poems.text.tolist(), tokenizer, model).levels
     return poems, tokenizer, model, levels, [predict(x, poems.section) for x in levels]
 
 
 def plan(small):
-    """Two ways to unlearn, in all layers or the last, and the poems; or one of each."""
+    """Two ways to unlearn, in all layers or the last, and the poems; or one, of few."""
     ways = {"way": ("dealt", "drawn"), "where": ("all", "last")}
     runs = grid(group="beside", seed=SETTINGS["seeds"], **ways)
     runs = runs[1:2] if small else runs
@@ -62,7 +62,9 @@ def plan(small):
     every = 17 * SETTINGS["every"]
     first = range(0, 1 if small else len(load_poems()), 1 if small else every)
     strikes = [{"group": "words", "first": i, "end": i + first.step} for i in first]
-    return [*runs, *strikes, *([] if small else [{"group": "close"}])]
+    if small:
+        return [run | {"poems": 120} for run in (*runs, *strikes)]
+    return [*runs, *strikes, {"group": "close"}]
 
 
 def run(folder, group, **setting):
@@ -70,14 +72,14 @@ def run(folder, group, **setting):
     return {"beside": beside, "words": words, "close": close}[group](**setting)
 
 
-def beside(way, where, seed):
+def beside(way, where, seed, poems=None):
     """Return what each step keeps, and of the last step each poem's neighbours kept."""
-    poems, tokenizer, model, levels, _ = printed()
+    texts, tokenizer, model, levels, _ = printed(poems)
     depth = len(levels) - 2
     if way != "trained":
         layers = range(depth) if where == "all" else [depth - 1]
         other = untrained(model, seed, way == "dealt", layers)
-        levels = pool_layers(poems.text.tolist(), tokenizer, other).levels
+        levels = pool_layers(texts.text.tolist(), tokenizer, other).levels
     pairs = itertools.pairwise(levels[1:])
     steps = [kept(*pair, SETTINGS["count"]) for pair in pairs]
     found = {"way": way, "where": where, "seed": seed}
@@ -85,32 +87,32 @@ def beside(way, where, seed):
     return found | {"last": (SETTINGS["count"] * steps[-1]).round().int().tolist()}
 
 
-def struck(poem):
+def struck(poem, count=None):
     """Return a poem's words, and of all levels its vectors without each of them."""
-    poems, tokenizer, model, _, _ = printed()
+    poems, tokenizer, model, _, _ = printed(count)
     text = poems.text[poem]
     places = list(re.finditer(r"[\w'-]+", text))
     versions = [text[: at.start()] + text[at.end() :] for at in places]
     return [at[0] for at in places], pool_layers(versions, tokenizer, model).levels
 
 
-def answers(poem, level, versions):
+def answers(poem, level, versions, count=None):
     """Return what all other poems say of versions of one: hundredths."""
-    poems, _, _, levels, shelves = printed()
+    poems, _, _, levels, shelves = printed(count)
     penalty = shelves[level].penalty[poem].item()
     said = ask(levels[level], poems.section, poem, versions, penalty)
     return (100 * said).round().int()
 
 
-def words(first, end):
+def words(first, end, poems=None):
     """Return of each poem how far its shelf leads without each word, at top and bottom."""
-    poems, *_, shelves = printed()
+    texts, *_, shelves = printed(poems)
     rows = []
-    for poem in range(first, min(end, len(poems)), SETTINGS["every"]):
-        names, vectors = struck(poem)
+    for poem in range(first, min(end, len(texts)), SETTINGS["every"]):
+        names, vectors = struck(poem, poems)
         row = {"poem": poem, "words": len(names)}
         for name, level in (("static", 0), ("top", len(vectors) - 1)):
-            said = answers(poem, level, vectors[level])
+            said = answers(poem, level, vectors[level], poems)
             shelf = shelves[level].support[poem].argmax()
             others = said.clone()
             others[:, shelf] = -(10**6)

@@ -91,7 +91,7 @@ def plan(small):
     runs += [{"group": group, "steps": taught} for group in ("marker", "plain")]
     runs.append({"group": "samples", "count": 2 if small else 192})
     draws = 1 if small else 100
-    lengths, few = ((64,), {"every": 2, "untrained": 1}) if small else ((64, 20), {})
+    lengths, few = ((20,), {"every": 2, "untrained": 1}) if small else ((64, 20), {})
     runs += [{"group": "labels", "length": n, "draws": draws} | few for n in lengths]
     runs.append({"group": "labels", "length": 20, "draws": draws, "pairs": True})
     return runs

@@ -10,16 +10,15 @@ import platform
 import shutil
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from importlib import import_module, metadata
 from itertools import groupby, product
-from multiprocessing import get_context
 from pathlib import Path
 from types import ModuleType
 
 import pandas as pd
+from joblib import Parallel, delayed
 from tqdm import tqdm
 
 from lmcourse.data import corpora_folder
@@ -126,30 +125,22 @@ def outcomes(
     processes : int
         How many run at a time.
     """
-    one_thread()
     folder.mkdir(parents=True, exist_ok=True)
     paths = [folder / f"{digest(setting)}.json" for setting in plan]
     missing = [(s, path) for s, path in zip(plan, paths, strict=True) if not path.is_file()]
     kept = {"total": len(plan), "initial": len(plan) - len(missing)}
     with tqdm(desc=name_of(study), unit="run", **kept) as bar:
+        finish = delayed(partial(_finish, study.__name__, folder))
+        pool = Parallel(processes, return_as="generator")
         for _, runs in groupby(missing, key=lambda run: run[0]["group"]):
-            for _ in _at_once(partial(_finish, study.__name__, folder), runs, processes):
+            for _ in pool(map(finish, runs)):
                 bar.update()
     return [json.loads(path.read_text(encoding="utf-8")) for path in paths]
 
 
-def _at_once(function, items, processes: int) -> Iterator:
-    """Map a function, in processes of their own if there are several."""
-    if processes == 1:
-        yield from map(function, items)
-        return
-    spawn = get_context("spawn")  # a fork of a process with threads may hang
-    with ProcessPoolExecutor(processes, spawn, initializer=one_thread) as pool:
-        yield from pool.map(function, items)
-
-
 def _finish(study: str, folder: Path, run: tuple[dict, Path]) -> None:
     """Make one run of a study, and keep what it found."""
+    one_thread()
     setting, path = run
     start = time.perf_counter()
     outcome = import_module(study).run(folder, **setting)

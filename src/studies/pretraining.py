@@ -73,7 +73,7 @@ def plan(small):
         | {"rate": rate, "dropout": dropout}
         for rate, dropout in GRID[:most]
     ]
-    seeds, more = SETTINGS["seeds"][:most], [3 * steps, 10 * steps][:most]
+    seeds, more = SETTINGS["seeds"][:most], [] if small else [3 * steps, 10 * steps]
     runs = grid(group="runs", seed=seeds, steps=steps)
     counted = {"group": "counting", "poems": 2 if small else None}
     longer = grid(group="longer", seed=seeds[0], steps=more)

@@ -12,7 +12,7 @@ from torch import nn
 
 from jitter.rounding import APPROXIMATE, KEY, Rounding, nudge, stem
 
-JITTER = Path(__file__).parents[1] / "jitter"
+TESTS = Path(__file__).parents[1]
 
 
 def numbers(dtype=torch.float32):
@@ -97,13 +97,10 @@ def test_the_notebooks_are_compared_under_noise(tmp_path, monkeypatch):
     cell.outputs = [nbformat.v4.new_output("stream", name="stdout", text="False\n")]
     kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
     notebook = nbformat.v4.new_notebook(cells=[cell], metadata={"kernelspec": kernel})
-    shutil.copytree(JITTER, tmp_path / "jitter")
-    folder = tmp_path / "pages" / "notebooks"
-    folder.mkdir(parents=True)
-    shutil.copy(JITTER.parent / "pages" / "notebooks" / "conftest.py", folder)
-    nbformat.write(notebook, folder / "one.ipynb")
+    shutil.copy(TESTS / "pages" / "notebooks" / "conftest.py", tmp_path)
+    nbformat.write(notebook, tmp_path / "one.ipynb")
     monkeypatch.delenv("JITTER", raising=False)
-    monkeypatch.setenv("PYTHONPATH", str(JITTER.parent))  # where it finds compare.py
+    monkeypatch.setenv("PYTHONPATH", str(TESTS))  # where it finds what it imports
     command = [sys.executable, "-m", "pytest", "-q", "--nbval", "--nbval-current-env"]
-    done = subprocess.run([*command, "-p", "no:cacheprovider", folder], cwd=tmp_path)
+    done = subprocess.run([*command, "-p", "no:cacheprovider", tmp_path], cwd=tmp_path)
     assert done.returncode == 0

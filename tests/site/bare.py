@@ -8,6 +8,7 @@ from itertools import chain
 import pytest
 
 import visits
+from lmbook.execute.keys import build_folder
 from lmbook.pages import renderer
 from lmbook.play import modules, stores
 from lmbook.publish import assets
@@ -26,7 +27,7 @@ background: var(--pst-color-background); font-family: system-ui, sans-serif }}</
 """
 
 
-def make_page(folder, shown, own=None, *, work=None, module=None):
+def make_page(folder, shown, own=None, *, module=None):
     """Write ``index.html`` and all that its views load, staged as a build does.
 
     Parameters
@@ -35,8 +36,6 @@ def make_page(folder, shown, own=None, *, work=None, module=None):
     shown : list of lmcourse.views.View
     own : dict of str to callable, optional
         Stores that this page has instead of the site's.
-    work : Path, optional
-        Where the site's stores are kept once made; default in the folder.
     module : str, optional
         One that the page loads at once, for tests that ask it themselves.
     """
@@ -57,7 +56,7 @@ def make_page(folder, shown, own=None, *, work=None, module=None):
     staged = {}
     with pytest.MonkeyPatch.context() as patch:
         for name in {name for view in views for name in view["stores"]} | set(own):
-            place = work if work and name not in own else folder / "work"
+            place = folder / "work" if name in own else build_folder(ROOT) / "play"
             patch.setitem(stores.STORES, name, own.get(name, stores.STORES[name]))
             staged[name] = stores.stage(name, lib, place)
     now = [f"play/{name}" for name in modules.order(module)] if module else []
@@ -85,10 +84,10 @@ def opening(browser, address, *, theme="light", **how):
         yield visit
 
 
-def is_fit(visit):
-    """No wider than a phone, accessible, and without complaints."""
+def is_fit(visit, *audits):
+    """No wider than a phone, accessible by some of axe's rules, and without complaints."""
     assert visit.page.evaluate("document.documentElement.scrollWidth") <= PHONE
-    assert visits.audit(visit.page) == []
+    assert visits.audit(visit.page, *audits) == []
     visit.clean()
 
 

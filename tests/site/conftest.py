@@ -94,7 +94,7 @@ def address(tmp_path_factory):
     @cache
     def written(module):
         view, own = module.make()
-        make_page(root / module.__name__, [view], own, work=root / "stores")
+        make_page(root / module.__name__, [view], own)
         return f"{module.__name__}/index.html"
 
     with serve(root) as origin:

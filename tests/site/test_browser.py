@@ -75,7 +75,7 @@ def test_every_page(visiting, page):
             visits.react(visit, root, kind, data)
         visit.page.wait_for_timeout(400)  # the theme waits 300 before it looks what scrolls
         pictures.legible(visit)
-        is_accessible(visit)
+        assert visits.audit(visit.page, "others") == []
         is_legible(visit)
         visit.theme("dark")
         assert visit.page.evaluate(pictures.LIT) == []
@@ -88,7 +88,7 @@ def test_in_other_looks(visiting, page, theme, width):
     with visiting(page, theme=theme, width=width) as visit:
         visit.draw()
         does_not_scroll_sideways(visit)
-        is_accessible(visit)
+        assert visits.audit(visit.page, "others") == []
         is_legible(visit)
         visit.clean()
 
@@ -119,20 +119,11 @@ def leaves_code_out(visit):
     does_not_scroll_sideways(visit)
 
 
-COLOURS = ["color-contrast", "link-in-text-block"]
-# The slowest of the others, which axe never calls serious, is not asked either.
-OTHERS = {rule: {"enabled": False} for rule in (*COLOURS, "region")}
-
-
-def is_accessible(visit):
-    assert visits.audit(visit.page, visits.LIFT, rules=OTHERS) == []
-
-
 def is_legible(visit):
     visit.page.mouse.move(0, 0)
     for root, _, _ in visit.views():
         assert root.evaluate(visits.CONTRAST) >= 4.5
-    assert visits.audit(visit.page, visits.LIFT, visits.ALIKE, runOnly=COLOURS) == []
+    assert visits.audit(visit.page, "colours") == []
 
 
 # --- the demonstration ----------------------------------------------------------------

@@ -16,12 +16,7 @@ from lmbook.execute.keys import ROOT
 from lmbook.execute.run import chapters, executed
 from lmbook.pages.glue import format_glue
 from lmbook.publish import addresses, notebooks
-from lmbook.publish.addresses import (
-    published_at,
-    repository,
-    site_address,
-    wheel_address,
-)
+from lmbook.publish.addresses import published_at, repository, site_address, wheel_address
 from lmbook.publish.markdown import solutions
 from lmcourse import exercises
 from lmcourse.views import MIME

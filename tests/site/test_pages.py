@@ -43,6 +43,12 @@ def source_cells(name: str) -> list:
     return [cell for cell in cells if cell.cell_type == "code"]
 
 
+def test_the_right_option_is_not_to_be_read_in_the_page(demo):
+    html = (demo / "tasks.html").read_text("utf-8")
+    choose = re.search(r'<div class="lm-choose".*?</div>\n</div>', html, re.DOTALL)[0]
+    assert not re.search(r"right|correct|true|=\"b\"", choose)
+
+
 @pytest.mark.parametrize("name", PAGES)
 def test_a_solution_that_opens_in_read_says_something(name):
     for solution in soup(name).select(".solution:not(.lm-work)"):

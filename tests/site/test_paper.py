@@ -12,7 +12,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 TITLES = {"index": "Demonstration", "ways": "Two ways", "proofs": "Proofs and folds"}
 TITLES |= {"tasks": "Tasks and drawings", "views": "Every view"}
-HOW = [("read", "open"), ("work", "out")]
+HOW = {("read", "open"): ["views"], ("work", "out"): []}
 WORK = ["sum_of_two = 1 + 1", "Prose about the quokka", "A task that needs code"]
 FOLDED = ["It is judged.", "Prose in the fold", "that would be the mean", "Right. "]
 BOTH = ["Second paragraph that both ways show.", "printed, for both", "A task for both"]
@@ -36,12 +36,12 @@ def printed(browser, demo):
     """Return a book of some pages, and the words of each of its sheets."""
 
     @cache
-    def made(way, folded, *names):
-        book = {"": ["index"], "A <part>": names}
-        reader = PdfReader(io.BytesIO(paper(browser, demo, book, way, folded)))
+    def made(*how):
+        book = {"": ["index"], "A <part>": ["ways", "proofs", "tasks", *HOW[how]]}
+        reader = PdfReader(io.BytesIO(paper(browser, demo, book, *how)))
         return reader, [words(sheet.extract_text()) for sheet in reader.pages]
 
-    return lambda *how: made(*how, *([] if how[2:] else ["ways", "proofs", "tasks"]))
+    return made
 
 
 @pytest.mark.parametrize("how", HOW)
@@ -53,7 +53,7 @@ def test_each_way_has_what_belongs_to_it(printed, how):
     assert "It is written." not in whole  # folded, and for work
 
 
-@pytest.mark.parametrize("how", [*HOW, ("read", "out", "views")])
+@pytest.mark.parametrize("how", HOW)
 def test_nothing_stands_there_to_press(printed, how):
     reader, texts = printed(*how)
     assert [word for word in BUTTONS if word in " ".join(texts)] == []
@@ -103,7 +103,7 @@ def test_links_lead_to_what_is_there(printed, how):
 
 
 def test_views_are_there_as_they_were_drawn(printed):
-    reader, texts = printed("read", "out", "views")
+    reader, texts = printed("read", "open")
     whole = " ".join(texts)
     assert "k = 1" in whole
     assert "k = 1 1" not in whole  # a slider's value, not its steps

@@ -513,13 +513,23 @@ LOWER = """() => {
 }"""
 
 
-def audit(page, *scripts, **options):
-    """What axe finds that keeps somebody out, after these scripts have thinned the page."""
-    for script in scripts:
-        page.evaluate(script)
-    options |= {"resultTypes": ["violations"], "preload": False}  # style sheets stay here
-    found = Axe().run(page, options=options).response["violations"]
-    if scripts:
+COLOURS = ["color-contrast", "link-in-text-block"]
+# The slowest of the others, which axe never calls serious, is not asked either.
+OTHERS = {rule: {"enabled": False} for rule in (*COLOURS, "region")}
+AUDITS = {
+    "colours": ([LIFT, ALIKE], {"runOnly": COLOURS}),
+    "others": ([LIFT], {"rules": OTHERS}),
+}
+
+
+def audit(page, *parts):
+    """What axe finds that keeps somebody out: by its rules of colours, the others, all."""
+    found = []
+    for scripts, options in (AUDITS[part] for part in parts or AUDITS):
+        for script in scripts:  # these thin the page
+            page.evaluate(script)
+        options |= {"resultTypes": ["violations"], "preload": False}  # no style sheets
+        found += Axe().run(page, options=options).response["violations"]
         page.evaluate(LOWER)
     return [
         (rule["id"], rule["impact"], [node["html"][:200] for node in rule["nodes"]][:5])

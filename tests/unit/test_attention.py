@@ -5,12 +5,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from lmcourse.attention import (
-    MultiHeadAttention,
-    attention,
-    causal_mask,
-    padding_mask,
-)
+from lmcourse.attention import MultiHeadAttention, attention, causal_mask, padding_mask
 from near import near
 
 BATCH, HEADS, QUERIES, KEYS, D_HEAD, D_VALUE = 2, 3, 5, 7, 4, 6

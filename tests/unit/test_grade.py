@@ -99,13 +99,13 @@ shutil.rmtree(os.environ["HOME"], ignore_errors=True)
 """
     network = f"import socket\nsocket.create_connection(('127.0.0.1', {port}), 5)"
     handed = "\n\nexercises.check('attention.merge_heads', merge_heads)"
-    untouched = "def merge_heads(x): ..." + handed
+    untouched = "exercises.check('attention.sharper', ...)\n"
+    untouched += "exercises.check('attention.masked_softmax', lambda scores, mask: ...)"
     together = "from transformers import BertConfig\n"
     together += "exercises.check('bert-internals.small_bert', BertConfig(hidden_size=100))"
     cells = {
         "honest": [LETTER, MERGE],
-        "untouched": [untouched, "exercises.check('attention.sharper', ...)"],
-        "wrong": [WRONG, together],
+        "wrong": [WRONG, together, untouched],
         "loops": [LETTER, "import time\nwhile True: time.sleep(0.1)", MERGE],
         "raises": [
             "import no_such_module",
@@ -161,8 +161,8 @@ MERGE_ROW, MASKED = "attention.merge_heads", "attention.masked_softmax"
         ("honest", "attention.sharper", "right", "right."),
         ("honest", MERGE_ROW, "right", "right."),
         ("honest", MASKED, "not handed in", ""),
-        ("untouched", MERGE_ROW, "not tried", "not tried yet."),
-        ("untouched", "attention.sharper", "not tried", "not tried yet."),
+        ("wrong", MASKED, "not tried", "not tried yet."),
+        ("wrong", "attention.sharper", "not tried", "not tried yet."),
         ("wrong", MERGE_ROW, "wrong", "the heads are added up"),
         ("wrong", "bert-internals.small_bert", "wrong", "12 heads cannot share 100"),
         ("loops", "attention.sharper", "right", ""),

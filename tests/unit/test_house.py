@@ -18,11 +18,11 @@ SOURCE, TESTS = ROOT / "src", ROOT / "tests"
 # Lines of code, room by room: the numbers reached. They only fall, or rise by what a new
 # page needs.
 LIMITS = {
-    "lmcourse": 4888,  # exercises apart
-    "exercises": 3518,
-    "studies": 2465,
-    "lmbook": 3688,
-    "tests": 14_000,  # right and wrong answers apart
+    "lmcourse": 4881,  # exercises apart
+    "exercises": 3516,
+    "studies": 2461,
+    "lmbook": 3686,
+    "tests": 13_971,  # right and wrong answers apart
     "scripts": 6697,  # with styles, every line
 }
 MODULE, FUNCTION = 300, 31  # lines of code

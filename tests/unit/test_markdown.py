@@ -73,10 +73,7 @@ DRAWING = '<img bees>\n\n<a id="fig-bees"></a>[Figure 3](site/fig-bees). Two *be
             "```{solution-start} ex-a\n:class: dropdown\n```",
             "**Solution to** [EX-A](site/ex-a), folded.",
         ),
-        (
-            ":::{deeper-start} Why $d$\n:::\nSo.",
-            "***\n\n**Going deeper: Why $d$**\n\nSo.",
-        ),
+        (":::{deeper-start} Why $d$\n:::\nSo.", "***\n\n**Going deeper: Why $d$**\n\nSo."),
         ("So.\n:::{deeper-end}\n:::\nOn.", "So.\n\n***\n\nOn."),
         (":::{workshop-start}\n:::\nSo.\n:::{workshop-end}\n:::", "So."),
         (":::{drawing} bees\n:name: fig-bees\nTwo {term}`bees`.\n:::", DRAWING),

@@ -134,17 +134,9 @@ CASES = {
         "td #t",
         lambda x, p: F.cross_entropy(x[0].flatten(0, -2), x[1].flatten()),
     ),
-    "fork": (
-        lambda d, r: Fork(Identity(), Linear(d, 3, r), Softmax()),
-        "td",
-        torch_fork,
-    ),
+    "fork": (lambda d, r: Fork(Identity(), Linear(d, 3, r), Softmax()), "td", torch_fork),
     "concat": (lambda d, r: Concat(), "td tn te", lambda x, p: torch.cat(x, -1)),
-    "scalar": (
-        lambda d, r: ScalarProduct(0.3, True),
-        "td",
-        lambda x, p: x[0] * p["scale"],
-    ),
+    "scalar": (lambda d, r: ScalarProduct(0.3, True), "td", lambda x, p: x[0] * p["scale"]),
     "dot": (lambda d, r: DotProduct(), "td dk", lambda x, p: x[0] @ x[1]),
     "attention": (
         lambda d, r: ScaledDotProductAttention(d),

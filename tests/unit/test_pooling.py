@@ -8,23 +8,11 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from transformers import (
-    AutoTokenizer,
-    BertConfig,
-    BertForMaskedLM,
-    BertModel,
-)
+from transformers import AutoTokenizer, BertConfig, BertForMaskedLM, BertModel
 
 from lmbook.bench import layers as bench
 from lmcourse.models import default_checkpoint
-from lmcourse.pooling import (
-    batches,
-    kept,
-    nearest,
-    pool_layers,
-    read,
-    untrained,
-)
+from lmcourse.pooling import batches, kept, nearest, pool_layers, read, untrained
 from near import near
 
 LAYERS, D_MODEL, WINDOW = 3, 24, 32

@@ -238,7 +238,7 @@ def test_another_code_begins_anew_and_another_claim_does_not(toy):
     assert folders[0] == folders[1] != folders[2]
 
 
-@pytest.mark.slow
+@pytest.mark.steady
 def test_several_processes_find_what_one_does(tmp_path):
     study = module("in_context")
     runs = [each for each in study.plan(small=True) if each["group"] == "tuning"][:2]

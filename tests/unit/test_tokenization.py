@@ -40,9 +40,7 @@ def library(text, merges):
     tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE())
     tokenizer.pre_tokenizer = byte_level
     trainer = tokenizers.trainers.BpeTrainer(
-        vocab_size=256 + merges,
-        initial_alphabet=byte_level.alphabet(),
-        show_progress=False,
+        vocab_size=256 + merges, initial_alphabet=byte_level.alphabet(), show_progress=False
     )
     tokenizer.train_from_iterator([text], trainer)
     return tokenizer

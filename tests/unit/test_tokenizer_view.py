@@ -62,9 +62,7 @@ def test_the_stored_state_has_every_token_and_no_markup_of_the_text(bert):
     assert said[3].startswith(f"BERT's WordPiece: {len(rows[3])} tokens, ")
     assert f"{len(rows[1])} in our BPE" in view.alt
     ids = [i for i, _ in view.data["rows"]["characters"]]
-    assert ids[:5] == [
-        *CharTokenizer("eht xyz<").encode("the <"),
-    ]
+    assert ids[:5] == [*CharTokenizer("eht xyz<").encode("the <")]
     assert None in ids
 
 

@@ -9,10 +9,7 @@ from hypothesis import strategies as st
 from torch import nn
 from torch.testing import assert_close
 from transformers import LlamaConfig
-from transformers.models.llama.modeling_llama import (
-    LlamaDecoderLayer,
-    LlamaRotaryEmbedding,
-)
+from transformers.models.llama.modeling_llama import LlamaDecoderLayer, LlamaRotaryEmbedding
 
 from lmcourse.attention import MultiHeadAttention, causal_mask, padding_mask
 from lmcourse.positions import rotate, sinusoidal

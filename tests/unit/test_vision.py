@@ -7,14 +7,7 @@ import torch.nn.functional as F
 
 from lmbook.play import stores
 from lmcourse.models import trained
-from lmcourse.vision import (
-    STARTS,
-    VisionTransformer,
-    digits,
-    patches,
-    read,
-    stretches,
-)
+from lmcourse.vision import STARTS, VisionTransformer, digits, patches, read, stretches
 
 
 def test_patches_are_those_of_unfold():

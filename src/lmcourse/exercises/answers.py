@@ -15,6 +15,7 @@ from contextlib import contextmanager
 import numpy as np
 import torch
 from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
 
 TOLERANCE = 1e-5  # as a share of the oracle's largest magnitude; float32 keeps it
 SHOWN = 160  # characters of a call or a result that a message shows
@@ -308,6 +309,16 @@ class Called(TorchFunctionMode):
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
         self.names.append(getattr(function, "__name__", ""))
+        return function(*args, **(kwargs or {}))
+
+
+class Counting(TorchDispatchMode):
+    """Counts what PyTorch is asked to do, inside a ``with``."""
+
+    calls = 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        self.calls += 1
         return function(*args, **(kwargs or {}))
 
 

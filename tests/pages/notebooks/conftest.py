@@ -6,18 +6,17 @@ that the environment variable ``JITTER`` names; ``JITTER=off`` is none.
 """
 
 import os
-import shutil
-import tempfile
-from pathlib import Path
+from functools import partial
 from unittest import mock
 
+from jupyter_client.provisioning import local_provisioner
 from nbval.plugin import IPyNbCell, IPyNbFile
 
+import forked
 from compare import difference
 
-PROFILE = Path(__file__).parents[2] / "jitter"
 SEED = os.environ.get("JITTER", "1")
-start_kernel, stop_kernel = IPyNbFile.setup, IPyNbFile.teardown
+start_kernel, launch = IPyNbFile.setup, partial(forked.launch, SEED)
 
 
 def compare_outputs(self, test, ref, skip_compare=None):
@@ -27,20 +26,10 @@ def compare_outputs(self, test, ref, skip_compare=None):
 
 
 def setup(self):
-    # A copy, since IPython writes its history into its folder.
-    self.ipython = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
-    shutil.copytree(PROFILE, self.ipython.name, dirs_exist_ok=True)
-    noise = {"JITTER": SEED, "IPYTHONDIR": self.ipython.name}
-    with mock.patch.dict(os.environ, {} if SEED == "off" else noise):
+    with mock.patch.object(local_provisioner, "launch_kernel", launch):
         start_kernel(self)
-
-
-def teardown(self):
-    stop_kernel(self)
-    self.ipython.cleanup()
 
 
 if SEED != "off":
     int(SEED)  # a seed that is none stops here, not in each kernel
-IPyNbCell.compare_outputs = compare_outputs
-IPyNbFile.setup, IPyNbFile.teardown = setup, teardown
+IPyNbCell.compare_outputs, IPyNbFile.setup = compare_outputs, setup

@@ -100,7 +100,7 @@ WRONG = {
         ],
     },
     "merge_heads": {
-        "have changed places": lambda x: x.transpose(2, 3).reshape(len(x), x.shape[2], -1),
+        "have changed places": lambda x: x.transpose(2, 3).reshape(len(x), x.shape[2], -1)
     },
 }
 

@@ -237,9 +237,7 @@ RIGHT = {
     "layer": [layer_of],
 }
 
-NONSENSE = {
-    "small_bert": [sizes(4, 2, 2, 550_000), sizes(0, 1, 1), BertConfig()],
-}
+NONSENSE = {"small_bert": [sizes(4, 2, 2, 550_000), sizes(0, 1, 1), BertConfig()]}
 FORBIDDEN = {
     "embed": {"inside bert.embeddings": WRONG["embed"]["not bert.embeddings itself"]}
 }

@@ -216,10 +216,7 @@ WRONG = {
         "not asked for every id": lambda ask, start, stop, limit: [4, 6, 5][:limit],
     },
     "new_style": {
-        "style 5 was shown": [
-            (shown("%d %b %Y"), reads()),
-            (shown(" %d  %B %Y"), reads()),
-        ],
+        "style 5 was shown": [(shown("%d %b %Y"), reads()), (shown(" %d  %B %Y"), reads())],
         "gives 0 different dates": [
             (list, reads()),
             (lambda: [("x", "y")], reads()),

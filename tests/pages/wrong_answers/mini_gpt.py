@@ -146,9 +146,7 @@ WRONG = {
         "to be the trained model itself": [[(54_912, 2.3), *swept]],
         "Train longer": [pairs_of([*tables[:3], Table(training[:2], size)])],
         "Which text was yours": [[(model, loss - 0.5) for model, loss in swept]],
-        "trained on what should judge it": [
-            pairs_of([*tables[:3], Parrot(apart, size)]),
-        ],
+        "trained on what should judge it": [pairs_of([*tables[:3], Parrot(apart, size)])],
         "equal to the last digit": [swept[:1] * 4],
         "no GPT": [pairs_of([*tables[:3], Pairs(training, size)])],
     },

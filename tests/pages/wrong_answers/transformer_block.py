@@ -114,7 +114,7 @@ FORBIDDEN = {
         "write it without": library,
         "has norms, of course": native,
         "PyTorch has": grouped,
-    },
+    }
 }
 TYPED = {
     "without_norms": [
