@@ -38,6 +38,7 @@ def anchors(name: str) -> set[str]:
     return {tag["id"] for tag in soup(name).find_all(id=True)}
 
 
+@cache
 def source_cells(name: str) -> list:
     cells = jupytext.read(ROOT / "chapters" / f"{name}.md", fmt="md:myst").cells
     return [cell for cell in cells if cell.cell_type == "code"]

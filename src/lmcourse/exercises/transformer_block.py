@@ -1,5 +1,7 @@
 """Checks for the exercises of the chapter *transformer-block*."""
 
+from functools import cache
+
 import numpy as np
 import torch
 import torch.nn.functional as F
@@ -224,6 +226,7 @@ judge(
 )
 
 
+@cache
 def _gpt2(vocab_size, context, layers, d_model):
     """Count the parameters of transformers' GPT-2, built without numbers."""
     sizes = {"vocab_size": vocab_size, "n_positions": context, "n_layer": layers}
