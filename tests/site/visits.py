@@ -528,7 +528,7 @@ def audit(page, *parts):
     for scripts, options in (AUDITS[part] for part in parts or AUDITS):
         for script in scripts:  # these thin the page
             page.evaluate(script)
-        options |= {"resultTypes": ["violations"], "preload": False}  # no style sheets
+        options = options | {"resultTypes": ["violations"], "preload": False}
         found += Axe().run(page, options=options).response["violations"]
         page.evaluate(LOWER)
     return [

@@ -19,10 +19,10 @@ SOURCE, TESTS = ROOT / "src", ROOT / "tests"
 # page needs.
 LIMITS = {
     "lmcourse": 4881,  # exercises apart
-    "exercises": 3516,
+    "exercises": 3518,
     "studies": 2461,
     "lmbook": 3686,
-    "tests": 13_971,  # right and wrong answers apart
+    "tests": 13_972,  # right and wrong answers apart
     "scripts": 6697,  # with styles, every line
 }
 MODULE, FUNCTION = 300, 31  # lines of code
