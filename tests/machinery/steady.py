@@ -9,7 +9,7 @@ Parts, of which ``--only PART …`` chooses:
 - ``mutants``: small wrong changes of the mechanisms, which the tests must notice.
 - ``fuzz``: 2,000 damaged files of each kind.
 - ``looks``: every page in both themes and widths, every notebook by the wheel alone; of
-  tasks that train every wrong answer, of studies the one on many processors.
+  tasks that train every wrong answer, and short runs of the studies that are long.
 - ``machinery``: the tests of these tools.
 
 Other options are pytest's, for parts that are about pages: with ``-k mini-gpt`` the

@@ -19,7 +19,7 @@ from serving import DEMO_PAGES, ROOT, SITE
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 PHONE, DESK = 360, 1400  # pixels
-FEW = ["site:index", "demo:views", "demo:tasks", "demo:proofs"]  # of every kind of thing
+FEW = ["site:index", "demo:views"]
 LABELS = [  # the tokens of the demonstration
     *("[CLS]", "</script>", "<b>bold</b>", '"quoted"', "&lt;"),
     *("<img src=x onerror=harm()>", "🦋", "שלום", "##ing", "[SEP]"),

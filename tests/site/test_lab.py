@@ -112,7 +112,12 @@ def plain(text):
 
 
 @pytest.mark.parametrize("opened", [CHAPTER], indirect=True)
-def test_a_chapter_reads_as_on_the_site(opened, browser, server):
+def test_a_chapter_is_there_and_works(opened, browser, server, jupyter):
+    reads_as_on_the_site(opened, browser, server)
+    checks_a_task_and_saves_its_answer(opened, jupyter)
+
+
+def reads_as_on_the_site(opened, browser, server):
     page = browser.new_page()
     page.goto(f"{server}/{CHAPTER}.html")
     told = {plain(text) for text in page.locator(PROSE).all_text_contents()}
@@ -137,8 +142,7 @@ def test_a_chapter_reads_as_on_the_site(opened, browser, server):
     expect(solution.locator("p").first).to_be_visible()
 
 
-@pytest.mark.parametrize("opened", [CHAPTER], indirect=True)
-def test_a_task_is_checked_and_its_answer_saved(opened, jupyter):
+def checks_a_task_and_saves_its_answer(opened, jupyter):
     cells = opened.locator(".jp-Notebook .jp-CodeCell")
     imports = cells.nth(1)  # folded, below the one that installs
     imports.locator(".jp-InputPlaceholder").click()

@@ -38,7 +38,6 @@ def test_every_view_is_here():
 @every_view
 def test_accessible_and_no_wider_than_a_phone(browser, address, module):
     with opening(browser, address(module, "http"), width=PHONE) as visit:
-        is_fit(visit, "others")
         module.use(visit.page)
         is_fit(visit)
         visit.page.evaluate("document.documentElement.dataset.theme = 'dark'")

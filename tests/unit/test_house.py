@@ -22,7 +22,7 @@ LIMITS = {
     "exercises": 3518,
     "studies": 2461,
     "lmbook": 3686,
-    "tests": 13_972,  # right and wrong answers apart
+    "tests": 13_978,  # right and wrong answers apart
     "scripts": 6697,  # with styles, every line
 }
 MODULE, FUNCTION = 300, 31  # lines of code

@@ -71,11 +71,16 @@ def shapes(path):
         return {name: file.get_slice(name).get_shape() for name in file.keys()}  # noqa: SIM118
 
 
-HEAVY = pytest.param("parallel", marks=pytest.mark.steady)  # see test_train.py
+# What these do even in short is for `make steady`; the last is also in test_train.py.
+HEAVY = {"backpropagation", "dickinson_layers", "fine_tuning", "in_context", "pretraining"}
+HEAVY |= {"sizes", "speedrun", "parallel"}
+SHORT = [
+    pytest.param(name, marks=[pytest.mark.steady] * (name in HEAVY)) for name in MODULES
+]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [n for n in MODULES if n != "parallel"] + [HEAVY])
+@pytest.mark.parametrize("name", SHORT)
 def test_a_short_run_finds_what_is_stored_in_form(name, tmp_path):
     study = module(name)
     plan = study.plan(small=True)
