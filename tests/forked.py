@@ -13,7 +13,8 @@ from jitter.rounding import Rounding
 # No pandas, which asks whether it is in a notebook when it is imported.
 IMPORTS = ["ipykernel.kernelapp", "matplotlib.pyplot", "matplotlib_inline.backend_inline"]
 IMPORTS += ["transformers.models.bert.modeling_bert", "torch.utils.flop_counter"]
-FORKS = multiprocessing.get_context("forkserver")
+# What was forked may not use Apple's GPU: there a kernel starts from nothing.
+FORKS = multiprocessing.get_context("forkserver" if sys.platform == "linux" else "spawn")
 FORKS.set_forkserver_preload(IMPORTS)
 # What a kernel sets for itself, and Matplotlib reads when it is imported.
 BACKEND = {"MPLBACKEND": "module://matplotlib_inline.backend_inline"}

@@ -5,7 +5,7 @@ import pytest
 import visits
 from pictures import CAPTIONS, CUT, PHONE, moves_by_wheel, small
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
+pytestmark = [pytest.mark.browser, pytest.mark.steady]
 
 WRONG = """<figure id="fig-tiny"><svg viewBox="0 0 1000 100" width="300"><text y="50"
 font-size="20">bee</text></svg><figcaption><span>bee</span></figcaption></figure>
