@@ -78,7 +78,7 @@ def loads(text: str | bytes, held: Callable[[int, str], object] | None = None) -
     return _value(json.loads(text), held)
 
 
-def _value(plain: object, held) -> object:
+def _value(plain: object, held) -> object:  # noqa: C901
     if isinstance(plain, list):
         return [_value(each, held) for each in plain]
     if not isinstance(plain, dict):
