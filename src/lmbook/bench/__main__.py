@@ -7,7 +7,7 @@ import subprocess
 import sys
 from importlib import import_module
 
-NAMES = ("bpe", "layers", "numpy", "play", "speedrun")
+NAMES = ("bpe", "layers", "numpy", "play", "speedrun", "talker")
 
 
 def main(argv: list[str]) -> int:

