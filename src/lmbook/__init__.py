@@ -3,7 +3,13 @@
 from importlib import import_module
 
 PARTS = (
-    *("pages.outputs", "pages.renderer", "pages.proofs", "pages.first_screen"),
+    *(
+        "pages.glue",
+        "pages.outputs",
+        "pages.renderer",
+        "pages.proofs",
+        "pages.first_screen",
+    ),
     *("pages.findings", "pages.drawings", "pages.tasks", "pages.choices", "pages.frame"),
     *("pages.ways", "pages.search", "pages.course_map", "pages.teaching"),
     *("pages.surprise", "publish.assets", "publish.notebooks"),

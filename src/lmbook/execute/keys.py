@@ -128,7 +128,10 @@ def course_modules() -> list[Path]:
 
 def watched(root: Path) -> list[Path]:
     """Return the folders whose files are a chapter's business when it reads them."""
-    folders = (root / "data", root / "chapters", ROOT / "data", PACKAGE)
+    folders = [PACKAGE]
+    for base in (root, ROOT):  # a book that is not this one may have proofs of its own
+        folders += [base / "data", base / "src" / "studies"]
+    folders.append(root / "chapters")
     return sorted({folder.resolve() for folder in folders})
 
 

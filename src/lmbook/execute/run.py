@@ -4,8 +4,9 @@
 found by its name alone, with the key of what it ran on and the hashes of what it read
 (`lmbook.execute.keys`). A chapter is executed again if any of it changed, or if it failed.
 
-A cell tagged ``proof`` and ``finding`` is about the default model. With another one it may
-fail: an AssertionError there is kept as the cell's output, and the chapter goes on.
+A finding is about the default model. With another one it may fail: its AssertionError is
+kept as the cell's output, and the chapter goes on. It is a proof that the chapter places
+(`lmbook.execute.placed`), or a cell tagged ``proof`` and ``finding``.
 """
 
 import asyncio
@@ -24,6 +25,7 @@ from nbformat import NotebookNode
 
 from lmbook.execute import keys
 from lmbook.execute.keys import ROOT
+from lmbook.execute.placed import is_placed, place_proofs
 from lmbook.execute.verdicts import COLOUR, brief, code_cells, errors, is_finding
 
 TIMEOUT = 600  # seconds a cell
@@ -32,8 +34,9 @@ THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
 def page_notebook(path: Path) -> NotebookNode:
-    """Read a chapter as the build does."""
-    return read_myst_markdown_notebook(path.read_text(encoding="utf-8"), path=str(path))
+    """Read a chapter as the build does, a cell for each proof that it places."""
+    text = path.read_text(encoding="utf-8")
+    return place_proofs(read_myst_markdown_notebook(text, path=str(path)), path.stem)
 
 
 def chapters(root: Path = ROOT) -> list[Path]:
@@ -108,6 +111,7 @@ def _environment(log: Path, root: Path) -> dict[str, str]:
     noted = {
         "PYTHONPATH": os.pathsep.join(path),
         "LMBOOK_READS": str(log),
+        "LMBOOK_STUDIES": str(root / "src" / "studies"),
         "LMBOOK_WATCHED": os.pathsep.join(map(str, keys.watched(root))),
         "LMBOOK_VARIABLES": " ".join(keys.VARIABLES),
     }
@@ -118,7 +122,8 @@ def _raise_or_note(log: Path, cell: NotebookNode, execute_reply: dict, **_) -> N
     """Raise a cell's error, unless it is a finding that does not hold of another model."""
     (error,) = errors(cell)
     another = keys.other_models().keys() & keys.asked(log)
-    if not (is_finding(cell) and error.ename == "AssertionError" and another):
+    of_finding = error.ename == ("NotSo" if is_placed(cell) else "AssertionError")
+    if not (is_finding(cell) and of_finding and another):
         raise CellExecutionError.from_cell_and_msg(cell, execute_reply["content"])
     error.traceback = brief(error)
 

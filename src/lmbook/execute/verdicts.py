@@ -1,9 +1,10 @@
-"""What cells check, and what came of it.
+"""What pages check, and what came of it.
 
-A cell tagged ``proof`` begins with a comment, the sentence that it proves; what an
-empirical claim was held against stands below it, in fields. One tagged ``finding`` as well
-says something about the model at hand: with another model it may fail, and then an
-AssertionError is among its outputs.
+A proof that a chapter places (`lmbook.execute.placed`) leaves a `Record` among its cell's
+outputs. On pages of the older form a cell tagged ``proof`` begins with a comment, the
+sentence that it proves; what an empirical claim was held against stands below it, in
+fields. One tagged ``finding`` as well says something about the model at hand. A finding
+may fail with another model than the default, and then an error is among its outputs.
 """
 
 import ast
@@ -13,7 +14,9 @@ from collections.abc import Iterator
 from IPython.core.inputtransformer2 import TransformerManager
 from nbformat import NotebookNode
 
+from lmbook.execute.placed import TAG, is_placed
 from lmbook.pages.glue import format_glue
+from studies.findings import RECORD
 
 COLOUR = re.compile(r"\x1b\[[\d;]*m")
 FEWEST = 3  # words of a sentence
@@ -29,7 +32,18 @@ def code_cells(notebook: NotebookNode) -> list[NotebookNode]:
 
 def is_finding(cell: NotebookNode) -> bool:
     """Say whether a cell proves something of the model at hand."""
+    if is_placed(cell):
+        return record(cell).get("kind") == "finding"
     return {"proof", "finding"} <= {*cell.metadata.get("tags", [])}
+
+
+def record(cell: NotebookNode) -> dict:
+    """Return what a placed proof tells of itself, as `studies.findings.run` left it.
+
+    {} if it was not run, or the cell is another.
+    """
+    data = (output.get("data", {}) for output in cell.get("outputs", []))
+    return next((dict(each[RECORD]) for each in data if RECORD in each), {})
 
 
 def errors(cell: NotebookNode) -> list[NotebookNode]:
@@ -45,6 +59,8 @@ def brief(error: NotebookNode) -> list[str]:
 
 def judge(notebook: NotebookNode, whole: bool) -> dict:
     """Note in each code cell's metadata, as ``lmbook``, what came of it.
+
+    What a placed proof tells of itself moves from its outputs to ``lmbook_record`` there.
 
     Parameters
     ----------
@@ -72,12 +88,16 @@ def judge(notebook: NotebookNode, whole: bool) -> dict:
         elif cell in raised:
             verdict = "not so" if whole or cell is not raised[-1] else "failed"
         else:
-            verdict, proof = "checked", "proof" in cell.metadata.get("tags", [])
-            checks = count(cell.source)
+            verdict = "checked"
+            proof = bool({"proof", TAG} & {*cell.metadata.get("tags", [])})
+            checks = count(record(cell).get("source", cell.source))
             about["statements"] += checks
             about["proofs"] += proof
             about["proven"] += checks * proof
         cell.metadata["lmbook"] = verdict
+    for cell in filter(is_placed, cells):
+        cell.metadata["lmbook_record"] = record(cell)
+        cell.outputs = [out for out in cell.outputs if RECORD not in out.get("data", {})]
     return about
 
 
@@ -132,10 +152,21 @@ def fields(source: str, glued: dict[str, str]) -> dict[str, str]:
             known = f"{', '.join(FIELDS)}, each once and with words after the colon"
             raise ValueError(f"a proof has no field {name!r} here: it may have {known}")
         try:
-            found[name] = _VALUE.sub(lambda m: format_glue(glued, m[1], m[2]), text)
+            found[name] = filled(text, glued)
         except ValueError as error:
             raise ValueError(f"the field {name}: {error}; glue it on this page") from None
     return found
+
+
+def filled(text: str, values: dict[str, str]) -> str:
+    """Return a field, each ``{key:format}`` in it replaced by a value.
+
+    Raises
+    ------
+    ValueError
+        If a value is missing, or has no such format.
+    """
+    return _VALUE.sub(lambda m: format_glue(values, m[1], m[2]), text)
 
 
 def count(source: str) -> int:

@@ -1,14 +1,24 @@
-"""The values that a page glued, for its text, its drawings and its notebook."""
+"""The values that a page's text quotes: what its proofs returned, and what it glued.
+
+``{glue:text}`NAME.KEY:.0%` `` is the value that the proof NAME returned as KEY
+(`studies.findings`), ``{glue:text}`KEY:.2f` `` one that a cell of the page glued. Text,
+drawings, fields of proofs and notebooks write them alike.
+"""
 
 import ast
 
 import nbformat
+from docutils import nodes
+from myst_nb.ext.glue.roles import PasteTextRole
+from sphinx.util import logging
 
 GLUE = "application/papermill.record/text/plain"
+PERCENT = "\N{NO-BREAK SPACE}%"
+logger = logging.getLogger(__name__)
 
 
 def glued(executed: nbformat.NotebookNode) -> dict[str, str]:
-    """Return the values that the page glued, name → repr."""
+    """Return the values that the page glued or its proofs returned, name → repr."""
     found = {}
     for cell in executed.cells:
         for output in cell.get("outputs", []):
@@ -19,7 +29,9 @@ def glued(executed: nbformat.NotebookNode) -> dict[str, str]:
 
 
 def format_glue(values: dict[str, str], name: str, form: str) -> str:
-    """Return a glued value as text, in a format such as ``".2f"`` or ``""``.
+    """Return a value as text, in a format such as ``".2f"``, ``".0%"`` or ``""``.
+
+    A pair of numbers is an interval: "0.2 to 0.4".
 
     Raises
     ------
@@ -27,12 +39,60 @@ def format_glue(values: dict[str, str], name: str, form: str) -> str:
         If there is none of this name, or it has no such format.
     """
     if name not in values:
+        proof, _, key = name.rpartition(".")
+        others = [each.partition(".")[2] for each in values if each.startswith(f"{proof}.")]
+        if proof and others:
+            raise ValueError(f"{proof} returns no {key!r}; it returns {', '.join(others)}")
+        if proof:
+            raise ValueError(f"no proof on this page returns {name!r}")
         raise ValueError(f"nothing was glued under the name {name!r}")
     try:
         value = ast.literal_eval(values[name])
     except (ValueError, SyntaxError):
         value = values[name]
     try:
-        return format(value, form)
+        return format_value(value, form)
     except (TypeError, ValueError):
         raise ValueError(f"{name!r} is {values[name]}: {form!r} wants a number") from None
+
+
+def format_value(value: float | str | tuple, form: str) -> str:
+    """Return a number, a text or a pair of numbers as the book writes it.
+
+    ``0.71`` with ``".0%"`` is "71 %" (its space does not break), and minus is a minus sign.
+    """
+    if isinstance(value, tuple) and len(value) == 2:
+        low, high = (format_value(end, form) for end in value)
+        return f"{low.removesuffix(PERCENT)} to {high}"
+    text = format(value, form)
+    if isinstance(value, str):
+        return text
+    if form.endswith("%"):
+        text = text[:-1] + PERCENT
+    return text.replace("-", "\N{MINUS SIGN}", 1) if text.startswith("-") else text
+
+
+class Text(PasteTextRole):
+    """The role ``glue:text``, written as everywhere in the book.
+
+    A name that nothing on the page returns or glues is a warning, which fails the build.
+    """
+
+    def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
+        if "::" in self.text:
+            return super().run()  # of another page
+        values = self.document.settings.env.temp_data.get("lmbook_glued", {})
+        name, _, form = self.text.partition(":")
+        try:
+            text = format_glue(values, name, form)
+        except ValueError as error:
+            logger.warning("%s", error, location=(self.source, self.line))
+            return [], []
+        node = nodes.inline(text, text, classes=["pasted-text"])
+        self.set_source_info(node)
+        return [node], []
+
+
+def setup(app) -> None:
+    """Take the place of myst-nb's role, which says a missing name without a word for it."""
+    app.add_role_to_domain("glue", "text", Text(), override=True)

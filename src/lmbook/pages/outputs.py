@@ -15,6 +15,7 @@ from myst_nb.core.read import create_nb_reader
 from nbformat import NotebookNode
 from sphinx.util import logging
 
+from lmbook.execute.placed import place_proofs
 from lmbook.execute.run import fill, store_path
 from lmbook.execute.verdicts import judge
 from lmbook.pages.glue import glued
@@ -24,6 +25,7 @@ logger = logging.getLogger(__name__)
 
 def _with_outputs(app, path: Path, notebook: NotebookNode) -> NotebookNode:
     """Fill a page's outputs in; if they are not whole, say so at its top."""
+    place_proofs(notebook, path.stem)
     if all(cell.cell_type != "code" for cell in notebook.cells):
         return notebook
     root = Path(app.srcdir).parent

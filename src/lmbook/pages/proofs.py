@@ -1,8 +1,10 @@
-"""Cells that prove and sections that go deeper, folded on the site.
+"""Proofs and sections that go deeper, folded on the site.
 
-A code cell tagged ``proof`` is one line there, ``✓ checked:`` and its first comment, that
-opens on its fields and the cell. If it is a finding as well, and does not hold for the
-model at hand, the line says so, and the prose around is marked. What stands between
+A proof is one line there, ``✓ checked:`` and its sentence. One that the chapter places
+(``:::{proof} NAME``) opens on what it was held against, its function and what that
+returned; a code cell tagged ``proof``, as older pages have them, on its fields and the
+cell. If a finding does not hold for the model at hand, its line says so, and the prose
+around is marked. What stands between
 ``deeper-start`` and ``deeper-end`` is a section that opens; between ``workshop-start`` and
 ``workshop-end`` stands what only who works through the page wants (`lmbook.pages.ways`).
 Folds are plain ``<details>``: they work by key, without scripts.
@@ -15,7 +17,8 @@ from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
-from lmbook.execute.verdicts import check_order, fields, sentence
+from lmbook.execute.placed import TAG
+from lmbook.execute.verdicts import check_order, fields, filled, sentence
 from lmbook.pages.findings import fields_list, found_note, not_so
 from lmbook.pages.markup import html_tag, page_link, with_code
 
@@ -56,6 +59,17 @@ class Edge(SphinxDirective):
         return [node, *messages]
 
 
+class Misplaced(SphinxDirective):
+    """A proof where no cell can stand; elsewhere the reader has replaced it."""
+
+    required_arguments = 1
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        said = "a proof stands at the top level of a page, in no other directive or list"
+        raise self.error(f"{said}: {self.arguments[0]}")
+
+
 class Fold(SphinxTransform):
     """Fold proof cells and deeper sections, once exercises are put together."""
 
@@ -71,11 +85,13 @@ class Fold(SphinxTransform):
             node.parent.remove(node)
         about = self.env.temp_data.get("lmbook", {})
         values = self.env.temp_data.get("lmbook_glued", {})
-        proofs = [
-            _fold_proof(cell, about["models"], values)
-            for cell in list(self.document.findall(nodes.container))
-            if {"proof", "finding"} & {*cell.get("cell_metadata", {}).get("tags", [])}
-        ]
+        proofs = []
+        for cell in list(self.document.findall(nodes.container)):
+            tags = {*cell.get("cell_metadata", {}).get("tags", [])}
+            if TAG in tags:
+                proofs.append(_fold_placed(cell, about["models"]))
+            elif {"proof", "finding"} & tags:
+                proofs.append(_fold_proof(cell, about["models"], values))
         for proof in proofs:
             if proof["verdict"] == "not so":
                 _mark_prose(proof, about["models"])
@@ -119,21 +135,58 @@ def _fold_proof(cell: nodes.container, models: dict, values: dict) -> fold:
     except ValueError as error:
         logger.warning("%s", error, location=cell)
     cell.attributes.pop("hide_mode", None)  # it is folded already
-    verdict = about.get("lmbook", "not run")
+    source = cell[0].astext()
+    made = _replaced(cell, text, models)
+    made += [*fields_list(told), cell]
+    if "finding" in about["tags"] or "rival" in told:  # an empirical claim
+        kind = "finding" if "finding" in about["tags"] else "proof"
+        _claim(
+            made, f"finding-{text}", models, claim=text, kind=kind, source=source, **told
+        )
+    return made
+
+
+def _replaced(cell: nodes.container, text: str, models: dict[str, str]) -> fold:
+    """Put a fold in a cell's place that has its line alone: verdict and sentence."""
+    verdict = cell["cell_metadata"].get("lmbook", "not run")
     kind = {"checked": "lm-holds"}.get(verdict, "lm-fails")
     made = fold(classes=["lm-proof", WORK, kind], verdict=verdict)
     made.source, made.line = cell.source, cell.line
     said = MARKS.get(verdict) or f"✗ {not_so(models)}:"
     mark = nodes.inline("", said, classes=["lm-mark"])
     cell.parent.replace(cell, made)
-    line = fold_line("", "", mark, nodes.Text(" "), *with_code(text))
-    made += [line, *fields_list(told), cell]
-    if "finding" in about["tags"] or "rival" in told:  # an empirical claim
-        kind = "finding" if "finding" in about["tags"] else "proof"
-        about = {"verdict": verdict, "note": " and ".join(models.values())}
-        made["claim"] = {"claim": text, "kind": kind} | about | told
-        made["ids"].append(nodes.make_id(f"finding-{text}")[:60].rstrip("-"))
-        cell.document.set_id(made)  # warns if another has it
+    made += fold_line("", "", mark, nodes.Text(" "), *with_code(text))
+    return made
+
+
+def _claim(made: fold, name: str, models: dict[str, str], **told: str) -> None:
+    """Note on a fold what it claims, for the list of all claims, and give it an address."""
+    about = {"verdict": made["verdict"], "note": " and ".join(models.values())}
+    made["claim"] = about | told
+    made["ids"].append(nodes.make_id(name)[:60].rstrip("-"))
+    made.document.set_id(made)  # warns if another has it
+
+
+def _fold_placed(cell: nodes.container, models: dict[str, str]) -> fold:
+    """Put a proof that the chapter places into a fold: fields, function, values."""
+    told = cell["cell_metadata"].get("lmbook_record")
+    if not told:  # the page failed before it came to it
+        return _replaced(cell, "a proof that was not run", models)
+    made = _replaced(cell, told["sentence"], models)
+    try:
+        shown = {name: filled(t, told["values"]) for name, t in told["fields"].items()}
+    except ValueError as error:
+        shown = {}
+        logger.warning("the proof %s: %s", told["name"], error, location=made)
+    values = {f"returned `{name}`": f"`{text}`" for name, text in told["values"].items()}
+    failed = {"not so": f"`{told['failed']}`"} if told["failed"] else {}
+    code = nodes.literal_block(told["source"], told["source"], language="ipython3")
+    source = nodes.container("", code, classes=["cell_input"])
+    whole = nodes.container("", source, classes=["cell"])
+    made += [*fields_list(shown), *fields_list(failed), whole, *fields_list(values)]
+    if told["kind"] == "finding":
+        about = {key: told[key] for key in ("kind", "about", "source", "failed")}
+        _claim(made, told["name"], models, claim=told["sentence"], **about, **shown)
     return made
 
 
@@ -199,6 +252,7 @@ def setup(app) -> None:
         app.add_directive(f"{name}-end", Edge)
     for node, tag in ((fold, "details"), (fold_line, "summary")):
         app.add_node(node, html=html_tag(tag))
+    app.add_directive("proof", Misplaced)
     app.add_transform(Fold)
     app.connect("doctree-read", name_folds)
     app.add_css_file("lib/proofs.css")

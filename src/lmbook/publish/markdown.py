@@ -103,7 +103,7 @@ def _directive(name: str, argument: str, content: str, links) -> str:
     label = options.get("label", "")
     place = f'<a id="{label}"></a>\n\n' if label else ""
     match name:
-        case "exercise-end" | "solution-end" | "workshop-start" | "workshop-end":
+        case "exercise-end" | "solution-end" | "workshop-start" | "workshop-end" | "proof":
             return ""
         case "exercise-start":
             heading = [*asked(options.get("class", "").split()), links.exercise(label)]

@@ -1,0 +1,85 @@
+"""Proofs that a chapter places: ``:::{proof} NAME`` becomes a cell that runs it.
+
+The function stands in ``studies/CHAPTER/proofs.py`` (`studies.findings`). In the chapter's
+file there is only its name; when the page is read, a cell that calls it takes the
+directive's place, tagged `TAG`. So it runs in the page's kernel, on the names defined so
+far, and what its module depends on is recorded as all that a page reads.
+"""
+
+import re
+
+import nbformat
+from markdown_it import MarkdownIt
+from mdit_py_plugins.colon_fence import colon_fence_plugin
+from nbformat import NotebookNode
+
+TAG = "placed-proof"
+_BLOCKS = MarkdownIt("commonmark").use(colon_fence_plugin).disable("inline")
+_DIRECTIVE = re.compile(r"\{proof\}[ \t]*(\S*)[ \t]*$")
+
+
+def is_placed(cell: NotebookNode) -> bool:
+    """Say whether a cell runs a proof that the chapter places."""
+    return TAG in cell.metadata.get("tags", [])
+
+
+def placed_in(text: str) -> list[tuple[str, tuple[int, int]]]:
+    """Return the proofs at the top level of some MyST: name, first and last line.
+
+    The last line is the one after the directive; lines are counted from 0.
+    """
+    fences = (t for t in _BLOCKS.parse(text) if t.type in ("fence", "colon_fence"))
+    named = ((_DIRECTIVE.match(token.info.strip()), token) for token in fences)
+    return [(m[1], tuple(token.map)) for m, token in named if m and not token.level]
+
+
+def place_proofs(notebook: NotebookNode, chapter: str) -> NotebookNode:
+    """Put a cell that runs it where a chapter places a proof, in place.
+
+    Parameters
+    ----------
+    notebook : NotebookNode
+        As myst-nb reads it, with or without its ``source_map`` (the first line of each
+        cell), which is kept true.
+    chapter : str
+        The page's name.
+    """
+    lines = notebook.metadata.get("source_map") or [0] * len(notebook.cells)
+    cells, source_map = [], []
+    for cell, first in zip(notebook.cells, lines, strict=True):
+        for part, line in _split(cell, chapter):
+            cells.append(part)
+            source_map.append(first + line)
+    notebook.cells = cells
+    if "source_map" in notebook.metadata:
+        notebook.metadata["source_map"] = source_map
+    return notebook
+
+
+def _split(cell: NotebookNode, chapter: str) -> list[tuple[NotebookNode, int]]:
+    """Cut a cell of prose at its proofs; each part has the line that it begins at."""
+    placed = placed_in(cell.source) if cell.cell_type == "markdown" else []
+    if not placed:
+        return [(cell, 0)]
+    lines, parts, last = cell.source.split("\n"), [], 0
+    for name, (begin, end) in placed:
+        parts += _prose(lines, last, begin, cell)
+        parts.append((_cell(chapter, name), begin))
+        last = end
+    return parts + _prose(lines, last, len(lines), cell)
+
+
+def _prose(lines: list[str], begin: int, end: int, cell: NotebookNode) -> list[tuple]:
+    """Return some lines as a cell, nothing if they are blank."""
+    while begin < end and not lines[begin].strip():
+        begin += 1
+    source = "\n".join(lines[begin:end]).rstrip()
+    made = nbformat.v4.new_markdown_cell(source, metadata=cell.metadata)
+    return [(made, begin)] if source else []
+
+
+def _cell(chapter: str, name: str) -> NotebookNode:
+    """Return the cell that runs a proof."""
+    call = f'studies.findings.run("{chapter}", "{name}", globals())'
+    source = f"import studies.findings\n\n{call}"
+    return nbformat.v4.new_code_cell(source, metadata={"tags": [TAG]})

@@ -1,0 +1,389 @@
+"""Proofs: functions that check what a page says, run where the page places them.
+
+A chapter's proofs are functions in ``studies/NAME/proofs.py`` (its hyphens written as
+underscores). Each takes the ``page``, asserts, and returns what the text quotes:
+
+>>> @finding(
+...     "“It” gives most of its attention to the two nouns.",
+...     rival="every other word of the sentences",
+...     null=random_weights,
+...     n="{sentences} sentences",
+...     interval="{span:.0%}",
+... )
+... def it_attends_to_the_nouns(page):
+...     '''What exactly is asserted, on which sentences, drawn how.'''
+...     ...
+...     assert low > 0.5
+...     return {"it": share, "span": (low, high), "sentences": len(tried)}
+
+The chapter says ``:::{proof} it_attends_to_the_nouns`` where it is to run
+(`lmbook.execute.placed`) and quotes ``{glue:text}`it_attends_to_the_nouns.it:.0%` ``.
+`run` is what the page's kernel calls there. A test runs each finding on its null, and
+there it must raise an AssertionError (``tests/pages/test_nulls.py``).
+"""
+
+import functools
+import inspect
+import os
+import sys
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from types import FunctionType, ModuleType
+
+import studies
+
+RECORD = "application/vnd.lmbook.proof+json"  # what an output tells of a proof that ran
+GLUE = "application/papermill.record/"  # before the MIME type of a value for the text
+FEWEST_WORDS = 3
+
+
+class NotSo(AssertionError):
+    """A finding that does not hold, for instance of another model than the default."""
+
+
+# --- what a proof sees -------------------------------------------------------------------
+
+
+class Page:
+    """The names that a page has defined so far, as attributes that can only be read.
+
+    Parameters
+    ----------
+    names : dict
+        The page's namespace.
+    """
+
+    def __init__(self, names: dict):
+        object.__setattr__(self, "_names", names)
+
+    def __getattr__(self, name: str):
+        try:
+            return self._names[name]
+        except KeyError:
+            said = f"the page has not defined {name!r} before it comes to this proof"
+            raise AttributeError(said) from None
+
+    def __setattr__(self, name: str, value) -> None:
+        raise AttributeError(f"a proof only reads its page: {name!r} cannot be set")
+
+    def __dir__(self):
+        return sorted(self._names)
+
+    def replaced(self, **values) -> "Page":
+        """Return the page as it would be with other values of some of its names.
+
+        Functions that the page defines see the new values, too. Nothing is computed
+        again: what the page had computed from an old value has to be named as well.
+        Functions of other modules, methods and what other decorators than
+        `functools.cache` have wrapped keep the old values.
+
+        Raises
+        ------
+        AttributeError
+            If the page has no such name: a null that changes nothing would prove nothing.
+        """
+        for name in values:
+            getattr(self, name)
+        world = dict(self._names)
+        for name, value in self._names.items():
+            world[name] = _rebound(value, self._names, world)
+        world.update(values)
+        return Page(world)
+
+
+def _rebound(value, old: dict, new: dict):
+    """Return a function of the page that looks its globals up in ``new``."""
+    if isinstance(value, functools._lru_cache_wrapper):
+        inner = _rebound(value.__wrapped__, old, new)
+        if inner is value.__wrapped__:
+            return value
+        return functools.lru_cache(**value.cache_parameters())(inner)
+    if not isinstance(value, FunctionType) or value.__globals__ is not old:
+        return value
+    parts = (value.__name__, value.__defaults__, value.__closure__)
+    made = FunctionType(value.__code__, new, *parts)
+    made.__kwdefaults__ = value.__kwdefaults__
+    return functools.update_wrapper(made, value)
+
+
+Null = Callable[[Page], Page]
+
+# --- what a proof is ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Proof:
+    """A sentence, the function that checks it, and what it is held against.
+
+    Parameters
+    ----------
+    function : callable
+        From a `Page` to a dict: name → number, text, or pair of numbers (an interval).
+    sentence : str
+        What is checked, for people.
+    kind : {"proof", "finding"}
+        About the mechanism, or about the model at hand.
+    rival, n, interval : str
+        See `finding`; "" for what is not said.
+    null : callable or None
+        From the page to the page in the world in which there is nothing to find.
+    no_null : str
+        Why there is no such world; "" if there is.
+    """
+
+    function: Callable[[Page], dict]
+    sentence: str
+    kind: str
+    rival: str = ""
+    null: Null | None = None
+    n: str = ""
+    interval: str = ""
+    no_null: str = ""
+
+    def __call__(self, page: Page) -> dict:
+        return self.function(page)
+
+    @property
+    def name(self) -> str:
+        return self.function.__name__
+
+    def fields(self) -> dict[str, str]:
+        """Return what the page says the proof was held against, values not filled in."""
+        null = self.no_null and f"none, since {self.no_null}"
+        if self.null:
+            null = (inspect.getdoc(self.null) or "").partition("\n\n")[0].rstrip(".")
+            null = " ".join(null.split())
+        told = {"rival": self.rival, "null": null, "n": self.n, "interval": self.interval}
+        return {name: text for name, text in told.items() if text}
+
+
+def proof(sentence: str) -> Callable[[Callable], Proof]:
+    """Make a function a proof about the mechanism: it holds whatever the model.
+
+    Parameters
+    ----------
+    sentence : str
+        What is checked, for people; code stands between backticks.
+    """
+
+    def decorate(function: Callable[[Page], dict]) -> Proof:
+        _check_sentence(sentence)
+        return Proof(function, sentence.rstrip("."), "proof")
+
+    return decorate
+
+
+def finding(
+    sentence: str,
+    *,
+    rival: str,
+    n: str,
+    null: Null | None = None,
+    interval: str = "",
+    no_null: str = "",
+) -> Callable[[Callable], Proof]:
+    """Make a function a finding: what was found in the model at hand.
+
+    With the default model it must hold, or the build fails; another model may be told *not
+    so*. Its checks are ``assert`` statements: where one fails, the function is run again
+    without them, so that the text can quote what it returns.
+
+    Parameters
+    ----------
+    sentence : str
+        What was found, for people: one thought, at most one number. It says no more than
+        is asserted.
+    rival : str
+        The simplest thing that could do it as well.
+    n : str
+        How much was looked at.
+    null : callable, optional
+        From the page to the page in which there is nothing to find, see `Page.replaced`;
+        there the function must raise an AssertionError. The first sentence of its
+        docstring says what it is.
+    interval : str, optional
+        What covers texts, draws or seeds.
+    no_null : str, optional
+        If there can be no null, why: a sentence after "since".
+
+    Notes
+    -----
+    ``rival``, ``n`` and ``interval`` may hold ``{key}`` or ``{key:format}``, values that
+    the function returns. A pair of numbers is written as "60 to 75 %".
+
+    Raises
+    ------
+    ValueError
+        If something is missing, or there are both a null and a reason for having none.
+    """
+
+    def decorate(function: Callable[[Page], dict]) -> Proof:
+        _check_sentence(sentence)
+        if not (rival.strip() and n.strip()):
+            raise ValueError(f"{function.__name__}: a finding says its rival and its n")
+        if bool(null) == bool(no_null.strip()):
+            raise ValueError(
+                f"{function.__name__}: a finding has a null, or no_null says why not"
+            )
+        if null and not inspect.getdoc(null):
+            raise ValueError(f"{function.__name__}: its null has no docstring to say so")
+        about = {"rival": rival, "null": null, "n": n, "interval": interval}
+        return Proof(function, sentence.rstrip("."), "finding", **about, no_null=no_null)
+
+    return decorate
+
+
+def _check_sentence(text: str) -> None:
+    if len(text.split()) < FEWEST_WORDS:
+        raise ValueError(
+            f"a proof begins with a sentence that says what is checked: {text!r}"
+        )
+
+
+# --- finding and running it --------------------------------------------------------------
+
+
+def proofs_module(chapter: str) -> ModuleType:
+    """Return a chapter's module of proofs.
+
+    A book that is not this one (``LMBOOK_STUDIES`` names its folder) may have its own.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        If it has none.
+    """
+    folder = os.environ.get("LMBOOK_STUDIES", "")
+    if folder and folder not in studies.__path__:
+        studies.__path__.append(folder)
+    return import_module(f"studies.{chapter.replace('-', '_')}.proofs")
+
+
+def find(chapter: str, name: str) -> Proof:
+    """Return a proof by the name of its function.
+
+    Raises
+    ------
+    LookupError
+        If the module has no proof of this name, saying which it has.
+    """
+    module = proofs_module(chapter)
+    found = {key: value for key, value in vars(module).items() if isinstance(value, Proof)}
+    if name not in found:
+        known = ", ".join(sorted(found)) or "none"
+        raise LookupError(f"{module.__name__} has no proof {name!r}; it has {known}")
+    return found[name]
+
+
+def run(chapter: str, name: str, names: dict) -> None:
+    """Run a proof in a page's kernel; leave what it returned for the text.
+
+    Its outputs are a record of it (MIME type `RECORD`) and each value that it returned,
+    glued as ``name.key``.
+
+    Parameters
+    ----------
+    chapter : str
+    name : str
+        Of the proof's function.
+    names : dict
+        The page's namespace.
+
+    Raises
+    ------
+    AssertionError
+        If it does not hold; `NotSo` if it is a finding.
+    """
+    proof, page = find(chapter, name), Page(names)
+    try:
+        values = plain_values(proof, proof(page))
+    except AssertionError as error:
+        line = _asserted(proof, error)
+        if proof.kind == "proof":
+            _show(proof, {}, f"{line}: {error}")
+            raise
+        _show(proof, values_unchecked(proof, page), f"{line}: {error}".rstrip(": "))
+        raise NotSo(str(error)) from error
+    _show(proof, values)
+
+
+def plain_values(proof: Proof, returned: object) -> dict:
+    """Return what a proof returned, numbers of NumPy and PyTorch made Python's.
+
+    Raises
+    ------
+    TypeError
+        If it is no dict, or holds what no text can quote.
+    """
+    if returned is None:
+        return {}
+    if not isinstance(returned, Mapping):
+        raise TypeError(f"{proof.name} returns a dict, name → value, not {returned!r}")
+    return {key: _plain(f"{proof.name}.{key}", value) for key, value in returned.items()}
+
+
+def _plain(name: str, value):
+    value = value.tolist() if hasattr(value, "tolist") else value
+    if isinstance(value, tuple | list):
+        return tuple(_plain(name, each) for each in value)
+    if not isinstance(value, bool | int | float | str):
+        raise TypeError(f"{name} is a {type(value).__name__}: no text can quote that")
+    return value
+
+
+def values_unchecked(proof: Proof, page: Page) -> dict:
+    """Return what a finding would return if it asserted nothing.
+
+    Its module is compiled again without ``assert`` statements, as ``python -O`` does.
+
+    Raises
+    ------
+    RuntimeError
+        If it raises an AssertionError even so, by other means than a statement.
+    """
+    module = sys.modules[proof.function.__module__]
+    path = Path(inspect.getsourcefile(module))
+    code = compile(path.read_text("utf-8"), path, "exec", dont_inherit=True, optimize=1)
+    names = {key: vars(module)[key] for key in ("__name__", "__file__", "__package__")}
+    exec(code, names)
+    try:
+        return plain_values(proof, names[proof.name](page))
+    except AssertionError as error:
+        raise RuntimeError(
+            f"{proof.name} does not hold, and the text needs what it returns: its checks "
+            "should be `assert` statements of its own module"
+        ) from error
+
+
+def _asserted(proof: Proof, error: AssertionError) -> str:
+    """Return the line of the proof's module that raised."""
+    path = inspect.getsourcefile(proof.function)
+    lines = [
+        f.line for f in traceback.extract_tb(error.__traceback__) if f.filename == path
+    ]
+    return lines[-1] if lines else ""
+
+
+def _show(proof: Proof, values: dict, failed: str = "") -> None:
+    """Display the record of a proof, and glue its values."""
+    from IPython.display import display
+
+    record = {
+        "name": proof.name,
+        "sentence": proof.sentence,
+        "kind": proof.kind,
+        "fields": proof.fields(),
+        "about": inspect.getdoc(proof.function) or "",
+        "source": inspect.getsource(proof.function),
+        "module": proof.function.__module__,
+        "values": {key: repr(value) for key, value in values.items()},
+        "failed": failed,
+    }
+    display({RECORD: record}, raw=True)
+    for key, value in values.items():
+        glued = {"name": f"{proof.name}.{key}", "mime_prefix": GLUE}
+        text = {f"{GLUE}text/plain": repr(value)}
+        display(text, raw=True, metadata={"scrapbook": glued})

@@ -1,0 +1,333 @@
+"""Proofs that a chapter places: where they run, what they leave, what they see."""
+
+import functools
+from types import SimpleNamespace
+
+import nbformat
+import numpy as np
+import pytest
+import torch
+
+from lmbook.execute.placed import is_placed, place_proofs
+from lmbook.execute.run import execute_chapters, executed, fill, page_notebook
+from lmbook.execute.verdicts import errors, is_finding, judge, record
+from lmbook.pages.glue import format_glue, format_value, glued
+from studies import findings
+from studies.findings import Page, Proof, finding, plain_values, proof
+from test_execute import page
+
+PROOFS = '''
+import os
+
+from studies.findings import finding, proof
+from studies.placed_helper import HALF
+
+
+@proof("Twice one is two.")
+def twice_is_two(page):
+    """The same by addition."""
+    assert page.double(1) == 1 + 1
+    return {"two": page.double(1), "half": HALF}
+
+
+def empty(page):
+    """A page whose model has no name. Nothing can be found in it."""
+    return page.replaced(model="")
+
+
+@finding(
+    "No other model was chosen",
+    rival="a guess",
+    null=empty,
+    n="{letters} letters",
+    interval="{span:.0%}",
+)
+def no_other_model(page):
+    """The name is what it is."""
+    assert not page.model, "another model"
+    return {"letters": len(page.model), "span": (0.25, 0.5)}
+
+
+@finding("This divides by zero", rival="one", null=empty, n="{x} numbers")
+def divides(page):
+    return {"x": 1 / 0}
+'''
+DEFINES = """\
+import os
+
+model = os.environ.get('LMCOURSE_BERT', '')
+
+
+def double(x):
+    return 2 * x"""
+
+
+def book_with(root, **pages):
+    """Write pages that place proofs, and the proofs of each."""
+    for name, proofs in pages.items():
+        page(root, name, DEFINES)
+        path = root / "chapters" / f"{name}.md"
+        said = "".join(f"\n:::{{proof}} {each}\n:::\n\nProse.\n" for each in proofs)
+        path.write_text(path.read_text() + said + "\n```{code-cell} python\n'after'\n```\n")
+        folder = root / "src" / "studies" / name
+        folder.mkdir(parents=True)
+        (folder / "__init__.py").touch()
+        (folder / "proofs.py").write_text(PROOFS)
+    (root / "src" / "studies" / "placed_helper.py").write_text("HALF = 0.5\n")
+    return root
+
+
+@pytest.fixture(scope="module")
+def book(tmp_path_factory):
+    """A book of two pages, executed with the default model."""
+    root = book_with(
+        tmp_path_factory.mktemp("placed"),
+        placed_well=["twice_is_two", "no_other_model"],
+        placed_wrong=["divides"],
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("LMCOURSE_BERT", raising=False)
+        yield root, execute_chapters(root, timeout=60)
+
+
+def test_a_proof_runs_where_it_is_placed_and_leaves_what_the_text_quotes(book):
+    found = executed("placed_well", book[0])
+    values = glued(found)
+    assert values["twice_is_two.two"] == "2"
+    assert (
+        format_glue(values, "no_other_model.span", ".0%") == "25 to 50\N{NO-BREAK SPACE}%"
+    )
+    placed = [cell for cell in found.cells if is_placed(cell)]
+    assert [record(cell)["sentence"] for cell in placed] == [
+        "Twice one is two",
+        "No other model was chosen",
+    ]
+    assert [is_finding(cell) for cell in placed] == [False, True]
+    told = record(placed[1])
+    assert told["fields"] == {
+        "rival": "a guess",
+        "null": "A page whose model has no name. Nothing can be found in it",
+        "n": "{letters} letters",
+        "interval": "{span:.0%}",
+    }
+    assert "page.model" in told["source"]
+    about = judge(found, whole=True)
+    assert (about["proofs"], about["findings"], about["statements"]) == (2, 1, 2)
+    assert placed[0].metadata["lmbook"] == "checked"
+
+
+def test_an_error_of_a_proof_fails_the_page(book):
+    assert {name: wrong["what"] for name, wrong in book[1].items()} == {
+        "placed_wrong": "cell 2 failed (ZeroDivisionError)"
+    }
+
+
+@pytest.mark.parametrize("changed", ["placed_well/proofs.py", "placed_helper.py"])
+def test_a_page_depends_on_its_proofs_and_on_what_these_import(book, changed):
+    def wrong():
+        return fill(
+            page_notebook(book[0] / "chapters" / "placed_well.md"), "placed_well", book[0]
+        )
+
+    path = book[0] / "src" / "studies" / changed
+    before = path.read_text()
+    assert wrong() is None
+    path.write_text(before + "\nMORE = 1\n")
+    assert wrong()["what"] == "it changed since it was executed"
+    path.write_text(before)
+    assert wrong() is None
+
+
+def test_a_finding_that_another_model_denies_still_has_its_values(tmp_path, monkeypatch):
+    book_with(tmp_path, placed_swap=["no_other_model", "twice_is_two"])
+    (tmp_path / "my-bert").mkdir()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LMCOURSE_BERT", "./my-bert")
+    assert execute_chapters(tmp_path, timeout=60) == {}
+    found = executed("placed_swap", tmp_path)
+    denied, proven = [cell for cell in found.cells if is_placed(cell)]
+    assert errors(denied)[0].ename == "NotSo"
+    assert (
+        record(denied)["failed"] == 'assert not page.model, "another model": another model'
+    )
+    assert int(glued(found)["no_other_model.letters"]) > 0
+    assert not errors(proven)
+    judge(found, whole=True)
+    assert (denied.metadata["lmbook"], proven.metadata["lmbook"]) == ("not so", "checked")
+
+
+# --- where it stands ----------------------------------------------------------------------
+
+
+def test_prose_is_cut_at_a_proof_and_its_lines_are_known():
+    text = "One.\n\n:::{proof} first\n:::\n\nTwo.\n:::{proof} second\n:::"
+    cells = [nbformat.v4.new_markdown_cell(text), nbformat.v4.new_code_cell("1")]
+    notebook = nbformat.v4.new_notebook(cells=cells, metadata={"source_map": [10, 30]})
+    place_proofs(notebook, "a-page")
+    assert [(c.cell_type, c.source.split("\n")[0]) for c in notebook.cells] == [
+        ("markdown", "One."),
+        ("code", "import studies.findings"),
+        ("markdown", "Two."),
+        ("code", "import studies.findings"),
+        ("code", "1"),
+    ]
+    assert notebook.metadata.source_map == [10, 12, 15, 16, 30]
+    assert '"a-page", "second"' in notebook.cells[3].source
+
+
+def test_a_proof_in_a_list_or_another_directive_stays_there():
+    text = "- a\n\n  :::{proof} one\n  :::\n\n::::{note}\n:::{proof} two\n:::\n::::"
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(text)])
+    place_proofs(notebook, "x")
+    assert [cell.source for cell in notebook.cells] == [text]
+
+
+# --- what it sees -------------------------------------------------------------------------
+
+
+def defined():
+    """Return the namespace of a page with a function, a cached one, and a value."""
+    names = {}
+    code = "import functools\nx = 1\n\ndef f(y=1, *, z=2):\n    return x + y + z\n\n"
+    code += "@functools.cache\ndef g():\n    return x\n\nold = f()"
+    exec(code, names)
+    return names
+
+
+def test_a_page_is_read_and_not_written():
+    page = Page(defined())
+    assert page.x == 1
+    with pytest.raises(AttributeError, match="only reads"):
+        page.x = 2
+    with pytest.raises(AttributeError, match="has not defined 'w'"):
+        page.w  # noqa: B018
+
+
+def test_what_is_replaced_is_seen_by_the_pages_functions():
+    page = Page(defined())
+    assert page.g() == 1
+    other = page.replaced(x=10)
+    assert (other.x, other.f(), other.f(0, z=0), other.g(), other.old) == (
+        10,
+        13,
+        10,
+        10,
+        4,
+    )
+    assert (page.x, page.f(), page.g()) == (1, 4, 1)
+    assert other.replaced(x=20).f() == 23
+    assert other.replaced(f=len).f("abc") == 3
+    with pytest.raises(AttributeError, match="'w'"):
+        page.replaced(w=1)
+
+
+# --- what it says -------------------------------------------------------------------------
+
+
+def some_null(page):
+    """Nothing to find."""
+
+
+SAID = {"rival": "a guess", "n": "3 words", "null": some_null}
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"rival": ""}, "says its rival"),
+        ({"n": " "}, "its n"),
+        ({"null": None}, "no_null says why"),
+        ({"no_null": "it cannot be"}, "no_null says why"),
+        ({"null": lambda page: page}, "no docstring"),
+    ],
+)
+def test_a_finding_says_what_it_is_held_against(changed, said):
+    with pytest.raises(ValueError, match=said):
+        finding("It is as said", **SAID | changed)(some_null)
+    assert isinstance(finding("It is as said", **SAID)(some_null), Proof)
+
+
+def test_a_proof_has_a_sentence():
+    with pytest.raises(ValueError, match="sentence"):
+        proof("Too short")(some_null)
+
+
+def test_what_has_no_null_says_why():
+    made = finding("It is as said", rival="a", n="b", no_null="all are drawn")(some_null)
+    assert made.fields()["null"] == "none, since all are drawn"
+
+
+@proof("It returns what it is given")
+def returns(given):
+    return given
+
+
+def test_numbers_of_libraries_become_pythons():
+    given = {"a": np.float32(0.5), "b": torch.tensor(2), "c": np.array([1, 2]), "d": "x"}
+    given["e"] = (np.float64(0.25), 1)
+    assert plain_values(returns, given) == {
+        "a": 0.5, "b": 2, "c": (1, 2), "d": "x", "e": (0.25, 1),
+    }  # fmt: skip
+    assert plain_values(returns, None) == {}
+
+
+@pytest.mark.parametrize("given", [{"a": object()}, {"a": None}, 3, {"a": (1, {})}])
+def test_what_no_text_can_quote_is_refused(given):
+    with pytest.raises(TypeError, match="returns"):
+        plain_values(returns, given)
+
+
+def test_a_name_that_is_no_proof_is_told_with_those_that_are(monkeypatch):
+    module = SimpleNamespace(__name__="studies.x.proofs", returns=returns, other=3)
+    monkeypatch.setattr(findings, "proofs_module", lambda chapter: module)
+    assert findings.find("x", "returns") is returns
+    with pytest.raises(LookupError, match="no proof 'retuns'; it has returns"):
+        findings.find("x", "retuns")
+
+
+@finding("It holds by a helper's word", rival="a", n="b", no_null="it is a test")
+def asserts_elsewhere(page):
+    torch.testing.assert_close(torch.ones(1), torch.zeros(1))
+    return {"a": 1}
+
+
+def test_a_finding_asserts_by_statements():
+    with pytest.raises(RuntimeError, match="should be `assert` statements"):
+        findings.values_unchecked(asserts_elsewhere, Page({}))
+
+
+# --- how the text quotes it ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("value", "form", "text"),
+    [
+        (0.714, ".0%", "71\N{NO-BREAK SPACE}%"),
+        (-0.25, "+.2f", "\N{MINUS SIGN}0.25"),
+        (-3, "", "\N{MINUS SIGN}3"),
+        ((-0.5, 0.25), ".1f", "\N{MINUS SIGN}0.5 to 0.2"),
+        ("-ing", "", "-ing"),
+        (12345, ",", "12,345"),
+    ],
+)
+def test_numbers_are_written_alike(value, form, text):
+    assert format_value(value, form) == text
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("it.is", "it returns no 'is'; it returns a, b"),
+        ("that.is", "no proof on this page returns 'that.is'"),
+        ("is", "nothing was glued under the name 'is'"),
+    ],
+)
+def test_a_name_that_nothing_returns_is_told_with_what_there_is(name, said):
+    with pytest.raises(ValueError, match=said):
+        format_glue({"it.a": "1", "it.b": "2"}, name, "")
+
+
+def test_the_cache_of_a_page_keeps_its_size():
+    names = {"functools": functools}
+    exec("@functools.lru_cache(maxsize=3)\ndef f(x):\n    return x", names)
+    assert Page(names).replaced(functools=functools).f.cache_parameters()["maxsize"] == 3
