@@ -375,11 +375,11 @@ def _show(proof: Proof, values: dict, failed: str = "") -> None:
         "name": proof.name,
         "sentence": proof.sentence,
         "kind": proof.kind,
-        "fields": proof.fields(),
+        "fields": [[name, text] for name, text in proof.fields().items()],
         "about": inspect.getdoc(proof.function) or "",
         "source": inspect.getsource(proof.function),
         "module": proof.function.__module__,
-        "values": {key: repr(value) for key, value in values.items()},
+        "values": [[key, repr(value)] for key, value in values.items()],
         "failed": failed,
     }
     display({RECORD: record}, raw=True)

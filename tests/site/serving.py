@@ -23,6 +23,8 @@ def build_demo(book):
     some findings do not hold.
     """
     shutil.copytree(DEMO, book / "chapters")
+    (book / "src").mkdir()
+    (book / "chapters" / "_studies").rename(book / "src" / "studies")
     for name in ("_static", "_logo"):
         shutil.copytree(ROOT / "chapters" / name, book / "chapters" / name)
     shutil.copy(ROOT / "chapters" / "references.bib", book / "chapters")

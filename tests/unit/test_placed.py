@@ -104,7 +104,7 @@ def test_a_proof_runs_where_it_is_placed_and_leaves_what_the_text_quotes(book):
     ]
     assert [is_finding(cell) for cell in placed] == [False, True]
     told = record(placed[1])
-    assert told["fields"] == {
+    assert dict(told["fields"]) == {
         "rival": "a guess",
         "null": "A page whose model has no name. Nothing can be found in it",
         "n": "{letters} letters",

@@ -173,17 +173,17 @@ def _fold_placed(cell: nodes.container, models: dict[str, str]) -> fold:
     if not told:  # the page failed before it came to it
         return _replaced(cell, "a proof that was not run", models)
     made = _replaced(cell, told["sentence"], models)
+    values = dict(told["values"])
     try:
-        shown = {name: filled(t, told["values"]) for name, t in told["fields"].items()}
+        shown = {name: filled(text, values) for name, text in told["fields"]}
     except ValueError as error:
         shown = {}
         logger.warning("the proof %s: %s", told["name"], error, location=made)
-    values = {f"returned `{name}`": f"`{text}`" for name, text in told["values"].items()}
+    returned = {f"returned `{name}`": f"`{text}`" for name, text in values.items()}
     failed = {"not so": f"`{told['failed']}`"} if told["failed"] else {}
     code = nodes.literal_block(told["source"], told["source"], language="ipython3")
-    source = nodes.container("", code, classes=["cell_input"])
-    whole = nodes.container("", source, classes=["cell"])
-    made += [*fields_list(shown), *fields_list(failed), whole, *fields_list(values)]
+    source = nodes.container("", code, classes=["lm-proof-source"])
+    made += [*fields_list(shown), *fields_list(failed), source, *fields_list(returned)]
     if told["kind"] == "finding":
         about = {key: told[key] for key in ("kind", "about", "source", "failed")}
         _claim(made, told["name"], models, claim=told["sentence"], **about, **shown)

@@ -28,7 +28,8 @@ def divide(app, doctree: nodes.document) -> None:
     solutions = (s for s in doctree.findall(solution_node) if s["target_label"] in labels)
     for node in [*tasks, *solutions]:
         node["classes"].append(WORK)
-    proofs = sum("lm-proof" in node["classes"] for node in doctree.findall(fold))
+    proofs = [node for node in doctree.findall(fold) if "lm-proof" in node["classes"]]
+    prove = sum(_part(n) == "cell_code" for proof in proofs for n in proof)
     cells = [n for n in doctree.findall(nodes.container) if _part(n) == "cell_code"]
     for cell in cells:
         _divide_cell(cell)
@@ -37,9 +38,9 @@ def divide(app, doctree: nodes.document) -> None:
         if len(node) > 1 and all(map(for_work, node[1:])):
             node["classes"].append(WORK)  # nothing of it is left but its name
     left = {
-        "cells of code": len({cell["cell_index"] for cell in cells}) - proofs,
+        "cells of code": len({cell["cell_index"] for cell in cells}) - prove,
         "tasks in code": len(tasks),
-        "proofs": proofs,
+        "proofs": len(proofs),
     }
     if cells:
         _add_line(doctree, ", ".join(f"{things} ({n})" for things, n in left.items() if n))

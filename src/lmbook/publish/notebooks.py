@@ -21,6 +21,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from lmbook.execute.keys import ROOT, digest, hashes
+from lmbook.execute.placed import is_placed
 from lmbook.execute.run import chapters, executed
 from lmbook.execute.verdicts import code_cells
 from lmbook.pages.glue import glued
@@ -159,7 +160,8 @@ def with_outputs(notebook: NotebookNode, executed: NotebookNode) -> NotebookNode
     Pictures and tables stay; a view becomes its description in words.
     """
     shown = copy.deepcopy(notebook)
-    pairs = zip(code_cells(shown)[1:], code_cells(executed), strict=True)
+    ran = [cell for cell in code_cells(executed) if not is_placed(cell)]
+    pairs = zip(code_cells(shown)[1:], ran, strict=True)
     for number, (cell, old) in enumerate(pairs, 1):
         cell.execution_count = number
         cell.outputs = list(filter(None, map(_static, old.outputs)))
