@@ -25,9 +25,11 @@ there it must raise an AssertionError (``tests/pages/test_nulls.py``).
 import functools
 import inspect
 import os
+import random
 import sys
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -299,15 +301,36 @@ def run(chapter: str, name: str, names: dict) -> None:
     """
     proof, page = find(chapter, name), Page(names)
     try:
-        values = plain_values(proof, proof(page))
+        with same_draws():
+            values = plain_values(proof, proof(page))
     except AssertionError as error:
         line = _asserted(proof, error)
         if proof.kind == "proof":
             _show(proof, {}, f"{line}: {error}")
             raise
-        _show(proof, values_unchecked(proof, page), f"{line}: {error}".rstrip(": "))
+        with same_draws():
+            values = values_unchecked(proof, page)
+        _show(proof, values, f"{line}: {error}".rstrip(": "))
         raise NotSo(str(error)) from error
     _show(proof, values)
+
+
+@contextmanager
+def same_draws() -> Iterator[None]:
+    """Give the page's random numbers back as they were: without the proof, the same come.
+
+    So a notebook, which has no proofs, computes what the page shows.
+    """
+    import numpy as np
+    import torch
+
+    states = random.getstate(), np.random.get_state(), torch.get_rng_state()  # noqa: NPY002
+    try:
+        yield
+    finally:
+        random.setstate(states[0])
+        np.random.set_state(states[1])  # noqa: NPY002
+        torch.set_rng_state(states[2])
 
 
 def plain_values(proof: Proof, returned: object) -> dict:

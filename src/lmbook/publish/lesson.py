@@ -1,0 +1,220 @@
+"""What of a chapter's code its notebooks hold: the lesson, and nothing that only proves.
+
+On pages of the older form (cells tagged ``proof``) a cell that proves may define what a
+lesson or a task below it uses. Of such cells what is used stays, statement by statement;
+assertions, and values for the site's text (``glue``), go.
+"""
+
+import ast
+import symtable
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+MACHINERY = {"proof", "remove-cell"}  # tags of cells that no reader runs for their own sake
+_BLOCKS = ast.If | ast.For | ast.While | ast.Try | ast.With
+# Methods that change the thing they belong to.
+_CHANGES = {
+    *("add", "append", "clear", "extend", "insert", "pop", "remove", "reverse"),
+    *("setdefault", "shuffle", "sort", "update"),
+}
+
+
+def names(source: str) -> tuple[set[str], set[str]]:
+    """Return the names that some code defines, and those that it uses."""
+    top = symtable.symtable(source, "cell", "exec")
+    own = top.get_symbols()
+    defined = {name.get_name() for name in own if name.is_assigned() or name.is_imported()}
+    used = {name.get_name() for name in own if name.is_referenced()}
+    return defined, used | used_inside(source)
+
+
+def used_inside(source: str) -> set[str]:
+    """Return the globals that functions and classes of some code use."""
+    top = symtable.symtable(source, "cell", "exec")
+    inner = list(top.get_children())
+    for each in inner:
+        inner += each.get_children()
+    return {
+        name.get_name() for each in inner for name in each.get_symbols() if name.is_global()
+    }
+
+
+@dataclass
+class _Statement:
+    """A statement of a cell: its text, what it defines, uses and changes."""
+
+    node: ast.stmt
+    text: str
+    defined: set[str] = field(init=False)
+    used: set[str] = field(init=False)
+    changed: set[str] = field(init=False)
+
+    def __post_init__(self):
+        self.defined, _ = names(self.text)
+        self.used = _needs(self.node)
+        self.changed = set(_changed(self.node))
+
+    @property
+    def first(self) -> int:
+        """The line that it begins at, decorators included, from 1."""
+        above = getattr(self.node, "decorator_list", [])
+        return min(each.lineno for each in [self.node, *above])
+
+    @property
+    def last(self) -> int:
+        return self.node.end_lineno
+
+    @property
+    def checks(self) -> bool:
+        return isinstance(self.node, ast.Assert)
+
+    @property
+    def is_glue(self) -> bool:
+        """Whether it only glues a value, or imports what does."""
+        if isinstance(self.node, ast.ImportFrom):
+            return [alias.name for alias in self.node.names] == ["glue"]
+        call = getattr(self.node, "value", None)
+        return (
+            isinstance(self.node, ast.Expr)
+            and isinstance(call, ast.Call)
+            and isinstance(call.func, ast.Name)
+            and call.func.id == "glue"
+        )
+
+
+def _needs(node: ast.stmt) -> set[str]:
+    """Return the names that have to be there before a statement runs."""
+    if isinstance(node, ast.AugAssign):
+        return set.union(*names(ast.unparse(node)))
+    if not isinstance(node, _BLOCKS):
+        return names(ast.unparse(node))[1]
+    bodies = (getattr(node, part, []) for part in ("body", "orelse", "finalbody"))
+    inside = set().union(*map(_needs_of_all, bodies))
+    for handler in getattr(node, "handlers", []):
+        inside |= _needs_of_all(handler.body)
+    heads = [getattr(node, part, None) for part in ("iter", "test")]
+    heads += [item.context_expr for item in getattr(node, "items", [])]
+    outside = (names(ast.unparse(head))[1] for head in heads if head)
+    return set().union(*outside) | (inside - _targets(node))
+
+
+def _needs_of_all(statements: list[ast.stmt]) -> set[str]:
+    """Return the names that have to be there before some statements run in their order."""
+    needed = set()
+    for each in reversed(statements):
+        needed = (needed - _surely_defined(each)) | _needs(each)
+    return needed
+
+
+def _targets(node: ast.stmt) -> set[str]:
+    """Return the names that the head of a block defines before its body runs."""
+    targets = [getattr(node, "target", None)]
+    targets += [item.optional_vars for item in getattr(node, "items", [])]
+    inside = (each for target in targets if target for each in ast.walk(target))
+    return {each.id for each in inside if isinstance(each, ast.Name)}
+
+
+def _surely_defined(node: ast.stmt) -> set[str]:
+    """Return the names that a statement defines in any case.
+
+    The blocks of ``if``, ``for``, ``while`` and ``try`` may not run.
+    """
+    if isinstance(node, ast.With):
+        return _targets(node).union(*map(_surely_defined, node.body))
+    return set() if isinstance(node, _BLOCKS) else names(ast.unparse(node))[0]
+
+
+def _changed(statement: ast.stmt) -> Iterator[str]:
+    """Yield the names of the things that a statement changes in place."""
+    for node in ast.walk(statement):
+        changes = isinstance(node, ast.Subscript | ast.Attribute)
+        changes = changes and isinstance(node.ctx, ast.Store | ast.Del)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            changes, node = node.func.attr in _CHANGES, node.func
+        while changes and isinstance(node, ast.Subscript | ast.Attribute):
+            node = node.value
+        if changes and isinstance(node, ast.Name):
+            yield node.id
+
+
+def _statements(source: str) -> list[_Statement]:
+    return [_Statement(node, _text(source, node)) for node in ast.parse(source).body]
+
+
+def _text(source: str, node: ast.stmt) -> str:
+    """Return a statement's text, its decorators included."""
+    text = ast.get_source_segment(source, node)
+    above = [ast.get_source_segment(source, e) for e in getattr(node, "decorator_list", [])]
+    return "\n".join([*(f"@{each}" for each in above), text])
+
+
+def lesson(cells: Sequence[tuple[str, bool]]) -> list[str]:
+    """Return what a notebook holds of each of a chapter's code cells.
+
+    Parameters
+    ----------
+    cells : sequence of (str, bool)
+        Each cell's source, and whether it is for a reader; if not, only what others need
+        of it is kept.
+
+    Returns
+    -------
+    list of str
+        "" for a cell of which nothing is left.
+    """
+    parsed = [_statements(source) for source, _ in cells]
+    taught = [each for (_, teaches), each in zip(cells, parsed, strict=True) if teaches]
+    # What functions use has to be there when they are called, not where they are written.
+    defined = set().union(*(s.defined for each in taught for s in each))
+    later = (used_inside(s.text) for each in taught for s in each)
+    needed, kept = set().union(*later) - defined, []
+    for (source, teaches), statements in reversed(list(zip(cells, parsed, strict=True))):
+        chosen, needed = _needed(statements, teaches, needed)
+        kept.append(_cut(source, statements, chosen) if teaches else _joined(chosen))
+    return kept[::-1]
+
+
+def _needed(
+    statements: list[_Statement], teaches: bool, needed: set[str]
+) -> tuple[list[_Statement], set[str]]:
+    """Return which statements of a cell stay, and what is needed before it."""
+    chosen = []
+    for each in reversed(statements):
+        if each.is_glue or not teaches:
+            wanted = (each.defined | each.changed) & needed
+            if each.checks or not wanted:
+                continue
+        chosen.append(each)
+        needed = (needed - _surely_defined(each.node)) | each.used
+    return chosen[::-1], needed
+
+
+def _cut(source: str, statements: list[_Statement], chosen: list[_Statement]) -> str:
+    """Return a cell without the statements that were not chosen."""
+    if len(chosen) == len(statements):
+        return source
+    if not chosen:
+        return ""
+    left_out = [each for each in statements if each not in chosen]
+    gone = {n for each in left_out for n in range(each.first, each.last + 1)}
+    shared = {n: [] for n in gone}
+    for each in chosen:
+        if each.first in gone:
+            shared[each.first].append(each.text)
+        gone -= set(range(each.first + 1, each.last + 1))
+    lines = []
+    for number, line in enumerate(source.split("\n"), 1):
+        if number not in gone:
+            lines.append(line)
+        elif shared[number]:
+            lines.append("; ".join(shared[number]))
+    return "\n".join(lines).strip("\n")
+
+
+def _joined(chosen: list[_Statement]) -> str:
+    """Return statements of a cell, one below the other."""
+    text = ""
+    for each in chosen:
+        block = isinstance(each.node, ast.FunctionDef | ast.ClassDef)
+        text += f"\n\n{each.text}\n\n" if block else f"{each.text}\n"
+    return text.strip("\n")

@@ -1,0 +1,78 @@
+"""What notebooks keep of cells that prove: what others need, and nothing more."""
+
+import pytest
+
+from lmbook.publish.lesson import lesson, names
+
+
+def kept(*cells):
+    """Return what is kept; a cell that begins with "P:" proves."""
+    return lesson([(each.removeprefix("P:"), not each.startswith("P:")) for each in cells])
+
+
+def test_what_only_proves_is_left_out():
+    cells = ["x = 1\nx", "P:# One is one\ny = x\nassert y == 1", "x + 1"]
+    assert kept(*cells) == ["x = 1\nx", "", "x + 1"]
+
+
+@pytest.mark.parametrize(
+    ("proof", "after", "left"),
+    [
+        ("a = 1\nb = a + 1\nc = 2\nassert b", "b", "a = 1\nb = a + 1"),
+        ("a = 1; b = 2", "b", "b = 2"),
+        ("rows = []\nfor x in range(3):\n    rows.append(x)\nassert rows", "rows",
+         "rows = []\nfor x in range(3):\n    rows.append(x)"),
+        ("d = {}\nd['a'] = 1\nd.items()", "d", "d = {}\nd['a'] = 1"),
+        ("n = 1\nn += 1", "n", "n = 1\nn += 1"),
+        ("import math, os\nmath.pi", "math.e", "import math, os"),
+        ("k = 1\n@cache\ndef f():\n    return k\n\nh = 2", "f()",
+         "k = 1\n\n\n@cache\ndef f():\n    return k"),
+        ("with open('x') as file:\n    text = file.read()", "text",
+         "with open('x') as file:\n    text = file.read()"),
+        ("x = 1", "for x in range(3):\n    print(x)", ""),
+        ("x = 1", "x = 2\nx", ""),
+        ("x = 1", "if ready:\n    x = 2\nx", "x = 1"),
+        ("x = 1", "[x for x in range(3)]", ""),
+        ("x = 1", "with open('y') as x:\n    x.read()", ""),
+        ("x = 1", "def f(x):\n    return x", ""),
+        ("TABLE = 1", "f()", "TABLE = 1"),
+    ],
+)  # fmt: skip
+def test_what_is_used_below_is_kept(proof, after, left):
+    before = (
+        "from functools import cache\ng, ready = 0, True\n\n\ndef f():\n    return TABLE"
+    )
+    assert kept(before, f"P:{proof}", after)[1] == left
+
+
+def test_a_proof_that_a_kept_one_needs_is_kept():
+    cells = ["P:a = 1\nassert a", "P:b = a\nassert b == 1", "b"]
+    assert kept(*cells) == ["a = 1", "b = a", "b"]
+
+
+def test_values_for_the_sites_text_go_and_so_does_what_glues_them():
+    first = "import math\nfrom myst_nb import glue\n\nx = math.pi"
+    assert kept(first, "glue('x', x)\nx  # shown", "P:glue('y', 1)") == [
+        "import math\n\nx = math.pi",
+        "x  # shown",
+        "",
+    ]
+    assert kept("a = 1; glue('a', a); a") == ["a = 1; a"]
+    assert kept("glue('a',\n     1)\n\n# a comment\na = 1") == ["# a comment\na = 1"]
+    assert kept("glue('a', 1)") == [""]
+    in_function = (
+        "from myst_nb import glue\n\n\ndef keep(x):\n    glue('x', x)\n\n\nkeep(1)"
+    )
+    assert kept(in_function) == [in_function]
+
+
+def test_a_lesson_stays_as_it_is_written():
+    source = (
+        "# A comment\nx = 1;  y = [2,\n 3]\n\n\n@cache\ndef f(): return x  # why\nassert x"
+    )
+    assert kept(source) == [source]
+
+
+def test_names_that_code_defines_and_uses():
+    source = "import a.b as c\nx = y\n\n\ndef f(z):\n    return z + g + x"
+    assert names(source) == ({"c", "x", "f"}, {"y", "g", "x"})
