@@ -1,27 +1,47 @@
-"""``python -m lmbook.build [FOLDER]``: execute the chapters, then build the site of them.
+"""``python -m lmbook.build [FOLDER] [--page NAME]``: execute the chapters, build the site.
 
-If nothing changed since the last build, that is all there is to say. Else Sphinx reads
-only what changed. It may, if its last build ended well, the site is as that left it, and
-neither the set of pages nor what makes pages of them is another; else everything that it
-left is removed first. So no page of an earlier build outlives its chapter, a warning comes
-back until it is mended, and what a stopped build left half done is not trusted.
+If nothing changed since the last build, that is all there is to say. Otherwise Sphinx reads
+only what changed, provided that its last build ended well, the site is as that left it, and
+neither the set of pages nor what makes pages of them is another; if not, all pages are made
+anew. So no page of an earlier build outlives its chapter, and a warning comes back until it
+is fixed.
+
+The site is built in a folder beside the old one, ``_build/stage``, and takes its place when
+Sphinx has come to its end. A build that was stopped, or that broke, leaves the old site as
+it was.
 """
 
+import argparse
 import shutil
 import sys
 from pathlib import Path
 
 from lmbook import fingerprint
 from lmbook.execute.keys import ROOT, build_folder, settings
-from lmbook.pages.course import CourseError, read_course
+from lmbook.pages.course import CourseError, read_course, read_yaml
 from lmbook.publish.addresses import repository
 
 OF_SPHINX = ("html", ".doctrees", "jupyter_execute")
 NO_COLAB = "No page has a button Open in Colab: set GITHUB_REPOSITORY, or a GitHub remote."
 
 
-def build(root: Path = ROOT) -> int:
-    """Execute and build; return the exit status."""
+def build(root: Path = ROOT, page: str | None = None) -> int:
+    """Execute and build.
+
+    Parameters
+    ----------
+    root : Path
+        The folder of ``chapters``, ``data``, ``_toc.yml`` and ``_config.yml``.
+    page : str, optional
+        Execute this chapter alone; the other pages are built with what they have.
+
+    Returns
+    -------
+    int
+        The exit status: 0 if the site is whole, 1 if it is not, 2 if there was nothing to
+        build from, 130 if it was stopped.
+    """
+    root = root.resolve()
     made_of = {"inputs": fingerprint.inputs(root), "pages": fingerprint.pages(root)}
     before, now = fingerprint.kept(root), made_of | fingerprint.left(root)
     if before == now:
@@ -29,51 +49,99 @@ def build(root: Path = ROOT) -> int:
         return 0
     try:
         settings()
+        if (root / "_config.yml").exists():
+            read_yaml(root / "_config.yml")
         read_course(root)
-    except (FileNotFoundError, CourseError) as error:  # a folder of a model that is none
+    except (OSError, CourseError) as error:  # OSError: no folder of a model, no file
         print(f"error: {error}")
         return 2
     fingerprint.forget(root)
-    if any(before.get(part) != now[part] for part in ("pages", "html")):
-        for name in OF_SPHINX:
-            shutil.rmtree(build_folder(root) / name, ignore_errors=True)
+    anew = any(before.get(part) != now[part] for part in ("pages", "html"))
     from lmbook.execute.run import execute_chapters, report
 
     try:
-        failures = execute_chapters(root)
-        whole = _build_site(root) and not failures
+        failures = execute_chapters(root, only=page)
+        whole = _build_site(root, anew and not page, page) and not failures
+    except LookupError as error:  # no such page
+        print(f"error: {error}")
+        return 2
     except KeyboardInterrupt:
         print("\nstopped: chapters and pages that were not done are not kept")
         return 130
     if not repository():
         print(NO_COLAB)
     report(failures)
-    if whole:
+    if page:
+        print(f"{page}: {build_folder(root) / 'html' / page}.html")
+    elif whole:
         fingerprint.keep(root, made_of)
     return 0 if whole else 1
 
 
-def _build_site(root: Path) -> bool:
-    """Let Sphinx build the site; say whether it ended without a warning."""
+def _build_site(root: Path, anew: bool, page: str | None) -> bool:
+    """Let Sphinx build the site; say whether it ended without a warning.
+
+    Parameters
+    ----------
+    anew : bool
+        Whether nothing of the last build can be used.
+    page : str or None
+        The chapter that alone was executed.
+    """
     from jupyter_book.sphinx import build_sphinx
 
-    html = build_folder(root) / "html"
+    folder = build_folder(root)
+    stage = folder / "stage"
+    shutil.rmtree(stage, ignore_errors=True)
+    stage.mkdir(parents=True)
+    for name in () if anew else OF_SPHINX:
+        if (folder / name).is_dir():
+            shutil.copytree(folder / name, stage / name, symlinks=True)
     toc = str((root / "_toc.yml").resolve())
     status = build_sphinx(
         root / "chapters",
-        html,
+        stage / "html",
         noconfig=True,
         path_config=root / "_config.yml",
-        confoverrides={"external_toc_path": toc, "latex_individualpages": False},
-        warningiserror=True,
+        confoverrides={
+            "external_toc_path": toc,
+            "latex_individualpages": False,
+            "lmbook_only": page or "",
+        },
+        warningiserror=not page,  # pages that were not executed lack what they show
         keep_going=True,
     )
-    if isinstance(status, BaseException):  # old pages may lie beside new ones
-        shutil.rmtree(html, ignore_errors=True)
+    if isinstance(status, BaseException):
+        shutil.rmtree(stage)
         if isinstance(status, KeyboardInterrupt):
             raise status
+        left = " The site of the last build stays." if (folder / "html").is_dir() else ""
+        print(f"\nThe site could not be built: {status}{left}")
+        return False
+    _replace(folder, stage)
     return status == 0
 
 
+def _replace(folder: Path, stage: Path) -> None:
+    """Put what was built in the place of what an earlier build left."""
+    for name in OF_SPHINX:
+        old = stage / f"old-{name}"
+        if (folder / name).exists():
+            (folder / name).rename(old)
+        if (stage / name).exists():
+            (stage / name).rename(folder / name)
+    shutil.rmtree(stage)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Read the command line and build; return the exit status."""
+    parser = argparse.ArgumentParser("python -m lmbook.build", description=__doc__)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("folder", nargs="?", type=Path, default=ROOT)
+    parser.add_argument("--page", help="execute this chapter alone, for example attention")
+    asked = parser.parse_args(arguments)
+    return build(asked.folder, (asked.page or "").removesuffix(".md") or None)
+
+
 if __name__ == "__main__":
-    sys.exit(build(*map(Path, sys.argv[1:])))
+    sys.exit(main())

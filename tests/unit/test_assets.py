@@ -138,6 +138,7 @@ def added(doctree, staged):
     styles, scripts = [], []
     app = SimpleNamespace(
         outdir=staged.parents[1],
+        srcdir=staged.parents[2] / "chapters",
         add_css_file=styles.append,
         add_js_file=lambda name, **options: scripts.append((name, options)),
     )

@@ -1,11 +1,13 @@
 """A built site is of its sources: nothing older, and what failed says so."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import nbformat
 import pytest
 from bs4 import BeautifulSoup
 
@@ -41,8 +43,8 @@ def contents(book: Path, *names: str) -> None:
     (book / "_toc.yml").write_text(f"format: jb-book\nroot: index\nchapters:{files}\n")
 
 
-def run(book: Path) -> tuple[int, str]:
-    command = [sys.executable, "-m", "lmbook.build", str(book)]
+def run(book: Path, *options: str) -> tuple[int, str]:
+    command = [sys.executable, "-m", "lmbook.build", str(book), *options]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
     done = subprocess.run(command, text=True, **pipes)
     return done.returncode, done.stdout
@@ -123,7 +125,7 @@ def sphinx(book, monkeypatch):
         return result[0]
 
     monkeypatch.setattr("jupyter_book.sphinx.build_sphinx", stand_in)
-    monkeypatch.setattr("lmbook.execute.run.execute_chapters", lambda root: {})
+    monkeypatch.setattr("lmbook.execute.run.execute_chapters", lambda root, only: {})
     (book / "_build").mkdir()
     return found, result
 
@@ -178,15 +180,141 @@ def test_packages_and_files_of_this_checkout_are_inputs(book, monkeypatch):
     assert seen == ["_config.yml", "_toc.yml", "lmbook", "views"]
 
 
-@pytest.mark.parametrize("result", [1, RuntimeError("a bug"), KeyboardInterrupt()])
-def test_what_another_build_left_is_not(book, sphinx, result):
-    found, results = sphinx
+@pytest.mark.parametrize("result", [RuntimeError("a bug"), KeyboardInterrupt()])
+def test_a_site_that_was_whole_stays_until_another_one_is_done(book, sphinx, result):
+    _, results = sphinx
+    page = book / "_build" / "html" / "page.html"
+    assert build.build(book) == 0
+    page.write_text("whole")
     results[0] = result
     assert build.build(book) != 0
-    left = (book / "_build" / "html" / "page.html").exists()
-    assert left is (result == 1)  # with warnings it is of these sources
+    assert page.read_text() == "whole"
+    assert not (book / "_build" / "stage").exists()
+    results[0] = 1  # with warnings: each page says what is wrong with it
+    assert build.build(book) == 1
+    assert page.read_text() == ""
+
+
+def test_what_a_broken_build_left_is_not_built_upon(book, sphinx):
+    found, results = sphinx
+    results[0] = RuntimeError("a bug")
+    assert build.build(book) == 1
+    assert not (book / "_build" / "html").exists()
     build.build(book)
     assert found == [[], []]
+
+
+BROKEN = {
+    "a tab": ("_toc.yml", "root: index\n\tchapters: []\n", r"_toc\.yml, line 2: .*tabs"),
+    "nothing": ("_toc.yml", "", r"_toc\.yml: toc is not a mapping"),
+    "a string": (
+        "_toc.yml",
+        "format: jb-book\nroot: index\nchapters: first\n",
+        r"_toc\.yml: entry not a mapping",
+    ),
+    "settings": ("_config.yml", "title: x\n\ty: 1\n", r"_config\.yml, line 2: .*tabs"),
+    "Latin-1": (
+        "chapters/first.md",
+        b"# W\xf6rter\n",
+        r"chapters/first\.md, line 1: .*0xf6",
+    ),
+    "a list": ("chapters/first.md", "---\n- a\n---\n# A\n", "front matter is a list"),
+    "no title": (
+        "chapters/first.md",
+        "Words.\n\n```{code-cell} python\n# a comment\n```\n",
+        "it has no title",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_what_cannot_be_read_is_named_before_anything_is_done(book, sphinx, capsys, what):
+    parts = "parts:\n- numbered: 1\n  chapters:\n  - file: first\n"
+    (book / "_toc.yml").write_text(f"format: jb-book\nroot: index\n{parts}")
+    name, content, message = BROKEN[what]
+    content = content if isinstance(content, bytes) else content.encode()
+    (book / name).write_bytes(content)
+    assert build.build(book) == 2
+    assert sphinx[0] == []
+    assert re.search(f"error: {message}|error: .*\n?.*{message}", capsys.readouterr().out)
+
+
+COURSE = "course:\n  short: {}\n  minutes: {{read: 5, work: 10}}\n  builds_on: []\n"
+CELL = "{code-cell} python\nprint(6 * 7)\n"
+PAGES = {
+    "note": f"# A note\n\n```{CELL}```\n\n:::{{note}}\nA bee.\n:::\n\n{{doc}}`index`\n",
+    "tilde": f"# Tildes\n\n~~~{CELL}~~~\n",
+    "four": f"# Four\n\n````{CELL}````\n",
+    "below/deep": f"# Below\n\n```{CELL}```\n\n![A bee](bee.svg)\n",
+    "größe 1.5+": f"# Any name\n\n```{CELL}```\n",
+    "unknown": f"# Unknown\n\n```{CELL}```\n\n:::{{clover}} Four\nLeaves.\n:::\n",
+    "cites": f"# Cites\n\n```{CELL}```\n\nAs said {{cite}}`nobody1900`.\n",
+}
+
+
+@pytest.mark.slow
+def test_pages_as_others_write_them(book):
+    """All are executed and built, and have their notebooks; what is wrong is named."""
+    chapters = book / "chapters"
+    (chapters / "below").mkdir()
+    (chapters / "below" / "bee.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
+    front = (chapters / "first.md").read_text().partition("\n---\n")[0]
+    for name, text in PAGES.items():
+        head = f"{front}\n{COURSE.format(name[:3])}--- \n\n"
+        (chapters / f"{name}.md").write_text(f"\ufeff{head}{text}", encoding="utf-8")
+    files = "".join(f'\n  - file: "{name}"' for name in PAGES)
+    sections = "\n    sections:\n    - file: other\n"
+    page(book, "other", "'under sections'")
+    other = (chapters / "other.md").read_text()
+    (chapters / "other.md").write_text(
+        other.replace("\n---\n", f"\n{COURSE.format('Other')}---\n", 1)
+    )
+    (book / "_toc.yml").write_text(
+        "format: jb-book\nroot: index\nparts:\n- numbered: true\n"
+        f"  chapters:{files}{sections}"
+    )
+    status, said = run(book)
+    assert status == 1, said  # two pages have something unknown
+    assert re.search(r"unknown\.md:\d+: WARNING: no plain Markdown .*\{clover\}", said)
+    assert re.search(r"cites\.md.*nobody1900", said)
+    html = book / "_build" / "html"
+    for name in PAGES:
+        assert "42" in shown(book, name), name
+        notebook = nbformat.read(html / "notebooks" / f"{name}.ipynb", as_version=4)
+        nbformat.validate(notebook)
+        text = "\n".join(cell.source for cell in notebook.cells)
+        assert "print(6 * 7)" in text
+        assert "{" not in text.replace("{wanted}", "").split("print(6 * 7)")[1]
+    deep = (html / "notebooks" / "below" / "deep.ipynb").read_text()
+    assert 'src=\\"data:image/svg+xml;base64,' in deep
+    note = (html / "notebooks" / "note.ipynb").read_text()
+    assert "> **Note**" in note
+    assert "Leaves." in (html / "notebooks" / "unknown.ipynb").read_text()
+    assert "7.1" in (html / "other.html").read_text()
+
+    before = files_of(html)
+    (chapters / "references.bib").write_text("@article{broken, title = {\n")
+    status, said = run(book)
+    assert status == 1
+    assert "The site could not be built" in said
+    assert files_of(html) == before
+
+
+def files_of(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in folder.rglob("*.html")}
+
+
+@pytest.mark.slow
+def test_one_page_alone(book):
+    status, said = run(book, "--page", "first")
+    assert status == 0, said
+    assert "42" in shown(book, "first")
+    assert not re.search(r"^other .* executed", said, re.MULTILINE)
+    status, said = run(book, "--page", "nowhere")
+    assert (status, said) == (2, "error: there is no chapters/nowhere.md with code in it\n")
+    status, said = run(book)
+    assert status == 0, said
+    assert "It is 0.250." in shown(book, "other")
 
 
 def test_front_matter_is_checked_before_anything_is_executed(book, sphinx, capsys):

@@ -14,7 +14,9 @@ TIME = {"read": 50, "work": 135}
 def chapters(**below):
     """Return chapters by what each builds on, in the order given."""
     return {
-        name: Chapter(name, number, f"What is {name}?", name.title(), TIME, tuple(others))
+        name: Chapter(
+            name, number, str(number), f"What is {name}?", name.title(), TIME, tuple(others)
+        )
         for number, (name, others) in enumerate(below.items(), 1)
     }
 

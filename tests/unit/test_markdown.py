@@ -94,16 +94,51 @@ def test_choices_get_letters_and_keep_what_is_told_to_themselves():
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "markdown", "what"),
     [
-        ("```{unheard-of}\nx\n```", r"directive \{unheard-of\}"),
-        ("{unheardof}`x`", r"role \{unheardof\}"),
-        ("{cite:year}`x`", r"role \{cite:year\}"),
+        (
+            "```{unheard-of} A *title*\nx\n```",
+            "> **A *title***\n>\n> x",
+            "directive {unheard-of}",
+        ),
+        ("{unheardof}`x`", "x", "role {unheardof}"),
+        ("{cite:year}`x`", "x", "role {cite:year}"),
     ],
 )
-def test_what_is_not_known_is_an_error(text, said):
-    with pytest.raises(ValueError, match=said):
-        plain(text)
+def test_of_what_is_not_known_the_text_is_kept_and_it_is_named(text, markdown, what):
+    unknown = []
+    links = SimpleNamespace(**vars(LINKS), unknown=unknown.append)
+    assert to_markdown(text, links) == markdown
+    assert unknown == [what]
+
+
+@pytest.mark.parametrize(
+    ("myst", "markdown"),
+    [
+        ("```{note}\nTwo\n\nbees.\n```", "> **Note**\n>\n> Two\n>\n> bees."),
+        (":::{admonition} A *bee*\nBuzz.\n:::", "> **A *bee***\n>\n> Buzz."),
+        (":::{seealso}\nBuzz.\n:::", "> **See also**\n>\n> Buzz."),
+        ("{math}`a^2` and x {sub}`<2`", "$a^2$ and x <sub>&lt;2</sub>"),
+        ("{eq}`eq-a`", "(1)"),
+        ("{cite:p}`a` {cite:t}`a`", "[cite a False] [cite a True]"),
+        ("![A bee](bee.svg)", "[image bee.svg A bee]"),
+        ("![A bee](https://a.b/bee.svg)", "![A bee](https://a.b/bee.svg)"),
+        ("`![A bee](bee.svg)`", "`![A bee](bee.svg)`"),
+        (":::{image} bee.svg\n:alt: A bee\n:::", "[image bee.svg A bee]"),
+        (
+            ":::{figure} bee.svg\n:name: fig-bees\n:alt: A bee\nIt *flies*.\n:::",
+            '[image bee.svg A bee]\n\n<a id="fig-bees"></a>[number fig-bees]. It *flies*.',
+        ),
+    ],
+)
+def test_what_is_common_elsewhere_becomes_markdown(myst, markdown):
+    links = SimpleNamespace(
+        image=lambda target, alt: f"[image {target} {alt}]",
+        number=lambda label: f"[number {label}]",
+        equation=lambda label: "1",
+        cite=lambda keys, in_sentence: f"[cite {keys} {in_sentence}]",
+    )
+    assert to_markdown(myst, links) == markdown
 
 
 def test_what_a_check_says_is_folded():

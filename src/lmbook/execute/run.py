@@ -12,6 +12,7 @@ kept as the cell's output, and the chapter goes on. It is a proof that the chapt
 import asyncio
 import functools
 import os
+import re
 import tempfile
 import time
 from pathlib import Path
@@ -27,22 +28,47 @@ from lmbook.execute import keys
 from lmbook.execute.keys import ROOT
 from lmbook.execute.placed import is_placed, place_proofs
 from lmbook.execute.verdicts import COLOUR, brief, code_cells, errors, is_finding
+from lmbook.pages.course import read_page
 
 TIMEOUT = 600  # seconds a cell
+_CODE_CELL = re.compile(r"^ {0,3}(?:`{3,}|~{3,})\{code-cell\}", re.MULTILINE)
 WATCH = Path(__file__).parent / "watch"
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
-def page_notebook(path: Path) -> NotebookNode:
-    """Read a chapter as the build does, a cell for each proof that it places."""
-    text = path.read_text(encoding="utf-8")
-    return place_proofs(read_myst_markdown_notebook(text, path=str(path)), path.stem)
+def page_notebook(path: Path, name: str | None = None) -> NotebookNode:
+    """Read a chapter as the build does, a cell for each proof that it places.
+
+    Parameters
+    ----------
+    path : Path
+    name : str, optional
+        The chapter's name, if it lies in a folder below ``chapters``.
+    """
+    notebook = read_myst_markdown_notebook(read_page(path), path=str(path))
+    return place_proofs(notebook, name or path.stem)
 
 
 def chapters(root: Path = ROOT) -> list[Path]:
-    """Return the chapters that have code, in alphabetical order."""
-    pages = sorted((root / "chapters").glob("*.md"))
-    return [p for p in pages if "\n```{code-cell}" in p.read_text(encoding="utf-8")]
+    """Return the chapters that have code, in alphabetical order.
+
+    Raises
+    ------
+    CourseError
+        If one is not UTF-8.
+    """
+    pages = sorted((root / "chapters").rglob("*.md"))
+    return [page for page in pages if _CODE_CELL.search(read_page(page, root))]
+
+
+def page_name(path: Path, root: Path = ROOT) -> str:
+    """Return a chapter's name: its path below ``chapters``, without the suffix."""
+    return path.relative_to(root / "chapters").with_suffix("").as_posix()
+
+
+def page_path(name: str, root: Path = ROOT) -> Path:
+    """Return the file of a chapter."""
+    return root / "chapters" / f"{name}.md"
 
 
 # --- the store ------------------------------------------------------------------------
@@ -95,7 +121,7 @@ def executed(name: str, root: Path = ROOT) -> NotebookNode:
     LookupError
         If it was not executed, or failed, or is not what was executed.
     """
-    notebook = page_notebook(root / "chapters" / f"{name}.md")
+    notebook = page_notebook(page_path(name, root), name)
     wrong = fill(notebook, name, root)
     if wrong:
         raise LookupError(f"{name} cannot be used: {wrong['what']}. Run `make html`.")
@@ -130,7 +156,7 @@ def _raise_or_note(log: Path, cell: NotebookNode, execute_reply: dict, **_) -> N
 
 async def _execute(name: str, root: Path, before: dict, timeout: int) -> NotebookNode:
     """Execute one chapter; a failure is part of the notebook."""
-    notebook = page_notebook(root / "chapters" / f"{name}.md")
+    notebook = page_notebook(page_path(name, root), name)
     about = {"key": keys.key(notebook), "failure": None}
     settings = keys.setting_hashes()
     client = NotebookClient(
@@ -140,7 +166,7 @@ async def _execute(name: str, root: Path, before: dict, timeout: int) -> Noteboo
         startup_timeout=120,
         kernel_name="python3",
         extra_arguments=["--log-level=ERROR"],
-        resources={"metadata": {"path": str(root / "chapters")}},
+        resources={"metadata": {"path": str(page_path(name, root).parent)}},
     )
     start = time.monotonic()
     with tempfile.NamedTemporaryFile() as file:
@@ -183,7 +209,9 @@ async def _execute_all(names: list[str], root: Path, timeout: int) -> None:
     async def one(name: str) -> None:
         async with gate:
             notebook = await _execute(name, root, before, timeout)
-        keys.write_whole(store_path(name, root), nbformat.writes(notebook).encode())
+        path = store_path(name, root)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        keys.write_whole(path, nbformat.writes(notebook).encode())
         _say(name, notebook, "FAILED" if notebook.metadata.lmbook.failure else "executed")
 
     async with asyncio.TaskGroup() as group:
@@ -195,7 +223,9 @@ def _say(name: str, notebook: NotebookNode, how: str) -> None:
     print(f"{name:24} {notebook.metadata.lmbook.seconds:6.1f} s  {how}", flush=True)
 
 
-def execute_chapters(root: Path = ROOT, timeout: int = TIMEOUT) -> dict[str, dict]:
+def execute_chapters(
+    root: Path = ROOT, timeout: int = TIMEOUT, only: str | None = None
+) -> dict[str, dict]:
     """Bring the store up to date, printing a line a chapter.
 
     Parameters
@@ -204,21 +234,27 @@ def execute_chapters(root: Path = ROOT, timeout: int = TIMEOUT) -> dict[str, dic
         The folder of ``chapters`` and ``data``.
     timeout : int
         Seconds that a cell may take.
+    only : str, optional
+        The name of the one chapter to be executed.
 
     Returns
     -------
     dict
         Chapters that failed → what is wrong, as from `fill`.
+
+    Raises
+    ------
+    LookupError
+        If no chapter of the name ``only`` has code.
     """
     pages = sorted(chapters(root), key=lambda path: -path.stat().st_size)
-    names = [path.stem for path in pages]  # the longest first: it is done last
-    folder = store_path("", root).parent
-    folder.mkdir(parents=True, exist_ok=True)
-    for path in folder.iterdir():
-        if path.is_file() and (path.stem not in names or path.suffix != ".ipynb"):
-            path.unlink()
-    todo = [name for name in names if _wrong(name, root)]
-    for name in sorted(set(names) - set(todo)):
+    names = [page_name(path, root) for path in pages]  # the longest first: it is done last
+    if only is not None and only not in names:
+        raise LookupError(f"there is no chapters/{only}.md with code in it")
+    _remove_others(names, root)
+    wanted = names if only is None else [only]
+    todo = [name for name in wanted if _wrong(name, root)]
+    for name in sorted({*wanted} - {*todo}):
         _say(name, stored(name, root), "from cache")
     for name in todo:  # nothing old is left, however this run ends
         store_path(name, root).unlink(missing_ok=True)
@@ -226,8 +262,18 @@ def execute_chapters(root: Path = ROOT, timeout: int = TIMEOUT) -> dict[str, dic
     return {name: wrong for name in sorted(todo) if (wrong := _wrong(name, root))}
 
 
+def _remove_others(names: list[str], root: Path) -> None:
+    """Remove from the store what belongs to no chapter."""
+    folder = store_path("x", root).parent
+    folder.mkdir(parents=True, exist_ok=True)
+    own = {store_path(name, root) for name in names}
+    for path in folder.rglob("*"):
+        if path.is_file() and path not in own:
+            path.unlink()
+
+
 def _wrong(name: str, root: Path) -> dict | None:
-    return fill(page_notebook(root / "chapters" / f"{name}.md"), name, root)
+    return fill(page_notebook(page_path(name, root), name), name, root)
 
 
 def report(failures: dict[str, dict]) -> None:

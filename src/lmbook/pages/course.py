@@ -14,17 +14,21 @@ Sidebar, numbers, cross references, the top and the end of a page, the map of th
 the paths through it are made of it, and of the page's title; none of that is written twice.
 """
 
+import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
+from markdown_it import MarkdownIt
+from mdit_py_plugins.colon_fence import colon_fence_plugin
+from sphinx_external_toc.parsing import FileItem, GlobItem, MalformedError, parse_toc_yaml
 
 from lmbook.execute.keys import ROOT
 
-_FRONT = re.compile(r"\A---\n(.*?)\n---\n", re.DOTALL)
-_TITLE = re.compile(r"^# (.+?)\s*$", re.MULTILINE)
+_FRONT = re.compile(r"\A---[ \t]*\n(.*?)\n---[ \t]*(?:\n|\Z)", re.DOTALL)
+_MARKDOWN = MarkdownIt("commonmark").use(colon_fence_plugin)
 KEYS = ("short", "minutes", "builds_on")
 WAYS = ("read", "work")
 PATHS = {"poems": "An hour with the poems", "weekend": "A weekend"}
@@ -32,7 +36,7 @@ HOUR = 75  # minutes of reading, at most
 
 
 class CourseError(ValueError):
-    """What is wrong with the chapters' front matter, a line each."""
+    """What is wrong with the book's contents or its chapters, a line each."""
 
 
 @dataclass(frozen=True)
@@ -42,9 +46,11 @@ class Chapter:
     Attributes
     ----------
     name : str
-        Its file, without the suffix.
+        Its file below ``chapters``, without the suffix.
     number : int
-        Its place among the chapters, from 1.
+        Its place among the chapters, from 1, in the order of the book.
+    numeral : str
+        The number that is shown: "3", or "3.1" for a page under ``sections`` of "3".
     title : str
         The question at its top.
     short : str
@@ -59,11 +65,94 @@ class Chapter:
 
     name: str
     number: int
+    numeral: str
     title: str
     short: str
     minutes: dict[str, int]
     builds_on: tuple[str, ...]
     paths: tuple[str, ...] = ()
+
+
+def read_page(path: Path, root: Path = ROOT) -> str:
+    """Return a page's text, without a byte order mark.
+
+    Raises
+    ------
+    CourseError
+        If it is not there, or is not UTF-8, naming file and line.
+    """
+    name = path.relative_to(root) if path.is_relative_to(root) else path
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise CourseError(f"{name} cannot be read: {error.strerror}") from error
+    try:
+        return content.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise CourseError(
+            f"{name}, line {line}: the byte {content[error.start]:#x} is not UTF-8. Save "
+            "the file as UTF-8."
+        ) from error
+
+
+def read_yaml(path: Path) -> object:
+    """Return what a YAML file holds.
+
+    Raises
+    ------
+    CourseError
+        If it cannot be read, naming file and line.
+    """
+    try:
+        return yaml.safe_load(read_page(path, path.parent))
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f", line {mark.line + 1}" if mark else ""
+        tab = "; YAML is indented by spaces, not by tabs" if "'\\t'" in str(error) else ""
+        problem = getattr(error, "problem", None) or error
+        raise CourseError(f"{path.name}{line}: {problem}{tab}") from error
+
+
+def numbered_pages(root: Path = ROOT) -> dict[str, str]:
+    """Return the pages of the numbered parts of ``_toc.yml``, name → number shown.
+
+    Addresses of other sites are no pages; a ``glob`` stands for the files that it finds.
+
+    Raises
+    ------
+    CourseError
+        If ``_toc.yml`` cannot be read, or a page stands in it twice.
+    """
+    path = root / "_toc.yml"
+    read_yaml(path)  # its errors name the line
+    try:
+        site = parse_toc_yaml(path)
+    except (MalformedError, TypeError, AttributeError, KeyError) as error:
+        raise CourseError(f"_toc.yml: {error}") from error
+    numerals: dict[str, str] = {}
+
+    def number(trees, above: str) -> None:
+        place = 0
+        for tree in trees:
+            for name in _files(tree.items, root):
+                place += 1
+                numerals[name] = f"{above}{place}"
+                number(site[name].subtrees if name in site else [], f"{above}{place}.")
+
+    number([tree for tree in site.root.subtrees if tree.numbered], "")
+    return numerals
+
+
+def _files(items, root: Path) -> Iterator[str]:
+    """Yield the names of the pages that entries of ``_toc.yml`` stand for."""
+    for item in items:
+        if isinstance(item, FileItem):
+            yield str(item).removesuffix(".md")
+        elif isinstance(item, GlobItem):
+            folder = root / "chapters"
+            for path in sorted(folder.glob(f"{item}.md")):
+                yield path.relative_to(folder).with_suffix("").as_posix()
 
 
 def read_course(root: Path = ROOT) -> dict[str, Chapter]:
@@ -72,37 +161,62 @@ def read_course(root: Path = ROOT) -> dict[str, Chapter]:
     Raises
     ------
     CourseError
-        If a front matter lacks a key or has an unknown one, a value is of the wrong kind,
-        or a chapter builds on one that does not come earlier; naming each file.
-    FileNotFoundError
-        If a chapter is not there.
+        If ``_toc.yml`` or a chapter cannot be read, a front matter lacks a key or has an
+        unknown one, a value is of the wrong kind, or a chapter builds on one that does not
+        come earlier; naming each file.
     """
-    toc = yaml.safe_load((root / "_toc.yml").read_text(encoding="utf-8"))
-    parts = [part for part in toc.get("parts", []) if part.get("numbered")]
-    names = [page["file"] for part in parts for page in part["chapters"]]
-    found, wrong = {}, []
-    for number, name in enumerate(names, 1):
-        text = (root / "chapters" / f"{name}.md").read_text(encoding="utf-8")
-        front, title = _FRONT.match(text), _TITLE.search(text)
+    numerals = numbered_pages(root)
+    chapters: dict[str, Chapter] = {}
+    wrong: list[str] = []
+    for number, name in enumerate(numerals, 1):
         try:
-            values = (yaml.safe_load(front[1]) if front else {}).get("course")
-            faults = list(_faults(values, names[: number - 1]))
-        except yaml.YAMLError as error:
-            faults = [f"its front matter cannot be read: {error}"]
+            text = read_page(root / "chapters" / f"{name}.md", root)
+        except CourseError as error:
+            wrong.append(str(error))
+            continue
+        values, faults = _front_matter(text, [*numerals][: number - 1])
+        title = page_title(text)
         if not title:
             faults.append("it has no title, a line that begins with `# `")
         if not faults:
             lists = {k: tuple(v) for k, v in values.items() if isinstance(v, list)}
-            found[name] = Chapter(name, number, title[1], **values | lists)
-            same = [c.name for c in found.values() if c.short == values["short"]][:-1]
+            same = [c.name for c in chapters.values() if c.short == values["short"]]
             faults += [f"course: short is as that of {other}.md" for other in same]
-        wrong += [f"chapters/{name}.md: {each}" for each in faults]
-    hour = {name: c.minutes["read"] for name, c in found.items() if "poems" in c.paths}
-    if sum(hour.values()) > HOUR:
-        wrong.append(f"the path poems is an hour, {HOUR} minutes at most: it has {hour}")
+            chapters[name] = Chapter(name, number, numerals[name], title, **values | lists)
+        wrong += [f"chapters/{name}.md: {fault}" for fault in faults]
+    minutes = {n: c.minutes["read"] for n, c in chapters.items() if "poems" in c.paths}
+    if sum(minutes.values()) > HOUR:
+        wrong.append(f"the path poems is an hour, {HOUR} minutes at most: it has {minutes}")
     if wrong:
         raise CourseError("\n".join(wrong))
-    return found
+    return chapters
+
+
+def page_title(text: str) -> str:
+    """Return a page's first heading of the first level, "" if there is none.
+
+    A comment in a code cell, which begins with ``#`` as well, is no heading.
+    """
+    front = _FRONT.match(text)
+    tokens = _MARKDOWN.parse(text[front.end() :] if front else text)
+    for opening, inline in itertools.pairwise(tokens):
+        if (opening.type, opening.tag) == ("heading_open", "h1"):
+            return inline.content
+    return ""
+
+
+def _front_matter(text: str, earlier: list[str]) -> tuple[dict, list[str]]:
+    """Return what stands under ``course`` in a page's front matter, and what is wrong."""
+    front = _FRONT.match(text)
+    try:
+        found = yaml.safe_load(front[1]) if front else {}
+    except yaml.YAMLError as error:
+        return {}, [f"its front matter cannot be read: {error}"]
+    if not isinstance(found, dict):
+        kind = type(found).__name__
+        return {}, [f"its front matter is a {kind}; it should be names with values"]
+    values = found.get("course")
+    return values, list(_faults(values, earlier))
 
 
 def _faults(values: object, earlier: list[str]) -> Iterator[str]:

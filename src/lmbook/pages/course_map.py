@@ -88,12 +88,12 @@ def _line(start: tuple[float, float], end: tuple[float, float]) -> str:
 def _box(chapter: Chapter, centre: tuple[float, float], below: str, address: str) -> str:
     """Return a chapter as a link, whose name tells what the lines show."""
     x, y = centre
-    label = f"Chapter {chapter.number}, {chapter.short}. Builds on {below}."
+    label = f"Chapter {chapter.numeral}, {chapter.short}. Builds on {below}."
     name = textwrap.wrap(chapter.short, 14, break_long_words=False)
     top = y + 5 - 16 * len(name) / 2
     texts = "".join(
         f'<text x="{x:g}" y="{top + 16 * n:g}">{escape(line)}</text>'
-        for n, line in enumerate([str(chapter.number), *name])
+        for n, line in enumerate([chapter.numeral, *name])
     )
     corner = f'x="{x - BOX[0] / 2:g}" y="{y - BOX[1] / 2:g}"'
     box = f'<rect {corner} width="{BOX[0]}" height="{BOX[1]}" rx="8"/>'

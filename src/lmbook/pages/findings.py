@@ -92,7 +92,7 @@ def _row(app, link: Callable[[str], str], row: dict) -> tuple[str, list[str]]:
     chapters, links = app.config.lmbook_chapters, []
     for page, anchor in row["at"]:
         of = chapters.get(page)
-        name = f"{of.number}. {of.short}" if of else app.env.titles[page].astext()
+        name = f"{of.numeral}. {of.short}" if of else app.env.titles[page].astext()
         links.append(f'<a href="{escape(link(page) + anchor)}">{escape(name)}</a>')
     good = "lm-holds" if "✓" in mark else "lm-fails"
     about = f' class="{good}" data-kind="{row["kind"]}"'

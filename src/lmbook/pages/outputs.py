@@ -16,7 +16,7 @@ from nbformat import NotebookNode
 from sphinx.util import logging
 
 from lmbook.execute.placed import place_proofs
-from lmbook.execute.run import fill, store_path
+from lmbook.execute.run import fill, page_name, store_path
 from lmbook.execute.verdicts import judge
 from lmbook.pages.glue import glued
 
@@ -25,16 +25,18 @@ logger = logging.getLogger(__name__)
 
 def _with_outputs(app, path: Path, notebook: NotebookNode) -> NotebookNode:
     """Fill a page's outputs in; if they are not whole, say so at its top."""
-    place_proofs(notebook, path.stem)
+    root = Path(app.srcdir).parent
+    name = page_name(path, root)
+    place_proofs(notebook, name)
     if all(cell.cell_type != "code" for cell in notebook.cells):
         return notebook
-    root = Path(app.srcdir).parent
-    app.env.note_dependency(str(store_path(path.stem, root)))  # read again when it changes
-    wrong = fill(notebook, path.stem, root)
+    app.env.note_dependency(str(store_path(name, root)))  # read again when it changes
+    wrong = fill(notebook, name, root)
     app.env.temp_data["lmbook"] = judge(notebook, whole=not wrong)
     app.env.temp_data["lmbook_glued"] = glued(notebook)
     if wrong:
-        logger.warning("%s: %s", path.stem, wrong["what"], location=path.stem)
+        if app.config.lmbook_only in ("", name):
+            logger.warning("%s: %s", name, wrong["what"], location=name)
         said = (
             f"\n\n::::{{admonition}} This page is not whole: {wrong['what']}\n"
             ":class: error\nOutputs from there on are missing.\n\n"
@@ -56,4 +58,6 @@ def _reader(app, path: str, *arguments):
 
 def setup(app) -> None:
     """Stand between myst-nb and its reader."""
+    # The chapter that alone was executed: others may lack outputs, and need not say so.
+    app.add_config_value("lmbook_only", "", "", [str])
     myst_nb.sphinx_.create_nb_reader = functools.partial(_reader, app)

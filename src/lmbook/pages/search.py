@@ -91,7 +91,7 @@ def _write(app, error) -> None:
     chapters, found = app.config.lmbook_chapters, []
     for name in sorted(app.env.found_docs):
         title, chapter = app.env.titles[name].astext(), chapters.get(name)
-        where = f"{chapter.number}. {chapter.short}" if chapter else title
+        where = f"{chapter.numeral}. {chapter.short}" if chapter else title
         uri = app.builder.get_target_uri(name)
         made = sections(_named(app.env.get_doctree(name), app.env))
         for place, (anchor, heading, *texts) in enumerate(made):

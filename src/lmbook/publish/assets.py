@@ -14,6 +14,7 @@ from pathlib import Path
 
 from docutils import nodes
 
+from lmbook.execute.keys import build_folder
 from lmbook.pages.renderer import BERTVIZ, DRAWERS, module
 from lmbook.play import modules
 from lmbook.play import stores as play
@@ -114,7 +115,7 @@ def page_assets(app, pagename, templatename, context, doctree) -> None:
     traces = {trace for view in views for trace in view["lmcourse_traces"]}
     table = {k: [_address(lib, name) for name in scripts(k, traces)] for k in kinds}
     used = {name for view in views for name in view["lmcourse_stores"]}
-    work = Path(app.outdir).parent / "play"
+    work = build_folder(Path(app.srcdir).parent) / "play"
     stores = {name: play.stage(name, lib, work) for name in sorted(used)}
     for name in styles(kinds):
         app.add_css_file(f"{FOLDER}/{name}")
@@ -132,7 +133,7 @@ def drop_unused_mathjax(app, pagename, templatename, context, doctree) -> None:
 
 def _stage(app) -> None:
     if app.builder.format == "html":
-        stage(Path(app.outdir) / "_static", Path(app.outdir).parent / "npm")
+        stage(Path(app.outdir) / "_static", build_folder(Path(app.srcdir).parent) / "npm")
 
 
 def drop_icon_script(app, exception) -> None:

@@ -1,15 +1,22 @@
 """What a chapter refers to, as a notebook can show it: links, numbers, glued values."""
 
+import base64
+import mimetypes
 import re
+from html import escape
 from pathlib import Path
+from urllib.parse import unquote
 
 from pybtex.richtext import Text
+from sphinx.util import logging
 
 from lmbook.pages import drawings
+from lmbook.pages.course import read_page
 from lmbook.pages.glue import format_glue
 from lmbook.pages.tasks import registered
 from lmbook.publish.addresses import site_address
 
+logger = logging.getLogger(__name__)
 # Labels, exercises and figures: what has an anchor in the notebook, too.
 _ANCHOR = re.compile(r"^(?:\(|:label: |    name: )([\w-]+)\)?(?:=|$)", re.MULTILINE)
 
@@ -34,7 +41,7 @@ class BookLinks:
     def __init__(self, app, name: str, values: dict[str, str], notebooks: list[str]):
         self.env, self.name, self.values = app.env, name, values
         self.base, self.notebooks = site_address(), notebooks
-        self.source = Path(app.env.doc2path(name)).read_text(encoding="utf-8")
+        self.source = read_page(Path(app.env.doc2path(name)))
         self.anchors = set(_ANCHOR.findall(self.source))
         # Not there if no page has an exercise.
         self.exercises = getattr(app.env, "sphinx_exercise_registry", {})
@@ -54,7 +61,10 @@ class BookLinks:
 
     def equation(self, label: str) -> str:
         """Return an equation's number."""
-        page, number = self.env.get_domain("math").equations[label]
+        equations = self.env.get_domain("math").equations
+        if label not in equations:  # Sphinx has warned of it
+            return label
+        page, number = equations[label]
         return self._numbered(page, "displaymath", f"equation-{label}") or str(number)
 
     def exercise(self, label: str) -> str:
@@ -68,19 +78,50 @@ class BookLinks:
         """Return links to the bibliography: as part of a sentence, or in brackets."""
         works = {work.key: work for work in self.env.get_domain("cite").citations}
         cited = []
-        for work in (works[key.strip()] for key in keys.split(",")):
-            names, year = _names(work.entry), work.entry.fields["year"]
+        for key in map(str.strip, keys.split(",")):
+            if key not in works:  # Sphinx has warned of it
+                cited.append(key)
+                continue
+            work = works[key]
+            names, year = _names(work.entry), work.entry.fields.get("year", "n. d.")
             title = f"{names} ({year})" if in_sentence else f"{names}, {year}"
             page = work.bibliography_key.docname
             cited.append(self._link(title, page, work.citation_id))
         return ", ".join(cited) if in_sentence else f"({'; '.join(cited)})"
 
     def page(self, target: str, text: str) -> str:
-        """Return a link to what a link in the source leads to."""
+        """Return a link to what a link in the source leads to; "" has the page's title."""
         page, _, anchor = target.partition("#")
         if not page:
             page, anchor, _ = self._target(anchor)
-        return self._link(text, page.removesuffix(".md"), anchor)
+        page = page.removesuffix(".md")
+        return self._link(text or self._target(page)[2], page, anchor)
+
+    def image(self, target: str, alt: str) -> str:
+        """Return a picture, put into the notebook: nothing need lie beside that.
+
+        A picture that is not there is told by its alternative text; Sphinx warns of it.
+        """
+        folder = Path(self.env.srcdir)
+        if not target.startswith("/"):
+            folder = Path(self.env.doc2path(self.name)).parent
+        path = folder / unquote(target.removeprefix("/"))
+        kind = mimetypes.guess_type(path.name)[0]
+        if not path.is_file() or not (kind or "").startswith("image/"):
+            return alt
+        data = base64.b64encode(path.read_bytes()).decode()
+        return f'<img src="data:{kind};base64,{data}" alt="{escape(alt)}">'
+
+    def unknown(self, what: str) -> None:
+        """Warn of a directive or a role for which no plain Markdown is known."""
+        pattern = re.escape(what.split(" ", 1)[1])
+        found = re.search(pattern, self.source)
+        line = self.source.count("\n", 0, found.start()) + 1 if found else None
+        logger.warning(
+            "no plain Markdown is known for the %s: the notebook has its text alone",
+            what,
+            location=(self.name, line),
+        )
 
     def glue(self, name: str, form: str) -> str:
         """Return a glued value."""

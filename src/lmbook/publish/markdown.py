@@ -1,8 +1,9 @@
 """MyST turned into plain Markdown, for notebooks that Colab and JupyterLab show bare.
 
 Sphinx understands directives and roles; a notebook's reader sees their source. Each one
-that the chapters use is rewritten here; one that is not known is an error, so that none
-reaches a reader. What only the built book knows, ``links`` tells: `lmbook.publish.links`.
+that chapters use, and others that are common, are rewritten here. Of one that is not known
+the text is kept, and ``links`` is told of it. What only the built book knows is found in
+``links``, too: `lmbook.publish.links`.
 """
 
 import re
@@ -21,21 +22,28 @@ _ROLE = re.compile(r"(?<![\w\\`])\{([\w:-]+)\}(`+)(.+?)\2", re.DOTALL)
 _LABEL = re.compile(r"^\(([\w:-]+)\)=\s*$", re.MULTILINE)
 _EQUATION = re.compile(r"\$\$(.+?)\$\$[ \t]*(?:\(([\w:-]+)\))?", re.DOTALL)
 _LINK = re.compile(r"(?<!!)\[([^\[\]]+)\]\((#[\w:-]+|[\w./-]+\.md(?:#[\w:-]+)?)\)")
+_IMAGE = re.compile(r"!\[([^\[\]]*)\]\((?!https?:|data:)([^()\s]+)(?:\s+\"[^\"]*\")?\)")
 _CODE = re.compile(r"(?<!`)(`+)(?!`).+?(?<!`)\1(?!`)", re.DOTALL)
 _SOLUTION = re.compile(
     r"^(?P<fence>`{3,}|:{3,})\{solution-(?P<edge>start|end)\}.*?^(?P=fence) *$", re.M | re.S
 )
 
+ADMONITIONS = (
+    *("admonition", "attention", "caution", "danger", "error", "hint", "important"),
+    *("note", "seealso", "tip", "topic", "warning", "margin", "sidebar"),
+)
 LETTER = re.compile(r'`exercises\.check\("([\w.-]+)", "a"\)`')  # of `{choices}`, below
 
 
 def to_markdown(text: str, links) -> str:
     """Turn MyST into Markdown without directives, roles or labels.
 
-    Raises
-    ------
-    ValueError
-        At a directive or a role that is not known here, naming it.
+    Parameters
+    ----------
+    text : str
+    links : BookLinks
+        Its ``unknown`` is called with the name of each directive or role that is not known
+        here, whose text is kept.
     """
     lines, out, last = text.split("\n"), [], 0
     for token in _BLOCKS.parse(text):
@@ -100,42 +108,111 @@ def _directive(name: str, argument: str, content: str, links) -> str:
     while option := _OPTION.match(content):
         options[option[1]] = option[2].strip()
         content = content[option.end() :]
+    if name in _WITHOUT_BODY:
+        return _WITHOUT_BODY[name](argument, options, content, links)
+    body = to_markdown(content, links)
+    if name in _WITH_BODY:
+        return _WITH_BODY[name](argument, options, body, links)
+    title = _inline(argument, links)
+    if name in ADMONITIONS:
+        title = title or name.replace("seealso", "see also").capitalize()
+    else:
+        links.unknown(f"directive {{{name}}}")
+    return _quoted(f"**{title}**\n\n{body}" if title else body)
+
+
+def _nothing(argument: str, options: dict, content: str, links) -> str:
+    return ""
+
+
+def _task(argument: str, options: dict, content: str, links) -> str:
     label = options.get("label", "")
-    place = f'<a id="{label}"></a>\n\n' if label else ""
-    match name:
-        case "exercise-end" | "solution-end" | "workshop-start" | "workshop-end" | "proof":
-            return ""
-        case "exercise-start":
-            heading = [*asked(options.get("class", "").split()), links.exercise(label)]
-            return f"{place}**{' · '.join(heading)}**\n"
-        case "solution-start":
-            return f"{place}**Solution to** {links.reference(argument, None)}, folded.\n"
-        case "deeper-start":
-            return f"\n***\n\n**Going deeper: {_inline(argument, links)}**\n"
-        case "deeper-end":
-            return "\n***\n"
-        case "math":
-            return _display(content, label, links)
-        case "code-block":
-            return f"```{argument}\n{content}```"
-    return _with_body(name, argument, options, to_markdown(content, links), links)
+    heading = [*asked(options.get("class", "").split()), links.exercise(label)]
+    return f"{_anchor(options)}**{' · '.join(heading)}**\n"
 
 
-def _with_body(name: str, argument: str, options: dict, body: str, links) -> str:
-    """Return a directive that holds more MyST, given that as Markdown."""
-    match name:
-        case "drawing":
-            label = options["name"]
-            caption = f'<a id="{label}"></a>{links.number(label)}. {body}'
-            return f"{links.drawing(argument)}\n\n{caption}\n"
-        case "choices":
-            task = links.check(argument)
-            check = f'\n\nCheck a letter: `exercises.check("{task}", "a")`.'
-            return _lettered(body) + (check if task else "")
-        case "dropdown":
-            summary = _inline(argument, links)
-            return f"\n<details>\n<summary>{summary}</summary>\n\n{body}\n\n</details>\n"
-    raise ValueError(f"no plain Markdown is known for the directive {{{name}}}")
+def _solution(argument: str, options: dict, content: str, links) -> str:
+    return f"{_anchor(options)}**Solution to** {links.reference(argument, None)}, folded.\n"
+
+
+def _deeper(argument: str, options: dict, content: str, links) -> str:
+    return f"\n***\n\n**Going deeper: {_inline(argument, links)}**\n"
+
+
+def _equation(argument: str, options: dict, content: str, links) -> str:
+    return _display(content, options.get("label", ""), links)
+
+
+def _code(argument: str, options: dict, content: str, links) -> str:
+    return f"```{argument}\n{content}```"
+
+
+def _image(argument: str, options: dict, content: str, links) -> str:
+    return f"{_anchor(options)}{links.image(argument, options.get('alt', ''))}"
+
+
+def _anchor(options: dict) -> str:
+    """Return the place that a directive's label stands for."""
+    label = options.get("label", "")
+    return f'<a id="{label}"></a>\n\n' if label else ""
+
+
+# What is made of the text as it stands.
+_WITHOUT_BODY = {
+    **dict.fromkeys(("exercise-end", "solution-end"), _nothing),
+    **dict.fromkeys(("workshop-start", "workshop-end"), _nothing),
+    **dict.fromkeys(("proof", "index", "tableofcontents"), _nothing),
+    "exercise-start": _task,
+    "solution-start": _solution,
+    "deeper-start": _deeper,
+    "deeper-end": lambda *_: "\n***\n",
+    "math": _equation,
+    "code-block": _code,
+    "code": _code,
+    "image": _image,
+}
+
+
+def _drawing(argument: str, options: dict, body: str, links) -> str:
+    return f"{links.drawing(argument)}\n\n{_caption(options['name'], body, links)}"
+
+
+def _figure(argument: str, options: dict, body: str, links) -> str:
+    picture = links.image(argument, options.get("alt", ""))
+    return f"{picture}\n\n{_caption(options.get('name', ''), body, links)}"
+
+
+def _caption(label: str, body: str, links) -> str:
+    place = f'<a id="{label}"></a>{links.number(label)}. ' if label else ""
+    return f"{place}{body}\n"
+
+
+def _choices(argument: str, options: dict, body: str, links) -> str:
+    task = links.check(argument)
+    check = f'\n\nCheck a letter: `exercises.check("{task}", "a")`.'
+    return _lettered(body) + (check if task else "")
+
+
+def _dropdown(argument: str, options: dict, body: str, links) -> str:
+    summary = _inline(argument, links)
+    return f"\n<details>\n<summary>{summary}</summary>\n\n{body}\n\n</details>\n"
+
+
+# What holds more MyST, which is Markdown already.
+_WITH_BODY = {
+    "drawing": _drawing,
+    "figure": _figure,
+    "choices": _choices,
+    "dropdown": _dropdown,
+    **dict.fromkeys(
+        ("epigraph", "pull-quote", "highlights"), lambda _, __, body, ___: _quoted(body)
+    ),
+}
+
+
+def _quoted(text: str) -> str:
+    """Return Markdown as a block of its own, with a line beside it."""
+    return "\n".join(f"> {line}".rstrip() for line in text.split("\n")) + "\n"
 
 
 def _lettered(text: str) -> str:
@@ -171,23 +248,60 @@ def _inline(text: str, links) -> str:
     text = _EQUATION.sub(lambda m: keep(_display(m[1], m[2] or "", links)), text)
     text = _LABEL.sub(lambda label: f'<a id="{label[1]}"></a>', text)
     text = _LINK.sub(lambda link: links.page(link[2], link[1]), text)
+    text = _IMAGE.sub(lambda image: links.image(image[2], image[1]), text)
     while "\x00" in text:
         text = re.sub(r"\x00(\d+)\x00", lambda m: kept[int(m[1])], text)
     return text
 
 
 def _role(name: str, content: str, links) -> str:
+    """Return a role as Markdown."""
     titled = re.fullmatch(r"(.+?)\s*<(.+)>", content, re.DOTALL)
     text, target = titled.groups() if titled else (None, content)
-    match name:
-        case "ref":
-            return links.reference(target, text)
-        case "numref":
-            return links.number(target)
-        case "term":
-            return f"*{text or target}*"
-        case "cite" | "cite:t":
-            return links.cite(content, in_sentence=name == "cite:t")
-        case "glue:text":
-            return links.glue(*content.partition(":")[::2])
-    raise ValueError(f"no plain Markdown is known for the role {{{name}}}")
+    if name in _ABOUT_TARGETS:
+        return _ABOUT_TARGETS[name](links, target, text)
+    if name in _ABOUT_TEXT:
+        return _ABOUT_TEXT[name](links, content)
+    links.unknown(f"role {{{name}}}")
+    return content
+
+
+# Roles that lead somewhere: from what they lead to, and the text if one is given.
+_ABOUT_TARGETS = {
+    "ref": lambda links, target, text: links.reference(target, text),
+    "numref": lambda links, target, text: links.number(target),
+    "eq": lambda links, target, text: f"({links.equation(target)})",
+    "doc": lambda links, target, text: links.page(target.removeprefix("/"), text or ""),
+    "term": lambda links, target, text: f"*{text or target}*",
+}
+
+
+def _glued(links, content: str) -> str:
+    return links.glue(*content.partition(":")[::2])
+
+
+def _cited(links, content: str) -> str:
+    return links.cite(content, in_sentence=False)
+
+
+def _cited_in_sentence(links, content: str) -> str:
+    return links.cite(content, in_sentence=True)
+
+
+def _as_code(links, content: str) -> str:
+    return f"`{content}`"
+
+
+# Other roles, from what stands between the backticks.
+_ABOUT_TEXT = {
+    "glue:text": _glued,
+    **dict.fromkeys(("cite", "cite:p", "cite:ps"), _cited),
+    **dict.fromkeys(("cite:t", "cite:ts"), _cited_in_sentence),
+    **dict.fromkeys(("code", "kbd", "file", "command", "literal"), _as_code),
+    "math": lambda links, content: f"${content}$",
+    "sub": lambda links, content: f"<sub>{escape(content)}</sub>",
+    "sup": lambda links, content: f"<sup>{escape(content)}</sup>",
+    "abbr": lambda links, content: content.partition(" (")[0],
+    "emphasis": lambda links, content: f"*{content}*",
+    "strong": lambda links, content: f"**{content}**",
+}

@@ -22,10 +22,11 @@ from pathlib import Path
 import jupytext
 import nbformat
 from nbformat import NotebookNode
+from sphinx.util import logging
 
 from lmbook.execute.keys import ROOT, digest, hashes
 from lmbook.execute.placed import is_placed
-from lmbook.execute.run import chapters, executed
+from lmbook.execute.run import chapters, executed, page_name
 from lmbook.execute.verdicts import code_cells
 from lmbook.pages.glue import glued
 from lmbook.pages.tasks import CHECKED, FOLDED
@@ -37,6 +38,7 @@ from lmbook.publish.markdown import LETTER, folded, solutions, to_markdown, unan
 from lmcourse.views import MIME
 from studies.chapter import parse_cells
 
+logger = logging.getLogger(__name__)
 EXECUTED, STUDENT = f"{FOLDER}/executed", f"{FOLDER}/student"
 # What Colab lacks or may lack; never torch, numpy, pandas, transformers. Of myst-nb the
 # notebooks need only `glue`, and it needs docutils.
@@ -92,7 +94,7 @@ def published(
             answer = f'exercises.check("{task}", ...)  # for a letter, such as "a"'
             cells.append(nbformat.v4.new_code_cell(answer))
     for number, cell in enumerate(cells):
-        cell.id = f"{links.name}-{number}"[-64:]
+        cell.id = re.sub(r"[^A-Za-z0-9_-]", "-", f"{links.name}-{number}")[-64:]
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     return nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
 
@@ -245,37 +247,36 @@ def build_wheel(folder: Path) -> Path:
 
 
 def publish(app, exception) -> None:
-    """Write the notebooks of the pages that ran, and the wheel; remove older ones.
-
-    Raises
-    ------
-    ValueError
-        If a page uses MyST for which no plain Markdown is known, naming the page.
-    """
+    """Write the notebooks of the pages that ran, and the wheel; remove older ones."""
     if exception or app.builder.name != "html":
         return
     out, book = Path(app.outdir), Path(app.srcdir).parent
     for folder in (EXECUTED, STUDENT):
         (out / folder).mkdir(parents=True, exist_ok=True)
     wheel = build_wheel(out / FOLDER)
-    ran, kept = {}, {wheel}
-    for name in {path.stem for path in chapters(book)} & app.env.found_docs:
+    names = {page_name(path, book) for path in chapters(book)} & app.env.found_docs
+    ran = {}
+    for name in sorted(names):
         with suppress(LookupError):  # the page itself says that it is not whole
             ran[name] = executed(name, book)
+    kept = {wheel}
     for name, outputs in ran.items():
-        links = BookLinks(app, name, glued(outputs), list(ran))
         try:
-            editions = _editions(links, addresses.wheel_address(wheel.name), outputs)
-        except (KeyError, ValueError) as error:
-            raise ValueError(f"{name}: {error}") from error
-        for folder, each in editions.items():
+            links = BookLinks(app, name, glued(outputs), list(ran))
+            made = _editions(links, addresses.wheel_address(wheel.name), outputs)
+        except Exception as error:  # one page's notebook; the site and the others are whole
+            logger.warning("%s has no notebook: %s", name, error, location=name)
+            continue
+        for folder, notebook in made.items():
             path = out / folder / f"{name}.ipynb"
-            text = nbformat.writes(each)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            text = nbformat.writes(notebook)
             if not path.is_file() or path.read_text(encoding="utf-8") != text:
                 path.write_text(text, encoding="utf-8")
             kept.add(path)
     for path in set((out / FOLDER).rglob("*.*")) - kept:  # of a page or version before
-        path.unlink()
+        if path.is_file():
+            path.unlink()
 
 
 def _editions(links: BookLinks, wheel: str, outputs: NotebookNode) -> dict:
