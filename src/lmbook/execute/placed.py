@@ -23,6 +23,11 @@ def is_placed(cell: NotebookNode) -> bool:
     return TAG in cell.metadata.get("tags", [])
 
 
+def placed_name(cell: NotebookNode) -> str:
+    """Return the name of the proof that a cell runs."""
+    return cell.metadata["proof"]
+
+
 def placed_in(text: str) -> list[tuple[str, tuple[int, int]]]:
     """Return the proofs at the top level of some MyST: name, first and last line.
 
@@ -82,4 +87,4 @@ def _cell(chapter: str, name: str) -> NotebookNode:
     """Return the cell that runs a proof."""
     call = f'studies.findings.run("{chapter}", "{name}", globals())'
     source = f"import studies.findings\n\n{call}"
-    return nbformat.v4.new_code_cell(source, metadata={"tags": [TAG]})
+    return nbformat.v4.new_code_cell(source, metadata={"tags": [TAG], "proof": name})
