@@ -18,6 +18,7 @@ from lmbook.publish.addresses import published_at
 BOOK = ("chapters", "data", "_config.yml", "_toc.yml")
 OURS = ("data", "pyproject.toml", "requirements.txt", "README.md", "LICENSE")
 LMBOOK = Path(__file__).parent
+STUDIES = LMBOOK.parent / "studies"
 
 
 def inputs(root: Path) -> str:
@@ -25,7 +26,7 @@ def inputs(root: Path) -> str:
     paths = [*(root / name for name in BOOK), *(ROOT / name for name in OURS)]
     variables = {k: v for k, v in os.environ.items() if k.startswith("LMCOURSE_")}
     models = [Path(v).expanduser().absolute() for v in filter(None, variables.values())]
-    files = [hashes(path, root) for path in (*paths, PACKAGE, LMBOOK, *models)]
+    files = [hashes(path, root) for path in (*paths, PACKAGE, LMBOOK, STUDIES, *models)]
     machine = [platform.platform(), sorted(map(str, Path("/dev").glob("nvidia*")))]
     software = [published_at(), installed(), sys.version]
     return digest([str(root.resolve()), files, variables, software, machine])

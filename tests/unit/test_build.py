@@ -174,7 +174,7 @@ def test_packages_and_files_of_this_checkout_are_inputs(book, monkeypatch):
     assert fingerprint.inputs(book) != before
     monkeypatch.setattr(fingerprint, "hashes", lambda path, base: seen.append(path.name))
     fingerprint.inputs(book)
-    assert {"lmcourse", "lmbook", "data", "requirements.txt", "README.md"} <= {*seen}
+    assert {"lmcourse", "lmbook", "studies", "data", "requirements.txt"} <= {*seen}
     seen.clear()
     fingerprint.pages(book)  # without these Sphinx may go on from its last build
     assert seen == ["_config.yml", "_toc.yml", "lmbook", "views"]

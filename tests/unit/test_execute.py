@@ -46,10 +46,12 @@ try:
     open("../data/absent.txt")
 except FileNotFoundError:
     pass
+Path("../data/missing.txt").is_file()
+verses = sorted(path.name for path in Path("../data/verses").glob("*.txt"))
 os.environ.get("LMCOURSE_BERT")
 asks = "import os; 'LMCOURSE_DEVICE' in os.environ; os.environ.copy()"
 subprocess.run([sys.executable, "-c", asks], check=True)
-print(poems, names, "README.md" in files, os.environ["OMP_NUM_THREADS"])"""
+print(poems, names, "README.md" in files, os.environ["OMP_NUM_THREADS"], sys.shadowed)"""
 FINDING = ":tags: [proof, finding]\n# What is said of the default model\nassert 1 + 1 == 3"
 MEET = """\
 import time
@@ -76,8 +78,15 @@ def book(tmp_path_factory):
     page(root, "plain", MEET.replace("MINE", "b").replace("YOURS", "a"), "1 + 1")
     for name in ("poems.txt", "other.txt", "README.md"):
         (root / "data" / name).write_text("a bee")
+    (root / "data" / "verses").mkdir()
+    (root / "data" / "lines").mkdir()
     save_file({"bias": np.zeros(2)}, root / "data" / "weights.safetensors")
+    (root / "system").mkdir()
+    (root / "system" / "sitecustomize.py").write_text(
+        "import sys\n\nsys.shadowed = 'both'\n"
+    )
     with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(root / "system"))
         patch.setattr(execute, "cpu_count", lambda: 2)
         assert execute_chapters(root, timeout=60) == {}
     return root
@@ -90,7 +99,7 @@ def trouble(book: Path, name: str = "reads") -> str:
 
 def test_the_outputs_are_those_of_the_store(book):
     shown = executed("reads", book).cells[-1].outputs[0].text
-    assert shown == "a bee ['bias'] True 1\n"
+    assert shown == "a bee ['bias'] True 1 both\n"
     assert executed("plain", book).cells[-1].outputs[0].data["text/plain"] == "2"
 
 
@@ -108,7 +117,10 @@ def test_what_did_not_change_is_not_executed_again(book, capsys):
         ("data/poems.txt", True),
         ("data/weights.safetensors", True),  # opened beside Python
         ("data/other.txt", True),  # by a process that the page starts
-        ("data/absent.txt", True),  # looked for
+        ("data/absent.txt", True),  # opened in vain
+        ("data/missing.txt", True),  # looked for
+        ("data/verses/new.txt", True),  # a folder that was listed
+        ("data/lines/new.txt", False),
         ("data/README.md", False),
         ("chapters/plain.md", False),
         ("chapters/reads.md", False),  # prose

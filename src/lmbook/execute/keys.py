@@ -118,7 +118,8 @@ def key(notebook) -> str:
     cells = (cell for cell in notebook.cells if cell.cell_type == "code")
     code = [(cell.source, list(cell.metadata.get("tags", []))) for cell in cells]
     accelerator = str(torch.accelerator.current_accelerator(check_available=True))
-    return digest([code, accelerator, sys.version, installed()])
+    own = hashes(Path(__file__).parent, Path(__file__).parent)  # what runs the cells
+    return digest([code, accelerator, sys.version, installed(), own])
 
 
 def course_modules() -> list[Path]:
@@ -135,11 +136,25 @@ def watched(root: Path) -> list[Path]:
     return sorted({folder.resolve() for folder in folders})
 
 
+def data_folders(root: Path) -> list[Path]:
+    """Return the folders of data: to list one, or to look for a file in it, counts, too."""
+    return sorted({(base / "data").resolve() for base in (root, ROOT)})
+
+
 def snapshot(root: Path) -> dict[str, str]:
-    """Return path, relative to ``root`` → SHA-256 of all files that are watched."""
+    """Return path, relative to ``root`` → SHA-256 of all files that are watched.
+
+    A folder of data, its path ending in a slash, has a hash of the names in it.
+    """
     base, found = root.resolve(), {}
     for folder in watched(root):
         found |= hashes(folder, base)
+    for folder in data_folders(root):
+        for inside in [folder, *filter(Path.is_dir, folder.rglob("*"))]:
+            if inside.is_dir():
+                found[f"{os.path.relpath(inside, base)}/"] = digest(
+                    sorted(os.listdir(inside))
+                )
     return found
 
 
@@ -164,5 +179,8 @@ def reads(log: Path, root: Path, before: dict[str, str]) -> dict[str, str | None
     compiled = re.compile(r"__pycache__.([^.]+)\.[^/\\]+$")
     lines = {*log.read_text(encoding="utf-8").split("\n")} - {"", *VARIABLES}
     paths = {compiled.sub(r"\1.py", line) for line in lines}
-    relative = sorted(os.path.relpath(path, root.resolve()) for path in paths)
+    base = root.resolve()
+    relative = sorted(
+        os.path.relpath(path, base) + "/" * path.endswith("/") for path in paths
+    )
     return {path: before.get(path) for path in relative}

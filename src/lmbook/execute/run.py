@@ -139,6 +139,7 @@ def _environment(log: Path, root: Path) -> dict[str, str]:
         "LMBOOK_READS": str(log),
         "LMBOOK_STUDIES": str(root / "src" / "studies"),
         "LMBOOK_WATCHED": os.pathsep.join(map(str, keys.watched(root))),
+        "LMBOOK_DATA": os.pathsep.join(map(str, keys.data_folders(root))),
         "LMBOOK_VARIABLES": " ".join(keys.VARIABLES),
     }
     return os.environ | keys.settings() | dict.fromkeys(THREADS, "1") | noted

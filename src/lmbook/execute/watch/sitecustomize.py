@@ -3,29 +3,49 @@
 Python runs a module of this name when it starts; `lmbook.execute.run` puts this folder on a
 kernel's path. Each file below ``LMBOOK_WATCHED`` that is opened for reading becomes a line
 of the file ``LMBOOK_READS``. Compiled modules are read here, too: their names tell which.
-So does each of the variables ``LMBOOK_VARIABLES`` that is asked for, by its name.
+So does each file below ``LMBOOK_DATA`` that is looked for, whether it is there or not; each
+folder there that is listed, its name ending in a slash; and each of the variables
+``LMBOOK_VARIABLES`` that is asked for, by its name.
+
+A module of this name that the system has is run as well.
 """
 
+import importlib.machinery
+import importlib.util
 import os
 import sys
 
 
-def watch(log: str, folders: tuple[str, ...]) -> None:
-    """Append the paths of what is read below some folders to a log, once each."""
+def watch(log: str, folders: tuple[str, ...], data: tuple[str, ...]) -> None:
+    """Append the paths of what is read below some folders to a log, once each.
+
+    Of what lies below ``data`` also what is looked for or listed.
+    """
     descriptor = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     seen = set()
 
-    def hook(event, arguments):
-        if event != "open" or not isinstance(arguments[0], (str, bytes, os.PathLike)):
+    def note(path, below, ending=""):
+        if not isinstance(path, (str, bytes, os.PathLike)):
             return
-        flags = arguments[2]
-        if flags is not None and flags & (os.O_WRONLY | os.O_RDWR):
-            return
-        path = os.path.realpath(os.fsdecode(arguments[0]))
-        if path.startswith(folders) and path not in seen:
-            seen.add(path)
-            os.write(descriptor, f"{path}\n".encode())
+        path = os.path.realpath(os.fsdecode(path))
+        if f"{path}{os.sep}".startswith(below) and path + ending not in seen:
+            seen.add(path + ending)
+            os.write(descriptor, f"{path}{ending}\n".encode())
 
+    def hook(event, arguments):
+        if event == "open":
+            flags = arguments[2]
+            if flags is None or not flags & (os.O_WRONLY | os.O_RDWR):
+                note(arguments[0], folders)
+        elif event in ("os.listdir", "os.scandir"):
+            note(arguments[0] or ".", data, "/")
+
+    def stat(path, *arguments, **options):
+        note(path, data)
+        return original(path, *arguments, **options)
+
+    original = os.stat  # no event tells of it
+    os.stat = stat
     sys.addaudithook(hook)
 
 
@@ -65,8 +85,23 @@ def announce_weights() -> None:
     safetensors.safe_open = safe_open
 
 
+def run_shadowed() -> None:
+    """Run the module of this name that would have been run without this one."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    others = [path for path in sys.path if os.path.abspath(path) != here]
+    spec = importlib.machinery.PathFinder.find_spec("sitecustomize", others)
+    if spec and spec.loader:
+        spec.loader.exec_module(importlib.util.module_from_spec(spec))
+
+
 if "LMBOOK_READS" in os.environ:
     watched = os.environ["LMBOOK_WATCHED"].split(os.pathsep)
-    watch(os.environ["LMBOOK_READS"], tuple(f"{folder}{os.sep}" for folder in watched))
+    data = os.environ["LMBOOK_DATA"].split(os.pathsep)
+    watch(
+        os.environ["LMBOOK_READS"],
+        tuple(f"{folder}{os.sep}" for folder in watched),
+        tuple(f"{folder}{os.sep}" for folder in data),
+    )
     watch_variables(os.environ["LMBOOK_READS"], set(os.environ["LMBOOK_VARIABLES"].split()))
     announce_weights()
+run_shadowed()
