@@ -26,6 +26,7 @@ import functools
 import inspect
 import os
 import random
+import re
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
@@ -261,7 +262,7 @@ def proofs_module(chapter: str) -> ModuleType:
     folder = os.environ.get("LMBOOK_STUDIES", "")
     if folder and folder not in studies.__path__:
         studies.__path__.append(folder)
-    return import_module(f"studies.{chapter.replace('-', '_')}.proofs")
+    return import_module(f"studies.{re.sub(r'[^0-9a-zA-Z]', '_', chapter)}.proofs")
 
 
 def find(chapter: str, name: str) -> Proof:
@@ -390,6 +391,13 @@ def _asserted(proof: Proof, error: AssertionError) -> str:
     return lines[-1] if lines else ""
 
 
+def _source(proof: Proof) -> str:
+    """Return the code of a proof, that of its null above it."""
+    null = inspect.getsource(proof.null) if inspect.isfunction(proof.null) else ""
+    parts = [null, inspect.getsource(proof.function)]
+    return "\n\n".join(filter(None, map(str.rstrip, parts)))
+
+
 def _show(proof: Proof, values: dict, failed: str = "") -> None:
     """Display the record of a proof, and glue its values."""
     from IPython.display import display
@@ -400,7 +408,7 @@ def _show(proof: Proof, values: dict, failed: str = "") -> None:
         "kind": proof.kind,
         "fields": [[name, text] for name, text in proof.fields().items()],
         "about": inspect.getdoc(proof.function) or "",
-        "source": inspect.getsource(proof.function),
+        "source": _source(proof),
         "module": proof.function.__module__,
         "values": [[key, repr(value)] for key, value in values.items()],
         "failed": failed,

@@ -144,7 +144,7 @@ WRONG = {
     "mistaken": "has not defined 'nubmers'",
     "breaks": "raises no AssertionError, but ZeroDivisionError",
     "elsewhere": "it returns other names: ['count', 'none']",
-    "unfilled": "nothing was glued under the name 'nothing'",
+    "unfilled": "no proof on this page returns 'unfilled.nothing'",
     "exact": "",
 }
 

@@ -1,4 +1,4 @@
-"""The table of claims on the built site: whole, sortable, and plain without scripts."""
+"""The page of all claims on the built site: whole, and to be read without scripts."""
 
 import json
 import re
@@ -7,77 +7,102 @@ import pytest
 
 import visits
 from lmbook.execute.keys import ROOT
+from lmbook.execute.placed import is_placed
+from lmbook.execute.run import executed, stored
+from lmbook.execute.verdicts import record
 from test_chapters import COURSE, led_to, words
 from test_pages import soup, source_cells
 
 STUDIES = {path.stem: path for path in (ROOT / "data" / "studies").glob("*.json")}
 
 
-def rows():
-    return soup("findings").select("table.lm-findings tbody tr")
+def claims():
+    return soup("findings").select("details.lm-claim")
+
+
+def sentence(claim):
+    return words(claim.select_one(".lm-sentence"))
+
+
+def fields(claim):
+    """Return what a claim opens on, name → words."""
+    pairs = zip(claim("dt"), claim("dd"), strict=True)
+    return {words(name): words(text) for name, text in pairs}
+
+
+def placed_findings():
+    """Return the findings that the pages place, as their runs recorded them."""
+    names = [name for name in COURSE if source_cells(name)]
+    cells = (cell for name in names for cell in executed(name).cells if is_placed(cell))
+    return [told for told in map(record, cells) if told["kind"] == "finding"]
 
 
 def test_every_finding_and_every_claim_with_a_rival_is_there():
-    claims = 0
+    found = len(STUDIES) + len(placed_findings())
     for name in COURSE:
         for cell in source_cells(name):
             tags = {*cell.metadata.get("tags", [])}
             opening = re.match(r"(#.*\n)*", cell.source)[0]
-            claims += "proof" in tags and ("finding" in tags or "\n# rival:" in opening)
-    assert len(rows()) == claims + len(STUDIES)
-    assert not soup("findings").select("table.lm-findings button")  # nor without scripts
-    lack = [row for row in rows() if "–" in [td.get_text() for td in row("td")[1:3]]]
+            found += "proof" in tags and ("finding" in tags or "\n# rival:" in opening)
+    assert len(claims()) == found
+    assert not soup("findings").select(".lm-sort, article button:not(.copybtn)")
+    lack = [each for each in claims() if "none yet" in fields(each).values()]
     said = words(soup("findings").select_one("article"))
-    assert (
-        f"Of {len(rows())} claims in all {len(lack)} still lack a rival or a null." in said
-    )
+    told = f"Of {found} claims in all, {len(lack)} still lack a rival or a null."
+    assert (told in said) == bool(lack)
+
+
+def test_a_placed_finding_stands_there_as_it_was_run():
+    shown = {sentence(each): each for each in claims()}
+    for told in placed_findings():
+        opened = fields(shown[told["sentence"].replace("`", "")])
+        assert {"Rival", "Null", "Looked at", "Code", "Shown in"} <= opened.keys()
+        assert f"def {told['name']}(page)" in opened["Code"]
 
 
 @pytest.mark.parametrize("name", STUDIES)
 def test_a_study_is_told_as_it_is_stored_and_where_it_is_shown(name):
     study = json.loads(STUDIES[name].read_text("utf-8"))
-    (row,) = [row for row in rows() if words(row.td) == study["claim"]]
-    cells = {td["data-label"]: words(td) for td in row("td")}
-    assert [cells["Rival"], cells["Null"]] == [study["rival"], study["null"]]
-    assert cells["n"] == f"{study['n']}; seeds: {len(study['seeds'])}"
-    assert cells["Verdict"].startswith("✓" if study["verdict"] == "holds" else "✗")
-    assert study["command"] in cells["Verdict"]
-    ends = [float(end) for end in re.findall(r"-?[\d.]+(?:e-?\d+)?", cells["Interval"])]
-    assert ends == pytest.approx(study["interval"] or [], rel=0.01)
-    code = {page: "\n".join(c.source for c in source_cells(page)) for page in COURSE}
-    shown = [page for page in COURSE if f'stored("{name}")' in code[page]]
-    assert led_to(row) == shown
+    (claim,) = [each for each in claims() if sentence(each) == study["claim"]]
+    told = fields(claim)
+    assert [told["Rival"], told["Null"]] == [study["rival"], study["null"]]
+    assert told["Looked at"] == f"{study['n']}; seeds: {len(study['seeds'])}"
+    assert ("lm-holds" in claim["class"]) == (study["verdict"] == "holds")
+    assert told["Run by"] == study["command"]
+    ends = re.findall(r"-?[\d.]+(?:e-?\d+)?", told.get("Interval", ""))
+    assert [float(e) for e in ends] == pytest.approx(study["interval"] or [], rel=0.01)
+    read = f"data/studies/{name}.json"
+    shown = [p for p in COURSE if source_cells(p) and was_read(p, read)]
+    assert led_to(claim) == shown
+
+
+def was_read(page, file):
+    return file in stored(page).metadata.lmbook.reads
 
 
 # --- in a browser -----------------------------------------------------------------------
 
 
-def column(page, label):
-    return page.locator(f'table.lm-findings td[data-label="{label}"]').all_inner_texts()
-
-
 @pytest.mark.browser
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [1400, 390])
-def test_a_press_on_a_name_sorts_the_table(browser, site, width):
-    """Opened as a file, and by key; what is missing stays last."""
+def test_claims_are_grouped_by_chapter_or_by_verdict_and_open(browser, site, width):
+    """Opened as a file, and by key; nothing is lost on the way."""
     with visits.visit(browser, (site / "findings.html").as_uri(), width=width) as visit:
-        page = visit.page
-        for label in ("Claim", "n"):
-            before, button = (
-                column(page, label),
-                page.get_by_role("button", name=label, exact=True),
-            )
-            button.focus()
-            for key, way in (("Enter", "ascending"), ("Space", "descending")):
-                page.keyboard.press(key)
-                assert page.locator(f"th[aria-sort={way}]").inner_text() == label
-                now = column(page, label)
-                assert now != before
-                assert sorted(now) == sorted(before)
-                full = [text for text in now if text != "–"]
-                assert now[: len(full)] == full
-        numbers = [int(re.match(r"[\d,]+", text)[0].replace(",", "")) for text in full]
-        assert numbers == sorted(numbers, reverse=True)
-        assert len({*numbers}) > 3
+        page, order = visit.page, ".lm-claim .lm-sentence"
+        heads = page.locator(".lm-group > h2")
+        before, chapters = page.locator(order).all_inner_texts(), heads.all_inner_texts()
+        page.get_by_role("button", name="by verdict").press("Enter")
+        after = page.locator(order).all_inner_texts()
+        assert sorted(after) == sorted(before)
+        assert len(heads.all_inner_texts()) <= 2 < len(chapters)
+        for verdict in ("fails", "holds"):
+            mixed = page.locator(f".lm-group:has(.lm-{verdict})")
+            assert mixed.count() <= 1
+        page.get_by_role("button", name="by chapter").press("Space")
+        assert page.locator(order).all_inner_texts() == before
+        assert heads.all_inner_texts() == chapters
+        first = page.locator(".lm-claim").first
+        first.locator("summary").press("Enter")
+        assert first.locator("dl").is_visible()
         visit.clean()

@@ -1,5 +1,7 @@
 """Proofs, findings and folded sections in a browser: keys, links, paper, no scripts."""
 
+import json
+
 import pytest
 
 import visits
@@ -121,15 +123,82 @@ def test_a_finding_that_does_not_hold_says_so_and_marks_its_prose(proofs):
 def test_the_list_of_findings_leads_to_each(browser, demo_server):
     with visits.visit(browser, f"{demo_server}/findings.html", width=390) as visit:
         page = visit.page
-        assert "1 of 3 findings hold for these models." in page.inner_text("article")
-        marks = page.locator("table.lm-findings .lm-mark").all_inner_texts()
-        assert marks == ["✓ holds", "✗ not so", "✓ holds", "✗ not so"]
-        rows = page.locator("table.lm-findings tbody tr")
-        said = ["In a fold there is proof, too", "counting on <b>fingers</b>, with len"]
-        said += ["nobody counts", "2.0 hands", "–"]
-        assert rows.first.locator("td").all_inner_texts()[:5] == said
-        rows.nth(2).locator("a").click()
+        assert "2 of 5 findings hold with these models." in page.inner_text("article")
+        assert "3 still lack a rival or a null" in page.inner_text("article")
+        marks = page.locator(".lm-claim .lm-mark").all_inner_texts()
+        assert marks == ["✓ holds", "✗ not so"] + ["✓ holds", "✗ not so"] * 2
+        claim = page.locator(".lm-claim", has_text="In a fold there is proof, too")
+        assert not claim.locator("dl").is_visible()
+        claim.locator("summary").click()
+        said = ["counting on <b>fingers</b>, with len", "nobody counts", "2.0 hands"]
+        assert claim.locator("dd").all_inner_texts()[:3] == said
+        claim = page.locator(".lm-claim", has_text="The name of a model is a string")
+        claim.locator("summary").click()
+        claim.locator("a").click()
         page.wait_for_url("**/proofs.html#finding-the-name-of-a-model-is-a-string")
         place = page.locator("#finding-the-name-of-a-model-is-a-string")
         place.locator(".cell").wait_for(state="visible")
         visit.clean()
+
+
+# --- proofs that are placed ---------------------------------------------------------------
+
+
+@pytest.fixture
+def placed(browser, demo_server):
+    """The page of the demonstration whose proofs are functions."""
+    with visits.visit(browser, f"{demo_server}/placed.html") as visit:
+        yield visit.page
+        visit.clean()
+
+
+def test_a_placed_proof_opens_on_what_it_is_and_what_it_returned(placed):
+    lines = placed.locator(".lm-proof > summary").all_inner_texts()
+    assert [line.strip() for line in lines] == [
+        "✓ checked: The mean of numbers is the sum over the count",
+        "✓ checked: Most of the numbers are <b>large</b>",
+        "✗ not so for another-bert: No other model was chosen here",
+    ]
+    proof = placed.locator("#most-are-large")
+    assert not proof.locator("pre").is_visible()
+    proof.locator("summary").click()
+    assert proof.locator(".lm-fields li").all_inner_texts() == [
+        "rival: a number drawn at random",
+        "null: Three times nothing",
+        "n: 3 numbers",
+        "interval: 50 to 67\N{NO-BREAK SPACE}%",
+        "returned share: 0.6666666666666666",
+        "returned numbers: 3",
+        "returned between: (0.5, 0.6666666666666666)",
+    ]
+    code = proof.locator("pre").inner_text()
+    assert "def most_are_large(page):" in code
+    assert "def no_numbers(page):" in code
+    said = "When this page was built, 2 statements were checked, all of them in 2 proofs."
+    assert placed.locator(".lm-checked").inner_text().startswith(said)
+
+
+def test_the_text_quotes_what_proofs_returned_and_what_is_not_so_is_marked(placed):
+    text = placed.inner_text("article")
+    assert "The mean of 3 numbers is 2.0." in text
+    assert "Most are large, 67\N{NO-BREAK SPACE}%." in text
+    marked = placed.locator(".lm-found-with").inner_text()
+    assert "The name of a model has letters, which this paragraph leads to: " in marked
+    assert "After the heading" not in marked
+    denied = placed.locator("#none-was-chosen")
+    denied.locator("summary").click()
+    said = 'not so: assert not page.name, "a model was chosen": a model was chosen'
+    assert said in denied.locator("li").all_inner_texts()
+
+
+def test_notebooks_have_the_numbers_and_not_the_proofs(demo):
+    for folder in ("", "executed", "student"):
+        text = (demo / "notebooks" / folder / "placed.ipynb").read_text("utf-8")
+        cells = json.loads(text)["cells"]
+        code = [c["source"] for c in cells if c["cell_type"] == "code"]
+        assert len(code) == 2  # what installs, and the lesson
+        assert "Most are large, 67\N{NO-BREAK SPACE}%." in "".join(
+            line for cell in cells for line in cell["source"]
+        )
+        assert "proof" not in "".join(map("".join, code))
+        assert "{proof}" not in text

@@ -120,6 +120,29 @@ print()
 # n: {sums} sums
 assert 1 + 1 == 2
 ```
+
+:::{proof} one_is_one
+:::
+
+It is {glue:text}`one_is_one.two`,
+
+and {glue:text}`two_is_two.two:.0%`, and {glue:text}`one_is_one.one:Q`.
+
+- In a list
+
+  :::{proof} one_is_one
+  :::
+"""
+PROOFS = """
+from studies.findings import finding
+
+SAID = {"rival": "two", "n": "{twos} numbers", "no_null": "it is exact"}
+
+
+@finding("One is surely one", **SAID)
+def one_is_one(page):
+    assert 1 == 1
+    return {"one": 1}
 """
 # Lines as myst-nb counts them: a directive's second, a cell's first of code.
 SAID = [
@@ -134,6 +157,14 @@ SAID = [
     (56, "in a finding, what is checked comes last"),
     (63, "the field n: nothing was glued under the name 'sums'; glue it on this page"),
 ]
+PLACED = [
+    "first.md:68: WARNING: in a field of a proof: one_is_one returns no 'twos'; it",
+    "first.md:71: WARNING: one_is_one returns no 'two'; it returns one",
+    "first.md:73: WARNING: no proof on this page returns 'two_is_two.two'",
+    "first.md:73: WARNING: 'one_is_one.one' is 1: 'Q' wants a number",
+    "first.md:77: ERROR: a proof stands at the top level of a page, in no other directive",
+    "first.md: WARNING: first has no notebook: ",
+]
 
 
 @pytest.fixture(scope="module")
@@ -144,6 +175,10 @@ def built(tmp_path_factory):
     for name, parts in {"attention": [PAGE, *tasks], "first": [WRONG]}.items():
         (book / "chapters" / f"{name}.md").write_text("".join([HEADER, *parts]))
     (book / "chapters" / "other.md").unlink()
+    studies = book / "src" / "studies" / "first"
+    studies.mkdir(parents=True)
+    (studies / "proofs.py").write_text(PROOFS)
+    (studies / "__init__.py").touch()
     contents(book, "attention", "first")
     status, said = run(book)
     assert status == 1
@@ -170,4 +205,6 @@ def test_what_is_wrong_with_tasks_and_drawings_is_told(built):
 def test_what_is_wrong_with_proofs_and_folds_is_told_by_line(built):
     for line, text in SAID:
         assert f"first.md:{line}: WARNING: {text}" in built
-    assert built.count("first.md:") == len(SAID)
+    for text in PLACED:
+        assert text in built
+    assert built.count("first.md:") == len(SAID) + len(PLACED)

@@ -39,8 +39,9 @@ def ask(proof: Proof, page: Page) -> dict:
     with same_draws():
         try:
             values = plain_values(proof, proof(page))
+            named = {f"{proof.name}.{key}": repr(value) for key, value in values.items()}
             for text in proof.fields().values():
-                filled(text, {key: repr(value) for key, value in values.items()})
+                filled(text, named, f"{proof.name}.")
         except Exception as error:
             wrong = f"it fails on its page: {error!r}"
         if proof.null and not wrong:

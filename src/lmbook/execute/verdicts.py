@@ -158,15 +158,23 @@ def fields(source: str, glued: dict[str, str]) -> dict[str, str]:
     return found
 
 
-def filled(text: str, values: dict[str, str]) -> str:
+def filled(text: str, values: dict[str, str], of: str = "") -> str:
     """Return a field, each ``{key:format}`` in it replaced by a value.
+
+    Parameters
+    ----------
+    text : str
+    values : dict of str to str
+        As `lmbook.pages.glue.glued` returns them, name → repr.
+    of : str, optional
+        What stands before a key in its name: "NAME." for the values of a proof.
 
     Raises
     ------
     ValueError
         If a value is missing, or has no such format.
     """
-    return _VALUE.sub(lambda m: format_glue(values, m[1], m[2]), text)
+    return _VALUE.sub(lambda m: format_glue(values, of + m[1], m[2]), text)
 
 
 def count(source: str) -> int:

@@ -1,9 +1,11 @@
 """Findings: what was found, what it was held against, and whether it holds now.
 
-All empirical claims of the book are listed in a table (`lmbook.pages.teaching`): the proofs
-that are findings or have a rival, and the studies in ``data/studies``.
+One page lists all empirical claims of the book (`lmbook.pages.teaching`): the proofs that
+are findings or have a rival, and the studies in ``data/studies``. Each is a sentence that
+opens on what it was held against; `static/findings.js` groups them by their verdict.
 """
 
+import itertools
 import json
 import re
 from collections.abc import Callable
@@ -13,11 +15,17 @@ from pathlib import Path
 from docutils import nodes
 
 from lmbook.execute.keys import DEFAULTS
+from lmbook.execute.run import stored
 from lmbook.execute.verdicts import FIELDS
-from lmbook.pages.markup import html_table, with_code
+from lmbook.pages.markup import with_code
 
 VERDICTS = {"checked": "✓ holds", "holds": "✓ holds", "not so": "✗ not so"}
-COLUMNS = ("Claim", "Rival", "Null", "n", "Interval", "Verdict", "Shown in")
+LABELS = {
+    "rival": "Rival",
+    "null": "Null",
+    "n": "Looked at",
+    "interval": "Interval",
+}
 SCRIPT = '<script defer src="_static/lib/findings.js"></script>\n'
 
 
@@ -56,22 +64,38 @@ def _claims(app) -> list[dict]:
     about, env = app.env.metadata, app.env
     pages = [page for page in env.collect_relations() if page in about]
     found = [row for page in pages for row in about[page].get("lmbook_claims", [])]
-    text = {page: Path(env.doc2path(page)).read_text("utf-8") for page in pages}
-    for path in sorted((Path(app.srcdir).parent / "data" / "studies").glob("*.json")):
+    root = Path(app.srcdir).parent
+    reads = {page: _studies_read(page, root) for page in pages}
+    for path in sorted((root / "data" / "studies").glob("*.json")):
         row = json.loads(path.read_text("utf-8"))
-        reads = rf"""\bstored\(\s*["']{path.stem}["']"""
-        row["at"] = [(p, "") for p in pages if re.search(reads, text[p])]
+        row["at"] = [(page, "") for page in pages if path.stem in reads[page]]
         row["n"] = f"{row['n']}; seeds: {len(row['seeds'])}"
         row["interval"] = " to ".join(f"{end:.3g}" for end in row["interval"] or ())
         found.append(row | {"kind": "study", "note": f"`{row['command']}`"})
     return sorted(found, key=lambda row: pages.index(row["at"][0][0]) if row["at"] else 99)
 
 
+def _studies_read(page: str, root: Path) -> set[str]:
+    """Return the stored studies that a page read when it was executed."""
+    executed = stored(page, root)
+    reads = executed.metadata.lmbook.reads if executed else ()
+    paths = (Path(each) for each in reads)
+    return {path.stem for path in paths if path.parts[-3:-1] == ("data", "studies")}
+
+
 def findings(app, link: Callable[[str], str], _) -> str:
-    """Return the table of all empirical claims of the book."""
+    """Return all empirical claims of the book: the sentences, each opening on the rest."""
     rows = _claims(app)
-    table = html_table("lm-findings", COLUMNS, (_row(app, link, row) for row in rows))
-    return f"{_result(rows)}{table}\n{SCRIPT}" if rows else ""
+    if not rows:
+        return ""
+    groups = ""
+    for page, claims in itertools.groupby(
+        rows, key=lambda row: row["at"] and row["at"][0][0]
+    ):
+        told = "".join(_item(app, link, row) for row in claims)
+        name = _page_name(app, page) if page else "Not shown on a page"
+        groups += f'<section class="lm-group"><h2>{escape(name)}</h2>\n{told}</section>\n'
+    return f'{_result(rows)}<div class="lm-findings">\n{groups}</div>\n{SCRIPT}'
 
 
 def _result(rows: list[dict]) -> str:
@@ -79,24 +103,49 @@ def _result(rows: list[dict]) -> str:
     found = [row for row in rows if row["kind"] == "finding"]
     hold = sum(row["verdict"] == "checked" for row in found)
     lack = sum(not (row.get("rival") and row.get("null")) for row in rows)
-    said = f"<p><strong>{hold} of {len(found)} findings hold</strong> for these models. "
-    return f"{said}Of {len(rows)} claims in all {lack} still lack a rival or a null.</p>\n"
+    said = f"<p><strong>{hold} of {len(found)} findings hold</strong> with these models."
+    if lack:
+        said += f" Of {len(rows)} claims in all, {lack} still lack a rival or a null."
+    return f"{said}</p>\n"
 
 
-def _row(app, link: Callable[[str], str], row: dict) -> tuple[str, list[str]]:
-    """Return a claim's attributes and its cells."""
-    texts = [row.get(name) or "–" for name in ("claim", *FIELDS)] + [row["note"]]
-    *said, note = (re.sub(r"`(.+?)`", r"<code>\1</code>", escape(text)) for text in texts)
+def _item(app, link: Callable[[str], str], row: dict) -> str:
+    """Return a claim: its sentence with its verdict, which opens on all the rest."""
     mark = VERDICTS.get(row["verdict"], row["verdict"])
-    said.append(f'<span class="lm-mark">{mark}</span> <small>{note}</small>')
-    chapters, links = app.config.lmbook_chapters, []
-    for page, anchor in row["at"]:
-        of = chapters.get(page)
-        name = f"{of.numeral}. {of.short}" if of else app.env.titles[page].astext()
-        links.append(f'<a href="{escape(link(page) + anchor)}">{escape(name)}</a>')
-    good = "lm-holds" if "✓" in mark else "lm-fails"
-    about = f' class="{good}" data-kind="{row["kind"]}"'
-    return about, [*said, "<br>".join(links) or "–"]
+    holds = "✓" in mark
+    links = [
+        f'<a href="{escape(link(page) + anchor)}">{escape(_page_name(app, page))}</a>'
+        for page, anchor in row["at"]
+    ]
+    told = [(LABELS[name], _html(row[name])) for name in FIELDS if row.get(name)]
+    told += [(LABELS[name], "none yet") for name in ("rival", "null") if not row.get(name)]
+    told += [("What is asserted", _html(row["about"]))] if row.get("about") else []
+    told += [("Where it failed", _html(f"`{row['failed']}`"))] if row.get("failed") else []
+    if row["note"]:
+        told.append(("Run by" if row["kind"] == "study" else "Model", _html(row["note"])))
+    told += [("Shown in", ", ".join(links))] if links else []
+    fields = "".join(f"<dt>{name}</dt><dd>{text}</dd>\n" for name, text in told)
+    code = row.get("source", "")
+    if code:
+        fields += f"<dt>Code</dt><dd><pre>{escape(code)}</pre></dd>\n"
+    where = _page_name(app, row["at"][0][0]) if row["at"] else ""
+    return (
+        f'<details class="lm-claim {"lm-holds" if holds else "lm-fails"}"'
+        f' data-kind="{row["kind"]}">\n<summary><span class="lm-sentence">'
+        f'{_html(row["claim"])}</span> <span class="lm-mark">{mark}</span>'
+        f' <small class="lm-from">{escape(where)}</small></summary>\n'
+        f"<dl>{fields}</dl></details>\n"
+    )
+
+
+def _html(text: str) -> str:
+    """Return words as HTML, code between backticks."""
+    return re.sub(r"`(.+?)`", r"<code>\1</code>", escape(text))
+
+
+def _page_name(app, page: str) -> str:
+    of = app.config.lmbook_chapters.get(page)
+    return f"{of.numeral}. {of.short}" if of else app.env.titles[page].astext()
 
 
 def setup(app) -> None:

@@ -86,7 +86,7 @@ class Text(PasteTextRole):
         try:
             text = format_glue(values, name, form)
         except ValueError as error:
-            logger.warning("%s", error, location=(self.source, self.line))
+            logger.warning("%s", error, location=f"{self.source}:{self.line}")
             return [], []
         node = nodes.inline(text, text, classes=["pasted-text"])
         self.set_source_info(node)

@@ -173,13 +173,14 @@ def _fold_placed(cell: nodes.container, models: dict[str, str]) -> fold:
     if not told:  # the page failed before it came to it
         return _replaced(cell, "a proof that was not run", models)
     made = _replaced(cell, told["sentence"], models)
-    values = dict(told["values"])
+    of = f"{told['name']}."
+    values = {of + key: text for key, text in told["values"]}
     try:
-        shown = {name: filled(text, values) for name, text in told["fields"]}
+        shown = {name: filled(text, values, of) for name, text in told["fields"]}
     except ValueError as error:
         shown = {}
-        logger.warning("the proof %s: %s", told["name"], error, location=made)
-    returned = {f"returned `{name}`": f"`{text}`" for name, text in values.items()}
+        logger.warning("in a field of a proof: %s", error, location=made)
+    returned = {f"returned `{key}`": f"`{text}`" for key, text in told["values"]}
     failed = {"not so": f"`{told['failed']}`"} if told["failed"] else {}
     code = nodes.literal_block(told["source"], told["source"], language="ipython3")
     source = nodes.container("", code, classes=["lm-proof-source"])

@@ -1,33 +1,53 @@
-/* The table of claims is sorted by the column whose name is pressed, and turned round by a
-   second press; what is missing stays last. In n and Interval the first number counts. */
+/* The claims stand in groups, one a chapter. A press on "by verdict" groups them by whether
+   they hold, what does not hold first; "by chapter" puts them back. Without scripts they
+   stay by chapter. */
 (function () {
   "use strict";
-  function key(row, column) {
-    const text = row.cells[column].textContent.trim();
-    if (!["n", "Interval"].includes(row.cells[column].dataset.label)) return text;
-    const found = text.replace(/,(?=\d)/g, "").replace(/\u2212/g, "-").match(/-?\d*\.?\d+/);
-    return found ? Number(found[0]) : "–";
-  }
-  function compare(a, b, sign) {
-    if (a === "–" || b === "–") return (a === "–") - (b === "–");
-    if (typeof a === "number" && typeof b === "number") return sign * (a - b);
-    return sign * String(a).localeCompare(b, "en", { numeric: true });
+  const list = document.querySelector(".lm-findings");
+  if (!list) return;
+  const chapters = [...list.children];
+  const members = chapters.map((group) => [...group.querySelectorAll(":scope > details")]);
+
+  function group(title, items) {
+    const made = document.createElement("section");
+    made.className = "lm-group";
+    const heading = document.createElement("h2");
+    heading.textContent = `${title} (${items.length})`;
+    made.append(heading, ...items);
+    return made;
   }
 
-  for (const table of document.querySelectorAll("table.lm-findings")) {
-    const body = table.tBodies[0], heads = [...table.tHead.rows[0].cells];
-    heads.forEach((head, column) => {
-      const button = document.createElement("button");
-      button.append(...head.childNodes);
-      head.append(button);
-      button.addEventListener("click", function () {
-        const up = head.ariaSort !== "ascending";
-        for (const other of heads) other.removeAttribute("aria-sort");
-        head.ariaSort = up ? "ascending" : "descending";
-        const rows = [...body.rows].map(row => [key(row, column), row]);
-        rows.sort((a, b) => compare(a[0], b[0], up ? 1 : -1));
-        body.append(...rows.map(pair => pair[1]));
-      });
+  const ways = {
+    "by chapter": () => {
+      chapters.forEach((each, number) => each.append(...members[number]));
+      return chapters;
+    },
+    "by verdict": () => {
+      const all = members.flat();
+      const kinds = new Map([
+        ["Does not hold", all.filter((each) => each.classList.contains("lm-fails"))],
+        ["Holds", all.filter((each) => each.classList.contains("lm-holds"))],
+      ]);
+      return [...kinds].filter(([, items]) => items.length).map(([t, items]) => group(t, items));
+    },
+  };
+
+  const bar = document.createElement("p");
+  bar.className = "lm-sort";
+  bar.append("Show them ");
+  for (const [name, arrange] of Object.entries(ways)) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = name;
+    button.ariaPressed = String(name === "by chapter");
+    button.addEventListener("click", () => {
+      list.replaceChildren(...arrange());
+      list.classList.toggle("lm-mixed", name !== "by chapter");
+      for (const other of bar.querySelectorAll("button")) {
+        other.ariaPressed = String(other === button);
+      }
     });
+    bar.append(button, " ");
   }
+  list.before(bar);
 })();
