@@ -6,6 +6,8 @@ PIP    := $(PY) -m pip install --quiet --disable-pip-version-check
 RUFF   := $(PY) -m ruff
 PORT   ?= 8000
 UV     := 0.13.9
+# What a build leaves; finished runs of studies are not among it.
+BUILT  := html .doctrees jupyter_execute executed stage play npm fingerprint.json
 SITE   := $(or $(LMBOOK_BUILD),_build)/html
 
 # Nothing here is fetched from a model hub, and no tool should try.
@@ -13,10 +15,10 @@ export HF_HUB_DISABLE_TELEMETRY := 1
 export TOKENIZERS_PARALLELISM := false
 
 .DEFAULT_GOAL := help
-.PHONY: help install lock html notebooks student grade pdf test serve lab references studies bench mutants fuzz steady colab lint clean
+.PHONY: help install lock html new-chapter notebooks student grade pdf test serve lab references studies bench mutants fuzz steady colab lint clean
 
 help:  ## list these targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(STAMP): requirements.lock requirements.txt pyproject.toml src/pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed; try make PYTHON=python3.11")'
@@ -36,9 +38,13 @@ lock:  ## write requirements.lock anew, with hashes, after a change of requireme
 	_build/uv/bin/uv pip compile requirements.txt --quiet --no-deps --universal --generate-hashes \
 		--python-version 3.11 --no-header --no-annotate --no-emit-package torch --output-file requirements.lock
 
-html: $(STAMP)  ## execute the chapters and build the site into _build/html (FORCE=1: from cold; LMCOURSE_BERT=...: of another BERT)
-	$(if $(FORCE),rm -rf _build)
-	$(PY) -m lmbook.build
+html: $(STAMP)  ## execute the chapters and build the site into _build/html (PAGE=attention: that one; FORCE=1: from cold; LMCOURSE_BERT=...: of another BERT)
+	$(if $(FORCE),rm -rf $(addprefix $(or $(LMBOOK_BUILD),_build)/,$(BUILT)))
+	$(PY) -m lmbook.build $(if $(PAGE),--page $(PAGE))
+
+new-chapter: $(STAMP)  ## begin a chapter: a page that builds, its task and its proofs (NAME=my-chapter)
+	$(if $(NAME),,$(error Say how it is called: make new-chapter NAME=my-chapter))
+	@$(PY) -m lmbook.new_chapter "$(NAME)"
 
 notebooks: html  ## write the chapters as notebooks into _build/html/notebooks
 
@@ -96,4 +102,4 @@ lint: $(STAMP)  ## format and check the code
 	$(RUFF) check --fix src tests
 
 clean:  ## remove everything that was built; keeps .venv
-	rm -rf _build dist build src/*.egg-info .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(addprefix _build/,$(BUILT)) dist build src/*.egg-info .pytest_cache .ruff_cache .hypothesis

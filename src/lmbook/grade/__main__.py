@@ -7,15 +7,51 @@ row for each task of the chapters that a notebook has checks of.
 
 import argparse
 import sys
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 
 from joblib import cpu_count
 
-from lmbook.grade.marks import grade, write
+from lmbook.grade.marks import Table, grade, not_graded, read, tasks_in
 from lmbook.grade.sandbox import why_not
+
+BROKEN = "judging it ended the judge's own process: it may have handed in far too much"
+
+
+def graded(paths: list[Path], how) -> Iterator[list[dict]]:
+    """Yield the rows of each submission as they come.
+
+    If a process of the judge dies, those that were not done are graded again, each by
+    itself, so that the one that is to blame costs nobody but its author.
+
+    Parameters
+    ----------
+    paths : list of Path
+    how : callable
+        From a path to rows: `lmbook.grade.marks.grade`.
+    """
+    left = dict.fromkeys(paths)
+    spawn = get_context("spawn")
+    with ProcessPoolExecutor(min(cpu_count(), len(paths)), spawn) as pool:
+        futures = {pool.submit(how, path): path for path in paths}
+        try:
+            for future in as_completed(futures):
+                yield future.result()
+                del left[futures[future]]
+        except BrokenProcessPool:
+            pass
+    for path in left:
+        with ProcessPoolExecutor(1, spawn) as pool:
+            try:
+                yield pool.submit(how, path).result()
+            except BrokenProcessPool:
+                name = str(path.relative_to(how.keywords["folder"]))
+                rows = not_graded(tasks_in(read(path)), BROKEN)
+                yield [{"submission": name, **row} for row in rows]
 
 
 def main() -> int:
@@ -32,14 +68,27 @@ def main() -> int:
         print(f"Submissions cannot be shut in here: {reason}.")
         print("On a machine that you can lose, --unsafe runs them with your own rights.")
         return 2
-    found = folder.rglob("*.ipynb")
-    paths = sorted(path for path in found if ".ipynb_checkpoints" not in path.parts)
+    paths = sorted(
+        path
+        for path in folder.rglob("*")
+        if path.suffix.lower() == ".ipynb" and ".ipynb_checkpoints" not in path.parts
+    )
     if not paths:
         parser.error(f"there is no notebook below {folder}")
-    with ProcessPoolExecutor(min(cpu_count(), len(paths)), get_context("spawn")) as pool:
-        found = list(pool.map(partial(grade, folder=folder, limits=limits), paths))
-    write([row for rows in found for row in rows], folder)
-    right = sum(row["verdict"] == "right" for rows in found for row in rows)
+    try:
+        table = Table(folder)
+    except OSError as error:
+        print(f"The marks cannot be written: {error}. Nothing was run.")
+        return 2
+    with table:
+        try:
+            for rows in graded(paths, partial(grade, folder=folder, limits=limits)):
+                table.add(rows)
+        except KeyboardInterrupt:
+            done = len({row["submission"] for row in table.rows})
+            print(f"\nstopped: {done} of {len(paths)} notebooks are in the table")
+            return 130
+    right = sum(row["verdict"] == "right" for row in table.rows)
     print(f"{len(paths)} notebooks, {right} right answers: {folder / 'grades.html'}")
     return 0
 

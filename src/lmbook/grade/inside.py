@@ -1,33 +1,70 @@
 """The program in the sandbox: runs a notebook, or holds answers for the judge.
 
 It reads pickles of the judge from its standard input and writes JSON to what was its
-standard output.
+standard output; before each stands its length, twenty digits.
 """
 
 import base64
 import json
 import os
 import pickle
+import signal
+import socket
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 FOLDER = ".answers"  # in HOME: where `lmbook.grade.record` leaves them
+DIGITS = 20  # of a length
+NOT_BEGUN = "the kernel did not begin"  # which no submission is to blame for
+START = 600  # seconds that a kernel and the recorder may take to begin: a limit for hangs
+
+
+# --- running a notebook -----------------------------------------------------------------
 
 
 def run(code: list[str], cell_seconds: float, seconds: float) -> tuple:
-    """Run a notebook's cells in a fresh kernel; return the answers, and what went wrong."""
+    """Run a notebook's cells in a fresh kernel.
+
+    Parameters
+    ----------
+    code : list of str
+    cell_seconds, seconds : float
+        What a cell may take, and all of them together. How long the kernel takes to begin
+        does not count.
+
+    Returns
+    -------
+    kept : list of (str, str, str)
+        Task, in hexadecimal digits; what was kept of it, "pickle", "why" or "socket"; its
+        content in base 64.
+    problems : list of str
+        What went wrong in which cell; cells are counted from 1.
+
+    Raises
+    ------
+    RuntimeError
+        If the kernel, or what records the answers, does not begin.
+    """
     from jupyter_client.manager import AsyncKernelManager
     from nbclient import NotebookClient
     from nbclient.exceptions import CellExecutionError, CellTimeoutError
     from nbformat.v4 import new_code_cell, new_notebook
 
-    end, problems = time.monotonic() + seconds, []
-    sources = ["import lmbook.grade.record", *code]
-    notebook = new_notebook(cells=list(map(new_code_cell, sources)))
+    problems = []
+    recorder = new_code_cell("import lmbook.grade.record")
+    notebook = new_notebook(cells=[recorder, *map(new_code_cell, code)])
     manager = AsyncKernelManager(kernel_name="python3", transport="ipc")  # no network here
     client = NotebookClient(notebook, km=manager, interrupt_on_timeout=True)
-    with client.setup_kernel():
-        for number, cell in enumerate(notebook.cells):
+    client.startup_timeout = client.timeout = START
+    with ExitStack() as running:
+        try:
+            running.enter_context(client.setup_kernel())
+            client.execute_cell(recorder, 0)
+        except Exception as error:
+            raise RuntimeError(f"{NOT_BEGUN}: {error}") from error
+        end = time.monotonic() + seconds
+        for number, cell in enumerate(notebook.cells[1:], 1):
             left = end - time.monotonic()
             if left <= 0:
                 problems.append(f"it was stopped before cell {number}: out of time")
@@ -37,30 +74,86 @@ def run(code: list[str], cell_seconds: float, seconds: float) -> tuple:
             try:
                 client.execute_cell(cell, number)
             except CellExecutionError as error:
-                said = f"raised {error.ename}: {error.evalue}"[:300]
+                message = f"raised {error.ename}: {error.evalue}"[:300]
                 late = error.ename == "KeyboardInterrupt"  # by which a cell is stopped
-                problems.append(f"cell {number} {slow if late else said}")
+                problems.append(f"cell {number} {slow if late else message}")
             except (CellTimeoutError, TimeoutError):
                 problems.append(f"cell {number} {slow}")
             except Exception as error:  # also of messages that it wrote into itself
                 problems.append(f"the kernel died in cell {number}: {error}"[:300])
                 break
-    return _answers(), problems
+    return _kept(), problems
 
 
-def _answers() -> list[tuple[str, str]]:
+def _kept() -> list[tuple[str, str, str]]:
+    """Return what `lmbook.grade.record` left."""
     folder = Path(os.environ["HOME"]) / FOLDER
-    files = [*folder.iterdir()] if folder.is_dir() else []
-    return [(f.name, base64.b64encode(f.read_bytes()).decode()) for f in files]
+    kept = []
+    for path in folder.iterdir() if folder.is_dir() else ():
+        kind = path.suffix.removeprefix(".")
+        if kind == "socket":
+            kept.append((path.stem, kind, ""))
+        elif kind in ("pickle", "why") and path.is_file():
+            kept.append((path.stem, kind, base64.b64encode(path.read_bytes()).decode()))
+    return kept
+
+
+def through(stem: str, request: bytes, seconds: float) -> str:
+    """Hand a request on to the process that waits with an answer; return its reply.
+
+    One that takes too long is ended.
+    """
+    folder = Path(os.environ["HOME"]) / FOLDER
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(seconds)
+        try:
+            os.chdir(folder)  # a socket's path may not be long
+            client.connect(f"{stem}.socket")
+            with client.makefile("rwb") as stream:
+                stream.write(f"{len(request):0{DIGITS}d}".encode() + request)
+                stream.flush()
+                reply = read_request(stream)
+        except TimeoutError:
+            os.kill(int((folder / f"{stem}.pid").read_text()), signal.SIGKILL)
+            raise TimeoutError("it took too long") from None
+        finally:
+            os.chdir(folder.parent)
+    return reply.decode()
+
+
+# --- serving ----------------------------------------------------------------------------
+
+
+def read_request(stream) -> bytes:
+    """Read what has its length before it.
+
+    Raises
+    ------
+    EOFError
+        If the other side has ended.
+    """
+    length = stream.read(DIGITS)
+    if len(length) < DIGITS:
+        raise EOFError("its process has ended")
+    return stream.read(int(length))
+
+
+def write_reply(stream, text: str) -> None:
+    """Write a text, its length before it."""
+    content = text.encode()
+    stream.write(f"{len(content):0{DIGITS}d}".encode() + content)
+    stream.flush()
 
 
 def serve(what: str, *rest) -> str:
     """Do what the judge asks for; return JSON."""
     if what == "run":
         return json.dumps(run(*rest))
-    from lmbook.grade import held, wire  # PyTorch, which running a notebook does not need
+    if what == "through":
+        return through(*rest)
+    from lmbook.grade import answers, as_json  # PyTorch, which running needs not
 
-    return wire.dumps(getattr(held, what)(*rest), held.keep)
+    return as_json.dumps(getattr(answers, what)(*rest), answers.keep)
 
 
 def main() -> None:
@@ -72,12 +165,11 @@ def main() -> None:
     while True:
         request = pickle.load(source)
         try:
-            said = serve(*request)
+            text = serve(*request)
         except BaseException as error:  # an answer may raise when it is looked at
             failed = f"{type(error).__name__}: {error}"[:999]
-            said = json.dumps({"kind": "failed", "of": failed})
-        target.write(f"{len(said.encode()):020d}".encode() + said.encode())
-        target.flush()
+            text = json.dumps({"kind": "failed", "of": failed})
+        write_reply(target, text)
 
 
 if __name__ == "__main__":

@@ -9,35 +9,68 @@ import builtins
 import sys
 import time
 
+import cloudpickle
 import numpy as np
 import torch
 from torch.overrides import _get_current_function_mode_stack
 from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 
-from lmbook.grade import held
-from lmbook.grade.sandbox import Sandbox
+from lmbook.grade import answers
+from lmbook.grade.sandbox import Sandbox, Stopped
 from lmcourse import exercises
 
 # Answers that are models or classes, or are given a model that they may change: their
 # checks need them at hand, so they run beside the submission's code, in a fresh process of
 # the sandbox, and the table says so.
 TOGETHER = {
-    *("backpropagation.attention", "backpropagation.heads", "backpropagation.norm"),
-    *("bert-internals.small_bert", "embeddings.static_vectors"),
-    *("encoder-decoder.new_style", "fine-tuning.lora", "fine-tuning.own"),
-    *("inside-gpt.carry", "mini-gpt.own", "mini-gpt.sweep", "scaling.small"),
+    "backpropagation.attention",
+    "backpropagation.heads",
+    "backpropagation.norm",
+    "bert-internals.small_bert",
+    "embeddings.static_vectors",
+    "encoder-decoder.new_style",
+    "fine-tuning.lora",
+    "fine-tuning.own",
+    "inside-gpt.carry",
+    "mini-gpt.own",
+    "mini-gpt.sweep",
+    "scaling.small",
 }
+CALLS = 10**5  # of PyTorch's functions, of which a watcher is told
+GRACE = 60  # seconds beyond an answer's own, for whoever hands its reply on
+
+
+class Waiting:
+    """The copy of a submission's kernel that waits with an answer, to be asked like a box.
+
+    Parameters
+    ----------
+    box : Sandbox
+        In which the submission was run.
+    stem : str
+        The task, in hexadecimal digits.
+    """
+
+    def __init__(self, box: Sandbox, stem: str):
+        self._box, self._stem = box, stem
+
+    def ask(self, *request, seconds: float, held=None) -> object:
+        """Send a request, as `Sandbox.ask`."""
+        if seconds <= 0:
+            raise Stopped("it took too long")
+        handed = "through", self._stem, cloudpickle.dumps(request), seconds
+        return self._box.ask(*handed, seconds=seconds + GRACE, held=held)
 
 
 class Remote:
     """A function in a sandbox, to be called from here."""
 
-    def __init__(self, box: Sandbox, number: int, name: str, end: float):
+    def __init__(self, box: Sandbox | Waiting, number: int, name: str, end: float):
         self._box, self._number, self._end = box, number, end
         self.__name__ = name
 
     def __reduce__(self):
-        return held.held, (self._number,)
+        return answers.held, (self._number,)
 
     def __call__(self, *inputs, **named):
         left, random = self._end - time.monotonic(), torch.get_rng_state()
@@ -71,10 +104,10 @@ def _error(module: str, name: str, text: str) -> Exception:
 def _replay(names: list, calls: int) -> None:
     """Tell whoever watches PyTorch what was called in there."""
     for mode in _get_current_function_mode_stack():
-        for name in names:
+        for name in names[:CALLS]:
             mode.__torch_function__(_named(str(name)), ())
     for mode in _get_current_dispatch_mode_stack():
-        for _ in range(min(int(calls), 10**5)):
+        for _ in range(min(int(calls), CALLS)):
             mode.__torch_dispatch__(_named(""), ())
 
 
@@ -105,7 +138,7 @@ def restore(value: object, after: object) -> None:
         vars(value).update(after)
 
 
-def judge(name: str, content: bytes, box: Sandbox, seconds: float):
+def judge(name: str, content: bytes, box: Sandbox | Waiting, seconds: float):
     """Check an answer; return the verdict of the course's own check.
 
     Parameters
@@ -114,7 +147,8 @@ def judge(name: str, content: bytes, box: Sandbox, seconds: float):
         The task, as for `lmcourse.exercises.check`.
     content : bytes
         The answer, pickled in the submission's kernel; it is opened in the sandbox only.
-    box : Sandbox
+        Where it waits, it is not needed.
+    box : Sandbox or Waiting
     seconds : float
         For all calls of the answer together.
 

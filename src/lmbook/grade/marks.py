@@ -1,25 +1,67 @@
 """The table of marks: each submission run and judged, each task in a row."""
 
 import base64
+import csv
+import json
 import pickle
 import re
 from argparse import Namespace
 from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 
-import nbformat
 import pandas as pd
 
-from lmbook.grade.judge import TOGETHER, judge
+from lmbook.grade.as_json import Failed
+from lmbook.grade.inside import NOT_BEGUN, START
+from lmbook.grade.judge import TOGETHER, Waiting, judge
 from lmbook.grade.sandbox import Sandbox, Stopped
-from lmbook.grade.wire import Failed
 from lmcourse import exercises
 
-CALL = re.compile(r"""\bcheck\(\s*["']([\w-]+)\.\w+["']""")
-LARGEST = 2**25  # bytes of a notebook
-START = 60  # seconds that the program in a sandbox may take to begin
+NAMED = re.compile(r"""["']([a-z0-9-]+)\.(\w+)["']""")  # what may be a task
+LARGEST = 2**28  # bytes of a notebook
+TRIES = 3  # of starting a kernel
 NOTHING = pickle.dumps(None)
 FORMULA = ("=", "+", "-", "@")  # by which a spreadsheet knows one
+COLUMNS = ("submission", "task", "verdict", "diagnosis", "judged")
+
+
+@dataclass
+class Kept:
+    """What the recorder kept of an answer.
+
+    Attributes
+    ----------
+    pickle : bytes or None
+        The answer itself.
+    why : str
+        Why there is no pickle.
+    waits : bool
+        Whether a copy of the kernel waits with it.
+    """
+
+    pickle: bytes | None = None
+    why: str = ""
+    waits: bool = False
+
+
+@dataclass
+class Run:
+    """What came of running a submission.
+
+    Attributes
+    ----------
+    tasks : list of str
+        Those of all chapters that it has a check of.
+    kept : dict of str to Kept
+        By task.
+    problems : str
+        Which cells failed.
+    """
+
+    tasks: list[str] = field(default_factory=list)
+    kept: dict[str, Kept] = field(default_factory=dict)
+    problems: str = ""
 
 
 def grade(path: Path, folder: Path, limits: Namespace) -> list[dict]:
@@ -28,71 +70,155 @@ def grade(path: Path, folder: Path, limits: Namespace) -> list[dict]:
     ``limits`` is what it may use, the options of the command: seconds for a ``cell`` and
     for all, GiB of ``memory``, and whether it is ``unsafe``, not shut in.
     """
-    who = str(path.relative_to(folder))
+    code: list[str] = []
     try:
-        tasks, code = read(path)
-        with Sandbox(limits.memory, limits.unsafe) as box:
-            request = "run", code, limits.cell, limits.seconds
-            found, problems = box.ask(*request, seconds=limits.seconds + START)
-        answers = {bytes.fromhex(name).decode(): base64.b64decode(b) for name, b in found}
-        rows = _judged(tasks, answers, "; ".join(map(str, problems)), limits)
+        code = read(path)
+        rows = _graded(code, limits)
     except (Stopped, Failed) as error:
-        said = f"it was not run to its end: {error}"
-        rows = [{"task": t, "verdict": "not graded", "diagnosis": said} for t in tasks]
+        rows = not_graded(tasks_in(code), f"it was not run to its end: {error}")
     except Exception as error:  # whatever was handed in, the others are to be judged
-        said = f"it cannot be read: {type(error).__name__}"
-        rows = [{"task": "", "verdict": "not graded", "diagnosis": said}]
-    return [{"submission": who, **row} for row in rows]
+        reason = f"{type(error).__name__}: {error}"[:300]
+        rows = not_graded(tasks_in(code), f"it cannot be read: {reason}")
+    return [{"submission": str(path.relative_to(folder)), **row} for row in rows]
 
 
-def read(path: Path) -> tuple[list[str], list[str]]:
-    """Return the tasks of the chapters that a notebook has checks of, and its code cells.
+def _graded(code: list[str], limits: Namespace) -> list[dict]:
+    """Run and judge a submission, again where its kernel did not begin."""
+    for left in reversed(range(TRIES)):
+        with Sandbox(limits.memory, limits.unsafe) as box:
+            try:
+                run = _run(code, box, limits)
+            except Failed as error:
+                if NOT_BEGUN in str(error) and left:
+                    continue
+                raise
+            return _judged(run, box, limits)
+    raise AssertionError("the last try returns or raises")
+
+
+def not_graded(tasks: list[str], reason: str) -> list[dict]:
+    """Return the rows of a submission that could not be graded."""
+    return [
+        {"task": task, "verdict": "not graded", "diagnosis": reason}
+        for task in tasks or [""]
+    ]
+
+
+def read(path: Path) -> list[str]:
+    """Return a notebook's code cells.
 
     Raises
     ------
     ValueError
-        If it has no task of ours, or is far too large.
+        If it is no notebook, or is far too large.
     """
     if path.stat().st_size > LARGEST:
-        raise ValueError("it is too large")
-    cells = nbformat.read(path, as_version=4).cells
-    code = [cell.source for cell in cells if cell.cell_type == "code"]
-    tasks = []
-    for chapter in dict.fromkeys(CALL.findall("\n".join(code))):
+        raise ValueError(f"it is larger than {LARGEST // 2**20} MB: clear its outputs")
+    notebook = json.loads(path.read_text(encoding="utf-8-sig"))
+    if not isinstance(notebook, dict):
+        raise ValueError("it is no notebook")
+    sheets = notebook.get("worksheets", [notebook])  # of an older format
+    cells = [cell for sheet in sheets for cell in sheet.get("cells", [])]
+    sources = [
+        cell.get("source", cell.get("input", ""))
+        for cell in cells
+        if cell.get("cell_type") == "code"
+    ]
+    return ["".join(source) for source in sources]
+
+
+def tasks_in(code: list[str], also: list[str] = ()) -> list[str]:
+    """Return the tasks of the chapters of which code, or a list, names one.
+
+    However a check is called, its task is named in the notebook or was recorded.
+    """
+    named = [".".join(found) for found in NAMED.findall("\n".join(code))]
+    chapters: dict[str, list[str]] = {}
+    for name in [*named, *also]:
+        chapter = name.partition(".")[0]
         with suppress(ValueError):  # no chapter of ours
-            tasks += exercises.names(chapter)
-    if not tasks:
-        raise ValueError("it checks no task of this book")
-    return tasks, code
+            if name in (tasks := exercises.names(chapter)):
+                chapters[chapter] = tasks
+    return [task for tasks in chapters.values() for task in tasks]
 
 
-def _judged(tasks: list[str], answers: dict, problems: str, limits: Namespace) -> list:
-    """Return a row for each task; where a sandbox was stopped, the next has a new one."""
+def _run(code: list[str], box: Sandbox, limits: Namespace) -> Run:
+    """Run a submission in a box."""
+    request = "run", code, limits.cell, limits.seconds
+    found, problems = box.ask(*request, seconds=limits.seconds + START)
+    kept: dict[str, Kept] = {}
+    for name, kind, content in found:
+        each = kept.setdefault(bytes.fromhex(name).decode(), Kept())
+        if kind == "socket":
+            each.waits = True
+        elif kind == "why":
+            each.why = base64.b64decode(content).decode(errors="replace")
+        else:
+            each.pickle = base64.b64decode(content)
+    return Run(tasks_in(code, [*kept]), kept, "; ".join(map(str, problems)))
+
+
+def _judged(run: Run, ran: Sandbox, limits: Namespace) -> list[dict]:
+    """Return a row for each task.
+
+    Where a sandbox was stopped, the next answer has a new one.
+    """
+    if not run.tasks:
+        reason = "it checks no task of this book"
+        return not_graded([], "; ".join(filter(None, (reason, run.problems))))
     rows, box = [], None
     with ExitStack() as boxes:
-        for task in tasks:
-            if task not in answers:
-                row = {"task": task, "verdict": "not handed in", "diagnosis": problems}
+        for task in run.tasks:
+            kept = run.kept.get(task)
+            if kept is None:
+                row = {"task": task, "verdict": "not handed in", "diagnosis": run.problems}
                 rows.append(row)
                 continue
-            if box is None or box.stopped or task in TOGETHER:
+            if kept.pickle and (box is None or box.stopped or task in TOGETHER):
                 boxes.close()
                 box = boxes.enter_context(Sandbox(limits.memory, limits.unsafe))
                 box.ask("load", NOTHING, seconds=START)
             how = "together" if task in TOGETHER else "apart"
-            said = _verdict(task, answers[task], box, limits.cell)
-            rows.append({"task": task, **said, "judged": how})
+            rows.append(
+                {"task": task, **_marked(task, kept, box, ran, limits), "judged": how}
+            )
     return rows
 
 
-def _verdict(task: str, answer: bytes, box: Sandbox, seconds: float) -> dict[str, str]:
+def _marked(task: str, kept: Kept, box: Sandbox, ran: Sandbox, limits: Namespace) -> dict:
+    """Return the verdict on an answer, and its diagnosis.
+
+    It is asked in a fresh process first. If it is not right there, it may rest on what its
+    notebook did before: then the copy of the kernel that waits with it is asked.
+    """
+    reason = f"the answer could not be taken out of the notebook: {kept.why}"
+    first = {"verdict": "not graded", "diagnosis": reason}
+    if kept.pickle:
+        first = _verdict(task, kept.pickle, box, limits.cell)
+    may = kept.waits and task not in TOGETHER and not ran.stopped
+    if first["verdict"] in ("right", "not tried") or not may:
+        return first
+    stem = task.encode().hex()
+    second = _verdict(task, NOTHING, Waiting(ran, stem), limits.cell)
+    if second["verdict"] == "right" or first["verdict"] == "not graded":
+        return second
+    return first
+
+
+def _verdict(task: str, answer: bytes, box: Sandbox | Waiting, seconds: float) -> dict:
     try:
         verdict = judge(task, answer, box, seconds)
+    except Stopped as error:
+        return {"verdict": "wrong", "diagnosis": f"it could not be checked: {error}"}
     except Exception as error:  # whatever was handed in, the others are to be judged
-        kind = "" if isinstance(error, (Stopped, Failed)) else f"{type(error).__name__}: "
-        return {"verdict": "wrong", "diagnosis": f"it could not be checked: {kind}{error}"}
+        kind = "" if isinstance(error, Failed) else f"{type(error).__name__}: "
+        reason = f"it could not be loaded: {kind}{error}"
+        return {"verdict": "not graded", "diagnosis": reason}
     said = ("right" if verdict.ok else "wrong") if verdict.tried else "not tried"
     return {"verdict": said, "diagnosis": verdict.message}
+
+
+# --- the table --------------------------------------------------------------------------
 
 
 def clean(text: str) -> str:
@@ -101,13 +227,53 @@ def clean(text: str) -> str:
     return f"'{text}" if text.startswith(FORMULA) else text
 
 
-def write(rows: list[dict], folder: Path) -> None:
-    """Write the table as CSV and as HTML, in which what is not ours is escaped."""
-    columns = ["submission", "task", "verdict", "diagnosis", "judged"]
-    table = pd.DataFrame(rows, columns=columns).fillna("").map(clean)
-    table.to_csv(folder / "grades.csv", index=False)
-    with pd.option_context("display.max_colwidth", None):
-        body = table.to_html(index=False, escape=True, border=0)
-    head = '<!doctype html><html lang="en"><meta charset="utf-8"><title>Grades</title>'
-    head += "<style>td { vertical-align: top; padding-right: 1em }</style>"
-    (folder / "grades.html").write_text(f"{head}{body}</html>\n", encoding="utf-8")
+class Table:
+    """The table of marks, which is written row by row: what is done is never lost.
+
+    While it grows it is ``grades.part.csv``; at its end, however that comes, it is
+    ``grades.csv`` and ``grades.html``.
+
+    Parameters
+    ----------
+    folder : Path
+
+    Raises
+    ------
+    OSError
+        If nothing can be written there.
+    """
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self.part = folder / "grades.part.csv"
+        self.rows: list[dict] = []
+        for name in ("grades.csv", "grades.html"):
+            if (folder / name).exists():
+                with (folder / name).open("a"):  # it may be open elsewhere
+                    pass
+        self._file = self.part.open("w", newline="", encoding="utf-8")
+        self._writer = csv.DictWriter(self._file, COLUMNS, restval="")
+        self._writer.writeheader()
+
+    def __enter__(self):
+        return self
+
+    def add(self, rows: list[dict]) -> None:
+        """Write the rows of a submission."""
+        rows = [{key: clean(row.get(key, "")) for key in COLUMNS} for row in rows]
+        self.rows += rows
+        self._writer.writerows(rows)
+        self._file.flush()
+
+    def __exit__(self, *_):
+        self._file.close()
+        self.rows.sort(key=lambda row: row["submission"])
+        table = pd.DataFrame(self.rows, columns=list(COLUMNS))
+        table.to_csv(self.folder / "grades.csv", index=False)
+        with pd.option_context("display.max_colwidth", None):
+            body = table.to_html(index=False, escape=True, border=0)
+        head = '<!doctype html><html lang="en"><meta charset="utf-8"><title>Grades</title>'
+        head += "<style>td { vertical-align: top; padding-right: 1em }</style>"
+        path = self.folder / "grades.html"
+        path.write_text(f"{head}{body}</html>\n", encoding="utf-8")
+        self.part.unlink()

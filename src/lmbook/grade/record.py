@@ -1,29 +1,115 @@
-"""In a submission's kernel: keep every answer that is handed to a check, as it is then."""
+"""In a submission's kernel: keep every answer that is handed to a check, as it is then.
+
+An answer is kept in two ways. As a pickle it can be opened in a fresh process, where
+nothing else of the submission has been. Some answers cannot be pickled, or rest on what a
+pickle does not hold: a cache, a module that the notebook wrote, a setting of Python. So the
+kernel is forked as well, and the copy, in which all is as it was when the check was called,
+waits to be asked.
+"""
 
 import os
+import pickle
+import signal
+import socket
+import subprocess
+import sys
+from contextlib import suppress
 from pathlib import Path
 
 import cloudpickle
+from IPython import get_ipython
 
-from lmbook.grade.inside import FOLDER
+from lmbook.grade import answers, as_json
+from lmbook.grade.inside import FOLDER, read_request, write_reply
 from lmcourse import exercises
 
 ANSWERS = Path(os.environ["HOME"]) / FOLDER
-
 
 _check = exercises.check
 
 
 def check(name, answer):
     """Keep the answer before the check looks at it."""
+    ANSWERS.mkdir(exist_ok=True)
+    stem = str(name).encode().hex()
+    for old in ANSWERS.glob(f"{stem}.*"):  # the last time counts
+        _forget(old)
     try:
         content = cloudpickle.dumps(answer)
-    except Exception as error:  # what cannot be pickled is not handed in
-        print(f"{name} cannot be handed in: {error}")
+    except Exception as error:
+        (ANSWERS / f"{stem}.why").write_text(f"{type(error).__name__}: {error}"[:1000])
     else:
-        ANSWERS.mkdir(exist_ok=True)
-        (ANSWERS / str(name).encode().hex()).write_bytes(content)
+        (ANSWERS / f"{stem}.pickle").write_bytes(content)
+    with suppress(OSError):  # no more processes are allowed: there is the pickle
+        _fork(stem, answer)
     return _check(name, answer)
 
 
+def _forget(path: Path) -> None:
+    """Remove what was kept of an answer, and end the process that waits with it."""
+    if path.suffix == ".pid":
+        with suppress(OSError, ValueError):
+            os.kill(int(path.read_text()), signal.SIGKILL)
+    path.unlink(missing_ok=True)
+
+
+def _fork(stem: str, answer: object) -> None:
+    """Leave a copy of this process that holds an answer, and waits to be asked for it.
+
+    It is nobody's child: a kernel that ends takes its children along.
+    """
+    begun, ready = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.setsid()
+            if os.fork() == 0:
+                os.close(begun)
+                _serve(stem, answer, ready)
+        finally:
+            os._exit(0)
+    os.close(ready)
+    os.waitpid(child, 0)
+    os.read(begun, 1)  # until it can be asked, or has ended
+    os.close(begun)
+
+
+def _serve(stem: str, answer: object, ready: int) -> None:
+    """Answer the judge's requests, which `lmbook.grade.inside` hands on, for ever."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.stdout = sys.stderr = open(os.devnull, "w")  # noqa: SIM115 as long as it lives
+    answers.load = lambda content: answer
+    with socket.socket(socket.AF_UNIX) as server:
+        os.chdir(ANSWERS)  # a socket's path may not be long
+        server.bind(f"{stem}.socket")
+        server.listen()
+        (ANSWERS / f"{stem}.pid").write_text(str(os.getpid()))
+        os.chdir(ANSWERS.parent)
+        os.write(ready, b".")
+        os.close(ready)
+        while True:
+            connection, _ = server.accept()
+            with connection, connection.makefile("rwb") as stream:
+                what, *rest = pickle.loads(read_request(stream))
+                try:
+                    found = getattr(answers, what)(*rest)
+                    text = as_json.dumps(found, answers.keep)
+                except BaseException as error:  # it may raise when it is looked at
+                    failed = f"{type(error).__name__}: {error}"[:999]
+                    text = f'{{"kind": "failed", "of": {as_json.dumps(failed)}}}'
+                write_reply(stream, text)
+
+
+def _run_command(command: str) -> None:
+    """Run ``!command`` without a terminal, which there is none of in the sandbox.
+
+    As in Jupyter, a command that fails raises nothing.
+    """
+    shell = get_ipython()
+    done = subprocess.run(command, shell=True, stdin=subprocess.DEVNULL, check=False)
+    shell.user_ns["_exit_code"] = done.returncode
+
+
 exercises.check = check
+if get_ipython() is not None:
+    get_ipython().system = _run_command

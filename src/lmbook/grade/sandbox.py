@@ -18,20 +18,30 @@ import cloudpickle
 import psutil
 
 from lmbook.execute.keys import ROOT
-from lmbook.grade import wire
+from lmbook.grade import as_json
+from lmbook.grade.inside import DIGITS
 
 SETUP = Path(__file__).with_name("shut-in.sh")
 SYSTEM = ("/usr", "/bin", "/lib", "/lib64", "/etc")
 SPACES = ("--mount", "--net", "--pid", "--ipc", "--uts", "--fork", "--kill-child")
 NOBODY = 10**6  # with the number of this process: users whose processes count apart
-PROCESSES, FOLDER = 200, "256m"  # with their threads; bytes it may write
+PROCESSES = 200  # with their threads
+FOLDER = "256m"  # bytes it may write
 SHARE = 0.75  # of the memory, for a single process: it gets an error, and may go on
-LARGEST = 2**28  # bytes of an answer
+OWN = 2**30  # bytes that Python, PyTorch and the recorder take, of which nothing is charged
+LARGEST = 2**28  # bytes of a reply
+LOOK = 0.2  # seconds from one measurement of its memory to the next
 ENVIRONMENT = {
-    **{"HOME": "/submission", "IPYTHONDIR": "/submission/.ipy", "LANG": "C.UTF-8"},
-    **{"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "PYTHONDONTWRITEBYTECODE": "1"},
-    **{"LMCOURSE_DEVICE": "cpu", "HF_HUB_OFFLINE": "1"},
-    **{"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"},
+    "HOME": "/submission",
+    "IPYTHONDIR": "/submission/.ipy",
+    "LANG": "C.UTF-8",
+    "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "PIP_RETRIES": "0",  # there is no network
+    "LMCOURSE_DEVICE": "cpu",
+    "HF_HUB_OFFLINE": "1",
+    "OMP_NUM_THREADS": "1",
+    "TOKENIZERS_PARALLELISM": "false",
 }
 PROGRAM = (sys.executable, "-m", "lmbook.grade.inside")
 
@@ -48,22 +58,61 @@ def shut_in(root: str, memory: float, program: tuple[str, ...]) -> list[str]:
     if os.geteuid() == 0:
         nobody = NOBODY + os.getpid()
         spaces, user = SPACES, f"--reuid={nobody} --regid={nobody} --clear-groups"
-    limits = f"--nproc={PROCESSES} --data={int(memory * SHARE)} --core=0"
+    data = int(OWN + memory * SHARE)
+    limits = f"--nproc={PROCESSES} --data={data} --core=0"
     given = (root, FOLDER, limits, user, *paths)
     return ["unshare", *spaces, "sh", str(SETUP), *given, "--", *program]
 
 
 def why_not() -> str:
-    """Return why nothing can be shut in here, "" if it can."""
+    """Return why nothing can be shut in here, and what to do; "" if it can."""
     if sys.platform != "linux":
-        return f"there are no namespaces on {sys.platform}"
+        return (
+            f"there are no namespaces on {sys.platform}. Grade on Linux: in a virtual "
+            "machine, or on a server"
+        )
     with tempfile.TemporaryDirectory() as root:
         try:
             command = shut_in(root, 2**30, ("true",))
             done = subprocess.run(command, capture_output=True, text=True)
         except FileNotFoundError as error:
-            return str(error)
-    return done.stderr.strip() or "it failed without a word" if done.returncode else ""
+            return f"{error}: install util-linux"
+    if not done.returncode:
+        return ""
+    reason = done.stderr.strip() or "it failed without a word"
+    return f"{reason}. {_advice()}"
+
+
+def _advice() -> str:
+    """Return what to do where the kernel refuses namespaces."""
+    switches = {
+        "/proc/sys/kernel/apparmor_restrict_unprivileged_userns": (
+            "1",
+            "Ubuntu 24.04 and later allow namespaces to root only. Either run `sudo make "
+            "grade …`, or allow them until the next start: `sudo sysctl -w "
+            "kernel.apparmor_restrict_unprivileged_userns=0`",
+        ),
+        "/proc/sys/kernel/unprivileged_userns_clone": (
+            "0",
+            "This system allows namespaces to root only. Either run `sudo make grade …`, "
+            "or allow them until the next start: `sudo sysctl -w "
+            "kernel.unprivileged_userns_clone=1`",
+        ),
+        "/proc/sys/user/max_user_namespaces": (
+            "0",
+            "This system allows no namespaces of users. Either run `sudo make grade …`, or "
+            "allow them until the next start: `sudo sysctl -w "
+            "user.max_user_namespaces=10000`",
+        ),
+    }
+    for path, (refuses, advice) in switches.items():
+        with suppress(OSError):
+            if Path(path).read_text().strip() == refuses:
+                return advice
+    return (
+        "In a container, start it with the right to make namespaces (Docker: "
+        "`--cap-add SYS_ADMIN --security-opt seccomp=unconfined`), or grade outside of it"
+    )
 
 
 class Sandbox:
@@ -72,7 +121,7 @@ class Sandbox:
     Parameters
     ----------
     memory : float
-        GiB that it and its children may use.
+        GiB that it and its children may use, beside what Python itself takes, `OWN`.
     unsafe : bool
         Run it without namespaces, where there are none: it may then do what you may.
 
@@ -86,6 +135,7 @@ class Sandbox:
         self.memory = memory * 2**30
         self.folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         self.stopped = False
+        self._looked = 0.0  # when its memory was measured
         home = {"HOME": self.folder.name} if unsafe else {}
         self.process = subprocess.Popen(
             PROGRAM if unsafe else shut_in(self.folder.name, self.memory, PROGRAM),
@@ -115,37 +165,51 @@ class Sandbox:
         ------
         Stopped
             If nothing is said in time, or too much, or memory runs out.
-        wire.Failed
+        as_json.Failed
             If an error is what is said.
         ValueError, KeyError, TypeError
             If it cannot be read.
         """
         deadline, self.stopped = time.monotonic() + seconds, True  # if nothing comes
         try:
-            self.process.stdin.write(cloudpickle.dumps(request))
-            self.process.stdin.flush()
-            size = int(self._read(20, deadline))
+            self._write(cloudpickle.dumps(request), deadline)
+            size = int(self._read(DIGITS, deadline))
             if not 0 <= size <= LARGEST:
                 raise Stopped("what it handed in is too large")
             text = self._read(size, deadline)
         except (BrokenPipeError, ValueError):
             raise Stopped("its process has ended") from None
         self.stopped = False
-        return wire.loads(text, held)
+        return as_json.loads(text, held)
+
+    def _write(self, content: bytes, deadline: float) -> None:
+        """Write to the program, which may not be reading."""
+        pipe, rest = self.process.stdin.fileno(), memoryview(content)
+        os.set_blocking(pipe, False)
+        while rest:
+            self._check(deadline)
+            if select.select([], [pipe], [], 0.2)[1]:
+                rest = rest[os.write(pipe, rest[: 2**16]) :]
 
     def _read(self, size: int, deadline: float) -> bytes:
-        found, pipe = b"", self.process.stdout.fileno()
+        found, pipe = bytearray(), self.process.stdout.fileno()
         while len(found) < size:
-            if time.monotonic() > deadline:
-                raise Stopped("it took too long")
-            if used(self.process.pid) > self.memory:
-                raise Stopped("it used too much memory")
+            self._check(deadline)
             if select.select([pipe], [], [], 0.2)[0]:
                 more = os.read(pipe, min(size - len(found), 2**20))
                 if not more:
                     raise Stopped("its process has ended")
                 found += more
-        return found
+        return bytes(found)
+
+    def _check(self, deadline: float) -> None:
+        """Raise `Stopped` if it takes too long or too much memory."""
+        if time.monotonic() > deadline:
+            raise Stopped("it took too long")
+        if time.monotonic() > self._looked + LOOK:
+            self._looked = time.monotonic()
+            if used(self.process.pid) > self.memory + OWN:
+                raise Stopped("it used too much memory")
 
 
 def _family(pid: int) -> list[psutil.Process]:

@@ -8,7 +8,7 @@ import pickle
 
 import torch
 
-from lmbook.grade import wire
+from lmbook.grade import as_json
 from lmcourse import exercises
 from lmcourse.exercises.answers import Called, Counting, _is_empty
 
@@ -34,7 +34,7 @@ def load(content: bytes) -> object:
 def call(number: int, inputs: tuple, named: dict, random: torch.Tensor) -> dict:
     """Call a function; return what it gave, and what became of its inputs."""
     torch.set_rng_state(random)
-    function, before = HELD[number], [wire.dumps(state(x)) for x in inputs]
+    function, before = HELD[number], [as_json.dumps(state(x)) for x in inputs]
     with Called() as watch, Counting() as counting:
         try:
             found = {"gave": function(*inputs, **named)}
@@ -44,7 +44,7 @@ def call(number: int, inputs: tuple, named: dict, random: torch.Tensor) -> dict:
     if found.get("gave", 0) is None and _is_empty(function):
         found["gave"] = ...
     after = [state(x) for x in inputs]
-    changed = [wire.dumps(x) != old for x, old in zip(after, before, strict=True)]
+    changed = [as_json.dumps(x) != old for x, old in zip(after, before, strict=True)]
     found["after"] = [x if c else None for x, c in zip(after, changed, strict=True)]
     found |= {"names": watch.names, "calls": counting.calls}
     return found | {"random": torch.get_rng_state()}

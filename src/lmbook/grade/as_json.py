@@ -1,0 +1,166 @@
+"""Values as JSON, both ways: what comes out of a sandbox is never unpickled.
+
+Numbers, text, containers, arrays and tensors arrive by value. A function stays where it is
+and arrives as a number; of anything else only the name of its type arrives.
+"""
+
+import base64
+import json
+from collections import deque
+from collections.abc import Callable, Mapping, MappingView
+
+import numpy as np
+import torch
+from safetensors.torch import load, save
+
+CONTAINERS = {"tuple": tuple, "set": set, "deque": deque}
+MOST = 10**6  # values in one text: each takes far more memory than its text does
+
+
+class Failed(Exception):
+    """What is raised here for an error over there."""
+
+
+# --- writing --------------------------------------------------------------------------
+
+
+def dumps(value: object, keep: Callable[[Callable], int] | None = None) -> str:
+    """Write a value.
+
+    Parameters
+    ----------
+    value : object
+    keep : callable, optional
+        Given each function; returns the number under which it is kept.
+    """
+    return json.dumps(_plain(value, keep))
+
+
+def _plain(value: object, keep) -> object:
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if value is ...:
+        return {"kind": "ellipsis"}
+    if isinstance(value, (list, range, MappingView)):
+        return [_plain(each, keep) for each in value]
+    if isinstance(value, (tuple, set, frozenset, deque)):
+        kinds = (kind for kind, made in CONTAINERS.items() if isinstance(value, made))
+        of = [_plain(each, keep) for each in value]
+        return {"kind": next(kinds, "set"), "of": of}
+    if isinstance(value, Mapping):
+        pairs = [[_plain(x, keep) for x in pair] for pair in value.items()]
+        return {"kind": "dict", "of": pairs}
+    if isinstance(value, bytes):
+        return {"kind": "bytes", "of": base64.b64encode(value).decode()}
+    return _array(value, keep) or _other(value, keep)
+
+
+def _array(value: object, keep) -> dict | None:
+    """Return a tensor, an array or what can be seen as one; None if it cannot."""
+    if isinstance(value, torch.Tensor):
+        return _tensor("tensor", value)
+    if callable(value) or not hasattr(value, "__array__"):
+        return None
+    kind = "scalar" if isinstance(value, np.generic) else "array"
+    value = np.array(value)
+    if value.dtype.kind == "U":
+        return {"kind": "words", "of": value.tolist()}
+    if value.dtype.kind == "O":
+        of = [_plain(each, keep) for each in value.ravel().tolist()]
+        return {"kind": "objects", "shape": list(value.shape), "of": of}
+    if value.dtype in (np.longdouble, np.clongdouble):  # PyTorch has none
+        value = value.astype(complex if value.dtype.kind == "c" else float)
+    if value.dtype.kind not in "biufc":
+        return None
+    return _tensor(kind, torch.from_numpy(value))
+
+
+def _tensor(kind: str, value: torch.Tensor) -> dict:
+    value = value.detach()
+    if value.layout != torch.strided:
+        value = value.to_dense()
+    data = save({"it": value.resolve_conj().cpu().contiguous()})
+    return {"kind": kind, "of": base64.b64encode(data).decode()}
+
+
+def _other(value: object, keep) -> dict:
+    name = str(getattr(value, "__name__", type(value).__name__))
+    if callable(value) and keep:
+        return {"kind": "function", "of": keep(value), "name": name}
+    return {"kind": "other", "name": type(value).__name__}
+
+
+# --- reading --------------------------------------------------------------------------
+
+
+def loads(text: str | bytes, held: Callable[[int, str], object] | None = None) -> object:
+    """Read a value.
+
+    Parameters
+    ----------
+    text : str or bytes
+    held : callable, optional
+        Makes something callable of a function's number and name.
+
+    Raises
+    ------
+    Failed
+        If it tells of an error, or has more values than anybody needs.
+    ValueError, KeyError, TypeError, SafetensorError
+        If it is not what `dumps` writes.
+    """
+    text = text.encode() if isinstance(text, str) else text
+    if text.count(b",") + text.count(b"[") + text.count(b"{") > 4 * MOST:
+        raise Failed(f"it has more than {MOST:,} values")
+    return _value(json.loads(text), held)
+
+
+def _value(plain: object, held) -> object:
+    if isinstance(plain, list):
+        return [_value(each, held) for each in plain]
+    if not isinstance(plain, dict):
+        return plain
+    kind = plain["kind"]
+    if kind in CONTAINERS:
+        return CONTAINERS[kind](_value(each, held) for each in plain["of"])
+    if kind == "function" and held:
+        return held(int(plain["of"]), str(plain["name"]))
+    if kind in _READERS:
+        return _READERS[kind](plain, held)
+    return type(str(plain["name"]), (), {})()
+
+
+def _read_dict(plain: dict, held) -> dict:
+    return {_value(k, held): _value(v, held) for k, v in plain["of"]}
+
+
+def _read_objects(plain: dict, held) -> np.ndarray:
+    array = np.empty(len(plain["of"]), dtype=object)
+    for place, each in enumerate(plain["of"]):
+        array[place] = _value(each, held)
+    return array.reshape(plain["shape"])
+
+
+def _read_tensor(plain: dict, held) -> torch.Tensor:
+    return load(base64.b64decode(plain["of"]))["it"]
+
+
+def _read_array(plain: dict, held) -> np.ndarray:
+    return _read_tensor(plain, held).numpy()
+
+
+def _raise(plain: dict, held) -> None:
+    raise Failed(str(plain["of"]))
+
+
+_READERS = {
+    "ellipsis": lambda plain, held: ...,
+    "dict": _read_dict,
+    "objects": _read_objects,
+    "words": lambda plain, held: np.array(plain["of"], dtype=str),
+    "bytes": lambda plain, held: base64.b64decode(plain["of"]),
+    "tensor": _read_tensor,
+    "array": _read_array,
+    "scalar": lambda plain, held: _read_array(plain, held)[()],
+    "failed": _raise,
+}

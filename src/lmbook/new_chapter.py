@@ -1,0 +1,86 @@
+"""``python -m lmbook.new_chapter NAME``: begin a chapter.
+
+Writes a page that builds, with a figure, a proof and a task, each in the module where it
+belongs, and adds it to the last numbered part of ``_toc.yml``. Nothing that exists is
+replaced.
+"""
+
+import argparse
+import re
+import sys
+from pathlib import Path
+
+from lmbook.execute.keys import ROOT
+from lmbook.pages.course import CourseError, numbered_pages
+
+TEMPLATES = Path(__file__).parent / "templates" / "new-chapter"
+NAME = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
+
+
+def files(name: str, root: Path) -> dict[Path, str]:
+    """Return what a new chapter consists of: path → text."""
+    module = name.replace("-", "_")
+    short = name.replace("-", " ").capitalize()
+    words = {
+        "name": name,
+        "module": module,
+        "short": short,
+        "title": f"What is {short.lower()}?",
+    }
+    places = {
+        "page": root / "chapters" / f"{name}.md",
+        "figures": root / "src" / "lmcourse" / "figures" / f"{module}.py",
+        "exercises": root / "src" / "lmcourse" / "exercises" / f"{module}.py",
+        "proofs": root / "src" / "studies" / module / "proofs.py",
+        "wrong_answers": root / "tests" / "pages" / "wrong_answers" / f"{module}.py",
+    }
+    found = {
+        path: (TEMPLATES / f"{kind}.txt").read_text(encoding="utf-8").format(**words)
+        for kind, path in places.items()
+    }
+    docstring = f'"""The evidence of the chapter *{name}*."""\n'
+    return {root / "src" / "studies" / module / "__init__.py": docstring} | found
+
+
+def add_to_contents(name: str, root: Path) -> None:
+    """Add a chapter behind the last numbered one."""
+    path = root / "_toc.yml"
+    last = [*numbered_pages(root)][-1]
+    text = path.read_text(encoding="utf-8")
+    line = re.search(rf"^( *- file: ){re.escape(last)}\s*$", text, re.MULTILINE)
+    if not line:
+        raise CourseError(f"_toc.yml: add `- file: {name}` to a numbered part by hand")
+    new = f"{line[0].rstrip()}\n{line[1]}{name}"
+    path.write_text(text[: line.start()] + new + text[line.end() :], encoding="utf-8")
+
+
+def new_chapter(name: str, root: Path = ROOT) -> int:
+    """Write a new chapter; return the exit status."""
+    if not NAME.fullmatch(name):
+        print(f"error: {name!r} is no name: use small letters, digits and hyphens")
+        return 2
+    made = files(name, root)
+    there = [path for path in made if path.exists()]
+    if there or name in numbered_pages(root):
+        print(f"error: {name} exists: {', '.join(map(str, there)) or '_toc.yml'}")
+        return 2
+    for path, text in made.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        print(f"wrote {path.relative_to(root)}")
+    add_to_contents(name, root)
+    print("added it to _toc.yml")
+    print(f"Now: make html PAGE={name}. CONTRIBUTING.md says what else there is to do.")
+    return 0
+
+
+def main() -> int:
+    """Read the command line."""
+    parser = argparse.ArgumentParser("python -m lmbook.new_chapter", description=__doc__)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("name", help="for example my-chapter")
+    return new_chapter(parser.parse_args().name)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

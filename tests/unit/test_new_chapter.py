@@ -1,0 +1,59 @@
+"""A chapter that was just begun builds, proves and checks what it says."""
+
+import shutil
+import sys
+
+import pytest
+
+from lmbook import new_chapter
+from lmbook.execute.keys import ROOT
+from lmbook.execute.run import page_notebook
+from lmbook.pages.course import read_course
+
+
+@pytest.fixture
+def book(tmp_path):
+    shutil.copy(ROOT / "_toc.yml", tmp_path)
+    shutil.copytree(ROOT / "chapters", tmp_path / "chapters")
+    return tmp_path
+
+
+def test_it_is_a_chapter_of_the_book(book):
+    assert new_chapter.new_chapter("bees-and-clover", book) == 0
+    chapters = read_course(book)
+    last = [*chapters.values()][-1]
+    assert (last.name, last.title) == ("bees-and-clover", "What is bees and clover?")
+    assert new_chapter.new_chapter("bees-and-clover", book) == 2  # nothing is replaced
+
+
+@pytest.mark.parametrize("name", ["Bees", "a b", "../a", "bees_", "", "-a"])
+def test_what_is_no_name_is_refused(book, capsys, name):
+    before = (book / "_toc.yml").read_text()
+    assert new_chapter.new_chapter(name, book) == 2
+    assert "is no name" in capsys.readouterr().out
+    assert (book / "_toc.yml").read_text() == before
+
+
+@pytest.mark.slow
+def test_its_cells_run_and_its_task_is_right(book, monkeypatch):
+    """In this process, from the files that were written."""
+    new_chapter.new_chapter("bees-and-clover", book)
+    import lmcourse.exercises
+    import lmcourse.figures
+
+    for package in ("lmcourse/exercises", "lmcourse/figures", "studies"):
+        module = sys.modules[package.replace("/", ".")]
+        paths = [*module.__path__, str(book / "src" / package)]
+        monkeypatch.setattr(module, "__path__", paths)
+    monkeypatch.setattr("matplotlib.pyplot.show", lambda: None)
+    notebook = page_notebook(book / "chapters" / "bees-and-clover.md")
+    names: dict = {}
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            exec(compile(cell.source, "cell", "exec"), names)
+    check = lmcourse.exercises.check
+    assert check("bees-and-clover.count_lines", names["count_lines_solved"])
+    assert not check("bees-and-clover.count_lines", names["count_lines"]).tried
+    wrong = check("bees-and-clover.count_lines", lambda text: len(text.split("\n")))
+    assert "empty lines are counted" in wrong.message
+    assert names["lengths"]
