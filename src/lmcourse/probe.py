@@ -12,6 +12,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from lmcourse.numbers import bootstrap_interval
+
 PENALTIES = tuple(10 ** (half / 2) for half in range(-4, 5))  # 0.01 to 100
 
 
@@ -162,7 +164,4 @@ def interval(hits, labels, draws=1000, seed=0):
     -------
     array of two floats
     """
-    rng = np.random.default_rng(seed)
-    groups = [hits[labels == label] for label in np.unique(labels)]
-    means = [rng.choice(group, (draws, len(group))).mean(axis=1) for group in groups]
-    return np.quantile(np.mean(means, axis=0), [0.025, 0.975])
+    return np.array(bootstrap_interval(hits, groups=labels, draws=draws, seed=seed))

@@ -11,7 +11,7 @@ import torch
 from lmbook.execute.placed import is_placed, place_proofs
 from lmbook.execute.run import execute_chapters, executed, fill, page_notebook
 from lmbook.execute.verdicts import errors, is_finding, judge, record
-from lmbook.pages.glue import format_glue, format_value, glued
+from lmbook.pages.glue import format_glue, glued
 from studies import findings
 from studies.findings import Page, Proof, finding, plain_values, proof
 from test_execute import page
@@ -309,21 +309,6 @@ def test_a_proof_takes_no_random_number_from_its_page():
 
 
 # --- how the text quotes it ---------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("value", "form", "text"),
-    [
-        (0.714, ".0%", "71\N{NO-BREAK SPACE}%"),
-        (-0.25, "+.2f", "\N{MINUS SIGN}0.25"),
-        (-3, "", "\N{MINUS SIGN}3"),
-        ((-0.5, 0.25), ".1f", "\N{MINUS SIGN}0.5 to 0.2"),
-        ("-ing", "", "-ing"),
-        (12345, ",", "12,345"),
-    ],
-)
-def test_numbers_are_written_alike(value, form, text):
-    assert format_value(value, form) == text
 
 
 @pytest.mark.parametrize(

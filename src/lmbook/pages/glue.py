@@ -12,8 +12,9 @@ from docutils import nodes
 from myst_nb.ext.glue.roles import PasteTextRole
 from sphinx.util import logging
 
+from lmcourse.numbers import format_number
+
 GLUE = "application/papermill.record/text/plain"
-PERCENT = "\N{NO-BREAK SPACE}%"
 logger = logging.getLogger(__name__)
 
 
@@ -51,25 +52,9 @@ def format_glue(values: dict[str, str], name: str, form: str) -> str:
     except (ValueError, SyntaxError):
         value = values[name]
     try:
-        return format_value(value, form)
+        return format_number(value, form)
     except (TypeError, ValueError):
         raise ValueError(f"{name!r} is {values[name]}: {form!r} wants a number") from None
-
-
-def format_value(value: float | str | tuple, form: str) -> str:
-    """Return a number, a text or a pair of numbers as the book writes it.
-
-    ``0.71`` with ``".0%"`` is "71 %" (its space does not break), and minus is a minus sign.
-    """
-    if isinstance(value, tuple) and len(value) == 2:
-        low, high = (format_value(end, form) for end in value)
-        return f"{low.removesuffix(PERCENT)} to {high}"
-    text = format(value, form)
-    if isinstance(value, str):
-        return text
-    if form.endswith("%"):
-        text = text[:-1] + PERCENT
-    return text.replace("-", "\N{MINUS SIGN}", 1) if text.startswith("-") else text
 
 
 class Text(PasteTextRole):

@@ -6,6 +6,7 @@ Jupyter and Colab). circuitsvis, bertviz and plotly draw what they draw well; wh
 the page is our own.
 
 - `style`, `PALETTE`, `SEQUENTIAL`, `DIVERGING`: the look of matplotlib and seaborn.
+- `error_bars`, `band`: intervals in a figure of matplotlib.
 - `plot`: a plotly figure.
 - `attention_heads`, `tokens`: circuitsvis.
 - `head_view`, `model_view`: bertviz.
@@ -38,7 +39,15 @@ from lmcourse.views.explorer import bert_explorer
 from lmcourse.views.generator import generator
 from lmcourse.views.neighbours import neighbours, spaces
 from lmcourse.views.neurons import neurons
-from lmcourse.views.plots import DIVERGING, PALETTE, SEQUENTIAL, plot, style
+from lmcourse.views.plots import (
+    DIVERGING,
+    PALETTE,
+    SEQUENTIAL,
+    band,
+    error_bars,
+    plot,
+    style,
+)
 from lmcourse.views.poems import poems
 from lmcourse.views.sequence import sequence
 from lmcourse.views.tokenizer import tokenizer

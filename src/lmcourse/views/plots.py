@@ -3,6 +3,8 @@
 import html
 import json
 
+import numpy as np
+
 from lmcourse.views.view import PLOTLY, View
 
 # After Okabe and Ito: blue, vermilion, green, pink, brown, azure, grey. Shifted so that
@@ -95,3 +97,45 @@ def plot(fig, *, alt) -> View:
     figure = _literal(figure) | ({"frames": frames} if frames else {})
     drawn = figure | {"layout": {"template": {"layout": LAYOUT}, **figure["layout"]}}
     return View("plot", {"figure": figure}, alt=alt, extra={PLOTLY: drawn})
+
+
+def error_bars(axes, positions, values, intervals, *, horizontal=False, **style) -> None:
+    """Draw values with their intervals as bars, in matplotlib.
+
+    Parameters
+    ----------
+    axes : matplotlib.axes.Axes
+    positions : array-like of shape (points,)
+        Where they stand on the axis that is not measured.
+    values : array-like of shape (points,)
+    intervals : array-like of shape (points, 2)
+        Low and high of each, as `lmcourse.numbers` returns them.
+    horizontal : bool, optional
+        Measure along x.
+    **style
+        Of `matplotlib.axes.Axes.errorbar`: ``label``, ``color``, ``fmt``.
+    """
+    values, intervals = np.asarray(values), np.asarray(intervals)
+    reach = np.abs(intervals.T - values)  # (2, points): down and up
+    style = {"fmt": "o", "capsize": 2} | style
+    if horizontal:
+        axes.errorbar(values, positions, xerr=reach, **style)
+    else:
+        axes.errorbar(positions, values, yerr=reach, **style)
+
+
+def band(axes, positions, intervals, **style) -> None:
+    """Draw intervals along a line as a band behind it, in matplotlib.
+
+    Parameters
+    ----------
+    axes : matplotlib.axes.Axes
+    positions : array-like of shape (points,)
+        Along x.
+    intervals : array-like of shape (points, 2)
+        Low and high at each.
+    **style
+        Of `matplotlib.axes.Axes.fill_between`: ``color``, ``label``.
+    """
+    low, high = np.asarray(intervals).T
+    axes.fill_between(positions, low, high, **({"alpha": 0.25, "linewidth": 0} | style))
