@@ -10,6 +10,7 @@ Parts, of which ``--only PART …`` chooses:
 - ``fuzz``: 2,000 damaged files of each kind.
 - ``looks``: every page in both themes and widths, every notebook by the wheel alone; of
   tasks that train every wrong answer, and short runs of the studies that are long.
+- ``nulls``: every finding on its page, and in the world where it must fail.
 - ``machinery``: the tests of these tools.
 
 Other options are pytest's, for parts that are about pages: with ``-k mini-gpt`` the
@@ -38,15 +39,18 @@ SETTINGS = [
 WORKERS = str((os.cpu_count() or 1) + 1)  # one of them often waits for a browser
 PYTEST = ("-m", "pytest", "-q", "-n", WORKERS)
 SWAP = "tests/machinery/test_swap.py"
+NULLS = "tests/pages/test_nulls.py"
+LOOKED_AT = ("tests/unit", "tests/pages", "tests/site", f"--deselect={NULLS}")
 PARTS = {
     "settings": (*PYTEST, "tests/pages/notebooks"),
     "swap": ("-m", "pytest", "-q", SWAP),
     "mutants": ("tests/machinery/mutants.py",),
     "fuzz": ("tests/machinery/fuzz.py",),
-    "looks": (*PYTEST, "-m", "steady", "tests/unit", "tests/pages", "tests/site"),
+    "looks": (*PYTEST, "-m", "steady", *LOOKED_AT),
+    "nulls": (*PYTEST, NULLS),
     "machinery": (*PYTEST, "tests/machinery", f"--deselect={SWAP}"),
 }
-OF_PAGES = ("settings", "looks")
+OF_PAGES = ("settings", "looks", "nulls")
 NO_TESTS = 5  # pytest's status: options may choose none of a part's
 
 
