@@ -1,15 +1,38 @@
-"""A block without one of its parts, or with another output of a part, inside a ``with``.
+"""Ablation: a block without one of its parts, or with another output of a part.
 
-The block is `lmcourse.transformer.Block`, a GPT's or a BERT's. When the ``with`` is left,
-by an error too, it is as it was.
+The block is a `lmcourse.transformer.Block`, a GPT's or a BERT's. Each change holds inside
+a ``with``; when that is left, after an error too, the block is as it was before.
 """
 
 from contextlib import contextmanager
 
 import torch
 
-FIRST = ("norm_1", "attention", "residual_1")
-PARTS = (*FIRST, "norm_2", "feed_forward", "residual_2")
+FIRST_HALF = ("norm_1", "attention", "residual_1")
+PARTS = (*FIRST_HALF, "norm_2", "feed_forward", "residual_2")
+
+
+@contextmanager
+def hooked_heads(attention, function):
+    """Hand what the heads return to a function, which may change it, inside a ``with``.
+
+    Parameters
+    ----------
+    attention : nn.Module
+        With ``heads`` and, applied to all heads side by side, the linear layer ``output``:
+        `lmcourse.attention.MultiHeadAttention` or `lmcourse.gpt.model.CausalAttention`.
+    function : callable
+        Given a Tensor of shape (batch, tokens, heads, d_head), what each head returns
+        before the matrix ``output``. It returns the Tensor to go on with, of the same
+        shape, or None to leave all as it is. It must not write to what it is given.
+    """
+
+    def before_output(module, inputs):
+        changed = function(inputs[0].unflatten(-1, (attention.heads, -1)))
+        return None if changed is None else (changed.flatten(-2),)
+
+    with attention.output.register_forward_pre_hook(before_output):
+        yield
 
 
 @contextmanager
@@ -25,7 +48,7 @@ def replaced(block, part, value=0.0):
         Broadcast to what the part returns: (batch, tokens, d_head) for a head, before the
         matrix ``output``; (batch, tokens, d_model) for the feed-forward network. 0: the
         part adds nothing. Its mean over other texts (`means`): it adds what it always does,
-        and what it says of this text is away.
+        but nothing about this text.
 
     Raises
     ------
@@ -38,19 +61,19 @@ def replaced(block, part, value=0.0):
             f"part {part!r} is neither 'feed_forward' nor a head below {attention.heads}"
         )
 
-    def at_heads(module, inputs):
-        heads = inputs[0].unflatten(-1, (attention.heads, -1)).clone()
-        heads[..., part, :] = value  # of (batch, tokens, heads, d_head)
-        return (heads.flatten(-2),)
+    def replace_head(outputs):
+        outputs = outputs.clone()  # (batch, tokens, heads, d_head)
+        outputs[..., part, :] = value
+        return outputs
 
-    def at_feed_forward(module, inputs, output):
+    def replace_feed_forward(module, inputs, output):
         return torch.zeros_like(output) + value
 
     if part == "feed_forward":
-        handle = block.feed_forward.register_forward_hook(at_feed_forward)
+        hook = block.feed_forward.register_forward_hook(replace_feed_forward)
     else:
-        handle = attention.output.register_forward_pre_hook(at_heads)
-    with handle:  # removes the hook
+        hook = hooked_heads(attention, replace_head)
+    with hook:
         yield
 
 
@@ -61,7 +84,7 @@ def without(block, part):
     Parameters
     ----------
     block : lmcourse.transformer.Block
-        With the norm first, as a GPT's; a head can be away in any.
+        With the norm first, as a GPT's; a head can be removed from any.
     part : str or int
         A norm passes on what it is given; ``"attention"`` and ``"feed_forward"`` add
         nothing; without ``"residual_1"`` or ``"residual_2"`` the residual stream past the
@@ -78,20 +101,30 @@ def without(block, part):
             yield
         return
     if not block.norm_first:
-        raise ValueError(f"with norm_first=False {part!r} cannot be away: only a head can")
-    first, residual = part in FIRST, []
-    norm = block.norm_1 if first else block.norm_2
-    step = block.attention if first else block.feed_forward
+        raise ValueError(
+            f"with norm_first=False {part!r} cannot be removed: only a head can"
+        )
+    in_first_half = part in FIRST_HALF
+    norm = block.norm_1 if in_first_half else block.norm_2
+    layer = block.attention if in_first_half else block.feed_forward
+    streams = []  # what the norm was given: the residual stream
 
-    def at_norm(module, inputs, output):
-        residual.append(inputs[0])
-        return inputs[0] if part in ("norm_1", "norm_2") else output
+    def after_norm(module, inputs, output):
+        streams.append(inputs[0])
+        if part in ("norm_1", "norm_2"):
+            return inputs[0]
+        return output
 
-    def at_step(module, inputs, output):
-        x, update = residual.pop(), output[0] if first else output
-        update = 0 * update if part in ("attention", "feed_forward") else update
-        update = update - x if part in ("residual_1", "residual_2") else update
-        return (update, output[1]) if first else update
+    def after_layer(module, inputs, output):
+        stream = streams.pop()
+        update = output[0] if in_first_half else output
+        if part in ("attention", "feed_forward"):
+            update = 0 * update
+        elif part in ("residual_1", "residual_2"):
+            update = update - stream  # the block adds the stream: nothing of it is left
+        if in_first_half:
+            return update, output[1]
+        return update
 
-    with norm.register_forward_hook(at_norm), step.register_forward_hook(at_step):
+    with norm.register_forward_hook(after_norm), layer.register_forward_hook(after_layer):
         yield

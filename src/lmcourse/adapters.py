@@ -5,18 +5,15 @@ and values of every attention. Each wraps a part of the model, begins near or at
 part computed, is all that is trained, can be saved alone, and can be taken away again.
 """
 
-import json
 import math
-from pathlib import Path
 
 import torch
 import torch.nn.functional as F
-from safetensors.torch import save as to_bytes
 from torch import nn
 
 from lmcourse.attention import attention, causal_mask
 from lmcourse.gpt.model import CausalAttention
-from lmcourse.weights import read_record, read_weights
+from lmcourse.weights import read_record, read_weights, save_tensors
 
 LAYERS = (".qkv", ".query", ".key", ".value", ".output", ".up", ".gate", ".down")
 
@@ -236,9 +233,7 @@ def save_adapters(path, model):
     ValueError
         If the model has none.
     """
-    record = {"record": json.dumps(_record(model))}
-    tensors = {n: w.detach().cpu().contiguous() for n, w in _own(model).items()}
-    Path(path).write_bytes(to_bytes(tensors, record))
+    save_tensors(path, _own(model), _record(model))
 
 
 def load_adapters(path, model):

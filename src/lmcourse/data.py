@@ -228,7 +228,7 @@ def load_corpus(name: str | os.PathLike) -> str:
         return _tiny_shakespeare()
     if name in POEMS:
         return _joined(load_texts(name))
-    path = Path(name)
+    path = Path(name).expanduser()
     if not path.is_file():
         raise FileNotFoundError(
             f"there is no corpus or text file {str(name)!r}; the corpora are 'sonnets', "

@@ -2,7 +2,7 @@
 
 A decoder is asked for the next token, an encoder for hidden ones (Devlin et al. 2019), an
 encoder-decoder for hidden spans (Raffel et al. 2020). `Family` is any of the three: what
-differs is who may look where, and what is asked.
+differs is which token may attend to which, and what is asked.
 Texts stay on the CPU; a model takes what it is given to its own device.
 """
 
@@ -24,7 +24,7 @@ _rotate = partial(rotate, layout="half", base=100.0)
 
 
 class Family(nn.Module):
-    """A stack that reads, and for an encoder-decoder another that writes.
+    """A stack of blocks that reads, and for an encoder-decoder another that writes.
 
     Parameters
     ----------
@@ -51,8 +51,9 @@ class Family(nn.Module):
         sizes = (layers, d_model, heads, 4 * d_model)
         options = {"norm": nn.LayerNorm, "dropout": dropout}
         self.reader = Stack(*sizes, **options)
-        both = kind == "encoder-decoder"
-        self.writer = Stack(*sizes, cross=True, **options) if both else None
+        self.writer = None
+        if kind == "encoder-decoder":
+            self.writer = Stack(*sizes, cross=True, **options)
         self.bias = nn.Parameter(torch.zeros(vocab_size))
         for name, weight in self.named_parameters():  # at first no block adds anything
             if name.endswith(("output.weight", "down.weight")):
@@ -76,7 +77,7 @@ class Family(nn.Module):
         written : int Tensor of shape (batch, targets)
             What an encoder-decoder has written so far; of the others, nothing.
         places : bool Tensor of shape (batch, tokens) or (batch, targets), optional
-            Where to score.
+            The positions at which to score. Default: all.
 
         Returns
         -------
@@ -85,25 +86,30 @@ class Family(nn.Module):
         """
         states = self.read(ids)
         if self.writer is not None:
-            ids, written = ids.to(states.device), written.to(states.device)
-            looking = {"memory": states, "memory_mask": padding_mask(ids != 0)}
-            looking["mask"] = causal_mask(written.shape[1], written.device)
-            states, _ = self.writer(self.embeddings(written), rotate=_rotate, **looking)
-        states = states if places is None else states[places.to(states.device)]
+            written = written.to(states.device)
+            states, _ = self.writer(
+                self.embeddings(written),
+                memory=states,
+                memory_mask=padding_mask(ids.to(states.device) != 0),
+                mask=causal_mask(written.shape[1], written.device),
+                rotate=_rotate,
+            )
+        if places is not None:
+            states = states[places.to(states.device)]
         return states @ self.embeddings.weight.T + self.bias
 
 
-def family_loss(model, ids, tokenizer, random, share):
-    """Ask a model what its family is asked in training.
+def family_loss(model, ids, tokenizer, generator, share):
+    """Return the loss of what a model's family is asked in training.
 
     Parameters
     ----------
     model : Family
     ids : int Tensor of shape (batch, tokens)
     tokenizer : PreTrainedTokenizerFast
-    random : torch.Generator
+    generator : torch.Generator
     share : float
-        Of the places that an encoder or an encoder-decoder is asked for.
+        Of the tokens that an encoder or an encoder-decoder is asked for.
 
     Returns
     -------
@@ -111,16 +117,20 @@ def family_loss(model, ids, tokenizer, random, share):
         The mean of minus the log probability of what it was asked for.
     """
     if model.kind == "encoder":
-        return masked_loss(model, ids, tokenizer, random, share)
+        return masked_loss(model, ids, tokenizer, generator, share)
     if model.kind == "decoder":
-        wanted, given = ids[:, 1:], (ids[:, :-1],)
+        inputs = (ids[:, :-1],)
+        targets = ids[:, 1:]
     else:
         sentinels = range(len(tokenizer), len(tokenizer) + SENTINELS)
-        rows = [row[row != 0] for row in ids]
-        pairs = [corrupt_spans(row, sentinels, random, share) for row in rows]
-        padded = partial(pad_sequence, batch_first=True)
-        source, target = map(padded, zip(*pairs, strict=True))
-        wanted, given = target[:, 1:], (source, target[:, :-1])
-    asked = wanted != 0
-    logits = model(*given, places=asked)  # (places, vocab_size)
-    return F.cross_entropy(logits, wanted[asked].to(logits.device))
+        sources, spans = [], []
+        for row in ids:
+            source, span = corrupt_spans(row[row != 0], sentinels, generator, share)
+            sources.append(source)
+            spans.append(span)
+        written = pad_sequence(spans, batch_first=True)
+        inputs = (pad_sequence(sources, batch_first=True), written[:, :-1])
+        targets = written[:, 1:]
+    scored = targets != 0  # not padding
+    logits = model(*inputs, places=scored)  # (scored, vocab_size)
+    return F.cross_entropy(logits, targets[scored].to(logits.device))

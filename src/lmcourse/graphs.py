@@ -1,6 +1,7 @@
 """A graph Transformer: the nodes of a graph are tokens, its edges a bias of the scores.
 
-Every graph has one marked node, and each node is to say how far it is from that.
+Every graph has one marked node, and for each node the model predicts how far it is from
+that one.
 """
 
 import torch
@@ -9,39 +10,61 @@ from torch import nn
 
 from lmcourse.transformer import Stack
 
-NODES, MORE, FAR = 12, 3, 4
+NODES = 12  # of a graph
+MORE_EDGES = 3  # beyond those of a tree
+FAR = 4  # distances from here on are one class
 
 
-def draw(count, dice, nodes=NODES, more=MORE):
-    """Return random connected graphs: a tree each, and some edges more.
+def sample_graphs(count, generator, nodes=NODES, more_edges=MORE_EDGES):
+    """Return random connected graphs: each a tree, and some edges more.
+
+    Parameters
+    ----------
+    count : int
+    generator : torch.Generator
+    nodes, more_edges : int
 
     Returns
     -------
     joined : bool Tensor of shape (count, nodes, nodes)
-    marked : Tensor of shape (count,)
+        Which nodes an edge joins; symmetric.
+    marked : int64 Tensor of shape (count,)
+        The marked node of each graph.
     """
     joined = torch.zeros(count, nodes, nodes, dtype=torch.bool)
-    every = torch.arange(count)
-    names = torch.rand(count, nodes, generator=dice).argsort(1)
-    share = torch.rand(count, nodes, generator=dice)
-    for node in range(1, nodes):  # it hangs on one that is there
+    graph = torch.arange(count)
+    names = torch.rand(count, nodes, generator=generator).argsort(1)
+    share = torch.rand(count, nodes, generator=generator)
+    for node in range(1, nodes):  # it is joined to one that is there already
         other = (share[:, node] * node).long()
-        joined[every, names[:, node], names[every, other]] = True
-    for _ in range(more):
-        a, b = torch.randint(nodes, (2, count), generator=dice)
-        joined[every, a, b] = a != b
-    return joined | joined.mT, torch.randint(nodes, (count,), generator=dice)
+        joined[graph, names[:, node], names[graph, other]] = True
+    for _ in range(more_edges):
+        a, b = torch.randint(nodes, (2, count), generator=generator)
+        joined[graph, a, b] = a != b
+    marked = torch.randint(nodes, (count,), generator=generator)
+    return joined | joined.mT, marked
 
 
 def distances(joined, marked):
-    """Return how many steps each node is from the marked one: (count, nodes)."""
+    """Return how many edges each node is from the marked one.
+
+    Parameters
+    ----------
+    joined, marked
+        As of `sample_graphs`.
+
+    Returns
+    -------
+    int64 Tensor of shape (count, nodes)
+        As many as there are nodes where there is no way.
+    """
     nodes = joined.shape[-1]
-    reached = F.one_hot(marked, nodes).bool()
-    found = torch.where(reached, 0, nodes)
+    reached = F.one_hot(marked, nodes).bool()  # (count, nodes)
+    distance = torch.where(reached, 0, nodes)
     for step in range(1, nodes):
         reached = reached | (joined & reached[:, None]).any(-1)
-        found = torch.where(reached, found.clamp(max=step), found)
-    return found
+        distance = torch.where(reached, distance.clamp(max=step), distance)
+    return distance
 
 
 def edge_bias(joined, bonus):
@@ -60,7 +83,7 @@ class GraphTransformer(nn.Module):
     Parameters
     ----------
     counted : bool
-        Whether edges come in as the count of a node's neighbours, in its token. Default:
+        Whether edges come in as the number of a node's neighbours, in its token. Default:
         as a bias of the scores.
     layers, d_model, heads : int
     """
@@ -74,60 +97,125 @@ class GraphTransformer(nn.Module):
         self.answer = nn.Linear(d_model, FAR + 1)
 
     def forward(self, joined, marked):
-        """Return logits (count, nodes, FAR + 1), and of each block the weights."""
+        """Score the distance of each node.
+
+        Parameters
+        ----------
+        joined, marked
+            As of `sample_graphs`.
+
+        Returns
+        -------
+        logits : Tensor of shape (count, nodes, FAR + 1)
+        weights : list of Tensor of shape (count, heads, nodes, nodes)
+            Each block's.
+        """
         x = self.marks(F.one_hot(marked, joined.shape[-1]))  # (count, nodes, d_model)
         if self.counts is not None:
-            x, bias = x + self.counts(joined.sum(-1)), None
+            x = x + self.counts(joined.sum(-1))
+            bias = None
         else:
             bias = edge_bias(joined, self.bonus)
         x, weights = self.stack(x, bias=bias)
         return self.answer(x), weights
 
 
-def answers(joined, marked):
-    """Return the distances, from `FAR` on as one."""
+def distance_classes(joined, marked):
+    """Return `distances`, those from `FAR` on as one class: (count, nodes)."""
     return distances(joined, marked).clamp(max=FAR)
 
 
-def loss_on(model, joined, marked):
-    """Return the mean cross-entropy of all nodes but the marked one."""
+def unmarked_nodes(joined, marked):
+    """Return which nodes are not the marked one: bool, (count, nodes)."""
+    return F.one_hot(marked, joined.shape[-1]) == 0
+
+
+def mean_loss(model, joined, marked):
+    """Return the mean cross-entropy of all nodes but the marked one, in nats.
+
+    Parameters
+    ----------
+    model : GraphTransformer
+    joined, marked
+        As of `sample_graphs`.
+
+    Returns
+    -------
+    Tensor of shape ()
+    """
     logits, _ = model(joined, marked)
-    other = F.one_hot(marked, joined.shape[-1]) == 0
-    return F.cross_entropy(logits[other], answers(joined, marked)[other])
+    judged = unmarked_nodes(joined, marked)
+    return F.cross_entropy(logits[judged], distance_classes(joined, marked)[judged])
 
 
 @torch.no_grad()
-def right(model, joined, marked, shown=None):
-    """Return the share of nodes that are told right, perhaps by edges that are `shown`."""
-    found = model(joined if shown is None else shown, marked)[0].argmax(-1)
-    other = F.one_hot(marked, joined.shape[-1]) == 0
-    return round((found == answers(joined, marked))[other].float().mean().item(), 4)
+def accuracy(model, joined, marked, shown=None):
+    """Return the share of nodes whose distance is predicted right.
 
+    Parameters
+    ----------
+    model : GraphTransformer
+    joined, marked
+        As of `sample_graphs`.
+    shown : bool Tensor of shape (count, nodes, nodes), optional
+        Other edges that the model is given instead of the true ones.
 
-def looked_up(joined, marked, learned=20_000):
-    """Return what tables tell right: the commonest distance in other graphs, `learned`.
-
-    Such a table has an entry for whatever may be seen of a node: ``nothing``; ``counts``,
-    its neighbours' and the marked one's; these and whether the two are joined (``one
-    step``), or else share a neighbour (``two steps``).
+    Returns
+    -------
+    float
+        Rounded to 4 decimals; the marked node does not count.
     """
-    texts = draw(learned, torch.Generator().manual_seed(7))
+    given = joined if shown is None else shown
+    predicted = model(given, marked)[0].argmax(-1)  # (count, nodes)
+    right = predicted == distance_classes(joined, marked)
+    return round(right[unmarked_nodes(joined, marked)].float().mean().item(), 4)
 
-    def keys(joined, marked):
-        other = F.one_hot(marked, NODES) == 0
-        row = joined[torch.arange(len(marked)), marked]  # (count, nodes)
-        own = joined.sum(-1)  # (count, nodes)
-        counts = NODES * own + own.gather(1, marked[:, None])
-        near = 2 * row + (~row & (joined & row[:, None]).any(-1))
-        ways = {"nothing": 0 * own, "counts": counts, "one step": 3 * counts + 2 * row}
-        ways["two steps"] = 3 * counts + near
-        found = {name: way[other] for name, way in ways.items()}
-        return found, answers(joined, marked)[other]
 
-    (seen, wanted), (asked, truth) = keys(*texts), keys(joined, marked)
-    found, kinds = {}, FAR + 1
-    for name, way in seen.items():
-        table = torch.bincount(kinds * way + wanted, None, 3 * kinds * NODES**2)
-        guess = table.view(-1, kinds).argmax(-1)[asked[name]]
-        found[name] = round((guess == truth).float().mean().item(), 4)
-    return found
+def table_accuracies(joined, marked, learned=20_000):
+    """Return the accuracy of look-up tables, which predict the commonest distance.
+
+    A table has an entry for each thing that may be seen of a node: ``nothing``;
+    ``counts``, the numbers of its own neighbours and of the marked node's; these and
+    whether the two are joined (``one step``), or else share a neighbour (``two steps``).
+
+    Parameters
+    ----------
+    joined, marked
+        As of `sample_graphs`: the graphs to predict.
+    learned : int
+        How many other graphs the tables are counted on.
+
+    Returns
+    -------
+    dict of str to float
+    """
+    training = sample_graphs(learned, torch.Generator().manual_seed(7))
+    classes = FAR + 1
+    train_keys, train_classes = _table_keys(*training)
+    test_keys, test_classes = _table_keys(joined, marked)
+    accuracies = {}
+    for name, keys in train_keys.items():
+        counts = torch.bincount(
+            classes * keys + train_classes, None, 3 * classes * NODES**2
+        )
+        commonest = counts.view(-1, classes).argmax(-1)  # by key
+        right = commonest[test_keys[name]] == test_classes
+        accuracies[name] = round(right.float().mean().item(), 4)
+    return accuracies
+
+
+def _table_keys(joined, marked):
+    """Return the keys of all unmarked nodes in each table, and their distances."""
+    judged = unmarked_nodes(joined, marked)
+    to_marked = joined[torch.arange(len(marked)), marked]  # (count, nodes)
+    neighbours = joined.sum(-1)  # (count, nodes)
+    counts = NODES * neighbours + neighbours.gather(1, marked[:, None])
+    in_two_steps = ~to_marked & (joined & to_marked[:, None]).any(-1)
+    keys = {
+        "nothing": torch.zeros_like(neighbours),
+        "counts": counts,
+        "one step": 3 * counts + 2 * to_marked,
+        "two steps": 3 * counts + 2 * to_marked + in_two_steps,
+    }
+    keys = {name: key[judged] for name, key in keys.items()}
+    return keys, distance_classes(joined, marked)[judged]

@@ -1,73 +1,128 @@
-"""Many little tasks in one model: each text is of one of them, told by examples alone.
+"""Many little tasks in one model: each text is of one of them, shown by examples alone.
 
 A text is 24 questions, each with its answer. Which answer a question has is drawn for every
-text; but questions come in pairs, the same in all texts, that always share theirs. One
-answer in ten is drawn without looking at the task. One task in sixteen is held back.
+text; but questions come in pairs, the same in all texts, that always share their answer.
+One answer in ten is random. One task in sixteen is held out from training.
 """
 
 import math
+from functools import cache
 
 import torch
 import torch.nn.functional as F
-from torch import nn
 
 from lmcourse.repeats import TEXT, Repeater
+from lmcourse.training_loop import train_scheduled
 
-QUESTIONS, ANSWERS, NOISE = 16, 4, 0.1
+QUESTIONS = 16
+ANSWERS = 4
+NOISE = 0.1  # the probability that an answer is random
 PAIRS = torch.arange(QUESTIONS) % 8  # question → its pair: 0 and 8, 1 and 9, …
-EXAMPLES = TEXT // 2
+EXAMPLES = TEXT // 2  # of a text
 TASKS = ANSWERS ** (QUESTIONS // 2)  # there are so many; any number below stands for one
 
 
-def draw_tasks(count, dice, held=False):
-    """Return the right answers of each pair in so many tasks, (count, 8).
-
-    Of those held back if ``held``, else of the others.
-    """
+@cache
+def task_numbers():
+    """Return the numbers of the held-out tasks, and those of the others, shuffled once."""
     order = torch.randperm(TASKS, generator=torch.Generator().manual_seed(0))
-    pool = order[: TASKS // 16] if held else order[TASKS // 16 :]
-    numbers = pool[torch.randint(len(pool), (count, 1), generator=dice)]
+    return order[: TASKS // 16], order[TASKS // 16 :]
+
+
+def sample_tasks(count, generator, held_out=False):
+    """Return tasks: the right answer of each pair of questions.
+
+    Parameters
+    ----------
+    count : int
+    generator : torch.Generator
+    held_out : bool
+        Whether to draw from the held-out tasks, instead of from the others.
+
+    Returns
+    -------
+    int64 Tensor of shape (count, 8)
+        Answers from 0 to 3.
+    """
+    held, others = task_numbers()
+    pool = held if held_out else others
+    numbers = pool[torch.randint(len(pool), (count, 1), generator=generator)]
     return numbers // ANSWERS ** torch.arange(QUESTIONS // 2) % ANSWERS
 
 
-def texts(tasks, dice):
-    """Return a text of each task, (tasks, 48): question, answer, question, answer …
+def sample_texts(tasks, generator):
+    """Return a text of each task: question, answer, question, answer …
 
-    Answers are the tokens from 16 on.
+    Parameters
+    ----------
+    tasks : int64 Tensor of shape (texts, 8)
+        Of `sample_tasks`.
+    generator : torch.Generator
+
+    Returns
+    -------
+    int64 Tensor of shape (texts, 48)
+        Questions are 0 to 15, answers are the tokens from 16 on.
     """
-    asked = torch.randint(QUESTIONS, (len(tasks), EXAMPLES), generator=dice)
-    right = tasks.gather(1, PAIRS[asked])  # (tasks, examples)
-    other = torch.randint(ANSWERS, right.shape, generator=dice)
-    wrong = torch.rand(right.shape, generator=dice) < NOISE
-    told = QUESTIONS + torch.where(wrong, other, right)
-    return torch.stack([asked, told], -1).flatten(1)  # (tasks, 48)
+    questions = torch.randint(QUESTIONS, (len(tasks), EXAMPLES), generator=generator)
+    right = tasks.gather(1, PAIRS[questions])  # (texts, examples)
+    other = torch.randint(ANSWERS, right.shape, generator=generator)
+    noisy = torch.rand(right.shape, generator=generator) < NOISE
+    answers = QUESTIONS + torch.where(noisy, other, right)
+    return torch.stack([questions, answers], -1).flatten(1)
 
 
-def shuffled(ids, dice):
-    """Return texts whose answers have changed places, each text's among themselves."""
-    order = torch.rand(len(ids), EXAMPLES, generator=dice).argsort(1)
-    mixed = ids.clone()
-    mixed[:, 1::2] = ids[:, 1::2].gather(1, order)
-    return mixed
+def shuffle_answers(ids, generator):
+    """Return texts in which the answers of each text are shuffled among themselves.
+
+    Parameters
+    ----------
+    ids : int64 Tensor of shape (texts, 48)
+    generator : torch.Generator
+
+    Returns
+    -------
+    int64 Tensor of shape (texts, 48)
+    """
+    order = torch.rand(len(ids), EXAMPLES, generator=generator).argsort(1)
+    shuffled = ids.clone()
+    shuffled[:, 1::2] = ids[:, 1::2].gather(1, order)
+    return shuffled
 
 
-def answer_costs(model, ids, targets=None):
-    """Return what each answer costs, in nats, (texts, 24).
+def answer_losses(model, ids, targets=None):
+    """Return the loss of each answer.
 
     Parameters
     ----------
     model : Repeater
     ids : int64 Tensor of shape (texts, 48)
     targets : int64 Tensor of shape (texts, 48), optional
-        Whose answers are right, if the text does not say it.
+        Whose answers are right, if not those of the texts themselves.
+
+    Returns
+    -------
+    Tensor of shape (texts, 24)
+        In nats.
     """
     logits = model(ids)[0][:, ::2].mT  # at each question: (texts, 32, 24)
-    wanted = (ids if targets is None else targets)[:, 1::2]
-    return F.cross_entropy(logits, wanted, reduction="none")
+    answers = (ids if targets is None else targets)[:, 1::2]
+    return F.cross_entropy(logits, answers, reduction="none")
 
 
-def learn(seed, steps, rate, known=None, batch=32):
-    """Train a model on texts of ever other tasks, or of so many; none is held back.
+def train_on_tasks(seed, steps, learning_rate, known=None, batch=32):
+    """Train a model on texts of tasks.
+
+    Parameters
+    ----------
+    seed, steps : int
+    learning_rate : float
+        Reached after 50 steps; it falls to zero over the last fifth.
+    known : int, optional
+        So many tasks come again and again. Default: each text is of a new one. None is a
+        held-out task.
+    batch : int
+        Texts a step.
 
     Returns
     -------
@@ -76,41 +131,49 @@ def learn(seed, steps, rate, known=None, batch=32):
         The loss of each step, in nats an answer.
     """
     torch.manual_seed(seed)
-    dice = torch.Generator().manual_seed(seed)
-    tasks = draw_tasks(known or 1, dice)
-    model, history = Repeater(), []
-    optimizer = torch.optim.AdamW(model.parameters(), fused=True)
-    for step in range(steps):
-        up, down = (step + 1) / 50, (steps - step) / (0.2 * steps)
-        optimizer.param_groups[0]["lr"] = rate * min(1, up, down)
-        each = torch.randint(len(tasks), (batch,), generator=dice)
-        drawn = tasks[each] if known else draw_tasks(batch, dice)
-        loss = answer_costs(model, texts(drawn, dice)).mean()
-        optimizer.zero_grad()
-        loss.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        history.append(loss.item())
+    generator = torch.Generator().manual_seed(seed)
+    known_tasks = sample_tasks(known or 1, generator)
+    model = Repeater()
+
+    def loss_at(step):
+        which = torch.randint(len(known_tasks), (batch,), generator=generator)
+        tasks = known_tasks[which] if known else sample_tasks(batch, generator)
+        return answer_losses(model, sample_texts(tasks, generator)).mean()
+
+    def share_at(step):
+        rising = (step + 1) / 50
+        falling = (steps - step) / (0.2 * steps)
+        return min(1, rising, falling)
+
+    history = train_scheduled(model, loss_at, steps, learning_rate, share_at, max_norm=1.0)
     return model, history
 
 
-def seen_before(ids, pairs=False):
-    """Return how often each question stood before with each answer, (texts, 24, 4).
+def count_answers(ids, pairs=False):
+    """Return how often each question stood before with each answer.
 
-    With ``pairs`` either question of its pair counts.
+    Parameters
+    ----------
+    ids : int64 Tensor of shape (texts, 48)
+    pairs : bool
+        Whether either question of its pair counts.
+
+    Returns
+    -------
+    Tensor of shape (texts, 24, 4)
     """
-    asked = PAIRS[ids[:, ::2]] if pairs else ids[:, ::2]
-    told = F.one_hot(ids[:, 1::2] - QUESTIONS, ANSWERS).float()  # (texts, 24, 4)
-    alike = (asked[:, :, None] == asked[:, None, :]).float().tril(-1)
-    return alike @ told
+    questions = PAIRS[ids[:, ::2]] if pairs else ids[:, ::2]
+    answers = F.one_hot(ids[:, 1::2] - QUESTIONS, ANSWERS).float()  # (texts, 24, 4)
+    same = (questions[:, :, None] == questions[:, None, :]).float()
+    return same.tril(-1) @ answers
 
 
-def counted(ids, trust, pairs=False):
-    """Return what each answer costs somebody who counts, (texts, 24).
+def count_losses(ids, trust, pairs=False):
+    """Return the loss of each answer for a model that counts answers in the text.
 
-    Each answer to the question so far speaks for itself; what is right follows by Bayes'
-    rule. With ``pairs`` and the true ``trust`` nobody who expects all tasks alike can do
-    better.
+    Each answer to the question so far is evidence for itself; what is right follows by
+    Bayes' rule. With ``pairs`` and the true ``trust`` no model that expects all tasks alike
+    can do better.
 
     Parameters
     ----------
@@ -119,22 +182,37 @@ def counted(ids, trust, pairs=False):
         The probability that an answer in a text is the right one.
     pairs : bool
         Whether answers to the other question of the pair count, too.
+
+    Returns
+    -------
+    Tensor of shape (texts, 24)
+        In nats.
     """
     other = (1 - trust) / (ANSWERS - 1)
-    right = (seen_before(ids, pairs) * math.log(trust / other)).softmax(-1)
-    share = other + (trust - other) * right  # (texts, 24, 4)
-    return -share.gather(-1, ids[:, 1::2, None] - QUESTIONS)[..., 0].log()
+    evidence = count_answers(ids, pairs) * math.log(trust / other)
+    right = evidence.softmax(-1)  # (texts, 24, 4)
+    probs = other + (trust - other) * right
+    return -probs.gather(-1, ids[:, 1::2, None] - QUESTIONS)[..., 0].log()
 
 
-def copied(ids, trust):
-    """Return what each answer costs somebody who copies the last one of the question.
+def copy_losses(ids, trust):
+    """Return the loss of each answer for a model that copies the question's last answer.
 
-    ``trust`` is the probability that the copy gets; the others share the rest, and where
-    nothing can be copied, all.
+    Parameters
+    ----------
+    ids : int64 Tensor of shape (texts, 48)
+    trust : float
+        The probability that the copy gets; the other answers share the rest, and where
+        nothing can be copied all of it.
+
+    Returns
+    -------
+    Tensor of shape (texts, 24)
+        In nats.
     """
-    asked, told = ids[:, ::2], ids[:, 1::2]
-    alike = (asked[:, :, None] == asked[:, None, :]).tril(-1)  # (texts, 24, 24)
-    last = (alike * torch.arange(1, EXAMPLES + 1)).max(-1).values  # 0: none
-    copy = told.gather(1, (last - 1).clamp(min=0))
-    hit = torch.where(copy == told, trust, (1 - trust) / (ANSWERS - 1))
-    return -torch.where(last > 0, hit, 1 / ANSWERS).log()
+    questions, answers = ids[:, ::2], ids[:, 1::2]
+    same = (questions[:, :, None] == questions[:, None, :]).tril(-1)  # (texts, 24, 24)
+    last = (same * torch.arange(1, EXAMPLES + 1)).max(-1).values  # 0: none
+    copy = answers.gather(1, (last - 1).clamp(min=0))
+    prob = torch.where(copy == answers, trust, (1 - trust) / (ANSWERS - 1))
+    return -torch.where(last > 0, prob, 1 / ANSWERS).log()

@@ -1,7 +1,8 @@
 """Small models that are trained on short texts and read longer ones.
 
-At each position of a text of characters a model says which character comes next and which
-one stood some places back: the second is no guess, for a model that can count.
+At each position of a text of characters a model predicts which character comes next, and
+names the one that stood some positions back: the second is no guess, for a model that can
+count.
 """
 
 from functools import cache, partial
@@ -12,32 +13,60 @@ from torch import nn
 
 from lmcourse.attention import causal_mask
 from lmcourse.data import load_sonnets
-from lmcourse.optimizers import fit
 from lmcourse.positions import alibi_bias, relative_buckets, rotate, sinusoidal
+from lmcourse.training_loop import train_one_cycle
 from lmcourse.transformer import Stack
 
-SHORT, LONG, BACK = 32, 128, 3
-D_MODEL, HEADS, BUCKETS = 48, 4, 32
+SHORT = 32  # characters of a text in training
+LONG = 128  # characters of the longest text that is read
+BACK = 3  # how many positions back the character stands that is to be named
+D_MODEL = 48
+HEADS = 4
+BUCKETS = 32  # of relative positions
 
 
 @cache
-def sonnets():
-    """Return the Sonnets in numbers, nine tenths and the last one, and how many numbers."""
+def sonnet_ids():
+    """Return the Sonnets as numbers of characters.
+
+    Returns
+    -------
+    training, held_out : int64 Tensor of shape (characters,)
+        Nine tenths, and the last one.
+    vocab_size : int
+    """
     text = "\n\n".join(load_sonnets().text)
     alphabet = sorted(set(text))
-    codes = torch.tensor([alphabet.index(character) for character in text])
-    return *codes.tensor_split([len(codes) * 9 // 10]), len(alphabet)
+    ids = torch.tensor([alphabet.index(character) for character in text])
+    training, held_out = ids.tensor_split([len(ids) * 9 // 10])
+    return training, held_out, len(alphabet)
 
 
-def windows(codes, count, tokens, generator, back=BACK):
-    """Return texts (count, tokens) and the answers to both questions (2, count, tokens)."""
-    last = len(codes) - tokens - 1
+def sample_windows(ids, count, tokens, generator, back=BACK):
+    """Return random windows of a text, and the answers to both questions.
+
+    Parameters
+    ----------
+    ids : int64 Tensor of shape (characters,)
+    count, tokens : int
+        How many windows, and how long each is.
+    generator : torch.Generator
+    back : int
+
+    Returns
+    -------
+    inputs : int64 Tensor of shape (count, tokens)
+    answers : int64 Tensor of shape (2, count, tokens)
+        The next character, and the one that stood ``back`` positions before.
+    """
+    last = len(ids) - tokens - 1
     start = torch.randint(back, last, (count, 1), generator=generator)
-    at = start + torch.arange(tokens)  # (count, tokens)
-    return codes[at], torch.stack((codes[at + 1], codes[at - back]))
+    positions = start + torch.arange(tokens)  # (count, tokens)
+    answers = torch.stack((ids[positions + 1], ids[positions - back]))
+    return ids[positions], answers
 
 
-class Small(nn.Module):
+class PositionModel(nn.Module):
     """A block behind a causal mask, with positions of one scheme.
 
     Parameters
@@ -49,67 +78,156 @@ class Small(nn.Module):
     base : float
         Of rotary positions.
     back : int
-        How many places back the character stands that the model is asked for.
+        How many positions back the character stands that the model is asked for.
     """
 
     def __init__(self, scheme, reach=24, base=10000.0, back=BACK):
         super().__init__()
-        self.scheme, self.reach, self.base, self.back = scheme, reach, base, back
-        self.embed = nn.Embedding(symbols := sonnets()[-1], D_MODEL)
+        self.scheme = scheme
+        self.reach = reach
+        self.base = base
+        self.back = back
+        vocab_size = sonnet_ids()[-1]
+        self.embed = nn.Embedding(vocab_size, D_MODEL)
         nn.init.normal_(self.embed.weight, std=0.1)
-        self.rows = nn.Parameter(0.02 * torch.randn(LONG, D_MODEL))
-        self.prices = nn.Parameter(torch.zeros(BUCKETS, HEADS))
+        self.learned = nn.Parameter(0.02 * torch.randn(LONG, D_MODEL))
+        self.relative = nn.Parameter(torch.zeros(BUCKETS, HEADS))
         self.stack = Stack(1, D_MODEL, HEADS, 4 * D_MODEL)
-        self.answer = nn.Linear(D_MODEL, 2 * symbols)
+        self.answer = nn.Linear(D_MODEL, 2 * vocab_size)
 
-    def placed(self, x):
-        """Return vectors (batch, tokens, d_model), and what attention is told."""
+    def add_positions(self, x):
+        """Tell the model its positions.
+
+        Parameters
+        ----------
+        x : Tensor of shape (batch, tokens, d_model)
+
+        Returns
+        -------
+        x : Tensor of shape (batch, tokens, d_model)
+        options : dict
+            Of `lmcourse.attention.MultiHeadAttention`: ``rotate`` or ``bias``.
+        """
         tokens = x.shape[1]
         if self.scheme == "sinusoidal":
             return x + sinusoidal(tokens, D_MODEL), {}
         if self.scheme == "learned":
-            return x + self.rows[:tokens], {}
+            return x + self.learned[:tokens], {}
         if self.scheme == "rotary":
             return x, {"rotate": partial(rotate, base=self.base)}
-        if self.scheme == "none":
-            return x, {}
-        bucket = relative_buckets(tokens, BUCKETS, self.reach)
-        learned = self.prices[bucket].permute(2, 0, 1)
-        return x, {"bias": alibi_bias(HEADS, tokens) if self.scheme == "ALiBi" else learned}
+        if self.scheme == "ALiBi":
+            return x, {"bias": alibi_bias(HEADS, tokens)}
+        if self.scheme == "relative":
+            buckets = relative_buckets(tokens, BUCKETS, self.reach)
+            return x, {"bias": self.relative[buckets].permute(2, 0, 1)}
+        return x, {}
 
-    def forward(self, ids, **told):
-        """Return logits (2, batch, tokens, symbols); what is ``told`` goes to attention."""
-        x, options = self.placed(self.embed(ids))
-        x, _ = self.stack(x, **{"mask": causal_mask(ids.shape[1]), **options, **told})
+    def forward(self, ids, **options):
+        """Answer both questions.
+
+        Parameters
+        ----------
+        ids : int64 Tensor of shape (batch, tokens)
+        **options
+            Of attention, in place of the scheme's and of the causal mask.
+
+        Returns
+        -------
+        Tensor of shape (2, batch, tokens, vocab_size)
+            Logits.
+        """
+        x, own_options = self.add_positions(self.embed(ids))
+        mask = causal_mask(ids.shape[1])
+        x, _ = self.stack(x, **{"mask": mask, **own_options, **options})
         return self.answer(x).unflatten(-1, (2, -1)).movedim(-2, 0)
 
 
-def losses(model, ids, answers, **told):
-    """Cross-entropy of each answer, (2, batch, tokens - back)."""
-    logits = model(ids, **told).movedim(-1, 1)  # classes on axis 1
+def answer_losses(model, ids, answers, **options):
+    """Return the loss of each answer.
+
+    Parameters
+    ----------
+    model : PositionModel
+    ids : int64 Tensor of shape (batch, tokens)
+    answers : int64 Tensor of shape (2, batch, tokens)
+    **options
+        As of `PositionModel.forward`.
+
+    Returns
+    -------
+    Tensor of shape (2, batch, tokens - back)
+        In nats; from the first position on at which something stands ``back`` before.
+    """
+    logits = model(ids, **options).movedim(-1, 1)  # classes on axis 1
     return F.cross_entropy(logits, answers, reduction="none")[..., model.back :]
 
 
-def train(scheme, steps=1000, seed=0, length=SHORT, rate=8e-3, **options):
-    """Train a `Small` on texts of so many characters; return it."""
+def train_position_model(
+    scheme, steps=1000, seed=0, length=SHORT, learning_rate=8e-3, **options
+):
+    """Train a `PositionModel` on short texts.
+
+    Parameters
+    ----------
+    scheme : str
+        As of `PositionModel`.
+    steps, seed : int
+    length : int
+        Characters of a text.
+    learning_rate : float
+    **options
+        Others of `PositionModel`.
+
+    Returns
+    -------
+    PositionModel
+    """
     torch.manual_seed(seed)
-    model = Small(scheme, **options)
-    dice = torch.Generator().manual_seed(seed + 1)
+    model = PositionModel(scheme, **options)
+    generator = torch.Generator().manual_seed(seed + 1)
+    training = sonnet_ids()[0]
 
-    def loss_of(step):
-        return losses(model, *windows(sonnets()[0], 32, length, dice, model.back)).mean()
+    def loss_at(step):
+        batch = sample_windows(training, 32, length, generator, model.back)
+        return answer_losses(model, *batch).mean()
 
-    return fit(model, loss_of, steps, rate)
+    train_one_cycle(model, loss_at, steps, learning_rate)
+    return model
 
 
 @torch.no_grad()
-def by_position(model, tokens=LONG, **told):
-    """Mean loss of each question at each position of held-out texts, (2, tokens)."""
-    texts = windows(sonnets()[1], 64, tokens, torch.Generator().manual_seed(2), model.back)
-    lost = losses(model, *texts, **told).mean(1)
-    return F.pad(lost, (model.back, 0), value=torch.nan)  # no answer at the first
+def losses_by_position(model, tokens=LONG, **options):
+    """Return the mean loss of each question at each position of held-out texts.
+
+    Parameters
+    ----------
+    model : PositionModel
+    tokens : int
+        Of a text.
+    **options
+        As of `PositionModel.forward`.
+
+    Returns
+    -------
+    Tensor of shape (2, tokens)
+        In nats; NaN at the first positions, which have no answer.
+    """
+    generator = torch.Generator().manual_seed(2)
+    batch = sample_windows(sonnet_ids()[1], 64, tokens, generator, model.back)
+    losses = answer_losses(model, *batch, **options).mean(1)
+    return F.pad(losses, (model.back, 0), value=torch.nan)
 
 
 def near_mask(tokens=LONG, length=SHORT):
-    """Return a causal mask of the nearest keys only, as many as in training."""
+    """Return a causal mask of the nearest keys only, as many as in training.
+
+    Parameters
+    ----------
+    tokens, length : int
+        Of the text, and how many keys each query sees.
+
+    Returns
+    -------
+    bool Tensor of shape (tokens, tokens)
+    """
     return causal_mask(tokens).triu(1 - length)

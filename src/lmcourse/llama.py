@@ -210,7 +210,7 @@ class Llama(nn.Module):
             self.head = nn.Linear(config.d_model, config.vocab_size, bias=False)
 
     @property
-    def reading_matrix(self):
+    def output_matrix(self):
         """The matrix (vocab_size, d_model) that turns states into logits."""
         return self.tokens.weight if self.head is None else self.head.weight
 
@@ -256,7 +256,7 @@ class Llama(nn.Module):
         x = self.states(ids, cache)
         if last:
             x = x[:, -1:]
-        return F.linear(self.norm(x), self.reading_matrix)
+        return F.linear(self.norm(x), self.output_matrix)
 
     @torch.no_grad()
     def attentions(self, ids):

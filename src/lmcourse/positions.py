@@ -1,11 +1,12 @@
 """How a model is told where each token stands.
 
 The forms at which the chapter *positional-encoding* arrives. Added to the token vectors:
-`sinusoidal`. Turning queries and keys: `rotate`. Added to the scores: `alibi_bias`, and a
-learned price for each of `relative_buckets`.
+`sinusoidal`. Rotating queries and keys: `rotate`. Added to the scores: `alibi_bias`, and a
+learned number for each of `relative_buckets`.
 """
 
 import math
+from functools import lru_cache
 
 import torch
 
@@ -93,15 +94,58 @@ def rotate(x, positions=None, layout="interleaved", base=10000.0, speeds=None):
     if positions.shape != (tokens,):
         raise ValueError(f"positions of shape {[*positions.shape]} for {tokens} tokens")
     speeds = frequencies(d_head, base) if speeds is None else speeds
-    angle = positions.double().cpu()[:, None] * speeds  # (tokens, d_head / 2)
+    angle = positions.cpu().double()[:, None] * speeds  # (tokens, d_head / 2)
     cos = angle.cos().to(x.dtype).to(x.device)  # (tokens, d_head / 2)
     sin = angle.sin().to(x.dtype).to(x.device)  # (tokens, d_head / 2)
+    return turn_pairs(x, cos, sin, layout)
+
+
+def turn_pairs(x, cos, sin, layout):
+    """Turn each pair of dimensions by an angle, given its cosine and sine.
+
+    Parameters
+    ----------
+    x : Tensor of shape (..., tokens, d_head)
+    cos, sin : Tensor of shape (tokens, d_head // 2)
+        Of each token's angles.
+    layout : {"interleaved", "half"}
+        As in `rotate`.
+
+    Returns
+    -------
+    Tensor of the shape of ``x``
+    """
     if layout == "interleaved":
         a, b = x[..., 0::2], x[..., 1::2]  # (..., tokens, d_head / 2) each
         turned = (a * cos - b * sin, a * sin + b * cos)
         return torch.stack(turned, -1).flatten(-2)  # (..., tokens, d_head)
     a, b = x.chunk(2, -1)  # (..., tokens, d_head / 2) each
     return torch.cat((a * cos - b * sin, a * sin + b * cos), -1)
+
+
+@lru_cache(maxsize=32)
+def rotations(tokens, d_head, dtype, device, base=10000.0):
+    """Cosines and sines of the angles of positions 0 to ``tokens - 1``, computed once.
+
+    For a model that rotates the queries and keys of every layer by the same angles.
+
+    Parameters
+    ----------
+    tokens, d_head : int
+    dtype : torch.dtype
+    device : torch.device
+    base : float
+        As in `frequencies`.
+
+    Returns
+    -------
+    cos, sin : Tensor of shape (tokens, d_head // 2)
+        For `turn_pairs`; shared by all callers, who must not write to them.
+    """
+    with torch.inference_mode(False):  # so that training can use them later
+        positions = torch.arange(tokens, dtype=torch.float64, device="cpu")
+        angle = positions[:, None] * frequencies(d_head, base).cpu()
+        return angle.cos().to(dtype).to(device), angle.sin().to(dtype).to(device)
 
 
 def alibi_slopes(heads):

@@ -14,7 +14,7 @@ from torch import nn
 
 from lmcourse.data import corpora_folder
 from lmcourse.tokenization import CharTokenizer
-from lmcourse.weights import load_model, parse_json, read_header
+from lmcourse.weights import load_model, read_header, read_record
 
 
 class LSTM(nn.Module):
@@ -108,12 +108,12 @@ def load_char_lstm():
         If the file is missing, damaged or holds something else.
     """
     path = corpora_folder() / "checkpoints" / "lstm.safetensors"
-    shapes, metadata = read_header(path)
-    config = parse_json(metadata.get("config", "{}"), path)
+    shapes, _ = read_header(path)
+    record = read_record(path)
     try:
-        tokenizer = CharTokenizer(config["alphabet"])
-        sizes = shapes["tokens.weight"][1], shapes["output.weight"][1]
+        tokenizer = CharTokenizer(record["alphabet"])
+        sizes = shapes["model.tokens.weight"][1], shapes["model.output.weight"][1]
     except (LookupError, TypeError) as error:
         raise ValueError(f"{path} is not the LSTM of the Sonnets: {error!r}") from error
-    model = load_model(path, lambda: CharLSTM(tokenizer.vocab_size, *sizes), 1, rename=str)
+    model = load_model(path, lambda: CharLSTM(tokenizer.vocab_size, *sizes), 1)
     return tokenizer, model.requires_grad_(False)

@@ -1,30 +1,48 @@
-"""The smallest model that can continue a row it has read once, and its training.
+"""A small model that continues a row of tokens which it has read once, and its training.
 
-Rows of random tokens, drawn with replacement and repeated: what follows can be known from
-the text itself and from nothing else.
+Texts are rows of random tokens, drawn with replacement and repeated: what follows can be
+known from the text itself and from nothing else.
 """
 
 import torch
 import torch.nn.functional as F
 from torch import nn
 
+from lmcourse.ablation import hooked_heads
 from lmcourse.attention import MultiHeadAttention, causal_mask
 from lmcourse.positions import rotate
+from lmcourse.training_loop import train_scheduled
 
-TOKENS, LONGEST, TEXT = 32, 24, 49  # kinds of token; the longest row; tokens of a text
+TOKENS = 32  # kinds of token
+LONGEST = 24  # tokens of the longest row
+TEXT = 49  # tokens of a text
 
 
-def repeated(lengths, dice):
-    """Return texts (texts, 49), each a row of random tokens, again and again.
+def repeat_rows(lengths, generator):
+    """Return texts that are each a row of random tokens, again and again.
 
     Parameters
     ----------
     lengths : int64 Tensor of shape (texts,)
-        Of the rows, at most 24.
-    dice : torch.Generator
+        Of the rows, at most `LONGEST`.
+    generator : torch.Generator
+
+    Returns
+    -------
+    int64 Tensor of shape (texts, 49)
     """
-    rows = torch.randint(TOKENS, (len(lengths), LONGEST), generator=dice)
+    rows = torch.randint(TOKENS, (len(lengths), LONGEST), generator=generator)
     return rows.gather(1, torch.arange(TEXT) % lengths[:, None])
+
+
+def sample_texts(count, generator):
+    """Return `repeat_rows` of random lengths from 8 to 24, (count, 49)."""
+    return repeat_rows(torch.randint(8, 25, (count,), generator=generator), generator)
+
+
+def held_out_texts(lengths):
+    """Return `repeat_rows` that no training draws."""
+    return repeat_rows(lengths, torch.Generator().manual_seed(10**6))
 
 
 class Repeater(nn.Module):
@@ -34,14 +52,14 @@ class Repeater(nn.Module):
     ----------
     layers, heads, d_model : int
     rotary : bool
-        Positions turn queries and keys, as Llama's do; else a learned vector for each is
+        Positions rotate queries and keys, as Llama's do; else a learned vector for each is
         added to the token's, as GPT-2's are.
     """
 
     def __init__(self, layers=2, heads=2, d_model=64, rotary=True):
         super().__init__()
-        self.turn = rotate if rotary else None
-        self.places = None if rotary else nn.Embedding(TEXT, d_model)
+        self.rotate = rotate if rotary else None
+        self.positions = None if rotary else nn.Embedding(TEXT, d_model)
         self.tokens = nn.Embedding(TOKENS, d_model)
         self.norms = nn.ModuleList(nn.LayerNorm(d_model) for _ in range(layers + 1))
         attention = (MultiHeadAttention(d_model, heads, False) for _ in range(layers))
@@ -49,24 +67,57 @@ class Repeater(nn.Module):
         self.output = nn.Linear(d_model, TOKENS, bias=False)
 
     def forward(self, ids):
-        """Return logits (batch, tokens, 32), and each layer's weights."""
-        x, seen, mask = self.tokens(ids), [], causal_mask(ids.shape[1])
-        if self.places is not None:
-            x = x + self.places.weight[: ids.shape[1]]
-        for norm, layer in zip(self.norms, self.layers, strict=False):
-            update, weights = layer(norm(x), mask=mask, rotate=self.turn)
-            x, seen = x + update, [*seen, weights]
-        return self.output(self.norms[-1](x)), seen
+        """Score the next token.
+
+        Parameters
+        ----------
+        ids : int64 Tensor of shape (batch, tokens)
+
+        Returns
+        -------
+        logits : Tensor of shape (batch, tokens, 32)
+        weights : list of Tensor of shape (batch, heads, tokens, tokens)
+            Each layer's.
+        """
+        mask = causal_mask(ids.shape[1])
+        x = self.tokens(ids)  # (batch, tokens, d_model)
+        if self.positions is not None:
+            x = x + self.positions.weight[: ids.shape[1]]
+        weights = []
+        for norm, attention in zip(self.norms, self.layers, strict=False):
+            update, seen = attention(norm(x), mask=mask, rotate=self.rotate)
+            x = x + update
+            weights.append(seen)
+        return self.output(self.norms[-1](x)), weights
 
 
-def costs(model, ids):
-    """Return what each token but the first costs, in nats: (batch, 48)."""
+def token_losses(model, ids):
+    """Return the loss of each token but the first.
+
+    Parameters
+    ----------
+    model : Repeater
+    ids : int64 Tensor of shape (batch, 49)
+
+    Returns
+    -------
+    Tensor of shape (batch, 48)
+        In nats.
+    """
     logits = model(ids[:, :-1])[0].transpose(1, 2)  # (batch, 32, 48)
     return F.cross_entropy(logits, ids[:, 1:], reduction="none")
 
 
-def grow(seed, layers=2, steps=250, rate=5e-3, **sizes):
+def train_repeater(seed, layers=2, steps=250, learning_rate=5e-3, **sizes):
     """Train a `Repeater` on texts that no step sees twice.
+
+    Parameters
+    ----------
+    seed, layers, steps : int
+    learning_rate : float
+        Reached after 50 steps.
+    **sizes
+        Other arguments of `Repeater`.
 
     Returns
     -------
@@ -75,27 +126,24 @@ def grow(seed, layers=2, steps=250, rate=5e-3, **sizes):
         At each step the loss on the second half of its texts, where every row repeats.
     """
     torch.manual_seed(seed)
-    dice = torch.Generator().manual_seed(seed)
-    model, history = Repeater(layers, **sizes), []
-    optimizer = torch.optim.AdamW(model.parameters(), fused=True)
-    for step in range(steps):
-        optimizer.param_groups[0]["lr"] = rate * min(1, (step + 1) / 50)
-        found = costs(model, repeated(torch.randint(8, 25, (32,), generator=dice), dice))
-        optimizer.zero_grad()
-        found.mean().backward()
-        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        history.append(found[:, LONGEST:].mean().item())
+    generator = torch.Generator().manual_seed(seed)
+    model = Repeater(layers, **sizes)
+    history = []
+
+    def loss_at(step):
+        losses = token_losses(model, sample_texts(32, generator))
+        history.append(losses[:, LONGEST:].mean().item())
+        return losses.mean()
+
+    def share_at(step):
+        return min(1, (step + 1) / 50)
+
+    train_scheduled(model, loss_at, steps, learning_rate, share_at, max_norm=1.0)
     return model, history
 
 
-def fresh(lengths):
-    """Return `repeated` texts that no training drew."""
-    return repeated(lengths, torch.Generator().manual_seed(10**6))
-
-
-def counted(ids, order, weight=0.01):
-    """Return what the second halves cost somebody who counts, in nats: (batch, 24).
+def count_losses(ids, order, weight=0.01):
+    """Return the losses of an n-gram model of each text alone, on its second half.
 
     Parameters
     ----------
@@ -104,55 +152,95 @@ def counted(ids, order, weight=0.01):
         Counts the tokens that the text had so far; those that followed the present token;
         those that followed the present two.
     weight : float
-        How much a shorter run adds, in counts.
+        How much a shorter n-gram adds, in counts.
+
+    Returns
+    -------
+    Tensor of shape (batch, 24)
+        In nats.
     """
-    found = torch.zeros(len(ids), TEXT - 1 - LONGEST)
+    losses = torch.zeros(len(ids), TEXT - 1 - LONGEST)
     for row, text in enumerate(ids):
         for at in range(LONGEST, TEXT - 1):
-            share = torch.ones(TOKENS) / TOKENS
-            for n in range(order):  # the n tokens up to the present one are the same
-                alike = torch.ones(at - n + 1, dtype=torch.bool)
-                for back in range(n):
-                    alike &= text[n - 1 - back : at - back] == text[at - back]
-                seen = torch.bincount(text[n : at + 1][alike], minlength=TOKENS)
-                share = (weight * share + seen) / (weight + seen.sum())
-            found[row, at - LONGEST] = -share[text[at + 1]].log()
-    return found
+            probs = torch.full((TOKENS,), 1 / TOKENS)
+            for context in range(order):
+                counts = _followers(text[: at + 1], context)
+                probs = (weight * probs + counts) / (weight + counts.sum())
+            losses[row, at - LONGEST] = -probs[text[at + 1]].log()
+    return losses
 
 
-def dissected(model, texts):
-    """Take each head of a `Repeater` away, one at a time: its output is its mean.
+def _followers(text, context):
+    """Count what followed the last tokens of a text where they stood before.
+
+    Parameters
+    ----------
+    text : int64 Tensor of shape (tokens,)
+    context : int
+        How many tokens have to be the same; 0 counts every token.
+
+    Returns
+    -------
+    int64 Tensor of shape (32,)
+    """
+    end = len(text)
+    same = torch.ones(end - context, dtype=torch.bool)  # by the position that follows
+    for back in range(context):
+        same &= text[context - 1 - back : end - 1 - back] == text[end - 1 - back]
+    return torch.bincount(text[context:][same], minlength=TOKENS)
+
+
+def ablate_heads(model, texts):
+    """Replace each head of a `Repeater` by its mean over the texts, one at a time.
+
+    Parameters
+    ----------
+    model : Repeater
+    texts : int64 Tensor of shape (texts, 49)
+        Rows of 24 tokens and their repetition.
 
     Returns
     -------
     list of dict
-        A head: ``layer``, ``head``; what it gives in the repetition to the token
-        ``before`` and to what ``followed`` last time; how much more the ``first`` row
-        and the repetition (``again``) cost without it.
+        A head: ``layer``, ``head``; its attention, in the repetition, to the token
+        ``before`` and to what ``followed`` last time; how much the loss rises without it
+        on the ``first`` row and on the repetition (``again``), in nats a token.
     """
     with torch.no_grad():
-        whole, looks = costs(model, texts), model(texts[:, :-1])[1]
+        whole = token_losses(model, texts)  # (texts, 48)
+        weights = model(texts[:, :-1])[1]
     rows = []
-    for layer, part in enumerate(model.layers):
-        for head in range(part.heads):
-            with average(part, head), torch.no_grad():
-                rise = (costs(model, texts) - whole).mean(0)
-            look = looks[layer][:, head, LONGEST:]  # (texts, 24, tokens)
-            row = {"layer": layer, "head": head}
-            row["before"] = look.diagonal(LONGEST - 1, -2, -1).mean().item()
-            row["followed"] = look.diagonal(1, -2, -1).mean().item()
-            row["first"] = rise[: LONGEST - 1].mean().item()
-            rows.append(row | {"again": rise[LONGEST:].mean().item()})
+    for layer, attention in enumerate(model.layers):
+        for head in range(attention.heads):
+            with averaged_heads(attention, head), torch.no_grad():
+                rise = (token_losses(model, texts) - whole).mean(0)  # (48,)
+            own = weights[layer][:, head, LONGEST:]  # (texts, 24, tokens)
+            rows.append(
+                {
+                    "layer": layer,
+                    "head": head,
+                    "before": own.diagonal(LONGEST - 1, -2, -1).mean().item(),
+                    "followed": own.diagonal(1, -2, -1).mean().item(),
+                    "first": rise[: LONGEST - 1].mean().item(),
+                    "again": rise[LONGEST:].mean().item(),
+                }
+            )
     return rows
 
 
-def average(attention, *heads):
-    """Let heads return their mean over the texts at hand, inside a ``with``."""
+def averaged_heads(attention, *heads):
+    """Let heads return their mean over the texts at hand, inside a ``with``.
 
-    def at_heads(module, inputs):
-        parts = inputs[0].unflatten(-1, (attention.heads, -1)).clone()
+    Parameters
+    ----------
+    attention : MultiHeadAttention
+    *heads : int
+    """
+
+    def average(outputs):
+        outputs = outputs.clone()  # (texts, tokens, heads, d_head)
         for head in heads:
-            parts[..., head, :] = parts[..., head, :].mean((0, 1))
-        return (parts.flatten(-2),)
+            outputs[..., head, :] = outputs[..., head, :].mean((0, 1))
+        return outputs
 
-    return attention.output.register_forward_pre_hook(at_heads)
+    return hooked_heads(attention, average)

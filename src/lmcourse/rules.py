@@ -1,7 +1,8 @@
 """Protein-like sequences that are made by a rule, and a small language model of them.
 
-Each sequence winds one way. In it most letters are the partner of the letter that stands
-so many places before: as in a protein's helix, where what is four places back is near.
+Each sequence is wound in one way. Most of its letters are the partner of the letter that
+stands two or four positions before, as in a protein's helix, where what stands four
+positions back is near.
 """
 
 import torch
@@ -15,24 +16,54 @@ from lmcourse.positions import rotate
 from lmcourse.transformer import Stack
 
 LETTERS = "ACDEFGHIKLMNPQRSTVWY"  # the amino acids
-TURNS, LENGTH, KEPT, REACH = (2, 4), 32, 0.8, 8
+TURNS = (2, 4)  # how many positions back a rule may look
+LENGTH = 32  # letters of a sequence
+RULED = 0.8  # the share of letters that follow the rule
+REACH = 8  # the largest distance of which attention is reported
+FIRST_JUDGED = 12  # losses are reported from this position on, where the rule is known
 PARTNER = torch.arange(20).roll(7)  # of each letter
 
 
-def grow(count, dice, kept=KEPT, turns=TURNS, length=LENGTH):
-    """Return sequences (count, length) and how far back each one's rule looks (count,)."""
-    ids = torch.randint(20, (count, length), generator=dice)
-    turn = torch.tensor(turns)[torch.randint(len(turns), (count,), generator=dice)]
-    ruled = torch.rand(count, length, generator=dice) < kept
-    ruled &= torch.arange(length) >= turn[:, None]
-    for place in range(min(turns), length):
-        before = ids.gather(1, (place - turn[:, None]).clamp(min=0))[:, 0]
-        ids[:, place] = torch.where(ruled[:, place], PARTNER[before], ids[:, place])
+def sample_sequences(count, generator, ruled=RULED, turns=TURNS, length=LENGTH):
+    """Return sequences of letters.
+
+    Parameters
+    ----------
+    count : int
+    generator : torch.Generator
+    ruled : float
+        The probability that a letter is the partner of the one that its rule looks at;
+        all others are random.
+    turns : tuple of int
+        Each sequence has one of these distances.
+    length : int
+
+    Returns
+    -------
+    ids : int64 Tensor of shape (count, length)
+        From 0 to 19, numbers of `LETTERS`.
+    turn : int64 Tensor of shape (count,)
+        How far back each sequence's rule looks.
+    """
+    ids = torch.randint(20, (count, length), generator=generator)
+    which = torch.randint(len(turns), (count,), generator=generator)
+    turn = torch.tensor(turns)[which]
+    follows = torch.rand(count, length, generator=generator) < ruled
+    follows &= torch.arange(length) >= turn[:, None]  # (count, length)
+    for position in range(min(turns), length):
+        before = (position - turn[:, None]).clamp(min=0)  # (count, 1)
+        partner = PARTNER[ids.gather(1, before)[:, 0]]
+        ids[:, position] = torch.where(follows[:, position], partner, ids[:, position])
     return ids, turn
 
 
 class SequenceModel(nn.Module):
-    """Blocks behind a causal mask, with rotary positions."""
+    """Blocks behind a causal mask, with rotary positions.
+
+    Parameters
+    ----------
+    layers, d_model, heads : int
+    """
 
     def __init__(self, layers=1, d_model=32, heads=2):
         super().__init__()
@@ -46,43 +77,72 @@ class SequenceModel(nn.Module):
         return self.stack.blocks
 
     def forward(self, ids):
-        """Return logits (batch, tokens, 20), and of each block the weights."""
-        x = self.embed(ids)
-        x, weights = self.stack(x, mask=causal_mask(ids.shape[1]), rotate=rotate)
+        """Score the next letter.
+
+        Parameters
+        ----------
+        ids : int64 Tensor of shape (batch, tokens)
+
+        Returns
+        -------
+        logits : Tensor of shape (batch, tokens, 20)
+        weights : list of Tensor of shape (batch, heads, tokens, tokens)
+            Each block's.
+        """
+        mask = causal_mask(ids.shape[1])
+        x, weights = self.stack(self.embed(ids), mask=mask, rotate=rotate)
         return self.answer(x), weights
 
 
-def costs(model, ids):
-    """Return the loss of every letter but the first: (batch, tokens - 1)."""
-    logits = model(ids[:, :-1])[0].mT
+def letter_losses(model, ids):
+    """Return the loss of every letter but the first.
+
+    Parameters
+    ----------
+    model : SequenceModel
+    ids : int64 Tensor of shape (batch, tokens)
+
+    Returns
+    -------
+    Tensor of shape (batch, tokens - 1)
+        In nats.
+    """
+    logits = model(ids[:, :-1])[0].mT  # (batch, 20, tokens - 1)
     return F.cross_entropy(logits, ids[:, 1:], reduction="none")
 
 
 @torch.no_grad()
-def dissected(model, count=500, seed=99):
-    """Return where the heads of a model look, and what each costs when it is away.
+def ablate_heads(model, count=500, seed=99):
+    """Return where the heads of the first block attend, and the losses without each.
 
-    A head that is away gives its mean output, whatever it reads.
+    A head that is ablated returns its mean output, whatever it reads.
+
+    Parameters
+    ----------
+    model : SequenceModel
+    count, seed : int
+        Of the sequences on which this is measured.
 
     Returns
     -------
     dict
-        ``looks``: of each head the mean weight by how far before the letter to come a
-        letter stands, from 1 to `REACH`. ``whole``: nats per letter of sequences by each
-        of `TURNS`, from place 12 on; ``without``: the same, each head in turn away.
+        ``attention``: of each head the mean weight by how far before the letter to come a
+        letter stands, from 1 to `REACH`. ``whole``: nats a letter of sequences by each of
+        `TURNS`, from position 12 on. ``without``: the same, each head in turn ablated.
     """
-    ids, turn = grow(count, torch.Generator().manual_seed(seed))
-    block, weights = model.blocks[0], model(ids)[1][0]
-    usual = means(model, ids)
+    ids, turn = sample_sequences(count, torch.Generator().manual_seed(seed))
+    block = model.blocks[0]
+    weights = model(ids)[1][0]  # (count, heads, tokens, tokens)
+    mean_outputs = means(model, ids)
 
-    def by_turn():
-        found = costs(model, ids)[:, 11:]
-        return [round(found[turn == each].mean().item(), 4) for each in TURNS]
+    def losses_by_turn():
+        losses = letter_losses(model, ids)[:, FIRST_JUDGED - 1 :]
+        return [round(losses[turn == each].mean().item(), 4) for each in TURNS]
 
-    looks, without = [], []
+    attention, without = [], []
     for head in range(block.attention.heads):
-        ways = [weights[:, head].diagonal(-back, 1, 2) for back in range(REACH)]
-        looks.append([round(way[:, REACH:].mean().item(), 4) for way in ways])
-        with replaced(block, head, usual[0, head]):
-            without.append(by_turn())
-    return {"looks": looks, "whole": by_turn(), "without": without}
+        diagonals = [weights[:, head].diagonal(-back, 1, 2) for back in range(REACH)]
+        attention.append([round(x[:, REACH:].mean().item(), 4) for x in diagonals])
+        with replaced(block, head, mean_outputs[0, head]):
+            without.append(losses_by_turn())
+    return {"attention": attention, "whole": losses_by_turn(), "without": without}

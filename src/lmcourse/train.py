@@ -6,13 +6,14 @@ Several processes, with the same options: ``torchrun --nproc-per-node 2 -m lmcou
 import argparse
 import json
 import sys
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import fields
 from pathlib import Path
 
 import torch
 
 from lmcourse.data import POEMS, fingerprint, load_corpus, load_texts, train_val_test_split
+from lmcourse.files import locked
 from lmcourse.gpt import checkpoints
 from lmcourse.gpt.model import GPT, GPTConfig
 from lmcourse.gpt.training import Diverged, Trainer, TrainingConfig, split
@@ -57,16 +58,14 @@ def recipe(preset, vocab_size, without=(), /, **changes):
     """
     if preset not in PRESETS or set(without) - set(PRESETS[preset]):
         raise ValueError(f"no {preset!r} without {without}; ideas by preset: {PRESETS}")
-    settings = {}
+    chosen = {}
     for idea in PRESETS[preset]:
-        settings |= {} if idea in without else IDEAS[idea]
-    settings |= changes
-    sizes = [x.name for x in fields(GPTConfig)]
-    model = {name: settings.pop(name) for name in sizes if name in settings}
-    try:
-        return GPTConfig(vocab_size, **model), TrainingConfig(**settings)
-    except TypeError as error:  # names the field that is not there, or given twice
-        raise ValueError(f"a setting is wrong: {error}") from error
+        if idea not in without:
+            chosen |= IDEAS[idea]
+    chosen |= changes
+    names = [field.name for field in fields(GPTConfig)]
+    sizes = {name: chosen.pop(name) for name in names if name in chosen}
+    return GPTConfig(vocab_size, **sizes), TrainingConfig(**chosen)
 
 
 def new_run(text, preset="fast", without=(), device=None, parts=None, **changes):
@@ -94,14 +93,17 @@ def new_run(text, preset="fast", without=(), device=None, parts=None, **changes)
         If the text is empty or too short, or a setting is wrong.
     """
     tokenizer = CharTokenizer(text)
-    model, training = recipe(preset, tokenizer.vocab_size, without, **changes)
+    config, how = recipe(preset, tokenizer.vocab_size, without, **changes)
 
-    def encoded(text):
+    def encode(text):
         return torch.from_numpy(tokenizer.encode_array(text))
 
-    halves = split(encoded(text)) if parts is None else map(encoded, parts[:2])
-    torch.manual_seed(training.seed)
-    return tokenizer, Trainer(GPT(model), *halves, training, device)
+    if parts is None:
+        training, validation = split(encode(text))
+    else:
+        training, validation = encode(parts.training), encode(parts.validation)
+    torch.manual_seed(how.seed)
+    return tokenizer, Trainer(GPT(config), training, validation, how, device)
 
 
 def _setting(text):
@@ -112,34 +114,83 @@ def _setting(text):
     return name, value
 
 
+def _path(text):
+    """Return the path that an option names; ``~`` is the home folder."""
+    return Path(text).expanduser()
+
+
 def parse(arguments):
-    """Read the command line."""
+    """Read the command line.
+
+    Parameters
+    ----------
+    arguments : list of str, optional
+        Default: those of the process.
+
+    Returns
+    -------
+    argparse.Namespace
+    """
     parser = argparse.ArgumentParser("python -m lmcourse.train", description=__doc__)
-    add = parser.add_argument
-    field = "another value for a field of GPTConfig or TrainingConfig: --set dropout=0.2"
-    again = {"action": "append", "default": []}
-    add("--corpus", default="sonnets", help="or poems, tinyshakespeare, a text file")
-    add("--preset", choices=PRESETS, default="fast")
-    add("--without", choices=IDEAS, **again, help="an idea of the preset to do without")
-    add("--set", metavar="NAME=VALUE", type=_setting, **again, help=field)
-    add("--out", type=Path, required=True, help="the checkpoint, one file")
-    add("--steps", type=int)
-    add("--evaluate-every", type=int, help="steps between checkpoints")
-    add("--target-loss", type=float, help="stop at this validation loss")
-    add("--device", help="cpu, cuda or mps")
-    add("--threads", type=int, default=1, help="of a CPU; 1 suits small models")
-    add("--export", type=Path, help="the finished model alone, one file")
-    add("--resume", action="store_true", help="go on where --out stands, if it is there")
+    parser.add_argument(
+        "--corpus", default="sonnets", help="or poems, tinyshakespeare, a text file"
+    )
+    parser.add_argument("--preset", choices=PRESETS, default="fast")
+    parser.add_argument(
+        "--without",
+        choices=IDEAS,
+        action="append",
+        default=[],
+        help="an idea of the preset to do without; may be given again",
+    )
+    parser.add_argument(
+        "--set",
+        metavar="NAME=VALUE",
+        type=_setting,
+        action="append",
+        default=[],
+        help="another value for a field of GPTConfig or TrainingConfig, such as "
+        "--set dropout=0.2; may be given again",
+    )
+    parser.add_argument("--out", type=_path, required=True, help="the checkpoint, one file")
+    parser.add_argument("--steps", type=int)
+    parser.add_argument("--evaluate-every", type=int, help="steps between checkpoints")
+    parser.add_argument("--target-loss", type=float, help="stop at this validation loss")
+    parser.add_argument("--device", help="cpu, cuda or mps")
+    parser.add_argument(
+        "--threads", type=int, default=1, help="of a CPU; 1 suits small models"
+    )
+    parser.add_argument("--export", type=_path, help="the finished model alone, one file")
+    parser.add_argument(
+        "--resume", action="store_true", help="go on where --out stands, if it is there"
+    )
     return parser.parse_args(arguments)
 
 
 def check(options):
-    """Raise ValueError if an option is wrong or a file is in the way."""
+    """Raise ValueError if an option is wrong or a file is in the way.
+
+    Parameters
+    ----------
+    options : argparse.Namespace
+        Of `parse`.
+    """
+    names = [field.name for field in (*fields(GPTConfig), *fields(TrainingConfig))]
+    names.remove("vocab_size")  # it is that of the corpus
+    for name, _ in options.set:
+        if name not in names:
+            raise ValueError(
+                f"--set {name}: there is no such field, but {', '.join(names)}"
+            )
     if options.threads < 1:
         raise ValueError(f"{options.threads} threads cannot compute: 1 or more, please")
     if options.export and options.export.resolve() == options.out.resolve():
         raise ValueError(f"{options.export} is the checkpoint: export to another file")
     for path in filter(None, (options.out, options.export)):
+        if path.is_dir():
+            raise ValueError(
+                f"{path} is a folder: name a file in it, such as {path / 'run.safetensors'}"
+            )
         if path.exists() and not options.resume:
             raise ValueError(f"{path} is there already: add --resume, or name another file")
         if path.exists():
@@ -147,67 +198,127 @@ def check(options):
 
 
 def summary(trainer, target=None):
-    """Return what the last line of output says."""
+    """Return what the last line of output says.
+
+    Parameters
+    ----------
+    trainer : Trainer
+        With one estimate at least.
+    target : float, optional
+        The validation loss at which to stop.
+
+    Returns
+    -------
+    dict
+        With ``reached`` only if there is a target.
+    """
     loss = trainer.history[-1]["val_loss"]
-    reached = {} if target is None else {"reached": loss <= target}
-    return {
+    result = {
         "val_loss": loss,
         "train_seconds": trainer.progress.seconds,
         "steps": trainer.progress.step,
-        "parameters": trainer.bare.parameters_count,
+        "parameters": trainer.gpt.parameters_count,
         "tokens_per_second": trainer.tokens_per_second,
         "device": str(trainer.accelerator.device),
         "processes": trainer.accelerator.num_processes,
-        **reached,
     }
+    if target is not None:
+        result["reached"] = loss <= target
+    return result
 
 
 def train(options):
-    """Train as the options say, from the start or from the checkpoint."""
+    """Train as the options say, from the start or from the checkpoint.
+
+    Parameters
+    ----------
+    options : argparse.Namespace
+        Of `parse`.
+    """
     check(options)
     torch.set_num_threads(options.threads)
-    named = {"steps": options.steps, "evaluate_every": options.evaluate_every}
-    changes = dict(options.set) | {k: v for k, v in named.items() if v is not None}
-    text, parts = load_corpus(options.corpus), None
+    changes = dict(options.set)
+    if options.steps is not None:
+        changes["steps"] = options.steps
+    if options.evaluate_every is not None:
+        changes["evaluate_every"] = options.evaluate_every
+    text = load_corpus(options.corpus)
+    parts = None
     if options.corpus in POEMS:
         parts = train_val_test_split(load_texts(options.corpus))
-    corpus, resumed = fingerprint(text), options.out.exists()
-    how = options.preset, options.without, options.device, parts
-    tokenizer, trainer = new_run(text, *how, **changes)
+    corpus = fingerprint(text)
+    tokenizer, trainer = new_run(
+        text, options.preset, options.without, options.device, parts, **changes
+    )
+    is_main = trainer.accelerator.is_main_process
 
     def save(trainer):
-        if trainer.accelerator.is_main_process:
+        if is_main:
             checkpoints.save(options.out, trainer, tokenizer.alphabet, corpus)
 
     try:
-        if resumed:
-            checkpoints.restore(options.out, trainer, corpus)
-        trainer.run(options.target_loss, on_estimate=save)
-        if trainer.accelerator.is_main_process:
+        with locked(options.out) if is_main else nullcontext():
+            if options.out.exists():
+                checkpoints.restore(options.out, trainer, corpus)
+            trainer.run(options.target_loss, on_estimate=save)
+        if is_main:
             result = summary(trainer, options.target_loss)
             print(json.dumps(result), flush=True)
             if options.export:
                 record = checkpoints.describe(trainer, tokenizer.alphabet, corpus)
                 record |= {"corpus": options.corpus} | result
-                save_model(options.export, trainer.bare, record)
+                save_model(options.export, trainer.gpt, record)
     finally:
         trainer.accelerator.end_training()  # leaves the group of processes
 
 
 def main(arguments=None):
-    """Train; return the exit status."""
+    """Train; return the exit status.
+
+    Parameters
+    ----------
+    arguments : list of str, optional
+        Default: those of the process.
+
+    Returns
+    -------
+    int
+        0; 1 after an error, 130 after Ctrl-C, as a shell has it.
+    """
     options = parse(arguments)
     try:
         train(options)
     except KeyboardInterrupt:
-        whole = f"{options.out} is whole: add --resume"
-        kept = whole if options.out.exists() else "nothing was saved"
-        print(f"stopped; {kept}", file=sys.stderr)
-        return 130  # as a shell has it of what Ctrl-C ended
+        saved = "nothing was saved"
+        if options.out.exists():
+            saved = f"{options.out} is whole: add --resume"
+        print(f"stopped; {saved}", file=sys.stderr)
+        return 130
     except (Diverged, OSError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
+    except (MemoryError, RuntimeError) as error:
+        if not is_out_of_memory(error):
+            raise
+        message = "there is not enough memory: lower batch, context, d_model or ngrams"
+        print(f"error: {message}", file=sys.stderr)
+        return 1
     return 0
+
+
+def is_out_of_memory(error):
+    """Say whether an error is PyTorch's or Python's for too little memory.
+
+    Parameters
+    ----------
+    error : Exception
+    """
+    if isinstance(error, MemoryError | torch.OutOfMemoryError):
+        return True
+    # PyTorch has no class for the memory of a processor; the second is a size that does
+    # not fit in 64 bits.
+    words = ("not enough memory", "can't allocate memory", "overflow")
+    return any(word in str(error) for word in words)
 
 
 if __name__ == "__main__":

@@ -14,10 +14,17 @@ from torch import nn
 from lmcourse.attention import MultiHeadAttention
 from lmcourse.positions import sinusoidal
 
+
+def relu_squared(x):
+    """The square of what is positive, else 0 (So et al. 2021)."""
+    return F.relu(x).square()
+
+
 ACTIVATIONS = {
     "tanh": torch.tanh,
     "sigmoid": torch.sigmoid,
     "relu": F.relu,
+    "relu_squared": relu_squared,
     "gelu": F.gelu,
     "gelu_new": partial(F.gelu, approximate="tanh"),  # as GPT-2 computes it
     "gelu_pytorch_tanh": partial(F.gelu, approximate="tanh"),

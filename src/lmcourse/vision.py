@@ -2,7 +2,7 @@
 
 Images are scikit-learn's digits, 1,797 of 8 × 8 numbers of ink (0 to 16) by 13 writers. In
 that file one row of about 128 digits comes 14 times, as on a form that each writer filled
-in: it is cut into stretches of whole forms.
+in. It is split into folds of whole forms, so that no writer is in two of them.
 """
 
 from functools import cache
@@ -11,27 +11,46 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from lmcourse.optimizers import fit
+from lmcourse.training_loop import train_one_cycle
 from lmcourse.transformer import Stack
 
-STARTS = (0, 386, 776, 1157, 1545)  # of the stretches: three forms each, the last two
+STARTS = (0, 386, 776, 1157, 1545)  # of the folds: three forms each, the last two
 
 
 @cache
 def digits():
-    """Return images (1797, 8, 8) from 0 to 1, and what they show (1797,)."""
-    from sklearn.datasets import load_digits  # a second, also for who wants no digits
+    """Return all digits.
 
-    found = load_digits()
-    return torch.tensor(found.images).float() / 16, torch.tensor(found.target)
+    Returns
+    -------
+    images : Tensor of shape (1797, 8, 8)
+        Ink, from 0 to 1.
+    labels : int64 Tensor of shape (1797,)
+    """
+    # Imported here because it takes a second, also for readers who want no digits.
+    from sklearn.datasets import load_digits
+
+    bunch = load_digits()
+    return torch.tensor(bunch.images).float() / 16, torch.tensor(bunch.target)
 
 
-def stretches(fold=0):
-    """Return the rows for training, choosing and judging: three, one and one stretch."""
-    parts = torch.arange(len(digits()[1])).tensor_split(STARTS[1:])
-    chosen, judged = parts[(fold + 1) % len(parts)], parts[fold]
-    kept = [part for part in parts if part is not chosen and part is not judged]
-    return torch.cat(kept), chosen, judged
+def split_digits(fold=0):
+    """Split the digits into training, validation and test: three folds, one and one.
+
+    Parameters
+    ----------
+    fold : int
+        From 0 to 4, the test fold; the next one is for validation.
+
+    Returns
+    -------
+    training, validation, test : int64 Tensor of shape (digits,)
+        Positions in `digits`.
+    """
+    folds = torch.arange(len(digits()[1])).tensor_split(STARTS[1:])
+    following = (fold + 1) % len(folds)
+    training = [part for i, part in enumerate(folds) if i not in (fold, following)]
+    return torch.cat(training), folds[following], folds[fold]
 
 
 def patches(images, size=2):
@@ -49,23 +68,23 @@ class VisionTransformer(nn.Module):
     size : int
         Of a patch, in pixels a side.
     layers, d_model, heads : int
-    placed : bool
-        Whether a learned vector for its place is added to each patch.
+    positions : bool
+        Whether a learned vector for its position is added to each patch.
     """
 
-    def __init__(self, size=2, layers=2, d_model=32, heads=4, placed=True):
+    def __init__(self, size=2, layers=2, d_model=32, heads=4, positions=True):
         super().__init__()
         self.size, count = size, (8 // size) ** 2
         self.embed = nn.Linear(size * size, d_model)
         self.first = nn.Parameter(0.02 * torch.randn(d_model))
-        self.places = nn.Parameter(0.02 * torch.randn(count, d_model) * placed)
-        self.places.requires_grad_(placed)
+        self.positions = nn.Parameter(0.02 * torch.randn(count, d_model) * positions)
+        self.positions.requires_grad_(positions)
         self.stack = Stack(layers, d_model, heads, 4 * d_model)
         self.answer = nn.Linear(d_model, 10, bias=False)
 
     def tokens(self, images):
         """Map (batch, 8, 8) to (batch, 1 + patches, d_model)."""
-        x = self.embed(patches(images, self.size)) + self.places
+        x = self.embed(patches(images, self.size)) + self.positions
         return torch.cat([self.first.expand(len(x), 1, -1), x], 1)
 
     def forward(self, images):
@@ -74,12 +93,31 @@ class VisionTransformer(nn.Module):
         return self.answer(x[:, 0]), weights
 
 
-def read(model, images, labels, steps=300, rate=5e-3, seed=0):
-    """Train a reader of digits, which returns logits first, and return it."""
-    dice = torch.Generator().manual_seed(seed)
+def train_classifier(model, images, labels, steps=300, learning_rate=5e-3, seed=0):
+    """Train a classifier of digits on random batches of 64.
 
-    def loss_of(step):
-        at = torch.randint(len(images), (64,), generator=dice)
-        return F.cross_entropy(model(images[at])[0], labels[at])
+    Parameters
+    ----------
+    model : nn.Module
+        Images (batch, 8, 8) to a tuple whose first member is logits (batch, 10).
+    images : Tensor of shape (digits, 8, 8)
+    labels : int64 Tensor of shape (digits,)
+    steps : int
+    learning_rate : float
+        The highest, of one cycle.
+    seed : int
+        Of the batches; the model is already initialised.
 
-    return fit(model, loss_of, steps, rate)
+    Returns
+    -------
+    nn.Module
+        The model, in evaluation mode.
+    """
+    generator = torch.Generator().manual_seed(seed)
+
+    def loss_at(step):
+        rows = torch.randint(len(images), (64,), generator=generator)
+        return F.cross_entropy(model(images[rows])[0], labels[rows])
+
+    train_one_cycle(model, loss_at, steps, learning_rate)
+    return model

@@ -6,12 +6,13 @@ finite numbers. Nothing is allocated before a file's header has been checked.
 """
 
 import json
-import os
 from pathlib import Path
 
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as to_bytes
+
+from lmcourse.files import write_whole
 
 DTYPES = ("F32", "F16", "BF16")
 
@@ -52,7 +53,7 @@ def read_json(path):
 
 def _open(path):
     try:
-        return safe_open(path, framework="pt")
+        return safe_open(Path(path).expanduser(), framework="pt")
     except (SafetensorError, OSError) as error:
         kind = ValueError if isinstance(error, SafetensorError) else type(error)
         raise kind(f"{path} cannot be read as safetensors: {error}") from error
@@ -198,42 +199,45 @@ def load_model(path, build, layers, **how):
 # --- writing --------------------------------------------------------------------------
 
 
-def save_model(path, model, record, more=()):
-    """Write a model: its weights and a record of how it came about.
+def save_tensors(path, tensors, record):
+    """Write tensors and a record to a safetensors file, whole or not at all.
 
-    The file is written beside its place, flushed, and given the path's name.
+    This is the course's one checkpoint format: `read_record` reads the record again, and
+    `read_weights` the tensors.
 
     Parameters
     ----------
     path : path
         What is there is replaced when all is written.
+    tensors : dict of str to Tensor
+    record : dict
+        How they came about; written as JSON.
+
+    Raises
+    ------
+    OSError
+        As `lmcourse.files.write_whole`.
+    """
+    tensors = {name: x.detach().cpu().contiguous() for name, x in tensors.items()}
+    write_whole(path, to_bytes(tensors, {"record": json.dumps(record)}))
+
+
+def save_model(path, model, record, more=()):
+    """Write a model: its weights and a record of how it came about.
+
+    Parameters
+    ----------
+    path, record
+        As `save_tensors`.
     model : nn.Module
         Its weights are in the file under ``model.``
-    record : dict
-        Written as JSON.
     more : dict of str to Tensor, optional
         Other tensors, such as what an optimizer keeps.
 
     Raises
     ------
     OSError
-        If it cannot be written (a full disk); what was there is whole still.
+        As `save_tensors`.
     """
-    path = Path(path).resolve()  # a link stays one
-    beside = path.with_name(f".{path.name}.unfinished")
-    tensors = {f"model.{name}": x for name, x in model.state_dict().items()} | dict(more)
-    tensors = {name: x.detach().cpu().contiguous() for name, x in tensors.items()}
-    content = to_bytes(tensors, {"record": json.dumps(record)})
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with beside.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(path)
-    except OSError as error:
-        kept = "; what was there before is whole" if path.is_file() else ""
-        raise OSError(f"{path} could not be written: {error}{kept}") from error
-    finally:
-        if beside.exists():
-            beside.unlink()
+    weights = {f"model.{name}": x for name, x in model.state_dict().items()}
+    save_tensors(path, weights | dict(more), record)

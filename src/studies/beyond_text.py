@@ -21,7 +21,14 @@ from sklearn.neighbors import KNeighborsClassifier
 from torch import nn
 
 from lmcourse import graphs, rules
-from lmcourse.vision import STARTS, VisionTransformer, digits, fit, read, stretches
+from lmcourse.training_loop import train_one_cycle
+from lmcourse.vision import (
+    STARTS,
+    VisionTransformer,
+    digits,
+    split_digits,
+    train_classifier,
+)
 from lmcourse.weights import save_model
 from studies.harness import count, grid, paired
 
@@ -67,9 +74,9 @@ def plan(small):
         kind = {"group": "graphs", "counted": counted, "layers": layers}
         rows += grid(**kind, seed=seeds[:3], steps=graph_steps)
     for kept, some, steps in (
-        (rules.KEPT, range(12), sizes["steps"]),
+        (rules.RULED, range(12), sizes["steps"]),
         (0.0, seeds[:3], sizes["steps"]),
-        (rules.KEPT, seeds[:1], sizes["longer"]),
+        (rules.RULED, seeds[:1], sizes["longer"]),
     ):
         rows += grid(group="rules", kept=kept, seed=some, steps=steps)
     rows += grid(group="counted", kind=("edges", "letters")) + readings()
@@ -104,7 +111,7 @@ def run(folder, group, **setting):
 def simple(folder, fold):
     """Return what neighbours and logistic regression tell right, tuned on validation."""
     images, labels = (x.numpy() for x in digits())
-    parts = [(images[s].reshape(len(s), -1), labels[s]) for s in stretches(fold)]
+    parts = [(images[s].reshape(len(s), -1), labels[s]) for s in split_digits(fold)]
     tuned = SETTINGS["tuned"]
     tried = {
         "neighbours": [KNeighborsClassifier(k) for k in tuned["neighbours"]],
@@ -130,9 +137,9 @@ def network(folder, reader, fold, seed, rate, steps):
     if reader.startswith("convolution"):
         model = Convolution()
     else:
-        model = VisionTransformer(placed=reader == "Transformer")
-    kept, *asked = stretches(fold)
-    read(model, images[kept], labels[kept], steps, rate, seed)
+        model = VisionTransformer(positions=reader == "Transformer")
+    kept, *asked = split_digits(fold)
+    train_classifier(model, images[kept], labels[kept], steps, rate, seed)
     with torch.no_grad():
         hits = [model(images[s])[0].argmax(-1) == labels[s] for s in asked]
     found = {"reader": reader, "fold": fold, "seed": seed, "rate": rate, "steps": steps}
@@ -149,16 +156,16 @@ def network(folder, reader, fold, seed, rate, steps):
 def graph(folder, counted, layers, seed, steps):
     """Train one reader of graphs; return what it tells right, its edges taken away."""
     torch.manual_seed(seed)
-    sizes, dice = SETTINGS["graphs"], torch.Generator().manual_seed(seed)
+    sizes, generator = SETTINGS["graphs"], torch.Generator().manual_seed(seed)
     model = graphs.GraphTransformer(counted, layers)
 
-    def loss_of(step):
-        return graphs.loss_on(model, *graphs.draw(sizes["batch"], dice))
+    def loss_at(step):
+        return graphs.mean_loss(model, *graphs.sample_graphs(sizes["batch"], generator))
 
-    fit(model, loss_of, steps, sizes["rate"])
+    train_one_cycle(model, loss_at, steps, sizes["rate"])
     held = held_graphs()
     found = {"counted": counted, "layers": layers, "seed": seed}
-    found |= {"right": graphs.right(model, *held)}
+    found |= {"right": graphs.accuracy(model, *held)}
     if (counted, layers, seed) == (False, 3, 0):
         save_model(folder / "graphs.safetensors", model, found)
     return found if counted else found | without_edges(model, *held)
@@ -166,17 +173,19 @@ def graph(folder, counted, layers, seed, steps):
 
 def held_graphs():
     """Return the graphs that judge."""
-    return graphs.draw(SETTINGS["graphs"]["judged"], torch.Generator().manual_seed(99))
+    return graphs.sample_graphs(
+        SETTINGS["graphs"]["judged"], torch.Generator().manual_seed(99)
+    )
 
 
 def without_edges(model, joined, marked):
     """Return what is told right with the bias away, of another graph, and back."""
     found, bonus = {}, model.bonus.data.clone()
     model.bonus.data.zero_()
-    found["away"] = graphs.right(model, joined, marked)
+    found["away"] = graphs.accuracy(model, joined, marked)
     model.bonus.data.copy_(bonus)
-    found["other graph"] = graphs.right(model, joined, marked, joined.roll(1, 0))
-    return found | {"back": graphs.right(model, joined, marked)}
+    found["other graph"] = graphs.accuracy(model, joined, marked, joined.roll(1, 0))
+    return found | {"back": graphs.accuracy(model, joined, marked)}
 
 
 # --- rules ----------------------------------------------------------------------------
@@ -185,17 +194,21 @@ def without_edges(model, joined, marked):
 def rule(folder, kept, seed, steps):
     """Train one sequence model; return its heads, and the costs without each."""
     torch.manual_seed(seed)
-    sizes, dice = SETTINGS["rules"], torch.Generator().manual_seed(seed)
+    sizes, generator = SETTINGS["rules"], torch.Generator().manual_seed(seed)
     model = rules.SequenceModel()
 
-    def loss_of(step):
-        return rules.costs(model, rules.grow(sizes["batch"], dice, kept)[0]).mean()
+    def loss_at(step):
+        return rules.letter_losses(
+            model, rules.sample_sequences(sizes["batch"], generator, kept)[0]
+        ).mean()
 
-    fit(model, loss_of, steps, sizes["rate"])
-    if (kept, seed) == (rules.KEPT, 0) and steps != sizes["longer"]:
+    train_one_cycle(model, loss_at, steps, sizes["rate"])
+    if (kept, seed) == (rules.RULED, 0) and steps != sizes["longer"]:
         save_model(folder / "rules.safetensors", model, {"steps": steps})
     found = {"kept": kept, "seed": seed, "steps": steps}
-    return found | rules.dissected(model, sizes["judged"])
+    heads = rules.ablate_heads(model, sizes["judged"])
+    heads["looks"] = heads.pop("attention")  # so the stored runs have it
+    return found | heads
 
 
 def letters_counted(seed=99, learned=20_000):
@@ -205,8 +218,10 @@ def letters_counted(seed=99, learned=20_000):
     told best, and weighed by how well it did so far (``again``); of three letters in a row;
     and of letters at the ``two places`` that tell the texts best.
     """
-    texts, _ = rules.grow(learned, torch.Generator().manual_seed(seed + 1))
-    ids, _ = rules.grow(SETTINGS["rules"]["judged"], torch.Generator().manual_seed(seed))
+    texts, _ = rules.sample_sequences(learned, torch.Generator().manual_seed(seed + 1))
+    ids, _ = rules.sample_sequences(
+        SETTINGS["rules"]["judged"], torch.Generator().manual_seed(seed)
+    )
     reach, late = rules.REACH, slice(12 - rules.REACH, None)
 
     def logs(counted, x):
@@ -247,7 +262,9 @@ def pairs_counted(texts, *back):
 
 def told(folder, kind):
     """Return what counting tells of edges, or of letters."""
-    found = graphs.looked_up(*held_graphs()) if kind == "edges" else letters_counted()
+    found = (
+        graphs.table_accuracies(*held_graphs()) if kind == "edges" else letters_counted()
+    )
     return {"seed": 0} | found
 
 

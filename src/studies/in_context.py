@@ -5,7 +5,7 @@ come again and again; how many examples stand before. Rates are chosen for each 
 texts of their own, by three other seeds. Rivals: copying the last answer of the same
 question; counting all its answers; counting those of its pair, too. What they trust is
 chosen on the same texts. Null: the answers of a text change places. Statistic: nats for
-each of the last twelve answers of tasks held back from all training; the interval is that
+each of the last twelve answers of tasks held out from all training; the interval is that
 of how much more counting pays than the model, seed by seed.
 """
 
@@ -29,9 +29,9 @@ TRUST = [0.5, 0.7, 0.8, 0.85, 0.9, 0.925, 0.95]
 SETTINGS = {"kinds": KINDS, "steps": STEPS, "tuning": TUNING, "rates": RATES}
 SETTINGS |= {"trust": TRUST, "texts": 2000, "last": 12}
 RIVALS = {
-    "copy": in_context.copied,
-    "count": in_context.counted,
-    "count pairs": partial(in_context.counted, pairs=True),
+    "copy": in_context.copy_losses,
+    "count": in_context.count_losses,
+    "count pairs": partial(in_context.count_losses, pairs=True),
 }
 
 
@@ -50,19 +50,21 @@ def plan(small):
 
 
 def drawn(seed):
-    """Return texts of tasks that were held back."""
-    dice = torch.Generator().manual_seed(seed)
-    return in_context.texts(in_context.draw_tasks(SETTINGS["texts"], dice, held=True), dice)
+    """Return texts of tasks that were held out."""
+    generator = torch.Generator().manual_seed(seed)
+    return in_context.sample_texts(
+        in_context.sample_tasks(SETTINGS["texts"], generator, held_out=True), generator
+    )
 
 
-def last(costs):
+def last(losses):
     """Return the mean of the last answers."""
-    return round(costs[:, -SETTINGS["last"] :].mean().item(), 4)
+    return round(losses[:, -SETTINGS["last"] :].mean().item(), 4)
 
 
-def by_example(costs):
+def by_example(losses):
     """Return the mean cost after 0, 1, 2 … examples."""
-    return [round(each, 4) for each in costs.mean(0).tolist()]
+    return [round(each, 4) for each in losses.mean(0).tolist()]
 
 
 @torch.no_grad()
@@ -71,25 +73,25 @@ def run(folder, group, kind="", seed=0, rate=None, steps=0, way=""):
     choose, judge = drawn(10**6), drawn(10**6 + 1)
     if way:
         best = min(TRUST, key=lambda trust: last(RIVALS[way](choose, trust)))
-        costs = RIVALS[way](judge, best)
+        losses = RIVALS[way](judge, best)
         return {
             "way": way,
             "value": best,
-            "loss": last(costs),
-            "examples": by_example(costs),
+            "loss": last(losses),
+            "examples": by_example(losses),
         }
     rate = rate or best_rate(folder, kind=kind)
     with torch.enable_grad():
-        model, history = in_context.learn(seed, steps, rate, KINDS[kind])
+        model, history = in_context.train_on_tasks(seed, steps, rate, KINDS[kind])
     found = {"kind": kind, "seed": seed, "rate": rate}
     if group == "tuning":
-        return found | {"validation": last(in_context.answer_costs(model, choose))}
+        return found | {"validation": last(in_context.answer_losses(model, choose))}
     if kind == "new" and seed == SEEDS[0]:
         save_model(folder / "in-context.safetensors", model, {"steps": steps})
-    costs = in_context.answer_costs(model, judge)
-    mixed = in_context.shuffled(judge, torch.Generator().manual_seed(seed))
-    found |= {"loss": last(costs), "examples": by_example(costs)}
-    found["shuffled"] = last(in_context.answer_costs(model, mixed, judge))
+    losses = in_context.answer_losses(model, judge)
+    mixed = in_context.shuffle_answers(judge, torch.Generator().manual_seed(seed))
+    found |= {"loss": last(losses), "examples": by_example(losses)}
+    found["shuffled"] = last(in_context.answer_losses(model, mixed, judge))
     every = max(1, steps // 60)
     means = torch.tensor(history[: steps // every * every]).view(-1, every).mean(1)
     return found | {"history": [round(each, 3) for each in means.tolist()]}

@@ -13,7 +13,15 @@ each head is taken away alone.
 
 import torch
 
-from lmcourse.repeats import LONGEST, costs, counted, dissected, fresh, grow, repeated
+from lmcourse.repeats import (
+    LONGEST,
+    ablate_heads,
+    count_losses,
+    held_out_texts,
+    repeat_rows,
+    token_losses,
+    train_repeater,
+)
 from studies.harness import alike, best_tuned, count, grid, paired
 
 CLAIM = "One layer of two heads pays more than two layers, after ten times the steps"
@@ -44,24 +52,24 @@ def plan(small):
 
 def drawn(tuning):
     """Return texts of rows of 8 to 24 tokens: to choose by, or to judge by."""
-    dice = torch.Generator().manual_seed(7 if tuning else 8)
-    lengths = torch.randint(8, 25, (SETTINGS["texts"],), generator=dice)
-    return repeated(lengths, dice) if tuning else fresh(lengths)
+    generator = torch.Generator().manual_seed(7 if tuning else 8)
+    lengths = torch.randint(8, 25, (SETTINGS["texts"],), generator=generator)
+    return repeat_rows(lengths, generator) if tuning else held_out_texts(lengths)
 
 
 def run(folder, group, kind="", seed=0, rate=None, steps=0, order=None):
     """Train one model, or count; return what the repetition costs."""
     if order:
         own = drawn(tuning=True)
-        best = min(SETTINGS["weights"], key=lambda w: counted(own, order, w).mean())
-        loss = counted(drawn(tuning=False), order, best).mean().item()
+        best = min(SETTINGS["weights"], key=lambda w: count_losses(own, order, w).mean())
+        loss = count_losses(drawn(tuning=False), order, best).mean().item()
         return {"order": order, "weight": best, "loss": round(loss, 4)}
     layers, _, _, sizes = KINDS[kind]
     tuned = group == "runs"
     rate = best_tuned(folder, kind=kind)["rate"] if tuned else rate
-    model, history = grow(seed, layers, steps, rate, **sizes)
+    model, history = train_repeater(seed, layers, steps, rate, **sizes)
     with torch.no_grad():
-        loss = costs(model, drawn(not tuned))[:, LONGEST:].mean().item()
+        loss = token_losses(model, drawn(not tuned))[:, LONGEST:].mean().item()
     row = {"kind": kind, "seed": seed, "rate": rate}
     if not tuned:
         return row | {"validation": round(loss, 4)}
@@ -70,7 +78,7 @@ def run(folder, group, kind="", seed=0, rate=None, steps=0, order=None):
     means = torch.tensor(history[: steps // every * every]).view(-1, every).mean(1)
     row["history"] = [round(x, 3) for x in means.tolist()]
     if layers == 2:
-        heads = dissected(model, fresh(torch.full((64,), LONGEST)))
+        heads = ablate_heads(model, held_out_texts(torch.full((64,), LONGEST)))
         row["heads"] = [{k: round(x, 3) for k, x in each.items()} for each in heads]
     return row
 

@@ -116,7 +116,7 @@ def climb(folder, tokenizer, parts, rung, seed, steps, every):
     trainer = trained(tokenizer, parts, rung, seed, **best, steps=steps)
     places = torch.arange(FAR, len(parts[2]), every)
     reaches = REACHES if rung == RUNGS[-1] else (FAR,)
-    cost = {r: losses_at(trainer.bare, parts[2], places, r) for r in reaches}
+    cost = {r: losses_at(trainer.gpt, parts[2], places, r) for r in reaches}
     found = {"rung": rung, "seed": seed} | best | judged(tokenizer, parts[2], cost, every)
     if rung != RUNGS[-1]:
         return found
@@ -193,7 +193,7 @@ def live(folder, tokenizer, parts, steps):
 
     def watch(trainer):
         draw = torch.Generator().manual_seed(1)
-        more = generate(trainer.bare.eval(), start, 120, 0.8, draw, cached=False)
+        more = generate(trainer.gpt.eval(), start, 120, 0.8, draw, cached=False)
         loss, text = trainer.history[-1]["val_loss"], tokenizer.decode(more[0].tolist())
         rows.append({"step": trainer.progress.step, "loss": round(loss, 4), "sample": text})
 

@@ -3,16 +3,15 @@
 No question, no rivals: it makes the model that the chapter *sequences* looks into.
 """
 
-import json
 import math
 
 import torch
 import torch.nn.functional as F
-from safetensors.torch import save_file
 from torch import nn
 
 from lmcourse.data import load_corpus, load_texts, train_val_test_split
 from lmcourse.tokenization import CharTokenizer
+from lmcourse.weights import save_tensors
 
 CHAPTER = "sequences"
 SETTINGS = {"seed": 0, "steps": 4000}
@@ -85,4 +84,5 @@ def save(model, path):
     parts |= {"bias_ih_l0": "read.bias", "bias_hh_l0": "carry.bias"}
     state = {name: weight.half() for name, weight in model.state_dict().items()}
     state |= {f"lstm.{new}": state.pop(f"core.{old}") for old, new in parts.items()}
-    save_file(state, path, {"config": json.dumps({"alphabet": corpus()[0].alphabet})})
+    tensors = {f"model.{name}": weight for name, weight in state.items()}
+    save_tensors(path, tensors, {"alphabet": corpus()[0].alphabet})

@@ -15,7 +15,14 @@ import math
 import numpy as np
 import torch
 
-from lmcourse.lengths import BUCKETS, SHORT, by_position, near_mask, sonnets, train
+from lmcourse.lengths import (
+    BUCKETS,
+    SHORT,
+    losses_by_position,
+    near_mask,
+    sonnet_ids,
+    train_position_model,
+)
 from lmcourse.positions import frequencies, relative_buckets, rotate
 from studies.harness import count, grid, paired
 
@@ -57,7 +64,7 @@ def plan(small):
 
 def curves(model, length, **told):
     """Return both questions' losses by groups of eight positions, (2, groups)."""
-    lost = by_position(model, TIMES * length, **told).view(2, -1, 8).nanmean(-1)
+    lost = losses_by_position(model, TIMES * length, **told).view(2, -1, 8).nanmean(-1)
     return [[round(loss, 4) for loss in row] for row in lost.tolist()]
 
 
@@ -65,7 +72,7 @@ def flattened(model):
     """Give the buckets that training never met the price of the last that it did."""
     last = relative_buckets(SHORT, BUCKETS, model.reach).max()
     with torch.no_grad():
-        model.prices[last:] = model.prices[last].clone()
+        model.relative[last:] = model.relative[last].clone()
     return model
 
 
@@ -83,7 +90,7 @@ def slowed(base, length):
 def run(folder, group, steps, seed, scheme="rotary", base=10_000, length=SHORT, **told):
     """Train one model; return its losses read on as it is, and in other ways."""
     scheme = "relative" if group == "reach" else scheme
-    model = train(scheme, steps, seed, length, base=base, **told)
+    model = train_position_model(scheme, steps, seed, length, base=base, **told)
     found = {"scheme": scheme, "reach": model.reach, "base": base, "length": length}
     found |= {"steps": steps, "seed": seed, "loss": curves(model, length)}
     near = {"mask": near_mask(TIMES * length, length)}
@@ -99,7 +106,7 @@ def run(folder, group, steps, seed, scheme="rotary", base=10_000, length=SHORT, 
 
 def guess():
     """Return what a guess from the frequencies of the characters costs."""
-    share = torch.bincount(sonnets()[0]).double() / len(sonnets()[0])
+    share = torch.bincount(sonnet_ids()[0]).double() / len(sonnet_ids()[0])
     return -(share * share.clamp(min=1e-9).log()).sum().item()
 
 

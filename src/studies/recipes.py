@@ -45,7 +45,7 @@ def run(folder, group, way, seed, target, most):
             trainer.step()
         seconds += time.process_time() - start
         loss = trainer.estimate()
-    found = {"parameters": trainer.bare.parameters_count, "steps": trainer.progress.step}
+    found = {"parameters": trainer.gpt.parameters_count, "steps": trainer.progress.step}
     found |= {"seconds": round(seconds, 2), "loss": round(loss, 4)}
     return {"way": way, "seed": seed} | found | {"reached": loss <= target}
 

@@ -95,7 +95,7 @@ def trained(corpus, size, tokens, rate, seed):
     how |= {"evaluate_every": max(1, steps // 4)}
     tokenizer, trainer = new_run(text, "classic", **how)
     with torch.no_grad():
-        for weight in trainer.bare.parameters():
+        for weight in trainer.gpt.parameters():
             weight.mul_(SPREAD / size[1] ** 0.5 / 0.02 if weight.ndim == 2 else 1)
     trainer.run(quiet=True)
     return trainer, tokenizer, torch.from_numpy(tokenizer.encode_array(parts.test))
@@ -111,15 +111,15 @@ def final(folder, corpus, size, tokens, seed):
     """Train at the size's rate; judge by the test text."""
     rate = best_rate(folder, size=size)
     trainer, tokenizer, test = trained(corpus, size, tokens, rate, seed)
-    loss = estimate(trainer.bare.eval(), test, trainer.context, 800)
+    loss = estimate(trainer.gpt.eval(), test, trainer.context, 800)
     found = {"size": size, "tokens": tokens, "seed": seed, "rate": rate}
-    found |= {"parameters": trainer.bare.parameters_count, "flops": cost(size, tokens)}
+    found |= {"parameters": trainer.gpt.parameters_count, "flops": cost(size, tokens)}
     curve = [[each["step"] * STEP, round(each["val_loss"], 4)] for each in trainer.history]
     found |= {"test": round(loss, 4), "history": curve}
     if seed == SEEDS[0]:
         start = torch.tensor([tokenizer.encode(PROMPT)], device=trainer.accelerator.device)
         draw = torch.Generator().manual_seed(0)
-        ids = generate(trainer.bare, start, 160, 0.8, draw, cached=False)
+        ids = generate(trainer.gpt, start, 160, 0.8, draw, cached=False)
         found["sample"] = tokenizer.decode(ids[0].tolist())
     return found | {"seconds": round(trainer.progress.seconds, 1)}
 

@@ -83,7 +83,7 @@ def new(settings, share=1):
     how = settings | {"parts": parts, "device": "cpu"}
     tokenizer, trainer = new_run(load_corpus("sonnets"), "classic", **how)
     with torch.no_grad():
-        for weight in trainer.bare.parameters():
+        for weight in trainer.gpt.parameters():
             weight.mul_(SPREAD / 0.02 if weight.ndim == 2 else 1)
     return tokenizer, trainer
 
@@ -95,9 +95,9 @@ def trained(settings):
     history = trainer.run(quiet=True)
     start = torch.tensor([tokenizer.encode(PROMPT)])
     draw = torch.Generator().manual_seed(0)
-    ids = generate(trainer.bare.eval(), start, 160, 0.8, draw, cached=False)
+    ids = generate(trainer.gpt.eval(), start, 160, 0.8, draw, cached=False)
     return {
-        "parameters": trainer.bare.parameters_count,
+        "parameters": trainer.gpt.parameters_count,
         "seconds": round(trainer.progress.seconds, 1),
         "history": [[x["step"], round(x["val_loss"], 4)] for x in history],
         "sample": tokenizer.decode(ids[0].tolist()),
@@ -111,7 +111,7 @@ def little(folder, dropout, rate, seed, changes):
     rows = []
 
     def watch(trainer):
-        own = estimate(trainer.bare.eval(), trainer.training, trainer.context, 50)
+        own = estimate(trainer.gpt.eval(), trainer.training, trainer.context, 50)
         last = trainer.history[-1]
         rows.append([last["step"], round(own, 4), round(last["val_loss"], 4)])
 

@@ -91,17 +91,17 @@ def check_checkpoint(folder: Path) -> None:
     """Resume a run and load its model; a run that is not resumed is as it was."""
     path, refused = folder / "run.safetensors", None
     _, trainer = new_trainer()
-    before = {name: x.clone() for name, x in trainer.bare.state_dict().items()}
+    before = {name: x.clone() for name, x in trainer.gpt.state_dict().items()}
     try:
         checkpoints.restore(path, trainer, data.fingerprint(TEXT))
     except (ValueError, OSError) as error:
         refused = error
-        for name, weight in trainer.bare.state_dict().items():
+        for name, weight in trainer.gpt.state_dict().items():
             assert torch.equal(weight, before[name]), name
         assert not any(optimizer.state for optimizer in trainer.optimizers)
         assert trainer.progress.step == 0
     else:
-        same_weights(trainer.bare, path)
+        same_weights(trainer.gpt, path)
         with suppress(Diverged):  # such numbers may stand in the file
             trainer.step()
     tokenizer, model, _ = checkpoints.load_gpt(path, "cpu")

@@ -18,7 +18,7 @@ from chapters import definitions, page_definitions
 SAME = [
     ("attention", "lmcourse.attention", 4),
     ("embeddings", "lmcourse.embeddings", 5),
-    ("positional-encoding", "lmcourse.positions", 4),
+    ("positional-encoding", "lmcourse.positions", 5),
     ("transformer-block", "lmcourse.transformer", 3),
     ("encoder-decoder", "lmcourse.transformer", 2),
     ("sequences", "lmcourse.recurrent", 1),

@@ -6,7 +6,7 @@ import torch
 
 from gpts import pieces
 from lmcourse import views
-from lmcourse.gpt.gpt2 import Pieces
+from lmcourse.gpt.gpt2 import WrappedTokenizer
 from lmcourse.gpt.inside import states
 from lmcourse.gpt.model import GPT, GPTConfig
 from lmcourse.tokenization import CharTokenizer
@@ -69,7 +69,7 @@ def settled(vocab_size, **options):
 
 
 def test_pieces_of_words_are_shown_and_do_not_run():
-    tokenizer = Pieces(pieces())
+    tokenizer = WrappedTokenizer(pieces())
     model = settled(tokenizer.vocab_size + 4)  # a table may have been filled up
     with torch.no_grad():
         model.tokens.weight.mul_(50)
@@ -94,7 +94,7 @@ def test_pieces_of_words_are_shown_and_do_not_run():
 
 def test_pieces_of_the_same_name_each_have_a_bar():
     """A byte that is no whole character is shown as �, and there are many such bytes."""
-    tokenizer = Pieces(pieces())
+    tokenizer = WrappedTokenizer(pieces())
     model = settled(tokenizer.vocab_size)
     parts = [i for i in range(300) if tokenizer.decode([i]) == "\ufffd"]
     assert len(parts) > 9
@@ -117,3 +117,5 @@ def test_what_is_too_large_or_looks_up_n_grams_says_so():
     view = views.generator("ab", tokenizer, settled(6, ngrams=(5,)), count=1)
     assert "in the page: it looks n-grams up in tables." in repr(view)
     assert views.MIME not in view._repr_mimebundle_()
+    view = views.generator("ab", tokenizer, settled(6, norm="rms", bias=False), count=1)
+    assert "in the page: it has norm = rms and it has bias = False." in repr(view)

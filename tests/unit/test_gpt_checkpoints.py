@@ -60,13 +60,13 @@ def kept(one):
 def test_a_restored_run_goes_on_as_if_it_had_not_stopped(path, optimizer, steps):
     whole = advance(trainer(optimizer=optimizer), steps, path)
     resumed = trainer(optimizer=optimizer)
-    torch.nn.init.ones_(resumed.bare.tokens.weight)
+    torch.nn.init.ones_(resumed.gpt.tokens.weight)
     restore(path, resumed, CORPUS)
-    assert same(resumed.bare.state_dict(), whole.bare.state_dict())
+    assert same(resumed.gpt.state_dict(), whole.gpt.state_dict())
     assert resumed.progress == whole.progress
     for one in (whole, resumed):
         advance(one, 4)
-    assert same(resumed.bare.state_dict(), whole.bare.state_dict())
+    assert same(resumed.gpt.state_dict(), whole.gpt.state_dict())
     assert kept(resumed)
     assert same(kept(resumed), kept(whole))
     losses = [
@@ -82,13 +82,13 @@ def test_a_checkpoint_is_one_file_and_a_model_is_loaded_from_it(path):
     assert {name.split(".")[0] for name in load_file(path)} == {"model", "optimizer"}
     tokenizer, model, record = load_gpt(path, "cpu")
     assert tokenizer.decode(tokenizer.encode(TEXT)) == TEXT
-    assert model.config == one.bare.config
+    assert model.config == one.gpt.config
     assert not model.training
-    assert same(model.state_dict(), one.bare.state_dict())
+    assert same(model.state_dict(), one.gpt.state_dict())
     assert record["progress"]["history"] == one.history
     assert record["threads"] == torch.get_num_threads()
     ids = torch.tensor([tokenizer.encode("Thou ")])
-    assert torch.equal(model(ids), one.bare.eval()(ids))
+    assert torch.equal(model(ids), one.gpt.eval()(ids))
 
 
 # --- files that are not to be trusted -------------------------------------------------
@@ -97,12 +97,12 @@ def test_a_checkpoint_is_one_file_and_a_model_is_loaded_from_it(path):
 def refused(path, message, loads=False):
     """Nothing is restored (or loaded, unless it ``loads``); the error names the file."""
     one = advance(trainer(), 1)
-    weights = {name: x.clone() for name, x in one.bare.state_dict().items()}
+    weights = {name: x.clone() for name, x in one.gpt.state_dict().items()}
     before, progress = kept(one), (one.progress.step, list(one.history))
     with pytest.raises(ValueError, match=message) as caught:
         restore(path, one, CORPUS)
     assert str(path) in str(caught.value)
-    assert same(one.bare.state_dict(), weights)  # all or nothing
+    assert same(one.gpt.state_dict(), weights)  # all or nothing
     assert same(kept(one), before)
     assert (one.progress.step, one.history) == progress
     if loads:

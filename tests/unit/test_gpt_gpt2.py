@@ -10,7 +10,7 @@ from transformers import pipeline
 
 from gpts import SMALL, TEXT, pieces, random_gpt2, write_gpt2
 from lmcourse.gpt.checkpoints import load_gpt
-from lmcourse.gpt.gpt2 import Pieces, to_tokenizer, to_transformers
+from lmcourse.gpt.gpt2 import WrappedTokenizer, to_tokenizer, to_transformers
 from lmcourse.models import load_gpt2_vocabulary
 from lmcourse.tokenization import CharTokenizer
 from near import near
@@ -61,7 +61,7 @@ def test_it_is_gpt2_s_own_vocabulary_that_is_read(tmp_path):
 
 
 def test_a_long_text_is_cut_up_without_a_warning(caplog):
-    tokenizer = Pieces(pieces())
+    tokenizer = WrappedTokenizer(pieces())
     tokenizer.tokenizer.model_max_length = 10
     assert len(tokenizer.encode(TEXT)) > 10
     assert not caplog.records
@@ -85,7 +85,7 @@ def test_names_without_a_prefix_masks_and_half_precision(folder):
 def test_the_reader_s_choice_is_the_default(written, monkeypatch):
     monkeypatch.setenv("LMCOURSE_GPT", str(written[0]))
     tokenizer, _, record = load_gpt(device="cpu")
-    assert isinstance(tokenizer, Pieces)
+    assert isinstance(tokenizer, WrappedTokenizer)
     assert record["name"] == "small"
     for choice in ("", "sonnets"):
         monkeypatch.setenv("LMCOURSE_GPT", choice)
@@ -109,7 +109,7 @@ def test_the_reader_s_choice_is_the_default(written, monkeypatch):
         ({"tie_word_embeddings": False}, "tie_word_embeddings is False, not True"),
         ({"n_head": 5}, "describes no gpt2: .*5 heads do not divide d_model = 24"),
         ({"resid_pdrop": "x"}, "describes no gpt2: .*dropout must be a number"),
-        ({"n_embd": None}, "d_model must be a whole number from 1 to .*, not None"),
+        ({"n_embd": None}, "d_model must be a whole number, not None"),
         ({"n_layer": 2}, r"besides what is expected, 12 tensors: transformer\.h\.2"),
         ({"n_layer": 10**7}, "holds fewer tensors than 10000000 layers"),
         ({"n_positions": 81}, r"wpe\.weight has the shape \(80, 24\), not \(81, 24\)"),
@@ -153,9 +153,21 @@ def test_logits_and_weights_equal_gpt2(sizes):
         near(got, want)
 
 
-@pytest.mark.parametrize("options", [{"positions": "rotary"}, {"ngrams": (5,)}], ids=str)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"positions": "rotary"},
+        {"ngrams": (5,)},
+        {"previous_tokens": 1},
+        {"norm": "rms"},
+        {"activation": "relu_squared"},
+        {"bias": False},
+        {"tied": False},
+    ],
+    ids=str,
+)
 def test_what_gpt2_has_not_is_not_exported(options):
-    with pytest.raises(ValueError, match="GPT-2 has learned positions and no tables"):
+    with pytest.raises(ValueError, match=f"no GPT-2: it has {next(iter(options))}="):
         to_transformers(gpt(**options))
 
 
@@ -177,7 +189,7 @@ def test_a_pipeline_without_options_fills_the_context_and_stops():
 
 def test_exchanged_tokenizer_drops_nothing_silently():
     text = "O, 'tis  thy\n\n spirit that thou send'st ; so far ,\nfrom home ! "
-    tokenizer = Pieces(to_tokenizer(CharTokenizer(text)))
+    tokenizer = WrappedTokenizer(to_tokenizer(CharTokenizer(text)))
     assert tokenizer.encode(text) == CharTokenizer(text).encode(text)
     assert tokenizer.decode(tokenizer.encode(text)) == text
     with pytest.raises(ValueError, match="'far Z' cannot be encoded"):

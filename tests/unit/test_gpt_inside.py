@@ -14,10 +14,12 @@ from lmcourse.gpt.inside import (
     lens,
     line_states,
     losses_at,
+    losses_without,
     means,
     outputs,
     states,
 )
+from lmcourse.positions import rotate
 from near import near
 from test_gpt_generation import lively
 from test_gpt_model import D_MODEL, HEADS, KINDS, LAYERS, VOCAB, gpt, some_ids
@@ -53,7 +55,16 @@ def test_a_line_is_read_as_if_it_stood_alone():
             near(found[:, i], own[:, -1] if last else own.mean(1))
 
 
-@KINDS
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"positions": "rotary"},
+        {"ngrams": (13, 17)},
+        {"tied": False, "norm": "rms", "bias": False, "previous_tokens": 2},
+    ],
+    ids=str,
+)
 def test_the_lens_is_what_a_shorter_model_says(options):
     model, ids = exact(**options), some_ids()
     found = lens(model, ids)
@@ -65,10 +76,10 @@ def test_the_lens_is_what_a_shorter_model_says(options):
 
 def test_losses_are_of_the_token_that_follows_what_is_shown():
     model, text = exact(dropout=0.5).train(), some_ids(batch=1, tokens=20)[0]
-    places = torch.tensor([4, 11, 19])
-    found = losses_at(model, text, places, 4)
+    positions = torch.tensor([4, 11, 19])
+    found = losses_at(model, text, positions, 4)
     model.eval()
-    for place, loss in zip(places.tolist(), found, strict=True):
+    for place, loss in zip(positions.tolist(), found, strict=True):
         logits = model(text[None, place - 4 : place])[0, -1]
         near(torch.tensor(loss), -logits.log_softmax(-1)[text[place]])
 
@@ -84,6 +95,38 @@ def test_contributions_add_up_to_the_logit(options, training):
         assert len(found) == 3 + LAYERS * (HEADS + 2)
         assert found.contribution.sum() == pytest.approx(logits[token].item(), rel=1e-9)
     assert model.training is training
+
+
+@pytest.mark.parametrize(
+    "options", [{"bias": False}, {"norm": "rms", "tied": False}], ids=str
+)
+def test_contributions_of_models_that_are_no_gpt2(options):
+    model, ids = exact(**options), some_ids(batch=1)
+    found = contributions(model, ids, 3).contribution.sum()
+    assert found == pytest.approx(model(ids)[0, -1, 3].item(), rel=1e-9)
+
+
+def test_nothing_is_turned_to_float64_where_there_is_none(monkeypatch):
+    """A GPU of Apple has no float64: tensors go to the CPU first."""
+    model, text = gpt(), some_ids(batch=1, tokens=20)[0]
+    moved = set()
+    to_cpu, to_double = torch.Tensor.cpu, torch.Tensor.double
+
+    def cpu(x):
+        copy = to_cpu(x).clone()
+        moved.add(copy.data_ptr())
+        return copy
+
+    def double(x):
+        assert x.data_ptr() in moved, "float64 before the CPU"
+        return to_double(x)
+
+    monkeypatch.setattr(torch.Tensor, "cpu", cpu)
+    monkeypatch.setattr(torch.Tensor, "double", double)
+    losses_at(model, text, torch.tensor([4, 11]), 4)
+    windows = text.unfold(0, 9, 5)
+    losses_without(model, windows[:, :-1], windows[:, 1:])
+    rotate(torch.ones(3, 4), torch.arange(3))
 
 
 def parts_by_hand(model, ids):

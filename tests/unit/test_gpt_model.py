@@ -3,18 +3,24 @@
 Against GPT-2 of ``transformers``: ``test_gpt_gpt2.py``.
 """
 
+import json
 import math
+from dataclasses import asdict
 from functools import partial
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
+from lmcourse import positions
 from lmcourse.attention import MultiHeadAttention, causal_mask
+from lmcourse.gpt.generation import beam_search, generate
+from lmcourse.gpt.inside import states
 from lmcourse.gpt.model import GPT, CausalAttention, GPTConfig, ngram_rows
-from lmcourse.positions import rotate
+from lmcourse.positions import frequencies, rotate, rotations
 from near import near
 
 BATCH, TOKENS, VOCAB, CONTEXT, LAYERS, HEADS, D_MODEL = 5, 7, 11, 9, 3, 2, 12
@@ -163,32 +169,113 @@ def test_what_cannot_be_read():
 
 
 @pytest.mark.parametrize(
+    ("ids", "message"),
+    [
+        (
+            torch.tensor([1, 2]),
+            r"of shape \(batch, tokens\), not .* of shape \(2,\): .*ids\[None\]",
+        ),
+        (torch.tensor([[1.0, 2.0]]), "whole numbers .*, not torch.float32"),
+        (
+            torch.tensor([[3, VOCAB]]),
+            f"ids from 3 to {VOCAB}, .* 0 to {VOCAB - 1}: is it the",
+        ),
+        (torch.tensor([[-1, 3]]), "ids from -1 to 3"),
+    ],
+)
+def test_ids_that_are_none_of_this_model(ids, message):
+    for read in (gpt(), gpt().attentions, partial(states, gpt())):
+        with pytest.raises(ValueError, match=message):
+            read(ids)
+    if "vocabulary" not in message and ids.ndim == 1:
+        for write in (generate, partial(beam_search, beams=2)):
+            with pytest.raises(ValueError, match=message):
+                write(gpt(), ids, 3)
+
+
+def test_angles_of_rotary_positions_are_computed_once(monkeypatch):
+    model, ids = gpt(positions="rotary", context=64), some_ids(tokens=CONTEXT)
+    rotations.cache_clear()
+    asked = []
+
+    def counted(width, base):
+        asked.append(width)
+        return frequencies(width, base)
+
+    monkeypatch.setattr(positions, "frequencies", counted)
+    for _ in range(3):
+        model(ids)
+    assert len(asked) == 1  # for three layers, queries and keys, three times
+    monkeypatch.undo()
+    rotations.cache_clear()
+    with torch.inference_mode():
+        model(ids)
+    model(ids).sum().backward()  # a table made there can be trained with
+
+
+def test_options_beyond_gpt2_against_plain_code():
+    options = {"previous_tokens": 2, "norm": "rms", "activation": "relu_squared"}
+    model = gpt(**options, bias=False, tied=False).double()
+    assert not any(name.endswith("bias") for name, _ in model.named_parameters())
+    ids = some_ids()
+    x = model.tokens(ids) + model.positions.weight[:TOKENS]
+    for back, table in enumerate(model.previous, start=1):
+        for i in range(BATCH):
+            for j in range(TOKENS):
+                row = ids[i, j - back] + 1 if j >= back else 0
+                x[i, j] = x[i, j] + table.weight[row]
+
+    def rms(x):
+        return x / x.square().mean(-1, keepdim=True).sqrt()
+
+    for block in model.blocks:
+        x = x + block.attention(rms(x))[0]
+        hidden = (rms(x) @ block.feed_forward.up.weight.T).clamp(min=0) ** 2
+        x = x + hidden @ block.feed_forward.down.weight.T
+    near(model(ids), rms(x) @ model.head.weight.T, slack=100)
+
+
+@pytest.mark.parametrize(
     ("options", "message"),
     [
         *(
-            (
-                {"layers": value},
-                rf"layers must be a whole number from 1 to .*, not {value!r}",
-            )
-            for value in (0, 2.0, True, None, 10**9)
+            ({"layers": value}, rf"^layers must be a whole number, not {value!r}$")
+            for value in (2.0, True, None, "4", np.bool_(True))
+        ),
+        ({"layers": 0}, "^layers must be greater than or equal to 1, not 0$"),
+        (
+            {"layers": 10**9},
+            "^layers must be less than or equal to 100000000, not 1000000000$",
+        ),
+        ({"depth": 3}, "^GPTConfig has no field 'depth'$"),
+        (
+            {"layers": 0, "heads": "x"},
+            "^layers must be .*; heads must be a whole number, not",
         ),
         ({"vocab_size": 0}, "vocab_size must be"),
         ({"context": 0}, "context must be"),
         ({"d_model": 0}, "d_model must be"),
         ({"heads": 0}, "heads must be"),
         ({"heads": 5}, "5 heads do not divide d_model = 12"),
-        ({"positions": None}, "positions must be learned or rotary, not None"),
+        ({"positions": None}, "positions must be 'learned' or 'rotary', not None"),
         ({"positions": "rotary", "heads": 4}, "must be even"),
-        ({"dropout": 1}, "dropout must be a number from 0.0 to 0.99, not 1"),
-        ({"dropout": math.nan}, "dropout must be a number"),
-        ({"ngrams": (5, 0)}, "ngrams must be a list of whole numbers, not"),
-        ({"ngrams": "ab"}, "ngrams must be a list of whole numbers, not"),
+        ({"dropout": 1}, "dropout must be less than or equal to 0.99, not 1"),
+        ({"dropout": math.nan}, "dropout must be a finite number, not nan"),
+        ({"ngrams": (5, 0)}, "ngrams.1 must be greater than or equal to 1, not 0"),
+        ({"ngrams": "ab"}, "ngrams must be a list, not 'ab'"),
     ],
     ids=str,
 )
 def test_sizes_that_do_not_fit(options, message):
     with pytest.raises(ValueError, match=message):
         GPTConfig(**SIZES | options)
+
+
+def test_numbers_of_numpy_are_numbers():
+    numbers = {"layers": np.int64(2), "dropout": np.float32(0.5), "ngrams": [np.int32(7)]}
+    config = GPTConfig(**SIZES | numbers)
+    assert (config.layers, config.dropout, config.ngrams) == (2, 0.5, (7,))
+    assert json.loads(json.dumps(asdict(config)))["ngrams"] == [7]  # none is NumPy's
 
 
 def test_a_config_survives_json():

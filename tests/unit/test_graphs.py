@@ -7,19 +7,19 @@ import torch
 from lmcourse.graphs import (
     FAR,
     GraphTransformer,
-    answers,
+    accuracy,
+    distance_classes,
     distances,
-    draw,
     edge_bias,
-    looked_up,
-    loss_on,
-    right,
+    mean_loss,
+    sample_graphs,
+    table_accuracies,
 )
 
 
 @pytest.fixture
 def drawn():
-    return draw(20, torch.Generator().manual_seed(3))
+    return sample_graphs(20, torch.Generator().manual_seed(3))
 
 
 def test_distances_are_those_of_networkx(drawn):
@@ -31,7 +31,7 @@ def test_distances_are_those_of_networkx(drawn):
             nx.from_numpy_array(graph.numpy()), mark
         )
         assert [lengths[node] for node in range(12)] == found.tolist()
-    assert answers(*drawn).max() == 4 < distances(*drawn).max()
+    assert distance_classes(*drawn).max() == 4 < distances(*drawn).max()
 
 
 def test_a_pair_has_the_price_of_its_kind():
@@ -44,10 +44,16 @@ def test_a_pair_has_the_price_of_its_kind():
 
 
 def test_a_table_that_sees_more_tells_more():
-    found = looked_up(*draw(300, torch.Generator().manual_seed(5)), learned=3000)
+    found = table_accuracies(
+        *sample_graphs(300, torch.Generator().manual_seed(5)), learned=3000
+    )
     assert [*found] == ["nothing", "counts", "one step", "two steps"]
     assert sorted(found.values()) == [*found.values()]
-    shares = answers(*draw(20_000, torch.Generator().manual_seed(6))).flatten().bincount()
+    shares = (
+        distance_classes(*sample_graphs(20_000, torch.Generator().manual_seed(6)))
+        .flatten()
+        .bincount()
+    )
     most = (shares[1:].max() / shares[1:].sum()).item()
     assert found["nothing"] == pytest.approx(most, abs=0.05)
 
@@ -64,7 +70,7 @@ def test_edges_change_the_answer_and_without_them_nodes_are_alike(counted, drawn
     assert torch.allclose(alike, alike[:1]) == (not counted)
 
 
-def test_nodes_in_another_order_get_the_same_answers(drawn):
+def test_nodes_in_another_order_get_the_same_distance_classes(drawn):
     torch.manual_seed(0)
     model, order = GraphTransformer().double(), torch.randperm(12)
     joined, marked = drawn
@@ -72,8 +78,11 @@ def test_nodes_in_another_order_get_the_same_answers(drawn):
     place = order.argsort()[marked]
     wanted = model(joined, marked)[0][:, order]
     torch.testing.assert_close(model(moved, place)[0], wanted)
-    one, other = loss_on(model, moved, place), loss_on(model, joined, marked)
+    one, other = mean_loss(model, moved, place), mean_loss(model, joined, marked)
     assert one.item() == pytest.approx(other.item())
-    assert right(model, moved, place) == right(model, joined, marked)
-    knows = lambda *graph: (torch.nn.functional.one_hot(answers(*graph), FAR + 1), None)  # noqa: E731
-    assert right(knows, *drawn) == 1 > right(knows, *drawn, shown=0 * joined > 0)
+    assert accuracy(model, moved, place) == accuracy(model, joined, marked)
+
+    def knows(*graph):
+        return torch.nn.functional.one_hot(distance_classes(*graph), FAR + 1), None
+
+    assert accuracy(knows, *drawn) == 1 > accuracy(knows, *drawn, shown=0 * joined > 0)

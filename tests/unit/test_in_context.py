@@ -9,10 +9,21 @@ from lmcourse import in_context
 from lmcourse.in_context import ANSWERS, NOISE, PAIRS, QUESTIONS
 
 
+def test_tasks_are_shuffled_once(monkeypatch):
+    in_context.task_numbers.cache_clear()
+    shuffled = []
+    shuffle = torch.randperm
+    monkeypatch.setattr(
+        torch, "randperm", lambda *a, **k: shuffled.append(a) or shuffle(*a, **k)
+    )
+    in_context.train_on_tasks(0, 3, 1e-3)
+    assert len(shuffled) == 1
+
+
 def drawn(count=200):
     dice = torch.Generator().manual_seed(0)
-    tasks = in_context.draw_tasks(count, dice)
-    return tasks, in_context.texts(tasks, dice)
+    tasks = in_context.sample_tasks(count, dice)
+    return tasks, in_context.sample_texts(tasks, dice)
 
 
 def test_a_text_tells_its_task_and_pairs_share_their_answer():
@@ -28,7 +39,7 @@ def test_a_text_tells_its_task_and_pairs_share_their_answer():
 def test_tasks_that_are_held_back_are_never_drawn_for_training():
     dice = torch.Generator().manual_seed(1)
     apart = [
-        {tuple(task) for task in in_context.draw_tasks(20_000, dice, held).tolist()}
+        {tuple(task) for task in in_context.sample_tasks(20_000, dice, held).tolist()}
         for held in (False, True)
     ]
     assert not apart[0] & apart[1]
@@ -38,7 +49,7 @@ def test_tasks_that_are_held_back_are_never_drawn_for_training():
 
 def test_shuffled_texts_have_the_same_answers_elsewhere():
     _, ids = drawn()
-    mixed = in_context.shuffled(ids, torch.Generator().manual_seed(1))
+    mixed = in_context.shuffle_answers(ids, torch.Generator().manual_seed(1))
     assert (mixed[:, ::2] == ids[:, ::2]).all()
     assert (mixed[:, 1::2].sort(1).values == ids[:, 1::2].sort(1).values).all()
     assert (mixed != ids).float().mean() > 0.2
@@ -47,7 +58,7 @@ def test_shuffled_texts_have_the_same_answers_elsewhere():
 @pytest.mark.parametrize("pairs", [False, True])
 def test_counting_is_bayes_rule(pairs):
     _, ids = drawn(3)
-    found = in_context.counted(ids, 0.9, pairs)
+    found = in_context.count_losses(ids, 0.9, pairs)
     for row, text in enumerate(ids.tolist()):
         shown = list(zip(text[::2], text[1::2], strict=True))
         for at, (asked, told) in enumerate(shown):
@@ -67,19 +78,19 @@ def test_counting_is_bayes_rule(pairs):
 
 def test_copying_takes_the_last_answer():
     text = torch.tensor([[0, 16, 8, 17, 0, 18, 0, 18, 0, 16] + [1, 16] * 19])
-    found = in_context.copied(text, 0.7)[0, :5].exp()
+    found = in_context.copy_losses(text, 0.7)[0, :5].exp()
     assert (1 / found).tolist() == pytest.approx([0.25, 0.25, 0.1, 0.7, 0.1])
 
 
 def test_answers_are_judged_by_the_targets_and_training_is_repeated_by_its_seed():
-    model, history = in_context.learn(0, 3, 1e-3)
-    assert in_context.learn(0, 3, 1e-3)[1] == history
-    assert in_context.learn(0, 3, 1e-3, known=2)[1] != history
+    model, history = in_context.train_on_tasks(0, 3, 1e-3)
+    assert in_context.train_on_tasks(0, 3, 1e-3)[1] == history
+    assert in_context.train_on_tasks(0, 3, 1e-3, known=2)[1] != history
     _, ids = drawn(5)
-    mixed = in_context.shuffled(ids, torch.Generator().manual_seed(1))
+    mixed = in_context.shuffle_answers(ids, torch.Generator().manual_seed(1))
     with torch.no_grad():
         logits = model(mixed)[0][:, ::2].log_softmax(-1)
-        found = in_context.answer_costs(model, mixed, ids)
+        found = in_context.answer_losses(model, mixed, ids)
         want = -logits.gather(-1, ids[:, 1::2, None])[..., 0]
         torch.testing.assert_close(found, want)
-        assert not torch.equal(found, in_context.answer_costs(model, mixed))
+        assert not torch.equal(found, in_context.answer_losses(model, mixed))

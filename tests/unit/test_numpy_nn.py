@@ -313,23 +313,23 @@ def test_saved_and_loaded_is_the_same_to_the_last_bit(dtype, tmp_path):
     assert path.stat().st_size < np.dtype(dtype).itemsize * numbers + 12_000
 
 
-def changed(about=None, **change):
+def changed(record=None, **change):
     """Return what `save` writes of a small decoder, some of it changed or left out."""
 
     def write(path):
         save(small_decoder(), path)
         arrays = {**load_file(path), **change}
         with safe_open(path, "np") as file:
-            metadata = {"about": about} if about else file.metadata()
+            metadata = {"record": record} if record else file.metadata()
         save_file(arrays, path, metadata)
 
     return write
 
 
 def claims(**sizes):
-    about = {"vocabulary": [f"w{i}" for i in range(11)]}
-    about["sizes"] = {"heads": 5, "layers": 2, "d_ff": 9} | sizes
-    return changed(about=json.dumps(about))
+    record = {"vocabulary": [f"w{i}" for i in range(11)]}
+    record["sizes"] = {"heads": 5, "layers": 2, "d_ff": 9} | sizes
+    return changed(record=json.dumps(record))
 
 
 def half(path):
@@ -338,12 +338,12 @@ def half(path):
 
 
 NO_DECODER = {
-    "another program's": (lambda path: save_file({"weight": np.zeros(3)}, path), "about"),
+    "another program's": (lambda path: save_file({"weight": np.zeros(3)}, path), "record"),
     "no safetensors": (lambda path: path.write_bytes(b"Shall I compare thee"), "header"),
     "half": (half, "header|Metadata"),
     "another shape": (changed(**{"output.bias": np.zeros(3)}), "other parameters"),
     "not finite": (changed(**{"output.bias": np.full(11, np.nan)}), "not finite"),
-    "about is a list": (changed(about="[]"), "list indices"),
+    "its record is a list": (changed(record="[]"), "list indices"),
     "too many layers claimed": (claims(layers=10**9), "too few parameters"),
     "too wide a network claimed": (claims(d_ff=10**9), "too few parameters"),
 }

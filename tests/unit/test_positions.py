@@ -12,7 +12,7 @@ from transformers.models.bloom.modeling_bloom import build_alibi_tensor
 from transformers.models.llama import modeling_llama as llama
 from transformers.models.t5.modeling_t5 import T5Attention
 
-from lmcourse.lengths import Small, near_mask, windows
+from lmcourse.lengths import PositionModel, near_mask, sample_windows
 from lmcourse.positions import (
     alibi_bias,
     alibi_slopes,
@@ -144,13 +144,13 @@ def test_positions_may_be_a_list():
 
 
 def test_prices_are_looked_up_by_query_key_and_head():
-    model = Small("relative", reach=40)
+    model = PositionModel("relative", reach=40)
     with torch.no_grad():
-        model.prices.normal_()
-    bias = model.placed(torch.zeros(1, TOKENS, 48))[1]["bias"]
+        model.relative.normal_()
+    bias = model.add_positions(torch.zeros(1, TOKENS, 48))[1]["bias"]
     bucket = relative_buckets(TOKENS, 32, 40)
     for head, query, key in ((0, 3, 1), (1, 10, 0), (2, 1, 9)):
-        assert bias[head, query, key] == model.prices[bucket[query, key], head]
+        assert bias[head, query, key] == model.relative[bucket[query, key], head]
 
 
 def test_near_keys_are_as_many_as_in_training():
@@ -158,7 +158,7 @@ def test_near_keys_are_as_many_as_in_training():
 
 
 def test_windows_ask_for_the_next_and_for_three_back():
-    ids, (following, back) = windows(
+    ids, (following, back) = sample_windows(
         torch.arange(99), 5, 7, torch.Generator().manual_seed(1)
     )
     assert ids.shape == (5, 7)

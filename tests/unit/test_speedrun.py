@@ -10,7 +10,8 @@ from torch import nn
 from chapters import page_cells
 from lmbook.bench import speedrun as bench
 from lmcourse.data import stored
-from lmcourse.speedrun import CONTEXT, Recipe, Sprinter, train
+from lmcourse.gpt.model import GPT
+from lmcourse.speedrun import CONTEXT, Recipe, train_recipe
 from studies import speedrun as study
 from studies.speedrun import IDEAS, recipe_of
 
@@ -63,7 +64,7 @@ def corpus(tmp_path):
 
 
 def test_the_reference_is_of_nanogpts_shape():
-    model = Sprinter(Recipe(), 65)  # the characters of tiny Shakespeare
+    model = GPT(Recipe().model_config(65))  # the characters of tiny Shakespeare
     shapes = {name: tuple(w.shape) for name, w in model.named_parameters()}
     block = {"norm_1": (128,), "attention.qkv": (384, 128), "attention.output": (128, 128)}
     block |= {"norm_2": (128,), "feed_forward.up": (512, 128)}
@@ -79,7 +80,7 @@ def test_the_reference_is_trained_as_nanogpts():
     recipe = Recipe()
     assert (recipe.steps, recipe.batch, CONTEXT) == (2000, 12, 64)
     assert (recipe.optimizer, recipe.learning_rate, recipe.warmup) == ("adamw", 1e-3, 100)
-    assert (recipe.final, recipe.weight_decay, recipe.clip) == (0.1, 0.1, 1.0)
+    assert (recipe.min_learning_rate, recipe.weight_decay, recipe.clip) == (0.1, 0.1, 1.0)
 
 
 def test_the_record_leaves_out_what_is_better_left_out_by_the_tuning_half():
@@ -89,7 +90,7 @@ def test_the_record_leaves_out_what_is_better_left_out_by_the_tuning_half():
 
 def test_vectors_of_tokens_before_reach_so_far_and_no_further():
     torch.manual_seed(0)
-    model = Sprinter(Recipe(layers=1, d_model=8, heads=2, before=3), 11)
+    model = GPT(Recipe(layers=1, d_model=8, heads=2, previous_tokens=3).model_config(11))
     ids = torch.randint(10, (1, 9))
     with torch.no_grad():
         moved = model.vectors(ids).ne(model.vectors(ids.where(torch.arange(9) != 2, 10)))
@@ -98,7 +99,9 @@ def test_vectors_of_tokens_before_reach_so_far_and_no_further():
 
 def test_scaled_blocks_add_nothing_at_first_and_light_norms_hold_nothing():
     torch.manual_seed(0)
-    model = Sprinter(Recipe(scaled=True, light=True), 11)
+    options = {"initialisation": "width", "tied": False}
+    options |= {"norm": "rms", "activation": "relu_squared"}
+    model = GPT(Recipe(**options).model_config(11))
     x = torch.randn(2, 5, 128)
     assert all(torch.equal(block(x)[0], x) for block in model.blocks)
     assert not any("norm" in name for name, _ in model.named_parameters())
@@ -112,7 +115,7 @@ def test_a_recipe_learns_a_rhyme(ideas):
     ids = torch.arange(4000) % 7
     smaller = {"steps": 25, "warmup": 1, "layers": 1, "d_model": 32, "heads": 2}
     recipe = recipe_of(ideas, **smaller, **({} if ideas else {"learning_rate": 1e-2}))
-    model = train(recipe, ids, 7).eval()
+    model = train_recipe(recipe, ids, 7)
     assert study.estimate(model, ids, CONTEXT, 10) < 0.7  # log 7 = 1.95
 
 
@@ -210,7 +213,7 @@ def test_an_entry_is_judged_beside_the_reference(tmp_path, corpus, quick, capsys
 def test_the_pages_entry_is_a_file_of_its_own(tmp_path, monkeypatch):
     (cell,) = [c for c in page_cells("scaling") if "def train(training" in c.source]
     (file := tmp_path / "mine.py").write_text(cell.source)
-    monkeypatch.setattr("lmcourse.speedrun.train", lambda *given: given)
+    monkeypatch.setattr("lmcourse.speedrun.train_recipe", lambda *given: given)
     recipe, *rest = bench.load(file)("ids", "tuning", 65, 7)
     assert [type(recipe), *rest] == [Recipe, "ids", 65, 7]
 

@@ -13,6 +13,7 @@ import torch
 
 from lmcourse import train
 from lmcourse.data import load_corpus, load_texts, train_val_test_split
+from lmcourse.files import locked
 from lmcourse.gpt.checkpoints import load_gpt
 from lmcourse.gpt.model import GPT
 from lmcourse.train import IDEAS, PRESETS, recipe
@@ -211,10 +212,20 @@ def fails(capfd, arguments, message):
         (["--device", "meta"], "cannot train on device 'meta': Accelerate chooses 'cpu'"),
         (["--threads", "0"], "0 threads cannot compute"),
         (["--steps", "5"], "a warmup of 10 steps must be shorter than the run of 5"),
-        (["--set", "depth=5"], "a setting is wrong: TrainingConfig.__init__() got an unex"),
-        (["--set", "vocab_size=5"], "multiple values for argument 'vocab_size'"),
-        (["--set", "layers"], "layers must be a whole number from 1 to 100000000, not ''"),
-        (["--set", "learning_rate=NaN"], "learning_rate must be a number from 1e-12 to"),
+        *(
+            (["--set", f"{name}=5"], f"--set {name}: there is no such field, but context, ")
+            for name in (
+                "depth",
+                "vocab_size",
+                "device",
+                "preset",
+                "text",
+                "without",
+                "parts",
+            )
+        ),
+        (["--set", "layers"], "layers must be a whole number, not ''"),
+        (["--set", "learning_rate=NaN"], "learning_rate must be a finite number, not nan"),
     ],
     ids=lambda value: str(value[-1]) if isinstance(value, list) else "",
 )
@@ -222,6 +233,80 @@ def test_options_that_mean_nothing(corpus, tmp_path, capfd, arguments, message):
     out = tmp_path / "out.safetensors"
     fails(capfd, ["--corpus", corpus, "--out", out, *arguments], message)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("moment", ["run", "model", "step"])
+@pytest.mark.parametrize(
+    "error",
+    [
+        RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory"),
+        torch.OutOfMemoryError("CUDA out of memory"),
+        MemoryError(),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_too_little_memory_is_one_line(corpus, out, capfd, monkeypatch, error, moment):
+    def fail(*_, **__):
+        raise error
+
+    if moment == "model":
+        monkeypatch.setattr(train, "GPT", fail)
+    else:
+        monkeypatch.setattr(train.Trainer, moment, fail)
+    assert train.main(["--corpus", corpus, *SHORT, "--out", str(out)]) == 1
+    last = capfd.readouterr().err.splitlines()[-1]
+    assert last.startswith(
+        "error: there is not enough memory: lower batch, context, d_model"
+    )
+
+
+def test_another_error_is_not_taken_for_too_little_memory(corpus, out, monkeypatch):
+    def fail(*_):
+        raise RuntimeError("something else")
+
+    monkeypatch.setattr(train.Trainer, "step", fail)
+    with pytest.raises(RuntimeError, match="something else"):
+        train.main(["--corpus", corpus, *SHORT, "--out", str(out)])
+
+
+def test_home_is_home_in_every_option(corpus, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "verse.txt").write_text(Path(corpus).read_text())
+    command = ["--corpus", "~/verse.txt", *SHORT, "--out=~/runs/x", "--export=~/runs/y"]
+    assert train.main(command) == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["runs", "verse.txt"]
+    assert load_gpt(str(tmp_path / "runs" / "y"), "cpu")[2]["steps"] == 2
+
+
+def test_a_folder_is_no_checkpoint(corpus, tmp_path, capfd):
+    for resume in ([], ["--resume"]):
+        command = ["--corpus", corpus, "--out", tmp_path, *resume]
+        fails(capfd, command, f"{tmp_path} is a folder: name a file in it, such as")
+
+
+def test_another_corpus_is_named_before_its_vocabulary(corpus, tmp_path, out, capfd):
+    other = tmp_path / "other.txt"
+    other.write_text("abc" * 500)
+    assert train.main(["--corpus", corpus, *SHORT, "--out", str(out)]) == 0
+    capfd.readouterr()
+    command = ["--corpus", str(other), *SHORT, "--out", str(out), "--resume"]
+    assert train.main(command) == 1
+    assert f"{out} was trained on another corpus" in capfd.readouterr().err
+
+
+def test_two_runs_do_not_share_a_file(corpus, out, capfd):
+    command = ["--corpus", corpus, *SHORT, "--out", str(out)]
+    ended = []
+    with locked(out):  # as another process would hold it, for this one
+        program = [sys.executable, "-m", "lmcourse.train", *command]
+        ended.append(
+            subprocess.run(program, capture_output=True, text=True, timeout=PATIENCE)
+        )
+    assert ended[0].returncode == 1
+    assert ended[0].stderr.splitlines()[-1].startswith("error: another process is writing")
+    assert not out.exists()
+    assert train.main(command) == 0
 
 
 def test_a_loss_that_is_no_number_ends_the_run(corpus, out, capfd):

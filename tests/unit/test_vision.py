@@ -7,7 +7,14 @@ import torch.nn.functional as F
 
 from lmbook.play import stores
 from lmcourse.models import trained
-from lmcourse.vision import STARTS, VisionTransformer, digits, patches, read, stretches
+from lmcourse.vision import (
+    STARTS,
+    VisionTransformer,
+    digits,
+    patches,
+    split_digits,
+    train_classifier,
+)
 
 
 def test_patches_are_those_of_unfold():
@@ -16,11 +23,11 @@ def test_patches_are_those_of_unfold():
 
 
 def test_each_stretch_judges_once_and_none_is_in_two_parts():
-    every = [torch.cat(stretches(fold)).sort().values for fold in range(5)]
+    every = [torch.cat(split_digits(fold)).sort().values for fold in range(5)]
     assert all(torch.equal(each, torch.arange(1797)) for each in every)
-    judged = torch.cat([stretches(fold)[2] for fold in range(5)])
+    judged = torch.cat([split_digits(fold)[2] for fold in range(5)])
     assert torch.equal(judged, torch.arange(1797))
-    assert not set(stretches(4)[1].tolist()) & set(stretches(4)[2].tolist())
+    assert not set(split_digits(4)[1].tolist()) & set(split_digits(4)[2].tolist())
 
 
 def test_stretches_begin_where_a_form_does():
@@ -40,21 +47,24 @@ def test_dealt_patches_with_places_dealt_alike_change_nothing():
     dealt = F.fold(cut, (8, 8), 2, stride=2)[:, 0]
     wanted = model(images)[0]
     assert not torch.allclose(model(dealt)[0], wanted)
-    model.places.data = model.places.data[order]
+    model.positions.data = model.positions.data[order]
     torch.testing.assert_close(model(dealt)[0], wanted)
 
 
 def test_without_places_the_order_of_patches_is_not_seen():
     torch.manual_seed(0)
-    model, images = VisionTransformer(placed=False).double(), torch.rand(2, 8, 8).double()
+    model, images = (
+        VisionTransformer(positions=False).double(),
+        torch.rand(2, 8, 8).double(),
+    )
     dealt = torch.cat([images[:, 4:], images[:, :4]], 1)
     torch.testing.assert_close(model(dealt)[0], model(images)[0])
-    read(model, images.repeat(8, 1, 1), torch.arange(16) % 10, steps=2)
-    assert not model.places.any()
+    train_classifier(model, images.repeat(8, 1, 1), torch.arange(16) % 10, steps=2)
+    assert not model.positions.any()
 
 
 def test_the_one_that_comes_with_the_course_reads_what_it_has_not_seen():
     images, labels = digits()
-    model, judged = trained("digits", VisionTransformer), stretches(0)[2]
+    model, judged = trained("digits", VisionTransformer), split_digits(0)[2]
     assert (model(images[judged])[0].argmax(-1) == labels[judged]).float().mean() > 0.9
     assert len(stores.digits_file(model)) < 200_000

@@ -24,6 +24,7 @@ from lmcourse.bert import rebuild
 from lmcourse.data import corpora_folder, load_corpus, load_texts, train_val_test_split
 from lmcourse.gpt.checkpoints import load_gpt
 from lmcourse.models import SHA256, load_bert, load_gpt2_vocabulary, trained
+from lmcourse.recurrent import load_char_lstm
 from lmcourse.views.generator import too_much
 from lmcourse.views.neighbours import neighbours_file, spaces
 from lmcourse.views.tokenizer import merge_pairs
@@ -113,7 +114,7 @@ def digits_file(model) -> bytes:
     Its first token is a patch without pixels, whose place holds all of its vector.
     """
     embed, stack = model.embed.state_dict(), model.stack
-    places = torch.cat([(model.first - model.embed.bias)[None], model.places])
+    places = torch.cat([(model.first - model.embed.bias)[None], model.positions])
     tensors = {f"patch.{name}": x for name, x in embed.items()} | stack.state_dict()
     tensors |= {"tokens.weight": model.answer.weight, "positions.weight": places}
     block = stack.blocks[0]
@@ -122,6 +123,11 @@ def digits_file(model) -> bytes:
     config |= {"d_ff": block.feed_forward.up.out_features, "patch": model.size**2}
     config |= {"causal": False, "norm_first": True, "eps": 1e-5, "output": "tied"}
     return _file(tensors, config | {"activation": "gelu", "positions": "learned"})
+
+
+def lstm_file(model) -> bytes:
+    """Return the LSTM of characters as a safetensors file, in float16 as it is stored."""
+    return _file({name: x.half() for name, x in model.state_dict().items()}, {})
 
 
 def _file(tensors: dict[str, torch.Tensor], config: dict) -> bytes:
@@ -151,7 +157,7 @@ STORES = {
     "neighbours": lambda: neighbours_file(spaces(*load_bert(device="cpu"))),
     "sonnets": lambda: load_corpus("sonnets").encode(),
     "sonnets-training": lambda: train_val_test_split(load_texts("sonnets"))[0].encode(),
-    "lstm": lambda: (corpora_folder() / "checkpoints/lstm.safetensors").read_bytes(),
+    "lstm": lambda: lstm_file(load_char_lstm()[1]),
     "digits": lambda: digits_file(trained("digits", VisionTransformer)),
     "gpt2-merges": lambda: merge_pairs(load_gpt2_vocabulary()[0]),
 }

@@ -7,7 +7,7 @@ from scipy.sparse.csgraph import shortest_path
 
 from lmcourse.exercises import Wrong, exercise, expect, judge, predict, run
 from lmcourse.exercises.answers import normal
-from lmcourse.rules import grow
+from lmcourse.rules import sample_sequences
 
 
 @exercise("beyond-text.cut", "spot the bug")
@@ -123,7 +123,7 @@ def winding(answer):
     """Ask for the distances of rules that the page does not have."""
     for seed, turn in enumerate((3, 7, 1, 6, 5)):
         dice = torch.Generator().manual_seed(1000 + seed)
-        ids, _ = grow(300, dice, 0.5, (turn,))
+        ids, _ = sample_sequences(300, dice, 0.5, (turn,))
         ids = torch.randperm(20, generator=dice)[ids]  # other letters, another partner
         mistakes = {
             "one less: from the letter that looks; the letter to come is one farther.": (

@@ -8,7 +8,7 @@ from torch.nn import functional as F
 
 from lmcourse.exercises import Wrong, compare, exercise, expect, judge, predict, run
 from lmcourse.exercises.answers import array, diagnose, normal, rotated
-from lmcourse.lengths import by_position, train
+from lmcourse.lengths import losses_by_position, train_position_model
 from lmcourse.positions import frequencies, rotate
 
 # One block's last output is made of a sum over what it sees.
@@ -145,7 +145,7 @@ judge(
 )
 
 
-_hidden = cache(partial(train, "rotary", 120))
+_hidden = cache(partial(train_position_model, "rotary", 120))
 
 
 @exercise("positional-encoding.mended", kind="experiment")
@@ -165,7 +165,9 @@ def mended(answer):
         if not torch.isfinite(speeds).all():
             raise Wrong("a speed is a finite number of radians a token.")
         model = _hidden(seed, length, base=base)
-        lost = by_position(model, 4 * length, rotate=partial(rotate, speeds=speeds))[1]
+        lost = losses_by_position(model, 4 * length, rotate=partial(rotate, speeds=speeds))[
+            1
+        ]
         near, far = lost[3:length].mean().item(), lost[-length:].mean().item()
         moved = (speeds - usual)[~new].abs().max() > 0.02 * usual.max()
         slow = (speeds[new].abs() < usual[new] / 6).all() and max(2 * near, far) >= 1

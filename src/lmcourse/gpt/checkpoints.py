@@ -7,7 +7,6 @@ as JSON in the metadata. A finished model is such a file without an optimizer.
 
 import os
 from dataclasses import asdict
-from itertools import product
 from pathlib import Path
 
 import torch
@@ -21,13 +20,13 @@ from lmcourse.tokenization import CharTokenizer
 from lmcourse.weights import load_model, read_record, read_weights, save_model
 
 # What an optimizer keeps of each weight: of the weight's own shape, or one number.
-KEPT = {Muon: ("average",), torch.optim.AdamW: ("exp_avg", "exp_avg_sq", "step")}
+STATE_KEYS = {Muon: ("average",), torch.optim.AdamW: ("exp_avg", "exp_avg_sq", "step")}
 
 
 def describe(trainer, alphabet, corpus):
     """Return the record of a run; parameters as `save`."""
     return {
-        "model": asdict(trainer.bare.config),
+        "model": asdict(trainer.gpt.config),
         "training": asdict(trainer.config),
         "alphabet": alphabet,
         "corpus_sha256": corpus,
@@ -54,12 +53,13 @@ def save(path, trainer, alphabet, corpus):
     OSError
         If it cannot be written (a full disk); the checkpoint before it is still there.
     """
-    kept = {
+    optimizer_state = {
         name: state[weight][key]
-        for state, weight, key, name in _kept(trainer)
+        for state, weight, key, name in _optimizer_state(trainer)
         if weight in state  # once a step is taken
     }
-    save_model(path, trainer.bare, describe(trainer, alphabet, corpus), kept)
+    record = describe(trainer, alphabet, corpus)
+    save_model(path, trainer.gpt, record, optimizer_state)
 
 
 def restore(path, trainer, corpus):
@@ -80,49 +80,67 @@ def restore(path, trainer, corpus):
         corpus; the trainer is as it was.
     """
     record = read_record(path)
-    for part, here in (("model", trainer.bare.config), ("training", trainer.config)):
-        there = asdict(_make(path, record, part, type(here)))
-        for name, value in asdict(here).items():
-            if there[name] != value:
-                raise ValueError(
-                    f"{path} was trained with {name} = {there[name]!r}, not {value!r}: "
-                    "resume with the same settings, or train to another file"
-                )
-    if record.get("corpus_sha256") != corpus:
+    if record.get("corpus_sha256") != corpus:  # it decides the vocabulary: the first to ask
         raise ValueError(f"{path} was trained on another corpus than the one given")
+    for part, config in (("model", trainer.gpt.config), ("training", trainer.config)):
+        _check_same_settings(path, record, part, config)
     progress = _make(path, record, "progress", Progress)
-    weights = trainer.bare.state_dict()
-    expected = {f"model.{name}": weight.shape for name, weight in weights.items()}
-    kept = list(_kept(trainer)) if progress.step else []
-    for _, weight, key, name in kept:
-        expected[name] = () if key == "step" else weight.shape
-    tensors = read_weights(path, expected)
-    for _, _, key, name in kept:
+    weights = trainer.gpt.state_dict()
+    shapes = {f"model.{name}": weight.shape for name, weight in weights.items()}
+    optimizer_state = list(_optimizer_state(trainer)) if progress.step else []
+    for _, weight, key, name in optimizer_state:
+        shapes[name] = () if key == "step" else weight.shape
+    tensors = read_weights(path, shapes)
+    for _, _, key, name in optimizer_state:
         if key == "step" and tensors[name] != progress.step:
             raise ValueError(
                 f"{path}: {name} is not the step {progress.step} of its record"
             )
-    trainer.bare.load_state_dict({name: tensors[f"model.{name}"] for name in weights})
-    for state, weight, key, name in kept:
+    # Everything is checked: from here on the trainer changes.
+    trainer.gpt.load_state_dict({name: tensors[f"model.{name}"] for name in weights})
+    for state, weight, key, name in optimizer_state:
         state[weight][key] = tensors[name].to(weight.device)
     trainer.progress = progress
 
 
+def _check_same_settings(path, record, part, config):
+    """Raise ValueError if a run was trained with other settings than those given."""
+    stored = asdict(_make(path, record, part, type(config)))
+    for name, value in asdict(config).items():
+        if stored[name] != value:
+            raise ValueError(
+                f"{path} was trained with {name} = {stored[name]!r}, not {value!r}: "
+                "resume with the same settings, or train to another file"
+            )
+
+
 def _make(path, record, part, kind):
-    """Make a dataclass of a part of a record; ValueError if it does not fit."""
+    """Make a configuration of a part of a record; ValueError if it does not fit."""
     try:
         return kind(**record[part])
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise ValueError(f"the record in {path} has a wrong {part!r}: {error}") from error
 
 
-def _kept(trainer):
-    """Yield what the optimizers keep: (their state, weight, key, name in a file)."""
-    names = {weight: name for name, weight in trainer.bare.named_parameters()}
+def _optimizer_state(trainer):
+    """Yield what the optimizers keep of each weight.
+
+    Yields
+    ------
+    state : dict
+        The optimizer's, by weight and key.
+    weight : Parameter
+    key : str
+        As the optimizer calls it.
+    name : str
+        Of the tensor in a checkpoint.
+    """
+    names = {weight: name for name, weight in trainer.gpt.named_parameters()}
     for optimizer in trainer.optimizers:
         for group in optimizer.param_groups:
-            for weight, key in product(group["params"], KEPT[type(optimizer)]):
-                yield optimizer.state, weight, key, f"optimizer.{names[weight]}.{key}"
+            for weight in group["params"]:
+                for key in STATE_KEYS[type(optimizer)]:
+                    yield optimizer.state, weight, key, f"optimizer.{names[weight]}.{key}"
 
 
 def load_gpt(path=None, device=None):
@@ -140,7 +158,7 @@ def load_gpt(path=None, device=None):
 
     Returns
     -------
-    tokenizer : CharTokenizer or lmcourse.gpt.gpt2.Pieces
+    tokenizer : CharTokenizer or lmcourse.gpt.gpt2.WrappedTokenizer
         Both have ``encode``, ``decode`` and ``vocab_size``.
     model : GPT
         In evaluation mode.
@@ -176,7 +194,7 @@ def _load_own(path, device):
     model = load_model(
         path,
         lambda: GPT(config),
-        config.layers + len(config.ngrams),
+        config.layers + len(config.ngrams) + config.previous_tokens,
         spare=lambda name: name.startswith("optimizer."),
     )
     record["name"] = path.stem

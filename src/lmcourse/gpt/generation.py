@@ -8,7 +8,8 @@ import math
 
 import torch
 
-from lmcourse.gpt.model import evaluating
+from lmcourse.gpt.model import check_ids, evaluating
+from lmcourse.settings import whole_number
 
 # --- distributions --------------------------------------------------------------------
 
@@ -35,13 +36,13 @@ def penalize(logits, ids, penalty):
     """
     if not 0 < penalty < math.inf:
         raise ValueError(f"repetition_penalty {penalty} is not above 0")
-    there = torch.zeros_like(logits, dtype=torch.bool).scatter(1, ids, True)
-    less = torch.where(logits > 0, logits / penalty, logits * penalty)
-    return torch.where(there, less, logits)
+    in_text = torch.zeros_like(logits, dtype=torch.bool).scatter(1, ids, True)
+    lowered = torch.where(logits > 0, logits / penalty, logits * penalty)
+    return torch.where(in_text, lowered, logits)
 
 
 def apply_temperature(logits, temperature):
-    """Turn logits into probabilities: the lower the temperature, the fewer share them.
+    """Turn logits into probabilities: the lower the temperature, the more peaked.
 
     Parameters
     ----------
@@ -65,7 +66,9 @@ def apply_temperature(logits, temperature):
     if temperature == 0:
         return torch.zeros_like(logits).scatter(-1, best, 1.0)
     below = logits - logits.gather(-1, best)  # so that no quotient is too large
-    return (below / temperature).softmax(-1)
+    # A lower temperature would be rounded to 0, and 0 / 0 is no number.
+    lowest = torch.finfo(logits.dtype).tiny
+    return (below / max(temperature, lowest)).softmax(-1)
 
 
 def keep_top_k(probs, k):
@@ -86,8 +89,7 @@ def keep_top_k(probs, k):
     ValueError
         If k is no whole number from 1.
     """
-    if not (isinstance(k, int) and k >= 1):
-        raise ValueError(f"top_k must be a whole number from 1, not {k!r}")
+    k = whole_number(k, "top_k")
     last = probs.topk(min(k, probs.shape[-1])).values[..., -1:]  # (..., 1)
     kept = probs.where(probs >= last, 0)
     return kept / kept.sum(-1, keepdim=True)
@@ -115,9 +117,9 @@ def keep_top_p(probs, p):
     if not 0 < p <= 1:
         raise ValueError(f"top_p must be above 0 and at most 1, not {p}")
     ordered, ids = probs.sort(dim=-1)  # the likeliest last
-    away = ordered.cumsum(-1) <= 1 - p  # with these gone, the rest still holds p
-    away[..., -1] = False
-    kept = probs.masked_fill(away.scatter(-1, ids, away), 0)
+    dropped = ordered.cumsum(-1) <= 1 - p  # without these, the rest still holds p
+    dropped[..., -1] = False
+    kept = probs.masked_fill(dropped.scatter(-1, ids, dropped), 0)
     return kept / kept.sum(-1, keepdim=True)
 
 
@@ -151,9 +153,12 @@ def next_probs(
     ValueError
         If a setting is out of its range.
     """
-    found = apply_temperature(penalize(logits, ids, repetition_penalty), temperature)
-    found = found if top_k is None else keep_top_k(found, top_k)
-    return found if top_p is None else keep_top_p(found, top_p)
+    probs = apply_temperature(penalize(logits, ids, repetition_penalty), temperature)
+    if top_k is not None:
+        probs = keep_top_k(probs, top_k)
+    if top_p is not None:
+        probs = keep_top_p(probs, top_p)
+    return probs
 
 
 # --- the cache ------------------------------------------------------------------------
@@ -235,11 +240,19 @@ def next_logits(model, ids, cache=None):
     """Return the logits (batch, vocab_size) of what follows, on the CPU.
 
     The model sees the last ``context`` tokens. Once the text is longer, each new token
-    moves all of them one place, and no key or value that was kept is right any more: then
-    they are read anew, with or without a cache.
+    moves all of them one position, and no key or value that was kept is right any more:
+    then all are computed anew, with or without a cache.
+
+    Parameters
+    ----------
+    model : lmcourse.gpt.model.GPT
+    ids : int64 Tensor of shape (batch, tokens)
+    cache : Cache, optional
+        Of the first of these tokens; it grows by the others.
     """
     context = model.config.context
-    cache = cache if ids.shape[1] <= context else None
+    if ids.shape[1] > context:
+        cache = None
     logits = model(ids[:, -context:], cache)[:, -1].cpu()
     return logits.to(torch.promote_types(logits.dtype, torch.float32))
 
@@ -277,15 +290,18 @@ def generate(
     ValueError
         If the prompt is empty, or a setting out of its range.
     """
+    tokens = whole_number(tokens, "tokens", least=0)
+    check_ids(ids)
     settings["temperature"] = temperature
     cache = Cache(model) if cached else None
     with evaluating(model):
         for _ in range(tokens):
-            found = next_probs(next_logits(model, ids, cache), ids.cpu(), **settings)
-            drawn = found.argmax(-1, keepdim=True)  # (batch, 1)
+            probs = next_probs(next_logits(model, ids, cache), ids.cpu(), **settings)
             if temperature > 0:
-                drawn = torch.multinomial(found, 1, generator=generator)
-            ids = torch.cat([ids, drawn.to(ids.device)], dim=1)
+                token = torch.multinomial(probs, 1, generator=generator)  # (batch, 1)
+            else:
+                token = probs.argmax(-1, keepdim=True)  # (batch, 1)
+            ids = torch.cat([ids, token.to(ids.device)], dim=1)
     return ids
 
 
@@ -304,7 +320,7 @@ def beam_search(model, ids, tokens, beams):
     -------
     texts : int64 Tensor of shape (batch, beams, prompt + tokens)
         The likeliest first.
-    logs : Tensor of shape (batch, beams)
+    log_probs : Tensor of shape (batch, beams)
         The log probability of each continuation, falling.
 
     Raises
@@ -312,20 +328,24 @@ def beam_search(model, ids, tokens, beams):
     ValueError
         If the prompt is empty, or there is not one beam at least.
     """
-    if not (isinstance(beams, int) and beams >= 1):
-        raise ValueError(f"beams must be a whole number from 1, not {beams!r}")
-    batch, cache = len(ids), Cache(model)
+    beams = whole_number(beams, "beams")
+    tokens = whole_number(tokens, "tokens", least=0)
+    check_ids(ids)
+    batch = len(ids)
+    cache = Cache(model)
     texts = ids.repeat_interleave(beams, 0)  # (batch * beams, tokens)
-    logs = torch.full((batch, beams), -math.inf)  # all beams are the same at first:
-    logs[:, 0] = 0.0  # one counts
-    first = torch.arange(batch)[:, None] * beams  # where a text's beams begin
+    # At first all beams of a text are the same, so only one of them counts.
+    log_probs = torch.full((batch, beams), -math.inf)
+    log_probs[:, 0] = 0.0
+    first_rows = torch.arange(batch)[:, None] * beams  # where a text's beams begin
     with evaluating(model):
         for _ in range(tokens):
-            steps = next_logits(model, texts, cache).log_softmax(-1)
-            sums = logs.to(steps).flatten()[:, None] + steps  # (batch * beams, vocab_size)
-            logs, best = sums.view(batch, -1).topk(beams)  # (batch, beams)
-            rows = (first + best // steps.shape[-1]).flatten().to(ids.device)
-            drawn = (best % steps.shape[-1]).view(-1, 1).to(ids.device)
-            texts = torch.cat([texts[rows], drawn], dim=1)
+            added = next_logits(model, texts, cache).log_softmax(-1)
+            vocab_size = added.shape[-1]
+            sums = log_probs.to(added).flatten()[:, None] + added  # (rows, vocab_size)
+            log_probs, best = sums.view(batch, -1).topk(beams)  # (batch, beams)
+            rows = (first_rows + best // vocab_size).flatten().to(ids.device)
+            next_tokens = (best % vocab_size).view(-1, 1).to(ids.device)
+            texts = torch.cat([texts[rows], next_tokens], dim=1)
             cache.reorder(rows)
-    return texts.unflatten(0, (batch, beams)), logs
+    return texts.unflatten(0, (batch, beams)), log_probs

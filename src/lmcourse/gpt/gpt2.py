@@ -17,7 +17,7 @@ SIZES = {  # theirs → ours
     "n_head": "heads",
     "n_embd": "d_model",
 }
-GPT2 = {  # what a configuration may tell, but not otherwise
+GPT2 = {  # where a configuration says something else, it is no GPT-2 of ours
     "model_type": "gpt2",
     "activation_function": "gelu_new",
     "layer_norm_epsilon": 1e-5,
@@ -58,8 +58,8 @@ def is_transposed(their_name, weight):
 # --- theirs as ours -------------------------------------------------------------------
 
 
-class Pieces:
-    """A tokenizer of ``transformers`` with what `CharTokenizer` has: three things.
+class WrappedTokenizer:
+    """A tokenizer of ``transformers`` with the interface of `CharTokenizer`.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def load_gpt2(name, device=None):
 
     Returns
     -------
-    tokenizer : Pieces
+    tokenizer : WrappedTokenizer
     model : GPT
         In evaluation mode, float32.
     record : dict
@@ -120,11 +120,13 @@ def load_gpt2(name, device=None):
         If it is no GPT-2, if a file is damaged, or if its weights are not those that its
         configuration claims. Nothing is filled with random numbers.
     """
-    device, folder = pick_device(device), checkpoint_folder(name)
+    device = pick_device(device)
+    folder = checkpoint_folder(name)
     config = read_config(folder / "config.json", GPT2, _config)
     tokenizer = read_tokenizer(folder, transformers.GPT2Config(), config.vocab_size)
     path = folder / "model.safetensors"
-    prefix = "transformer." * ("transformer.wte.weight" in read_header(path)[0])
+    shapes, _ = read_header(path)
+    prefix = "transformer." if "transformer.wte.weight" in shapes else ""
     model = load_model(
         path,
         lambda: GPT(config),
@@ -133,15 +135,19 @@ def load_gpt2(name, device=None):
         is_transposed=is_transposed,
         spare=lambda name: name.endswith(SPARE),
     )
-    named = folder.name if Path(name).expanduser().is_dir() else name
-    record = {"name": named, "folder": str(folder), "model": asdict(config)}
-    return Pieces(tokenizer), model.to(device), record
+    is_folder = Path(name).expanduser().is_dir()
+    record = {
+        "name": folder.name if is_folder else name,
+        "folder": str(folder),
+        "model": asdict(config),
+    }
+    return WrappedTokenizer(tokenizer), model.to(device), record
 
 
-def _config(found):
-    """Return the GPTConfig of what a GPT-2's ``config.json`` says."""
-    sizes = {ours: found[theirs] for theirs, ours in SIZES.items()}
-    return GPTConfig(**sizes, dropout=found.get("resid_pdrop", 0.1))
+def _config(theirs):
+    """Return the GPTConfig of what a GPT-2's ``config.json`` says, a dict."""
+    sizes = {our_name: theirs[their_name] for their_name, our_name in SIZES.items()}
+    return GPTConfig(**sizes, dropout=theirs.get("resid_pdrop", 0.1))
 
 
 # --- ours as theirs -------------------------------------------------------------------
@@ -161,26 +167,28 @@ def to_transformers(model, attn_implementation="sdpa"):
     Raises
     ------
     ValueError
-        If the model has what GPT-2 has not: rotary positions, tables of n-grams.
+        If the model has what GPT-2 has not, such as rotary positions.
     """
     config = model.config
-    if config.positions != "learned" or config.ngrams:
-        raise ValueError(
-            "GPT-2 has learned positions and no tables of n-grams; this model has "
-            f"positions={config.positions!r}, ngrams={config.ngrams}"
-        )
-    dropouts = ("resid_pdrop", "embd_pdrop", "attn_pdrop")
+    if options := config.unlike_gpt2():
+        own = ", ".join(f"{name}={value!r}" for name, value in options.items())
+        raise ValueError(f"this model is no GPT-2: it has {own}")
     sizes = {theirs: getattr(config, ours) for theirs, ours in SIZES.items()}
-    theirs = transformers.GPT2Config(
+    their_config = transformers.GPT2Config(
         **sizes,
-        **dict.fromkeys(dropouts, config.dropout),
-        **dict.fromkeys(("bos_token_id", "eos_token_id")),
+        resid_pdrop=config.dropout,
+        embd_pdrop=config.dropout,
+        attn_pdrop=config.dropout,
+        bos_token_id=None,
+        eos_token_id=None,
         attn_implementation=attn_implementation,
     )
-    exported, state = transformers.GPT2LMHeadModel(theirs), {}
-    for name, weight in model.state_dict().items():
-        name = their_name(name)
-        weight = weight.mT if is_transposed(name, weight) else weight
+    exported = transformers.GPT2LMHeadModel(their_config)
+    state = {}
+    for our_name, weight in model.state_dict().items():
+        name = their_name(our_name)
+        if is_transposed(name, weight):
+            weight = weight.mT
         state[name] = weight.detach().cpu().contiguous()
     exported.transformer.load_state_dict(state)  # and lm_head is wte
     exported.generation_config.max_length = config.context

@@ -1,8 +1,8 @@
-"""Looking into a GPT while it reads, and changing what it holds.
+"""Looking into a GPT while it reads a text.
 
-The residual stream, past all blocks, is the sum of what the embedding, every head
-and every feed-forward network put on it. Here it is read (`states`, `lens`), taken apart
-(`contributions`); other outputs of parts are `lmcourse.ablation`'s.
+The residual stream, past all blocks, is the sum of what the embedding, every head and every
+feed-forward network added to it. Here it is read (`states`, `lens`) and taken apart
+(`contributions`). What changes a model is in `lmcourse.ablation`.
 """
 
 from contextlib import ExitStack
@@ -11,8 +11,9 @@ from functools import partial
 import pandas as pd
 import torch
 import torch.nn.functional as F
+from torch import nn
 
-from lmcourse.ablation import PARTS, without
+from lmcourse.ablation import PARTS, hooked_heads, without
 from lmcourse.gpt.model import evaluating
 
 
@@ -23,69 +24,79 @@ def states(model, ids):
     Parameters
     ----------
     model : lmcourse.gpt.model.GPT
-        In a ``with`` of `replaced`, what it holds then.
+        In a ``with`` of `lmcourse.ablation.replaced`, the stream of the changed model.
     ids : int64 Tensor of shape (batch, tokens)
 
     Returns
     -------
     Tensor of shape (layers + 1, batch, tokens, d_model)
     """
-    seen = []
+    streams = []
 
-    def at_point(module, inputs):
-        seen.append(inputs[0])
+    def keep_input(module, inputs):
+        streams.append(inputs[0])
 
     with evaluating(model), ExitStack() as hooks:
-        for module in [*model.blocks, model.norm]:  # what the stream is given to
-            hooks.enter_context(module.register_forward_pre_hook(at_point))
+        for module in [*model.blocks, model.norm]:  # each is given the stream
+            hooks.enter_context(module.register_forward_pre_hook(keep_input))
         model(ids)
-    return torch.stack(seen)
+    return torch.stack(streams)
 
 
 def line_states(model, ids, lengths, last=False):
-    """Return a vector a line, before the first block and after each.
+    """Return one vector for each line, before the first block and after each.
 
     Parameters
     ----------
     model : lmcourse.gpt.model.GPT
     ids : int64 Tensor of shape (lines, tokens)
-        Padded at the end, where no token of the line looks.
+        Padded at the end, where no token of the line attends.
     lengths : int64 Tensor of shape (lines,)
         How many tokens of each line are its own.
     last : bool
-        The state of a line's last token, not the mean of all its own.
+        Whether to return the state of a line's last token instead of the mean of all.
 
     Returns
     -------
     Tensor of shape (layers + 1, lines, d_model)
     """
-    places = torch.arange(ids.shape[1], device=ids.device)
-    kept = places < lengths[:, None]  # (lines, tokens)
+    positions = torch.arange(ids.shape[1], device=ids.device)
+    chosen = positions < lengths[:, None]  # (lines, tokens)
     if last:
-        kept = places == lengths[:, None] - 1
-    every = states(model, ids)  # (layers + 1, lines, tokens, d_model)
-    shares = kept.to(every) / kept.sum(1, keepdim=True)  # (lines, tokens)
-    return torch.einsum("bltd,lt->bld", every, shares)
+        chosen = positions == lengths[:, None] - 1
+    stream = states(model, ids)  # (layers + 1, lines, tokens, d_model)
+    shares = chosen.to(stream) / chosen.sum(1, keepdim=True)  # (lines, tokens)
+    return torch.einsum("bltd,lt->bld", stream, shares)
 
 
 @torch.no_grad()
 def lens(model, ids):
     """Return the logits, if the model ended before the first block or after any.
 
-    The last norm and the table of tokens read every state (the logit lens, nostalgebraist
+    The last norm and the output matrix read every state: the logit lens (nostalgebraist
     2020).
+
+    Parameters
+    ----------
+    model : lmcourse.gpt.model.GPT
+    ids : int64 Tensor of shape (batch, tokens)
 
     Returns
     -------
     Tensor of shape (layers + 1, batch, tokens, vocab_size)
         The last are the model's own.
     """
-    return F.linear(model.norm(states(model, ids)), model.tokens.weight)
+    return F.linear(model.norm(states(model, ids)), model.output_matrix)
 
 
 @torch.no_grad()
 def outputs(model, ids):
     """Return what each head and each feed-forward network returns.
+
+    Parameters
+    ----------
+    model : lmcourse.gpt.model.GPT
+    ids : int64 Tensor of shape (batch, tokens)
 
     Returns
     -------
@@ -93,27 +104,27 @@ def outputs(model, ids):
         By layer and part: (batch, tokens, d_head) of a head, before the matrix ``output``,
         or (batch, tokens, d_model).
     """
-    seen = {}
+    by_part = {}
 
-    def at_heads(layer, heads, module, inputs):
-        split = inputs[0].unflatten(-1, (heads, -1)).unbind(-2)
-        seen.update({(layer, head): output for head, output in enumerate(split)})
+    def keep_heads(layer, heads):
+        for head, output in enumerate(heads.unbind(-2)):
+            by_part[layer, head] = output
 
-    def at_feed_forward(layer, module, inputs, output):
-        seen[layer, "feed_forward"] = output
+    def keep_feed_forward(layer, module, inputs, output):
+        by_part[layer, "feed_forward"] = output
 
     with evaluating(model), ExitStack() as hooks:
         for layer, block in enumerate(model.blocks):
-            heads = partial(at_heads, layer, block.attention.heads)
-            hooks.enter_context(block.attention.output.register_forward_pre_hook(heads))
-            whole = partial(at_feed_forward, layer)
-            hooks.enter_context(block.feed_forward.register_forward_hook(whole))
+            keep = partial(keep_heads, layer)
+            hooks.enter_context(hooked_heads(block.attention, keep))
+            keep = partial(keep_feed_forward, layer)
+            hooks.enter_context(block.feed_forward.register_forward_hook(keep))
         model(ids)
-    return seen
+    return by_part
 
 
 def means(model, ids):
-    """Return the mean output of each part over texts, to replace it with.
+    """Return the mean output of each part over texts, for mean ablation.
 
     Parameters
     ----------
@@ -123,18 +134,18 @@ def means(model, ids):
     Returns
     -------
     dict of (int, int or "feed_forward") to Tensor of shape (d_head,) or (d_model,)
-        By layer and part, as `replaced` takes them.
+        By layer and part, as `lmcourse.ablation.replaced` takes them.
     """
     return {name: x.mean((0, 1)) for name, x in outputs(model, ids).items()}
 
 
 @torch.no_grad()
 def contributions(model, ids, token):
-    """Take the logit of a token, after the last of a text, apart.
+    """Direct logit attribution: take the logit of one next token apart.
 
     Each part added a vector to the residual stream; the last norm subtracts its mean,
     divides it by the spread of the whole sum (as if that were given) and weighs it, and the
-    row of the token in the table of tokens reads it. All that is linear, so what the parts
+    row of the token in the output matrix reads it. All that is linear, so what the parts
     contribute adds up to the logit. Indirect effects, through what later parts make of it,
     are not in it.
 
@@ -143,7 +154,7 @@ def contributions(model, ids, token):
     model : lmcourse.gpt.model.GPT
     ids : int64 Tensor of shape (1, tokens)
     token : int
-        Whose logit.
+        Whose logit, after the last token of the text.
 
     Returns
     -------
@@ -151,45 +162,85 @@ def contributions(model, ids, token):
         One row a part: ``layer`` (none for the embedding and the last norm), ``part``
         (``"token"``; ``"position"``, with what tables of n-grams add; a head;
         ``"attention bias"``; ``"feed_forward"``, with its bias; ``"norm bias"``), and
-        ``contribution``.
+        ``contribution``, a share of the logit. A model without biases has no rows of them.
 
     Raises
     ------
     ValueError
-        If it is not one text, or a whole part is away.
+        If it is not one text, or a whole part is removed.
     """
     if ids.shape[0] != 1:
         raise ValueError(f"one text, please, not {ids.shape[0]}")
-    found = written(model, ids)  # (layer, part) → (d_model,)
-    end, norm = states(model, ids)[-1, 0, -1], model.norm
-    if not torch.allclose(sum(found.values()), end, atol=1e-3 * float(end.abs().max())):
+    vectors = added_vectors(model, ids)  # (layer, part) → (d_model,)
+    end = states(model, ids)[-1, 0, -1]  # (d_model,)
+    tolerance = 1e-3 * float(end.abs().max())
+    if not torch.allclose(sum(vectors.values()), end, atol=tolerance):
         raise ValueError("the parts do not add up to the residual stream: is a part away?")
-    spread = (end.var(correction=0) + norm.eps).sqrt()
-    reads = norm.weight * model.tokens.weight[token] / spread  # (d_model,)
-    rows = [(*name, float((x - x.mean()) @ reads)) for name, x in found.items()]
-    rows.append((None, "norm bias", float(norm.bias @ model.tokens.weight[token])))
+    row = model.output_matrix[token]  # (d_model,)
+    rows = [
+        (*name, float(fixed_norm(model.norm, end, vector) @ row))
+        for name, vector in vectors.items()
+    ]
+    bias = getattr(model.norm, "bias", None)
+    if bias is not None:
+        rows.append((None, "norm bias", float(bias @ row)))
     return pd.DataFrame(rows, columns=["layer", "part", "contribution"])
 
 
-def written(model, ids):
-    """Return the vector (d_model,) that each part added at the last token."""
+def fixed_norm(norm, whole, part):
+    """Return what a norm makes of a part of a vector, divided by the spread of the whole.
+
+    Parameters
+    ----------
+    norm : nn.LayerNorm or nn.RMSNorm
+        Its bias is left out.
+    whole, part : Tensor of shape (d_model,)
+
+    Returns
+    -------
+    Tensor of shape (d_model,)
+    """
+    if isinstance(norm, nn.RMSNorm):
+        eps = torch.finfo(whole.dtype).eps if norm.eps is None else norm.eps
+        scaled = part / (whole.square().mean() + eps).sqrt()
+    else:
+        scaled = (part - part.mean()) / (whole.var(correction=0) + norm.eps).sqrt()
+    return scaled if norm.weight is None else scaled * norm.weight
+
+
+def added_vectors(model, ids):
+    """Return the vector that each part added to the residual stream at the last token.
+
+    Parameters
+    ----------
+    model : lmcourse.gpt.model.GPT
+    ids : int64 Tensor of shape (1, tokens)
+
+    Returns
+    -------
+    dict of (int or None, str or int) to Tensor of shape (d_model,)
+        By layer and part, as the rows of `contributions`.
+    """
     token = model.tokens(ids)[0, -1]
-    found = {(None, "token"): token}
-    found[None, "position"] = model.vectors(ids)[0, -1] - token
-    for (layer, part), x in outputs(model, ids).items():
+    vectors = {(None, "token"): token}
+    vectors[None, "position"] = model.vectors(ids)[0, -1] - token
+    for (layer, part), output in outputs(model, ids).items():
         if part == "feed_forward":
             bias = model.blocks[layer].attention.output.bias
-            found |= {(layer, "attention bias"): bias, (layer, part): x[0, -1]}
+            if bias is not None:
+                vectors[layer, "attention bias"] = bias
+            vectors[layer, part] = output[0, -1]
         else:
-            output = model.blocks[layer].attention.output.weight  # (d_model, d_model)
-            d_head = x.shape[-1]
-            found[layer, part] = output[:, part * d_head :][:, :d_head] @ x[0, -1]
-    return found
+            d_head = output.shape[-1]
+            matrix = model.blocks[layer].attention.output.weight  # (d_model, d_model)
+            own_columns = matrix[:, part * d_head : (part + 1) * d_head]
+            vectors[layer, part] = own_columns @ output[0, -1]
+    return vectors
 
 
 @torch.no_grad()
 def losses_without(model, inputs, targets, controls=None, write=None):
-    """Measure the loss of a GPT with each part of each block away, one at a time.
+    """Measure the loss of a GPT with each part of each block removed, one at a time.
 
     Parameters
     ----------
@@ -197,7 +248,7 @@ def losses_without(model, inputs, targets, controls=None, write=None):
     inputs, targets : int64 Tensor of shape (windows, context)
         Of `lmcourse.gpt.training.cut_windows`: text that it was not trained on.
     controls : dict of str to callable, optional
-        Other changes: what is given a layer's number and makes a context manager in which
+        Other changes: each is given a layer's number and makes a context manager in which
         the model is changed.
     write : callable, optional
         Called in each state but those without a head; what it returns is the column
@@ -206,56 +257,92 @@ def losses_without(model, inputs, targets, controls=None, write=None):
     Returns
     -------
     DataFrame
-        One row a part, with the columns ``layer``, ``part`` (as in `without`), ``loss``,
-        ``change`` (from the loss of the whole model) and ``low`` and ``high``, a 95 %
-        interval of the change: it is paired, being that of the mean difference over the
-        windows, which are taken as independent.
+        One row a part, with the columns ``layer``, ``part`` (as in
+        `lmcourse.ablation.without`), ``loss`` (nats a token), ``change`` (from the loss of
+        the whole model), ``low`` and ``high``, the ends of `paired_interval`, and ``line``.
     """
-
-    def losses():
-        logits = model(inputs).transpose(1, 2)  # (windows, vocab_size, context)
-        return F.cross_entropy(logits, targets, reduction="none").mean(1).double()
-
     rows = []
     with evaluating(model):
-        whole = losses()  # (windows,)
+        whole = window_losses(model, inputs, targets)
         for layer, block in enumerate(model.blocks):
-            parts = (*PARTS, *range(block.attention.heads))
-            ways = {part: partial(without, block, part) for part in parts}
-            ways |= {name: partial(make, layer) for name, make in (controls or {}).items()}
-            for part, way in ways.items():
-                with way():
-                    change = losses() - whole
-                    line = write() if write and not isinstance(part, int) else ""
-                mean, spread = change.mean(), 1.96 * change.std() / len(change) ** 0.5
-                numbers = (whole.mean() + mean, mean, mean - spread, mean + spread)
-                rows.append((layer, part, *map(float, numbers), line))
+            changes = {
+                part: partial(without, block, part)
+                for part in (*PARTS, *range(block.attention.heads))
+            }
+            for name, make in (controls or {}).items():
+                changes[name] = partial(make, layer)
+            for part, changed in changes.items():
+                line = ""
+                with changed():
+                    change = window_losses(model, inputs, targets) - whole
+                    if write is not None and not isinstance(part, int):
+                        line = write()
+                mean, low, high = paired_interval(change)
+                rows.append(
+                    (layer, part, float(whole.mean()) + mean, mean, low, high, line)
+                )
     names = ["layer", "part", "loss", "change", "low", "high", "line"]
     return pd.DataFrame(rows, columns=names)
 
 
+def window_losses(model, inputs, targets):
+    """Return the mean loss of each window, in nats a token.
+
+    Parameters
+    ----------
+    model : lmcourse.gpt.model.GPT
+    inputs, targets : int64 Tensor of shape (windows, context)
+
+    Returns
+    -------
+    float64 Tensor of shape (windows,)
+        On the CPU: a GPU of Apple has no float64.
+    """
+    logits = model(inputs).transpose(1, 2)  # (windows, vocab_size, context)
+    losses = F.cross_entropy(logits, targets, reduction="none")  # (windows, context)
+    return losses.mean(1).cpu().double()
+
+
+def paired_interval(differences):
+    """Return the mean of paired differences, and a 95 % interval for it.
+
+    Parameters
+    ----------
+    differences : float64 Tensor of shape (windows,)
+        Taken as independent.
+
+    Returns
+    -------
+    mean, low, high : float
+        The mean, and 1.96 standard errors to either side of it.
+    """
+    mean = float(differences.mean())
+    half_width = 1.96 * float(differences.std()) / len(differences) ** 0.5
+    return mean, mean - half_width, mean + half_width
+
+
 @torch.no_grad()
-def losses_at(model, ids, places, reach):
-    """Return what tokens cost a model that is shown only the last few before each.
+def losses_at(model, ids, positions, reach):
+    """Return the losses of tokens, of which the model sees only the last few before each.
 
     Parameters
     ----------
     model : lmcourse.gpt.model.GPT
     ids : int64 Tensor of shape (tokens,)
-    places : int64 Tensor of shape (places,)
-        Of the tokens to be guessed, none below ``reach``.
+    positions : int64 Tensor of shape (targets,)
+        Of the tokens to be predicted, none below ``reach``.
     reach : int
-        How many tokens before each are shown.
+        How many tokens before each the model sees.
 
     Returns
     -------
-    float64 array of shape (places,)
+    float64 array of shape (targets,)
         Minus the log probability of each, in nats.
     """
-    found = []
+    losses = []
     with evaluating(model):
-        for some in places.split(500):
-            shown = ids[some[:, None] - torch.arange(reach, 0, -1)]  # (some, reach)
-            logits = model(shown)[:, -1]  # (some, vocab_size)
-            found.append(F.cross_entropy(logits, ids[some], reduction="none"))
-    return torch.cat(found).double().cpu().numpy()
+        for part in positions.split(500):  # to bound memory
+            shown = ids[part[:, None] - torch.arange(reach, 0, -1)]  # (part, reach)
+            logits = model(shown)[:, -1]  # (part, vocab_size)
+            losses.append(F.cross_entropy(logits, ids[part], reduction="none"))
+    return torch.cat(losses).cpu().double().numpy()

@@ -1,39 +1,44 @@
 """A GPT that can be read in one sitting and trained in a minute.
 
 It is GPT-2's architecture (Radford et al. 2019), number for number (`lmcourse.gpt.gpt2`).
-Two options leave it: rotary positions, and tables of n-grams. The chapter *mini-gpt*
-arrives at this code step by step.
+Options leave it: rotary positions, tables of n-grams, and what a race for speed tries
+(`lmcourse.speedrun`). The chapter *mini-gpt* arrives at this code step by step.
 """
 
 import math
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
+from typing import Annotated, Literal
 
 import torch
 import torch.nn.functional as F
+from pydantic import Field
 from torch import nn
 
 from lmcourse.attention import attention, causal_mask
-from lmcourse.positions import rotate
+from lmcourse.positions import rotations, turn_pairs
+from lmcourse.settings import LARGEST, Number, Size, Switch, Whole, settings
 from lmcourse.transformer import Block
 
-LARGEST = 10**8  # of a size: PyTorch counts with the product of two
+NORMS = {
+    "layer": nn.LayerNorm,
+    "rms": partial(nn.RMSNorm, elementwise_affine=False),
+}
+# The options that make a GPT another architecture than GPT-2's, with GPT-2's values.
+GPT2_OPTIONS = {
+    "positions": "learned",
+    "ngrams": (),
+    "previous_tokens": 0,
+    "norm": "layer",
+    "activation": "gelu_new",
+    "bias": True,
+    "tied": True,
+}
 
 
-def check_numbers(settings, low, high, *names):
-    """Raise ValueError unless fields are numbers from low to high, whole if these are."""
-    kinds = (int,) if isinstance(high, int) else (int, float)
-    for name in names:
-        value = getattr(settings, name)
-        if type(value) not in kinds or not low <= value <= high:
-            kind = "a whole number" if kinds == (int,) else "a number"
-            raise ValueError(f"{name} must be {kind} from {low} to {high}, not {value!r}")
-
-
-@dataclass(frozen=True)
+@settings
 class GPTConfig:
-    """The sizes of a GPT.
+    """The sizes of a GPT, and in what it is not a GPT-2.
 
     Parameters
     ----------
@@ -45,41 +50,58 @@ class GPTConfig:
     dropout : float
         Share of the activations zeroed in training, at most 0.99.
     positions : {"learned", "rotary"}
-        A vector for each position, added; or queries and keys turned (Su et al. 2021).
+        A vector for each position, added; or queries and keys rotated (Su et al. 2021).
     ngrams : tuple of int
         Rows of the tables whose vectors are added to those of tokens: for pairs of tokens,
         then for triples, and so on. Empty: none, as in GPT-2.
+    previous_tokens : int
+        To each token's vector are added those of so many tokens before it, each from a
+        table of its own: a row a token, not one for each pair.
+    norm : {"layer", "rms"}
+        Layer norms; or RMS norms without weights (Zhang and Sennrich 2019).
+    activation : {"gelu_new", "relu_squared"}
+        Of the feed-forward networks: GPT-2's, or squared ReLU (So et al. 2021).
+    bias : bool
+        Whether linear layers and norms add a bias.
+    tied : bool
+        Whether the output matrix is the table of token vectors (Press and Wolf 2017).
+    initialisation : {"gpt2", "width"}
+        How weights start, see `GPT.initialise`.
 
     Raises
     ------
     ValueError
-        If a size is no number or not positive, or two do not fit each other.
+        If a field is unknown or wrong, or two do not fit each other; in one line.
     """
 
-    vocab_size: int
-    context: int = 64
-    layers: int = 4
-    heads: int = 4
-    d_model: int = 128
-    dropout: float = 0.0
-    positions: str = "learned"
-    ngrams: tuple[int, ...] = ()
+    vocab_size: Size
+    context: Size = 64
+    layers: Size = 4
+    heads: Size = 4
+    d_model: Size = 128
+    dropout: Annotated[Number, Field(ge=0, le=0.99)] = 0.0
+    positions: Literal["learned", "rotary"] = "learned"
+    ngrams: tuple[Size, ...] = ()
+    previous_tokens: Annotated[Whole, Field(ge=0, le=LARGEST)] = 0
+    norm: Literal["layer", "rms"] = "layer"
+    activation: Literal["gelu_new", "relu_squared"] = "gelu_new"
+    bias: Switch = True
+    tied: Switch = True
+    initialisation: Literal["gpt2", "width"] = "gpt2"
 
     def __post_init__(self):
-        sizes = "vocab_size", "context", "layers", "heads", "d_model"
-        check_numbers(self, 1, LARGEST, *sizes)
-        check_numbers(self, 0.0, 0.99, "dropout")
-        if self.positions not in ("learned", "rotary"):
-            raise ValueError(f"positions must be learned or rotary, not {self.positions!r}")
-        if not isinstance(self.ngrams, tuple | list) or not all(
-            type(rows) is int and 1 <= rows <= LARGEST for rows in self.ngrams
-        ):
-            raise ValueError(f"ngrams must be a list of whole numbers, not {self.ngrams!r}")
         if self.d_model % self.heads:
             raise ValueError(f"{self.heads} heads do not divide d_model = {self.d_model}")
         if self.positions == "rotary" and self.d_model // self.heads % 2:
             raise ValueError("rotary positions turn pairs: d_model / heads must be even")
-        object.__setattr__(self, "ngrams", tuple(self.ngrams))  # JSON has a list
+
+    def unlike_gpt2(self):
+        """Return the options that make it another architecture, name → value."""
+        return {
+            name: getattr(self, name)
+            for name, value in GPT2_OPTIONS.items()
+            if getattr(self, name) != value
+        }
 
 
 class CausalAttention(nn.Module):
@@ -103,12 +125,25 @@ class CausalAttention(nn.Module):
         qkv = self.qkv(x).unflatten(-1, (3, self.heads, -1))
         query, key, value = qkv.permute(2, 0, 3, 1, 4)  # (3, batch, heads, tokens, d_head)
         if self.rotary:
-            places = torch.arange(first, first + x.shape[1])
-            query, key = (rotate(each, places, layout="half") for each in (query, key))
+            cos, sin = self.rotations(first, query)
+            query = turn_pairs(query, cos, sin, "half")
+            key = turn_pairs(key, cos, sin, "half")
         return query, key, value
 
+    def rotations(self, first, query):
+        """Return cosines and sines, (tokens, d_head / 2), for tokens from a position on.
+
+        They are cut from a table whose length is a power of two, so that a text that grows
+        token by token does not ask for a new one each time.
+        """
+        tokens, d_head = query.shape[-2:]
+        end = first + tokens
+        length = 1 << (end - 1).bit_length()
+        cos, sin = rotations(length, d_head, query.dtype, query.device)
+        return cos[first:end], sin[first:end]
+
     def weights(self, x):
-        """Return who looks at whom, (batch, heads, tokens, tokens)."""
+        """Return the attention weights, (batch, heads, tokens, tokens)."""
         return attention(*self.project(x), causal_mask(x.shape[1], x.device))[1]
 
     def forward(self, x, cache=None):
@@ -119,21 +154,19 @@ class CausalAttention(nn.Module):
         """
         dropout = self.dropout if self.training else 0.0
         query, key, value = self.project(x, cache.tokens if cache else 0)
-        looking = {"is_causal": True}
+        mask = None
         if cache:
             key, value = cache.append(key, value)  # those of all tokens
-            places = torch.arange(key.shape[2], device=x.device)
-            looking = {"attn_mask": places <= places[-x.shape[1] :, None]}  # a row each
+            positions = torch.arange(key.shape[2], device=x.device)
+            mask = positions <= positions[-x.shape[1] :, None]  # (new tokens, all tokens)
         output = F.scaled_dot_product_attention(
-            query, key, value, dropout_p=dropout, **looking
+            query, key, value, mask, dropout, is_causal=mask is None
         )  # (batch, heads, tokens, d_head)
         return self.output(output.transpose(1, 2).flatten(-2)), None
 
 
 class GPT(nn.Module):
     """A decoder: token ids to the logits of the token that follows each.
-
-    The matrix that reads the answer out is the table of token vectors (Press & Wolf 2017).
 
     Parameters
     ----------
@@ -142,36 +175,94 @@ class GPT(nn.Module):
 
     def __init__(self, config):
         super().__init__()
-        self.config, rotary = config, config.positions == "rotary"
+        self.config = config
+        rotary = config.positions == "rotary"
+        norm = NORMS[config.norm]
         self.tokens = nn.Embedding(config.vocab_size, config.d_model)
         self.positions = None if rotary else nn.Embedding(config.context, config.d_model)
         self.dropout = nn.Dropout(config.dropout)
-        sizes = config.d_model, config.heads, 4 * config.d_model
-        attend = partial(CausalAttention, dropout=config.dropout, rotary=rotary)
-        options = {"norm": nn.LayerNorm, "attention": attend, "dropout": config.dropout}
-        blocks = (Block(*sizes, "gelu_new", **options) for _ in range(config.layers))
+        blocks = (
+            Block(
+                config.d_model,
+                config.heads,
+                4 * config.d_model,
+                config.activation,
+                dropout=config.dropout,
+                norm=norm,
+                attention=partial(CausalAttention, dropout=config.dropout, rotary=rotary),
+            )
+            for _ in range(config.layers)
+        )
         self.blocks = nn.ModuleList(blocks)
-        self.norm = nn.LayerNorm(config.d_model)
-        self.initialise()
+        self.norm = norm(config.d_model)
         self.ngrams = ()
+        self.previous = ()
+        self.head = None
+        self.initialise()
+        self._leave_gpt2()
+
+    def _leave_gpt2(self):
+        """Add what GPT-2 has not, and draw all weights anew.
+
+        A seed makes the same model as ever without these options: what they need is drawn
+        after that.
+        """
+        config = self.config
         if config.ngrams:
             tables = (nn.Embedding(rows, config.d_model) for rows in config.ngrams)
             self.ngrams = nn.ModuleList(tables)
-            self.initialise()  # all anew; without tables a seed makes the model it made
+            self.initialise()
+        if config.previous_tokens:
+            tables = (
+                nn.Embedding(config.vocab_size + 1, config.d_model)  # row 0: no token
+                for _ in range(config.previous_tokens)
+            )
+            self.previous = nn.ModuleList(tables)
+        if not config.bias:
+            for module in self.modules():
+                if getattr(module, "bias", None) is not None:
+                    module.bias = None
+        if not config.tied:
+            self.head = nn.Linear(config.d_model, config.vocab_size, bias=False)
+        other_options = config.unlike_gpt2().keys() - {"positions", "ngrams"}
+        if other_options or config.initialisation != "gpt2":
+            self.initialise(config.initialisation)
 
-    def initialise(self):
-        """Draw the weights as ``transformers`` does for GPT-2.
+    def initialise(self, kind="gpt2"):
+        """Draw the weights.
 
-        All from N(0, 0.02²); what a block adds to the residual stream, smaller the more
-        blocks add (the scaling of residual layers: Radford et al. 2019, section 2.3).
+        ``"gpt2"``, as ``transformers`` does for GPT-2: all from N(0, 0.02²); what a block
+        adds to the residual stream, smaller the more blocks add (Radford et al. 2019,
+        section 2.3). ``"width"``: matrices by their width, what blocks add and the logits
+        at zero, token vectors at size 1. Biases start at zero.
+
+        Parameters
+        ----------
+        kind : {"gpt2", "width"}
         """
+        tables = 1 + len(self.previous) + len(self.ngrams)
+        if self.positions is not None:
+            tables += 1
         for name, weight in self.named_parameters():
+            adds = name.endswith(("attention.output.weight", "down.weight"))
             if name.endswith("bias"):
                 nn.init.zeros_(weight)
-            elif weight.ndim == 2:
-                adds = name.endswith(("attention.output.weight", "down.weight"))
+            elif weight.ndim != 2:
+                continue  # the weights of norms are 1
+            elif kind == "gpt2":
                 scale = math.sqrt(2 * self.config.layers) if adds else 1.0
                 nn.init.normal_(weight, std=0.02 / scale)
+            elif adds or name == "head.weight":
+                nn.init.zeros_(weight)
+            elif name.startswith("blocks."):
+                nn.init.normal_(weight, std=1 / math.sqrt(weight.shape[1]))
+            else:
+                nn.init.normal_(weight, std=1 / math.sqrt(tables))
+
+    @property
+    def output_matrix(self):
+        """The matrix (vocab_size, d_model) that reads the logits out."""
+        return self.tokens.weight if self.head is None else self.head.weight
 
     @property
     def parameters_count(self):
@@ -179,12 +270,17 @@ class GPT(nn.Module):
         return sum(weight.numel() for weight in self.parameters())
 
     def vectors(self, ids):
-        """Return the vectors (batch, tokens, d_model) of tokens, places and n-grams."""
+        """Return the vectors (batch, tokens, d_model) of ids (batch, tokens).
+
+        The sum of those of tokens, positions, n-grams and previous tokens.
+        """
         x = self.tokens(ids)
         if self.positions is not None:
             x = x + self.positions.weight[: ids.shape[1]]
         for order, table in enumerate(self.ngrams, start=2):
             x = x + table(ngram_rows(ids, order, table.num_embeddings))
+        for back, table in enumerate(self.previous, start=1):
+            x = x + table(tokens_before(ids, back))
         return x
 
     def embed(self, ids):
@@ -193,13 +289,22 @@ class GPT(nn.Module):
         Raises
         ------
         ValueError
-            If there are more tokens than the context, or none.
+            If ids are not whole numbers in two axes, one is not in the vocabulary, or
+            there are more tokens than the context, or none.
         """
+        check_ids(ids)
         if not 1 <= ids.shape[1] <= self.config.context:
             raise ValueError(
                 f"{ids.shape[1]} tokens, but this model sees 1 to {self.config.context}: "
                 "cut the text, or train with a longer context"
             )
+        if ids.numel():
+            low, high = torch.stack(ids.aminmax()).tolist()
+            if low < 0 or high >= self.config.vocab_size:
+                raise ValueError(
+                    f"ids from {low} to {high}, but this model's vocabulary has 0 to "
+                    f"{self.config.vocab_size - 1}: is it the tokenizer of this model?"
+                )
         return self.dropout(self.vectors(ids))
 
     def forward(self, ids, cache=None):
@@ -221,23 +326,39 @@ class GPT(nn.Module):
         ValueError
             As `embed`.
         """
-        x, layers = self.embed(ids), [None] * len(self.blocks)
+        x = self.embed(ids)
+        layer_caches = [None] * len(self.blocks)
         if cache is not None:
-            x, layers = x[:, cache.tokens :], cache.layers
-        for block, layer in zip(self.blocks, layers, strict=True):
-            x, _ = block(x, cache=layer)
-        return F.linear(self.norm(x), self.tokens.weight)
+            x = x[:, cache.tokens :]
+            layer_caches = cache.layers
+        for block, layer_cache in zip(self.blocks, layer_caches, strict=True):
+            x, _ = block(x, cache=layer_cache)
+        return F.linear(self.norm(x), self.output_matrix)
 
     @torch.no_grad()
     def attentions(self, ids):
         """Return each layer's attention weights, (batch, heads, tokens, tokens)."""
-        seen = []
+        weights = []
         with evaluating(self):
             x = self.embed(ids)
             for block in self.blocks:
-                seen.append(block.attention.weights(block.norm_1(x)))
+                weights.append(block.attention.weights(block.norm_1(x)))
                 x, _ = block(x)
-        return seen
+        return weights
+
+
+def check_ids(ids):
+    """Raise ValueError unless ids are whole numbers of shape (batch, tokens).
+
+    Parameters
+    ----------
+    ids : Tensor
+    """
+    if ids.ndim != 2 or ids.is_floating_point() or ids.dtype == torch.bool:
+        raise ValueError(
+            f"ids must be whole numbers of shape (batch, tokens), not {ids.dtype} of "
+            f"shape {tuple(ids.shape)}: for one text write ids[None]"
+        )
 
 
 @contextmanager
@@ -270,6 +391,21 @@ def ngram_rows(ids, order, rows):
     """
     key = torch.zeros_like(ids)
     for back in reversed(range(order)):
-        before = F.pad(ids + 1, (back, 0))[:, : ids.shape[1]]  # 0 where nothing stands
-        key = key * 1_000_003 + before  # int64 wraps around, which a hash may
+        key = key * 1_000_003 + tokens_before(ids, back)  # int64 wraps around: it may
     return key % rows
+
+
+def tokens_before(ids, back):
+    """Return for each token the one that stands so many positions before it.
+
+    Parameters
+    ----------
+    ids : int64 Tensor of shape (batch, tokens)
+    back : int
+
+    Returns
+    -------
+    int64 Tensor of shape (batch, tokens)
+        The ids plus 1, and 0 where the text has not begun.
+    """
+    return F.pad(ids + 1, (back, 0))[:, : ids.shape[1]]

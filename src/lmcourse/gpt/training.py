@@ -10,23 +10,26 @@ do not drop what one would.
 
 import math
 import time
-from dataclasses import dataclass, field
+from functools import partial
+from typing import Annotated, Literal
 
 import torch
 import torch.nn.functional as F
 from accelerate import Accelerator
+from pydantic import ConfigDict, Field
 from tqdm.auto import tqdm
+from typing_extensions import TypedDict  # pydantic takes no other before Python 3.12
 
-from lmcourse.gpt.model import LARGEST, check_numbers
 from lmcourse.models import pick_device
 from lmcourse.optimizers import Muon
+from lmcourse.settings import LARGEST, Number, Rate, Size, Whole, settings
 
 
 class Diverged(RuntimeError):
     """The loss is no longer a number."""
 
 
-@dataclass(frozen=True)
+@settings
 class TrainingConfig:
     """How a model is trained.
 
@@ -36,18 +39,18 @@ class TrainingConfig:
     batch : int
         Windows a step, over all processes.
     optimizer : {"adamw", "muon"}
-        With ``"muon"`` the matrices of the blocks are moved by
+        With ``"muon"`` the matrices of the blocks are trained by
         `lmcourse.optimizers.Muon`, all else by AdamW.
     learning_rate, muon_learning_rate : float
         The highest of AdamW and of Muon.
     warmup : int
         Steps in which the learning rates rise from zero; fewer than ``steps``.
-    final : float
-        The share of the highest learning rate at which the cosine ends.
+    min_learning_rate : float
+        Where the cosine ends, as a share of the highest learning rate.
     weight_decay : float
         AdamW's, on matrices and tables only.
     clip : float
-        The gradient is shortened to this norm.
+        Gradients longer than this are shortened to it.
     evaluate_every : int
         Steps between two estimates (and checkpoints).
     validation_windows : int
@@ -58,32 +61,23 @@ class TrainingConfig:
     Raises
     ------
     ValueError
-        If a setting is no number or out of its range, or the optimizer unknown.
+        If a field is unknown or wrong, or two do not fit each other; in one line.
     """
 
-    steps: int = 2000
-    batch: int = 12
-    optimizer: str = "adamw"
-    learning_rate: float = 1e-3
-    muon_learning_rate: float = 0.02
-    warmup: int = 100
-    final: float = 0.1
-    weight_decay: float = 0.1
-    clip: float = 1.0
-    evaluate_every: int = 100
-    validation_windows: int = 400
-    seed: int = 0
+    steps: Size = 2000
+    batch: Size = 12
+    optimizer: Literal["adamw", "muon"] = "adamw"
+    learning_rate: Rate = 1e-3
+    muon_learning_rate: Rate = 0.02
+    warmup: Annotated[Whole, Field(ge=0, le=LARGEST)] = 100
+    min_learning_rate: Annotated[Number, Field(ge=0, le=1)] = 0.1
+    weight_decay: Annotated[Number, Field(ge=0, le=1e30)] = 0.1
+    clip: Rate = 1.0
+    evaluate_every: Size = 100
+    validation_windows: Size = 400
+    seed: Annotated[Whole, Field(ge=-(10**12), le=10**12)] = 0
 
     def __post_init__(self):
-        check_numbers(self, 1, LARGEST, "steps", "batch", "evaluate_every")
-        check_numbers(self, 1, LARGEST, "validation_windows")
-        check_numbers(self, 0, LARGEST, "warmup")
-        check_numbers(self, 1e-12, 1e30, "learning_rate", "muon_learning_rate", "clip")
-        check_numbers(self, 0.0, 1e30, "weight_decay")
-        check_numbers(self, 0.0, 1.0, "final")
-        check_numbers(self, -(10**12), 10**12, "seed")
-        if self.optimizer not in ("adamw", "muon"):
-            raise ValueError(f"optimizer must be adamw or muon, not {self.optimizer!r}")
         if self.warmup >= self.steps:
             raise ValueError(
                 f"a warmup of {self.warmup} steps must be shorter than the run of "
@@ -92,11 +86,24 @@ class TrainingConfig:
 
 
 def schedule(step, config):
-    """Return the share of the highest learning rate at a step: warm-up, then a cosine."""
+    """Return the share of the highest learning rate at a step: warm-up, then a cosine.
+
+    Parameters
+    ----------
+    step : int
+        From 0; beyond the last step the share stays at its lowest.
+    config : TrainingConfig
+
+    Returns
+    -------
+    float
+        From 0 to 1.
+    """
     if step < config.warmup:
         return (step + 1) / config.warmup
-    done = (step - config.warmup) / (config.steps - config.warmup)  # from 0 to 1
-    return config.final + (1 - config.final) * (1 + math.cos(math.pi * min(done, 1))) / 2
+    done = (step - config.warmup) / (config.steps - config.warmup)
+    cosine = (1 + math.cos(math.pi * min(done, 1))) / 2  # from 1 to 0
+    return config.min_learning_rate + (1 - config.min_learning_rate) * cosine
 
 
 def make_optimizers(model, config):
@@ -111,22 +118,37 @@ def make_optimizers(model, config):
     -------
     list of Optimizer
     """
-    hidden, rest = [], []
-    for name, w in model.named_parameters():
-        is_hidden = name.startswith("blocks.") and w.ndim == 2
-        (hidden if is_hidden and config.optimizer == "muon" else rest).append(w)
+    hidden, others = [], []
+    for name, weight in model.named_parameters():
+        in_block = name.startswith("blocks.") and weight.ndim == 2
+        if in_block and config.optimizer == "muon":
+            hidden.append(weight)
+        else:
+            others.append(weight)
+    matrices = [weight for weight in others if weight.ndim == 2]
+    vectors = [weight for weight in others if weight.ndim < 2]
     groups = [
-        {"params": [w for w in rest if w.ndim == 2], "weight_decay": config.weight_decay},
-        {"params": [w for w in rest if w.ndim < 2], "weight_decay": 0.0},
+        {"params": matrices, "weight_decay": config.weight_decay},
+        {"params": vectors, "weight_decay": 0.0},
     ]
-    options = {"lr": config.learning_rate, "betas": (0.9, 0.99), "fused": True}
-    optimizers = [Muon(hidden, lr=config.muon_learning_rate)] if hidden else []
-    optimizers.append(torch.optim.AdamW(groups, **options))
-    return optimizers
+    adamw = torch.optim.AdamW(
+        groups, lr=config.learning_rate, betas=(0.9, 0.99), fused=True
+    )
+    if not hidden:
+        return [adamw]
+    return [Muon(hidden, lr=config.muon_learning_rate), adamw]
 
 
-def move(optimizers, share):
-    """Take a step at this share of the highest learning rates; drop the gradients."""
+def take_step(optimizers, share):
+    """Change the weights once, at a share of the highest learning rates.
+
+    Parameters
+    ----------
+    optimizers : list of Optimizer
+        Of `make_optimizers`; their gradients are dropped afterwards.
+    share : float
+        Of `schedule`.
+    """
     for optimizer in optimizers:
         for group in optimizer.param_groups:
             group["lr"] = optimizer.defaults["lr"] * share
@@ -147,15 +169,18 @@ def cut_windows(ids, starts, context):
     ----------
     ids : integer Tensor of shape (tokens,)
     starts : int64 Tensor of shape (batch,)
+        Positions of the first token of each window.
+    context : int
+        Tokens of a window.
 
     Returns
     -------
     inputs, targets : int64 Tensor of shape (batch, context)
         ``targets`` are ``inputs`` one token further on.
     """
-    places = starts[:, None] + torch.arange(context + 1)  # (batch, context + 1)
-    cut = ids[places].long()  # a corpus is kept in fewer bytes
-    return cut[:, :-1], cut[:, 1:]
+    positions = starts[:, None] + torch.arange(context + 1)  # (batch, context + 1)
+    windows = ids[positions].long()  # a corpus is kept in fewer bytes
+    return windows[:, :-1], windows[:, 1:]
 
 
 def make_accelerator(device=None):
@@ -171,34 +196,43 @@ def make_accelerator(device=None):
     accelerator = Accelerator(
         cpu=device.type == "cpu", mixed_precision="bf16" if has_bfloat16 else "no"
     )
-    found = accelerator.device
-    if device.type != found.type or device.index not in (None, found.index or 0):
+    chosen = accelerator.device
+    if device.type != chosen.type or device.index not in (None, chosen.index or 0):
         raise ValueError(
-            f"cannot train on device {str(device)!r}: Accelerate chooses {str(found)!r}. "
+            f"cannot train on device {str(device)!r}: Accelerate chooses {str(chosen)!r}. "
             "Use 'cpu', 'cuda' or 'mps', and the same throughout a process"
         )
     return accelerator
 
 
-ENTRY = {"step", "train_loss", "val_loss", "seconds"}
+class Estimate(TypedDict):
+    """An entry of a run's history."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
+    step: Whole
+    train_loss: Number | None  # nats a token, the mean since the last entry
+    val_loss: Number  # nats a token
+    seconds: Number  # of training until then
 
 
-@dataclass
+@partial(settings, frozen=False)
 class Progress:
-    """Where a run stands; what a checkpoint keeps of it beside the tensors."""
+    """Where a run stands; what a checkpoint keeps of it beside the tensors.
 
-    step: int = 0
-    seconds: float = 0.0  # of training, without evaluation
-    history: list = field(default_factory=list)
+    Parameters
+    ----------
+    step : int
+    seconds : float
+        Of training, without evaluation.
+    history : list of dict
+        As of `Trainer`.
+    """
+
+    step: Annotated[Whole, Field(ge=0, le=LARGEST)] = 0
+    seconds: Annotated[Number, Field(ge=0, le=1e12)] = 0.0
+    history: list[Estimate] = Field(default_factory=list)
 
     def __post_init__(self):
-        check_numbers(self, 0, LARGEST, "step")
-        check_numbers(self, 0.0, 1e12, "seconds")
-        for entry in self.history:
-            numbers = [x for key, x in entry.items() if (key, x) != ("train_loss", None)]
-            known = all(type(x) in (int, float) and abs(x) <= 1e300 for x in numbers)
-            if entry.keys() != ENTRY or not known:
-                raise ValueError(f"{entry!r} is no entry of a history")
         if self.step and not self.history:
             raise ValueError("a run with steps has estimates, too")
 
@@ -236,20 +270,23 @@ class Trainer:
                 f"a batch of {config.batch} windows cannot be shared evenly by {processes} "
                 "processes"
             )
-        self.config, self.context = config, model.config.context
+        self.config = config
+        self.context = model.config.context
         if min(len(training), len(validation)) <= self.context:
             raise ValueError(
                 f"{len(training)} tokens to train and {len(validation)} to validate on: "
                 f"each needs more than the context of {self.context}: take a longer "
                 "text or a shorter context"
             )
-        self.training, self.validation = training, validation
+        self.training = training
+        self.validation = validation
         self.model = self.accelerator.prepare(model)
-        self.optimizers = make_optimizers(self.bare, config)
-        self.progress, self.losses = Progress(), []
+        self.optimizers = make_optimizers(self.gpt, config)
+        self.progress = Progress()
+        self.losses = []  # of the steps since the last estimate
 
     @property
-    def bare(self):
+    def gpt(self):
         """The GPT, without what several processes wrap around it."""
         return self.accelerator.unwrap_model(self.model)
 
@@ -260,12 +297,23 @@ class Trainer:
 
     @property
     def tokens_per_second(self):
-        """Of training, over all processes."""
+        """Tokens trained on in a second, over all processes; 0 before the first step."""
+        if not self.progress.seconds:
+            return 0.0
         tokens = self.progress.step * self.config.batch * self.context
-        return tokens / self.progress.seconds if self.progress.seconds else 0.0
+        return tokens / self.progress.seconds
 
-    def draw(self, step):
-        """Return this process's part of a step's windows: inputs and targets."""
+    def sample_batch(self, step):
+        """Return this process's part of a step's windows: inputs and targets.
+
+        Parameters
+        ----------
+        step : int
+
+        Returns
+        -------
+        inputs, targets : int64 Tensor of shape (batch / processes, context)
+        """
         seed = self.config.seed * 1_000_003 + step
         # For dropout: another seed for each step of each process.
         torch.manual_seed(seed + self.accelerator.process_index * self.config.steps)
@@ -273,10 +321,11 @@ class Trainer:
         last = len(self.training) - self.context
         starts = torch.randint(last, (self.config.batch,), generator=generator)
         part = self.config.batch // self.accelerator.num_processes
-        mine = starts[self.accelerator.process_index * part :][:part]
-        inputs, targets = cut_windows(self.training, mine, self.context)
+        first = self.accelerator.process_index * part
+        own_starts = starts[first : first + part]
+        inputs, targets = cut_windows(self.training, own_starts, self.context)
         device = self.accelerator.device
-        return inputs.to(device), targets.to(device)  # (batch / processes, context)
+        return inputs.to(device), targets.to(device)
 
     def step(self):
         """Take one training step and return its loss over all processes.
@@ -288,14 +337,14 @@ class Trainer:
         """
         start = time.perf_counter()
         self.model.train()
-        inputs, targets = self.draw(self.progress.step)
+        inputs, targets = self.sample_batch(self.progress.step)
         loss = cross_entropy(self.model(inputs), targets)
         mean = self.accelerator.reduce(loss.detach(), "mean").item()
         if not math.isfinite(mean):
             raise Diverged(f"the loss is {mean} at step {self.progress.step}")
         self.accelerator.backward(loss)
         self.accelerator.clip_grad_norm_(self.model.parameters(), self.config.clip)
-        move(self.optimizers, schedule(self.progress.step, self.config))
+        take_step(self.optimizers, schedule(self.progress.step, self.config))
         self.losses.append(mean)
         self.progress.step += 1
         self.progress.seconds += time.perf_counter() - start
@@ -305,7 +354,7 @@ class Trainer:
         """Return the loss on the fixed validation windows, in nats a token."""
         count = self.config.validation_windows
         with self.accelerator.autocast():
-            return estimate(self.bare.eval(), self.validation, self.context, count)
+            return estimate(self.gpt.eval(), self.validation, self.context, count)
 
     def evaluate(self):
         """Append an estimate to the history and return it.
@@ -318,11 +367,18 @@ class Trainer:
         loss = self.estimate()
         if not math.isfinite(loss):
             raise Diverged(f"the validation loss is {loss} at step {self.progress.step}")
-        mean = sum(self.losses) / len(self.losses) if self.losses else None
-        self.losses = []
-        entry = {"step": self.progress.step, "train_loss": mean, "val_loss": loss}
-        self.history.append(entry | {"seconds": self.progress.seconds})
-        return self.history[-1]
+        train_loss = None
+        if self.losses:
+            train_loss = sum(self.losses) / len(self.losses)
+            self.losses = []
+        entry = {
+            "step": self.progress.step,
+            "train_loss": train_loss,
+            "val_loss": loss,
+            "seconds": self.progress.seconds,
+        }
+        self.history.append(entry)
+        return entry
 
     def run(self, target=None, on_estimate=None, quiet=False):
         """Train to the last step, or until an estimate reaches a target.
@@ -350,14 +406,15 @@ class Trainer:
         first, steps = self.progress.step, self.config.steps
         with tqdm(total=steps, initial=first, disable=hidden, unit="step") as bar:
             while True:
-                here = self.progress.step
-                due = here % self.config.evaluate_every == 0 or here >= steps
-                if due and (not self.history or self.history[-1]["step"] < here):
+                step = self.progress.step
+                due = step % self.config.evaluate_every == 0 or step >= steps
+                done_before = self.history and self.history[-1]["step"] == step
+                if due and not done_before:
                     self.evaluate()
                     if on_estimate is not None:
                         on_estimate(self)
                 reached = target is not None and self.history[-1]["val_loss"] <= target
-                if here >= steps or reached:
+                if step >= steps or reached:
                     return self.history
                 loss = self.step()
                 bar.update()
@@ -390,5 +447,15 @@ def estimate(model, validation, context, count):
 
 
 def cross_entropy(logits, targets):
-    """Return the mean loss of (batch, tokens, vocab_size) on (batch, tokens), in nats."""
+    """Return the mean loss, in nats a token.
+
+    Parameters
+    ----------
+    logits : Tensor of shape (batch, tokens, vocab_size)
+    targets : int64 Tensor of shape (batch, tokens)
+
+    Returns
+    -------
+    Tensor of shape ()
+    """
     return F.cross_entropy(logits.flatten(0, 1), targets.flatten())

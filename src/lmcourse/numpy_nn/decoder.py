@@ -6,10 +6,11 @@ from pathlib import Path
 
 import numpy as np
 from safetensors import safe_open
-from safetensors.numpy import save_file
+from safetensors.numpy import save as to_bytes
 from tqdm import tqdm
 
 from lmcourse.embeddings import unit, word_vectors, words
+from lmcourse.files import write_whole
 from lmcourse.numpy_nn.attention import MultiHeadAttention
 from lmcourse.numpy_nn.core import Adam, Chain, Fork, Identity, Module, Parameter
 from lmcourse.numpy_nn.layers import (
@@ -222,10 +223,23 @@ def sample(model, start, most, rng, end=None, context=7, temperature=1.0):
 
 
 def save(model, path, dtype=np.float64):
-    """Write a decoder's words, sizes and parameters to a safetensors file."""
+    """Write a decoder's words, sizes and parameters to a safetensors file.
+
+    Parameters
+    ----------
+    model : Decoder
+    path : path
+    dtype : numpy dtype
+        Of the stored numbers; float16 takes a quarter of the room of float64.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be written; what was there before is whole.
+    """
     arrays = {name: p.value.astype(dtype) for name, p in model.parameters().items()}
-    about = {"vocabulary": model.dictionary.vocabulary, "sizes": model.sizes}
-    save_file(arrays, path, metadata={"about": json.dumps(about)})
+    record = {"vocabulary": model.dictionary.vocabulary, "sizes": model.sizes}
+    write_whole(path, to_bytes(arrays, {"record": json.dumps(record)}))
 
 
 def load(path):
@@ -237,23 +251,23 @@ def load(path):
         If the file is damaged, or holds something else than a decoder.
     """
     try:
-        with safe_open(Path(path), "np") as file:
-            about = json.loads((file.metadata() or {})["about"])
+        with safe_open(Path(path).expanduser(), "np") as file:
+            record = json.loads((file.metadata() or {})["record"])
             names = sorted(file.keys())
-            return _decoder(about, {name: file.get_tensor(name) for name in names})
+            return _decoder(record, {name: file.get_tensor(name) for name in names})
     except OSError:
         raise
     except Exception as error:  # whatever a foreign file makes go wrong
         raise ValueError(f"load: {path} holds no decoder: {error!r}") from error
 
 
-def _decoder(about, arrays):
+def _decoder(record, arrays):
     """Build a decoder of what a file holds; ask for no more memory than the file has."""
-    vectors, sizes = arrays["dictionary.table"], about["sizes"]
+    vectors, sizes = arrays["dictionary.table"], record["sizes"]
     each = vectors.shape[1] * (4 * vectors.shape[1] + 2 * sizes["d_ff"])
     if sizes["layers"] * each > sum(array.size for array in arrays.values()):
         raise ValueError(f"it has too few parameters for {sizes}")
-    model = Decoder(about["vocabulary"], vectors, **sizes)
+    model = Decoder(record["vocabulary"], vectors, **sizes)
     named = model.parameters()
     shapes = {name: p.value.shape for name, p in named.items()}
     if shapes != {name: array.shape for name, array in arrays.items()}:

@@ -40,7 +40,7 @@ def generator(
     ----------
     text : str
         The line to begin with, at most as long as the model's context.
-    tokenizer : lmcourse.tokenization.CharTokenizer or lmcourse.gpt.gpt2.Pieces
+    tokenizer : lmcourse.tokenization.CharTokenizer or lmcourse.gpt.gpt2.WrappedTokenizer
         With pieces of words it does not run in the page.
     model : lmcourse.gpt.model.GPT
         Its weights are rounded to float16, as the site carries them. Larger than `LARGEST`
@@ -108,7 +108,11 @@ def too_much(tokenizer, model) -> str:
     why = [f"its weights are {mib:.0f} MiB to load"] * (mib > LARGEST)
     if not isinstance(tokenizer, CharTokenizer):
         why.append(f"it reads {tokenizer.vocab_size:,} pieces of words, not characters")
-    why += ["it looks n-grams up in tables"] * bool(model.config.ngrams)
+    if model.config.ngrams:
+        why.append("it looks n-grams up in tables")
+    for name, value in model.config.unlike_gpt2().items():
+        if name not in ("positions", "ngrams"):
+            why.append(f"it has {name} = {value}")
     return " and ".join(why)
 
 
@@ -123,7 +127,7 @@ def _look(model, ids: list[int]) -> tuple[torch.Tensor, list]:
     """Return, at the last token, the lens (layers, vocab_size) and all heads' weights."""
     text = torch.tensor([ids])
     ends = states(model, text)[1:, 0, -1]  # (layers, d_model)
-    lens = (model.norm(ends) @ model.tokens.weight.T).double().round(decimals=4)
+    lens = (model.norm(ends) @ model.output_matrix.T).double().round(decimals=4)
     seen = torch.cat([layer[0, :, -1] for layer in model.attentions(text)])
     return lens, [[round(x, 3) for x in head] for head in seen.tolist()]
 

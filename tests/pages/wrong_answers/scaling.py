@@ -23,7 +23,7 @@ def trained():
     sizes = {"layers": 1, "heads": 2, "d_model": 36}
     _, trainer = new_run(load_corpus("sonnets"), "fast", ("ngrams",), **sizes, **how)
     trainer.run(quiet=True)
-    return trainer.bare
+    return trainer.gpt
 
 
 def new(seed, d_model=24):
