@@ -18,13 +18,17 @@ from pathlib import Path
 import studies
 from studies import harness
 
-TOOLS = ("__main__", "chapter", "harness")
+TOOLS = ("__main__", "chapter", "findings", "harness", "nulls")
 
 
 def every() -> dict:
-    """Return name → module of all studies, those that need another's weights last."""
+    """Return name → module of all studies, those that need another's weights last.
+
+    A package without a ``plan`` holds a chapter's proofs alone.
+    """
     names = [module.name for module in pkgutil.iter_modules(studies.__path__)]
     found = [importlib.import_module(f"studies.{n}") for n in names if n not in TOOLS]
+    found = [study for study in found if hasattr(study, "plan")]
     found.sort(key=lambda study: len(getattr(study, "READS", ())))
     return {harness.name_of(study): study for study in found}
 

@@ -3,7 +3,6 @@
 import importlib
 import json
 import linecache
-import pkgutil
 import sys
 
 import numpy as np
@@ -17,8 +16,7 @@ from lmcourse.numpy_nn.decoder import load, loss_of_last
 from studies import __main__ as command
 from studies import chapter, harness
 
-MODULES = [m.name for m in pkgutil.iter_modules(studies.__path__)]
-MODULES = [name for name in MODULES if name not in command.TOOLS]
+MODULES = sorted(study.__name__.partition(".")[2] for study in command.every().values())
 MODELS = ["lstm", "mini_bert", "sonnets"]  # made without a question
 FORM = {
     "claim": str,
