@@ -4,6 +4,7 @@ PY     := $(VENV)/bin/python
 STAMP  := $(VENV)/.installed
 PIP    := $(PY) -m pip install --quiet --disable-pip-version-check
 RUFF   := $(PY) -m ruff
+JS     := $(PY) -m lmbook.javascript
 PORT   ?= 8000
 UV     := 0.13.9
 # What a build leaves; finished runs of studies are not among it.
@@ -64,6 +65,7 @@ WORKERS = $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)# one of them often wai
 test: html  ## run every test: units, notebooks against references, a real browser
 	$(RUFF) format --check src tests
 	$(RUFF) check src tests
+	$(JS)
 	@$(PY) -m lmbook.browser
 	OMP_NUM_THREADS=1 $(PY) -m pytest -n $(WORKERS) --no-loadscope-reorder \
 		-m "not steady" $(ARGS) $(if $(PLACED),,tests/unit tests/pages tests/site)
@@ -100,6 +102,7 @@ colab: html  ## run the published notebooks with Colab's versions (ARGS="--pytho
 lint: $(STAMP)  ## format and check the code
 	$(RUFF) format src tests
 	$(RUFF) check --fix src tests
+	$(JS) --write
 
 clean:  ## remove everything that was built; keeps .venv
 	rm -rf $(addprefix _build/,$(BUILT)) dist build src/*.egg-info .pytest_cache .ruff_cache .hypothesis

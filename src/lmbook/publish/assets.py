@@ -63,7 +63,7 @@ def stage(static: Path, work: Path) -> None:
         Where npm installs; not published.
     """
     lib = static / FOLDER
-    npm.install(work, lib)
+    npm.copy_libraries(npm.install(work), lib)
     styles = modules.files(".css")
     play_scripts = {f"play/{name}": modules.script(name) for name in modules.files(".js")}
     texts = {

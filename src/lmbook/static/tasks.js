@@ -1,11 +1,10 @@
 /* Tasks: choices that answer, what is done, how far the reader is. It is kept in this browser
    only, by the book's title and the task's label; where nothing can be kept, as long as the
    page is open. `lmcourse.tasks` (tasks-table.js) says which tasks each page has. */
-(function () {
-  "use strict";
+(() => {
   const { button, make } = lmcourse.need("dom.js");
   const { book, pages } = lmcourse.tasks;
-  const key = "lmcourse:" + book;
+  const key = `lmcourse:${book}`;
   const home = new URL("../../", document.currentScript.src).pathname;
   const tasks = Array.from(document.querySelectorAll("div.exercise[id]"));
   const all = Object.values(pages).flat();
@@ -49,13 +48,16 @@
     root.append(status);
 
     function isRight(option) {
-      return hashAnswer(root.dataset.key + ":" + option.button.textContent) === root.dataset.hash;
+      return hashAnswer(`${root.dataset.key}:${option.button.textContent}`) === root.dataset.hash;
     }
 
     /* What is said of an option begins with the verdict. */
     function judge(option) {
       let told = option.querySelector(".lm-told");
-      if (!told) option.append((told = make("div", { class: "lm-told" })));
+      if (!told) {
+        told = make("div", { class: "lm-told" });
+        option.append(told);
+      }
       if (!told.querySelector("strong.lm-said")) {
         const verdict = isRight(option) ? "Right" : "Not this one";
         const end = told.textContent.trim() ? ": " : ". ";
@@ -72,19 +74,24 @@
       if (isRight(option)) mark(task.id, "right");
     }
 
-    options.forEach(function (option, index) {
-      const words = option.firstElementChild, letter = "abcdefgh"[index];
-      words.id = task.id + "-" + letter;
-      const id = words.id + "-button";
-      option.button = button(letter, () => answer(option), { class: "lm-letter", id,
-        "aria-labelledby": id + " " + words.id, "aria-pressed": "false" });
+    options.forEach((option, index) => {
+      const words = option.firstElementChild;
+      const letter = "abcdefgh"[index];
+      words.id = `${task.id}-${letter}`;
+      const id = `${words.id}-button`;
+      option.button = button(letter, () => answer(option), {
+        class: "lm-letter",
+        id,
+        "aria-labelledby": `${id} ${words.id}`,
+        "aria-pressed": "false",
+      });
       option.prepend(option.button);
     });
     root.dataset.ready = "";
     if (done[task.id] === "right") judge(options.find(isRight));
-    resets.push(function () {
+    resets.push(() => {
       status.textContent = "";
-      options.forEach(function (option) {
+      options.forEach((option) => {
         option.button.setAttribute("aria-pressed", false);
         delete option.dataset.verdict;
       });
@@ -93,8 +100,11 @@
 
   function box(task) {
     const name = task.querySelector(".lm-asked") || task.querySelector(".admonition-title");
-    const input = make("input", { type: "checkbox", "aria-label": "Done: " + name.textContent,
-      onchange: () => mark(task.id, input.checked && "done") });
+    const input = make("input", {
+      type: "checkbox",
+      "aria-label": `Done: ${name.textContent}`,
+      onchange: () => mark(task.id, input.checked && "done"),
+    });
     task.append(make("label", { class: "lm-done" }, input, " Done"));
   }
 
@@ -103,23 +113,23 @@
     const labels = pages[decodeURIComponent(page)];
     if (!labels) return;
     const count = labels.filter((label) => done[label]).length;
-    const text = count + " of " + labels.length + " tasks done";
+    const text = `${count} of ${labels.length} tasks done`;
     if (!link.querySelector(".lm-progress")) link.append(make("span", { class: "lm-progress" }));
     const drawn = link.querySelector(".lm-progress");
     drawn.title = text;
     drawn.dataset.full = count === labels.length;
-    const share = (100 * count) / labels.length, circle = '<circle cx="10" cy="10" r="7.5"';
+    const share = (100 * count) / labels.length;
+    const circle = '<circle cx="10" cy="10" r="7.5"';
     drawn.innerHTML = `<svg viewBox="0 0 20 20" aria-hidden="true">${circle}/>
       ${circle} pathLength="100" stroke-dasharray="${share} 100"/>
       <path d="M6.5 10.5l2.5 2.5l4.5 -5.5"/></svg><span class="visually-hidden">(${text})</span>`;
   }
 
   function show() {
-    for (const task of tasks)
-      task.querySelector(".lm-done input").checked = task.id in done;
+    for (const task of tasks) task.querySelector(".lm-done input").checked = task.id in done;
     document.querySelectorAll(".bd-sidebar-primary .bd-links a.internal").forEach(ring);
     const count = all.filter((label) => done[label]).length;
-    sum.textContent = count + " of " + all.length + " tasks done. ";
+    sum.textContent = `${count} of ${all.length} tasks done. `;
     foot.hidden = !count;
   }
 
@@ -140,7 +150,7 @@
   tasks.forEach(box);
   show();
   for (const event of ["storage", "pageshow"])
-    addEventListener(event, function () {
+    addEventListener(event, () => {
       load();
       show();
     });

@@ -12,26 +12,26 @@
    It may be async. What it returns may have `theme`, called when the theme changes. If it
    throws, what was there comes back, with a note. The page works from a folder too:
    classic scripts, and data in the page. */
-(function () {
-  "use strict";
+(() => {
   const own = document.currentScript;
   const folder = own.src.replace(/[^/]*$/, "");
   const libraries = JSON.parse(own.dataset.libraries);
-  const lmcourse = (window.lmcourse = window.lmcourse || {}); // `modules.js` adds to it
+  window.lmcourse ??= {}; // `modules.js` adds to it
+  const lmcourse = window.lmcourse;
   const loading = {};
   const drawn = [];
 
   /* Run a script; several asked for together run in the order of asking. */
   function run(address) {
-    return new Promise(function (resolve, reject) {
+    return new Promise((resolve, reject) => {
       const script = document.createElement("script");
       script.src = folder + address;
       script.async = false;
-      script.onload = function () {
+      script.onload = () => {
         script.remove(); // its text may be large
         resolve();
       };
-      script.onerror = () => reject(new Error("could not load " + script.src));
+      script.onerror = () => reject(new Error(`could not load ${script.src}`));
       document.head.append(script);
     });
   }
@@ -53,10 +53,10 @@
       await Promise.all(libraries[kind].map(load));
       const data = JSON.parse(root.querySelector(".lmc-data").textContent);
       canvas.textContent = "";
-      canvas.id = "lmc-view-" + index;
+      canvas.id = `lmc-view-${index}`;
       // Libraries would take the wheel for themselves: here it scrolls the page.
       canvas.addEventListener("wheel", (event) => event.stopPropagation(), true);
-      const { [kind]: named, mount = named } = lmcourse.need(module + ".js");
+      const { [kind]: named, mount = named } = lmcourse.need(`${module}.js`);
       drawn.push((await mount(canvas, data, { ...lmcourse, root })) || {});
       root.dataset.state = "drawn";
       canvas.style.minHeight = "";
@@ -65,7 +65,7 @@
       root.dataset.state = "failed";
       const note = document.createElement("p");
       note.className = "lmc-alt";
-      note.textContent = root.getAttribute("aria-label") + " (" + error.message + ")";
+      note.textContent = `${root.getAttribute("aria-label")} (${error.message})`;
       canvas.replaceChildren(...stored.filter((node) => !node.matches?.(".lmc-alt")), note);
       root.querySelectorAll("details.lmc-table").forEach((table) => (table.open = true));
       console.error(error);
@@ -74,19 +74,19 @@
 
   const views = Array.from(document.querySelectorAll(".lmc-view"));
   const near = new IntersectionObserver(
-    function (entries) {
+    (entries) => {
       for (const { isIntersecting, target } of entries)
         if (isIntersecting) {
           near.unobserve(target);
           draw(target, views.indexOf(target));
         }
     },
-    { rootMargin: "500px 0px" }
+    { rootMargin: "500px 0px" },
   );
   views.forEach((root) => near.observe(root));
   window.addEventListener("beforeprint", () => views.forEach(draw));
 
-  new MutationObserver(function () {
-    drawn.forEach((handle) => handle.theme && handle.theme());
+  new MutationObserver(() => {
+    drawn.forEach((handle) => handle.theme?.());
   }).observe(document.documentElement, { attributeFilter: ["data-theme"] });
 })();

@@ -1,10 +1,13 @@
 /* Two ways to read a page: the switch at its top. <html data-way> is "read" or "work"; ways.css
    hides in the first what belongs to the second. It is kept in this browser, and set before
    anything is drawn. The block under the reader's eye stays where it is. */
-(function () {
-  "use strict";
-  const KEY = "lmcourse:way", ROOT = document.documentElement;
-  const WAYS = { read: ["Read", "Without code"], work: ["Work", "With code, tasks in code and proofs"] };
+(() => {
+  const KEY = "lmcourse:way";
+  const ROOT = document.documentElement;
+  const WAYS = {
+    read: ["Read", "Without code"],
+    work: ["Work", "With code, tasks in code and proofs"],
+  };
   const LEFT_OUT = ".lm-work, .cell_input, .above-input";
   const BLOCKS = ["p", "li", "h1", "h2", "h3", "dt", "tr", "figure", "pre", ".lmc-view"];
   const buttons = {};
@@ -30,15 +33,17 @@
 
   /* The last block that both ways show and that begins above the reader's eye. */
   function underEye() {
-    const seen = Array.from(document.querySelectorAll(BLOCKS.map((name) => "article " + name)))
-      .filter((block) => !block.closest(LEFT_OUT) && block.getClientRects().length);
+    const seen = Array.from(
+      document.querySelectorAll(BLOCKS.map((name) => `article ${name}`)),
+    ).filter((block) => !block.closest(LEFT_OUT) && block.getClientRects().length);
     const eye = innerHeight / 3;
     return seen.findLast((block) => block.getBoundingClientRect().top <= eye) || seen[0];
   }
 
   function choose(way) {
     const block = way !== ROOT.dataset.way && scrollY > 0 && underEye();
-    const top = () => block.getBoundingClientRect().top, before = block && top();
+    const top = () => block.getBoundingClientRect().top;
+    const before = block && top();
     const hold = () => block && scrollBy({ top: top() - before, behavior: "instant" });
     ROOT.style.overflowAnchor = "none"; // the browser's own way to hold it
     try {
@@ -48,7 +53,7 @@
     }
     set(way);
     hold();
-    requestAnimationFrame(function () {
+    requestAnimationFrame(() => {
       hold();
       ROOT.style.overflowAnchor = "";
     });
@@ -70,16 +75,18 @@
       const button = document.createElement("button");
       Object.assign(button, { type: "button", textContent: name, title });
       button.dataset.way = way;
-      group.append((buttons[way] = button));
+      buttons[way] = button;
+      group.append(button);
     }
     document.querySelector(".header-article-items__end")?.prepend(group);
     show();
   }
 
-  (window.lmcourse = window.lmcourse || {}).reveal = reveal;
+  window.lmcourse ??= {};
+  window.lmcourse.reveal = reveal;
   ROOT.dataset.way = kept() in WAYS ? kept() : "read";
   document.addEventListener("DOMContentLoaded", add);
-  document.addEventListener("click", function (event) {
+  document.addEventListener("click", (event) => {
     const way = event.target.closest("[data-way]:not(html)")?.dataset.way;
     if (way) choose(way);
   });

@@ -145,7 +145,9 @@ def plot(view) -> str:
 def poems(view) -> str:
     """Return the explorer of poems."""
     modules = (library(name) for name in ("dom.js", "poems.js"))
-    scripts = [re.sub(r"^(import .*|export )", "", text, flags=re.M) for text in modules]
+    scripts = [
+        re.sub(r"^(import [^;]*;|export )", "", text, flags=re.M) for text in modules
+    ]
     shown = (library("poems.css"), view.kind.replace("_", "-"), view.stored)
     return library("poems.html") % (*shown, *scripts, view.kind, script_json(view.data))
 

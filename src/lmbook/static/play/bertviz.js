@@ -7,7 +7,7 @@ import { COLOURS } from "./palette.js";
 
 function run(name, params) {
   const library = Object.create(d3, { schemeCategory10: { value: COLOURS } });
-  const requirejs = (names, body) => body(jQuery, library);
+  const requirejs = (_names, body) => body(jQuery, library);
   lmcourse[name](params, { config() {} }, requirejs, { log() {} });
 }
 
@@ -25,20 +25,26 @@ const press = (element, kind) => element.dispatchEvent(new MouseEvent(kind, { bu
 /* Squares switch heads; tokens, when focused, show their lines. */
 function nameLines(svg) {
   const squares = svg.querySelectorAll(":scope > g:last-of-type > rect");
-  const state = () => squares.forEach((square, head) => {
-    const colours = [square.getAttribute("fill"), COLOURS[head % COLOURS.length]].map((c) => d3.color(c) + "");
-    square.setAttribute("aria-checked", colours[0] === colours[1]);
-  });
+  const state = () =>
+    squares.forEach((square, head) => {
+      const colours = [square.getAttribute("fill"), COLOURS[head % COLOURS.length]].map(
+        (c) => `${d3.color(c)}`,
+      );
+      square.setAttribute("aria-checked", colours[0] === colours[1]);
+    });
   squares.forEach((square, head) => {
-    name(square, "checkbox", "Head " + head);
+    name(square, "checkbox", `Head ${head}`);
     square.addEventListener("click", () => setTimeout(state));
     square.addEventListener("dblclick", () => setTimeout(state));
     pressable(square, (event) => press(square, event.shiftKey ? "dblclick" : "click"));
   });
   roving(squares, 1);
   state();
-  for (const [side, where] of [["left", "from "], ["right", "to "]]) {
-    const group = svg.querySelector("#" + side);
+  for (const [side, where] of [
+    ["left", "from "],
+    ["right", "to "],
+  ]) {
+    const group = svg.querySelector(`#${side}`);
     const tokens = Array.from(group.querySelectorAll("text"), (text) => text.parentElement);
     for (const token of tokens) {
       name(token, "img", where + token.querySelector("text").textContent);
@@ -64,7 +70,8 @@ export function head_view(canvas, data) {
 }
 
 export function model_view(canvas, data) {
-  const columns = data.heads.length, vis = make("div", { id: "vis" });
+  const columns = data.heads.length;
+  const vis = make("div", { id: "vis" });
   canvas.append(vis);
   run("model_view", {
     ...given(canvas, data, data.layers),
@@ -74,8 +81,10 @@ export function model_view(canvas, data) {
   });
   const svg = vis.querySelector("svg"); // as wide as the page, not as it was drawn
   svg.setAttribute("viewBox", `0 0 ${svg.width.baseVal.value} ${svg.height.baseVal.value}`);
-  const cells = Array.from(vis.querySelectorAll("g > rect.attn_background"),
-    (background) => background.parentElement.lastElementChild);
+  const cells = Array.from(
+    vis.querySelectorAll("g > rect.attn_background"),
+    (background) => background.parentElement.lastElementChild,
+  );
   cells.forEach((cell, index) => {
     const layer = data.layers[Math.floor(index / columns)];
     cell.classList.add("lmc-thumbnail");

@@ -17,15 +17,19 @@ function shown(canvas, selector) {
 
 function nameHeads(canvas) {
   const rows = canvas.firstElementChild.children;
-  const cells = Array.from(rows[1].querySelectorAll("h4"), (label) =>
-    label.parentElement.parentElement); // the pattern's frame, in what is clicked
+  const cells = Array.from(
+    rows[1].querySelectorAll("h4"),
+    (label) => label.parentElement.parentElement,
+  ); // the pattern's frame, in what is clicked
   rows[1].classList.add("lmc-heads");
   rows[2].classList.add("lmc-zoomed");
-  canvas.querySelectorAll("h2, h3, h4").forEach((label) => label.setAttribute("role", "presentation"));
+  canvas
+    .querySelectorAll("h2, h3, h4")
+    .forEach((label) => label.setAttribute("role", "presentation"));
   cells.forEach((cell, head) => {
     const pressed = cell.firstElementChild.style.boxShadow !== "";
     const tabindex = cell.getAttribute("tabindex") ?? -1; // as it was, if it had a name before
-    name(cell, "button", "Head " + head, { tabindex, "aria-pressed": pressed });
+    name(cell, "button", `Head ${head}`, { tabindex, "aria-pressed": pressed });
     cell.onfocus = () => cell.click();
     pressable(cell, () => cell.click());
   });
@@ -59,11 +63,15 @@ function pointAt(token) {
 
 export async function tokens(canvas, { tokens, values }) {
   const colours = { positiveColor: SKY, negativeColor: ORANGE };
-  CircuitsVis.render(canvas.id, CircuitsVis.ColoredTokens, { tokens: tokens.map(inert), values, ...colours });
+  CircuitsVis.render(canvas.id, CircuitsVis.ColoredTokens, {
+    tokens: tokens.map(inert),
+    values,
+    ...colours,
+  });
   await shown(canvas, ".colored-tokens > span");
   const marks = canvas.querySelectorAll(".colored-tokens > span");
   marks.forEach((token, index) => {
-    name(token, "img", tokens[index] + ": " + values[index]);
+    name(token, "img", `${tokens[index]}: ${values[index]}`);
     token.addEventListener("focus", () => pointAt(token));
     token.addEventListener("blur", () => token.dispatchEvent(new MouseEvent("mouseleave")));
   });

@@ -16,7 +16,8 @@ const CACHE = "lmcourse-weights";
 const opened = {};
 
 export function openModel(name, context) {
-  return (opened[name] ??= new Client(name, context));
+  opened[name] ??= new Client(name, context);
+  return opened[name];
 }
 
 class Client {
@@ -24,8 +25,8 @@ class Client {
     this.name = name;
     this.context = context;
     this.about = context.stores[name];
-    this.address = context.folder + "play/" + name + "?v=" + this.about.key;
-    this.size = (this.about.bytes / 1e6).toFixed(1) + " MB";
+    this.address = `${context.folder}play/${name}?v=${this.about.key}`;
+    this.size = `${(this.about.bytes / 1e6).toFixed(1)} MB`;
     this.waiting = new Map(); // id → { resolve, reject, onPieces }
     this.lanes = {};
     this.count = 0;
@@ -67,13 +68,14 @@ class Client {
     if (!window.caches || !this.address.startsWith("http"))
       return "this page's address does not let the browser keep them";
     try {
-      const cache = await caches.open(CACHE), place = this.address.split("?")[0];
+      const cache = await caches.open(CACHE);
+      const place = this.address.split("?")[0];
       for (const { url } of await cache.keys())
         if (url.split("?")[0] === place) await cache.delete(url);
       await cache.put(this.address, new Response(new Blob(parts)));
       return null;
     } catch (error) {
-      return "the browser has no room for them (" + error.name + ")";
+      return `the browser has no room for them (${error.name})`;
     }
   }
 
@@ -82,7 +84,7 @@ class Client {
     this.worker.onmessage = ({ data }) => this.onMessage(data);
     this.worker.onerror = (event) => {
       event.preventDefault();
-      const error = new Error("the model stopped: " + (event.message || "out of memory?"));
+      const error = new Error(`the model stopped: ${event.message || "out of memory?"}`);
       for (const { reject } of this.waiting.values()) reject(error);
       this.waiting.clear();
       this.worker.terminate();

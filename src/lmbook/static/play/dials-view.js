@@ -29,32 +29,61 @@ export function mount(element, data) {
   const place = range("position of the query", data.place);
   const behind = range("the key is before it by", data.behind);
   const names = counts.map((each) => plural(each, "pair"));
-  const dials = svg("svg", { viewBox: "0 0 480 330", class: "lmd-dials play-drawing", "aria-hidden": "true" });
-  const curve = svg("svg", { viewBox: "0 0 480 232", class: "lmd-curve play-drawing", "aria-hidden": "true" });
+  const dials = svg("svg", {
+    viewBox: "0 0 480 330",
+    class: "lmd-dials play-drawing",
+    "aria-hidden": "true",
+  });
+  const curve = svg("svg", {
+    viewBox: "0 0 480 232",
+    class: "lmd-curve play-drawing",
+    "aria-hidden": "true",
+  });
   const status = make("p", { role: "status" });
   element.append(
-    radios("The score of", names, counts.length - 1, (i) => { count = counts[i]; draw(); }),
+    radios("The score of", names, counts.length - 1, (i) => {
+      count = counts[i];
+      draw();
+    }),
     make("p", { class: "play-controls" }, place.label, behind.label),
-    make("p", { class: "play-controls lmd-names" },
+    make(
+      "p",
+      { class: "play-controls lmd-names" },
       make("span", { class: "lmd-query" }, "query: full, short"),
-      make("span", { class: "lmd-key" }, "key: dashed, long")),
-    make("div", { class: "play-both" }, dials, make("div", {}, curve, status)));
+      make("span", { class: "lmd-key" }, "key: dashed, long"),
+    ),
+    make("div", { class: "play-both" }, dials, make("div", {}, curve, status)),
+  );
 
   /* The key's is dashed and longer, so that both can be seen where they meet. */
   function hand([x, y], name, [left, top]) {
     const end = { x2: left + RADIUS * x, y2: top - RADIUS * y };
-    return svg("g", { class: "lmd-" + name }, svg("line", { x1: left, y1: top, ...end }),
-      svg("circle", { cx: end.x2, cy: end.y2, r: name === "key" ? 8 : 5 }));
+    return svg(
+      "g",
+      { class: `lmd-${name}` },
+      svg("line", { x1: left, y1: top, ...end }),
+      svg("circle", { cx: end.x2, cy: end.y2, r: name === "key" ? 8 : 5 }),
+    );
   }
 
   function dial(i, m, n, product) {
     const middle = [80 + 160 * (i % 3), 72 + 164 * Math.floor(i / 3)];
     const off = i >= count;
-    return svg("g", { class: off ? "lmd-off" : "" },
+    return svg(
+      "g",
+      { class: off ? "lmd-off" : "" },
       svg("circle", { cx: middle[0], cy: middle[1], r: RADIUS + 4, class: "lmd-face" }),
       hand(turned(key[i], n * speeds[i]), "key", middle),
-      hand(turned(query[i].map((number) => 0.72 * number), m * speeds[i]), "query", middle),
-      svg("text", { x: middle[0], y: middle[1] + 84 }, off ? "not counted" : fixed(product)));
+      hand(
+        turned(
+          query[i].map((number) => 0.72 * number),
+          m * speeds[i],
+        ),
+        "query",
+        middle,
+      ),
+      svg("text", { x: middle[0], y: middle[1] + 84 }, off ? "not counted" : fixed(product)),
+    );
   }
 
   function draw() {
@@ -66,17 +95,27 @@ export function mount(element, data) {
     const score = (at) => sum(products(query, key, speeds, at).slice(0, count));
     const x = (at) => LEFT + ((RIGHT - LEFT) * at) / far;
     const y = (value) => TOP + ((BOTTOM - TOP) * (1 - value / count)) / 2;
-    const points = Array.from({ length: 8 * far + 1 }, (_, i) => `${x(i / 8).toFixed(1)} ${y(score(i / 8)).toFixed(1)}`);
+    const points = Array.from(
+      { length: 8 * far + 1 },
+      (_, i) => `${x(i / 8).toFixed(1)} ${y(score(i / 8)).toFixed(1)}`,
+    );
     const ticks = Array.from({ length: far / 10 + 1 }, (_, i) => 10 * i);
     curve.replaceChildren(
-      svg("path", { d: `M${LEFT} ${TOP}V${BOTTOM}H${RIGHT}M${LEFT} ${y(0)}H${RIGHT}`, class: "play-axes" }),
+      svg("path", {
+        d: `M${LEFT} ${TOP}V${BOTTOM}H${RIGHT}M${LEFT} ${y(0)}H${RIGHT}`,
+        class: "play-axes",
+      }),
       ...ticks.map((at) => svg("text", { x: x(at), y: BOTTOM + 18 }, at)),
-      ...[-count, 0, count].map((value) => svg("text", { x: LEFT - 8, y: y(value) + 5, class: "play-end" }, fixed(value, 0))),
+      ...[-count, 0, count].map((value) =>
+        svg("text", { x: LEFT - 8, y: y(value) + 5, class: "play-end" }, fixed(value, 0)),
+      ),
       svg("text", { x: (LEFT + RIGHT) / 2, y: BOTTOM + 37 }, "tokens between key and query"),
-      svg("path", { d: "M" + points.join("L"), class: "play-curve" }),
-      svg("circle", { cx: x(d), cy: y(score(d)), r: 7, class: "lmd-now" }));
-    status.textContent = `The query stands at ${m}, the key ${d} before it. The score of ` +
-      `${count === 1 ? "one pair" : count + " pairs"}: ${fixed(score(d))} of at most ${count}.`;
+      svg("path", { d: `M${points.join("L")}`, class: "play-curve" }),
+      svg("circle", { cx: x(d), cy: y(score(d)), r: 7, class: "lmd-now" }),
+    );
+    status.textContent =
+      `The query stands at ${m}, the key ${d} before it. The score of ` +
+      `${count === 1 ? "one pair" : `${count} pairs`}: ${fixed(score(d))} of at most ${count}.`;
   }
 
   draw();

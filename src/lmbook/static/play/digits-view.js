@@ -1,89 +1,183 @@
 /* The view *digits*: a reader draws a digit of 8 × 8 cells, a vision Transformer names it,
    and each of its tokens shows where it looks. */
-import { arrow, bar, button, make, percent, radios, row, svg } from "./dom.js";
+
 import { openModel } from "./client.js";
+import { arrow, bar, button, make, percent, radios, row, svg } from "./dom.js";
 import { roving } from "./keys.js";
 
-const SIDE = 8, SIZE = 2, ACROSS = SIDE / SIZE, TOKENS = 1 + ACROSS * ACROSS;
+const SIDE = 8;
+const SIZE = 2;
+const ACROSS = SIDE / SIZE;
+const TOKENS = 1 + ACROSS * ACROSS;
 
 /* Ink (64 cells, from 0 to 1) as the model takes it: a row a token, the first one empty. */
 export function patches(ink) {
   const found = new Float32Array(TOKENS * SIZE * SIZE);
   ink.forEach((value, cell) => {
-    const y = Math.floor(cell / SIDE), x = cell % SIDE;
+    const y = Math.floor(cell / SIDE);
+    const x = cell % SIDE;
     const token = 1 + Math.floor(y / SIZE) * ACROSS + Math.floor(x / SIZE);
     found[(token * SIZE + (y % SIZE)) * SIZE + (x % SIZE)] = value;
   });
   return found;
 }
 
-const cellsOf = (patch) => Array.from({ length: SIZE * SIZE }, (_, i) =>
-  (Math.floor(patch / ACROSS) * SIZE + Math.floor(i / SIZE)) * SIDE +
-  (patch % ACROSS) * SIZE + (i % SIZE));
+const cellsOf = (patch) =>
+  Array.from(
+    { length: SIZE * SIZE },
+    (_, i) =>
+      (Math.floor(patch / ACROSS) * SIZE + Math.floor(i / SIZE)) * SIDE +
+      (patch % ACROSS) * SIZE +
+      (i % SIZE),
+  );
 const softmax = (logits) => {
-  const most = Math.max(...logits), powers = Array.from(logits, (x) => Math.exp(x - most));
+  const most = Math.max(...logits);
+  const powers = Array.from(logits, (x) => Math.exp(x - most));
   const sum = powers.reduce((a, b) => a + b);
   return powers.map((x) => x / sum);
 };
 
 export function mount(element, data, context) {
   const model = openModel("digits", context);
-  let ink = [...data.examples[0].ink], example = 0, at = 27, erasing = false, pen = null;
+  let ink = [...data.examples[0].ink];
+  let example = 0;
+  let at = 27;
+  let erasing = false;
+  let pen = null;
   let { probs, weights } = data.examples[0]; // weights[layer][head][token][key]
-  let layer = weights.length - 1, head = 0, looking = 0;
+  let layer = weights.length - 1;
+  let head = 0;
+  let looking = 0;
 
-  const square = (size) => (x) => svg("rect",
-    { x: (x % size) * 20, y: Math.floor(x / size) * 20, width: 20, height: 20 });
+  const square = (size) => (x) =>
+    svg("rect", { x: (x % size) * 20, y: Math.floor(x / size) * 20, width: 20, height: 20 });
   const drawn = ink.map((_, i) => square(SIDE)(i));
   const cursor = svg("rect", { width: 20, height: 20, class: "lmd-cursor" });
-  const paper = make("div", { class: "lmd-paper", tabindex: 0, role: "application",
-    "aria-label": "Your digit: arrow keys move, space adds ink, Delete takes it away",
-    onkeydown: keys, onpointerdown: (event) => { pen = place(event); follow(event); },
-    onpointermove: follow, onpointerup: lift, onpointercancel: lift },
-    svg("svg", { viewBox: "0 0 160 160", "aria-hidden": "true" }, ...drawn, cursor));
+  const paper = make(
+    "div",
+    {
+      class: "lmd-paper",
+      tabindex: 0,
+      role: "application",
+      "aria-label": "Your digit: arrow keys move, space adds ink, Delete takes it away",
+      onkeydown: keys,
+      onpointerdown: (event) => {
+        pen = place(event);
+        follow(event);
+      },
+      onpointermove: follow,
+      onpointerup: lift,
+      onpointercancel: lift,
+    },
+    svg("svg", { viewBox: "0 0 160 160", "aria-hidden": "true" }, ...drawn, cursor),
+  );
   const status = make("p", { class: "lmd-status", role: "status" });
   const where = make("p", { class: "play-hidden", "aria-live": "polite" });
   const table = make("table", { class: "lmd-bars" });
   const small = Array.from({ length: TOKENS - 1 }, (_, patch) =>
-    cellsOf(patch).map((_, i) => square(SIZE)(i)));
-  const looks = Array.from({ length: TOKENS }, (_, token) => button("", () => {
-    looking = token;
-    draw();
-  }, { class: token ? "lmd-patch" : "lmd-class" }));
-  small.forEach((cells, patch) => looks[patch + 1].append(
-    svg("svg", { viewBox: "0 0 40 40", "aria-hidden": "true" }, ...cells), make("span", {})));
+    cellsOf(patch).map((_, i) => square(SIZE)(i)),
+  );
+  const looks = Array.from({ length: TOKENS }, (_, token) =>
+    button(
+      "",
+      () => {
+        looking = token;
+        draw();
+      },
+      { class: token ? "lmd-patch" : "lmd-class" },
+    ),
+  );
+  small.forEach((cells, patch) =>
+    looks[patch + 1].append(
+      svg("svg", { viewBox: "0 0 40 40", "aria-hidden": "true" }, ...cells),
+      make("span", {}),
+    ),
+  );
   roving(looks.slice(1), ACROSS);
 
   element.append(
-    make("div", { class: "lmd-both" },
-      make("div", {}, make("p", { class: "lmd-title" }, "Draw"), paper,
-        make("p", { class: "play-controls" },
+    make(
+      "div",
+      { class: "lmd-both" },
+      make(
+        "div",
+        {},
+        make("p", { class: "lmd-title" }, "Draw"),
+        paper,
+        make(
+          "p",
+          { class: "play-controls" },
           button("Clear", () => start(ink.map(() => 0))),
           button("Another", () => start(data.examples[++example % data.examples.length].ink)),
-          make("label", {}, make("input", { type: "checkbox",
-            onchange: ({ target }) => { erasing = target.checked; } }), " erase"))),
+          make(
+            "label",
+            {},
+            make("input", {
+              type: "checkbox",
+              onchange: ({ target }) => {
+                erasing = target.checked;
+              },
+            }),
+            " erase",
+          ),
+        ),
+      ),
       make("div", {}, make("p", { class: "lmd-title" }, "What it says"), table),
-      make("div", {}, make("p", { class: "lmd-title" }, "Where it looks"),
-        make("div", { class: "lmd-grid" }, ...looks.slice(1)), looks[0])),
-    radios("Layer", weights.map((_, i) => i), layer, (i) => { layer = i; draw(); }),
-    radios("Head", weights[0].map((_, i) => i), head, (i) => { head = i; draw(); }),
-    status, where);
+      make(
+        "div",
+        {},
+        make("p", { class: "lmd-title" }, "Where it looks"),
+        make("div", { class: "lmd-grid" }, ...looks.slice(1)),
+        looks[0],
+      ),
+    ),
+    radios(
+      "Layer",
+      weights.map((_, i) => i),
+      layer,
+      (i) => {
+        layer = i;
+        draw();
+      },
+    ),
+    radios(
+      "Head",
+      weights[0].map((_, i) => i),
+      head,
+      (i) => {
+        head = i;
+        draw();
+      },
+    ),
+    status,
+    where,
+  );
 
-  function start(other) { ink = [...other]; changed(); }
-  function lift() { pen = null; }
+  function start(other) {
+    ink = [...other];
+    changed();
+  }
+  function lift() {
+    pen = null;
+  }
 
   const place = (event, box = paper.firstChild.getBoundingClientRect()) => [
     (SIDE * (event.clientX - box.left)) / box.width - 0.5,
-    (SIDE * (event.clientY - box.top)) / box.height - 0.5];
+    (SIDE * (event.clientY - box.top)) / box.height - 0.5,
+  ];
 
   /* A soft pen, on the way from where it was: the nearer a cell's middle, the more ink. */
   function follow(event) {
     if (!pen) return;
     if (event.buttons === 0) return lift();
-    const [from, to] = [pen, pen = place(event)], [dx, dy] = [to[0] - from[0], to[1] - from[1]];
+    const from = pen;
+    const to = place(event);
+    pen = to;
+    const [dx, dy] = [to[0] - from[0], to[1] - from[1]];
     ink = ink.map((old, cell) => {
       const [x, y] = [(cell % SIDE) - from[0], Math.floor(cell / SIDE) - from[1]];
-      const way = (x * dx + y * dy) / (dx * dx + dy * dy || 1), on = Math.max(0, Math.min(1, way));
+      const way = (x * dx + y * dy) / (dx * dx + dy * dy || 1);
+      const on = Math.max(0, Math.min(1, way));
       const far = Math.hypot(x - on * dx, y - on * dy);
       const touch = Math.max(0, Math.min(1, 1.3 - far));
       return erasing ? Math.min(old, far < 0.8 ? 0 : 1) : Math.max(old, touch);
@@ -92,42 +186,54 @@ export function mount(element, data, context) {
   }
 
   function keys(event) {
-    const step = arrow(event), takes = ["Delete", "Backspace"].includes(event.key);
+    const step = arrow(event);
+    const takes = ["Delete", "Backspace"].includes(event.key);
     if (!step && !takes && event.key !== " ") return;
     event.preventDefault();
     if (step) {
       const [x, y] = [(at % SIDE) + step[0], Math.floor(at / SIDE) + step[1]];
       if (x in ink && x < SIDE && y >= 0 && y < SIDE) at = y * SIDE + x;
     } else ink[at] = takes || erasing ? 0 : Math.min(1, ink[at] + 0.5);
-    where.textContent = `Row ${Math.floor(at / SIDE)}, column ${at % SIDE}: ` +
-      `ink ${Math.round(100 * ink[at])} %`;
+    where.textContent =
+      `Row ${Math.floor(at / SIDE)}, column ${at % SIDE}: ` + `ink ${Math.round(100 * ink[at])} %`;
     step ? draw() : changed();
   }
 
   async function changed() {
     draw();
     try {
-      const keep = ["blocks.*.attention.weights"], ids = Array(TOKENS).fill(0);
+      const keep = ["blocks.*.attention.weights"];
+      const ids = Array(TOKENS).fill(0);
       const options = { pixels: patches(ink), logits_of: [0], keep };
       const answer = await model.forward(ids, options, "digits");
       if (!answer) return;
       probs = softmax(answer.logits);
       weights = Object.values(answer.kept).map(({ values, shape: [heads] }) =>
-        Array.from({ length: heads }, (_, h) => Array.from({ length: TOKENS }, (_, token) =>
-          values.subarray((h * TOKENS + token) * TOKENS, (h * TOKENS + token + 1) * TOKENS))));
+        Array.from({ length: heads }, (_, h) =>
+          Array.from({ length: TOKENS }, (_, token) =>
+            values.subarray((h * TOKENS + token) * TOKENS, (h * TOKENS + token + 1) * TOKENS),
+          ),
+        ),
+      );
       draw();
     } catch (error) {
-      status.textContent = "The model could not answer: " + error.message;
+      status.textContent = `The model could not answer: ${error.message}`;
     }
   }
 
-  const nameOf = (token) => !token ? "the class token" :
-    `the patch in row ${Math.floor((token - 1) / ACROSS)}, column ${(token - 1) % ACROSS}`;
+  const nameOf = (token) =>
+    !token
+      ? "the class token"
+      : `the patch in row ${Math.floor((token - 1) / ACROSS)}, column ${(token - 1) % ACROSS}`;
 
   function draw() {
-    const shares = weights[layer][head][looking], most = Math.max(...shares);
+    const shares = weights[layer][head][looking];
+    const most = Math.max(...shares);
     drawn.forEach((cell, i) => cell.setAttribute("fill-opacity", ink[i].toFixed(2)));
-    cursor.setAttribute("transform", `translate(${20 * (at % SIDE)} ${20 * Math.floor(at / SIDE)})`);
+    cursor.setAttribute(
+      "transform",
+      `translate(${20 * (at % SIDE)} ${20 * Math.floor(at / SIDE)})`,
+    );
     looks.forEach((each, token) => {
       const share = percent(shares[token]);
       each.style.setProperty("--strength", (shares[token] / most).toFixed(3));
@@ -135,13 +241,22 @@ export function mount(element, data, context) {
       if (token) each.lastChild.textContent = share;
       else each.textContent = `class token ${share}`;
       each.setAttribute("aria-label", `${nameOf(token)}, ${share}`);
-      if (token) cellsOf(token - 1).forEach((cell, i) =>
-        small[token - 1][i].setAttribute("fill-opacity", ink[cell].toFixed(2)));
+      if (token)
+        cellsOf(token - 1).forEach((cell, i) =>
+          small[token - 1][i].setAttribute("fill-opacity", ink[cell].toFixed(2)),
+        );
     });
-    table.replaceChildren(make("tbody", {}, ...probs.map((share, digit) =>
-      row(digit, bar(share, share), percent(share)))));
-    const best = probs.indexOf(Math.max(...probs)), seen = shares.indexOf(most);
-    status.textContent = (ink.some((x) => x > 0) ? "" : "Nothing is drawn, but it has ten answers only. ") +
+    table.replaceChildren(
+      make(
+        "tbody",
+        {},
+        ...probs.map((share, digit) => row(digit, bar(share, share), percent(share))),
+      ),
+    );
+    const best = probs.indexOf(Math.max(...probs));
+    const seen = shares.indexOf(most);
+    status.textContent =
+      (ink.some((x) => x > 0) ? "" : "Nothing is drawn, but it has ten answers only. ") +
       `It says ${best}, with a probability of ${percent(probs[best])}. ` +
       `In layer ${layer}, head ${head}, ${nameOf(looking)} looks most at ` +
       `${seen === looking ? "itself" : nameOf(seen)} (${percent(most)}).`;

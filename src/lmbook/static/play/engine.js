@@ -20,8 +20,13 @@ function dot(a, i, b, j, length) {
    to out[to], out[to + step], … Each number of a is read once for four products, and no sum
    waits for another: this is twice as fast as four calls of dot. */
 function dot4(a, i, b, j, length, out, to, step) {
-  const k = j + length, l = k + length, m = l + length;
-  let first = 0, second = 0, third = 0, fourth = 0;
+  const k = j + length;
+  const l = k + length;
+  const m = l + length;
+  let first = 0;
+  let second = 0;
+  let third = 0;
+  let fourth = 0;
   for (let n = 0; n < length; n++) {
     const value = a[i + n];
     first += value * b[j + n];
@@ -38,16 +43,20 @@ function dot4(a, i, b, j, length, out, to, step) {
 /* x (tokens, columns) times a matrix (rows, columns), transposed: (tokens, rows). A row of
    the matrix meets four tokens at a time; tokens that are left over meet four rows. */
 export function linear(x, { weight, bias }, columns) {
-  const rows = weight.length / columns, tokens = x.length / columns;
+  const rows = weight.length / columns;
+  const tokens = x.length / columns;
   const out = new Float32Array(tokens * rows);
-  const tokensInFours = tokens - (tokens % 4), rowsInFours = rows - (rows % 4);
+  const tokensInFours = tokens - (tokens % 4);
+  const rowsInFours = rows - (rows % 4);
   for (let row = 0; row < rows; row++)
     for (let token = 0; token < tokensInFours; token += 4) {
-      const at = token * columns, to = token * rows + row;
+      const at = token * columns;
+      const to = token * rows + row;
       dot4(weight, row * columns, x, at, columns, out, to, rows);
     }
   for (let token = tokensInFours; token < tokens; token++) {
-    const at = token * columns, to = token * rows;
+    const at = token * columns;
+    const to = token * rows;
     for (let row = 0; row < rowsInFours; row += 4)
       dot4(x, at, weight, row * columns, columns, out, to + row, 1);
     for (let row = rowsInFours; row < rows; row++)
@@ -65,9 +74,11 @@ export function added(a, b) {
 
 /* LayerNorm: x (tokens, d_model) → the same shape. */
 export function norm(x, { weight, bias }, eps) {
-  const d_model = weight.length, out = new Float32Array(x.length);
+  const d_model = weight.length;
+  const out = new Float32Array(x.length);
   for (let start = 0; start < x.length; start += d_model) {
-    let mean = 0, square = 0;
+    let mean = 0;
+    let square = 0;
     for (let i = 0; i < d_model; i++) mean += x[start + i] / d_model;
     for (let i = 0; i < d_model; i++) square += (x[start + i] - mean) ** 2 / d_model;
     const scale = 1 / Math.sqrt(square + eps);
@@ -80,7 +91,8 @@ export function norm(x, { weight, bias }, eps) {
 /* Turn scores[start … end) into weights that sum to 1; the largest score is subtracted
    first, so that no exponential overflows. */
 export function softmax(scores, start = 0, end = scores.length) {
-  let largest = -Infinity, sum = 0;
+  let largest = -Infinity;
+  let sum = 0;
   for (let i = start; i < end; i++) if (scores[i] > largest) largest = scores[i];
   for (let i = start; i < end; i++) sum += scores[i] = Math.exp(scores[i] - largest);
   for (let i = start; i < end; i++) scores[i] /= sum;
@@ -90,13 +102,12 @@ export function softmax(scores, start = 0, end = scores.length) {
 /* The error function within 2e-7 (Abramowitz & Stegun 1964, 7.1.26). */
 function erf(x) {
   const t = 1 / (1 + 0.3275911 * Math.abs(x));
-  const p = ((((1.061405429 * t - 1.453152027) * t + 1.421413741) * t - 0.284496736) * t +
-    0.254829592) * t;
+  const p =
+    ((((1.061405429 * t - 1.453152027) * t + 1.421413741) * t - 0.284496736) * t + 0.254829592) * t;
   return Math.sign(x) * (1 - p * Math.exp(-x * x));
 }
 
-const tanhGelu = (x) =>
-  0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3)));
+const tanhGelu = (x) => 0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3)));
 
 export const ACTIVATIONS = {
   relu: (x) => Math.max(x, 0),
@@ -109,13 +120,17 @@ export const ACTIVATIONS = {
 /* Rotary positions: turn the pair (i, i + d_head / 2) of each head by its token's angle.
    x (tokens, d_model) is changed; its first token stands at place `first`. */
 function rotate(x, first, heads, d_head, base = 10000) {
-  const half = d_head / 2, tokens = x.length / (heads * d_head);
+  const half = d_head / 2;
+  const tokens = x.length / (heads * d_head);
   for (let token = 0; token < tokens; token++)
     for (let i = 0; i < half; i++) {
       const angle = (first + token) * base ** ((-2 * i) / d_head);
-      const cos = Math.cos(angle), sin = Math.sin(angle);
+      const cos = Math.cos(angle);
+      const sin = Math.sin(angle);
       for (let head = 0; head < heads; head++) {
-        const at = (token * heads + head) * d_head + i, a = x[at], b = x[at + half];
+        const at = (token * heads + head) * d_head + i;
+        const a = x[at];
+        const b = x[at + half];
         x[at] = a * cos - b * sin;
         x[at + half] = a * sin + b * cos;
       }
@@ -131,7 +146,7 @@ function fromFile(tensors) {
     const found = tensors.get(name);
     const isRight = found && String(found.shape) === String(shape);
     demand(isRight, `${name} has the shape ${found?.shape}, not ${shape}`);
-    if (found.dtype === "I8") found.scale = floats(name + ".scale", shape[0]);
+    if (found.dtype === "I8") found.scale = floats(`${name}.scale`, shape[0]);
     return found;
   }
   const floats = (name, ...shape) => toFloats(tensor(name, ...shape));
@@ -152,22 +167,22 @@ export class Model {
     const { vocab_size, context, d_model, d_ff, activation } = config;
     demand(ACTIVATIONS[activation], `the page has no activation ${activation}`);
     const dense = (name, rows, columns) => ({
-      weight: floats(name + ".weight", rows, columns),
-      bias: floats(name + ".bias", rows),
+      weight: floats(`${name}.weight`, rows, columns),
+      bias: floats(`${name}.bias`, rows),
     });
     const layerNorm = (name) => ({
-      weight: floats(name + ".weight", d_model),
-      bias: floats(name + ".bias", d_model),
+      weight: floats(`${name}.weight`, d_model),
+      bias: floats(`${name}.bias`, d_model),
     });
     const attention = (name) => ({
-      query: dense(name + ".query", d_model, d_model),
-      key: dense(name + ".key", d_model, d_model),
-      value: dense(name + ".value", d_model, d_model),
-      output: dense(name + ".output", d_model, d_model),
+      query: dense(`${name}.query`, d_model, d_model),
+      key: dense(`${name}.key`, d_model, d_model),
+      value: dense(`${name}.value`, d_model, d_model),
+      output: dense(`${name}.output`, d_model, d_model),
     });
     const feedForward = (name) => ({
-      up: dense(name + ".up", d_ff, d_model),
-      down: dense(name + ".down", d_model, d_ff),
+      up: dense(`${name}.up`, d_ff, d_model),
+      down: dense(`${name}.down`, d_model, d_ff),
     });
     this.config = config;
     this.d_head = d_model / config.heads;
@@ -246,11 +261,12 @@ export class Model {
   /* The same, in steps: a pause after each layer, for a worker to look whether the answer
      is still wanted. */
   *steps(ids, { token_types, pixels, cache, logits_of, keep = [], ablate = [], patch = {} } = {}) {
-    const { config } = this, { d_model } = config;
+    const { config } = this;
+    const { d_model } = config;
     this.check(ids, token_types, cache);
     const kept = {};
     const wanted = keep.map(
-      (name) => new RegExp("^" + name.replaceAll(".", "\\.").replace("*", "\\d+") + "$")
+      (name) => new RegExp(`^${name.replaceAll(".", "\\.").replace("*", "\\d+")}$`),
     );
     const patched = new Set();
     const shape = [ids.length, d_model];
@@ -294,7 +310,8 @@ export class Model {
   }
 
   check(ids, token_types, cache) {
-    const { vocab_size, context, causal } = this.config, before = cache ? cache.length : 0;
+    const { vocab_size, context, causal } = this.config;
+    const before = cache ? cache.length : 0;
     const length = before + ids.length;
     const fits = ids.length && length <= context;
     demand(fits, `${length} tokens, but this model sees 1 to ${context}`);
@@ -307,7 +324,8 @@ export class Model {
 
   /* Token vectors, and what is added to them. Returns (tokens, d_model). */
   embed(ids, token_types, cache, pixels) {
-    const { d_model, eps, patch } = this.config, before = cache ? cache.length : 0;
+    const { d_model, eps, patch } = this.config;
+    const before = cache ? cache.length : 0;
     const rows = pixels && linear(pixels, this.patch, patch);
     const x = new Float32Array(ids.length * d_model);
     Array.from(ids).forEach((id, token) => {
@@ -326,8 +344,10 @@ export class Model {
   /* One block: x (tokens, d_model) → the same shape. A norm stands before each of the two
      sublayers (GPT) or after its result was added (BERT). */
   block(x, layer, kept, cache, look) {
-    const { d_model, eps, norm_first } = this.config, block = this.blocks[layer];
-    const name = `blocks.${layer}`, tokens = x.length / d_model;
+    const { d_model, eps, norm_first } = this.config;
+    const block = this.blocks[layer];
+    const name = `blocks.${layer}`;
+    const tokens = x.length / d_model;
     const see = (part, values) => look.see(`${name}.${part}`, values, tokens, d_model);
     const through = (which, x) => see(which, norm(x, block[which], eps));
     const attention = (x) => see("attention", this.attend(x, layer, kept, cache, look));
@@ -344,10 +364,13 @@ export class Model {
 
   /* Multi-head attention: (tokens, d_model) → the update, of the same shape. */
   attend(x, layer, kept, cache, look) {
-    const { heads, d_model, causal, positions } = this.config, { d_head } = this;
+    const { heads, d_model, causal, positions } = this.config;
+    const { d_head } = this;
     const { query: q, key: k, value: v, output } = this.blocks[layer].attention;
-    const name = `blocks.${layer}.attention`, queries = x.length / d_model;
-    const before = cache ? cache.length : 0, keys = before + queries;
+    const name = `blocks.${layer}.attention`;
+    const queries = x.length / d_model;
+    const before = cache ? cache.length : 0;
+    const keys = before + queries;
     const project = (matrix) => linear(x, matrix, d_model);
     let [query, key, value] = [project(q), project(k), project(v)];
     if (positions === "rotary") {
@@ -364,9 +387,11 @@ export class Model {
     const scores = new Float32Array(heads * queries * keys).fill(-Infinity);
     for (let head = 0; head < heads; head++)
       for (let i = 0; i < queries; i++) {
-        const last = causal ? before + i : keys - 1, at = (head * queries + i) * keys;
+        const last = causal ? before + i : keys - 1;
+        const at = (head * queries + i) * keys;
         for (let j = 0; j <= last; j++) {
-          const a = i * d_model + head * d_head, b = j * d_model + head * d_head;
+          const a = i * d_model + head * d_head;
+          const b = j * d_model + head * d_head;
           scores[at + j] = dot(query, a, key, b, d_head) / Math.sqrt(d_head);
         }
       }
@@ -379,7 +404,8 @@ export class Model {
       for (let i = 0; i < queries; i++)
         for (let j = 0; j < keys; j++) {
           const weight = weights[(head * queries + i) * keys + j];
-          const to = i * d_model + head * d_head, from = j * d_model + head * d_head;
+          const to = i * d_model + head * d_head;
+          const from = j * d_model + head * d_head;
           for (let n = 0; n < d_head; n++) brought[to + n] += weight * value[from + n];
         }
     }
@@ -391,7 +417,8 @@ export class Model {
   /* How long each value is once its head's columns of the output matrix have moved it, the
      length that a weight multiplies (Kobayashi et al. 2020). Returns (heads, keys). */
   lengths(value, keys, { weight }) {
-    const { heads, d_model } = this.config, { d_head } = this;
+    const { heads, d_model } = this.config;
+    const { d_head } = this;
     const found = new Float32Array(heads * keys);
     for (let head = 0; head < heads; head++)
       for (let j = 0; j < keys; j++) {
@@ -409,7 +436,8 @@ export class Model {
   feedForward(x, layer, look) {
     const { d_model, d_ff, activation } = this.config;
     const { up, down } = this.blocks[layer].feed_forward;
-    const name = `blocks.${layer}.feed_forward`, tokens = x.length / d_model;
+    const name = `blocks.${layer}.feed_forward`;
+    const tokens = x.length / d_model;
     const raised = look.see(`${name}.up`, linear(x, up, d_model), tokens, d_ff);
     const hidden = raised.map(ACTIVATIONS[activation]);
     return linear(look.see(`${name}.hidden`, hidden, tokens, d_ff), down, d_ff);
@@ -417,22 +445,26 @@ export class Model {
 
   /* Logits of states (tokens, d_model): (tokens, vocab_size). */
   readOut(x, look) {
-    const { d_model, eps, activation } = this.config, tokens = x.length / d_model;
+    const { d_model, eps, activation } = this.config;
+    const tokens = x.length / d_model;
     if (this.norm) x = norm(x, this.norm, eps);
     if (this.norm && look) x = look.see("norm", x, tokens, d_model);
     if (!this.mlm) return linear(x, this.matrix, d_model);
     const turned = linear(x, this.mlm.dense, d_model).map(ACTIVATIONS[activation]);
-    const { weight } = this.matrix, { bias } = this.mlm;
+    const { weight } = this.matrix;
+    const { bias } = this.mlm;
     return linear(norm(turned, this.mlm.norm, eps), { weight, bias }, d_model);
   }
 
   /* The tokens whose vectors in the table point most nearly the same way (cosine), itself
      among them: [{ id, cosine }], the nearest first. */
   nearest(vector, count) {
-    const { vocab_size, d_model } = this.config, found = [];
+    const { vocab_size, d_model } = this.config;
+    const found = [];
     const length = Math.sqrt(dot(vector, 0, vector, 0, d_model));
     for (let id = 0; id < vocab_size; id++) {
-      const other = this.vector(id), norm = Math.sqrt(dot(other, 0, other, 0, d_model));
+      const other = this.vector(id);
+      const norm = Math.sqrt(dot(other, 0, other, 0, d_model));
       const cosine = dot(vector, 0, other, 0, d_model) / (length * norm || 1);
       if (found.length === count && cosine <= found[count - 1].cosine) continue;
       const place = found.findIndex((entry) => entry.cosine < cosine);

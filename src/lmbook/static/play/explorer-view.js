@@ -5,7 +5,7 @@
 import { openModel } from "./client.js";
 import { announcer, arrow, button, fixed, heading, make, ownLine, percent, row } from "./dom.js";
 import { readText } from "./store.js";
-import { WordPiece, shown } from "./tokenizers.js";
+import { shown, WordPiece } from "./tokenizers.js";
 
 const LONGEST = 5000; // characters of a line that are cut into tokens
 const NEAREST = 6;
@@ -18,7 +18,8 @@ const best = (numbers) => numbers.indexOf(Math.max(...numbers));
 /* How far each row of width numbers has moved, as a share of its length. */
 function distances(before, after, width) {
   return Array.from({ length: before.length / width }, (_, row) => {
-    let moved = 0, length = 0;
+    let moved = 0;
+    let length = 0;
     for (let i = row * width; i < (row + 1) * width; i++) {
       moved += (after[i] - before[i]) ** 2;
       length += before[i] ** 2;
@@ -38,11 +39,15 @@ const pairs = (line) =>
   Array.from(line.matchAll(/(\S+) (\S+)/g), ([, piece, cosine]) => [piece, +cosine]);
 
 export function mount(element, data, context) {
-  const layers = data.weights.length, heads = data.weights[0].length, { room } = data;
-  const bert = openModel("bert", context), lane = "explorer " + ++views;
+  const layers = data.weights.length;
+  const heads = data.weights[0].length;
+  const { room } = data;
+  const bert = openModel("bert", context);
+  const lane = `explorer ${++views}`;
   const bytes = bert.about.bytes + context.stores["bert-pieces"].bytes;
-  const size = (bytes / 1e6).toFixed(1) + " MB";
-  let { layer, head, token } = data, tokenizer;
+  const size = `${(bytes / 1e6).toFixed(1)} MB`;
+  let { layer, head, token } = data;
+  let tokenizer;
   /* Of the line that is shown: weights[layer][head] (tokens · tokens), lengths[layer][head]
      (tokens), moved[layer][head] (tokens), near[level][token]; of the last two, what is
      known. A line that the model has read here has ids and states[level], too. */
@@ -52,29 +57,72 @@ export function mount(element, data, context) {
 
   /* --- what stands there --- */
 
-  const part = (tag, name, ...rest) => make(tag, { class: "lmx-" + name }, ...rest);
+  const part = (tag, name, ...rest) => make(tag, { class: `lmx-${name}` }, ...rest);
   const { area, note, label } = ownLine(data.text, typed);
-  const loader = button("Load the model: " + size, load);
-  const progress = make("progress", { max: 1, value: 0, hidden: "", "aria-label": "Loading the model" });
-  const offer = make("p", { class: "lmx-offer play-muted" }, loader, progress,
+  const loader = button(`Load the model: ${size}`, load);
+  const progress = make("progress", {
+    max: 1,
+    value: 0,
+    hidden: "",
+    "aria-label": "Loading the model",
+  });
+  const offer = make(
+    "p",
+    { class: "lmx-offer play-muted" },
+    loader,
+    progress,
     " Its weights are rounded to a byte each: on the book's own line, that moves the states by at most " +
-    `${percent(data.drift, 1)} of their largest number.`);
-  const places = Array.from({ length: layers * heads }, (_, i) => [Math.floor(i / heads), i % heads]);
-  const cells = places.map(([l, h]) => button(make("canvas"), () => choose(l, h, token), { role: "radio",
-    title: `layer ${l}, head ${h}`, "aria-label": `layer ${l}, head ${h}` }));
-  const grid = make("div", { class: "lmx-grid", role: "radiogroup", "aria-label": "Heads, a row a layer",
-    style: "--heads: " + heads, onkeydown: go }, ...cells);
-  const title = part("p", "title"), summary = part("p", "summary"), body = make("tbody", { onkeydown: go });
+      `${percent(data.drift, 1)} of their largest number.`,
+  );
+  const places = Array.from({ length: layers * heads }, (_, i) => [
+    Math.floor(i / heads),
+    i % heads,
+  ]);
+  const cells = places.map(([l, h]) =>
+    button(make("canvas"), () => choose(l, h, token), {
+      role: "radio",
+      title: `layer ${l}, head ${h}`,
+      "aria-label": `layer ${l}, head ${h}`,
+    }),
+  );
+  const grid = make(
+    "div",
+    {
+      class: "lmx-grid",
+      role: "radiogroup",
+      "aria-label": "Heads, a row a layer",
+      style: `--heads: ${heads}`,
+      onkeydown: go,
+    },
+    ...cells,
+  );
+  const title = part("p", "title");
+  const summary = part("p", "summary");
+  const body = make("tbody", { onkeydown: go });
   const rows = part("table", "rows", heading("token", ...COLUMNS), body);
-  const nearTitle = make("p"), near = part("div", "near");
+  const nearTitle = make("p");
+  const near = part("div", "near");
   const { live, later } = announcer(() => summary.textContent);
-  element.append(label, note, offer,
-    part("div", "all",
-      part("div", "heads", make("b", {}, "Every head"), ", a row a layer. In a square each row is a token that " +
-        "looks, each column one that is looked at; the more weight, the stronger.", grid),
+  element.append(
+    label,
+    note,
+    offer,
+    part(
+      "div",
+      "all",
+      part(
+        "div",
+        "heads",
+        make("b", {}, "Every head"),
+        ", a row a layer. In a square each row is a token that " +
+          "looks, each column one that is looked at; the more weight, the stronger.",
+        grid,
+      ),
       part("div", "three", title, summary, part("div", "scroll", rows)),
-      part("div", "tokens", nearTitle, near)),
-    live);
+      part("div", "tokens", nearTitle, near),
+    ),
+    live,
+  );
   let isKept = false;
   bert.kept().then((kept) => {
     isKept = Boolean(kept);
@@ -89,7 +137,8 @@ export function mount(element, data, context) {
     note.textContent = "Loading …";
     try {
       const { config, notKept } = await bert.load((share) => (progress.value = share));
-      if (config.layers !== layers || config.heads !== heads) throw new Error("the site carries another one");
+      if (config.layers !== layers || config.heads !== heads)
+        throw new Error("the site carries another one");
       tokenizer = new WordPiece(JSON.parse(await readText("bert-pieces", context)));
       loader.hidden = true;
       note.textContent = "The model is here: write a line.";
@@ -97,7 +146,7 @@ export function mount(element, data, context) {
       if (document.activeElement === document.body) area.focus({ preventScroll: true });
       if (area.value !== data.text) await answer();
     } catch (error) {
-      note.textContent = "The model does not load: " + error.message;
+      note.textContent = `The model does not load: ${error.message}`;
       loader.disabled = false;
     }
     progress.hidden = true;
@@ -106,17 +155,27 @@ export function mount(element, data, context) {
   function typed() {
     if (tokenizer) answer();
     else if (isKept && !loader.disabled) load();
-    else if (!loader.disabled) note.textContent = "The model that reads your line has to be loaded first; what stands below is still the book's line.";
+    else if (!loader.disabled)
+      note.textContent =
+        "The model that reads your line has to be loaded first; what stands below is still the book's line.";
   }
 
   async function answer() {
-    const all = Array.from(area.value), text = all.slice(0, LONGEST).join("");
-    const found = tokenizer.encode(text), tokens = found.slice(0, room - 2);
+    const all = Array.from(area.value);
+    const text = all.slice(0, LONGEST).join("");
+    const found = tokenizer.encode(text);
+    const tokens = found.slice(0, room - 2);
     const whole = tokens.length === found.length && all.length <= LONGEST;
     note.textContent = whole ? "" : `Only the first ${tokens.length} tokens are read.`;
     const [first, last] = data.around.map((id) => ({ id, piece: tokenizer.pieces[id] }));
-    const line = [first, ...tokens, last], ids = line.map(({ id }) => id);
-    const keep = ["embeddings", "blocks.*", "blocks.*.attention.weights", "blocks.*.attention.lengths"];
+    const line = [first, ...tokens, last];
+    const ids = line.map(({ id }) => id);
+    const keep = [
+      "embeddings",
+      "blocks.*",
+      "blocks.*.attention.weights",
+      "blocks.*.attention.lengths",
+    ];
     const answered = await asked(() => bert.forward(ids, { keep, logits_of: [] }, lane));
     if (!answered) return;
     const of = (layer, name = "") => answered.kept[`blocks.${layer}${name}`].values;
@@ -139,17 +198,20 @@ export function mount(element, data, context) {
     try {
       return await question();
     } catch (error) {
-      note.textContent = "The model does not answer: " + error.message;
+      note.textContent = `The model does not answer: ${error.message}`;
       return null;
     }
   }
 
   /* The line without the head that is chosen. */
   async function remove() {
-    const line = seen, known = line.moved[layer], own = head, last = "blocks." + (layers - 1);
+    const line = seen;
+    const known = line.moved[layer];
+    const own = head;
+    const last = `blocks.${layers - 1}`;
     if (known[own]) return;
     const options = { keep: [last], ablate: [[layer, own]], logits_of: [] };
-    const found = await asked(() => bert.forward(line.ids, options, lane + " removed"));
+    const found = await asked(() => bert.forward(line.ids, options, `${lane} removed`));
     if (!found) return;
     const { values, shape } = found.kept[last];
     known[own] = distances(line.states[layers], values, shape[1]);
@@ -157,7 +219,8 @@ export function mount(element, data, context) {
   }
 
   async function look(level) {
-    const line = seen, own = token;
+    const line = seen;
+    const own = token;
     if (line.near[level][own]) return;
     const vector = parts(line.states[level], line.ids.length)[own].slice();
     const found = await asked(() => bert.nearest(vector, NEAREST, `${lane} near ${level - layer}`));
@@ -174,7 +237,8 @@ export function mount(element, data, context) {
 
   /* Arrow keys go from head to head, and from token to token. */
   function go(event) {
-    const step = arrow(event), columns = event.currentTarget === grid ? heads : 1;
+    const step = arrow(event);
+    const columns = event.currentTarget === grid ? heads : 1;
     if (!step) return;
     event.preventDefault();
     const all = Array.from(event.currentTarget.querySelectorAll("button"));
@@ -190,22 +254,29 @@ export function mount(element, data, context) {
 
   function draw() {
     drawGrid();
-    body.replaceChildren(...seen.tokens.map((_, i) => {
-      const name = button(make("bdi", {}, word(i)), () => choose(layer, head, i));
-      return row(name, ...COLUMNS.map(() => [make("i", { class: "play-bar" }), make("span")]));
-    }));
+    body.replaceChildren(
+      ...seen.tokens.map((_, i) => {
+        const name = button(make("bdi", {}, word(i)), () => choose(layer, head, i));
+        return row(name, ...COLUMNS.map(() => [make("i", { class: "play-bar" }), make("span")]));
+      }),
+    );
     drawHead();
     drawNear();
   }
 
   /* How opaque a point is: the root of the weight, so that a tenth can be seen. */
   function drawGrid() {
-    const colour = getComputedStyle(grid).color, count = seen.tokens.length;
+    const colour = getComputedStyle(grid).color;
+    const count = seen.tokens.length;
     cells.forEach((cell, i) => {
-      const canvas = cell.firstChild, [l, h] = places[i];
+      const canvas = cell.firstChild;
+      const [l, h] = places[i];
       canvas.width = canvas.height = count;
-      const image = new ImageData(count, count), pen = canvas.getContext("2d");
-      seen.weights[l][h].forEach((weight, point) => (image.data[4 * point + 3] = 255 * Math.sqrt(weight)));
+      const image = new ImageData(count, count);
+      const pen = canvas.getContext("2d");
+      seen.weights[l][h].forEach(
+        (weight, point) => (image.data[4 * point + 3] = 255 * Math.sqrt(weight)),
+      );
       pen.putImageData(image, 0, 0);
       pen.globalCompositeOperation = "source-in"; // colour what is there
       pen.fillStyle = colour;
@@ -214,7 +285,8 @@ export function mount(element, data, context) {
   }
 
   function drawHead() {
-    const count = seen.tokens.length, moved = seen.moved[layer][head];
+    const count = seen.tokens.length;
+    const moved = seen.moved[layer][head];
     const weights = Array.from(seen.weights[layer][head].slice(token * count, (token + 1) * count));
     const long = weights.map((weight, i) => weight * seen.lengths[layer][head][i]);
     const columns = [weights, long, moved];
@@ -223,7 +295,7 @@ export function mount(element, data, context) {
       cell.setAttribute("aria-checked", isOwn);
       cell.tabIndex = isOwn ? 0 : -1;
     });
-    Array.from(body.rows, ({ cells: [name, ...tds] }, i) => {
+    [...body.rows].forEach(({ cells: [name, ...tds] }, i) => {
       name.firstChild.setAttribute("aria-pressed", i === token);
       name.firstChild.tabIndex = i === token ? 0 : -1;
       tds.forEach((td, column) => {
@@ -233,21 +305,32 @@ export function mount(element, data, context) {
       });
     });
     title.textContent = `Layer ${layer}, head ${head}: where ${quoted(token)} looks`;
-    summary.textContent = `${quoted(token)} looks most at ${quoted(best(weights))}, with a weight of ` +
+    summary.textContent =
+      `${quoted(token)} looks most at ${quoted(best(weights))}, with a weight of ` +
       `${fixed(Math.max(...weights))}. By weight times length, most of what it gets comes from ${quoted(best(long))}.` +
-      (moved ? ` Without this head the final state of ${quoted(best(moved))} moves most: by ${fixed(Math.max(...moved))} of its length.` : "");
+      (moved
+        ? ` Without this head the final state of ${quoted(best(moved))} moves most: by ${fixed(Math.max(...moved))} of its length.`
+        : "");
     later();
     remove();
   }
 
   function drawNear() {
-    const lists = [["Before", layer], ["After", layer + 1]].map(([name, level]) => {
+    const lists = [
+      ["Before", layer],
+      ["After", layer + 1],
+    ].map(([name, level]) => {
       const found = seen.near[level][token];
-      const items = (found || []).map(([piece, cosine]) => make("li", {}, make("bdi", {}, shown(piece)), " " + fixed(cosine)));
+      const items = (found || []).map(([piece, cosine]) =>
+        make("li", {}, make("bdi", {}, shown(piece)), ` ${fixed(cosine)}`),
+      );
       if (!found) look(level);
       return make("div", {}, `${name} layer ${layer}`, make("ol", {}, ...items));
     });
-    nearTitle.replaceChildren(make("b", {}, `Where ${quoted(token)} is`), ": the tokens of the table whose vectors are nearest, with the cosine.");
+    nearTitle.replaceChildren(
+      make("b", {}, `Where ${quoted(token)} is`),
+      ": the tokens of the table whose vectors are nearest, with the cosine.",
+    );
     near.replaceChildren(...lists);
   }
 

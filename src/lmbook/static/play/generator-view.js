@@ -10,46 +10,79 @@ import { softmax } from "./engine.js";
 import { nextProbs } from "./writing.js";
 
 const LONGEST = 10000; // characters of a line that are read, from its end
-const MORE = 300, MOST = 2000; // characters that "go on" adds, and writes at all
-const BARS = 10, FIRST = 3; // rows of the bars, choices of the lens
+const MORE = 300;
+const MOST = 2000; // characters that "go on" adds, and writes at all
+const BARS = 10;
+const FIRST = 3; // rows of the bars, choices of the lens
 let views = 0;
 
 const visible = (character) => ({ " ": "·", "\n": "⏎" })[character] ?? character;
 
 /* The places of the largest numbers, the largest first. */
 const largest = (numbers, count) =>
-  Array.from(numbers.keys()).sort((a, b) => numbers[b] - numbers[a] || a - b).slice(0, count);
+  Array.from(numbers.keys())
+    .sort((a, b) => numbers[b] - numbers[a] || a - b)
+    .slice(0, count);
 
 /* A character that is to be named: to be seen, and to turn no others round. */
-const named = (c) => /[\p{C}\p{Z}\p{M}]/u.test(c) ? "U+" + c.codePointAt(0).toString(16) : `\u2068${c}\u2069`;
+const named = (c) =>
+  /[\p{C}\p{Z}\p{M}]/u.test(c) ? `U+${c.codePointAt(0).toString(16)}` : `\u2068${c}\u2069`;
 
 export function mount(element, data, context) {
-  const { room, heads } = data, alphabet = Array.from(data.alphabet);
-  const gpt = openModel(data.store, context), lane = "generator " + ++views;
+  const { room, heads } = data;
+  const alphabet = Array.from(data.alphabet);
+  const gpt = openModel(data.store, context);
+  const lane = `generator ${++views}`;
   const encode = (text) => Array.from(text, (character) => alphabet.indexOf(character));
   const decode = (ids) => ids.map((id) => alphabet[id]).join("");
   const places = data.weights.map((_, i) => [Math.floor(i / heads), i % heads]);
   const title = (i) => `head ${places[i][1]} of layer ${places[i][0]}`;
-  let line = encode(data.text), written = encode(data.written);
-  let { seed } = data, goal = written.length, drawn = 0, follows = false;
+  let line = encode(data.text);
+  let written = encode(data.written);
+  let { seed } = data;
+  let goal = written.length;
+  let drawn = 0;
+  let follows = false;
   let seen = { ...data, ids: line }; // lens (layers, vocab_size), weights (layers · heads, ids)
   let shown = 0; // the head whose attention colours the line
   const off = new Set();
 
   /* --- what stands there --- */
 
-  const part = (tag, name, ...rest) => make(tag, { class: "lmg-" + name }, ...rest);
+  const part = (tag, name, ...rest) => make(tag, { class: `lmg-${name}` }, ...rest);
   const { area, note, label } = ownLine(data.text, typed);
-  const first = button("one character", one), stop = button("stop", halt);
+  const first = button("one character", one);
+  const stop = button("stop", halt);
   const allOn = button("all heads on", () => answer(off.clear()));
-  const text = make("p", { class: "lmg-text", tabindex: 0, role: "region", "aria-label": "What it writes" });
-  const bars = part("table", "bars"), lens = part("table", "lens");
-  const colours = make("p", { class: "play-shades" }), summary = part("p", "summary");
+  const text = make("p", {
+    class: "lmg-text",
+    tabindex: 0,
+    role: "region",
+    "aria-label": "What it writes",
+  });
+  const bars = part("table", "bars");
+  const lens = part("table", "lens");
+  const colours = make("p", { class: "play-shades" });
+  const summary = part("p", "summary");
   const { live, later } = announcer(tell);
-  const cells = places.map((_, head) => button("", () => toggle(head), {
-    "aria-label": "switch off " + title(head), onfocus: () => look(head), onmouseenter: () => look(head) }));
-  const grid = make("div", { class: "lmg-grid", role: "group", "aria-label": "Heads", onkeydown: move,
-    style: "--heads: " + heads }, ...cells);
+  const cells = places.map((_, head) =>
+    button("", () => toggle(head), {
+      "aria-label": `switch off ${title(head)}`,
+      onfocus: () => look(head),
+      onmouseenter: () => look(head),
+    }),
+  );
+  const grid = make(
+    "div",
+    {
+      class: "lmg-grid",
+      role: "group",
+      "aria-label": "Heads",
+      onkeydown: move,
+      style: `--heads: ${heads}`,
+    },
+    ...cells,
+  );
   const range = (name, min, max, step, value = max) =>
     slider(name, { min, max, step, value, oninput: () => answer() });
   const sliders = {
@@ -59,32 +92,55 @@ export function mount(element, data, context) {
   };
   const controls = (...parts) => make("p", { class: "play-controls" }, ...parts);
   const writing = [
-    controls(first, button("go on", more), stop, button("other dice", () => answer(seed++))),
-    controls(...Object.values(sliders).map(({ label }) => label)), text];
-  const inside = [make("div", { class: "play-both" },
+    controls(
+      first,
+      button("go on", more),
+      stop,
+      button("other dice", () => answer(seed++)),
+    ),
+    controls(...Object.values(sliders).map(({ label }) => label)),
+    text,
+  ];
+  const inside = [
+    make(
+      "div",
+      { class: "play-both" },
       make("div", {}, "The next character (mark: at temperature 1, none left out)", bars),
-      make("div", {}, "If the model ended after a layer", lens)),
+      make("div", {}, "If the model ended after a layer", lens),
+    ),
     "What each head looks at from the last character. A row is a layer; a click switches a head off.",
-    grid, allOn, summary, colours];
-  const lines = data.lines.map((line) => button(`“${line}”`, () => {
-    area.value = line;
-    typed();
-  }));
-  element.append(label, note, ...(lines.length
-    ? [controls(...lines), ...inside, ...writing]
-    : [...writing, ...inside]), live);
+    grid,
+    allOn,
+    summary,
+    colours,
+  ];
+  const lines = data.lines.map((line) =>
+    button(`“${line}”`, () => {
+      area.value = line;
+      typed();
+    }),
+  );
+  element.append(
+    label,
+    note,
+    ...(lines.length ? [controls(...lines), ...inside, ...writing] : [...writing, ...inside]),
+    live,
+  );
   element.addEventListener("focusin", () => gpt.load().catch(() => {}), { once: true });
 
   /* --- what it answers to --- */
 
   /* Read the line, and say what of it the model does not get. */
   function read() {
-    const all = Array.from(area.value), last = all.slice(-LONGEST);
+    const all = Array.from(area.value);
+    const last = all.slice(-LONGEST);
     const strange = Array.from(new Set(last.filter((c) => !alphabet.includes(c))), named);
     line = encode(last).filter((id) => id >= 0);
     if (!line.length) line = [Math.max(0, alphabet.indexOf("\n"))];
     if (strange.length > 8) strange.push(`and ${strange.splice(8).length} more`);
-    let message = strange.length ? `Left out, as it has never read them: ${strange.join(" ")}. ` : "";
+    let message = strange.length
+      ? `Left out, as it has never read them: ${strange.join(" ")}. `
+      : "";
     if (line.length > room || all.length > LONGEST)
       message += `It sees the last ${tail(line).length} characters.`;
     return message;
@@ -106,7 +162,8 @@ export function mount(element, data, context) {
     written = known;
     follows = false;
     stop.disabled = false;
-    const message = (note.textContent = read());
+    const message = read();
+    note.textContent = message;
     draw();
     try {
       const { config } = await gpt.load((share) => {
@@ -114,7 +171,8 @@ export function mount(element, data, context) {
       });
       note.textContent = message;
       if (config.alphabet !== data.alphabet) throw new Error("the site carries another one");
-      const ids = tail(line), ablate = Array.from(off, (head) => places[head]);
+      const ids = tail(line);
+      const ablate = Array.from(off, (head) => places[head]);
       const keep = ["blocks.*.lens", "blocks.*.attention.weights"];
       const found = await gpt.forward(ids, { keep, ablate, logits_of: [] }, lane);
       if (!found) return;
@@ -123,7 +181,7 @@ export function mount(element, data, context) {
       const options = { ...sampling(), seed, drawn: drawn + written.length, ablate, count };
       if (!(await gpt.write(tail([...line, ...written]), options, onPieces, lane))) return;
     } catch (error) {
-      note.textContent = "The model does not answer: " + error.message;
+      note.textContent = `The model does not answer: ${error.message}`;
     }
     stop.disabled = true;
   }
@@ -131,7 +189,8 @@ export function mount(element, data, context) {
   /* Of what the model computed, keep what is at the last character. */
   function keepEnd(ids, kept) {
     const last = (name, layer, head = 0) => {
-      const { values, shape } = kept[`blocks.${layer}.${name}`], [rows, width] = shape.slice(-2);
+      const { values, shape } = kept[`blocks.${layer}.${name}`];
+      const [rows, width] = shape.slice(-2);
       return Array.from(values.slice(((head + 1) * rows - 1) * width, (head + 1) * rows * width));
     };
     const lens = data.lens.map((_, layer) => last("lens", layer));
@@ -189,21 +248,38 @@ export function mount(element, data, context) {
   /* --- drawing --- */
 
   function draw() {
-    const [own, ...others] = seen.lens.map((logits) => softmax(Float64Array.from(logits))).reverse();
+    const [own, ...others] = seen.lens
+      .map((logits) => softmax(Float64Array.from(logits)))
+      .reverse();
     const shares = nextProbs(Float64Array.from(seen.lens.at(-1)), sampling());
     for (const { input, value } of Object.values(sliders))
       value.textContent = input.max > 2 && input.value === input.max ? "all" : input.value;
-    bars.replaceChildren(...largest(own, BARS).map((id) =>
-      row(visible(alphabet[id]), bar(shares[id], own[id]), percent(shares[id], 1))));
-    lens.replaceChildren(...[own, ...others].reverse().map((shares, layer) =>
-      row("layer " + layer, ...largest(shares, FIRST).map((id) => `${visible(alphabet[id])} ${percent(shares[id])}`))));
+    bars.replaceChildren(
+      ...largest(own, BARS).map((id) =>
+        row(visible(alphabet[id]), bar(shares[id], own[id]), percent(shares[id], 1)),
+      ),
+    );
+    lens.replaceChildren(
+      ...[own, ...others]
+        .reverse()
+        .map((shares, layer) =>
+          row(
+            `layer ${layer}`,
+            ...largest(shares, FIRST).map(
+              (id) => `${visible(alphabet[id])} ${percent(shares[id])}`,
+            ),
+          ),
+        ),
+    );
     cells.forEach((cell, head) => {
       const weights = seen.weights[head];
       const d = weights.map((weight, i) => `M${i + 0.5} 10V${10 - 10 * weight}`).join("");
       const viewBox = `0 0 ${weights.length} 10`;
       cell.setAttribute("aria-pressed", off.has(head));
-      cell.replaceChildren(svg("svg", { viewBox, preserveAspectRatio: "none" }, svg("path", { d })),
-        make("small", {}, places[head].join(".")));
+      cell.replaceChildren(
+        svg("svg", { viewBox, preserveAspectRatio: "none" }, svg("path", { d })),
+        make("small", {}, places[head].join(".")),
+      );
     });
     allOn.disabled = !off.size;
     drawText();
@@ -217,16 +293,23 @@ export function mount(element, data, context) {
   }
 
   function drawLine() {
-    const weights = seen.weights[shown], [best] = largest(weights, 1);
-    const spans = seen.ids.map((id, i) => make("span", { style: "--share: " + weights[i] }, visible(alphabet[id])));
+    const weights = seen.weights[shown];
+    const [best] = largest(weights, 1);
+    const spans = seen.ids.map((id, i) =>
+      make("span", { style: `--share: ${weights[i]}` }, visible(alphabet[id])),
+    );
     cells.forEach((cell, head) => (cell.tabIndex = head === shown ? 0 : -1));
-    summary.textContent = `${title(shown)}${off.has(shown) ? ", switched off," : ""} looks most at ` +
+    summary.textContent =
+      `${title(shown)}${off.has(shown) ? ", switched off," : ""} looks most at ` +
       `“${spans[best].textContent}”, ${weights.length - 1 - best} before the last: ${percent(weights[best])}`;
     colours.replaceChildren(...spans);
   }
 
   function tell() {
-    const next = Array.from(bars.rows, ({ cells }) => cells[0].textContent + " " + cells[2].textContent);
+    const next = Array.from(
+      bars.rows,
+      ({ cells }) => `${cells[0].textContent} ${cells[2].textContent}`,
+    );
     return `Next: ${next.slice(0, 3).join(", ")}. It goes on: ${decode(written.slice(0, 100))}`;
   }
 

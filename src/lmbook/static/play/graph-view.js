@@ -11,7 +11,17 @@ export function passes({ q, k, v, t }) {
   const ds = back * v * a * (1 - a);
   return {
     values: { q, k, v, t, s, a, o, d, L: d * d },
-    slopes: { q: ds * k, k: ds * q, v: back * a, t: -back, s: ds, a: back * v, o: back, d: back, L: 1 },
+    slopes: {
+      q: ds * k,
+      k: ds * q,
+      v: back * a,
+      t: -back,
+      s: ds,
+      a: back * v,
+      o: back,
+      d: back,
+      L: 1,
+    },
   };
 }
 
@@ -22,19 +32,41 @@ export function mount(element, data) {
   const now = { ...data.start };
   let losses = [];
   const sliders = ["q", "k", "v", "t"].map((name) => {
-    const one = slider(name, { min: -FAR, max: FAR, step: 0.01, value: now[name],
-      oninput: () => { now[name] = Number(one.input.value); losses = []; draw(); } });
+    const one = slider(name, {
+      min: -FAR,
+      max: FAR,
+      step: 0.01,
+      value: now[name],
+      oninput: () => {
+        now[name] = Number(one.input.value);
+        losses = [];
+        draw();
+      },
+    });
     return [name, one];
   });
-  const rate = slider("size of a step", { min: 0.05, max: 2, step: 0.05, value: data.rate, oninput: draw });
+  const rate = slider("size of a step", {
+    min: 0.05,
+    max: 2,
+    step: 0.05,
+    value: data.rate,
+    oninput: draw,
+  });
   const table = make("table", { class: "lmg-numbers" });
-  const curve = svg("svg", { viewBox: "0 0 340 224", class: "lmg-curve play-drawing", "aria-hidden": "true" });
+  const curve = svg("svg", {
+    viewBox: "0 0 340 224",
+    class: "lmg-curve play-drawing",
+    "aria-hidden": "true",
+  });
   const status = make("p", { role: "status" });
 
   function step() {
     const { slopes } = passes(now);
     for (const name of ["q", "k", "v"]) {
-      now[name] = Math.max(-FAR, Math.min(FAR, now[name] - Number(rate.input.value) * slopes[name]));
+      now[name] = Math.max(
+        -FAR,
+        Math.min(FAR, now[name] - Number(rate.input.value) * slopes[name]),
+      );
     }
     draw();
   }
@@ -47,8 +79,15 @@ export function mount(element, data) {
 
   element.append(
     make("p", { class: "play-controls" }, ...sliders.map(([, one]) => one.label)),
-    make("p", { class: "play-controls" }, button("One step", step), button("Back to the start", again), rate.label),
-    make("div", { class: "play-both" }, table, make("div", {}, curve, status)));
+    make(
+      "p",
+      { class: "play-controls" },
+      button("One step", step),
+      button("Back to the start", again),
+      rate.label,
+    ),
+    make("div", { class: "play-both" }, table, make("div", {}, curve, status)),
+  );
 
   function draw() {
     const { values, slopes } = passes(now);
@@ -58,8 +97,14 @@ export function mount(element, data) {
     }
     rate.value.textContent = fixed(Number(rate.input.value));
     if (losses.at(-1) !== values.L) losses.push(values.L);
-    table.replaceChildren(heading("", "value", "gradient of L"), make("tbody", {},
-      ...Object.keys(values).map((name) => row(name, fixed(values[name]), fixed(slopes[name])))));
+    table.replaceChildren(
+      heading("", "value", "gradient of L"),
+      make(
+        "tbody",
+        {},
+        ...Object.keys(values).map((name) => row(name, fixed(values[name]), fixed(slopes[name]))),
+      ),
+    );
     const top = Math.max(...losses, 0.01);
     const x = (i) => LEFT + ((RIGHT - LEFT) * i) / Math.max(10, losses.length - 1);
     const y = (loss) => BOTTOM - ((BOTTOM - TOP) * loss) / top;
@@ -69,7 +114,12 @@ export function mount(element, data) {
       svg("text", { x: LEFT - 6, y: TOP + 6, class: "play-end" }, fixed(top)),
       svg("text", { x: LEFT - 6, y: BOTTOM + 5, class: "play-end" }, "0"),
       svg("text", { x: (LEFT + RIGHT) / 2, y: BOTTOM + 26 }, "steps; up: the loss L"),
-      svg("path", { d: "M" + losses.map((loss, i) => `${x(i)} ${y(loss)}`).join("L"), class: "lmg-line" }), ...dots);
+      svg("path", {
+        d: `M${losses.map((loss, i) => `${x(i)} ${y(loss)}`).join("L")}`,
+        class: "lmg-line",
+      }),
+      ...dots,
+    );
     status.textContent = `After ${losses.length - 1} ${losses.length === 2 ? "step" : "steps"} L is ${fixed(values.L, 3)}.`;
   }
 

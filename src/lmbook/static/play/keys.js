@@ -6,7 +6,12 @@ export const inert = (token) => token.replace(/[<&]/g, "$&\u2060");
 
 /* Tell what an element is, and let it be reached by key. */
 export function name(element, role, label, states = {}) {
-  for (const [state, value] of Object.entries({ role, tabindex: 0, "aria-label": label, ...states }))
+  for (const [state, value] of Object.entries({
+    role,
+    tabindex: 0,
+    "aria-label": label,
+    ...states,
+  }))
     element.setAttribute(state, value);
 }
 
@@ -46,7 +51,8 @@ export function roving(elements, columns) {
       event.preventDefault();
       stop(next);
       next.focus();
-    }));
+    }),
+  );
 }
 
 /* Enter and the space bar do what a click does. */

@@ -22,25 +22,45 @@ export function mount(element, data) {
   const x = (at) => (LEFT + ((RIGHT - LEFT) * at) / data.tokens).toFixed(1);
   element.append(
     ...controls.map(({ name, values }, i) =>
-      radios(name, values, chosen[i], (value) => { chosen[i] = value; draw(); })),
-    make("p", { class: "play-controls lml-legend" },
-      make("span", { class: "lml-key" }), "met in training ",
-      make("span", { class: "lml-key lml-key-new" }), "new"),
-    picture, status);
+      radios(name, values, chosen[i], (value) => {
+        chosen[i] = value;
+        draw();
+      }),
+    ),
+    make(
+      "p",
+      { class: "play-controls lml-legend" },
+      make("span", { class: "lml-key" }),
+      "met in training ",
+      make("span", { class: "lml-key lml-key-new" }),
+      "new",
+    ),
+    picture,
+    status,
+  );
 
   function strip({ name, met }, i) {
     const top = 6 + i * STRIP;
-    return svg("g", {},
+    return svg(
+      "g",
+      {},
       svg("text", { x: LEFT - 8, y: top + 13, class: "play-end" }, name),
-      ...runs(met).map(([letter, from, to]) => svg("rect", {
-        x: x(from), y: top, width: (x(to) - x(from)).toFixed(1), height: STRIP - 5,
-        class: letter === "1" ? "lml-met" : "lml-new",
-      })));
+      ...runs(met).map(([letter, from, to]) =>
+        svg("rect", {
+          x: x(from),
+          y: top,
+          width: (x(to) - x(from)).toFixed(1),
+          height: STRIP - 5,
+          class: letter === "1" ? "lml-met" : "lml-new",
+        }),
+      ),
+    );
   }
 
   function draw() {
     const shown = cases[chosen.reduce((at, value, i) => at * controls[i].values.length + value, 0)];
-    const top = 14 + STRIP * shown.strips.length, bottom = top + HEIGHT;
+    const top = 14 + STRIP * shown.strips.length;
+    const bottom = top + HEIGHT;
     const y = (loss) => (bottom - (HEIGHT * Math.min(loss, most)) / most).toFixed(1);
     const step = data.tokens / shown.loss.length;
     const points = shown.loss.map((loss, i) => [x((i + 0.5) * step), y(loss)]);
@@ -54,11 +74,17 @@ export function mount(element, data) {
       svg("text", { x: LEFT - 8, y: bottom, class: "play-end" }, "0 nats"),
       svg("text", { x: LEFT - 8, y: top + 12, class: "play-end" }, most),
       ...[0, data.short, data.tokens / 2, data.tokens].map((at) =>
-        svg("text", { x: x(at), y: bottom + 19 }, at)),
+        svg("text", { x: x(at), y: bottom + 19 }, at),
+      ),
       svg("text", { x: (LEFT + RIGHT) / 2, y: bottom + 40 }, "position in the text"),
-      svg("path", { d: "M" + points.map((point) => point.join(" ")).join("L"), class: "play-curve" }),
-      ...points.map(([cx, cy]) => svg("circle", { cx, cy, r: 4, class: "lml-dot" })));
-    status.textContent = `${shown.told} At the far end it loses ${fixed(shown.far)} nats, ` +
+      svg("path", {
+        d: `M${points.map((point) => point.join(" ")).join("L")}`,
+        class: "play-curve",
+      }),
+      ...points.map(([cx, cy]) => svg("circle", { cx, cy, r: 4, class: "lml-dot" })),
+    );
+    status.textContent =
+      `${shown.told} At the far end it loses ${fixed(shown.far)} nats, ` +
       `a guess ${fixed(guess)}.`;
   }
 

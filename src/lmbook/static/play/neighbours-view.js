@@ -8,16 +8,32 @@ import { WordPiece } from "./tokenizers.js";
 const LONGEST = 40; // characters of a word
 
 export function mount(element, data, context) {
-  const megabytes = ["neighbours", "bert-pieces"].reduce((sum, name) => sum + context.stores[name].bytes, 0) / 1e6;
-  let spaces = null, pieces = null, shown = data.lists;
-  const input = make("input", { type: "text", maxlength: LONGEST, spellcheck: "false", autocapitalize: "none", autocomplete: "off", oninput: typed, onfocus: load });
+  const megabytes =
+    ["neighbours", "bert-pieces"].reduce((sum, name) => sum + context.stores[name].bytes, 0) / 1e6;
+  let spaces = null;
+  let pieces = null;
+  let shown = data.lists;
+  const input = make("input", {
+    type: "text",
+    maxlength: LONGEST,
+    spellcheck: "false",
+    autocapitalize: "none",
+    autocomplete: "off",
+    oninput: typed,
+    onfocus: load,
+  });
   const note = make("p", { class: "lmn-note" });
   const { live, later } = announcer(tell);
   const lists = make("div", { class: "lmn-lists" });
   input.value = data.word;
   const rare = make("input", { type: "checkbox", onchange: () => draw(shown) });
-  element.append(make("label", { class: "lmn-word" }, "Your word ", input),
-    make("label", {}, rare, " without the sixty commonest words"), note, lists, live);
+  element.append(
+    make("label", { class: "lmn-word" }, "Your word ", input),
+    make("label", {}, rare, " without the sixty commonest words"),
+    note,
+    lists,
+    live,
+  );
 
   /* --- what was found for every word -------------------------------------------------- */
 
@@ -28,7 +44,7 @@ export function mount(element, data, context) {
       pieces = new WordPiece(JSON.parse(await readText("bert-pieces", context)));
       spaces = parse(await readStore("neighbours", context), pieces.pieces);
     } catch (error) {
-      note.textContent = "The neighbours of other words are not here: " + error.message;
+      note.textContent = `The neighbours of other words are not here: ${error.message}`;
       return;
     }
     note.textContent = "";
@@ -39,10 +55,16 @@ export function mount(element, data, context) {
      of a corpus twice: of all, and without the commonest. */
   function parse(bytes, vocabulary) {
     let at = 0;
-    const take = (length) => bytes.slice(at, (at += 4 * Math.ceil(length / 4)));
+    /* The next bytes, up to a multiple of four. */
+    function take(length) {
+      const start = at;
+      at += 4 * Math.ceil(length / 4);
+      return bytes.slice(start, at);
+    }
     const head = JSON.parse(new TextDecoder().decode(take(bytes.indexOf(10) + 1)));
     return head.spaces.map((space) => {
-      const words = space.words || vocabulary, size = space.asked * head.nearest;
+      const words = space.words || vocabulary;
+      const size = space.asked * head.nearest;
       const Rows = words.length > 65536 ? Uint32Array : Uint16Array;
       const found = (space.counts ? [0, 1] : [0]).map(() => ({
         near: new Rows(take(size * Rows.BYTES_PER_ELEMENT).buffer),
@@ -63,7 +85,10 @@ export function mount(element, data, context) {
 
   async function typed() {
     if (!spaces) return load();
-    const word = Array.from(input.value.trim().replace("’", "'")).slice(0, LONGEST).join("").toWellFormed();
+    const word = Array.from(input.value.trim().replace("’", "'"))
+      .slice(0, LONGEST)
+      .join("")
+      .toWellFormed();
     const found = spaces.map((space) => look(space, word));
     note.textContent = word ? "" : "Type a word.";
     draw(word ? found : []);
@@ -71,19 +96,28 @@ export function mount(element, data, context) {
     if (!word || found.some(([, , [near]]) => near.length)) return;
     note.append(`None of them can say who is near “${word}”.`);
     const close = alike(word.toLowerCase());
-    if (close.length) note.append(" Did you mean ", ...close.flatMap((each, i) => [i ? " or " : "", wordButton(each)]), "?");
+    if (close.length)
+      note.append(
+        " Did you mean ",
+        ...close.flatMap((each, i) => [i ? " or " : "", wordButton(each)]),
+        "?",
+      );
     live.textContent = tell();
   }
 
   function look(space, word) {
     const row = space.rows.get(word) ?? space.rows.get(word.toLowerCase());
     const known = row !== undefined;
-    let note = plural((known && space.counts?.[row]) || 0, "time") + " in the text";
+    let note = `${plural((known && space.counts?.[row]) || 0, "time")} in the text`;
     if (known && row >= space.asked) note += ": too seldom";
-    if (!space.counts) note = known ? `1 of ${space.words.length.toLocaleString("en")} rows` : "no row of its own";
+    if (!space.counts)
+      note = known ? `1 of ${space.words.length.toLocaleString("en")} rows` : "no row of its own";
     const near = space.found.map(({ near, cosines }) => {
       const at = known && row < space.asked ? row * space.nearest : near.length;
-      return Array.from(near.subarray(at, at + space.nearest), (other, i) => [space.words[other], cosines[at + i]]);
+      return Array.from(near.subarray(at, at + space.nearest), (other, i) => [
+        space.words[other],
+        cosines[at + i],
+      ]);
     });
     const cut = known || space.counts ? [] : pieces.encode(word).map(({ piece }) => piece);
     return [space.name, note, near, cut];
@@ -94,7 +128,8 @@ export function mount(element, data, context) {
     const near = [[], [], []];
     for (const { words, counts, asked } of spaces.slice().reverse())
       for (const other of words.slice(0, asked)) {
-        if (Math.abs(other.length - word.length) > 2 || (!counts && !/^\p{L}{3,}$/u.test(other))) continue;
+        if (Math.abs(other.length - word.length) > 2 || (!counts && !/^\p{L}{3,}$/u.test(other)))
+          continue;
         const far = distance(word, other);
         if (far < word.length) near[far]?.push(other);
       }
@@ -107,7 +142,9 @@ export function mount(element, data, context) {
     for (let i = 1; i <= one.length; i++) {
       const next = [i];
       for (let j = 1; j <= other.length; j++)
-        next.push(Math.min(row[j] + 1, next[j - 1] + 1, row[j - 1] + (one[i - 1] !== other[j - 1])));
+        next.push(
+          Math.min(row[j] + 1, next[j - 1] + 1, row[j - 1] + (one[i - 1] !== other[j - 1])),
+        );
       row = next;
     }
     return row[other.length];
@@ -119,21 +156,30 @@ export function mount(element, data, context) {
 
   function draw(found) {
     shown = found;
-    lists.replaceChildren(...found.map(([name, note, both, cut = []]) => {
-      const near = (rare.checked && both[1]) || both[0];
-      const rows = near.map(([word, cosine]) =>
-        make("li", { style: `--cosine: ${Math.max(0, cosine)}%` }, wordButton(word),
-          make("span", {}, (cosine / 100).toFixed(2))));
-      const title = make("p", { class: "lmn-name" }, make("b", {}, name), " ", note);
-      const none = cut.length ? make("p", {}, "It is read in pieces: ", ...cut.map(wordButton)) : "";
-      return make("div", {}, title, near.length ? make("ol", {}, ...rows) : none);
-    }));
+    lists.replaceChildren(
+      ...found.map(([name, note, both, cut = []]) => {
+        const near = (rare.checked && both[1]) || both[0];
+        const rows = near.map(([word, cosine]) =>
+          make(
+            "li",
+            { style: `--cosine: ${Math.max(0, cosine)}%` },
+            wordButton(word),
+            make("span", {}, (cosine / 100).toFixed(2)),
+          ),
+        );
+        const title = make("p", { class: "lmn-name" }, make("b", {}, name), " ", note);
+        const none = cut.length
+          ? make("p", {}, "It is read in pieces: ", ...cut.map(wordButton))
+          : "";
+        return make("div", {}, title, near.length ? make("ol", {}, ...rows) : none);
+      }),
+    );
   }
 
   function tell() {
     const found = Array.from(lists.children, (list) => {
       const near = Array.from(list.querySelectorAll("li button"), (each) => each.textContent);
-      return list.querySelector("b").textContent + ": " + (near.join(", ") || "none");
+      return `${list.querySelector("b").textContent}: ${near.join(", ") || "none"}`;
     });
     return [note.textContent.replace(/\.$/, ""), ...found].filter(Boolean).join(". ");
   }

@@ -13,8 +13,14 @@ export function alike(texts) {
 
 export function mount(element, { pairs }) {
   const guesses = new Map(); // place of a pair → the side that was chosen first
-  const chosen = select(pairs.map(({ name }) => name), draw);
-  const next = button("Next", () => { chosen.value = (+chosen.value + 1) % pairs.length; draw(); });
+  const chosen = select(
+    pairs.map(({ name }) => name),
+    draw,
+  );
+  const next = button("Next", () => {
+    chosen.value = (+chosen.value + 1) % pairs.length;
+    draw();
+  });
   const sides = ["A", "B"].map((letter, side) => {
     const list = make("ol", {});
     const guess = button(`${letter} is the neuron`, () => {
@@ -26,22 +32,29 @@ export function mount(element, { pairs }) {
   const status = make("p", { role: "status" });
   element.append(
     make("p", { class: "play-controls" }, make("label", {}, "Open ", chosen), next),
-    make("div", { class: "play-both" }, ...sides.map(({ box }) => box)), status);
+    make("div", { class: "play-both" }, ...sides.map(({ box }) => box)),
+    status,
+  );
 
   function draw() {
     const { lists, neuron } = pairs[chosen.value];
     const guess = guesses.get(+chosen.value);
     sides.forEach(({ list, guess: press, box }, side) => {
-      list.replaceChildren(...lists[side].map((text) =>
-        make("li", {}, seen(text.slice(0, -1)), make("b", {}, seen(text.at(-1))))));
+      list.replaceChildren(
+        ...lists[side].map((text) =>
+          make("li", {}, seen(text.slice(0, -1)), make("b", {}, seen(text.at(-1)))),
+        ),
+      );
       press.disabled = guess !== undefined;
       box.classList.toggle("lmn-neuron", guess !== undefined && side === neuron);
     });
     const right = Array.from(guesses).filter(([i, side]) => pairs[i].neuron === side).length;
-    status.textContent = guess === undefined ? "Each text ends with the letter at which the answer is strong. One list is the neuron's." :
-      `${guess === neuron ? "Right" : "No"}: ${sides[neuron].letter} is the neuron. Of its ${plural(lists[0].length, "text")} ` +
-      `${alike(lists[neuron])} end in the same letter, of the other's ${alike(lists[1 - neuron])}. ` +
-      `Right so far: ${right} of ${guesses.size}.`;
+    status.textContent =
+      guess === undefined
+        ? "Each text ends with the letter at which the answer is strong. One list is the neuron's."
+        : `${guess === neuron ? "Right" : "No"}: ${sides[neuron].letter} is the neuron. Of its ${plural(lists[0].length, "text")} ` +
+          `${alike(lists[neuron])} end in the same letter, of the other's ${alike(lists[1 - neuron])}. ` +
+          `Right so far: ${right} of ${guesses.size}.`;
   }
 
   draw();

@@ -27,18 +27,42 @@ export function mount(element, data) {
   let waiting = null; // the word that waits for another to change places with
   const most = schemes.map((scheme) => Math.max(...scores(scheme, first, 0).flat().map(Math.abs)));
 
-  const kinds = radios("Positions", schemes.map(({ name }) => name), chosen, (i) => { chosen = i; draw(); });
+  const kinds = radios(
+    "Positions",
+    schemes.map(({ name }) => name),
+    chosen,
+    (i) => {
+      chosen = i;
+      draw();
+    },
+  );
   const buttons = words.map((_, place) =>
-    button("", () => choose(place), { onkeydown: (event) => move(event, place) }));
-  const line = make("div", { class: "lmo-line play-words", role: "group",
-    "aria-label": "The line; choose two words to change their places" }, ...buttons);
-  const start = slider("words before the line", { min: 0, max: data.most, value: 0, oninput: draw });
+    button("", () => choose(place), { onkeydown: (event) => move(event, place) }),
+  );
+  const line = make(
+    "div",
+    {
+      class: "lmo-line play-words",
+      role: "group",
+      "aria-label": "The line; choose two words to change their places",
+    },
+    ...buttons,
+  );
+  const start = slider("words before the line", {
+    min: 0,
+    max: data.most,
+    value: 0,
+    oninput: draw,
+  });
   const table = make("table", {});
   const status = make("p", { class: "lmo-status", role: "status" });
   const note = make("p", { class: "lmo-note play-muted" });
-  element.append(kinds, line,
+  element.append(
+    kinds,
+    line,
     make("p", { class: "play-controls" }, start.label, button("Start again", reset)),
-    make("div", { class: "play-both" }, table, make("div", { class: "lmo-words" }, status, note)));
+    make("div", { class: "play-both" }, table, make("div", { class: "lmo-words" }, status, note)),
+  );
 
   function reset() {
     order = [...first];
@@ -80,9 +104,10 @@ export function mount(element, data) {
     const rows = scores(scheme, order, at).map((line, m) => {
       const made = row(words[order[m]], ...line.map((value) => fixed(value, 1)));
       line.forEach((value, n) => {
-        const cell = made.cells[n + 1], share = Math.min(1, Math.abs(value) / most[chosen]);
+        const cell = made.cells[n + 1];
+        const share = Math.min(1, Math.abs(value) / most[chosen]);
         cell.className = value < 0 ? "lmo-less" : "lmo-more";
-        cell.style.setProperty("--share", Math.round(65 * share) + "%");
+        cell.style.setProperty("--share", `${Math.round(65 * share)}%`);
         const [a, b] = [order[m], order[n]];
         if (Math.abs(value - score(scheme, a, b, a, b)) <= ENOUGH) return;
         count++;
@@ -93,7 +118,9 @@ export function mount(element, data) {
     });
     table.replaceChildren(
       make("caption", {}, "Row: the word that looks. Column: the word it looks at."),
-      heading("", ...order.map((word) => words[word])), make("tbody", {}, ...rows));
+      heading("", ...order.map((word) => words[word])),
+      make("tbody", {}, ...rows),
+    );
     const all = words.length ** 2;
     const text = order.map((word) => words[word]).join(" ");
     const moved = order.some((word, place) => word !== place) || at > 0;

@@ -4,7 +4,9 @@ import { button, make, ownLine } from "./dom.js";
 import { readText } from "./store.js";
 import { WordPiece } from "./tokenizers.js";
 
-const LINES = 2, LONGEST = 300, ROOM = 46; // characters and tokens of a line
+const LINES = 2;
+const LONGEST = 300;
+const ROOM = 46; // characters and tokens of a line
 
 /* Returns elements. They open with `text`; `name` is what the area is called. The site may
    carry another model: `fits` is asked about its config. `around` are the ids before and
@@ -19,31 +21,41 @@ export function ownLines({ text, name, around, fits, keep, take }, context) {
   async function load() {
     loader.disabled = true;
     try {
-      const { config } = await bert.load((share) => (note.textContent = `Loading … ${Math.round(100 * share)} %`));
+      const { config } = await bert.load(
+        (share) => (note.textContent = `Loading … ${Math.round(100 * share)} %`),
+      );
       if (!fits(config)) throw new Error("the site carries another one");
       tokenizer = new WordPiece(JSON.parse(await readText("bert-pieces", context)));
       loader.hidden = true;
       await read();
     } catch (error) {
-      note.textContent = "The model does not load: " + error.message;
+      note.textContent = `The model does not load: ${error.message}`;
       loader.disabled = false;
     }
   }
 
   async function read() {
     if (!tokenizer) return;
-    const lines = area.value.split("\n").filter((line) => line.trim()), found = [];
+    const lines = area.value.split("\n").filter((line) => line.trim());
+    const found = [];
     note.textContent = lines.length > LINES ? "The first two lines are read." : "";
     const [first, last] = around.map((id) => ({ id, piece: tokenizer.pieces[id] }));
     try {
       for (const line of lines.slice(0, LINES)) {
         const tokens = [first, ...tokenizer.encode(line.slice(0, LONGEST)).slice(0, ROOM), last];
-        const answer = await bert.forward(tokens.map(({ id }) => id), { keep, logits_of: [] }, "own lines");
+        const answer = await bert.forward(
+          tokens.map(({ id }) => id),
+          { keep, logits_of: [] },
+          "own lines",
+        );
         if (!answer) return; // something else was typed
-        found.push({ pieces: tokens.map(({ piece }) => piece), values: keep.map((each) => answer.kept[each].values) });
+        found.push({
+          pieces: tokens.map(({ piece }) => piece),
+          values: keep.map((each) => answer.kept[each].values),
+        });
       }
     } catch (error) {
-      note.textContent = "The model does not answer: " + error.message;
+      note.textContent = `The model does not answer: ${error.message}`;
       return;
     }
     take(found);

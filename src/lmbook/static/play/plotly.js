@@ -8,7 +8,7 @@ const HEIGHT = 450;
 
 function template(root) {
   const style = getComputedStyle(root);
-  const colour = (name) => style.getPropertyValue("--pst-color-" + name);
+  const colour = (name) => style.getPropertyValue(`--pst-color-${name}`);
   const [ink, line] = [colour("text-base"), colour("border")];
   const [paper, faint] = [colour("background"), colour("text-muted")];
   const axis = { automargin: true, gridcolor: line, linecolor: line, zerolinecolor: line };
@@ -57,7 +57,10 @@ function sliderKeys(plot, group, number) {
   const { steps, active, currentvalue } = slider();
   const last = steps.length - 1;
   const states = { "aria-valuemin": 0, "aria-valuemax": last, "aria-valuenow": active };
-  name(group, "slider", currentvalue.prefix || "Slider", { ...states, "aria-valuetext": words(steps[active]?.label ?? "") });
+  name(group, "slider", currentvalue.prefix || "Slider", {
+    ...states,
+    "aria-valuetext": words(steps[active]?.label ?? ""),
+  });
   group.onkeydown = async (event) => {
     const [right, down] = arrow(event) || [];
     const target = { Home: 0, End: last }[event.key] ?? slider().active + right - down;
@@ -65,7 +68,7 @@ function sliderKeys(plot, group, number) {
     event.preventDefault();
     const chosen = Math.min(Math.max(target, 0), last);
     const { method, args } = slider().steps[chosen];
-    await Plotly.relayout(plot, { ["sliders[" + number + "].active"]: chosen });
+    await Plotly.relayout(plot, { [`sliders[${number}].active`]: chosen });
     if (method !== "skip") await Plotly[method](plot, ...args);
     plot.querySelectorAll("g.slider-group")[number].focus();
   };
@@ -75,13 +78,16 @@ function legendKeys(plot, entry) {
   const toggle = entry.querySelector(".legendtoggle");
   const trace = entry.__data__?.[0]?.trace;
   if (!toggle || !trace) return;
-  name(toggle, "checkbox", "Show " + words(trace.name || "trace"), { "aria-checked": trace.visible === true });
+  name(toggle, "checkbox", `Show ${words(trace.name || "trace")}`, {
+    "aria-checked": trace.visible === true,
+  });
   pressable(toggle, async () => {
     const isShown = plot._fullData[trace.index].visible === true;
     await Plotly.restyle(plot, { visible: isShown ? "legendonly" : true }, [trace.index]);
     Array.from(plot.querySelectorAll(".legend .traces"))
       .find((again) => again.__data__[0].trace.index === trace.index)
-      .querySelector(".legendtoggle").focus();
+      .querySelector(".legendtoggle")
+      .focus();
   });
 }
 
@@ -97,7 +103,7 @@ function nameParts(plot) {
 export async function plot(canvas, { figure }, { root }) {
   const layout = fitted(figure.layout, canvas.clientWidth);
   layout.template = template(root);
-  canvas.style.height = (layout.height || HEIGHT) + "px";
+  canvas.style.height = `${layout.height || HEIGHT}px`;
   await Plotly.newPlot(canvas, {
     data: figure.data,
     layout,

@@ -8,18 +8,24 @@ import { roving } from "./keys.js";
 import { ownLines } from "./own-lines.js";
 
 const LEAST = 4; // per cent; arcs for less would be a haze
-const OWN = "The dog didn't eat the soup because it was too hot.\nThe dog didn't eat the soup because it was too sick.";
+const OWN =
+  "The dog didn't eat the soup because it was too hot.\nThe dog didn't eat the soup because it was too sick.";
 /* A noun's place in a reader's sentence is right after one of these. */
 const BEFORE = /^(the|an?|my|your|his|her|its|our|their|this|that|these|those)$/;
 const PRONOUN = /^(it|he|she|they|him|her|them)$/;
 
 /* Tokens as one would write them: for the list to choose from. */
 const written = (tokens) =>
-  tokens.join(" ").replace(/^\[CLS\] | \[SEP\]$| ##/g, "").replace(/ ([.,;:!?])/g, "$1").replace(/ (['’]) /g, "$1");
+  tokens
+    .join(" ")
+    .replace(/^\[CLS\] | \[SEP\]$| ##/g, "")
+    .replace(/ ([.,;:!?])/g, "$1")
+    .replace(/ (['’]) /g, "$1");
 
 /* A sentence that the model has read: values (heads · tokens · tokens), as whole per cents. */
 function own(tokens, values) {
-  const count = tokens.length, nouns = [];
+  const count = tokens.length;
+  const nouns = [];
   tokens.forEach((_, i) => {
     if (!/\w/.test(tokens[i]) || !BEFORE.test(tokens[i - 1]) || i === count - 1) return;
     let end = i + 1;
@@ -28,9 +34,19 @@ function own(tokens, values) {
   });
   const at = (head, query, key) => Math.round(100 * values[(head * count + query) * count + key]);
   const weights = Array.from({ length: values.length / count ** 2 }, (_, head) =>
-    tokens.map((_, query) => tokens.map((_, key) => at(head, query, key))));
-  const query = Math.max(1, tokens.findIndex((token) => PRONOUN.test(token)));
-  return { tokens, weights, query, nouns, note: "Yours. As nouns count the words right after “the”, “a”, “my” and their like." };
+    tokens.map((_, query) => tokens.map((_, key) => at(head, query, key))),
+  );
+  const query = Math.max(
+    1,
+    tokens.findIndex((token) => PRONOUN.test(token)),
+  );
+  return {
+    tokens,
+    weights,
+    query,
+    nouns,
+    note: "Yours. As nouns count the words right after “the”, “a”, “my” and their like.",
+  };
 }
 
 /* One of a set of buttons is pressed. */
@@ -59,12 +75,16 @@ function arc(frame, from, to, share) {
 
 export function mount(canvas, data, context) {
   const stored = data.sentences.map((sentence, i) => ({ ...sentence, note: data.notes[i] }));
-  let all = stored, tokens = [];
+  let all = stored;
+  let tokens = [];
   const state = { sentence: 0, head: data.head, query: stored[0].query };
   const turn = (by) => () => show({ sentence: (state.sentence + by + all.length) % all.length });
-  const choice = select([], () => show({ sentence: Number(choice.value) }), { "aria-label": "Sentence" });
+  const choice = select([], () => show({ sentence: Number(choice.value) }), {
+    "aria-label": "Sentence",
+  });
   const squares = stored[0].weights.map((_, head) =>
-    button(head, () => show({ head }), { class: "lmc-square", "aria-label": "Head " + head }));
+    button(head, () => show({ head }), { class: "lmc-square", "aria-label": `Head ${head}` }),
+  );
   const arcs = svg("svg", { "aria-hidden": "true" });
   const words = make("div", { class: "lmc-words", role: "group", "aria-label": "Tokens" });
   const line = make("div", { class: "lmc-line" }, arcs, words);
@@ -72,15 +92,38 @@ export function mount(canvas, data, context) {
   const note = make("p", { class: "lmc-note" });
   const nouns = make("table", { class: "lmc-nouns" });
   canvas.append(
-    make("p", { class: "lmc-choice" }, button("‹", turn(-1), { "aria-label": "previous sentence" }),
-      choice, button("›", turn(1), { "aria-label": "next sentence" })),
-    make("div", { class: "lmc-head-row", role: "group", "aria-label": "Head" },
-      make("span", {}, data.layer === undefined ? "Head " : `Layer ${data.layer}, head `), ...squares),
-    line, summary, nouns, note);
+    make(
+      "p",
+      { class: "lmc-choice" },
+      button("‹", turn(-1), { "aria-label": "previous sentence" }),
+      choice,
+      button("›", turn(1), { "aria-label": "next sentence" }),
+    ),
+    make(
+      "div",
+      { class: "lmc-head-row", role: "group", "aria-label": "Head" },
+      make("span", {}, data.layer === undefined ? "Head " : `Layer ${data.layer}, head `),
+      ...squares,
+    ),
+    line,
+    summary,
+    nouns,
+    note,
+  );
   if (data.layer !== undefined)
-    canvas.append(...ownLines({ text: OWN, name: "Your own pair, a sentence a line", around: data.around,
-      fits: (config) => config.heads === squares.length && data.layer < config.layers,
-      keep: [`blocks.${data.layer}.attention.weights`], take }, context));
+    canvas.append(
+      ...ownLines(
+        {
+          text: OWN,
+          name: "Your own pair, a sentence a line",
+          around: data.around,
+          fits: (config) => config.heads === squares.length && data.layer < config.layers,
+          keep: [`blocks.${data.layer}.attention.weights`],
+          take,
+        },
+        context,
+      ),
+    );
 
   const weights = () => all[state.sentence].weights[state.head][state.query];
 
@@ -93,13 +136,23 @@ export function mount(canvas, data, context) {
   }
 
   function list() {
-    choice.replaceChildren(...all.map((sentence, value) =>
-      make("option", { value }, (value < stored.length ? "" : "Yours: ") + written(sentence.tokens))));
+    choice.replaceChildren(
+      ...all.map((sentence, value) =>
+        make(
+          "option",
+          { value },
+          (value < stored.length ? "" : "Yours: ") + written(sentence.tokens),
+        ),
+      ),
+    );
   }
 
   function draw() {
     const drawn = weights().map((share, key) =>
-      share >= LEAST && key !== state.query ? arc(line, tokens[state.query], tokens[key], share) : "");
+      share >= LEAST && key !== state.query
+        ? arc(line, tokens[state.query], tokens[key], share)
+        : "",
+    );
     arcs.replaceChildren(...drawn);
   }
 
@@ -111,24 +164,33 @@ export function mount(canvas, data, context) {
     if (isAnother) {
       choice.value = state.sentence;
       note.textContent = sentence.note;
-      tokens = sentence.tokens.map((token, query) => button(token, () => show({ query }), { class: "lmc-word" }));
+      tokens = sentence.tokens.map((token, query) =>
+        button(token, () => show({ query }), { class: "lmc-word" }),
+      );
       tokens.forEach((token) => token.append(make("small")));
       words.replaceChildren(...tokens);
     }
     const shares = weights();
     tokens.forEach((token, key) => {
       token.style.setProperty("--share", shares[key] / 100);
-      token.lastChild.textContent = shares[key] ? shares[key] + "\u2009%" : "";
+      token.lastChild.textContent = shares[key] ? `${shares[key]}\u2009%` : "";
     });
-    const most = shares.map((share, key) => [share, sentence.tokens[key]]).sort((a, b) => b[0] - a[0]);
+    const most = shares
+      .map((share, key) => [share, sentence.tokens[key]])
+      .sort((a, b) => b[0] - a[0]);
     const top = most.slice(0, 3).map(([share, token]) => `${token} ${share} %`);
-    summary.textContent =
-      `Head ${state.head}: “${sentence.tokens[state.query]}” looks at ` + top.join(", ");
-    nouns.replaceChildren(...sentence.nouns.map(([start, end], i) => {
-      const share = shares.slice(start, end).reduce((a, b) => a + b, 0);
-      const name = written(sentence.tokens.slice(start, end)) + (i ? "" : " (named first)");
-      return row(make("bdi", {}, name), `${share} %`, bar(share / 100, (end - start) / tokens.length));
-    }));
+    summary.textContent = `Head ${state.head}: “${sentence.tokens[state.query]}” looks at ${top.join(", ")}`;
+    nouns.replaceChildren(
+      ...sentence.nouns.map(([start, end], i) => {
+        const share = shares.slice(start, end).reduce((a, b) => a + b, 0);
+        const name = written(sentence.tokens.slice(start, end)) + (i ? "" : " (named first)");
+        return row(
+          make("bdi", {}, name),
+          `${share} %`,
+          bar(share / 100, (end - start) / tokens.length),
+        );
+      }),
+    );
     choose(squares, state.head);
     choose(tokens, state.query);
     draw();

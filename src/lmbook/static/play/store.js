@@ -5,15 +5,16 @@
 
 /* Load a store's parts, as bytes, one after the other; `progress` is told the share. */
 export async function loadParts(name, context, progress = () => {}) {
-  const about = context.stores[name], parts = [];
+  const about = context.stores[name];
+  const parts = [];
   for (let part = 0; part < about.parts; part++) {
-    const address = "play/" + name + "/" + part + ".js";
-    const full = address + "?v=" + about.key;
+    const address = `play/${name}/${part}.js`;
+    const full = `${address}?v=${about.key}`;
     try {
       await context.run(full);
     } catch (error) {
-      const which = "part " + (part + 1) + " of " + about.parts + " of " + name;
-      throw new Error(which + " did not come: " + error.message);
+      const which = `part ${part + 1} of ${about.parts} of ${name}`;
+      throw new Error(`${which} did not come: ${error.message}`);
     }
     parts.push(decode(context.carried[address]));
     delete context.carried[address]; // it is large
@@ -25,12 +26,13 @@ export async function loadParts(name, context, progress = () => {}) {
 /* Bytes of base64. */
 export function decode(text) {
   if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);
-  const plain = atob(text), bytes = new Uint8Array(plain.length);
+  const plain = atob(text);
+  const bytes = new Uint8Array(plain.length);
   for (let i = 0; i < bytes.length; i++) bytes[i] = plain.charCodeAt(i);
   return bytes;
 }
 
-const TABLE = Int32Array.from({ length: 256 }, function (_, byte) {
+const TABLE = Int32Array.from({ length: 256 }, (_, byte) => {
   for (let bit = 0; bit < 8; bit++) byte = (byte >>> 1) ^ (byte & 1 ? 0xedb88320 : 0);
   return byte;
 });
@@ -46,7 +48,7 @@ export function checksum(bytes) {
 export async function joined(parts, about, name) {
   const bytes = new Uint8Array(await new Blob(parts).arrayBuffer());
   if (bytes.length !== about.bytes || checksum(bytes) !== about.checksum)
-    throw new Error(name + " is not what this page was built with: reload the page");
+    throw new Error(`${name} is not what this page was built with: reload the page`);
   return bytes;
 }
 
@@ -57,10 +59,11 @@ export function readStore(name, context) {
   async function load() {
     return joined(await loadParts(name, context), context.stores[name], name);
   }
-  return (read[name] ??= load().catch((error) => {
+  read[name] ??= load().catch((error) => {
     delete read[name]; // so that it may be tried again
     throw error;
-  }));
+  });
+  return read[name];
 }
 
 /* The same as text. */

@@ -9,49 +9,101 @@ const named = (letter) => NAMES[letter] || letter;
 const percent = (share) => (share < 1 ? "under 1 %" : `${Math.round(share)} %`);
 
 function bar(letter, share, isWritten) {
-  return make("div", { class: isWritten ? "lm-bar lm-written" : "lm-bar" },
+  return make(
+    "div",
+    { class: isWritten ? "lm-bar lm-written" : "lm-bar" },
     make("span", { class: "lm-guess" }, named(letter)),
     make("span", { class: "lm-rule", style: `--p: ${share}%` }),
-    make("span", { class: "lm-share" }, percent(share)));
+    make("span", { class: "lm-share" }, percent(share)),
+  );
 }
 
 /* What chooses between pieces, ways and moments; a way with fewer moments stays at its last. */
 function choices({ pieces, ways, moments }, read) {
-  let piece = 0, way = 0;
+  let piece = 0;
+  let way = 0;
   const told = make("p", { class: "lm-losses", role: "status" });
-  const steps = slider("Steps of Dickinson", { min: 0, max: moments.length - 1, value: 0, oninput: draw });
+  const steps = slider("Steps of Dickinson", {
+    min: 0,
+    max: moments.length - 1,
+    value: 0,
+    oninput: draw,
+  });
   function draw() {
-    const at = Number(steps.input.value), { letters, losses } = ways[way];
+    const at = Number(steps.input.value);
+    const { letters, losses } = ways[way];
     const now = Math.min(at, losses.length - 1);
     steps.value.textContent = moments[at];
     steps.input.setAttribute("aria-valuetext", `${moments[at]} steps`);
     told.textContent = losses[now];
     read(pieces[piece].text, letters[piece][now]);
   }
-  return { draw, element: make("div", { class: "lm-runs" },
-    radios("It reads", pieces.map(({ name }) => name), 0, (i) => { piece = i; draw(); }),
-    radios("Taught", ways.map(({ name }) => name), 0, (i) => { way = i; draw(); }),
-    steps.label, told) };
+  return {
+    draw,
+    element: make(
+      "div",
+      { class: "lm-runs" },
+      radios(
+        "It reads",
+        pieces.map(({ name }) => name),
+        0,
+        (i) => {
+          piece = i;
+          draw();
+        },
+      ),
+      radios(
+        "Taught",
+        ways.map(({ name }) => name),
+        0,
+        (i) => {
+          way = i;
+          draw();
+        },
+      ),
+      steps.label,
+      told,
+    ),
+  };
 }
 
 export function mount(element, data) {
-  let text, letters, shown, here = 5; // the first word that could have gone on otherwise
+  let text;
+  let letters;
+  let shown;
+  let here = 5; // the first word that could have gone on otherwise
   const whole = make("p", { class: "visually-hidden" });
-  const verse = make("p", { class: "lm-verse", "aria-hidden": "true", onpointermove: point, onpointerdown: point });
+  const verse = make("p", {
+    class: "lm-verse",
+    "aria-hidden": "true",
+    onpointermove: point,
+    onpointerdown: point,
+  });
   const expected = make("p", { class: "lm-said" });
   const bars = make("div");
-  const along = make("input", { type: "range", min: 0,
-    "aria-label": "Go through the poem letter by letter", oninput: () => choose(Number(along.value)) });
+  const along = make("input", {
+    type: "range",
+    min: 0,
+    "aria-label": "Go through the poem letter by letter",
+    oninput: () => choose(Number(along.value)),
+  });
   const runs = data.ways && choices(data, read);
-  element.append(...(runs ? [runs.element] : []), whole, verse,
-    make("div", { class: "lm-expected" }, expected, bars, along));
+  element.append(
+    ...(runs ? [runs.element] : []),
+    whole,
+    verse,
+    make("div", { class: "lm-expected" }, expected, bars, along),
+  );
 
   function read(piece, found) {
     if (piece !== text) here = 5;
     [text, letters] = [piece, found];
     shown = Array.from(text, (letter, i) =>
-      make("span", { style: `--s: ${letters[i][1]}` }, letter === "\n" ? "↵" : letter));
-    verse.replaceChildren(...shown.flatMap((span, i) => (text[i] === "\n" ? [span, make("br")] : [span])));
+      make("span", { style: `--s: ${letters[i][1]}` }, letter === "\n" ? "↵" : letter),
+    );
+    verse.replaceChildren(
+      ...shown.flatMap((span, i) => (text[i] === "\n" ? [span, make("br")] : [span])),
+    );
     whole.textContent = text;
     along.max = text.length - 1;
     choose(here);
@@ -59,21 +111,27 @@ export function mount(element, data) {
 
   function before(at) {
     const line = text.slice(Math.max(0, at - BEFORE), at).replace(/\n/g, " / ");
-    return at > BEFORE ? "…" + line.replace(/^\S*\s/, "") : line;
+    return at > BEFORE ? `…${line.replace(/^\S*\s/, "")}` : line;
   }
 
   function choose(at) {
     here = at;
-    const [share, , guesses] = letters[at], letter = text[at];
+    const [share, , guesses] = letters[at];
+    const letter = text[at];
     shown.forEach((span, i) => span.classList.toggle("lm-here", i === at));
-    expected.replaceChildren(...(at ? ["After ", make("q", {}, before(at))] : ["At the start"]), " the model expected");
+    expected.replaceChildren(
+      ...(at ? ["After ", make("q", {}, before(at))] : ["At the start"]),
+      " the model expected",
+    );
     const rows = guesses.map(([guess, p]) => bar(guess, p, guess === letter));
     if (!guesses.some(([guess]) => guess === letter)) rows.push(bar(letter, share, true));
     bars.replaceChildren(...rows);
     along.value = at;
     const likely = guesses.slice(0, 2).map(([guess, p]) => `${named(guess)} ${percent(p)}`);
-    along.setAttribute("aria-valuetext",
-      `${named(letter)}, expected with ${percent(share)}; likeliest ${likely.join(", ")}`);
+    along.setAttribute(
+      "aria-valuetext",
+      `${named(letter)}, expected with ${percent(share)}; likeliest ${likely.join(", ")}`,
+    );
   }
 
   function point(event) {

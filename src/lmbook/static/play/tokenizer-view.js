@@ -3,7 +3,7 @@
    are loaded when the line is first changed. */
 import { announcer, arrow, button, make, ownLine, plural, slider } from "./dom.js";
 import { decode, readStore, readText } from "./store.js";
-import { ByteBPE, Characters, WordPiece, shown } from "./tokenizers.js";
+import { ByteBPE, Characters, shown, WordPiece } from "./tokenizers.js";
 
 const NAMES = {
   characters: "characters",
@@ -38,9 +38,18 @@ export function mount(element, data, context) {
     onchange: () => list.classList.toggle("lmc-ids", ids.checked),
   });
   const merges = slider("Replay its merges", { min: 0, step: 1, oninput: replay });
-  const detail = make("p", { class: "lmc-detail play-muted" }, "Point at a piece, or go there by keyboard.");
+  const detail = make(
+    "p",
+    { class: "lmc-detail play-muted" },
+    "Point at a piece, or go there by keyboard.",
+  );
   const { live, later } = announcer(tell);
-  const list = make("div", { onfocusin: describe, onmouseover: describe, onclick: describe, onkeydown: move });
+  const list = make("div", {
+    onfocusin: describe,
+    onmouseover: describe,
+    onclick: describe,
+    onkeydown: move,
+  });
   const rows = {};
   for (const [key, name] of Object.entries(NAMES)) {
     const count = make("span");
@@ -51,8 +60,7 @@ export function mount(element, data, context) {
   }
   rows.ours.pieces.after(merges.label);
   const controls = make("p", { class: "play-controls" }, make("label", {}, ids, " show IDs"), turn);
-  if (language.length > 1)
-    controls.prepend(make("label", {}, "The same sentence in ", language));
+  if (language.length > 1) controls.prepend(make("label", {}, "The same sentence in ", language));
   element.append(label, note, controls, list, detail, live);
 
   /* --- what it answers to ---------------------------------------------------------- */
@@ -70,7 +78,7 @@ export function mount(element, data, context) {
       tokenizers.gpt2 ??= new ByteBPE(new Uint16Array(pairs.buffer));
       tokenizers.bert ??= new WordPiece(JSON.parse(await readText("bert-pieces", context)));
     } catch (error) {
-      missing = "its vocabulary is not here: " + error.message;
+      missing = `its vocabulary is not here: ${error.message}`;
     }
     draw();
   }
@@ -98,7 +106,7 @@ export function mount(element, data, context) {
     let text = "no merge: each byte by itself";
     if (done) {
       const rank = used[done - 1];
-      const joined = ours.pair(rank).map(name).join(" + ") + " → " + name(ours.made[rank]);
+      const joined = `${ours.pair(rank).map(name).join(" + ")} → ${name(ours.made[rank])}`;
       const learned = `number ${whole(rank + 1)} of ${whole(ours.merges)} that were learned`;
       text = `${done} of ${used.length}: ${joined} (${learned})`;
     }
@@ -133,12 +141,15 @@ export function mount(element, data, context) {
     let unknown = 0;
     const boxes = tokens.map(({ id, piece }, index) => {
       const label = shown(piece, key === "ours" || key === "gpt2");
-      const number = id === null ? "not in the alphabet" : "ID " + id;
+      const number = id === null ? "not in the alphabet" : `ID ${id}`;
       const known = id !== null && piece !== "[UNK]";
       unknown += !known;
-      const box = button(label, null, { tabindex: index ? -1 : 0, "data-id": id ?? "–",
-        "aria-label": label + ", " + number,
-        class: `lmc-piece lmc-${id % COLOURS}${known ? "" : " lmc-unknown"}` });
+      const box = button(label, null, {
+        tabindex: index ? -1 : 0,
+        "data-id": id ?? "–",
+        "aria-label": `${label}, ${number}`,
+        class: `lmc-piece lmc-${id % COLOURS}${known ? "" : " lmc-unknown"}`,
+      });
       box.description = `${NAMES[key]}: “${label}”, ${number}`;
       return box;
     });
@@ -156,7 +167,9 @@ export function mount(element, data, context) {
   }
 
   function tell() {
-    return Object.keys(NAMES).map((key) => NAMES[key] + ": " + rows[key].count.textContent).join(". ");
+    return Object.keys(NAMES)
+      .map((key) => `${NAMES[key]}: ${rows[key].count.textContent}`)
+      .join(". ");
   }
 
   function describe({ target }) {
@@ -165,9 +178,10 @@ export function mount(element, data, context) {
 
   /* Arrow keys go from piece to piece, the way the text is read. */
   function move(event) {
-    const { target } = event, [right] = arrow(event) || [];
+    const { target } = event;
+    const [right] = arrow(event) || [];
     if (!right || !target.description) return;
-    const isAhead = (right > 0) === (target.parentNode.dir !== "rtl");
+    const isAhead = right > 0 === (target.parentNode.dir !== "rtl");
     const next = isAhead ? target.nextSibling : target.previousSibling;
     if (!next) return;
     target.tabIndex = -1;
@@ -176,6 +190,9 @@ export function mount(element, data, context) {
   }
 
   for (const [key, tokens] of Object.entries(data.rows))
-    fill(key, tokens.map(([id, piece]) => ({ id, piece })));
+    fill(
+      key,
+      tokens.map(([id, piece]) => ({ id, piece })),
+    );
   drawOurs();
 }

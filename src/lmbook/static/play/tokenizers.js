@@ -30,7 +30,7 @@ const GPT2_PATTERN = new RegExp(
   String.raw`'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`
     .replaceAll("\\s", "\\p{White_Space}")
     .replaceAll("\\S", "\\P{White_Space}"),
-  "gu"
+  "gu",
 );
 
 /* Byte → the character that stands for it: itself if it can be seen, else one from U+0100
@@ -150,7 +150,10 @@ export class WordPiece {
           word = null;
           continue;
         }
-        if (!word || sign) words.push((word = []));
+        if (!word || sign) {
+          word = [];
+          words.push(word);
+        }
         word.push(clean);
         if (sign) word = null;
       }
@@ -195,8 +198,8 @@ const hex = (number, digits) => number.toString(16).toUpperCase().padStart(digit
 /* A character so that it can be seen. */
 function visible(character) {
   if (SIGNS[character]) return SIGNS[character];
-  if (/\p{M}/u.test(character)) return "◌" + character;
-  return /[\p{C}\p{Z}]/u.test(character) ? "U+" + hex(character.codePointAt(0), 4) : character;
+  if (/\p{M}/u.test(character)) return `◌${character}`;
+  return /[\p{C}\p{Z}]/u.test(character) ? `U+${hex(character.codePointAt(0), 4)}` : character;
 }
 
 /* A piece so that it can be seen. `ofBytes`: of byte-level BPE; where it holds parts of

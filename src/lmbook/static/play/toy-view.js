@@ -1,6 +1,18 @@
 /* The view *attention toy*: words as points of the plane, which are keys, and a query to
    drag. `lmcourse.views.attention_toy` gives what it begins with. */
-import { announcer, arrow, button, fixed, heading, make, percent, row, select, slider, svg } from "./dom.js";
+import {
+  announcer,
+  arrow,
+  button,
+  fixed,
+  heading,
+  make,
+  percent,
+  row,
+  select,
+  slider,
+  svg,
+} from "./dom.js";
 
 /* Attention of one query. `hidden[i]`: key i must not be looked at. */
 export function attend(query, keys, values, divisor, hidden) {
@@ -12,7 +24,12 @@ export function attend(query, keys, values, divisor, hidden) {
   const powers = scores.map((score) => Math.exp(score - largest));
   const sum = powers.reduce((a, b) => a + b);
   const weights = powers.map((power) => power / sum);
-  const output = query.map((_, axis) => dot(weights, values.map((value) => value[axis])));
+  const output = query.map((_, axis) =>
+    dot(
+      weights,
+      values.map((value) => value[axis]),
+    ),
+  );
   return { products, scaled, weights, output };
 }
 
@@ -26,8 +43,12 @@ function vector(point, name) {
   const [x, y] = at(point);
   const angle = (Math.atan2(y - 240, x - 240) * 180) / Math.PI;
   const head = { d: "M0 0L-13 6L-13 -6Z", transform: `translate(${x} ${y}) rotate(${angle})` };
-  return svg("g", { class: "lmt-" + name },
-    svg("line", { x1: 240, y1: 240, x2: x, y2: y }), svg("path", head));
+  return svg(
+    "g",
+    { class: `lmt-${name}` },
+    svg("line", { x1: 240, y1: 240, x2: x, y2: y }),
+    svg("path", head),
+  );
 }
 
 /* Text above a point (below it, if `distance` is negative), inside the drawing. */
@@ -40,7 +61,9 @@ function label(point, text, distance) {
 
 export function mount(element, data) {
   const { words } = data;
-  let query, keys, found; // found: what `attend` returned
+  let query;
+  let keys;
+  let found; // found: what `attend` returned
   const change = (attributes) => make("input", { ...attributes, oninput: draw });
   const root = change({ type: "checkbox" });
   const causal = change({ type: "checkbox" });
@@ -53,23 +76,48 @@ export function mount(element, data) {
   const lines = svg("g");
   /* What is focused stays in the page while it is drawn anew. The first is the query. */
   const handles = ["query", ...words].map((name) =>
-    svg("g", { tabindex: 0, role: "slider", "aria-label": name, "aria-roledescription": "point",
-      "aria-valuemin": -LIMIT, "aria-valuemax": LIMIT }));
-  const plane = svg("svg", { viewBox: "0 0 480 480", class: "lmt-plane play-drawing", role: "group",
-    "aria-label": "A plane; each word and the query can be moved" },
-    svg("path", { d: "M15 240H465M240 15V465", class: "lmt-axes" }), lines, ...handles);
+    svg("g", {
+      tabindex: 0,
+      role: "slider",
+      "aria-label": name,
+      "aria-roledescription": "point",
+      "aria-valuemin": -LIMIT,
+      "aria-valuemax": LIMIT,
+    }),
+  );
+  const plane = svg(
+    "svg",
+    {
+      viewBox: "0 0 480 480",
+      class: "lmt-plane play-drawing",
+      role: "group",
+      "aria-label": "A plane; each word and the query can be moved",
+    },
+    svg("path", { d: "M15 240H465M240 15V465", class: "lmt-axes" }),
+    lines,
+    ...handles,
+  );
   plane.addEventListener("pointerdown", drag);
   plane.addEventListener("keydown", press);
   plane.addEventListener("touchstart", hold, { passive: false });
   element.append(
-    make("p", { class: "play-controls" },
+    make(
+      "p",
+      { class: "play-controls" },
       make("label", {}, root, " divide by √2"),
       make("label", {}, causal, " causal mask"),
       make("label", {}, "which hides what stands after ", position),
       warmth.label,
-      button("Start again", reset)),
-    make("div", { class: "play-both" }, plane, make("div", {}, make("table", {}, head, body), result)),
-    live);
+      button("Start again", reset),
+    ),
+    make(
+      "div",
+      { class: "play-both" },
+      plane,
+      make("div", {}, make("table", {}, head, body), result),
+    ),
+    live,
+  );
 
   function reset() {
     query = [...data.query];
@@ -131,16 +179,25 @@ export function mount(element, data) {
     found = attend(query, keys, keys, divisor, hidden);
     const { products, scaled, weights, output } = found;
     warmth.value.textContent = fixed(temperature);
-    head.rows[0].cells[2].textContent = "÷ " + fixed(divisor);
-    body.replaceChildren(...words.map((name, i) => {
-      const bar = make("span", { class: "lmt-bar", style: `width: ${3.5 * weights[i]}em` });
-      const cells = [fixed(products[i]), fixed(scaled[i]), hidden[i] ? "−∞" : "0"];
-      return row(name, ...cells, [bar, percent(weights[i])]);
-    }));
+    head.rows[0].cells[2].textContent = `÷ ${fixed(divisor)}`;
+    body.replaceChildren(
+      ...words.map((name, i) => {
+        const bar = make("span", { class: "lmt-bar", style: `width: ${3.5 * weights[i]}em` });
+        const cells = [fixed(products[i]), fixed(scaled[i]), hidden[i] ? "−∞" : "0"];
+        return row(name, ...cells, [bar, percent(weights[i])]);
+      }),
+    );
     const beyond = 1 + 0.4 / (Math.hypot(...output) || 1);
-    lines.replaceChildren(...keys.map((key) => vector(key, "key")),
-      vector(query, "query"), vector(output, "output"),
-      label(output.map((number) => beyond * number), "output", -5));
+    lines.replaceChildren(
+      ...keys.map((key) => vector(key, "key")),
+      vector(query, "query"),
+      vector(output, "output"),
+      label(
+        output.map((number) => beyond * number),
+        "output",
+        -5,
+      ),
+    );
     handles.forEach((handle, i) => {
       const weight = i ? `; weight ${percent(weights[i - 1])}` : "";
       handle.setAttribute("aria-valuenow", point(i)[0]);
@@ -156,19 +213,24 @@ export function mount(element, data) {
   function drawWord(i, hidden, weight) {
     const [x, y] = at(keys[i]);
     const r = 7 + 26 * Math.sqrt(weight);
-    return [touch(x, y),
+    return [
+      touch(x, y),
       svg("circle", { cx: x, cy: y, r, class: hidden ? "lmt-word lmt-hidden" : "lmt-word" }),
-      label(keys[i], words[i] + " " + (hidden ? "(hidden)" : percent(weight)), r + 8)];
+      label(keys[i], `${words[i]} ${hidden ? "(hidden)" : percent(weight)}`, r + 8),
+    ];
   }
 
   function drawQuery() {
     const [x, y] = at(query);
-    return [touch(x, y), svg("path", { d: `M${x} ${y - 10}l10 10l-10 10l-10 -10Z`, class: "lmt-asks" }),
-      label(query, "query", 18)];
+    return [
+      touch(x, y),
+      svg("path", { d: `M${x} ${y - 10}l10 10l-10 10l-10 -10Z`, class: "lmt-asks" }),
+      label(query, "query", 18),
+    ];
   }
 
   function tell() {
-    const weights = words.map((name, i) => name + " " + percent(found.weights[i])).join(", ");
+    const weights = words.map((name, i) => `${name} ${percent(found.weights[i])}`).join(", ");
     return `Weights: ${weights}. Output at ${place(found.output)}.`;
   }
 

@@ -6,16 +6,15 @@
    its way it adds to the gradients of the step's weights. Texts of a batch are of one length
    and stand one under the other: x is (batch · tokens, d_model). */
 
-import { Model, added, linear, softmax } from "./engine.js";
+import { added, linear, Model, softmax } from "./engine.js";
 import { randomness } from "./writing.js";
 
 /* A new model with the weights that `GPT.initialise` draws: N(0, 0.02²), and smaller where
    a block adds to the residual stream. */
 export function initial(config, seed) {
   const random = randomness(seed);
-  const normal = () =>
-    Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
-  const floats = function (name, rows, columns = 1) {
+  const normal = () => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
+  const floats = (name, rows, columns = 1) => {
     const values = new Float32Array(rows * columns);
     if (columns === 1) return values.fill(name.endsWith("weight") ? 1 : 0); // norms, biases
     const adds = name.endsWith("attention.output.weight") || name.endsWith("down.weight");
@@ -27,7 +26,8 @@ export function initial(config, seed) {
 
 /* (rows, columns) → (columns, rows). */
 function transposed(x, columns) {
-  const rows = x.length / columns, out = new Float32Array(x.length);
+  const rows = x.length / columns;
+  const out = new Float32Array(x.length);
   for (let row = 0; row < rows; row++)
     for (let column = 0; column < columns; column++)
       out[column * rows + row] = x[row * columns + column];
@@ -56,7 +56,7 @@ export class Trainer {
   named() {
     const { model } = this;
     const found = { "tokens.weight": model.table.weight, "positions.weight": model.positions };
-    const enter = function (name, part) {
+    const enter = (name, part) => {
       if (part instanceof Float32Array) found[name] = part;
       else for (const [key, inner] of Object.entries(part || {})) enter(`${name}.${key}`, inner);
     };
@@ -70,7 +70,8 @@ export class Trainer {
   /* y = x Wᵀ + b; back: x's is δ W, W's is δᵀ x, b's is δ summed over the rows. */
   dense(x, { weight, bias }, columns) {
     const y = linear(x, { weight, bias }, columns);
-    const rows = weight.length / columns, count = x.length / columns;
+    const rows = weight.length / columns;
+    const count = x.length / columns;
     const back = (delta) => {
       const across = { weight: transposed(x, columns) };
       add(this.gradients.get(weight), linear(transposed(delta, rows), across, count));
@@ -86,11 +87,14 @@ export class Trainer {
   /* LayerNorm: n = (x - mean) · scale, y = n · weight + bias. Back through n: what would move
      the mean or the length of n is taken out, since the norm undoes it. */
   norm(x, { weight, bias }) {
-    const width = weight.length, { eps } = this.model.config;
-    const normed = new Float32Array(x.length), y = new Float32Array(x.length);
+    const width = weight.length;
+    const { eps } = this.model.config;
+    const normed = new Float32Array(x.length);
+    const y = new Float32Array(x.length);
     const scales = new Float32Array(x.length / width);
     for (let row = 0, start = 0; row < scales.length; row++, start += width) {
-      let mean = 0, variance = 0;
+      let mean = 0;
+      let variance = 0;
       for (let i = 0; i < width; i++) mean += x[start + i] / width;
       for (let i = 0; i < width; i++) variance += (x[start + i] - mean) ** 2 / width;
       scales[row] = 1 / Math.sqrt(variance + eps);
@@ -100,12 +104,15 @@ export class Trainer {
       }
     }
     const back = (delta) => {
-      const dWeight = this.gradients.get(weight), dBias = this.gradients.get(bias);
+      const dWeight = this.gradients.get(weight);
+      const dBias = this.gradients.get(bias);
       const out = new Float32Array(x.length);
       for (let row = 0, start = 0; row < scales.length; row++, start += width) {
-        let mean = 0, along = 0;
+        let mean = 0;
+        let along = 0;
         for (let i = 0; i < width; i++) {
-          const d = delta[start + i], n = normed[start + i];
+          const d = delta[start + i];
+          const n = normed[start + i];
           dWeight[i] += d * n;
           dBias[i] += d;
           mean += (d * weight[i]) / width;
@@ -123,13 +130,15 @@ export class Trainer {
 
   /* Causal attention of each text by itself; query, key, value (batch · tokens, d_model). */
   attention(query, key, value, tokens) {
-    const { heads, d_model } = this.model.config, { d_head } = this.model;
-    const texts = query.length / d_model / tokens, root = Math.sqrt(d_head);
+    const { heads, d_model } = this.model.config;
+    const { d_head } = this.model;
+    const texts = query.length / d_model / tokens;
+    const root = Math.sqrt(d_head);
     const y = new Float32Array(query.length);
     const weights = new Float32Array(texts * heads * tokens * tokens); // 0 ahead of a token
     /* Call `visit` for each token i of each head, with where i's numbers and its weights
        begin, and with where those of token 0 begin. */
-    const each = function (visit) {
+    const each = (visit) => {
       for (let text = 0; text < texts; text++)
         for (let head = 0; head < heads; head++) {
           const first = text * tokens * d_model + head * d_head;
@@ -176,8 +185,10 @@ export class Trainer {
 
   /* GELU, as GPT-2 computes it, and its slope. */
   gelu(x) {
-    const y = new Float32Array(x.length), slope = new Float32Array(x.length);
-    const root = Math.sqrt(2 / Math.PI), cubic = 0.044715;
+    const y = new Float32Array(x.length);
+    const slope = new Float32Array(x.length);
+    const root = Math.sqrt(2 / Math.PI);
+    const cubic = 0.044715;
     for (let i = 0; i < x.length; i++) {
       const t = Math.tanh(root * (x[i] + cubic * x[i] ** 3));
       y[i] = 0.5 * x[i] * (1 + t);
@@ -211,7 +222,9 @@ export class Trainer {
 
   /* Token vectors and positions; back: each row of the two tables gets what used it. */
   embed(ids, tokens) {
-    const { model } = this, { d_model } = model.config, table = model.table.weight;
+    const { model } = this;
+    const { d_model } = model.config;
+    const table = model.table.weight;
     const x = new Float32Array(ids.length * d_model);
     for (let row = 0; row < ids.length; row++)
       for (let i = 0; i < d_model; i++)
@@ -232,7 +245,8 @@ export class Trainer {
   /* The mean loss of what follows each token, in nats, and the way back to all gradients.
      inputs, targets: ids (batch · tokens). */
   loss(inputs, targets, tokens) {
-    const { model } = this, { d_model, vocab_size } = model.config;
+    const { model } = this;
+    const { d_model, vocab_size } = model.config;
     let [x, backEmbed] = this.embed(inputs, tokens);
     const backs = [];
     for (const block of model.blocks) {
@@ -261,7 +275,8 @@ export class Trainer {
   /* The share of the highest learning rate: it rises for a twentieth of the steps, then falls
      to a tenth along a cosine. */
   schedule() {
-    const { steps } = this.settings, warm = steps / 20;
+    const { steps } = this.settings;
+    const warm = steps / 20;
     if (this.step < warm) return (this.step + 1) / warm;
     const gone = Math.min(1, (this.step - warm) / (steps - warm));
     return 0.1 + 0.45 * (1 + Math.cos(Math.PI * gone));
@@ -275,11 +290,14 @@ export class Trainer {
     let square = 0;
     for (const gradient of this.gradients.values()) for (const g of gradient) square += g * g;
     const shorter = Math.min(1, clip / (Math.sqrt(square) + 1e-6));
-    const rate = learning_rate * this.schedule(), [keep1, keep2] = [0.9, 0.99];
+    const rate = learning_rate * this.schedule();
+    const [keep1, keep2] = [0.9, 0.99];
     this.step++;
-    const warm1 = 1 - keep1 ** this.step, warm2 = 1 - keep2 ** this.step;
+    const warm1 = 1 - keep1 ** this.step;
+    const warm2 = 1 - keep2 ** this.step;
     for (const [name, weight] of Object.entries(this.named())) {
-      const gradient = this.gradients.get(weight), [first, second] = this.moments.get(weight);
+      const gradient = this.gradients.get(weight);
+      const [first, second] = this.moments.get(weight);
       const isMatrix = name.endsWith("weight") && !name.includes("norm");
       const decay = 1 - (isMatrix ? rate * weight_decay : 0);
       for (let i = 0; i < weight.length; i++) {

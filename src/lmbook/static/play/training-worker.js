@@ -1,7 +1,7 @@
 /* The training of training.js, in a worker: steps, a loss on text that is kept apart, and
    what the model writes so far. */
 
-import { Trainer, initial } from "./train.js";
+import { initial, Trainer } from "./train.js";
 import { randomness, write } from "./writing.js";
 
 const EVERY = 700; // milliseconds between two reports, of which estimates take a part
@@ -10,7 +10,7 @@ const SAMPLE = 120; // characters
 
 /* Answer { start: settings } with reports, until the last step. To stop is to end the worker. */
 export function serve(scope) {
-  scope.onmessage = function ({ data }) {
+  scope.onmessage = ({ data }) => {
     try {
       train(data.start);
     } catch (error) {
@@ -19,7 +19,8 @@ export function serve(scope) {
   };
 
   function train({ text, config, batch, steps, learning_rate, seed }) {
-    const alphabet = Array.from(new Set(text)).sort(), { context } = config;
+    const alphabet = Array.from(new Set(text)).sort();
+    const { context } = config;
     const place = new Map(alphabet.map((character, id) => [character, id]));
     const ids = Array.from(text, (character) => place.get(character));
     const cut = ids.length - Math.floor(ids.length / 10); // as lmcourse.gpt.training.split
@@ -32,15 +33,17 @@ export function serve(scope) {
     });
     const last = ids.length - context - 1;
     const apart = Array.from({ length: WINDOWS }, (_, i) =>
-      Math.round(cut + ((last - cut) * i) / (WINDOWS - 1))
+      Math.round(cut + ((last - cut) * i) / (WINDOWS - 1)),
     );
-    let spent = 0, from = performance.now();
+    let spent = 0;
+    let from = performance.now();
 
     function report() {
       spent += performance.now() - from;
       const { inputs, targets } = windows(apart);
       const [loss] = trainer.loss(inputs, targets, context);
-      const first = place.get("\n") ?? 0, sampling = { count: SAMPLE, temperature: 0.8 };
+      const first = place.get("\n") ?? 0;
+      const sampling = { count: SAMPLE, temperature: 0.8 };
       const written = Array.from(write(model, [first], { ...sampling, seed: trainer.step }));
       const sample = written.map(({ id }) => alphabet[id]).join("");
       const done = trainer.step >= steps;

@@ -16,7 +16,8 @@ const [WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [400, 270, 44, 8, 20, 44];
    to the right below; the names of the marks stand elsewhere. */
 function chart(marks, steps) {
   const losses = marks.map(({ loss }) => loss);
-  const top = Math.max(...losses) + 0.15, bottom = Math.min(...losses) - 0.15;
+  const top = Math.max(...losses) + 0.15;
+  const bottom = Math.min(...losses) - 0.15;
   const x = (step) => LEFT + (step / steps) * (WIDTH - LEFT - RIGHT);
   const y = (loss) => TOP + ((top - loss) / (top - bottom)) * (HEIGHT - TOP - BOTTOM);
   const root = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", class: "lmr-chart" });
@@ -28,13 +29,16 @@ function chart(marks, steps) {
     root.append(svg("line", line), svg("text", place, label));
     root.append(svg("text", { x: 0, y: y(loss) + 5 }, loss.toFixed(2)));
   }
-  const curves = { run: svg("path", { class: "lmr-run" }), now: svg("path", { class: "lmr-curve" }) };
+  const curves = {
+    run: svg("path", { class: "lmr-run" }),
+    now: svg("path", { class: "lmr-curve" }),
+  };
   const [low, end] = [HEIGHT - 8, WIDTH - RIGHT];
   root.append(curves.run, curves.now, svg("text", { x: LEFT, y: low }, "step 0"));
   root.append(svg("text", { x: end, y: low, "text-anchor": "end" }, `step ${steps}`));
-  root.draw = function (moments, of) {
+  root.draw = (moments, of) => {
     const at = moments.map(({ step, loss }) => `${x(step)} ${y(Math.min(loss, top))}`);
-    curves[of].setAttribute("d", at.length ? "M" + at.join("L") : "");
+    curves[of].setAttribute("d", at.length ? `M${at.join("L")}` : "");
   };
   return root;
 }
@@ -42,7 +46,8 @@ function chart(marks, steps) {
 export function mount(element, data, context) {
   const { marks, passes, run, ...settings } = data;
   const wanted = marks.find(({ label }) => label === passes);
-  const picture = chart(marks, settings.steps), status = make("p", { role: "status" });
+  const picture = chart(marks, settings.steps);
+  const status = make("p", { role: "status" });
   const sample = make("pre", { class: "lmr-sample" });
   const look = () => show(Number(back.input.value));
   const back = slider("Look back", { min: 0, value: 0, "aria-label": "Look back", oninput: look });
@@ -50,7 +55,9 @@ export function mount(element, data, context) {
   const now = make("p", { class: "lmr-now" });
   const start = button("Train it here", begin);
   const stop = button("Stop", end, { hidden: "" });
-  let worker = null, moments = run, below = false;
+  let worker = null;
+  let moments = run;
+  let below = false;
 
   /* Show what was written at a moment; with no moment at the last one. */
   function show(at = moments.length - 1) {
@@ -109,7 +116,7 @@ export function mount(element, data, context) {
 
   function fail(message) {
     end();
-    status.textContent = "The training stopped: " + message;
+    status.textContent = `The training stopped: ${message}`;
   }
 
   picture.setAttribute("aria-label", "Loss while training; it has not begun.");

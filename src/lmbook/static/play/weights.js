@@ -15,14 +15,23 @@ export function readSafetensors(bytes) {
   const header = JSON.parse(new TextDecoder().decode(bytes.subarray(8, start)));
   const { __metadata__: metadata, ...entries } = header;
   const tensors = new Map();
-  for (const [name, { dtype, shape, data_offsets: [from, to] }] of Object.entries(entries))
+  for (const [
+    name,
+    {
+      dtype,
+      shape,
+      data_offsets: [from, to],
+    },
+  ] of Object.entries(entries))
     tensors.set(name, { dtype, shape, bytes: bytes.subarray(start + from, start + to) });
   return { config: metadata && JSON.parse(metadata.config), tensors };
 }
 
 /* A number of 16 bits (sign, 5 of exponent, 10 of fraction) as JavaScript's. */
 function fromHalf(half) {
-  const sign = half & 0x8000 ? -1 : 1, exponent = (half >> 10) & 31, fraction = half & 1023;
+  const sign = half & 0x8000 ? -1 : 1;
+  const exponent = (half >> 10) & 31;
+  const fraction = half & 1023;
   if (exponent === 31) return fraction ? NaN : sign * Infinity;
   if (exponent === 0) return sign * fraction * 2 ** -24;
   return sign * (1 + fraction / 1024) * 2 ** (exponent - 15);
@@ -30,7 +39,9 @@ function fromHalf(half) {
 
 /* Return rows [first, last) of a tensor as float32. Of int8, each row has a scale. */
 export function toFloats(tensor, first = 0, last = tensor.shape[0]) {
-  const { dtype, shape, scale } = tensor, columns = shape[1] || 1, size = BYTES[dtype];
+  const { dtype, shape, scale } = tensor;
+  const columns = shape[1] || 1;
+  const size = BYTES[dtype];
   const { buffer } = tensor.bytes.slice(first * columns * size, last * columns * size);
   if (dtype === "F32") return new Float32Array(buffer);
   if (dtype === "F16") return new Float32Array(new Uint16Array(buffer)).map(fromHalf);

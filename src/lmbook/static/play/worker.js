@@ -1,8 +1,8 @@
 /* The model's side of client.js: a worker that reads the weights and answers one request
    after the other, so that no page ever waits for it. */
 
-import { joined } from "./store.js";
 import { Model } from "./engine.js";
+import { joined } from "./store.js";
 import { write } from "./writing.js";
 
 const PAUSE = 12; // milliseconds between two looks at what has come in
@@ -22,6 +22,7 @@ const REQUESTS = {
   *write(model, { ids, options }) {
     for (const piece of write(model, ids, options)) yield { piece };
   },
+  // biome-ignore lint/correctness/useYield: it has no pieces
   *nearest(model, { vector, count }) {
     return model.nearest(vector, count);
   },
@@ -30,7 +31,8 @@ const REQUESTS = {
 /* Answer messages: { request: "open" } brings the weights, "cancel" says that an answer is no
    longer wanted; the others ask something. */
 export function serve(scope) {
-  let model = null, last = Promise.resolve(); // when the last request is answered
+  let model = null;
+  let last = Promise.resolve(); // when the last request is answered
   const cancelled = new Set();
 
   async function open({ id, parts, about, name }) {
@@ -39,7 +41,8 @@ export function serve(scope) {
   }
 
   async function answer({ id, request, ...details }) {
-    let pieces = [], looked = performance.now();
+    let pieces = [];
+    let looked = performance.now();
     const run = REQUESTS[request](model, details);
     for (;;) {
       const { done, value } = run.next();
@@ -65,7 +68,7 @@ export function serve(scope) {
     cancelled.delete(message.id);
   }
 
-  scope.onmessage = function ({ data }) {
+  scope.onmessage = ({ data }) => {
     if (data.request === "cancel") cancelled.add(data.id);
     else last = last.then(() => handle(data));
   };

@@ -27,7 +27,7 @@ export function nextProbs(logits, { temperature = 1, top_k = Infinity, top_p = 1
    ones, as many as are drawn already. */
 export function randomness(seed, drawn = 0) {
   let state = (seed + Math.imul(drawn, 0x6d2b79f5)) >>> 0;
-  return function () {
+  return () => {
     state = (state + 0x6d2b79f5) >>> 0;
     let mixed = Math.imul(state ^ (state >>> 15), state | 1);
     mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
@@ -49,8 +49,11 @@ function draw(probs, random) {
    When the context is full the model reads its last half again and goes on, so it always
    sees between half a context and a whole one. */
 export function* write(model, ids, { count, seed = 0, drawn = 0, ablate, ...sampling }) {
-  const { context } = model.config, random = randomness(seed, drawn);
-  let text = Array.from(ids).slice(-context), cache = model.cache(), fresh = text;
+  const { context } = model.config;
+  const random = randomness(seed, drawn);
+  let text = Array.from(ids).slice(-context);
+  let cache = model.cache();
+  let fresh = text;
   for (let written = 0; written < count; written++) {
     if (cache.length + fresh.length > context) {
       text = text.slice(-Math.max(1, context >> 1));
@@ -58,7 +61,8 @@ export function* write(model, ids, { count, seed = 0, drawn = 0, ablate, ...samp
     }
     const logits_of = [fresh.length - 1];
     const { logits } = model.forward(fresh, { cache, ablate, logits_of });
-    const probs = nextProbs(logits, sampling), id = draw(probs, random);
+    const probs = nextProbs(logits, sampling);
+    const id = draw(probs, random);
     text.push(id);
     fresh = [id];
     yield { id, probs };

@@ -25,24 +25,46 @@ export const button = (text, onclick, attributes = {}) =>
   make("button", { type: "button", ...attributes, onclick }, text);
 
 export const select = (names, onchange, attributes = {}) =>
-  make("select", { ...attributes, onchange }, ...names.map((name, value) => make("option", { value }, name)));
+  make(
+    "select",
+    { ...attributes, onchange },
+    ...names.map((name, value) => make("option", { value }, name)),
+  );
 
 /* A slider in its label, and beside it an element for its value in words. */
 export function slider(name, attributes) {
   const input = make("input", { type: "range", ...attributes });
   const value = make("span", { class: "play-value" });
-  return { input, value, label: make("label", { class: "play-slider" }, name, " ", input, " ", value) };
+  return {
+    input,
+    value,
+    label: make("label", { class: "play-slider" }, name, " ", input, " ", value),
+  };
 }
 
 let groups = 0;
 
 /* One of several names to choose, the one at place `first` to begin with. */
 export function radios(legend, names, first, choose) {
-  const name = "play-radios-" + ++groups;
-  return make("fieldset", {}, make("legend", {}, legend), ...names.map((text, i) =>
-    make("label", {},
-      make("input", { type: "radio", name, checked: i === first && "", onchange: () => choose(i) }),
-      " " + text)));
+  const name = `play-radios-${++groups}`;
+  return make(
+    "fieldset",
+    {},
+    make("legend", {}, legend),
+    ...names.map((text, i) =>
+      make(
+        "label",
+        {},
+        make("input", {
+          type: "radio",
+          name,
+          checked: i === first && "",
+          onchange: () => choose(i),
+        }),
+        ` ${text}`,
+      ),
+    ),
+  );
 }
 
 /* The line that the reader typed last, in any view of the book: the browser keeps it. */
@@ -59,21 +81,34 @@ function lastLine(typed) {
 /* A reader's own line: where it is typed, and what is said of it; a button offers the one
    that was typed last elsewhere. */
 export function ownLine(text, oninput, attributes = {}) {
-  const area = make("textarea", { rows: 2, spellcheck: "false", dir: "auto", ...attributes, oninput });
+  const area = make("textarea", {
+    rows: 2,
+    spellcheck: "false",
+    dir: "auto",
+    ...attributes,
+    oninput,
+  });
   area.value = text;
   const note = make("p", { class: "play-note", role: "status" });
-  const offer = button("", function () {
-    area.value = lastLine().slice(0, attributes.maxlength);
-    area.dispatchEvent(new Event("input"));
-    area.focus();
-  }, { class: "play-offer" });
+  const offer = button(
+    "",
+    () => {
+      area.value = lastLine().slice(0, attributes.maxlength);
+      area.dispatchEvent(new Event("input"));
+      area.focus();
+    },
+    { class: "play-offer" },
+  );
   function look() {
     const line = lastLine().slice(0, attributes.maxlength);
     offer.hidden = !line || line === area.value;
-    offer.textContent = `Take yours: “${line.length > 40 ? line.slice(0, 39) + "…" : line}”`;
+    offer.textContent = `Take yours: “${line.length > 40 ? `${line.slice(0, 39)}…` : line}”`;
   }
   area.addEventListener("input", look);
-  area.addEventListener("change", () => lastLine(area.value.trim()) && dispatchEvent(new Event(LINE)));
+  area.addEventListener(
+    "change",
+    () => lastLine(area.value.trim()) && dispatchEvent(new Event(LINE)),
+  );
   for (const event of [LINE, "storage", "pageshow"]) addEventListener(event, look);
   look();
   const label = make("label", { class: "play-line" }, "Your line", area);
@@ -99,12 +134,23 @@ export function arrow(event) {
 
 /* Rows of tables; a cell is a text, an element, or a list of them. */
 export const row = (name, ...cells) =>
-  make("tr", {}, make("th", { scope: "row" }, name),
-    ...cells.map((cell) => make("td", {}, ...[cell].flat())));
+  make(
+    "tr",
+    {},
+    make("th", { scope: "row" }, name),
+    ...cells.map((cell) => make("td", {}, ...[cell].flat())),
+  );
 
 export const heading = (...names) =>
-  make("thead", {}, make("tr", {}, ...names.map((name) =>
-    name ? make("th", { scope: "col" }, name) : make("td"))));
+  make(
+    "thead",
+    {},
+    make(
+      "tr",
+      {},
+      ...names.map((name) => (name ? make("th", { scope: "col" }, name) : make("td"))),
+    ),
+  );
 
 /* A share of a table's column as a bar, with a mark where another share is. */
 export const bar = (share, other) =>
@@ -115,6 +161,6 @@ export function fixed(number, digits = 2) {
   const written = number.toFixed(digits);
   return written.replace("-", Number(written) ? "−" : "");
 }
-export const percent = (share, digits = 0) => (100 * share).toFixed(digits) + " %";
+export const percent = (share, digits = 0) => `${(100 * share).toFixed(digits)} %`;
 export const plural = (count, noun) =>
-  count.toLocaleString("en") + " " + noun + (count === 1 ? "" : "s");
+  `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;

@@ -7,16 +7,25 @@ const SHOWN = 3; // neighbours; the others are counted
 
 const firstLine = (text) => text.split("\n")[0];
 const argmax = (values) => values.indexOf(Math.max(...values));
-const paragraph = (name, ...children) => make("p", { class: "lmp-" + name }, ...children);
+const paragraph = (name, ...children) => make("p", { class: `lmp-${name}` }, ...children);
 const status = () => make("p", { class: "lmp-verdict", "aria-live": "polite" });
 
 /* Of hidden states the first stands before layer 0, the next after layer 0. */
-const levelTitle = (levels, level) => level === 0 ? "static (words alone)"
-  : levels[level] === "before" ? "before layer 0" : "after layer " + levels[level];
+const levelTitle = (levels, level) =>
+  level === 0
+    ? "static (words alone)"
+    : levels[level] === "before"
+      ? "before layer 0"
+      : `after layer ${levels[level]}`;
 
 const levelSlider = (last, choose) =>
-  make("input", { type: "range", min: 0, max: last, value: last,
-    oninput: (event) => choose(Number(event.target.value)) });
+  make("input", {
+    type: "range",
+    min: 0,
+    max: last,
+    value: last,
+    oninput: (event) => choose(Number(event.target.value)),
+  });
 
 /* --- the explorer ------------------------------------------------------------------- */
 
@@ -27,42 +36,57 @@ export function poems(canvas, data) {
   const levelName = () => levelTitle(levels, state.level);
   const ofShelf = names.map((_, shelf) => shelves.filter((own) => own === shelf).length);
   const members = (own, other) =>
-    texts.map((_, poem) => poem)
+    texts
+      .map((_, poem) => poem)
       .filter((poem) => shelves[poem] === own && model(poem) === other)
       .sort((a, b) => lead(b) - lead(a));
 
   function lead(poem) {
-    const own = shelves[poem], scores = support[state.level][poem];
+    const own = shelves[poem];
+    const scores = support[state.level][poem];
     const rest = scores.filter((_, shelf) => shelf !== own);
-    return model(poem) === own ? scores[own] - Math.max(...rest) : Math.max(...scores) - scores[own];
+    return model(poem) === own
+      ? scores[own] - Math.max(...rest)
+      : Math.max(...scores) - scores[own];
   }
 
   const slider = levelSlider(state.level, (level) => show({ level, cell: null }));
   const output = make("output");
 
   /* The shelves against each other; the arrow keys go from cell to cell. */
-  const cells = names.map((_, own) => names.map((_, other) =>
-    button("", () => show({ cell: [own, other], poem: members(own, other)[0] }), {
-      class: own === other && "lmp-own",
-      onkeydown: (event) => {
-        const [right, down] = arrow(event) || [];
-        const next = cells[own + down]?.[other + right];
-        if (!next) return;
-        event.preventDefault();
-        next.focus();
-        next.click();
-      },
-    })));
-  const grid = make("table", { class: "lmp-grid" },
-    make("caption", {},
+  const cells = names.map((_, own) =>
+    names.map((_, other) =>
+      button("", () => show({ cell: [own, other], poem: members(own, other)[0] }), {
+        class: own === other && "lmp-own",
+        onkeydown: (event) => {
+          const [right, down] = arrow(event) || [];
+          const next = cells[own + down]?.[other + right];
+          if (!next) return;
+          event.preventDefault();
+          next.focus();
+          next.click();
+        },
+      }),
+    ),
+  );
+  const grid = make(
+    "table",
+    { class: "lmp-grid" },
+    make(
+      "caption",
+      {},
       "Rows: the editors’ shelf. Columns: where the model would put the poem, " +
-        "judging by all the others. Press a number to see its poems."),
+        "judging by all the others. Press a number to see its poems.",
+    ),
     heading("", ...names),
-    make("tbody", {}, ...names.map((name, own) => row(name, ...cells[own]))));
+    make("tbody", {}, ...names.map((name, own) => row(name, ...cells[own]))),
+  );
 
   /* One poem. */
   const choice = make("select", {
-    "aria-label": "poem", onchange: () => show({ poem: Number(choice.value) }) });
+    "aria-label": "poem",
+    onchange: () => show({ poem: Number(choice.value) }),
+  });
   const turn = (by) => () => {
     const list = members(...state.cell);
     show({ poem: list[(list.indexOf(state.poem) + by + list.length) % list.length] });
@@ -72,56 +96,93 @@ export function poems(canvas, data) {
   const text = make("blockquote", { class: "lmp-text" });
   const where = paragraph("where");
   const body = make("tbody");
-  const path = make("table", { class: "lmp-path" },
-    make("caption", {},
+  const path = make(
+    "table",
+    { class: "lmp-path" },
+    make(
+      "caption",
+      {},
       `The three nearest at each level, the last on top, and how many of its ${near[0][0].length} nearest ` +
-        "the poem has from the level below (among the three: •)."),
-    heading("", "model’s shelf", "beside it", "kept"), body);
+        "the poem has from the level below (among the three: •).",
+    ),
+    heading("", "model’s shelf", "beside it", "kept"),
+    body,
+  );
   canvas.append(
-    paragraph("bar", button("‹", turn(-1), { "aria-label": "previous poem" }), choice,
-      button("›", turn(1), { "aria-label": "next poem" })),
-    make("div", { class: "lmp-two" },
-      make("div", {}, text, where, verdict), make("div", {}, path)),
-    make("details", {}, make("summary", {}, "All poems, by the editors’ shelf and the model’s"),
-      paragraph("bar", make("label", {}, "Level", slider), output), grid, paragraph("where", chosen)));
+    paragraph(
+      "bar",
+      button("‹", turn(-1), { "aria-label": "previous poem" }),
+      choice,
+      button("›", turn(1), { "aria-label": "next poem" }),
+    ),
+    make("div", { class: "lmp-two" }, make("div", {}, text, where, verdict), make("div", {}, path)),
+    make(
+      "details",
+      {},
+      make("summary", {}, "All poems, by the editors’ shelf and the model’s"),
+      paragraph("bar", make("label", {}, "Level", slider), output),
+      grid,
+      paragraph("where", chosen),
+    ),
+  );
 
   function drawGrid() {
-    cells.forEach((line, own) => line.forEach((cell, other) => {
-      const count = members(own, other).length;
-      cell.textContent = count;
-      cell.disabled = count === 0;
-      cell.style.setProperty("--share", count / ofShelf[own]);
-      cell.setAttribute("aria-pressed", state.cell[0] === own && state.cell[1] === other);
-      cell.setAttribute("aria-label", `${count} poems: editors ${names[own]}, model ${names[other]}`);
-    }));
+    cells.forEach((line, own) =>
+      line.forEach((cell, other) => {
+        const count = members(own, other).length;
+        cell.textContent = count;
+        cell.disabled = count === 0;
+        cell.style.setProperty("--share", count / ofShelf[own]);
+        cell.setAttribute("aria-pressed", state.cell[0] === own && state.cell[1] === other);
+        cell.setAttribute(
+          "aria-label",
+          `${count} poems: editors ${names[own]}, model ${names[other]}`,
+        );
+      }),
+    );
   }
 
   const share = (value) => fixed(value / 100, 1);
 
   function drawPoem() {
     const { poem, level } = state;
-    const own = shelves[poem], scores = support[level][poem], other = model(poem);
+    const own = shelves[poem];
+    const scores = support[level][poem];
+    const other = model(poem);
     const list = members(...state.cell);
     choice.replaceChildren(...list.map((index) => new Option(firstLine(texts[index]), index)));
     choice.value = poem;
-    chosen.textContent = `In the list above: ${list.length} poem${list.length > 1 ? "s" : ""} that the editors ` +
+    chosen.textContent =
+      `In the list above: ${list.length} poem${list.length > 1 ? "s" : ""} that the editors ` +
       `put under ${names[own]} and the model under ${names[other]}, the most decided first.`;
-    verdict.textContent = other === own
-      ? `The editors and the model agree: ${names[own]}.`
-      : `The editors: ${names[own]} (${share(scores[own])}). The model: ${names[other]} (${share(scores[other])}).`;
+    verdict.textContent =
+      other === own
+        ? `The editors and the model agree: ${names[own]}.`
+        : `The editors: ${names[own]} (${share(scores[own])}). The model: ${names[other]} (${share(scores[other])}).`;
     text.textContent = texts[poem];
     where.textContent = places[poem];
     body.replaceChildren(...levels.map((_, index) => pathRow(index)).reverse());
   }
 
   function pathRow(level) {
-    const { poem } = state, stayed = (other) => level > 0 && near[level - 1][poem].includes(other);
+    const { poem } = state;
+    const stayed = (other) => level > 0 && near[level - 1][poem].includes(other);
     const beside = near[level][poem].slice(0, SHOWN).map((other) =>
-      make("li", { class: stayed(other) && "lmp-kept" },
-        button(firstLine(texts[other]), () => show({ poem: other, cell: null }), { title: names[shelves[other]] })));
+      make(
+        "li",
+        { class: stayed(other) && "lmp-kept" },
+        button(firstLine(texts[other]), () => show({ poem: other, cell: null }), {
+          title: names[shelves[other]],
+        }),
+      ),
+    );
     const shelf = argmax(support[level][poem]);
-    const line = row(/^\d/.test(levels[level]) ? "after " + levels[level] : levels[level], names[shelf].replace("Time and ", ""), make("ul", { class: "lmp-near" }, ...beside),
-      level ? near[level][poem].filter(stayed).length : "");
+    const line = row(
+      /^\d/.test(levels[level]) ? `after ${levels[level]}` : levels[level],
+      names[shelf].replace("Time and ", ""),
+      make("ul", { class: "lmp-near" }, ...beside),
+      level ? near[level][poem].filter(stayed).length : "",
+    );
     line.classList.toggle("lmp-here", level === state.level);
     line.cells[1].classList.toggle("lmp-mark", shelf === shelves[poem]);
     return line;

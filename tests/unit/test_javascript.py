@@ -1,0 +1,34 @@
+"""JavaScript and CSS have one form, and `make test` says where they haven't."""
+
+import shutil
+
+import pytest
+
+from lmbook.execute.keys import ROOT
+from lmbook.javascript import check
+
+
+@pytest.fixture
+def book(tmp_path):
+    """A folder with the book's settings and one script in good form."""
+    shutil.copy(ROOT / "biome.jsonc", tmp_path)
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "good.js").write_text("export const one = 1;\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "fixed"),
+    [
+        ("form.js", "export const one=1\n", "export const one = 1;\n"),
+        ("form.css", "a{color:red}\n", "a {\n  color: red;\n}\n"),
+        ("two.js", "export const f = (x) => (x = 1, x);\n", None),  # two things a line
+        ("unused.js", "function never() {}\n", None),
+    ],
+)
+def test_what_is_wrong_is_an_error_and_fixed_where_that_is_safe(book, name, text, fixed):
+    assert check(book) == 0
+    (book / "src" / name).write_text(text)
+    assert check(book) == 1
+    assert check(book, write=True) == (0 if fixed else 1)
+    assert fixed in (None, (book / "src" / name).read_text())
