@@ -98,7 +98,7 @@ async function makeReadyForPaper({ name, site, open }) {
       const level = Number(e.tagName[1]) + 1; // parts stand above
       e.setAttribute("aria-level", level);
     }
-    const link = e.localName === "a" && new URL(e.getAttribute("href"), location).href;
+    const link = e.localName === "a" ? new URL(e.getAttribute("href"), location).href : null;
     if (link?.startsWith(site)) {
       const [page, place] = link.slice(site.length).split("#");
       if (page.endsWith(".html"))

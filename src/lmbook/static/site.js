@@ -5,11 +5,22 @@
 (() => {
   const again = () => window.dispatchEvent(new Event("resize"));
 
+  /* The element that the address leads to, or null. Readers write addresses, too: one that
+     ends in "#100%" is no valid code of a name, and leads nowhere. */
+  function findTarget() {
+    try {
+      return document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    } catch {
+      return null;
+    }
+  }
+
   function openTarget() {
-    const name = decodeURIComponent(location.hash.slice(1));
-    const target = name && document.getElementById(name);
-    const folded = target?.closest("details");
-    if (!target || !(window.lmcourse.reveal(target) || folded)) return;
+    const target = findTarget();
+    if (!target) return;
+    const folded = target.closest("details");
+    const wasHidden = window.lmcourse.reveal(target);
+    if (!wasHidden && !folded) return;
     for (let fold = folded; fold; fold = fold.parentElement.closest("details")) fold.open = true;
     target.scrollIntoView();
   }
