@@ -21,7 +21,7 @@ def attention(query, key, value, mask=None, bias=None):
     key : Tensor of shape (..., keys, d_head)
     value : Tensor of shape (..., keys, d_value)
     mask : bool Tensor broadcastable to (..., queries, keys), optional
-        True where a query may look at a key.
+        True where a query may attend to a key.
     bias : Tensor broadcastable to (..., queries, keys), optional
         Added to the scaled scores, as ALiBi's distances are.
 
@@ -54,7 +54,12 @@ def attention(query, key, value, mask=None, bias=None):
 
 
 def causal_mask(tokens, device=None):
-    """Let each token look at itself and at what stands before it.
+    """Let each token attend to itself and to what stands before it.
+
+    Parameters
+    ----------
+    tokens : int
+    device : torch.device, optional
 
     Returns
     -------
@@ -114,7 +119,7 @@ class MultiHeadAttention(nn.Module):
         return x.unflatten(-1, (self.heads, -1)).transpose(-3, -2)
 
     def forward(self, x, memory=None, mask=None, bias=None, rotate=None):
-        """Let the tokens of ``x`` look at ``memory``, or at each other.
+        """Let the tokens of ``x`` attend to ``memory``, or to each other.
 
         Parameters
         ----------
@@ -122,7 +127,7 @@ class MultiHeadAttention(nn.Module):
         memory : Tensor of shape (batch, keys, d_model), optional
             Where keys and values come from (cross-attention); default ``x``.
         mask : bool Tensor broadcastable to (batch, heads, queries, keys), optional
-            True where a query may look at a key.
+            True where a query may attend to a key.
         bias : Tensor broadcastable to (batch, heads, queries, keys), optional
             Added to the scaled scores.
         rotate : callable, optional

@@ -16,6 +16,7 @@ from torch.optim.lr_scheduler import OneCycleLR
 from lmcourse.bert import Bert
 from lmcourse.ngrams import Level, NgramModel
 from lmcourse.optimizers import Muon
+from lmcourse.training_loop import train_model
 
 
 def mask_tokens(ids, tokenizer, generator, share=0.15):
@@ -293,16 +294,10 @@ def train(model, ids, tokenizer, settings, report=None, loss_function=masked_los
     optimizers = [Muon(hidden, settings["muon_learning_rate"]), adamw]
     options = {"total_steps": settings["steps"], "pct_start": 0.1, "cycle_momentum": False}
     schedules = [OneCycleLR(o, o.defaults["lr"], **options) for o in optimizers]
-    model.train()
-    for step in range(settings["steps"]):
+
+    def loss_at(step):
         rows = torch.randint(len(ids), (settings["batch"],), generator=random)
         batch = pad_sequence([ids[row] for row in rows], batch_first=True)
-        loss = loss_function(model, batch, tokenizer, random, settings["share"])
-        model.zero_grad()
-        loss.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        for mover in (*optimizers, *schedules):
-            mover.step()
-        if report:
-            report(step + 1, loss.item())
-    model.eval()
+        return loss_function(model, batch, tokenizer, random, settings["share"])
+
+    train_model(model, loss_at, settings["steps"], optimizers, schedules, 1.0, report)

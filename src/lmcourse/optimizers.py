@@ -53,7 +53,7 @@ class Muon(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self):
-        """Move every matrix that has a gradient."""
+        """Change every matrix that has a gradient."""
         for group in self.param_groups:
             momentum = group["momentum"]
             for weight in group["params"]:
@@ -65,16 +65,3 @@ class Muon(torch.optim.Optimizer):
                 step = orthogonalise(weight.grad.lerp(average, momentum))
                 rows, columns = weight.shape
                 weight.sub_(step, alpha=group["lr"] * max(1, rows / columns) ** 0.5)
-
-
-def fit(model, loss_of, steps, rate, decay=0.01):
-    """Train a model: ``loss_of(step)`` draws a batch and returns its loss."""
-    optimizer = torch.optim.AdamW(model.parameters(), rate, weight_decay=decay, fused=True)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, rate, total_steps=steps)
-    for step in range(steps):
-        loss = loss_of(step)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        schedule.step()
-    return model.eval()

@@ -1,7 +1,7 @@
-"""Recurrence: the LSTM that the chapter *sequences* writes, and a model of it.
+"""Recurrence: the LSTM that the chapter *sequences* writes, and a language model of it.
 
-It reads a text token by token and carries a state on. The LSTM [1]_ has the forget gate of
-Gers et al. [2]_ and no peepholes, as PyTorch's.
+It reads a text token by token and carries a state along. The LSTM [1]_ has the forget gate
+of Gers et al. [2]_ and no peepholes, as PyTorch's.
 
 .. [1] S. Hochreiter and J. Schmidhuber, "Long short-term memory", Neural Computation 9(8),
    1997.
@@ -34,7 +34,19 @@ class LSTM(nn.Module):
         self.carry = nn.Linear(d_model, 4 * d_model)
 
     def step(self, token, h, memory):
-        """Read one token (batch, d_in); return state, memory and forget gate."""
+        """Read one token.
+
+        Parameters
+        ----------
+        token : Tensor of shape (batch, d_in)
+        h, memory : Tensor of shape (batch, d_model)
+            What was carried along so far.
+
+        Returns
+        -------
+        h, memory, keep : Tensor of shape (batch, d_model)
+            The new state and memory, and the forget gate.
+        """
         four = self.read(token) + self.carry(h)  # (batch, 4 * d_model)
         write, keep, new, show = four.chunk(4, -1)
         keep = keep.sigmoid()  # the forget gate: 1 keeps, 0 forgets
@@ -81,22 +93,25 @@ def watch(model, ids, held=None):
     model : CharLSTM
     ids : int Tensor of shape (batch, tokens)
     held : Tensor of shape (batch, d_model), optional
-        What is put into the memory after every token; NaN where it is left alone.
+        What replaces the memory after every token; NaN where it is left alone.
 
     Returns
     -------
     logits : Tensor of shape (batch, tokens, vocab_size)
     memories, gates : Tensor of shape (batch, tokens, d_model)
     """
-    h = memory = torch.zeros(len(ids), model.lstm.carry.in_features).to(model.output.weight)
-    seen = []
+    d_model = model.lstm.carry.in_features
+    h = memory = model.output.weight.new_zeros(len(ids), d_model)
+    states, memories, gates = [], [], []
     for token in model.tokens(ids).unbind(1):
         h, memory, keep = model.lstm.step(token, h, memory)
         if held is not None:
             memory = torch.where(held.isnan(), memory, held)
-        seen.append((h, memory, keep))
-    states, memories, gates = (torch.stack(each, 1) for each in zip(*seen, strict=True))
-    return model.output(states), memories, gates
+        states.append(h)
+        memories.append(memory)
+        gates.append(keep)
+    logits = model.output(torch.stack(states, 1))
+    return logits, torch.stack(memories, 1), torch.stack(gates, 1)
 
 
 def load_char_lstm():

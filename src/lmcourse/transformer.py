@@ -93,7 +93,7 @@ class LayerNorm(nn.Module):
 
 
 class Block(nn.Module):
-    """Attention, then a feed-forward network, each added to a path that goes past it.
+    """Attention, then a feed-forward network, each added to the residual stream.
 
     Parameters
     ----------
@@ -137,15 +137,15 @@ class Block(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def before(self, x, norm):
-        """Return what a step is given of x."""
+        """Return what attention or the feed-forward network is given of x."""
         return norm(x) if self.norm_first else x
 
     def after(self, x, update, norm):
-        """Return x with the update of a step added."""
+        """Return x with an update added, and normalised if the norm comes last."""
         x = x + self.dropout(update)
         return x if self.norm_first else norm(x)
 
-    def forward(self, x, memory=None, memory_mask=None, **looking):
+    def forward(self, x, memory=None, memory_mask=None, **options):
         """Run the block.
 
         Parameters
@@ -154,8 +154,8 @@ class Block(nn.Module):
         memory : Tensor of shape (batch, sources, d_model)
             The encoder's output, for a block with cross-attention, and for no other.
         memory_mask : bool Tensor broadcastable to (batch, heads, tokens, sources)
-            True where a token may look at the memory. Default everywhere.
-        **looking
+            True where a token may attend to the memory. Default everywhere.
+        **options
             What the self-attention is given: ``mask``, ``bias`` and ``rotate`` of
             `lmcourse.attention.MultiHeadAttention`. With a causal mask this is a block
             of GPT.
@@ -170,12 +170,12 @@ class Block(nn.Module):
         Raises
         ------
         ValueError
-            If there is a memory and no cross-attention, or the other way round.
+            If there is a memory and no cross-attention, or the reverse.
         """
         if (memory is None) != (self.cross is None):
             raise ValueError("cross-attention and a memory to look at go together")
         seen = self.before(x, self.norm_1)
-        update, weights = self.attention(seen, **looking)
+        update, weights = self.attention(seen, **options)
         x = self.after(x, update, self.norm_1)
         if self.cross is not None:
             seen = self.before(x, self.norm_cross)
@@ -208,17 +208,23 @@ class Stack(nn.Module):
         self.blocks = nn.ModuleList(blocks)
         self.norm = norm(d_model)
 
-    def forward(self, x, **looking):
+    def forward(self, x, **options):
         """Run every block, each given the same masks and the same memory.
+
+        Parameters
+        ----------
+        x : Tensor of shape (batch, tokens, d_model)
+        **options
+            As of `Block.forward`.
 
         Returns
         -------
         output : Tensor of shape (batch, tokens, d_model)
-        weights : list of Tensor
-            What each block returned.
+        weights : list of Tensor of shape (batch, heads, tokens, tokens)
+            The attention weights that each block returned.
         """
         weights = []
         for block in self.blocks:
-            x, seen = block(x, **looking)
+            x, seen = block(x, **options)
             weights.append(seen)
         return self.norm(x), weights

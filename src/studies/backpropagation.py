@@ -71,9 +71,11 @@ def run(folder, group, seed, **setting):
         if step in marks:
             states.append(state(model, own, other, known, group))
         if group == "dealt":
-            dice.shuffle(own)  # in place: `train` sees a view
+            dice.shuffle(own)  # in place: `train_decoder` sees a view
 
-    decoder.train(model, own, marks[-1], batch=SETTINGS["batch"], seed=seed, watch=watch)
+    decoder.train_decoder(
+        model, own, marks[-1], batch=SETTINGS["batch"], seed=seed, watch=watch
+    )
     watch(marks[-1])
     if (group, seed) == ("sonnets", SETTINGS["seeds"][0]):
         decoder.save(model, folder / "decoder.safetensors", np.float16)
@@ -93,7 +95,7 @@ def short(seed, way, rate, steps):
         if step % SETTINGS["vectors"]["every"] == 0:
             losses[step] = decoder.loss_of_last(model, other, known)
 
-    decoder.train(model, text, steps, learning_rate=rate, seed=seed, watch=watch)
+    decoder.train_decoder(model, text, steps, learning_rate=rate, seed=seed, watch=watch)
     watch(steps)
     best = min(losses, key=losses.get)
     found = {"way": way, "rate": rate, "seed": seed, "step": best}
@@ -105,7 +107,7 @@ def state(model, own, other, known, group):
     found = {}
     for name, text in {"looks": own, "elsewhere": other[other < known]}.items():
         windows = decoder.windows(text, 7)[::7, :-1]
-        found[name] = decoder.last_looks(model, windows).round(4).tolist()
+        found[name] = decoder.last_attention(model, windows).round(4).tolist()
     for name, text in {"trained": own, "unseen": other}.items():
         found[name] = round(decoder.loss_of_last(model, text, known), 4)
     if group == "sonnets":
@@ -120,7 +122,9 @@ def samples(model):
     words = []
     for draw in range(how["draws"]):
         dice, heat = np.random.default_rng(draw), how["temperature"]
-        drawn = decoder.sample(model, [start], how["most"], dice, end, temperature=heat)
+        drawn = decoder.sample_words(
+            model, [start], how["most"], dice, end, temperature=heat
+        )
         words.append(decoder.verse(model.dictionary.decode(drawn)))
     return words
 

@@ -132,13 +132,13 @@ def foretold(folder, corpus, targets, rows):
     size = {tuple(row["size"]): row["parameters"] for row in smaller}
     targets = [each | {"parameters": size[tuple(each["size"])]} for each in targets]
     smaller.sort(key=lambda row: (row["parameters"], row["tokens"], row["seed"]))
-    return scaling.foretell(smaller, targets)
+    return scaling.predict_runs(smaller, targets)
 
 
 def summary(results):
     """Compare what was foretold of the largest with what came."""
     runs = [*results["smaller"], *results["largest"]]
     told = results["foretold"]
-    law, *rivals = map(abs, scaling.misses(told, results["largest"])[-1].values())
+    law, *rivals = map(abs, scaling.relative_errors(told, results["largest"])[-1].values())
     holds = law < min(0.02, *rivals)
     return count(runs) | {"interval": told[-1]["interval"], "verdict": verdict(holds)}

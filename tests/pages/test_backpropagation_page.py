@@ -2,7 +2,7 @@
 
 from chapters import page_cells
 from lmcourse.numpy_nn import attention
-from lmcourse.numpy_nn.decoder import train
+from lmcourse.numpy_nn.decoder import train_decoder
 
 CLASSES = ["ScaledDotProductAttention", "ProjectedAttention", "MultiHeadAttention"]
 CELLS = page_cells("backpropagation")
@@ -44,7 +44,7 @@ def test_a_readers_own_classes_are_trained(capsys):
     assert said.count("goes on with your") == 2
     assert "the package's" not in said
     numbers = space["text"][:8]
-    losses = train(space["model"], numbers, 30, batch=2)
+    losses = train_decoder(space["model"], numbers, 30, batch=2)
     assert losses[-1] < losses[0] - 0.5
 
 

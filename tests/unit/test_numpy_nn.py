@@ -39,9 +39,9 @@ from lmcourse.numpy_nn.decoder import (
     Decoder,
     load,
     mark_sentences,
-    sample,
+    sample_words,
     save,
-    train,
+    train_decoder,
     verse,
 )
 from lmcourse.numpy_nn.layers import (
@@ -253,11 +253,11 @@ def test_what_cannot_be_built_says_why(make, said):
 def test_training_learns_and_is_repeatable(capsys):
     numbers = np.tile(np.arange(11), 20)
     first, second = small_decoder(), small_decoder()
-    floating = train(first, numbers, 80, batch=8, learning_rate=0.02)
-    assert len(floating) == 80
-    assert floating[-1] < 0.7 * floating[0]
-    assert train(second, numbers, 80, batch=8, learning_rate=0.02) == floating
-    continued = sample(first, [0], 5, np.random.default_rng(0), temperature=0.2)
+    losses = train_decoder(first, numbers, 80, batch=8, learning_rate=0.02)
+    assert len(losses) == 80
+    assert losses[-1] < 0.7 * losses[0]
+    assert train_decoder(second, numbers, 80, batch=8, learning_rate=0.02) == losses
+    continued = sample_words(first, [0], 5, np.random.default_rng(0), temperature=0.2)
     assert continued == [0, 1, 2, 3, 4, 5]
     assert not capsys.readouterr().out
 
@@ -284,7 +284,7 @@ def test_sampling_sees_the_context_and_stops_after_the_end(
     start, most, options, want, seen
 ):
     model = Counts()
-    assert sample(model, start, most, np.random.default_rng(0), **options) == want
+    assert sample_words(model, start, most, np.random.default_rng(0), **options) == want
     assert model.seen == seen
 
 
@@ -300,7 +300,7 @@ def test_sentences_and_lines_are_marked_and_put_back():
 @pytest.mark.parametrize("dtype", [np.float64, np.float16])
 def test_saved_and_loaded_is_the_same_to_the_last_bit(dtype, tmp_path):
     model, path = small_decoder(), tmp_path / "decoder.safetensors"
-    train(model, np.arange(60) % 11, 5, batch=4)
+    train_decoder(model, np.arange(60) % 11, 5, batch=4)
     save(model, path, dtype)
     again = load(path)
     named = again.parameters()

@@ -42,7 +42,7 @@ def test_no_part_of_a_law_is_negative():
 
 def test_draws_keep_runs_of_one_configuration_together():
     groups = [1, 1, 1, 2, 3, 4, 4]
-    counts = scaling.resampled(groups, 50)
+    counts = scaling.resample_groups(groups, 50)
     assert counts.shape == (50, 7)
     assert (counts[:, 0] == counts[:, 2]).all()
     assert (counts[:, [0, 3, 4, 5]].sum(1) == 4).all()
@@ -54,7 +54,9 @@ def test_what_is_foretold_is_what_each_way_says():
         {"parameters": n, "tokens": d, "test": loss}
         for n, d, loss in zip(SIZE, TOKENS, LOSS, strict=True)
     ]
-    found = scaling.foretell(rows[:-1], [{"parameters": 1e5, "tokens": 5e5}], draws=50)[0]
+    found = scaling.predict_runs(rows[:-1], [{"parameters": 1e5, "tokens": 5e5}], draws=50)[
+        0
+    ]
     own = [row["test"] for row in rows if row["parameters"] == 1e5]
     assert found["law"] == pytest.approx(own[2], abs=1e-3)
     assert found["interval"][0] <= found["law"] + 1e-3 <= found["interval"][1] + 2e-3
@@ -64,10 +66,10 @@ def test_what_is_foretold_is_what_each_way_says():
     assert found["neighbour"] == pytest.approx(own[1] * other[2] / other[1], abs=1e-4)
     there = {"parameters": 1e4, "tokens": 25e5, "test": 1.0}
     target = {"parameters": 1e5, "tokens": 25e5}
-    far = scaling.foretell([*rows[:-1], there], [target], draws=5)[0]
+    far = scaling.predict_runs([*rows[:-1], there], [target], draws=5)[0]
     assert far["ratio"] == pytest.approx(own[1] * (own[1] / own[0]) ** 2, abs=1e-4)
     assert found["line"] < found["law"]  # no floor
-    missed = scaling.misses([found], rows[-1:])[0]
+    missed = scaling.relative_errors([found], rows[-1:])[0]
     assert missed["same"] == pytest.approx(own[1] / own[2] - 1, abs=1e-4)
     results = {"smaller": [], "largest": [rows[-1] | {"seed": 1}], "foretold": [found]}
     assert study.summary(results)["verdict"] == "holds"
@@ -77,5 +79,5 @@ def test_what_is_foretold_is_what_each_way_says():
 
 def test_a_straight_line_is_found_again():
     power = 9 * SIZE**-0.1 * TOKENS**-0.2
-    there = scaling.straight(SIZE, TOKENS, power, 1e6, 1e7)
+    there = scaling.predict_by_line(SIZE, TOKENS, power, 1e6, 1e7)
     assert there == pytest.approx(9 * 1e6**-0.1 * 1e7**-0.2)

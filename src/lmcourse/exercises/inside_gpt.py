@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from transformers import TemperatureLogitsWarper, TopPLogitsWarper
 
-from lmcourse.ablation import replaced
+from lmcourse.ablation import hooked_heads, replaced
 from lmcourse.data import load_texts, train_val_test_split
 from lmcourse.exercises import Wrong, compare, exercise, expect, judge, predict
 from lmcourse.exercises.answers import normal
@@ -238,11 +238,11 @@ def _carried(answers, end, others):
     answers = [tokenizer.encode(token)[0] for token in answers]
     shape = model.config.layers, model.config.heads
 
-    def at_heads(layer, new, module, inputs):
-        x = inputs[0].unflatten(-1, (shape[1], -1)).clone()  # a copy of the text per head
-        for head in range(shape[1]):
-            x[layer * shape[1] + head, -1, head] = new[layer, head][0, -1]
-        return (x.flatten(-2),)
+    def patch(layer, new, heads):
+        heads = heads.clone()  # (copies of the text, tokens, heads, d_head)
+        for head in range(shape[1]):  # each copy has another head patched
+            heads[layer * shape[1] + head, -1, head] = new[layer, head][0, -1]
+        return heads
 
     def lean(ids):
         with torch.no_grad():
@@ -257,10 +257,8 @@ def _carried(answers, end, others):
         new, start = outputs(model, there), lean(here)
         with ExitStack() as hooks:
             for layer, block in enumerate(model.blocks):
-                change = partial(at_heads, layer, new)
-                hooks.enter_context(
-                    block.attention.output.register_forward_pre_hook(change)
-                )
+                change = partial(patch, layer, new)
+                hooks.enter_context(hooked_heads(block.attention, change))
             found.append(lean(here.repeat(shape[0] * shape[1], 1)))
         both.append(torch.cat([start, lean(there)]))
     starts, ends = torch.stack(both).mT[..., None]  # (openings, 1) each

@@ -27,13 +27,15 @@ START, END, LINE = "<start>", "<end>", "/"
 
 def mark_sentences(poem):
     """Return a poem's words, with marks where sentences start and end and lines break."""
-    found = []
+    tokens = []
     for sentence in re.split("[.?!]", poem):
         lines = [words(line) for line in sentence.splitlines() if words(line)]
         for i, line in enumerate(lines):
-            found += [LINE if i else START, *line]
-        found += [END] * bool(lines)
-    return found
+            tokens.append(LINE if i > 0 else START)
+            tokens += line
+        if lines:
+            tokens.append(END)
+    return tokens
 
 
 def verse(tokens):
@@ -129,10 +131,10 @@ def windows(numbers, context):
     return np.lib.stride_tricks.sliding_window_view(numbers, context + 1)
 
 
-def train(
+def train_decoder(
     model, numbers, steps, context=7, batch=32, learning_rate=4e-3, seed=0, watch=None
 ):
-    """Train a decoder to say the next word at every place of random windows.
+    """Train a decoder to predict the next word at every position of random windows.
 
     Parameters
     ----------
@@ -142,36 +144,51 @@ def train(
     learning_rate : float
         Of Adam; falls to a tenth along a straight line.
     seed : int
-    watch : function of (step, loss module, expected words, floating loss), optional
+    watch : function of (step, loss module, expected words, running mean), optional
         Called after each backward pass, before the step. What it returns, if it is a
         string, stands beside the progress bar.
 
     Returns
     -------
     list of float
-        The floating loss after each step, in nats a word; the first is the first batch's.
+        The running mean of the loss after each step, in nats a word: each batch moves it
+        by a fiftieth; the first is the first batch's.
     """
-    rng, loss = np.random.default_rng(seed), SoftmaxCrossEntropy()
-    examples, floating = windows(numbers, context), []
+    rng = np.random.default_rng(seed)
+    loss = SoftmaxCrossEntropy()
+    examples = windows(numbers, context)
     adam = Adam(model.parameters().values(), learning_rate)
+    running_means = []
     bar = tqdm(range(steps), mininterval=1.0)
     for step in bar:
         chosen = examples[rng.integers(len(examples), size=batch)]
         logits = model.forward(chosen[:, :-1])  # (batch, context, vocab_size)
-        now = float(loss.forward(logits, chosen[:, 1:]))
-        floating.append(0.98 * floating[-1] + 0.02 * now if floating else now)
+        mean = float(loss.forward(logits, chosen[:, 1:]))
+        if running_means:
+            mean = 0.98 * running_means[-1] + 0.02 * mean
+        running_means.append(mean)
         model.backward(loss.backward(1.0))
-        if watch:
-            said = watch(step, loss, chosen[0, 1:], floating[-1])
-            bar.set_postfix_str(said or "", refresh=False)
+        if watch is not None:
+            message = watch(step, loss, chosen[0, 1:], mean)
+            bar.set_postfix_str(message or "", refresh=False)
         adam.learning_rate = learning_rate * (1 - 0.9 * step / steps)
         adam.step()
-    return floating
+    return running_means
 
 
-def last_looks(model, lines):
-    """Return the last word's weights, averaged over lines, (layers, heads, tokens)."""
-    model.forward(lines)  # (lines, tokens)
+def last_attention(model, lines):
+    """Return the last word's attention weights, averaged over lines.
+
+    Parameters
+    ----------
+    model : Decoder
+    lines : int array of shape (lines, tokens)
+
+    Returns
+    -------
+    array of shape (layers, heads, tokens)
+    """
+    model.forward(lines)
     layers = range(model.sizes["layers"])
     return np.stack([model.weights(i)[:, :, -1].mean(axis=0) for i in layers])
 
@@ -189,7 +206,7 @@ def loss_of_last(model, numbers, known, context=7, every=3):
     return float(SoftmaxCrossEntropy().forward(model.output.forward(last), examples[:, -1]))
 
 
-def sample(model, start, most, rng, end=None, context=7, temperature=1.0):
+def sample_words(model, start, most, rng, end=None, context=7, temperature=1.0):
     """Continue a text word by word.
 
     Parameters
