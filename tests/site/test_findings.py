@@ -69,7 +69,8 @@ def test_a_study_is_told_as_it_is_stored_and_where_it_is_shown(name):
     assert told["Looked at"] == f"{study['n']}; seeds: {len(study['seeds'])}"
     assert ("lm-holds" in claim["class"]) == (study["verdict"] == "holds")
     assert told["Run by"] == study["command"]
-    ends = re.findall(r"-?[\d.]+(?:e-?\d+)?", told.get("Interval", ""))
+    said = told.get("Interval", "").replace("\N{MINUS SIGN}", "-")
+    ends = re.findall(r"-?[\d.]+(?:e-?\d+)?", said)
     assert [float(e) for e in ends] == pytest.approx(study["interval"] or [], rel=0.01)
     read = f"data/studies/{name}.json"
     shown = [p for p in COURSE if source_cells(p) and was_read(p, read)]

@@ -18,6 +18,7 @@ from lmbook.execute.keys import DEFAULTS
 from lmbook.execute.run import stored
 from lmbook.execute.verdicts import FIELDS
 from lmbook.pages.markup import with_code
+from lmcourse.numbers import format_number
 
 VERDICTS = {"checked": "✓ holds", "holds": "✓ holds", "not so": "✗ not so"}
 LABELS = {
@@ -70,7 +71,7 @@ def _claims(app) -> list[dict]:
         row = json.loads(path.read_text("utf-8"))
         row["at"] = [(page, "") for page in pages if path.stem in reads[page]]
         row["n"] = f"{row['n']}; seeds: {len(row['seeds'])}"
-        row["interval"] = " to ".join(f"{end:.3g}" for end in row["interval"] or ())
+        row["interval"] = format_number(row["interval"], ".3g") if row["interval"] else ""
         found.append(row | {"kind": "study", "note": f"`{row['command']}`"})
     return sorted(found, key=lambda row: pages.index(row["at"][0][0]) if row["at"] else 99)
 
