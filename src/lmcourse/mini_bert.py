@@ -18,40 +18,44 @@ FILE = "mini-bert.safetensors"
 
 
 def poem_splits() -> tuple[list[str], list[str], list[str]]:
-    """Return the poems of both poets to learn from, to choose by and to judge by."""
-    found = ([], [], [])
+    """Return the training, validation and test poems of both poets."""
+    training, validation, test = [], [], []
     for name in POEMS:
         texts = load_texts(name)
-        for kept, part in zip(found, train_val_test_split(texts), strict=True):
-            kept += [text for text in texts if text in part]
-    return found
+        parts = train_val_test_split(texts)
+        training += [text for text in texts if text in parts.training]
+        validation += [text for text in texts if text in parts.validation]
+        test += [text for text in texts if text in parts.test]
+    return training, validation, test
 
 
-def passages(text, tokenizer, room, overlap=False) -> Iterator[torch.Tensor]:
+def passages(text, tokenizer, max_tokens, overlap=False) -> Iterator[torch.Tensor]:
     """Cut a poem into runs of whole lines that fit the model.
 
     Parameters
     ----------
     text : str
     tokenizer : PreTrainedTokenizerFast
-    room : int
-        Tokens of a passage at most, [CLS] and [SEP] included.
+    max_tokens : int
+        Of a passage, [CLS] and [SEP] included.
     overlap : bool
-        Whether one begins at every line, or only where the last one ended.
+        Whether a passage begins at every line, or only where the last one ended.
 
     Yields
     ------
     int Tensor of shape (tokens,)
     """
     lines = [line for line in text.splitlines() if line.strip()]
-    lines = tokenizer(lines, add_special_tokens=False)["input_ids"]
+    line_ids = tokenizer(lines, add_special_tokens=False)["input_ids"]
+    max_ids = max_tokens - 2  # without [CLS] and [SEP]
     start = 0
-    while start < len(lines):
-        ids, end = lines[start], start + 1
-        while end < len(lines) and len(ids) + len(lines[end]) <= room - 2:
-            ids, end = ids + lines[end], end + 1
-        ids = [tokenizer.cls_token_id, *ids[: room - 2], tokenizer.sep_token_id]
-        yield torch.tensor(ids)
+    while start < len(line_ids):
+        ids = line_ids[start]
+        end = start + 1
+        while end < len(line_ids) and len(ids) + len(line_ids[end]) <= max_ids:
+            ids = ids + line_ids[end]
+            end += 1
+        yield torch.tensor([tokenizer.cls_token_id, *ids[:max_ids], tokenizer.sep_token_id])
         start = start + 1 if overlap else end
 
 

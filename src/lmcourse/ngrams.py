@@ -11,7 +11,7 @@ where left(h) is the sum of all that was taken from the counts after h, divided 
 much is taken from a count of 1, of 2, and of 3 or more, the text says itself, by how many
 n-grams occur once, twice, three and four times. Below the longest n-grams a count is not
 how often something occurred but after how many different tokens [1]_: a shorter context is
-needed where the longer one is new, and there it matters in how many places a token fits.
+needed where the longer one is new, and there it matters in how many contexts a token fits.
 
 .. [1] R. Kneser and H. Ney, "Improved backing-off for M-gram language modeling",
    Proceedings of ICASSP, 1995.
@@ -34,26 +34,36 @@ def discounts(counts):
     counts : int array, shape (n-grams,)
         How often each n-gram occurs, 1 or more.
     """
-    n = np.bincount(np.minimum(counts, 5), minlength=6)
+    n = np.bincount(np.minimum(counts, 5), minlength=6)  # how many counts are k
     taken = np.array([0.5, 1.0, 1.5])
     for k in (1, 2, 3):
         if n[[1, 2, k, k + 1]].all():
-            found = k - (k + 1) * n[1] / (n[1] + 2 * n[2]) * n[k + 1] / n[k]
-            taken[k - 1] = found if found > 0 else k / 2
+            discount = k - (k + 1) * n[1] / (n[1] + 2 * n[2]) * n[k + 1] / n[k]
+            if discount > 0:
+                taken[k - 1] = discount
     return taken
 
 
 class Level:
-    """What contexts of one length say of the next token, and what they leave open."""
+    """What contexts of one length predict, and what they leave to shorter ones.
+
+    Parameters
+    ----------
+    ngrams : int array of shape (n-grams,)
+        Numbers of n-grams, ascending: that of the context times ``vocab_size``, plus the
+        last token.
+    counts : int array of shape (n-grams,)
+    vocab_size : int
+    """
 
     def __init__(self, ngrams, counts, vocab_size):
         self.ngrams, self.vocab_size = ngrams, vocab_size
         taken = discounts(counts)[np.minimum(counts, 3) - 1]
-        self.contexts, first, place = np.unique(
+        self.contexts, first, context = np.unique(
             ngrams // vocab_size, return_index=True, return_inverse=True
         )
         totals = np.add.reduceat(counts, first)
-        self.shares = (counts - taken) / totals[place]
+        self.shares = (counts - taken) / totals[context]
         self.left = np.add.reduceat(taken, first) / totals
 
     def interpolate(self, contexts, tokens, lower):
@@ -66,8 +76,8 @@ class Level:
 
 def _look_up(keys, values, wanted, otherwise):
     """Return the value of each wanted key, or another where there is no such key."""
-    place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    return np.where(keys[place] == wanted, values[place], otherwise)
+    index = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    return np.where(keys[index] == wanted, values[index], otherwise)
 
 
 class NgramModel:
@@ -103,8 +113,9 @@ class NgramModel:
     def _level(self, ids, size):
         """Count n-grams of a size: the longest as they occur, others by what precedes."""
         longer = min(size + 1, self.order)
-        found = (self._contexts(ids, longer - 1) * self.vocab_size + ids)[longer - 1 :]
-        ngrams, counts = np.unique(found, return_counts=True)
+        contexts = self._contexts(ids, longer - 1)
+        occurrences = (contexts * self.vocab_size + ids)[longer - 1 :]
+        ngrams, counts = np.unique(occurrences, return_counts=True)
         if size < self.order:  # each longer one once, without its first token
             ngrams, counts = np.unique(ngrams % self.vocab_size**size, return_counts=True)
         return Level(ngrams, counts, self.vocab_size)

@@ -172,7 +172,7 @@ def alibi_slopes(heads):
 
 
 def alibi_bias(heads, tokens):
-    """Attention with linear biases (Press et al. 2022): distance costs.
+    """Attention with linear biases (Press et al. 2022): the farther, the lower the score.
 
     Returns
     -------

@@ -15,6 +15,7 @@ from torch import nn
 
 from lmcourse.ablation import PARTS, hooked_heads, without
 from lmcourse.gpt.model import evaluating
+from lmcourse.numbers import bootstrap_interval
 
 
 @torch.no_grad()
@@ -259,7 +260,9 @@ def losses_without(model, inputs, targets, controls=None, write=None):
     DataFrame
         One row a part, with the columns ``layer``, ``part`` (as in
         `lmcourse.ablation.without`), ``loss`` (nats a token), ``change`` (from the loss of
-        the whole model), ``low`` and ``high``, the ends of `paired_interval`, and ``line``.
+        the whole model), ``low`` and ``high``, the ends of the 95 % interval of the change
+        (`lmcourse.numbers.bootstrap_interval`: windows are taken as independent, and each
+        is compared with itself), and ``line``.
     """
     rows = []
     with evaluating(model):
@@ -277,10 +280,10 @@ def losses_without(model, inputs, targets, controls=None, write=None):
                     change = window_losses(model, inputs, targets) - whole
                     if write is not None and not isinstance(part, int):
                         line = write()
-                mean, low, high = paired_interval(change)
-                rows.append(
-                    (layer, part, float(whole.mean()) + mean, mean, low, high, line)
-                )
+                mean = float(change.mean())
+                low, high = bootstrap_interval(change.numpy())
+                loss = float(whole.mean()) + mean
+                rows.append((layer, part, loss, mean, low, high, line))
     names = ["layer", "part", "loss", "change", "low", "high", "line"]
     return pd.DataFrame(rows, columns=names)
 
@@ -301,24 +304,6 @@ def window_losses(model, inputs, targets):
     logits = model(inputs).transpose(1, 2)  # (windows, vocab_size, context)
     losses = F.cross_entropy(logits, targets, reduction="none")  # (windows, context)
     return losses.mean(1).cpu().double()
-
-
-def paired_interval(differences):
-    """Return the mean of paired differences, and a 95 % interval for it.
-
-    Parameters
-    ----------
-    differences : float64 Tensor of shape (windows,)
-        Taken as independent.
-
-    Returns
-    -------
-    mean, low, high : float
-        The mean, and 1.96 standard errors to either side of it.
-    """
-    mean = float(differences.mean())
-    half_width = 1.96 * float(differences.std()) / len(differences) ** 0.5
-    return mean, mean - half_width, mean + half_width
 
 
 @torch.no_grad()

@@ -203,10 +203,11 @@ class MultiHeadAttention(Module):
         if heads < 1 or d_model % heads:
             raise ValueError(f"MultiHeadAttention: {heads} heads of {d_model} columns")
         d_head = d_model // heads
-        made = [
+        branches = [
             ProjectedAttention(d_model, d_head, rng, causal, rotary) for _ in range(heads)
         ]
-        self.heads, self.concat = Fork(*made), Concat()
+        self.heads = Fork(*branches)
+        self.concat = Concat()
         self.output = Linear(d_model, d_model, rng)
 
     @property

@@ -104,13 +104,13 @@ class Module:
 
     def parameters(self):
         """Return all parameters, name → Parameter, a linked one once."""
-        found = {}
+        by_name = {}
         for name, part in self.parts():
             inner = {"": part} if isinstance(part, Parameter) else part.parameters()
             for end, parameter in inner.items():
-                if not any(parameter is other for other in found.values()):
-                    found[f"{name}.{end}".rstrip(".")] = parameter
-        return found
+                if not any(parameter is other for other in by_name.values()):
+                    by_name[f"{name}.{end}".rstrip(".")] = parameter
+        return by_name
 
     def __repr__(self):
         held = [(n, p.value.shape) for n, p in self.parts() if isinstance(p, Parameter)]
@@ -205,36 +205,42 @@ class Adam:
     """
 
     def __init__(self, parameters, learning_rate=1e-3, betas=(0.9, 0.999), epsilon=1e-8):
-        self.parameters, self.learning_rate = list(parameters), learning_rate
-        self.betas, self.epsilon, self.steps = betas, epsilon, 0
+        self.parameters = list(parameters)
+        self.learning_rate = learning_rate
+        self.betas = betas
+        self.epsilon = epsilon
+        self.steps = 0
         self.mean = [np.zeros_like(p.value) for p in self.parameters]
         self.square = [np.zeros_like(p.value) for p in self.parameters]
 
     def step(self):
-        """Move every parameter against its gradient, in place, and clear the gradient."""
+        """Change every parameter by its gradient, in place, and clear the gradient."""
         self.steps += 1
         b1, b2 = self.betas
-        warm = np.sqrt(1 - b2**self.steps)  # the averages start at 0
-        size = self.learning_rate * warm / (1 - b1**self.steps)
+        # The running means start at 0: these two make up for it.
+        square_correction = np.sqrt(1 - b2**self.steps)
+        size = self.learning_rate * square_correction / (1 - b1**self.steps)
         moments = zip(self.parameters, self.mean, self.square, strict=True)
         for parameter, mean, square in moments:
             if parameter.trainable:
                 mean += (1 - b1) * (parameter.grad - mean)
                 square += (1 - b2) * (parameter.grad**2 - square)
-                parameter.value -= size * mean / (np.sqrt(square) + self.epsilon * warm)
+                epsilon = self.epsilon * square_correction
+                parameter.value -= size * mean / (np.sqrt(square) + epsilon)
             parameter.grad[...] = 0
 
 
 def _by_differences(loss, array, step):
     """Return the gradient of ``loss()`` by the array, one entry after the other."""
     gradient = np.zeros_like(array)
-    for place in np.ndindex(array.shape):
-        kept = array[place]
-        array[place] = kept + step
+    for index in np.ndindex(array.shape):
+        value = array[index]
+        array[index] = value + step
         above = loss()
-        array[place] = kept - step
-        gradient[place] = (above - loss()) / (2 * step)
-        array[place] = kept
+        array[index] = value - step
+        below = loss()
+        array[index] = value
+        gradient[index] = (above - below) / (2 * step)
     return gradient
 
 
@@ -255,26 +261,30 @@ def gradient_error(module, *inputs, seed=0, step=1e-5):
         Name of each input and parameter → the largest absolute difference, divided by
         the largest entry of the gradient where that is above 1.
     """
-    module = copy.deepcopy(module)  # it is to leave no trace
+    module = copy.deepcopy(module)  # the caller's is left as it is
     inputs = [np.array(x) for x in inputs]
     rng = np.random.default_rng(seed)
-    drawn = [rng.normal(size=np.shape(out)) for out in as_tuple(module.forward(*inputs))]
-    delta = tuple(drawn) if len(drawn) > 1 else drawn[0]
+    outputs = as_tuple(module.forward(*inputs))
+    factors = [rng.normal(size=np.shape(output)) for output in outputs]
 
     def loss():
         outputs = as_tuple(module.forward(*inputs))
-        return sum(float((o * d).sum()) for o, d in zip(outputs, drawn, strict=True))
+        return sum(float((o * f).sum()) for o, f in zip(outputs, factors, strict=True))
 
-    named = module.parameters()
-    for parameter in named.values():
+    parameters = module.parameters()
+    for parameter in parameters.values():
         parameter.grad[...] = 0
-    back = as_tuple(module.backward(delta))
-    got = {f"input {i}": (x, g) for i, (x, g) in enumerate(zip(inputs, back, strict=False))}
-    got = {name: pair for name, pair in got.items() if pair[0].dtype.kind == "f"}
-    got |= {name: (p.value, p.grad.copy()) for name, p in named.items()}
+    delta = tuple(factors) if len(factors) > 1 else factors[0]
+    input_gradients = as_tuple(module.backward(delta))
+    pairs = {}  # name → array, its gradient by the backward pass
+    for i, (x, gradient) in enumerate(zip(inputs, input_gradients, strict=False)):
+        if x.dtype.kind == "f":
+            pairs[f"input {i}"] = x, gradient
+    for name, parameter in parameters.items():
+        pairs[name] = parameter.value, parameter.grad.copy()
     errors = {}
-    for name, (array, gradient) in got.items():
-        wanted = _by_differences(loss, array, step)
-        size = max(1.0, float(np.abs(wanted).max(initial=0)))
-        errors[name] = float(np.abs(gradient - wanted).max(initial=0)) / size
+    for name, (array, gradient) in pairs.items():
+        expected = _by_differences(loss, array, step)
+        size = max(1.0, float(np.abs(expected).max(initial=0)))
+        errors[name] = float(np.abs(gradient - expected).max(initial=0)) / size
     return errors
