@@ -20,7 +20,7 @@ from lmbook.pages.glue import format_glue
 STYLE = Path(__file__).parents[1] / "static" / "drawings.css"
 FITS = 360  # units, on a phone
 NOW = "font-weight:700;stroke-width:2.75"  # what a step adds stands out
-GLUED = re.compile(r"\{\{\s*([\w-]+)(?::([^{}]*))?\s*\}\}")
+GLUED = re.compile(r"\{\{\s*([\w.-]+)(?::([^{}]*))?\s*\}\}")
 HEAD = """<marker viewBox="0 0 8 8" refX="6.5" refY="4" orient="auto" markerWidth="6"
  markerHeight="6" id="{}"><path class="{}" d="M0 0.5L7.5 4L0 7.5z" /></marker>"""
 

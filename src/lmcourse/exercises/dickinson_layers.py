@@ -15,6 +15,27 @@ from lmcourse.pooling import kept, pool_layers
 MANY, NEAR, WITHIN = 40, 5, 12  # poems, their nearest, tokens between longest and shortest
 
 
+@exercise("dickinson-layers.named", kind="spot the bug")
+def named(answer):
+    """Compare with names written out by hand."""
+    want = ["before layer 0", "after layer 0", "after layer 1", "after layer 2"]
+    mistakes = {
+        "`states[0]` is named after a layer, but no layer has run yet: every name is "
+        "one too high.": [f"after layer {i}" for i in range(4)],
+        "the layers are counted from 1; in this book, and in the model's own names, the "
+        "first is layer 0.": ["before layer 0", *(f"after layer {i}" for i in (1, 2, 3))],
+        "`states[0]` is not among the static vectors: position and type are added, and "
+        "the sum is normalised.": ["static", *want[1:]],
+        "there is one state more than there are layers: a name is missing.": want[:-1],
+        "there are as many names as states: one is too many.": [*want, "after layer 3"],
+        "each state is named by the layer that comes next; say after which it was made.": [
+            f"before layer {i}" for i in range(4)
+        ],
+        "the order is turned round: the first state is the one before layer 0.": want[::-1],
+    }
+    expect(answer, [4], want, mistakes)
+
+
 @exercise("dickinson-layers.token_mean", kind="spot the bug")
 def token_mean(answer):
     """Compare with each text's mean, taken by itself."""
@@ -24,32 +45,21 @@ def token_mean(answer):
     pairs = zip(states, lengths, strict=True)
     want = torch.stack([text[:n].mean(0) for text, n in pairs])
     count = lengths[:, None]
-    total, root = want * count, count.double().sqrt()
-    largest = states.masked_fill(~mask[..., None], -torch.inf).amax(1)
+    total = want * count
     hidden = states * ~mask[..., None]  # only the padding
     mistakes = {
         "the sum is right, but it is divided by the length of the longest text of the "
         "batch: padding is counted, if as zeros.": total / 6,
         "padding is averaged in: the mask is not used.": states.mean(1),
         "this is the sum over the real tokens, not a mean.": total,
-        "this is the largest, not the mean.": largest,
         "this is the vector of the first token alone, [CLS].": states[:, 0],
-        "it is divided by the root of the number of tokens.": total / root,
-        "it is divided by one token too few.": total / (count - 1),
-        "it is divided by the number of texts.": total / 4,
         "it is divided by all real tokens of the batch; each text has its own.": (
             total / lengths.sum()
         ),
         "the mask is the wrong way round: only padding is summed.": hidden.sum(1) / count,
         "the mask is the wrong way round: real tokens are set to zero.": hidden.mean(1),
-        "the mask is the wrong way round, in the sum and in the count.": (
-            hidden.sum(1) / (6 - count)
-        ),
         "each number of a vector is divided by another text's length: keep the axis, "
         "`keepdim=True`.": total / lengths,
-        "all texts are divided by the same number, the mean length; each has its own.": (
-            total / lengths.double().mean()
-        ),
         "the sum still has the padding in it; it is divided by the right number.": (
             states.sum(1) / count
         ),
@@ -58,9 +68,26 @@ def token_mean(answer):
 
 
 predict(
+    "dickinson-layers.padded",
+    a="the mask hides padding from the others' attention; its own vectors are computed.",
+    b=None,
+    c="attention grows so, but most of the work is done for each token by itself.",
+)
+
+
+judge(
+    "dickinson-layers.bees",
+    a=None,
+    b="it speaks for Nature, but without it the poem still stands there.",
+    c="without it the model is surer of Nature: a rose speaks for Love.",
+    d="it hardly counts here.",
+)
+
+
+predict(
     "dickinson-layers.unlearned",
-    a="noise moves every poem; but does it part those that stand together?",
-    b="the weights have the same size; yet it parts fewer.",
+    a="noise moves every poem; but does it part those that are near each other?",
+    b="the weights have the same size; yet fewer neighbours are parted.",
     c=None,
 )
 
@@ -73,37 +100,22 @@ def stayed(answer):
     pairs = zip(before.tolist(), after.tolist(), strict=True)
     want = torch.tensor([len({*one} & {*two}) / 4 for one, two in pairs])
     anywhere = torch.isin(before, after).double().mean(1)
-    same = (before[:, :, None] == after[:, None]).double()  # (poems, count, count)
     mistakes = {
         "you compare place by place: a neighbour that is now the third instead of the "
         "first has stayed, too.": (before == after).double().mean(1),
-        "you look in the rows of all poems: only the same poem's row counts.": anywhere,
-        "`any` runs over the poems; ask within each poem's row.": same.amax(0).mean(1),
+        "you search the rows of all poems: only the same poem's row counts.": anywhere,
         "this is how many stayed, not their share.": 4 * want,
         "this is the share of those that left.": 1 - want,
         "a share is a number from 0 to 1.": 100 * want,
         "nothing ever agrees: one entry need agree, `any`, not `all`; and entries of a "
         "tensor are never equal in a set, `.tolist()` first.": 0 * want,
-        "this is divided by all that stand in either row; each row has only count.": (
-            want / (2 - want)
-        ),
         "you compare sorted rows entry by entry: one newcomer shifts the others.": (
             (before.sort(1)[0] == after.sort(1)[0]).double().mean(1)
         ),
         "divided by 10; these rows have another number of neighbours.": 0.4 * want,
         "one number for each poem is expected, not the mean of all.": want.mean(),
-        "divided by the pairs that were compared, count times count; each row has only "
-        "count neighbours.": want / 4,
     }
     expect(answer, [before, after], want, mistakes)
-
-
-predict(
-    "dickinson-layers.company",
-    a="they share it more often than any two poems do, but there is a stronger tie.",
-    b=None,
-    c="that is a weaker tie than the shelf: each volume has all four.",
-)
 
 
 @cache
@@ -125,7 +137,7 @@ def _forty(chosen):
 
 @exercise("dickinson-layers.equals", kind="experiment")
 def equals(answer):
-    """Read the forty poems again, and count again what the last step keeps."""
+    """Read the forty poems again, and count again what the last layer keeps."""
     chosen, share = unpack(answer, 2, "the forty positions, and the share")
     if chosen is ... or share is ...:
         raise NotTried
@@ -136,13 +148,15 @@ def equals(answer):
     diagnose({"a poem is in it twice; are these positions, or lengths?": twice})
     pooled = pool_layers([texts[i] for i in chosen], *_bert())
     wide = int(pooled.tokens.max() - pooled.tokens.min())
-    diagnose({f"the lengths are {wide} tokens apart; take poems of a size.": wide > WITHIN})
+    diagnose(
+        {f"the lengths are {wide} tokens apart; take poems of one length.": wide > WITHIN}
+    )
     below, top = pooled.levels[-2:]
     want, got = kept(below, top, NEAR).mean().item(), number(share)
     before = kept(pooled.levels[-3], below, NEAR).mean().item()
     others = {
         "you took ten nearest, not five.": kept(below, top, 10).mean().item(),
-        "this is the step before the last.": before,
+        "this is the layer before the last.": before,
         "this is the share of those that left.": 1 - want,
         "a share is a number from 0 to 1.": 100 * want,
     }
@@ -153,12 +167,3 @@ def equals(answer):
         "the check reads your forty poems again and finds another share. Is yours of the "
         "nearest among the forty, or among all poems? Take the forty's vectors first."
     )
-
-
-judge(
-    "dickinson-layers.bees",
-    a=None,
-    b="it speaks for Nature, but without it the poem still stands there.",
-    c="without them the model is surer of Nature: a rose speaks for Love.",
-    d="it hardly counts here.",
-)

@@ -1,4 +1,4 @@
-"""Poems, who stands beside whom, and the shelves of editors and model: an explorer.
+"""Poems, their nearest others, and the sections of editors and model: an explorer.
 
 It is drawn by ``static/poems.js``, on the site and in notebooks.
 """
@@ -11,8 +11,10 @@ from lmcourse.views.checks import as_array
 from lmcourse.views.view import View
 
 
-def poems(texts, places, shelves, support, *, near, names, levels, alt, first=0) -> View:
-    """Who stands beside each poem, level by level, and where a model would put it.
+def poems(
+    texts, places, shelves, support, *, near, names, levels, alt, first=0, untrained=None
+) -> View:
+    """Each poem's nearest others, level by level, and where a model would put it.
 
     Parameters
     ----------
@@ -20,19 +22,22 @@ def poems(texts, places, shelves, support, *, near, names, levels, alt, first=0)
     places : list of str
         Where each was printed, as it is shown.
     shelves : sequence of str
-        The editors' shelf of each.
-    support : array-like of shape (levels, texts, shelves)
-        What speaks for each shelf at each level; the greatest is the model's.
+        The editors' section of each.
+    support : array-like of shape (levels, texts, sections)
+        What speaks for each section at each level; the greatest is the model's.
     near : array-like of shape (levels, texts, neighbours)
         Positions of each text's nearest others, the nearest first.
     names : list of str
-        The shelves, in the order of ``support``.
+        The sections, in the order of ``support``.
     levels : list of str
         Their names, the lowest first. The last is shown first.
     alt : str
         What the view shows, for readers who cannot see it.
     first : int
         The poem shown first.
+    untrained : pair of array-like, optional
+        Support and nearest of a model that has learned nothing, of the same shapes: the
+        reader can switch to it.
 
     Returns
     -------
@@ -48,9 +53,15 @@ def poems(texts, places, shelves, support, *, near, names, levels, alt, first=0)
         "near": _whole(as_array(near)),
         "first": first,
     }
+    if untrained is not None:
+        other_support, other_near = (as_array(each) for each in untrained)
+        data["untrained"] = {
+            "support": _whole(100 * other_support),
+            "near": _whole(other_near),
+        }
     own, model, _ = model_shelves(data)[first]
     text = escape(texts[first]).replace("\n", "<br>")
-    where = f"The editors' shelf: {names[own]}. The model's, at the top: {names[model]}."
+    where = f"The editors: {names[own]}. The model, at the top: {names[model]}."
     stored = f'<blockquote class="lmp-text">{text}</blockquote><p>{escape(where)}</p>'
     return View("poems", data, stored, alt=alt)
 

@@ -23,6 +23,8 @@ SHARE, POEMS = read(SHORT), [TEXTS[i] for i in SHORT]
 WHOLE = pool_layers(TEXTS, TOKENIZER, BERT)
 AMONG_ALL = kept(*WHOLE.levels[-2:], 5)[SHORT].mean().item()
 
+NAMES = ["before layer 0", *(f"after layer {i}" for i in range(12))]
+
 
 def given(page):
     return {"texts": TEXTS, "pooled": WHOLE, "levels": WHOLE.levels}
@@ -39,32 +41,32 @@ def by_search(before, after):
 
 
 WRONG = {
+    "named": {
+        "one too high": lambda count: [f"after layer {i}" for i in range(count)],
+        "counted from 1": lambda count: [
+            "before layer 0",
+            *(f"after layer {i}" for i in range(1, count)),
+        ],
+        "not among the static": lambda count: [
+            "static",
+            *(f"after layer {i}" for i in range(count - 1)),
+        ],
+        "a name is missing": lambda count: NAMES[: count - 1],
+        "one is too many": lambda count: NAMES[: count + 1],
+        "comes next": lambda count: [f"before layer {i}" for i in range(count)],
+        "turned round": lambda count: NAMES[:count][::-1],
+    },
     "token_mean": {
-        "the largest": lambda x, mask: torch.stack(
-            [text[real].amax(0) for text, real in zip(x, mask.bool(), strict=True)]
-        ),
         "first token alone": lambda x, mask: x[:, 0],
-        "the root of": lambda x, mask: (
-            (x * mask[..., None]).sum(1) / mask.sum(1, keepdim=True).sqrt()
-        ),
-        "one token too few": lambda x, mask: (
-            (x * mask[..., None]).sum(1) / (mask.sum(1, keepdim=True) - 1)
-        ),
         "keep the axis": lambda x, mask: (x * mask[..., None]).sum(1) / mask.sum(1),
         "all real tokens": lambda x, mask: (x * mask[..., None]).sum(1) / mask.sum(),
         "only padding": lambda x, mask: (
             (x * ~mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
         ),
         "set to zero": lambda x, mask: x.masked_fill(mask[..., None].bool(), 0).mean(1),
-        "and in the count": lambda x, mask: (
-            (x * ~mask[..., None]).sum(1) / (~mask).sum(1, keepdim=True)
-        ),
     },
     "stayed": {
         "place by place": lambda a, b: (a == b).float().mean(1),
-        "runs over the poems": lambda a, b: (
-            (a[:, :, None] == b[:, None]).any(dim=0).float().mean(1)
-        ),
         "rows of all poems": lambda a, b: torch.isin(a, b).float().mean(1),
         "not their share": lambda a, b: (a[:, :, None] == b[:, None]).sum((1, 2)),
         "that left": lambda a, b: 1 - by_search(a, b),
@@ -76,16 +78,9 @@ WRONG = {
                 [len({*x} & {*y}) / len(x) for x, y in zip(a, b, strict=True)]
             ),
         ],
-        "in either row": lambda a, b: [
-            len({*x} & {*y}) / len({*x} | {*y})
-            for x, y in zip(a.tolist(), b.tolist(), strict=True)
-        ],
         "sorted rows": lambda a, b: (a.sort(1)[0] == b.sort(1)[0]).float().mean(1),
         "divided by 10": lambda a, b: (a[:, :, None] == b[:, None]).sum((1, 2)) / 10,
         "one number for each poem": lambda a, b: by_search(a, b).mean(),
-        "count times count": lambda a, b: (
-            (a[:, :, None] == b[:, None]).float().mean((1, 2))
-        ),
     },
     "equals": {
         "positions in `texts`": [(SHORT[:30], SHARE), ([0.5] * 40, SHARE)],
@@ -103,6 +98,12 @@ WRONG = {
 }
 
 RIGHT = {
+    "named": [
+        lambda count: NAMES[:count],
+        lambda count: tuple(
+            f"after layer {i - 1}" if i else "before layer 0" for i in range(count)
+        ),
+    ],
     "token_mean": [
         lambda x, mask: torch.stack(
             [text[real].mean(0) for text, real in zip(x, mask.bool(), strict=True)]

@@ -131,7 +131,7 @@ function filing(element, { texts, editors, models, names, levels }) {
     const done = n === texts.length;
     count.textContent = done
       ? "All are filed."
-      : `Poem ${n + 1} of ${texts.length}: on which shelf would you put it?`;
+      : `Poem ${n + 1} of ${texts.length}: in which section would you put it?`;
     text.textContent = done ? "" : texts[n];
     answers.forEach((each) => (each.disabled = done));
     back.disabled = n === 0;

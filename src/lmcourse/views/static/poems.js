@@ -1,5 +1,5 @@
-/* A poem, who stands beside it at each level of a model, and all poems between the
-   editors' shelves and the model's. All controls are the browser's own, so keys and screen
+/* A poem, its nearest others at each level of a model, and all poems between the
+   editors' sections and the model's. All controls are the browser's own, so keys and screen
    readers know them. */
 import { arrow, button, fixed, heading, make, row } from "./dom.js";
 
@@ -30,7 +30,8 @@ const levelSlider = (last, choose) =>
 /* --- the explorer ------------------------------------------------------------------- */
 
 export function poems(canvas, data) {
-  const { texts, places, shelves, names, levels, support, near } = data;
+  const { texts, places, shelves, names, levels } = data;
+  let { support, near } = data;
   const state = { level: levels.length - 1, poem: data.first, cell: null };
   const model = (poem) => argmax(support[state.level][poem]);
   const levelName = () => levelTitle(levels, state.level);
@@ -53,7 +54,7 @@ export function poems(canvas, data) {
   const slider = levelSlider(state.level, (level) => show({ level, cell: null }));
   const output = make("output");
 
-  /* The shelves against each other; the arrow keys go from cell to cell. */
+  /* The sections against each other; the arrow keys go from cell to cell. */
   const cells = names.map((_, own) =>
     names.map((_, other) =>
       button("", () => show({ cell: [own, other], poem: members(own, other)[0] }), {
@@ -75,7 +76,7 @@ export function poems(canvas, data) {
     make(
       "caption",
       {},
-      "Rows: the editors’ shelf. Columns: where the model would put the poem, " +
+      "Rows: the editors’ section. Columns: where the model would put the poem, " +
         "judging by all the others. Press a number to see its poems.",
     ),
     heading("", ...names),
@@ -105,9 +106,25 @@ export function poems(canvas, data) {
       `The three nearest at each level, the last on top, and how many of its ${near[0][0].length} nearest ` +
         "the poem has from the level below (among the three: •).",
     ),
-    heading("", "model’s shelf", "beside it", "kept"),
+    heading("", "model’s section", "nearest poems", "kept"),
     body,
   );
+
+  /* The same model with random weights, if it came along. */
+  const worlds = make(
+    "select",
+    {
+      onchange: () => {
+        ({ support, near } = worlds.value === "random" ? data.untrained : data);
+        show({ cell: null });
+      },
+    },
+    new Option("trained", "trained"),
+    new Option("random weights", "random"),
+  );
+  if (data.untrained) {
+    canvas.append(paragraph("bar", make("label", {}, "Had it learned nothing? ", worlds)));
+  }
   canvas.append(
     paragraph(
       "bar",
@@ -119,7 +136,7 @@ export function poems(canvas, data) {
     make(
       "details",
       {},
-      make("summary", {}, "All poems, by the editors’ shelf and the model’s"),
+      make("summary", {}, "All poems, by the editors’ section and the model’s"),
       paragraph("bar", make("label", {}, "Level", slider), output),
       grid,
       paragraph("where", chosen),

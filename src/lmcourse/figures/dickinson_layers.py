@@ -1,0 +1,243 @@
+"""What the chapter *dickinson-layers* draws: data in, figure or view out."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+
+from lmcourse import views
+from lmcourse.pooling import nearest
+from lmcourse.probe import interval, score
+
+NEIGHBOURS = 10
+
+
+def start_row(texts, start):
+    """Return the position of the poem that begins so."""
+    return next(i for i, text in enumerate(texts) if text.startswith(start))
+
+
+def tick_names(levels):
+    """Return short names: "static", "before", "0", "1", ..."""
+    return ["static", "before", *map(str, range(levels - 2))]
+
+
+def level_ticks(ax, levels):
+    """Name the levels below an axis; the words stand upright, the numbers do not."""
+    ax.set_xticks(range(levels), tick_names(levels))
+    plt.setp(ax.get_xticklabels()[:2], rotation=60)
+    ax.set(xlabel="after layer")
+
+
+def explorer(poems, levels, guesses, random_levels, random_guesses):
+    """Show a poem, its nearest others level by level, and the section they speak for.
+
+    Parameters
+    ----------
+    poems : DataFrame
+        Of `lmcourse.data.load_poems`.
+    levels, random_levels : Tensor of shape (levels, poems, d_model)
+        Of the trained model, and of one with random weights.
+    guesses, random_guesses : list of Predictions
+        Of `lmcourse.probe.predict`, one a level.
+
+    Returns
+    -------
+    View
+    """
+
+    def told(levels, guesses):
+        near = torch.stack([nearest(level, NEIGHBOURS) for level in levels])
+        return torch.stack([guess.support for guess in guesses]), near
+
+    texts = poems.text.tolist()
+    support, near = told(levels, guesses)
+    return views.poems(
+        texts,
+        [f"{p.series}, {p.section}, no. {p.number}" for p in poems.itertuples()],
+        poems.section.tolist(),
+        support,
+        near=near,
+        names=guesses[-1].names,
+        levels=tick_names(len(levels)),
+        first=start_row(texts, "Hope is the thing"),
+        untrained=told(random_levels, random_guesses),
+        alt="A poem, first Hope is the thing with feathers; for each level the section "
+        "that all other poems speak for, the three nearest poems, and how many of the ten "
+        "nearest it kept. A switch puts random weights in the model's place. Folded: all "
+        "poems by the editors' section and the model's.",
+    )
+
+
+def accuracy_by_level(guesses, random_guesses, sections):
+    """Draw how many poems are recognised at each level, and with random weights.
+
+    Parameters
+    ----------
+    guesses, random_guesses : list of Predictions
+        One a level.
+    sections : array of shape (poems,)
+        The editors'.
+
+    Returns
+    -------
+    None
+        The figure is shown.
+    """
+    _, ax = plt.subplots(figsize=(7, 3.2))
+    x = range(len(guesses))
+    views.band(ax, x, [interval(guess.hits, sections) for guess in guesses])
+    lines = {"trained": (guesses, "o-", 0), "random weights": (random_guesses, "s--", 6)}
+    for label, (found, form, color) in lines.items():
+        shares = [score(guess.hits, sections) for guess in found]
+        ax.plot(x, shares, form, color=views.PALETTE[color], label=label)
+    ax.axhline(0.25, color=views.PALETTE[6], ls=":", label="blind guessing")
+    level_ticks(ax, len(guesses))
+    ax.set(ylabel="balanced accuracy", ylim=(0, 0.8))
+    ax.legend(loc="lower left")
+    plt.show()
+
+
+def leads(guesses, sections, texts, starts):
+    """Draw how far each poem's own section is ahead, level by level, and a few paths.
+
+    Parameters
+    ----------
+    guesses : list of Predictions
+        One a level.
+    sections : array of shape (poems,)
+    texts : list of str
+    starts : list of str
+        How the poems begin whose path is drawn.
+
+    Returns
+    -------
+    None
+        The figure is shown.
+    """
+    names = guesses[0].names
+    own = torch.tensor([names.index(section) for section in sections])[:, None]
+    ahead = []
+    for guess in guesses:
+        others = guess.support.scatter(1, own, -torch.inf).max(dim=1).values
+        ahead.append((guess.support.gather(1, own)[:, 0] - others).numpy())
+    _, ax = plt.subplots(figsize=(7, 3.6))
+    x = range(len(guesses))
+    parts = ax.violinplot(ahead, positions=x, widths=0.8, showextrema=False)
+    for body in parts["bodies"]:
+        body.set(facecolor=views.PALETTE[6], alpha=0.3)
+    for place, start in enumerate(starts):
+        row = start_row(texts, start)
+        path = [each[row] for each in ahead]
+        form = ("o-", "s-", "^-")[place % 3]
+        ax.plot(x, path, form, color=views.PALETTE[place], label=start)
+    ax.axhline(0, color=views.PALETTE[6], ls=":")
+    level_ticks(ax, len(guesses))
+    ax.set(ylabel="lead of the editors' section")
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, 1.3), ncols=1, frameon=False)
+    plt.show()
+
+
+def words(texts, sections, guesses, level_names, close):
+    """Show poems whose words can be struck out, one at a time.
+
+    Parameters
+    ----------
+    texts : list of str
+    sections : array of shape (poems,)
+    guesses : list of Predictions
+        One a level.
+    level_names : list of str
+    close : list of dict
+        Of the study *dickinson-layers*: ``poem``, ``words``, ``said``.
+
+    Returns
+    -------
+    View
+    """
+    names = guesses[0].names
+    told = []
+    for each in close:
+        poem = each["poem"]
+        printed = [(100 * g.support[poem]).round().int().tolist() for g in guesses]
+        told.append(
+            {
+                "text": texts[poem],
+                "own": names.index(sections[poem]),
+                "words": each["words"],
+                "said": each["said"],
+                "printed": printed,
+            }
+        )
+    shared = {"names": names, "levels": level_names}
+    return views.View(
+        "shelf-view",
+        {"words": True, "poems": told, "first": 0} | shared,
+        "<blockquote>" + told[0]["text"].replace("\n", "<br>") + "</blockquote>",
+        alt="A poem whose words are buttons, coloured by how much support a section loses "
+        "without them; a choice of poem, section and level; a sentence that says what the "
+        "model says without the word pressed.",
+    )
+
+
+def kept_by_layer(steps, runs):
+    """Draw which share of a poem's neighbours each layer keeps, trained and untrained.
+
+    Parameters
+    ----------
+    steps : list of float
+        Of the trained model, one a layer.
+    runs : list of dict
+        Of the study *dickinson-layers*: ``way``, ``where``, ``steps``.
+
+    Returns
+    -------
+    None
+        The figure is shown.
+    """
+    depth = len(steps)
+    untrained = [run for run in runs if run["way"] != "trained"]
+    whole = [run["steps"] for run in untrained if run["where"] == "all"]
+    alone = [run["steps"][-1] for run in untrained if run["where"] == "last"]
+    _, ax = plt.subplots(figsize=(7, 3.2))
+    ax.plot(steps, "o-", color=views.PALETTE[0], label="trained")
+    x = np.tile(np.arange(depth), len(whole))
+    ax.plot(x, np.ravel(whole), "x", color=views.PALETTE[1], label="all layers untrained")
+    side = depth - 0.9 + np.linspace(0, 0.3, len(alone))
+    ax.plot(side, alone, "D", mfc="none", color=views.PALETTE[2], label="only the last one")
+    ax.set(xlabel="layer", ylabel="neighbours kept", ylim=(0, 1))
+    ax.set_xticks(range(depth))
+    ax.legend(loc="lower left")
+    plt.show()
+
+
+def sorting(texts, sections, guesses, level_names, drawn):
+    """Show poems, one after the other, to be sorted by the reader.
+
+    Parameters
+    ----------
+    texts : list of str
+    sections : array of shape (poems,)
+    guesses : list of Predictions
+        One a level.
+    level_names : list of str
+    drawn : list of int
+        The poems' positions.
+
+    Returns
+    -------
+    View
+    """
+    names = guesses[0].names
+    return views.View(
+        "shelf-view",
+        {
+            "texts": [texts[i] for i in drawn],
+            "editors": [names.index(sections[i]) for i in drawn],
+            "models": [g.support[drawn].argmax(dim=1).tolist() for g in guesses],
+            "names": names,
+            "levels": level_names,
+        },
+        "<p>" + "<br>".join(texts[i].split("\n")[0] for i in drawn) + "</p>",
+        alt="Twenty poems, one after the other, each with four buttons, the sections; at "
+        "the end a table of how often the reader, the editors and each level agree.",
+    )
