@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 import torch
 
@@ -99,7 +100,10 @@ def test_what_is_kept_by_hand():
     assert logits.tolist() == [[2, -2, 1]]  # as they were
     equal = torch.tensor([[0.0, 3.0, 3.0]])
     assert apply_temperature(equal, 0).tolist() == [[0, 1, 0]]
-    assert apply_temperature(equal, 1e-45).tolist() == [[0, 0.5, 0.5]]  # nothing overflows
+    for temperature in (1e-38, 1e-45, 1e-46, 5e-324):  # nothing overflows, nor is 0 / 0
+        assert apply_temperature(equal, temperature).tolist() == [[0, 0.5, 0.5]]
+        adjacent = torch.tensor([[1.0, 1.0 + 2**-23, -5.0]])  # neighbours in float32
+        assert apply_temperature(adjacent, temperature).tolist() == [[0, 1, 0]]
 
 
 @pytest.mark.parametrize(
@@ -107,6 +111,7 @@ def test_what_is_kept_by_hand():
     [
         ({"temperature": -0.1}, "temperature -0.1 is no"),
         ({"temperature": math.nan}, "temperature nan is no"),
+        ({"top_k": True}, "top_k must be a whole number from 1, not True"),
         ({"top_k": 0}, "top_k must be a whole number from 1, not 0"),
         ({"top_k": 2.5}, r"top_k must be a whole number from 1, not 2\.5"),
         ({"top_p": 0}, "top_p must be above 0 and at most 1, not 0"),
@@ -120,7 +125,19 @@ def test_settings_out_of_their_range(settings, said):
         generate(gpt(), some_ids(), 1, **settings)
 
 
-@pytest.mark.parametrize("beams", [0, 1.5])
+def test_whole_numbers_of_numpy_are_whole_numbers():
+    model, ids = lively(), some_ids(tokens=3)
+    want = generate(model, ids, 4, generator=torch.Generator().manual_seed(0), top_k=3)
+    numbers = {"tokens": np.int64(4), "top_k": np.int32(3), "temperature": np.float32(1)}
+    got = generate(model, ids, generator=torch.Generator().manual_seed(0), **numbers)
+    assert torch.equal(got, want)
+    texts, _ = beam_search(model, ids, np.int64(2), np.int64(3))
+    assert torch.equal(texts, beam_search(model, ids, 2, 3)[0])
+    with pytest.raises(ValueError, match="tokens must be a whole number from 0, not -1"):
+        generate(model, ids, -1)
+
+
+@pytest.mark.parametrize("beams", [0, 1.5, True])
 def test_beams_out_of_their_range(beams):
     with pytest.raises(ValueError, match="beams must be a whole number from 1"):
         beam_search(gpt(), some_ids(), 1, beams)

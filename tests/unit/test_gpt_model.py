@@ -28,8 +28,14 @@ SIZES = {"vocab_size": VOCAB, "context": CONTEXT}
 SIZES |= {"layers": LAYERS, "heads": HEADS, "d_model": D_MODEL}
 KINDS = pytest.mark.parametrize(
     "options",
-    [{}, {"positions": "rotary"}, {"ngrams": (13, 17)}, {"ngrams": (1,)}],
-    ids=["learned", "rotary", "ngrams", "one row"],
+    [
+        {},
+        {"positions": "rotary"},
+        {"ngrams": (13, 17)},
+        {"ngrams": (1,)},
+        {"previous_tokens": 2, "tied": False, "activation": "relu_squared"},
+    ],
+    ids=["learned", "rotary", "ngrams", "one row", "untied, previous tokens"],
 )
 
 
