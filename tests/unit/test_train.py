@@ -277,6 +277,7 @@ def test_home_is_home_in_every_option(corpus, tmp_path, monkeypatch):
     assert train.main(command) == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["runs", "verse.txt"]
     assert load_gpt(str(tmp_path / "runs" / "y"), "cpu")[2]["steps"] == 2
+    assert train.main(command) == 1  # what is there already is seen there, too
 
 
 def test_a_folder_is_no_checkpoint(corpus, tmp_path, capfd):
