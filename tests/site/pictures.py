@@ -84,7 +84,7 @@ def moves_by_wheel(page, root):
     page.mouse.wheel(0, -150 if before > end - 200 else 150)
     try:
         page.wait_for_function(
-            f"Math.abs(scrollY - {before}) > 20", timeout=2000 * visits.SLOWED
+            f"Math.abs(scrollY - {before}) > 20", timeout=20_000 * visits.SLOWED
         )
     except Waited:
         return False

@@ -242,6 +242,7 @@ def test_a_library_that_does_not_arrive_is_told(browser, demo_server):
 
 def test_the_notebook_is_downloaded_and_the_source_shown(browser, server):
     page = browser.new_page(viewport={"width": 1280, "height": 800}, accept_downloads=True)
+    page.set_default_timeout(visits.LOAD)
     page.goto(f"{server}/attention.html")
     menu = page.locator(".dropdown", has=page.locator('a[href^="notebooks/"]'))
     menu.locator("button").click()

@@ -68,6 +68,7 @@ def made(kind):
 def page(browser):
     """A page with no network, and what it asked for and what went wrong in it."""
     page = browser.new_page()
+    page.set_default_timeout(visits.LOAD)
     visits.slow(page)
     page.asked, page.errors = [], []
 

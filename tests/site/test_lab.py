@@ -11,6 +11,7 @@ import pytest
 from playwright.sync_api import expect
 
 from lmbook.work import bring
+from patience import PATIENCE
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -24,7 +25,7 @@ even, text = np.full((2, 3, 3), 1 / 3), {"tokens": ["a", "<b>", "c"], "alt": "Ev
 display(views.head_view([even], **text), views.model_view([even], **text))
 display(views.attention_heads(even, **text))
 views.plot(go.Figure(go.Bar(x=["<b>", "c"], y=[1, 2])), alt="Two bars.")"""
-START = 300_000  # milliseconds: JupyterLab and a kernel, on a busy machine
+START = 1000 * PATIENCE  # milliseconds
 MARKS = {
     "#bertviz-attention line": 2 * 3 * 3,
     "rect.attn_background": 2,
@@ -80,6 +81,7 @@ def opened(request, jupyter, browser):
     """A page with a notebook of that JupyterLab, which must ask no other host."""
     address, _ = jupyter
     page, asked = browser.new_page(), []
+    page.set_default_timeout(START)
     page.on("request", lambda request: asked.append(request.url))
     page.goto(f"{address}/lab/tree/{request.param}.ipynb?reset&token=secret", timeout=START)
     # What is run before the kernel is there is not run at all.
@@ -119,6 +121,7 @@ def test_a_chapter_is_there_and_works(opened, browser, server, jupyter):
 
 def reads_as_on_the_site(opened, browser, server):
     page = browser.new_page()
+    page.set_default_timeout(START)
     page.goto(f"{server}/{CHAPTER}.html")
     told = {plain(text) for text in page.locator(PROSE).all_text_contents()}
     drawn = page.locator("svg.lm-drawing").count()

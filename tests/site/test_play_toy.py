@@ -111,6 +111,7 @@ def test_the_mouse_drags_a_point(opened):
 def test_a_finger_drags_a_point(browser, address, request):
     context = browser.new_context(has_touch=True, viewport={"width": 390, "height": 800})
     page = context.new_page()
+    page.set_default_timeout(visits.LOAD)
     visits.slow(page)
     page.goto(address(request.module))
     page.wait_for_selector("[data-state=drawn]", timeout=visits.LOAD)

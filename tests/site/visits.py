@@ -13,7 +13,10 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
-LOAD = 30_000  # milliseconds: generous, for slow machines; nothing waits without need
+from patience import PATIENCE
+
+LOAD = 1000 * PATIENCE  # milliseconds
+expect.set_options(timeout=LOAD)
 NEW = "Got invalid theme mode: ."  # the theme, where none was chosen
 # What Chromium says of a request that nobody waits for any more, since the reader went on
 # to another page. A server that is gone or a file that does not come has other words.
@@ -119,6 +122,7 @@ def visit(
     context.add_init_script(kept * bool(way) + harm)
     scheme, _, rest = address.partition("://")
     origin = f"{scheme}://{rest.partition('/')[0]}"
+    context.set_default_timeout(LOAD)
     opened = Visit(context.new_page(), origin)
     slow(opened.page)
 

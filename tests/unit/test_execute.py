@@ -15,6 +15,7 @@ from safetensors.numpy import save_file
 from lmbook.execute import keys
 from lmbook.execute import run as execute
 from lmbook.execute.run import execute_chapters, executed, fill, page_notebook
+from patience import PATIENCE
 from references import write_references
 
 HEADER = """---
@@ -88,7 +89,7 @@ def book(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(root / "system"))
         patch.setattr(execute, "cpu_count", lambda: 2)
-        assert execute_chapters(root, timeout=60) == {}
+        assert execute_chapters(root, timeout=PATIENCE) == {}
     return root
 
 
@@ -219,7 +220,6 @@ def failing(tmp_path_factory):
     (root / "_build" / "executed" / "gone.ipynb").write_text("of a chapter that was")
     page(root, "raises", "print('before')", "poem = 1\npoem / 0", "print('after')")
     page(root, "dies", "import os\nos._exit(3)")
-    page(root, "hangs", "import time\ntime.sleep(600)")
     poem = "path = '../data/poem.txt'\nopen(path).read()\nopen(path, 'a').write('.')"
     page(root, "moving", poem)
     page(root, "good", "'well'")
@@ -227,7 +227,9 @@ def failing(tmp_path_factory):
     (root / "data" / "poem.txt").write_text("a bee")
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("LMCOURSE_BERT", raising=False)
-        yield root, execute_chapters(root, timeout=3)
+        failures = execute_chapters(root, timeout=PATIENCE)
+        page(root, "hangs", "import time\ntime.sleep(600)")
+        yield root, failures | execute_chapters(root, timeout=3, only="hangs")
 
 
 def test_all_failures_are_collected(failing, capsys):
@@ -278,11 +280,11 @@ def test_ctrl_c_ends_it_at_once_and_leaves_nothing(tmp_path):
     page(tmp_path, "page", wait)
     command = [sys.executable, "-m", "lmbook.build", str(tmp_path)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + PATIENCE
     while not begun.exists() and time.monotonic() < deadline:
         time.sleep(0.1)
     process.send_signal(signal.SIGINT)
-    said, _ = process.communicate(timeout=60)
+    said, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130, said
     assert "stopped" in said
     assert list((tmp_path / "_build" / "executed").iterdir()) == []

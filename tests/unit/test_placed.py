@@ -12,6 +12,7 @@ from lmbook.execute.placed import is_placed, place_proofs
 from lmbook.execute.run import execute_chapters, executed, fill, page_notebook
 from lmbook.execute.verdicts import errors, is_finding, judge, record
 from lmbook.pages.glue import format_glue, glued
+from patience import PATIENCE
 from studies import findings
 from studies.findings import Page, Proof, finding, plain_values, proof
 from test_execute import page
@@ -87,7 +88,7 @@ def book(tmp_path_factory):
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("LMCOURSE_BERT", raising=False)
-        yield root, execute_chapters(root, timeout=60)
+        yield root, execute_chapters(root, timeout=PATIENCE)
 
 
 def test_a_proof_runs_where_it_is_placed_and_leaves_what_the_text_quotes(book):
@@ -143,7 +144,7 @@ def test_a_finding_that_another_model_denies_still_has_its_values(tmp_path, monk
     (tmp_path / "my-bert").mkdir()
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("LMCOURSE_BERT", "./my-bert")
-    assert execute_chapters(tmp_path, timeout=60) == {}
+    assert execute_chapters(tmp_path, timeout=PATIENCE) == {}
     found = executed("placed_swap", tmp_path)
     denied, proven = [cell for cell in found.cells if is_placed(cell)]
     assert errors(denied)[0].ename == "NotSo"

@@ -6,6 +6,7 @@ from lmbook.execute.keys import other_models
 from lmbook.execute.run import execute_chapters, executed
 from lmbook.execute.verdicts import check_order, count, fields, sentence
 from lmcourse.models import default_checkpoint
+from patience import PATIENCE
 from references import write_references
 from test_execute import page
 
@@ -117,7 +118,7 @@ def swapped(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(root)
         patch.setenv("LMCOURSE_BERT", "./my-bert")
-        yield root, execute_chapters(root, timeout=60)
+        yield root, execute_chapters(root, timeout=PATIENCE)
 
 
 def test_only_a_findings_assertion_is_tolerated(swapped):

@@ -17,6 +17,7 @@ from lmcourse.files import locked
 from lmcourse.gpt.checkpoints import load_gpt
 from lmcourse.gpt.model import GPT
 from lmcourse.train import IDEAS, PRESETS, recipe
+from patience import PATIENCE
 
 # So that processes started here, and the forks, compute alike.
 ENVIRONMENT = {"LMCOURSE_DEVICE": "cpu", "OMP_NUM_THREADS": "1"}
@@ -24,7 +25,6 @@ STEPS = 30
 OPTIONS = ["--steps", str(STEPS), "--evaluate-every", "2", "--set", "validation_windows=20"]
 SHORT = ["--steps", "2", "--evaluate-every", "2", "--set", "warmup=1"]
 SHORT += ["--set", "validation_windows=20"]
-PATIENCE = 120  # seconds
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -164,7 +164,7 @@ async def _execute(name: str, root: Path, before: dict, timeout: int) -> Noteboo
         notebook,
         allow_errors=True,  # the hook below says which
         timeout=timeout,
-        startup_timeout=120,
+        startup_timeout=TIMEOUT,
         kernel_name="python3",
         extra_arguments=["--log-level=ERROR"],
         resources={"metadata": {"path": str(page_path(name, root).parent)}},
