@@ -142,7 +142,7 @@ HONEST = {
     ],
     "changes_folder": ["import os\nos.makedirs('deep')\nos.chdir('deep')", RIGHT],
     "asks": ["input('Your name? ')", RIGHT],
-    "prints": ["print('bee ' * 10**6)", RIGHT],
+    "prints_much": ["print('bee ' * 10**6)", RIGHT],
     "partial": [RIGHT, "import functools\nmerge_heads = functools.partial(merge_heads)"],
     "callable": [
         "class Merge:\n    def __call__(self, x):\n        return f(x)",
@@ -282,7 +282,7 @@ MERGE_ROW, MASKED = "attention.merge_heads", "attention.masked_softmax"
         ("deletes", "attention.sharper", "not handed in", "Network is unreachable"),
         ("forks", "attention.sharper", "right", ""),
         ("forks", MERGE_ROW, "not handed in", "raised BlockingIOError"),
-        ("prints", MERGE_ROW, ("wrong", "not graded"), ""),  # what it wrote, or nothing
+        ("prints", MERGE_ROW, "wrong", ""),
         ("patches", MERGE_ROW, "wrong", "the heads are added up"),
         ("patches", "attention.sharper", "not handed in", ""),
         ("huge", MERGE_ROW, "wrong", "stopped with"),
@@ -297,7 +297,7 @@ def test_a_submission_gets_its_marks_whatever_the_others_do(
     rows = [row for row in graded[0].values() if row["submission"] == f"{who}.ipynb"]
     (row,) = [row for row in rows if row["task"] == task] or rows
     assert row["task"] == task, row
-    assert row["verdict"] in ([verdict] if isinstance(verdict, str) else verdict), row
+    assert row["verdict"] == verdict, row
     assert said in row["diagnosis"], row
 
 
