@@ -3,8 +3,11 @@
 Without ``--write`` a small part of it runs, to see that it works: few and short runs, which
 are printed, and nothing is stored. With it all of it runs, and ``data/studies/NAME.json``
 and its weights in ``data/checkpoints`` are replaced. Stopped, it goes on where it was:
-finished runs are kept below ``_build/studies``, until that is removed or the study's code
-changes.
+finished runs are kept below ``runs/studies`` as long as what they rest on is as it was.
+
+``--stale`` lists the stored studies that rest on something that has changed since, and on
+what. Run them again; or, if the change cannot have changed a result, say why:
+``python -m studies NAME --still-holds "REASON"``.
 """
 
 import argparse
@@ -14,56 +17,74 @@ import pkgutil
 import sys
 import tempfile
 from pathlib import Path
+from types import ModuleType
 
 import studies
-from studies import harness
+from studies import running
 
-TOOLS = ("__main__", "chapter", "findings", "harness", "nulls")
+TOOLS = ("proofs", "findings", "nulls")
 
 
-def every() -> dict:
+def every() -> dict[str, ModuleType]:
     """Return name → module of all studies, those that need another's weights last.
 
-    A package without a ``plan`` holds a chapter's proofs alone.
+    A study is a module with a ``plan``, in a chapter's folder.
     """
-    names = [module.name for module in pkgutil.iter_modules(studies.__path__)]
-    found = [importlib.import_module(f"studies.{n}") for n in names if n not in TOOLS]
-    found = [study for study in found if hasattr(study, "plan")]
-    found.sort(key=lambda study: len(getattr(study, "READS", ())))
-    return {harness.name_of(study): study for study in found}
+    found = []
+    for chapter in pkgutil.iter_modules(studies.__path__):
+        if not chapter.ispkg:
+            continue
+        package = importlib.import_module(f"studies.{chapter.name}")
+        for module in pkgutil.iter_modules(package.__path__):
+            if module.name not in TOOLS:
+                found.append(importlib.import_module(f"{package.__name__}.{module.name}"))
+    found = [module for module in found if hasattr(module, "plan")]
+    found.sort(key=lambda study: (len(getattr(study, "AFTER", ())), running.name_of(study)))
+    return {running.name_of(study): study for study in found}
 
 
-def try_out(study) -> None:
+def try_out(study: ModuleType) -> None:
     """Run a small part of a study, and print each run and the sum of them."""
     with tempfile.TemporaryDirectory() as folder:
-        done = harness.outcomes(study, study.plan(small=True), Path(folder))
+        done = running.outcomes(study, study.plan(small=True), Path(folder))
     for each in done:
         print(json.dumps(each["setting"]), f"{each['seconds']} s", _brief(each["outcome"]))
     if hasattr(study, "CLAIM"):
-        told = harness.document(study, done)
-        print(json.dumps({key: told[key] for key in ("n", "seeds", "interval", "verdict")}))
+        found = running.document(study, done)
+        print(json.dumps({key: found[key] for key in ("n", "seeds", "interval", "verdict")}))
     whole = len(study.plan(small=False))
     print(
         f"a small part ({whole} runs with --write): its verdict says nothing of the claim"
     )
 
 
-def _brief(outcome) -> str:
+def _brief(outcome: object) -> str:
     """Return the numbers of an outcome that are no lists."""
     rows = outcome if isinstance(outcome, dict) else {}
     return json.dumps({k: v for k, v in rows.items() if isinstance(v, int | float)})
 
 
-def write(study, processes: int) -> None:
+def write(study: ModuleType, processes: int) -> None:
     """Run all of a study that is not done yet, and store it."""
-    folder = harness.work_at(study)
+    folder = running.runs_of(study)
     plan = study.plan(small=False)
-    done = harness.outcomes(study, plan, folder, processes)
-    for path in harness.store(study, done, folder):
+    done = running.outcomes(study, plan, folder, processes)
+    for path in running.store(study, done, folder):
         print(f"wrote {path}")
 
 
-def main(arguments=None) -> int:
+def list_stale(known: dict[str, ModuleType]) -> int:
+    """Print the stored studies that rest on something that has changed; 1 if any does."""
+    found = {name: running.stale(study) for name, study in known.items()}
+    found = {name: changed for name, changed in found.items() if changed}
+    for name, changed in found.items():
+        print(f"{name:22}{', '.join(changed)}")
+    if not found:
+        print("No stored study is stale.")
+    return int(bool(found))
+
+
+def main(arguments: list[str] | None = None) -> int:
     """Return the exit status."""
     known = every()
     parser = argparse.ArgumentParser("python -m studies", description=__doc__)
@@ -72,18 +93,26 @@ def main(arguments=None) -> int:
     parser.add_argument("--write", action="store_true", help="run all of it, and store it")
     parser.add_argument("--processes", type=int, default=1, help="how many runs at a time")
     parser.add_argument("--list", action="store_true", help="list the studies")
+    parser.add_argument("--stale", action="store_true", help="list what has to run again")
+    parser.add_argument("--still-holds", metavar="REASON", help="renew a study's record")
     asked = parser.parse_args(arguments)
+    chosen = {asked.name: known[asked.name]} if asked.name else known
     if asked.list:
         for name, study in known.items():
             print(f"{name:22}{study.__doc__.partition(chr(10))[0]}")
         return 0
-    for name in [asked.name] if asked.name else known:
+    if asked.stale:
+        return list_stale(chosen)
+    for name, study in chosen.items():
         try:
-            with harness.lock(name):
-                if asked.write:
-                    write(known[name], asked.processes)
+            with running.lock(name):
+                if asked.still_holds:
+                    if hasattr(study, "CLAIM"):
+                        print(f"wrote {running.renew(study, asked.still_holds)}")
+                elif asked.write:
+                    write(study, asked.processes)
                 else:
-                    try_out(known[name])
+                    try_out(study)
         except BlockingIOError as error:
             print(error, file=sys.stderr)
             return 1
