@@ -1,17 +1,22 @@
-"""The evidence, one module a study: nothing else writes ``data`` beyond the corpora.
+"""The evidence, a folder a chapter: proofs, studies, and what studies share with the page.
 
-A study is a module with
+``CHAPTER/proofs.py`` holds what the page claims (`studies.findings`). ``CHAPTER/shown.py``
+holds code that the page shows and studies use; a test compares the two. Every other module
+of a chapter's folder that has a ``plan`` is a study:
 
-- a docstring: the question, what varies, the rivals, the null, the statistic;
-- ``CHAPTER``, which shows it, and with whose code it may run (`studies.chapter.page`);
-- ``CLAIM``, ``RIVAL``, ``NULL`` and ``SETTINGS``, which are stored as they are;
-- ``plan(small)``: a dict for each run, its ``group`` and what `run` is given;
-- ``run(folder, group, **setting)``: what is stored of a run (a dict; a list of such; or
-  None), the same again for the same setting. Weights go to ``folder``;
-- ``summary(results)``: ``n``, ``seeds``, ``interval`` and ``verdict`` of what was found,
-  group → list;
-- ``CHECKPOINTS``, the weights that the course comes with, and ``READS``, those that it
-  begins from, where there are any.
+- its docstring says the question, what varies, the rivals, the null, the statistic;
+- ``CHAPTER`` is the page that shows it;
+- ``CLAIM``, ``RIVAL``, ``NULL`` and ``SETTINGS`` are stored as they are;
+- ``plan(small)`` returns a setting for each run, a dict: its ``group``, and what `run` is
+  given;
+- ``run(folder, group, **setting)`` returns the outcome of a run, what is stored of it: a
+  dict; a list of such; or None. The same setting has the same outcome. Weights go to
+  ``folder``;
+- ``summary(results)`` is given group → list of outcomes, in the order of the plan, and
+  returns ``n``, ``seeds``, ``interval`` and ``verdict`` of what was found;
+- ``CHECKPOINTS`` names the weights that it makes for the course, and ``AFTER`` those of
+  other studies that have to be made before, where there are any.
 
-One that only makes weights has no claim.
+One that only makes weights has no claim. Nothing else writes ``data`` beyond the corpora.
+What results rest on is recorded: `studies.depends`.
 """

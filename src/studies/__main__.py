@@ -51,7 +51,9 @@ def try_out(study: ModuleType) -> None:
         print(json.dumps(each["setting"]), f"{each['seconds']} s", _brief(each["outcome"]))
     if hasattr(study, "CLAIM"):
         found = running.document(study, done)
-        print(json.dumps({key: found[key] for key in ("n", "seeds", "interval", "verdict")}))
+        print(
+            json.dumps({key: found[key] for key in ("n", "seeds", "interval", "verdict")})
+        )
     whole = len(study.plan(small=False))
     print(
         f"a small part ({whole} runs with --write): its verdict says nothing of the claim"

@@ -1,8 +1,8 @@
 """What a study's results rest on, and whether it is still as it was.
 
-- **Code**: the modules of `lmcourse` and `studies` that a study imports, and those that they
-  import. Each has a hash of its program, without comments, docstrings and what a study
-  claims.
+- **Code**: the modules of `lmcourse` and `studies` that a study imports, and those that
+  they import. Each has a hash of its program, without comments, docstrings and what a
+  study claims.
 - **Files of data**: those that its runs opened, corpora and weights, each with its hash.
 
 They are recorded while a study runs (`recording`) and stored with its results as

@@ -1,8 +1,8 @@
 """Running a study: what is finished is kept, one runs at a time, all are stored alike.
 
-A finished run is a file of ``runs/studies/NAME``, with its setting, its outcome, its seconds
-and what it rests on (`studies.depends`). It counts as long as that is as it was. Nothing that
-removes a built site removes runs.
+A finished run is a file of ``runs/studies/NAME``, with its setting, its outcome, its
+seconds and what it rests on (`studies.depends`). It counts as long as that is as it was.
+Nothing that removes a built site removes runs.
 """
 
 import fcntl

@@ -32,6 +32,12 @@ SAME = [
     ("dickinson-layers", "lmcourse.pooling", 1),
     ("beyond-text", "lmcourse.vision", 2),
     ("beyond-text", "lmcourse.graphs", 1),
+    ("embeddings", "studies.embeddings.shown", 7),
+    ("encoder-decoder", "studies.encoder_decoder.shown", 26),
+    ("fine-tuning", "studies.fine_tuning.shown", 15),
+    ("sequences", "studies.sequences.shown", 6),
+    ("tokenization", "studies.tokenization.shown", 2),
+    ("transformer-block", "studies.transformer_block.shown", 5),
 ]
 
 

@@ -12,7 +12,7 @@ from lmcourse import masking, mini_bert
 from lmcourse.bert import rename
 from lmcourse.data import fingerprint, load_poems
 from near import near
-from studies import mini_bert as study
+from studies.pretraining import mini_bert as study
 
 SMALL = {"vocab_size": 25, "hidden_size": 12, "num_hidden_layers": 2, "type_vocab_size": 2}
 SMALL |= {"num_attention_heads": 3, "intermediate_size": 20, "max_position_embeddings": 10}

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from lmcourse import scaling
-from studies import scaling as study
+from studies.scaling import scaling as study
 
 TRUE = np.array([[1.2, 20.0, 0.5, 60.0, 0.4]])
 SIZE, TOKENS = (x.ravel() for x in np.meshgrid([1e3, 1e4, 1e5], [2e4, 1e5, 5e5]))

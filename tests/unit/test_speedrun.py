@@ -12,8 +12,8 @@ from lmbook.bench import speedrun as bench
 from lmcourse.data import stored
 from lmcourse.gpt.model import GPT
 from lmcourse.speedrun import CONTEXT, Recipe, train_recipe
-from studies import speedrun as study
-from studies.speedrun import IDEAS, recipe_of
+from studies.scaling import speedrun as study
+from studies.scaling.speedrun import IDEAS, recipe_of
 
 VOCAB_SIZE = 3
 

@@ -1,8 +1,8 @@
 """Every study: what is stored is of one form and of this code, and a short run works."""
 
-import importlib
 import json
-import linecache
+import os
+import shutil
 import sys
 
 import numpy as np
@@ -14,10 +14,11 @@ import studies
 from lmcourse import data
 from lmcourse.numpy_nn.decoder import load, loss_of_last
 from studies import __main__ as command
-from studies import chapter, harness
+from studies import depends, harness, running
+from studies.transformer_block import shown
 
-MODULES = sorted(study.__name__.partition(".")[2] for study in command.every().values())
-MODELS = ["lstm", "mini_bert", "sonnets"]  # made without a question
+STUDIES = command.every()
+MODELS = ["lstm", "mini-bert", "sonnets"]  # made without a question
 FORM = {
     "claim": str,
     "rival": str,
@@ -29,13 +30,10 @@ FORM = {
     "command": str,
     "versions": dict | None,
     "seconds": float | None,
+    "rests_on": dict,
     "settings": dict,
     "results": dict,
 }
-
-
-def module(name):
-    return importlib.import_module(f"studies.{name}")
 
 
 def assert_of_the_form(found):
@@ -46,12 +44,12 @@ def assert_of_the_form(found):
     assert found["n"] >= len(found["seeds"]) > 0
 
 
-@pytest.mark.parametrize("name", [name for name in MODULES if name not in MODELS])
+@pytest.mark.parametrize("name", [name for name in STUDIES if name not in MODELS])
 def test_what_is_stored_is_of_this_code(name):
-    study, found = module(name), data.stored(name.replace("_", "-"))
+    study, found = STUDIES[name], data.stored(name)
     assert_of_the_form(found)
     told = {"claim": study.CLAIM, "rival": study.RIVAL, "null": study.NULL}
-    told |= {"command": f"python -m studies {harness.name_of(study)} --write"}
+    told |= {"command": f"python -m studies {running.name_of(study)} --write"}
     told |= study.summary(found["results"])
     told |= {"settings": json.loads(json.dumps(study.SETTINGS))}
     assert {key: found[key] for key in told} == told
@@ -64,36 +62,47 @@ def test_what_is_stored_is_of_this_code(name):
                 assert row[key] == json.loads(json.dumps(setting[key])), (setting, key)
 
 
+@pytest.mark.parametrize("name", [name for name in STUDIES if name not in MODELS])
+def test_no_stored_study_is_stale(name):
+    """What it rests on is as it was: else run it again, or say why it still holds."""
+    changed = running.stale(STUDIES[name])
+    assert not changed, (
+        f"{', '.join(changed)} changed since: run `python -m studies {name} --write`, or, "
+        f'if no result can have changed, `python -m studies {name} --still-holds "REASON"`'
+    )
+
+
 def shapes(path):
     with safe_open(path, "pt") as file:
         return {name: file.get_slice(name).get_shape() for name in file.keys()}  # noqa: SIM118
 
 
 # What these do even in short is for `make steady`; the last is also in test_train.py.
-HEAVY = {"backpropagation", "dickinson_layers", "fine_tuning", "in_context", "pretraining"}
+HEAVY = {"backpropagation", "dickinson-layers", "fine-tuning", "in-context", "pretraining"}
 HEAVY |= {"sizes", "speedrun", "parallel"}
 SHORT = [
-    pytest.param(name, marks=[pytest.mark.steady] * (name in HEAVY)) for name in MODULES
+    pytest.param(name, marks=[pytest.mark.steady] * (name in HEAVY)) for name in STUDIES
 ]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SHORT)
 def test_a_short_run_finds_what_is_stored_in_form(name, tmp_path):
-    study = module(name)
+    study = STUDIES[name]
     plan = study.plan(small=True)
-    done = harness.outcomes(study, plan, tmp_path)
+    done = running.outcomes(study, plan, tmp_path)
+    assert {each["threads"] for each in done} == {1}
     if name not in MODELS:
-        found = harness.document(study, done)
+        found = running.document(study, done)
         assert_of_the_form(found)
-        stored = data.stored(harness.name_of(study))["results"]
+        stored = data.stored(name)["results"]
         assert found["results"].keys() <= stored.keys()
         for group, rows in found["results"].items():
             for row in (row for row in rows if isinstance(row, dict)):
                 known = set().union(*(each.keys() for each in stored[group]))
                 assert row.keys() <= known | {"1"}, group  # so many warm steps
     for made in getattr(study, "CHECKPOINTS", ()):
-        ours = harness._checkpoint(made)
+        ours = running.checkpoint(made)
         assert shapes(tmp_path / ours.name) == shapes(ours)
     seeded = [each for each in done if "seed" in each["setting"]]
     for quick in sorted(seeded, key=lambda each: each["seconds"])[:1]:
@@ -109,8 +118,8 @@ def test_a_short_run_finds_what_is_stored_in_form(name, tmp_path):
 
 @pytest.mark.parametrize("kind", ["nothing", "norms", "attention", "feed-forward", "paths"])
 def test_a_part_that_is_off_is_off(kind):
-    page = chapter.page("transformer-block")
-    model = page.model_without(page.LACKING[kind], 2, "Xavier", seed=0, vocab_size=11)
+    lacking = shown.LACKING[kind]
+    model = shown.model_without(lacking, 2, "Xavier", seed=0, vocab_size=11)
     ids = torch.randint(11, (3, 5))
     torch.nn.functional.cross_entropy(model(ids).mT, ids).backward()
     names = {n for n, p in model.named_parameters() if p.grad is not None}
@@ -122,7 +131,7 @@ def test_a_part_that_is_off_is_off(kind):
 
 
 def test_counting_is_what_is_stored(tmp_path):
-    found, pretraining = data.stored("pretraining")["results"], module("pretraining")
+    found, pretraining = data.stored("pretraining")["results"], STUDIES["pretraining"]
     (tmp_path / "vocabulary.txt").write_text(json.dumps(found["vocabulary"]))
     counted = pretraining.run(tmp_path, "counting", poems=3)
     for reach, losses in found["counting"][0]["losses"].items():
@@ -131,7 +140,7 @@ def test_counting_is_what_is_stored(tmp_path):
 
 def test_the_ladder_counts_what_is_stored(tmp_path):
     stored = data.stored("ladder")["results"]["counting"][0]
-    found = module("ladder").run(tmp_path, "counting", every=1)
+    found = STUDIES["ladder"].run(tmp_path, "counting", every=1)
     assert found["order"] == stored["order"]
     for name in ("test", "validation"):
         assert found[name] == pytest.approx(stored[name], abs=1e-3)
@@ -140,7 +149,7 @@ def test_the_ladder_counts_what_is_stored(tmp_path):
 
 
 def test_a_rung_has_the_parts_that_it_names():
-    ladder, seen = module("ladder"), []
+    ladder, seen = STUDIES["ladder"], []
     ids = torch.arange(24).reshape(2, 12) % 7
     for rung in ladder.RUNGS:
         torch.manual_seed(0)
@@ -156,8 +165,8 @@ def test_a_rung_has_the_parts_that_it_names():
 
 
 def test_the_stored_decoder_has_the_stored_losses():
-    study = module("backpropagation")
-    model = load(harness._checkpoint("decoder"))
+    study = STUDIES["backpropagation"]
+    model = load(running.checkpoint("decoder"))
     _, _, text, other, known = study.material()
     last = data.stored("backpropagation")["results"]["sonnets"][0]["states"][-1]
     for name, part in {"trained": text, "unseen": other}.items():  # float16 weights
@@ -171,7 +180,9 @@ def test_the_stored_decoder_has_the_stored_losses():
 TOY = '''"""Is two more than one?
 
 Nothing varies."""
+import os
 from pathlib import Path
+from studies.toys import toy_helper
 CHAPTER, SETTINGS = "attention", {"x": 1}
 CLAIM = "yes"; RIVAL = "no"; NULL = "equal"
 LOG = Path(__file__).with_name("log")
@@ -182,23 +193,39 @@ def run(folder, group, seed):
         log.write(str(seed))
     if seed == 2 and LOG.read_text().count("2") == 1:
         raise KeyboardInterrupt
-    return {"seed": seed}
+    text = Path(os.environ["TOY_DATA"]).read_text()
+    chosen = os.environ.get("LMCOURSE_BERT", "")
+    return {"seed": seed + toy_helper.NOTHING, "length": len(text), "chosen": chosen}
 def summary(results):
     return {"n": len(results["runs"]), "seeds": [0], "interval": [0, 1], "verdict": "holds"}
 '''
 
 
+HELPER = '"""Helps."""\nNOTHING = 0  # added\n'
+
+
 @pytest.fixture
 def toy(tmp_path, monkeypatch):
     """A study of three runs, the last of which is stopped the first time."""
-    (tmp_path / "toy_study.py").write_text(TOY)
+    package = tmp_path / "toys"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "toy_study.py").write_text(TOY)
+    (package / "toy_helper.py").write_text(HELPER)
     (tmp_path / "data" / "studies").mkdir(parents=True)
-    monkeypatch.setattr(studies, "__path__", [str(tmp_path)])
-    monkeypatch.setattr(harness, "corpora_folder", lambda: tmp_path / "data")
-    monkeypatch.setattr(data, "corpora_folder", lambda: tmp_path / "data")
-    monkeypatch.setenv("LMBOOK_BUILD", str(tmp_path / "build"))
+    (tmp_path / "data" / "corpus.txt").write_text("a bee")
+    monkeypatch.setattr(studies, "__path__", [*studies.__path__, str(tmp_path)])
+    only = command.every
+    monkeypatch.setattr(command, "every", lambda: {"toy-study": only()["toy-study"]})
+    for place in (running, data):
+        monkeypatch.setattr(place, "corpora_folder", lambda: tmp_path / "data")
+    monkeypatch.setattr(running, "runs_folder", lambda: tmp_path / "runs")
+    monkeypatch.setenv("TOY_DATA", str(tmp_path / "data" / "corpus.txt"))
+    depends.module_path.cache_clear()
     yield tmp_path
-    sys.modules.pop("studies.toy_study", None)
+    for name in [name for name in sys.modules if name.startswith("studies.toys")]:
+        del sys.modules[name]
+    depends.module_path.cache_clear()
 
 
 def test_without_write_nothing_is_stored(toy, capsys):
@@ -218,12 +245,18 @@ def test_without_write_nothing_is_stored(toy, capsys):
 def test_a_stopped_study_goes_on_where_it_was(toy):
     with pytest.raises(KeyboardInterrupt):
         command.main(["toy-study", "--write"])
-    assert (toy / "log").read_text() == "012"
+    assert (toy / "toys" / "log").read_text() == "012"
     assert command.main(["toy-study", "--write"]) == 0
-    assert (toy / "log").read_text() == "0122"
+    assert (toy / "toys" / "log").read_text() == "0122"
     found = data.stored("toy-study")
     assert_of_the_form(found)
-    assert found["results"] == {"runs": [{"seed": seed} for seed in range(3)]}
+    row = {"length": 5, "chosen": ""}
+    assert found["results"] == {"runs": [{"seed": seed} | row for seed in range(3)]}
+    record = found["rests_on"]
+    assert record["threads"] == [1]
+    assert [*record["data"]] == ["corpus.txt"]
+    assert {"studies.toys.toy_study", "studies.toys.toy_helper"} <= record["modules"].keys()
+    assert "lmcourse.gpt.training" not in record["modules"]
     (toy / "data" / "studies" / "toy-study.json").write_text("{")
     with pytest.raises(
         ValueError, match=r"toy-study\.json is missing or damaged .*make it with"
@@ -231,34 +264,119 @@ def test_a_stopped_study_goes_on_where_it_was(toy):
         data.stored("toy-study")
 
 
-def test_another_code_begins_anew_and_another_claim_does_not(toy):
-    study = command.every()["toy-study"]
-    folders = [harness.work_at(study)]
-    for was, now in (('"yes"', '"so"'), ('{"x": 1}', '{"x": 2}')):
-        (toy / "toy_study.py").write_text(TOY.replace(was, now))
-        linecache.clearcache()
-        folders.append(harness.work_at(study))
-    assert folders[0] == folders[1] != folders[2]
+@pytest.fixture
+def stored(toy):
+    """The study, all of it run and stored."""
+    (toy / "toys" / "log").write_text("2")  # it was stopped before
+    assert command.main(["toy-study", "--write"]) == 0
+    return toy
+
+
+def edit(path, was, now):
+    text = path.read_text()
+    assert was in text
+    path.write_text(text.replace(was, now))
+
+
+CHANGES = {
+    "its code": ("toys/toy_study.py", '{"x": 1}', '{"x": 2}', "studies.toys.toy_study"),
+    "a helper": (
+        "toys/toy_helper.py",
+        "NOTHING = 0",
+        "NOTHING = 1",
+        "studies.toys.toy_helper",
+    ),
+    "a corpus": ("data/corpus.txt", "bee", "fly", "data/corpus.txt"),
+    "its claim": ("toys/toy_study.py", '"yes"', '"so"', None),
+    "a comment": ("toys/toy_helper.py", "# added", "# nothing is added", None),
+    "a docstring": ("toys/toy_helper.py", "Helps.", "It helps.", None),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_what_results_rest_on_makes_them_stale(stored, capsys, change):
+    path, was, now, named = CHANGES[change]
+    assert command.main(["--stale"]) == 0
+    edit(stored / path, was, now)
+    capsys.readouterr()
+    assert command.main(["--stale"]) == int(bool(named))
+    assert (named or "No stored study is stale.") in capsys.readouterr().out
+    sys.modules.pop("studies.toys.toy_helper", None)
+    sys.modules.pop("studies.toys.toy_study", None)
+    assert command.main(["toy-study", "--write"]) == 0
+    log = (stored / "toys" / "log").read_text()
+    assert log == ("2012012" if named else "2012")  # finished runs are not made again
+
+
+def test_a_change_calls_those_stale_that_rest_on_it_and_no_others(monkeypatch, tmp_path):
+    """Of the course's own studies, by a copy of the modules."""
+    source = depends.ROOT / "src"
+    for package in depends.PACKAGES:
+        shutil.copytree(source / package, tmp_path / package)
+    found = {name: depends.modules_of(study) for name, study in STUDIES.items()}
+    path = depends.module_path
+
+    def copied(name):
+        place = path(name)
+        return place and tmp_path / place.relative_to(source)
+
+    monkeypatch.setattr(depends, "module_path", copied)
+    for module, was, now, named, others in (
+        ("lmcourse/gpt/training.py", "warmup: ", "warmup_steps: ", "sonnets", "embeddings"),
+        ("lmcourse/pooling.py", "def kept(", "def kept_(", "dickinson-layers", "sizes"),
+    ):
+        edit(tmp_path / module, was, now)
+        stale = {n for n, s in STUDIES.items() if depends.modules_of(s) != found[n]}
+        rests = {n for n, modules in found.items() if module_name(module) in modules}
+        assert stale == rests
+        assert named in stale
+        assert others not in stale
+        edit(tmp_path / module, now, was)
+
+
+def module_name(path):
+    return path.removesuffix(".py").replace("/", ".")
+
+
+def test_weights_that_are_read_beside_python_are_recorded():
+    from lmcourse.gpt.checkpoints import load_gpt
+
+    with depends.recording(data.corpora_folder()) as files:
+        load_gpt("sonnets", device="cpu")
+    weights = os.path.join("checkpoints", "sonnets.safetensors")
+    assert files[weights] == depends.file_hash(data.corpora_folder() / weights)
+
+
+def test_a_study_ignores_what_the_reader_chose(toy, monkeypatch):
+    monkeypatch.setenv("LMCOURSE_BERT", "./mine")
+    (toy / "toys" / "log").write_text("2")
+    assert command.main(["toy-study", "--write"]) == 0
+    assert {row["chosen"] for row in data.stored("toy-study")["results"]["runs"]} == {""}
+    assert os.environ["LMCOURSE_BERT"] == "./mine"
+
+
+def test_a_record_is_renewed_with_a_reason(stored):
+    edit(stored / "toys" / "toy_helper.py", "NOTHING = 0", "NOTHING = 0 + 0")
+    results = data.stored("toy-study")["results"]
+    assert command.main(["--stale"]) == 1
+    assert command.main(["toy-study", "--still-holds", "nothing is added, as before"]) == 0
+    assert command.main(["--stale"]) == 0
+    found = data.stored("toy-study")
+    assert found["results"] == results
+    assert found["rests_on"]["renewed"] == "nothing is added, as before"
+
+
+def test_finished_runs_lie_where_no_build_is_removed():
+    assert "_build" not in running.runs_folder().parts
 
 
 @pytest.mark.steady
 def test_several_processes_find_what_one_does(tmp_path):
-    study = module("in_context")
+    study = STUDIES["in-context"]
     runs = [each for each in study.plan(small=True) if each["group"] == "tuning"][:2]
-    ways = [harness.outcomes(study, runs, tmp_path / str(n), n) for n in (1, 2)]
+    ways = [running.outcomes(study, runs, tmp_path / str(n), n) for n in (1, 2)]
     one, two = ([(each["setting"], each["outcome"]) for each in way] for way in ways)
     assert one == two
-
-
-def test_a_chapter_counts_for_a_study_that_runs_it(toy, monkeypatch):
-    study, folders = command.every()["toy-study"], []
-    for page in (None, chapter.page):
-        study.read_page = page
-        for code in ("one", "two"):
-            monkeypatch.setattr(harness, "definitions_code", lambda name, code=code: code)
-            folders.append(harness.work_at(study))
-    assert folders[0] == folders[1]
-    assert len(set(folders)) == 3
 
 
 def test_the_best_of_a_tuning_is_found_again(tmp_path):
@@ -283,7 +401,7 @@ def test_a_rate_is_chosen_by_the_mean_of_its_seeds(tmp_path):
 
 
 def test_one_study_runs_at_a_time(toy, capsys):
-    with harness.lock("another"):
+    with running.lock("another"):
         assert command.main(["toy-study", "--write"]) == 1
     told = capsys.readouterr().err
     assert "python -m studies another (process " in told

@@ -8,6 +8,7 @@ import tokenizers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from chapters import page
 from lmbook.bench import bpe as bench_bpe
 from lmcourse.data import load_corpus
 from lmcourse.tokenization import (
@@ -20,7 +21,6 @@ from lmcourse.tokenization import (
     train_bpe,
 )
 from lmcourse.wordpiece import bert_words
-from studies.chapter import page
 
 TOY = {"fast_": 4, "faster_": 3, "tall_": 5, "taller_": 4}
 quick = settings(deadline=None, max_examples=60)

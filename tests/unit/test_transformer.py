@@ -11,11 +11,11 @@ from torch.testing import assert_close
 from transformers import LlamaConfig
 from transformers.models.llama.modeling_llama import LlamaDecoderLayer, LlamaRotaryEmbedding
 
+from chapters import page
 from lmcourse.attention import MultiHeadAttention, causal_mask, padding_mask
 from lmcourse.positions import rotate, sinusoidal
 from lmcourse.transformer import Block, Embed, FeedForward, LayerNorm, Stack
 from near import ROUNDING, near
-from studies.chapter import page
 from test_attention import copy_attention
 from test_gpt_model import shuffled
 

@@ -22,7 +22,7 @@ from lmbook.bench import report
 from lmcourse.data import load_corpus
 from lmcourse.measure import isolated
 from lmcourse.tokenization import pre_tokenize, train_bpe
-from studies.chapter import page
+from studies.tokenization.shown import naive_train_bpe
 
 MERGES, REPEAT = 256, 3  # of which the fastest counts
 
@@ -40,7 +40,6 @@ def library_train_bpe(text: str, merges: int) -> list[tuple[str, str]]:
 
 def _prepare(method: str, text: str, merges: int) -> Callable[[], list]:
     """Prepare what is not timed; return what is."""
-    naive_train_bpe = page("tokenization").naive_train_bpe
     return {
         "naive": lambda: naive_train_bpe(Counter(pre_tokenize(text)).items(), merges),
         "incremental": lambda: train_bpe(Counter(pre_tokenize(text)), merges),

@@ -1,8 +1,8 @@
 """The speedrun: how soon does a small Transformer know Shakespeare's letters this well?
 
 ``speedrun CORPUS`` runs nanoGPT's recipe for a CPU, the same cut short, each idea of
-`studies.speedrun` alone on a small model, added up, and left out of the whole, and prints
-medians of three seeds; ``--only whole`` and ``--seeds 1`` do less. ``speedrun --with
+`studies.scaling.speedrun` alone on a small model, added up, and left out of the whole, and
+prints medians of three seeds; ``--only whole`` and ``--seeds 1`` do less. ``speedrun --with
 mine.py`` judges an entry: a file that defines
 
     def train(training, tuning, vocab_size, seed):
@@ -32,7 +32,7 @@ from statistics import median
 import torch
 
 from lmbook.bench import report
-from studies.speedrun import SETTINGS, WAYS, Refused, entry_of, judge
+from studies.scaling.speedrun import SETTINGS, WAYS, Refused, entry_of, judge
 
 TRIAL = 100  # steps in which numbers of threads are compared
 

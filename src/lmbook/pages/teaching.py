@@ -23,12 +23,12 @@ from markdown_it import MarkdownIt
 from sphinx.util.docutils import SphinxDirective
 
 from lmbook.execute.run import executed
+from lmbook.pages.cells import parse_cells
 from lmbook.pages.course_map import took
 from lmbook.pages.findings import findings
 from lmbook.pages.markup import html_table
 from lmbook.pages.tasks import CHECKED, WORDS, asked, registered
 from lmcourse import exercises
-from studies.chapter import parse_cells
 
 _TASK = re.compile(r"^:{3,}\{exercise-start\} ?([^\n]*)\n((?::\w[^\n]*\n)*)", re.M)
 HEADS = ("Task", "Kind", "Minutes", "Level", "Chapter")

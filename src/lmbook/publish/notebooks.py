@@ -28,6 +28,7 @@ from lmbook.execute.keys import ROOT, digest, hashes
 from lmbook.execute.placed import is_placed
 from lmbook.execute.run import chapters, executed, page_name
 from lmbook.execute.verdicts import code_cells
+from lmbook.pages.cells import parse_cells
 from lmbook.pages.glue import glued
 from lmbook.pages.tasks import CHECKED, FOLDED
 from lmbook.publish import addresses
@@ -36,7 +37,6 @@ from lmbook.publish.lesson import MACHINERY, lesson, names
 from lmbook.publish.links import BookLinks
 from lmbook.publish.markdown import LETTER, folded, solutions, to_markdown, unannounced
 from lmcourse.views import MIME
-from studies.chapter import parse_cells
 
 logger = logging.getLogger(__name__)
 EXECUTED, STUDENT = f"{FOLDER}/executed", f"{FOLDER}/student"

@@ -20,7 +20,7 @@ import numpy as np
 from lmcourse.data import load_poems, load_sonnets
 from lmcourse.embeddings import neighbour_overlap, unit, words
 from lmcourse.models import load_bert
-from studies.chapter import page
+from studies.embeddings import shown
 from studies.harness import alike, count, grid, paired
 
 CHAPTER = "embeddings"
@@ -59,7 +59,7 @@ def material(texts, without=0):
     often = sorted(counted, key=lambda word: (-counted[word], word))
     learned = [word for word in often[without:] if counted[word] >= LEAST]
     times = np.array([counted[word] for word in learned]) ** 0.75
-    return learned, page(CHAPTER).company(texts, learned), times / times.sum()
+    return learned, shown.company(texts, learned), times / times.sum()
 
 
 def plan(small):
@@ -79,12 +79,12 @@ def run(folder, group, seed, steps, k=5, shift=0.0, without=0, text="poems"):
     """Train; return how much words lean, or what subtracting the mean gains."""
     learned, met, often = material(split() if text == "poems" else deal(seed), without)
     lean, drawn = [], {}
-    for step, model in enumerate(page(CHAPTER).learn(met, often, k, shift, seed, steps), 1):
+    for step, model in enumerate(shown.learn(met, often, k, shift, seed, steps), 1):
         if step % LOOKS == 0:
-            lean.append(round(page(CHAPTER).lean_of(model)["words"], 4))
+            lean.append(round(shown.lean_of(model)["words"], 4))
         if step == SETTINGS["drawn_at"] and seed == 0 and not without:
             drawn = {"rays": rays(model), "drawn": learned[::EVERY]}
-            told = page(CHAPTER).lean_of(model)
+            told = shown.lean_of(model)
             drawn |= {f"{name} then": round(float(x), 4) for name, x in told.items()}
     found = {"seed": seed, "steps": steps}
     if group == "remedy":

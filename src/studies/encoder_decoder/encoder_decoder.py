@@ -21,7 +21,7 @@ import torch
 import torch.nn.functional as F
 
 from lmcourse.int8 import rounded, to_int8
-from studies.chapter import page as read_page
+from studies.encoder_decoder import shown
 from studies.harness import best_tuned, count, grid, paired
 
 CHAPTER = "encoder-decoder"
@@ -41,11 +41,6 @@ KINDS += ["LSTM, one vector at every step", "LSTM, one vector"]
 VARIED = {"case": (0, 1, 2, 6), "commas": (0, 1, 2, 3), "centuries": (0, 1, 2)}
 ODD = ["February 31, 1886", "15 May 1750", "15 May 2050", "15 Mai 1886", "Sept 1, 1886"]
 CENTURIES = [c for c in range(10, 30) if c not in (17, 20)]  # 17 and 20 are asked
-
-
-def page():
-    """Return the chapter's definitions."""
-    return read_page(CHAPTER)
 
 
 def plan(small):
@@ -69,13 +64,13 @@ def run(folder, group, seed, steps, **how):
     """Train a reader, and ask it."""
     if group in ("tuning", "vectors"):
         return vector(folder, group, seed, steps, **how)
-    held_out, known = page().split_days()
+    held_out, known = shown.split_days()
     vary = how.get("vary", "")
     if vary == "centuries":
-        known = sorted({*page().days_of(*CENTURIES)} - {*held_out})
-    draw = page().drawing(known, seed, VARIED.get(vary, (0, 1, 2)))
-    model = page().new_model(seed)
-    page().train(model, draw, steps)
+        known = sorted({*shown.days_of(*CENTURIES)} - {*held_out})
+    draw = shown.drawing(known, seed, VARIED.get(vary, (0, 1, 2)))
+    model = shown.new_model(seed)
+    shown.train(model, draw, steps)
     asked, again = 10 if steps < 10 else 500, min(steps, SETTINGS["again"])
     found = {"seed": seed, "steps": steps}
     if group == "more":
@@ -90,31 +85,31 @@ def run(folder, group, seed, steps, **how):
 
 def reads(model, held_out):
     """Return the share read right of each style, and of the first in other centuries."""
-    strange = random.Random(1).sample(page().days_of(17, 20), len(held_out))
-    asked = [page().pairs_of(held_out, style) for style in range(8)]
-    asked.append(page().pairs_of(strange))
-    return [round(float(page().share_right(model, pairs)), 4) for pairs in asked]
+    strange = random.Random(1).sample(shown.days_of(17, 20), len(held_out))
+    asked = [shown.pairs_of(held_out, style) for style in range(8)]
+    asked.append(shown.pairs_of(strange))
+    return [round(float(shown.share_right(model, pairs)), 4) for pairs in asked]
 
 
 def uses(model, held_out):
     """Return looks and what hiding does, place by place."""
-    pairs = page().pairs_of(held_out)
-    views = [page().hidden(model, part) for part in (-1, 0, 1, 2, 3)]
-    kept = [page().right_at(view, pairs).numpy().round(4).tolist() for view in views]
-    found = {"looks": page().look(model, pairs).numpy().round(4).tolist(), "kept": kept}
+    pairs = shown.pairs_of(held_out)
+    views = [shown.hidden(model, part) for part in (-1, 0, 1, 2, 3)]
+    kept = [shown.right_at(view, pairs).numpy().round(4).tolist() for view in views]
+    found = {"looks": shown.look(model, pairs).numpy().round(4).tolist(), "kept": kept}
     found["spaces"] = [spaces(model, held_out, few) for few in (True, False)]
     return found
 
 
 def months(model, known, held_out, seed, steps):
     """Return the share of hidden months that decoders read which learn anew."""
-    pairs, found = page().pairs_of(held_out), {}
+    pairs, found = shown.pairs_of(held_out), {}
     for name in ("again", "dealt", "cut"):
-        other = cut(model) if name == "cut" else page().hidden(model, 1)
-        change = page().dealt if name == "dealt" else list
-        draw = page().drawing(known, seed + 100, (0,))
-        page().train(other, lambda change=change, draw=draw: change(draw()), steps, 1e-2)
-        month = page().share_right(other, change(pairs), page().ANSWER["month"])
+        other = cut(model) if name == "cut" else shown.hidden(model, 1)
+        change = shown.dealt if name == "dealt" else list
+        draw = shown.drawing(known, seed + 100, (0,))
+        shown.train(other, lambda change=change, draw=draw: change(draw()), steps, 1e-2)
+        month = shown.share_right(other, change(pairs), shown.ANSWER["month"])
         found[name] = round(float(month), 4)
     return found
 
@@ -124,18 +119,18 @@ def spaces(model, held_out, few):
 
     The weight on the day, that on the spaces, and the share wrong without the spaces.
     """
-    pairs = page().pairs_of([day for day in held_out if (day.day < 10) == few])
-    day, _, _, gap = page().look(model, pairs)[8].tolist()
-    right = page().right_at(page().hidden(model, 3), pairs)[8].item()
+    pairs = shown.pairs_of([day for day in held_out if (day.day < 10) == few])
+    day, _, _, gap = shown.look(model, pairs)[8].tolist()
+    right = shown.right_at(shown.hidden(model, 3), pairs)[8].item()
     return [round(x, 4) for x in (day, gap, 1 - right)]
 
 
 def cut(model):
     """Return a copy: the month is hidden, to the encoder's other characters, too."""
-    other = page().hidden(model, 1)
+    other = shown.hidden(model, 1)
 
     def encode(source):
-        real, month = source != other.pad, page().parts(source) == 1
+        real, month = source != other.pad, shown.parts(source) == 1
         allowed = real[:, None] & ~(month[:, None] & ~month[..., None])
         memory, _ = other.encoder(other.embed(source), mask=allowed[:, None])
         return memory, (real & ~month)[:, None, None]
@@ -149,23 +144,23 @@ def vector(folder, group, seed, steps, kind, dates=1, rate=None):
     rate = rate or best_tuned(folder, kind=kind)["rate"]
     torch.manual_seed(seed)
     if kind.startswith("LSTM"):
-        of = page().EveryStep if "every" in kind else page().Recurrent
-        model = of(len(page().CHARACTERS), 64, kind != "LSTM, one vector")
+        of = shown.EveryStep if "every" in kind else shown.Recurrent
+        model = of(len(shown.CHARACTERS), 64, kind != "LSTM, one vector")
     else:
-        of = page().OneVector if "one" in kind else page().Transformer
-        model = page().new_model(seed, of)
-    held_out, known = page().split_days()
-    draw = page().drawing(known, seed, size=64 * dates)
-    page().train(model, lambda: joined(draw(), dates), steps, rate)
+        of = shown.OneVector if "one" in kind else shown.Transformer
+        model = shown.new_model(seed, of)
+    held_out, known = shown.split_days()
+    draw = shown.drawing(known, seed, size=64 * dates)
+    shown.train(model, lambda: joined(draw(), dates), steps, rate)
     found = {"kind": kind, "seed": seed, "steps": steps, "rate": rate}
-    late = page().drawing(held_out[1000:], 0, size=500 * dates)()
+    late = shown.drawing(held_out[1000:], 0, size=500 * dates)()
     if group == "tuning":
-        source, target = page().tensors(late)
+        source, target = shown.tensors(late)
         with torch.no_grad():
             logits = model(source, target[:, :-1])
         return found | {"validation": F.cross_entropy(logits.mT, target[:, 1:]).item()}
-    asked = joined(page().drawing(held_out[:1000], 0, size=500 * dates)(), dates)
-    share = round(float(page().share_right(model, asked)), 4)
+    asked = joined(shown.drawing(held_out[:1000], 0, size=500 * dates)(), dates)
+    share = round(float(shown.share_right(model, asked)), 4)
     return found | {"dates": dates, "right": share}
 
 
@@ -181,9 +176,9 @@ def first(model):
     And what it writes of a day without the month, and at the hyphens without what each of
     them looks at most.
     """
-    model, day = rounded(model), datetime.date.fromisoformat(page().SHOWN[0])
-    sources = [*page().styles(day), *ODD]
-    source, target = page().tensors(page().pairs_of([day]))
+    model, day = rounded(model), datetime.date.fromisoformat(shown.SHOWN[0])
+    sources = [*shown.styles(day), *ODD]
+    source, target = shown.tensors(shown.pairs_of([day]))
     with torch.no_grad():
         memory, mask = model.encode(source)
         _, weights = model.decode(target[:, :-1], memory, mask)
@@ -191,11 +186,11 @@ def first(model):
         for place in (4, 7):
             gone = F.one_hot(look[place].argmax(), look.shape[1]).bool()
             logits, _ = model.decode(target[:, :-1], memory, mask & ~gone)
-            hyphens += page().CHARACTERS[logits[0, place].argmax()]
-    written = dict(zip(sources, page().write(model, sources), strict=True))
+            hyphens += shown.CHARACTERS[logits[0, place].argmax()]
+    written = dict(zip(sources, shown.write(model, sources), strict=True))
     found = {"weights": packed(model), "written": written, "hyphens": hyphens}
     found["look"] = look[6].numpy().round(4).tolist()
-    return found | {"without": page().write(page().hidden(model, 1), sources[:1])[0]}
+    return found | {"without": shown.write(shown.hidden(model, 1), sources[:1])[0]}
 
 
 def packed(model):

@@ -20,10 +20,11 @@ from functools import cache
 import numpy as np
 import torch
 
+from lmcourse import adapters
 from lmcourse.adapters import load_adapters, merge, remove, save_adapters
 from lmcourse.gpt.checkpoints import load_gpt
 from lmcourse.gpt.model import GPT
-from studies.chapter import page as read_page
+from studies.fine_tuning import shown
 from studies.harness import alike, count, grid, verdict
 
 CHAPTER = "fine-tuning"
@@ -33,7 +34,7 @@ CLAIM = (
 )
 RIVAL = "the restart alone: the same steps, rate and fresh optimizer on Shakespeare"
 NULL = "one seed on Shakespeare's own poems less another"
-CHECKPOINTS, READS = ("marker",), ("sonnets",)
+CHECKPOINTS, AFTER = ("marker",), ("sonnets",)
 MARKER = {"rank": 16, "steps": 700, "rate": 1e-2, "batch": 16}
 SIZES = (8, 24, 96)  # labels
 SETTINGS = {"budget": 100, "seeds": 5, "size": 8, "marker": MARKER, "labels": SIZES}
@@ -54,16 +55,11 @@ PIECES = {
 SETTINGS |= {"pieces": PIECES}
 
 
-def page():
-    """Return the chapter's definitions."""
-    return read_page(CHAPTER)
-
-
 @cache
 def material():
     """Return the tokenizer, the model and the poems of both poets."""
     tokenizer, model, _ = load_gpt("sonnets")
-    return tokenizer, model, page().read_poets(tokenizer)
+    return tokenizer, model, shown.read_poets(tokenizer)
 
 
 def lessons():
@@ -110,30 +106,30 @@ def run(folder, group, **setting):
 def prepared(method, budget, seed=0):
     """Return a model with a method's parts, the steps of a budget, both poets' texts."""
     _, base, poets = material()
-    model = page().adapted(base, method, SETTINGS["size"], seed)
+    model = shown.adapted(base, method, SETTINGS["size"], seed)
     texts = {poet: torch.cat(poems["training"]) for poet, poems in poets.items()}
-    return model, page().steps_within(budget, model, base), texts
+    return model, shown.steps_within(budget, model, base), texts
 
 
 def teach(method, fed, rate, seed, replayed, budget):
     """Teach a copy of the model; return its loss on each held-out poem of both."""
     poets, curve = material()[2], {}
     model, steps, texts = prepared(method, budget, seed)
-    draws = [page().windows(texts[fed], page().BATCH - replayed)]
-    draws += [page().windows(texts["Shakespeare"], replayed)] * bool(replayed)
+    draws = [shown.windows(texts[fed], shown.BATCH - replayed)]
+    draws += [shown.windows(texts["Shakespeare"], replayed)] * bool(replayed)
 
     def watch(step, model):
         if method == "all weights" and not replayed and step in MOMENTS:
-            found = page().poem_losses(model, poets["Shakespeare"]["validation"])
+            found = shown.poem_losses(model, poets["Shakespeare"]["validation"])
             curve[step] = round(float(found.mean()), 4)
 
-    page().tune(model, page().mixed(*draws), steps, rate, seed, watch)
+    shown.tune(model, shown.mixed(*draws), steps, rate, seed, watch)
     watch(steps, model)
     found = {"method": method, "fed": fed, "rate": rate, "seed": seed, "replayed": replayed}
-    found |= {"steps": steps, "parameters": page().adapters.trainable(model)}
+    found |= {"steps": steps, "parameters": adapters.trainable(model)}
     for poet, poems in poets.items():
         for part in ("validation", "test"):
-            each = page().poem_losses(model, poems[part])
+            each = shown.poem_losses(model, poems[part])
             found[f"{poet} {part}"] = np.round(each, 4).tolist()
     return found | {"curve": curve}
 
@@ -150,11 +146,11 @@ def letters(method, rate, budget):
             row["work"] = round(step / share)
             for poet, piece in PIECES.items():
                 row[poet] = expected(model, piece)
-                found = page().poem_losses(model, poets[poet]["validation"])
+                found = shown.poem_losses(model, poets[poet]["validation"])
                 row[f"{poet} validation"] = round(float(found.mean()), 4)
             rows.append(row)
 
-    page().tune(model, page().windows(texts["Dickinson"]), steps, rate, 0, watch)
+    shown.tune(model, shown.windows(texts["Dickinson"]), steps, rate, 0, watch)
     watch(steps, model)
     if method == "LoRA":
         watch(0, remove(model))  # taken away
@@ -181,40 +177,40 @@ def steer(steps, marked):
     """Teach by LoRA to follow the chapter's markers, or Dickinson alone without any."""
     tokenizer, base, poets = material()
     texts = {poet: torch.cat(poems["training"]) for poet, poems in poets.items()}
-    ids = {poet: tokenizer.encode(mark) for poet, mark in page().MARKS.items()}
+    ids = {poet: tokenizer.encode(mark) for poet, mark in shown.MARKS.items()}
     share = MARKER["batch"] // len(poets)
-    draws = [page().behind(ids[poet], text, share) for poet, text in texts.items()]
+    draws = [shown.behind(ids[poet], text, share) for poet, text in texts.items()]
     if not marked:
-        draws = [page().windows(texts["Dickinson"], MARKER["batch"])]
-    model = page().adapted(base, "LoRA", MARKER["rank"])
-    return page().tune(model, page().mixed(*draws), steps, MARKER["rate"])
+        draws = [shown.windows(texts["Dickinson"], MARKER["batch"])]
+    model = shown.adapted(base, "LoRA", MARKER["rank"])
+    return shown.tune(model, shown.mixed(*draws), steps, MARKER["rate"])
 
 
 def write_all(folder, count):
     """Return texts behind both markers; without one, after Dickinson alone, and before."""
     tokenizer, base, _ = material()
-    own = {mark.strip(): ("marker", mark) for mark in page().MARKS.values()}
+    own = {mark.strip(): ("marker", mark) for mark in shown.MARKS.values()}
     own |= {"Dickinson alone, no marker": ("plain", "\n"), "before, no marker": ("", "\n")}
     found = {}
     for name, (file, mark) in own.items():
         model = base
         if file:
-            light = page().adapted(base, "LoRA", MARKER["rank"])
+            light = shown.adapted(base, "LoRA", MARKER["rank"])
             model = merge(load_adapters(folder / f"{file}.safetensors", light))
         ids = tokenizer.encode(mark)
-        found[name] = page().write_behind(model, tokenizer, ids, batch=count)
+        found[name] = shown.write_behind(model, tokenizer, ids, batch=count)
     return found
 
 
 def labels(length, draws, pairs=False, every=1, untrained=3):
     """Return which held-out poems each reader tells right, the mean of draws of labels."""
     tokenizer, model, _ = material()
-    table, config, rows = page().cut_poems(length)[::every], model.config, []
+    table, config, rows = shown.cut_poems(length)[::every], model.config, []
 
     def tell(reader, layer, *readings, **kind):
         cases = [(x, draw) for x in readings for draw in range(draws)]
         for size in SIZES:
-            told = [page().told_right(x, table, size, draw, **kind) for x, draw in cases]
+            told = [shown.told_right(x, table, size, draw, **kind) for x, draw in cases]
             row = {"length": length, "reader": reader, "layer": layer, "size": size}
             rows.append(row | {"hits": np.mean(told, axis=0).round(3).tolist()})
 
@@ -230,7 +226,7 @@ def labels(length, draws, pairs=False, every=1, untrained=3):
         others.append(GPT(config).eval())
     for last, name in {True: "last state", False: "mean state"}.items():
         own, *rest = (
-            page().readings(each, tokenizer, table, last) for each in (model, *others)
+            shown.readings(each, tokenizer, table, last) for each in (model, *others)
         )
         for layer in range(len(own)) if length == 20 else [config.layers]:
             tell(name, layer, own[layer])

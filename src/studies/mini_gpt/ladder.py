@@ -28,7 +28,7 @@ from lmcourse.views.training import SETTINGS as LIVE
 from lmcourse.views.training import SIZES as LIVE_SIZES
 from studies.harness import best_tuned, count, grid, verdict
 
-CHAPTER = "mini-gpt"
+CHAPTER, AFTER = "mini-gpt", ("sonnets",)
 CLAIM = (
     "Averaged with counting, the course's GPT gains more on unseen sonnets than two GPTs "
     "of the page gain averaged with each other"

@@ -20,7 +20,7 @@ from lmcourse.families import SENTINELS, Family, family_loss
 from lmcourse.masking import between_infill, count_infill, place_losses, train
 from lmcourse.mini_bert import passages, poem_splits
 from studies.harness import best_tuned, count, grid, verdict
-from studies.mini_bert import train_tokenizer
+from studies.pretraining.mini_bert import train_tokenizer
 
 CHAPTER = "pretraining"
 CLAIM = (

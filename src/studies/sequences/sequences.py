@@ -12,8 +12,8 @@ poems drawn again, that which is stored of counting less the window, on characte
 
 import numpy as np
 
-from studies.chapter import page
 from studies.harness import verdict
+from studies.sequences import shown
 
 CHAPTER = "sequences"
 CLAIM = (
@@ -50,9 +50,9 @@ def run(_folder, group, kind="", shuffled=False, steps=(), rate=None):
     if group == "sizes":
         return sizes()
     unit = "character" if group == "longer" else group
-    ids, labels, poems, tested = page(CHAPTER).passages(unit)
+    ids, labels, poems, tested = shown.passages(unit)
     seeds = SETTINGS["seeds"]
-    mix = page(CHAPTER).shuffled if shuffled else lambda ids, seed: ids
+    mix = shown.shuffled if shuffled else lambda ids, seed: ids
     tries = [(s, r) for s in steps for r in ([rate] if rate else SETTINGS["rates"])]
     if "counts" in kind:
         tries = [(order,) for order in ([1] if "bag" in kind else ORDERS[unit])]
@@ -74,15 +74,15 @@ def run(_folder, group, kind="", shuffled=False, steps=(), rate=None):
 def tell(kind, ids, labels, learned, choice, seed):
     """Return which of the passages not learned from are told right."""
     if "counts" in kind:
-        return page(CHAPTER).count_poets(*choice, ids, labels, learned)
-    return page(CHAPTER).train_poet(kind, ids, labels, learned, *choice, seed)
+        return shown.count_poets(*choice, ids, labels, learned)
+    return shown.train_poet(kind, ids, labels, learned, *choice, seed)
 
 
 def sizes():
     """Return how many test passages each poem has, by unit, in the order of `right`."""
     found = {}
     for unit in ORDERS:
-        _, _, poems, tested = page(CHAPTER).passages(unit)
+        _, _, poems, tested = shown.passages(unit)
         found[unit] = np.unique(poems[tested], return_counts=True)[1].tolist()
     return found
 
@@ -94,7 +94,7 @@ def gap(results, one, other):
         rows = [r for r in results["character"] if (r["kind"], r["shuffled"]) == chosen]
         each.append(np.mean([row["right"] for row in rows], axis=0) / counts)
     poems = np.repeat(np.arange(len(counts)), counts)
-    return page(CHAPTER).interval(np.repeat(each[0] - each[1], counts), poems)
+    return shown.interval(np.repeat(each[0] - each[1], counts), poems)
 
 
 def summary(results):

@@ -30,8 +30,8 @@ from lmcourse.tokenization import (
     byte_characters,
     segment,
 )
-from studies.chapter import page
 from studies.harness import count, grid, verdict
+from studies.tokenization import shown
 
 CHAPTER = "tokenization"
 CLAIM = (
@@ -80,7 +80,7 @@ def run(folder, group, texts=None, seed=None):
         ways = {way: BPETokenizer(published(), pattern) for way, pattern in WAYS.items()}
         ways |= {"pieces": ways["old"], "old": gpt2}
     if group == "sentences":
-        told = page(CHAPTER).SENTENCES.items()
+        told = shown.SENTENCES.items()
         half = BPETokenizer(published()[: len(gpt2.merges)], CL100K_PATTERN)
         sized = {"gpt2": gpt2, "now": ways["now"], "half": half}
         return [

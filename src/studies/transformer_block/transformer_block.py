@@ -11,8 +11,8 @@ tokens of a window are; the interval is that of how much more four blocks withou
 lose than four whose tokens see only themselves.
 """
 
-from studies.chapter import page
 from studies.harness import alike, count, grid, paired
+from studies.transformer_block import shown
 
 CHAPTER = "transformer-block"
 CLAIM = (
@@ -34,7 +34,7 @@ SETTINGS = {
 
 def plan(small):
     """All kinds, depths and first weights; or two steps of a few."""
-    kinds, other = [*page(CHAPTER).LACKING], SETTINGS["other"]
+    kinds, other = [*shown.LACKING], SETTINGS["other"]
     same = {"seed": SETTINGS["seeds"], "steps": SETTINGS["steps"]}
     sizes = {"weights": SETTINGS["weights"], "layers": SETTINGS["layers"]}
     runs = grid(group="grid", off=kinds, **sizes, **same)
@@ -52,8 +52,8 @@ def plan(small):
 
 def run(_folder, group, off, weights, layers, seed, steps, rate):
     """Train one model; return its loss and how different its tokens are at the end."""
-    kind = page(CHAPTER).LACKING[off]
-    found = page(CHAPTER).train_without(kind, layers, weights, rate, seed, steps)
+    kind = shown.LACKING[off]
+    found = shown.train_without(kind, layers, weights, rate, seed, steps)
     kept = {"off": off, "weights": weights, "layers": layers, "seed": seed, "rate": rate}
     return kept | dict(zip(("loss", "spread"), map(finite, found), strict=True))
 

@@ -1,0 +1,41 @@
+"""The code cells of a chapter, and the exercise that each stands in."""
+
+import re
+from dataclasses import dataclass
+
+import jupytext
+
+_GATE = re.compile(
+    r"^(?:`{3,}|:{3,})\{(exercise|solution)-(start|end)\}[ \t]*(\S*)(.*?)^(?:`{3,}|:{3,})",
+    re.MULTILINE | re.DOTALL,
+)
+_LABEL = re.compile(r"^:label:[ \t]*(\S+)", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A code cell: its source, its tags and the exercise that it stands in, if any."""
+
+    source: str
+    tags: tuple[str, ...] = ()
+    exercise: str = ""  # the label, "ex-chapter-name"
+    part: str = ""  # "exercise" (the starter) or "solution"
+
+
+def parse_cells(text: str) -> list[Cell]:
+    """Return the code cells of a MyST page, told which exercise each belongs to."""
+    cells, label, part = [], "", ""
+    for cell in jupytext.reads(text, fmt="md:myst").cells:
+        if cell.cell_type == "code":
+            tags = tuple(cell.metadata.get("tags", ()))
+            cells.append(Cell(cell.source, tags, label, part))
+            continue
+        for kind, edge, argument, options in _GATE.findall(cell.source):
+            if edge == "end":
+                label, part = "", ""
+            elif kind == "solution":
+                label, part = argument, "solution"
+            else:
+                named = _LABEL.search(options)
+                label, part = (named[1] if named else argument), "exercise"
+    return cells
