@@ -46,10 +46,10 @@ class Stack(nn.Module):
         self.blocks = nn.ModuleList(blocks)
         self.norm = norm(d_model)
 
-    def forward(self, x, **looking):
+    def forward(self, x, **options):
         weights = []
         for block in self.blocks:
-            x, seen = block(x, **looking)
+            x, seen = block(x, **options)
             weights.append(seen)
         return self.norm(x), weights
 
@@ -70,8 +70,8 @@ class Transformer(nn.Module):
 
     def decode(self, target, memory, memory_mask):
         mask = causal_mask(target.shape[-1], target.device)
-        looking = {"mask": mask, "memory": memory, "memory_mask": memory_mask}
-        x, weights = self.decoder(self.embed(target), **looking)
+        options = {"mask": mask, "memory": memory, "memory_mask": memory_mask}
+        x, weights = self.decoder(self.embed(target), **options)
         return self.output(x), weights  # (batch, targets, vocab_size)
 
     def forward(self, source, target):
