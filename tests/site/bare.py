@@ -1,17 +1,22 @@
 """A page with a view that runs in it and nothing else, made without building the book."""
 
+import atexit
 import json
 import re
+import shutil
+import tempfile
 from contextlib import contextmanager
+from functools import cache
 from itertools import chain
+from pathlib import Path
 
 import pytest
 
 import visits
 from lmbook.execute.keys import build_folder
 from lmbook.pages import renderer
-from lmbook.play import modules, stores
-from lmbook.publish import assets
+from lmbook.play import stores
+from lmbook.publish import assets, bundles
 from serving import ROOT
 
 PHONE = 390  # pixels
@@ -27,7 +32,16 @@ background: var(--pst-color-background); font-family: system-ui, sans-serif }}</
 """
 
 
-def make_page(folder, shown, own=None, *, module=None):
+@cache
+def bundled():
+    """Return a folder with the site's scripts and style sheets, as a build makes them."""
+    out = Path(tempfile.mkdtemp(prefix="bundled-"))
+    atexit.register(shutil.rmtree, out, ignore_errors=True)
+    bundles.bundle(build_folder(ROOT) / "npm", out)
+    return out
+
+
+def make_page(folder, shown, own=None, *, views_at_once=False):
     """Write ``index.html`` and all that its views load, staged as a build does.
 
     Parameters
@@ -36,20 +50,16 @@ def make_page(folder, shown, own=None, *, module=None):
     shown : list of lmcourse.views.View
     own : dict of str to callable, optional
         Stores that this page has instead of the site's.
-    module : str, optional
-        One that the page loads at once, for tests that ask it themselves.
+    views_at_once : bool
+        Load the views' script before a view is near, for tests that ask it themselves.
     """
     lib, own = folder / "lib", own or {}
     views = [view.description() for view in shown]
     libraries = {view["kind"]: assets.scripts(view["kind"]) for view in views}
-    texts = dict.fromkeys(chain(*libraries.values()), "")
-    for path in assets.OWN.glob("*.[cj]s*"):
-        texts[path.name] = path.read_text("utf-8")
+    shutil.copytree(bundled(), lib, dirs_exist_ok=True)
+    texts = dict.fromkeys({*chain(*libraries.values())} - {assets.VIEWS}, "")
     course = (ROOT / "chapters/_static/course.css").read_text("utf-8")
     texts["course.css"] = re.sub(r"@import .*", "", course)  # of the text face
-    for name, path in modules.files(".css").items():
-        texts[f"play/{name}"] = path.read_text("utf-8")
-    texts |= {f"play/{name}": modules.script(name) for name in modules.files(".js")}
     for name, text in texts.items():
         (lib / name).parent.mkdir(parents=True, exist_ok=True)
         (lib / name).write_text(text, "utf-8")
@@ -59,7 +69,7 @@ def make_page(folder, shown, own=None, *, module=None):
             place = folder / "work" if name in own else build_folder(ROOT) / "play"
             patch.setitem(stores.STORES, name, own.get(name, stores.STORES[name]))
             staged[name] = stores.stage(name, lib, place)
-    now = [f"play/{name}" for name in modules.order(module)] if module else []
+    now = [assets.VIEWS] if views_at_once else []
     sheets = ["course.css", "drawings.css", *assets.styles([*libraries])]
     given = {"data-libraries": libraries, "data-stores": staged}
     page = PAGE.format(

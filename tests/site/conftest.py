@@ -7,7 +7,7 @@ from filelock import FileLock
 
 from bare import make_page, opening
 from lmbook.browser import find_chromium
-from lmbook.play import modules
+from lmbook.publish import bundles
 from serving import SITE, build_demo, serve
 
 INDEX = """<!doctype html><title>Engine</title><script>
@@ -71,7 +71,7 @@ def lab(browser, tmp_path_factory):
     """A page that has the modules of play, and files that tests put in its folder."""
     folder = tmp_path_factory.mktemp("lab")
     (folder / "play").mkdir()
-    for name, path in modules.files(".js").items():
+    for name, path in bundles.files(".js").items():
         (folder / "play" / name).symlink_to(path)
     (folder / "index.html").write_text(INDEX)
     with serve(folder) as address:

@@ -22,7 +22,7 @@ def folder(tmp_path_factory):
     place = tmp_path_factory.mktemp("client")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(stores, "PART", -(-len(content) // 3))
-        make_page(place, [], {"gpt": lambda: content}, module="client.js")
+        make_page(place, [], {"gpt": lambda: content}, views_at_once=True)
     return place
 
 
@@ -45,7 +45,7 @@ def served(browser, folder):
 def ask(page, body, *given):
     """Run a body of JavaScript with `model`, a client of the GPT."""
     return page.evaluate(
-        "async given => { const { openModel } = lmcourse.need('client.js');"
+        "async given => { const { openModel } = lmcourse.play.client;"
         "const model = openModel('gpt', lmcourse);" + body + "}",
         list(given),
     )

@@ -98,7 +98,7 @@ def test_all_probabilities_and_gates_are_pythons(opened):
     text = train_val_test_split(load_texts("sonnets")).training
     found = opened.page.evaluate(
         """([text, alphabet, line]) => {
-          const counts = lmcourse.need("sequence-view.js").makeCounts(text, alphabet);
+          const counts = lmcourse.play["sequence-view"].makeCounts(text, alphabet);
           return [1, 2, 3, 4, 5, 6].map((order) => counts(line, order));
         }""",
         [text, list(tokenizer.alphabet), line],

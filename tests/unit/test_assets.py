@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from sphinx.errors import ExtensionError
 
 from lmbook.pages import renderer, tables
-from lmbook.play import modules
-from lmbook.publish import assets, npm
+from lmbook.publish import assets, bundles, npm
 from lmcourse import views
 from lmcourse.views.markup import script_json
 
@@ -26,15 +25,15 @@ ALT = "What can be seen."
 @pytest.fixture(scope="module")
 def staged(tmp_path_factory):
     """What a build puts below _static; with npm's packages as one build left them."""
-    out = tmp_path_factory.mktemp("html")
-    assets.stage(out / "_static", out / "npm")
-    return out / "_static" / "lib"
+    build = tmp_path_factory.mktemp("book") / "_build"
+    assets.stage(build / "html" / "_static", build / "npm")
+    return build / "html" / "_static" / "lib"
 
 
 @pytest.fixture
 def work(staged):
     """Where npm installed."""
-    return staged.parents[1] / "npm"
+    return staged.parents[2] / "npm"
 
 
 # --- npm ------------------------------------------------------------------------------
@@ -70,7 +69,7 @@ def test_another_hash_is_refused(tmp_path):
         npm.install(tmp_path / "work", lock)
 
 
-def test_every_package_is_locked_by_its_hash(staged):
+def test_every_package_is_locked_by_its_hash(staged, work):
     lock, wanted = read("package-lock.json")["packages"], read("package.json")
     lock.pop("")
     assert {package for package, *_ in npm.FILES.values()} == set(wanted["dependencies"])
@@ -78,6 +77,7 @@ def test_every_package_is_locked_by_its_hash(staged):
         digest = base64.b64decode(entry["integrity"].removeprefix("sha512-"))
         assert len(digest) == 64, path
         assert "resolved" not in entry, path  # each machine has its own registry
+    assets.stage_library("plotly/plotly.min.js", staged, work)
     whole = (staged / "plotly/plotly.min.js").read_text("utf-8")[:200]
     for package, exact in wanted["dependencies"].items():
         assert lock[f"node_modules/{package}"]["version"] == exact
@@ -87,26 +87,31 @@ def test_every_package_is_locked_by_its_hash(staged):
 # --- staging --------------------------------------------------------------------------
 
 
-def test_everything_that_a_page_may_load_is_staged(staged):
+def test_everything_that_a_page_may_load_is_staged(staged, work):
     loaded = [name for kind in renderer.DRAWERS for name in assets.scripts(kind)]
     for name in [*loaded, *assets.PARTIAL, *assets.styles(["toy-view", "poems"])]:
+        assets.stage_library(name, staged, work)
         assert (staged / name).stat().st_size > 100, name
     fonts = list((staged / "mathjax/output/chtml/fonts/woff-v2").glob("*.woff"))
     assert len(fonts) >= 20
     assert (staged / "mathjax/input/tex/extensions/boldsymbol.js").is_file()
 
 
-def test_a_script_that_cannot_be_read_is_told(work):
-    assert npm.minify(work, {"a.js": "const long = 1;\nf(long);"}) == {
-        "a.js": "const long=1;f(1);\n"
-    }
-    with pytest.raises(ExtensionError, match="could not read a script"):
-        npm.minify(work, {"a.js": "const ="})
+def test_a_script_that_cannot_be_read_is_named(work, tmp_path):
+    own = tmp_path / "own"
+    shutil.copytree(bundles.OWN, own)
+    bundles.bundle(work, tmp_path / "out", own)
+    assert (tmp_path / "out" / "site.js").stat().st_size < 5000
+    (own / "site.js").write_text("const =")
+    with pytest.raises(ExtensionError, match=r"(?s)could not read.*site\.js"):
+        bundles.bundle(work, tmp_path / "out", own)
 
 
 def test_the_scripts_draw_in_the_palette():
-    body = modules.files(".js")["palette.js"].read_text()
-    assert re.findall(r"#[0-9A-F]{6}", body)[: len(views.PALETTE)] == views.PALETTE
+    show = "import(process.argv[1]).then((m) => console.log(JSON.stringify(m.COLOURS)))"
+    palette = bundles.files(".js")["palette.js"].as_uri()
+    colours = json.loads(npm.run("node", ["-e", show, palette], "palette.js:"))
+    assert colours[: len(views.PALETTE)] == views.PALETTE
 
 
 # --- pages ----------------------------------------------------------------------------
@@ -130,7 +135,7 @@ def added(doctree, staged):
     styles, scripts = [], []
     app = SimpleNamespace(
         outdir=staged.parents[1],
-        srcdir=staged.parents[2] / "chapters",
+        srcdir=staged.parents[3] / "chapters",
         add_css_file=styles.append,
         add_js_file=lambda name, **options: scripts.append((name, options)),
     )
@@ -153,6 +158,16 @@ def test_a_page_without_views_gets_nothing(staged):
     assert added(None, staged) == ([], [])
 
 
+def test_a_library_that_no_page_uses_is_not_in_the_site(staged, tmp_path):
+    lib = tmp_path / "_build" / "html" / "_static" / "lib"
+    shutil.copytree(staged.parents[2] / "npm", tmp_path / "_build" / "npm")
+    assets.stage(lib.parent, tmp_path / "_build" / "npm")
+    added(page_with(heads()), lib)
+    libraries = {name.partition("/")[0] for name in assets.FROM_PACKAGES}
+    libraries |= {name.partition("/")[0] for name in assets.PARTIAL}
+    assert libraries & {path.name for path in lib.iterdir()} == {"circuitsvis"}
+
+
 def test_a_page_gets_the_libraries_that_it_uses(staged):
     styles, scripts = added(page_with(heads(), heads(), figure("bar")), staged)
     assert styles == ["lib/views.css"]
@@ -160,11 +175,10 @@ def test_a_page_gets_the_libraries_that_it_uses(staged):
     assert name == "lib/views.js"
     table = json.loads(options["data-libraries"])
     bare = {key: [n.partition("?v=")[0] for n in names] for key, names in table.items()}
-    own = ["play/keys.js"]  # modules.js and dom.js are on every page
     plotly = "plotly-cartesian/plotly-cartesian.min.js"
     assert bare == {
-        "attention_heads": ["circuitsvis/iife.js", *own, "play/circuitsvis.js"],
-        "plot": [plotly, *own, "play/palette.js", "play/plotly.js"],
+        "attention_heads": ["circuitsvis/iife.js", "play.js"],
+        "plot": [plotly, "play.js"],
     }
 
 
@@ -190,9 +204,10 @@ def test_a_page_gets_the_least_plotly_that_draws_all(staged, kinds, bundle):
         assert table["plot"][0].partition("?")[0] == bundle
 
 
-def test_the_partial_bundles_draw_what_they_say(staged):
+def test_the_partial_bundles_draw_what_they_say(staged, work):
     """plotly names each trace module in its bundle."""
     for name, kinds in assets.PARTIAL.items():
+        assets.stage_library(name, staged, work)
         body = (staged / name).read_text(encoding="utf-8")
         for kind in kinds:
             assert re.search(rf'name:\s*"{kind}"', body), (name, kind)

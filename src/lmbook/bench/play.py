@@ -25,7 +25,7 @@ START = """() => {
     for (const { duration } of list.getEntries()) longest = Math.max(longest, duration);
   }).observe({ type: "longtask" });
   window.ids = Array.from({ length: 20 }, (_, i) => i + 1);
-  const { openModel } = lmcourse.need("client.js");
+  const { openModel } = lmcourse.play.client;
   [window.gpt, window.bert] = ["gpt", "bert"].map(name => openModel(name, lmcourse));
 }"""
 TIMED = {

@@ -10,21 +10,22 @@ import hashlib
 import json
 from collections.abc import Iterable
 from importlib import metadata
+from itertools import chain
 from pathlib import Path
 
 from docutils import nodes
 
 from lmbook.execute.keys import build_folder
-from lmbook.pages.renderer import BERTVIZ, DRAWERS, module
-from lmbook.play import modules
+from lmbook.pages.renderer import DRAWERS, module
 from lmbook.play import stores as play
-from lmbook.publish import npm
+from lmbook.publish import bundles, npm
 from lmcourse.views import notebook
 from lmcourse.views.markup import library
 
-OWN = Path(__file__).parents[1] / "static"
 FOLDER = "lib"  # below _static; not _static itself, whose scripts go to every page
-EVERYWHERE = ("site.js", "modules.js", "play/dom.js")
+EVERYWHERE = ("site.js",)
+VIEWS = "play.js"  # all views that run in the page
+NEVER_LOADED = ("**/*.map",)
 
 
 # plotly's partial bundles, and traces that each draws. The whole is three times theirs.
@@ -49,11 +50,25 @@ def bertviz_script(name: str) -> str:
     return f"(window.lmcourse = window.lmcourse || {{}}).{name} = {body};\n"
 
 
+FROM_PACKAGES = {
+    "jquery/jquery.slim.min.js": lambda: library("jquery.slim.min.js"),
+    "d3/d3.min.js": lambda: library("d3.min.js"),
+    "bertviz/head_view.js": lambda: bertviz_script("head_view"),
+    "bertviz/model_view.js": lambda: bertviz_script("model_view"),
+    "circuitsvis/iife.js": lambda: _installed(
+        "circuitsvis", "circuitsvis/dist/cdn/iife.js"
+    ),
+    "plotly/plotly.min.js": lambda: _installed(
+        "plotly", "plotly/package_data/plotly.min.js"
+    ),
+}
+
+
 # --- staging --------------------------------------------------------------------------
 
 
 def stage(static: Path, work: Path) -> None:
-    """Put every library and our own scripts below ``static/lib``.
+    """Put our own scripts and what every site needs below ``static/lib``.
 
     Parameters
     ----------
@@ -62,23 +77,32 @@ def stage(static: Path, work: Path) -> None:
     work : Path
         Where npm installs; not published.
     """
-    lib = static / FOLDER
-    npm.copy_libraries(npm.install(work), lib)
-    styles = modules.files(".css")
-    play_scripts = {f"play/{name}": modules.script(name) for name in modules.files(".js")}
-    texts = {
-        **{name: library(Path(name).name) for name in BERTVIZ},
-        "bertviz/head_view.js": bertviz_script("head_view"),
-        "bertviz/model_view.js": bertviz_script("model_view"),
-        "circuitsvis/iife.js": _installed("circuitsvis", "circuitsvis/dist/cdn/iife.js"),
-        "plotly/plotly.min.js": _installed("plotly", "plotly/package_data/plotly.min.js"),
-        **{path.name: path.read_text("utf-8") for path in OWN.glob("*.[cj]s*")},
-        **{f"play/{name}": path.read_text("utf-8") for name, path in styles.items()},
-        **npm.minify(work, play_scripts),
-    }
-    for name, text in texts.items():
+    packages = npm.install(work)
+    for name in ("mathjax", "minisearch", "source-serif"):
+        npm.copy_library(packages, name, static / FOLDER)
+    bundles.bundle(work, static / FOLDER)
+
+
+def stage_library(name: str, lib: Path, work: Path) -> None:
+    """Put a drawing library below ``lib``, unless it is there.
+
+    Parameters
+    ----------
+    name : str
+        A path below ``lib``, as `scripts` returns it.
+    lib : Path
+        The site's folder of libraries.
+    work : Path
+        Where npm installs.
+    """
+    if (lib / name).is_file():
+        return
+    folder = name.partition("/")[0]
+    if folder in npm.FILES:
+        npm.copy_library(npm.install(work), folder, lib)
+    else:
         (lib / name).parent.mkdir(parents=True, exist_ok=True)
-        (lib / name).write_text(text, encoding="utf-8")
+        (lib / name).write_text(FROM_PACKAGES[name](), encoding="utf-8")
 
 
 def _address(lib: Path, name: str) -> str:
@@ -92,35 +116,36 @@ def scripts(kind: str, traces: set[str] = frozenset()) -> list[str]:
     partial = [bundle for bundle, kinds in PARTIAL.items() if traces <= kinds]
     if kind == "plot" and partial:
         libraries = partial[:1]
-    own = [f"play/{name}" for name in modules.order(f"{module(kind)}.js")]
-    return [*libraries, *(name for name in own if name not in EVERYWHERE)]
+    return [*libraries, VIEWS]
 
 
 def styles(kinds: Iterable[str]) -> list[str]:
     """Return the style sheets of some kinds of views."""
     shared = [] if set(kinds) <= DRAWERS.keys() else ["play.css"]
     wanted = dict.fromkeys([*shared, *(f"{module(kind)}.css" for kind in kinds)])
-    own = [f"play/{name}" for name in wanted if name in modules.files(".css")]
+    own = [f"play/{name}" for name in wanted if name in bundles.files(".css")]
     return ["views.css", *own]
 
 
 def page_assets(app, pagename, templatename, context, doctree) -> None:
     """Add the views' script and style to a page that has views."""
-    found = [] if doctree is None else doctree.findall(nodes.raw)
-    views = [node for node in found if "lmcourse_kind" in node]
+    raw = [] if doctree is None else doctree.findall(nodes.raw)
+    views = [node for node in raw if "lmcourse_kind" in node]
     if not views:
         return
-    lib = Path(app.outdir) / "_static" / FOLDER
+    lib, work = Path(app.outdir) / "_static" / FOLDER, build_folder(Path(app.srcdir).parent)
     kinds = sorted({view["lmcourse_kind"] for view in views})
     traces = {trace for view in views for trace in view["lmcourse_traces"]}
-    table = {k: [_address(lib, name) for name in scripts(k, traces)] for k in kinds}
+    wanted = {kind: scripts(kind, traces) for kind in kinds}
+    for name in set(chain(*wanted.values())):
+        stage_library(name, lib, work / "npm")
+    table = {k: [_address(lib, name) for name in names] for k, names in wanted.items()}
     used = {name for view in views for name in view["lmcourse_stores"]}
-    work = build_folder(Path(app.srcdir).parent) / "play"
-    stores = {name: play.stage(name, lib, work) for name in sorted(used)}
+    stores = {name: play.stage(name, lib, work / "play") for name in sorted(used)}
     for name in styles(kinds):
         app.add_css_file(f"{FOLDER}/{name}")
-    told = {"data-libraries": table, "data-stores": stores}
-    settings = {k: json.dumps(v, separators=(",", ":")) for k, v in told.items() if v}
+    data = {"data-libraries": table, "data-stores": stores}
+    settings = {k: json.dumps(v, separators=(",", ":")) for k, v in data.items() if v}
     app.add_js_file(f"{FOLDER}/views.js", loading_method="defer", **settings)
 
 
@@ -136,14 +161,22 @@ def _stage(app) -> None:
         stage(Path(app.outdir) / "_static", build_folder(Path(app.srcdir).parent) / "npm")
 
 
-def drop_icon_script(app, exception) -> None:
-    """Empty the theme's largest script, which redraws as SVG the icons of its icon font.
+def drop_unused(app, exception) -> None:
+    """Empty the theme's largest script, and remove what no page loads.
 
-    The font and its style sheet are there all the same, and show every icon without it.
+    The script redraws as SVG the icons of its icon font; the font and its style sheet are
+    there all the same, and show every icon without it. No page loads the theme's source
+    maps, or stand-ins of its own for what `lmbook.pages.search` does.
     """
-    script = Path(app.outdir) / "_static" / "scripts" / "fontawesome.js"
-    if exception is None and script.is_file():
-        script.write_text("/* icons: the style sheet's font */\n", encoding="utf-8")
+    if exception is not None:
+        return
+    static = Path(app.outdir) / "_static"
+    icons = static / "scripts" / "fontawesome.js"
+    if icons.is_file():
+        icons.write_text("/* icons: the style sheet's font */\n", encoding="utf-8")
+    for pattern in NEVER_LOADED:
+        for path in static.glob(pattern):
+            path.unlink()
 
 
 def setup(app) -> None:
@@ -153,4 +186,4 @@ def setup(app) -> None:
     app.connect("builder-inited", _stage)
     app.connect("html-page-context", page_assets)
     app.connect("html-page-context", drop_unused_mathjax, priority=900)
-    app.connect("build-finished", drop_icon_script)
+    app.connect("build-finished", drop_unused)

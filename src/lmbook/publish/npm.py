@@ -6,7 +6,6 @@ a Python package, so a machine needs neither. No package runs a script of its ow
 is installed; esbuild, Biome and TypeScript are programs inside packages for each system.
 """
 
-import json
 import shutil
 from pathlib import Path
 
@@ -33,12 +32,6 @@ FAILED = (
     "npm could not install the libraries that the site serves: a first build needs the "
     "network, and each package must have the hash in js/package-lock.json. npm said:"
 )
-# Reads scripts by name as JSON, and writes them so: as short as they can be.
-MINIFY = """const { transformSync } = require("esbuild");
-const texts = JSON.parse(require("fs").readFileSync(0, "utf8"));
-for (const name in texts) texts[name] = transformSync(texts[name], { minify: true }).code;
-process.stdout.write(JSON.stringify(texts));
-"""
 
 
 def run(program: str, arguments: list[str], failed: str, **options) -> str:
@@ -107,20 +100,22 @@ def install(work: Path, lock: Path = LOCK) -> Path:
     return packages
 
 
-def copy_libraries(packages: Path, lib: Path) -> None:
-    """Put what the site wants of the installed packages below its folder of libraries.
+def copy_library(packages: Path, name: str, lib: Path) -> None:
+    """Put what the site wants of an installed package below its folder of libraries.
 
     Parameters
     ----------
     packages : Path
         The folder ``node_modules``.
+    name : str
+        One of `FILES`.
     lib : Path
         The site's folder of libraries.
     """
-    for key, (package, folder, *patterns) in FILES.items():
-        shutil.rmtree(lib / key, ignore_errors=True)
-        _copy(packages / package, ["LICENSE*"], lib / key)
-        _copy(packages / package / folder, patterns, lib / key)
+    package, folder, *patterns = FILES[name]
+    shutil.rmtree(lib / name, ignore_errors=True)
+    _copy(packages / package, ["LICENSE*"], lib / name)
+    _copy(packages / package / folder, patterns, lib / name)
 
 
 def _copy(source: Path, patterns: list[str], target: Path) -> None:
@@ -130,17 +125,3 @@ def _copy(source: Path, patterns: list[str], target: Path) -> None:
         out = target / path.relative_to(source)
         out.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, out)
-
-
-def minify(work: Path, texts: dict[str, str]) -> dict[str, str]:
-    """Return scripts, by name, made short by esbuild.
-
-    Raises
-    ------
-    ExtensionError
-        If one cannot be read, with what esbuild printed.
-    """
-    failed = "esbuild could not read a script:"
-    return json.loads(
-        run("node", ["-e", MINIFY], failed, cwd=work, input=json.dumps(texts))
-    )

@@ -1,9 +1,7 @@
 /* The claims stand in groups, one a chapter. A press on "by verdict" groups them by whether
    they hold, what does not hold first; "by chapter" puts them back. Without scripts they
    stay by chapter. */
-(() => {
-  const list = document.querySelector(".lm-findings");
-  if (!list) return;
+function arrangeFindings(list) {
   const chapters = [...list.children];
   const members = chapters.map((group) => [...group.querySelectorAll(":scope > details")]);
 
@@ -38,15 +36,18 @@
     const button = document.createElement("button");
     button.type = "button";
     button.textContent = name;
-    button.ariaPressed = String(name === "by chapter");
+    button.setAttribute("aria-pressed", String(name === "by chapter"));
     button.addEventListener("click", () => {
       list.replaceChildren(...arrange());
       list.classList.toggle("lm-mixed", name !== "by chapter");
       for (const other of bar.querySelectorAll("button")) {
-        other.ariaPressed = String(other === button);
+        other.setAttribute("aria-pressed", String(other === button));
       }
     });
     bar.append(button, " ");
   }
   list.before(bar);
-})();
+}
+
+const findings = document.querySelector(".lm-findings");
+if (findings) arrangeFindings(findings);

@@ -1,104 +1,103 @@
 /* The page of results: MiniSearch over the text of every section (`lmbook.pages.search`). A word
    that the book does not have is taken for the nearest that it has, and the page says so. */
-(() => {
-  const { make, plural } = lmcourse.need("dom.js");
-  const FIELDS = ["title", "heading", "text", "work", "code"];
-  const NAMES = ["page", "title", "anchor", "heading", "text", "work", "code"]; // of its values
-  const MOST = 40; // results shown
-  const sections = window.lmbookSections.map((values, id) => ({
-    id,
-    ...Object.fromEntries(NAMES.map((name, n) => [name, values[n]])),
-  }));
-  const plain = (word) => word.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
-  const index = new MiniSearch({ fields: FIELDS, processTerm: plain });
-  index.addAll(sections);
+import { make, plural } from "./dom.js";
 
-  const words = (text) => text.split(/[^\p{L}\p{N}]+/u).filter(Boolean);
-  const boost = { heading: 4, title: 2, text: 1, work: 0.8, code: 0.3 };
-  const exact = (word) => index.search(word, { prefix: word.length > 2 });
-  const singular = (word) => word.replace(/(?<=\p{L}{3}[^s])s$/u, "");
+const FIELDS = ["title", "heading", "text", "work", "code"];
+const NAMES = ["page", "title", "anchor", "heading", "text", "work", "code"]; // of its values
+const MOST = 40; // results shown
+const sections = window.lmbookSections.map((values, id) => ({
+  id,
+  ...Object.fromEntries(NAMES.map((name, n) => [name, values[n]])),
+}));
+const plain = (word) => word.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
+const index = new MiniSearch({ fields: FIELDS, processTerm: plain });
+index.addAll(sections);
 
-  /* The word of the book that a word which it has not is nearest to: one slip away, or two;
+const words = (text) => text.split(/[^\p{L}\p{N}]+/u).filter(Boolean);
+const boost = { heading: 4, title: 2, text: 1, work: 0.8, code: 0.3 };
+const exact = (word) => index.search(word, { prefix: word.length > 2 });
+const singular = (word) => word.replace(/^(.*\p{L}{3}[^s])s$/u, "$1");
+
+/* The word of the book that a word which it has not is nearest to: one slip away, or two;
      among several the one that stands in most sections. */
-  function nearest(word) {
-    for (const slips of word.length > 5 ? [1, 2] : [1]) {
-      const count = {};
-      for (const found of index.search(word, { fuzzy: slips }))
-        for (const term of found.terms) count[term] = (count[term] || 0) + 1;
-      const terms = Object.keys(count).filter((term) => !/\d/.test(term));
-      if (terms.length) return terms.sort((a, b) => count[b] - count[a])[0];
-    }
-    return null;
+function nearest(word) {
+  for (const slips of word.length > 5 ? [1, 2] : [1]) {
+    const count = {};
+    for (const found of index.search(word, { fuzzy: slips }))
+      for (const term of found.terms) count[term] = (count[term] || 0) + 1;
+    const terms = Object.keys(count).filter((term) => !/\d/.test(term));
+    if (terms.length) return terms.sort((a, b) => count[b] - count[a])[0];
   }
+  return null;
+}
 
-  function look(query) {
-    const changed = [];
-    const meant = words(query).map((word) => {
-      if (exact(word).length || exact(singular(word)).length) return word;
-      const near = nearest(word);
-      if (near) changed.push(word);
-      return near || word;
-    });
-    const queries = meant.map((word) => ({
-      combineWith: "OR",
-      queries: Array.from(new Set([word, singular(word)])),
-    }));
-    const how = { boost, prefix: (term) => term.length > 2 };
-    let found = index.search({ combineWith: "AND", queries }, how);
-    const all = found.length > 0;
-    if (!all) found = index.search({ combineWith: "OR", queries }, how);
-    return { found, changed, meant: meant.join(" "), all: all || meant.length < 2 };
-  }
+function look(query) {
+  const changed = [];
+  const meant = words(query).map((word) => {
+    if (exact(word).length || exact(singular(word)).length) return word;
+    const near = nearest(word);
+    if (near) changed.push(word);
+    return near || word;
+  });
+  const queries = meant.map((word) => ({
+    combineWith: "OR",
+    queries: Array.from(new Set([word, singular(word)])),
+  }));
+  const how = { boost, prefix: (term) => term.length > 2 };
+  let found = index.search({ combineWith: "AND", queries }, how);
+  const all = found.length > 0;
+  if (!all) found = index.search({ combineWith: "OR", queries }, how);
+  return { found, changed, meant: meant.join(" "), all: all || meant.length < 2 };
+}
 
-  /* Some words around the first that was found, those found marked. */
-  function quote(text, terms) {
-    const parts = text.split(/([\p{L}\p{N}]+)/u);
-    const hit = (part) => terms.has(plain(part));
-    const first = parts.findIndex(hit);
-    const start = Math.max(0, first - 24);
-    const shown = parts.slice(start, start + 70);
-    const nodes = shown.map((part) => (hit(part) ? make("mark", {}, part) : part));
-    if (start) nodes.unshift("… ");
-    if (start + 70 < parts.length) nodes.push(" …");
-    return make("p", { class: "context" }, ...nodes);
-  }
+/* Some words around the first that was found, those found marked. */
+function quote(text, terms) {
+  const parts = text.split(/([\p{L}\p{N}]+)/u);
+  const hit = (part) => terms.has(plain(part));
+  const first = parts.findIndex(hit);
+  const start = Math.max(0, first - 24);
+  const shown = parts.slice(start, start + 70);
+  const nodes = shown.map((part) => (hit(part) ? make("mark", {}, part) : part));
+  if (start) nodes.unshift("… ");
+  if (start + 70 < parts.length) nodes.push(" …");
+  return make("p", { class: "context" }, ...nodes);
+}
 
-  function row(result) {
-    const section = sections[result.id];
-    const terms = new Set(result.terms);
-    const fields = new Set(Object.values(result.match).flat());
-    const work = fields.has("work") && !fields.has("text");
-    const read = ["title", "heading", "text"].some((field) => fields.has(field));
-    const way = { "data-way": !read && "work" }; // what only Work shows, it shows there
-    const link = make("a", { href: `${section.page}#${section.anchor}`, ...way }, section.heading);
-    const where = make("span", { class: "lm-where" }, section.title, read ? "" : " · in Work");
-    return make("li", {}, link, where, quote(work ? section.work : section.text, terms));
-  }
+function row(result) {
+  const section = sections[result.id];
+  const terms = new Set(result.terms);
+  const fields = new Set(Object.values(result.match).flat());
+  const work = fields.has("work") && !fields.has("text");
+  const read = ["title", "heading", "text"].some((field) => fields.has(field));
+  const way = { "data-way": !read && "work" }; // what only Work shows, it shows there
+  const link = make("a", { href: `${section.page}#${section.anchor}`, ...way }, section.heading);
+  const where = make("span", { class: "lm-where" }, section.title, read ? "" : " · in Work");
+  return make("li", {}, link, where, quote(work ? section.work : section.text, terms));
+}
 
-  function summary({ found, changed, meant, all }) {
-    const pages = new Set(found.map((result) => sections[result.id].page)).size;
-    const parts = changed.flatMap((word, n) => [n ? " or " : "No page has ", make("em", {}, word)]);
-    if (changed.length) parts.push(". Showing results for ", make("em", {}, meant), ". ");
-    if (!found.length) return [...parts, "No page has this. A part of a word is enough."];
-    if (!all) parts.push("No section has all these words. ");
-    parts.push(`${plural(found.length, "section")} on ${plural(pages, "page")}.`);
-    return parts;
-  }
+function summary({ found, changed, meant, all }) {
+  const pages = new Set(found.map((result) => sections[result.id].page)).size;
+  const parts = changed.flatMap((word, n) => [n ? " or " : "No page has ", make("em", {}, word)]);
+  if (changed.length) parts.push(". Showing results for ", make("em", {}, meant), ". ");
+  if (!found.length) return [...parts, "No page has this. A part of a word is enough."];
+  if (!all) parts.push("No section has all these words. ");
+  parts.push(`${plural(found.length, "section")} on ${plural(pages, "page")}.`);
+  return parts;
+}
 
-  const place = document.getElementById("search-results");
-  const status = make("p", { class: "search-summary", role: "status" });
-  const list = make("ul", { class: "search" });
-  place.append(status, list);
-  const field = document.querySelector(".bd-search-container input[name=q]");
-  function show() {
-    status.replaceChildren();
-    list.replaceChildren();
-    if (!words(field.value).length) return;
-    const result = look(field.value);
-    status.append(...summary(result));
-    list.append(...result.found.slice(0, MOST).map(row));
-  }
-  field.value = new URLSearchParams(location.search).get("q") || "";
-  field.addEventListener("input", show);
-  show();
-})();
+const place = document.getElementById("search-results");
+const status = make("p", { class: "search-summary", role: "status" });
+const list = make("ul", { class: "search" });
+place.append(status, list);
+const field = document.querySelector(".bd-search-container input[name=q]");
+function show() {
+  status.replaceChildren();
+  list.replaceChildren();
+  if (!words(field.value).length) return;
+  const result = look(field.value);
+  status.append(...summary(result));
+  list.append(...result.found.slice(0, MOST).map(row));
+}
+field.value = new URLSearchParams(location.search).get("q") || "";
+field.addEventListener("input", show);
+show();

@@ -2,46 +2,44 @@
    the page is loaded or resized; what is folded then has no width. Look again when it is
    unfolded. A notebook is kept, not opened: some servers call it text. A fold opens for a
    link to something in it, and what *Read* leaves out is shown (`ways.js`). */
-(() => {
-  const again = () => window.dispatchEvent(new Event("resize"));
+const again = () => window.dispatchEvent(new Event("resize"));
 
-  /* The element that the address leads to, or null. Readers write addresses, too: one that
+/* The element that the address leads to, or null. Readers write addresses, too: one that
      ends in "#100%" is no valid code of a name, and leads nowhere. */
-  function findTarget() {
-    try {
-      return document.getElementById(decodeURIComponent(location.hash.slice(1)));
-    } catch {
-      return null;
-    }
+function findTarget() {
+  try {
+    return document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  } catch {
+    return null;
   }
+}
 
-  function openTarget() {
-    const target = findTarget();
-    if (!target) return;
-    const folded = target.closest("details");
-    const wasHidden = window.lmcourse.reveal(target);
-    if (!wasHidden && !folded) return;
-    for (let fold = folded; fold; fold = fold.parentElement.closest("details")) fold.open = true;
-    target.scrollIntoView();
+function openTarget() {
+  const target = findTarget();
+  if (!target) return;
+  const folded = target.closest("details");
+  const wasHidden = window.lmcourse.reveal(target);
+  if (!wasHidden && !folded) return;
+  for (let fold = folded; fold; fold = fold.parentElement.closest("details")) fold.open = true;
+  target.scrollIntoView();
+}
+
+window.addEventListener("resize", () => {
+  for (const e of document.querySelectorAll("figure > .output")) // the theme passes over them
+    e.tabIndex = e.scrollWidth > e.clientWidth ? 0 : -1;
+});
+document.addEventListener("toggle", again, true);
+document.addEventListener("click", (event) => {
+  if (event.target.closest(".admonition-title, .toggle-button")) again();
+  const link = event.target.closest('a[href^="#"]');
+  if (link && link.hash === location.hash) openTarget(); // a second click changes no hash
+});
+window.addEventListener("hashchange", openTarget);
+document.addEventListener("DOMContentLoaded", () => {
+  again();
+  openTarget();
+  for (const link of document.querySelectorAll('a[href^="notebooks/"]')) {
+    link.download = "";
+    link.removeAttribute("target");
   }
-
-  window.addEventListener("resize", () => {
-    for (const e of document.querySelectorAll("figure > .output")) // the theme passes over them
-      e.tabIndex = e.scrollWidth > e.clientWidth ? 0 : -1;
-  });
-  document.addEventListener("toggle", again, true);
-  document.addEventListener("click", (event) => {
-    if (event.target.closest(".admonition-title, .toggle-button")) again();
-    const link = event.target.closest('a[href^="#"]');
-    if (link && link.hash === location.hash) openTarget(); // a second click changes no hash
-  });
-  window.addEventListener("hashchange", openTarget);
-  document.addEventListener("DOMContentLoaded", () => {
-    again();
-    openTarget();
-    for (const link of document.querySelectorAll('a[href^="notebooks/"]')) {
-      link.download = "";
-      link.removeAttribute("target");
-    }
-  });
-})();
+});

@@ -1,94 +1,92 @@
 /* Two ways to read a page: the switch at its top. <html data-way> is "read" or "work"; ways.css
    hides in the first what belongs to the second. It is kept in this browser, and set before
    anything is drawn. The block under the reader's eye stays where it is. */
-(() => {
-  const KEY = "lmcourse:way";
-  const ROOT = document.documentElement;
-  const WAYS = {
-    read: ["Read", "Without code"],
-    work: ["Work", "With code, tasks in code and proofs"],
-  };
-  const LEFT_OUT = ".lm-work, .cell_input, .above-input";
-  const BLOCKS = ["p", "li", "h1", "h2", "h3", "dt", "tr", "figure", "pre", ".lmc-view"];
-  const buttons = {};
+const KEY = "lmcourse:way";
+const ROOT = document.documentElement;
+const WAYS = {
+  read: ["Read", "Without code"],
+  work: ["Work", "With code, tasks in code and proofs"],
+};
+const LEFT_OUT = ".lm-work, .cell_input, .above-input";
+const BLOCKS = ["p", "li", "h1", "h2", "h3", "dt", "tr", "figure", "pre", ".lmc-view"];
+const buttons = {};
 
-  function kept() {
-    try {
-      return localStorage.getItem(KEY);
-    } catch {
-      return null; // nothing can be kept
-    }
+function kept() {
+  try {
+    return localStorage.getItem(KEY);
+  } catch {
+    return null; // nothing can be kept
   }
+}
 
-  function show() {
-    for (const [way, button] of Object.entries(buttons))
-      button.setAttribute("aria-pressed", String(way === ROOT.dataset.way));
+function show() {
+  for (const [way, button] of Object.entries(buttons))
+    button.setAttribute("aria-pressed", String(way === ROOT.dataset.way));
+}
+
+function set(way) {
+  ROOT.dataset.way = way;
+  show();
+  window.dispatchEvent(new Event("resize")); // what was hidden had no width
+}
+
+/* The last block that both ways show and that begins above the reader's eye. */
+function underEye() {
+  const seen = Array.from(
+    document.querySelectorAll(BLOCKS.map((name) => `article ${name}`)),
+  ).filter((block) => !block.closest(LEFT_OUT) && block.getClientRects().length);
+  const eye = innerHeight / 3;
+  return seen.findLast((block) => block.getBoundingClientRect().top <= eye) || seen[0];
+}
+
+function choose(way) {
+  const block = way !== ROOT.dataset.way && scrollY > 0 && underEye();
+  const top = () => block.getBoundingClientRect().top;
+  const before = block && top();
+  const hold = () => block && scrollBy({ top: top() - before, behavior: "instant" });
+  ROOT.style.overflowAnchor = "none"; // the browser's own way to hold it
+  try {
+    localStorage.setItem(KEY, way);
+  } catch {
+    /* as long as the page is open */
   }
-
-  function set(way) {
-    ROOT.dataset.way = way;
-    show();
-    window.dispatchEvent(new Event("resize")); // what was hidden had no width
-  }
-
-  /* The last block that both ways show and that begins above the reader's eye. */
-  function underEye() {
-    const seen = Array.from(
-      document.querySelectorAll(BLOCKS.map((name) => `article ${name}`)),
-    ).filter((block) => !block.closest(LEFT_OUT) && block.getClientRects().length);
-    const eye = innerHeight / 3;
-    return seen.findLast((block) => block.getBoundingClientRect().top <= eye) || seen[0];
-  }
-
-  function choose(way) {
-    const block = way !== ROOT.dataset.way && scrollY > 0 && underEye();
-    const top = () => block.getBoundingClientRect().top;
-    const before = block && top();
-    const hold = () => block && scrollBy({ top: top() - before, behavior: "instant" });
-    ROOT.style.overflowAnchor = "none"; // the browser's own way to hold it
-    try {
-      localStorage.setItem(KEY, way);
-    } catch {
-      /* as long as the page is open */
-    }
-    set(way);
+  set(way);
+  hold();
+  requestAnimationFrame(() => {
     hold();
-    requestAnimationFrame(() => {
-      hold();
-      ROOT.style.overflowAnchor = "";
-    });
-  }
-
-  /* Show a place that a link leads to; say whether it was hidden. */
-  function reveal(place) {
-    const hidden = ROOT.dataset.way === "read" && place.closest(LEFT_OUT);
-    if (hidden) choose("work");
-    return Boolean(hidden);
-  }
-
-  function add() {
-    const group = document.createElement("div");
-    group.className = "lm-ways";
-    group.role = "group";
-    group.ariaLabel = "Two ways to read";
-    for (const [way, [name, title]] of Object.entries(WAYS)) {
-      const button = document.createElement("button");
-      Object.assign(button, { type: "button", textContent: name, title });
-      button.dataset.way = way;
-      buttons[way] = button;
-      group.append(button);
-    }
-    document.querySelector(".header-article-items__end")?.prepend(group);
-    show();
-  }
-
-  window.lmcourse ??= {};
-  window.lmcourse.reveal = reveal;
-  ROOT.dataset.way = kept() in WAYS ? kept() : "read";
-  document.addEventListener("DOMContentLoaded", add);
-  document.addEventListener("click", (event) => {
-    const way = event.target.closest("[data-way]:not(html)")?.dataset.way;
-    if (way) choose(way);
+    ROOT.style.overflowAnchor = "";
   });
-  window.addEventListener("storage", ({ key }) => key === KEY && kept() in WAYS && set(kept()));
-})();
+}
+
+/* Show a place that a link leads to; say whether it was hidden. */
+function reveal(place) {
+  const hidden = ROOT.dataset.way === "read" && place.closest(LEFT_OUT);
+  if (hidden) choose("work");
+  return Boolean(hidden);
+}
+
+function add() {
+  const group = document.createElement("div");
+  group.className = "lm-ways";
+  group.setAttribute("role", "group");
+  group.setAttribute("aria-label", "Two ways to read");
+  for (const [way, [name, title]] of Object.entries(WAYS)) {
+    const button = document.createElement("button");
+    Object.assign(button, { type: "button", textContent: name, title });
+    button.dataset.way = way;
+    buttons[way] = button;
+    group.append(button);
+  }
+  document.querySelector(".header-article-items__end")?.prepend(group);
+  show();
+}
+
+window.lmcourse ??= {};
+window.lmcourse.reveal = reveal;
+ROOT.dataset.way = kept() in WAYS ? kept() : "read";
+document.addEventListener("DOMContentLoaded", add);
+document.addEventListener("click", (event) => {
+  const way = event.target.closest("[data-way]:not(html)")?.dataset.way;
+  if (way) choose(way);
+});
+window.addEventListener("storage", ({ key }) => key === KEY && kept() in WAYS && set(kept()));

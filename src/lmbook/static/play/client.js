@@ -9,10 +9,12 @@
    The last argument, a lane, is any word of the view's: a new request ends an older one of
    the same lane, whose promise resolves to null. Errors reject, with a message to show. */
 
+import source from "worker:./worker.js";
+import { startWorker } from "./start-worker.js";
 import { loadParts } from "./store.js";
-import { serve } from "./worker.js";
 
 const CACHE = "lmcourse-weights";
+const IDLE = 120_000; // milliseconds without a request, after which the worker ends
 const opened = {};
 
 export function openModel(name, context) {
@@ -80,16 +82,29 @@ class Client {
   }
 
   start() {
-    this.worker = this.context.worker(serve);
+    this.worker = startWorker(source);
     this.worker.onmessage = ({ data }) => this.onMessage(data);
     this.worker.onerror = (event) => {
       event.preventDefault();
       const error = new Error(`the model stopped: ${event.message || "out of memory?"}`);
       for (const { reject } of this.waiting.values()) reject(error);
       this.waiting.clear();
-      this.worker.terminate();
-      this.worker = this.loading = null;
+      this.end();
     };
+  }
+
+  /* End the worker: the memory of its weights is free. The next request starts another. */
+  end() {
+    clearTimeout(this.idle);
+    this.worker.terminate();
+    this.worker = null;
+    this.loading = null;
+  }
+
+  /* End the worker after a while, if nothing waits for an answer and nothing is asked. */
+  endWhenIdle() {
+    clearTimeout(this.idle);
+    if (!this.waiting.size) this.idle = setTimeout(() => this.end(), IDLE);
   }
 
   onMessage({ id, value, pieces, error }) {
@@ -97,6 +112,7 @@ class Client {
     if (!resolve) return; // it was cancelled
     if (pieces) return onPieces(pieces);
     this.waiting.delete(id);
+    this.endWhenIdle();
     if (error) reject(new Error(error));
     else resolve(value);
   }
@@ -107,6 +123,7 @@ class Client {
       this.cancel(lane);
       this.lanes[lane] = id;
     }
+    clearTimeout(this.idle);
     this.worker.postMessage({ id, request, ...details });
     return new Promise((resolve, reject) => this.waiting.set(id, { resolve, reject, onPieces }));
   }
@@ -118,6 +135,7 @@ class Client {
     this.waiting.get(id).resolve(null);
     this.waiting.delete(id);
     this.worker.postMessage({ id, request: "cancel" });
+    this.endWhenIdle();
   }
 
   async when(request, details, lane, onPieces) {

@@ -3,24 +3,27 @@
    context.stores[name] says how many parts (scripts), how many bytes, their checksum. Each
    script puts a part, in base64, into context.carried. */
 
-/* Load a store's parts, as bytes, one after the other; `progress` is told the share. */
+/* Load a store's parts, as bytes, several at a time; `progress` gets the share that came. */
 export async function loadParts(name, context, progress = () => {}) {
   const about = context.stores[name];
-  const parts = [];
-  for (let part = 0; part < about.parts; part++) {
+  let arrived = 0;
+
+  async function loadPart(part) {
     const address = `play/${name}/${part}.js`;
-    const full = `${address}?v=${about.key}`;
     try {
-      await context.run(full);
+      await context.run(`${address}?v=${about.key}`);
     } catch (error) {
       const which = `part ${part + 1} of ${about.parts} of ${name}`;
       throw new Error(`${which} did not come: ${error.message}`);
     }
-    parts.push(decode(context.carried[address]));
+    const bytes = decode(context.carried[address]);
     delete context.carried[address]; // it is large
-    progress((part + 1) / about.parts);
+    arrived += 1;
+    progress(arrived / about.parts);
+    return bytes;
   }
-  return parts;
+
+  return Promise.all(Array.from({ length: about.parts }, (_, part) => loadPart(part)));
 }
 
 /* Bytes of base64. */

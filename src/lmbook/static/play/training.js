@@ -6,9 +6,10 @@
    label of the mark whose passing is told; run, the moments of the stored training,
    [{ step, loss, sample }]. */
 
+import source from "worker:./training-worker.js";
 import { button, make, slider, svg } from "./dom.js";
+import { startWorker } from "./start-worker.js";
 import { readText } from "./store.js";
-import { serve } from "./training-worker.js";
 
 const [WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [400, 270, 44, 8, 20, 44];
 
@@ -76,7 +77,7 @@ export function mount(element, data, context) {
     start.disabled = true;
     try {
       const text = await readText("sonnets", context);
-      worker = context.worker(serve);
+      worker = startWorker(source);
       worker.onmessage = ({ data }) => report(data);
       worker.onerror = (event) => fail(event.message);
       [moments, below] = [[], false];

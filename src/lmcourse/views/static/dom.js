@@ -67,15 +67,33 @@ export function radios(legend, names, first, choose) {
   );
 }
 
-/* The line that the reader typed last, in any view of the book: the browser keeps it. */
-const LINE = "lmcourse:line";
-function lastLine(typed) {
+/* The line that the reader typed last, in any view of the book. The browser keeps it under
+   this name, which is also the name of the event that a change sends to the window. */
+export const LINE = "lmcourse:line";
+
+/**
+ * Return the line that the reader typed last; "" if there is none.
+ *
+ * @param {string} [typed] a new one, which is kept first
+ * @returns {string}
+ */
+export function lastLine(typed) {
   try {
     if (typed) localStorage.setItem(LINE, typed);
     return localStorage.getItem(LINE) || "";
   } catch {
     return typed || ""; // nothing can be kept
   }
+}
+
+/** Forget the line that the reader typed last; every view hears of it. */
+export function forgetLine() {
+  try {
+    localStorage.removeItem(LINE);
+  } catch {
+    // nothing was kept
+  }
+  window.dispatchEvent(new Event(LINE));
 }
 
 /* A reader's own line: where it is typed, and what is said of it; a button offers the one

@@ -1,0 +1,46 @@
+"""The site's own scripts and style sheets, as esbuild makes them for browsers.
+
+``static/`` has ES modules, which tests and readers of this repository see as they are. A
+page that was opened as a file loads no module, so ``js/bundle.mjs`` makes classic scripts
+of them: one for each part of every page, and ``play.js`` with all views that run in it.
+"""
+
+import json
+from pathlib import Path
+
+from lmbook.publish import npm
+from lmcourse.views import notebook
+
+OWN = Path(__file__).parents[1] / "static"
+PLAY = OWN / "play"
+SHARED = Path(notebook.__file__).parent / "static"  # what notebooks need as well
+IN_NOTEBOOKS = ("dom.js", "poems.js", "poems.css")
+BUNDLE = Path(__file__).parents[1] / "js" / "bundle.mjs"
+
+
+def files(suffix: str) -> dict[str, Path]:
+    """Return the modules of views (``".js"``), or their style sheets, by name."""
+    paths = [*PLAY.iterdir(), *(SHARED / name for name in IN_NOTEBOOKS)]
+    return {path.name: path for path in sorted(paths) if path.suffix == suffix}
+
+
+def bundle(work: Path, out: Path, own: Path = OWN) -> None:
+    """Write all scripts and style sheets of the site.
+
+    Parameters
+    ----------
+    work : Path
+        Where npm installed esbuild (`lmbook.publish.npm.install`).
+    out : Path
+        The site's folder of libraries.
+    own : Path
+        The folder of the modules.
+
+    Raises
+    ------
+    ExtensionError
+        If a script or a style sheet cannot be read, with what esbuild said of it.
+    """
+    folders = {"own": str(own), "shared": str(SHARED), "out": str(out)}
+    failed = "esbuild could not read a script or a style sheet:"
+    npm.run("node", [str(BUNDLE), json.dumps(folders)], failed, cwd=work)
