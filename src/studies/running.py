@@ -164,6 +164,7 @@ def _finish(study: str, folder: Path, run: tuple[dict, Path]) -> None:
 def _own_environment() -> Iterator[None]:
     """Take the reader's choices out of the environment, and put them back."""
     chosen = {k: v for k, v in os.environ.items() if k.startswith("LMCOURSE_")}
+    chosen.pop("LMCOURSE_CACHE", None)  # where downloads lie, which changes no result
     for name in chosen:
         del os.environ[name]
     try:
