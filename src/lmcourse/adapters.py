@@ -33,7 +33,7 @@ class LoRA(nn.Module):
     Raises
     ------
     ValueError
-        If the rank is not positive or larger than the matrix has.
+        If the rank is below 1 or above that of the matrix.
     """
 
     def __init__(self, base, rank, scale=1.0):
@@ -73,7 +73,7 @@ def _random(length, like):
 class Prefix(nn.Module):
     """An attention with learned keys and values in front (Li & Liang 2021).
 
-    Every token may look at them. They are no tokens: nothing is computed of them, and they
+    Every token attends to them. They are no tokens: nothing is computed from them, and they
     have no position.
 
     Parameters
@@ -83,10 +83,17 @@ class Prefix(nn.Module):
     length : int
         How many. For a prefix of its own in each example of a batch, stack ``keys`` and
         ``values`` of several: (batch, length, d_model).
+
+    Raises
+    ------
+    ValueError
+        If there is none.
     """
 
     def __init__(self, base, length):
         super().__init__()
+        if length < 1:
+            raise ValueError(f"a prefix of 1 vector or more, please, not {length}")
         self.base = base.requires_grad_(False)
         self.keys = _random(length, base.output.weight)
         self.values = _random(length, base.output.weight)
@@ -124,17 +131,34 @@ def trainable(model):
 
 
 def _replace(model, wrap, kind, ends, what):
-    """Put ``wrap(module)`` in the place of each module of a kind whose name ends so."""
+    """Put ``wrap(module)`` in the place of each module of a kind whose name ends so.
+
+    What was trainable before is remembered on the model, for `remove`. If a module cannot
+    be wrapped, the model is as it was.
+    """
     if adapters(model):
         raise ValueError("this model has adapters already: take them away with `remove`")
     inside = model.named_modules()
     found = {n: m for n, m in inside if isinstance(m, kind) and n.endswith(ends)}
     if not found:
         raise ValueError(f"this model has no {what}")
+    trainable_before = {n for n, w in model.named_parameters() if w.requires_grad}
+    try:
+        wrapped = {name: wrap(module) for name, module in found.items()}
+    except Exception:
+        _set_trainable(model, trainable_before)
+        raise
     model.requires_grad_(False)
-    for name, module in found.items():
-        model.set_submodule(name, wrap(module))
+    for name, adapter in wrapped.items():
+        model.set_submodule(name, adapter)
+    model.trainable_before = trainable_before
     return model
+
+
+def _set_trainable(model, names):
+    """Let training change the parameters of these names, and no others."""
+    for name, weight in model.named_parameters():
+        weight.requires_grad_(name in names)
 
 
 def add_lora(model, rank, scale=1.0):
@@ -150,7 +174,8 @@ def add_lora(model, rank, scale=1.0):
     Raises
     ------
     ValueError
-        If there are adapters already, no such layer, or the rank is not possible.
+        If there are adapters already, no such layer, or the rank is not possible; the
+        model is as it was.
     """
     what = f"linear layer whose name ends in {', '.join(LAYERS)}"
     return _replace(model, lambda m: LoRA(m, rank, scale), nn.Linear, LAYERS, what)
@@ -168,17 +193,24 @@ def add_prefix(model, length):
     Raises
     ------
     ValueError
-        If there are adapters already, or it is no GPT.
+        If there are adapters already, it is no GPT, or the length is not possible; the
+        model is as it was.
     """
     what = "attention of a GPT"
     return _replace(model, lambda m: Prefix(m, length), CausalAttention, "", what)
 
 
 def remove(model):
-    """Take all adapters away: the model is again what it was, bit for bit."""
+    """Take all adapters away: the model is again what it was, bit for bit.
+
+    What was trainable before there were adapters is trainable again.
+    """
     unmerge(model)
     for name, adapter in adapters(model).items():
         model.set_submodule(name, adapter.base)
+    for module in model.modules():  # it may be a part to which they were added
+        if "trainable_before" in vars(module):
+            _set_trainable(module, vars(module).pop("trainable_before"))
     return model
 
 

@@ -18,11 +18,12 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 from torch import nn
 
 from lmcourse.attention import attention, causal_mask
+from lmcourse.devices import pick_device
 from lmcourse.gguf import GgufFile
 from lmcourse.gpt.generation import Cache, next_probs
 from lmcourse.gpt.model import evaluating
-from lmcourse.models import _carried as carried_file
-from lmcourse.models import checkpoint_folder, pick_device, resolve_checkpoint
+from lmcourse.hub import checkpoint_folder, resolve_checkpoint
+from lmcourse.packages import packaged_file
 from lmcourse.positions import rotate
 from lmcourse.transformer import Block, FeedForward
 
@@ -547,7 +548,7 @@ def talker_file():
     OSError
         If the package that carries it is missing, or the file is not the expected one.
     """
-    return carried_file(PACKAGE, VERSION, FILE, SHA256)
+    return packaged_file(PACKAGE, VERSION, FILE, SHA256)
 
 
 def load_talker(checkpoint=None, device=None, dtype=torch.float32):

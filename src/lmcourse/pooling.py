@@ -17,6 +17,9 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
+from lmcourse.tokenization import require_whole_characters
+from lmcourse.tokenizer_files import fits_vocabulary
+
 
 @dataclass(frozen=True, eq=False)
 class PooledLayers:
@@ -133,7 +136,8 @@ def pool_layers(texts, tokenizer, model, *, batch_tokens=1024, on_output=None):
     TypeError
         If ``texts`` is no list of strings.
     ValueError
-        If ``texts`` is empty or a text is blank; if the model is no BERT or is in
+        If ``texts`` is empty, a text is blank, or one holds half a surrogate pair, which
+        is no character; if the model is no BERT or is in
         training mode; if tokenizer and model do not belong together (as far as their
         vocabularies' sizes can tell).
 
@@ -178,17 +182,57 @@ def step_similarity(layers):
 
 
 def nearest(vectors, count):
-    """Return each text's nearest others, the mean of all texts taken off first.
+    """Find the nearest other texts of each text, by cosine.
 
-    From (texts, d_model) to (texts, count): positions, by cosine, the nearest first.
+    The mean of all vectors is subtracted first: without that the vectors of a BERT point in
+    much the same direction.
+
+    Parameters
+    ----------
+    vectors : Tensor of shape (texts, d_model)
+    count : int
+        How many; at least 1 and less than there are texts.
+
+    Returns
+    -------
+    int64 Tensor of shape (texts, count)
+        Row numbers, the nearest first.
+
+    Raises
+    ------
+    ValueError
+        If ``count`` is not possible.
     """
+    if not 1 <= count < len(vectors):
+        raise ValueError(
+            f"each of {len(vectors)} texts has {len(vectors) - 1} others: the {count} "
+            "nearest cannot be had"
+        )
     unit = F.normalize(vectors - vectors.mean(dim=0), dim=-1)
     cosines = (unit @ unit.T).fill_diagonal_(-2)  # (texts, texts); none is its own
     return cosines.topk(count).indices
 
 
 def kept(before, after, count=10):
-    """Return the share of each text's nearest others that stay so: (texts,)."""
+    """Measure how many of each text's nearest others are still among them afterwards.
+
+    Parameters
+    ----------
+    before, after : Tensor of shape (texts, d_model)
+        The same texts at two levels.
+    count : int
+        How many of the nearest are compared, as in `nearest`.
+
+    Returns
+    -------
+    float32 Tensor of shape (texts,)
+        A share, from 0 to 1.
+
+    Raises
+    ------
+    ValueError
+        As `nearest`.
+    """
     old, new = nearest(before, count), nearest(after, count)
     same = old[:, :, None] == new[:, None, :]  # (texts, count, count)
     return same.any(dim=2).float().mean(dim=1)
@@ -239,6 +283,7 @@ def _check_texts(texts) -> list[str]:
     for index, text in enumerate(texts):
         if not isinstance(text, str):
             raise TypeError(f"texts[{index}] is not a string: {text!r}")
+        require_whole_characters(text, f"texts[{index}]")
     return texts
 
 
@@ -248,12 +293,10 @@ def _check_pair(tokenizer, model) -> None:
         raise ValueError(f"a BERT is needed, not a {kind!r} model")
     if model.training:
         raise ValueError("the model is in training mode (dropout): call model.eval()")
-    rows, pieces = model.embeddings.word_embeddings.num_embeddings, len(tokenizer)
-    # Some checkpoints round their matrix up for speed, to a multiple of at most 128.
-    rounded = {-(-pieces // multiple) * multiple for multiple in (1, 8, 64, 128)}
-    if rows not in rounded:
+    rows = model.embeddings.word_embeddings.num_embeddings
+    if not fits_vocabulary(tokenizer, rows):
         raise ValueError(
-            f"tokenizer and model do not belong together: {pieces} tokens in the "
+            f"tokenizer and model do not belong together: {len(tokenizer)} tokens in the "
             f"vocabulary, {rows} rows in the embedding matrix. Load both from the same "
             "checkpoint."
         )

@@ -6,7 +6,6 @@ something; both learn the same merges in the same order.
 """
 
 import heapq
-import math
 import operator
 import sys
 from collections import Counter, defaultdict
@@ -34,6 +33,25 @@ def _require_text(text: object) -> None:
     if not isinstance(text, str):
         hint = "; decode it first: .decode('utf-8')" if isinstance(text, bytes) else ""
         raise TypeError(f"text must be a str, not {type(text).__name__}{hint}")
+
+
+def require_whole_characters(text: str, name: str = "text") -> None:
+    """Refuse half a surrogate pair, which is no character and has no UTF-8.
+
+    Python makes such strings from damaged JSON, and file names that are no UTF-8.
+
+    Raises
+    ------
+    ValueError
+        It names the text and the position.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(
+            f"{name} holds half a surrogate pair at position {error.start}, which is no "
+            f"character: {text[error.start]!r}"
+        ) from None
 
 
 def _require_ids(ids: Iterable[int], vocab_size: int) -> list[int]:
@@ -203,14 +221,72 @@ def segment(word, ranks):
         Its characters are the symbols to begin with.
     ranks : mapping of (str, str) to int
         Pair → when it was learned.
+
+    Returns
+    -------
+    tuple of str
+
+    Notes
+    -----
+    The time grows with n log n for n characters: a queue holds the pairs that can be
+    merged, the one learned first in front, and a merge looks at its two neighbours only.
+    Every occurrence of a pair is merged, from left to right, before the pairs that come
+    about by that are considered.
     """
-    symbols = tuple(word)
-    while len(symbols) > 1:
-        first = min(pairwise(symbols), key=lambda pair: ranks.get(pair, math.inf))
-        if first not in ranks:
-            break
-        symbols = merge_pair(symbols, first)
-    return symbols
+    chain = _Chain(word)
+    queue: list[tuple[int, int]] = []  # rank of a pair, position of its left symbol
+
+    def enqueue(left: int) -> None:
+        rank = ranks.get(chain.pair(left))
+        if rank is not None:
+            heapq.heappush(queue, (rank, left))
+
+    for left in range(len(word)):
+        enqueue(left)
+    while queue:
+        rank = queue[0][0]
+        joined = []
+        while queue and queue[0][0] == rank:
+            _, left = heapq.heappop(queue)
+            if ranks.get(chain.pair(left)) == rank:  # else one of the two was joined
+                chain.join(left)
+                joined.append(left)
+        for left in joined:
+            enqueue(chain.before[left])
+            enqueue(left)
+    return tuple(symbol for symbol in chain.symbols if symbol)
+
+
+class _Chain:
+    """The symbols of a word, of which two neighbours can be joined in constant time.
+
+    Attributes
+    ----------
+    symbols : list of str
+        A joined symbol stands where its left part stood, the right part becomes "".
+    before, after : list of int
+        The positions of each symbol's neighbours; -1 and the word's length at its ends.
+    """
+
+    def __init__(self, word: str):
+        self.symbols = list(word)
+        self.before = list(range(-1, len(word) - 1))
+        self.after = list(range(1, len(word) + 1))
+
+    def pair(self, left: int) -> tuple[str, str] | None:
+        """Return the symbol at a position and the next one, if there are both."""
+        if left < 0 or not self.symbols[left] or self.after[left] == len(self.symbols):
+            return None
+        return self.symbols[left], self.symbols[self.after[left]]
+
+    def join(self, left: int) -> None:
+        """Join the symbol at a position with the next one."""
+        right = self.after[left]
+        self.symbols[left] += self.symbols[right]
+        self.symbols[right] = ""
+        self.after[left] = self.after[right]
+        if self.after[left] < len(self.symbols):
+            self.before[self.after[left]] = left
 
 
 def byte_characters():

@@ -114,8 +114,7 @@ def read_weights(path, expected, spare=_never):
     absent = expected.keys() - shapes.keys()
     for what, names in (("lacks", absent), ("holds, besides what is expected,", strange)):
         if names:
-            some = ", ".join(sorted(names)[:3]) + ", …" * (len(names) > 3)
-            raise ValueError(f"{path} {what} {len(names)} tensors: {some}")
+            raise ValueError(f"{path} {what} {name_some(names)}")
     for name, shape in expected.items():
         if shapes[name] != tuple(shape):
             raise ValueError(
@@ -124,13 +123,52 @@ def read_weights(path, expected, spare=_never):
     tensors = {}
     with _open(path) as file:
         for name in expected:
-            dtype = file.get_slice(name).get_dtype()
-            if dtype not in DTYPES:
-                raise ValueError(f"{path}: {name} is {dtype}, not in {DTYPES}")
-            tensors[name] = file.get_tensor(name).to(torch.float32, copy=True)
-            if not tensors[name].isfinite().all():
-                raise ValueError(f"{path}: {name} holds numbers that are not finite")
+            tensors[name] = _read_tensor(file, name, path)
     return tensors
+
+
+def read_all_weights(path, skip=_never):
+    """Load all tensors of a safetensors file.
+
+    Parameters
+    ----------
+    path : path
+    skip : callable
+        From a name to whether this tensor is left where it is.
+
+    Returns
+    -------
+    dict of str to Tensor
+        Float32, on the CPU.
+
+    Raises
+    ------
+    OSError, ValueError
+        As `read_header`, or naming a tensor of another type than float32, float16 and
+        bfloat16, or with numbers that are not finite.
+    """
+    with _open(path) as file:
+        names = [name for name in file.keys() if not skip(name)]  # noqa: SIM118 no dict
+        return {name: _read_tensor(file, name, path) for name in names}
+
+
+def _read_tensor(file, name, path):
+    """Return one tensor of an open file in float32, if it is one of finite numbers."""
+    dtype = file.get_slice(name).get_dtype()
+    if dtype not in DTYPES:
+        raise ValueError(f"{path}: {name} is {dtype}, not in {DTYPES}")
+    tensor = file.get_tensor(name).to(torch.float32, copy=True)
+    if not tensor.isfinite().all():
+        raise ValueError(f"{path}: {name} holds numbers that are not finite")
+    return tensor
+
+
+def name_some(names):
+    """Return how many tensors there are and the names of three: "9 tensors: a, b, c, …"."""
+    shown = sorted(names)[:3]
+    if len(names) > len(shown):
+        shown.append("…")
+    return f"{len(names)} tensors: {', '.join(shown)}"
 
 
 def read_state(

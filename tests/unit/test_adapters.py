@@ -172,6 +172,47 @@ def test_a_file_that_does_not_fit_is_refused(make, layers, said, tmp_path):
     assert unchanged(model, before)
 
 
+def trainable_names(model):
+    return {name for name, weight in model.named_parameters() if weight.requires_grad}
+
+
+@pytest.mark.parametrize("kind", MAKERS)
+def test_what_was_trainable_is_so_again_without_the_adapters(kind):
+    model = made("gpt")
+    model.blocks[0].norm_1.requires_grad_(False)  # a reader's own choice
+    before = trainable_names(model)
+    assert 0 < len(before) < len(list(model.parameters()))
+    adapters.remove(MAKERS[kind](model, 3))
+    assert trainable_names(model) == before
+    changed = copy.deepcopy(MAKERS[kind](model, 3))  # a copy knows it, too
+    assert trainable_names(adapters.remove(changed)) == before
+    adapters.remove(changed)  # nothing is left to remember
+    changed.requires_grad_(False)
+    assert not trainable_names(adapters.remove(changed))
+
+
+def test_adapters_of_a_part_are_taken_away_with_the_whole():
+    model = made("gpt")
+    before = trainable_names(model)
+    adapters.add_lora(model.blocks, 2)
+    assert trainable_names(adapters.remove(model)) == before
+
+
+@pytest.mark.parametrize("kind", MAKERS)
+def test_a_size_that_is_refused_leaves_the_model_trainable(kind):
+    """Also where the first layers could be wrapped and a later one cannot."""
+    model = made("gpt")
+    model.blocks[1].feed_forward.down = nn.Linear(48, 2)
+    before, weights = trainable_names(model), copy.deepcopy(model.state_dict())
+    sizes = {"lora": (0, 3), "prefix": (0, -1)}
+    for size in sizes[kind]:
+        with pytest.raises(ValueError, match="please, not"):
+            MAKERS[kind](model, size)
+        assert trainable_names(model) == before
+        assert not adapters.adapters(model)
+        assert unchanged(model, weights)
+
+
 @pytest.mark.parametrize(
     ("wrap", "said"),
     [

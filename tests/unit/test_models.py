@@ -1,5 +1,6 @@
 """Loading a BERT: offline by default, verified, never silently another model."""
 
+import importlib.util
 import json
 import os
 import shutil
@@ -83,7 +84,7 @@ def test_a_damaged_default_is_refused(tmp_path, monkeypatch, damage):
         copy.unlink()
     spec = type("Spec", (), {"submodule_search_locations": [str(tmp_path)]})
     found = None if damage == "no package" else spec
-    monkeypatch.setattr(models.importlib.util, "find_spec", lambda name: found)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: found)
     said = r"model\.safetensors is missing or not the file expected .*: run `pip install"
     with pytest.raises(OSError, match=said):
         load_bert(device="cpu")
@@ -160,11 +161,11 @@ def change(path, **changed):
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"hidden_size": 10**8}, r"model\.safetensors: .* has the shape .*, not"),
+        ({"hidden_size": 10**8}, r"holds [\d,]+ numbers, but the model .* has"),
         ({"hidden_size": 21}, "multiple"),
         ({"hidden_size": "20"}, "describes no bert: .*hidden_size"),
         ({"num_hidden_layers": 10**6}, "fewer tensors than 1000000 layers"),
-        ({"num_hidden_layers": 2}, r"expected, 16 tensors: encoder\.layer\.2"),
+        ({"num_hidden_layers": 2}, r"expected, 16 tensors: .*encoder\.layer\.2"),
         ({"num_attention_heads": 0}, "a size is below 1"),
         ({"num_attention_heads": -4}, "describes no bert: .*'num_attention_heads': -4"),
         ({"num_attention_heads": None}, "describes no bert: KeyError.*attention_heads"),
@@ -182,6 +183,50 @@ def test_a_configuration_that_is_not_of_the_weights(small, changed, said):
     with pytest.raises(ValueError, match=said) as error:
         load_bert(small, device="cpu")
     assert str(small) in str(error.value)
+
+
+KEY = "encoder.layer.1.attention.self.key.weight"
+
+
+@pytest.mark.parametrize(
+    ("harm", "said"),
+    [
+        (lambda weights: weights.pop(KEY), rf"lacks 1 tensors: {KEY}\."),
+        (
+            lambda weights: weights.update({KEY: torch.zeros(400)}),
+            rf"another shape 1 tensors: {KEY} \(400,\), not \(20, 20\)",
+        ),
+        (lambda weights: weights[KEY].fill_(torch.nan), f"{KEY} holds numbers that are"),
+        (
+            lambda weights: weights.update({KEY: torch.zeros(20, 20, dtype=torch.int8)}),
+            f"{KEY} is I8, not in",
+        ),
+    ],
+)
+def test_weights_that_the_configuration_does_not_claim_are_refused(small, harm, said):
+    """A head that is not used has numbers enough: it is no matter of how many there are."""
+    path = small / "model.safetensors"
+    weights = load_file(path)
+    path.unlink()
+    harm(weights)
+    save_file(weights | {"cls.predictions.bias": torch.zeros(10_000)}, path)
+    with pytest.raises(ValueError, match=said) as error:
+        load_bert(small, device="cpu")
+    assert str(path) in str(error.value)
+
+
+def test_loading_is_silent_and_leaves_the_library_s_settings(small, capfd):
+    from transformers.utils import logging
+
+    path = small / "model.safetensors"
+    weights = load_file(path)
+    path.unlink()
+    save_file(weights | {"cls.predictions.bias": torch.zeros(2)}, path)
+    before = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    capfd.readouterr()
+    load_bert(small, device="cpu")
+    assert capfd.readouterr() == ("", "")
+    assert (logging.get_verbosity(), logging.is_progress_bar_enabled()) == before
 
 
 def test_what_else_a_configuration_says_is_not_read(small):
@@ -205,7 +250,7 @@ def test_halves_of_files_and_a_missing_piece_are_refused(small):
         load_bert(small, device="cpu")
     half = (default_checkpoint() / "vocab.txt").read_text().splitlines()[:15000]
     (small / "vocab.txt").write_text("\n".join(half))
-    with pytest.raises(ValueError, match=r"has 15000 pieces .* vocab_size is 30522"):
+    with pytest.raises(ValueError, match=r"has 15000 pieces, .* vocab_size is 30522"):
         load_bert(small, device="cpu")
 
 

@@ -1,6 +1,7 @@
 """lmcourse.pooling against transformers run on one text at a time, without padding."""
 
 import json
+import shutil
 import warnings
 
 import numpy as np
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from transformers import AutoTokenizer, BertConfig, BertForMaskedLM, BertModel
 
 from lmbook.bench import layers as bench
-from lmcourse.models import default_checkpoint
+from lmcourse.models import default_checkpoint, load_bert
 from lmcourse.pooling import batches, kept, nearest, pool_layers, read, untrained
 from near import near
 
@@ -143,6 +144,7 @@ def test_truncation_warns_once_and_reads_the_first_window(tokenizer, model):
         ("a poem", TypeError, "list of strings, not a single one"),
         (["a", None], TypeError, r"texts\[1\] is not a string: None"),
         (["a", " \n\t"], ValueError, r"texts\[1\] is blank to the tokenizer"),
+        (["a", "half \ud800 a pair"], ValueError, r"texts\[1\] holds half a surrogate"),
     ],
 )
 def test_texts_that_cannot_be_read(tokenizer, model, texts, error, says):
@@ -150,11 +152,20 @@ def test_texts_that_cannot_be_read(tokenizer, model, texts, error, says):
         pool_layers(texts, tokenizer, model)
 
 
-@pytest.mark.parametrize("vocab_size", [30521, 30523, 40000])
+@pytest.mark.parametrize("vocab_size", [30521, 30522 + 128, 40000])
 def test_a_tokenizer_of_another_size(tokenizer, vocab_size):
     with pytest.raises(ValueError, match=f"do not belong together.*{vocab_size} rows"):
         pool_layers(LINES, tokenizer, tiny(vocab_size=vocab_size))
-    pool_layers(LINES, tokenizer, tiny(vocab_size=30528))  # rounded up
+
+
+@pytest.mark.parametrize("vocab_size", [30523, 30528, 30522 + 127])
+def test_a_vocabulary_padded_as_load_bert_accepts_it_is_pooled(tmp_path, vocab_size):
+    """Both ask the same function whether the tokenizer's IDs have rows."""
+    tiny(vocab_size=vocab_size).save_pretrained(tmp_path)
+    for name in ("tokenizer.json", "tokenizer_config.json", "vocab.txt"):
+        shutil.copy(default_checkpoint() / name, tmp_path)
+    tokenizer, model = load_bert(tmp_path, device="cpu")
+    assert pool_layers(LINES, tokenizer, model).static.shape == (len(LINES), D_MODEL)
 
 
 def roberta():
@@ -217,6 +228,15 @@ def test_neighbours_know_no_common_part_and_no_scale():
     assert torch.equal(kept(vectors, vectors, 5), torch.ones(30))
     assert kept(vectors, other, 29).min() == 1  # all the others
     assert kept(vectors, other, 5).mean() < 0.5
+
+
+@pytest.mark.parametrize("count", [0, 5, 6])
+def test_more_neighbours_than_other_texts_are_refused(count):
+    vectors = torch.eye(5)
+    assert nearest(vectors, 4).shape == (5, 4)
+    for measure in (nearest, lambda x, count: kept(x, x, count)):
+        with pytest.raises(ValueError, match=f"5 texts has 4 others: the {count} nearest"):
+            measure(vectors, count)
 
 
 @pytest.mark.parametrize("shuffle", [True, False])

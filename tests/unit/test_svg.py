@@ -1,6 +1,7 @@
 """Static figures as SVG: real words, two widths, the same bytes every time."""
 
 import re
+from io import StringIO
 from types import SimpleNamespace
 
 import matplotlib.pyplot as plt
@@ -59,6 +60,64 @@ def test_one_panel_is_not_stacked_and_keeps_its_size():
     figure = panels(1)
     assert svg.draw(figure)[2] is False
     assert tuple(figure.get_size_inches()) == (9, 3)
+
+
+def shared_panels():
+    """Two panels that share a y axis, whose labels the second one hides."""
+    return panels(2)
+
+
+def cloud():
+    figure, axes = plt.subplots(layout="constrained")
+    points = axes.scatter(*np.random.default_rng(0).random((2, 3000)), label="bees")
+    axes.legend(fontsize=5)
+    figure.colorbar(points)
+    return figure
+
+
+def placed_by_hand():
+    figure, axes = plt.subplots(1, 2, figsize=(9, 3))
+    axes[1].set_position((0.6, 0.3, 0.2, 0.5))
+    axes[0].set_aspect("equal")
+    axes[0].tick_params(labelbottom=False)
+    axes[0].set_title("small", fontsize=4)
+    return figure
+
+
+def as_saved(figure):
+    """Return a figure as matplotlib itself draws it: its text, and the numbers in that."""
+    file = StringIO()
+    figure.savefig(file, format="svg", metadata={"Date": None})
+    text = re.sub(r"data:image/png[^\"]*|#?\bm?[pm]?[0-9a-f]{9,}", "", file.getvalue())
+    number = r"-?\d+(?:\.\d+)?(?:e-?\d+)?"
+    return re.sub(number, "0", text), np.array(re.findall(number, text), dtype=float)
+
+
+def same_picture(one, other):
+    """Say whether two are the same to a fifth of a point: a layout settles by and by."""
+    return one[0] == other[0] and np.allclose(one[1], other[1], rtol=0, atol=0.2)
+
+
+@pytest.mark.parametrize("make", [shared_panels, cloud, placed_by_hand])
+def test_showing_a_figure_does_not_change_it(make):
+    figure = make()
+    before = as_saved(figure)
+    figures._shown(figure)
+    assert same_picture(as_saved(figure), before)
+
+
+def test_a_figure_that_cannot_be_drawn_is_left_as_it_was(monkeypatch):
+    figure = panels()
+    before = as_saved(figure)
+
+    def fail(figure):
+        raise OSError("no room")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(svg, "_svg", fail)
+        with pytest.raises(OSError, match="no room"):
+            svg.draw(figure)
+    assert same_picture(as_saved(figure), before)
 
 
 def test_the_same_figure_is_the_same_text():

@@ -1,7 +1,9 @@
 """Tokenizers against the ``tokenizers`` library, a naive trainer and cases by hand."""
 
 import json
+import random
 from collections import Counter
+from itertools import pairwise
 
 import pytest
 import tokenizers
@@ -16,6 +18,7 @@ from lmcourse.tokenization import (
     BPETokenizer,
     CharTokenizer,
     byte_characters,
+    merge_pair,
     pre_tokenize,
     segment,
     train_bpe,
@@ -107,6 +110,64 @@ def test_same_merges_as_naive_and_as_the_library(text):
     got = train_bpe(Counter(words), 40)
     assert got == page("tokenization").naive_train_bpe([(word, 1) for word in words], 40)
     assert got == merges_of(library(text, 40))
+
+
+def merge_first_learned(word, ranks):
+    """Cut a word as Sennrich et al. (2016) say it: one pair after another."""
+    symbols = tuple(word)
+    while known := [pair for pair in pairwise(symbols) if pair in ranks]:
+        symbols = merge_pair(symbols, min(known, key=ranks.__getitem__))
+    return symbols
+
+
+@st.composite
+def ranks_and_words(draw):
+    """Return any merges of which each can be made, and a word of their letters."""
+    symbols = ["a", "b", "c"]
+    ranks = {}
+    for _ in range(draw(st.integers(0, 9))):
+        pair = draw(st.sampled_from(symbols)), draw(st.sampled_from(symbols))
+        if pair not in ranks:
+            ranks[pair] = len(ranks)
+            symbols.append("".join(pair))
+    return ranks, draw(st.text("abc", max_size=30))
+
+
+@settings(deadline=None, max_examples=400)
+@given(ranks_and_words())
+def test_a_word_is_cut_as_by_one_pair_after_another(case):
+    ranks, word = case
+    assert segment(word, ranks) == merge_first_learned(word, ranks)
+
+
+@quick
+@given(few_letters, few_letters)
+def test_a_text_is_cut_as_by_the_library(text, other):
+    theirs = library(text, 40)
+    ranks = {pair: rank for rank, pair in enumerate(merges_of(theirs))}
+    for piece in pre_tokenize(other):
+        tokens = theirs.model.tokenize(piece)
+        assert segment(piece, ranks) == tuple(token.value for token in tokens)
+
+
+class Counted(dict):
+    """Ranks that count how often they are asked."""
+
+    asked = 0
+
+    def get(self, *args):
+        self.asked += 1
+        return super().get(*args)
+
+
+def test_a_long_word_takes_few_questions_a_character():
+    """Without spaces (Chinese, DNA) a whole text is one word."""
+    text = "".join(random.Random(0).choices("abcd", k=4000))
+    theirs = library(text[:400], 200)
+    ranks = Counted({pair: rank for rank, pair in enumerate(merges_of(theirs))})
+    symbols = segment(text, ranks)
+    assert symbols == tuple(token.value for token in theirs.model.tokenize(text))
+    assert ranks.asked < 20 * len(text)
 
 
 @pytest.fixture(scope="module")

@@ -21,9 +21,10 @@ from lmbook.execute.keys import course_modules, digest, hashes, settings
 from lmbook.play import vocabularies
 from lmcourse import int8
 from lmcourse.bert import rebuild
+from lmcourse.bert_checkpoint import SHA256
 from lmcourse.data import corpora_folder, load_corpus, load_texts, train_val_test_split
 from lmcourse.gpt.checkpoints import load_gpt
-from lmcourse.models import SHA256, load_bert, load_gpt2_vocabulary, trained
+from lmcourse.models import load_bert, load_gpt2_vocabulary, trained
 from lmcourse.recurrent import load_char_lstm
 from lmcourse.views.generator import too_much
 from lmcourse.views.neighbours import neighbours_file, spaces

@@ -6,8 +6,10 @@ from pathlib import Path
 import transformers
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
 
+from lmcourse.devices import pick_device
 from lmcourse.gpt.model import GPT, GPTConfig
-from lmcourse.models import checkpoint_folder, pick_device, read_config, read_tokenizer
+from lmcourse.hub import checkpoint_folder, read_config
+from lmcourse.tokenizer_files import read_tokenizer
 from lmcourse.weights import load_model, read_header
 
 SIZES = {  # theirs → ours

@@ -9,13 +9,18 @@ and the site lets a reader scroll.
 import itertools
 import re
 import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from io import StringIO
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.collections import Collection, QuadMesh
 from matplotlib.figure import Figure
-from matplotlib.gridspec import GridSpec
+from matplotlib.gridspec import GridSpec, SubplotSpec
 from matplotlib.text import Text
+from matplotlib.transforms import Bbox
 
 WIDE, NARROW = 7.2, 3.4  # inches, at 96 pixels each: a column at a desk and on a phone
 LEAST = 9.0  # points: 12 pixels, 11 where a picture is shrunk a little
@@ -25,32 +30,120 @@ PLAIN = dict.fromkeys(("Date", "Creator", "Format", "Type"))  # nothing that cha
 
 
 def draw(figure: Figure) -> tuple[str, str, bool]:
-    """Return a figure as SVG in two widths, and whether panels are stacked in the second.
+    """Draw a figure as SVG in two widths.
 
-    That one is empty where words would lie on words. The figure keeps its size, panels
-    that were stacked stay so.
+    Parameters
+    ----------
+    figure : Figure
+        It is laid out anew for each width, and afterwards as it was.
+
+    Returns
+    -------
+    wide : str
+        For a desk.
+    narrow : str
+        For a phone; empty where words would lie on words.
+    is_stacked : bool
+        Whether panels that stood side by side stand below one another in the second.
     """
-    size, clashes = figure.get_size_inches().copy(), _clashes(figure)
+    with _layout_restored(figure):
+        width, height = figure.get_size_inches()
+        clashes = _clashes(figure)
+        growth = _enlarge_words(figure)
+        _rasterize_large_clouds(figure)
+        figure.set_size_inches(min(width, WIDE), height)
+        if _clashes(figure) > clashes:
+            figure.set_size_inches(
+                width * growth, height * growth
+            )  # it scrolls, if need be
+        wide = _svg(figure)
+        stacked_height = _stack(figure)
+        figure.set_size_inches(NARROW, stacked_height or height)
+        narrow = "" if _clashes(figure) > clashes else _svg(figure)
+        return wide, narrow, bool(narrow and stacked_height)
+
+
+@contextmanager
+def _layout_restored(figure: Figure) -> Iterator[None]:
+    """Put back sizes, type, panels and labels of a figure when the ``with`` is left."""
+    size = figure.get_size_inches().copy()
+    fonts = {word: word.get_fontsize() for word in figure.findobj(Text)}
+    rasterized = {part: part.get_rasterized() for part in figure.findobj(Collection)}
+    panels = [_Panel.of(axes) for axes in figure.axes]
+    try:
+        yield
+    finally:
+        figure.set_size_inches(size)
+        for word, font in fonts.items():
+            word.set_fontsize(font)
+        for part, was_rasterized in rasterized.items():
+            part.set_rasterized(was_rasterized)
+        for panel in panels:
+            panel.restore()
+
+
+@dataclass(frozen=True)
+class _Panel:
+    """What `_stack` changes of one axes."""
+
+    axes: Axes
+    place: SubplotSpec | None
+    positions: dict[str, Bbox]
+    in_layout: bool
+    has_x_labels: bool
+    has_y_labels: bool
+
+    @classmethod
+    def of(cls, axes: Axes) -> "_Panel":
+        """Note how an axes is."""
+        return cls(
+            axes,
+            axes.get_subplotspec(),
+            {
+                "original": axes.get_position(original=True).frozen(),
+                "active": axes.get_position().frozen(),
+            },
+            axes.get_in_layout(),
+            axes.xaxis.get_tick_params().get("labelbottom", True),
+            axes.yaxis.get_tick_params().get("labelleft", True),
+        )
+
+    def restore(self) -> None:
+        """Make the axes what it was."""
+        if self.axes.get_subplotspec() is self.place:
+            return  # not moved
+        self.axes.set_subplotspec(self.place)
+        for which, position in self.positions.items():
+            self.axes.set_position(position, which)
+        self.axes.set_in_layout(self.in_layout)
+        self.axes.tick_params(labelbottom=self.has_x_labels, labelleft=self.has_y_labels)
+
+
+def _enlarge_words(figure: Figure) -> float:
+    """Give words at least the size `LEAST`; return by how much the smallest grew."""
     words = [text for text in figure.findobj(Text) if text.get_text()]
-    grown = max([1, *(LEAST / word.get_fontsize() for word in words)])
+    growth = max([1, *(LEAST / word.get_fontsize() for word in words)])
     for word in words:
         word.set_fontsize(max(word.get_fontsize(), LEAST))
+    return growth
+
+
+def _rasterize_large_clouds(figure: Figure) -> None:
+    """Keep heat maps, and clouds of more than `MANY` marks, as pixels."""
     for part in figure.findobj(Collection):
         marks = max(len(part.get_offsets()), np.size(part.get_array()))
         if marks > MANY or isinstance(part, QuadMesh):
             part.set_rasterized(True)
-    figure.set_size_inches(min(size[0], WIDE), size[1])
-    if _clashes(figure) > clashes:
-        figure.set_size_inches(size * grown)  # it scrolls, if need be
-    wide, height = _svg(figure), _stack(figure)
-    figure.set_size_inches(NARROW, height or size[1])
-    narrow = "" if _clashes(figure) > clashes else _svg(figure)
-    figure.set_size_inches(size)
-    return wide, narrow, bool(narrow and height)
 
 
 def _stack(figure: Figure) -> float:
-    """Put the panels of a single row below one another; return how high they are."""
+    """Put the panels of a single row below one another.
+
+    Returns
+    -------
+    float
+        How high they are together, in inches; 0 if they stay where they are.
+    """
     panels = [axes for axes in figure.axes if axes.get_subplotspec()]
     grids = {axes.get_gridspec().get_geometry() for axes in panels}
     if grids != {(1, len(panels))} or len(panels) == 1:
@@ -63,24 +156,39 @@ def _stack(figure: Figure) -> float:
 
 def _clashes(figure: Figure) -> int:
     """Count words on words, titles and legends beyond the picture, and crushed panels."""
-    with warnings.catch_warnings(record=True, action="always") as told:  # of no room, say
+    with warnings.catch_warnings(record=True, action="always") as caught:  # of no room, say
         figure.draw_without_rendering()
     panels = [axes for axes in figure.axes if axes.get_subplotspec()]
-    found = len(told) + sum(axes.bbox.width < figure.dpi for axes in panels)
-    for axes in figure.axes:
-        for words in (axes.get_xticklabels(), axes.get_yticklabels(), axes.texts):
-            shown = [w for w in words if w.get_text() and w.get_visible()]
-            flat = [word for word in shown if word.get_rotation() in (0, 90)]
-            boxes = [word.get_window_extent() for word in flat]
-            found += sum(a.overlaps(b) for a, b in itertools.combinations(boxes, 2))
-        for part in filter(None, (axes.title, axes.get_legend(), *figure.texts)):
-            found += part.get_window_extent().width > figure.bbox.width + 1
-    return found
+    crushed = sum(axes.bbox.width < figure.dpi for axes in panels)
+    overlapping = sum(
+        _overlaps(words)
+        for axes in figure.axes
+        for words in (axes.get_xticklabels(), axes.get_yticklabels(), axes.texts)
+    )
+    # Words of the whole figure count once an axes, as they did when pages were laid out.
+    beyond = sum(
+        part.get_window_extent().width > figure.bbox.width + 1
+        for axes in figure.axes
+        for part in (axes.title, axes.get_legend(), *figure.texts)
+        if part is not None
+    )
+    return len(caught) + crushed + overlapping + beyond
+
+
+def _overlaps(words: Sequence[Text]) -> int:
+    """Count the pairs of level or upright words of which one lies on the other."""
+    shown = [word for word in words if word.get_text() and word.get_visible()]
+    boxes = [word.get_window_extent() for word in shown if word.get_rotation() in (0, 90)]
+    return sum(one.overlaps(other) for one, other in itertools.combinations(boxes, 2))
 
 
 def _svg(figure: Figure) -> str:
     """Return a figure as SVG, its paths in hundredths of a point."""
     file = StringIO()
     figure.savefig(file, format="svg", dpi=200, bbox_inches="tight", metadata=PLAIN)
-    text = file.getvalue()
-    return re.sub(r' d="[^"]*"', lambda d: re.sub(r"(\.\d\d)\d+", r"\1", d[0]), text)
+    return re.sub(r' d="[^"]*"', _rounded_path, file.getvalue())
+
+
+def _rounded_path(path: re.Match) -> str:
+    """Cut the numbers of a path after two decimals."""
+    return re.sub(r"(\.\d\d)\d+", r"\1", path[0])
