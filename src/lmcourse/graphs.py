@@ -130,24 +130,6 @@ def unmarked_nodes(joined, marked):
     return F.one_hot(marked, joined.shape[-1]) == 0
 
 
-def mean_loss(model, joined, marked):
-    """Return the mean cross-entropy of all nodes but the marked one, in nats.
-
-    Parameters
-    ----------
-    model : GraphTransformer
-    joined, marked
-        As of `sample_graphs`.
-
-    Returns
-    -------
-    Tensor of shape ()
-    """
-    logits, _ = model(joined, marked)
-    judged = unmarked_nodes(joined, marked)
-    return F.cross_entropy(logits[judged], distance_classes(joined, marked)[judged])
-
-
 @torch.no_grad()
 def accuracy(model, joined, marked, shown=None):
     """Return the share of nodes whose distance is predicted right.

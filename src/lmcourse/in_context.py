@@ -11,8 +11,7 @@ from functools import cache
 import torch
 import torch.nn.functional as F
 
-from lmcourse.repeats import TEXT, Repeater
-from lmcourse.training_loop import train_scheduled
+from lmcourse.repeats import TEXT
 
 QUESTIONS = 16
 ANSWERS = 4
@@ -108,45 +107,6 @@ def answer_losses(model, ids, targets=None):
     logits = model(ids)[0][:, ::2].mT  # at each question: (texts, 32, 24)
     answers = (ids if targets is None else targets)[:, 1::2]
     return F.cross_entropy(logits, answers, reduction="none")
-
-
-def train_on_tasks(seed, steps, learning_rate, known=None, batch=32):
-    """Train a model on texts of tasks.
-
-    Parameters
-    ----------
-    seed, steps : int
-    learning_rate : float
-        Reached after 50 steps; it falls to zero over the last fifth.
-    known : int, optional
-        So many tasks come again and again. Default: each text is of a new one. None is a
-        held-out task.
-    batch : int
-        Texts a step.
-
-    Returns
-    -------
-    model : Repeater
-    history : list of float
-        The loss of each step, in nats an answer.
-    """
-    torch.manual_seed(seed)
-    generator = torch.Generator().manual_seed(seed)
-    known_tasks = sample_tasks(known or 1, generator)
-    model = Repeater()
-
-    def loss_at(step):
-        which = torch.randint(len(known_tasks), (batch,), generator=generator)
-        tasks = known_tasks[which] if known else sample_tasks(batch, generator)
-        return answer_losses(model, sample_texts(tasks, generator)).mean()
-
-    def share_at(step):
-        rising = (step + 1) / 50
-        falling = (steps - step) / (0.2 * steps)
-        return min(1, rising, falling)
-
-    history = train_scheduled(model, loss_at, steps, learning_rate, share_at, max_norm=1.0)
-    return model, history
 
 
 def count_answers(ids, pairs=False):

@@ -142,54 +142,6 @@ def train_repeater(seed, layers=2, steps=250, learning_rate=5e-3, **sizes):
     return model, history
 
 
-def count_losses(ids, order, weight=0.01):
-    """Return the losses of an n-gram model of each text alone, on its second half.
-
-    Parameters
-    ----------
-    ids : int64 Tensor of shape (batch, 49)
-    order : {1, 2, 3}
-        Counts the tokens that the text had so far; those that followed the present token;
-        those that followed the present two.
-    weight : float
-        How much a shorter n-gram adds, in counts.
-
-    Returns
-    -------
-    Tensor of shape (batch, 24)
-        In nats.
-    """
-    losses = torch.zeros(len(ids), TEXT - 1 - LONGEST)
-    for row, text in enumerate(ids):
-        for at in range(LONGEST, TEXT - 1):
-            probs = torch.full((TOKENS,), 1 / TOKENS)
-            for context in range(order):
-                counts = _followers(text[: at + 1], context)
-                probs = (weight * probs + counts) / (weight + counts.sum())
-            losses[row, at - LONGEST] = -probs[text[at + 1]].log()
-    return losses
-
-
-def _followers(text, context):
-    """Count what followed the last tokens of a text where they stood before.
-
-    Parameters
-    ----------
-    text : int64 Tensor of shape (tokens,)
-    context : int
-        How many tokens have to be the same; 0 counts every token.
-
-    Returns
-    -------
-    int64 Tensor of shape (32,)
-    """
-    end = len(text)
-    same = torch.ones(end - context, dtype=torch.bool)  # by the position that follows
-    for back in range(context):
-        same &= text[context - 1 - back : end - 1 - back] == text[end - 1 - back]
-    return torch.bincount(text[context:][same], minlength=TOKENS)
-
-
 def ablate_heads(model, texts):
     """Replace each head of a `Repeater` by its mean over the texts, one at a time.
 

@@ -9,7 +9,6 @@ import fcntl
 import json
 import os
 import platform
-import shutil
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -25,6 +24,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from tqdm import tqdm
 
 from lmcourse.data import corpora_folder
+from lmcourse.files import write_whole
 from studies import depends
 from studies.harness import digest
 
@@ -212,9 +212,7 @@ def store(study: ModuleType, done: Sequence[dict], folder: Path) -> list[Path]:
     paths = []
     for name in getattr(study, "CHECKPOINTS", ()):
         paths.append(checkpoint(name))
-        beside = paths[-1].with_suffix(".new")
-        shutil.copyfile(folder / paths[-1].name, beside)
-        beside.replace(paths[-1])
+        write_whole(paths[-1], (folder / paths[-1].name).read_bytes())
     if hasattr(study, "CLAIM"):
         paths.append(stored_at(study))
         write(paths[-1], document(study, done))
@@ -265,6 +263,4 @@ def write(path: Path, found: dict) -> None:
         f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}"
         for key, value in found.items()
     )
-    beside = path.with_suffix(".new")
-    beside.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
-    beside.replace(path)
+    write_whole(path, "{\n" + ",\n".join(lines) + "\n}\n")

@@ -11,10 +11,10 @@ from lmcourse.graphs import (
     distance_classes,
     distances,
     edge_bias,
-    mean_loss,
     sample_graphs,
     table_accuracies,
 )
+from studies.beyond_text.beyond_text import graph_loss
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def test_nodes_in_another_order_get_the_same_distance_classes(drawn):
     place = order.argsort()[marked]
     wanted = model(joined, marked)[0][:, order]
     torch.testing.assert_close(model(moved, place)[0], wanted)
-    one, other = mean_loss(model, moved, place), mean_loss(model, joined, marked)
+    one, other = graph_loss(model, moved, place), graph_loss(model, joined, marked)
     assert one.item() == pytest.approx(other.item())
     assert accuracy(model, moved, place) == accuracy(model, joined, marked)
 

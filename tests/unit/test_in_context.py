@@ -7,6 +7,7 @@ import torch
 
 from lmcourse import in_context
 from lmcourse.in_context import ANSWERS, NOISE, PAIRS, QUESTIONS
+from studies.scaling.in_context import train_on_tasks
 
 
 def test_tasks_are_shuffled_once(monkeypatch):
@@ -16,7 +17,7 @@ def test_tasks_are_shuffled_once(monkeypatch):
     monkeypatch.setattr(
         torch, "randperm", lambda *a, **k: shuffled.append(a) or shuffle(*a, **k)
     )
-    in_context.train_on_tasks(0, 3, 1e-3)
+    train_on_tasks(0, 3, 1e-3)
     assert len(shuffled) == 1
 
 
@@ -83,9 +84,9 @@ def test_copying_takes_the_last_answer():
 
 
 def test_answers_are_judged_by_the_targets_and_training_is_repeated_by_its_seed():
-    model, history = in_context.train_on_tasks(0, 3, 1e-3)
-    assert in_context.train_on_tasks(0, 3, 1e-3)[1] == history
-    assert in_context.train_on_tasks(0, 3, 1e-3, known=2)[1] != history
+    model, history = train_on_tasks(0, 3, 1e-3)
+    assert train_on_tasks(0, 3, 1e-3)[1] == history
+    assert train_on_tasks(0, 3, 1e-3, known=2)[1] != history
     _, ids = drawn(5)
     mixed = in_context.shuffle_answers(ids, torch.Generator().manual_seed(1))
     with torch.no_grad():

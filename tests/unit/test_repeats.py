@@ -12,11 +12,11 @@ from lmcourse.repeats import (
     Repeater,
     ablate_heads,
     averaged_heads,
-    count_losses,
     held_out_texts,
     token_losses,
     train_repeater,
 )
+from studies.inside_gpt.inside_gpt import count_losses
 
 
 def test_rows_repeat_with_their_length_and_hold_tokens_twice():

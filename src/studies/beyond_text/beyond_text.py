@@ -153,6 +153,26 @@ def network(folder, reader, fold, seed, rate, steps):
 # --- graphs ---------------------------------------------------------------------------
 
 
+def graph_loss(model, joined, marked):
+    """Return the mean cross-entropy of all nodes but the marked one, in nats.
+
+    Parameters
+    ----------
+    model : lmcourse.graphs.GraphTransformer
+    joined, marked
+        As of `lmcourse.graphs.sample_graphs`.
+
+    Returns
+    -------
+    Tensor of shape ()
+    """
+    logits, _ = model(joined, marked)
+    judged = graphs.unmarked_nodes(joined, marked)
+    return nn.functional.cross_entropy(
+        logits[judged], graphs.distance_classes(joined, marked)[judged]
+    )
+
+
 def graph(folder, counted, layers, seed, steps):
     """Train one reader of graphs; return what it tells right, its edges taken away."""
     torch.manual_seed(seed)
@@ -160,7 +180,7 @@ def graph(folder, counted, layers, seed, steps):
     model = graphs.GraphTransformer(counted, layers)
 
     def loss_at(step):
-        return graphs.mean_loss(model, *graphs.sample_graphs(sizes["batch"], generator))
+        return graph_loss(model, *graphs.sample_graphs(sizes["batch"], generator))
 
     train_one_cycle(model, loss_at, steps, sizes["rate"])
     held = held_graphs()

@@ -15,8 +15,9 @@ import torch
 
 from lmcourse.repeats import (
     LONGEST,
+    TEXT,
+    TOKENS,
     ablate_heads,
-    count_losses,
     held_out_texts,
     repeat_rows,
     token_losses,
@@ -55,6 +56,54 @@ def drawn(tuning):
     generator = torch.Generator().manual_seed(7 if tuning else 8)
     lengths = torch.randint(8, 25, (SETTINGS["texts"],), generator=generator)
     return repeat_rows(lengths, generator) if tuning else held_out_texts(lengths)
+
+
+def count_losses(ids, order, weight=0.01):
+    """Return the losses of an n-gram model of each text alone, on its second half.
+
+    Parameters
+    ----------
+    ids : int64 Tensor of shape (batch, 49)
+    order : {1, 2, 3}
+        Counts the tokens that the text had so far; those that followed the present token;
+        those that followed the present two.
+    weight : float
+        How much a shorter n-gram adds, in counts.
+
+    Returns
+    -------
+    Tensor of shape (batch, 24)
+        In nats.
+    """
+    losses = torch.zeros(len(ids), TEXT - 1 - LONGEST)
+    for row, text in enumerate(ids):
+        for at in range(LONGEST, TEXT - 1):
+            probs = torch.full((TOKENS,), 1 / TOKENS)
+            for context in range(order):
+                counts = _followers(text[: at + 1], context)
+                probs = (weight * probs + counts) / (weight + counts.sum())
+            losses[row, at - LONGEST] = -probs[text[at + 1]].log()
+    return losses
+
+
+def _followers(text, context):
+    """Count what followed the last tokens of a text where they stood before.
+
+    Parameters
+    ----------
+    text : int64 Tensor of shape (tokens,)
+    context : int
+        How many tokens have to be the same; 0 counts every token.
+
+    Returns
+    -------
+    int64 Tensor of shape (32,)
+    """
+    end = len(text)
+    same = torch.ones(end - context, dtype=torch.bool)  # by the position that follows
+    for back in range(context):
+        same &= text[context - 1 - back : end - 1 - back] == text[end - 1 - back]
+    return torch.bincount(text[context:][same], minlength=TOKENS)
 
 
 def run(folder, group, kind="", seed=0, rate=None, steps=0, order=None):

@@ -15,6 +15,8 @@ from itertools import product
 import torch
 
 from lmcourse import in_context
+from lmcourse.repeats import Repeater
+from lmcourse.training_loop import train_scheduled
 from lmcourse.weights import save_model
 from studies.harness import best_rate, count, paired
 
@@ -67,6 +69,47 @@ def by_example(losses):
     return [round(each, 4) for each in losses.mean(0).tolist()]
 
 
+def train_on_tasks(seed, steps, learning_rate, known=None, batch=32):
+    """Train a model on texts of tasks.
+
+    Parameters
+    ----------
+    seed, steps : int
+    learning_rate : float
+        Reached after 50 steps; it falls to zero over the last fifth.
+    known : int, optional
+        So many tasks come again and again. Default: each text is of a new one. None is a
+        held-out task.
+    batch : int
+        Texts a step.
+
+    Returns
+    -------
+    model : Repeater
+    history : list of float
+        The loss of each step, in nats an answer.
+    """
+    torch.manual_seed(seed)
+    generator = torch.Generator().manual_seed(seed)
+    known_tasks = in_context.sample_tasks(known or 1, generator)
+    model = Repeater()
+
+    def loss_at(step):
+        which = torch.randint(len(known_tasks), (batch,), generator=generator)
+        tasks = known_tasks[which] if known else in_context.sample_tasks(batch, generator)
+        return in_context.answer_losses(
+            model, in_context.sample_texts(tasks, generator)
+        ).mean()
+
+    def share_at(step):
+        rising = (step + 1) / 50
+        falling = (steps - step) / (0.2 * steps)
+        return min(1, rising, falling)
+
+    history = train_scheduled(model, loss_at, steps, learning_rate, share_at, max_norm=1.0)
+    return model, history
+
+
 @torch.no_grad()
 def run(folder, group, kind="", seed=0, rate=None, steps=0, way=""):
     """Train one model, or let a rival answer."""
@@ -82,7 +125,7 @@ def run(folder, group, kind="", seed=0, rate=None, steps=0, way=""):
         }
     rate = rate or best_rate(folder, kind=kind)
     with torch.enable_grad():
-        model, history = in_context.train_on_tasks(seed, steps, rate, KINDS[kind])
+        model, history = train_on_tasks(seed, steps, rate, KINDS[kind])
     found = {"kind": kind, "seed": seed, "rate": rate}
     if group == "tuning":
         return found | {"validation": last(in_context.answer_losses(model, choose))}

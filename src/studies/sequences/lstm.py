@@ -8,9 +8,11 @@ import math
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.optim.lr_scheduler import LambdaLR
 
 from lmcourse.data import load_corpus, load_texts, train_val_test_split
 from lmcourse.tokenization import CharTokenizer
+from lmcourse.training_loop import train_model
 from lmcourse.weights import save_tensors
 
 CHAPTER = "sequences"
@@ -49,30 +51,30 @@ def plan(small):
 
 def run(folder, group, seed, steps):
     """Train the network and keep it; return its loss on the validation text."""
-    model, loss = train(seed, steps)
+    model, loss = train_lstm(seed, steps)
     save(model, folder / "lstm.safetensors")
     return {"seed": seed, "steps": steps, "loss": round(loss, 4)}
 
 
-def train(seed, steps):
-    """Return a trained network and its loss."""
+def train_lstm(seed, steps):
+    """Return a trained network and its loss on the validation text, in nats."""
     tokenizer, training, validation = corpus()
     torch.manual_seed(seed)
     model = Network(tokenizer.vocab_size)
-    optimizer = torch.optim.AdamW(model.parameters(), weight_decay=0.01)
-    for step in range(steps):
-        rate = LEARNING_RATE * min(1, (step + 1) / 50)  # half a cosine, after a warm-up
-        rate = rate * (1 + math.cos(math.pi * step / steps)) / 2
-        optimizer.param_groups[0]["lr"] = rate
+    optimizer = torch.optim.AdamW(model.parameters(), LEARNING_RATE, weight_decay=0.01)
+
+    def loss_at(step):
         starts = torch.randint(len(training) - TOKENS - 1, (BATCH,))
         windows = training[starts[:, None] + torch.arange(TOKENS + 1)]
         logits = model(windows[:, :-1])
-        loss = F.cross_entropy(logits.flatten(0, 1), windows[:, 1:].flatten())
-        optimizer.zero_grad()
-        loss.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), 1)
-        optimizer.step()
-    model.eval()
+        return F.cross_entropy(logits.flatten(0, 1), windows[:, 1:].flatten())
+
+    def share_at(step):
+        """Half a cosine, after a warm-up."""
+        return min(1, (step + 1) / 50) * (1 + math.cos(math.pi * step / steps)) / 2
+
+    schedulers = [LambdaLR(optimizer, share_at)]
+    train_model(model, loss_at, steps, [optimizer], schedulers, max_norm=1.0)
     with torch.no_grad():
         logits = model(validation[None, :-1])[0]
         return model, F.cross_entropy(logits, validation[1:]).item()

@@ -11,7 +11,9 @@ without a warm-up.
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.optim.lr_scheduler import LambdaLR
 
+from lmcourse.training_loop import train_model
 from lmcourse.transformer import Embed, Stack
 from studies.harness import alike, count, grid, paired
 
@@ -62,12 +64,17 @@ def run(_folder, group, norm_first, warmup, rate, seed, steps):
         return F.cross_entropy(output(stack(embed(digits))[0]).mT, digits.flip(1))
 
     held = torch.randint(10, (256, 8))
-    for step in range(steps):
-        optimizer.param_groups[0]["lr"] = rate * min(1, (step + 1) / max(1, warmup))
-        loss = loss_of(torch.randint(10, (32, 8)))
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
+
+    def share_at(step):
+        return min(1, (step + 1) / max(1, warmup))
+
+    train_model(
+        parts,
+        lambda step: loss_of(torch.randint(10, (32, 8))),
+        steps,
+        [optimizer],
+        [LambdaLR(optimizer, share_at)],
+    )
     with torch.no_grad():
         loss = round(float(loss_of(held)), 4)
     kept = {"norm_first": norm_first, "warmup": warmup, "rate": rate, "seed": seed}
