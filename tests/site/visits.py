@@ -279,7 +279,8 @@ def check_poems(root, data):
     assert root.locator(".lmp-text").text_content() == data["texts"][first]
     assert root.locator(".lmp-where").first.text_content() == data["places"][first]
     own, model = data["shelves"][first], shelf(data, first)
-    assert marks(root, "option") == len(cell(data, own, model))
+    poems = root.get_by_label("poem", exact=True)
+    assert marks(poems, "option") == len(cell(data, own, model))
     assert names[own] in root.locator(".lmp-verdict").text_content()
     assert marks(root, ".lmp-path tbody tr") == len(data["levels"])
 
@@ -407,11 +408,27 @@ def react_poems(visit, root, data):
     chosen.focus()
     press("Enter")
     assert chosen.get_attribute("aria-pressed") == "true"
-    assert marks(root, "option") == int(chosen.text_content())
+    poems = root.get_by_label("poem", exact=True)
+    assert marks(poems, "option") == int(chosen.text_content())
     root.locator(".lmp-near button").first.click()
-    near = root.locator("select").evaluate("s => Number(s.value)")
+    near = root.get_by_label("poem", exact=True).evaluate("s => Number(s.value)")
     assert text.text_content() == data["texts"][near]
     root.get_by_role("button", name="next poem").click()
+    react_untrained(root, data)
+
+
+def react_untrained(root, data):
+    """Random weights put other poems beside the one that is shown, and back."""
+    chosen = root.get_by_label("Had it learned nothing?")
+    if "untrained" not in data:
+        assert chosen.count() == 0
+        return
+    poem = root.get_by_label("poem", exact=True).evaluate("s => Number(s.value)")
+    for world, found in (("random", data["untrained"]), ("trained", data)):
+        chosen.select_option(world)
+        top = root.locator(".lmp-near").first.locator("button").all_text_contents()
+        near = found["near"][-1][poem][: len(top)]
+        assert top == [data["texts"][other].split("\n")[0] for other in near]
 
 
 def react_tokens(visit, root, data):

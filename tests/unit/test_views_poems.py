@@ -17,7 +17,7 @@ SUPPORT = np.array(
 )
 
 
-def explorer():
+def explorer(**more):
     given = {
         "texts": NASTY,
         "places": ["1890, no. 1", "<i>", "1896"],
@@ -29,7 +29,7 @@ def explorer():
         "alt": "A poem.",
         "first": 1,
     }
-    return views.poems(**given)
+    return views.poems(**given, **more)
 
 
 def test_who_is_filed_elsewhere_and_how_decidedly():
@@ -41,6 +41,14 @@ def test_texts_are_carried_once_and_numbers_are_whole():
     assert json.dumps(data).count("second line") == 1
     assert data["support"][1][1] == [50, 300]
     assert data["near"][0][2] == [0, 1]
+
+
+def test_a_model_that_learned_nothing_comes_along_in_the_same_form():
+    near = np.array([[[2, 1], [2, 0], [1, 0]]] * 2)
+    data = explorer(untrained=(SUPPORT[::-1], near)).data
+    assert data["untrained"]["support"] == data["support"][::-1]
+    assert data["untrained"]["near"] == near.tolist()
+    assert "untrained" not in explorer().data
 
 
 def test_the_stored_state_is_the_first_poem_and_both_shelves():

@@ -102,7 +102,7 @@ def _plot(data: dict) -> tuple[str, str]:
 
 
 def _poems(data: dict) -> tuple[str, str]:
-    """The shelves against each other at the last level; then who is filed elsewhere."""
+    """The sections against each other at the last level; then who is put elsewhere."""
     found, names = model_shelves(data), data["names"]
     pairs = [(own, model) for own, model, _ in found]
     counts = [
@@ -118,7 +118,7 @@ def _poems(data: dict) -> tuple[str, str]:
     ]
     head = ["Poem", "Editors", "Model", "Lead"]
     body = _grid(["Editors \\ model", *names], counts) + _grid(head, rows)
-    return "Table: the shelves, and the poems the model would put elsewhere", body
+    return "Table: the sections, and the poems the model would put elsewhere", body
 
 
 def _unescaped(value):

@@ -1,13 +1,13 @@
-"""Who stays beside whom on the way through a BERT, and which word holds a poem's shelf?
+"""Which neighbours does a poem keep in a BERT, and which word decides its section?
 
 Varied: the layers whose weights learned nothing (all, or the last alone, on what the
-trained ones hand it), dealt anew or drawn at their size, five seeds each. Statistic: the
-share of a poem's ten nearest that a step keeps; the interval is that of the last step, the
-untrained layer alone less the trained one, widest over ways and seeds, poems drawn again.
-Rival: an untrained last layer on the same input. Null: neighbours dealt at random.
+trained ones hand it), shuffled or drawn at their size, five seeds each. Statistic: the
+share of a poem's ten nearest that a layer keeps; the interval is that of the last layer,
+untrained alone less trained, widest over ways and seeds, poems drawn again. Rival: an
+untrained last layer on the same input. Null: neighbours drawn at random.
 
 Then every word of every third poem is struck out by itself, and all other poems are asked
-on which shelf it would stand: with the vectors of the last layer, and with static ones.
+in which section it would be: with the vectors of the last layer, and with static ones.
 """
 
 import itertools
@@ -25,11 +25,11 @@ from studies.harness import count, grid, verdict
 
 CHAPTER = "dickinson-layers"
 CLAIM = (
-    "The last trained step keeps fewer of a poem's ten nearest neighbours than an "
-    "untrained one"
+    "The last layer keeps fewer of a poem's ten nearest neighbours than it does with "
+    "untrained weights"
 )
 RIVAL = "the last layer alone untrained, on the input of the trained one"
-NULL = "neighbours dealt at random keep ten in 305"
+NULL = "neighbours drawn at random: ten in 305 are kept"
 SETTINGS = {"seeds": [0, 1, 2, 3, 4], "count": 10, "draws": 1000, "every": 3, "close": 8}
 KNOWN = (
     "Hope is the thing",
@@ -47,7 +47,7 @@ KNOWN = (
 
 @cache
 def printed(count=None):
-    """Return the poems, the model, its levels and what each says of their shelves."""
+    """Return the poems, the model, its levels and what each says of their sections."""
     poems, (tokenizer, model) = load_poems()[:count], load_bert()
     levels = pool_layers(poems.text.tolist(), tokenizer, model).levels
     return poems, tokenizer, model, levels, [predict(x, poems.section) for x in levels]
@@ -73,7 +73,7 @@ def run(folder, group, **setting):
 
 
 def beside(way, where, seed, poems=None):
-    """Return what each step keeps, and of the last step each poem's neighbours kept."""
+    """Return what each layer keeps, and of the last one each poem's neighbours kept."""
     texts, tokenizer, model, levels, _ = printed(poems)
     depth = len(levels) - 2
     if way != "trained":
@@ -105,7 +105,7 @@ def answers(poem, level, versions, count=None):
 
 
 def words(first, end, poems=None):
-    """Return of each poem how far its shelf leads without each word, at top and bottom."""
+    """Return of each poem its section's lead without each word, at top and bottom."""
     texts, *_, shelves = printed(poems)
     rows = []
     for poem in range(first, min(end, len(texts)), SETTINGS["every"]):

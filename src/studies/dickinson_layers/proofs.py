@@ -171,14 +171,13 @@ def letters_and_words(texts, labels) -> np.ndarray:
     return max(found, key=lambda hits: score(hits, labels))
 
 
-def by_neighbours(vectors, labels, count=5) -> float:
-    """Return the balanced accuracy of a vote of the nearest, by the sections' shares."""
+def by_neighbours(vectors, labels, count=5) -> np.ndarray:
+    """Return the hits of a vote of the nearest, weighted by the sections' shares."""
     names, code = np.unique(labels, return_inverse=True)
     code = torch.tensor(code)
     votes = F.one_hot(code[nearest(vectors, count)], len(names)).sum(dim=1)
     shares = torch.bincount(code) / len(code)
-    hits = ((votes / shares).argmax(dim=1) == code).double().numpy()
-    return score(hits, labels)
+    return ((votes / shares).argmax(dim=1) == code).double().numpy()
 
 
 def across_volumes(vectors, labels, volumes) -> float:
@@ -213,9 +212,10 @@ def context_helps(page):
 
     Each poem is left out in its turn; its penalty is chosen among the others. The gain's
     interval is above zero; the rivals are below, and less the random layers the interval
-    is, too. It keeps its sign where the poem's whole volume is left out. It is *not*
-    asserted against the best bag of letter sequences (the interval begins near zero), nor
-    against the best level below, nor for a vote of the five nearest (there is no gain).
+    is, too; one model with random layers falls below the static vectors. The gain keeps
+    its sign where the poem's whole volume is left out. It is open against the best of
+    eight bags of words and letter sequences and against the best level below (both
+    intervals begin near zero), and there is none for a vote of the five nearest.
     """
     sections, texts = page.sections, page.texts
     static, last = page.guesses[0].hits, page.guesses[-1].hits
@@ -243,8 +243,8 @@ def context_helps(page):
         "lower_gain": paired(last, lower, sections),
         "volume_last": apart[1],
         "volume_static": apart[0],
-        "near_last": near[1],
-        "near_static": near[0],
+        "near_last": score(near[1], sections),
+        "near_static": score(near[0], sections),
         "agree": int(last.sum()),
         "poems": len(texts),
         "few": int((sections == "Love").sum()),
@@ -253,7 +253,11 @@ def context_helps(page):
     assert paired(last, nothing, sections)[0] > 0
     assert paired(last, weighted, sections)[0] > 0
     assert found["last"] > max(found[name] for name in ("bayes", "length", "nothing"))
+    assert found["nothing"] < found["static"]
     assert found["volume_last"] > found["volume_static"]
+    for open_gain in (found["letters_gain"], found["lower_gain"]):
+        assert open_gain[0] < 0.03
+    assert paired(near[1], near[0], sections)[0] < 0
     return found
 
 
@@ -303,7 +307,7 @@ def hope_is_in_a_word(page):
     assert set(below) == {"Nature"}
     assert set(moving) == {"Hope", "is", "sore"}
     assert each["words"][others[:, life].argmin()] == "Hope"
-    close(said, torch.tensor(others[0] / 100), atol=0.03, rtol=0)
+    assert np.abs(said.numpy() - others[0] / 100).max() < 0.03  # words[0] is "Hope"
     lead = whole.topk(2).values
     return {
         "full": whole[life].item(),
@@ -362,7 +366,8 @@ def one_word_decides(page):
     gap = mean_interval(moved["top"].astype(float) - moved["static"])
     narrow, wide = moved["top"][order[:third]].mean(), moved["top"][order[-third:]].mean()
     assert gap[0] > 0
-    assert narrow > 2 * wide
+    assert narrow > 0.6
+    assert wide < 0.2
     return {
         "top": moved["top"].mean(),
         "static": moved["static"].mean(),
@@ -420,9 +425,9 @@ def last_layer_reshuffles(page):
     """The mean share kept is between a quarter and a third; each layer below keeps half.
 
     An untrained last layer on the same input keeps more, of three and of thirty nearest,
-    too; the stored study says so for ten more. It is the only layer of which that was
-    found. Taking off what a cubic in the logarithm of the length predicts, or comparing
-    poems of one length (the chapter's task), changes nothing of it.
+    too; the stored study says so for ten more. On the same input the four layers below
+    keep more than untrained ones, and the fifth about as many (not asserted here).
+    Taking off what a cubic in the logarithm of the length predicts changes nothing of it.
     """
     tops = untrained_tops(page.model, page.tokenizer, tuple(page.texts))
     before, after = page.levels[-2:]
@@ -434,6 +439,7 @@ def last_layer_reshuffles(page):
     gaps = [mean_interval((kept(before, top, COUNT) - ours).numpy()) for top in tops]
     means = [kept(before, top, COUNT).mean().item() for top in tops]
     stored = [row["steps"][-1] for row in page.beside_runs if row["where"] == "last"]
+    many = [*stored, *means]
     correlated = [alike(before, top) for top in tops]
     long = torch.log(page.pooled.tokens.float())
     cubic = torch.tensor(np.vander(long - long.mean(), 4)).float()
@@ -441,13 +447,13 @@ def last_layer_reshuffles(page):
     assert 0.25 < steps[-1] < 1 / 3
     assert min(steps[:-1]) > 0.5
     assert min(low for low, _ in gaps) > 0
-    assert min(stored) > 0.5
+    assert min(many) > 0.55
+    assert max(many) < 0.65
     for count in (3, 30):  # not ten alone
         gap = kept(before, tops[0], count) - kept(before, after, count)
         assert mean_interval(gap.numpy())[0] > 0
     assert kept(*bare).mean() < (steps[-1] + min(means)) / 2
     assert alike(before, after) < min(correlated)
-    many = [*stored, *means]
     return {
         "last": steps[-1],
         "blank": min(many),
