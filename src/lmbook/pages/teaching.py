@@ -186,7 +186,11 @@ def _verdict(app, page: str, task: Task) -> str:
     LookupError
         If it did not say that it is wrong.
     """
-    for cell in executed(page, Path(app.srcdir).parent).cells:
+    try:
+        notebook = executed(page, Path(app.srcdir).parent)
+    except LookupError:  # the page itself says that it is not whole
+        return ""
+    for cell in notebook.cells:
         if cell.source.strip() == task.code.strip():
             said = [o.get("data", {}).get("text/plain", "") for o in cell.outputs]
             for verdict in said:
