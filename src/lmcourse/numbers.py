@@ -10,7 +10,6 @@ and columns are both drawn. They are drawn by `lmcourse.views.error_bars` and
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from scipy import stats
 
 MINUS = "\N{MINUS SIGN}"
 PERCENT = "\N{NO-BREAK SPACE}%"
@@ -69,6 +68,11 @@ def format_estimate(value: float, interval: Sequence[float], form: str) -> str:
     return f"{format_number(value, form)} ({format_number(interval, form)})"
 
 
+def plural(count: int, noun: str) -> str:
+    """Return a noun for so many things: "token" for one, else "tokens"."""
+    return noun if count == 1 else f"{noun}s"
+
+
 # --- intervals ------------------------------------------------------------------------
 
 
@@ -111,6 +115,8 @@ def bootstrap_interval(
         If there are fewer than two observations (in a group), samples of different
         lengths, groups for several samples, or values that are not finite.
     """
+    from scipy import stats  # a second to import: only who wants an interval waits
+
     values = [np.asarray(sample, dtype=float) for sample in samples]
     if not values or {each.shape for each in values} != {values[0].shape}:
         raise ValueError("samples of one length are needed, one number an observation")

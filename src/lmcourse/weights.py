@@ -13,6 +13,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as to_bytes
 
 from lmcourse.files import write_whole
+from lmcourse.numbers import plural
 
 DTYPES = ("F32", "F16", "BF16")
 
@@ -164,11 +165,11 @@ def _read_tensor(file, name, path):
 
 
 def name_some(names):
-    """Return how many tensors there are and the names of three: "9 tensors: a, b, c, …"."""
+    """Return how many tensors there are and three names: "9 tensors: a, b, c, …"."""
     shown = sorted(names)[:3]
     if len(names) > len(shown):
         shown.append("…")
-    return f"{len(names)} tensors: {', '.join(shown)}"
+    return f"{len(names)} {plural(len(names), 'tensor')}: {', '.join(shown)}"
 
 
 def read_state(

@@ -191,10 +191,10 @@ KEY = "encoder.layer.1.attention.self.key.weight"
 @pytest.mark.parametrize(
     ("harm", "said"),
     [
-        (lambda weights: weights.pop(KEY), rf"lacks 1 tensors: {KEY}\."),
+        (lambda weights: weights.pop(KEY), rf"lacks 1 tensor: {KEY}\."),
         (
             lambda weights: weights.update({KEY: torch.zeros(400)}),
-            rf"another shape 1 tensors: {KEY} \(400,\), not \(20, 20\)",
+            rf"another shape 1 tensor: {KEY} \(400,\), not \(20, 20\)",
         ),
         (lambda weights: weights[KEY].fill_(torch.nan), f"{KEY} holds numbers that are"),
         (

@@ -15,7 +15,6 @@ from contextlib import contextmanager
 import numpy as np
 import torch
 from torch.overrides import TorchFunctionMode
-from torch.utils._python_dispatch import TorchDispatchMode
 
 TOLERANCE = 1e-5  # as a share of the oracle's largest magnitude; float32 keeps it
 SHOWN = 160  # characters of a call or a result that a message shows
@@ -150,7 +149,10 @@ def _example(answer, inputs, got) -> str:
     """Show the call and its result, as far as both are short and plain."""
     if isinstance(got, (np.generic, np.ndarray, torch.Tensor)) and got.shape == ():
         got = got.item()
-    if not _is_plain(got) or len(gave := _BRIEF.repr(got)) > SHOWN:
+    if not _is_plain(got):
+        return ""
+    gave = _BRIEF.repr(got)
+    if len(gave) > SHOWN:
         return ""
     call = f"{_name(answer)}({', '.join(map(_BRIEF.repr, inputs))})"
     if len(call) > SHOWN or not all(map(_is_plain, inputs)):
@@ -309,16 +311,6 @@ class Called(TorchFunctionMode):
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
         self.names.append(getattr(function, "__name__", ""))
-        return function(*args, **(kwargs or {}))
-
-
-class Counting(TorchDispatchMode):
-    """Counts what PyTorch is asked to do, inside a ``with``."""
-
-    calls = 0
-
-    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        self.calls += 1
         return function(*args, **(kwargs or {}))
 
 

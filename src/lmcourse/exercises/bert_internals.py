@@ -26,31 +26,42 @@ def _bert(**changes):
     return model.requires_grad_(False)
 
 
-class _Whole(Wrong):
-    """Somebody called what holds modules, and is to be built of them."""
+class _CalledWhole(Wrong):
+    """An answer called a module whose work it should have built from the parts."""
 
 
 class _Parts(SimpleNamespace):
-    """The modules inside another, which is called so; it is for the reader to build."""
+    """The parts of a module as attributes; the module itself cannot be called.
+
+    Attributes
+    ----------
+    called : str
+        The module's name, for the message.
+    """
 
     def __call__(self, *inputs, **named):
-        raise _Whole(f"call the modules inside {self.called}, not {self.called} itself.")
+        raise _CalledWhole(
+            f"call the modules inside {self.called}, not {self.called} itself."
+        )
 
 
 def _opened(module, called="layer"):
-    """Return a module's parts, its linear layers and norms as they are."""
-    inside = module.named_children()
-    parts = {name: _opened(part, f"{called}.{name}") for name, part in inside}
-    return _Parts(called=called, **parts) if parts else module
+    """Return the parts of a module as `_Parts`, nested; a layer without parts as it is."""
+    parts = {
+        name: _opened(part, f"{called}.{name}") for name, part in module.named_children()
+    }
+    if not parts:
+        return module
+    return _Parts(called=called, **parts)
 
 
 @contextmanager
-def _opening():
-    """Say which it was to whoever called a whole."""
+def _explained():
+    """Put the message of `_CalledWhole`, where it is the cause, in place of the error's."""
     try:
         yield
     except Wrong as wrong:
-        if isinstance(wrong.__cause__, _Whole):
+        if isinstance(wrong.__cause__, _CalledWhole):
             raise wrong.__cause__ from None
         raise
 
@@ -69,7 +80,7 @@ def embed(answer):
     given = {"token_type_ids": TOKEN_TYPES, "output_hidden_states": True}
     want = model(ids, **given).hidden_states[0]
     seen = _Parts(called="bert", embeddings=parts, config=model.config)
-    with _opening():
+    with _explained():
         expect(answer, [seen, ids, TOKEN_TYPES], want, _embed_mistakes(parts, ids))
 
 
@@ -154,9 +165,9 @@ def layer(answer):
     for heads in (2, 4):  # whoever fixes their number is right only once
         whole = _bert(num_attention_heads=heads).encoder.layer[0]
         for seed, weight in enumerate(whole.parameters(), 10):  # each step is to count
-            weight.copy_(normal(*weight.shape, seed=seed) * 0.6 + (weight == 1))
+            weight.copy_(normal(*weight.shape, seed=seed) * 0.6 + (weight == 1).float())
         mistakes = _layer_mistakes(whole, x, heads)
-        with _opening():
+        with _explained():
             expect(answer, [_opened(whole), x, heads], whole(x), mistakes)
 
 

@@ -239,8 +239,9 @@ def new_style(answer):
     pairs = {tuple(strings(unpack(pair, 2, "pairs from `draw`"))) for pair in drawn}
     if any(re.fullmatch(r"\s*\d+\s+[a-z]+\s+\d+\s*", source) for source, _ in pairs):
         raise Wrong("style 5 was shown. It should be read without.")
-    if (many := sum(_is_day(*pair) for pair in pairs)) < 50:
-        raise Wrong(f"`draw` gives {many} different dates, rightly written: too few.")
+    right = sum(_is_day(*pair) for pair in pairs)
+    if right < 50:
+        raise Wrong(f"`draw` gives {right} different dates, rightly written: too few.")
     rng, first = random.Random(1830), datetime.date(1800, 1, 1)
     days = [first + datetime.timedelta(rng.randrange(73048)) for _ in range(100)]
     if not any(re.match(r"\d{4} [A-Z]", source) for source, _ in pairs):

@@ -39,27 +39,35 @@ CUT = [  # a word, and merges in the order in which they were learned
 
 def _library_cut(word: str, merges: list) -> list[str]:
     """Cut a word as the library does."""
-    known = dict.fromkeys([*word, *(s for pair in merges for s in (*pair, "".join(pair)))])
-    vocab = {symbol: n for n, symbol in enumerate(known)}
-    return [t.value for t in tokenizers.models.BPE(vocab, merges).tokenize(word)]
+    symbols = list(word)
+    for left, right in merges:
+        symbols += [left, right, left + right]
+    vocab = {symbol: n for n, symbol in enumerate(dict.fromkeys(symbols))}
+    tokens = tokenizers.models.BPE(vocab, merges).tokenize(word)
+    return [token.value for token in tokens]
 
 
 def _longest_first(word: str, ranks: dict) -> tuple:
     """Take the longest symbol that fits, as WordPiece does."""
-    known, symbols = {"".join(pair) for pair in ranks}, []
+    known = {left + right for left, right in ranks}
+    symbols = []
     while word:
-        ends = range(len(word), 0, -1)
-        size = next(end for end in ends if end == 1 or word[:end] in known)
+        size = len(word)
+        while size > 1 and word[:size] not in known:
+            size -= 1
         symbols.append(word[:size])
         word = word[size:]
     return tuple(symbols)
 
 
 def _by_rule(word: str, ranks: dict, choose, joins: int = 99) -> tuple:
-    """Join the pair that a rule chooses, as long as one is there, or so many times."""
+    """Join the pair that a rule chooses, as long as one is there, or ``joins`` times."""
     symbols = tuple(word)
-    while joins and (pairs := [pair for pair in pairwise(symbols) if pair in ranks]):
-        symbols, joins = merge_pair(symbols, choose(pairs, key=ranks.get)), joins - 1
+    for _ in range(joins):
+        pairs = [pair for pair in pairwise(symbols) if pair in ranks]
+        if not pairs:
+            break
+        symbols = merge_pair(symbols, choose(pairs, key=ranks.get))
     return symbols
 
 

@@ -26,7 +26,8 @@ ARTISTS = 12  # of each kind
 def register() -> None:
     """Have IPython, if it runs, show a figure as SVG, its description beside it."""
     running = sys.modules.get("IPython")  # it is imported where it runs
-    if shell := running and running.get_ipython():
+    shell = running.get_ipython() if running else None
+    if shell:
         from matplotlib_inline.config import InlineBackend
 
         InlineBackend.instance(parent=shell).figure_formats = set()  # ours alone
@@ -78,7 +79,9 @@ def _axes(axes: Axes) -> dict:
         "words": _words(names) + _words(axes.texts, axes.get_legend()),
         "limits": [float(f"{end:.4g}") for end in (*axes.get_xlim(), *axes.get_ylim())],
     }
-    found |= {"ticks": ticks} if (ticks := _ticks(axes)) else {}
+    ticks = _ticks(axes)
+    if ticks:
+        found["ticks"] = ticks
     if axes.name != "rectilinear":  # of others only the words and the limits
         return found
     images = [*axes.images, *axes.collections]

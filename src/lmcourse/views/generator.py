@@ -105,7 +105,9 @@ def _stored(text: str, written: str, heading: str, bars: list, layers: list) -> 
 def too_much(tokenizer, model) -> str:
     """Say why a model does not run in the page; nothing if it does."""
     mib = 2 * model.parameters_count / 2**20  # in float16
-    why = [f"its weights are {mib:.0f} MiB to load"] * (mib > LARGEST)
+    why = []
+    if mib > LARGEST:
+        why.append(f"its weights are {mib:.0f} MiB to load")
     if not isinstance(tokenizer, CharTokenizer):
         why.append(f"it reads {tokenizer.vocab_size:,} pieces of words, not characters")
     if model.config.ngrams:

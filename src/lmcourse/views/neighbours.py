@@ -9,6 +9,7 @@ import numpy as np
 
 from lmcourse.data import load_poems, load_sonnets
 from lmcourse.embeddings import unit, word_vectors, words
+from lmcourse.numbers import plural
 from lmcourse.views.view import View
 
 NEAREST = 6
@@ -148,7 +149,7 @@ def _list(word: str, space: Space) -> tuple[str, list]:
         said = f"1 of {len(space.words):,} rows" if row is not None else "no row of its own"
     else:
         count = space.counts[row] if row is not None else 0
-        said = f"{count} time{'s' * (count != 1)} in the text"
+        said = f"{count} {plural(count, 'time')} in the text"
     if row is None:
         return said, [[]]
     if row >= space.asked:

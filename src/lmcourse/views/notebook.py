@@ -71,7 +71,7 @@ def sentences(view) -> str:
         shares = sentence["weights"][data["head"]][query]
         spans = (
             f'<span style="background: rgba(0, 114, 178, {0.6 * share / 100:.3f}); '
-            f'padding: 2px; {"outline: 1px solid" * (position == query)}" '
+            f'padding: 2px; {"outline: 1px solid" if position == query else ""}" '
             f'title="{share} %">{escape(token)}</span>'
             for position, (token, share) in enumerate(
                 zip(sentence["tokens"], shares, strict=True)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from lmcourse.numbers import plural
 from lmcourse.tokenization import BYTES, BPETokenizer
 from lmcourse.views.view import View
 
@@ -103,7 +104,7 @@ def shown(row: str, piece: str) -> str:
 def _row(key: str, tokens: list[list], length: int) -> str:
     boxes = []
     for token_id, piece in tokens:
-        colour = (token_id or 0) % len(FILLS)
+        colour = 0 if token_id is None else token_id % len(FILLS)
         boxes.append(
             f'<span class="lmc-piece" style="background: var(--d-{colour + 1}-fill, '
             f"{FILLS[colour]}); border: 1px solid; border-radius: 4px; margin: 1px; "
@@ -111,9 +112,11 @@ def _row(key: str, tokens: list[list], length: int) -> str:
             f"{html.escape(shown(key, piece))}</span>"
         )
     unknown = sum(i is None or piece == "[UNK]" for i, piece in tokens)
-    count = f"{len(tokens):,} token{'s' * (len(tokens) != 1)}"
-    count += f", {length / len(tokens):.1f} characters each" if tokens else ""
-    count += f", {unknown:,} unknown" if unknown else ""
+    count = f"{len(tokens):,} {plural(len(tokens), 'token')}"
+    if tokens:
+        count += f", {length / len(tokens):.1f} characters each"
+    if unknown:
+        count += f", {unknown:,} unknown"
     return (
         f'<p class="lmc-name"><b>{ROWS[key]}</b>: {count}</p>\n'
         f'<p class="lmc-pieces">{"".join(boxes)}</p>'
