@@ -135,7 +135,7 @@ def drop_optimizer(tensors):
 @pytest.mark.parametrize(
     ("spoil", "message", "loads"),
     [
-        (lambda t: t.pop(NORM), f"lacks 1 tensors: {NORM}", False),
+        (lambda t: t.pop(NORM), f"lacks 1 tensor: {NORM}", False),
         (lambda t: t.update(alien=torch.ones(2)), "alien", False),
         (drop_optimizer, "lacks", True),
         (lambda t: t.update({MOMENT: torch.ones(2)}), "exp_avg has the shape", True),

@@ -49,8 +49,8 @@ def test_what_is_expected_is_loaded(tmp_path, dtype):
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"bias": None}, "lacks 1 tensors: bias"),
-        ({"gate": torch.ones(1)}, "besides what is expected, 1 tensors: gate"),
+        ({"bias": None}, "lacks 1 tensor: bias"),
+        ({"gate": torch.ones(1)}, "besides what is expected, 1 tensor: gate"),
         ({"up": torch.ones(3, 2)}, r"up has the shape \(3, 2\), not \(2, 3\)"),
         ({"up": torch.ones(2, 3, dtype=torch.int8)}, "up is I8"),
         ({"up": torch.ones(2, 3, dtype=torch.float64)}, "up is F64"),
