@@ -78,8 +78,8 @@ def batches(lengths, budget):
         start += size
 
 
-def read(windows, model, modules, on_output, batch_tokens=1024):
-    """Run a BERT on token IDs and show what its modules return, batch by batch.
+def encode_windows(windows, model, modules, on_output, batch_tokens=1024):
+    """Run a BERT on token IDs, and hand on what its modules return, batch by batch.
 
     Parameters
     ----------
@@ -123,8 +123,9 @@ def pool_layers(texts, tokenizer, model, *, batch_tokens=1024, on_output=None):
     batch_tokens : int
         Tokens of one batch, padding included: memory against the number of batches.
     on_output : callable, optional
-        Called as in `read` with the states of each level of `PooledLayers.levels`, before
-        they are let go: to keep more of them than the one vector.
+        Called as in `encode_windows` with the states of each level of
+        `PooledLayers.levels`, before they are let go: to keep more of them than the one
+        vector.
 
     Returns
     -------
@@ -159,7 +160,7 @@ def pool_layers(texts, tokenizer, model, *, batch_tokens=1024, on_output=None):
         if on_output:
             on_output(level, rows, states, mask)
 
-    read(windows, model, modules, keep, batch_tokens)
+    encode_windows(windows, model, modules, keep, batch_tokens)
     pooled, tokens = pooled.cpu(), torch.tensor([len(window) for window in windows])
     return PooledLayers(static=pooled[0], layers=pooled[1:], tokens=tokens)
 
@@ -203,11 +204,8 @@ def nearest(vectors, count):
     ValueError
         If ``count`` is not possible.
     """
-    if not 1 <= count < len(vectors):
-        raise ValueError(
-            f"each of {len(vectors)} texts has {len(vectors) - 1} others: the {count} "
-            "nearest cannot be had"
-        )
+    if not 0 < count < len(vectors):
+        raise ValueError(f"of {len(vectors)} texts none has {count} others")
     unit = F.normalize(vectors - vectors.mean(dim=0), dim=-1)
     cosines = (unit @ unit.T).fill_diagonal_(-2)  # (texts, texts); none is its own
     return cosines.topk(count).indices
@@ -239,21 +237,35 @@ def kept(before, after, count=10):
 
 
 def untrained(model, seed, shuffle, layers):
-    """Return a copy of a BERT some of whose layers have learned nothing.
+    """Return a copy of a BERT in which some layers are untrained.
 
-    Their weights keep their size: each tensor's numbers are dealt anew, or (not
-    ``shuffle``) each matrix is drawn from a normal distribution with its mean and spread.
+    Their weights keep their size.
+
+    Parameters
+    ----------
+    model : BertModel
+        It is left as it is.
+    seed : int
+    shuffle : bool
+        Whether the numbers of each tensor are shuffled; else each matrix is drawn from a
+        normal distribution of its mean and standard deviation, and vectors stay.
+    layers : iterable of int
+        Which ones.
+
+    Returns
+    -------
+    BertModel
     """
     other = copy.deepcopy(model)
-    draw = torch.Generator().manual_seed(seed)
+    generator = torch.Generator().manual_seed(seed)
     for layer in layers:
-        for w in other.encoder.layer[layer].parameters():
+        for weight in other.encoder.layer[layer].parameters():
             if shuffle:
-                order = torch.randperm(w.numel(), generator=draw)
-                w.data = w.data.flatten()[order].view_as(w)
-            elif w.ndim == 2:
-                noise = torch.randn(w.shape, generator=draw).to(w)
-                w.data = w.data.mean() + w.data.std() * noise
+                order = torch.randperm(weight.numel(), generator=generator)
+                weight.data = weight.data.flatten()[order].view_as(weight)
+            elif weight.ndim == 2:
+                noise = torch.randn(weight.shape, generator=generator).to(weight)
+                weight.data = weight.data.mean() + weight.data.std() * noise
     return other
 
 

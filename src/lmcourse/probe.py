@@ -1,9 +1,9 @@
-"""What vectors tell of labels: predictions that never saw their own answer, with intervals.
+"""Probes: what can be predicted of a text from its vector, with intervals.
 
-A ridge regression on a kernel predicts each text's label from all the others, and its
-penalty is chosen among those others too. Nothing is refitted: what a linear smoother
-``H = K (K + λI)⁻¹`` says without one or two of its texts is known in closed form
-(Golub, Heath and Wahba 1979).
+A ridge regression on a kernel predicts each text's label from all the other texts, and its
+penalty is chosen among those others, too. Nothing is refitted: the predictions of a linear
+smoother ``H = K (K + λI)⁻¹`` without one or two of its texts have a closed form (Golub,
+Heath and Wahba 1979).
 """
 
 from dataclasses import dataclass
@@ -19,19 +19,20 @@ PENALTIES = tuple(10 ** (half / 2) for half in range(-4, 5))  # 0.01 to 100
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """What all the other texts say of each text.
+    """Each text's label, predicted from all the other texts.
 
     Attributes
     ----------
     names : list
         The labels, sorted: what the columns of ``support`` stand for.
     support : Tensor of shape (texts, labels)
-        1 where the others' vectors say no more than the label's share among them does,
-        2 where they say twice as much, below 0 where they speak against it.
+        The prediction divided by the label's share among the other texts: 1 where the
+        vectors add nothing to that share, 2 where the label is twice as likely, below 0
+        where they speak against it.
     hits : array of shape (texts,)
         1.0 where the label with the most support is the text's own, else 0.0.
     penalty : Tensor of shape (texts,)
-        Which one the others chose.
+        The one with which the others are predicted best.
     """
 
     names: list
@@ -41,9 +42,17 @@ class Predictions:
 
 
 def gram(vectors):
-    """Return how alike the texts' vectors are: (texts, texts), in float64.
+    """Return the Gram matrix of the texts' vectors: their products, pair by pair.
 
-    The mean vector is taken off, a typical length made 1, and 1 added for a constant.
+    Parameters
+    ----------
+    vectors : Tensor of shape (texts, d_model)
+
+    Returns
+    -------
+    float64 Tensor of shape (texts, texts)
+        Of vectors whose mean is subtracted and whose mean squared length is made 1; 1 is
+        added, which gives the regression a constant.
     """
     x = vectors.double() - vectors.double().mean(dim=0)  # (texts, d_model)
     x = x / x.square().sum(dim=1).mean().sqrt()
@@ -51,34 +60,49 @@ def gram(vectors):
 
 
 def smoothers(gram, penalties=PENALTIES):
-    """Return a ridge regression's smoother for each penalty: (penalties, texts, texts)."""
+    """Return a ridge regression's smoother for each penalty.
+
+    Parameters
+    ----------
+    gram : Tensor of shape (texts, texts)
+        As `gram` returns it.
+    penalties : sequence of float
+
+    Returns
+    -------
+    Tensor of shape (penalties, texts, texts)
+    """
     sizes, axes = torch.linalg.eigh(gram)
-    sizes = sizes.clamp(min=0)
+    sizes = sizes.clamp(min=0)  # rounding may leave some just below
     return torch.stack([axes * (sizes / (sizes + p)) @ axes.T for p in penalties])
 
 
 def leave_out(hat, truth):
-    """Return what is said of each text without it, and without it and another.
+    """Predict each text without itself, and without itself and one other.
+
+    In closed form, from a fit to all texts: leaving out texts scales their residuals
+    (Golub, Heath and Wahba 1979).
 
     Parameters
     ----------
     hat : Tensor of shape (texts, texts)
+        A linear smoother: ``hat @ truth`` is the fit to all texts.
     truth : Tensor of shape (texts, labels)
         1 at a text's label, else 0.
 
     Returns
     -------
-    one : Tensor of shape (texts, labels)
-    two : Tensor of shape (texts, texts, labels)
-        At ``[i, j]``: what is said of j when i and j are both left out.
+    without_one : Tensor of shape (texts, labels)
+    without_two : Tensor of shape (texts, texts, labels)
+        At ``[i, j]``: the prediction for j when i and j are both left out.
     """
     rest = torch.eye(len(hat), dtype=hat.dtype) - hat
-    off = rest @ truth  # (texts, labels): how far the fit is off
+    residuals = rest @ truth  # (texts, labels)
     own = rest.diagonal()[:, None]  # (texts, 1)
-    area = own * own.T - rest.square()  # (texts, texts)
-    area.fill_diagonal_(1)  # i = j is no pair
-    pair = (own[..., None] * off - rest[..., None] * off[:, None]) / area[..., None]
-    return truth - off / own, truth - pair
+    determinants = own * own.T - rest.square()  # (texts, texts), of rest at i and j
+    determinants.fill_diagonal_(1)  # i = j is no pair
+    both = own[..., None] * residuals - rest[..., None] * residuals[:, None]
+    return truth - residuals / own, truth - both / determinants[..., None]
 
 
 def predict(vectors, labels, penalties=PENALTIES):
@@ -108,49 +132,69 @@ def predict(vectors, labels, penalties=PENALTIES):
         raise ValueError("each label needs three texts: two may be left out at once")
     hats = vectors if vectors.ndim == 3 else smoothers(gram(vectors), penalties)
     truth = torch.nn.functional.one_hot(torch.tensor(code)).double()  # (texts, labels)
-    said, errors = [], []
+    predictions, errors = [], []
     for hat in hats:
-        one, two = leave_out(hat, truth)
-        said.append(one)
-        errors.append((two - truth).square().sum(dim=(1, 2)))  # (texts,); i = j adds 0
-    best = torch.stack(errors).argmin(dim=0)  # (texts,)
-    said = torch.stack(said)[best, torch.arange(len(truth))]  # (texts, labels)
+        without_one, without_two = leave_out(hat, truth)
+        predictions.append(without_one)
+        # For each text: how wrong the others are about one another. i = j adds 0.
+        errors.append((without_two - truth).square().sum(dim=(1, 2)))
+    best = torch.stack(errors).argmin(dim=0)  # (texts,): the penalty that is chosen
+    chosen = torch.stack(predictions)[best, torch.arange(len(truth))]  # (texts, labels)
+    share = (truth.sum(dim=0) - truth) / (len(truth) - 1)  # of each label among the others
+    support = chosen / share
+    hits = (support.argmax(dim=1) == torch.tensor(code)).double().numpy()
     penalty = torch.tensor(penalties, dtype=torch.float64)[best]
-    share = (truth.sum(dim=0) - truth) / (len(truth) - 1)  # among the others
-    hits = ((said / share).argmax(dim=1) == torch.tensor(code)).double().numpy()
-    return Predictions(names.tolist(), said / share, hits, penalty)
+    return Predictions(names.tolist(), support, hits, penalty)
 
 
 def ask(vectors, labels, text, versions, penalty):
-    """Return what all other texts say of new versions of one: (versions, labels).
+    """Predict the label of new versions of one text from all the other texts.
 
-    Support, as in `predict`, which says the same of the text as it is.
+    For the text as it is this gives the row of `predict`.
 
     Parameters
     ----------
     vectors : Tensor of shape (texts, d_model)
     labels : array of shape (texts,)
     text : int
+        The row of the text, which is left out.
     versions : Tensor of shape (versions, d_model)
+        Its vector after each change.
     penalty : float
+        Of the ridge regression; `Predictions.penalty` has the one chosen for the text.
+
+    Returns
+    -------
+    float64 Tensor of shape (versions, labels)
+        The support for each label, as in `Predictions`.
     """
-    old, (_, code) = vectors.double(), np.unique(np.asarray(labels), return_inverse=True)
-    centre, rest = old.mean(dim=0), np.delete(np.arange(len(old)), text)
-    size = (old - centre).square().sum(dim=1).mean().sqrt()
-    x, new = (old[rest] - centre) / size, (versions.double() - centre) / size
-    truth = torch.nn.functional.one_hot(torch.tensor(code)).double()[rest]
-    ridge = penalty * torch.eye(len(rest), dtype=x.dtype)
+    vectors = vectors.double()
+    _, code = np.unique(np.asarray(labels), return_inverse=True)
+    others = np.delete(np.arange(len(vectors)), text)
+    centre = vectors.mean(dim=0)
+    size = (vectors - centre).square().sum(dim=1).mean().sqrt()
+    x = (vectors[others] - centre) / size  # (texts - 1, d_model)
+    new = (versions.double() - centre) / size  # (versions, d_model)
+    truth = torch.nn.functional.one_hot(torch.tensor(code)).double()[others]
+    ridge = penalty * torch.eye(len(others), dtype=x.dtype)
     weights = torch.linalg.solve(x @ x.T + 1 + ridge, truth)  # (texts - 1, labels)
     return (new @ x.T + 1) @ weights / truth.mean(dim=0)
 
 
 def score(hits, labels):
-    """Return the balanced accuracy: the mean over the labels of the share guessed right."""
+    """Return the balanced accuracy: the mean over the labels of the share predicted right.
+
+    Parameters
+    ----------
+    hits : array of shape (texts,)
+        As in `Predictions`.
+    labels : array of shape (texts,)
+    """
     return float(np.mean([hits[labels == label].mean() for label in np.unique(labels)]))
 
 
 def interval(hits, labels, draws=1000, seed=0):
-    """Return where the middle 95 % of the score lie when the texts are drawn again.
+    """Return the 95 % interval of the score: the texts of each label are drawn again.
 
     Parameters
     ----------

@@ -13,7 +13,7 @@ from transformers import AutoTokenizer, BertConfig, BertForMaskedLM, BertModel
 
 from lmbook.bench import layers as bench
 from lmcourse.models import default_checkpoint, load_bert
-from lmcourse.pooling import batches, kept, nearest, pool_layers, read, untrained
+from lmcourse.pooling import batches, encode_windows, kept, nearest, pool_layers, untrained
 from near import near
 
 LAYERS, D_MODEL, WINDOW = 3, 24, 32
@@ -114,7 +114,7 @@ def test_no_hooks_are_left(tokenizer, model):
     pool_layers(LINES, tokenizer, model)
     assert hooks() == before
     with pytest.raises(IndexError):
-        read([[10**6]], model, [model.embeddings], lambda *_: None)
+        encode_windows([[10**6]], model, [model.embeddings], lambda *_: None)
     assert hooks() == before
 
 
@@ -235,7 +235,7 @@ def test_more_neighbours_than_other_texts_are_refused(count):
     vectors = torch.eye(5)
     assert nearest(vectors, 4).shape == (5, 4)
     for measure in (nearest, lambda x, count: kept(x, x, count)):
-        with pytest.raises(ValueError, match=f"5 texts has 4 others: the {count} nearest"):
+        with pytest.raises(ValueError, match=f"of 5 texts none has {count} others"):
             measure(vectors, count)
 
 
