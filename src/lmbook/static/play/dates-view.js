@@ -1,147 +1,24 @@
 /* The view *dates*: an encoder-decoder that reads a date and writes it in another form, run in
    the page. A click hides a character of the source from the decoder, which then writes anew. */
 import { button, make, ownLine, percent } from "./dom.js";
-import { ACTIVATIONS, added, linear, norm, softmax } from "./engine.js";
+import { EncoderDecoder, LONGEST, STOP } from "./encoder-decoder.js";
 
-const START = 1;
-const STOP = 2;
-const LONGEST = 24;
-const EPS = 1e-5;
 const visible = (character) => ({ " ": "␣", ">": "end" })[character] ?? character;
 
-/* A matrix in int8: bytes in base64, and a scale for each row; anything else as it is. */
-function unpack(stored) {
-  if (!stored.int8) return new Float32Array(stored);
-  const bytes = Int8Array.from(atob(stored.int8), (letter) => letter.charCodeAt(0));
-  const columns = bytes.length / stored.scale.length;
-  return Float32Array.from(bytes, (value, i) => value * stored.scale[Math.floor(i / columns)]);
-}
-
-/* One block on either side, norms first, as the chapter's Transformer. */
-export class Reader {
-  constructor({ weights, vocabulary, heads }) {
-    Object.assign(this, { vocabulary, heads, weights: {} });
-    for (const name in weights) this.weights[name] = unpack(weights[name]);
-    this.width = this.weights["encoder.norm.weight"].length;
-  }
-
-  at(name) {
-    return { weight: this.weights[`${name}.weight`], bias: this.weights[`${name}.bias`] };
-  }
-
-  /* Token vectors and sinusoids: (tokens, width). */
-  embed(ids) {
-    const { width } = this;
-    const table = this.weights["embed.table.weight"];
-    return Float32Array.from({ length: ids.length * width }, (_, n) => {
-      const place = Math.floor(n / width);
-      const i = n % width;
-      const angle = place * 10000 ** (-(i - (i % 2)) / width);
-      return table[ids[place] * width + i] + (i % 2 ? Math.cos(angle) : Math.sin(angle));
-    });
-  }
-
-  /* Attention of x to a memory where `may(i, j)`: the update, and weights [heads][i][j]. */
-  attend(name, x, memory, may) {
-    const { heads, width } = this;
-    const size = width / heads;
-    const tokens = x.length / width;
-    const [query, key, value] = ["query", "key", "value"].map((part) =>
-      linear(part === "query" ? x : memory, this.at(`${name}.${part}`), width),
-    );
-    const mixed = new Float32Array(x.length);
-    const places = Array.from({ length: memory.length / width }, (_, j) => j);
-    const weights = Array.from({ length: heads }, (_, head) =>
-      Array.from({ length: tokens }, (_, i) => {
-        const a = i * width + head * size;
-        const b = (j) => j * width + head * size;
-        const shares = softmax(
-          places.map((j) => {
-            let sum = 0;
-            for (let n = 0; n < size; n++) sum += query[a + n] * key[b(j) + n];
-            return may(i, j) ? sum / Math.sqrt(size) : -Infinity;
-          }),
-        );
-        for (const j of places)
-          for (let n = 0; n < size; n++) mixed[a + n] += shares[j] * value[b(j) + n];
-        return shares;
-      }),
-    );
-    return { update: linear(mixed, this.at(`${name}.output`), width), weights };
-  }
-
-  feedForward(name, x) {
-    const raised = linear(
-      norm(x, this.at(`${name}.norm_2`), EPS),
-      this.at(`${name}.feed_forward.up`),
-      this.width,
-    );
-    const down = this.at(`${name}.feed_forward.down`);
-    const wide = down.weight.length / this.width;
-    return added(x, linear(raised.map(ACTIVATIONS.gelu), down, wide));
-  }
-
-  ids(text) {
-    return Array.from(text, (character) => this.vocabulary.indexOf(character));
-  }
-
-  encode(text) {
-    const name = "encoder.blocks.0";
-    let x = this.embed(this.ids(text));
-    const seen = norm(x, this.at(`${name}.norm_1`), EPS);
-    x = added(x, this.attend(`${name}.attention`, seen, seen, () => true).update);
-    return norm(this.feedForward(name, x), this.at("encoder.norm"), EPS);
-  }
-
-  /* What it expects after each of the ids, and where it looks: weights [heads][i][j]. */
-  decode(ids, memory, hidden) {
-    const name = "decoder.blocks.0";
-    const { width } = this;
-    let x = this.embed(ids);
-    const seen = norm(x, this.at(`${name}.norm_1`), EPS);
-    x = added(x, this.attend(`${name}.attention`, seen, seen, (i, j) => j <= i).update);
-    const asks = norm(x, this.at(`${name}.norm_cross`), EPS);
-    const { update, weights } = this.attend(
-      `${name}.cross`,
-      asks,
-      memory,
-      (_, j) => !hidden.has(j),
-    );
-    x = norm(this.feedForward(name, added(x, update)), this.at("decoder.norm"), EPS);
-    const logits = linear(x, this.at("output"), width);
-    const size = this.vocabulary.length;
-    return { weights, probs: ids.map((_, i) => softmax(logits.slice(i * size, (i + 1) * size))) };
-  }
-
-  /* Write greedily: { written, probs, weights }, of each character and the end. */
-  write(text, hidden = new Set()) {
-    const memory = this.encode(text);
-    const ids = [START];
-    for (;;) {
-      const found = this.decode(ids, memory, hidden);
-      const last = found.probs.at(-1);
-      const best = last.indexOf(Math.max(...last));
-      if (best === STOP || ids.length === LONGEST)
-        return {
-          written: ids
-            .slice(1)
-            .map((id) => this.vocabulary[id])
-            .join(""),
-          ...found,
-        };
-      ids.push(best);
-    }
-  }
+/* The largest numbers of a list with their positions: [[number, position], …]. */
+function largest(list, count) {
+  const pairs = Array.from(list, (number, i) => [number, i]);
+  return pairs.sort((a, b) => b[0] - a[0]).slice(0, count);
 }
 
 export function mount(element, data) {
-  const reader = new Reader(data);
+  const model = new EncoderDecoder(data);
   const hidden = new Set();
-  let source;
-  let wanted;
-  let state;
-  let place = data.place;
-  let head = null; // the character written; the head (or all)
+  let source; // the date as it is read
+  let wanted; // as it is to be written; null if nobody knows
+  let state; // what the model wrote, how likely, and where it attended
+  let place = data.place; // the chosen character of what is written
+  let head = null; // the chosen head, or null for the mean of all
   const { area, note, label } = ownLine("", type, {
     rows: 1,
     maxlength: LONGEST,
@@ -198,24 +75,26 @@ export function mount(element, data) {
   }
 
   function type() {
-    const known = Array.from(area.value).filter((c) => reader.vocabulary.indexOf(c) > STOP);
+    const known = Array.from(area.value).filter((c) => model.vocabulary.indexOf(c) > STOP);
     note.textContent =
       known.length < area.value.length ? "It knows letters, digits, spaces and , - . / only." : "";
     if (known.length) begin(known.join(""), null);
   }
 
   function begin(text, right) {
-    [source, wanted] = [text, right];
+    source = text;
+    wanted = right;
     hidden.clear();
     answer();
   }
 
   function answer() {
-    state = reader.write(source, hidden);
+    state = model.write(source, hidden);
     place = Math.min(place, state.written.length);
     const isRight = state.written === wanted;
-    verdict.classList.toggle("lmd-wrong", !!wanted && !isRight);
-    verdict.textContent = !wanted ? "" : isRight ? "✓ That is the day." : `✗ The day is ${wanted}.`;
+    verdict.classList.toggle("lmd-wrong", Boolean(wanted) && !isRight);
+    if (!wanted) verdict.textContent = "";
+    else verdict.textContent = isRight ? "✓ That is the day." : `✗ The day is ${wanted}.`;
     again.disabled = !hidden.size;
     draw();
   }
@@ -239,67 +118,80 @@ export function mount(element, data) {
     parent.children[focused]?.focus();
   }
 
-  function draw() {
-    const rows = state.weights.map((weights) => weights[place]);
-    const mean = rows[0].map((_, j) => rows.reduce((sum, row) => sum + row[j], 0) / rows.length);
-    const weights = head === null ? mean : rows[head];
-    const characters = [...state.written, ">"];
-    drawButtons(
-      read,
-      [...source].map(visible),
-      (i) => hidden.has(i),
-      hide,
-      (label, i) => `${label}, place ${i + 1}${hidden.has(i) ? ", hidden" : ""}`,
-    );
-    weights.forEach((weight, i) => {
-      read.children[i].style.setProperty("--share", weight);
-      const told = hidden.has(i) ? "hidden" : weight < 0.005 ? "" : percent(weight);
-      read.children[i].append(make("small", {}, told));
+  /* Attention from the chosen character to the source, a row for each head. */
+  function attentionByHead() {
+    const keys = source.length;
+    const queries = state.probs.length;
+    return Array.from({ length: data.heads }, (_, each) => {
+      const start = (each * queries + place) * keys;
+      return Array.from(state.weights.subarray(start, start + keys));
     });
-    drawButtons(
-      written,
-      characters.map(visible),
-      (i) => i === place,
-      (i) => {
-        place = i;
-        draw();
-      },
-      (label, i) => `${label}, place ${i + 1}`,
-    );
-    characters.forEach((character, i) =>
-      written.children[i].classList.toggle("lmd-wrong", !!wanted && character !== `${wanted}>`[i]),
-    );
-    const names = ["mean of heads", ...rows.map((_, i) => `head ${i}`)];
-    drawButtons(
-      heads,
-      names,
-      (i) => i === (head ?? -1) + 1,
-      (i) => {
-        head = i ? i - 1 : null;
-        draw();
-      },
-    );
-    const likely = (list, count) =>
-      Array.from(list, (share, i) => [share, i])
-        .sort((a, b) => b[0] - a[0])
-        .slice(0, count);
-    bars.replaceChildren(
-      ...likely(state.probs[place], 3).map(([share, i]) =>
-        make(
-          "p",
-          {},
-          make("b", {}, visible(reader.vocabulary[i])),
-          make("span", { class: "lmd-bar", style: `width: ${8 * share}em` }),
-          ` ${percent(share)}`,
-        ),
+  }
+
+  /* The characters read, with the share of the attention that each gets. */
+  function drawSource(weights) {
+    const labels = Array.from(source, visible);
+    const name = (label, i) => `${label}, place ${i + 1}${hidden.has(i) ? ", hidden" : ""}`;
+    drawButtons(read, labels, (i) => hidden.has(i), hide, name);
+    weights.forEach((weight, i) => {
+      let share = weight < 0.005 ? "" : percent(weight);
+      if (hidden.has(i)) share = "hidden";
+      read.children[i].style.setProperty("--share", weight);
+      read.children[i].append(make("small", {}, share));
+    });
+  }
+
+  /* The characters written; those that are not the right ones are marked. */
+  function drawWritten(characters) {
+    const choosePlace = (i) => {
+      place = i;
+      draw();
+    };
+    const name = (label, i) => `${label}, place ${i + 1}`;
+    drawButtons(written, characters.map(visible), (i) => i === place, choosePlace, name);
+    characters.forEach((character, i) => {
+      const isWrong = Boolean(wanted) && character !== `${wanted}>`[i];
+      written.children[i].classList.toggle("lmd-wrong", isWrong);
+    });
+  }
+
+  function drawHeads() {
+    const names = ["mean of heads"];
+    for (let each = 0; each < data.heads; each++) names.push(`head ${each}`);
+    const chooseHead = (i) => {
+      head = i ? i - 1 : null;
+      draw();
+    };
+    drawButtons(heads, names, (i) => i === (head ?? -1) + 1, chooseHead);
+  }
+
+  /* The three characters that the decoder held likeliest. */
+  function drawBars() {
+    const rows = largest(state.probs[place], 3).map(([share, i]) =>
+      make(
+        "p",
+        {},
+        make("b", {}, visible(model.vocabulary[i])),
+        make("span", { class: "lmd-bar", style: `width: ${8 * share}em` }),
+        ` ${percent(share)}`,
       ),
     );
-    summary.textContent =
-      `While it writes “${visible(characters[place])}” it looks most at ` +
-      likely(weights, 3)
-        .map(([share, i]) => `“${visible(source[i])}” (place ${i + 1}, ${percent(share)})`)
-        .join(", ") +
-      ".";
+    bars.replaceChildren(...rows);
+  }
+
+  function draw() {
+    const byHead = attentionByHead();
+    const mean = byHead[0].map((_, j) => byHead.reduce((sum, row) => sum + row[j], 0) / data.heads);
+    const weights = head === null ? mean : byHead[head];
+    const characters = [...state.written, ">"];
+    drawSource(weights);
+    drawWritten(characters);
+    drawHeads();
+    drawBars();
+    const most = largest(weights, 3).map(
+      ([share, i]) => `“${visible(source[i])}” (place ${i + 1}, ${percent(share)})`,
+    );
+    summary.textContent = `While it writes “${visible(characters[place])}” it looks most at ${most.join(", ")}.`;
   }
 
   choose();

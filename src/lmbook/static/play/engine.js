@@ -72,20 +72,42 @@ export function added(a, b) {
   return out;
 }
 
-/* LayerNorm: x (tokens, d_model) → the same shape. */
+/**
+ * Give each row the mean 0 and the variance 1, as LayerNorm does first.
+ *
+ * @param {Float32Array} x (tokens, d_model)
+ * @param {number} d_model
+ * @param {number} eps added to the variance
+ * @returns {{ normed: Float32Array, scales: Float32Array }} of x's shape; (tokens,), what
+ *   each row was multiplied by
+ */
+export function normalise(x, d_model, eps) {
+  const normed = new Float32Array(x.length);
+  const scales = new Float32Array(x.length / d_model);
+  for (let token = 0; token < scales.length; token++) {
+    const start = token * d_model;
+    let mean = 0;
+    let variance = 0;
+    for (let i = 0; i < d_model; i++) mean += x[start + i] / d_model;
+    for (let i = 0; i < d_model; i++) variance += (x[start + i] - mean) ** 2 / d_model;
+    scales[token] = 1 / Math.sqrt(variance + eps);
+    for (let i = 0; i < d_model; i++) normed[start + i] = (x[start + i] - mean) * scales[token];
+  }
+  return { normed, scales };
+}
+
+/**
+ * LayerNorm.
+ *
+ * @param {Float32Array} x (tokens, d_model)
+ * @param {{ weight: Float32Array, bias: Float32Array }} norm both (d_model,)
+ * @param {number} eps
+ * @returns {Float32Array} (tokens, d_model)
+ */
 export function norm(x, { weight, bias }, eps) {
   const d_model = weight.length;
-  const out = new Float32Array(x.length);
-  for (let start = 0; start < x.length; start += d_model) {
-    let mean = 0;
-    let square = 0;
-    for (let i = 0; i < d_model; i++) mean += x[start + i] / d_model;
-    for (let i = 0; i < d_model; i++) square += (x[start + i] - mean) ** 2 / d_model;
-    const scale = 1 / Math.sqrt(square + eps);
-    for (let i = 0; i < d_model; i++)
-      out[start + i] = (x[start + i] - mean) * scale * weight[i] + bias[i];
-  }
-  return out;
+  const { normed } = normalise(x, d_model, eps);
+  return normed.map((value, n) => value * weight[n % d_model] + bias[n % d_model]);
 }
 
 /* Turn scores[start … end) into weights that sum to 1; the largest score is subtracted
@@ -97,6 +119,73 @@ export function softmax(scores, start = 0, end = scores.length) {
   for (let i = start; i < end; i++) sum += scores[i] = Math.exp(scores[i] - largest);
   for (let i = start; i < end; i++) scores[i] /= sum;
   return scores;
+}
+
+/**
+ * Turn every row of scores into weights.
+ *
+ * @param {Float32Array} scores rows of `keys` numbers; changed
+ * @param {number} keys
+ * @returns {Float32Array} the same array
+ */
+export function softmaxRows(scores, keys) {
+  for (let start = 0; start < scores.length; start += keys) softmax(scores, start, start + keys);
+  return scores;
+}
+
+/**
+ * How well each key answers each query, in each head: their product over √d_head, and
+ * -Infinity where a query doesn't see a key.
+ *
+ * @param {Float32Array} query (queries, d_model)
+ * @param {Float32Array} key (keys or more, d_model)
+ * @param {{ heads: number, d_model: number, keys: number }} shape
+ * @param {(query: number, key: number) => boolean} sees
+ * @returns {Float32Array} (heads, queries, keys)
+ */
+export function attentionScores(query, key, { heads, d_model, keys }, sees) {
+  const d_head = d_model / heads;
+  const queries = query.length / d_model;
+  const scores = new Float32Array(heads * queries * keys).fill(-Infinity);
+  for (let head = 0; head < heads; head++)
+    for (let i = 0; i < queries; i++) {
+      const row = (head * queries + i) * keys;
+      const ofQuery = i * d_model + head * d_head;
+      for (let j = 0; j < keys; j++) {
+        if (!sees(i, j)) continue;
+        const ofKey = j * d_model + head * d_head;
+        scores[row + j] = dot(query, ofQuery, key, ofKey, d_head) / Math.sqrt(d_head);
+      }
+    }
+  return scores;
+}
+
+/**
+ * What the heads bring: for each query the mean of the values by its weights, head beside
+ * head.
+ *
+ * @param {Float32Array} weights (heads, queries, keys)
+ * @param {Float32Array} value (keys or more, d_model)
+ * @param {{ heads: number, d_model: number, keys: number }} shape
+ * @param {(head: number) => boolean} isOff heads that bring nothing
+ * @returns {Float32Array} (queries, d_model)
+ */
+export function mixValues(weights, value, { heads, d_model, keys }, isOff = () => false) {
+  const d_head = d_model / heads;
+  const queries = weights.length / heads / keys;
+  const mixed = new Float32Array(queries * d_model);
+  for (let head = 0; head < heads; head++) {
+    if (isOff(head)) continue; // its part stays zero
+    for (let i = 0; i < queries; i++)
+      for (let j = 0; j < keys; j++) {
+        const weight = weights[(head * queries + i) * keys + j];
+        if (weight === 0) continue;
+        const to = i * d_model + head * d_head;
+        const from = j * d_model + head * d_head;
+        for (let n = 0; n < d_head; n++) mixed[to + n] += weight * value[from + n];
+      }
+  }
+  return mixed;
 }
 
 /* The error function within 2e-7 (Abramowitz & Stegun 1964, 7.1.26). */
@@ -384,34 +473,16 @@ export class Model {
       kept.value.set(value, before * d_model);
       ({ key, value } = kept); // rows beyond `keys` are not looked at
     }
-    const scores = new Float32Array(heads * queries * keys).fill(-Infinity);
-    for (let head = 0; head < heads; head++)
-      for (let i = 0; i < queries; i++) {
-        const last = causal ? before + i : keys - 1;
-        const at = (head * queries + i) * keys;
-        for (let j = 0; j <= last; j++) {
-          const a = i * d_model + head * d_head;
-          const b = j * d_model + head * d_head;
-          scores[at + j] = dot(query, a, key, b, d_head) / Math.sqrt(d_head);
-        }
-      }
-    const weights = look.see(`${name}.scores`, scores, heads, queries, keys);
-    for (let at = 0; at < weights.length; at += keys) softmax(weights, at, at + keys);
+    const shape = { heads, d_model, keys };
+    const sees = (i, j) => !causal || j <= before + i;
+    const scores = attentionScores(query, key, shape, sees);
+    look.see(`${name}.scores`, scores, heads, queries, keys);
+    const weights = softmaxRows(scores, keys);
     look.see(`${name}.weights`, weights, heads, queries, keys);
-    const brought = new Float32Array(queries * d_model);
-    for (let head = 0; head < heads; head++) {
-      if (look.isOff(layer, head)) continue; // its part stays zero
-      for (let i = 0; i < queries; i++)
-        for (let j = 0; j < keys; j++) {
-          const weight = weights[(head * queries + i) * keys + j];
-          const to = i * d_model + head * d_head;
-          const from = j * d_model + head * d_head;
-          for (let n = 0; n < d_head; n++) brought[to + n] += weight * value[from + n];
-        }
-    }
+    const mixed = mixValues(weights, value, shape, (head) => look.isOff(layer, head));
     if (look.wants(`${name}.lengths`))
       look.see(`${name}.lengths`, this.lengths(value, keys, output), heads, keys);
-    return linear(see("heads", brought), output, d_model);
+    return linear(see("heads", mixed), output, d_model);
   }
 
   /* How long each value is once its head's columns of the output matrix have moved it, the

@@ -1,12 +1,23 @@
 /* A GPT learns in the page: what the chapter *backpropagation* derives, for the model of
-   engine.js, whose weights are changed where they stand.
+   engine.js, whose weights are changed where they stand. The steps forward are those of
+   engine.js; what is here is the way back, which needs each step's own results, and a batch.
 
    Each step of the model is a function that returns what it computes and, with it, the way
    back: a function from the gradient of the loss by that result to the gradient by x. On
    its way it adds to the gradients of the step's weights. Texts of a batch are of one length
    and stand one under the other: x is (batch · tokens, d_model). */
 
-import { added, linear, Model, softmax } from "./engine.js";
+import {
+  ACTIVATIONS,
+  added,
+  attentionScores,
+  linear,
+  Model,
+  mixValues,
+  normalise,
+  softmax,
+  softmaxRows,
+} from "./engine.js";
 import { randomness } from "./writing.js";
 
 /* A new model with the weights that `GPT.initialise` draws: N(0, 0.02²), and smaller where
@@ -87,38 +98,25 @@ export class Trainer {
   /* LayerNorm: n = (x - mean) · scale, y = n · weight + bias. Back through n: what would move
      the mean or the length of n is taken out, since the norm undoes it. */
   norm(x, { weight, bias }) {
-    const width = weight.length;
-    const { eps } = this.model.config;
-    const normed = new Float32Array(x.length);
-    const y = new Float32Array(x.length);
-    const scales = new Float32Array(x.length / width);
-    for (let row = 0, start = 0; row < scales.length; row++, start += width) {
-      let mean = 0;
-      let variance = 0;
-      for (let i = 0; i < width; i++) mean += x[start + i] / width;
-      for (let i = 0; i < width; i++) variance += (x[start + i] - mean) ** 2 / width;
-      scales[row] = 1 / Math.sqrt(variance + eps);
-      for (let i = 0; i < width; i++) {
-        normed[start + i] = (x[start + i] - mean) * scales[row];
-        y[start + i] = normed[start + i] * weight[i] + bias[i];
-      }
-    }
+    const d_model = weight.length;
+    const { normed, scales } = normalise(x, d_model, this.model.config.eps);
+    const y = normed.map((value, n) => value * weight[n % d_model] + bias[n % d_model]);
     const back = (delta) => {
       const dWeight = this.gradients.get(weight);
       const dBias = this.gradients.get(bias);
       const out = new Float32Array(x.length);
-      for (let row = 0, start = 0; row < scales.length; row++, start += width) {
+      for (let row = 0, start = 0; row < scales.length; row++, start += d_model) {
         let mean = 0;
         let along = 0;
-        for (let i = 0; i < width; i++) {
+        for (let i = 0; i < d_model; i++) {
           const d = delta[start + i];
           const n = normed[start + i];
           dWeight[i] += d * n;
           dBias[i] += d;
-          mean += (d * weight[i]) / width;
-          along += (d * weight[i] * n) / width;
+          mean += (d * weight[i]) / d_model;
+          along += (d * weight[i] * n) / d_model;
         }
-        for (let i = 0; i < width; i++) {
+        for (let i = 0; i < d_model; i++) {
           const d = delta[start + i] * weight[i];
           out[start + i] = scales[row] * (d - mean - normed[start + i] * along);
         }
@@ -134,8 +132,18 @@ export class Trainer {
     const { d_head } = this.model;
     const texts = query.length / d_model / tokens;
     const root = Math.sqrt(d_head);
+    const shape = { heads, d_model, keys: tokens };
+    const sees = (i, j) => j <= i;
     const y = new Float32Array(query.length);
     const weights = new Float32Array(texts * heads * tokens * tokens); // 0 ahead of a token
+    for (let text = 0; text < texts; text++) {
+      const start = text * tokens * d_model;
+      const of = (x) => x.subarray(start, start + tokens * d_model);
+      const scores = attentionScores(of(query), of(key), shape, sees);
+      softmaxRows(scores, tokens);
+      weights.set(scores, text * scores.length);
+      y.set(mixValues(scores, of(value), shape), start);
+    }
     /* Call `visit` for each token i of each head, with where i's numbers and its weights
        begin, and with where those of token 0 begin. */
     const each = (visit) => {
@@ -146,16 +154,6 @@ export class Trainer {
             visit(i, first + i * d_model, ((text * heads + head) * tokens + i) * tokens, first);
         }
     };
-    each((i, at, row, first) => {
-      for (let j = 0, other = first; j <= i; j++, other += d_model) {
-        let score = 0;
-        for (let n = 0; n < d_head; n++) score += query[at + n] * key[other + n];
-        weights[row + j] = score / root;
-      }
-      softmax(weights, row, row + i + 1);
-      for (let j = 0, other = first; j <= i; j++, other += d_model)
-        for (let n = 0; n < d_head; n++) y[at + n] += weights[row + j] * value[other + n];
-    });
     const back = (delta) => {
       const [dQuery, dKey, dValue] = [query, key, value].map((x) => new Float32Array(x.length));
       const dWeights = new Float32Array(tokens);
@@ -183,18 +181,15 @@ export class Trainer {
     return [y, back];
   }
 
-  /* GELU, as GPT-2 computes it, and its slope. */
+  /* GELU, as GPT-2 computes it; back: by its slope. */
   gelu(x) {
-    const y = new Float32Array(x.length);
-    const slope = new Float32Array(x.length);
     const root = Math.sqrt(2 / Math.PI);
     const cubic = 0.044715;
-    for (let i = 0; i < x.length; i++) {
-      const t = Math.tanh(root * (x[i] + cubic * x[i] ** 3));
-      y[i] = 0.5 * x[i] * (1 + t);
-      slope[i] = 0.5 * (1 + t) + 0.5 * x[i] * (1 - t * t) * root * (1 + 3 * cubic * x[i] ** 2);
-    }
-    return [y, (delta) => delta.map((d, i) => d * slope[i])];
+    const slope = (value) => {
+      const t = Math.tanh(root * (value + cubic * value ** 3));
+      return 0.5 * (1 + t) + 0.5 * value * (1 - t * t) * root * (1 + 3 * cubic * value ** 2);
+    };
+    return [x.map(ACTIVATIONS.gelu_new), (delta) => delta.map((d, i) => d * slope(x[i]))];
   }
 
   /* One block; where two ways meet, back, their gradients are added. */
@@ -226,10 +221,8 @@ export class Trainer {
     const { d_model } = model.config;
     const table = model.table.weight;
     const x = new Float32Array(ids.length * d_model);
-    for (let row = 0; row < ids.length; row++)
-      for (let i = 0; i < d_model; i++)
-        x[row * d_model + i] =
-          table[ids[row] * d_model + i] + model.positions[(row % tokens) * d_model + i];
+    for (let start = 0; start < ids.length; start += tokens)
+      x.set(model.embed(ids.slice(start, start + tokens)), start * d_model);
     const back = (delta) => {
       const dTable = this.gradients.get(table);
       const dPositions = this.gradients.get(model.positions);
