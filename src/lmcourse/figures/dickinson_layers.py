@@ -170,8 +170,8 @@ def words(texts, sections, guesses, level_names, close):
         )
     shared = {"names": names, "levels": level_names}
     return views.View(
-        "shelf-view",
-        {"words": True, "poems": told, "first": 0} | shared,
+        "word-removal-view",
+        {"poems": told, "first": 0} | shared,
         "<blockquote>" + told[0]["text"].replace("\n", "<br>") + "</blockquote>",
         alt="A poem whose words are buttons, coloured by how much support a section loses "
         "without them; a choice of poem, section and level; a sentence that says what the "
@@ -229,7 +229,7 @@ def sorting(texts, sections, guesses, level_names, drawn):
     """
     names = guesses[0].names
     return views.View(
-        "shelf-view",
+        "sorting-view",
         {
             "texts": [texts[i] for i in drawn],
             "editors": [names.index(sections[i]) for i in drawn],

@@ -1,0 +1,67 @@
+/* The view *sorting*: poems, one after the other, to be sorted into the editors' sections by
+   the reader, who is compared with the editors and with the model at each level.
+
+   data: texts; names, the sections; editors, models[level], a section for each text; levels,
+   the names of the levels. */
+
+import { button, heading, make, row } from "./dom.js";
+
+export function mount(element, { texts, editors, models, names, levels }) {
+  const sorted = []; // the reader's section for each text so far
+  const count = make("p");
+  const text = make("blockquote", { class: "play-poem", tabindex: -1 });
+  const end = make("div", { role: "status" });
+  const answers = names.map((name, section) => button(name, () => sort(section)));
+  const back = button("Take back", takeBack);
+  element.append(count, text, make("p", { class: "play-controls" }, ...answers, back), end);
+
+  function sort(section) {
+    sorted.push(section);
+    show();
+    text.focus();
+  }
+
+  function takeBack() {
+    sorted.pop();
+    show();
+  }
+
+  function show() {
+    const next = sorted.length;
+    const isDone = next === texts.length;
+    count.textContent = isDone
+      ? "All are sorted."
+      : `Poem ${next + 1} of ${texts.length}: in which section would you put it?`;
+    text.textContent = isDone ? "" : texts[next];
+    for (const answer of answers) answer.disabled = isDone;
+    back.disabled = next === 0;
+    end.replaceChildren(...(isDone ? [agreement(), disagreement()] : []));
+  }
+
+  /* How often two agree on the texts that are sorted. */
+  function agreeing(one, other) {
+    const count = sorted.filter((_, i) => one[i] === other[i]).length;
+    return `${count} of ${sorted.length}`;
+  }
+
+  function agreement() {
+    const rows = models.map((model, level) =>
+      row(levels[level], agreeing(model, editors), agreeing(model, sorted)),
+    );
+    const reader = row("you", agreeing(sorted, editors), "");
+    const head = heading("", "as the editors", "as you");
+    return make("table", {}, head, make("tbody", {}, reader, ...rows));
+  }
+
+  /* The poems on which reader and last layer agree against the editors. */
+  function disagreement() {
+    const last = models[models.length - 1];
+    const odd = texts.filter((_, i) => sorted[i] === last[i] && sorted[i] !== editors[i]);
+    if (!odd.length)
+      return make("p", {}, "On no poem did you and the last layer agree against the editors.");
+    const titles = odd.map((each) => each.split("\n")[0]);
+    return make("p", {}, `You and the last layer against the editors: ${titles.join("; ")}.`);
+  }
+
+  show();
+}
