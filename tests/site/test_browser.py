@@ -163,6 +163,32 @@ def test_a_page_without_views_loads_no_library(browser, demo_server):
         visit.clean()
 
 
+def test_every_page_has_one_viewport(browser, demo_server):
+    with visits.visit(browser, f"{demo_server}/plain.html") as visit:
+        assert visit.page.locator("meta[name=viewport]").count() == 1
+
+
+def test_an_address_that_names_nothing_opens_its_page(browser, demo_server):
+    with visits.visit(browser, f"{demo_server}/plain.html#100%") as visit:
+        visit.page.wait_for_load_state("networkidle")
+        visit.clean()
+
+
+def test_the_site_has_no_script_or_style_that_nothing_loads(demo):
+    """Every one is named by a page, or by another script or style sheet."""
+    static = demo / "_static"
+    files = [path for path in static.rglob("*") if path.suffix in {".js", ".css", ".map"}]
+    texts = {path: path.read_text("utf-8") for path in [*files, *demo.glob("*.html")]}
+    ours = [
+        path for path in files if "mathjax" not in path.parts
+    ]  # it loads parts by rules
+    for path in ours:
+        named = path.name if path.parent.name != "play" else f"play/{path.name}"
+        others = (text for other, text in texts.items() if other != path)
+        numbered = path.stem.isdigit()  # parts of stores
+        assert numbered or any(named in text for text in others), path.relative_to(demo)
+
+
 def test_a_plot_answers_to_pointer_and_keys(views_page):
     page = views_page.page
     views_page.draw()

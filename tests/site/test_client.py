@@ -1,5 +1,7 @@
 """Models in a worker, as a page of the site runs them: served, and opened as a file."""
 
+from contextlib import closing
+
 import pytest
 import torch
 
@@ -49,6 +51,36 @@ def ask(page, body, *given):
         "const model = openModel('gpt', lmcourse);" + body + "}",
         list(given),
     )
+
+
+def test_parts_come_side_by_side(browser, folder):
+    """None is answered before all are asked for: one after the other would wait forever."""
+    held = []
+
+    def hold(route):
+        held.append(route)
+        if len(held) == 3:
+            for each in held:
+                each.continue_()
+
+    with serve(folder) as origin, visits.visit(browser, f"{origin}/index.html") as visit:
+        visit.page.route("**/lib/play/gpt/*.js*", hold)
+        assert len(ask(visit.page, FORWARD, IDS)) > 0
+
+
+def test_the_worker_ends_when_it_is_idle_and_another_answers_the_same(browser, folder):
+    with serve(folder) as origin, closing(browser.new_page()) as page:
+        page.clock.install()
+        page.goto(f"{origin}/index.html")
+        first = ask(page, FORWARD, IDS)
+        page.clock.fast_forward(60_000)
+        assert ask(page, FORWARD, IDS) == first  # within two minutes of the last question
+        page.clock.fast_forward(90_000)
+        assert len(page.workers) == 1
+        page.clock.fast_forward(60_000)
+        page.wait_for_function("!lmcourse.play.client.openModel('gpt', lmcourse).worker")
+        assert len(page.workers) == 0
+        assert ask(page, FORWARD, IDS) == first
 
 
 FORWARD = "const { logits } = await model.forward(given[0]); return Array.from(logits);"

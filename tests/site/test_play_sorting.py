@@ -1,4 +1,4 @@
-"""The view *sorting* in a browser: what a reader sorts is compared with editors and model."""
+"""The view *sorting*: what a reader sorts is compared with editors and model."""
 
 import pytest
 

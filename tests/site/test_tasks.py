@@ -160,9 +160,11 @@ def test_verdicts_are_kept_and_forgotten(tasks):
     page.once("dialog", lambda dialog: dialog.dismiss())
     button.click()
     assert done(page) == ["ex-tasks-mean"]
+    page.evaluate("localStorage.setItem('lmcourse:line', 'a private line')")
     page.once("dialog", lambda dialog: dialog.accept())
     button.click()
     assert done(page) == []
+    assert page.evaluate("localStorage.getItem('lmcourse:line')") is None
     assert page.evaluate(KEPT) is None
     assert not page.locator(".lm-told:visible").count()
     assert "(0 of 5 tasks done)" in progress(page)

@@ -27,7 +27,6 @@ LABELS = {
     "n": "Looked at",
     "interval": "Interval",
 }
-SCRIPT = '<script defer src="_static/lib/findings.js"></script>\n'
 
 
 def not_so(models: dict[str, str]) -> str:
@@ -96,7 +95,7 @@ def findings(app, link: Callable[[str], str], _) -> str:
         told = "".join(_item(app, link, row) for row in claims)
         name = _page_name(app, page) if page else "Not shown on a page"
         groups += f'<section class="lm-group"><h2>{escape(name)}</h2>\n{told}</section>\n'
-    return f'{_result(rows)}<div class="lm-findings">\n{groups}</div>\n{SCRIPT}'
+    return f'{_result(rows)}<div class="lm-findings">\n{groups}</div>\n'
 
 
 def _result(rows: list[dict]) -> str:

@@ -8,6 +8,7 @@ first view that needs it is scrolled near; MathJax goes to pages with math.
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable
 from importlib import metadata
 from itertools import chain
@@ -149,6 +150,18 @@ def page_assets(app, pagename, templatename, context, doctree) -> None:
     app.add_js_file(f"{FOLDER}/views.js", loading_method="defer", **settings)
 
 
+def add_findings_script(app, pagename, templatename, context, doctree) -> None:
+    """Add the script that groups claims to a page with claims."""
+    if 'class="lm-findings"' in context.get("body", ""):
+        app.add_js_file(f"{FOLDER}/findings.js", loading_method="defer")
+
+
+def drop_second_viewport(app, pagename, templatename, context, doctree) -> None:
+    """Take docutils' viewport off a page: Sphinx's template gives each page one."""
+    metatags = context.get("metatags", "")
+    context["metatags"] = re.sub(r'<meta name="viewport"[^>]*>', "", metatags)
+
+
 def drop_unused_mathjax(app, pagename, templatename, context, doctree) -> None:
     """Take MathJax off a page without math; Sphinx adds it to pages that link to math."""
     if 'class="math' not in context.get("body", ""):
@@ -185,5 +198,7 @@ def setup(app) -> None:
         app.add_js_file(f"{FOLDER}/{name}", priority=400, loading_method="defer")
     app.connect("builder-inited", _stage)
     app.connect("html-page-context", page_assets)
+    app.connect("html-page-context", add_findings_script)
+    app.connect("html-page-context", drop_second_viewport)
     app.connect("html-page-context", drop_unused_mathjax, priority=900)
     app.connect("build-finished", drop_unused)

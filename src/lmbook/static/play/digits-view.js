@@ -3,6 +3,7 @@
 
 import { openModel } from "./client.js";
 import { arrow, bar, button, make, percent, radios, row, svg } from "./dom.js";
+import { softmax } from "./engine.js";
 import { roving } from "./keys.js";
 
 const SIDE = 8;
@@ -30,13 +31,6 @@ const cellsOf = (patch) =>
       (patch % ACROSS) * SIZE +
       (i % SIZE),
   );
-const softmax = (logits) => {
-  const most = Math.max(...logits);
-  const powers = Array.from(logits, (x) => Math.exp(x - most));
-  const sum = powers.reduce((a, b) => a + b);
-  return powers.map((x) => x / sum);
-};
-
 export function mount(element, data, context) {
   const model = openModel("digits", context);
   let ink = [...data.examples[0].ink];
@@ -108,7 +102,7 @@ export function mount(element, data, context) {
           "p",
           { class: "play-controls" },
           button("Clear", () => start(ink.map(() => 0))),
-          button("Another", () => start(data.examples[++example % data.examples.length].ink)),
+          button("Another", startNext),
           make(
             "label",
             {},
@@ -157,14 +151,23 @@ export function mount(element, data, context) {
     ink = [...other];
     changed();
   }
+  function startNext() {
+    example = (example + 1) % data.examples.length;
+    start(data.examples[example].ink);
+  }
+
   function lift() {
     pen = null;
   }
 
-  const place = (event, box = paper.firstChild.getBoundingClientRect()) => [
-    (SIDE * (event.clientX - box.left)) / box.width - 0.5,
-    (SIDE * (event.clientY - box.top)) / box.height - 0.5,
-  ];
+  /* Where the pointer is, [x, y] in cells, 0 in the middle of the first. */
+  function place(event) {
+    const box = paper.firstChild.getBoundingClientRect();
+    return [
+      (SIDE * (event.clientX - box.left)) / box.width - 0.5,
+      (SIDE * (event.clientY - box.top)) / box.height - 0.5,
+    ];
+  }
 
   /* A soft pen, on the way from where it was: the nearer a cell's middle, the more ink. */
   function follow(event) {
@@ -196,7 +199,8 @@ export function mount(element, data, context) {
     } else ink[at] = takes || erasing ? 0 : Math.min(1, ink[at] + 0.5);
     where.textContent =
       `Row ${Math.floor(at / SIDE)}, column ${at % SIDE}: ` + `ink ${Math.round(100 * ink[at])} %`;
-    step ? draw() : changed();
+    if (step) draw();
+    else changed();
   }
 
   async function changed() {
@@ -207,7 +211,7 @@ export function mount(element, data, context) {
       const options = { pixels: patches(ink), logits_of: [0], keep };
       const answer = await model.forward(ids, options, "digits");
       if (!answer) return;
-      probs = softmax(answer.logits);
+      probs = softmax(Array.from(answer.logits));
       weights = Object.values(answer.kept).map(({ values, shape: [heads] }) =>
         Array.from({ length: heads }, (_, h) =>
           Array.from({ length: TOKENS }, (_, token) =>

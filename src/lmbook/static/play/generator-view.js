@@ -53,7 +53,7 @@ export function mount(element, data, context) {
   const { area, note, label } = ownLine(data.text, typed);
   const first = button("one character", one);
   const stop = button("stop", halt);
-  const allOn = button("all heads on", () => answer(off.clear()));
+  const allOn = button("all heads on", switchAllOn);
   const text = make("p", {
     class: "lmg-text",
     tabindex: 0,
@@ -92,12 +92,7 @@ export function mount(element, data, context) {
   };
   const controls = (...parts) => make("p", { class: "play-controls" }, ...parts);
   const writing = [
-    controls(
-      first,
-      button("go on", more),
-      stop,
-      button("other dice", () => answer(seed++)),
-    ),
+    controls(first, button("go on", more), stop, button("other dice", drawAgain)),
     controls(...Object.values(sliders).map(({ label }) => label)),
     text,
   ];
@@ -158,7 +153,7 @@ export function mount(element, data, context) {
 
   /* Ask about the line, then write until `goal` characters stand after it, of which some
      may be known. A newer call ends this one. */
-  async function answer(_, known = []) {
+  async function answer(known = []) {
     written = known;
     follows = false;
     stop.disabled = false;
@@ -212,13 +207,13 @@ export function mount(element, data, context) {
   /* The first character that was written becomes part of the line. */
   function one() {
     area.value += alphabet[written[0]];
-    drawn++;
-    answer(0, written.slice(1));
+    drawn += 1;
+    answer(written.slice(1));
   }
 
   function more() {
     goal = Math.min(MOST, goal + MORE);
-    answer(0, written);
+    answer(written);
     follows = true; // what is written stays in sight
   }
 
@@ -229,7 +224,19 @@ export function mount(element, data, context) {
   }
 
   function toggle(head) {
-    answer(off.delete(head) || off.add(head));
+    if (!off.delete(head)) off.add(head);
+    answer();
+  }
+
+  function switchAllOn() {
+    off.clear();
+    answer();
+  }
+
+  /* Write anew, by other random numbers. */
+  function drawAgain() {
+    seed += 1;
+    answer();
   }
 
   /* Arrow keys go from head to head. */

@@ -3,6 +3,7 @@
    reader first goes to the view. */
 import { announcer, button, make, plural } from "./dom.js";
 import { readStore, readText } from "./store.js";
+import { wellFormed } from "./text.js";
 import { WordPiece } from "./tokenizers.js";
 
 const LONGEST = 40; // characters of a word
@@ -85,10 +86,8 @@ export function mount(element, data, context) {
 
   async function typed() {
     if (!spaces) return load();
-    const word = Array.from(input.value.trim().replace("’", "'"))
-      .slice(0, LONGEST)
-      .join("")
-      .toWellFormed();
+    const typedWord = Array.from(input.value.trim().replace("’", "'"));
+    const word = wellFormed(typedWord.slice(0, LONGEST).join(""));
     const found = spaces.map((space) => look(space, word));
     note.textContent = word ? "" : "Type a word.";
     draw(word ? found : []);

@@ -3,6 +3,7 @@
    are loaded when the line is first changed. */
 import { announcer, arrow, button, make, ownLine, plural, slider } from "./dom.js";
 import { decode, readStore, readText } from "./store.js";
+import { letters, wellFormed } from "./text.js";
 import { ByteBPE, Characters, shown, WordPiece } from "./tokenizers.js";
 
 const NAMES = {
@@ -67,7 +68,7 @@ export function mount(element, data, context) {
 
   async function typed() {
     if (area.value !== data.others[language.value]) language.value = "";
-    line = Array.from(area.value).slice(0, LONGEST).join("").toWellFormed();
+    line = wellFormed(Array.from(area.value).slice(0, LONGEST).join(""));
     const cut = line.length < area.value.length;
     note.textContent = cut ? `Only the first ${plural(LONGEST, "character")} are cut.` : "";
     missing = "loading its vocabulary …";
@@ -85,8 +86,7 @@ export function mount(element, data, context) {
 
   /* Letters with their marks are turned as one. */
   function turnRound() {
-    const letters = Array.from(new Intl.Segmenter().segment(area.value), (part) => part.segment);
-    area.value = letters.reverse().join("");
+    area.value = letters(area.value).reverse().join("");
     typed();
   }
 

@@ -7,6 +7,8 @@
 
    Half of a surrogate pair is no character: it is read as U+FFFD. */
 
+import { wellFormed } from "./text.js";
+
 /* --- characters -------------------------------------------------------------------- */
 
 /* One token a character. A character that is not in the alphabet has the ID null. */
@@ -18,7 +20,7 @@ export class Characters {
 
   encode(text) {
     const token = (piece) => ({ id: this.ids.get(piece) ?? null, piece });
-    return Array.from(text.toWellFormed(), token);
+    return Array.from(wellFormed(text), token);
   }
 }
 
@@ -66,7 +68,7 @@ export class ByteBPE {
   /* `merges`: how many of them to use, the first ones; all if left out. `used`: a set
      that is given the ranks of those that joined something. */
   encode(text, merges = this.merges, used = new Set()) {
-    const words = text.toWellFormed().match(GPT2_PATTERN) ?? [];
+    const words = wellFormed(text).match(GPT2_PATTERN) ?? [];
     return words.flatMap((word) => this.word(word, merges, used));
   }
 
@@ -118,7 +120,7 @@ export class WordPiece {
 
   /* Without [CLS] and [SEP] around it; one that stands in the text is itself. */
   encode(text) {
-    text = text.toWellFormed();
+    text = wellFormed(text);
     const tokens = [];
     let start = 0;
     for (const { 0: found, index } of text.matchAll(this.special)) {

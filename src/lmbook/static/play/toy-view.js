@@ -1,5 +1,6 @@
 /* The view *attention toy*: words as points of the plane, which are keys, and a query to
    drag. `lmcourse.views.attention_toy` gives what it begins with. */
+
 import {
   announcer,
   arrow,
@@ -13,6 +14,7 @@ import {
   slider,
   svg,
 } from "./dom.js";
+import { softmax } from "./engine.js";
 
 /* Attention of one query. `hidden[i]`: key i must not be looked at. */
 export function attend(query, keys, values, divisor, hidden) {
@@ -20,10 +22,7 @@ export function attend(query, keys, values, divisor, hidden) {
   const products = keys.map((key) => dot(query, key));
   const scaled = products.map((product) => product / divisor);
   const scores = scaled.map((score, i) => (hidden[i] ? -Infinity : score));
-  const largest = Math.max(...scores);
-  const powers = scores.map((score) => Math.exp(score - largest));
-  const sum = powers.reduce((a, b) => a + b);
-  const weights = powers.map((power) => power / sum);
+  const weights = softmax([...scores]);
   const output = query.map((_, axis) =>
     dot(
       weights,
