@@ -26,7 +26,7 @@ from lmcourse.views.markup import library
 FOLDER = "lib"  # below _static; not _static itself, whose scripts go to every page
 EVERYWHERE = ("site.js",)
 VIEWS = "play.js"  # all views that run in the page
-NEVER_LOADED = ("**/*.map",)
+NEVER_LOADED = ("**/*.map", "copybutton_funcs.js")
 
 
 # plotly's partial bundles, and traces that each draws. The whole is three times theirs.
@@ -179,7 +179,7 @@ def drop_unused(app, exception) -> None:
 
     The script redraws as SVG the icons of its icon font; the font and its style sheet are
     there all the same, and show every icon without it. No page loads the theme's source
-    maps, or stand-ins of its own for what `lmbook.pages.search` does.
+    maps, or what sphinx-copybutton made its script of.
     """
     if exception is not None:
         return

@@ -137,8 +137,8 @@ function forget() {
   const question = "Forget which tasks of this book you have done, and the line you typed?";
   if (!confirm(question)) return;
   done = {};
-  forgetLine();
   attempt(() => localStorage.removeItem(key));
+  forgetLine(); // last: all that shows what is stored reads it again
   resets.forEach((reset) => reset());
   show();
 }
