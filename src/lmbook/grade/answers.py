@@ -10,7 +10,8 @@ import torch
 
 from lmbook.grade import as_json
 from lmcourse import exercises
-from lmcourse.exercises.answers import Called, Counting, _is_empty
+from lmcourse.exercises.answers import Called, _is_empty
+from lmcourse.exercises.mini_gpt import CallCounter
 
 HELD: list = []  # functions, which the judge knows by their number
 
@@ -35,7 +36,7 @@ def call(number: int, inputs: tuple, named: dict, random: torch.Tensor) -> dict:
     """Call a function; return what it gave, and what became of its inputs."""
     torch.set_rng_state(random)
     function, before = HELD[number], [as_json.dumps(state(x)) for x in inputs]
-    with Called() as watch, Counting() as counting:
+    with Called() as watch, CallCounter() as counting:
         try:
             found = {"gave": function(*inputs, **named)}
         except BaseException as error:  # sys.exit() and Ctrl-C too: it is the answer's own

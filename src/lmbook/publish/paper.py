@@ -43,7 +43,8 @@ def ready(context, site: str, name: str, folded: str) -> dict:
         page.emulate_media(media="print")
         page.goto(f"{site}{name}.html")
         how = {"name": name, "site": site, "open": folded == "open"}
-        return page.evaluate((HERE / "paper.js").read_text("utf-8"), how)
+        script = (HERE / "paper.js").read_text("utf-8")
+        return page.evaluate(f"({script})", how)  # in brackets it is a value
 
 
 def contents(book: dict, pages: dict, sheets: dict) -> str:

@@ -19,11 +19,12 @@ MANY, NEAR, WITHIN = 40, 5, 12  # poems, their nearest, tokens between longest a
 def named(answer):
     """Compare with names written out by hand."""
     want = ["before layer 0", "after layer 0", "after layer 1", "after layer 2"]
+    later = ["after layer 1", "after layer 2", "after layer 3"]
     mistakes = {
         "`states[0]` is named after a layer, but no layer has run yet: every name is "
         "one too high.": [f"after layer {i}" for i in range(4)],
-        "the layers are counted from 1; in this book, and in the model's own names, the "
-        "first is layer 0.": ["before layer 0", *(f"after layer {i}" for i in (1, 2, 3))],
+        "the first layer is called layer 1; in this book, and in the model's own names, "
+        "it is layer 0.": ["before layer 0", *later],
         "`states[0]` is not among the static vectors: position and type are added, and "
         "the sum is normalised.": ["static", *want[1:]],
         "there is one state more than there are layers: a name is missing.": want[:-1],

@@ -16,7 +16,7 @@ from lmcourse.ngrams import NgramModel
 from lmcourse.tokenization import CharTokenizer
 
 
-class _CallCounter(TorchDispatchMode):
+class CallCounter(TorchDispatchMode):
     """Counts the operations that PyTorch is asked for, inside a ``with``."""
 
     calls = 0
@@ -55,7 +55,7 @@ def windows(answer):
         "only the token after the window is there; every token has a target.": last,
         "the last one is missing: it is the token after the window.": second[:, :-1],
     }
-    with _CallCounter() as few:
+    with CallCounter() as few:
         got = run(answer, ids, starts, context)
     got = got.unbind() if isinstance(got, torch.Tensor) and got.ndim == 3 else got
     inputs, targets = unpack(got, 2, "two tensors: inputs, targets")
@@ -63,7 +63,7 @@ def windows(answer):
         compare(inputs, first, wrong_inputs)
     with adding("targets:"):
         compare(targets, second, wrong_targets)
-    with _CallCounter() as many:
+    with CallCounter() as many:
         run(answer, ids, starts.repeat(10), context)
     if many.calls > few.calls + 10:
         raise Wrong(

@@ -43,7 +43,7 @@ def by_search(before, after):
 WRONG = {
     "named": {
         "one too high": lambda count: [f"after layer {i}" for i in range(count)],
-        "counted from 1": lambda count: [
+        "the first layer is called layer 1": lambda count: [
             "before layer 0",
             *(f"after layer {i}" for i in range(1, count)),
         ],
