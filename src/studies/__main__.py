@@ -7,15 +7,19 @@ finished runs are kept below ``runs/studies`` as long as what they rest on is as
 
 ``--stale`` lists the stored studies that rest on something that has changed since, and on
 what. Run them again; or, if the change cannot have changed a result, say why:
-``python -m studies NAME --still-holds "REASON"``.
+``python -m studies NAME --still-holds "REASON"``. That makes the first run again and
+refuses if its outcome is not the stored one; ``--uncompared`` leaves this out, and the
+record says so.
 """
 
 import argparse
 import importlib
 import json
 import pkgutil
+import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
 
@@ -97,6 +101,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--list", action="store_true", help="list the studies")
     parser.add_argument("--stale", action="store_true", help="list what has to run again")
     parser.add_argument("--still-holds", metavar="REASON", help="renew a study's record")
+    parser.add_argument(
+        "--uncompared", action="store_true", help="without a run made again"
+    )
     asked = parser.parse_args(arguments)
     chosen = {asked.name: known[asked.name]} if asked.name else known
     if asked.list:
@@ -105,19 +112,41 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     if asked.stale:
         return list_stale(chosen)
-    for name, study in chosen.items():
-        try:
-            with running.lock(name):
-                if asked.still_holds:
-                    if hasattr(study, "CLAIM"):
-                        print(f"wrote {running.renew(study, asked.still_holds)}")
-                elif asked.write:
+    if not asked.name:
+        return run_each(known, sys.argv[1:] if arguments is None else arguments)
+    study = known[asked.name]
+    try:
+        with running.lock(asked.name):
+            if not asked.still_holds:
+                if asked.write:
                     write(study, asked.processes)
                 else:
                     try_out(study)
-        except BlockingIOError as error:
-            print(error, file=sys.stderr)
-            return 1
+            elif hasattr(study, "CLAIM"):
+                path = running.renew(study, asked.still_holds, not asked.uncompared)
+                print(f"wrote {path}")
+    except (BlockingIOError, running.Differs) as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+def run_each(names: Iterable[str], options: list[str]) -> int:
+    """Run studies one after the other, each in a process of its own.
+
+    What one has read and keeps in memory, the next would not be seen to open.
+
+    Returns
+    -------
+    int
+        0 if all went well; else the status of the first that did not, after which no other
+        was begun.
+    """
+    for name in names:
+        command = [sys.executable, "-m", "studies", name, *options]
+        status = subprocess.run(command, check=False).returncode
+        if status:
+            return status
     return 0
 
 

@@ -141,7 +141,10 @@ def _announce_weights() -> None:
 
 @contextmanager
 def recording(data: Path) -> Iterator[dict[str, str | None]]:
-    """Record which files of data are read meanwhile.
+    """Record which files of data are read meanwhile, or were in an earlier recording.
+
+    Functions that keep what they have read (`functools.cache`) open no file again, and a
+    later run rests on it all the same. So a process should run one study.
 
     Parameters
     ----------
@@ -158,12 +161,12 @@ def recording(data: Path) -> Iterator[dict[str, str | None]]:
         _announce_weights()
     folder, files = data.resolve(), {}
     _watched[:] = [folder]
-    _opened.clear()
     try:
         yield files
     finally:
-        for path in sorted(_opened):
-            files[os.path.relpath(path, folder)] = file_hash(Path(path))
+        for path in map(Path, sorted(_opened)):
+            if path.is_relative_to(folder):
+                files[path.relative_to(folder).as_posix()] = file_hash(path)
         _watched[:] = [Path(os.devnull)]
 
 

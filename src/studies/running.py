@@ -7,6 +7,7 @@ Nothing that removes a built site removes runs.
 
 import fcntl
 import json
+import math
 import os
 import platform
 import time
@@ -30,6 +31,10 @@ from studies.harness import digest
 
 ROOT = Path(__file__).parents[2]
 THREADS = 1  # of a run: small models are fastest so, and the record is true
+# What libraries read when they are loaded, which may be in the middle of a run.
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+TIMES = {"seconds", "wall"}  # keys of outcomes that differ from run to run
+TOLERANCE = 1e-3  # relative: outcomes are stored rounded
 
 
 def name_of(study: ModuleType) -> str:
@@ -162,15 +167,23 @@ def _finish(study: str, folder: Path, run: tuple[dict, Path]) -> None:
 
 @contextmanager
 def _own_environment() -> Iterator[None]:
-    """Take the reader's choices out of the environment, and put them back."""
-    chosen = {k: v for k, v in os.environ.items() if k.startswith("LMCOURSE_")}
-    chosen.pop("LMCOURSE_CACHE", None)  # where downloads lie, which changes no result
+    """Take the reader's choices out of the environment, and put them back.
+
+    Meanwhile libraries that are loaded begin with as many threads as a run has.
+    """
+    before = dict(os.environ)
+    chosen = {name for name in before if name.startswith("LMCOURSE_")}
+    chosen.discard("LMCOURSE_CACHE")  # where downloads lie, which changes no result
     for name in chosen:
         del os.environ[name]
+    os.environ.update(dict.fromkeys(THREAD_VARIABLES, str(THREADS)))
     try:
         yield
     finally:
-        os.environ.update(chosen)
+        for name in THREAD_VARIABLES:
+            os.environ.pop(name, None)
+        changed = (*chosen, *THREAD_VARIABLES)
+        os.environ.update({name: before[name] for name in changed if name in before})
 
 
 # --- storing --------------------------------------------------------------------------
@@ -219,29 +232,92 @@ def store(study: ModuleType, done: Sequence[dict], folder: Path) -> list[Path]:
     return paths
 
 
-def renew(study: ModuleType, reason: str) -> Path:
-    """Renew the record of a stored study whose results were not made again.
+class Differs(ValueError):
+    """A run that was made again has another outcome than the one that is stored."""
 
-    A small part of it runs, to see what it reads. What is stored of the study's results is
-    left alone; the record says why it was renewed.
+
+def renew(study: ModuleType, reason: str, compared: bool = True) -> Path:
+    """Renew the record of a stored study whose results were not all made again.
+
+    The first run of its plan is made again and held against what is stored of it, and a
+    small part of the study runs, to see what it reads. The stored results are left alone;
+    the record says why it was renewed, and which run was compared.
 
     Parameters
     ----------
     study : module
     reason : str
         Why its results still hold: what changed, and how that was seen.
+    compared : bool
+        False if no run can be compared, for instance since its corpus is not at hand: then
+        the record says so (``"compared": null``).
+
+    Returns
+    -------
+    Path
+        The file that was written.
+
+    Raises
+    ------
+    Differs
+        If the run has another outcome; nothing is written then.
     """
     path = stored_at(study)
     found = json.loads(path.read_text(encoding="utf-8"))
-    folder = runs_of(study) / "small"
-    done = outcomes(study, study.plan(small=True), folder)
-    record = rests_on(study, done) | {"renewed": reason}
+    old = found.pop("rests_on", {})
+    first = study.plan(small=False)[0]
+    done = []
+    if compared:
+        done += outcomes(study, [first], runs_of(study) / "compared")
+        _compare(done[0], found["results"])
+    done += outcomes(study, study.plan(small=True), runs_of(study) / "small")
+    record = rests_on(study, done)
+    # The runs of today say nothing of the threads of those that are stored.
+    record["threads"] = old.get("threads")
+    record |= {"renewed": reason, "compared": first if compared else None}
     # In the place where it stands in a new document.
-    found.pop("rests_on", None)
     items = list(found.items())
     at = [key for key, _ in items].index("settings")
     write(path, dict([*items[:at], ("rests_on", record), *items[at:]]))
     return path
+
+
+def _compare(first: dict, results: dict[str, list]) -> None:
+    """Hold the first run of a plan against the stored outcomes of its group.
+
+    Raises
+    ------
+    Differs
+        If it has another outcome, saying where.
+    """
+    group, outcome = first["setting"]["group"], first["outcome"]
+    rows = outcome if isinstance(outcome, list) else [outcome]
+    stored = results.get(group, [])[: len(rows)]
+    places = list(differences(rows, stored, group))
+    if places:
+        raise Differs(
+            f"The run {json.dumps(first['setting'])} has another outcome than the stored "
+            f"one: {'; '.join(places[:5])}. Run the study again, with --write."
+        )
+
+
+def differences(one: object, other: object, place: str = "") -> Iterator[str]:
+    """Yield where two things that JSON can hold differ, and how.
+
+    Seconds may differ, and numbers by `TOLERANCE`, relative.
+    """
+    numbers = (int, float)
+    if isinstance(one, dict) and isinstance(other, dict):
+        for key in sorted((one.keys() | other.keys()) - TIMES):
+            yield from differences(one.get(key), other.get(key), f"{place}.{key}")
+    elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        for at, (here, there) in enumerate(zip(one, other, strict=True)):
+            yield from differences(here, there, f"{place}[{at}]")
+    elif isinstance(one, numbers) and isinstance(other, numbers):
+        if not math.isclose(one, other, rel_tol=TOLERANCE, abs_tol=TOLERANCE):
+            yield f"{place}: {one}, stored is {other}"
+    elif one != other:
+        yield f"{place}: {str(one)[:60]}, stored is {str(other)[:60]}"
 
 
 def stale(study: ModuleType) -> list[str]:

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import subprocess
 import sys
 
 import numpy as np
@@ -407,3 +408,146 @@ def test_one_study_runs_at_a_time(toy, capsys):
     assert "python -m studies another (process " in told
     assert "is running" in told
     assert command.main(["toy-study"]) == 0
+
+
+# --- what a record says is so ---------------------------------------------------------
+
+CACHED = """
+from functools import cache
+from pathlib import Path
+import os
+
+@cache
+def corpus():
+    return Path(os.environ["TOY_DATA"]).read_text()
+"""
+
+
+def test_a_file_that_an_earlier_run_has_read_is_in_the_record_of_the_next(toy):
+    """Who keeps what was read opens no file again; the outcome rests on it all the same."""
+    (toy / "toys" / "toy_helper.py").write_text(HELPER + CACHED)
+    edit(
+        toy / "toys" / "toy_study.py",
+        'Path(os.environ["TOY_DATA"]).read_text()',
+        "toy_helper.corpus()",
+    )
+    (toy / "toys" / "log").write_text("2")  # it was stopped before
+    assert command.main(["toy-study", "--write"]) == 0
+    runs = [json.loads(path.read_text()) for path in (toy / "runs").rglob("*.json")]
+    assert [[*each["data"]] for each in runs] == [["corpus.txt"]] * 3
+
+
+LATE_LIBRARY = """
+import json, sys, threadpoolctl, types
+from pathlib import Path
+from studies import running
+
+def run(folder, group):
+    import numpy  # brings threads of its own
+    return sum(numpy.ones(3))
+
+
+study = types.ModuleType("late")
+study.run = run
+sys.modules["late"] = study
+path = Path(sys.argv[1])
+running._finish("late", path.parent, ({"group": "runs"}, path))
+"""
+
+
+@pytest.mark.parametrize("asked", ["2", None])
+def test_a_library_that_a_run_loads_has_as_many_threads_as_the_record_says(asked, tmp_path):
+    """What reads its number of threads when it is loaded, in a process of its own."""
+    program = LATE_LIBRARY.replace("import numpy", "import sklearn.cluster, numpy")
+    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+    environment = {k: v for k, v in os.environ.items() if k not in names}
+    environment |= dict.fromkeys(names, asked) if asked else {}
+    path = tmp_path / "run.json"
+    subprocess.run(
+        [sys.executable, "-c", program, path], check=True, env=environment, cwd=depends.ROOT
+    )
+    assert json.loads(path.read_text())["threads"] == 1
+
+
+def test_a_study_that_trains_in_other_processes_rests_on_what_they_run():
+    modules = depends.modules_of(STUDIES["parallel"])
+    assert {"lmcourse.train", "lmcourse.gpt.training"} <= modules.keys()
+    assert "sonnets.txt" in data.stored("parallel")["rests_on"]["data"]
+
+
+def test_a_record_is_not_renewed_if_a_run_has_another_outcome(stored, capsys):
+    edit(stored / "toys" / "toy_helper.py", "NOTHING = 0", "NOTHING = 1")
+    sys.modules.pop("studies.toys.toy_helper", None)
+    sys.modules.pop("studies.toys.toy_study", None)
+    path = stored / "data" / "studies" / "toy-study.json"
+    before = path.read_text()
+    assert command.main(["toy-study", "--still-holds", "nothing changed, I think"]) == 1
+    message = capsys.readouterr().err
+    assert "seed" in message
+    assert "--write" in message
+    assert path.read_text() == before
+
+
+def test_a_renewed_record_says_what_was_compared(stored):
+    assert command.main(["toy-study", "--still-holds", "as before"]) == 0
+    record = data.stored("toy-study")["rests_on"]
+    assert record["compared"] == {"group": "runs", "seed": 0}
+    assert record["threads"] == [1]  # those of the runs that were stored
+
+
+def test_what_was_not_compared_is_said(stored):
+    ask = ["toy-study", "--still-holds", "as before", "--uncompared"]
+    assert command.main(ask) == 0
+    assert data.stored("toy-study")["rests_on"]["compared"] is None
+
+
+def test_threads_of_runs_that_nobody_recorded_are_not_known(stored):
+    path = stored / "data" / "studies" / "toy-study.json"
+    found = json.loads(path.read_text())
+    del found["rests_on"]
+    running.write(path, found)
+    assert command.main(["toy-study", "--still-holds", "a first record"]) == 0
+    assert data.stored("toy-study")["rests_on"]["threads"] is None
+
+
+def test_all_studies_run_in_a_process_each(stored, monkeypatch):
+    """What one has read and keeps, the next would not be seen to open."""
+    commands = []
+
+    def run(arguments, **_options):
+        commands.append(arguments[1:])
+        return subprocess.CompletedProcess(arguments, 0)
+
+    monkeypatch.setattr(command.subprocess, "run", run)
+    assert command.main(["--write"]) == 0
+    assert commands == [["-m", "studies", "toy-study", "--write"]]
+
+
+CHANGED_FILES = {
+    "checkpoints/sonnets.safetensors": {"fine-tuning", "ladder"},
+    "dickinson.txt": {
+        "dickinson-layers",
+        "embeddings",
+        "fine-tuning",
+        "pretraining",
+        "sequences",
+        "tokenization",
+    },
+}
+
+
+@pytest.mark.parametrize("name", CHANGED_FILES)
+def test_changed_data_call_those_stale_that_read_them_and_no_others(name, tmp_path):
+    """Of the course's own studies, by a copy of the data."""
+    folder = tmp_path / "data"
+    shutil.copytree(data.corpora_folder(), folder)
+    with (folder / name).open("ab") as file:
+        file.write(b"!")
+    questions = [each for each in STUDIES if each not in MODELS]
+    stale = {
+        each
+        for each in questions
+        if f"data/{name}"
+        in depends.changed(data.stored(each)["rests_on"], STUDIES[each], folder)
+    }
+    assert stale == CHANGED_FILES[name]

@@ -10,6 +10,8 @@ import os
 import subprocess
 import sys
 
+from lmcourse import train
+from lmcourse.data import load_corpus
 from lmcourse.weights import read_record
 from studies.harness import count, grid, verdict
 
@@ -30,11 +32,12 @@ def plan(small):
 
 def run(folder, group, seed, processes, steps):
     """Return the validation losses of a run, and the seconds of its training."""
+    load_corpus("sonnets")  # what the processes train on, so that it is in the record
     path = folder / f"{seed}-{processes}.safetensors"
     path.unlink(missing_ok=True)
     fields = SIZES | {"batch": SETTINGS["batch"], "seed": seed, "warmup": 2}
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
-    command += ["--nproc-per-node", processes, "-m", "lmcourse.train"]
+    command += ["--nproc-per-node", processes, "-m", train.__name__]
     command += ["--preset", "classic", "--out", path]
     command += ["--steps", steps, "--evaluate-every", max(2, steps // 6)]
     for name, value in fields.items():
