@@ -13,29 +13,72 @@ import source from "worker:./worker.js";
 import { startWorker } from "./start-worker.js";
 import { loadParts } from "./store.js";
 
+/** @import { Answer, Config, ForwardOptions, Neighbour } from "./engine.js" */
+/** @import { Piece, Sampling, WriteOptions } from "./writing.js" */
+
+/**
+ * What a request waits for.
+ *
+ * @typedef {object} Waiting
+ * @property {(value: any) => void} resolve the value is what the request's kind returns
+ * @property {(error: Error) => void} reject
+ * @property {(pieces: Piece[]) => void} [onPieces]
+ */
+
+/**
+ * @typedef {object} Opened
+ * @property {Config} config
+ * @property {boolean} fromCache
+ * @property {string | null} notKept why the weights are not kept for the next visit
+ */
+
 const CACHE = "lmcourse-weights";
 const IDLE = 120_000; // milliseconds without a request, after which the worker ends
+/** @type {Record<string, Client>} */
 const opened = {};
 
+/**
+ * Return the one client of a model, made when it is first asked for.
+ *
+ * @param {string} name of a store
+ * @param {ViewContext} context
+ * @returns {Client}
+ */
 export function openModel(name, context) {
   opened[name] ??= new Client(name, context);
   return opened[name];
 }
 
-class Client {
+export class Client {
+  /**
+   * @param {string} name of a store
+   * @param {ViewContext} context
+   */
   constructor(name, context) {
     this.name = name;
     this.context = context;
     this.about = context.stores[name];
     this.address = `${context.folder}play/${name}?v=${this.about.key}`;
     this.size = `${(this.about.bytes / 1e6).toFixed(1)} MB`;
-    this.waiting = new Map(); // id → { resolve, reject, onPieces }
+    /** @type {Map<number, Waiting>} by the id of the request */
+    this.waiting = new Map();
+    /** @type {Record<string, number>} the id of the last request of each lane */
     this.lanes = {};
     this.count = 0;
+    /** @type {Worker | null} */
+    this.worker = null;
+    /** @type {Promise<Opened> | null} */
+    this.loading = null;
+    /** @type {number | undefined} the timer that ends the worker */
+    this.idle = undefined;
   }
 
-  /* Start the worker and load the weights, from what the browser kept if it did. Returns
-     { config, fromCache, notKept: why they are not kept for the next visit, or null }. */
+  /**
+   * Start the worker and load the weights, from what the browser kept if it did.
+   *
+   * @param {(share: number) => void} [progress]
+   * @returns {Promise<Opened>}
+   */
   load(progress = () => {}) {
     this.loading ??= this.open(progress).catch((error) => {
       this.loading = null; // so that it may be tried again
@@ -44,16 +87,26 @@ class Client {
     return this.loading;
   }
 
-  /* What the browser kept of an earlier visit, or undefined; `open` checks it. It keeps
-     nothing for pages that were opened as files or came over an unencrypted line. */
+  /**
+   * What the browser kept of an earlier visit, or undefined; `open` checks it. It keeps
+   * nothing for pages that were opened as files or came over an unencrypted line.
+   *
+   * @returns {Promise<Response | undefined>}
+   */
   kept() {
+    /** @type {Promise<Response | undefined>} */
     const asked = new Promise((resolve) => resolve(window.caches?.match(this.address)));
     return asked.catch(() => undefined);
   }
 
+  /**
+   * @param {(share: number) => void} progress
+   * @returns {Promise<Opened>}
+   */
   async open(progress) {
     if (!this.worker) this.start();
     const { name, about } = this;
+    /** @type {(parts: Uint8Array<ArrayBuffer>[]) => Promise<Config>} */
     const send = (parts) => this.ask("open", { parts, about, name });
     const kept = await this.kept();
     if (kept) {
@@ -65,7 +118,12 @@ class Client {
     return { config: await send(parts), fromCache: false, notKept: await this.keep(parts) };
   }
 
-  /* Keep weights, in the place of those of an earlier build; return why not, or null. */
+  /**
+   * Keep weights, in the place of those of an earlier build; return why not, or null.
+   *
+   * @param {Uint8Array<ArrayBuffer>[]} parts
+   * @returns {Promise<string | null>}
+   */
   async keep(parts) {
     if (!window.caches || !this.address.startsWith("http"))
       return "this page's address does not let the browser keep them";
@@ -96,7 +154,7 @@ class Client {
   /* End the worker: the memory of its weights is free. The next request starts another. */
   end() {
     clearTimeout(this.idle);
-    this.worker.terminate();
+    this.worker?.terminate();
     this.worker = null;
     this.loading = null;
   }
@@ -107,16 +165,27 @@ class Client {
     if (!this.waiting.size) this.idle = setTimeout(() => this.end(), IDLE);
   }
 
+  /** @param {{ id: number, value?: any, pieces?: Piece[], error?: string }} message */
   onMessage({ id, value, pieces, error }) {
-    const { resolve, reject, onPieces } = this.waiting.get(id) || {};
-    if (!resolve) return; // it was cancelled
-    if (pieces) return onPieces(pieces);
+    const waiting = this.waiting.get(id);
+    if (!waiting) return; // it was cancelled
+    if (pieces) return waiting.onPieces?.(pieces);
     this.waiting.delete(id);
     this.endWhenIdle();
-    if (error) reject(new Error(error));
-    else resolve(value);
+    if (error) waiting.reject(new Error(error));
+    else waiting.resolve(value);
   }
 
+  /**
+   * Send a request to the worker, which is there.
+   *
+   * @param {string} request
+   * @param {object} details what the request needs
+   * @param {string} [lane]
+   * @param {(pieces: Piece[]) => void} [onPieces]
+   * @returns {Promise<any>} what worker.js answers to a request of this kind; null if a newer
+   *   one took its place
+   */
   ask(request, details, lane, onPieces) {
     const id = ++this.count;
     if (lane) {
@@ -124,36 +193,72 @@ class Client {
       this.lanes[lane] = id;
     }
     clearTimeout(this.idle);
-    this.worker.postMessage({ id, request, ...details });
+    /** @type {Worker} */ (this.worker).postMessage({ id, request, ...details });
     return new Promise((resolve, reject) => this.waiting.set(id, { resolve, reject, onPieces }));
   }
 
-  /* End what a lane waits for. */
+  /**
+   * End what a lane waits for.
+   *
+   * @param {string} lane
+   */
   cancel(lane) {
     const id = this.lanes[lane];
-    if (!this.waiting.has(id)) return;
-    this.waiting.get(id).resolve(null);
+    const waiting = this.waiting.get(id);
+    if (!waiting) return;
+    waiting.resolve(null);
     this.waiting.delete(id);
-    this.worker.postMessage({ id, request: "cancel" });
+    this.worker?.postMessage({ id, request: "cancel" });
     this.endWhenIdle();
   }
 
+  /**
+   * Send a request once the model is loaded.
+   *
+   * @param {string} request
+   * @param {object} details
+   * @param {string} [lane]
+   * @param {(pieces: Piece[]) => void} [onPieces]
+   * @returns {Promise<any>} as `ask`
+   */
   async when(request, details, lane, onPieces) {
     await this.load();
     return this.ask(request, details, lane, onPieces);
   }
 
-  /* See Model.forward in engine.js for the options and the answer. */
+  /**
+   * See Model.forward in engine.js.
+   *
+   * @param {number[]} ids
+   * @param {ForwardOptions} options
+   * @param {string} [lane]
+   * @returns {Promise<Answer | null>} null if a newer request took its place
+   */
   forward(ids, options, lane) {
     return this.when("forward", { ids, options }, lane);
   }
 
-  /* See write in writing.js; pieces are { id, probs } of new tokens, some at a time. */
+  /**
+   * See write in writing.js.
+   *
+   * @param {number[]} ids
+   * @param {WriteOptions & Sampling} options
+   * @param {(pieces: Piece[]) => void} onPieces is given new tokens, some at a time
+   * @param {string} [lane]
+   * @returns {Promise<true | null>} null if a newer request took its place
+   */
   write(ids, options, onPieces, lane) {
     return this.when("write", { ids, options }, lane, onPieces);
   }
 
-  /* The tokens nearest to a vector. */
+  /**
+   * See Model.nearest in engine.js.
+   *
+   * @param {Float32Array} vector
+   * @param {number} count
+   * @param {string} [lane]
+   * @returns {Promise<Neighbour[] | null>} null if a newer request took its place
+   */
   nearest(vector, count, lane) {
     return this.when("nearest", { vector, count }, lane);
   }

@@ -19,7 +19,11 @@ const START = 1;
 export const STOP = 2;
 export const LONGEST = 24;
 const EPS = 1e-5;
+/** @typedef {(query: number, key: number) => boolean} Sees which queries attend to which keys */
+
+/** @type {Sees} */
 const always = () => true;
+/** @type {Sees} */
 const causal = (query, key) => key <= query;
 
 /**
@@ -44,7 +48,8 @@ function unpack(stored) {
 export class EncoderDecoder {
   /**
    * @param {object} data
-   * @param {Record<string, any>} data.weights by the names of the chapter's model; see unpack
+   * @param {Record<string, number[] | { int8: string, scale: number[] }>} data.weights by the
+   *   names of the chapter's model; see unpack
    * @param {string} data.vocabulary a character for each id
    * @param {number} data.heads
    */
@@ -57,16 +62,29 @@ export class EncoderDecoder {
     this.d_model = this.weights["encoder.norm.weight"].length;
   }
 
-  /* A linear layer or a norm, by its name. */
+  /**
+   * A linear layer or a norm.
+   *
+   * @param {string} name
+   */
   part(name) {
     return { weight: this.weights[`${name}.weight`], bias: this.weights[`${name}.bias`] };
   }
 
+  /**
+   * @param {Float32Array} x (tokens, d_model)
+   * @param {string} name
+   */
   norm(x, name) {
     return norm(x, this.part(name), EPS);
   }
 
-  /* Token vectors and sinusoids: (tokens, d_model). */
+  /**
+   * Token vectors and sinusoids.
+   *
+   * @param {number[]} ids
+   * @returns {Float32Array} (tokens, d_model)
+   */
   embed(ids) {
     const { d_model } = this;
     const table = this.weights["embed.table.weight"];
@@ -79,8 +97,16 @@ export class EncoderDecoder {
     });
   }
 
-  /* Multi-head attention of x (tokens, d_model) to a memory (keys, d_model): the update
-     (tokens, d_model) and the weights (heads, tokens, keys). */
+  /**
+   * Multi-head attention to a memory.
+   *
+   * @param {string} name of the four matrices
+   * @param {Float32Array} x (tokens, d_model)
+   * @param {Float32Array} memory (keys, d_model)
+   * @param {Sees} sees
+   * @returns {{ update: Float32Array, weights: Float32Array }} (tokens, d_model) and (heads,
+   *   tokens, keys)
+   */
   attend(name, x, memory, sees) {
     const { heads, d_model } = this;
     const keys = memory.length / d_model;
@@ -93,7 +119,13 @@ export class EncoderDecoder {
     return { update: linear(mixed, this.part(`${name}.output`), d_model), weights };
   }
 
-  /* The last part of a block: norm, up, activation, down; added to x. */
+  /**
+   * The last part of a block: norm, up, activation, down; added to x.
+   *
+   * @param {Float32Array} x (tokens, d_model)
+   * @param {string} block its name
+   * @returns {Float32Array} (tokens, d_model)
+   */
   addFeedForward(x, block) {
     const up = this.part(`${block}.feed_forward.up`);
     const down = this.part(`${block}.feed_forward.down`);
@@ -130,6 +162,7 @@ export class EncoderDecoder {
     const normed = this.norm(x, `${block}.norm_1`);
     x = added(x, this.attend(`${block}.attention`, normed, normed, causal).update);
     const asking = this.norm(x, `${block}.norm_cross`);
+    /** @type {Sees} */
     const isSeen = (_query, key) => !hidden.has(key);
     const { update, weights } = this.attend(`${block}.cross`, asking, memory, isSeen);
     x = this.addFeedForward(added(x, update), block);

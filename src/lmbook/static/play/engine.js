@@ -7,18 +7,134 @@
 
 import { demand, readSafetensors, toFloats } from "./weights.js";
 
+/** @import { Tensor } from "./weights.js" */
+
+/**
+ * What a model is; `lmbook.play.stores` writes it.
+ *
+ * @typedef {object} Config
+ * @property {number} vocab_size
+ * @property {number} context the most tokens of a text
+ * @property {number} layers
+ * @property {number} heads
+ * @property {number} d_model
+ * @property {number} d_ff
+ * @property {number} eps added to the variance in a norm
+ * @property {string} activation a name of ACTIVATIONS
+ * @property {"learned" | "rotary"} positions
+ * @property {boolean} causal
+ * @property {boolean} norm_first whether a norm stands before its sublayer (GPT)
+ * @property {"tied" | "mlm" | "none"} output how logits are read out, if they are
+ * @property {number} [token_types]
+ * @property {boolean} [embedding_norm]
+ * @property {number} [patch] numbers of a patch, if the model reads pixels
+ * @property {string} [alphabet] a character for each id
+ */
+
+/**
+ * A linear layer: weight (rows, columns), bias (rows,).
+ *
+ * @typedef {{ weight: Float32Array, bias?: Float32Array }} Dense
+ */
+
+/**
+ * A norm, or a linear layer with a bias: weight and bias (d_model,).
+ *
+ * @typedef {{ weight: Float32Array, bias: Float32Array }} WeightAndBias
+ */
+
+/**
+ * Keys and values of the tokens so far, each (context, d_model).
+ *
+ * @typedef {{ key: Float32Array, value: Float32Array }} KeysAndValues
+ */
+
+/**
+ * @typedef {object} Cache
+ * @property {number} length how many tokens it has
+ * @property {KeysAndValues[]} layers
+ */
+
+/**
+ * Where a model's weights come from.
+ *
+ * @typedef {object} Source
+ * @property {(name: string, ...shape: number[]) => Float32Array} floats
+ * @property {(name: string, ...shape: number[]) => Tensor} [tensor] as they are stored
+ */
+
+/**
+ * How a model is run, and what is handed back.
+ *
+ * @typedef {object} ForwardOptions
+ * @property {ArrayLike<number>} [token_types] for each token 0 or 1: first or second text (BERT)
+ * @property {Float32Array} [pixels] (tokens, numbers of a patch): they take the place of the
+ *   ids' vectors
+ * @property {Cache} [cache] from Model.cache: the ids follow those that it has seen (causal
+ *   models)
+ * @property {number[]} [logits_of] the tokens whose logits are wanted; all by default
+ * @property {string[]} [keep] names of activations to hand back; * stands for any layer
+ * @property {[number, number][]} [ablate] heads that add nothing, as [layer, head]
+ * @property {Record<string, Patch>} [patch] activations to be replaced, by name, before the
+ *   model goes on
+ */
+
+/**
+ * @typedef {object} Patch
+ * @property {number[]} [rows] those that are replaced; all by default
+ * @property {Float32Array} values
+ */
+
+/**
+ * @typedef {object} Answer
+ * @property {Float32Array | null} logits (tokens asked for, vocab_size)
+ * @property {Record<string, { values: Float32Array, shape: number[] }>} kept activations by name
+ */
+
+/**
+ * What is done with activations on the way: `see` patches one, keeps it if it is asked for,
+ * and hands it on.
+ *
+ * @typedef {object} Look
+ * @property {(name: string) => boolean} wants
+ * @property {(name: string, values: Float32Array, ...shape: number[]) => Float32Array} see
+ * @property {(layer: number, head: number) => boolean} isOff
+ */
+
+/** @typedef {{ id: number, cosine: number }} Neighbour */
+
 // --- arithmetic -----------------------------------------------------------------------
 
-/* Σ a[i + n] · b[j + n] over n from 0 to length. */
+/**
+ * Σ a[i + n] · b[j + n] over n from 0 to length.
+ *
+ * @param {Float32Array} a
+ * @param {number} i
+ * @param {Float32Array} b
+ * @param {number} j
+ * @param {number} length
+ * @returns {number}
+ */
 function dot(a, i, b, j, length) {
   let sum = 0;
   for (let n = 0; n < length; n++) sum += a[i + n] * b[j + n];
   return sum;
 }
 
-/* The same of one row of a and four of b, which stand one after the other; the results go
-   to out[to], out[to + step], … Each number of a is read once for four products, and no sum
-   waits for another: this is twice as fast as four calls of dot. */
+/**
+ * The same of one row of a and four of b, which stand one after the other. Each number of a
+ * is read once for four products, and no sum waits for another: this is twice as fast as
+ * four calls of dot.
+ *
+ * @param {Float32Array} a
+ * @param {number} i
+ * @param {Float32Array} b
+ * @param {number} j
+ * @param {number} length of a row
+ * @param {Float32Array} out the results go to out[to], out[to + step], …
+ * @param {number} to
+ * @param {number} step
+ */
 function dot4(a, i, b, j, length, out, to, step) {
   const k = j + length;
   const l = k + length;
@@ -40,8 +156,15 @@ function dot4(a, i, b, j, length, out, to, step) {
   out[to + 3 * step] = fourth;
 }
 
-/* x (tokens, columns) times a matrix (rows, columns), transposed: (tokens, rows). A row of
-   the matrix meets four tokens at a time; tokens that are left over meet four rows. */
+/**
+ * Multiply with a matrix, transposed. A row of the matrix meets four tokens at a time; tokens
+ * that are left over meet four rows.
+ *
+ * @param {Float32Array} x (tokens, columns)
+ * @param {Dense} dense its weight is (rows, columns)
+ * @param {number} columns
+ * @returns {Float32Array<ArrayBuffer>} (tokens, rows)
+ */
 export function linear(x, { weight, bias }, columns) {
   const rows = weight.length / columns;
   const tokens = x.length / columns;
@@ -66,6 +189,11 @@ export function linear(x, { weight, bias }, columns) {
   return out;
 }
 
+/**
+ * @param {Float32Array} a
+ * @param {Float32Array} b of the same length
+ * @returns {Float32Array<ArrayBuffer>} their sum
+ */
 export function added(a, b) {
   const out = new Float32Array(a.length);
   for (let i = 0; i < a.length; i++) out[i] = a[i] + b[i];
@@ -110,8 +238,16 @@ export function norm(x, { weight, bias }, eps) {
   return normed.map((value, n) => value * weight[n % d_model] + bias[n % d_model]);
 }
 
-/* Turn scores[start … end) into weights that sum to 1; the largest score is subtracted
-   first, so that no exponential overflows. */
+/**
+ * Turn scores into weights that sum to 1; the largest score is subtracted first, so that no
+ * exponential overflows.
+ *
+ * @template {Float32Array | Float64Array | number[]} Numbers
+ * @param {Numbers} scores changed
+ * @param {number} [start]
+ * @param {number} [end] the first score that is left alone
+ * @returns {Numbers} the same array
+ */
 export function softmax(scores, start = 0, end = scores.length) {
   let largest = -Infinity;
   let sum = 0;
@@ -188,7 +324,12 @@ export function mixValues(weights, value, { heads, d_model, keys }, isOff = () =
   return mixed;
 }
 
-/* The error function within 2e-7 (Abramowitz & Stegun 1964, 7.1.26). */
+/**
+ * The error function within 2e-7 (Abramowitz & Stegun 1964, 7.1.26).
+ *
+ * @param {number} x
+ * @returns {number}
+ */
 function erf(x) {
   const t = 1 / (1 + 0.3275911 * Math.abs(x));
   const p =
@@ -196,8 +337,10 @@ function erf(x) {
   return Math.sign(x) * (1 - p * Math.exp(-x * x));
 }
 
+/** @type {(x: number) => number} */
 const tanhGelu = (x) => 0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3)));
 
+/** @type {Record<string, (x: number) => number>} */
 export const ACTIVATIONS = {
   relu: (x) => Math.max(x, 0),
   gelu: (x) => 0.5 * x * (1 + erf(x / Math.SQRT2)),
@@ -206,8 +349,15 @@ export const ACTIVATIONS = {
   silu: (x) => x / (1 + Math.exp(-x)),
 };
 
-/* Rotary positions: turn the pair (i, i + d_head / 2) of each head by its token's angle.
-   x (tokens, d_model) is changed; its first token stands at place `first`. */
+/**
+ * Rotary positions: turn the pair (i, i + d_head / 2) of each head by its token's angle.
+ *
+ * @param {Float32Array} x (tokens, d_model), changed
+ * @param {number} first the position of its first token
+ * @param {number} heads
+ * @param {number} d_head
+ * @param {number} [base]
+ */
 function rotate(x, first, heads, d_head, base = 10000) {
   const half = d_head / 2;
   const tokens = x.length / (heads * d_head);
@@ -228,56 +378,77 @@ function rotate(x, first, heads, d_head, base = 10000) {
 
 // --- the model ------------------------------------------------------------------------
 
-/* What a model takes from a file: tensors by name, each of the shape that the configuration
-   asks for. */
+/**
+ * What a model takes from a file: tensors by name, each of the shape that the configuration
+ * asks for.
+ *
+ * @param {Map<string, Tensor>} tensors
+ * @returns {Required<Source>}
+ */
 function fromFile(tensors) {
+  /** @type {Required<Source>["tensor"]} */
   function tensor(name, ...shape) {
     const found = tensors.get(name);
-    const isRight = found && String(found.shape) === String(shape);
-    demand(isRight, `${name} has the shape ${found?.shape}, not ${shape}`);
+    demand(
+      found && String(found.shape) === String(shape),
+      `${name} has the shape ${found?.shape}, not ${shape}`,
+    );
     if (found.dtype === "I8") found.scale = floats(`${name}.scale`, shape[0]);
     return found;
   }
+  /** @type {Source["floats"]} */
   const floats = (name, ...shape) => toFloats(tensor(name, ...shape));
   return { tensor, floats };
 }
 
 /* A model and its weights, which come from a file (`read`) or are drawn (train.js). */
 export class Model {
-  /* Read a model from a safetensors file, as `lmbook.play.stores` writes it. */
+  /**
+   * Read a model from a safetensors file, as `lmbook.play.stores` writes it.
+   *
+   * @param {Uint8Array} bytes
+   * @returns {Model}
+   */
   static read(bytes) {
     const { config, tensors } = readSafetensors(bytes);
     return new Model(config, fromFile(tensors));
   }
 
-  /* `source.floats(name, ...shape)` gives weights; `source.tensor`, if there is one, gives
-     them as they are stored. */
+  /**
+   * @param {Config} config
+   * @param {Source} source
+   */
   constructor(config, { floats, tensor }) {
     const { vocab_size, context, d_model, d_ff, activation } = config;
     demand(ACTIVATIONS[activation], `the page has no activation ${activation}`);
+    /** @type {(name: string, rows: number, columns: number) => WeightAndBias} */
     const dense = (name, rows, columns) => ({
       weight: floats(`${name}.weight`, rows, columns),
       bias: floats(`${name}.bias`, rows),
     });
+    /** @type {(name: string) => WeightAndBias} */
     const layerNorm = (name) => ({
       weight: floats(`${name}.weight`, d_model),
       bias: floats(`${name}.bias`, d_model),
     });
+    /** @param {string} name */
     const attention = (name) => ({
       query: dense(`${name}.query`, d_model, d_model),
       key: dense(`${name}.key`, d_model, d_model),
       value: dense(`${name}.value`, d_model, d_model),
       output: dense(`${name}.output`, d_model, d_model),
     });
+    /** @param {string} name */
     const feedForward = (name) => ({
       up: dense(`${name}.up`, d_ff, d_model),
       down: dense(`${name}.down`, d_model, d_ff),
     });
     this.config = config;
     this.d_head = d_model / config.heads;
+    /** @type {[string, number, number]} */
     const table = ["tokens.weight", vocab_size, d_model];
     if (tensor) this.stored = tensor(...table);
-    if (!tensor || this.stored.dtype !== "I8") this.table = { weight: floats(...table) };
+    if (this.stored?.dtype !== "I8") this.table = { weight: floats(...table) };
     if (config.patch) this.patch = dense("patch", d_model, config.patch);
     if (config.positions === "learned")
       this.positions = floats("positions.weight", context, d_model);
@@ -299,20 +470,29 @@ export class Model {
       };
   }
 
-  /* The vector of one token in the table, (d_model,). A table in int8 stays so: it is large,
-     and a text has few of its rows. */
+  /**
+   * The vector of one token in the table. A table in int8 stays so: it is large, and a text
+   * has few of its rows.
+   *
+   * @param {number} id
+   * @returns {Float32Array} (d_model,)
+   */
   vector(id) {
     if (this.table) return rowOf(this.table.weight, id, this.config.d_model);
-    return toFloats(this.stored, id, id + 1);
+    return toFloats(/** @type {Tensor} */ (this.stored), id, id + 1);
   }
 
   /* The whole table (vocab_size, d_model), for logits. */
   get matrix() {
-    this.table = this.table || { weight: toFloats(this.stored) };
+    this.table = this.table || { weight: toFloats(/** @type {Tensor} */ (this.stored)) };
     return this.table;
   }
 
-  /* An empty cache: what was computed of the tokens so far, for those that follow. */
+  /**
+   * An empty cache: what was computed of the tokens so far, for those that follow.
+   *
+   * @returns {Cache}
+   */
   cache() {
     const { layers, context, d_model } = this.config;
     const room = () => new Float32Array(context * d_model);
@@ -320,26 +500,21 @@ export class Model {
     return { length: 0, layers: of };
   }
 
-  /* Run the model on token ids and return { logits, kept }.
-
-     token_types   for each token 0 or 1: first or second text (BERT)
-     pixels        (tokens, pixels of a patch): they take the place of the ids' vectors
-     cache         from cache(): the ids follow those that it has seen (causal models)
-     logits_of     the tokens whose logits are wanted; all by default
-     keep          names of activations to hand back; * stands for any layer
-     ablate        pairs [layer, head] of heads that add nothing
-     patch         name → { rows, values }: rows of an activation (all by default) to be
-                   replaced by values before the model goes on
-
-     kept[name] is { values, shape }. The names, each preceded by blocks.LAYER. from
-     norm_1 on: tokens (rows of the table alone), embeddings; norm_1, attention.query,
-     attention.key, attention.value (all (tokens, d_model)),
-     attention.scores, attention.weights (heads, tokens, keys),
-     attention.heads (what the heads bring, side by side), attention.lengths (heads, keys:
-     how long each key's value is after the output matrix), attention, norm_2,
-     feed_forward.up, feed_forward.hidden (tokens, d_ff), feed_forward; lens (tokens,
-     vocab_size: the logits if the model ended here); blocks.LAYER itself, the state after
-     it; at the end norm and logits. */
+  /**
+   * Run the model on token ids.
+   *
+   * The names of activations, each preceded by blocks.LAYER. from norm_1 on: tokens (rows of
+   * the table alone), embeddings; norm_1, attention.query, attention.key, attention.value (all
+   * (tokens, d_model)), attention.scores, attention.weights (heads, tokens, keys),
+   * attention.heads (what the heads bring, side by side), attention.lengths (heads, keys: how
+   * long each key's value is after the output matrix), attention, norm_2, feed_forward.up,
+   * feed_forward.hidden (tokens, d_ff), feed_forward; lens (tokens, vocab_size: the logits if
+   * the model ended here); blocks.LAYER itself, the state after it; at the end norm and logits.
+   *
+   * @param {number[]} ids
+   * @param {ForwardOptions} [options]
+   * @returns {Answer}
+   */
   forward(ids, options = {}) {
     const steps = this.steps(ids, options);
     let step = steps.next();
@@ -347,21 +522,28 @@ export class Model {
     return step.value;
   }
 
-  /* The same, in steps: a pause after each layer, for a worker to look whether the answer
-     is still wanted. */
+  /**
+   * The same, in steps: a pause after each layer, for a worker to look whether the answer is
+   * still wanted.
+   *
+   * @param {number[]} ids
+   * @param {ForwardOptions} [options]
+   * @returns {Generator<number, Answer, void>}
+   */
   *steps(ids, { token_types, pixels, cache, logits_of, keep = [], ablate = [], patch = {} } = {}) {
     const { config } = this;
     const { d_model } = config;
     this.check(ids, token_types, cache);
+    /** @type {Answer["kept"]} */
     const kept = {};
     const wanted = keep.map(
       (name) => new RegExp(`^${name.replaceAll(".", "\\.").replace("*", "\\d+")}$`),
     );
     const patched = new Set();
     const shape = [ids.length, d_model];
+    /** @type {Look} */
     const look = {
       wants: (name) => wanted.some((pattern) => pattern.test(name)),
-      /* Patch an activation, keep it if it is asked for, and hand it on. */
       see(name, values, ...shape) {
         if (Object.hasOwn(patch, name)) {
           put(values, patch[name], shape, name);
@@ -398,24 +580,45 @@ export class Model {
     return { logits, kept };
   }
 
+  /**
+   * Throw an Error unless the model can read this.
+   *
+   * @param {number[]} ids
+   * @param {ArrayLike<number>} [token_types]
+   * @param {Cache} [cache]
+   */
   check(ids, token_types, cache) {
     const { vocab_size, context, causal } = this.config;
     const before = cache ? cache.length : 0;
     const length = before + ids.length;
     const fits = ids.length && length <= context;
     demand(fits, `${length} tokens, but this model sees 1 to ${context}`);
+    /** @param {number} id */
     const known = (id) => Number.isInteger(id) && id >= 0 && id < vocab_size;
     for (const id of ids) demand(known(id), `${id} is no token of this model`);
     demand(causal || !cache, "only a causal model can go on from a cache");
-    for (const type of token_types || [])
-      demand(type >= 0 && type < this.config.token_types, `${type} is no type of a token`);
+    const types = this.config.token_types ?? 0;
+    for (const type of Array.from(token_types || []))
+      demand(type >= 0 && type < types, `${type} is no type of a token`);
   }
 
-  /* Token vectors, and what is added to them. Returns (tokens, d_model). */
+  /**
+   * Token vectors, and what is added to them.
+   *
+   * @param {number[]} ids
+   * @param {ArrayLike<number>} [token_types]
+   * @param {Cache} [cache]
+   * @param {Float32Array} [pixels]
+   * @returns {Float32Array} (tokens, d_model)
+   */
   embed(ids, token_types, cache, pixels) {
     const { d_model, eps, patch } = this.config;
     const before = cache ? cache.length : 0;
-    const rows = pixels && linear(pixels, this.patch, patch);
+    let rows = null;
+    if (pixels) {
+      demand(this.patch && patch, "this model reads no pixels");
+      rows = linear(pixels, this.patch, patch);
+    }
     const x = new Float32Array(ids.length * d_model);
     Array.from(ids).forEach((id, token) => {
       const vector = rows ? rowOf(rows, token, d_model) : this.vector(id);
@@ -430,16 +633,29 @@ export class Model {
     return this.embedding_norm ? norm(x, this.embedding_norm, eps) : x;
   }
 
-  /* One block: x (tokens, d_model) → the same shape. A norm stands before each of the two
-     sublayers (GPT) or after its result was added (BERT). */
+  /**
+   * One block. A norm stands before each of the two sublayers (GPT) or after its result was
+   * added (BERT).
+   *
+   * @param {Float32Array} x (tokens, d_model)
+   * @param {number} layer
+   * @param {KeysAndValues | null} kept this layer's part of the cache
+   * @param {Cache | undefined} cache
+   * @param {Look} look
+   * @returns {Float32Array} (tokens, d_model)
+   */
   block(x, layer, kept, cache, look) {
     const { d_model, eps, norm_first } = this.config;
     const block = this.blocks[layer];
     const name = `blocks.${layer}`;
     const tokens = x.length / d_model;
+    /** @type {(part: string, values: Float32Array) => Float32Array} */
     const see = (part, values) => look.see(`${name}.${part}`, values, tokens, d_model);
+    /** @type {(which: "norm_1" | "norm_2", x: Float32Array) => Float32Array} */
     const through = (which, x) => see(which, norm(x, block[which], eps));
+    /** @param {Float32Array} x */
     const attention = (x) => see("attention", this.attend(x, layer, kept, cache, look));
+    /** @param {Float32Array} x */
     const feedForward = (x) => see("feed_forward", this.feedForward(x, layer, look));
     if (norm_first) {
       x = added(x, attention(through("norm_1", x)));
@@ -451,7 +667,16 @@ export class Model {
     return look.see(name, x, tokens, d_model);
   }
 
-  /* Multi-head attention: (tokens, d_model) → the update, of the same shape. */
+  /**
+   * Multi-head attention.
+   *
+   * @param {Float32Array} x (tokens, d_model)
+   * @param {number} layer
+   * @param {KeysAndValues | null} kept this layer's part of the cache
+   * @param {Cache | undefined} cache
+   * @param {Look} look
+   * @returns {Float32Array} the update, (tokens, d_model)
+   */
   attend(x, layer, kept, cache, look) {
     const { heads, d_model, causal, positions } = this.config;
     const { d_head } = this;
@@ -460,12 +685,14 @@ export class Model {
     const queries = x.length / d_model;
     const before = cache ? cache.length : 0;
     const keys = before + queries;
+    /** @type {(matrix: Dense) => Float32Array} */
     const project = (matrix) => linear(x, matrix, d_model);
     let [query, key, value] = [project(q), project(k), project(v)];
     if (positions === "rotary") {
       rotate(query, before, heads, d_head);
       rotate(key, before, heads, d_head);
     }
+    /** @type {(part: string, values: Float32Array) => Float32Array} */
     const see = (part, values) => look.see(`${name}.${part}`, values, queries, d_model);
     [query, key, value] = [see("query", query), see("key", key), see("value", value)];
     if (kept) {
@@ -474,6 +701,7 @@ export class Model {
       ({ key, value } = kept); // rows beyond `keys` are not looked at
     }
     const shape = { heads, d_model, keys };
+    /** @type {(query: number, key: number) => boolean} */
     const sees = (i, j) => !causal || j <= before + i;
     const scores = attentionScores(query, key, shape, sees);
     look.see(`${name}.scores`, scores, heads, queries, keys);
@@ -485,8 +713,15 @@ export class Model {
     return linear(see("heads", mixed), output, d_model);
   }
 
-  /* How long each value is once its head's columns of the output matrix have moved it, the
-     length that a weight multiplies (Kobayashi et al. 2020). Returns (heads, keys). */
+  /**
+   * How long each value is once its head's columns of the output matrix have moved it, the
+   * length that a weight multiplies (Kobayashi et al. 2020).
+   *
+   * @param {Float32Array} value (keys or more, d_model)
+   * @param {number} keys
+   * @param {Dense} output
+   * @returns {Float32Array} (heads, keys)
+   */
   lengths(value, keys, { weight }) {
     const { heads, d_model } = this.config;
     const { d_head } = this;
@@ -503,7 +738,14 @@ export class Model {
     return found;
   }
 
-  /* Up, activation, down: each token by itself. */
+  /**
+   * Up, activation, down: each token by itself.
+   *
+   * @param {Float32Array} x (tokens, d_model)
+   * @param {number} layer
+   * @param {Look} look
+   * @returns {Float32Array} (tokens, d_model)
+   */
   feedForward(x, layer, look) {
     const { d_model, d_ff, activation } = this.config;
     const { up, down } = this.blocks[layer].feed_forward;
@@ -514,7 +756,13 @@ export class Model {
     return linear(look.see(`${name}.hidden`, hidden, tokens, d_ff), down, d_ff);
   }
 
-  /* Logits of states (tokens, d_model): (tokens, vocab_size). */
+  /**
+   * Logits of states.
+   *
+   * @param {Float32Array} x (tokens, d_model)
+   * @param {Look} [look]
+   * @returns {Float32Array} (tokens, vocab_size)
+   */
   readOut(x, look) {
     const { d_model, eps, activation } = this.config;
     const tokens = x.length / d_model;
@@ -527,10 +775,17 @@ export class Model {
     return linear(norm(turned, this.mlm.norm, eps), { weight, bias }, d_model);
   }
 
-  /* The tokens whose vectors in the table point most nearly the same way (cosine), itself
-     among them: [{ id, cosine }], the nearest first. */
+  /**
+   * The tokens whose vectors in the table point most nearly the same way (cosine), itself
+   * among them.
+   *
+   * @param {Float32Array} vector (d_model,)
+   * @param {number} count
+   * @returns {Neighbour[]} the nearest first
+   */
   nearest(vector, count) {
     const { vocab_size, d_model } = this.config;
+    /** @type {Neighbour[]} */
     const found = [];
     const length = Math.sqrt(dot(vector, 0, vector, 0, d_model));
     for (let id = 0; id < vocab_size; id++) {
@@ -546,9 +801,17 @@ export class Model {
   }
 }
 
+/** @type {(x: Float32Array, row: number, width: number) => Float32Array} */
 const rowOf = (x, row, width) => x.subarray(row * width, (row + 1) * width);
 
-/* Replace rows of an activation; `shape[0]` of them there are. */
+/**
+ * Replace rows of an activation.
+ *
+ * @param {Float32Array} values changed
+ * @param {Patch} patch
+ * @param {number[]} shape of the activation; first the number of its rows
+ * @param {string} name of the activation
+ */
 function put(values, { rows, values: given }, shape, name) {
   const width = values.length / shape[0];
   const places = rows || Array.from({ length: shape[0] }, (_, row) => row);

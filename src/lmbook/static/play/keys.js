@@ -1,10 +1,22 @@
 /* Names and keys for what libraries draw. */
 import { arrow } from "./dom.js";
 
-/* The same characters, never read as a tag or an entity. */
+/**
+ * Return the same characters, never read as a tag or an entity.
+ *
+ * @param {string} token
+ * @returns {string}
+ */
 export const inert = (token) => token.replace(/[<&]/g, "$&\u2060");
 
-/* Tell what an element is, and let it be reached by key. */
+/**
+ * Tell what an element is, and let it be reached by key.
+ *
+ * @param {Element} element
+ * @param {string} role
+ * @param {string} label
+ * @param {Record<string, string | number | boolean>} [states] other attributes
+ */
 export function name(element, role, label, states = {}) {
   for (const [state, value] of Object.entries({
     role,
@@ -12,10 +24,15 @@ export function name(element, role, label, states = {}) {
     "aria-label": label,
     ...states,
   }))
-    element.setAttribute(state, value);
+    element.setAttribute(state, String(value));
 }
 
-/* Call a function now and after every change below an element, until the next frame. */
+/**
+ * Call a function now, and after changes below an element: once in a frame.
+ *
+ * @param {Element} element
+ * @param {() => void} change its own changes do not count
+ */
 export function keep(element, change) {
   let waiting = false;
   const observer = new MutationObserver(() => {
@@ -31,20 +48,38 @@ export function keep(element, change) {
   run();
 }
 
-/* Listen to the keys of an element once, however often it is named anew. */
-function onKey(element, name, listen) {
-  if (element[name]) return;
-  element[name] = true;
-  element.addEventListener("keydown", listen);
+/** @typedef {HTMLElement | SVGElement} Focusable */
+
+/* Elements that listen to keys already, for each kind of listener. */
+const listening = { roving: new WeakSet(), pressable: new WeakSet() };
+
+/**
+ * Listen to the keys of an element once, however often it is named anew.
+ *
+ * @param {Focusable} element
+ * @param {keyof typeof listening} kind
+ * @param {(event: KeyboardEvent) => void} listen
+ */
+function onKey(element, kind, listen) {
+  if (listening[kind].has(element)) return;
+  listening[kind].add(element);
+  element.addEventListener("keydown", (event) => listen(/** @type {KeyboardEvent} */ (event)));
 }
 
-/* One tab stop for a set of elements; arrow keys go from one to the next. */
+/**
+ * Leave one tab stop to a set of elements; arrow keys go from one to the next.
+ *
+ * @param {Iterable<Focusable> | ArrayLike<Focusable>} elements row after row
+ * @param {number} columns how many stand in a row
+ */
 export function roving(elements, columns) {
   const list = Array.from(elements);
-  const stop = (chosen) => list.forEach((e) => e.setAttribute("tabindex", e === chosen ? 0 : -1));
+  /** @param {Focusable} chosen */
+  const stop = (chosen) =>
+    list.forEach((e) => e.setAttribute("tabindex", e === chosen ? "0" : "-1"));
   stop(list.find((e) => e.getAttribute("tabindex") === "0") || list[0]);
   list.forEach((element, index) =>
-    onKey(element, "lmcourseRoving", (event) => {
+    onKey(element, "roving", (event) => {
       const step = arrow(event);
       const next = step && list[index + step[0] + columns * step[1]];
       if (!next) return;
@@ -55,9 +90,14 @@ export function roving(elements, columns) {
   );
 }
 
-/* Enter and the space bar do what a click does. */
+/**
+ * Let Enter and the space bar do what a click does.
+ *
+ * @param {Focusable} element
+ * @param {(event: KeyboardEvent) => void} press
+ */
 export function pressable(element, press) {
-  onKey(element, "lmcoursePressable", (event) => {
+  onKey(element, "pressable", (event) => {
     if (event.key !== "Enter" && event.key !== " ") return;
     event.preventDefault();
     press(event);

@@ -3,11 +3,19 @@
    context.stores[name] says how many parts (scripts), how many bytes, their checksum. Each
    script puts a part, in base64, into context.carried. */
 
-/* Load a store's parts, as bytes, several at a time; `progress` gets the share that came. */
+/**
+ * Load a store's parts, several at a time.
+ *
+ * @param {string} name
+ * @param {ViewContext} context
+ * @param {(share: number) => void} [progress] called with the share that has come, 0 to 1
+ * @returns {Promise<Uint8Array<ArrayBuffer>[]>}
+ */
 export async function loadParts(name, context, progress = () => {}) {
   const about = context.stores[name];
   let arrived = 0;
 
+  /** @param {number} part */
   async function loadPart(part) {
     const address = `play/${name}/${part}.js`;
     try {
@@ -26,7 +34,10 @@ export async function loadParts(name, context, progress = () => {}) {
   return Promise.all(Array.from({ length: about.parts }, (_, part) => loadPart(part)));
 }
 
-/* Bytes of base64. */
+/**
+ * @param {string} text in base64
+ * @returns {Uint8Array<ArrayBuffer>}
+ */
 export function decode(text) {
   if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);
   const plain = atob(text);
@@ -40,14 +51,26 @@ const TABLE = Int32Array.from({ length: 256 }, (_, byte) => {
   return byte;
 });
 
-/* CRC-32, as zlib computes it: tells a file that was cut or is another build's. */
+/**
+ * CRC-32, as zlib computes it: tells a file that was cut or is another build's.
+ *
+ * @param {Uint8Array} bytes
+ * @returns {number}
+ */
 export function checksum(bytes) {
   let crc = -1;
   for (let i = 0; i < bytes.length; i++) crc = (crc >>> 8) ^ TABLE[(crc ^ bytes[i]) & 255];
   return ~crc >>> 0;
 }
 
-/* Put the parts of a store together; an Error if they are not what the page expects. */
+/**
+ * Put the parts of a store together; an Error if they are not what the page expects.
+ *
+ * @param {Uint8Array<ArrayBuffer>[]} parts
+ * @param {Store} about
+ * @param {string} name
+ * @returns {Promise<Uint8Array<ArrayBuffer>>}
+ */
 export async function joined(parts, about, name) {
   const bytes = new Uint8Array(await new Blob(parts).arrayBuffer());
   if (bytes.length !== about.bytes || checksum(bytes) !== about.checksum)
@@ -55,9 +78,16 @@ export async function joined(parts, about, name) {
   return bytes;
 }
 
+/** @type {Record<string, Promise<Uint8Array<ArrayBuffer>>>} */
 const read = {};
 
-/* A small store as bytes, on this thread: a vocabulary. Read once for all views. */
+/**
+ * A small store as bytes, on this thread: a vocabulary. It is read once for all views.
+ *
+ * @param {string} name
+ * @param {ViewContext} context
+ * @returns {Promise<Uint8Array<ArrayBuffer>>}
+ */
 export function readStore(name, context) {
   async function load() {
     return joined(await loadParts(name, context), context.stores[name], name);
@@ -69,6 +99,12 @@ export function readStore(name, context) {
   return read[name];
 }
 
-/* The same as text. */
+/**
+ * A small store as text.
+ *
+ * @param {string} name
+ * @param {ViewContext} context
+ * @returns {Promise<string>}
+ */
 export const readText = async (name, context) =>
   new TextDecoder().decode(await readStore(name, context));

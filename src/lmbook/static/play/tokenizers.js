@@ -9,16 +9,28 @@
 
 import { wellFormed } from "./text.js";
 
+/**
+ * A token as its vocabulary spells it; without an id where the vocabulary does not have it.
+ *
+ * @typedef {{ id: number | null, piece: string }} Token
+ */
+
 /* --- characters -------------------------------------------------------------------- */
 
 /* One token a character. A character that is not in the alphabet has the ID null. */
 export class Characters {
+  /** @param {string} alphabet */
   constructor(alphabet) {
     this.alphabet = Array.from(alphabet);
     this.ids = new Map(this.alphabet.map((character, id) => [character, id]));
   }
 
+  /**
+   * @param {string} text
+   * @returns {Token[]}
+   */
   encode(text) {
+    /** @type {(piece: string) => Token} */
     const token = (piece) => ({ id: this.ids.get(piece) ?? null, piece });
     return Array.from(wellFormed(text), token);
   }
@@ -38,51 +50,69 @@ const GPT2_PATTERN = new RegExp(
 /* Byte → the character that stands for it: itself if it can be seen, else one from U+0100
    on. The IDs 0 to 255 are the bytes in the order of these characters. */
 export const BYTE_CHARACTERS = (() => {
+  /** @param {number} b */
   const seen = (b) => (b > 32 && b < 127) || (b > 160 && b !== 173);
   let next = 256;
   return Array.from({ length: 256 }, (_, b) => String.fromCharCode(seen(b) ? b : next++));
 })();
 
 export class ByteBPE {
-  /* `merges`: a Uint16Array, the IDs of left and right for each merge, in the order in
-     which they were learned. A merge gets the next ID, unless its symbol has one. */
+  /**
+   * A merge gets the next ID, unless its symbol has one.
+   *
+   * @param {Uint16Array} merges the IDs of left and right for each merge, in the order in which
+   *   they were learned
+   */
   constructor(merges) {
     this.pairs = merges;
     this.symbols = [...BYTE_CHARACTERS].sort();
     this.bytes = BYTE_CHARACTERS.map((character) => this.symbols.indexOf(character));
     this.merges = merges.length / 2;
     this.made = new Uint16Array(this.merges); // rank → ID
-    this.ranks = new Map(); // left and right → rank
+    /** @type {Map<number, number>} left and right → rank */
+    this.ranks = new Map();
     const ids = new Map(this.symbols.map((symbol, id) => [symbol, id]));
     for (let rank = 0; rank < this.merges; rank++) {
       const [left, right] = merges.subarray(2 * rank);
       const symbol = this.symbols[left] + this.symbols[right];
-      if (!ids.has(symbol)) ids.set(symbol, this.symbols.push(symbol) - 1);
-      this.made[rank] = ids.get(symbol);
+      const id = ids.get(symbol) ?? this.symbols.push(symbol) - 1;
+      ids.set(symbol, id);
+      this.made[rank] = id;
       const pair = left * 65536 + right;
       if (!this.ranks.has(pair)) this.ranks.set(pair, rank);
     }
     this.encoder = new TextEncoder();
   }
 
-  /* `merges`: how many of them to use, the first ones; all if left out. `used`: a set
-     that is given the ranks of those that joined something. */
+  /**
+   * @param {string} text
+   * @param {number} [merges] how many of the merges are used, the first ones
+   * @param {Set<number>} [used] is given the ranks of those that joined something
+   * @returns {{ id: number, piece: string }[]}
+   */
   encode(text, merges = this.merges, used = new Set()) {
     const words = wellFormed(text).match(GPT2_PATTERN) ?? [];
     return words.flatMap((word) => this.word(word, merges, used));
   }
 
-  /* Join the pair that was learned first, wherever it stands, as long as one is there. */
+  /**
+   * Join the pair that was learned first, wherever it stands, as long as one is there.
+   *
+   * @param {string} word
+   * @param {number} merges
+   * @param {Set<number>} used
+   */
   word(word, merges, used) {
     let ids = Array.from(this.encoder.encode(word), (byte) => this.bytes[byte]);
     for (;;) {
       const first = Math.min(merges, ...ids.slice(1).map((id, i) => this.rank(ids[i], id)));
       if (first === merges) break;
       used.add(first);
+      /** @type {number[]} */
       const merged = [];
       for (const id of ids) {
-        const isJoined = merged.length && this.rank(merged.at(-1), id) === first;
-        if (isJoined) merged[merged.length - 1] = this.made[first];
+        const end = merged.length - 1;
+        if (end >= 0 && this.rank(merged[end], id) === first) merged[end] = this.made[first];
         else merged.push(id);
       }
       ids = merged;
@@ -90,11 +120,21 @@ export class ByteBPE {
     return ids.map((id) => ({ id, piece: this.symbols[id] }));
   }
 
-  /* The IDs that a merge joins. */
+  /**
+   * The IDs that a merge joins.
+   *
+   * @param {number} rank
+   */
   pair(rank) {
     return Array.from(this.pairs.subarray(2 * rank, 2 * rank + 2));
   }
 
+  /**
+   * When a pair was learned; Infinity if it was not.
+   *
+   * @param {number} left
+   * @param {number} right
+   */
   rank(left, right) {
     return this.ranks.get(left * 65536 + right) ?? Infinity;
   }
@@ -102,25 +142,57 @@ export class ByteBPE {
 
 /* --- WordPiece --------------------------------------------------------------------- */
 
+/**
+ * What `lmbook.play.vocabularies.wordpiece` says of a tokenizer.
+ *
+ * @typedef {object} Vocabulary
+ * @property {string[]} vocab pieces in the order of their IDs
+ * @property {string[]} special pieces that stand for themselves in a text
+ * @property {string} unknown the piece for a word that cannot be cut
+ * @property {string} prefix of a piece that goes on with a word
+ * @property {number} longest characters of a word that is cut
+ * @property {boolean} lowercase
+ * @property {boolean} accents whether they are kept
+ * @property {Record<"removed" | "ideographs" | "punctuation" | "marks", number[]>} tables
+ *   kinds of characters as ranges, [first, last, first, last, ...]
+ */
+
 /* BERT's: clean the text, cut it into words, cut each word into the longest pieces that
    fit. What is a mark, a sign or a control character depends on the version of Unicode,
    and must not depend on that of the browser: it is read from the library's own tables,
    lists of [first, last, first, last, ...]. */
 export class WordPiece {
+  /** @param {Vocabulary} vocabulary */
   constructor({ vocab, special, unknown, prefix, longest, lowercase, accents, tables }) {
     this.pieces = vocab; // in the order of their IDs
     this.ids = new Map(vocab.map((piece, id) => [piece, id]));
-    Object.assign(this, { unknown, prefix, longest, lowercase, accents });
-    this.is = {};
-    for (const [name, ranges] of Object.entries(tables))
-      this.is[name] = (character) => within(ranges, character.codePointAt(0));
+    this.unknown = unknown;
+    this.prefix = prefix;
+    this.longest = longest;
+    this.lowercase = lowercase;
+    this.accents = accents;
+    /** @type {(kind: keyof Vocabulary["tables"]) => (character: string) => boolean} */
+    const isOf = (kind) => (character) =>
+      within(tables[kind], /** @type {number} */ (character.codePointAt(0)));
+    this.is = {
+      removed: isOf("removed"),
+      ideographs: isOf("ideographs"),
+      punctuation: isOf("punctuation"),
+      marks: isOf("marks"),
+    };
     const marks = special.map((s) => s.replace(/[^\p{L}\p{N}]/gu, "\\$&"));
     this.special = new RegExp(marks.sort((a, b) => b.length - a.length).join("|"), "gu");
   }
 
-  /* Without [CLS] and [SEP] around it; one that stands in the text is itself. */
+  /**
+   * Without [CLS] and [SEP] around it; one that stands in the text is itself.
+   *
+   * @param {string} text
+   * @returns {{ id: number, piece: string }[]}
+   */
   encode(text) {
     text = wellFormed(text);
+    /** @type {{ id: number, piece: string }[]} */
     const tokens = [];
     let start = 0;
     for (const { 0: found, index } of text.matchAll(this.special)) {
@@ -130,17 +202,25 @@ export class WordPiece {
     return tokens.concat(this.part(text.slice(start)));
   }
 
+  /** @param {string} piece one of the vocabulary */
   token(piece) {
-    return { id: this.ids.get(piece), piece };
+    return { id: /** @type {number} */ (this.ids.get(piece)), piece };
   }
 
+  /** @param {string} text without special pieces */
   part(text) {
     return this.words(text).flatMap((word) => this.word(word));
   }
 
-  /* A text as words, each a list of characters. */
+  /**
+   * A text as words, each a list of characters.
+   *
+   * @param {string} text
+   */
   words(text) {
+    /** @type {string[][]} */
     const words = [];
+    /** @type {string[] | null} */
     let word = null; // the one that is being read
     for (const character of text) {
       if (this.is.removed(character)) continue;
@@ -164,17 +244,25 @@ export class WordPiece {
     return words;
   }
 
-  /* Without accents, and in small letters, if the model is made so. */
+  /**
+   * Without accents, and in small letters, if the model is made so.
+   *
+   * @param {string} character
+   */
   normalized(character) {
     let parts = Array.from(this.accents ? character : character.normalize("NFD"));
     if (!this.accents) parts = parts.filter((part) => !this.is.marks(part));
     return parts.flatMap((p) => Array.from(this.lowercase ? p.toLowerCase() : p));
   }
 
-  /* The longest piece that fits, from left to right; unknown if at some place none does. */
+  /**
+   * The longest piece that fits, from left to right; unknown if at some place none does.
+   *
+   * @param {string[]} word its characters
+   */
   word(word) {
     const tokens = [];
-    for (let from = 0, to; from < word.length; from = to) {
+    for (let from = 0, to = 0; from < word.length; from = to) {
       const piece = () => (from ? this.prefix : "") + word.slice(from, to).join("");
       to = word.length <= this.longest ? word.length : from;
       while (to > from && !this.ids.has(piece())) to--;
@@ -185,7 +273,13 @@ export class WordPiece {
   }
 }
 
-/* Whether a number lies in one of the ranges, which stand in order. */
+/**
+ * Whether a number lies in one of the ranges, which stand in order.
+ *
+ * @param {number[]} ranges [first, last, first, last, ...]
+ * @param {number} number
+ * @returns {boolean}
+ */
 function within(ranges, number) {
   const end = ranges.findIndex((last, i) => i % 2 && number <= last);
   return number >= ranges[end - 1];
@@ -193,19 +287,34 @@ function within(ranges, number) {
 
 /* --- to be seen -------------------------------------------------------------------- */
 
+/** @type {Record<string, string | undefined>} */
 const SIGNS = { " ": "·", "\n": "⏎", "\t": "⇥" };
 
+/** @type {(number: number, digits: number) => string} */
 const hex = (number, digits) => number.toString(16).toUpperCase().padStart(digits, "0");
 
-/* A character so that it can be seen. */
+/**
+ * A character so that it can be seen.
+ *
+ * @param {string} character
+ * @returns {string}
+ */
 function visible(character) {
-  if (SIGNS[character]) return SIGNS[character];
+  const sign = SIGNS[character];
+  if (sign) return sign;
   if (/\p{M}/u.test(character)) return `◌${character}`;
-  return /[\p{C}\p{Z}]/u.test(character) ? `U+${hex(character.codePointAt(0), 4)}` : character;
+  const code = character.codePointAt(0) ?? 0;
+  return /[\p{C}\p{Z}]/u.test(character) ? `U+${hex(code, 4)}` : character;
 }
 
-/* A piece so that it can be seen. `ofBytes`: of byte-level BPE; where it holds parts of
-   characters, its bytes are shown. */
+/**
+ * A piece so that it can be seen.
+ *
+ * @param {string} piece
+ * @param {boolean} [ofBytes] of byte-level BPE; where it holds parts of characters, its bytes
+ *   are shown
+ * @returns {string}
+ */
 export function shown(piece, ofBytes = false) {
   if (ofBytes) {
     const bytes = Array.from(piece, (symbol) => BYTE_CHARACTERS.indexOf(symbol));

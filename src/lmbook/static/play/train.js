@@ -20,11 +20,34 @@ import {
 } from "./engine.js";
 import { randomness } from "./writing.js";
 
-/* A new model with the weights that `GPT.initialise` draws: N(0, 0.02²), and smaller where
-   a block adds to the residual stream. */
+/** @import { Config, Dense, WeightAndBias } from "./engine.js" */
+
+/**
+ * The way back: from the gradient of the loss by a result to that by x.
+ *
+ * @typedef {(delta: Float32Array) => Float32Array} Back
+ */
+
+/**
+ * @typedef {object} TrainerSettings
+ * @property {number} [learning_rate] the highest
+ * @property {number} [weight_decay] of matrices
+ * @property {number} [clip] the longest gradient that is taken as it is
+ * @property {number} [steps] of the whole training, for the schedule
+ */
+
+/**
+ * A new model with the weights that `GPT.initialise` draws: N(0, 0.02²), and smaller where a
+ * block adds to the residual stream.
+ *
+ * @param {Config} config
+ * @param {number} seed
+ * @returns {Model}
+ */
 export function initial(config, seed) {
   const random = randomness(seed);
   const normal = () => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
+  /** @type {(name: string, rows: number, columns?: number) => Float32Array} */
   const floats = (name, rows, columns = 1) => {
     const values = new Float32Array(rows * columns);
     if (columns === 1) return values.fill(name.endsWith("weight") ? 1 : 0); // norms, biases
@@ -35,7 +58,11 @@ export function initial(config, seed) {
   return new Model(config, { floats });
 }
 
-/* (rows, columns) → (columns, rows). */
+/**
+ * @param {Float32Array} x (rows, columns)
+ * @param {number} columns
+ * @returns {Float32Array} (columns, rows)
+ */
 function transposed(x, columns) {
   const rows = x.length / columns;
   const out = new Float32Array(x.length);
@@ -45,28 +72,55 @@ function transposed(x, columns) {
   return out;
 }
 
+/**
+ * @param {Float32Array} to changed: x is added to it
+ * @param {Float32Array} x
+ * @returns {Float32Array} `to`
+ */
 function add(to, x) {
   for (let i = 0; i < to.length; i++) to[i] += x[i];
   return to;
 }
 
 export class Trainer {
-  constructor(model, { learning_rate = 3e-3, weight_decay = 0.1, clip = 1, steps } = {}) {
+  /**
+   * @param {Model} model a GPT with learned positions whose weights are float32
+   * @param {TrainerSettings} [settings]
+   */
+  constructor(model, { learning_rate = 3e-3, weight_decay = 0.1, clip = 1, steps = NaN } = {}) {
     this.model = model;
+    this.table = /** @type {Dense} */ (model.table);
+    this.positions = /** @type {Float32Array} */ (model.positions);
     this.settings = { learning_rate, weight_decay, clip, steps };
     this.step = 0;
-    this.gradients = new Map(); // weight → its gradient, of the same length
-    this.moments = new Map(); // weight → Adam's two running means
+    /** @type {Map<Float32Array, Float32Array>} each weight's gradient, of the same length */
+    this.gradients = new Map();
+    /** @type {Map<Float32Array, [Float32Array, Float32Array]>} Adam's two running means */
+    this.moments = new Map();
     for (const weight of Object.values(this.named())) {
       this.gradients.set(weight, new Float32Array(weight.length));
       this.moments.set(weight, [new Float32Array(weight.length), new Float32Array(weight.length)]);
     }
   }
 
-  /* Every weight: name → Float32Array, under the names of engine.js. */
+  /**
+   * @param {Float32Array} weight one of the model's
+   * @returns {Float32Array}
+   */
+  gradientOf(weight) {
+    return /** @type {Float32Array} */ (this.gradients.get(weight));
+  }
+
+  /**
+   * Every weight under its name of engine.js.
+   *
+   * @returns {Record<string, Float32Array>}
+   */
   named() {
     const { model } = this;
-    const found = { "tokens.weight": model.table.weight, "positions.weight": model.positions };
+    /** @type {Record<string, Float32Array>} */
+    const found = { "tokens.weight": this.table.weight, "positions.weight": this.positions };
+    /** @type {(name: string, part: Float32Array | object | undefined) => void} */
     const enter = (name, part) => {
       if (part instanceof Float32Array) found[name] = part;
       else for (const [key, inner] of Object.entries(part || {})) enter(`${name}.${key}`, inner);
@@ -78,16 +132,24 @@ export class Trainer {
 
   /* --- steps, forward and back ----------------------------------------------------------- */
 
-  /* y = x Wᵀ + b; back: x's is δ W, W's is δᵀ x, b's is δ summed over the rows. */
+  /**
+   * y = x Wᵀ + b; back: x's is δ W, W's is δᵀ x, b's is δ summed over the rows.
+   *
+   * @param {Float32Array} x (rows of x, columns)
+   * @param {Dense} dense its weight is (rows, columns)
+   * @param {number} columns
+   * @returns {[Float32Array, Back]}
+   */
   dense(x, { weight, bias }, columns) {
     const y = linear(x, { weight, bias }, columns);
     const rows = weight.length / columns;
     const count = x.length / columns;
+    /** @type {Back} */
     const back = (delta) => {
       const across = { weight: transposed(x, columns) };
-      add(this.gradients.get(weight), linear(transposed(delta, rows), across, count));
+      add(this.gradientOf(weight), linear(transposed(delta, rows), across, count));
       if (bias) {
-        const gradient = this.gradients.get(bias);
+        const gradient = this.gradientOf(bias);
         for (let i = 0; i < delta.length; i++) gradient[i % rows] += delta[i];
       }
       return linear(delta, { weight: transposed(weight, columns) }, rows);
@@ -95,15 +157,22 @@ export class Trainer {
     return [y, back];
   }
 
-  /* LayerNorm: n = (x - mean) · scale, y = n · weight + bias. Back through n: what would move
-     the mean or the length of n is taken out, since the norm undoes it. */
+  /**
+   * LayerNorm: n = (x - mean) · scale, y = n · weight + bias. Back through n: what would move
+   * the mean or the length of n is taken out, since the norm undoes it.
+   *
+   * @param {Float32Array} x (batch · tokens, d_model)
+   * @param {WeightAndBias} norm
+   * @returns {[Float32Array, Back]}
+   */
   norm(x, { weight, bias }) {
     const d_model = weight.length;
     const { normed, scales } = normalise(x, d_model, this.model.config.eps);
     const y = normed.map((value, n) => value * weight[n % d_model] + bias[n % d_model]);
+    /** @type {Back} */
     const back = (delta) => {
-      const dWeight = this.gradients.get(weight);
-      const dBias = this.gradients.get(bias);
+      const dWeight = this.gradientOf(weight);
+      const dBias = this.gradientOf(bias);
       const out = new Float32Array(x.length);
       for (let row = 0, start = 0; row < scales.length; row++, start += d_model) {
         let mean = 0;
@@ -126,26 +195,41 @@ export class Trainer {
     return [y, back];
   }
 
-  /* Causal attention of each text by itself; query, key, value (batch · tokens, d_model). */
+  /**
+   * Causal attention of each text by itself.
+   *
+   * @param {Float32Array} query (batch · tokens, d_model)
+   * @param {Float32Array} key of the same shape
+   * @param {Float32Array} value of the same shape
+   * @param {number} tokens of each text
+   * @returns {[Float32Array, (delta: Float32Array) => Float32Array[]]} back gives the gradients
+   *   by query, key and value
+   */
   attention(query, key, value, tokens) {
     const { heads, d_model } = this.model.config;
     const { d_head } = this.model;
     const texts = query.length / d_model / tokens;
     const root = Math.sqrt(d_head);
     const shape = { heads, d_model, keys: tokens };
+    /** @type {(query: number, key: number) => boolean} */
     const sees = (i, j) => j <= i;
     const y = new Float32Array(query.length);
     const weights = new Float32Array(texts * heads * tokens * tokens); // 0 ahead of a token
     for (let text = 0; text < texts; text++) {
       const start = text * tokens * d_model;
+      /** @param {Float32Array} x */
       const of = (x) => x.subarray(start, start + tokens * d_model);
       const scores = attentionScores(of(query), of(key), shape, sees);
       softmaxRows(scores, tokens);
       weights.set(scores, text * scores.length);
       y.set(mixValues(scores, of(value), shape), start);
     }
-    /* Call `visit` for each token i of each head, with where i's numbers and its weights
-       begin, and with where those of token 0 begin. */
+    /**
+     * Call `visit` for each token i of each head.
+     *
+     * @param {(i: number, at: number, row: number, first: number) => void} visit is given i,
+     *   where its numbers begin, where its weights begin, where the numbers of token 0 begin
+     */
     const each = (visit) => {
       for (let text = 0; text < texts; text++)
         for (let head = 0; head < heads; head++) {
@@ -154,6 +238,7 @@ export class Trainer {
             visit(i, first + i * d_model, ((text * heads + head) * tokens + i) * tokens, first);
         }
     };
+    /** @param {Float32Array} delta */
     const back = (delta) => {
       const [dQuery, dKey, dValue] = [query, key, value].map((x) => new Float32Array(x.length));
       const dWeights = new Float32Array(tokens);
@@ -181,10 +266,16 @@ export class Trainer {
     return [y, back];
   }
 
-  /* GELU, as GPT-2 computes it; back: by its slope. */
+  /**
+   * GELU, as GPT-2 computes it; back: by its slope.
+   *
+   * @param {Float32Array} x
+   * @returns {[Float32Array, Back]}
+   */
   gelu(x) {
     const root = Math.sqrt(2 / Math.PI);
     const cubic = 0.044715;
+    /** @param {number} value */
     const slope = (value) => {
       const t = Math.tanh(root * (value + cubic * value ** 3));
       return 0.5 * (1 + t) + 0.5 * value * (1 - t * t) * root * (1 + 3 * cubic * value ** 2);
@@ -192,7 +283,14 @@ export class Trainer {
     return [x.map(ACTIVATIONS.gelu_new), (delta) => delta.map((d, i) => d * slope(x[i]))];
   }
 
-  /* One block; where two ways meet, back, their gradients are added. */
+  /**
+   * One block; where two ways meet, back, their gradients are added.
+   *
+   * @param {Float32Array} x (batch · tokens, d_model)
+   * @param {Model["blocks"][number]} block
+   * @param {number} tokens of each text
+   * @returns {[Float32Array, Back]}
+   */
   block(x, { norm_1, attention, norm_2, feed_forward }, tokens) {
     const { d_model, d_ff } = this.model.config;
     const [seen, backNorm1] = this.norm(x, norm_1);
@@ -206,6 +304,7 @@ export class Trainer {
     const [raised, backUp] = this.dense(normed, feed_forward.up, d_model);
     const [bent, backGelu] = this.gelu(raised);
     const [lowered, backDown] = this.dense(bent, feed_forward.down, d_ff);
+    /** @type {Back} */
     const back = (delta) => {
       delta = added(delta, backNorm2(backUp(backGelu(backDown(delta)))));
       const [dQuery, dKey, dValue] = backAttention(backOutput(delta));
@@ -215,17 +314,23 @@ export class Trainer {
     return [added(middle, lowered), back];
   }
 
-  /* Token vectors and positions; back: each row of the two tables gets what used it. */
+  /**
+   * Token vectors and positions; back: each row of the two tables gets what used it.
+   *
+   * @param {number[]} ids (batch · tokens)
+   * @param {number} tokens of each text
+   * @returns {[Float32Array, (delta: Float32Array) => void]}
+   */
   embed(ids, tokens) {
     const { model } = this;
     const { d_model } = model.config;
-    const table = model.table.weight;
     const x = new Float32Array(ids.length * d_model);
     for (let start = 0; start < ids.length; start += tokens)
       x.set(model.embed(ids.slice(start, start + tokens)), start * d_model);
+    /** @param {Float32Array} delta */
     const back = (delta) => {
-      const dTable = this.gradients.get(table);
-      const dPositions = this.gradients.get(model.positions);
+      const dTable = this.gradientOf(this.table.weight);
+      const dPositions = this.gradientOf(this.positions);
       for (let row = 0; row < ids.length; row++)
         for (let i = 0; i < d_model; i++) {
           dTable[ids[row] * d_model + i] += delta[row * d_model + i];
@@ -235,20 +340,28 @@ export class Trainer {
     return [x, back];
   }
 
-  /* The mean loss of what follows each token, in nats, and the way back to all gradients.
-     inputs, targets: ids (batch · tokens). */
+  /**
+   * The mean loss of what follows each token, in nats, and the way back to all gradients.
+   *
+   * @param {number[]} inputs ids (batch · tokens)
+   * @param {number[]} targets ids (batch · tokens)
+   * @param {number} tokens of each text
+   * @returns {[number, () => void]}
+   */
   loss(inputs, targets, tokens) {
     const { model } = this;
     const { d_model, vocab_size } = model.config;
     let [x, backEmbed] = this.embed(inputs, tokens);
+    /** @type {Back[]} */
     const backs = [];
     for (const block of model.blocks) {
       const [next, back] = this.block(x, block, tokens);
       backs.push(back);
       x = next;
     }
-    const [normed, backNorm] = this.norm(x, model.norm);
-    const [p, backOutput] = this.dense(normed, model.table, d_model); // logits, yet
+    const lastNorm = /** @type {WeightAndBias} */ (model.norm);
+    const [normed, backNorm] = this.norm(x, lastNorm);
+    const [p, backOutput] = this.dense(normed, this.table, d_model); // logits, yet
     let loss = 0;
     targets.forEach((target, row) => {
       softmax(p, row * vocab_size, (row + 1) * vocab_size);
@@ -275,7 +388,14 @@ export class Trainer {
     return 0.1 + 0.45 * (1 + Math.cos(Math.PI * gone));
   }
 
-  /* One step of AdamW on a batch; returns its loss. */
+  /**
+   * One step of AdamW on a batch.
+   *
+   * @param {number[]} inputs ids (batch · tokens)
+   * @param {number[]} targets ids (batch · tokens)
+   * @param {number} tokens of each text
+   * @returns {number} the loss of the batch before the step
+   */
   learn(inputs, targets, tokens) {
     const [loss, back] = this.loss(inputs, targets, tokens);
     back();
@@ -289,8 +409,10 @@ export class Trainer {
     const warm1 = 1 - keep1 ** this.step;
     const warm2 = 1 - keep2 ** this.step;
     for (const [name, weight] of Object.entries(this.named())) {
-      const gradient = this.gradients.get(weight);
-      const [first, second] = this.moments.get(weight);
+      const gradient = this.gradientOf(weight);
+      const [first, second] = /** @type {[Float32Array, Float32Array]} */ (
+        this.moments.get(weight)
+      );
       const isMatrix = name.endsWith("weight") && !name.includes("norm");
       const decay = 1 - (isMatrix ? rate * weight_decay : 0);
       for (let i = 0; i < weight.length; i++) {

@@ -8,7 +8,36 @@ const EVERY = 700; // milliseconds between two reports, of which estimates take 
 const WINDOWS = 48; // of the text kept apart, always the same
 const SAMPLE = 120; // characters
 
-/* Answer { start: settings } with reports, until the last step. To stop is to end the worker. */
+/** @import { Config } from "./engine.js" */
+
+/**
+ * What a training begins with.
+ *
+ * @typedef {object} Settings
+ * @property {string} text what is learned; its last tenth is kept apart
+ * @property {Omit<Config, "vocab_size">} config
+ * @property {number} batch texts a step
+ * @property {number} steps
+ * @property {number} learning_rate the highest
+ * @property {number} seed
+ */
+
+/**
+ * What is told of a training on its way.
+ *
+ * @typedef {object} Report
+ * @property {number} step how many are done
+ * @property {number} seconds since it began
+ * @property {number} loss in nats a character, on the text that is kept apart
+ * @property {string} sample what the model writes
+ * @property {boolean} done
+ */
+
+/**
+ * Answer { start: settings } with reports, until the last step. To stop is to end the worker.
+ *
+ * @param {WorkerScope} scope
+ */
 export function serve(scope) {
   scope.onmessage = ({ data }) => {
     try {
@@ -18,15 +47,18 @@ export function serve(scope) {
     }
   };
 
+  /** @param {Settings} settings */
   function train({ text, config, batch, steps, learning_rate, seed }) {
     const alphabet = Array.from(new Set(text)).sort();
     const { context } = config;
     const place = new Map(alphabet.map((character, id) => [character, id]));
-    const ids = Array.from(text, (character) => place.get(character));
+    const idOf = (/** @type {string} */ character) => /** @type {number} */ (place.get(character));
+    const ids = Array.from(text, idOf);
     const cut = ids.length - Math.floor(ids.length / 10); // as lmcourse.gpt.training.split
     const model = initial({ ...config, vocab_size: alphabet.length }, seed);
     const trainer = new Trainer(model, { learning_rate, steps });
     const random = randomness(seed + 1);
+    /** @param {number[]} starts */
     const windows = (starts) => ({
       inputs: starts.flatMap((start) => ids.slice(start, start + context)),
       targets: starts.flatMap((start) => ids.slice(start + 1, start + context + 1)),

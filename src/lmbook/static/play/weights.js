@@ -1,15 +1,38 @@
 /* Weights from a safetensors file: eight bytes of length, a header in JSON, numbers. The file
    is one that the site was built with: store.js has compared its checksum. */
 
+/**
+ * A tensor of a file; `toFloats` reads it.
+ *
+ * @typedef {object} Tensor
+ * @property {"F32" | "F16" | "I8"} dtype
+ * @property {number[]} shape
+ * @property {Uint8Array} bytes its numbers, row after row
+ * @property {ArrayLike<number>} [scale] of int8: what the numbers of each row are multiplied by
+ */
+
+/** @import { Config } from "./engine.js" */
+
 const BYTES = { F32: 4, F16: 2, I8: 1 };
 
-/* Throw an Error with a message unless something holds. */
+/**
+ * Throw an Error with a message unless something holds.
+ *
+ * @param {unknown} condition
+ * @param {string} message
+ * @returns {asserts condition}
+ */
 export function demand(condition, message) {
   if (!condition) throw new Error(message);
 }
 
-/* Read a safetensors file. Returns its configuration and, by name, tensors: { shape, dtype,
-   bytes }, parts of the file that are read when they are needed. */
+/**
+ * Read a safetensors file.
+ *
+ * @param {Uint8Array} bytes
+ * @returns {{ config: Config, tensors: Map<string, Tensor> }} the configuration; tensors by
+ *   name, parts of the file that are read when they are needed
+ */
 export function readSafetensors(bytes) {
   const start = 8 + new DataView(bytes.buffer, bytes.byteOffset).getUint32(0, true);
   const header = JSON.parse(new TextDecoder().decode(bytes.subarray(8, start)));
@@ -27,7 +50,11 @@ export function readSafetensors(bytes) {
   return { config: metadata && JSON.parse(metadata.config), tensors };
 }
 
-/* A number of 16 bits (sign, 5 of exponent, 10 of fraction) as JavaScript's. */
+/**
+ * A number of 16 bits (sign, 5 of exponent, 10 of fraction) as JavaScript's.
+ *
+ * @param {number} half
+ */
 function fromHalf(half) {
   const sign = half & 0x8000 ? -1 : 1;
   const exponent = (half >> 10) & 31;
@@ -37,7 +64,14 @@ function fromHalf(half) {
   return sign * (1 + fraction / 1024) * 2 ** (exponent - 15);
 }
 
-/* Return rows [first, last) of a tensor as float32. Of int8, each row has a scale. */
+/**
+ * Return rows of a tensor as float32.
+ *
+ * @param {Tensor} tensor
+ * @param {number} [first]
+ * @param {number} [last] the first row that is left out
+ * @returns {Float32Array<ArrayBuffer>} row after row
+ */
 export function toFloats(tensor, first = 0, last = tensor.shape[0]) {
   const { dtype, shape, scale } = tensor;
   const columns = shape[1] || 1;
@@ -45,6 +79,8 @@ export function toFloats(tensor, first = 0, last = tensor.shape[0]) {
   const { buffer } = tensor.bytes.slice(first * columns * size, last * columns * size);
   if (dtype === "F32") return new Float32Array(buffer);
   if (dtype === "F16") return new Float32Array(new Uint16Array(buffer)).map(fromHalf);
+  demand(scale, "int8 without scales");
+  /** @param {number} i */
   const row = (i) => first + Math.floor(i / columns);
   return new Float32Array(new Int8Array(buffer)).map((value, i) => value * scale[row(i)]);
 }

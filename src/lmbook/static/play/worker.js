@@ -5,9 +5,33 @@ import { Model } from "./engine.js";
 import { joined } from "./store.js";
 import { write } from "./writing.js";
 
+/** @import { Answer, ForwardOptions, Neighbour } from "./engine.js" */
+/** @import { Piece, Sampling, WriteOptions } from "./writing.js" */
+
+/**
+ * A request that brings the weights.
+ *
+ * @typedef {object} Open
+ * @property {number} id
+ * @property {"open"} request
+ * @property {Uint8Array<ArrayBuffer>[]} parts
+ * @property {Store} about
+ * @property {string} name
+ */
+
+/**
+ * A request that asks something; each kind has details of its own.
+ *
+ * @typedef {{ id: number, request: keyof typeof REQUESTS } & Record<string, any>} Question
+ */
+
 const PAUSE = 12; // milliseconds between two looks at what has come in
 
-/* Wait until the messages that have come in are handled. */
+/**
+ * Wait until the messages that have come in are handled.
+ *
+ * @returns {Promise<unknown>}
+ */
 function messagesHandled() {
   return new Promise((resolve) => {
     const { port1, port2 } = new MessageChannel();
@@ -18,32 +42,55 @@ function messagesHandled() {
 
 /* Requests, each a generator: what it yields is a piece of the answer or a mere pause. */
 const REQUESTS = {
+  /**
+   * @param {Model} model
+   * @param {{ ids: number[], options: ForwardOptions }} details
+   */
   forward: (model, { ids, options }) => model.steps(ids, options),
+  /**
+   * @param {Model} model
+   * @param {{ ids: number[], options: WriteOptions & Sampling }} details
+   */
   *write(model, { ids, options }) {
     for (const piece of write(model, ids, options)) yield { piece };
   },
+  /**
+   * @param {Model} model
+   * @param {{ vector: Float32Array, count: number }} details
+   */
   // biome-ignore lint/correctness/useYield: it has no pieces
   *nearest(model, { vector, count }) {
     return model.nearest(vector, count);
   },
 };
 
-/* Answer messages: { request: "open" } brings the weights, "cancel" says that an answer is no
-   longer wanted; the others ask something. */
+/**
+ * Answer messages: { request: "open" } brings the weights, "cancel" says that an answer is no
+ * longer wanted; the others ask something.
+ *
+ * @param {WorkerScope} scope
+ */
 export function serve(scope) {
+  /** @type {Model | null} */
   let model = null;
   let last = Promise.resolve(); // when the last request is answered
+  /** @type {Set<number>} */
   const cancelled = new Set();
 
+  /** @param {Open} message */
   async function open({ id, parts, about, name }) {
     model = Model.read(await joined(parts, about, name));
     scope.postMessage({ id, value: model.config });
   }
 
+  /** @param {Question} message */
   async function answer({ id, request, ...details }) {
+    /** @type {Piece[]} */
     let pieces = [];
     let looked = performance.now();
-    const run = REQUESTS[request](model, details);
+    /** @type {(model: any, details: any) => Generator<any, unknown, void>} the kinds differ */
+    const start = REQUESTS[request];
+    const run = start(model, details);
     for (;;) {
       const { done, value } = run.next();
       if (!done && value.piece) pieces.push(value.piece);
@@ -57,10 +104,11 @@ export function serve(scope) {
     }
   }
 
+  /** @param {Open | Question} message */
   async function handle(message) {
     try {
       await messagesHandled(); // a newer request may cancel this one
-      if (message.request === "open") await open(message);
+      if (message.request === "open") await open(/** @type {Open} */ (message));
       else if (!cancelled.has(message.id)) await answer(message);
     } catch (error) {
       scope.postMessage({ id: message.id, error: error.message });

@@ -2,9 +2,23 @@
 
 import { softmax } from "./engine.js";
 
-/* Probabilities of the next token, (vocab_size,): the logits divided by the temperature,
-   through a softmax; of those only the top_k likeliest, and of those the fewest that hold
-   top_p of the whole. Temperature 0 leaves the likeliest alone. */
+/** @import { Model } from "./engine.js" */
+
+/**
+ * How a token is chosen: logits are divided by the temperature; of the probabilities only
+ * the top_k likeliest stay, and of those the fewest that hold top_p of the whole.
+ * Temperature 0 leaves the likeliest alone.
+ *
+ * @typedef {{ temperature?: number, top_k?: number, top_p?: number }} Sampling
+ */
+
+/**
+ * Probabilities of the next token.
+ *
+ * @param {Float32Array | Float64Array} logits (vocab_size,)
+ * @param {Sampling} [sampling]
+ * @returns {Float32Array} (vocab_size,)
+ */
 export function nextProbs(logits, { temperature = 1, top_k = Infinity, top_p = 1 } = {}) {
   const order = Array.from(logits.keys()).sort((a, b) => logits[b] - logits[a] || a - b);
   const out = new Float32Array(logits.length);
@@ -23,8 +37,13 @@ export function nextProbs(logits, { temperature = 1, top_k = Infinity, top_p = 1
   return out.map((prob) => prob / sum);
 }
 
-/* Numbers from 0 to 1 that are the same for the same seed (mulberry32), without the first
-   ones, as many as are drawn already. */
+/**
+ * Random numbers that are the same for the same seed (mulberry32).
+ *
+ * @param {number} seed
+ * @param {number} [drawn] how many of the first ones are left out
+ * @returns {() => number} gives the next one, from 0 to 1
+ */
 export function randomness(seed, drawn = 0) {
   let state = (seed + Math.imul(drawn, 0x6d2b79f5)) >>> 0;
   return () => {
@@ -35,7 +54,13 @@ export function randomness(seed, drawn = 0) {
   };
 }
 
-/* Draw a token: where a random number falls if the probabilities are laid end to end. */
+/**
+ * Draw a token: where a random number falls if the probabilities are laid end to end.
+ *
+ * @param {Float32Array} probs
+ * @param {() => number} random
+ * @returns {number}
+ */
 function draw(probs, random) {
   let left = random();
   for (let id = 0; id < probs.length; id++) {
@@ -45,9 +70,29 @@ function draw(probs, random) {
   return probs.findLastIndex((prob) => prob > 0); // rounding left a little
 }
 
-/* Write on: yields { id, probs } for each new token, `probs` being what it was drawn from.
-   When the context is full the model reads its last half again and goes on, so it always
-   sees between half a context and a whole one. */
+/**
+ * A token that was written, and the probabilities that it was drawn from.
+ *
+ * @typedef {{ id: number, probs: Float32Array }} Piece
+ */
+
+/**
+ * @typedef {object} WriteOptions
+ * @property {number} count how many tokens are written
+ * @property {number} [seed]
+ * @property {number} [drawn] how many random numbers were used up before
+ * @property {[number, number][]} [ablate] heads that add nothing, as [layer, head]
+ */
+
+/**
+ * Write on. When the context is full the model reads its last half again and goes on, so it
+ * always sees between half a context and a whole one.
+ *
+ * @param {Model} model
+ * @param {number[]} ids
+ * @param {WriteOptions & Sampling} options
+ * @returns {Generator<Piece, void, void>}
+ */
 export function* write(model, ids, { count, seed = 0, drawn = 0, ablate, ...sampling }) {
   const { context } = model.config;
   const random = randomness(seed, drawn);
@@ -61,7 +106,7 @@ export function* write(model, ids, { count, seed = 0, drawn = 0, ablate, ...samp
     }
     const logits_of = [fresh.length - 1];
     const { logits } = model.forward(fresh, { cache, ablate, logits_of });
-    const probs = nextProbs(logits, sampling);
+    const probs = nextProbs(/** @type {Float32Array} */ (logits), sampling); // one row was asked
     const id = draw(probs, random);
     text.push(id);
     fresh = [id];

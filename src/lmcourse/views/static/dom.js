@@ -1,29 +1,84 @@
 /* What the views have in common: elements, keys, and how numbers are written. */
 
-/* Elements in a line: make("button", { type: "button", onclick: f }, "Load", icon). What
-   begins with "on" is a listener; null and false set nothing. Text is text, never HTML. */
+/**
+ * Something that is called with an event. Of which kind the event is, its name says; no type
+ * can read that from the name of an attribute, so the event is any.
+ *
+ * @typedef {(event: any) => unknown} Listener
+ */
+
+/**
+ * Attributes of an element by name. What begins with "on" is a listener; null and false set
+ * nothing.
+ *
+ * @typedef {Record<string, string | number | boolean | null | Listener>} Attributes
+ */
+
+/**
+ * What an element holds: text is text, never HTML.
+ *
+ * @typedef {Node | string | number} Content
+ */
+
+/**
+ * Make an element: make("button", { type: "button", onclick: f }, "Load", icon).
+ *
+ * @template {keyof HTMLElementTagNameMap} Tag
+ * @param {Tag} tag
+ * @param {Attributes} [attributes]
+ * @param {...Content} children
+ * @returns {HTMLElementTagNameMap[Tag]}
+ */
 export function make(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
     if (value === null || value === false) continue;
-    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
-    else element.setAttribute(name, value);
+    if (typeof value === "function") element.addEventListener(name.slice(2), value);
+    else element.setAttribute(name, String(value));
   }
-  element.append(...children);
+  element.append(...children.map(asNode));
   return element;
 }
 
-/* The same for a part of a drawing, without listeners. */
+/**
+ * Make a part of a drawing, without listeners.
+ *
+ * @template {keyof SVGElementTagNameMap} Tag
+ * @param {Tag} tag
+ * @param {Record<string, string | number>} [attributes]
+ * @param {...Content} children
+ * @returns {SVGElementTagNameMap[Tag]}
+ */
 export function svg(tag, attributes = {}, ...children) {
   const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-  element.append(...children);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
+  element.append(...children.map(asNode));
   return element;
 }
 
+/**
+ * @param {Content} content
+ * @returns {Node | string}
+ */
+const asNode = (content) => (typeof content === "number" ? String(content) : content);
+
+/**
+ * @param {Content} text what stands on it
+ * @param {Listener | null} onclick
+ * @param {Attributes} [attributes]
+ * @returns {HTMLButtonElement}
+ */
 export const button = (text, onclick, attributes = {}) =>
   make("button", { type: "button", ...attributes, onclick }, text);
 
+/**
+ * Make a list to choose from; the value of an option is its position, from 0 on.
+ *
+ * @param {Content[]} names
+ * @param {Listener | null} onchange
+ * @param {Attributes} [attributes]
+ * @returns {HTMLSelectElement}
+ */
 export const select = (names, onchange, attributes = {}) =>
   make(
     "select",
@@ -31,7 +86,13 @@ export const select = (names, onchange, attributes = {}) =>
     ...names.map((name, value) => make("option", { value }, name)),
   );
 
-/* A slider in its label, and beside it an element for its value in words. */
+/**
+ * Make a slider in its label, and beside it an element for its value in words.
+ *
+ * @param {string} name what the label says
+ * @param {Attributes} attributes of the input: min, max, step, value, oninput
+ * @returns {{ input: HTMLInputElement, value: HTMLElement, label: HTMLLabelElement }}
+ */
 export function slider(name, attributes) {
   const input = make("input", { type: "range", ...attributes });
   const value = make("span", { class: "play-value" });
@@ -44,7 +105,15 @@ export function slider(name, attributes) {
 
 let groups = 0;
 
-/* One of several names to choose, the one at place `first` to begin with. */
+/**
+ * Make a group of which one is chosen.
+ *
+ * @param {string} legend what the choice is about
+ * @param {Content[]} names one for each possibility
+ * @param {number} first the position of the one that is chosen to begin with
+ * @param {(chosen: number) => void} choose called with the position of the new choice
+ * @returns {HTMLFieldSetElement}
+ */
 export function radios(legend, names, first, choose) {
   const name = `play-radios-${++groups}`;
   return make(
@@ -96,8 +165,15 @@ export function forgetLine() {
   window.dispatchEvent(new Event(LINE));
 }
 
-/* A reader's own line: where it is typed, and what is said of it; a button offers the one
-   that was typed last elsewhere. */
+/**
+ * Make a place for a reader's own line; a button offers the one that was typed last elsewhere.
+ *
+ * @param {string} text what stands there to begin with
+ * @param {Listener} oninput called when it changes
+ * @param {Attributes & { maxlength?: number }} [attributes] of the area
+ * @returns {{ area: HTMLTextAreaElement, note: HTMLElement, label: HTMLElement }} where it is
+ *   typed; a paragraph for what is said of it; the area in its label, with the offer
+ */
 export function ownLine(text, oninput, attributes = {}) {
   const area = make("textarea", {
     rows: 2,
@@ -133,8 +209,13 @@ export function ownLine(text, oninput, attributes = {}) {
   return { area, note, label: make("div", {}, label, offer) };
 }
 
-/* A paragraph that is read out and not seen: it says what `tell` returns, once `later` was
-   called and nothing has changed for a while. */
+/**
+ * Make a paragraph that is read out and not seen.
+ *
+ * @param {() => string | null} tell what it is to say
+ * @returns {{ live: HTMLElement, later: () => void }} the paragraph; it says what `tell`
+ *   returns once `later` was called and was not called again for a while
+ */
 export function announcer(tell) {
   const live = make("p", { class: "play-hidden", "aria-live": "polite" });
   let waiting = 0;
@@ -145,12 +226,26 @@ export function announcer(tell) {
   return { live, later };
 }
 
-/* Where an arrow key goes, as [right, down]; undefined for another key. */
+/** @type {Record<string, [number, number] | undefined>} */
+const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+
+/**
+ * Return where an arrow key goes, as [right, down]; undefined for another key.
+ *
+ * @param {KeyboardEvent} event
+ * @returns {[number, number] | undefined}
+ */
 export function arrow(event) {
-  return { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
+  return ARROWS[event.key];
 }
 
-/* Rows of tables; a cell is a text, an element, or a list of them. */
+/**
+ * Make a row of a table.
+ *
+ * @param {Content} name the cell at its head
+ * @param {...(Content | Content[])} cells
+ * @returns {HTMLTableRowElement}
+ */
 export const row = (name, ...cells) =>
   make(
     "tr",
@@ -159,6 +254,12 @@ export const row = (name, ...cells) =>
     ...cells.map((cell) => make("td", {}, ...[cell].flat())),
   );
 
+/**
+ * Make the head of a table.
+ *
+ * @param {...Content} names of its columns; "" for one without a name
+ * @returns {HTMLTableSectionElement}
+ */
 export const heading = (...names) =>
   make(
     "thead",
@@ -170,15 +271,37 @@ export const heading = (...names) =>
     ),
   );
 
-/* A share of a table's column as a bar, with a mark where another share is. */
+/**
+ * Draw a share as a bar, with a mark where another share is.
+ *
+ * @param {number} share from 0 to 1
+ * @param {number} other from 0 to 1
+ * @returns {HTMLElement}
+ */
 export const bar = (share, other) =>
   make("span", { class: "play-bar", style: `--share: ${share}; --other: ${other}` }, make("i"));
 
-/* Numbers and counts in words. */
+/**
+ * @param {number} number
+ * @param {number} [digits] after the point
+ * @returns {string} with a minus sign, which a number that is written as 0 does not get
+ */
 export function fixed(number, digits = 2) {
   const written = number.toFixed(digits);
   return written.replace("-", Number(written) ? "−" : "");
 }
+
+/**
+ * @param {number} share 1 is 100 %
+ * @param {number} [digits] after the point
+ * @returns {string}
+ */
 export const percent = (share, digits = 0) => `${(100 * share).toFixed(digits)} %`;
+
+/**
+ * @param {number} count
+ * @param {string} noun in the singular
+ * @returns {string} "1 token", "2,000 tokens"
+ */
 export const plural = (count, noun) =>
   `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;

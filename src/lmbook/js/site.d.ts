@@ -1,0 +1,73 @@
+/* What scripts find in a page beside what they import. */
+
+/** The text of a script that runs a module's `serve` in a worker: see bundle.mjs. */
+declare module "worker:*" {
+  const source: string;
+  export default source;
+}
+
+/** What a page is to know of a store (`lmbook.play.stores`): weights or a vocabulary. */
+interface Store {
+  /** How many scripts carry it. */
+  parts: number;
+  /** How long it is, whole. */
+  bytes: number;
+  /** Its CRC-32. */
+  checksum: number;
+  /** Changes with what it is made of. */
+  key: string;
+}
+
+/** What views.js hands to a view beside its data. */
+interface ViewContext {
+  /** The whole view: the place that it draws in, its stored state, its caption. */
+  root: HTMLElement;
+  /** The address of the site's scripts. */
+  folder: string;
+  stores: Record<string, Store>;
+  /** What scripts of stores bring, in base64, by address. */
+  carried: Record<string, string>;
+  /** Run a script of the site once more. */
+  run(address: string): Promise<void>;
+}
+
+/** What a view may return: what is to be done when the theme changes. */
+interface View {
+  theme?(): unknown;
+}
+
+/** Draws a view; a module's data are those of its own kind. */
+type Mount = (canvas: HTMLElement, data: any, context: ViewContext) => View | void | Promise<View | void>;
+
+/** What is `self` in a worker, of what the site's workers need. */
+interface WorkerScope {
+  onmessage: ((event: MessageEvent) => void) | null;
+  postMessage(message: object): void;
+}
+
+/** What the parts of a page share. A part that comes first finds it empty. */
+interface Shared extends Omit<ViewContext, "root"> {
+  /** Show a place that a link leads to; say whether it was hidden (ways.js). */
+  reveal(place: Element): boolean;
+  /** The book's title, and the labels of each page's tasks (tasks-table.js). */
+  tasks: { book: string; pages: Record<string, string[]> };
+  /** The modules of views (play/index.js): functions that draw them. */
+  play: Record<string, Record<string, Mount>>;
+}
+
+declare var lmcourse: Shared;
+
+interface Window {
+  lmcourse: Shared;
+  /** For each section of the book: page, title, anchor, heading, text, work, code. */
+  lmbookSections: string[][];
+  MathJax?: { startup?: { promise?: Promise<void> } };
+}
+
+/* Libraries that other scripts of a page bring. They are used in a few places each; what
+   types there are for them is not in the packages that the site serves. */
+declare var CircuitsVis: any;
+declare var d3: any;
+declare var jQuery: any;
+declare var MiniSearch: any;
+declare var Plotly: any;
