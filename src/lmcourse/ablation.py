@@ -28,6 +28,7 @@ def hooked_heads(attention, function):
     """
 
     def before_output(module, inputs):
+        """Give the function the heads side by side, and the layer what it returns."""
         changed = function(inputs[0].unflatten(-1, (attention.heads, -1)))
         return None if changed is None else (changed.flatten(-2),)
 
@@ -62,11 +63,13 @@ def replaced(block, part, value=0.0):
         )
 
     def replace_head(outputs):
+        """Put the value in the place of one head's output."""
         outputs = outputs.clone()  # (batch, tokens, heads, d_head)
         outputs[..., part, :] = value
         return outputs
 
     def replace_feed_forward(module, inputs, output):
+        """Return the value, whatever the network gives."""
         return torch.zeros_like(output) + value
 
     if part == "feed_forward":
@@ -110,12 +113,14 @@ def without(block, part):
     streams = []  # what the norm was given: the residual stream
 
     def after_norm(module, inputs, output):
+        """Note the residual stream; return it if this norm is left out."""
         streams.append(inputs[0])
         if part in ("norm_1", "norm_2"):
             return inputs[0]
         return output
 
     def after_layer(module, inputs, output):
+        """Take away the update, or the residual stream that the block will add to it."""
         stream = streams.pop()
         update = output[0] if in_first_half else output
         if part in ("attention", "feed_forward"):

@@ -106,6 +106,7 @@ class Prefix(nn.Module):
             key, value = cache.append(key, value)  # (batch, heads, keys, d_head)
 
         def prepend(learned, others):
+            """Put the learned vectors, cut into heads, before those of the text."""
             heads = learned.unflatten(-1, (base.heads, -1)).transpose(-3, -2)
             heads = heads.expand(batch, -1, -1, -1)  # (batch, heads, length, d_head)
             return torch.cat([heads, others], dim=2)
@@ -215,6 +216,7 @@ def remove(model):
 
 
 def _loras(model):
+    """Return the `LoRA` modules of a model."""
     return [module for module in model.modules() if isinstance(module, LoRA)]
 
 

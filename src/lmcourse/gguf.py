@@ -119,6 +119,7 @@ class GgufFile:
     # --- the header -------------------------------------------------------------------
 
     def _read_header(self):
+        """Read the magic number, the version, and how many tensors and fields follow."""
         if self._take(4) != MAGIC:
             raise ValueError(f"{self.path} is not a GGUF file: it does not begin with GGUF")
         version = self._scalar("I")
@@ -166,6 +167,7 @@ class GgufFile:
         return number
 
     def _string(self):
+        """Read a text: its length in bytes, then the bytes."""
         return self._take(self._scalar("Q")).decode("utf-8")
 
     def _value(self, number):

@@ -188,6 +188,7 @@ def train_position_model(
     training = sonnet_ids()[0]
 
     def loss_at(step):
+        """Return the loss of a random batch of windows; `train_model` asks for it."""
         batch = sample_windows(training, 32, length, generator, model.back)
         return answer_losses(model, *batch).mean()
 

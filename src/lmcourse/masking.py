@@ -296,6 +296,7 @@ def train(model, ids, tokenizer, settings, report=None, loss_function=masked_los
     schedules = [OneCycleLR(o, o.defaults["lr"], **options) for o in optimizers]
 
     def loss_at(step):
+        """Return the loss of a random batch of passages; `train_model` asks for it."""
         rows = torch.randint(len(ids), (settings["batch"],), generator=random)
         batch = pad_sequence([ids[row] for row in rows], batch_first=True)
         return loss_function(model, batch, tokenizer, random, settings["share"])

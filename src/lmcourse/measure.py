@@ -34,6 +34,7 @@ def peak_mib() -> float:
 
 
 def _measured(packed: bytes) -> dict:
+    """Run a function in a process of its own; return its result, seconds and memory."""
     function, args = cloudpickle.loads(packed)
     prepared = function(*args)  # loads data and model; returns the thunk to be measured
     with suppress(OSError):  # Linux starts the peak anew: what came before does not count

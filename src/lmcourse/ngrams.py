@@ -121,6 +121,7 @@ class NgramModel:
         return Level(ngrams, counts, self.vocab_size)
 
     def _checked(self, ids):
+        """Return IDs as an array; ValueError if one is not in the vocabulary."""
         ids = np.asarray(ids)
         if ids.ndim != 1 or not (ids.size == 0 or np.issubdtype(ids.dtype, np.integer)):
             raise ValueError("a text is a flat sequence of whole numbers, its tokens' IDs")

@@ -143,6 +143,7 @@ def bootstrap_interval(
 
 
 def _split_by_label(values: list[np.ndarray], labels: Sequence) -> list[np.ndarray]:
+    """Split one sample into the observations of each label."""
     labels = np.asarray(labels)
     if len(values) != 1:
         raise ValueError("groups are for one sample: give differences for a comparison")
@@ -152,10 +153,12 @@ def _split_by_label(values: list[np.ndarray], labels: Sequence) -> list[np.ndarr
 
 
 def _mean_of_means(*groups: np.ndarray, axis: int) -> np.ndarray:
+    """Return the mean of the groups' means, so that all groups count alike."""
     return np.mean([group.mean(axis=axis) for group in groups], axis=0)
 
 
 def _ends(interval: Sequence[float]) -> tuple[float, float]:
+    """Return the two ends of an interval as Python's floats."""
     low, high = interval
     return float(low), float(high)
 

@@ -98,6 +98,7 @@ def encode_windows(windows, model, modules, on_output, batch_tokens=1024):
     lengths = [len(window) for window in windows]
 
     def hook(index, module, inputs, states):
+        """Hand on a layer's output, with its number and the rows of the batch."""
         on_output(index, rows, states.float(), mask)
 
     with torch.inference_mode(), ExitStack() as hooks:
@@ -156,6 +157,7 @@ def pool_layers(texts, tokenizer, model, *, batch_tokens=1024, on_output=None):
     pooled = pooled.to(model.device)
 
     def keep(level, rows, states, mask):
+        """Store the pooled states of a batch at their rows."""
         pooled[level, rows] = pool(states, mask)
         if on_output:
             on_output(level, rows, states, mask)
@@ -287,6 +289,7 @@ def _windows(texts, tokenizer, model) -> list[list[int]]:
 
 
 def _check_texts(texts) -> list[str]:
+    """Return texts as a list of strings; an error names the first that is none."""
     if isinstance(texts, str):
         raise TypeError("texts should be a list of strings, not a single one")
     texts = list(texts)
@@ -300,6 +303,7 @@ def _check_texts(texts) -> list[str]:
 
 
 def _check_pair(tokenizer, model) -> None:
+    """Refuse a model that is no BERT, is training, or does not fit the tokenizer."""
     kind = model.config.model_type
     if kind != "bert":
         raise ValueError(f"a BERT is needed, not a {kind!r} model")

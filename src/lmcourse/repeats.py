@@ -131,11 +131,13 @@ def train_repeater(seed, layers=2, steps=250, learning_rate=5e-3, **sizes):
     history = []
 
     def loss_at(step):
+        """Return the loss of a new batch, and note that of its repeated halves."""
         losses = token_losses(model, sample_texts(32, generator))
         history.append(losses[:, LONGEST:].mean().item())
         return losses.mean()
 
     def share_at(step):
+        """Let the learning rate rise over the first fifty steps."""
         return min(1, (step + 1) / 50)
 
     train_scheduled(model, loss_at, steps, learning_rate, share_at, max_norm=1.0)
@@ -190,6 +192,7 @@ def averaged_heads(attention, *heads):
     """
 
     def average(outputs):
+        """Replace each of the heads' outputs by its mean over texts and tokens."""
         outputs = outputs.clone()  # (texts, tokens, heads, d_head)
         for head in heads:
             outputs[..., head, :] = outputs[..., head, :].mean((0, 1))

@@ -136,6 +136,7 @@ def ablate_heads(model, count=500, seed=99):
     mean_outputs = means(model, ids)
 
     def losses_by_turn():
+        """Return the mean loss at each turn, in nats a letter."""
         losses = letter_losses(model, ids)[:, FIRST_JUDGED - 1 :]
         return [round(losses[turn == each].mean().item(), 4) for each in TURNS]
 

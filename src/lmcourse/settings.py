@@ -82,6 +82,7 @@ def settings(cls, frozen=True):
 
     @wraps(make)
     def make_or_explain(self, *values, **named_values):
+        """Make the settings; if a value does not fit, say which and why."""
         try:
             make(self, *values, **named_values)
         except ValidationError as error:

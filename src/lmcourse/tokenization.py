@@ -30,6 +30,7 @@ CL100K_PATTERN = regex.compile(
 
 
 def _require_text(text: object) -> None:
+    """Refuse what is not a str, and say how to decode bytes."""
     if not isinstance(text, str):
         hint = "; decode it first: .decode('utf-8')" if isinstance(text, bytes) else ""
         raise TypeError(f"text must be a str, not {type(text).__name__}{hint}")
@@ -55,6 +56,7 @@ def require_whole_characters(text: str, name: str = "text") -> None:
 
 
 def _require_ids(ids: Iterable[int], vocab_size: int) -> list[int]:
+    """Return IDs as a list; ValueError if one is not in the vocabulary."""
     ids = [operator.index(token_id) for token_id in ids]
     if wrong := [token_id for token_id in ids if not 0 <= token_id < vocab_size]:
         raise ValueError(f"there is no ID {wrong[0]}: the last one is {vocab_size - 1}")

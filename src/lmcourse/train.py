@@ -96,6 +96,7 @@ def new_run(text, preset="fast", without=(), device=None, parts=None, **changes)
     config, how = recipe(preset, tokenizer.vocab_size, without, **changes)
 
     def encode(text):
+        """Return a text's tokens as a tensor."""
         return torch.from_numpy(tokenizer.encode_array(text))
 
     if parts is None:
@@ -253,6 +254,7 @@ def train(options):
     is_main = trainer.accelerator.is_main_process
 
     def save(trainer):
+        """Write a checkpoint, in the main process only."""
         if is_main:
             checkpoints.save(options.out, trainer, tokenizer.alphabet, corpus)
 

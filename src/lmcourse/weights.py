@@ -53,6 +53,7 @@ def read_json(path):
 
 
 def _open(path):
+    """Open a safetensors file; an error names it."""
     try:
         return safe_open(Path(path).expanduser(), framework="pt")
     except (SafetensorError, OSError) as error:
@@ -85,6 +86,7 @@ def read_record(path):
 
 
 def _never(*_):
+    """Say no: no tensor's name is transposed, or may be missing."""
     return False
 
 

@@ -81,6 +81,7 @@ class Verdict:
         return f"{mark} {self.name}: {self.message}"
 
     def _repr_html_(self):
+        """Return the verdict as HTML, for a notebook."""
         kind = ("right" if self.ok else "wrong") if self.tried else "untried"
         return f'<p class="lm-verdict lm-{kind}">{escape(repr(self))}</p>'
 
@@ -103,6 +104,7 @@ def exercise(name: str, kind: str = "build"):
         raise ValueError(f"no kind of exercise {kind!r}; there are: {', '.join(KINDS)}")
 
     def register(function):
+        """Keep the function as the check of ``name``."""
         _EXERCISES[name] = _Exercise(function, kind)
         return function
 
@@ -121,6 +123,7 @@ def multiple_choice(name: str, *, kind: str, **feedback: str | None) -> None:
     """
 
     def compare_letter(answer):
+        """Compare the letter of an answer with those that there are."""
         letter = answer.strip().lower() if isinstance(answer, str) else None
         if letter in ("", "...", "?"):
             raise NotTried
@@ -144,6 +147,7 @@ def names(chapter: str, kind: str | None = None) -> list[str]:
 
 
 def _load(chapter: str) -> None:
+    """Import a chapter's module, which registers its checks."""
     module = f"{__name__}.{chapter.replace('-', '_')}"
     try:
         importlib.import_module(module)

@@ -104,6 +104,7 @@ def _is_empty(function: object) -> bool:
 
 
 def _name(function: object) -> str:
+    """Return what a reader calls a function of theirs."""
     called = str(getattr(function, "__name__", "your function"))
     ours = hasattr(getattr(function, "__self__", None), "compute")  # a module's method
     return METHODS.get(called, called) if ours else called
@@ -161,6 +162,7 @@ def _example(answer, inputs, got) -> str:
 
 
 def _is_plain(value: object) -> bool:
+    """Whether a value is short and simple enough to be shown in a message."""
     if isinstance(value, CONTAINERS):
         return len(value) <= SHOWN and all(map(_is_plain, value))
     return isinstance(value, (int, float, str, bytes))
@@ -205,6 +207,7 @@ def compare(
 
 
 def _same(got: np.ndarray | list, want: object, tolerance: float) -> bool:
+    """Whether two results are equal: lists as they are, numbers within the tolerance."""
     if isinstance(got, list):
         return got == want
     want = array(want)
@@ -216,6 +219,7 @@ def _same(got: np.ndarray | list, want: object, tolerance: float) -> bool:
 
 
 def _near(got: np.ndarray, want: np.ndarray, tolerance: float) -> np.ndarray:
+    """Return where two arrays agree, relative to the largest finite number expected."""
     scale = np.max(np.abs(want), where=np.isfinite(want), initial=0) or 1
     return np.isclose(got, want, rtol=0, atol=tolerance * scale, equal_nan=True)
 
@@ -343,6 +347,7 @@ def unpack(value: object, count: int, what: str) -> Sequence:
 
 
 def _amount(value: object) -> str:
+    """Say how much a wrong answer is: its type, of a list also its length."""
     if isinstance(value, (list, tuple)):
         return f"a {type_name(value)} of {len(value)}"
     return f"of type {type_name(value)}"

@@ -181,6 +181,7 @@ def _steps(whole, x, heads):
     def attend(
         x, parts="qkv", over=8 / heads, weigh=soft, heads=heads, turn=(1, 1), end=out.dense
     ):
+        """Return what attention gives for x, with one of its steps done in another way."""
         shape = (2, 5, heads, -1) if turn[0] else (2, heads, 5, -1)
         q, k, v = (named[part](x).reshape(shape) for part in parts)
         q, k, v = (t.transpose(1, 2) if turn[0] else t for t in (q, k, v))
@@ -188,6 +189,7 @@ def _steps(whole, x, heads):
         return end((mixed.transpose(1, 2) if turn[1] else mixed).reshape(x.shape))
 
     def built(first=1, second=1, again=0, norms="01", gelu=F.gelu, fed=None, **attention):
+        """Return a layer's output, with one step left out or done otherwise."""
         y = norm[norms[0]](x * first + attend(x, **attention))
         wide = gelu(whole.intermediate.dense(y if fed is None else fed))
         return norm[norms[1]](y * second + x * again + last.dense(wide))

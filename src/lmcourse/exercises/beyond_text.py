@@ -92,6 +92,7 @@ def by_distance(answer):
         bonus = normal(3, far + 1, seed=far).double()
 
         def given(steps, far=far, bonus=bonus):
+            """Return the bias of each head for a matrix of distances."""
             return bonus[:, torch.tensor(np.minimum(steps, far)).long()]
 
         want = given(steps)

@@ -59,6 +59,7 @@ def cross_attention(answer):
 
 
 def _masked(scores, allowed, dim=-1):
+    """Return the softmax of those scores that are allowed."""
     return scores.masked_fill(~allowed, -math.inf).softmax(dim)
 
 
@@ -108,10 +109,12 @@ def _one_ahead(answer, pad):
     target = torch.tensor([[1, 4, 3, 2, pad, pad], [1, 6, 3, 5, 4, 2]])
 
     def model(source, given):
+        """Return logits that depend on the whole source and on what was given so far."""
         past = table[given].cumsum(1)  # (batch, given, vocab_size)
         return past + table[source].sum(1, keepdim=True)
 
     def loss(given, wanted, of=source, to=lambda x: x, **how):
+        """Return the cross-entropy of the model's predictions, padding left out."""
         logits = to(model(of, given))[:, : wanted.shape[1]]
         return F.cross_entropy(logits.mT, wanted, ignore_index=how.pop("skip", pad), **how)
 
@@ -158,6 +161,7 @@ class Toy:
 
 
 def _ids(got):
+    """Return a list of IDs as whole numbers; `Wrong` if it is none."""
     if not isinstance(got, (list, tuple)):
         raise Wrong(f"a list of whole numbers is expected, not of type {type_name(got)}.")
     found = array(got)

@@ -83,6 +83,7 @@ def _train_a_little(module, own, x, want, target):
 
 
 def _output(module, x, want):
+    """Run a reader's module; `Wrong` unless it returns a tensor of the shape expected."""
     found = run(module, x)
     if not isinstance(found, torch.Tensor) or found.shape != want.shape:
         told = f"called with a tensor ({len(x)}, 6) it should return one of shape"
@@ -98,6 +99,7 @@ def many(answer):
     who = torch.tensor([2, 0, 2, 1])
 
     def apart(who, others=None, base=1.0):
+        """Return x mapped by the frozen matrix and by some of the thin ones."""
         paths = ups[who if others is None else others] @ downs[who]
         return x @ (base * weight + paths).mT
 

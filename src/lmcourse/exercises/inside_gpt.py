@@ -123,6 +123,7 @@ def _written(model, ids, layer, columns, value, late=False):
     """Return the logits with other columns before the output matrix, or behind it."""
 
     def hook(module, inputs, output=None):
+        """Put the value in the place of some columns at the last position."""
         x = (output if late else inputs[0]).clone()
         x[:, -1, columns] = value
         return x if late else (x,)
@@ -144,6 +145,7 @@ def carry(answer):
     before, hooks = model(ids)[:, -1].detach(), _hooks(model)
 
     def logits(layer, head, value=value, place=slice(-1, None)):
+        """Return the logits at the last position while one head gives something else."""
         own = outputs(model, ids)[layer, head].clone()
         own[:, place] = value[:, None]
         with replaced(model.blocks[layer], head, own), torch.no_grad():
@@ -239,12 +241,14 @@ def _carried(answers, end, others):
     shape = model.config.layers, model.config.heads
 
     def patch(layer, new, heads):
+        """Give each copy of the text one head's output from the other text."""
         heads = heads.clone()  # (copies of the text, tokens, heads, d_head)
         for head in range(shape[1]):  # each copy has another head patched
             heads[layer * shape[1] + head, -1, head] = new[layer, head][0, -1]
         return heads
 
     def lean(ids):
+        """Return how far each text's first answer is above its second, in logits."""
         with torch.no_grad():
             yes, no = model(ids)[:, -1, answers].T
         return (yes - no).double()

@@ -33,6 +33,7 @@ def windows(answer):
     starts, context = torch.tensor([3, 17, 3, 30]), 5
 
     def cut(shift, size=context, starts=starts):
+        """Return windows of the text, each so many tokens after its start."""
         return torch.stack([ids[start + shift :][:size] for start in starts.tolist()])
 
     first, second, places = cut(0), cut(1), starts[:, None] + torch.arange(context)
@@ -91,6 +92,7 @@ class _DropoutModel(nn.Module):
         self.table.weight.data = 3 * normal(5, 5)
 
     def forward(self, ids):
+        """Map IDs to vectors."""
         return self.dropout(self.table(ids))
 
 

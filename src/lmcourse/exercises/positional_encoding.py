@@ -29,6 +29,7 @@ def turn(answer):
     speeds = torch.tensor([1.0, 0.3, 0.05]).double()
 
     def turned(speeds, layout=1, start=0, step=1, more=0.0):
+        """Rotate the pairs of x as complex numbers, with one detail changed."""
         angle = (step * torch.arange(5.0)[:, None] + start).double() * speeds + more
         parts = x.unflatten(-1, (-1, 2)) if layout else x.unflatten(-1, (2, -1)).mT
         plane = torch.view_as_complex(parts.contiguous())
@@ -41,6 +42,7 @@ def turn(answer):
     a, b = right[:, 0::2], right[:, 1::2]
 
     def beside(second):
+        """Return the first halves of the pairs beside other second halves."""
         return torch.stack((a, second), -1).flatten(-2)
 
     mistakes = {
@@ -85,6 +87,7 @@ def values_too(answer):
     attended = F.scaled_dot_product_attention
 
     def turn(x, half=False):
+        """Rotate x by its positions."""
         return rotated(x, positions.tolist(), half)
 
     q, k, first = turn(query), turn(key), turn(fused).chunk(3, -1)

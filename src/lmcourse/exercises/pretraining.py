@@ -167,6 +167,7 @@ def _cut(ids, spans, names):
 
 
 def _how_cut(source, asked, ids, spans, names):
+    """Return what mistakes about the ends and the place of a span give."""
     _, closed = _cut(ids, [(a, b + 1) for a, b in spans], names)
     forwards = [*ids]
     for name, (a, b) in zip(names, spans, strict=False):
@@ -182,6 +183,7 @@ def _how_cut(source, asked, ids, spans, names):
 
 
 def _source_faults(found, right, ids, named):
+    """Return diagnosis → whether a source has it."""
     names = [name for name, _ in named]
     cuts = dict(named)
     several_each = [y for x in right for y in [x] * len(cuts.get(x, [x]))]
@@ -214,6 +216,7 @@ def _source_faults(found, right, ids, named):
 
 
 def _target_faults(found, wanted, ids, named):
+    """Return diagnosis → whether a target has it."""
     return {
         "the target lacks its last sentinel, which says that it ends.": found
         == wanted[:-1],

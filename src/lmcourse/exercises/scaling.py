@@ -73,6 +73,7 @@ def flops(answer):
         looking = 2 * context * width
 
         def spent(block=block, looking=looking, head=head, times=3, n=layers, t=tokens):
+            """Return the FLOPs of a training, with one term counted in another way."""
             return 2 * times * t * (n * (block + looking) + head)
 
         counted = _counted(GPTConfig(vocabulary, context, layers, 2, width))

@@ -19,6 +19,7 @@ def _block_mistakes(x, norm_1, attend, norm_2, network):
     found, bare = attend(norm_1(x)), attend(x)
 
     def second(seen, norm=norm_2):
+        """Return the feed-forward network's update of what it is shown."""
         return network(norm(seen))
 
     first, normed, behind = x + found, norm_1(x), x + norm_1(bare)
@@ -72,16 +73,20 @@ def block(answer):
     x = normal(2, 5, 6).double()
 
     def norm_1(x):
+        """Normalise, with a weight and bias of its own."""
         return F.layer_norm(x, (6,)) * 1.5 + 0.2
 
     def norm_2(x):
+        """Normalise, with another weight and bias."""
         return F.layer_norm(x, (6,)) * 0.7 - 0.1
 
     def attend(x):
+        """Mix the rows of x by their products: attention without parameters."""
         weights = (x @ x.mT).softmax(-1)
         return weights @ x @ normal(6, 6, seed=1).double()
 
     def network(x):
+        """Map each row by itself, the negative numbers set to zero."""
         return F.relu(x @ normal(6, 6, seed=2).double()) * 0.8
 
     parts = (norm_1, attend, norm_2, network)
@@ -99,6 +104,7 @@ def _norm_mistakes(x, eps):
     larger = x.var(-1, keepdim=True)
 
     def over(*axes):
+        """Normalise over some axes."""
         scale = (x.var(axes, correction=0, keepdim=True) + eps).sqrt()
         return (x - x.mean(axes, keepdim=True)) / scale
 

@@ -35,6 +35,7 @@ def states(model, ids):
     streams = []
 
     def keep_input(module, inputs):
+        """Note the residual stream that goes into a block."""
         streams.append(inputs[0])
 
     with evaluating(model), ExitStack() as hooks:
@@ -108,10 +109,12 @@ def outputs(model, ids):
     by_part = {}
 
     def keep_heads(layer, heads):
+        """Note the output of every head of a layer."""
         for head, output in enumerate(heads.unbind(-2)):
             by_part[layer, head] = output
 
     def keep_feed_forward(layer, module, inputs, output):
+        """Note the output of a layer's feed-forward network."""
         by_part[layer, "feed_forward"] = output
 
     with evaluating(model), ExitStack() as hooks:

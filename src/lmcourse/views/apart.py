@@ -55,6 +55,7 @@ def _part(tokens, query, keys, values):
 
 
 def _panel(part, scales) -> str:
+    """Return the table of one sentence: products, score and weight of each token."""
     tokens, query, mixed, products, scores, weights = part
     root, rows = math.sqrt(len(query)), ""
     for token, row, score, weight in zip(tokens, products, scores, weights, strict=True):

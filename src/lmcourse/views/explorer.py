@@ -96,6 +96,7 @@ def _written(x: torch.Tensor) -> list[str]:
 
 
 def _numbers(line: str) -> np.ndarray:
+    """Return a line of numbers as an array."""
     return np.array(line.split(), dtype=float)
 
 
@@ -151,6 +152,7 @@ def _near(data: dict, level: int) -> list[str]:
 
 
 def _stored(data: dict, names: list[str], pictures: np.ndarray, summary: str) -> str:
+    """Return what is shown without scripts: the line, and two tables."""
     layer, own = data["layer"], html.escape(names[data["token"]])
     columns = [map("{:.2f}".format, picture) for picture in pictures]
     heads = table(["token", *PICTURES], zip(names, *columns, strict=True))

@@ -74,6 +74,7 @@ def _ticks(axes: Axes) -> list[str]:
 
 
 def _axes(axes: Axes) -> dict:
+    """Describe one pair of axes: words, limits, and what is drawn in it."""
     names = [axes.title, axes.xaxis.label, axes.yaxis.label]
     found = {
         "words": _words(names) + _words(axes.texts, axes.get_legend()),
@@ -106,14 +107,17 @@ def _some(items, most: int = ARTISTS) -> list:
 
 
 def _line(line) -> np.ndarray:
+    """Return a line's points on the canvas, (n, 2), in pixels."""
     return line.get_transform().transform(line.get_xydata())
 
 
 def _cloud(cloud: PathCollection) -> np.ndarray:
+    """Return where the marks of a cloud are on the canvas, (n, 2), in pixels."""
     return cloud.get_offset_transform().transform(cloud.get_offsets())
 
 
 def _outline(shape: Collection) -> np.ndarray:
+    """Return the corners of filled shapes on the canvas, (n, 2), in pixels."""
     vertices = [path.vertices for path in shape.get_paths()]
     return shape.get_transform().transform(np.concatenate(vertices or [np.empty((0, 2))]))
 
@@ -125,6 +129,7 @@ def _places(axes: Axes, pixels: np.ndarray) -> dict:
 
 
 def _colours(image: AxesImage | Collection) -> dict:
+    """Describe the colours of an image: its shape, and samples of its values."""
     values = np.ma.filled(np.ma.asarray(image.get_array(), dtype=float), np.nan)
     if values.ndim == 3:  # colours themselves, not numbers that become colours
         return {"shape": list(values.shape), "colours": _sampled(values.ravel())}
@@ -138,4 +143,5 @@ def _colours(image: AxesImage | Collection) -> dict:
 
 
 def _sampled(values: np.ndarray) -> list:
+    """Return at most `SAMPLES` of the values, rounded."""
     return checks.rounded(np.array(_some(values, SAMPLES), dtype=float))

@@ -67,6 +67,7 @@ def spaces(tokenizer, bert) -> list[Space]:
 
 
 def _counted(name: str, texts: list[list[str]]) -> Space:
+    """Return a space of word vectors made from counts in some texts."""
     names, vectors = word_vectors(texts, WIDTH)
     found = Counter(word for text in texts for word in text)
     counts = [found[word] for word in names]
@@ -163,6 +164,7 @@ def _list(word: str, space: Space) -> tuple[str, list]:
 
 
 def _stored(made: list) -> str:
+    """Return what is shown without scripts: a word's nearest in one space."""
     name, said, [near, *_] = made
     rows = "".join(f"<li>{html.escape(w)} {c / 100:.2f}</li>" for w, c in near)
     return f"<p><b>{html.escape(name)}</b>, {said}</p><ol>{rows}</ol>"

@@ -67,6 +67,7 @@ def poems(
 
 
 def _whole(values) -> list:
+    """Return numbers rounded to whole ones, as nested lists."""
     return np.rint(values).astype(int).tolist()
 
 

@@ -72,6 +72,7 @@ def _drawing(words: list[str], keys, query, weights, output) -> str:
     """Return the plane as SVG; it is what `toy-view.js` draws at first."""
 
     def mark(point, name, radius, text):
+        """Return an arrow from the origin to a point, with its name, as SVG."""
         x, y = 240 + UNIT * point[0], 240 - UNIT * point[1]
         ink, width = INK[name], 4.5 if name == "output" else 1.5
         return (

@@ -58,6 +58,7 @@ def attention(answer):
         by_weights, shares = torch.tensor(passes.delta) @ v.mT, scores.softmax(-1)
 
         def by_query(of_scores, k=k):
+            """Return the gradient of the query that follows from one of the scores."""
             return (of_scores @ k / math.sqrt(6)).detach().numpy()
 
         of_query = {
@@ -141,6 +142,7 @@ def _one_head(answer):
 
 
 def _row(arrays):
+    """Lay all arrays end to end in one row."""
     return np.concatenate([array(each).ravel() for each in arrays])
 
 
@@ -211,6 +213,7 @@ def _beside(passes):
     last = [torch.tensor(x.value, requires_grad=True) for x in (output.weight, output.bias)]
 
     def joined(*inputs, order=1, **how):
+        """Return the outputs of all heads side by side, computed by PyTorch."""
         return torch.cat([attend_head(one, inputs, **how) for one in layers[::order]], -1)
 
     return layers, *last, joined
@@ -265,6 +268,7 @@ def _turned_and_masked(answer):
     turn, mask = [rotated, rotated, unchanged], torch.ones(4, 4, dtype=bool).tril()
 
     def several(*x, **how):
+        """Return the heads joined and mapped by the last layer, as PyTorch computes it."""
         return joined(*x, **how) @ weight + bias
 
     mistakes = {

@@ -114,10 +114,12 @@ def layer_parameters(head):
 
 
 def unchanged(x):
+    """Return x: positions are not rotated."""
     return x
 
 
 def rotated_forward_only(x):
+    """Rotate on the way forward, and let the gradient pass as if nothing had been."""
     return x + (rotated(x) - x).detach()
 
 
