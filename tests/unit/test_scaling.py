@@ -49,32 +49,68 @@ def test_draws_keep_runs_of_one_configuration_together():
     assert counts[:, 3].std() > 0
 
 
-def test_what_is_foretold_is_what_each_way_says():
-    rows = [
-        {"parameters": n, "tokens": d, "test": loss}
-        for n, d, loss in zip(SIZE, TOKENS, LOSS, strict=True)
-    ]
-    found = scaling.predict_runs(rows[:-1], [{"parameters": 1e5, "tokens": 5e5}], draws=50)[
-        0
-    ]
-    own = [row["test"] for row in rows if row["parameters"] == 1e5]
-    assert found["law"] == pytest.approx(own[2], abs=1e-3)
-    assert found["interval"][0] <= found["law"] + 1e-3 <= found["interval"][1] + 2e-3
-    assert found["same"] == pytest.approx(own[1], abs=1e-4)
-    assert found["ratio"] == pytest.approx(own[1] * own[1] / own[0], abs=1e-4)
-    other = [row["test"] for row in rows if row["parameters"] == 1e4]
-    assert found["neighbour"] == pytest.approx(own[1] * other[2] / other[1], abs=1e-4)
+# Nine runs on the law: three sizes, each after three numbers of tokens.
+RUNS = [
+    {"parameters": size, "tokens": tokens, "test": loss}
+    for size, tokens, loss in zip(SIZE, TOKENS, LOSS, strict=True)
+]
+*SEEN, LARGEST = RUNS  # the largest size after most tokens is to be predicted
+
+
+def loss_of(size, tokens):
+    """The loss of one of the nine runs."""
+    (loss,) = LOSS[(size == SIZE) & (tokens == TOKENS)]
+    return loss
+
+
+@pytest.fixture(scope="module")
+def predicted():
+    (prediction,) = scaling.predict_runs(
+        SEEN, [{"parameters": 1e5, "tokens": 5e5}], draws=50
+    )
+    return prediction
+
+
+def test_the_law_predicts_the_largest_run(predicted):
+    assert predicted["law"] == pytest.approx(LARGEST["test"], abs=1e-3)
+    low, high = predicted["interval"]
+    assert low - 1e-3 <= predicted["law"] <= high + 1e-3
+
+
+def test_each_rival_predicts_by_its_own_rule(predicted):
+    """From step to step the tokens are five times as many, here as in the last step seen."""
+    first, last = loss_of(1e5, 2e4), loss_of(1e5, 1e5)
+    assert predicted["same"] == pytest.approx(last, abs=1e-4)
+    assert predicted["ratio"] == pytest.approx(last * last / first, abs=1e-4)
+    smaller = loss_of(1e4, 5e5) / loss_of(1e4, 1e5)
+    assert predicted["neighbour"] == pytest.approx(last * smaller, abs=1e-4)
+
+
+def test_a_step_twice_as_far_is_taken_twice():
     there = {"parameters": 1e4, "tokens": 25e5, "test": 1.0}
     target = {"parameters": 1e5, "tokens": 25e5}
-    far = scaling.predict_runs([*rows[:-1], there], [target], draws=5)[0]
-    assert far["ratio"] == pytest.approx(own[1] * (own[1] / own[0]) ** 2, abs=1e-4)
-    assert found["line"] < found["law"]  # no floor
-    missed = scaling.relative_errors([found], rows[-1:])[0]
-    assert missed["same"] == pytest.approx(own[1] / own[2] - 1, abs=1e-4)
-    results = {"smaller": [], "largest": [rows[-1] | {"seed": 1}], "foretold": [found]}
-    assert study.summary(results)["verdict"] == "holds"
-    results["foretold"] = [found | {"law": 1.5 * own[2]}]
-    assert study.summary(results)["verdict"] == "not so"
+    (far,) = scaling.predict_runs([*SEEN, there], [target], draws=5)
+    first, last = loss_of(1e5, 2e4), loss_of(1e5, 1e5)
+    assert far["ratio"] == pytest.approx(last * (last / first) ** 2, abs=1e-4)
+
+
+def test_a_line_without_a_floor_expects_too_little_loss(predicted):
+    assert predicted["line"] < predicted["law"]
+
+
+def test_errors_are_shares_of_the_loss_that_came(predicted):
+    (errors,) = scaling.relative_errors([predicted], [LARGEST])
+    assert errors["same"] == pytest.approx(
+        loss_of(1e5, 1e5) / LARGEST["test"] - 1, abs=1e-4
+    )
+
+
+@pytest.mark.parametrize(("factor", "verdict"), [(1, "holds"), (1.5, "not so")])
+def test_the_study_holds_where_the_law_comes_near(predicted, factor, verdict):
+    prediction = predicted | {"law": factor * LARGEST["test"]}
+    largest = [LARGEST | {"seed": 1}]
+    results = {"smaller": [], "largest": largest, "foretold": [prediction]}
+    assert study.summary(results)["verdict"] == verdict
 
 
 def test_a_straight_line_is_found_again():
