@@ -78,7 +78,7 @@ def test_the_law_predicts_the_largest_run(predicted):
 
 
 def test_each_rival_predicts_by_its_own_rule(predicted):
-    """From step to step the tokens are five times as many, here as in the last step seen."""
+    """Each step has five times the tokens of the one before, the predicted one, too."""
     first, last = loss_of(1e5, 2e4), loss_of(1e5, 1e5)
     assert predicted["same"] == pytest.approx(last, abs=1e-4)
     assert predicted["ratio"] == pytest.approx(last * last / first, abs=1e-4)
