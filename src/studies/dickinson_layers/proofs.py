@@ -200,8 +200,8 @@ def across_volumes(vectors, labels, volumes) -> float:
 
 
 @finding(
-    "The editors' sections are recognised better from words read in context than from the "
-    "same words one by one.",
+    "A small BERT recognises the sections of Dickinson's poems better when it reads the "
+    "words in context than from the same words one by one.",
     rival="six other averages of the words' vectors, the best {weighted:.2f}; naive Bayes, "
     "{bayes:.2f}; length, {length:.2f}; layers with random weights, {nothing:.2f}",
     null=shuffled_sections,
@@ -285,7 +285,8 @@ def without(page, start: str, word: str):
 
 
 @finding(
-    "Strike out the word “Hope”, and the last layer moves the poem from Life to Nature.",
+    "Strike out one word, “Hope”, and a small BERT moves “Hope is the thing with feathers” "
+    "from Life to Nature.",
     rival="each other word of the poem; {others} of them move it, too",
     null=untrained_last_layer,
     n="1 poem, {words} words: an example that was chosen",
@@ -343,8 +344,8 @@ def columns_mixed(page):
 
 
 @finding(
-    "After the last layer, striking out one word changes the section of more poems than "
-    "with static vectors.",
+    "Read in context, a poem hangs on single words more often: striking one out moves more "
+    "poems after a BERT's last layer than with static vectors.",
     rival="static vectors, {static:.0%} of the poems",
     null=columns_mixed,
     n="every third poem, {poems} in all, and each of their {words:,} words",
@@ -414,8 +415,8 @@ def blank_last(page):
 
 
 @finding(
-    "The last layer reshuffles the poems: of a poem's ten nearest neighbours, it keeps "
-    "three.",
+    "The last layer of a small BERT reshuffles the poems: of a poem's ten nearest "
+    "neighbours, it keeps three.",
     rival="the same layer with its weights shuffled or drawn at random, on the same input: "
     "{alone:.0%}",
     null=blank_last,
