@@ -1,9 +1,10 @@
 """Run a study, or all: ``python -m studies [NAME] [--write]``.
 
-Without ``--write`` a small part of it runs, to see that it works: few and short runs, which
-are printed, and nothing is stored. With it all of it runs, and ``data/studies/NAME.json``
-and its weights in ``data/checkpoints`` are replaced. Stopped, it goes on where it was:
-finished runs are kept below ``runs/studies`` as long as what they rest on is as it was.
+Without ``--write`` a few short runs are made and printed, to see that the study works;
+nothing is stored. With ``--write`` all runs are made, and ``data/studies/NAME.json``
+and the study's weights in ``data/checkpoints`` are replaced. A study that was stopped
+goes on where it was: finished runs are kept in ``runs/studies`` until something changes
+that they rest on.
 
 ``--stale`` lists the stored studies that rest on something that has changed since, and on
 what. Run them again; or, if the change cannot have changed a result, say why:
@@ -29,35 +30,37 @@ from studies import running
 TOOLS = ("proofs", "findings", "nulls")
 
 
-def every() -> dict[str, ModuleType]:
-    """Return name → module of all studies, those that need another's weights last.
+def load_studies() -> dict[str, ModuleType]:
+    """Import all studies, modules with a ``plan`` in a chapter's folder.
 
-    A study is a module with a ``plan``, in a chapter's folder.
+    Returns
+    -------
+    dict of str to module
+        By name; studies that need weights of another one come last.
     """
-    found = []
+    modules = []
     for chapter in pkgutil.iter_modules(studies.__path__):
         if not chapter.ispkg:
             continue
         package = importlib.import_module(f"studies.{chapter.name}")
         for module in pkgutil.iter_modules(package.__path__):
             if module.name not in TOOLS:
-                found.append(importlib.import_module(f"{package.__name__}.{module.name}"))
-    found = [module for module in found if hasattr(module, "plan")]
+                modules.append(importlib.import_module(f"{package.__name__}.{module.name}"))
+    found = [module for module in modules if hasattr(module, "plan")]
     found.sort(key=lambda study: (len(getattr(study, "AFTER", ())), running.name_of(study)))
     return {running.name_of(study): study for study in found}
 
 
 def try_out(study: ModuleType) -> None:
-    """Run a small part of a study, and print each run and the sum of them."""
+    """Make the few short runs of a study's small plan; print each, and their summary."""
     with tempfile.TemporaryDirectory() as folder:
         done = running.outcomes(study, study.plan(small=True), Path(folder))
     for each in done:
         print(json.dumps(each["setting"]), f"{each['seconds']} s", _brief(each["outcome"]))
     if hasattr(study, "CLAIM"):
-        found = running.document(study, done)
-        print(
-            json.dumps({key: found[key] for key in ("n", "seeds", "interval", "verdict")})
-        )
+        document = running.document(study, done)
+        summary = {key: document[key] for key in ("n", "seeds", "interval", "verdict")}
+        print(json.dumps(summary))
     whole = len(study.plan(small=False))
     print(
         f"a small part ({whole} runs with --write): its verdict says nothing of the claim"
@@ -65,13 +68,13 @@ def try_out(study: ModuleType) -> None:
 
 
 def _brief(outcome: object) -> str:
-    """Return the numbers of an outcome that are no lists."""
-    rows = outcome if isinstance(outcome, dict) else {}
-    return json.dumps({k: v for k, v in rows.items() if isinstance(v, int | float)})
+    """Return the single numbers of an outcome as JSON, without its lists and texts."""
+    values = outcome if isinstance(outcome, dict) else {}
+    return json.dumps({k: v for k, v in values.items() if isinstance(v, int | float)})
 
 
 def write(study: ModuleType, processes: int) -> None:
-    """Run all of a study that is not done yet, and store it."""
+    """Make all runs of a study that are not finished yet, so many at a time; store it."""
     folder = running.runs_of(study)
     plan = study.plan(small=False)
     done = running.outcomes(study, plan, folder, processes)
@@ -80,19 +83,36 @@ def write(study: ModuleType, processes: int) -> None:
 
 
 def list_stale(known: dict[str, ModuleType]) -> int:
-    """Print the stored studies that rest on something that has changed; 1 if any does."""
-    found = {name: running.stale(study) for name, study in known.items()}
-    found = {name: changed for name, changed in found.items() if changed}
-    for name, changed in found.items():
+    """Print the stored studies that rest on something that has changed, and on what.
+
+    Parameters
+    ----------
+    known : dict of str to module
+        Studies by name.
+
+    Returns
+    -------
+    int
+        The exit status: 1 if any study is stale, else 0.
+    """
+    stale = {name: running.stale(study) for name, study in known.items()}
+    stale = {name: changed for name, changed in stale.items() if changed}
+    for name, changed in stale.items():
         print(f"{name:22}{', '.join(changed)}")
-    if not found:
+    if not stale:
         print("No stored study is stale.")
-    return int(bool(found))
+    return int(bool(stale))
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Return the exit status."""
-    known = every()
+    """Do what the command line asks for, and return the exit status.
+
+    Parameters
+    ----------
+    arguments : list of str, optional
+        What follows ``python -m studies``. Default: of this process.
+    """
+    known = load_studies()
     parser = argparse.ArgumentParser("python -m studies", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("name", nargs="?", choices=known, help="default: all")
@@ -104,26 +124,26 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--uncompared", action="store_true", help="without a run made again"
     )
-    asked = parser.parse_args(arguments)
-    chosen = {asked.name: known[asked.name]} if asked.name else known
-    if asked.list:
+    options = parser.parse_args(arguments)
+    chosen = {options.name: known[options.name]} if options.name else known
+    if options.list:
         for name, study in known.items():
             print(f"{name:22}{study.__doc__.partition(chr(10))[0]}")
         return 0
-    if asked.stale:
+    if options.stale:
         return list_stale(chosen)
-    if not asked.name:
+    if not options.name:
         return run_each(known, sys.argv[1:] if arguments is None else arguments)
-    study = known[asked.name]
+    study = known[options.name]
     try:
-        with running.lock(asked.name):
-            if not asked.still_holds:
-                if asked.write:
-                    write(study, asked.processes)
+        with running.lock(options.name):
+            if not options.still_holds:
+                if options.write:
+                    write(study, options.processes)
                 else:
                     try_out(study)
             elif hasattr(study, "CLAIM"):
-                path = running.renew(study, asked.still_holds, not asked.uncompared)
+                path = running.renew(study, options.still_holds, not options.uncompared)
                 print(f"wrote {path}")
     except (BlockingIOError, running.Differs) as error:
         print(error, file=sys.stderr)
@@ -134,13 +154,20 @@ def main(arguments: list[str] | None = None) -> int:
 def run_each(names: Iterable[str], options: list[str]) -> int:
     """Run studies one after the other, each in a process of its own.
 
-    What one has read and keeps in memory, the next would not be seen to open.
+    In one process a file that a study keeps in memory would not be opened by the next, and
+    would be missing from its record.
+
+    Parameters
+    ----------
+    names : iterable of str
+    options : list of str
+        Further arguments of the command, the same for each study.
 
     Returns
     -------
     int
-        0 if all went well; else the status of the first that did not, after which no other
-        was begun.
+        0 if all went well; else the exit status of the first that failed, after which no
+        other is begun.
     """
     for name in names:
         command = [sys.executable, "-m", "studies", name, *options]

@@ -18,7 +18,7 @@ from studies import __main__ as command
 from studies import depends, harness, running
 from studies.transformer_block import shown
 
-STUDIES = command.every()
+STUDIES = command.load_studies()
 MODELS = ["lstm", "mini-bert", "sonnets"]  # made without a question
 FORM = {
     "claim": str,
@@ -168,7 +168,7 @@ def test_a_rung_has_the_parts_that_it_names():
 def test_the_stored_decoder_has_the_stored_losses():
     study = STUDIES["backpropagation"]
     model = load(running.checkpoint("decoder"))
-    _, _, text, other, known = study.material()
+    _, _, text, other, known = study.load_words()
     last = data.stored("backpropagation")["results"]["sonnets"][0]["states"][-1]
     for name, part in {"trained": text, "unseen": other}.items():  # float16 weights
         assert loss_of_last(model, part, known) == pytest.approx(last[name], rel=0.02)
@@ -216,8 +216,8 @@ def toy(tmp_path, monkeypatch):
     (tmp_path / "data" / "studies").mkdir(parents=True)
     (tmp_path / "data" / "corpus.txt").write_text("a bee")
     monkeypatch.setattr(studies, "__path__", [*studies.__path__, str(tmp_path)])
-    only = command.every
-    monkeypatch.setattr(command, "every", lambda: {"toy-study": only()["toy-study"]})
+    load = command.load_studies
+    monkeypatch.setattr(command, "load_studies", lambda: {"toy-study": load()["toy-study"]})
     for place in (running, data):
         monkeypatch.setattr(place, "corpora_folder", lambda: tmp_path / "data")
     monkeypatch.setattr(running, "runs_folder", lambda: tmp_path / "runs")

@@ -1,14 +1,21 @@
-"""How far back do a decoder's heads look while it learns its text by heart?
+"""How far back do a decoder's heads attend while it learns its text by heart?
 
-Varied: the steps of training, up to 2,000, and what is learned: the sonnets, the same
-words shuffled once, or dealt anew at every step, so that there is neither an order nor a
-text that stays. In short trainings, the word vectors: trained, held for the first half, or
-brought to unit length once a step, at two learning rates. Three seeds each. Rivals:
-shuffled words, which have no order to learn but can be learned by heart; counting, of
-other sonnets. Null: untrained heads; words dealt anew. Statistic: how many words back the
-last word looks, over the heads of a layer, on the text learned and on sonnets kept apart;
-losses, and samples, none left out. The interval is that of how much nearer the heads look
-in the end, by seed. The first decoder is kept as ``decoder.safetensors``.
+What varies: the steps of training, up to 2,000; and the text, which is the sonnets, their
+words shuffled once (an order that means nothing but can be learned by heart), or their
+words shuffled anew at every step (nothing can be learned by heart). In short trainings
+also what happens to the word vectors: they are trained, kept fixed for the first half,
+or brought to unit length at every step, at two learning rates. Three seeds each.
+
+Rivals: the order of the words, which shuffled words do not have; an n-gram model counted on
+other sonnets.
+
+Null: untrained heads; words that are shuffled anew at every step.
+
+Statistic: how many words back the last word of seven attends, averaged by its attention
+weights and over the heads of a layer; losses, in nats a word; samples, none left out. The
+interval is that of how much nearer the heads attend after training, over the seeds.
+
+The first decoder is saved as ``decoder.safetensors``.
 """
 
 import numpy as np
@@ -20,58 +27,121 @@ from studies.harness import count, grid, paired
 
 CHAPTER = "backpropagation"
 CLAIM = (
-    "After 2,000 steps both layers of a decoder look less than two words back, on the "
-    "sonnets and on the same words shuffled; at the stored step that is best on unseen "
-    "sonnets layer 0 still looks three words back"
+    "A decoder that has learned its text by heart attends, on average, to words less than "
+    "two positions back"
 )
-RIVAL = "the order of the words: a decoder that learns shuffled words does not turn"
-NULL = "words dealt anew at every step: after 500 layer 0 still looks three words back"
+RIVAL = "the order of the words: a decoder that learns shuffled words would not change"
+NULL = "the words are shuffled anew at every step, so that nothing can be learned by heart"
 CHECKPOINTS = ("decoder",)
-SETTINGS = {"steps": 2000, "batch": 64, "marks": [0, 25, 50, 100, 200, 500, 1000, 2000]}
-SETTINGS |= {"texts": ["sonnets", "shuffled", "dealt"], "dealt": 500, "seeds": [0, 1, 2]}
-SETTINGS |= {"samples": {"temperature": 0.8, "most": 60, "draws": 3}}
-SETTINGS["vectors"] = {"steps": 300, "every": 30, "rates": [0.004, 0.008]}
-SETTINGS["vectors"] |= {"ways": ["trained", "held", "unit"]}
+SETTINGS = {
+    "steps": 2000,
+    "batch": 64,
+    "marks": [0, 25, 50, 100, 200, 500, 1000, 2000],  # steps after which to measure
+    "texts": ["sonnets", "shuffled", "dealt"],  # "dealt": shuffled anew at every step
+    "dealt": 500,  # steps of a training on that text
+    "seeds": [0, 1, 2],
+    "samples": {"temperature": 0.8, "most": 60, "draws": 3},
+    "vectors": {
+        "steps": 300,
+        "every": 30,
+        "rates": [0.004, 0.008],
+        "ways": ["trained", "held", "unit"],
+    },
+}
+CONTEXT = 7  # words that the decoder sees
 
 
-def material():
-    """Return the vocabulary and its vectors, both texts as numbers, how many are known."""
+def load_words():
+    """Load the sonnets as the decoder reads them.
+
+    Returns
+    -------
+    vocabulary : list of str
+        The words of the training sonnets, then those of other sonnets alone.
+    vectors : array of shape (vocab_size, 60)
+        Initial word vectors, counted on the training sonnets; zeros for other words.
+    training, held_out : int array of shape (words of the text,)
+        Numbers in the vocabulary: of training sonnets; of validation and test sonnets.
+    known : int
+        How many words of the vocabulary occur in training.
+    """
     parts = train_val_test_split(load_texts("sonnets"))
-    apart = parts.validation + "\n\n" + parts.test
-    seen, unseen = map(decoder.mark_sentences, (parts.training, apart))
-    vocabulary, vectors = decoder.initial_vectors(seen, unseen)
+    training_words = decoder.mark_sentences(parts.training)
+    other_words = decoder.mark_sentences(parts.validation + "\n\n" + parts.test)
+    vocabulary, vectors = decoder.initial_vectors(training_words, other_words)
     number = {word: i for i, word in enumerate(vocabulary)}
-    text, other = (np.array([number[word] for word in part]) for part in (seen, unseen))
-    return vocabulary, vectors, text, other, len(set(seen))
+    training = np.array([number[word] for word in training_words])
+    held_out = np.array([number[word] for word in other_words])
+    return vocabulary, vectors, training, held_out, len(set(training_words))
 
 
 def plan(small):
-    """Nine long trainings and eighteen short ones; or one of each for a step or two."""
-    marks, found = SETTINGS["marks"], []
+    """Return the settings of all runs: nine long trainings and eighteen short ones.
+
+    Parameters
+    ----------
+    small : bool
+        Whether to return one of each, with one or two steps.
+
+    Returns
+    -------
+    list of dict
+        The arguments of `run`.
+    """
+    long_runs = []
     for text in SETTINGS["texts"]:
         last = SETTINGS["dealt"] if text == "dealt" else SETTINGS["steps"]
-        at = [1] if small else [mark for mark in marks if mark <= last]
-        found += grid(group=text, seed=SETTINGS["seeds"], marks=[at])
+        marks = [1] if small else [mark for mark in SETTINGS["marks"] if mark <= last]
+        long_runs += grid(group=text, seed=SETTINGS["seeds"], marks=[marks])
     sizes = SETTINGS["vectors"]
-    how = {"way": sizes["ways"], "rate": sizes["rates"], "seed": SETTINGS["seeds"]}
-    short = grid(group="vectors", **how, steps=2 if small else sizes["steps"])
-    return [*found[:1], short[6]] if small else found + short
+    short_runs = grid(
+        group="vectors",
+        way=sizes["ways"],
+        rate=sizes["rates"],
+        seed=SETTINGS["seeds"],
+        steps=2 if small else sizes["steps"],
+    )
+    if small:
+        return [long_runs[0], short_runs[6]]
+    return long_runs + short_runs
 
 
 def run(folder, group, seed, **setting):
-    """Train one decoder for long, or one briefly."""
+    """Train one decoder, and measure it on the way.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the decoder of the page is saved.
+    group : {"sonnets", "shuffled", "dealt", "vectors"}
+        The text of a long training ("dealt": shuffled anew at every step); "vectors" is a
+        short training.
+    seed : int
+    **setting
+        ``marks``, the steps after which a long training is measured, the last of them its
+        end; or, for a short training, the arguments of `train_briefly`.
+
+    Returns
+    -------
+    dict
+        ``seed`` and ``states``, a list with what `measure` returns at each mark; or what
+        `train_briefly` returns.
+    """
     if group == "vectors":
-        return short(seed, **setting)
-    vocabulary, vectors, text, other, known = material()
-    model, states = decoder.Decoder(vocabulary, vectors, seed=seed), []
-    dice, marks = np.random.default_rng(seed), setting["marks"]
-    own = text if group == "sonnets" else dice.permutation(text)
+        return train_briefly(seed, **setting)
+    vocabulary, vectors, training, held_out, known = load_words()
+    model = decoder.Decoder(vocabulary, vectors, seed=seed)
+    rng = np.random.default_rng(seed)
+    own = training if group == "sonnets" else rng.permutation(training)
+    marks = setting["marks"]
+    states = []
 
     def watch(step, *_):
+        """Measure the model at a mark; shuffle the words if they change at every step."""
         if step in marks:
-            states.append(state(model, own, other, known, group))
+            states.append(measure(model, own, held_out, known, group))
         if group == "dealt":
-            dice.shuffle(own)  # in place: `train_decoder` sees a view
+            rng.shuffle(own)  # in place: `train_decoder` reads windows of this array
 
     decoder.train_decoder(
         model, own, marks[-1], batch=SETTINGS["batch"], seed=seed, watch=watch
@@ -82,67 +152,158 @@ def run(folder, group, seed, **setting):
     return {"seed": seed, "states": states}
 
 
-def short(seed, way, rate, steps):
-    """Return the lowest loss on unseen sonnets, and after how many steps it was met."""
-    vocabulary, vectors, text, other, known = material()
+def train_briefly(seed, way, rate, steps):
+    """Train a decoder for some steps, and find its lowest loss on held-out sonnets.
+
+    Parameters
+    ----------
+    seed : int
+    way : {"trained", "held", "unit"}
+        What happens to the word vectors: nothing special; they are fixed for the first half
+        of the steps; those of training words are brought to unit length before every step.
+    rate : float
+        The learning rate.
+    steps : int
+
+    Returns
+    -------
+    dict
+        ``way``, ``rate``, ``seed``; ``unseen``, the lowest loss on held-out sonnets, in
+        nats a word; ``step``, after how many steps it was measured.
+    """
+    vocabulary, vectors, training, held_out, known = load_words()
     model = decoder.Decoder(vocabulary, vectors, seed=seed)
-    table, losses = model.dictionary.table, {}
+    table = model.dictionary.table
+    losses = {}
 
     def watch(step, *_):
+        """Treat the word vectors as ``way`` says; every 30 steps measure the loss."""
         if way == "unit":
             table.value[:known] = unit(table.value[:known])
         table.trainable = way != "held" or step >= steps // 2
         if step % SETTINGS["vectors"]["every"] == 0:
-            losses[step] = decoder.loss_of_last(model, other, known)
+            losses[step] = decoder.loss_of_last(model, held_out, known)
 
-    decoder.train_decoder(model, text, steps, learning_rate=rate, seed=seed, watch=watch)
+    decoder.train_decoder(
+        model, training, steps, learning_rate=rate, seed=seed, watch=watch
+    )
     watch(steps)
     best = min(losses, key=losses.get)
-    found = {"way": way, "rate": rate, "seed": seed, "step": best}
-    return found | {"unseen": round(losses[best], 4)}
+    return {
+        "way": way,
+        "rate": rate,
+        "seed": seed,
+        "step": best,
+        "unseen": round(losses[best], 4),
+    }
 
 
-def state(model, own, other, known, group):
-    """Measure a decoder, and let it write if it learns the sonnets."""
-    found = {}
-    for name, text in {"looks": own, "elsewhere": other[other < known]}.items():
-        windows = decoder.windows(text, 7)[::7, :-1]
-        found[name] = decoder.last_attention(model, windows).round(4).tolist()
-    for name, text in {"trained": own, "unseen": other}.items():
-        found[name] = round(decoder.loss_of_last(model, text, known), 4)
+def measure(model, own, held_out, known, group):
+    """Return where the heads of a decoder attend, and its losses.
+
+    Parameters
+    ----------
+    model : lmcourse.numpy_nn.decoder.Decoder
+    own : int array of shape (words of the text,)
+        The text that it is trained on.
+    held_out : int array of shape (words of the text,)
+        Sonnets that it is not trained on.
+    known : int
+        How many words of the vocabulary occur in training; others are left out.
+    group : str
+        As of `run`; samples are drawn for "sonnets" only.
+
+    Returns
+    -------
+    dict
+        ``looks``: the attention weights of the last of seven words on the text of its
+        training, nested lists of shape (layers, heads, 7), the farthest word first.
+        ``elsewhere``: the same on held-out sonnets. ``trained``, ``unseen``: the loss on
+        either text, in nats a word. ``samples``: as `sample_poems`.
+    """
+    row = {}
+    for name, text in {"looks": own, "elsewhere": held_out[held_out < known]}.items():
+        windows = decoder.windows(text, CONTEXT)[::CONTEXT, :-1]  # (windows, 7)
+        row[name] = decoder.last_attention(model, windows).round(4).tolist()
+    for name, text in {"trained": own, "unseen": held_out}.items():
+        row[name] = round(decoder.loss_of_last(model, text, known), 4)
     if group == "sonnets":
-        found["samples"] = samples(model)
-    return found
+        row["samples"] = sample_poems(model)
+    return row
 
 
-def samples(model):
-    """Return what the decoder writes, with the same dice at every mark."""
+def sample_poems(model):
+    """Sample three poems from a decoder, with the same random numbers at each call.
+
+    Parameters
+    ----------
+    model : lmcourse.numpy_nn.decoder.Decoder
+
+    Returns
+    -------
+    list of str
+    """
     start, end = model.dictionary.encode([decoder.START, decoder.END])
-    how = SETTINGS["samples"]
-    words = []
-    for draw in range(how["draws"]):
-        dice, heat = np.random.default_rng(draw), how["temperature"]
-        drawn = decoder.sample_words(
-            model, [start], how["most"], dice, end, temperature=heat
+    settings = SETTINGS["samples"]
+    poems = []
+    for seed in range(settings["draws"]):
+        numbers = decoder.sample_words(
+            model,
+            [start],
+            settings["most"],
+            np.random.default_rng(seed),
+            end,
+            temperature=settings["temperature"],
         )
-        words.append(decoder.verse(model.dictionary.decode(drawn)))
-    return words
+        poems.append(decoder.verse(model.dictionary.decode(numbers)))
+    return poems
 
 
-def far(runs):
-    """Return how many words back the heads look, (seeds, marks, layers)."""
-    looks = [[state["looks"] for state in each["states"]] for each in runs]
-    return (np.array(looks) @ np.arange(7)[::-1]).mean(-1)
+def mean_distances(runs):
+    """Return how many words back the heads attend on the text of their training.
+
+    Parameters
+    ----------
+    runs : list of dict
+        Outcomes of long trainings, with as many marks each.
+
+    Returns
+    -------
+    array of shape (seeds, marks, layers)
+        Distances weighted by attention, averaged over heads: from 0, the last word itself,
+        to 6. Attention that is the same everywhere gives 3.
+    """
+    weights = [[state["looks"] for state in each["states"]] for each in runs]
+    distances = np.arange(CONTEXT)[::-1]
+    return (np.array(weights) @ distances).mean(-1)
 
 
 def summary(results):
-    """Compare the first state with the last one; hold every seed to the claim."""
-    back = {text: far(results[text]) for text in SETTINGS["texts"] if text in results}
-    learned, seeds = back["sonnets"], range(len(back["sonnets"]))
-    unseen = [[state["unseen"] for state in one["states"]] for one in results["sonnets"]]
-    still = [learned[seeds, np.argmin(unseen, axis=1), 0]]  # (seeds,)
-    still += [back[text][:, -1, 0] for text in back if text == "dealt"]
-    turned = [back[text][:, -1].max() for text in back if text != "dealt"]
-    holds = max(turned) < 2 and max(abs(each - 3).max() for each in still) < 0.05
-    gone = (learned[:, 0] - learned[:, -1]).mean(-1)
-    return count(results["sonnets"]) | paired(gone, 0 * gone, bool(holds))
+    """Compare where the heads attend before training and after it, seed by seed.
+
+    Parameters
+    ----------
+    results : dict of str to list of dict
+        Group → outcomes of its runs (`studies.harness`).
+
+    Returns
+    -------
+    dict
+        ``n``, ``seeds``; ``interval``, by how many words the distance fell on the sonnets;
+        ``verdict``: whether, on the sonnets and on shuffled words, both layers end
+        below two words, while layer 0 is at three (to 0.05) at the mark with the lowest
+        loss on held-out sonnets, and on words that are shuffled anew at every step.
+    """
+    distances = {
+        text: mean_distances(results[text]) for text in SETTINGS["texts"] if text in results
+    }
+    sonnets = distances["sonnets"]  # (seeds, marks, layers)
+    seeds = range(len(sonnets))
+    losses = [[state["unseen"] for state in each["states"]] for each in results["sonnets"]]
+    unchanged = [sonnets[seeds, np.argmin(losses, axis=1), 0]]  # (seeds,)
+    if "dealt" in distances:
+        unchanged.append(distances["dealt"][:, -1, 0])
+    final = [distances[text][:, -1].max() for text in distances if text != "dealt"]
+    holds = max(final) < 2 and max(abs(each - 3).max() for each in unchanged) < 0.05
+    fall = (sonnets[:, 0] - sonnets[:, -1]).mean(-1)  # (seeds,)
+    return count(results["sonnets"]) | paired(fall, 0 * fall, bool(holds))

@@ -1,15 +1,20 @@
 """What else is a sequence: patches of digits, nodes of graphs, letters under a rule?
 
-Varied: who reads the digits, on five stretches of the file, with three seeds; how a graph's
-edges come to the blocks, and how many blocks there are; whether sequences keep a rule.
-Rivals: for digits the nearest neighbours, logistic regression and a small convolution, all
-tuned alike, by another stretch than the one that judges; for graphs tables of what counts
-of neighbours, one step and two steps tell, and the same blocks with the count of its
-neighbours in each token; for sequences counts of three letters in a row, of letters at two
-places, and of pairs at every distance. Null: images whose patches change places; the most
-frequent distance; a model of letters without a rule. Statistic: the share of digits and
-nodes told right, and nats per letter with a head away; the interval is that of how much
-more the vision Transformer tells right than the nearest neighbours, by training.
+What varies: the method that classifies digits, on five folds of the file, with three seeds;
+how a graph's edges enter the model, and its number of layers; whether sequences of letters
+follow a rule.
+
+Rivals: for digits, nearest neighbours, logistic regression and a small convolutional
+network, all tuned alike on another fold than the one that tests; for graphs, look-up tables
+of what is known of a node's neighbours, and a model that knows only how many there are; for
+letters, models that count trigrams, letters at two distances, or pairs at every distance.
+
+Null: images whose patches change places; the most frequent distance in a graph; a model of
+letters that follow no rule.
+
+Statistic: accuracy on digits and on nodes; the loss in nats a letter with a head ablated.
+The interval is that of the vision Transformer's accuracy less that of the nearest
+neighbours, from the lowest to the highest over folds and seeds.
 """
 
 from itertools import combinations
@@ -35,11 +40,11 @@ from studies.harness import count, grid, paired
 CHAPTER = "beyond-text"
 CHECKPOINTS = ("digits", "graphs", "rules")
 CLAIM = (
-    "On each stretch of scikit-learn's digits the nearest neighbours tell more right than "
-    "a small vision Transformer, also after ten times the steps"
+    "Nearest neighbours classify more of scikit-learn's digits correctly than a small "
+    "vision Transformer does"
 )
-RIVAL = "the nearest neighbours"
-NULL = "one reader is as good as the other"
+RIVAL = "the Transformer was not trained for long enough: it gets ten times the steps"
+NULL = "both classify equally many digits correctly"
 SETTINGS = {
     "digits": {"steps": 200, "rates": [2e-3, 5e-3, 1e-2], "longer": 2000},
     "tuned": {"neighbours": [1, 3, 5, 9], "logistic": [0.01, 0.1, 1, 10, 100]},
@@ -47,107 +52,223 @@ SETTINGS = {
     "rules": {"steps": 400, "rate": 5e-3, "batch": 64, "judged": 500, "longer": 4000},
     "seeds": [0, 1, 2, 3, 4],
 }
-NETWORKS = ("Transformer", "convolution", "convolution, dealt")
+NETWORKS = ("Transformer", "convolution", "convolution, dealt")  # dealt: patches shuffled
 
 
 class Convolution(nn.Module):
-    """Two layers of 3 × 3 convolutions, the largest of each 2 × 2, and a linear layer."""
+    """A convolutional network for digits: two convolutions of 3 × 3 and a linear layer."""
 
     def __init__(self):
+        """Draw the first weights."""
         super().__init__()
         self.layers = nn.Sequential(
-            *(nn.Conv2d(1, 16, 3, padding=1), nn.ReLU()),
-            *(nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)),
-            *(nn.Flatten(), nn.Linear(512, 10)),
+            nn.Conv2d(1, 16, 3, padding=1),
+            nn.ReLU(),
+            nn.Conv2d(16, 32, 3, padding=1),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
+            nn.Flatten(),
+            nn.Linear(512, 10),
         )
 
     def forward(self, images):
-        """Return logits (batch, 10), alone in a tuple."""
+        """Score the classes of images.
+
+        Parameters
+        ----------
+        images : Tensor of shape (batch, 8, 8)
+
+        Returns
+        -------
+        tuple of one Tensor of shape (batch, 10)
+            Logits, in a tuple as `VisionTransformer` returns them.
+        """
         return (self.layers(images[:, None]),)
 
 
 def plan(small):
-    """Every way to tell edges, every kind of letters, every reader on every stretch."""
-    seeds, sizes = SETTINGS["seeds"], SETTINGS["rules"]
-    rows, graph_steps = [], SETTINGS["graphs"]["steps"]
+    """Return the settings of all runs.
+
+    Parameters
+    ----------
+    small : bool
+        Whether to return only those of seed 0, fold 0 and one rate, with two steps each.
+
+    Returns
+    -------
+    list of dict
+        The arguments of `run`; its groups are "graphs", "rules", "counted", "simple" and
+        "digits".
+    """
+    seeds = SETTINGS["seeds"]
+    sizes = SETTINGS["rules"]
+    settings = []
     for counted, layers in ((False, (3, 2, 1)), (True, 3)):
-        kind = {"group": "graphs", "counted": counted, "layers": layers}
-        rows += grid(**kind, seed=seeds[:3], steps=graph_steps)
-    for kept, some, steps in (
+        settings += grid(
+            group="graphs",
+            counted=counted,
+            layers=layers,
+            seed=seeds[:3],
+            steps=SETTINGS["graphs"]["steps"],
+        )
+    for ruled, rule_seeds, steps in (
         (rules.RULED, range(12), sizes["steps"]),
         (0.0, seeds[:3], sizes["steps"]),
         (rules.RULED, seeds[:1], sizes["longer"]),
     ):
-        rows += grid(group="rules", kept=kept, seed=some, steps=steps)
-    rows += grid(group="counted", kind=("edges", "letters")) + readings()
+        settings += grid(group="rules", kept=ruled, seed=rule_seeds, steps=steps)
+    settings += grid(group="counted", kind=("edges", "letters"))
+    settings += plan_digits()
+    if not small:
+        return settings
     first = {"seed": 0, "fold": 0, "rate": SETTINGS["digits"]["rates"][0]}
-    few = [row for row in rows if all(row.get(k, v) == v for k, v in first.items())]
-    return [row | {"steps": 2} if "steps" in row else row for row in few] if small else rows
+    few = [
+        setting
+        for setting in settings
+        if all(setting.get(key, value) == value for key, value in first.items())
+    ]
+    return [each | {"steps": 2} if "steps" in each else each for each in few]
 
 
-def readings():
-    """Return every reader on every stretch at each rate, and some that learn longer."""
-    folds, sizes = range(len(STARTS)), SETTINGS["digits"]
+def plan_digits():
+    """Return the settings of all runs on digits.
+
+    Returns
+    -------
+    list of dict
+        Of the groups "simple" and "digits". Each network is trained on every fold at every
+        rate from three seeds; a Transformer without positions from one; a Transformer with
+        ten times the steps at two rates from one.
+    """
+    folds = range(len(STARTS))
+    sizes = SETTINGS["digits"]
     rates, seeds = sizes["rates"], SETTINGS["seeds"]
-    ways = [(name, rates, sizes["steps"], seeds[:3]) for name in NETWORKS]
-    ways += [("no places", rates, sizes["steps"], seeds[:1])]
-    ways += [("Transformer", rates[:2], sizes["longer"], seeds[:1])]
-    rows = grid(group="simple", fold=folds)
-    for reader, some, steps, those in ways:
-        kind = {"group": "digits", "reader": reader, "fold": folds}
-        rows += grid(**kind, seed=those, rate=some, steps=steps)
-    return rows
+    kinds = [(name, rates, sizes["steps"], seeds[:3]) for name in NETWORKS]
+    kinds.append(("no places", rates, sizes["steps"], seeds[:1]))  # without positions
+    kinds.append(("Transformer", rates[:2], sizes["longer"], seeds[:1]))
+    settings = grid(group="simple", fold=folds)
+    for reader, some_rates, steps, some_seeds in kinds:
+        settings += grid(
+            group="digits",
+            reader=reader,
+            fold=folds,
+            seed=some_seeds,
+            rate=some_rates,
+            steps=steps,
+        )
+    return settings
 
 
 def run(folder, group, **setting):
-    """Do one of these, and return what was found."""
-    ways = {"simple": simple, "digits": network, "graphs": graph, "rules": rule}
-    return ways.get(group, told)(folder, **setting)
+    """Train a model, or count, and return how well it predicts.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the models of the page are saved.
+    group : str
+        What to do, with ``setting`` as its other arguments. "simple":
+        `classify_without_network`; "digits": `train_on_digits`; "graphs":
+        `train_on_graphs`; "rules": `train_on_rules`; "counted": `count_baselines`.
+
+    Returns
+    -------
+    dict
+        What that function returns.
+    """
+    functions = {
+        "simple": classify_without_network,
+        "digits": train_on_digits,
+        "graphs": train_on_graphs,
+        "rules": train_on_rules,
+        "counted": count_baselines,
+    }
+    return functions[group](folder, **setting)
 
 
 # --- digits ---------------------------------------------------------------------------
 
 
-def simple(folder, fold):
-    """Return what neighbours and logistic regression tell right, tuned on validation."""
+def classify_without_network(_folder, fold):
+    """Classify digits by nearest neighbours and by logistic regression.
+
+    How many neighbours count, and how strong the regularization is, are chosen on the
+    validation fold.
+
+    Parameters
+    ----------
+    fold : int
+        The test fold, as in `lmcourse.vision.split_digits`.
+
+    Returns
+    -------
+    dict
+        ``fold``; ``seed``, the same; ``neighbours`` and ``logistic``, the accuracies on the
+        test fold; ``neighbours at`` and ``logistic at``, the values that were chosen.
+    """
     images, labels = (x.numpy() for x in digits())
-    parts = [(images[s].reshape(len(s), -1), labels[s]) for s in split_digits(fold)]
+    splits = [
+        (images[rows].reshape(len(rows), -1), labels[rows]) for rows in split_digits(fold)
+    ]
+    training, validation, test = splits
     tuned = SETTINGS["tuned"]
-    tried = {
+    candidates = {
         "neighbours": [KNeighborsClassifier(k) for k in tuned["neighbours"]],
         "logistic": [LogisticRegression(C=c, max_iter=1000) for c in tuned["logistic"]],
     }
-    found = {"fold": fold, "seed": fold}
-    for name, models in tried.items():
-        scores = [m.fit(*parts[0]).score(*parts[1]) for m in models]
-        best = int(np.argmax(scores))
-        found[name] = round(models[best].score(*parts[2]), 4)
-        found[f"{name} at"] = tuned[name][best]
-    return found
+    row = {"fold": fold, "seed": fold}
+    for name, models in candidates.items():
+        accuracies = [model.fit(*training).score(*validation) for model in models]
+        best = int(np.argmax(accuracies))
+        row[name] = round(models[best].score(*test), 4)
+        row[f"{name} at"] = tuned[name][best]
+    return row
 
 
-def network(folder, reader, fold, seed, rate, steps):
-    """Train one network; return what it tells right of validation and test."""
+def train_on_digits(folder, reader, fold, seed, rate, steps):
+    """Train one network on digits, and measure its accuracy.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the Transformer of the page is saved.
+    reader : {"Transformer", "no places", "convolution", "convolution, dealt"}
+        The network: a vision Transformer, with or without positions; a convolutional
+        network, or one whose images have their patches shuffled, alike in all images.
+    fold : int
+        The test fold; the next one is for validation.
+    seed : int
+    rate : float
+        The highest learning rate.
+    steps : int
+
+    Returns
+    -------
+    dict
+        The arguments; ``validation`` and ``test``, the accuracies.
+    """
     images, labels = digits()
-    if reader == "convolution, dealt":  # patches change places, alike in all images
+    if reader == "convolution, dealt":
         order = torch.randperm(16, generator=torch.Generator().manual_seed(seed))
-        images = nn.functional.unfold(images[:, None], 2, stride=2)[:, :, order]
-        images = nn.functional.fold(images, (8, 8), 2, stride=2)[:, 0]
+        patches = nn.functional.unfold(images[:, None], 2, stride=2)  # (images, 4, 16)
+        images = nn.functional.fold(patches[:, :, order], (8, 8), 2, stride=2)[:, 0]
     torch.manual_seed(seed)
     if reader.startswith("convolution"):
         model = Convolution()
     else:
         model = VisionTransformer(positions=reader == "Transformer")
-    kept, *asked = split_digits(fold)
-    train_classifier(model, images[kept], labels[kept], steps, rate, seed)
-    with torch.no_grad():
-        hits = [model(images[s])[0].argmax(-1) == labels[s] for s in asked]
-    found = {"reader": reader, "fold": fold, "seed": seed, "rate": rate, "steps": steps}
-    shown = reader, fold, rate, steps != SETTINGS["digits"]["steps"]
-    if shown == ("Transformer", 0, SETTINGS["digits"]["rates"][0], True):
-        save_model(folder / "digits.safetensors", model, found)
-    validation, test = (round(h.float().mean().item(), 4) for h in hits)
-    return found | {"validation": validation, "test": test}
+    training, validation, test = split_digits(fold)
+    train_classifier(model, images[training], labels[training], steps, rate, seed)
+    row = {"reader": reader, "fold": fold, "seed": seed, "rate": rate, "steps": steps}
+    sizes = SETTINGS["digits"]
+    longer = steps != sizes["steps"]
+    if (reader, fold, rate, longer) == ("Transformer", 0, sizes["rates"][0], True):
+        save_model(folder / "digits.safetensors", model, dict(row))
+    for name, rows in {"validation": validation, "test": test}.items():
+        with torch.no_grad():
+            right = model(images[rows])[0].argmax(-1) == labels[rows]
+        row[name] = round(right.float().mean().item(), 4)
+    return row
 
 
 # --- graphs ---------------------------------------------------------------------------
@@ -173,136 +294,317 @@ def graph_loss(model, joined, marked):
     )
 
 
-def graph(folder, counted, layers, seed, steps):
-    """Train one reader of graphs; return what it tells right, its edges taken away."""
+def train_on_graphs(folder, counted, layers, seed, steps):
+    """Train a graph Transformer, and measure its accuracy with and without edges.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the model of the page is saved.
+    counted : bool
+        Whether the model knows only how many neighbours a node has, instead of which.
+    layers, seed, steps : int
+
+    Returns
+    -------
+    dict
+        ``counted``, ``layers``, ``seed``; ``right``, the accuracy on test graphs; and, if
+        the model knows edges, what `accuracies_without_edges` returns.
+    """
     torch.manual_seed(seed)
-    sizes, generator = SETTINGS["graphs"], torch.Generator().manual_seed(seed)
+    sizes = SETTINGS["graphs"]
+    generator = torch.Generator().manual_seed(seed)
     model = graphs.GraphTransformer(counted, layers)
 
     def loss_at(step):
+        """Return the loss of a batch of new graphs."""
         return graph_loss(model, *graphs.sample_graphs(sizes["batch"], generator))
 
     train_one_cycle(model, loss_at, steps, sizes["rate"])
-    held = held_graphs()
-    found = {"counted": counted, "layers": layers, "seed": seed}
-    found |= {"right": graphs.accuracy(model, *held)}
+    test_graphs = sample_test_graphs()
+    row = {"counted": counted, "layers": layers, "seed": seed}
+    row["right"] = graphs.accuracy(model, *test_graphs)
     if (counted, layers, seed) == (False, 3, 0):
-        save_model(folder / "graphs.safetensors", model, found)
-    return found if counted else found | without_edges(model, *held)
+        save_model(folder / "graphs.safetensors", model, dict(row))
+    if not counted:
+        row |= accuracies_without_edges(model, *test_graphs)
+    return row
 
 
-def held_graphs():
-    """Return the graphs that judge."""
-    return graphs.sample_graphs(
-        SETTINGS["graphs"]["judged"], torch.Generator().manual_seed(99)
-    )
+def sample_test_graphs():
+    """Return the 500 graphs on which models are tested, as `graphs.sample_graphs` does."""
+    generator = torch.Generator().manual_seed(99)
+    return graphs.sample_graphs(SETTINGS["graphs"]["judged"], generator)
 
 
-def without_edges(model, joined, marked):
-    """Return what is told right with the bias away, of another graph, and back."""
-    found, bonus = {}, model.bonus.data.clone()
+def accuracies_without_edges(model, joined, marked):
+    """Return the accuracy of a model that is given no edges, or those of another graph.
+
+    Parameters
+    ----------
+    model : lmcourse.graphs.GraphTransformer
+        Its weights are the same before and afterwards.
+    joined, marked
+        As of `lmcourse.graphs.sample_graphs`.
+
+    Returns
+    -------
+    dict of str to float
+        ``away``: the bias of edges is zero. ``other graph``: the edges are those of another
+        graph. ``back``: the bias and the edges are the model's own again.
+    """
+    row = {}
+    bonus = model.bonus.data.clone()
     model.bonus.data.zero_()
-    found["away"] = graphs.accuracy(model, joined, marked)
+    row["away"] = graphs.accuracy(model, joined, marked)
     model.bonus.data.copy_(bonus)
-    found["other graph"] = graphs.accuracy(model, joined, marked, joined.roll(1, 0))
-    return found | {"back": graphs.accuracy(model, joined, marked)}
+    row["other graph"] = graphs.accuracy(model, joined, marked, joined.roll(1, 0))
+    row["back"] = graphs.accuracy(model, joined, marked)
+    return row
 
 
 # --- rules ----------------------------------------------------------------------------
 
 
-def rule(folder, kept, seed, steps):
-    """Train one sequence model; return its heads, and the costs without each."""
+def train_on_rules(folder, kept, seed, steps):
+    """Train a model of letters that follow a rule, and ablate its heads.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the model of the page is saved.
+    kept : float
+        The probability that a letter follows the rule.
+    seed, steps : int
+
+    Returns
+    -------
+    dict
+        The arguments; ``looks``, ``whole`` and ``without``: what
+        `lmcourse.rules.ablate_heads` returns as ``attention``, ``whole``, ``without``.
+    """
     torch.manual_seed(seed)
-    sizes, generator = SETTINGS["rules"], torch.Generator().manual_seed(seed)
+    sizes = SETTINGS["rules"]
+    generator = torch.Generator().manual_seed(seed)
     model = rules.SequenceModel()
 
     def loss_at(step):
-        return rules.letter_losses(
-            model, rules.sample_sequences(sizes["batch"], generator, kept)[0]
-        ).mean()
+        """Return the loss of a batch of new sequences."""
+        sequences, _ = rules.sample_sequences(sizes["batch"], generator, kept)
+        return rules.letter_losses(model, sequences).mean()
 
     train_one_cycle(model, loss_at, steps, sizes["rate"])
     if (kept, seed) == (rules.RULED, 0) and steps != sizes["longer"]:
         save_model(folder / "rules.safetensors", model, {"steps": steps})
-    found = {"kept": kept, "seed": seed, "steps": steps}
     heads = rules.ablate_heads(model, sizes["judged"])
-    heads["looks"] = heads.pop("attention")  # so the stored runs have it
-    return found | heads
+    heads["looks"] = heads.pop("attention")  # the name that the stored runs have
+    return {"kept": kept, "seed": seed, "steps": steps} | heads
 
 
-def letters_counted(seed=99, learned=20_000):
-    """Return what counting costs, in nats per letter, on the same sequences.
+def letter_baselines(seed=99, training_count=20_000):
+    """Return the losses of models that count letters, on the test sequences.
 
-    Of pairs at every distance to `rules.REACH`, each counted in the sequences alone that it
-    told best, and weighed by how well it did so far (``again``); of three letters in a row;
-    and of letters at the ``two places`` that tell the texts best.
+    Parameters
+    ----------
+    seed : int
+        Of the test sequences; that of the training sequences is one more.
+    training_count : int
+        How many training sequences there are.
+
+    Returns
+    -------
+    dict
+        In nats a letter, from `rules.FIRST_JUDGED` on: ``three in a row``, a trigram model;
+        ``two places``, a model of the letters at two distances, ``best two``, that predict
+        the training sequences best; ``again``, a mixture of `pair_losses`.
     """
-    texts, _ = rules.sample_sequences(learned, torch.Generator().manual_seed(seed + 1))
-    ids, _ = rules.sample_sequences(
+    training, _ = rules.sample_sequences(
+        training_count, torch.Generator().manual_seed(seed + 1)
+    )
+    test, _ = rules.sample_sequences(
         SETTINGS["rules"]["judged"], torch.Generator().manual_seed(seed)
     )
-    reach, late = rules.REACH, slice(12 - rules.REACH, None)
-
-    def logs(counted, x):
-        tables = [pairs_counted(each, b) for b, each in enumerate(counted, 1)]
-        at = enumerate(tables, 1)
-        return torch.stack([t[x[:, reach - b : -b], x[:, reach:]] for b, t in at])
-
-    told = logs([texts] * reach, texts).sum(-1).argmax(0)  # by which distance best
-    each = logs([texts[told == b] for b in range(reach)], ids)
-    past = each.cumsum(-1) - each  # of what stands before
-    again = -(past.log_softmax(0) + each).logsumexp(0)[:, late].mean().item()
-    pairs = combinations(range(1, reach + 1), 2)
-    best = min(pairs, key=lambda two: threes(texts, texts, *two))
-    found = {"again": round(again, 4), "best two": best}
-    ways = {"three in a row": (1, 2), "two places": best}
-    return found | {name: threes(texts, ids, *two) for name, two in ways.items()}
+    distances = range(1, rules.REACH + 1)
+    best = min(
+        combinations(distances, 2), key=lambda two: loss_by_two(training, training, *two)
+    )
+    return {
+        "again": round(mixture_loss(training, test), 4),
+        "best two": best,
+        "three in a row": loss_by_two(training, test, 1, 2),
+        "two places": loss_by_two(training, test, *best),
+    }
 
 
-def threes(texts, ids, near, far):
-    """Return what a letter costs by counts of those so far before it, from place 12 on."""
-    seen = 20 * ids[:, 12 - far : -far] + ids[:, 12 - near : -near]
-    return round(-pairs_counted(texts, near, far)[seen, ids[:, 12:]].mean().item(), 4)
+def mixture_loss(training, test):
+    """Return the loss of a mixture of models, each of which knows one distance.
+
+    The model of a distance predicts a letter from the one that stands so far before. It is
+    counted on all training sequences first, and then on those alone that it predicts better
+    than the models of other distances do. On a test sequence each model's weight is the
+    probability that it gave to the letters so far.
+
+    Parameters
+    ----------
+    training, test : int64 Tensor of shape (sequences, letters)
+
+    Returns
+    -------
+    float
+        In nats a letter, from `rules.FIRST_JUDGED` on.
+    """
+    reach = rules.REACH
+    from_first_judged = slice(rules.FIRST_JUDGED - reach, None)
+
+    def log_probs(counted_on, sequences):
+        """Return log probabilities (distances, sequences, letters - reach).
+
+        ``counted_on`` holds the sequences on which the model of each distance is counted.
+        """
+        rows = []
+        for distance, texts in enumerate(counted_on, start=1):
+            table = log_shares(texts, distance)  # (20, 20)
+            before = sequences[:, reach - distance : -distance]
+            rows.append(table[before, sequences[:, reach:]])
+        return torch.stack(rows)
+
+    on_training = log_probs([training] * reach, training).sum(-1)  # (distances, sequences)
+    best_distance = on_training.argmax(0)
+    own = [training[best_distance == index] for index in range(reach)]
+    each = log_probs(own, test)
+    so_far = each.cumsum(-1) - each  # of the letters before
+    mixed = (so_far.log_softmax(0) + each).logsumexp(0)  # (sequences, letters - reach)
+    return -mixed[:, from_first_judged].mean().item()
 
 
-def pairs_counted(texts, *back):
-    """Return logarithms of shares of letters, given those so far before: (20 ** n, 20)."""
-    start, key = max(back), 0
-    for each in sorted(back, reverse=True):
-        key = 20 * key + texts[:, start - each : texts.shape[1] - each]
+def loss_by_two(training, test, near, far):
+    """Return the loss of a model that knows the letters at two distances before.
+
+    Parameters
+    ----------
+    training, test : int64 Tensor of shape (sequences, letters)
+    near, far : int
+        The distances, in letters; ``near`` is the smaller one.
+
+    Returns
+    -------
+    float
+        In nats a letter, from `rules.FIRST_JUDGED` on, rounded to 4 decimals.
+    """
+    first = rules.FIRST_JUDGED
+    before = 20 * test[:, first - far : -far] + test[:, first - near : -near]
+    log_probs = log_shares(training, near, far)[before, test[:, first:]]
+    return round(-log_probs.mean().item(), 4)
+
+
+def log_shares(texts, *distances):
+    """Return the logarithms of how often each letter follows others, as a share.
+
+    Parameters
+    ----------
+    texts : int64 Tensor of shape (sequences, letters)
+        Letters from 0 to 19.
+    *distances : int
+        How far before the letter to predict each of the known letters stands.
+
+    Returns
+    -------
+    float64 Tensor of shape (20 ** len(distances), 20)
+        A row for each combination of known letters, whose number is read in base 20, the
+        farthest letter first. Half a count is added to each letter.
+    """
+    start = max(distances)
+    key = 0
+    for distance in sorted(distances, reverse=True):
+        key = 20 * key + texts[:, start - distance : texts.shape[1] - distance]
     pairs = (20 * key + texts[:, start:]).flatten()
-    counted = torch.bincount(pairs, None, 20 ** (1 + len(back))).view(-1, 20)
-    shares = (counted + 0.5).double()
+    counts = torch.bincount(pairs, None, 20 ** (1 + len(distances))).view(-1, 20)
+    shares = (counts + 0.5).double()
     return (shares / shares.sum(1, keepdim=True)).log()
 
 
-# --- the whole ------------------------------------------------------------------------
+def count_baselines(_folder, kind):
+    """Return what counting alone predicts.
+
+    Parameters
+    ----------
+    kind : {"edges", "letters"}
+        Distances in graphs, or letters of sequences.
+
+    Returns
+    -------
+    dict
+        ``seed``, 0, and what `lmcourse.graphs.table_accuracies` or `letter_baselines`
+        returns.
+    """
+    if kind == "edges":
+        return {"seed": 0} | graphs.table_accuracies(*sample_test_graphs())
+    return {"seed": 0} | letter_baselines()
 
 
-def told(folder, kind):
-    """Return what counting tells of edges, or of letters."""
-    found = (
-        graphs.table_accuracies(*held_graphs()) if kind == "edges" else letters_counted()
-    )
-    return {"seed": 0} | found
+# --- the comparison -------------------------------------------------------------------
 
 
-def best(results, steps):
-    """Return, by stretch and seed, the Transformer's test share at the rate best chosen."""
-    runs = [r for r in results.get("digits", [])[::-1] if r["reader"] == "Transformer"]
-    runs = sorted(runs, key=lambda each: each["validation"])  # the best comes last
-    return {(r["fold"], r["seed"]): r["test"] for r in runs if r["steps"] == steps}
+def tuned_accuracies(results, steps):
+    """Return the Transformer's test accuracy at its best rate, by fold and seed.
+
+    Parameters
+    ----------
+    results : dict of str to list of dict
+        Group → outcomes of its runs.
+    steps : int
+        Of the trainings to compare.
+
+    Returns
+    -------
+    dict of (int, int) to float
+        (fold, seed) → test accuracy at the rate of the highest validation accuracy; of
+        equal ones, at the lowest rate.
+    """
+    runs = [
+        run
+        for run in results.get("digits", [])
+        if run["reader"] == "Transformer" and run["steps"] == steps
+    ]
+    best = {}
+    for run in runs:
+        key = run["fold"], run["seed"]
+        if key not in best or run["validation"] > best[key]["validation"]:
+            best[key] = run
+    return {key: run["test"] for key, run in best.items()}
 
 
 def summary(results):
-    """Compare the Transformer with the nearest neighbours, stretch by stretch."""
-    near = {each["fold"]: each["neighbours"] for each in results.get("simple", [])}
-    sizes, pairs = SETTINGS["digits"], []
-    for steps in (sizes["steps"], sizes["longer"]):
-        ours = best(results, steps)
-        pairs.append([(ours[key], near[key[0]]) for key in ours if key[0] in near])
-    holds = all(a < b for some in pairs for a, b in some) and bool(pairs[0])
-    ones, others = zip(*(pairs[0] or [(0.0, 0.0)]), strict=True)
-    rows = [each for group in results.values() for each in group]
-    return count(rows) | paired(ones, others, holds)
+    """Compare the vision Transformer with nearest neighbours, fold by fold.
+
+    Parameters
+    ----------
+    results : dict of str to list of dict
+        Group → outcomes of its runs (`studies.harness`).
+
+    Returns
+    -------
+    dict
+        ``n``, ``seeds``; ``interval``, of the Transformer's test accuracy less that of the
+        nearest neighbours; ``verdict``: whether the neighbours classify more correctly on
+        every fold and seed, also after ten times the steps.
+    """
+    neighbours = {each["fold"]: each["neighbours"] for each in results.get("simple", [])}
+    sizes = SETTINGS["digits"]
+
+    def pairs_after(steps):
+        """Return pairs of accuracies, the Transformer's and the neighbours'."""
+        return [
+            (accuracy, neighbours[fold])
+            for (fold, _), accuracy in tuned_accuracies(results, steps).items()
+            if fold in neighbours
+        ]
+
+    pairs = pairs_after(sizes["steps"])
+    every_pair = pairs + pairs_after(sizes["longer"])
+    holds = bool(pairs) and all(ours < theirs for ours, theirs in every_pair)
+    if not pairs:  # a short run
+        pairs = [(0.0, 0.0)]
+    ours, theirs = zip(*pairs, strict=True)
+    rows = [row for group in results.values() for row in group]
+    return count(rows) | paired(ours, theirs, holds)

@@ -1,15 +1,22 @@
-"""What does looking back at a text buy, is a look a use, and what is copied?
+"""What does attention to a text gain, is attention a use, and what is copied?
 
-Varied, with three styles of dates to learn from: what the decoder gets of the source (all
-states, or one vector, once or at every step; Transformers and LSTMs), with rates chosen
-alike on held-out days, for one seed, one date and the shorter training; one part of the
-source hidden from a trained decoder, and the month from one trained again on the same,
-fixed memory, in sixteen readers; and what training varied (letters, commas, centuries).
-Rivals: one vector; the weights as a measure of use; that every training helps every style.
-Null: a memory that tells of the month only its length, since another as long was dealt; and
-one whose other characters could not look at the month. Statistic: shares of held-out days
-read right; the interval is that of the month, hidden, less the same with the months dealt,
-by seed. Stored too: the weights of the first model, in int8, for the view.
+What varies, with three styles of dates to learn from: what the decoder gets of the source
+(all states, or one vector, once or at every step; Transformers and LSTMs), each with a
+learning rate chosen by the same rule on held-out days, from one seed, on one date, in the
+shorter training; which part of the source is hidden from a trained decoder; whether a
+decoder to which the month is hidden is trained again on the same encoder, which stays as it
+is, in sixteen models; and what the training texts vary (letters, commas, centuries).
+
+Rivals: one vector; the attention weights as a measure of use; that every kind of training
+helps every style.
+
+Null: an encoder's states that tell of the month only its length, since months of the same
+length are exchanged; and states of other characters that could not attend to the month.
+
+Statistic: the share of held-out days that are read right. The interval is that of months
+read although they are hidden, less the same with months exchanged, over the seeds.
+
+Stored too are the weights of the first model, as int8, for the view.
 """
 
 import base64
@@ -26,111 +33,254 @@ from studies.harness import best_tuned, count, grid, paired
 
 CHAPTER = "encoder-decoder"
 CLAIM = (
-    "With the month hidden that a decoder looked at, another decoder, trained on the same "
-    "memory, reads clearly more months than their length tells: by over a fifth of all"
+    "The states of the other characters carry the month: a decoder that cannot attend to "
+    "the month itself can learn to read many months"
 )
-RIVAL = "the decoder guesses from the month's length, which shows in where the year stands"
-NULL = (
-    "a memory in which another month of the same length was dealt, read by such a decoder"
-)
-SETTINGS = {"seeds": [0, 1, 2, 3, 4], "steps": 300, "again": 120, "more": [*range(5, 16)]}
-SETTINGS |= {"rates": [3e-3, 1e-2, 3e-2, 6e-2], "short": 400, "long": 700}
-SETTINGS |= {"vectors": [0, 1, 2]}
+RIVAL = "the length of the month's name, which shows in where the year begins"
+NULL = "months are exchanged for others of the same length, so that only the length is left"
+SETTINGS = {
+    "seeds": [0, 1, 2, 3, 4],
+    "steps": 300,
+    "again": 120,  # steps of a decoder that is trained again
+    "more": [*range(5, 16)],  # further seeds, for hidden months alone
+    "rates": [3e-3, 1e-2, 3e-2, 6e-2],
+    "short": 400,  # steps of the models that are compared by what the decoder gets
+    "long": 700,
+    "vectors": [0, 1, 2],  # their seeds
+}
 KINDS = ["Transformer", "Transformer, one vector", "LSTM, looking back"]
 KINDS += ["LSTM, one vector at every step", "LSTM, one vector"]
+# What varies in training → the styles of `shown.styles` that the texts have.
 VARIED = {"case": (0, 1, 2, 6), "commas": (0, 1, 2, 3), "centuries": (0, 1, 2)}
 ODD = ["February 31, 1886", "15 May 1750", "15 May 2050", "15 Mai 1886", "Sept 1, 1886"]
-CENTURIES = [c for c in range(10, 30) if c not in (17, 20)]  # 17 and 20 are asked
+CENTURIES = [c for c in range(10, 30) if c not in (17, 20)]  # 17 and 20 are for the test
 
 
 def plan(small):
-    """Readers, readers of varied training, and readers through one vector."""
+    """Return the settings of all runs.
+
+    Parameters
+    ----------
+    small : bool
+        Whether to return one run of each kind, with three steps.
+
+    Returns
+    -------
+    list of dict
+        The arguments of `run`; its groups are "runs", "more", "varied", "tuning" and
+        "vectors".
+    """
     most, steps = (1, 3) if small else (None, SETTINGS["steps"])
-    seeds, few = SETTINGS["seeds"][:most], SETTINGS["vectors"][:most]
-    found = grid(group="runs", seed=seeds, steps=steps)
-    found += grid(group="more", seed=SETTINGS["more"][:most], steps=steps)
-    found += grid(group="varied", vary=[*VARIED][:most], seed=seeds, steps=steps)
-    short, long = (3, 3) if small else (SETTINGS["short"], SETTINGS["long"])
+    seeds = SETTINGS["seeds"][:most]
+    settings = grid(group="runs", seed=seeds, steps=steps)
+    settings += grid(group="more", seed=SETTINGS["more"][:most], steps=steps)
+    settings += grid(group="varied", vary=[*VARIED][:most], seed=seeds, steps=steps)
     for kind in KINDS[-1:] if small else KINDS:
-        tuned = {"group": "tuning", "kind": kind, "steps": short, "seed": 9}
-        found += grid(**tuned, rate=SETTINGS["rates"][small:])
-        tried = [(short, 1)] + [(long, 1)] * ("one" in kind)
-        for many, dates in tried + [(long, 2)] * ("LSTM" in kind):
-            found += grid(group="vectors", kind=kind, steps=many, dates=dates, seed=few)
-    return found
+        settings += plan_kind(kind, small)
+    return settings
 
 
-def run(folder, group, seed, steps, **how):
-    """Train a reader, and ask it."""
+def plan_kind(kind, small):
+    """Return the settings of all runs of one kind of model, its tuning first.
+
+    Parameters
+    ----------
+    kind : str
+        One of `KINDS`.
+    small : bool
+        As of `plan`.
+
+    Returns
+    -------
+    list of dict
+        Each kind reads one date in the shorter training; kinds with one vector also in the
+        longer one; LSTMs also two dates in the longer one.
+    """
+    short, long = (3, 3) if small else (SETTINGS["short"], SETTINGS["long"])
+    seeds = SETTINGS["vectors"][: 1 if small else None]
+    rates = SETTINGS["rates"][1:] if small else SETTINGS["rates"]
+    settings = grid(group="tuning", kind=kind, steps=short, seed=9, rate=rates)
+    tasks = [(short, 1)]
+    if "one" in kind:
+        tasks.append((long, 1))
+    if "LSTM" in kind:
+        tasks.append((long, 2))
+    for steps, dates in tasks:
+        settings += grid(group="vectors", kind=kind, steps=steps, dates=dates, seed=seeds)
+    return settings
+
+
+def run(folder, group, seed, steps, **setting):
+    """Train a model that reads dates, and test it.
+
+    Parameters
+    ----------
+    folder : Path
+        Holds the finished runs of the group "tuning".
+    group : {"runs", "more", "varied", "tuning", "vectors"}
+    seed, steps : int
+    **setting
+        Of "varied": ``vary``, a key of `VARIED`, what the training texts vary. Of "tuning"
+        and "vectors": the arguments of `train_kind`.
+
+    Returns
+    -------
+    dict
+        Of "tuning" and "vectors" what `train_kind` returns. Of others ``seed``, ``steps``
+        and: of "more", what `hidden_months` returns; of "varied", ``right``, what
+        `accuracies` returns, and ``vary``; of "runs", ``right``, what `effects_of_hiding`
+        and `hidden_months` return, and of the first seed what `view_data` returns.
+    """
     if group in ("tuning", "vectors"):
-        return vector(folder, group, seed, steps, **how)
-    held_out, known = shown.split_days()
-    vary = how.get("vary", "")
+        return train_kind(folder, group, seed, steps, **setting)
+    held_out, training_days = shown.split_days()
+    vary = setting.get("vary", "")
     if vary == "centuries":
-        known = sorted({*shown.days_of(*CENTURIES)} - {*held_out})
-    draw = shown.drawing(known, seed, VARIED.get(vary, (0, 1, 2)))
+        training_days = sorted({*shown.days_of(*CENTURIES)} - {*held_out})
+    draw = shown.drawing(training_days, seed, VARIED.get(vary, (0, 1, 2)))
     model = shown.new_model(seed)
     shown.train(model, draw, steps)
-    asked, again = 10 if steps < 10 else 500, min(steps, SETTINGS["again"])
-    found = {"seed": seed, "steps": steps}
-    if group == "more":
-        return found | months(model, known, held_out[:asked], seed, again)
-    found["right"] = reads(model, held_out[:asked])
+    test_days = held_out[: 10 if steps < 10 else 500]
+    steps_again = min(steps, SETTINGS["again"])
+    row = {"seed": seed, "steps": steps}
+    if group != "more":
+        row["right"] = accuracies(model, test_days)
     if group == "varied":
-        return found | {"vary": vary}
-    found |= uses(model, held_out[:asked])
-    found |= months(model, known, held_out[:asked], seed, again)
-    return found | (first(model) if seed == SETTINGS["seeds"][0] else {})
+        return row | {"vary": vary}
+    if group == "runs":
+        row |= effects_of_hiding(model, test_days)
+    row |= hidden_months(model, training_days, test_days, seed, steps_again)
+    if group == "runs" and seed == SETTINGS["seeds"][0]:
+        row |= view_data(model)
+    return row
 
 
-def reads(model, held_out):
-    """Return the share read right of each style, and of the first in other centuries."""
-    strange = random.Random(1).sample(shown.days_of(17, 20), len(held_out))
-    asked = [shown.pairs_of(held_out, style) for style in range(8)]
-    asked.append(shown.pairs_of(strange))
-    return [round(float(shown.share_right(model, pairs)), 4) for pairs in asked]
+def accuracies(model, days):
+    """Return the share of days that a model reads right.
 
+    Parameters
+    ----------
+    model : shown.Transformer
+    days : list of datetime.date
 
-def uses(model, held_out):
-    """Return looks and what hiding does, place by place."""
-    pairs = shown.pairs_of(held_out)
-    views = [shown.hidden(model, part) for part in (-1, 0, 1, 2, 3)]
-    kept = [shown.right_at(view, pairs).numpy().round(4).tolist() for view in views]
-    found = {"looks": shown.look(model, pairs).numpy().round(4).tolist(), "kept": kept}
-    found["spaces"] = [spaces(model, held_out, few) for few in (True, False)]
-    return found
-
-
-def months(model, known, held_out, seed, steps):
-    """Return the share of hidden months that decoders read which learn anew."""
-    pairs, found = shown.pairs_of(held_out), {}
-    for name in ("again", "dealt", "cut"):
-        other = cut(model) if name == "cut" else shown.hidden(model, 1)
-        change = shown.dealt if name == "dealt" else list
-        draw = shown.drawing(known, seed + 100, (0,))
-        shown.train(other, lambda change=change, draw=draw: change(draw()), steps, 1e-2)
-        month = shown.share_right(other, change(pairs), shown.ANSWER["month"])
-        found[name] = round(float(month), 4)
-    return found
-
-
-def spaces(model, held_out, few):
-    """Return, for the first digit of days of one digit or two, three numbers.
-
-    The weight on the day, that on the spaces, and the share wrong without the spaces.
+    Returns
+    -------
+    list of float
+        For each of the eight styles of `shown.styles`; then for as many days of other
+        centuries, in the first style.
     """
-    pairs = shown.pairs_of([day for day in held_out if (day.day < 10) == few])
-    day, _, _, gap = shown.look(model, pairs)[8].tolist()
-    right = shown.right_at(shown.hidden(model, 3), pairs)[8].item()
-    return [round(x, 4) for x in (day, gap, 1 - right)]
+    other_days = random.Random(1).sample(shown.days_of(17, 20), len(days))
+    tests = [shown.pairs_of(days, style) for style in range(8)]
+    tests.append(shown.pairs_of(other_days))
+    return [round(float(shown.share_right(model, pairs)), 4) for pairs in tests]
 
 
-def cut(model):
-    """Return a copy: the month is hidden, to the encoder's other characters, too."""
+def effects_of_hiding(model, days):
+    """Return where a decoder attends, and what it reads if a part of the source is hidden.
+
+    Parameters
+    ----------
+    model : shown.Transformer
+    days : list of datetime.date
+        They are written in the first style: day, month, year, with spaces between.
+
+    Returns
+    -------
+    dict
+        ``looks``: attention weights, nested lists of shape (targets, 4), on the day, the
+        month, the year and the spaces, for each character that is written. ``kept``: the
+        share of characters that are right, of shape (5, targets), with nothing hidden, and
+        without each of these parts. ``spaces``: what `first_digit` returns for days of one
+        digit, and of two.
+    """
+    pairs = shown.pairs_of(days)
+    versions = [shown.hidden(model, part) for part in (-1, 0, 1, 2, 3)]
+    right = [shown.right_at(each, pairs).numpy().round(4).tolist() for each in versions]
+    return {
+        "looks": shown.look(model, pairs).numpy().round(4).tolist(),
+        "kept": right,
+        "spaces": [first_digit(model, days, one_digit) for one_digit in (True, False)],
+    }
+
+
+def first_digit(model, days, one_digit):
+    """Return how the first digit of the day is read, which depends on how many there are.
+
+    Parameters
+    ----------
+    model : shown.Transformer
+    days : list of datetime.date
+    one_digit : bool
+        Whether to use the days up to the 9th, instead of the others.
+
+    Returns
+    -------
+    list of float
+        The attention weight on the day; that on the spaces; the share of first digits that
+        are wrong if the spaces are hidden.
+    """
+    position = 8  # of that digit, in what is written
+    pairs = shown.pairs_of([day for day in days if (day.day < 10) == one_digit])
+    on_day, _, _, on_spaces = shown.look(model, pairs)[position].tolist()
+    right = shown.right_at(shown.hidden(model, 3), pairs)[position].item()
+    return [round(x, 4) for x in (on_day, on_spaces, 1 - right)]
+
+
+def hidden_months(model, training_days, days, seed, steps):
+    """Train decoders again to which the month is hidden; return what they read of it.
+
+    The encoder stays as it is.
+
+    Parameters
+    ----------
+    model : shown.Transformer
+    training_days, days : list of datetime.date
+        To train on, and to test.
+    seed, steps : int
+        Of the training.
+
+    Returns
+    -------
+    dict of str to float
+        The share of months that are read right. ``again``: the decoder cannot attend to
+        the month. ``dealt``: months of the same length are exchanged, too, in training and
+        test. ``cut``: nor could the encoder's other characters attend to it.
+    """
+    pairs = shown.pairs_of(days)
+    shares = {}
+    for name in ("again", "dealt", "cut"):
+        decoder = hide_in_encoder(model) if name == "cut" else shown.hidden(model, 1)
+        change = shown.dealt if name == "dealt" else list
+        draw = shown.drawing(training_days, seed + 100, (0,))
+
+        def draw_changed(change=change, draw=draw):
+            """Draw a batch of pairs, with months exchanged where that is asked for."""
+            return change(draw())
+
+        shown.train(decoder, draw_changed, steps, 1e-2)
+        share = shown.share_right(decoder, change(pairs), shown.ANSWER["month"])
+        shares[name] = round(float(share), 4)
+    return shares
+
+
+def hide_in_encoder(model):
+    """Return a copy of a model in which nothing can attend to the month.
+
+    Parameters
+    ----------
+    model : shown.Transformer
+
+    Returns
+    -------
+    shown.Hidden
+        Neither its decoder nor the encoder's other characters attend to the month.
+    """
     other = shown.hidden(model, 1)
 
     def encode(source):
-        real, month = source != other.pad, shown.parts(source) == 1
+        """Return the states of a source and which of them a decoder may attend to."""
+        real = source != other.pad  # (batch, sources)
+        month = shown.parts(source) == 1
         allowed = real[:, None] & ~(month[:, None] & ~month[..., None])
         memory, _ = other.encoder(other.embed(source), mask=allowed[:, None])
         return memory, (real & ~month)[:, None, None]
@@ -139,76 +289,151 @@ def cut(model):
     return other
 
 
-def vector(folder, group, seed, steps, kind, dates=1, rate=None):
-    """Train one of the kinds; return its validation loss, or what it reads right."""
+def train_kind(folder, group, seed, steps, kind, dates=1, rate=None):
+    """Train one of the models that differ in what the decoder gets of the source.
+
+    Parameters
+    ----------
+    folder : Path
+        Holds the finished runs of the group "tuning".
+    group : {"tuning", "vectors"}
+    seed, steps : int
+    kind : str
+        One of `KINDS`.
+    dates : int
+        How many dates a source has.
+    rate : float, optional
+        The learning rate. Default: the tuned one.
+
+    Returns
+    -------
+    dict
+        ``kind``, ``seed``, ``steps``, ``rate``. Of "tuning" also ``validation``, the loss
+        in nats a character; of "vectors" ``dates`` and ``right``, the share of held-out
+        sources that are read right.
+    """
     rate = rate or best_tuned(folder, kind=kind)["rate"]
     torch.manual_seed(seed)
     if kind.startswith("LSTM"):
-        of = shown.EveryStep if "every" in kind else shown.Recurrent
-        model = of(len(shown.CHARACTERS), 64, kind != "LSTM, one vector")
+        make = shown.EveryStep if "every" in kind else shown.Recurrent
+        model = make(len(shown.CHARACTERS), 64, kind != "LSTM, one vector")
     else:
-        of = shown.OneVector if "one" in kind else shown.Transformer
-        model = shown.new_model(seed, of)
-    held_out, known = shown.split_days()
-    draw = shown.drawing(known, seed, size=64 * dates)
-    shown.train(model, lambda: joined(draw(), dates), steps, rate)
-    found = {"kind": kind, "seed": seed, "steps": steps, "rate": rate}
-    late = shown.drawing(held_out[1000:], 0, size=500 * dates)()
+        make = shown.OneVector if "one" in kind else shown.Transformer
+        model = shown.new_model(seed, make)
+    held_out, training_days = shown.split_days()
+    draw = shown.drawing(training_days, seed, size=64 * dates)
+    shown.train(model, lambda: join_pairs(draw(), dates), steps, rate)
+    row = {"kind": kind, "seed": seed, "steps": steps, "rate": rate}
     if group == "tuning":
-        source, target = shown.tensors(late)
+        validation_pairs = shown.drawing(held_out[1000:], 0, size=500 * dates)()
+        source, target = shown.tensors(validation_pairs)
         with torch.no_grad():
-            logits = model(source, target[:, :-1])
-        return found | {"validation": F.cross_entropy(logits.mT, target[:, 1:]).item()}
-    asked = joined(shown.drawing(held_out[:1000], 0, size=500 * dates)(), dates)
-    share = round(float(shown.share_right(model, asked)), 4)
-    return found | {"dates": dates, "right": share}
+            logits = model(source, target[:, :-1])  # (batch, targets, vocab_size)
+        loss = F.cross_entropy(logits.mT, target[:, 1:])
+        return row | {"validation": loss.item()}
+    test_pairs = shown.drawing(held_out[:1000], 0, size=500 * dates)()
+    share = shown.share_right(model, join_pairs(test_pairs, dates))
+    return row | {"dates": dates, "right": round(float(share), 4)}
 
 
-def joined(pairs, dates):
-    """Make one pair of so many, with a space between."""
-    rows = [pairs[i : i + dates] for i in range(0, len(pairs), dates)]
-    return [tuple(" ".join(side) for side in zip(*row, strict=True)) for row in rows]
+def join_pairs(pairs, dates):
+    """Join so many pairs to one, with spaces between them.
 
+    Parameters
+    ----------
+    pairs : list of (str, str)
+        A date as it is written, and as it should be read.
+    dates : int
+        How many pairs become one.
 
-def first(model):
-    """Return a model's weights in int8, what it then writes, and one of its looks.
-
-    And what it writes of a day without the month, and at the hyphens without what each of
-    them looks at most.
+    Returns
+    -------
+    list of (str, str)
     """
-    model, day = rounded(model), datetime.date.fromisoformat(shown.SHOWN[0])
+    groups = [pairs[i : i + dates] for i in range(0, len(pairs), dates)]
+    return [tuple(" ".join(side) for side in zip(*group, strict=True)) for group in groups]
+
+
+def view_data(model):
+    """Return a model's weights as int8, and what it then writes, for the page's view.
+
+    Parameters
+    ----------
+    model : shown.Transformer
+
+    Returns
+    -------
+    dict
+        ``weights``: as `pack_weights`. ``written``: source → what the model writes, for a
+        day in eight styles and for odd dates. ``hyphens``: what it writes at the places of
+        the two hyphens if it cannot attend to the character to which each attends most.
+        ``look``: the attention weights of one character that is written, by source
+        character. ``without``: what it writes of the day if the month is hidden.
+    """
+    model = rounded(model)
+    day = datetime.date.fromisoformat(shown.SHOWN[0])
     sources = [*shown.styles(day), *ODD]
     source, target = shown.tensors(shown.pairs_of([day]))
+    hyphens = ""
     with torch.no_grad():
         memory, mask = model.encode(source)
         _, weights = model.decode(target[:, :-1], memory, mask)
-        look, hyphens = weights[-1][0].mean(0), ""  # (targets, sources)
-        for place in (4, 7):
-            gone = F.one_hot(look[place].argmax(), look.shape[1]).bool()
-            logits, _ = model.decode(target[:, :-1], memory, mask & ~gone)
-            hyphens += shown.CHARACTERS[logits[0, place].argmax()]
-    written = dict(zip(sources, shown.write(model, sources), strict=True))
-    found = {"weights": packed(model), "written": written, "hyphens": hyphens}
-    found["look"] = look[6].numpy().round(4).tolist()
-    return found | {"without": shown.write(shown.hidden(model, 1), sources[:1])[0]}
+        attention = weights[-1][0].mean(0)  # (targets, sources)
+        for position in (4, 7):
+            most = F.one_hot(attention[position].argmax(), attention.shape[1]).bool()
+            logits, _ = model.decode(target[:, :-1], memory, mask & ~most)
+            hyphens += shown.CHARACTERS[logits[0, position].argmax()]
+    return {
+        "weights": pack_weights(model),
+        "written": dict(zip(sources, shown.write(model, sources), strict=True)),
+        "hyphens": hyphens,
+        "look": attention[6].numpy().round(4).tolist(),
+        "without": shown.write(shown.hidden(model, 1), sources[:1])[0],
+    }
 
 
-def packed(model):
-    """Return weights by name: matrices as bytes and scales of rows, others as numbers."""
-    found = {}
+def pack_weights(model):
+    """Return a model's weights in a form that JSON can hold.
+
+    Parameters
+    ----------
+    model : nn.Module
+
+    Returns
+    -------
+    dict of str to list or dict
+        By name. A vector is a list of numbers. A matrix is a dict: ``int8``, its bytes in
+        base64, and ``scale``, the number of each row by which they are multiplied.
+    """
+    packed = {}
     for name, weight in model.state_dict().items():
         if weight.ndim == 1:
-            found[name] = weight.numpy().round(4).tolist()
+            packed[name] = weight.numpy().round(4).tolist()
         else:
             values, scale = to_int8(weight)
-            written = base64.b64encode(values.numpy().tobytes()).decode()
-            found[name] = {"int8": written, "scale": scale.numpy().round(6).tolist()}
-    return found
+            text = base64.b64encode(values.numpy().tobytes()).decode()
+            packed[name] = {"int8": text, "scale": scale.numpy().round(6).tolist()}
+    return packed
 
 
 def summary(results):
-    """Compare what is read of a hidden month with what its length tells."""
+    """Compare what is read of a hidden month with what its length tells, seed by seed.
+
+    Parameters
+    ----------
+    results : dict of str to list of dict
+        Group → outcomes of its runs (`studies.harness`).
+
+    Returns
+    -------
+    dict
+        ``n``, ``seeds``; ``interval``, of the shares ``again`` less ``dealt``
+        (`hidden_months`); ``verdict``: whether ``again`` is higher than ``dealt`` and
+        ``cut`` by more than a fifth, with every seed.
+    """
     rows = results["runs"] + results["more"]
-    again, dealt, cut = (np.array([r[n] for r in rows]) for n in ("again", "dealt", "cut"))
+    again, dealt, cut = (
+        np.array([row[name] for row in rows]) for name in ("again", "dealt", "cut")
+    )
     holds = float((again - np.maximum(dealt, cut)).min()) > 0.2
     return count(rows) | paired(again, dealt, holds)

@@ -1,6 +1,8 @@
-"""What the studies of *encoder-decoder* share with their page.
+"""Models that read dates, which the page *encoder-decoder* shows and its study trains.
 
-The page shows this code; a test compares the two.
+The page has the same code; a test compares the two. A source is a date as people write it
+("15 May 1886"), its target the same date as "1886-05-15"; a model reads and writes
+characters, whose ids are their places in `CHARACTERS`.
 """
 
 import datetime
@@ -25,21 +27,38 @@ CHARACTERS = "_<>" + string.ascii_letters + string.digits + " ,-./"
 
 
 def ends(rows):
+    """Return the lowest and the highest of some numbers: an array of shape (2,)."""
     return np.array([np.min(rows), np.max(rows)])
 
 
 class Embed(nn.Module):
+    """A table of token vectors, to which sinusoidal positions are added."""
+
     def __init__(self, vocab_size, d_model):
+        """Draw the first vectors."""
         super().__init__()
         self.table = nn.Embedding(vocab_size, d_model)
 
     def forward(self, ids):
+        """Return the vectors (batch, tokens, d_model) of ids (batch, tokens)."""
         x = self.table(ids)  # (batch, tokens, d_model)
         return x + sinusoidal(*x.shape[-2:]).to(x)
 
 
 class Stack(nn.Module):
+    """Blocks one after the other, and a norm at the end.
+
+    Parameters
+    ----------
+    layers, d_model, heads, d_ff : int
+    norm : callable
+        From ``d_model`` to a norm.
+    **options
+        Other arguments of `lmcourse.transformer.Block`.
+    """
+
     def __init__(self, layers, d_model, heads, d_ff, norm=LayerNorm, **options):
+        """Draw the first weights."""
         super().__init__()
         sizes = {"d_model": d_model, "heads": heads, "d_ff": d_ff, "norm": norm}
         blocks = (Block(**sizes, **options) for _ in range(layers))
@@ -47,6 +66,19 @@ class Stack(nn.Module):
         self.norm = norm(d_model)
 
     def forward(self, x, **options):
+        """Return the states and the attention weights of each block.
+
+        Parameters
+        ----------
+        x : Tensor of shape (batch, tokens, d_model)
+        **options
+            Other arguments of the blocks: masks, the encoder's states.
+
+        Returns
+        -------
+        x : Tensor of shape (batch, tokens, d_model)
+        weights : list of Tensor of shape (batch, heads, tokens, keys)
+        """
         weights = []
         for block in self.blocks:
             x, seen = block(x, **options)
@@ -55,7 +87,20 @@ class Stack(nn.Module):
 
 
 class Transformer(nn.Module):
+    """An encoder and a decoder that share a table of token vectors.
+
+    Parameters
+    ----------
+    vocab_size, layers, d_model, heads, d_ff : int
+        Encoder and decoder have so many layers each.
+    pad : int
+        The id that fills short rows.
+    **options
+        Other arguments of `Stack`.
+    """
+
     def __init__(self, vocab_size, layers, d_model, heads, d_ff, pad=0, **options):
+        """Draw the first weights."""
         super().__init__()
         self.embed = Embed(vocab_size, d_model)
         self.encoder = Stack(layers, d_model, heads, d_ff, **options)
@@ -64,17 +109,47 @@ class Transformer(nn.Module):
         self.pad = pad
 
     def encode(self, source):
+        """Run the encoder.
+
+        Parameters
+        ----------
+        source : int64 Tensor of shape (batch, sources)
+
+        Returns
+        -------
+        memory : Tensor of shape (batch, sources, d_model)
+            The states.
+        mask : bool Tensor of shape (batch, 1, 1, sources)
+            Which of them the decoder may attend to.
+        """
         mask = padding_mask(source != self.pad)  # (batch, 1, 1, sources)
         memory, _ = self.encoder(self.embed(source), mask=mask)
         return memory, mask
 
     def decode(self, target, memory, memory_mask):
+        """Run the decoder.
+
+        Parameters
+        ----------
+        target : int64 Tensor of shape (batch, targets)
+            What is written so far.
+        memory, memory_mask
+            Of `encode`.
+
+        Returns
+        -------
+        logits : Tensor of shape (batch, targets, vocab_size)
+            Of the next token at each position.
+        weights : list of Tensor of shape (batch, heads, targets, sources)
+            Each block's attention to the source.
+        """
         mask = causal_mask(target.shape[-1], target.device)
         options = {"mask": mask, "memory": memory, "memory_mask": memory_mask}
         x, weights = self.decoder(self.embed(target), **options)
         return self.output(x), weights  # (batch, targets, vocab_size)
 
     def forward(self, source, target):
+        """Return the logits (batch, targets, vocab_size) of a target's next tokens."""
         logits, _ = self.decode(target, *self.encode(source))
         return logits
 
@@ -112,18 +187,30 @@ def ids(texts):
 
 
 def text(row):
-    """Turn a row of ids into a string, up to the end mark."""
+    """Turn a row of ids (tokens,) into a string, up to the token of the end."""
     return "".join(CHARACTERS[i] for i in row.tolist()).partition(">")[0]
 
 
 def tensors(pairs):
-    """Turn pairs of strings into sources and targets, between their marks."""
+    """Turn pairs of strings into ids.
+
+    Parameters
+    ----------
+    pairs : list of (str, str)
+        A date as it is written, and as it should be read.
+
+    Returns
+    -------
+    sources : int64 Tensor of shape (batch, sources)
+    targets : int64 Tensor of shape (batch, targets)
+        Between the tokens of the start and the end.
+    """
     sources, targets = zip(*pairs)
     return ids(sources), ids([f"<{target}>" for target in targets])
 
 
 def styles(day):
-    """Write a day in eight ways; the first three are learned from."""
+    """Return a date written in eight styles, of which training has the first three."""
     number, month, year = day.day, MONTHS[day.month - 1], day.year
     return [
         f"{number} {month} {year}",
@@ -138,12 +225,19 @@ def styles(day):
 
 
 def pairs_of(days, style=0):
-    """Return what is to be read, and what is to be written."""
+    """Return a pair of strings of each day: written in a style, and as "1886-05-15"."""
     return [(styles(day)[style], day.isoformat()) for day in days]
 
 
 def new_model(seed, kind=Transformer):
-    """Make a Transformer of one block on either side."""
+    """Return an untrained model with one block in the encoder and one in the decoder.
+
+    Parameters
+    ----------
+    seed : int
+    kind : type
+        `Transformer` or one that is made of it.
+    """
     torch.manual_seed(seed)
     sizes = {"layers": 1, "d_model": 64, "heads": 4, "d_ff": 128}
     sizes["norm"] = nn.LayerNorm  # the same numbers as ours, in less time
@@ -151,6 +245,23 @@ def new_model(seed, kind=Transformer):
 
 
 def train(model, draw, steps, learning_rate=3e-3):
+    """Train a model to write the targets of pairs; return its losses.
+
+    Parameters
+    ----------
+    model : nn.Module
+        From sources and targets to logits, as `Transformer`.
+    draw : callable
+        Returns a batch, a list of pairs of strings.
+    steps : int
+    learning_rate : float
+        The highest, of one cycle.
+
+    Returns
+    -------
+    list of float
+        The loss of each step, in nats a character.
+    """
     optimizer = torch.optim.AdamW(model.parameters(), learning_rate, fused=True)
     schedule = torch.optim.lr_scheduler.OneCycleLR(
         optimizer, learning_rate, steps, pct_start=0.15
@@ -177,7 +288,13 @@ def days_of(*centuries):
 
 
 def split_days():
-    """Deal the days of two centuries: held out, and to learn from."""
+    """Split the days of 1800 to 1999 at random.
+
+    Returns
+    -------
+    held_out, known : list of datetime.date
+        2,000 days and those that the page shows; all others, which are for training.
+    """
     days = days_of(18, 19)
     random.Random(0).shuffle(days)
     shown = [datetime.date.fromisoformat(day) for day in SHOWN]
@@ -186,10 +303,26 @@ def split_days():
 
 
 def drawing(known, seed, kinds=(0, 1, 2), size=128):
-    """Return a function that draws days, each in one of the styles."""
+    """Return a function that draws a batch of days, each in a random style.
+
+    Parameters
+    ----------
+    known : list of datetime.date
+    seed : int
+    kinds : tuple of int
+        The styles, numbers of `styles`.
+    size : int
+        Days in a batch.
+
+    Returns
+    -------
+    callable
+        Each call returns the next batch, a list of pairs of strings.
+    """
     rng = random.Random(seed)
 
     def draw():
+        """Return a batch of pairs."""
         chosen = rng.choices(known, k=size)
         return [(styles(d)[rng.choice(kinds)], d.isoformat()) for d in chosen]
 
@@ -198,6 +331,22 @@ def drawing(known, seed, kinds=(0, 1, 2), size=128):
 
 @torch.no_grad()
 def greedy(model, source, start, stop, limit):
+    """Let a model write, always the token of the highest probability.
+
+    Parameters
+    ----------
+    model : Transformer
+    source : int64 Tensor of shape (batch, sources)
+    start, stop : int
+        The ids before and after what is written.
+    limit : int
+        How many tokens to write at most.
+
+    Returns
+    -------
+    int64 Tensor of shape (batch, written)
+        Padding follows ``stop``.
+    """
     memory, mask = model.encode(source)
     ids = source.new_full((len(source), 1), start)
     done = torch.zeros_like(ids, dtype=torch.bool)
@@ -210,20 +359,39 @@ def greedy(model, source, start, stop, limit):
 
 
 def write(model, sources, limit=24):
-    """Return what the model writes for each source."""
+    """Return what a model writes for each source, a list of strings as ``sources``.
+
+    Parameters
+    ----------
+    model : Transformer
+    sources : list of str
+    limit : int
+        How many characters it writes at most.
+    """
     rows = greedy(model.eval(), ids(sources), START, STOP, limit)
     return [text(row) for row in rows]
 
 
 def share_right(model, pairs, cut=slice(None)):
-    """Return the share of pairs written right, or of a part of the answer."""
+    """Return the share of pairs whose target a model writes without a fault.
+
+    Parameters
+    ----------
+    model : Transformer
+    pairs : list of (str, str)
+    cut : slice
+        The characters of the target that count, for instance of `ANSWER`.
+    """
     sources, answers = zip(*pairs)
     both = zip(write(model, sources), answers, strict=True)
     return np.mean([written[cut] == answer[cut] for written, answer in both])
 
 
 class OneVector(Transformer):
+    """A Transformer whose decoder gets the mean of the encoder's states alone."""
+
     def encode(self, source):
+        """Return the mean state (batch, 1, d_model), and a mask that allows it."""
         memory, mask = super().encode(source)
         real = mask[:, 0, 0, :, None]  # (batch, sources, 1)
         mean = (memory * real).sum(1, keepdim=True) / real.sum(1, keepdim=True)
@@ -231,7 +399,19 @@ class OneVector(Transformer):
 
 
 class Recurrent(nn.Module):
+    """An encoder and a decoder that are LSTMs, the encoder's in both directions.
+
+    Parameters
+    ----------
+    vocab_size, d_model : int
+    looks : bool
+        Whether the decoder attends to the encoder's states (Bahdanau et al. 2015), instead
+        of getting the last ones alone.
+    pad : int
+    """
+
     def __init__(self, vocab_size, d_model, looks, pad=0):
+        """Draw the first weights."""
         super().__init__()
         self.table = nn.Embedding(vocab_size, d_model)
         both = {"batch_first": True, "bidirectional": True}
@@ -242,6 +422,15 @@ class Recurrent(nn.Module):
         self.pad = pad
 
     def encode(self, source):
+        """Run the encoder on ids (batch, sources).
+
+        Returns
+        -------
+        memory : tuple
+            The states (batch, sources, d_model), and a pair of Tensors of shape
+            (1, batch, d_model): the last state and memory, both directions joined.
+        mask : bool Tensor of shape (batch, 1, 1, sources)
+        """
         real = source != self.pad  # (batch, sources)
         how = {"batch_first": True, "enforce_sorted": False}
         x = pack_padded_sequence(self.table(source), real.sum(1), **how)
@@ -251,6 +440,7 @@ class Recurrent(nn.Module):
         return (states, tuple(ends)), real[:, None, None]
 
     def decode(self, target, memory, mask):
+        """Return logits (batch, targets, vocab_size), and a list of the weights or None."""
         states, ends = memory
         x, _ = self.write(self.table(target), ends)  # (batch, targets, d_model)
         weights = None
@@ -260,17 +450,31 @@ class Recurrent(nn.Module):
         return self.output(x), [weights]
 
     def forward(self, source, target):
+        """Return the logits (batch, targets, vocab_size) of a target's next tokens."""
         return self.decode(target, *self.encode(source))[0]
 
 
 class EveryStep(Recurrent):
+    """LSTMs whose decoder gets the encoder's last state at every step."""
+
     def encode(self, source):
+        """Return the last state in the place of all states."""
         (_, ends), mask = super().encode(source)
         return (ends[0].transpose(0, 1), ends), mask[..., :1]
 
 
 def parts(source):
-    """Number the words of each row of ids, first style: 3 spaces, 4 padding."""
+    """Return to which part of a date in the first style each character belongs.
+
+    Parameters
+    ----------
+    source : int64 Tensor of shape (batch, sources)
+
+    Returns
+    -------
+    int64 Tensor of shape (batch, sources)
+        0 is the day, 1 the month, 2 the year, 3 the spaces, 4 padding.
+    """
     gap = source == NUMBER[" "]
     part = gap.cumsum(1).masked_fill(gap, 3)
     return part.masked_fill(source == PAD, 4)  # (batch, sources)
@@ -278,7 +482,20 @@ def parts(source):
 
 @torch.no_grad()
 def look(model, pairs):
-    """The weight on each part, (targets, parts), the right answer given."""
+    """Return how much a decoder attends to each part of the source.
+
+    Parameters
+    ----------
+    model : Transformer
+    pairs : list of (str, str)
+        Sources in the first style; the decoder is given the right targets.
+
+    Returns
+    -------
+    Tensor of shape (targets, 4)
+        Attention weights on the day, the month, the year and the spaces, for each character
+        that is written; the mean over heads and pairs.
+    """
     source, target = tensors(pairs)
     _, weights = model.decode(target[:, :-1], *model.encode(source))
     weights = weights[-1].mean(1)  # (batch, targets, sources)
@@ -287,15 +504,30 @@ def look(model, pairs):
 
 
 class Hidden(Transformer):
+    """A Transformer whose decoder cannot attend to one part of the source (`parts`)."""
+
     part = -1  # the part of the source that the decoder may not look at
 
     def encode(self, source):
+        """Return the states, and a mask that leaves the hidden part out."""
         memory, mask = super().encode(source)
         return memory, mask & (parts(source) != self.part)[:, None, None]
 
 
 def hidden(reader, part):
-    """Return a copy of a reader to which a part is hidden, its encoder fixed."""
+    """Return a copy of a model whose decoder cannot attend to a part of the source.
+
+    Parameters
+    ----------
+    reader : Transformer
+    part : int
+        As of `parts`; -1 hides nothing.
+
+    Returns
+    -------
+    Hidden
+        Its encoder and token vectors are frozen.
+    """
     model = new_model(0, Hidden)
     model.load_state_dict(reader.state_dict())
     model.part = part
@@ -306,14 +538,36 @@ def hidden(reader, part):
 
 @torch.no_grad()
 def right_at(model, pairs):
-    """The share right at each place, (targets,), the right answer given."""
+    """Return the share of characters that a model writes right at each position.
+
+    Parameters
+    ----------
+    model : Transformer
+    pairs : list of (str, str)
+        The decoder is given the right characters before each.
+
+    Returns
+    -------
+    float64 Tensor of shape (targets,)
+    """
     source, target = tensors(pairs)
     said = model(source, target[:, :-1]).argmax(-1)  # (batch, targets)
     return (said == target[:, 1:]).double().mean(0)
 
 
 def dealt(pairs):
-    """Exchange months of the same length: only the length can be told."""
+    """Exchange months of the same length among sources, so that only the length is true.
+
+    Parameters
+    ----------
+    pairs : list of (str, str)
+        Sources in the first style.
+
+    Returns
+    -------
+    list of (str, str)
+        With the same targets.
+    """
     rows, by_length = [source.split() for source, _ in pairs], {}
     for row in rows:
         by_length.setdefault(len(row[1]), []).append(row)

@@ -1,18 +1,28 @@
-"""What is forgotten because the text is new, and what because training begins anew?
+"""What is forgotten because the text is new, and what because training begins again?
 
-Varied: whose poems a model of Shakespeare's reads on, Dickinson's or again his own; three
-learning rates, five seeds; the method (all weights, last layer, LoRA, prefix), each at
-three rates, and at two between them with one seed or, if they matter, five, for equal work;
-some of Shakespeare's windows in each batch (replay). Rivals: the restart alone, another
-optimizer and a raised rate, on the old text (three seeds for a method at its best rate);
-for a method, all weights at their best rate and at the next lower. Null: the old text with
-another seed. Statistic: losses of held-out poems, seeds averaged; an interval is over poems
-drawn again. Rates are chosen on Dickinson's validation poems, by the first seed. `letters`
-has what the model expected at each letter of two pieces. ``marker.safetensors`` has
-adapters that follow the chapter's markers, `samples` what is written behind them, and
-without a marker after the same steps of LoRA on Dickinson alone. `labels`: the held-out
-poems that are told right from few labelled ones, of a hundred draws; by a decoder's states,
-an untrained one's, a bag of words, one of letters and pairs of letters, a ruler.
+What varies: the text on which a model of Shakespeare's sonnets is trained further,
+Dickinson's poems or again the sonnets, at three learning rates from five seeds. The method
+(all weights, the last layer, LoRA, a prefix), each at three rates with equal work, and at
+two rates between them with one seed or, where they matter, five. Whether some windows of
+each batch are Shakespeare's (replay).
+
+Rivals: that starting again is enough, with a new optimizer and a raised learning rate, on
+the old text (three seeds for a method at its best rate). For a method: all weights, at
+their best rate and at the next lower one.
+
+Null: training on the old text, compared with another seed of the same.
+
+Statistic: losses on held-out poems, in nats a character, averaged over seeds; an
+interval is that of 95 % over poems drawn again. Rates are chosen on Dickinson's
+validation poems, by the first seed.
+
+Other groups of runs: "letters" has the probabilities of a model at each letter of two
+pieces. "marker" makes ``marker.safetensors``, adapters that write as the chapter's markers
+say; "plain" makes adapters of as many steps on Dickinson alone; "samples" has what models
+write with them. "labels" has which held-out poems a classifier assigns to the right poet
+that is trained on few labelled poems, the mean of a hundred draws of labels: by the states
+of the model, those of an untrained one, a bag of words, of letters and pairs of letters, or
+the length of lines.
 """
 
 from functools import cache
@@ -29,23 +39,34 @@ from studies.harness import alike, count, grid, verdict
 
 CHAPTER = "fine-tuning"
 CLAIM = (
-    "A hundred steps of Dickinson raise the loss on Shakespeare more than a hundred steps "
-    "of Shakespeare, at each of three learning rates"
+    "A short training on Dickinson raises the loss on Shakespeare more than an equally "
+    "long training on Shakespeare itself"
 )
-RIVAL = "the restart alone: the same steps, rate and fresh optimizer on Shakespeare"
-NULL = "one seed on Shakespeare's own poems less another"
+RIVAL = "starting again: the same steps, learning rate and new optimizer on Shakespeare"
+NULL = "two trainings on Shakespeare that differ in their seed alone"
 CHECKPOINTS, AFTER = ("marker",), ("sonnets",)
 MARKER = {"rank": 16, "steps": 700, "rate": 1e-2, "batch": 16}
-SIZES = (8, 24, 96)  # labels
-SETTINGS = {"budget": 100, "seeds": 5, "size": 8, "marker": MARKER, "labels": SIZES}
+LABEL_COUNTS = (8, 24, 96)
+SETTINGS = {"budget": 100, "seeds": 5, "size": 8, "marker": MARKER, "labels": LABEL_COUNTS}
 SEEDS, BUDGET = range(SETTINGS["seeds"]), SETTINGS["budget"]
-RATES = {"all weights": (1e-3, 3e-3, 1e-2), "last layer": (3e-3, 1e-2, 3e-2)}
-RATES |= {"LoRA": (3e-3, 1e-2, 3e-2), "prefix": (1e-1, 3e-1, 1.0)}
-BETWEEN = {"all weights": (1.7e-3, 5.5e-3), "last layer": (5.5e-3, 1.7e-2)}
-BETWEEN |= {"LoRA": (5.5e-3, 1.7e-2), "prefix": (1.7e-1, 5.5e-1)}
-AGAIN = {"all weights": (1.7e-3,), "last layer": (5.5e-3,), "LoRA": (1.7e-2,)}
-RESTARTS = AGAIN | {"last layer": (3e-3, 5.5e-3, 1e-2), "prefix": (3e-1,)}
-MOMENTS, SEEN = (0, 5, 10, 20, 40, 70, BUDGET), (0, 5, 20, 50, BUDGET)  # steps
+# By method: learning rates for all seeds, those between them, those that matter, and those
+# at which training on the old text is repeated.
+RATES = {
+    "all weights": (1e-3, 3e-3, 1e-2),
+    "last layer": (3e-3, 1e-2, 3e-2),
+    "LoRA": (3e-3, 1e-2, 3e-2),
+    "prefix": (1e-1, 3e-1, 1.0),
+}
+RATES_BETWEEN = {
+    "all weights": (1.7e-3, 5.5e-3),
+    "last layer": (5.5e-3, 1.7e-2),
+    "LoRA": (5.5e-3, 1.7e-2),
+    "prefix": (1.7e-1, 5.5e-1),
+}
+RATES_REPEATED = {"all weights": (1.7e-3,), "last layer": (5.5e-3,), "LoRA": (1.7e-2,)}
+RATES_RESTART = RATES_REPEATED | {"last layer": (3e-3, 5.5e-3, 1e-2), "prefix": (3e-1,)}
+CURVE_STEPS = (0, 5, 10, 20, 40, 70, BUDGET)
+LETTER_STEPS = (0, 5, 20, 50, BUDGET)
 PIECES = {
     "Dickinson": "Not knowing when the dawn will come\nI open every door;\n"
     "Or has it feathers like a bird,\nOr billows like a shore?",
@@ -56,170 +77,383 @@ SETTINGS |= {"pieces": PIECES}
 
 
 @cache
-def material():
-    """Return the tokenizer, the model and the poems of both poets."""
+def load_material():
+    """Load the model of the sonnets and the poems of both poets.
+
+    Returns
+    -------
+    tokenizer : CharTokenizer
+    model : GPT
+    poets : dict
+        As `shown.read_poets`: poet → part → list of poems as ids.
+    """
     tokenizer, model, _ = load_gpt("sonnets")
     return tokenizer, model, shown.read_poets(tokenizer)
 
 
-def lessons():
-    """Return each run that teaches; ``replayed`` are Shakespeare's windows in a batch."""
+def training_texts():
+    """Return all training poems of each poet as one text: dict of str to ids (tokens,)."""
+    _, _, poets = load_material()
+    return {poet: torch.cat(poems["training"]) for poet, poems in poets.items()}
 
-    def at(rates, fed="Dickinson", seeds=SEEDS, replayed=0):
-        how = {"fed": fed, "seed": seeds, "replayed": replayed}
-        return [x for m, some in rates.items() for x in grid(method=m, rate=some, **how)]
 
-    every = at(RATES) + at({"all weights": RATES["all weights"]}, "Shakespeare")
-    every += at(RESTARTS, "Shakespeare", range(3)) + at({"all weights": 3e-3}, replayed=2)
-    return every + at(BETWEEN, seeds=0) + at(AGAIN, seeds=SEEDS[1:])
+def plan_trainings():
+    """Return the settings of all trainings on a poet's poems.
+
+    Returns
+    -------
+    list of dict
+        ``method``, a key of `RATES`; ``rate``; ``fed``, the poet; ``seed``; ``replayed``,
+        how many windows of each batch are Shakespeare's all the same.
+    """
+
+    def settings_at(rates, fed="Dickinson", seeds=SEEDS, replayed=0):
+        """Return a setting for each method, rate (method → rates) and seed."""
+        settings = []
+        for method, some_rates in rates.items():
+            settings += grid(
+                method=method, rate=some_rates, fed=fed, seed=seeds, replayed=replayed
+            )
+        return settings
+
+    all_weights = {"all weights": RATES["all weights"]}
+    return [
+        *settings_at(RATES),
+        *settings_at(all_weights, "Shakespeare"),
+        *settings_at(RATES_RESTART, "Shakespeare", range(3)),
+        *settings_at({"all weights": 3e-3}, replayed=2),
+        *settings_at(RATES_BETWEEN, seeds=0),
+        *settings_at(RATES_REPEATED, seeds=SEEDS[1:]),
+    ]
 
 
 def plan(small):
-    """The whole grid; or some of it, for two steps."""
-    chosen, budget = lessons(), {"budget": 2 if small else BUDGET}
+    """Return the settings of all runs.
+
+    Parameters
+    ----------
+    small : bool
+        Whether to return some of them, with one or two steps.
+
+    Returns
+    -------
+    list of dict
+        The arguments of `run`.
+    """
+    trainings = plan_trainings()
+    budget = {"budget": 2 if small else BUDGET}
     if small:
-        chosen = alike(chosen, rate=3e-3, seed=1)
-        chosen = [row for row in chosen if row["method"] != "last layer"]
-    runs = [{"group": "runs"} | each | budget for each in chosen]
+        trainings = alike(trainings, rate=3e-3, seed=1)
+        trainings = [each for each in trainings if each["method"] != "last layer"]
+    settings = [{"group": "runs"} | each | budget for each in trainings]
     for method, rate in (("all weights", 3e-3), ("LoRA", 1e-2))[small:]:
-        runs.append({"group": "letters", "method": method, "rate": rate} | budget)
-    taught = 1 if small else MARKER["steps"]
-    runs += [{"group": group, "steps": taught} for group in ("marker", "plain")]
-    runs.append({"group": "samples", "count": 2 if small else 192})
+        settings.append({"group": "letters", "method": method, "rate": rate} | budget)
+    marker_steps = 1 if small else MARKER["steps"]
+    settings += [{"group": group, "steps": marker_steps} for group in ("marker", "plain")]
+    settings.append({"group": "samples", "count": 2 if small else 192})
     draws = 1 if small else 100
     lengths, few = ((20,), {"every": 2, "untrained": 1}) if small else ((64, 20), {})
-    runs += [{"group": "labels", "length": n, "draws": draws} | few for n in lengths]
-    runs.append({"group": "labels", "length": 20, "draws": draws, "pairs": True})
-    return runs
+    for length in lengths:
+        settings.append({"group": "labels", "length": length, "draws": draws} | few)
+    settings.append({"group": "labels", "length": 20, "draws": draws, "pairs": True})
+    return settings
 
 
 def run(folder, group, **setting):
-    """Do what a group does."""
+    """Train or test a model.
+
+    Parameters
+    ----------
+    folder : Path
+        Where adapters are saved, and read by the group "samples".
+    group : {"runs", "letters", "marker", "plain", "samples", "labels"}
+    **setting
+        The other arguments of the function that does it: `train_method`,
+        `probabilities_on_the_way`, `train_adapters` ("marker" and "plain"),
+        `sample_all` and `classify_poems`.
+
+    Returns
+    -------
+    dict, list of dict or None
+        What that function returns; None of "marker" and "plain".
+    """
     if group in ("marker", "plain"):
-        model = steer(marked=group == "marker", **setting)
+        model = train_adapters(marked=group == "marker", **setting)
         return save_adapters(folder / f"{group}.safetensors", model)
     if group == "samples":
-        return write_all(folder, **setting)
-    return {"runs": teach, "letters": letters, "labels": labels}[group](**setting)
+        return sample_all(folder, **setting)
+    functions = {
+        "runs": train_method,
+        "letters": probabilities_on_the_way,
+        "labels": classify_poems,
+    }
+    return functions[group](**setting)
 
 
-def prepared(method, budget, seed=0):
-    """Return a model with a method's parts, the steps of a budget, both poets' texts."""
-    _, base, poets = material()
+def prepare(method, budget, seed=0):
+    """Return a copy of the model that a method can train, and how many steps it gets.
+
+    Parameters
+    ----------
+    method : str
+        A key of `shown.METHODS`.
+    budget : int
+        The work, in steps of training all weights.
+    seed : int
+        Of new weights.
+
+    Returns
+    -------
+    model : GPT
+    steps : int
+        As many steps of the method as cost so much work.
+    """
+    _, base, _ = load_material()
     model = shown.adapted(base, method, SETTINGS["size"], seed)
-    texts = {poet: torch.cat(poems["training"]) for poet, poems in poets.items()}
-    return model, shown.steps_within(budget, model, base), texts
+    return model, shown.steps_within(budget, model, base)
 
 
-def teach(method, fed, rate, seed, replayed, budget):
-    """Teach a copy of the model; return its loss on each held-out poem of both."""
-    poets, curve = material()[2], {}
-    model, steps, texts = prepared(method, budget, seed)
+def mean_loss(model, poet):
+    """Return a model's mean loss on a poet's validation poems, rounded to 4 decimals."""
+    _, _, poets = load_material()
+    losses = shown.poem_losses(model, poets[poet]["validation"])
+    return round(float(losses.mean()), 4)
+
+
+def train_method(method, fed, rate, seed, replayed, budget):
+    """Train a copy of the model on a poet's poems, and measure its losses.
+
+    Parameters
+    ----------
+    method : str
+        A key of `shown.METHODS`.
+    fed : {"Dickinson", "Shakespeare"}
+        Whose poems.
+    rate : float
+        The highest learning rate.
+    seed : int
+    replayed : int
+        How many of the eight windows of each batch are Shakespeare's instead.
+    budget : int
+        The work, in steps of training all weights.
+
+    Returns
+    -------
+    dict
+        ``method``, ``fed``, ``rate``, ``seed``, ``replayed``; ``steps``; ``parameters``,
+        how many are trained; ``Dickinson validation``, ``Dickinson test``, ``Shakespeare
+        validation``, ``Shakespeare test``: the loss on each poem, in nats a character;
+        ``curve``: step → mean loss on Shakespeare's validation poems, where all weights are
+        trained without replay, else empty.
+    """
+    _, _, poets = load_material()
+    texts = training_texts()
+    model, steps = prepare(method, budget, seed)
     draws = [shown.windows(texts[fed], shown.BATCH - replayed)]
-    draws += [shown.windows(texts["Shakespeare"], replayed)] * bool(replayed)
+    if replayed:
+        draws.append(shown.windows(texts["Shakespeare"], replayed))
+    curve = {}
 
     def watch(step, model):
-        if method == "all weights" and not replayed and step in MOMENTS:
-            found = shown.poem_losses(model, poets["Shakespeare"]["validation"])
-            curve[step] = round(float(found.mean()), 4)
+        """Measure the loss on Shakespeare after some of the steps."""
+        if method == "all weights" and not replayed and step in CURVE_STEPS:
+            curve[step] = mean_loss(model, "Shakespeare")
 
     shown.tune(model, shown.mixed(*draws), steps, rate, seed, watch)
     watch(steps, model)
-    found = {"method": method, "fed": fed, "rate": rate, "seed": seed, "replayed": replayed}
-    found |= {"steps": steps, "parameters": adapters.trainable(model)}
+    row = {"method": method, "fed": fed, "rate": rate, "seed": seed, "replayed": replayed}
+    row |= {"steps": steps, "parameters": adapters.trainable(model)}
     for poet, poems in poets.items():
         for part in ("validation", "test"):
-            each = shown.poem_losses(model, poems[part])
-            found[f"{poet} {part}"] = np.round(each, 4).tolist()
-    return found | {"curve": curve}
+            losses = shown.poem_losses(model, poems[part])
+            row[f"{poet} {part}"] = np.round(losses, 4).tolist()
+    return row | {"curve": curve}
 
 
-def letters(method, rate, budget):
-    """Return what a model expects at each letter of two pieces while it is taught."""
-    poets, rows = material()[2], []
-    model, steps, texts = prepared(method, budget)
-    share = steps / budget  # LoRA's steps are cheaper: more of them are equal work
+def probabilities_on_the_way(method, rate, budget):
+    """Train a model on Dickinson, and store its probabilities at each letter of two pieces.
+
+    Parameters
+    ----------
+    method : {"all weights", "LoRA"}
+    rate : float
+        The highest learning rate.
+    budget : int
+        The work, in steps of training all weights.
+
+    Returns
+    -------
+    dict
+        ``method``, ``rate``, and ``rows``, a list of dict, one for each moment: ``method``,
+        ``rate``; ``step``; ``work``, the step as a share of the budget; ``Dickinson`` and
+        ``Shakespeare``, what `letter_probabilities` returns for the poet's piece;
+        ``Dickinson validation`` and ``Shakespeare validation``, the mean loss. With LoRA
+        the last row is that of the model from which the adapters were removed.
+    """
+    rows = []
+    model, steps = prepare(method, budget)
+    share = steps / budget  # steps of LoRA cost less, so there are more of them
+    moments = [round(share * step) for step in LETTER_STEPS]
 
     def watch(step, model):
-        if step in [round(share * each) for each in SEEN]:
-            row = {"method": method, "rate": rate, "step": step}
-            row["work"] = round(step / share)
-            for poet, piece in PIECES.items():
-                row[poet] = expected(model, piece)
-                found = shown.poem_losses(model, poets[poet]["validation"])
-                row[f"{poet} validation"] = round(float(found.mean()), 4)
-            rows.append(row)
+        """Store the probabilities and the losses after some of the steps."""
+        if step not in moments:
+            return
+        row = {"method": method, "rate": rate, "step": step}
+        row["work"] = round(step / share)
+        for poet, piece in PIECES.items():
+            row[poet] = letter_probabilities(model, piece)
+            row[f"{poet} validation"] = mean_loss(model, poet)
+        rows.append(row)
 
-    shown.tune(model, shown.windows(texts["Dickinson"]), steps, rate, 0, watch)
+    draw = shown.windows(training_texts()["Dickinson"])
+    shown.tune(model, draw, steps, rate, 0, watch)
     watch(steps, model)
     if method == "LoRA":
-        watch(0, remove(model))  # taken away
+        watch(0, remove(model))
     return {"method": method, "rate": rate, "rows": rows}
 
 
 @torch.no_grad()
-def expected(model, piece, guesses=2):
-    """Return, for each letter, its share in hundredths, and the likeliest in its place."""
-    tokenizer, base, _ = material()
+def letter_probabilities(model, piece, guesses=2):
+    """Return the probability of each letter of a text, and what was more probable.
+
+    Parameters
+    ----------
+    model : GPT
+    piece : str
+        It stands after an empty line.
+    guesses : int
+        How many of the most probable characters to return.
+
+    Returns
+    -------
+    list
+        For each letter a pair: its probability in per cent; and the most probable
+        characters, a list of pairs of a character and its probability in per cent.
+    """
+    tokenizer, base, _ = load_material()
     ids = torch.tensor(tokenizer.encode("\n\n" + piece))
-    found, room = [], base.config.context
-    for place in range(2, len(ids)):
-        before = ids[max(0, place - room) : place]
-        shares = 100 * model.eval()(before[None])[0, -1].softmax(-1)  # (vocab_size,)
-        top = shares.topk(guesses)
+    context = base.config.context
+    rows = []
+    for position in range(2, len(ids)):
+        before = ids[max(0, position - context) : position]
+        percent = 100 * model.eval()(before[None])[0, -1].softmax(-1)  # (vocab_size,)
+        top = percent.topk(guesses)
         pairs = zip(top.indices.tolist(), top.values.tolist(), strict=True)
         likeliest = [[tokenizer.decode([i]), round(share, 1)] for i, share in pairs]
-        found.append([round(shares[ids[place]].item(), 2), likeliest])
-    return found
+        rows.append([round(percent[ids[position]].item(), 2), likeliest])
+    return rows
 
 
-def steer(steps, marked):
-    """Teach by LoRA to follow the chapter's markers, or Dickinson alone without any."""
-    tokenizer, base, poets = material()
-    texts = {poet: torch.cat(poems["training"]) for poet, poems in poets.items()}
-    ids = {poet: tokenizer.encode(mark) for poet, mark in shown.MARKS.items()}
-    share = MARKER["batch"] // len(poets)
-    draws = [shown.behind(ids[poet], text, share) for poet, text in texts.items()]
-    if not marked:
+def train_adapters(steps, marked):
+    """Train LoRA's adapters on poems behind markers, or on Dickinson's without markers.
+
+    Parameters
+    ----------
+    steps : int
+    marked : bool
+        Whether to train on windows of both poets, each behind the poet's marker, instead of
+        windows of Dickinson alone.
+
+    Returns
+    -------
+    GPT
+        With the adapters.
+    """
+    tokenizer, base, _ = load_material()
+    texts = training_texts()
+    if marked:
+        markers = {poet: tokenizer.encode(mark) for poet, mark in shown.MARKS.items()}
+        size = MARKER["batch"] // len(texts)
+        draws = [shown.behind(markers[poet], text, size) for poet, text in texts.items()]
+    else:
         draws = [shown.windows(texts["Dickinson"], MARKER["batch"])]
     model = shown.adapted(base, "LoRA", MARKER["rank"])
     return shown.tune(model, shown.mixed(*draws), steps, MARKER["rate"])
 
 
-def write_all(folder, count):
-    """Return texts behind both markers; without one, after Dickinson alone, and before."""
-    tokenizer, base, _ = material()
-    own = {mark.strip(): ("marker", mark) for mark in shown.MARKS.values()}
-    own |= {"Dickinson alone, no marker": ("plain", "\n"), "before, no marker": ("", "\n")}
-    found = {}
-    for name, (file, mark) in own.items():
+def sample_all(folder, count):
+    """Sample texts behind both markers, and without a marker from two other models.
+
+    Parameters
+    ----------
+    folder : Path
+        Holds the adapters of the groups "marker" and "plain".
+    count : int
+        How many texts of each.
+
+    Returns
+    -------
+    dict of str to list of str
+        A marker → what the model with adapters writes behind it; ``Dickinson alone, no
+        marker`` → what the one with the other adapters writes; ``before, no marker`` → what
+        the model writes that has none.
+    """
+    tokenizer, base, _ = load_material()
+    sources = {mark.strip(): ("marker", mark) for mark in shown.MARKS.values()}
+    sources["Dickinson alone, no marker"] = ("plain", "\n")
+    sources["before, no marker"] = ("", "\n")
+    samples = {}
+    for name, (file, mark) in sources.items():
         model = base
         if file:
-            light = shown.adapted(base, "LoRA", MARKER["rank"])
-            model = merge(load_adapters(folder / f"{file}.safetensors", light))
+            model = shown.adapted(base, "LoRA", MARKER["rank"])
+            model = merge(load_adapters(folder / f"{file}.safetensors", model))
         ids = tokenizer.encode(mark)
-        found[name] = shown.write_behind(model, tokenizer, ids, batch=count)
-    return found
+        samples[name] = shown.write_behind(model, tokenizer, ids, batch=count)
+    return samples
 
 
-def labels(length, draws, pairs=False, every=1, untrained=3):
-    """Return which held-out poems each reader tells right, the mean of draws of labels."""
-    tokenizer, model, _ = material()
-    table, config, rows = shown.cut_poems(length)[::every], model.config, []
+def classify_poems(length, draws, pairs=False, every=1, untrained=3):
+    """Classify held-out poems by poet, from few labelled ones.
 
-    def tell(reader, layer, *readings, **kind):
-        cases = [(x, draw) for x in readings for draw in range(draws)]
-        for size in SIZES:
-            told = [shown.told_right(x, table, size, draw, **kind) for x, draw in cases]
+    Parameters
+    ----------
+    length : int
+        Characters of each of a poem's four lines.
+    draws : int
+        How often the labelled poems are drawn.
+    pairs : bool
+        Whether to use single letters and pairs of letters, and nothing else.
+    every : int
+        Use every so-manieth poem.
+    untrained : int
+        How many untrained models there are.
+
+    Returns
+    -------
+    list of dict
+        ``length``; ``reader``, what the classifier knows of a poem ("pairs of letters",
+        "bag of words", "ruler": the mean length of its lines, "last state", "mean state",
+        or one of these with ", untrained"); ``layer``, after how many layers; ``size``, how
+        many poems are labelled; ``hits``, for each held-out poem the share of draws (and of
+        untrained models) in which it is classified correctly.
+    """
+    tokenizer, model, _ = load_material()
+    table = shown.cut_poems(length)[::every]
+    config = model.config
+    rows = []
+
+    def classify(reader, layer, *features, **options):
+        """Add a row for each number of labels.
+
+        ``features``: one or more lists of texts, or arrays (poems, d_model); ``options``
+        are those of the bag of words.
+        """
+        cases = [(x, draw) for x in features for draw in range(draws)]
+        for size in LABEL_COUNTS:
+            right = [shown.told_right(x, table, size, draw, **options) for x, draw in cases]
             row = {"length": length, "reader": reader, "layer": layer, "size": size}
-            rows.append(row | {"hits": np.mean(told, axis=0).round(3).tolist()})
+            rows.append(row | {"hits": np.mean(right, axis=0).round(3).tolist()})
 
     texts = [" ".join(lines) for lines in table.lines]
     if pairs:
-        tell("pairs of letters", 0, texts, analyzer="char", ngram_range=(1, 2))
+        classify("pairs of letters", 0, texts, analyzer="char", ngram_range=(1, 2))
         return rows
-    tell("bag of words", 0, texts)
-    tell("ruler", 0, np.array([[np.mean([*map(len, lines)])] for lines in table.lines]))
+    classify("bag of words", 0, texts)
+    line_lengths = np.array([[np.mean([*map(len, lines)])] for lines in table.lines])
+    classify("ruler", 0, line_lengths)
     others = []
     for seed in range(untrained):
         torch.manual_seed(seed)
@@ -229,27 +463,45 @@ def labels(length, draws, pairs=False, every=1, untrained=3):
             shown.readings(each, tokenizer, table, last) for each in (model, *others)
         )
         for layer in range(len(own)) if length == 20 else [config.layers]:
-            tell(name, layer, own[layer])
-            tell(f"{name}, untrained", layer, *(each[layer] for each in rest))
+            classify(name, layer, own[layer])
+            classify(f"{name}, untrained", layer, *(each[layer] for each in rest))
     return rows
 
 
 def summary(results):
-    """Compare the two texts at each rate, over held-out sonnets."""
-    rng, lows, middle = np.random.default_rng(0), [], (0, 0)
+    """Compare training on Dickinson and on Shakespeare at each rate, over sonnets.
+
+    Parameters
+    ----------
+    results : dict of str to list of dict
+        Group → outcomes of its runs (`studies.harness`).
+
+    Returns
+    -------
+    dict
+        ``n``, ``seeds``; ``interval``, at the middle rate, 95 % of the difference of the
+        losses on held-out sonnets, drawn again; ``verdict``: whether the interval is above
+        zero at each rate.
+    """
+    rng = np.random.default_rng(0)
+    lower_ends = []
+    middle = (0, 0)
     for rate in RATES["all weights"]:
-        each = []
+        losses = {}
         for fed in ("Dickinson", "Shakespeare"):
             kind = {"method": "all weights", "fed": fed, "rate": rate, "replayed": 0}
-            rows = alike(results["runs"], **kind)
-            costs = [[*r["Shakespeare validation"], *r["Shakespeare test"]] for r in rows]
-            each.append(np.mean(costs, axis=0))
-        gap = each[0] - each[1]  # (sonnets,)
-        if not gap.ndim:
+            runs = alike(results["runs"], **kind)
+            by_seed = [
+                [*run["Shakespeare validation"], *run["Shakespeare test"]] for run in runs
+            ]
+            losses[fed] = np.mean(by_seed, axis=0)  # (sonnets,)
+        gap = losses["Dickinson"] - losses["Shakespeare"]  # (sonnets,)
+        if not gap.ndim:  # a short run has no such training
             continue
-        drawn = gap[rng.integers(len(gap), size=(5000, len(gap)))].mean(1)
-        found = np.quantile(drawn, [0.025, 0.975]).round(4).tolist()
-        lows.append(found[0])
-        middle = found if rate == 3e-3 else middle
-    holds = min(lows) > 0
+        means = gap[rng.integers(len(gap), size=(5000, len(gap)))].mean(1)
+        interval = np.quantile(means, [0.025, 0.975]).round(4).tolist()
+        lower_ends.append(interval[0])
+        if rate == 3e-3:
+            middle = interval
+    holds = min(lower_ends) > 0
     return count(results["runs"]) | {"interval": middle, "verdict": verdict(holds)}

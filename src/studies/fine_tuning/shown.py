@@ -1,6 +1,6 @@
-"""What the studies of *fine-tuning* share with their page.
+"""How a GPT of the sonnets is trained further, which *fine-tuning* shows and its study runs.
 
-The page shows this code; a test compares the two.
+The page has the same code; a test compares the two.
 """
 
 import copy
@@ -29,7 +29,18 @@ AS_KNOWN = str.maketrans({'"': "'", "Q": "q"})  # Dickinson's text → the Sonne
 
 
 def read_poets(tokenizer):
-    """Return each poet's poems as ids, whole poems dealt to three parts."""
+    """Return the poems of both poets as ids, whole poems split into three parts.
+
+    Parameters
+    ----------
+    tokenizer : CharTokenizer
+
+    Returns
+    -------
+    dict of str to dict
+        Poet → ``training``, ``validation``, ``test``: lists of int64 Tensors (characters,).
+        Of each ten poems eight are for training.
+    """
     found = {}
     for poet, table in {"Shakespeare": load_sonnets(), "Dickinson": load_poems()}.items():
         texts = [f"\n{text.translate(AS_KNOWN)}\n" for text in table.text]
@@ -43,9 +54,21 @@ CONTEXT, BATCH = 64, 8  # characters that the model sees; windows of a step
 
 
 def windows(ids, batch=8):
-    """Return what draws a batch of windows of a text, and their targets."""
+    """Return a function that draws a batch of windows of a text.
+
+    Parameters
+    ----------
+    ids : int64 Tensor of shape (tokens,)
+    batch : int
+
+    Returns
+    -------
+    callable
+        From a torch.Generator to windows and their targets, (batch, CONTEXT) each.
+    """
 
     def draw(generator):
+        """Return windows and targets, (batch, CONTEXT) each."""
         starts = torch.randint(len(ids) - CONTEXT, (batch,), generator=generator)
         return cut_windows(ids, starts, CONTEXT)  # (batch, context) each
 
@@ -54,7 +77,18 @@ def windows(ids, batch=8):
 
 @torch.no_grad()
 def poem_losses(model, poems):
-    """Return the loss of each poem, in nats per character."""
+    """Return the mean loss of each poem, in nats a character.
+
+    Parameters
+    ----------
+    model : GPT
+    poems : list of int64 Tensor of shape (characters,)
+        Each is cut into windows of `CONTEXT` characters.
+
+    Returns
+    -------
+    float64 array of shape (poems,)
+    """
     cut, owner = [], []
     for number, ids in enumerate(poems):
         for start in range(0, len(ids) - 1, CONTEXT):
@@ -70,10 +104,37 @@ def poem_losses(model, poems):
 
 
 def rate(step, steps):
+    """Return the share of the highest learning rate: up for a tenth of the steps, then down.
+
+    Parameters
+    ----------
+    step : int
+        From 0.
+    steps : int
+    """
     return min((step + 1) / (0.1 * steps), (steps - step) / (0.9 * steps))
 
 
 def tune(model, draw, steps, learning_rate, seed=0, watch=None):
+    """Train the parameters of a model that have gradients.
+
+    Parameters
+    ----------
+    model : GPT
+    draw : callable
+        From a torch.Generator to a batch, as of `windows`.
+    steps : int
+    learning_rate : float
+        The highest.
+    seed : int
+    watch : callable, optional
+        Called before each step with its number and the model.
+
+    Returns
+    -------
+    GPT
+        The model, in evaluation mode.
+    """
     torch.manual_seed(seed)  # for dropout
     generator = torch.Generator().manual_seed(seed)
     learned = [w for w in model.parameters() if w.requires_grad]
@@ -93,6 +154,7 @@ def tune(model, draw, steps, learning_rate, seed=0, watch=None):
 
 
 def last_layer(model, size=None):
+    """Freeze a model but for its last block and norm, and return it; ``size`` is unused."""
     model.requires_grad_(False)
     model.blocks[-1].requires_grad_(True)
     model.norm.requires_grad_(True)
@@ -108,11 +170,24 @@ METHODS = {
 
 
 def adapted(model, method, size=8, seed=0):
+    """Return a copy of a model of which a method trains some parameters.
+
+    Parameters
+    ----------
+    model : GPT
+    method : str
+        A key of `METHODS`.
+    size : int
+        The rank of LoRA, or the vectors of a prefix.
+    seed : int
+        Of new weights.
+    """
     torch.manual_seed(seed)
     return METHODS[method](copy.deepcopy(model), size)
 
 
 def step_flops(model):
+    """Return the floating-point operations of a training step on a batch of windows."""
     inputs = torch.zeros(BATCH, CONTEXT, dtype=torch.long, device=DEVICE)
     with FlopCounterMode(display=False) as counter:
         model(inputs).sum().backward()
@@ -121,12 +196,21 @@ def step_flops(model):
 
 
 def steps_within(budget, model, full):
-    """How many steps cost as much as so many steps of the full model."""
+    """Return how many steps of a model cost as much as ``budget`` steps of another, full.
+
+    Parameters
+    ----------
+    budget : int
+    model, full : GPT
+    """
     return round(budget * step_flops(full) / step_flops(model))
 
 
 def mixed(*draws):
+    """Return a function that joins the batches of several such functions (`windows`)."""
+
     def draw(generator):
+        """Return windows and targets of all of them, one below the other."""
         return [torch.cat(side) for side in zip(*[one(generator) for one in draws])]
 
     return draw
@@ -136,7 +220,24 @@ MARKS = {"Shakespeare": "(W)\n", "Dickinson": "(E)\n"}
 
 
 def behind(mark, ids, batch=4):
+    """Return a function that draws windows which begin with a marker.
+
+    Parameters
+    ----------
+    mark : list of int
+        The marker's ids.
+    ids : int64 Tensor of shape (tokens,)
+        The text.
+    batch : int
+
+    Returns
+    -------
+    callable
+        From a torch.Generator to windows and their targets, (batch, CONTEXT) each.
+    """
+
     def draw(generator):
+        """Return windows and targets, (batch, CONTEXT) each."""
         inner = CONTEXT - len(mark)
         starts = torch.randint(len(ids) - inner, (batch,), generator=generator)
         parts = ids[starts[:, None] + torch.arange(inner + 1)]
@@ -149,6 +250,23 @@ def behind(mark, ids, batch=4):
 
 @torch.no_grad()
 def write_behind(model, tokenizer, mark, tokens=120, batch=16, seed=0):
+    """Sample texts behind a marker that stays in the model's window.
+
+    Parameters
+    ----------
+    model : GPT
+    tokenizer : CharTokenizer
+    mark : list of int
+        The marker's ids; the last is that of a line break.
+    tokens, batch : int
+        How long the texts are, and how many.
+    seed : int
+
+    Returns
+    -------
+    list of str
+        Without the marker, but with its line break.
+    """
     front = torch.tensor(mark, device=DEVICE).expand(batch, -1)
     ids = torch.cat([front, front[:, -1:]], 1)  # a marker ends with a line
     draw = torch.Generator().manual_seed(seed)
@@ -163,7 +281,19 @@ LINES, CUT, WHOLE = 4, 20, 64  # lines of a poem; characters of a line
 
 
 def cut_poems(length):
-    """Four lines of each poem that has four of 20 characters, cut to a length."""
+    """Return four lines of each poem that has four of 20 characters or more.
+
+    Parameters
+    ----------
+    length : int
+        Characters to which each line is cut.
+
+    Returns
+    -------
+    DataFrame
+        Columns ``lines`` (a list of str), ``poet``, and ``held``: whether the poem is held
+        out from training.
+    """
     found = []
     for poet, table in {"Shakespeare": load_sonnets(), "Dickinson": load_poems()}.items():
         for number, text in enumerate(table.text):
@@ -175,7 +305,22 @@ def cut_poems(length):
 
 
 def readings(model, tokenizer, table, last=False):
-    """Each poem's direction after each layer, (layers + 1, poems, d_model)."""
+    """Return a vector of each poem after each layer.
+
+    Parameters
+    ----------
+    model : GPT
+    tokenizer : CharTokenizer
+    table : DataFrame
+        Of `cut_poems`.
+    last : bool
+        Whether to use the state of each line's last character, instead of their mean.
+
+    Returns
+    -------
+    array of shape (layers + 1, poems, d_model)
+        The mean over a poem's lines, less the mean of training poems, of unit length.
+    """
     lines = [torch.tensor(tokenizer.encode(line)) for line in table.lines.explode()]
     ids = pad_sequence(lines, batch_first=True)  # (lines, tokens)
     parts = zip(ids.split(256), torch.tensor([*map(len, lines)]).split(256))
@@ -186,7 +331,25 @@ def readings(model, tokenizer, table, last=False):
 
 
 def told_right(x, table, size, seed, **kind):
-    """Which held-out poems a ridge classifier tells right from so many labels."""
+    """Return which held-out poems a ridge classifier assigns to the right poet.
+
+    Parameters
+    ----------
+    x : array of shape (poems, d_model), or list of str
+        Vectors of all poems, or their texts, which become bags of words.
+    table : DataFrame
+        Of `cut_poems`.
+    size : int
+        How many labelled poems it is trained on, as many of each poet.
+    seed : int
+        Of the draw of these poems.
+    **kind
+        Arguments of `TfidfVectorizer`.
+
+    Returns
+    -------
+    bool array of shape (held-out poems,)
+    """
     rng, who = np.random.default_rng(seed), table.poet.to_numpy()
     held = table.held.to_numpy()
     pools = [np.flatnonzero(~held & (who == poet)) for poet in MARKS]

@@ -1,14 +1,19 @@
-"""Can one layer of attention continue a row that the text repeats, if it learns for longer?
+"""Can one layer of attention continue a row that the text repeats, if it trains for longer?
 
-Varied: the layers (two, one) and the steps, ten times as many for one layer; its heads,
-two or eight that share the same width; positions, turned (as in Llama) or added (as in
-GPT-2), these with four times the steps. Rates are chosen for each kind by the same rule,
-by the loss on texts of their own, with a seed of its own. Rivals: counting, in the text at
-hand, tokens, what followed the present token, and what followed the present two; the
-weight of the shorter run is chosen on the same texts. Null: guessing among 32 tokens.
-Statistic: nats for each token of the repetition, on texts that no training drew; the
-interval is that of how much more one layer pays than two, seed by seed. Of the two layers
-each head is taken away alone.
+What varies: the layers (two, or one with ten times the steps); the heads of the one layer,
+two or eight of the same total width; positions, rotary (as in Llama) or added (as in
+GPT-2), these with four times the steps. The learning rate of each kind is chosen by the
+same rule, by the loss on texts of their own, with a seed of its own.
+
+Rivals: n-gram models counted in the text at hand, of tokens alone, of what followed the
+present token, and of what followed the present two. How much a shorter n-gram weighs is
+chosen on the same texts as the learning rates.
+
+Null: a random guess among 32 tokens.
+
+Statistic: the loss in nats for each token of the repetition, on texts that no training
+drew. The interval is that of one layer's loss less two layers', from the lowest to the
+highest over seeds. Of two layers each head is ablated alone, too.
 """
 
 import torch
@@ -25,10 +30,14 @@ from lmcourse.repeats import (
 )
 from studies.harness import alike, best_tuned, count, grid, paired
 
-CLAIM = "One layer of two heads pays more than two layers, after ten times the steps"
-RIVAL = "counting tokens, and what followed the present one or two, in the text"
-NULL = "guessing among 32 tokens"
-KINDS = {  # layers, steps, seeds, other sizes
+CHAPTER = "inside-gpt"
+CLAIM = (
+    "One layer of attention has a higher loss on repeated rows than two layers, even after "
+    "ten times the steps"
+)
+RIVAL = "n-gram models that are counted in the text at hand"
+NULL = "a random guess among 32 tokens"
+KINDS = {  # layers, steps, seeds, other sizes of `lmcourse.repeats.Repeater`
     "two layers": (2, 250, 10, {}),
     "one layer": (1, 2500, 5, {}),
     "eight heads": (1, 2500, 3, {"heads": 8}),
@@ -40,19 +49,42 @@ SETTINGS |= {"steps": {kind: steps for kind, (_, steps, _, _) in KINDS.items()}}
 
 
 def plan(small):
-    """Choose rates first; then every kind on every seed, and counting."""
+    """Return the settings of all runs: learning rates, then models, then n-gram models.
+
+    Parameters
+    ----------
+    small : bool
+        Whether to return one run of each group, with two steps.
+
+    Returns
+    -------
+    list of dict
+        The arguments of `run`; its groups are "tuning", "runs" and "counts".
+    """
     kinds, most = (["two layers"], 1) if small else (KINDS, None)
     rates = SETTINGS["rates"][:most]
-    runs = grid(group="tuning", kind=[*kinds], seed=99, rate=rates)
+    settings = grid(group="tuning", kind=[*kinds], seed=99, rate=rates)
     for kind in kinds:
-        seeds = SETTINGS["seeds"][: most or KINDS[kind][2]]
-        runs += grid(group="runs", kind=kind, seed=seeds)
-    runs = [each | {"steps": 2 if small else KINDS[each["kind"]][1]} for each in runs]
-    return runs + grid(group="counts", order=(1, 2, 3)[:most])
+        _, _, seed_count, _ = KINDS[kind]
+        seeds = SETTINGS["seeds"][: most or seed_count]
+        settings += grid(group="runs", kind=kind, seed=seeds)
+    steps = SETTINGS["steps"]
+    settings = [each | {"steps": 2 if small else steps[each["kind"]]} for each in settings]
+    return settings + grid(group="counts", order=(1, 2, 3)[:most])
 
 
-def drawn(tuning):
-    """Return texts of rows of 8 to 24 tokens: to choose by, or to judge by."""
+def sample_rows(tuning):
+    """Return texts that repeat rows of 8 to 24 random tokens.
+
+    Parameters
+    ----------
+    tuning : bool
+        Whether the texts are those to choose a learning rate by, instead of those to test.
+
+    Returns
+    -------
+    int64 Tensor of shape (256, 49)
+    """
     generator = torch.Generator().manual_seed(7 if tuning else 8)
     lengths = torch.randint(8, 25, (SETTINGS["texts"],), generator=generator)
     return repeat_rows(lengths, generator) if tuning else held_out_texts(lengths)
@@ -77,12 +109,12 @@ def count_losses(ids, order, weight=0.01):
     """
     losses = torch.zeros(len(ids), TEXT - 1 - LONGEST)
     for row, text in enumerate(ids):
-        for at in range(LONGEST, TEXT - 1):
+        for position in range(LONGEST, TEXT - 1):
             probs = torch.full((TOKENS,), 1 / TOKENS)
             for context in range(order):
-                counts = _followers(text[: at + 1], context)
+                counts = _followers(text[: position + 1], context)
                 probs = (weight * probs + counts) / (weight + counts.sum())
-            losses[row, at - LONGEST] = -probs[text[at + 1]].log()
+            losses[row, position - LONGEST] = -probs[text[position + 1]].log()
     return losses
 
 
@@ -107,34 +139,113 @@ def _followers(text, context):
 
 
 def run(folder, group, kind="", seed=0, rate=None, steps=0, order=None):
-    """Train one model, or count; return what the repetition costs."""
-    if order:
-        own = drawn(tuning=True)
-        best = min(SETTINGS["weights"], key=lambda w: count_losses(own, order, w).mean())
-        loss = count_losses(drawn(tuning=False), order, best).mean().item()
-        return {"order": order, "weight": best, "loss": round(loss, 4)}
+    """Train one model, or count n-grams, and return the loss on repetitions.
+
+    Parameters
+    ----------
+    folder : Path
+        Holds the finished runs of the group "tuning".
+    group : {"tuning", "runs", "counts"}
+    kind : str
+        A key of `KINDS`.
+    seed : int
+    rate : float, optional
+        The learning rate. Default: the tuned one.
+    steps : int
+    order : int, optional
+        That of an n-gram model, which then is counted instead.
+
+    Returns
+    -------
+    dict
+        As `count_rows` or `train_rows`.
+    """
+    if group == "counts":
+        return count_rows(order)
+    if group == "tuning":
+        return train_rows(kind, seed, rate, steps, tuning=True)
+    best = best_tuned(folder, kind=kind)["rate"]
+    return train_rows(kind, seed, best, steps, tuning=False)
+
+
+def count_rows(order):
+    """Return the loss of an n-gram model on test texts.
+
+    Parameters
+    ----------
+    order : {1, 2, 3}
+        As of `count_losses`.
+
+    Returns
+    -------
+    dict
+        ``order``; ``weight``, that of shorter n-grams, chosen on the tuning texts;
+        ``loss``, in nats a token of the repetition.
+    """
+    tuning_texts = sample_rows(tuning=True)
+    best = min(
+        SETTINGS["weights"], key=lambda w: count_losses(tuning_texts, order, w).mean()
+    )
+    loss = count_losses(sample_rows(tuning=False), order, best).mean().item()
+    return {"order": order, "weight": best, "loss": round(loss, 4)}
+
+
+def train_rows(kind, seed, rate, steps, tuning):
+    """Train one model, and return its loss on repetitions.
+
+    Parameters
+    ----------
+    kind : str
+        A key of `KINDS`.
+    seed : int
+    rate : float
+    steps : int
+    tuning : bool
+        Whether to measure the loss on the tuning texts, and nothing else.
+
+    Returns
+    -------
+    dict
+        ``kind``, ``seed``, ``rate``; ``validation``, the loss on the tuning texts, or:
+        ``loss``, that on test texts; ``numbers``, the model's parameters; ``history``, the
+        loss in training, in about 100 means; of two layers ``heads``, a list of what
+        `lmcourse.repeats.ablate_heads` returns. Losses are in nats a token.
+    """
     layers, _, _, sizes = KINDS[kind]
-    tuned = group == "runs"
-    rate = best_tuned(folder, kind=kind)["rate"] if tuned else rate
     model, history = train_repeater(seed, layers, steps, rate, **sizes)
     with torch.no_grad():
-        loss = token_losses(model, drawn(not tuned))[:, LONGEST:].mean().item()
+        loss = token_losses(model, sample_rows(tuning))[:, LONGEST:].mean().item()
     row = {"kind": kind, "seed": seed, "rate": rate}
-    if not tuned:
+    if tuning:
         return row | {"validation": round(loss, 4)}
+    row["loss"] = round(loss, 4)
+    row["numbers"] = sum(weight.numel() for weight in model.parameters())
     every = max(1, steps // 100)
-    row |= {"loss": round(loss, 4), "numbers": sum(p.numel() for p in model.parameters())}
     means = torch.tensor(history[: steps // every * every]).view(-1, every).mean(1)
-    row["history"] = [round(x, 3) for x in means.tolist()]
+    row["history"] = [round(mean, 3) for mean in means.tolist()]
     if layers == 2:
         heads = ablate_heads(model, held_out_texts(torch.full((64,), LONGEST)))
-        row["heads"] = [{k: round(x, 3) for k, x in each.items()} for each in heads]
+        row["heads"] = [{k: round(x, 3) for k, x in head.items()} for head in heads]
     return row
 
 
 def summary(results):
-    """Compare one layer with two, seed by seed."""
+    """Compare the losses of one layer and of two, seed by seed.
+
+    Parameters
+    ----------
+    results : dict of str to list of dict
+        Group → outcomes of its runs (`studies.harness`).
+
+    Returns
+    -------
+    dict
+        ``n``, ``seeds``; ``interval``, of one layer's loss less two layers'; ``verdict``:
+        whether every model of one layer has a higher loss than every model of two layers.
+    """
     kinds = (alike(results["runs"], kind=kind) for kind in ("one layer", "two layers"))
-    one, two = ([each["loss"] for each in rows] for rows in kinds)
-    two = two[: len(one) or None]  # a short run has no one layer
-    return count(results["runs"]) | paired(one or two, two, min(one or two) > max(two))
+    one, two = ([row["loss"] for row in rows] for rows in kinds)
+    if not one:  # a short run
+        one = two
+    two = two[: len(one)]
+    return count(results["runs"]) | paired(one, two, min(one) > max(two))
