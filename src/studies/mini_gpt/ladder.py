@@ -1,12 +1,19 @@
-"""What does each part of a GPT bring, how far does it look back, what does counting add?
+"""What does each part of a GPT gain, how far does it see, and what does counting add?
 
-Varied: the parts, from a table of pairs to two layers; equal steps on the same batches,
-spread of the first weights and learning rate chosen for each by the validation loss of seed
-0, judged by the test text on three other seeds. Of the whole model: how many characters it
-is shown, by the kind of place, always where 64 stand before. And the test text by the mean
-of two models' probabilities. Rivals: counting, its order chosen on the validation text, at
-the same reach; two seeds of one GPT averaged. Null: averaging any two gains as much.
-Statistic: nats a character; for what averaging gains, a 95 % interval over the sonnets.
+What varies: the parts of the model, from a table of pairs of characters to two layers, each
+trained for equally many steps on the same batches. The spread of the first weights and the
+learning rate are chosen for each by the validation loss of seed 0; three other seeds are
+tested. Of the whole model also how many characters it is shown, by the kind of character
+that is predicted, always where 64 come before. And the test loss of the mean of two models'
+probabilities.
+
+Rivals: n-gram models, their order chosen on the validation text, that see as many
+characters; two seeds of one GPT, averaged.
+
+Null: averaging any two models gains as much.
+
+Statistic: the loss in nats a character. For what averaging gains, a 95 % interval over the
+sonnets of the test text, drawn again.
 """
 
 from itertools import combinations
@@ -30,182 +37,417 @@ from studies.harness import best_tuned, count, grid, verdict
 
 CHAPTER, AFTER = "mini-gpt", ("sonnets",)
 CLAIM = (
-    "Averaged with counting, the course's GPT gains more on unseen sonnets than two GPTs "
-    "of the page gain averaged with each other"
+    "Averaged with an n-gram model, the course's GPT improves more on held-out sonnets "
+    "than two small GPTs averaged with each other do"
 )
-RIVAL = "two GPTs of the page that differ in their seed, averaged"
-NULL = "averaging any two models gains as much"
+RIVAL = "averaging two small GPTs that differ in their seed alone"
+NULL = "averaging any two models improves them equally"
 RUNGS = ["a table of pairs", "one head", "four heads", "feed-forward"]
 RUNGS += ["residual paths and norms", "a second layer"]
 SPREADS, RATES, SEEDS = (0.05, 0.125), (3e-3, 1e-2, 3e-2, 1e-1), (1, 2, 3)
 SIZES, FAR = {"context": 64, "heads": 4, "d_model": 64}, 64
-REACHES = {1: 2, 2: 3, 5: 6, 10: 8, 20: 8, 64: 8}  # characters shown → counted in runs of
-HOW = {"batch": 24, "warmup": 40, "weight_decay": 0.01, "validation_windows": 150}
+REACHES = {1: 2, 2: 3, 5: 6, 10: 8, 20: 8, 64: 8}  # characters shown → order of n-grams
+TRAINING = {"batch": 24, "warmup": 40, "weight_decay": 0.01, "validation_windows": 150}
 SETTINGS = {"rungs": RUNGS, "spreads": SPREADS, "rates": RATES, "model": SIZES}
-SETTINGS |= {"training": HOW, "far": FAR, "live": LIVE_SIZES | LIVE}
+SETTINGS |= {"training": TRAINING, "far": FAR, "live": LIVE_SIZES | LIVE}
 
 
 def plan(small):
-    """All rungs from three seeds; or two steps of each, judged at few places."""
-    steps, far = 2 if small else 1000, {"every": 200 if small else 1}
+    """Return the settings of all runs.
+
+    Parameters
+    ----------
+    small : bool
+        Whether to return some of them, with two steps, tested at few positions.
+
+    Returns
+    -------
+    list of dict
+        The arguments of `run`.
+    """
+    steps = 2 if small else 1000
+    every = {"every": 200 if small else 1}
     seeds = SEEDS[: 2 if small else 3]
     tuned = grid(group="tuning", rung=RUNGS, spread=SPREADS, rate=RATES, steps=steps)
-    runs = grid(group="runs", rung=RUNGS[::-1], seed=seeds, steps=steps, **far)
-    last = [{"group": "counting"} | far, {"group": "averaged", "seeds": seeds} | far]
-    last += [{"group": "live", "steps": 20 if small else LIVE["steps"]}]
-    return tuned[:: 8 if small else 1] + runs + last
+    runs = grid(group="runs", rung=RUNGS[::-1], seed=seeds, steps=steps, **every)
+    others = [
+        {"group": "counting"} | every,
+        {"group": "averaged", "seeds": seeds} | every,
+        {"group": "live", "steps": 20 if small else LIVE["steps"]},
+    ]
+    return tuned[:: 8 if small else 1] + runs + others
 
 
 class Rung(GPT):
-    """As much of a GPT as stands on a rung of the ladder."""
+    """A GPT of which only some parts are used.
+
+    Parameters
+    ----------
+    vocab_size : int
+    rung : str
+        One of `RUNGS`: the last part that it has.
+    spread : float
+        The standard deviation of the first weights of its matrices.
+    """
 
     def __init__(self, vocab_size, rung, spread):
+        """Draw the first weights; a table of pairs begins with zeros."""
         self.rung = RUNGS.index(rung)
         sizes = SIZES | {"heads": 1 if self.rung == 1 else 4}
-        super().__init__(GPTConfig(vocab_size, **sizes, layers=1 + (self.rung == 5)))
+        layers = 2 if self.rung == 5 else 1
+        super().__init__(GPTConfig(vocab_size, **sizes, layers=layers))
         with torch.no_grad():
             for weight in self.parameters():
-                weight.mul_(spread / 0.02 if weight.ndim == 2 else 1)
+                if weight.ndim == 2:
+                    weight.mul_(spread / 0.02)  # GPT's own spread is 0.02
         self.pairs = nn.Embedding(vocab_size, vocab_size) if self.rung == 0 else None
         if self.pairs is not None:
             nn.init.zeros_(self.pairs.weight)
 
     def forward(self, ids):
-        """Return the logits of what follows each token."""
+        """Return the logits of the token that follows each.
+
+        Parameters
+        ----------
+        ids : int64 Tensor of shape (batch, tokens)
+
+        Returns
+        -------
+        Tensor of shape (batch, tokens, vocab_size)
+        """
         if self.pairs is not None:
-            return self.pairs(ids)  # (batch, tokens, vocab_size)
+            return self.pairs(ids)
         if self.rung > 3:
             return super().forward(ids)
         x, _ = self.blocks[0].attention(self.embed(ids))  # (batch, tokens, d_model)
-        x = self.blocks[0].feed_forward(x) if self.rung == 3 else x
+        if self.rung == 3:
+            x = self.blocks[0].feed_forward(x)
         return F.linear(x, self.tokens.weight)
 
 
 def run(folder, group, **setting):
-    """Train or judge one thing."""
+    """Train or test one model.
+
+    Parameters
+    ----------
+    folder : Path
+        Holds finished runs, and the losses that are averaged later.
+    group : str
+        What to do, with ``setting`` as its other arguments. "tuning": `tune_rung`; "runs":
+        `train_and_test`; "counting": `count_ngrams`; "averaged": `average_models`;
+        "live": `train_live`.
+
+    Returns
+    -------
+    dict or list of dict
+        What that function returns.
+    """
     tokenizer = CharTokenizer(load_corpus("sonnets"))
     texts = train_val_test_split(load_texts("sonnets"))
     parts = [torch.tensor(tokenizer.encode(text)) for text in texts]
-    how = {"tuning": tuning, "runs": climb, "counting": counting}
-    how |= {"averaged": averaged, "live": live}
-    return how[group](folder, tokenizer, parts, **setting)
+    functions = {
+        "tuning": tune_rung,
+        "runs": train_and_test,
+        "counting": count_ngrams,
+        "averaged": average_models,
+        "live": train_live,
+    }
+    return functions[group](folder, tokenizer, parts, **setting)
 
 
-def trained(tokenizer, parts, rung, seed, spread, rate, steps):
-    """Return the trainer of a rung after its last step."""
+def train_rung(tokenizer, parts, rung, seed, spread, rate, steps):
+    """Train one model.
+
+    Parameters
+    ----------
+    tokenizer : CharTokenizer
+    parts : list of int64 Tensor of shape (tokens,)
+        The training, validation and test text.
+    rung : str
+        One of `RUNGS`.
+    seed : int
+    spread : float
+        Of the first weights.
+    rate : float
+        The highest learning rate.
+    steps : int
+
+    Returns
+    -------
+    lmcourse.gpt.training.Trainer
+        After its last step.
+    """
     torch.manual_seed(seed)
     model = Rung(tokenizer.vocab_size, rung, spread)
-    how = HOW | {"warmup": min(HOW["warmup"], steps - 1), "steps": steps, "seed": seed}
-    config = TrainingConfig(**how, learning_rate=rate, evaluate_every=50)
+    settings = TRAINING | {"warmup": min(TRAINING["warmup"], steps - 1)}
+    config = TrainingConfig(
+        **settings, steps=steps, seed=seed, learning_rate=rate, evaluate_every=50
+    )
     trainer = Trainer(model, *parts[:2], config, "cpu")
     trainer.run(quiet=True)
     return trainer
 
 
-def tuning(folder, tokenizer, parts, rung, spread, rate, steps):
-    """Return the validation loss of seed 0."""
-    history = trained(tokenizer, parts, rung, 0, spread, rate, steps).history
-    found = {"rung": rung, "spread": spread, "rate": rate}
-    return found | {"validation": round(history[-1]["val_loss"], 4)}
+def tune_rung(folder, tokenizer, parts, rung, spread, rate, steps):
+    """Train one model from seed 0, with a spread and a learning rate.
+
+    Parameters
+    ----------
+    folder : Path
+        Unused.
+    tokenizer, parts, rung, spread, rate, steps
+        As of `train_rung`.
+
+    Returns
+    -------
+    dict
+        ``rung``, ``spread``, ``rate``; ``validation``, the last validation loss.
+    """
+    history = train_rung(tokenizer, parts, rung, 0, spread, rate, steps).history
+    row = {"rung": rung, "spread": spread, "rate": rate}
+    return row | {"validation": round(history[-1]["val_loss"], 4)}
 
 
-def climb(folder, tokenizer, parts, rung, seed, steps, every):
-    """Train a rung and judge it; of the whole GPT also the way, and its reach."""
+def train_and_test(folder, tokenizer, parts, rung, seed, steps, every):
+    """Train one model at its tuned spread and rate, and test it.
+
+    Parameters
+    ----------
+    folder : Path
+        Holds the finished runs of the group "tuning"; the losses of the whole GPT are
+        saved there as ``SEED.npy``.
+    tokenizer, parts, rung, seed, steps
+        As of `train_rung`.
+    every : int
+        Test at every so-manieth position.
+
+    Returns
+    -------
+    dict
+        ``rung``, ``seed``, ``spread``, ``rate``, and what `mean_losses` returns. Of the
+        whole GPT also ``history``, a list of (step, training loss, validation loss), and
+        ``seconds``.
+    """
     best = best_tuned(folder, rung=rung)
     best = {name: best[name] for name in ("spread", "rate")}
-    trainer = trained(tokenizer, parts, rung, seed, **best, steps=steps)
-    places = torch.arange(FAR, len(parts[2]), every)
+    trainer = train_rung(tokenizer, parts, rung, seed, **best, steps=steps)
+    positions = torch.arange(FAR, len(parts[2]), every)
     reaches = REACHES if rung == RUNGS[-1] else (FAR,)
-    cost = {r: losses_at(trainer.gpt, parts[2], places, r) for r in reaches}
-    found = {"rung": rung, "seed": seed} | best | judged(tokenizer, parts[2], cost, every)
+    losses = {
+        reach: losses_at(trainer.gpt, parts[2], positions, reach) for reach in reaches
+    }
+    row = {"rung": rung, "seed": seed} | best
+    row |= mean_losses(tokenizer, parts[2], losses, every)
     if rung != RUNGS[-1]:
-        return found
-    np.save(folder / f"{seed}.npy", cost[FAR])
-    curve = [[x["step"], x["train_loss"], round(x["val_loss"], 4)] for x in trainer.history]
-    return found | {"history": curve, "seconds": round(trainer.progress.seconds, 1)}
+        return row
+    np.save(folder / f"{seed}.npy", losses[FAR])
+    row["history"] = [
+        [each["step"], each["train_loss"], round(each["val_loss"], 4)]
+        for each in trainer.history
+    ]
+    return row | {"seconds": round(trainer.progress.seconds, 1)}
 
 
-def counting(folder, tokenizer, parts, every):
-    """Choose an order on the validation text; judge it, and all reaches."""
-    train, validation, test = (part.numpy() for part in parts)
-    models = {n: NgramModel(train, n, tokenizer.vocab_size) for n in range(1, 9)}
-    losses = {n: model.loss(validation) for n, model in models.items()}
-    shares = {n: model.probabilities(test)[FAR::every] for n, model in models.items()}
-    cost = {n: -np.log(share) for n, share in shares.items()}
-    best = min(losses, key=losses.get)
-    np.save(folder / "counting.npy", cost[best])
-    found = judged(tokenizer, parts[2], {r: cost[n] for r, n in REACHES.items()}, every)
-    found |= {"test": round(float(cost[best].mean()), 4)}
-    return found | {"order": best, "validation": round(losses[best], 4)}
+def count_ngrams(folder, tokenizer, parts, every):
+    """Test an n-gram model whose order is chosen on the validation text.
+
+    Parameters
+    ----------
+    folder : Path
+        Its losses are saved there as ``counting.npy``.
+    tokenizer, parts
+        As of `train_rung`.
+    every : int
+        Test at every so-manieth position.
+
+    Returns
+    -------
+    dict
+        ``test``, the mean test loss; ``reach``, as of `mean_losses`, for each number of
+        characters of the order that `REACHES` names; ``order``, the one that was chosen;
+        ``validation``, its validation loss.
+    """
+    training, validation, test = (part.numpy() for part in parts)
+    models = {n: NgramModel(training, n, tokenizer.vocab_size) for n in range(1, 9)}
+    validation_losses = {n: model.loss(validation) for n, model in models.items()}
+    losses = {
+        n: -np.log(model.probabilities(test)[FAR::every]) for n, model in models.items()
+    }
+    best = min(validation_losses, key=validation_losses.get)
+    np.save(folder / "counting.npy", losses[best])
+    by_reach = {reach: losses[n] for reach, n in REACHES.items()}
+    row = mean_losses(tokenizer, parts[2], by_reach, every)
+    row["test"] = round(float(losses[best].mean()), 4)
+    return row | {"order": best, "validation": round(validation_losses[best], 4)}
 
 
-def sonnet_of(tokenizer, ids, every):
-    """Return the text and, of each place judged, where it is and its sonnet."""
+def positions_to_test(tokenizer, ids, every):
+    """Return the test text, and the positions at which models are tested.
+
+    Parameters
+    ----------
+    tokenizer : CharTokenizer
+    ids : int64 Tensor of shape (characters,)
+        The test text.
+    every : int
+        Every so-manieth position, from the 64th on.
+
+    Returns
+    -------
+    text : str
+    positions : int array of shape (positions,)
+    sonnets : int array of shape (positions,)
+        The number of the sonnet in which each position is.
+    """
     text = tokenizer.decode(ids.tolist())
-    places = np.arange(FAR, len(text), every)
-    return text, places, np.array([text.count("\n\n", 0, place) for place in places])
+    positions = np.arange(FAR, len(text), every)
+    sonnets = np.array([text.count("\n\n", 0, position) for position in positions])
+    return text, positions, sonnets
 
 
-def judged(tokenizer, ids, cost, every):
-    """Return the mean cost; and, shown so many characters, by the kind of place."""
-    text, places, _ = sonnet_of(tokenizer, ids, every)
-    letter = np.array([c.isalpha() or c in "'’" for c in text])
-    ends = np.array([text[place] == "\n" for place in places])
-    starts = letter[places] & ~letter[places - 1]
+def mean_losses(tokenizer, ids, losses, every):
+    """Return the mean loss, and the mean loss by the kind of character.
+
+    Parameters
+    ----------
+    tokenizer : CharTokenizer
+    ids : int64 Tensor of shape (characters,)
+        The test text.
+    losses : dict of int to array of shape (positions,)
+        Characters shown → the loss at each position, in nats.
+    every : int
+        As of `positions_to_test`.
+
+    Returns
+    -------
+    dict
+        ``test``: the mean with 64 characters shown. ``reach``: kind ("line ends", "word
+        starts" or "elsewhere") → characters shown, a str → mean loss.
+    """
+    text, positions, _ = positions_to_test(tokenizer, ids, every)
+    letter = np.array([character.isalpha() or character in "'’" for character in text])
+    ends = np.array([text[position] == "\n" for position in positions])
+    starts = letter[positions] & ~letter[positions - 1]
     kinds = {"line ends": ends, "word starts": starts, "elsewhere": ~ends & ~starts}
     by_kind = {
-        kind: {str(r): round(float(each[at].mean()), 4) for r, each in cost.items()}
-        for kind, at in kinds.items()
+        kind: {str(r): round(float(each[chosen].mean()), 4) for r, each in losses.items()}
+        for kind, chosen in kinds.items()
     }
-    return {"test": round(float(cost[FAR].mean()), 4), "reach": by_kind}
+    return {"test": round(float(losses[FAR].mean()), 4), "reach": by_kind}
 
 
-def averaged(folder, tokenizer, parts, seeds, every):
-    """Return what each sonnet costs, and what averaging two gains over the better one."""
-    costs = {str(name): np.load(folder / f"{name}.npy") for name in ("counting", *seeds)}
-    places = torch.arange(FAR, len(parts[2]), every)
-    course = load_gpt("sonnets", device="cpu")[1]
-    costs["the course's"] = losses_at(course, parts[2], places, FAR)
-    _, _, sonnet = sonnet_of(tokenizer, parts[2], every)
+def average_models(folder, tokenizer, parts, seeds, every):
+    """Test each model, and each two of them with their probabilities averaged.
 
-    def row(names, cost, gain):
-        each = [round(float(gain[sonnet == n].mean()), 4) for n in np.unique(sonnet)]
-        return {"models": names, "test": round(float(cost.mean()), 4), "sonnets": each}
+    The models are the n-gram model, the small GPTs, and the course's GPT.
 
-    rows = [row([name], cost, cost) for name, cost in costs.items()]
-    for one, other in combinations(costs, 2):
-        both = np.log(2) - np.logaddexp(-costs[one], -costs[other])
-        better = min(costs[one], costs[other], key=np.mean)
+    Parameters
+    ----------
+    folder : Path
+        Holds the losses of all but the course's GPT.
+    tokenizer, parts
+        As of `train_rung`.
+    seeds : sequence of int
+        Of the small GPTs.
+    every : int
+        As of `positions_to_test`.
+
+    Returns
+    -------
+    list of dict
+        ``models``, one or two names; ``test``, the mean loss; ``sonnets``, of one model its
+        mean loss on each sonnet, of two by how much their average is better than the better
+        one of them.
+    """
+    losses = {str(name): np.load(folder / f"{name}.npy") for name in ("counting", *seeds)}
+    positions = torch.arange(FAR, len(parts[2]), every)
+    _, course_gpt, *_ = load_gpt("sonnets", device="cpu")
+    losses["the course's"] = losses_at(course_gpt, parts[2], positions, FAR)
+    _, _, sonnets = positions_to_test(tokenizer, parts[2], every)
+
+    def row(names, test, by_position):
+        """Return a row; ``by_position`` is averaged for each sonnet."""
+        means = [
+            round(float(by_position[sonnets == n].mean()), 4) for n in np.unique(sonnets)
+        ]
+        return {"models": names, "test": round(float(test.mean()), 4), "sonnets": means}
+
+    rows = [row([name], each, each) for name, each in losses.items()]
+    for one, other in combinations(losses, 2):
+        both = np.log(2) - np.logaddexp(-losses[one], -losses[other])
+        better = min(losses[one], losses[other], key=np.mean)
         rows.append(row([one, other], both, better - both))
     return rows
 
 
-def live(folder, tokenizer, parts, steps):
-    """Train the model of the view *training* as the page does; return its moments."""
-    sizes = {n: LIVE_SIZES[n] for n in ("context", "layers", "heads", "d_model")}
-    how = {n: LIVE[n] for n in ("batch", "learning_rate", "seed")} | {"steps": steps}
-    how |= {"warmup": steps // 20, "evaluate_every": max(10, steps // 30)}
+def train_live(folder, tokenizer, parts, steps):
+    """Train the model of the view *training* as the page does.
+
+    Parameters
+    ----------
+    folder : Path
+        Unused.
+    tokenizer : CharTokenizer
+    parts
+        Unused: the view splits the text as one.
+    steps : int
+
+    Returns
+    -------
+    list of dict
+        At each estimate: ``step``, ``loss`` (of the validation text), ``sample`` (a text).
+    """
+    sizes = {name: LIVE_SIZES[name] for name in ("context", "layers", "heads", "d_model")}
+    config = TrainingConfig(
+        batch=LIVE["batch"],
+        learning_rate=LIVE["learning_rate"],
+        seed=LIVE["seed"],
+        steps=steps,
+        warmup=steps // 20,
+        evaluate_every=max(10, steps // 30),
+    )
     torch.manual_seed(LIVE["seed"])
     model = GPT(GPTConfig(tokenizer.vocab_size, **sizes))
     ids = torch.tensor(tokenizer.encode(load_corpus("sonnets")))
-    trainer = Trainer(model, *split(ids), TrainingConfig(**how), "cpu")
-    start, rows = torch.tensor([tokenizer.encode("\n")]), []
+    trainer = Trainer(model, *split(ids), config, "cpu")
+    start = torch.tensor([tokenizer.encode("\n")])
+    rows = []
 
     def watch(trainer):
-        draw = torch.Generator().manual_seed(1)
-        more = generate(trainer.gpt.eval(), start, 120, 0.8, draw, cached=False)
-        loss, text = trainer.history[-1]["val_loss"], tokenizer.decode(more[0].tolist())
-        rows.append({"step": trainer.progress.step, "loss": round(loss, 4), "sample": text})
+        """Store the loss and a sample, which has the same random numbers each time."""
+        generator = torch.Generator().manual_seed(1)
+        sample = generate(trainer.gpt.eval(), start, 120, 0.8, generator, cached=False)
+        loss = trainer.history[-1]["val_loss"]
+        row = {"step": trainer.progress.step, "loss": round(loss, 4)}
+        rows.append(row | {"sample": tokenizer.decode(sample[0].tolist())})
 
     trainer.run(on_estimate=watch, quiet=True)
     return rows
 
 
 def summary(results):
-    """Compare what counting and the course's gain with what two GPTs gain, by sonnet."""
-    of = {tuple(row["models"]): row["sonnets"] for row in results["averaged"]}
-    two = [of[pair] for pair in of if len(pair) == 2 and all(map(str.isdigit, pair))]
-    more = np.subtract(of["counting", "the course's"], np.mean(two, axis=0))
-    drawn = np.random.default_rng(0).integers(len(more), size=(2000, len(more)))
-    ends = np.quantile(more[drawn].mean(1), [0.025, 0.975]).round(4).tolist()
-    return count(results["runs"]) | {"interval": ends, "verdict": verdict(ends[0] > 0)}
+    """Compare what averaging with an n-gram model gains with what two GPTs gain.
+
+    Parameters
+    ----------
+    results : dict of str to list of dict
+        Group → outcomes of its runs (`studies.harness`).
+
+    Returns
+    -------
+    dict
+        ``n``, ``seeds``; ``interval``, 95 % of the difference of the two gains, over
+        sonnets drawn again; ``verdict``: whether it is above zero.
+    """
+    gains = {tuple(row["models"]): row["sonnets"] for row in results["averaged"]}
+    two_gpts = [
+        gains[names]
+        for names in gains
+        if len(names) == 2 and all(name.isdigit() for name in names)
+    ]
+    difference = gains["counting", "the course's"] - np.mean(two_gpts, axis=0)
+    rng = np.random.default_rng(0)
+    drawn = rng.integers(len(difference), size=(2000, len(difference)))
+    interval = np.quantile(difference[drawn].mean(1), [0.025, 0.975]).round(4).tolist()
+    holds = interval[0] > 0
+    return count(results["runs"]) | {"interval": interval, "verdict": verdict(holds)}

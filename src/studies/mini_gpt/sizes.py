@@ -1,11 +1,16 @@
-"""What does a small GPT gain by width, heads, depth, shape? And what of little text?
+"""What does a small GPT gain by width, heads, depth, shape? And what from little text?
 
-Varied: one size of the page's model at a time, and its shape at about as many parameters;
-each at the learning rate with the lowest validation loss of seed 0, then from three other
-seeds; and with a thirtieth of the text, with and without dropout, at two rates. Rivals:
-that only the number of parameters counts; that dropout lowers the best loss of a run.
-Null: all sizes end within what seeds differ by. Statistic: the validation loss after equal
-steps; the interval is of the narrowest model's loss less the widest's, by seed.
+What varies: one size of the page's model at a time, and its shape with about as many
+parameters, each at the learning rate with the lowest validation loss of seed 0, then from
+three other seeds. And training on a thirtieth of the text, with and without dropout, at two
+learning rates.
+
+Rivals: only the number of parameters counts; dropout lowers the best loss of a run.
+
+Null: models of all sizes end within what seeds differ by.
+
+Statistic: the validation loss after equally many steps. The interval is that of the
+narrowest model's loss less the widest's, over the seeds.
 """
 
 from functools import cache
@@ -20,12 +25,17 @@ from lmcourse.train import new_run
 from studies.harness import alike, best_tuned, count, grid, paired
 
 CHAPTER = "mini-gpt"
-CLAIM = "After 1,000 steps each wider model leads the narrower, on each of three seeds"
+CLAIM = (
+    "After equally many steps, each wider model has a lower validation loss than the "
+    "narrower ones, whatever the seed"
+)
 RIVAL = "a model of another shape with about as many parameters"
 NULL = "all widths end within what seeds differ by"
 BASE = {"layers": 2, "heads": 4, "d_model": 64, "steps": 1000, "batch": 24, "warmup": 40}
 BASE |= {"weight_decay": 0.01, "evaluate_every": 100, "validation_windows": 150}
-SPREAD, RATES, SEEDS, SHARE = 0.05, (3e-3, 1e-2, 3e-2), (1, 2, 3), 30
+SPREAD = 0.05  # of the first weights
+RATES, SEEDS = (3e-3, 1e-2, 3e-2), (1, 2, 3)
+SHARE = 30  # little text: one part in so many
 SETTINGS = {"base": BASE, "spread": SPREAD, "rates": RATES, "share": SHARE}
 AXES = {"d_model": (16, 32, 64, 128), "heads": (1, 2, 4, 8), "layers": (1, 2, 3, 4)}
 # Layers and width of models of about the same number of parameters.
@@ -34,7 +44,18 @@ PROMPT = "\nShall I "
 
 
 def plan(small):
-    """All values; or the two ends of each axis, for two steps."""
+    """Return the settings of all runs.
+
+    Parameters
+    ----------
+    small : bool
+        Whether to return those of the two ends of each axis, with two steps.
+
+    Returns
+    -------
+    list of dict
+        The arguments of `run`.
+    """
     few = {"steps": 2, "warmup": 1, "validation_windows": 4} if small else {}
     short = {"steps": 300, "evaluate_every": 25} | few
     seeds = SEEDS[: 1 if small else 3]
@@ -44,86 +65,210 @@ def plan(small):
         for value in (values[:: len(values) - 1] if small else values)
     ]
     tuned = [each | {"rate": r} for r in RATES[: 1 if small else 3] for each in models]
-    texts = grid(dropout=(0.0, 0.3), rate=RATES[:2], seed=seeds, changes=short)
+    little = grid(dropout=(0.0, 0.3), rate=RATES[:2], seed=seeds, changes=short)
     runs = [each | {"seed": seed} for seed in seeds for each in models]
-    groups = {"tuning": tuned, "runs": runs, "little": texts}
+    groups = {"tuning": tuned, "runs": runs, "little": little}
     return [{"group": name} | each for name, group in groups.items() for each in group]
 
 
 def settings_at(axis, value):
-    """Return the sizes of the model that has a value on an axis."""
-    shape = axis == "shape"
-    return BASE | ({"layers": value[0], "d_model": value[1]} if shape else {axis: value})
+    """Return the sizes and training settings of the model with a value on an axis.
+
+    Parameters
+    ----------
+    axis : str
+        A key of `AXES`.
+    value : int or list of int
+        The size; on the axis "shape" the layers and the width.
+
+    Returns
+    -------
+    dict
+        As `BASE`.
+    """
+    if axis == "shape":
+        layers, d_model = value
+        return BASE | {"layers": layers, "d_model": d_model}
+    return BASE | {axis: value}
 
 
 def run(folder, group, **setting):
-    """Train one model."""
-    return {"tuning": tuning, "runs": final, "little": little}[group](folder, **setting)
+    """Train one model.
+
+    Parameters
+    ----------
+    folder : Path
+        Holds the finished runs of the group "tuning".
+    group : str
+        What to do, with ``setting`` as its other arguments. "tuning": `tune_model`;
+        "runs": `train_at_best_rate`; "little": `train_on_little`.
+
+    Returns
+    -------
+    dict
+        What that function returns.
+    """
+    functions = {
+        "tuning": tune_model,
+        "runs": train_at_best_rate,
+        "little": train_on_little,
+    }
+    return functions[group](folder, **setting)
 
 
-def tuning(folder, axis, value, changes, rate):
-    """Return the validation loss of seed 0."""
-    how = settings_at(axis, value) | changes | {"learning_rate": rate, "seed": 0}
-    loss = trained(tuple(how.items()))["history"][-1][1]
+def tune_model(folder, axis, value, changes, rate):
+    """Train a model from seed 0 at one learning rate.
+
+    Parameters
+    ----------
+    folder : Path
+        Unused.
+    axis, value
+        As of `settings_at`.
+    changes : dict
+        Other settings than those, by name.
+    rate : float
+        The highest learning rate.
+
+    Returns
+    -------
+    dict
+        ``axis``, ``value``, ``rate``; ``validation``, the last validation loss.
+    """
+    settings = settings_at(axis, value) | changes | {"learning_rate": rate, "seed": 0}
+    _, loss = train_cached(tuple(settings.items()))["history"][-1]
     return {"axis": axis, "value": value, "rate": rate, "validation": loss}
 
 
-def final(folder, axis, value, changes, seed):
-    """Train at the rate that was the best of seed 0."""
+def train_at_best_rate(folder, axis, value, changes, seed):
+    """Train a model at its tuned learning rate.
+
+    Parameters
+    ----------
+    folder : Path
+        Holds the finished runs of the group "tuning".
+    axis, value, changes
+        As of `tune_model`.
+    seed : int
+
+    Returns
+    -------
+    dict
+        ``axis``, ``value``, ``rate``, ``seed``, and what `train_cached` returns.
+    """
     rate = best_tuned(folder, axis=axis, value=value)["rate"]
-    how = settings_at(axis, value) | changes | {"learning_rate": rate, "seed": seed}
-    found = {"axis": axis, "value": value, "rate": rate, "seed": seed}
-    return found | trained(tuple(how.items()))
+    settings = settings_at(axis, value) | changes | {"learning_rate": rate, "seed": seed}
+    row = {"axis": axis, "value": value, "rate": rate, "seed": seed}
+    return row | train_cached(tuple(settings.items()))
 
 
-def new(settings, share=1):
-    """Return a tokenizer and a trainer, on a share of the training text."""
+def new_trainer(settings, share=1):
+    """Return a tokenizer and a trainer, before its first step.
+
+    Parameters
+    ----------
+    settings : dict
+        Arguments of `lmcourse.train.new_run`.
+    share : int
+        The trainer has one part in so many of the training text.
+
+    Returns
+    -------
+    tokenizer : CharTokenizer
+    trainer : lmcourse.gpt.training.Trainer
+    """
     parts = train_val_test_split(load_texts("sonnets"))
     parts = parts._replace(training=parts.training[: len(parts.training) // share])
-    how = settings | {"parts": parts, "device": "cpu"}
-    tokenizer, trainer = new_run(load_corpus("sonnets"), "classic", **how)
+    options = settings | {"parts": parts, "device": "cpu"}
+    tokenizer, trainer = new_run(load_corpus("sonnets"), "classic", **options)
     with torch.no_grad():
         for weight in trainer.gpt.parameters():
-            weight.mul_(SPREAD / 0.02 if weight.ndim == 2 else 1)
+            if weight.ndim == 2:
+                weight.mul_(SPREAD / 0.02)  # GPT's own spread is 0.02
     return tokenizer, trainer
 
 
 @cache
-def trained(settings):
-    """Train a model; the base is on several axes."""
-    tokenizer, trainer = new(dict(settings))
+def train_cached(settings):
+    """Train a model, once for all axes that it is on.
+
+    Parameters
+    ----------
+    settings : tuple of (str, value)
+        Arguments of `new_trainer`, as pairs, so that they can be a key of the cache.
+
+    Returns
+    -------
+    dict
+        ``parameters``; ``seconds``; ``history``, a list of (step, validation loss);
+        ``sample``, a text.
+    """
+    tokenizer, trainer = new_trainer(dict(settings))
     history = trainer.run(quiet=True)
     start = torch.tensor([tokenizer.encode(PROMPT)])
-    draw = torch.Generator().manual_seed(0)
-    ids = generate(trainer.gpt.eval(), start, 160, 0.8, draw, cached=False)
+    generator = torch.Generator().manual_seed(0)
+    ids = generate(trainer.gpt.eval(), start, 160, 0.8, generator, cached=False)
     return {
         "parameters": trainer.gpt.parameters_count,
         "seconds": round(trainer.progress.seconds, 1),
-        "history": [[x["step"], round(x["val_loss"], 4)] for x in history],
+        "history": [[each["step"], round(each["val_loss"], 4)] for each in history],
         "sample": tokenizer.decode(ids[0].tolist()),
     }
 
 
-def little(folder, dropout, rate, seed, changes):
-    """Train on little text; estimate the loss on it, too."""
-    how = BASE | {"dropout": dropout, "learning_rate": rate, "seed": seed} | changes
-    _, trainer = new(how, SHARE)
-    rows = []
+def train_on_little(folder, dropout, rate, seed, changes):
+    """Train a model on a thirtieth of the text.
+
+    Parameters
+    ----------
+    folder : Path
+        Unused.
+    dropout, rate : float
+    seed : int
+    changes : dict
+        Other settings than those of `BASE`, by name.
+
+    Returns
+    -------
+    dict
+        ``dropout``, ``rate``, ``seed``; ``history``, a list of (step, loss on the training
+        text, validation loss).
+    """
+    settings = BASE | {"dropout": dropout, "learning_rate": rate, "seed": seed} | changes
+    _, trainer = new_trainer(settings, SHARE)
+    history = []
 
     def watch(trainer):
+        """Estimate the loss on the training text beside the validation loss."""
         own = estimate(trainer.gpt.eval(), trainer.training, trainer.context, 50)
         last = trainer.history[-1]
-        rows.append([last["step"], round(own, 4), round(last["val_loss"], 4)])
+        history.append([last["step"], round(own, 4), round(last["val_loss"], 4)])
 
     trainer.run(on_estimate=watch, quiet=True)
-    return {"dropout": dropout, "rate": rate, "seed": seed, "history": rows}
+    return {"dropout": dropout, "rate": rate, "seed": seed, "history": history}
 
 
 def summary(results):
-    """Compare the widths, seed by seed."""
+    """Compare models of different widths, seed by seed.
+
+    Parameters
+    ----------
+    results : dict of str to list of dict
+        Group → outcomes of its runs (`studies.harness`).
+
+    Returns
+    -------
+    dict
+        ``n``, ``seeds``; ``interval``, of the narrowest model's last validation loss less
+        the widest's; ``verdict``: whether each width has a lower loss than the one before,
+        with every seed.
+    """
     runs = alike(results["runs"], axis="d_model")
     widths = (alike(runs, value=width) for width in AXES["d_model"])
-    losses = [[each["history"][-1][1] for each in rows] for rows in widths if rows]
-    pairs = [zip(*both, strict=True) for both in pairwise(losses)]
-    holds = all(narrow > wide for pair in pairs for narrow, wide in pair)
+    losses = [[run["history"][-1][1] for run in rows] for rows in widths if rows]
+    holds = all(
+        narrow > wide
+        for narrower, wider in pairwise(losses)
+        for narrow, wide in zip(narrower, wider, strict=True)
+    )
     return count(runs) | paired(losses[0], losses[-1], holds)

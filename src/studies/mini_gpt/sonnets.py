@@ -1,8 +1,8 @@
-"""The GPT that read the Sonnets: ``sonnets.safetensors``, of which many chapters ask.
+"""The GPT that is trained on the Sonnets, ``sonnets.safetensors``, which many chapters use.
 
-No question, no rivals: it makes a model, by the classic recipe with the changes below (the
-corpus is small, hence dropout). Its record, the losses on the way and the SHA-256 of the
-corpus among it, lies in the file.
+No question and no rivals: it makes a model, by the classic recipe with the changes below
+(dropout, since the corpus is small). Its record is in the file, with the losses during
+training and the SHA-256 of the corpus.
 """
 
 from lmcourse import train
@@ -14,18 +14,48 @@ CHANGES = {"optimizer": "muon", "learning_rate": 0.01, "dropout": 0.2, "batch": 
 
 
 def plan(small):
-    """One training, of 2,000 steps; or of two, with few estimates."""
+    """Return the setting of the one run, a training of 2,000 steps.
+
+    Parameters
+    ----------
+    small : bool
+        Whether it has two steps and few estimates instead.
+
+    Returns
+    -------
+    list of dict
+        The arguments of `run`.
+    """
     few = {"steps": 2, "evaluate_every": 1, "validation_windows": 4, "warmup": 1}
     return [{"group": "runs", "changes": CHANGES | (few if small else {"steps": 2000})}]
 
 
 def run(folder, group, changes):
-    """Train from where an earlier run was stopped."""
-    asked = ["--corpus", "sonnets", "--preset", "classic", "--resume"]
+    """Train the model; go on where an earlier run was stopped.
+
+    Parameters
+    ----------
+    folder : Path
+        Where its checkpoint ``run.safetensors`` and the model are saved.
+    group : {"runs"}
+    changes : dict
+        Settings of ``python -m lmcourse.train`` that differ from the classic recipe.
+
+    Returns
+    -------
+    dict
+        ``val_loss``, the last validation loss, in nats a character.
+
+    Raises
+    ------
+    RuntimeError
+        If the training failed.
+    """
+    arguments = ["--corpus", "sonnets", "--preset", "classic", "--resume"]
     for name, value in changes.items():
-        asked += ["--set", f"{name}={value}"]
+        arguments += ["--set", f"{name}={value}"]
     path = folder / "sonnets.safetensors"
-    asked += ["--out", str(folder / "run.safetensors"), "--export", str(path)]
-    if train.main(asked):
+    arguments += ["--out", str(folder / "run.safetensors"), "--export", str(path)]
+    if train.main(arguments):
         raise RuntimeError("the training of the Sonnets' GPT failed")
     return {"val_loss": read_record(path)["val_loss"]}
