@@ -1,13 +1,18 @@
-"""What does a small model make of places and offsets that no training has shown?
+"""What does a small model make of positions and offsets that no training has shown?
 
-Varied: the scheme of positions, of six, and the reach of relative ones; the base of rotary
-positions and the trained length; the steps; how far back a model is asked. Rivals:
-NTK-aware scaling, a greater base for all pairs; all pairs slowed; only those slowed that
-came round in training; one pair alone. Null: what a guess from the frequencies of the
-characters costs. Statistic: the loss of saying which character stood three back, over the
-last quarter of texts four times as long as in training; the interval is from the lowest to
-the highest of its differences, by model clear of the edge, between NTK-aware scaling and
-slowing the pairs that have not come round.
+What varies: the scheme of positions, of six, and the reach of relative ones; the base of
+rotary positions and the length of the training texts; the steps; how many positions back
+the character stands that the model has to name.
+
+Rivals: NTK-aware scaling, which is a larger base for all pairs of dimensions; all pairs
+slowed; only those slowed that completed a turn in training; one pair alone.
+
+Null: a guess from the frequencies of the characters.
+
+Statistic: the loss of naming the character three positions back, in nats, over the last
+quarter of texts four times as long as in training. The interval is that of NTK-aware
+scaling less slowing the pairs that have not completed a turn, from the lowest to the
+highest over models whose first such pair is clearly one (`summary`).
 """
 
 import math
@@ -28,14 +33,14 @@ from studies.harness import count, grid, paired
 
 CHAPTER = "positional-encoding"
 CLAIM = (
-    "Rotary models that name the character three back and whose first pair that has not "
-    "come round has a wavelength of 1.3 trained lengths or more, read at four lengths with "
-    "these pairs slowed by four, lose less than a nat over the last quarter, and less than "
-    "those for which it is 1.1 or less"
+    "A rotary model can read texts four times longer than those of its training if only "
+    "its slowest frequencies are slowed further"
 )
-RIVAL = "NTK-aware scaling, a greater base for all pairs"
+RIVAL = "NTK-aware scaling: a larger base, which slows all frequencies"
 NULL = "a guess from the frequencies of the characters"
 TIMES = 4  # how much longer the texts are than in training
+D_HEAD = 12
+PAIRS = D_HEAD // 2  # pairs of dimensions that rotate together
 SETTINGS = {
     "seeds": [0, 1, 2, 3, 4],
     "steps": 400,
@@ -43,84 +48,213 @@ SETTINGS = {
     "seven back": [100, 1_000, 10_000, 100_000],  # bases
     "reaches": [24, 64, 128],
     "bases": [[base, 32] for base in (100, 300, 1_000, 3_000, 10_000, 30_000, 100_000)]
-    + [[base, 16] for base in (100, 300, 10_000)],
+    + [[base, 16] for base in (100, 300, 10_000)],  # base, length of training texts
 }
 PLAIN = ("none", "sinusoidal", "learned", "ALiBi")
 
 
 def plan(small):
-    """All kinds from every seed; or three, for two steps."""
+    """Return the settings of all runs: every kind of model from every seed.
+
+    Parameters
+    ----------
+    small : bool
+        Whether to return three of them, with two steps.
+
+    Returns
+    -------
+    list of dict
+        The arguments of `run`.
+    """
     longer, steps = SETTINGS["longer"], SETTINGS["steps"]
     kinds = grid(group="schemes", scheme=PLAIN)
     kinds += grid(group="reach", reach=SETTINGS["reaches"])
-    kinds += [{"group": "bases", "base": b, "length": t} for b, t in SETTINGS["bases"]]
+    kinds += [
+        {"group": "bases", "base": base, "length": length}
+        for base, length in SETTINGS["bases"]
+    ]
     kinds += grid(group="seven back", base=SETTINGS["seven back"], back=7)
-    rows = [k | {"steps": steps, "seed": s} for k in kinds for s in SETTINGS["seeds"]]
+    settings = [
+        kind | {"steps": steps, "seed": seed}
+        for kind in kinds
+        for seed in SETTINGS["seeds"]
+    ]
     if small:
-        return [rows[at] | {"steps": 2} for at in (5, 20, 35)]
-    how = {"steps": longer["steps"], "seed": longer["seeds"]}
-    return rows + grid(group="longer", scheme=longer["schemes"], **how)
+        return [settings[index] | {"steps": 2} for index in (5, 20, 35)]
+    return settings + grid(
+        group="longer",
+        scheme=longer["schemes"],
+        steps=longer["steps"],
+        seed=longer["seeds"],
+    )
 
 
-def curves(model, length, **told):
-    """Return both questions' losses by groups of eight positions, (2, groups)."""
-    lost = losses_by_position(model, TIMES * length, **told).view(2, -1, 8).nanmean(-1)
-    return [[round(loss, 4) for loss in row] for row in lost.tolist()]
+def losses_by_group(model, length, **options):
+    """Return the losses of both questions on long texts, by groups of eight positions.
+
+    Parameters
+    ----------
+    model : lmcourse.lengths.PositionModel
+    length : int
+        Of the training texts; those read are four times as long.
+    **options
+        Of `PositionModel.forward`.
+
+    Returns
+    -------
+    list of list of float
+        Of shape (2, groups), in nats: for the next character, and for the one that stood
+        some positions back.
+    """
+    losses = losses_by_position(model, TIMES * length, **options)  # (2, tokens)
+    means = losses.view(2, -1, 8).nanmean(-1)
+    return [[round(loss, 4) for loss in row] for row in means.tolist()]
 
 
-def flattened(model):
-    """Give the buckets that training never met the price of the last that it did."""
+def flatten_far_buckets(model):
+    """Give all distances beyond those of training the bias of the last one in training.
+
+    Parameters
+    ----------
+    model : lmcourse.lengths.PositionModel
+        With relative positions; it is changed.
+
+    Returns
+    -------
+    PositionModel
+        The same.
+    """
     last = relative_buckets(SHORT, BUCKETS, model.reach).max()
     with torch.no_grad():
         model.relative[last:] = model.relative[last].clone()
     return model
 
 
-def slowed(base, length):
-    """Return every way of reading on, its name → the speeds of the six pairs."""
-    speeds, pair = frequencies(12, base), torch.arange(6)
-    new = 2 * math.pi / speeds > length  # has not come round in training
-    marks = {"none": pair < 0, "all": pair >= 0, "new": new, "old": ~new}
-    marks["new but the first"] = new & (pair != new.int().argmax())
-    marks |= {str(p): pair == p for p in range(6)}
-    ways = {name: torch.where(mark, speeds / TIMES, speeds) for name, mark in marks.items()}
-    return ways | {"NTK-aware": frequencies(12, base * TIMES ** (12 / 10))}
+def slowed_frequencies(base, length):
+    """Return the frequencies of a rotary model in each way of reading longer texts.
+
+    Parameters
+    ----------
+    base : float
+    length : int
+        Of the training texts. A pair is new if it did not complete a turn over it.
+
+    Returns
+    -------
+    dict of str to Tensor of shape (6,)
+        In radians a position, of each pair of dimensions. Slowed by four are: ``none``;
+        ``all``; the ``new`` pairs; the ``old`` ones, which are all others; ``new but the
+        first``; one pair, "0" to "5". ``NTK-aware``: the frequencies of a larger base.
+    """
+    speeds = frequencies(D_HEAD, base)
+    pair = torch.arange(PAIRS)
+    new = 2 * math.pi / speeds > length
+    chosen = {
+        "none": pair < 0,
+        "all": pair >= 0,
+        "new": new,
+        "old": ~new,
+        "new but the first": new & (pair != new.int().argmax()),
+    }
+    for index in range(PAIRS):
+        chosen[str(index)] = pair == index
+    ways = {
+        name: torch.where(mask, speeds / TIMES, speeds) for name, mask in chosen.items()
+    }
+    larger_base = base * TIMES ** (D_HEAD / (D_HEAD - 2))
+    return ways | {"NTK-aware": frequencies(D_HEAD, larger_base)}
 
 
-def run(folder, group, steps, seed, scheme="rotary", base=10_000, length=SHORT, **told):
-    """Train one model; return its losses read on as it is, and in other ways."""
+def run(folder, group, steps, seed, scheme="rotary", base=10_000, length=SHORT, **options):
+    """Train one model on short texts; return its losses on long ones.
+
+    Parameters
+    ----------
+    folder : Path
+        Unused: no weights are saved.
+    group : {"schemes", "reach", "bases", "seven back", "longer"}
+    steps, seed : int
+    scheme : str
+        As of `lmcourse.lengths.PositionModel`; "relative" in the group "reach".
+    base : float
+    length : int
+        Of the training texts.
+    **options
+        ``reach``, ``back``: other arguments of `PositionModel`.
+
+    Returns
+    -------
+    dict
+        ``scheme``, ``reach``, ``base``, ``length``, ``steps``, ``seed``; ``loss``, as
+        `losses_by_group`; ``ways``, for some changes of the model, its loss of naming the
+        character back, by groups of positions: ``near keys``, attention is limited to as
+        many keys as in training; with relative positions ``last price``, as
+        `flatten_far_buckets`; with rotary ones, in the groups "bases" and "seven back", the
+        names of `slowed_frequencies`.
+    """
     scheme = "relative" if group == "reach" else scheme
-    model = train_position_model(scheme, steps, seed, length, base=base, **told)
-    found = {"scheme": scheme, "reach": model.reach, "base": base, "length": length}
-    found |= {"steps": steps, "seed": seed, "loss": curves(model, length)}
-    near = {"mask": near_mask(TIMES * length, length)}
-    found["ways"] = {"near keys": curves(model, length, **near)[1]}
+    model = train_position_model(scheme, steps, seed, length, base=base, **options)
+    row = {"scheme": scheme, "reach": model.reach, "base": base, "length": length}
+    row |= {"steps": steps, "seed": seed, "loss": losses_by_group(model, length)}
+
+    def loss_back(**changes):
+        """Return the loss of naming the character back, by groups of positions."""
+        _, back = losses_by_group(model, length, **changes)
+        return back
+
+    ways = {"near keys": loss_back(mask=near_mask(TIMES * length, length))}
     if scheme == "relative":
-        found["ways"]["last price"] = curves(flattened(model), length)[1]
-    turned = group in ("bases", "seven back")
-    for name, speeds in (slowed(base, length) if turned else {}).items():
-        told = {"rotate": lambda x, speeds=speeds: rotate(x, speeds=speeds)}
-        found["ways"][name] = curves(model, length, **told)[1]
-    return found
+        flatten_far_buckets(model)
+        ways["last price"] = loss_back()
+    if group in ("bases", "seven back"):
+        for name, speeds in slowed_frequencies(base, length).items():
+            ways[name] = loss_back(rotate=lambda x, speeds=speeds: rotate(x, speeds=speeds))
+    return row | {"ways": ways}
 
 
-def guess():
-    """Return what a guess from the frequencies of the characters costs."""
-    share = torch.bincount(sonnet_ids()[0]).double() / len(sonnet_ids()[0])
+def guess_loss():
+    """Return the loss of a guess from the frequencies of the characters, in nats."""
+    training, _, _ = sonnet_ids()
+    share = torch.bincount(training).double() / len(training)
     return -(share * share.clamp(min=1e-9).log()).sum().item()
 
 
 def summary(results):
-    """Compare the ways of reading on, over the last quarter, model by model."""
-    runs, clear, edge = results["bases"], [], []
+    """Compare the ways of reading longer texts, model by model.
+
+    Parameters
+    ----------
+    results : dict of str to list of dict
+        Group → outcomes of its runs (`studies.harness`).
+
+    Returns
+    -------
+    dict
+        ``n``, ``seeds``. A model is clear if the first pair that is new has a wavelength of
+        more than 1.3 training lengths, else it is at the edge. ``interval``: of clear
+        models, the loss of NTK-aware scaling less that of slowing new pairs. ``verdict``:
+        whether, with the new pairs slowed, each clear model has a loss below a nat, the
+        single pair whose slowing gives the lowest loss is the first new one, and each model
+        at the edge has a higher loss than all clear ones.
+    """
+    runs = results["bases"]
+    clear, edge = [], []
     for each in runs:
-        ways = each["ways"].items()
-        far = {way: np.mean(lost[-len(lost) // TIMES :]) for way, lost in ways}
-        waves = 2 * math.pi / frequencies(12, each["base"]) / each["length"]
-        first = int((waves > 1).int().argmax())
-        far["hit"] = first == min(range(6), key=lambda pair: far[str(pair)])
-        (clear if waves[first] > 1.3 else edge).append(far)
-    holds = all(far["new"] < 1 and far["hit"] for far in clear)
+        losses = {
+            way: np.mean(by_group[-len(by_group) // TIMES :])
+            for way, by_group in each["ways"].items()
+        }
+        wavelengths = 2 * math.pi / frequencies(D_HEAD, each["base"]) / each["length"]
+        first_new = int((wavelengths > 1).int().argmax())
+        best_single = min(range(PAIRS), key=lambda pair: losses[str(pair)])
+        losses["first is best"] = first_new == best_single
+        if wavelengths[first_new] > 1.3:
+            clear.append(losses)
+        else:
+            edge.append(losses)
+    holds = all(model["new"] < 1 and model["first is best"] for model in clear)
     holds = holds and all(far["new"] > near["new"] for far in edge for near in clear)
-    aware, new = ([far[way] for far in clear or edge] for way in ("NTK-aware", "new"))
+    compared = clear or edge  # a short run may have no clear one
+    aware = [model["NTK-aware"] for model in compared]
+    new = [model["new"] for model in compared]
     return count(runs) | paired(aware, new, holds)

@@ -1,11 +1,16 @@
 """Where does the norm belong, and what is a warm-up for?
 
-Varied: the norm before each step or after each addition, a warm-up or none, the rate.
-Twelve blocks learn to say eight digits backwards. Rival: a lower rate without a warm-up.
-Null: the same loss, wherever the norm stands. Statistic: the loss on 256 other
-rows, by seed; the
-interval is that of how much more post-norm loses than pre-norm, at the highest rate, both
-without a warm-up.
+What varies: the norm before attention and feed-forward network (pre-norm) or after each
+addition (post-norm); a warm-up or none; the learning rate. Twelve blocks learn to write
+eight digits backwards.
+
+Rivals: a lower learning rate without a warm-up.
+
+Null: the same loss wherever the norm is.
+
+Statistic: the loss on 256 other rows of digits, in nats a digit, by seed. The interval is
+that of post-norm's loss less pre-norm's, at the highest learning rate, both without a
+warm-up.
 """
 
 import torch
@@ -19,12 +24,11 @@ from studies.harness import alike, count, grid, paired
 
 CHAPTER = "transformer-block"
 CLAIM = (
-    "At the highest rate twelve blocks with the norm after the addition learn less than "
-    "with the norm before the step; a warm-up helps them, and so does a third of the rate, "
-    "in every run"
+    "Without a warm-up and at a high learning rate, twelve post-norm blocks end with a "
+    "higher loss than twelve pre-norm blocks"
 )
-RIVAL = "a third of the rate, without a warm-up"
-NULL = "the same loss, wherever the norm stands"
+RIVAL = "the learning rate: a third of it, without a warm-up, helps post-norm as well"
+NULL = "the same loss wherever the norm is"
 SETTINGS = {
     "seeds": [0, 1, 2],
     "rates": [3e-4, 1e-3, 3e-3],
@@ -35,64 +39,123 @@ SETTINGS = {
 
 
 def plan(small):
-    """All places, warm-ups, rates and seeds; or two steps of one."""
-    ways = {"norm_first": (True, False), "warmup": SETTINGS["warmups"]}
-    ways |= {"rate": SETTINGS["rates"], "seed": SETTINGS["seeds"]}
-    runs = grid(group="order", **ways, steps=2 if small else SETTINGS["steps"])
-    return runs[:: 12 if small else 1]
+    """Return the settings of all runs: every norm, warm-up, learning rate and seed.
+
+    Parameters
+    ----------
+    small : bool
+        Whether to return every twelfth of them, with two steps.
+
+    Returns
+    -------
+    list of dict
+        The arguments of `run`.
+    """
+    settings = grid(
+        group="order",
+        norm_first=(True, False),
+        warmup=SETTINGS["warmups"],
+        rate=SETTINGS["rates"],
+        seed=SETTINGS["seeds"],
+        steps=2 if small else SETTINGS["steps"],
+    )
+    return settings[:: 12 if small else 1]
 
 
 def run(_folder, group, norm_first, warmup, rate, seed, steps):
-    """Train blocks to say digits backwards; return the loss on 256 other rows.
+    """Train blocks to write digits backwards.
 
-    With the norm after the addition there is no last norm. ``warmup`` counts the steps in
-    which the rate rises from zero; then it stays. First weights are Xavier's.
+    Parameters
+    ----------
+    group : {"order"}
+    norm_first : bool
+        Whether the norm comes first in each half of a block. If not, there is no norm after
+        the last block either.
+    warmup : int
+        The steps in which the learning rate rises from zero; then it stays.
+    rate : float
+        The learning rate.
+    seed, steps : int
+
+    Returns
+    -------
+    dict
+        ``norm_first``, ``warmup``, ``rate``, ``seed``; ``loss``, in nats a digit, on 256
+        rows that are not for training.
     """
     torch.manual_seed(seed)
-    sizes, d_model = SETTINGS["sizes"], SETTINGS["sizes"]["d_model"]
+    sizes = SETTINGS["sizes"]
+    d_model = sizes["d_model"]
     stack = Stack(**sizes, norm=nn.LayerNorm, norm_first=norm_first)
     for matrix in stack.parameters():
         if matrix.dim() > 1:
             nn.init.xavier_uniform_(matrix)
     if not norm_first:
         stack.norm = nn.Identity()
-    parts = nn.ModuleList([Embed(10, d_model), stack, nn.Linear(d_model, 10)])
-    optimizer = torch.optim.Adam(parts.parameters(), rate, fused=True)
+    model = nn.ModuleList([Embed(10, d_model), stack, nn.Linear(d_model, 10)])
+    optimizer = torch.optim.Adam(model.parameters(), rate, fused=True)
 
     def loss_of(digits):
-        embed, stack, output = parts
-        return F.cross_entropy(output(stack(embed(digits))[0]).mT, digits.flip(1))
+        """Return the loss of writing digits (batch, 8) backwards."""
+        embed, stack, output = model
+        states, _ = stack(embed(digits))
+        return F.cross_entropy(output(states).mT, digits.flip(1))
 
-    held = torch.randint(10, (256, 8))
+    test_digits = torch.randint(10, (256, 8))
 
     def share_at(step):
+        """Return the share of the learning rate at a step."""
         return min(1, (step + 1) / max(1, warmup))
 
     train_model(
-        parts,
+        model,
         lambda step: loss_of(torch.randint(10, (32, 8))),
         steps,
         [optimizer],
         [LambdaLR(optimizer, share_at)],
     )
     with torch.no_grad():
-        loss = round(float(loss_of(held)), 4)
-    kept = {"norm_first": norm_first, "warmup": warmup, "rate": rate, "seed": seed}
-    return kept | {"loss": loss}
+        loss = round(float(loss_of(test_digits)), 4)
+    row = {"norm_first": norm_first, "warmup": warmup, "rate": rate, "seed": seed}
+    return row | {"loss": loss}
 
 
-def losses(results, norm_first, warmup, rate):
-    """Return the losses of one way, by seed."""
-    rows = alike(results["order"], norm_first=norm_first, warmup=warmup, rate=rate)
-    return [each["loss"] for each in rows]
+def losses_of(results, norm_first, warmup, rate):
+    """Return the losses of one kind of training, by seed: a list of float.
+
+    Parameters
+    ----------
+    results : dict of str to list of dict
+        Group → outcomes of its runs.
+    norm_first, warmup, rate
+        As of `run`.
+    """
+    kind = {"norm_first": norm_first, "warmup": warmup, "rate": rate}
+    return [row["loss"] for row in alike(results["order"], **kind)]
 
 
 def summary(results):
-    """Compare the two places at the highest rate, and a warm-up with a lower rate."""
-    _, lower, high = SETTINGS["rates"]
-    cold, before = (losses(results, first, 0, high) for first in (False, True))
-    warm, slow = losses(results, False, 50, high), losses(results, False, 0, lower)
-    if not all((cold, before, warm, slow)):  # a short run
-        cold = before = warm = slow = [0.0]
-    holds = min(cold) > max(*before, *warm, *slow)
-    return count(results["order"]) | paired(cold, before, holds)
+    """Compare post-norm and pre-norm at the highest learning rate, seed by seed.
+
+    Parameters
+    ----------
+    results : dict of str to list of dict
+        Group → outcomes of its runs (`studies.harness`).
+
+    Returns
+    -------
+    dict
+        ``n``, ``seeds``; ``interval``, of post-norm's loss less pre-norm's, without a
+        warm-up; ``verdict``: whether post-norm has a higher loss, with every seed, than
+        pre-norm, than post-norm with a warm-up, and than post-norm at a third of the
+        learning rate.
+    """
+    _, lower, highest = SETTINGS["rates"]
+    post_norm = losses_of(results, False, 0, highest)
+    pre_norm = losses_of(results, True, 0, highest)
+    with_warmup = losses_of(results, False, 50, highest)
+    lower_rate = losses_of(results, False, 0, lower)
+    if not all((post_norm, pre_norm, with_warmup, lower_rate)):  # a short run
+        post_norm = pre_norm = with_warmup = lower_rate = [0.0]
+    holds = min(post_norm) > max(*pre_norm, *with_warmup, *lower_rate)
+    return count(results["order"]) | paired(post_norm, pre_norm, holds)

@@ -1,6 +1,6 @@
-"""What the studies of *transformer-block* share with their page.
+"""Blocks that lack a part, which *transformer-block* shows and its study trains.
 
-The page shows this code; a test compares the two.
+The page has the same code; a test compares the two.
 """
 
 import math
@@ -15,6 +15,7 @@ from lmcourse.data import load_texts, train_val_test_split
 from lmcourse.tokenization import CharTokenizer
 from lmcourse.transformer import Embed, FeedForward
 
+# What is missing, in words → the names that `Lacking` has for it.
 LACKING = {
     "nothing": (),
     "attention": ("attention",),
@@ -27,9 +28,20 @@ LACKING = {
 
 
 class Lacking(nn.Module):
-    """A causal block without the parts named in `off`."""
+    """A causal pre-norm block that lacks some parts.
+
+    Parameters
+    ----------
+    d_model : int
+    off : tuple of str
+        What is missing: "attention", "feed-forward", "norms", "paths" (the block returns
+        its last update alone), "other tokens" (each token attends only to itself).
+    scale : float
+        By which each update is multiplied.
+    """
 
     def __init__(self, d_model, off=(), scale=1.0):
+        """Draw the first weights."""
         super().__init__()
         self.off, self.scale = off, scale
         norm = nn.Identity if "norms" in off else partial(nn.LayerNorm, d_model)
@@ -38,11 +50,19 @@ class Lacking(nn.Module):
         self.feed_forward = FeedForward(d_model, 4 * d_model)
 
     def add(self, x, part, update):
+        """Return the states after a part: ``x`` plus its update, unless something is missing.
+
+        Parameters
+        ----------
+        x, update : Tensor of shape (batch, tokens, d_model)
+        part : {"attention", "feed-forward"}
+        """
         if part in self.off:
             return x
         return self.scale * update if "paths" in self.off else x + self.scale * update
 
     def forward(self, x):  # (batch, tokens, d_model)
+        """Return the states (batch, tokens, d_model) after the block."""
         mask = causal_mask(x.shape[-2])
         if "other tokens" in self.off:  # each sees itself only
             mask = torch.eye(x.shape[-2], dtype=torch.bool)
@@ -52,6 +72,7 @@ class Lacking(nn.Module):
 
 
 def xavier(blocks):
+    """Draw the weights of all linear layers anew, as Xavier (Glorot and Bengio 2010) does."""
     for layer in blocks.modules():
         if isinstance(layer, nn.Linear):
             nn.init.xavier_uniform_(layer.weight)
@@ -59,11 +80,33 @@ def xavier(blocks):
 
 
 def spread(x):  # (..., tokens, d_model)
+    """Return how different the tokens of a window are: 0 if all states are the same.
+
+    It is the length of what is left of the states without their mean, over their own
+    length; the mean of all windows.
+    """
     apart = (x - x.mean(-2, keepdim=True)).norm(dim=(-2, -1))
     return float((apart / x.norm(dim=(-2, -1))).mean())
 
 
 def model_without(off, layers, weights, seed, vocab_size=64, d_model=32):
+    """Return an untrained language model whose blocks lack some parts.
+
+    Parameters
+    ----------
+    off : tuple of str
+        As of `Lacking`; also "one constant", a factor for each update in place of norms.
+    layers : int
+    weights : {"PyTorch's", "Xavier"}
+        The first weights.
+    seed, vocab_size, d_model : int
+
+    Returns
+    -------
+    nn.Sequential
+        Token vectors, blocks, norm, output layer: ids (batch, tokens) to logits (batch,
+        tokens, vocab_size).
+    """
     torch.manual_seed(seed)
     scale = 1 / math.sqrt(2 * layers) if "one constant" in off else 1.0
     blocks = nn.Sequential(*(Lacking(d_model, off, scale) for _ in range(layers)))
@@ -75,6 +118,23 @@ def model_without(off, layers, weights, seed, vocab_size=64, d_model=32):
 
 
 def train_without(off, layers, weights, rate, seed, steps):
+    """Train a `model_without` on the sonnets, by windows of 32 characters.
+
+    Parameters
+    ----------
+    off, layers, weights, seed
+        As of `model_without`.
+    rate : float
+        The learning rate.
+    steps : int
+
+    Returns
+    -------
+    loss : float
+        On the validation sonnets, in nats a character.
+    spread : float
+        Of the states after the last block (`spread`).
+    """
     parts = train_val_test_split(load_texts("sonnets"))
     letters = CharTokenizer(parts.training + parts.validation)
     ids = torch.tensor(letters.encode(parts.training))
