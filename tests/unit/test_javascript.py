@@ -1,17 +1,20 @@
-"""JavaScript and CSS have one form, and `make test` says where they haven't."""
+"""JavaScript and CSS have one form, scripts right types, and `make test` says where not."""
 
+import json
 import shutil
 
 import pytest
 
 from lmbook.execute.keys import ROOT
-from lmbook.javascript import check
+from lmbook.javascript import TYPES, check
 
 
 @pytest.fixture
 def book(tmp_path):
     """A folder with the book's settings and one script in good form."""
     shutil.copy(ROOT / "biome.jsonc", tmp_path)
+    types = {"extends": str(TYPES), "include": ["src/*.js"]}
+    (tmp_path / "types.json").write_text(json.dumps(types))
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "good.js").write_text("export const one = 1;\n")
     return tmp_path
@@ -24,11 +27,18 @@ def book(tmp_path):
         ("form.css", "a{color:red}\n", "a {\n  color: red;\n}\n"),
         ("two.js", "export const f = (x) => (x = 1, x);\n", None),  # two things a line
         ("unused.js", "function never() {}\n", None),
+        ("untyped.js", "export const double = (x) => 2 * x;\n", None),
+        (
+            "wrong.js",
+            "/** @param {string} text */\nexport const double = (text) => 2 * text;\n",
+            None,
+        ),
     ],
 )
 def test_what_is_wrong_is_an_error_and_fixed_where_that_is_safe(book, name, text, fixed):
-    assert check(book) == 0
+    types = book / "types.json"
+    assert check(book, types=types) == 0
     (book / "src" / name).write_text(text)
-    assert check(book) == 1
-    assert check(book, write=True) == (0 if fixed else 1)
+    assert check(book, types=types) == 1
+    assert check(book, types=types, write=True) == (0 if fixed else 1)
     assert fixed in (None, (book / "src" / name).read_text())

@@ -45,8 +45,19 @@ interface WorkerScope {
   postMessage(message: object): void;
 }
 
+/** A script of bertviz: it is given what require.js and the browser give it elsewhere. */
+type Bertviz = (
+  params: object,
+  require: { config(): void },
+  requirejs: (names: string[], body: (jquery: any, d3: any) => void) => void,
+  console: { log(): void },
+) => void;
+
 /** What the parts of a page share. A part that comes first finds it empty. */
 interface Shared extends Omit<ViewContext, "root"> {
+  /** bertviz's scripts, as functions (`lmcourse.views.notebook.bertviz_script`). */
+  head_view: Bertviz;
+  model_view: Bertviz;
   /** Show a place that a link leads to; say whether it was hidden (ways.js). */
   reveal(place: Element): boolean;
   /** The book's title, and the labels of each page's tasks (tasks-table.js). */

@@ -1,17 +1,39 @@
-/* Make an open page ready for paper; return its title, and what the book takes of it.
-   Folds are opened or left out, views are drawn, controls become words. Names of places
-   begin with the page's: the book has all pages in one document. */
+/**
+ * Make an open page ready for paper. Folds are opened or left out, views are drawn, controls
+ * become words. Names of places begin with the page's: the book has all pages in one document.
+ *
+ * @param {object} page
+ * @param {string} page.name its file's, without a suffix
+ * @param {string} page.site the site's address, with a slash
+ * @param {boolean} page.open whether folds are opened, else they are left out
+ * @returns {Promise<{ title: string, html: string, links: string[], rules: string[] }>} the
+ *   page's title, its article, the addresses of its style sheets, rules that stand in the page
+ */
 // biome-ignore lint/correctness/noUnusedVariables: paper.py calls it
 async function makeReadyForPaper({ name, site, open }) {
-  const article = document.querySelector("article.bd-article");
-  const all = (what, then) => article.querySelectorAll(what).forEach(then);
+  const article = /** @type {HTMLElement} */ (document.querySelector("article.bd-article"));
+  /**
+   * Do something with each element that a selector names.
+   *
+   * @template {Element} [Kind=HTMLElement]
+   * @param {string} what
+   * @param {(e: Kind) => unknown} then
+   */
+  const all = (what, then) => {
+    for (const e of article.querySelectorAll(what)) then(/** @type {Kind} */ (e));
+  };
+  /** @param {number} time in milliseconds */
   const sleep = (time) => new Promise((done) => setTimeout(done, time));
+  /** @type {(tag: string, attributes: object) => HTMLElement} */
   const make = (tag, attributes) => Object.assign(document.createElement(tag), attributes);
+  /** @param {Element} e */
   const unseen = (e) =>
     !e.checkVisibility() && !e.matches("h1, h1 *, script, style, option, optgroup");
 
   all(".lm-choice", (choice) => {
-    const chosen = Array.from(choice.querySelectorAll(":checked"), (e) => e.value).join("");
+    /** @type {NodeListOf<HTMLInputElement>} */
+    const checked = choice.querySelectorAll(":checked");
+    const chosen = Array.from(checked, (e) => e.value).join("");
     const labels = choice.querySelectorAll("label");
     // Of a few panels all are printed.
     const few = labels.length < 5 && !choice.querySelector("fieldset ~ fieldset");
@@ -23,15 +45,17 @@ async function makeReadyForPaper({ name, site, open }) {
   });
   if (open) all(".toggle-hidden .toggle-button, .lm-letter", (e) => e.click());
   else all(".dropdown, details", (e) => e.remove());
-  all("details:not(.lmc-table)", (e) => (e.open = true));
+  all("details:not(.lmc-table)", (/** @type {HTMLDetailsElement} */ e) => (e.open = true));
   all("*:not(svg *)", (e) => unseen(e) && e.remove());
-  for (const view of article.querySelectorAll(".lmc-view")) {
+  /** @type {NodeListOf<HTMLElement>} */
+  const views = article.querySelectorAll(".lmc-view");
+  for (const view of views) {
     view.scrollIntoView();
-    while (!/drawn|failed/.test(view.dataset.state)) await sleep(50);
+    while (!/drawn|failed/.test(String(view.dataset.state))) await sleep(50);
     if (view.dataset.state === "failed") throw new Error(`a view of ${name} was not drawn`);
   }
   if (open) all(".lmb-losses .play-controls button", (e) => e.click()); // all that is asked
-  all(".lmc-canvas details", (e) => {
+  all(".lmc-canvas details", (/** @type {HTMLDetailsElement} */ e) => {
     if (open) e.open = true;
     else e.remove();
   });
@@ -43,7 +67,7 @@ async function makeReadyForPaper({ name, site, open }) {
     const src = await Plotly.toImage(plot, { format: "png", scale: 2, ...size });
     plot.replaceChildren(make("img", { src, ...size }));
   }
-  all("canvas", (e) => {
+  all("canvas", (/** @type {HTMLCanvasElement} */ e) => {
     const image = make("img", {
       src: e.toDataURL(),
       className: e.className,
@@ -52,10 +76,11 @@ async function makeReadyForPaper({ name, site, open }) {
     Object.assign(image.style, { width: `${e.clientWidth}px`, height: `${e.clientHeight}px` });
     e.replaceWith(image);
   });
+  /** @type {(e: Element, textContent: string | undefined) => void} */
   const words = (e, textContent) =>
     e.replaceWith(make("span", { className: "lm-typed", textContent }));
-  all("textarea, [type=text]", (e) => words(e, e.value));
-  all("select", (e) => words(e, e.selectedOptions[0]?.text));
+  all("textarea, [type=text]", (/** @type {HTMLInputElement} */ e) => words(e, e.value));
+  all("select", (/** @type {HTMLSelectElement} */ e) => words(e, e.selectedOptions[0]?.text));
   all(":is([type=radio], [type=checkbox]):not(:checked)", (e) => e.closest("label")?.remove());
   const useless = [
     ".headerlink",
@@ -96,9 +121,10 @@ async function makeReadyForPaper({ name, site, open }) {
   for (const e of [article, ...article.querySelectorAll("*")]) {
     if (/^H[1-6]$/.test(e.tagName)) {
       const level = Number(e.tagName[1]) + 1; // parts stand above
-      e.setAttribute("aria-level", level);
+      e.setAttribute("aria-level", String(level));
     }
-    const link = e.localName === "a" ? new URL(e.getAttribute("href"), location).href : null;
+    const link =
+      e.localName === "a" ? new URL(String(e.getAttribute("href")), location.href).href : null;
     if (link?.startsWith(site)) {
       const [page, place] = link.slice(site.length).split("#");
       if (page.endsWith(".html"))
@@ -109,10 +135,12 @@ async function makeReadyForPaper({ name, site, open }) {
         if (key === "id") e.id = `${name}.${value}`;
         else if (key.endsWith("href") || value.includes("url("))
           e.setAttribute(key, value.replace(/^#|(url\(["']?)#/g, `$1#${name}.`));
-    if (e.localName === "img") e.setAttribute("src", e.src); // the whole address
+    if (e instanceof HTMLImageElement) e.setAttribute("src", e.src); // the whole address
   }
-  const title = article.querySelector("h1").textContent;
+  const title = article.querySelector("h1")?.textContent ?? "";
   const html = article.innerHTML;
-  const links = Array.from(document.querySelectorAll("link[rel=stylesheet]"), (link) => link.href);
+  /** @type {NodeListOf<HTMLLinkElement>} */
+  const sheets = document.querySelectorAll("link[rel=stylesheet]");
+  const links = Array.from(sheets, (link) => link.href);
   return { title, html, links, rules };
 }

@@ -1,10 +1,15 @@
 /* The claims stand in groups, one a chapter. A press on "by verdict" groups them by whether
    they hold, what does not hold first; "by chapter" puts them back. Without scripts they
    stay by chapter. */
+/** @param {Element} list */
 function arrangeFindings(list) {
   const chapters = [...list.children];
   const members = chapters.map((group) => [...group.querySelectorAll(":scope > details")]);
 
+  /**
+   * @param {string} title
+   * @param {Element[]} items
+   */
   function group(title, items) {
     const made = document.createElement("section");
     made.className = "lm-group";
@@ -14,6 +19,7 @@ function arrangeFindings(list) {
     return made;
   }
 
+  /** @type {Record<string, () => Element[]>} */
   const ways = {
     "by chapter": () => {
       chapters.forEach((each, number) => each.append(...members[number]));

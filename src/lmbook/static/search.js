@@ -5,25 +5,58 @@ import { make, plural } from "./dom.js";
 const FIELDS = ["title", "heading", "text", "work", "code"];
 const NAMES = ["page", "title", "anchor", "heading", "text", "work", "code"]; // of its values
 const MOST = 40; // results shown
+
+/**
+ * A section of the book: `work` is what only *Work* shows.
+ *
+ * @typedef {Record<"page" | "title" | "anchor" | "heading" | "text" | "work" | "code", string>} Section
+ */
+
+/**
+ * A result of MiniSearch: the words of the book that were found, and where.
+ *
+ * @typedef {{ id: number, terms: string[], match: Record<string, string[]> }} Result
+ */
+
+/**
+ * @typedef {object} Found
+ * @property {Result[]} found
+ * @property {string[]} changed words that the book does not have
+ * @property {string} meant what was looked for in the end
+ * @property {boolean} all whether each section found has all words
+ */
+
 const sections = window.lmbookSections.map((values, id) => ({
   id,
-  ...Object.fromEntries(NAMES.map((name, n) => [name, values[n]])),
+  .../** @type {Section} */ (Object.fromEntries(NAMES.map((name, n) => [name, values[n]]))),
 }));
+/** @param {string} word */
 const plain = (word) => word.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
 const index = new MiniSearch({ fields: FIELDS, processTerm: plain });
 index.addAll(sections);
 
+/** @param {string} text */
 const words = (text) => text.split(/[^\p{L}\p{N}]+/u).filter(Boolean);
 const boost = { heading: 4, title: 2, text: 1, work: 0.8, code: 0.3 };
+/** @type {(word: string) => Result[]} */
 const exact = (word) => index.search(word, { prefix: word.length > 2 });
+/** @param {string} word */
 const singular = (word) => word.replace(/^(.*\p{L}{3}[^s])s$/u, "$1");
 
-/* The word of the book that a word which it has not is nearest to: one slip away, or two;
-     among several the one that stands in most sections. */
+/**
+ * The word of the book that a word which it has not is nearest to: one slip away, or two;
+ * among several the one that stands in most sections.
+ *
+ * @param {string} word
+ * @returns {string | null}
+ */
 function nearest(word) {
   for (const slips of word.length > 5 ? [1, 2] : [1]) {
+    /** @type {Record<string, number>} */
     const count = {};
-    for (const found of index.search(word, { fuzzy: slips }))
+    /** @type {Result[]} */
+    const results = index.search(word, { fuzzy: slips });
+    for (const found of results)
       for (const term of found.terms) count[term] = (count[term] || 0) + 1;
     const terms = Object.keys(count).filter((term) => !/\d/.test(term));
     if (terms.length) return terms.sort((a, b) => count[b] - count[a])[0];
@@ -31,7 +64,12 @@ function nearest(word) {
   return null;
 }
 
+/**
+ * @param {string} query
+ * @returns {Found}
+ */
 function look(query) {
+  /** @type {string[]} */
   const changed = [];
   const meant = words(query).map((word) => {
     if (exact(word).length || exact(singular(word)).length) return word;
@@ -43,16 +81,22 @@ function look(query) {
     combineWith: "OR",
     queries: Array.from(new Set([word, singular(word)])),
   }));
-  const how = { boost, prefix: (term) => term.length > 2 };
+  const how = { boost, prefix: (/** @type {string} */ term) => term.length > 2 };
   let found = index.search({ combineWith: "AND", queries }, how);
   const all = found.length > 0;
   if (!all) found = index.search({ combineWith: "OR", queries }, how);
   return { found, changed, meant: meant.join(" "), all: all || meant.length < 2 };
 }
 
-/* Some words around the first that was found, those found marked. */
+/**
+ * Some words around the first that was found, those found marked.
+ *
+ * @param {string} text
+ * @param {Set<string>} terms
+ */
 function quote(text, terms) {
   const parts = text.split(/([\p{L}\p{N}]+)/u);
+  /** @param {string} part */
   const hit = (part) => terms.has(plain(part));
   const first = parts.findIndex(hit);
   const start = Math.max(0, first - 24);
@@ -63,6 +107,7 @@ function quote(text, terms) {
   return make("p", { class: "context" }, ...nodes);
 }
 
+/** @param {Result} result */
 function row(result) {
   const section = sections[result.id];
   const terms = new Set(result.terms);
@@ -75,8 +120,10 @@ function row(result) {
   return make("li", {}, link, where, quote(work ? section.work : section.text, terms));
 }
 
+/** @param {Found} result */
 function summary({ found, changed, meant, all }) {
   const pages = new Set(found.map((result) => sections[result.id].page)).size;
+  /** @type {(string | Node)[]} */
   const parts = changed.flatMap((word, n) => [n ? " or " : "No page has ", make("em", {}, word)]);
   if (changed.length) parts.push(". Showing results for ", make("em", {}, meant), ". ");
   if (!found.length) return [...parts, "No page has this. A part of a word is enough."];
@@ -85,11 +132,13 @@ function summary({ found, changed, meant, all }) {
   return parts;
 }
 
-const place = document.getElementById("search-results");
+const place = /** @type {HTMLElement} */ (document.getElementById("search-results"));
 const status = make("p", { class: "search-summary", role: "status" });
 const list = make("ul", { class: "search" });
 place.append(status, list);
-const field = document.querySelector(".bd-search-container input[name=q]");
+const field = /** @type {HTMLInputElement} */ (
+  document.querySelector(".bd-search-container input[name=q]")
+);
 function show() {
   status.replaceChildren();
   list.replaceChildren();

@@ -20,25 +20,31 @@ function openTarget() {
   const folded = target.closest("details");
   const wasHidden = window.lmcourse.reveal(target);
   if (!wasHidden && !folded) return;
-  for (let fold = folded; fold; fold = fold.parentElement.closest("details")) fold.open = true;
+  for (let fold = folded; fold; fold = fold.parentElement?.closest("details") ?? null)
+    fold.open = true;
   target.scrollIntoView();
 }
 
 window.addEventListener("resize", () => {
-  for (const e of document.querySelectorAll("figure > .output")) // the theme passes over them
-    e.tabIndex = e.scrollWidth > e.clientWidth ? 0 : -1;
+  /** @type {NodeListOf<HTMLElement>} */
+  const outputs = document.querySelectorAll("figure > .output"); // the theme passes over them
+  for (const e of outputs) e.tabIndex = e.scrollWidth > e.clientWidth ? 0 : -1;
 });
 document.addEventListener("toggle", again, true);
 document.addEventListener("click", (event) => {
-  if (event.target.closest(".admonition-title, .toggle-button")) again();
-  const link = event.target.closest('a[href^="#"]');
+  const target = /** @type {Element} */ (event.target);
+  if (target.closest(".admonition-title, .toggle-button")) again();
+  /** @type {HTMLAnchorElement | null} */
+  const link = target.closest('a[href^="#"]');
   if (link && link.hash === location.hash) openTarget(); // a second click changes no hash
 });
 window.addEventListener("hashchange", openTarget);
 document.addEventListener("DOMContentLoaded", () => {
   again();
   openTarget();
-  for (const link of document.querySelectorAll('a[href^="notebooks/"]')) {
+  /** @type {NodeListOf<HTMLAnchorElement>} */
+  const notebooks = document.querySelectorAll('a[href^="notebooks/"]');
+  for (const link of notebooks) {
     link.download = "";
     link.removeAttribute("target");
   }

@@ -4,16 +4,26 @@
    "Forget my progress" forgets the line that the reader typed in views (`dom.js`), too. */
 import { button, forgetLine, LINE, lastLine, make } from "./dom.js";
 
+/** @typedef {HTMLElement & { button: HTMLButtonElement }} Option one of a choice */
+
 const { book, pages } = window.lmcourse.tasks;
 const key = `lmcourse:${book}`;
-const home = new URL("../../", document.currentScript.src).pathname;
+const ownScript = /** @type {HTMLScriptElement} */ (document.currentScript);
+const home = new URL("../../", ownScript.src).pathname;
+/** @type {HTMLElement[]} */
 const tasks = Array.from(document.querySelectorAll("div.exercise[id]"));
 const all = Object.values(pages).flat();
+/** @type {(() => void)[]} */
 const resets = [];
+/** @type {Record<string, "right" | "done">} how each task was done, by its label */
 let done = {};
 let kept = true;
 
-/* Do something with what the browser keeps, if it keeps anything. */
+/**
+ * Do something with what the browser keeps, if it keeps anything.
+ *
+ * @param {() => void} action
+ */
 function attempt(action) {
   try {
     if (kept) action();
@@ -23,9 +33,13 @@ function attempt(action) {
 }
 
 function load() {
-  attempt(() => (done = Object(JSON.parse(localStorage.getItem(key)))));
+  attempt(() => (done = Object(JSON.parse(localStorage.getItem(key) ?? "null"))));
 }
 
+/**
+ * @param {string} label of a task
+ * @param {"right" | "done" | false} how it was done; false if it was not
+ */
 function mark(label, how) {
   load();
   if (how) done[label] = how;
@@ -34,25 +48,37 @@ function mark(label, how) {
   show();
 }
 
-/* FNV-1a of an answer and the task's key: which option is right is not to be read. */
+/**
+ * FNV-1a of an answer and the task's key: which option is right is not to be read.
+ *
+ * @param {string} text
+ */
 function hashAnswer(text) {
   let hash = 2166136261;
   for (const byte of new TextEncoder().encode(text)) hash = Math.imul(hash ^ byte, 16777619) >>> 0;
   return hash.toString(16).padStart(8, "0");
 }
 
+/** @param {HTMLElement} root a choice that answers */
 function choices(root) {
-  const task = root.closest("div.exercise");
-  const options = Array.from(root.querySelector("ol").children);
+  const task = /** @type {HTMLElement} */ (root.closest("div.exercise"));
+  const items = /** @type {Element} */ (root.querySelector("ol")).children;
+  const options = /** @type {Option[]} */ (Array.from(items));
   const status = make("p", { class: "visually-hidden", role: "status" });
   root.append(status);
 
+  /** @param {Option} option */
   function isRight(option) {
     return hashAnswer(`${root.dataset.key}:${option.button.textContent}`) === root.dataset.hash;
   }
 
-  /* What is said of an option begins with the verdict. */
+  /**
+   * What is said of an option begins with the verdict.
+   *
+   * @param {Option} option
+   */
   function judge(option) {
+    /** @type {HTMLElement | null} */
     let told = option.querySelector(".lm-told");
     if (!told) {
       told = make("div", { class: "lm-told" });
@@ -61,21 +87,22 @@ function choices(root) {
     if (!told.querySelector("strong.lm-said")) {
       const verdict = isRight(option) ? "Right" : "Not this one";
       const end = told.textContent.trim() ? ": " : ". ";
-      if (!told.querySelector("p")) told.append(make("p"));
-      told.querySelector("p").prepend(make("strong", { class: "lm-said" }, verdict + end));
+      const paragraph = told.querySelector("p") ?? told.appendChild(make("p"));
+      paragraph.prepend(make("strong", { class: "lm-said" }, verdict + end));
     }
     option.dataset.verdict = isRight(option) ? "right" : "wrong";
-    options.forEach((o) => o.button.setAttribute("aria-pressed", o === option));
+    options.forEach((o) => o.button.setAttribute("aria-pressed", String(o === option)));
     return told.textContent;
   }
 
+  /** @param {Option} option */
   function answer(option) {
     status.textContent = judge(option);
     if (isRight(option)) mark(task.id, "right");
   }
 
   options.forEach((option, index) => {
-    const words = option.firstElementChild;
+    const words = /** @type {Element} */ (option.firstElementChild);
     const letter = "abcdefgh"[index];
     words.id = `${task.id}-${letter}`;
     const id = `${words.id}-button`;
@@ -88,36 +115,41 @@ function choices(root) {
     option.prepend(option.button);
   });
   root.dataset.ready = "";
-  if (done[task.id] === "right") judge(options.find(isRight));
+  const right = options.find(isRight);
+  if (done[task.id] === "right" && right) judge(right);
   resets.push(() => {
     status.textContent = "";
     options.forEach((option) => {
-      option.button.setAttribute("aria-pressed", false);
+      option.button.setAttribute("aria-pressed", "false");
       delete option.dataset.verdict;
     });
   });
 }
 
+/** @param {HTMLElement} task gets a box for *done* */
 function box(task) {
   const name = task.querySelector(".lm-asked") || task.querySelector(".admonition-title");
+  /** @type {HTMLInputElement} */
   const input = make("input", {
     type: "checkbox",
-    "aria-label": `Done: ${name.textContent}`,
+    "aria-label": `Done: ${name?.textContent}`,
     onchange: () => mark(task.id, input.checked && "done"),
   });
   task.append(make("label", { class: "lm-done" }, input, " Done"));
 }
 
+/** @param {HTMLAnchorElement} link to a page; gets a ring that says how many tasks are done */
 function ring(link) {
   const page = new URL(link.href).pathname.slice(home.length).replace(/\.html$/, "");
   const labels = pages[decodeURIComponent(page)];
   if (!labels) return;
   const count = labels.filter((label) => done[label]).length;
   const text = `${count} of ${labels.length} tasks done`;
-  if (!link.querySelector(".lm-progress")) link.append(make("span", { class: "lm-progress" }));
-  const drawn = link.querySelector(".lm-progress");
+  /** @type {HTMLElement} */
+  const drawn =
+    link.querySelector(".lm-progress") ?? link.appendChild(make("span", { class: "lm-progress" }));
   drawn.title = text;
-  drawn.dataset.full = count === labels.length;
+  drawn.dataset.full = String(count === labels.length);
   const share = (100 * count) / labels.length;
   const circle = '<circle cx="10" cy="10" r="7.5"';
   drawn.innerHTML = `<svg viewBox="0 0 20 20" aria-hidden="true">${circle}/>
@@ -126,8 +158,13 @@ function ring(link) {
 }
 
 function show() {
-  for (const task of tasks) task.querySelector(".lm-done input").checked = task.id in done;
-  document.querySelectorAll(".bd-sidebar-primary .bd-links a.internal").forEach(ring);
+  for (const task of tasks) {
+    const input = /** @type {HTMLInputElement} */ (task.querySelector(".lm-done input"));
+    input.checked = task.id in done;
+  }
+  /** @type {NodeListOf<HTMLAnchorElement>} */
+  const links = document.querySelectorAll(".bd-sidebar-primary .bd-links a.internal");
+  links.forEach(ring);
   const count = all.filter((label) => done[label]).length;
   sum.textContent = `${count} of ${all.length} tasks done. `;
   foot.hidden = !count && !lastLine();
@@ -146,9 +183,11 @@ function forget() {
 const nav = document.querySelector(".bd-sidebar-primary nav.bd-links");
 const sum = make("p");
 const foot = make("div", { class: "lm-sum" }, sum, button("Forget my progress", forget));
-(nav ? nav.parentElement : document.body).append(foot);
+(nav?.parentElement ?? document.body).append(foot);
 load();
-document.querySelectorAll(".lm-choose").forEach(choices);
+/** @type {NodeListOf<HTMLElement>} */
+const choosers = document.querySelectorAll(".lm-choose");
+choosers.forEach(choices);
 tasks.forEach(box);
 show();
 for (const event of ["storage", "pageshow", LINE])

@@ -12,14 +12,25 @@
    It may be async. What it returns may have `theme`, called when the theme changes. If it
    throws, what was there comes back, with a note and a button that tries again. The page
    works from a folder too: classic scripts, and data in the page. */
-const ownScript = document.currentScript;
+const ownScript = /** @type {HTMLScriptElement} */ (document.currentScript);
 const folder = ownScript.src.replace(/[^/]*$/, "");
-/** For each kind of view the scripts that draw it, by their addresses below `folder`. */
-const libraries = JSON.parse(ownScript.dataset.libraries);
+/**
+ * For each kind of view the scripts that draw it, by their addresses below `folder`.
+ *
+ * @type {Record<string, string[]>}
+ */
+const libraries = JSON.parse(ownScript.dataset.libraries ?? "{}");
+/** @type {Record<string, Promise<void>>} */
 const loading = {};
+/** @type {View[]} */
 const drawn = [];
 
-/* Run a script; several asked for together run in the order of asking. */
+/**
+ * Run a script; several asked for together run in the order of asking.
+ *
+ * @param {string} address
+ * @returns {Promise<void>}
+ */
 function run(address) {
   return new Promise((resolve, reject) => {
     const script = document.createElement("script");
@@ -37,7 +48,11 @@ function run(address) {
   });
 }
 
-/* Run a script once for all views; one that did not come is asked for again. */
+/**
+ * Run a script once for all views; one that did not come is asked for again.
+ *
+ * @param {string} address
+ */
 function load(address) {
   loading[address] ??= run(address).catch((error) => {
     delete loading[address];
@@ -46,7 +61,7 @@ function load(address) {
   return loading[address];
 }
 
-window.lmcourse ??= {};
+window.lmcourse ??= /** @type {Shared} */ ({});
 Object.assign(window.lmcourse, {
   stores: JSON.parse(ownScript.dataset.stores || "{}"),
   carried: {}, // what scripts of stores bring, by address
@@ -54,16 +69,31 @@ Object.assign(window.lmcourse, {
   run,
 });
 
-/* Draw a view, unless it is drawn or being drawn. */
+/**
+ * The part of a view that its module draws in.
+ *
+ * @param {HTMLElement} root
+ * @returns {HTMLElement}
+ */
+function canvasOf(root) {
+  return /** @type {HTMLElement} */ (root.querySelector(".lmc-canvas"));
+}
+
+/**
+ * Draw a view, unless it is drawn or being drawn.
+ *
+ * @param {HTMLElement} root
+ * @param {number} index its position among the views of the page
+ */
 async function draw(root, index) {
   if (root.dataset.state !== "waiting") return;
   root.dataset.state = "loading";
-  const canvas = root.querySelector(".lmc-canvas");
+  const canvas = canvasOf(root);
   const stored = Array.from(canvas.childNodes);
-  const { kind, module } = root.dataset;
+  const { kind = "", module = "" } = root.dataset;
   try {
     await Promise.all(libraries[kind].map(load));
-    const data = JSON.parse(root.querySelector(".lmc-data").textContent);
+    const data = JSON.parse(root.querySelector(".lmc-data")?.textContent ?? "");
     canvas.textContent = "";
     canvas.id = `lmc-view-${index}`;
     // Libraries would take the wheel for themselves: here it scrolls the page.
@@ -82,9 +112,16 @@ async function draw(root, index) {
   }
 }
 
-/* Show what stood there before, why no more does, and a button that tries again. */
+/**
+ * Show what stood there before, why no more does, and a button that tries again.
+ *
+ * @param {HTMLElement} root
+ * @param {ChildNode[]} stored
+ * @param {number} index
+ * @param {string} message
+ */
 function showStored(root, stored, index, message) {
-  const canvas = root.querySelector(".lmc-canvas");
+  const canvas = canvasOf(root);
   const note = document.createElement("p");
   note.className = "lmc-alt";
   note.textContent = `${root.getAttribute("aria-label")} (${message}) `;
@@ -97,18 +134,22 @@ function showStored(root, stored, index, message) {
     draw(root, index);
   });
   note.append(again);
-  const kept = stored.filter((node) => !node.matches?.(".lmc-alt"));
+  const kept = stored.filter((node) => !(node instanceof Element && node.matches(".lmc-alt")));
   canvas.replaceChildren(...kept, note);
-  for (const table of root.querySelectorAll("details.lmc-table")) table.open = true;
+  /** @type {NodeListOf<HTMLDetailsElement>} */
+  const tables = root.querySelectorAll("details.lmc-table");
+  for (const table of tables) table.open = true;
 }
 
+/** @type {HTMLElement[]} */
 const views = Array.from(document.querySelectorAll(".lmc-view"));
 const near = new IntersectionObserver(
   (entries) => {
     for (const { isIntersecting, target } of entries) {
       if (!isIntersecting) continue;
       near.unobserve(target);
-      draw(target, views.indexOf(target));
+      const root = /** @type {HTMLElement} */ (target);
+      draw(root, views.indexOf(root));
     }
   },
   { rootMargin: "500px 0px" },

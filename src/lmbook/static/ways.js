@@ -3,17 +3,21 @@
    anything is drawn. The block under the reader's eye stays where it is. */
 const KEY = "lmcourse:way";
 const ROOT = document.documentElement;
+/** @type {Record<string, [string, string]>} its name, and what it shows */
 const WAYS = {
   read: ["Read", "Without code"],
   work: ["Work", "With code, tasks in code and proofs"],
 };
 const LEFT_OUT = ".lm-work, .cell_input, .above-input";
 const BLOCKS = ["p", "li", "h1", "h2", "h3", "dt", "tr", "figure", "pre", ".lmc-view"];
+/** @type {Record<string, HTMLButtonElement>} */
 const buttons = {};
 
+/* The way that this browser keeps; null if it keeps none. */
 function kept() {
   try {
-    return localStorage.getItem(KEY);
+    const way = localStorage.getItem(KEY);
+    return way !== null && way in WAYS ? way : null;
   } catch {
     return null; // nothing can be kept
   }
@@ -24,6 +28,7 @@ function show() {
     button.setAttribute("aria-pressed", String(way === ROOT.dataset.way));
 }
 
+/** @param {string} way */
 function set(way) {
   ROOT.dataset.way = way;
   show();
@@ -33,16 +38,17 @@ function set(way) {
 /* The last block that both ways show and that begins above the reader's eye. */
 function underEye() {
   const seen = Array.from(
-    document.querySelectorAll(BLOCKS.map((name) => `article ${name}`)),
+    document.querySelectorAll(BLOCKS.map((name) => `article ${name}`).join()),
   ).filter((block) => !block.closest(LEFT_OUT) && block.getClientRects().length);
   const eye = innerHeight / 3;
   return seen.findLast((block) => block.getBoundingClientRect().top <= eye) || seen[0];
 }
 
+/** @param {string} way */
 function choose(way) {
-  const block = way !== ROOT.dataset.way && scrollY > 0 && underEye();
-  const top = () => block.getBoundingClientRect().top;
-  const before = block && top();
+  const block = way !== ROOT.dataset.way && scrollY > 0 ? underEye() : undefined;
+  const top = () => (block ? block.getBoundingClientRect().top : 0);
+  const before = top();
   const hold = () => block && scrollBy({ top: top() - before, behavior: "instant" });
   ROOT.style.overflowAnchor = "none"; // the browser's own way to hold it
   try {
@@ -58,7 +64,12 @@ function choose(way) {
   });
 }
 
-/* Show a place that a link leads to; say whether it was hidden. */
+/**
+ * Show a place that a link leads to; say whether it was hidden.
+ *
+ * @param {Element} place
+ * @returns {boolean}
+ */
 function reveal(place) {
   const hidden = ROOT.dataset.way === "read" && place.closest(LEFT_OUT);
   if (hidden) choose("work");
@@ -81,12 +92,18 @@ function add() {
   show();
 }
 
-window.lmcourse ??= {};
+window.lmcourse ??= /** @type {Shared} */ ({});
 window.lmcourse.reveal = reveal;
-ROOT.dataset.way = kept() in WAYS ? kept() : "read";
+ROOT.dataset.way = kept() ?? "read";
 document.addEventListener("DOMContentLoaded", add);
 document.addEventListener("click", (event) => {
-  const way = event.target.closest("[data-way]:not(html)")?.dataset.way;
+  const target = /** @type {Element} */ (event.target);
+  /** @type {HTMLElement | null} */
+  const element = target.closest("[data-way]:not(html)");
+  const way = element?.dataset.way;
   if (way) choose(way);
 });
-window.addEventListener("storage", ({ key }) => key === KEY && kept() in WAYS && set(kept()));
+window.addEventListener("storage", ({ key }) => {
+  const way = kept();
+  if (key === KEY && way) set(way);
+});

@@ -5,32 +5,61 @@ import { make, select } from "./dom.js";
 import { keep, name, pressable, roving } from "./keys.js";
 import { COLOURS } from "./palette.js";
 
+/**
+ * @typedef {object} Data
+ * @property {string[]} tokens
+ * @property {number[][][][]} attention weights, [layer][head][query][key]
+ * @property {number[]} heads those that are shown
+ * @property {number} layer of the head view: the one it begins with
+ * @property {number[]} layers of the model view: those that are shown
+ */
+
+/**
+ * Run one of bertviz's scripts.
+ *
+ * @param {"head_view" | "model_view"} name
+ * @param {object} params as bertviz's Python writes them
+ */
 function run(name, params) {
   const library = Object.create(d3, { schemeCategory10: { value: COLOURS } });
+  /** @type {(names: string[], body: (jquery: any, d3: any) => void) => void} */
   const requirejs = (_names, body) => body(jQuery, library);
   lmcourse[name](params, { config() {} }, requirejs, { log() {} });
 }
 
+/** @type {(token: string) => string} */
 const pretty = (token) => token.replace(/[\u0120\u2581]/g, " ").replace("</w>", "");
 
-/* The parameters that both take: one text, looking at itself. */
+/**
+ * The parameters that both take: one text, looking at itself.
+ *
+ * @param {HTMLElement} canvas
+ * @param {Data} data
+ * @param {number[]} layers
+ */
 function given(canvas, data, layers) {
   const tokens = data.tokens.map(pretty);
   const all = { name: "All", attn: data.attention, left_text: tokens, right_text: tokens };
   return { attention: [all], default_filter: "0", root_div_id: canvas.id, include_layers: layers };
 }
 
+/** @type {(element: Element, kind: string) => void} */
 const press = (element, kind) => element.dispatchEvent(new MouseEvent(kind, { bubbles: true }));
 
-/* Squares switch heads; tokens, when focused, show their lines. */
+/**
+ * Squares switch heads; tokens, when focused, show their lines.
+ *
+ * @param {SVGElement} svg
+ */
 function nameLines(svg) {
+  /** @type {NodeListOf<SVGElement>} */
   const squares = svg.querySelectorAll(":scope > g:last-of-type > rect");
   const state = () =>
     squares.forEach((square, head) => {
       const colours = [square.getAttribute("fill"), COLOURS[head % COLOURS.length]].map(
         (c) => `${d3.color(c)}`,
       );
-      square.setAttribute("aria-checked", colours[0] === colours[1]);
+      square.setAttribute("aria-checked", String(colours[0] === colours[1]));
     });
   squares.forEach((square, head) => {
     name(square, "checkbox", `Head ${head}`);
@@ -44,10 +73,11 @@ function nameLines(svg) {
     ["left", "from "],
     ["right", "to "],
   ]) {
-    const group = svg.querySelector(`#${side}`);
-    const tokens = Array.from(group.querySelectorAll("text"), (text) => text.parentElement);
-    for (const token of tokens) {
-      name(token, "img", where + token.querySelector("text").textContent);
+    const group = /** @type {SVGElement} */ (svg.querySelector(`#${side}`));
+    const texts = Array.from(group.querySelectorAll("text"));
+    const tokens = texts.map((text) => /** @type {SVGElement} */ (text.parentNode));
+    for (const [i, token] of tokens.entries()) {
+      name(token, "img", where + texts[i].textContent);
       token.addEventListener("focus", () => press(token, "mouseover"));
       token.addEventListener("blur", () => press(group, "mouseleave"));
     }
@@ -55,20 +85,29 @@ function nameLines(svg) {
   }
 }
 
+/**
+ * @param {HTMLElement} canvas
+ * @param {Data} data
+ */
 export function head_view(canvas, data) {
   const layer = select([], null, { id: "layer", "aria-label": "Layer" });
   const vis = make("div", { id: "vis" });
   canvas.append(make("span", {}, "Layer: ", layer, " "), vis);
   const layers = data.attention.map((_, index) => index);
   run("head_view", { ...given(canvas, data, layers), layer: data.layer, heads: data.heads });
+  /** @type {SVGElement | null} */
   let named = null;
   keep(vis, () => {
     const svg = vis.querySelector("svg");
-    if (svg !== named) nameLines(svg);
+    if (svg && svg !== named) nameLines(svg);
     named = svg;
   });
 }
 
+/**
+ * @param {HTMLElement} canvas
+ * @param {Data} data
+ */
 export function model_view(canvas, data) {
   const columns = data.heads.length;
   const vis = make("div", { id: "vis" });
@@ -79,11 +118,11 @@ export function model_view(canvas, data) {
     include_heads: data.heads,
     total_heads: columns,
   });
-  const svg = vis.querySelector("svg"); // as wide as the page, not as it was drawn
+  const svg = /** @type {SVGSVGElement} */ (vis.querySelector("svg")); // as wide as the page, not as it was drawn
   svg.setAttribute("viewBox", `0 0 ${svg.width.baseVal.value} ${svg.height.baseVal.value}`);
   const cells = Array.from(
     vis.querySelectorAll("g > rect.attn_background"),
-    (background) => background.parentElement.lastElementChild,
+    (background) => /** @type {SVGElement} */ (background.parentNode?.lastChild),
   );
   cells.forEach((cell, index) => {
     const layer = data.layers[Math.floor(index / columns)];

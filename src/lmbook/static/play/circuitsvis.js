@@ -7,19 +7,26 @@ const BLUE = "#0072B2";
 const SKY = "#56B4E9"; // light enough for the black letters of a token
 const ORANGE = "#E69F00";
 
-/* React draws after this function returns: wait for the first mark. */
+/**
+ * React draws after it was called: wait for the first mark.
+ *
+ * @param {HTMLElement} canvas
+ * @param {string} selector of a mark
+ * @returns {Promise<void>}
+ */
 function shown(canvas, selector) {
-  return new Promise((resolve) => {
+  return new Promise((/** @type {() => void} */ resolve) => {
     const look = () => (canvas.querySelector(selector) ? resolve() : requestAnimationFrame(look));
     look();
   });
 }
 
+/** @param {HTMLElement} canvas */
 function nameHeads(canvas) {
-  const rows = canvas.firstElementChild.children;
+  const rows = /** @type {Element} */ (canvas.firstElementChild).children;
   const cells = Array.from(
     rows[1].querySelectorAll("h4"),
-    (label) => label.parentElement.parentElement,
+    (label) => /** @type {HTMLElement} */ (label.parentElement?.parentElement),
   ); // the pattern's frame, in what is clicked
   rows[1].classList.add("lmc-heads");
   rows[2].classList.add("lmc-zoomed");
@@ -27,7 +34,8 @@ function nameHeads(canvas) {
     .querySelectorAll("h2, h3, h4")
     .forEach((label) => label.setAttribute("role", "presentation"));
   cells.forEach((cell, head) => {
-    const pressed = cell.firstElementChild.style.boxShadow !== "";
+    const frame = /** @type {HTMLElement} */ (cell.firstElementChild);
+    const pressed = frame.style.boxShadow !== "";
     const tabindex = cell.getAttribute("tabindex") ?? -1; // as it was, if it had a name before
     name(cell, "button", `Head ${head}`, { tabindex, "aria-pressed": pressed });
     cell.onfocus = () => cell.click();
@@ -40,6 +48,13 @@ function nameHeads(canvas) {
   });
 }
 
+/**
+ * @param {HTMLElement} canvas
+ * @param {object} data
+ * @param {number[][][]} data.attention weights, [head][query][key]
+ * @param {string[]} data.tokens
+ * @param {boolean} data.causal
+ */
 export async function attention_heads(canvas, { attention, tokens, causal }) {
   CircuitsVis.render(canvas.id, CircuitsVis.AttentionHeads, {
     attention,
@@ -53,7 +68,11 @@ export async function attention_heads(canvas, { attention, tokens, causal }) {
   canvas.addEventListener("click", () => setTimeout(() => nameHeads(canvas))); // once React has drawn
 }
 
-/* circuitsvis shows a token's value beside the pointer; here also beside the focus. */
+/**
+ * circuitsvis shows a token's value beside the pointer; here also beside the focus.
+ *
+ * @param {HTMLElement} token
+ */
 function pointAt(token) {
   const box = token.getBoundingClientRect();
   const at = { clientX: box.left + box.width / 2, clientY: box.bottom, bubbles: true };
@@ -61,6 +80,12 @@ function pointAt(token) {
   token.dispatchEvent(new MouseEvent("mousemove", at));
 }
 
+/**
+ * @param {HTMLElement} canvas
+ * @param {object} data
+ * @param {string[]} data.tokens
+ * @param {number[]} data.values one for each token
+ */
 export async function tokens(canvas, { tokens, values }) {
   const colours = { positiveColor: SKY, negativeColor: ORANGE };
   CircuitsVis.render(canvas.id, CircuitsVis.ColoredTokens, {
@@ -69,6 +94,7 @@ export async function tokens(canvas, { tokens, values }) {
     ...colours,
   });
   await shown(canvas, ".colored-tokens > span");
+  /** @type {NodeListOf<HTMLElement>} */
   const marks = canvas.querySelectorAll(".colored-tokens > span");
   marks.forEach((token, index) => {
     name(token, "img", `${tokens[index]}: ${values[index]}`);

@@ -8,10 +8,27 @@ import { ownLines } from "./own-lines.js";
 const MOST = 4; // occurrences that are shown
 const FULL = 0.12; // the lean that fills half a bar
 
-/* A bar from the middle: to the right for verbs, to the left for nouns. */
+/** @import { Line } from "./own-lines.js" */
+
+/**
+ * @typedef {object} Data
+ * @property {[string, number[]][]} levels the name of each level and its direction (d_model,)
+ * @property {string[]} texts lines to begin with
+ * @property {string} word the word of these lines
+ * @property {[string, ...number[]][]} told of each level, the name and how far the word leans
+ *   in each text
+ * @property {[number, number]} around the ids before and after a line
+ */
+
+/**
+ * A bar from the middle: to the right for verbs, to the left for nouns.
+ *
+ * @param {number} value
+ */
 function leaning(value) {
   const share = Math.min(1, Math.abs(value) / FULL) / 2;
-  const style = `--from: ${50 - 100 * (value < 0) * share}%; --share: ${100 * share}%`;
+  const from = value < 0 ? 50 - 100 * share : 50;
+  const style = `--from: ${from}%; --share: ${100 * share}%`;
   const side = Math.abs(value) < 0.005 ? "neither" : value > 0 ? "verb" : "noun";
   return make(
     "span",
@@ -21,6 +38,11 @@ function leaning(value) {
   );
 }
 
+/**
+ * @param {HTMLElement} element
+ * @param {Data} data
+ * @param {ViewContext} context
+ */
 export function mount(element, data, context) {
   const names = data.levels.map(([name]) => name);
   const layers = names.length - 2; // after the word before and "before layer 0"
@@ -31,7 +53,9 @@ export function mount(element, data, context) {
   });
   const table = make("table");
   const summary = make("p", { class: "play-hidden", role: "status" });
+  /** @type {string | undefined} */
   let word = data.word;
+  /** @type {Line[]} */
   let lines = [];
   element.append(
     ...ownLines(
@@ -50,15 +74,15 @@ export function mount(element, data, context) {
     summary,
   );
 
+  /** @param {Line[]} read */
   function take(read) {
     lines = read;
+    /** @type {Map<string, number>} */
     const counts = new Map();
     for (const piece of lines.flatMap(({ pieces }) => pieces.slice(1, -1)))
       if (/\p{L}/u.test(piece)) counts.set(piece, (counts.get(piece) || 0) + 1);
-    if (!counts.has(word))
-      word = Array.from(counts.keys()).sort(
-        (a, b) => counts.get(b) - counts.get(a) || b.length - a.length,
-      )[0];
+    if (!word || !counts.has(word))
+      word = Array.from(counts).sort(([a, m], [b, n]) => n - m || b.length - a.length)[0]?.[0];
     chosen.replaceChildren(
       counts.size ? "The word: " : "Type a line.",
       ...Array.from(counts.keys(), (piece) => button(piece, () => choose(piece))),
@@ -66,20 +90,23 @@ export function mount(element, data, context) {
     choose(word);
   }
 
+  /** @param {string | undefined} piece */
   function choose(piece) {
     word = piece;
     for (const each of chosen.querySelectorAll("button"))
-      each.setAttribute("aria-pressed", each.textContent === word);
+      each.setAttribute("aria-pressed", String(each.textContent === word));
     const found = lines
       .flatMap(({ pieces, values }) =>
         pieces.flatMap((other, at) => (other === word && at ? [{ pieces, values, at }] : [])),
       )
       .slice(0, MOST);
+    /** @type {(place: { pieces: string[], at: number }) => string} */
     const around = ({ pieces, at }) =>
       pieces
         .slice(Math.max(1, at - 2), at + 2)
         .join(" ")
         .replace(/ ##| \[SEP\]/g, "");
+    /** @type {Data["told"]} */
     const told = names.map((name, i) => [
       name,
       ...found.map(({ values, at }) => lean(values[i], data.levels[i][1], i ? at : at - 1)),
@@ -87,20 +114,29 @@ export function mount(element, data, context) {
     draw(found.map(around), told);
   }
 
-  /* The dot product of a vector, brought to length 1, with the direction of its level. */
+  /**
+   * The dot product of a vector, brought to length 1, with the direction of its level.
+   *
+   * @param {Float32Array} states (tokens, d_model)
+   * @param {number[]} direction
+   * @param {number} at the token
+   */
   function lean(states, direction, at) {
     const vector = states.subarray(at * direction.length, (at + 1) * direction.length);
     return direction.reduce((sum, x, i) => sum + x * vector[i], 0) / Math.hypot(...vector);
   }
 
+  /**
+   * @param {string[]} heads of the columns
+   * @param {Data["told"]} told
+   */
   function draw(heads, told) {
     table.replaceChildren(
       heading("", ...heads),
       make("tbody", {}, ...told.map(([name, ...values]) => row(name, ...values.map(leaning)))),
     );
-    summary.textContent = heads
-      .map((head, i) => `${head}: ${told.at(-1)[0]} ${fixed(told.at(-1)[i + 1])}`)
-      .join("; ");
+    const [last, ...values] = told[told.length - 1];
+    summary.textContent = heads.map((head, i) => `${head}: ${last} ${fixed(values[i])}`).join("; ");
   }
 
   draw(data.texts, data.told);

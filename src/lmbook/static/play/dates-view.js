@@ -3,29 +3,56 @@
 import { button, make, ownLine, percent } from "./dom.js";
 import { EncoderDecoder, LONGEST, STOP } from "./encoder-decoder.js";
 
-const visible = (character) => ({ " ": "␣", ">": "end" })[character] ?? character;
+/** @type {Record<string, string | undefined>} */
+const SIGNS = { " ": "␣", ">": "end" };
+/** @type {(character: string) => string} */
+const visible = (character) => SIGNS[character] ?? character;
 
-/* The largest numbers of a list with their positions: [[number, position], …]. */
+/**
+ * @typedef {object} Data beside what the model is made of
+ * @property {[string, string][]} examples dates, as they are read and as they are written
+ * @property {number} seen how many of them, the first ones, the model learned from
+ * @property {number} place the character that is chosen to begin with
+ */
+
+/**
+ * The largest numbers of a list with their positions.
+ *
+ * @param {ArrayLike<number>} list
+ * @param {number} count
+ * @returns {[number, number][]}
+ */
 function largest(list, count) {
+  /** @type {[number, number][]} */
   const pairs = Array.from(list, (number, i) => [number, i]);
   return pairs.sort((a, b) => b[0] - a[0]).slice(0, count);
 }
 
+/**
+ * @param {HTMLElement} element
+ * @param {Data & ConstructorParameters<typeof EncoderDecoder>[0]} data
+ */
 export function mount(element, data) {
   const model = new EncoderDecoder(data);
+  /** @type {Set<number>} */
   const hidden = new Set();
+  /** @type {string} */
   let source; // the date as it is read
+  /** @type {string | null} */
   let wanted; // as it is to be written; null if nobody knows
+  /** @type {ReturnType<EncoderDecoder["write"]>} */
   let state; // what the model wrote, how likely, and where it attended
   let place = data.place; // the chosen character of what is written
+  /** @type {number | null} */
   let head = null; // the chosen head, or null for the mean of all
   const { area, note, label } = ownLine("", type, {
     rows: 1,
     maxlength: LONGEST,
     "aria-label": "A date of your own",
   });
-  label.querySelector(".play-line").firstChild.data = "or type one";
+  /** @type {Text} */ (label.querySelector(".play-line")?.firstChild).data = "or type one";
   const style = make("select", { onchange: choose });
+  /** @type {[string, number, number][]} name, the first example, the first that is not in it */
   const groups = [
     ["It learned from", 0, data.seen],
     ["It never saw", data.seen, data.examples.length],
@@ -71,7 +98,7 @@ export function mount(element, data) {
   );
 
   function choose() {
-    begin(...data.examples[style.value]);
+    begin(...data.examples[Number(style.value)]);
   }
 
   function type() {
@@ -81,6 +108,10 @@ export function mount(element, data) {
     if (known.length) begin(known.join(""), null);
   }
 
+  /**
+   * @param {string} text
+   * @param {string | null} right as it is to be written
+   */
   function begin(text, right) {
     source = text;
     wanted = right;
@@ -99,14 +130,24 @@ export function mount(element, data) {
     draw();
   }
 
+  /** @param {number} i */
   function hide(i) {
     if (!hidden.delete(i) && hidden.size < source.length - 1) hidden.add(i);
     answer();
   }
 
-  /* Buttons of which some are pressed; the focus stays where it was. */
+  /**
+   * Buttons of which some are pressed; the focus stays where it was.
+   *
+   * @param {HTMLElement} parent
+   * @param {string[]} labels
+   * @param {(i: number) => boolean} isPressed
+   * @param {(i: number) => void} press
+   * @param {(label: string, i: number) => string} [name]
+   */
   function drawButtons(parent, labels, isPressed, press, name = (label) => label) {
-    const focused = Array.from(parent.children).indexOf(document.activeElement);
+    const active = /** @type {Element} */ (document.activeElement);
+    const focused = Array.from(parent.children).indexOf(active);
     parent.replaceChildren(
       ...labels.map((label, i) =>
         button(label, () => press(i), {
@@ -115,7 +156,7 @@ export function mount(element, data) {
         }),
       ),
     );
-    parent.children[focused]?.focus();
+    /** @type {HTMLElement | undefined} */ (parent.children[focused])?.focus();
   }
 
   /* Attention from the chosen character to the source, a row for each head. */
@@ -128,25 +169,37 @@ export function mount(element, data) {
     });
   }
 
-  /* The characters read, with the share of the attention that each gets. */
+  /**
+   * The characters read, with the share of the attention that each gets.
+   *
+   * @param {number[]} weights
+   */
   function drawSource(weights) {
     const labels = Array.from(source, visible);
+    /** @type {(label: string, i: number) => string} */
     const name = (label, i) => `${label}, place ${i + 1}${hidden.has(i) ? ", hidden" : ""}`;
     drawButtons(read, labels, (i) => hidden.has(i), hide, name);
     weights.forEach((weight, i) => {
       let share = weight < 0.005 ? "" : percent(weight);
       if (hidden.has(i)) share = "hidden";
-      read.children[i].style.setProperty("--share", weight);
-      read.children[i].append(make("small", {}, share));
+      const character = /** @type {HTMLElement} */ (read.children[i]);
+      character.style.setProperty("--share", String(weight));
+      character.append(make("small", {}, share));
     });
   }
 
-  /* The characters written; those that are not the right ones are marked. */
+  /**
+   * The characters written; those that are not the right ones are marked.
+   *
+   * @param {string[]} characters
+   */
   function drawWritten(characters) {
+    /** @param {number} i */
     const choosePlace = (i) => {
       place = i;
       draw();
     };
+    /** @type {(label: string, i: number) => string} */
     const name = (label, i) => `${label}, place ${i + 1}`;
     drawButtons(written, characters.map(visible), (i) => i === place, choosePlace, name);
     characters.forEach((character, i) => {
@@ -158,6 +211,7 @@ export function mount(element, data) {
   function drawHeads() {
     const names = ["mean of heads"];
     for (let each = 0; each < data.heads; each++) names.push(`head ${each}`);
+    /** @param {number} i */
     const chooseHead = (i) => {
       head = i ? i - 1 : null;
       draw();

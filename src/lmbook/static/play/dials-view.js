@@ -2,7 +2,28 @@
    their positions, and the score against the offset for as many pairs as are chosen. */
 import { fixed, make, plural, radios, slider, svg } from "./dom.js";
 
-/* What each pair adds to the score of a key so many tokens before the query. */
+/** @typedef {[number, number]} Pair */
+
+/**
+ * @typedef {object} Data
+ * @property {Pair[]} query
+ * @property {Pair[]} key
+ * @property {number[]} speeds of each pair, in radians a token
+ * @property {number} far the most tokens of a position and of an offset
+ * @property {number[]} counts how many pairs can be chosen
+ * @property {number} place the position of the query to begin with
+ * @property {number} behind how far before it the key is
+ */
+
+/**
+ * What each pair adds to the score of a key.
+ *
+ * @param {Pair[]} query
+ * @param {Pair[]} key
+ * @param {number[]} speeds
+ * @param {number} offset how many tokens the key is before the query
+ * @returns {number[]}
+ */
 export function products(query, key, speeds, offset) {
   return speeds.map((speed, i) => {
     const [a, b] = query[i];
@@ -12,19 +33,31 @@ export function products(query, key, speeds, offset) {
   });
 }
 
-/* A hand after so many radians. */
+/**
+ * A hand, turned.
+ *
+ * @param {Pair} hand
+ * @param {number} angle in radians
+ * @returns {Pair}
+ */
 export function turned([x, y], angle) {
   const [cos, sin] = [Math.cos(angle), Math.sin(angle)];
   return [x * cos - y * sin, x * sin + y * cos];
 }
 
+/** @type {(numbers: number[]) => number} */
 const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
 const RADIUS = 58;
 const [LEFT, RIGHT, TOP, BOTTOM] = [44, 470, 14, 190];
 
+/**
+ * @param {HTMLElement} element
+ * @param {Data} data
+ */
 export function mount(element, data) {
   const { query, key, speeds, far, counts } = data;
-  let count = counts.at(-1);
+  let count = counts[counts.length - 1];
+  /** @type {(name: string, value: number) => ReturnType<typeof slider>} */
   const range = (name, value) => slider(name, { min: 0, max: far, value, oninput: draw });
   const place = range("position of the query", data.place);
   const behind = range("the key is before it by", data.behind);
@@ -55,7 +88,13 @@ export function mount(element, data) {
     make("div", { class: "play-both" }, dials, make("div", {}, curve, status)),
   );
 
-  /* The key's is dashed and longer, so that both can be seen where they meet. */
+  /**
+   * The key's is dashed and longer, so that both can be seen where they meet.
+   *
+   * @param {Pair} hand
+   * @param {"key" | "query"} name
+   * @param {Pair} middle of the dial
+   */
   function hand([x, y], name, [left, top]) {
     const end = { x2: left + RADIUS * x, y2: top - RADIUS * y };
     return svg(
@@ -66,22 +105,23 @@ export function mount(element, data) {
     );
   }
 
+  /**
+   * @param {number} i the pair
+   * @param {number} m position of the query
+   * @param {number} n position of the key
+   * @param {number} product what the pair adds to the score
+   */
   function dial(i, m, n, product) {
+    /** @type {Pair} */
     const middle = [80 + 160 * (i % 3), 72 + 164 * Math.floor(i / 3)];
     const off = i >= count;
+    const [x, y] = query[i];
     return svg(
       "g",
       { class: off ? "lmd-off" : "" },
       svg("circle", { cx: middle[0], cy: middle[1], r: RADIUS + 4, class: "lmd-face" }),
       hand(turned(key[i], n * speeds[i]), "key", middle),
-      hand(
-        turned(
-          query[i].map((number) => 0.72 * number),
-          m * speeds[i],
-        ),
-        "query",
-        middle,
-      ),
+      hand(turned([0.72 * x, 0.72 * y], m * speeds[i]), "query", middle),
       svg("text", { x: middle[0], y: middle[1] + 84 }, off ? "not counted" : fixed(product)),
     );
   }
@@ -89,11 +129,14 @@ export function mount(element, data) {
   function draw() {
     const [m, d] = [Number(place.input.value), Number(behind.input.value)];
     const now = products(query, key, speeds, d);
-    place.value.textContent = m;
-    behind.value.textContent = d;
+    place.value.textContent = String(m);
+    behind.value.textContent = String(d);
     dials.replaceChildren(...speeds.map((_, i) => dial(i, m, m - d, now[i])));
+    /** @param {number} at */
     const score = (at) => sum(products(query, key, speeds, at).slice(0, count));
+    /** @param {number} at */
     const x = (at) => LEFT + ((RIGHT - LEFT) * at) / far;
+    /** @param {number} value */
     const y = (value) => TOP + ((BOTTOM - TOP) * (1 - value / count)) / 2;
     const points = Array.from(
       { length: 8 * far + 1 },

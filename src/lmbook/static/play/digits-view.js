@@ -11,7 +11,24 @@ const SIZE = 2;
 const ACROSS = SIDE / SIZE;
 const TOKENS = 1 + ACROSS * ACROSS;
 
-/* Ink (64 cells, from 0 to 1) as the model takes it: a row a token, the first one empty. */
+/**
+ * Weights of attention, [layer][head][token][key].
+ *
+ * @typedef {(number[] | Float32Array)[][][]} Weights
+ */
+
+/**
+ * @typedef {object} Data
+ * @property {{ ink: number[], probs: number[], weights: Weights }[]} examples ink is from 0 to 1,
+ *   in 64 cells; what the model answers to it
+ */
+
+/**
+ * Ink as the model takes it.
+ *
+ * @param {number[]} ink (64,), from 0 to 1
+ * @returns {Float32Array} a row a token, the first one empty
+ */
 export function patches(ink) {
   const found = new Float32Array(TOKENS * SIZE * SIZE);
   ink.forEach((value, cell) => {
@@ -23,6 +40,7 @@ export function patches(ink) {
   return found;
 }
 
+/** @type {(patch: number) => number[]} */
 const cellsOf = (patch) =>
   Array.from(
     { length: SIZE * SIZE },
@@ -31,22 +49,31 @@ const cellsOf = (patch) =>
       (patch % ACROSS) * SIZE +
       (i % SIZE),
   );
+
+/**
+ * @param {HTMLElement} element
+ * @param {Data} data
+ * @param {ViewContext} context
+ */
 export function mount(element, data, context) {
   const model = openModel("digits", context);
   let ink = [...data.examples[0].ink];
   let example = 0;
   let at = 27;
   let erasing = false;
-  let pen = null;
+  /** @type {[number, number] | null} */
+  let pen = null; // where it touched last
   let { probs, weights } = data.examples[0]; // weights[layer][head][token][key]
   let layer = weights.length - 1;
   let head = 0;
   let looking = 0;
 
+  /** @type {(size: number) => (x: number) => SVGRectElement} */
   const square = (size) => (x) =>
     svg("rect", { x: (x % size) * 20, y: Math.floor(x / size) * 20, width: 20, height: 20 });
   const drawn = ink.map((_, i) => square(SIDE)(i));
   const cursor = svg("rect", { width: 20, height: 20, class: "lmd-cursor" });
+  const picture = svg("svg", { viewBox: "0 0 160 160", "aria-hidden": "true" }, ...drawn, cursor);
   const paper = make(
     "div",
     {
@@ -63,7 +90,7 @@ export function mount(element, data, context) {
       onpointerup: lift,
       onpointercancel: lift,
     },
-    svg("svg", { viewBox: "0 0 160 160", "aria-hidden": "true" }, ...drawn, cursor),
+    picture,
   );
   const status = make("p", { class: "lmd-status", role: "status" });
   const where = make("p", { class: "play-hidden", "aria-live": "polite" });
@@ -147,6 +174,7 @@ export function mount(element, data, context) {
     where,
   );
 
+  /** @param {number[]} other ink */
   function start(other) {
     ink = [...other];
     changed();
@@ -160,16 +188,25 @@ export function mount(element, data, context) {
     pen = null;
   }
 
-  /* Where the pointer is, [x, y] in cells, 0 in the middle of the first. */
+  /**
+   * Where the pointer is, [x, y] in cells, 0 in the middle of the first.
+   *
+   * @param {PointerEvent} event
+   * @returns {[number, number]}
+   */
   function place(event) {
-    const box = paper.firstChild.getBoundingClientRect();
+    const box = picture.getBoundingClientRect();
     return [
       (SIDE * (event.clientX - box.left)) / box.width - 0.5,
       (SIDE * (event.clientY - box.top)) / box.height - 0.5,
     ];
   }
 
-  /* A soft pen, on the way from where it was: the nearer a cell's middle, the more ink. */
+  /**
+   * A soft pen, on the way from where it was: the nearer a cell's middle, the more ink.
+   *
+   * @param {PointerEvent} event
+   */
   function follow(event) {
     if (!pen) return;
     if (event.buttons === 0) return lift();
@@ -188,6 +225,7 @@ export function mount(element, data, context) {
     changed();
   }
 
+  /** @param {KeyboardEvent} event */
   function keys(event) {
     const step = arrow(event);
     const takes = ["Delete", "Backspace"].includes(event.key);
@@ -211,7 +249,7 @@ export function mount(element, data, context) {
       const options = { pixels: patches(ink), logits_of: [0], keep };
       const answer = await model.forward(ids, options, "digits");
       if (!answer) return;
-      probs = softmax(Array.from(answer.logits));
+      probs = softmax(Array.from(/** @type {Float32Array} */ (answer.logits)));
       weights = Object.values(answer.kept).map(({ values, shape: [heads] }) =>
         Array.from({ length: heads }, (_, h) =>
           Array.from({ length: TOKENS }, (_, token) =>
@@ -225,6 +263,7 @@ export function mount(element, data, context) {
     }
   }
 
+  /** @type {(token: number) => string} */
   const nameOf = (token) =>
     !token
       ? "the class token"
@@ -241,8 +280,8 @@ export function mount(element, data, context) {
     looks.forEach((each, token) => {
       const share = percent(shares[token]);
       each.style.setProperty("--strength", (shares[token] / most).toFixed(3));
-      each.setAttribute("aria-pressed", token === looking);
-      if (token) each.lastChild.textContent = share;
+      each.setAttribute("aria-pressed", String(token === looking));
+      if (token) /** @type {Node} */ (each.lastChild).textContent = share;
       else each.textContent = `class token ${share}`;
       each.setAttribute("aria-label", `${nameOf(token)}, ${share}`);
       if (token)

@@ -12,10 +12,57 @@ const NEAREST = 6;
 const COLUMNS = ["weight", "weight × length", "moved without it"];
 let views = 0;
 
+/** @typedef {number[] | Float32Array} Numbers */
+
+/**
+ * A token of the table that is near, with the cosine.
+ *
+ * @typedef {[piece: string, cosine: number]} Near
+ */
+
+/**
+ * What is known of the line that is shown. A line that the model has read here has ids and
+ * states, too.
+ *
+ * @typedef {object} Seen
+ * @property {string[]} tokens
+ * @property {Numbers[][]} weights [layer][head], (tokens · tokens)
+ * @property {Numbers[][]} lengths [layer][head], (tokens,)
+ * @property {(Numbers | undefined)[][]} moved [layer][head], (tokens,)
+ * @property {(Near[] | undefined)[][]} near [level][token]
+ * @property {number[]} [ids]
+ * @property {Float32Array[]} [states] [level], (tokens · d_model)
+ */
+
+/**
+ * @typedef {object} Data
+ * @property {string} text the line to begin with
+ * @property {string[]} tokens of it
+ * @property {string[][]} weights as in Seen, the numbers in a line
+ * @property {string[][]} lengths
+ * @property {string[][]} moved
+ * @property {string[][]} near a line of pieces and cosines
+ * @property {number} room the most tokens of a line
+ * @property {number[]} around the ids before and after a line
+ * @property {number} drift how far rounding moves the states, as a share of the largest number
+ * @property {number} layer what is shown to begin with
+ * @property {number} head
+ * @property {number} token
+ */
+
+/** @type {(line: string) => number[]} */
 const numbers = (line) => line.split(" ").map(Number);
+/** @type {(numbers: number[] | Float32Array) => number} */
 const best = (numbers) => numbers.indexOf(Math.max(...numbers));
 
-/* How far each row of width numbers has moved, as a share of its length. */
+/**
+ * How far each row has moved, as a share of its length.
+ *
+ * @param {Float32Array} before (rows, width)
+ * @param {Float32Array} after (rows, width)
+ * @param {number} width
+ * @returns {number[]}
+ */
 function distances(before, after, width) {
   return Array.from({ length: before.length / width }, (_, row) => {
     let moved = 0;
@@ -28,16 +75,30 @@ function distances(before, after, width) {
   });
 }
 
-/* A tensor's numbers in so many equal parts. */
+/**
+ * A tensor's numbers in equal parts.
+ *
+ * @param {Float32Array} values
+ * @param {number} count how many parts
+ */
 function parts(values, count) {
   const size = values.length / count;
   return Array.from({ length: count }, (_, i) => values.subarray(size * i, size * (i + 1)));
 }
 
-/* "hope 0.550 hopes 0.463" → [["hope", 0.55], ["hopes", 0.463]]. */
+/**
+ * "hope 0.550 hopes 0.463" → [["hope", 0.55], ["hopes", 0.463]].
+ *
+ * @type {(line: string) => Near[]}
+ */
 const pairs = (line) =>
   Array.from(line.matchAll(/(\S+) (\S+)/g), ([, piece, cosine]) => [piece, +cosine]);
 
+/**
+ * @param {HTMLElement} element
+ * @param {Data} data
+ * @param {ViewContext} context
+ */
 export function mount(element, data, context) {
   const layers = data.weights.length;
   const heads = data.weights[0].length;
@@ -47,16 +108,22 @@ export function mount(element, data, context) {
   const bytes = bert.about.bytes + context.stores["bert-pieces"].bytes;
   const size = `${(bytes / 1e6).toFixed(1)} MB`;
   let { layer, head, token } = data;
+  /** @type {WordPiece | undefined} */
   let tokenizer;
-  /* Of the line that is shown: weights[layer][head] (tokens · tokens), lengths[layer][head]
-     (tokens), moved[layer][head] (tokens), near[level][token]; of the last two, what is
-     known. A line that the model has read here has ids and states[level], too. */
-  const read = (rows, how) => rows.map((lines) => lines.map(how));
-  let seen = { tokens: data.tokens, near: read(data.near, pairs) };
-  for (const name of ["weights", "lengths", "moved"]) seen[name] = read(data[name], numbers);
+  /** @type {(rows: string[][]) => number[][][]} */
+  const read = (rows) => rows.map((lines) => lines.map(numbers));
+  /** @type {Seen} */
+  let seen = {
+    tokens: data.tokens,
+    weights: read(data.weights),
+    lengths: read(data.lengths),
+    moved: read(data.moved),
+    near: data.near.map((lines) => lines.map(pairs)),
+  };
 
   /* --- what stands there --- */
 
+  /** @type {(tag: "p" | "div" | "table", name: string, ...rest: (Node | string)[]) => HTMLElement} */
   const part = (tag, name, ...rest) => make(tag, { class: `lmx-${name}` }, ...rest);
   const { area, note, label } = ownLine(data.text, typed);
   const loader = button(`Load the model: ${size}`, load);
@@ -78,8 +145,9 @@ export function mount(element, data, context) {
     Math.floor(i / heads),
     i % heads,
   ]);
-  const cells = places.map(([l, h]) =>
-    button(make("canvas"), () => choose(l, h, token), {
+  const canvases = places.map(() => make("canvas"));
+  const cells = places.map(([l, h], i) =>
+    button(canvases[i], () => choose(l, h, token), {
       role: "radio",
       title: `layer ${l}, head ${h}`,
       "aria-label": `layer ${l}, head ${h}`,
@@ -161,13 +229,15 @@ export function mount(element, data, context) {
   }
 
   async function answer() {
+    if (!tokenizer) return;
+    const { pieces } = tokenizer;
     const all = Array.from(area.value);
     const text = all.slice(0, LONGEST).join("");
     const found = tokenizer.encode(text);
     const tokens = found.slice(0, room - 2);
     const whole = tokens.length === found.length && all.length <= LONGEST;
     note.textContent = whole ? "" : `Only the first ${tokens.length} tokens are read.`;
-    const [first, last] = data.around.map((id) => ({ id, piece: tokenizer.pieces[id] }));
+    const [first, last] = data.around.map((id) => ({ id, piece: pieces[id] }));
     const line = [first, ...tokens, last];
     const ids = line.map(({ id }) => id);
     const keep = [
@@ -178,7 +248,9 @@ export function mount(element, data, context) {
     ];
     const answered = await asked(() => bert.forward(ids, { keep, logits_of: [] }, lane));
     if (!answered) return;
+    /** @type {(layer: number, name?: string) => Float32Array} */
     const of = (layer, name = "") => answered.kept[`blocks.${layer}${name}`].values;
+    /** @type {<Item>(f: (layer: number) => Item) => Item[]} */
     const each = (f) => Array.from({ length: layers }, (_, layer) => f(layer));
     seen = {
       ids,
@@ -193,7 +265,12 @@ export function mount(element, data, context) {
     draw();
   }
 
-  /* Ask the model; an error is told, and the answer is null. */
+  /**
+   * Ask the model; an error is told, and the answer is null.
+   *
+   * @template Found
+   * @param {() => Promise<Found | null>} question
+   */
   async function asked(question) {
     try {
       return await question();
@@ -209,47 +286,61 @@ export function mount(element, data, context) {
     const known = line.moved[layer];
     const own = head;
     const last = `blocks.${layers - 1}`;
-    if (known[own]) return;
+    const { ids, states } = line;
+    if (known[own] || !ids || !states) return;
+    /** @type {import("./engine.js").ForwardOptions} */
     const options = { keep: [last], ablate: [[layer, own]], logits_of: [] };
-    const found = await asked(() => bert.forward(line.ids, options, `${lane} removed`));
+    const found = await asked(() => bert.forward(ids, options, `${lane} removed`));
     if (!found) return;
     const { values, shape } = found.kept[last];
-    known[own] = distances(line.states[layers], values, shape[1]);
+    known[own] = distances(states[layers], values, shape[1]);
     if (line === seen) drawHead();
   }
 
+  /** @param {number} level */
   async function look(level) {
     const line = seen;
     const own = token;
-    if (line.near[level][own]) return;
-    const vector = parts(line.states[level], line.ids.length)[own].slice();
+    const { ids, states } = line;
+    if (line.near[level][own] || !ids || !states || !tokenizer) return;
+    const { pieces } = tokenizer;
+    const vector = parts(states[level], ids.length)[own].slice();
     const found = await asked(() => bert.nearest(vector, NEAREST, `${lane} near ${level - layer}`));
     if (!found) return;
-    line.near[level][own] = found.map(({ id, cosine }) => [tokenizer.pieces[id], cosine]);
+    line.near[level][own] = found.map(({ id, cosine }) => [pieces[id], cosine]);
     if (line === seen) drawNear();
   }
 
+  /** @param {[layer: number, head: number, token: number]} place */
   function choose(...place) {
     [layer, head, token] = place;
     drawHead();
     drawNear();
   }
 
-  /* Arrow keys go from head to head, and from token to token. */
+  /**
+   * Arrow keys go from head to head, and from token to token.
+   *
+   * @param {KeyboardEvent} event
+   */
   function go(event) {
     const step = arrow(event);
-    const columns = event.currentTarget === grid ? heads : 1;
+    const place = /** @type {Element} */ (event.currentTarget);
+    const columns = place === grid ? heads : 1;
     if (!step) return;
     event.preventDefault();
-    const all = Array.from(event.currentTarget.querySelectorAll("button"));
-    const next = all[all.indexOf(event.target) + step[0] + columns * step[1]];
+    const all = Array.from(place.querySelectorAll("button"));
+    const now = all.indexOf(/** @type {HTMLButtonElement} */ (event.target));
+    const next = all[now + step[0] + columns * step[1]];
     next?.focus();
     next?.click();
   }
 
   /* --- drawing --- */
 
+  /** @param {number} i */
   const word = (i) => shown(seen.tokens[i]);
+  /** @param {number} i */
   const quoted = (i) => `“\u2068${word(i)}\u2069”`; // what turns round turns nothing else
 
   function draw() {
@@ -268,12 +359,11 @@ export function mount(element, data, context) {
   function drawGrid() {
     const colour = getComputedStyle(grid).color;
     const count = seen.tokens.length;
-    cells.forEach((cell, i) => {
-      const canvas = cell.firstChild;
+    canvases.forEach((canvas, i) => {
       const [l, h] = places[i];
       canvas.width = canvas.height = count;
       const image = new ImageData(count, count);
-      const pen = canvas.getContext("2d");
+      const pen = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
       seen.weights[l][h].forEach(
         (weight, point) => (image.data[4 * point + 3] = 255 * Math.sqrt(weight)),
       );
@@ -292,16 +382,18 @@ export function mount(element, data, context) {
     const columns = [weights, long, moved];
     cells.forEach((cell, i) => {
       const isOwn = i === layer * heads + head;
-      cell.setAttribute("aria-checked", isOwn);
+      cell.setAttribute("aria-checked", String(isOwn));
       cell.tabIndex = isOwn ? 0 : -1;
     });
     [...body.rows].forEach(({ cells: [name, ...tds] }, i) => {
-      name.firstChild.setAttribute("aria-pressed", i === token);
-      name.firstChild.tabIndex = i === token ? 0 : -1;
+      const press = /** @type {HTMLElement} */ (name.firstChild);
+      press.setAttribute("aria-pressed", String(i === token));
+      press.tabIndex = i === token ? 0 : -1;
       tds.forEach((td, column) => {
         const all = columns[column];
-        td.style.setProperty("--share", all ? all[i] / (Math.max(...all) || 1) : 0);
-        td.lastChild.textContent = all ? fixed(all[i]) : "…";
+        const share = all ? all[i] / (Math.max(...all) || 1) : 0;
+        td.style.setProperty("--share", String(share));
+        /** @type {Node} */ (td.lastChild).textContent = all ? fixed(all[i]) : "…";
       });
     });
     title.textContent = `Layer ${layer}, head ${head}: where ${quoted(token)} looks`;
@@ -316,10 +408,12 @@ export function mount(element, data, context) {
   }
 
   function drawNear() {
-    const lists = [
+    /** @type {[string, number][]} */
+    const levels = [
       ["Before", layer],
       ["After", layer + 1],
-    ].map(([name, level]) => {
+    ];
+    const lists = levels.map(([name, level]) => {
       const found = seen.near[level][token];
       const items = (found || []).map(([piece, cosine]) =>
         make("li", {}, make("bdi", {}, shown(piece)), ` ${fixed(cosine)}`),

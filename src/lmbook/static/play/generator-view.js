@@ -16,26 +16,70 @@ const BARS = 10;
 const FIRST = 3; // rows of the bars, choices of the lens
 let views = 0;
 
-const visible = (character) => ({ " ": "·", "\n": "⏎" })[character] ?? character;
+/** @import { Answer } from "./engine.js" */
+/** @import { Piece } from "./writing.js" */
 
-/* The places of the largest numbers, the largest first. */
+/**
+ * What is at the end of a line.
+ *
+ * @typedef {object} End
+ * @property {number[][]} lens logits after each layer, (layers, vocab_size)
+ * @property {number[][]} weights (layers · heads, tokens)
+ */
+
+/**
+ * @typedef {object} Settings
+ * @property {string} text the line to begin with
+ * @property {string} written what stands after it
+ * @property {string} alphabet of the model
+ * @property {string} store of the model
+ * @property {number} room the most characters that the model sees
+ * @property {number} heads in a layer
+ * @property {number} temperature
+ * @property {number} seed
+ * @property {string[]} lines that are offered
+ */
+
+/** @type {Record<string, string | undefined>} */
+const SIGNS = { " ": "·", "\n": "⏎" };
+/** @type {(character: string) => string} */
+const visible = (character) => SIGNS[character] ?? character;
+
+/**
+ * The places of the largest numbers, the largest first.
+ *
+ * @type {(numbers: number[] | Float64Array, count: number) => number[]}
+ */
 const largest = (numbers, count) =>
   Array.from(numbers.keys())
     .sort((a, b) => numbers[b] - numbers[a] || a - b)
     .slice(0, count);
 
-/* A character that is to be named: to be seen, and to turn no others round. */
+/**
+ * A character that is to be named: to be seen, and to turn no others round.
+ *
+ * @type {(c: string) => string}
+ */
 const named = (c) =>
-  /[\p{C}\p{Z}\p{M}]/u.test(c) ? `U+${c.codePointAt(0).toString(16)}` : `\u2068${c}\u2069`;
+  /[\p{C}\p{Z}\p{M}]/u.test(c) ? `U+${c.codePointAt(0)?.toString(16)}` : `\u2068${c}\u2069`;
 
+/**
+ * @param {HTMLElement} element
+ * @param {Settings & End} data
+ * @param {ViewContext} context
+ */
 export function mount(element, data, context) {
   const { room, heads } = data;
   const alphabet = Array.from(data.alphabet);
   const gpt = openModel(data.store, context);
   const lane = `generator ${++views}`;
+  /** @param {Iterable<string>} text its characters */
   const encode = (text) => Array.from(text, (character) => alphabet.indexOf(character));
+  /** @param {number[]} ids */
   const decode = (ids) => ids.map((id) => alphabet[id]).join("");
+  /** @type {[layer: number, head: number][]} */
   const places = data.weights.map((_, i) => [Math.floor(i / heads), i % heads]);
+  /** @param {number} i */
   const title = (i) => `head ${places[i][1]} of layer ${places[i][0]}`;
   let line = encode(data.text);
   let written = encode(data.written);
@@ -43,13 +87,14 @@ export function mount(element, data, context) {
   let goal = written.length;
   let drawn = 0;
   let follows = false;
-  let seen = { ...data, ids: line }; // lens (layers, vocab_size), weights (layers · heads, ids)
+  /** @type {End & { ids: number[] }} */
+  let seen = { lens: data.lens, weights: data.weights, ids: line };
   let shown = 0; // the head whose attention colours the line
-  const off = new Set();
+  /** @type {Set<number>} */
+  const off = new Set(); // heads that are switched off
 
   /* --- what stands there --- */
 
-  const part = (tag, name, ...rest) => make(tag, { class: `lmg-${name}` }, ...rest);
   const { area, note, label } = ownLine(data.text, typed);
   const first = button("one character", one);
   const stop = button("stop", halt);
@@ -60,10 +105,10 @@ export function mount(element, data, context) {
     role: "region",
     "aria-label": "What it writes",
   });
-  const bars = part("table", "bars");
-  const lens = part("table", "lens");
+  const bars = make("table", { class: "lmg-bars" });
+  const lens = make("table", { class: "lmg-lens" });
   const colours = make("p", { class: "play-shades" });
-  const summary = part("p", "summary");
+  const summary = make("p", { class: "lmg-summary" });
   const { live, later } = announcer(tell);
   const cells = places.map((_, head) =>
     button("", () => toggle(head), {
@@ -83,6 +128,7 @@ export function mount(element, data, context) {
     },
     ...cells,
   );
+  /** @type {(name: string, min: number, max: number, step: number, value?: number) => ReturnType<typeof slider>} */
   const range = (name, min, max, step, value = max) =>
     slider(name, { min, max, step, value, oninput: () => answer() });
   const sliders = {
@@ -90,6 +136,7 @@ export function mount(element, data, context) {
     top_k: range("top-k", 1, alphabet.length, 1),
     top_p: range("top-p", 0.05, 1, 0.05),
   };
+  /** @type {(...parts: HTMLElement[]) => HTMLElement} */
   const controls = (...parts) => make("p", { class: "play-controls" }, ...parts);
   const writing = [
     controls(first, button("go on", more), stop, button("other dice", drawAgain)),
@@ -141,8 +188,12 @@ export function mount(element, data, context) {
     return message;
   }
 
-  /* What the model sees of a text: `write` begins anew with half a context when it is full,
-     and this is where it would stand. */
+  /**
+   * What the model sees of a text: `write` begins anew with half a context when it is full,
+   * and this is where it would stand.
+   *
+   * @param {number[]} ids
+   */
   function tail(ids) {
     const step = room + 1 - (room >> 1);
     return ids.slice(step * Math.max(0, Math.ceil((ids.length - room) / step)));
@@ -151,8 +202,12 @@ export function mount(element, data, context) {
   const sampling = () =>
     Object.fromEntries(Object.entries(sliders).map(([name, { input }]) => [name, +input.value]));
 
-  /* Ask about the line, then write until `goal` characters stand after it, of which some
-     may be known. A newer call ends this one. */
+  /**
+   * Ask about the line, then write until `goal` characters stand after it. A newer call ends
+   * this one.
+   *
+   * @param {number[]} [known] the first of what stands after it
+   */
   async function answer(known = []) {
     written = known;
     follows = false;
@@ -181,8 +236,14 @@ export function mount(element, data, context) {
     stop.disabled = true;
   }
 
-  /* Of what the model computed, keep what is at the last character. */
+  /**
+   * Of what the model computed, keep what is at the last character.
+   *
+   * @param {number[]} ids
+   * @param {Answer["kept"]} kept
+   */
   function keepEnd(ids, kept) {
+    /** @type {(name: string, layer: number, head?: number) => number[]} */
     const last = (name, layer, head = 0) => {
       const { values, shape } = kept[`blocks.${layer}.${name}`];
       const [rows, width] = shape.slice(-2);
@@ -193,6 +254,7 @@ export function mount(element, data, context) {
     draw();
   }
 
+  /** @param {Piece[]} pieces */
   function onPieces(pieces) {
     written.push(...pieces.map(({ id }) => id));
     drawText();
@@ -223,6 +285,7 @@ export function mount(element, data, context) {
     stop.disabled = true;
   }
 
+  /** @param {number} head */
   function toggle(head) {
     if (!off.delete(head)) off.add(head);
     answer();
@@ -239,7 +302,11 @@ export function mount(element, data, context) {
     answer();
   }
 
-  /* Arrow keys go from head to head. */
+  /**
+   * Arrow keys go from head to head.
+   *
+   * @param {KeyboardEvent} event
+   */
   function move(event) {
     const step = arrow(event);
     if (!step) return;
@@ -247,6 +314,7 @@ export function mount(element, data, context) {
     cells[shown + step[0] + heads * step[1]]?.focus();
   }
 
+  /** @param {number} head */
   function look(head) {
     shown = head;
     drawLine();
@@ -258,9 +326,9 @@ export function mount(element, data, context) {
     const [own, ...others] = seen.lens
       .map((logits) => softmax(Float64Array.from(logits)))
       .reverse();
-    const shares = nextProbs(Float64Array.from(seen.lens.at(-1)), sampling());
+    const shares = nextProbs(Float64Array.from(seen.lens[seen.lens.length - 1]), sampling());
     for (const { input, value } of Object.values(sliders))
-      value.textContent = input.max > 2 && input.value === input.max ? "all" : input.value;
+      value.textContent = Number(input.max) > 2 && input.value === input.max ? "all" : input.value;
     bars.replaceChildren(
       ...largest(own, BARS).map((id) =>
         row(visible(alphabet[id]), bar(shares[id], own[id]), percent(shares[id], 1)),
@@ -282,7 +350,7 @@ export function mount(element, data, context) {
       const weights = seen.weights[head];
       const d = weights.map((weight, i) => `M${i + 0.5} 10V${10 - 10 * weight}`).join("");
       const viewBox = `0 0 ${weights.length} 10`;
-      cell.setAttribute("aria-pressed", off.has(head));
+      cell.setAttribute("aria-pressed", String(off.has(head)));
       cell.replaceChildren(
         svg("svg", { viewBox, preserveAspectRatio: "none" }, svg("path", { d })),
         make("small", {}, places[head].join(".")),

@@ -1,7 +1,15 @@
 /* The view *graph*: attention with one key, its gradients, and steps against them. */
 import { button, fixed, heading, make, row, slider, svg } from "./dom.js";
 
-/* Every value of the graph, and the gradient of the loss by it. */
+/** @typedef {"q" | "k" | "v" | "t"} Input */
+/** @typedef {Input | "s" | "a" | "o" | "d" | "L"} Name */
+
+/**
+ * Every value of the graph, and the gradient of the loss by it.
+ *
+ * @param {Record<Input, number>} inputs query, key, value and target
+ * @returns {{ values: Record<Name, number>, slopes: Record<Name, number> }}
+ */
 export function passes({ q, k, v, t }) {
   const s = q * k;
   const a = 1 / (1 + Math.exp(-s));
@@ -25,13 +33,24 @@ export function passes({ q, k, v, t }) {
   };
 }
 
+/** @type {Input[]} */
+const INPUTS = ["q", "k", "v", "t"];
 const FAR = 4;
 const [LEFT, RIGHT, TOP, BOTTOM] = [44, 330, 16, 190];
 
+/**
+ * @param {HTMLElement} element
+ * @param {object} data
+ * @param {Record<Input, number>} data.start
+ * @param {number} data.rate the size of a step to begin with
+ */
 export function mount(element, data) {
   const now = { ...data.start };
+  /** @type {number[]} */
   let losses = [];
-  const sliders = ["q", "k", "v", "t"].map((name) => {
+  /** @type {[Input, ReturnType<typeof slider>][]} */
+  const sliders = INPUTS.map((name) => {
+    /** @type {ReturnType<typeof slider>} */
     const one = slider(name, {
       min: -FAR,
       max: FAR,
@@ -62,7 +81,7 @@ export function mount(element, data) {
 
   function step() {
     const { slopes } = passes(now);
-    for (const name of ["q", "k", "v"]) {
+    for (const name of INPUTS.slice(0, 3)) {
       now[name] = Math.max(
         -FAR,
         Math.min(FAR, now[name] - Number(rate.input.value) * slopes[name]),
@@ -92,7 +111,7 @@ export function mount(element, data) {
   function draw() {
     const { values, slopes } = passes(now);
     for (const [name, one] of sliders) {
-      one.input.value = now[name];
+      one.input.value = String(now[name]);
       one.value.textContent = fixed(now[name]);
     }
     rate.value.textContent = fixed(Number(rate.input.value));
@@ -102,11 +121,15 @@ export function mount(element, data) {
       make(
         "tbody",
         {},
-        ...Object.keys(values).map((name) => row(name, fixed(values[name]), fixed(slopes[name]))),
+        .../** @type {Name[]} */ (Object.keys(values)).map((name) =>
+          row(name, fixed(values[name]), fixed(slopes[name])),
+        ),
       ),
     );
     const top = Math.max(...losses, 0.01);
+    /** @param {number} i */
     const x = (i) => LEFT + ((RIGHT - LEFT) * i) / Math.max(10, losses.length - 1);
+    /** @param {number} loss */
     const y = (loss) => BOTTOM - ((BOTTOM - TOP) * loss) / top;
     const dots = losses.map((loss, i) => svg("circle", { cx: x(i), cy: y(loss), r: 4.5 }));
     curve.replaceChildren(

@@ -4,21 +4,54 @@ import { fixed, make, radios, svg } from "./dom.js";
 
 const [LEFT, RIGHT, STRIP, HEIGHT] = [120, 460, 21, 170];
 
-/* Runs of equal letters of a text, as [letter, from, to]. */
+/**
+ * What is shown of one model.
+ *
+ * @typedef {object} Case
+ * @property {number[]} loss of each part of the text
+ * @property {number} far the loss at the far end
+ * @property {string} told
+ * @property {{ name: string, met: string }[]} strips a letter for each position: "1" was met in
+ *   training
+ */
+
+/**
+ * @typedef {object} Data
+ * @property {Case[]} cases one for each way to choose, the last control's values first
+ * @property {{ name: string, values: string[], first?: number }[]} controls
+ * @property {number} guess the loss of a guess
+ * @property {number} most the loss at the top
+ * @property {number} tokens of the text
+ * @property {number} short tokens of the texts that were trained on
+ */
+
+/**
+ * Runs of equal letters of a text.
+ *
+ * @param {string} text
+ * @returns {[letter: string, from: number, to: number][]}
+ */
 export function runs(text) {
+  /** @type {[string, number, number][]} */
   const found = [];
   [...text].forEach((letter, i) => {
-    if (found.at(-1)?.[0] === letter) found.at(-1)[2] = i + 1;
+    const last = found[found.length - 1];
+    if (last?.[0] === letter) last[2] = i + 1;
     else found.push([letter, i, i + 1]);
   });
   return found;
 }
 
+/**
+ * @param {HTMLElement} element
+ * @param {Data} data
+ */
 export function mount(element, data) {
   const { cases, controls, guess, most } = data;
   const chosen = controls.map(({ first }) => first || 0);
   const picture = svg("svg", { class: "lml-picture play-drawing", "aria-hidden": "true" });
   const status = make("p", { class: "lml-status", role: "status" });
+  /** @param {number} at */
   const x = (at) => (LEFT + ((RIGHT - LEFT) * at) / data.tokens).toFixed(1);
   element.append(
     ...controls.map(({ name, values }, i) =>
@@ -39,6 +72,10 @@ export function mount(element, data) {
     status,
   );
 
+  /**
+   * @param {Case["strips"][number]} strip
+   * @param {number} i its place among the others
+   */
   function strip({ name, met }, i) {
     const top = 6 + i * STRIP;
     return svg(
@@ -49,7 +86,7 @@ export function mount(element, data) {
         svg("rect", {
           x: x(from),
           y: top,
-          width: (x(to) - x(from)).toFixed(1),
+          width: (Number(x(to)) - Number(x(from))).toFixed(1),
           height: STRIP - 5,
           class: letter === "1" ? "lml-met" : "lml-new",
         }),
@@ -61,6 +98,7 @@ export function mount(element, data) {
     const shown = cases[chosen.reduce((at, value, i) => at * controls[i].values.length + value, 0)];
     const top = 14 + STRIP * shown.strips.length;
     const bottom = top + HEIGHT;
+    /** @param {number} loss */
     const y = (loss) => (bottom - (HEIGHT * Math.min(loss, most)) / most).toFixed(1);
     const step = data.tokens / shown.loss.length;
     const points = shown.loss.map((loss, i) => [x((i + 0.5) * step), y(loss)]);

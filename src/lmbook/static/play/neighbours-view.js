@@ -8,12 +8,53 @@ import { WordPiece } from "./tokenizers.js";
 
 const LONGEST = 40; // characters of a word
 
+/**
+ * What is said of a word in one space: the space's name, a note, the nearest words and their
+ * cosines in hundredths (of all words, and without the commonest), the pieces that the word is
+ * read in.
+ *
+ * @typedef {[name: string, note: string, near: Near[][], cut?: string[]]} List
+ */
+
+/** @typedef {[word: string, cosine: number]} Near */
+
+/**
+ * A space of words, as its store tells of it.
+ *
+ * @typedef {object} About
+ * @property {string} name
+ * @property {string[]} [words] a row each; BERT's pieces, if there are none
+ * @property {number[]} [counts] how often each word stands in the text
+ * @property {number} asked words whose neighbours were found, the first ones
+ */
+
+/**
+ * @typedef {object} Neighbours
+ * @property {string[]} words
+ * @property {{ near: Uint16Array | Uint32Array, cosines: Int8Array }[]} found of all, and
+ *   without the commonest
+ * @property {Map<string, number>} rows of words
+ * @property {number} nearest how many of each word
+ */
+
+/** @typedef {About & Neighbours} Space */
+
+/**
+ * @param {HTMLElement} element
+ * @param {object} data
+ * @param {string} data.word the word to begin with
+ * @param {List[]} data.lists what is said of it
+ * @param {ViewContext} context
+ */
 export function mount(element, data, context) {
   const megabytes =
     ["neighbours", "bert-pieces"].reduce((sum, name) => sum + context.stores[name].bytes, 0) / 1e6;
-  let spaces = null;
-  let pieces = null;
+  /** @type {Space[] | undefined} */
+  let spaces;
+  /** @type {WordPiece | undefined} */
+  let pieces;
   let shown = data.lists;
+  /** @type {HTMLInputElement} */
   const input = make("input", {
     type: "text",
     maxlength: LONGEST,
@@ -52,16 +93,25 @@ export function mount(element, data, context) {
     if (input.value !== data.word) typed();
   }
 
-  /* A line of JSON, then for each space the rows of the nearest words and their cosines,
-     of a corpus twice: of all, and without the commonest. */
+  /**
+   * @param {Uint8Array<ArrayBuffer>} bytes a line of JSON, then for each space the rows of the
+   *   nearest words and their cosines, of a corpus twice: of all, and without the commonest
+   * @param {string[]} vocabulary BERT's
+   * @returns {Space[]}
+   */
   function parse(bytes, vocabulary) {
     let at = 0;
-    /* The next bytes, up to a multiple of four. */
+    /**
+     * The next bytes, up to a multiple of four.
+     *
+     * @param {number} length
+     */
     function take(length) {
       const start = at;
       at += 4 * Math.ceil(length / 4);
       return bytes.slice(start, at);
     }
+    /** @type {{ nearest: number, spaces: About[] }} */
     const head = JSON.parse(new TextDecoder().decode(take(bytes.indexOf(10) + 1)));
     return head.spaces.map((space) => {
       const words = space.words || vocabulary;
@@ -71,6 +121,7 @@ export function mount(element, data, context) {
         near: new Rows(take(size * Rows.BYTES_PER_ELEMENT).buffer),
         cosines: new Int8Array(take(size).buffer),
       }));
+      /** @type {Map<string, number>} */
       const rows = new Map(words.map((word, row) => [word, row]));
       return { ...space, words, found, rows, nearest: head.nearest };
     });
@@ -78,6 +129,7 @@ export function mount(element, data, context) {
 
   /* --- answers -------------------------------------------------------------------------- */
 
+  /** @param {string} word */
   function ask(word) {
     input.value = word;
     input.focus();
@@ -94,7 +146,7 @@ export function mount(element, data, context) {
     later();
     if (!word || found.some(([, , [near]]) => near.length)) return;
     note.append(`None of them can say who is near “${word}”.`);
-    const close = alike(word.toLowerCase());
+    const close = alike(word.toLowerCase(), spaces);
     if (close.length)
       note.append(
         " Did you mean ",
@@ -104,6 +156,11 @@ export function mount(element, data, context) {
     live.textContent = tell();
   }
 
+  /**
+   * @param {Space} space
+   * @param {string} word
+   * @returns {List}
+   */
   function look(space, word) {
     const row = space.rows.get(word) ?? space.rows.get(word.toLowerCase());
     const known = row !== undefined;
@@ -113,19 +170,26 @@ export function mount(element, data, context) {
       note = known ? `1 of ${space.words.length.toLocaleString("en")} rows` : "no row of its own";
     const near = space.found.map(({ near, cosines }) => {
       const at = known && row < space.asked ? row * space.nearest : near.length;
-      return Array.from(near.subarray(at, at + space.nearest), (other, i) => [
-        space.words[other],
-        cosines[at + i],
-      ]);
+      return Array.from(
+        near.subarray(at, at + space.nearest),
+        (other, i) => /** @type {Near} */ ([space.words[other], cosines[at + i]]),
+      );
     });
-    const cut = known || space.counts ? [] : pieces.encode(word).map(({ piece }) => piece);
+    const cut =
+      known || space.counts || !pieces ? [] : pieces.encode(word).map(({ piece }) => piece);
     return [space.name, note, near, cut];
   }
 
-  /* Words that are a letter or two away: a poet's first, the frequent first. */
-  function alike(word) {
+  /**
+   * Words that are a letter or two away: a poet's first, the frequent first.
+   *
+   * @param {string} word
+   * @param {Space[]} among
+   */
+  function alike(word, among) {
+    /** @type {string[][]} */
     const near = [[], [], []];
-    for (const { words, counts, asked } of spaces.slice().reverse())
+    for (const { words, counts, asked } of among.slice().reverse())
       for (const other of words.slice(0, asked)) {
         if (Math.abs(other.length - word.length) > 2 || (!counts && !/^\p{L}{3,}$/u.test(other)))
           continue;
@@ -135,15 +199,20 @@ export function mount(element, data, context) {
     return Array.from(new Set(near.flat())).slice(0, 3);
   }
 
-  /* How many letters must be put in, left out or changed. */
+  /**
+   * How many letters must be put in, left out or changed.
+   *
+   * @param {string} one
+   * @param {string} other
+   */
   function distance(one, other) {
     let row = Array.from({ length: other.length + 1 }, (_, i) => i);
     for (let i = 1; i <= one.length; i++) {
       const next = [i];
-      for (let j = 1; j <= other.length; j++)
-        next.push(
-          Math.min(row[j] + 1, next[j - 1] + 1, row[j - 1] + (one[i - 1] !== other[j - 1])),
-        );
+      for (let j = 1; j <= other.length; j++) {
+        const change = one[i - 1] === other[j - 1] ? 0 : 1;
+        next.push(Math.min(row[j] + 1, next[j - 1] + 1, row[j - 1] + change));
+      }
       row = next;
     }
     return row[other.length];
@@ -151,8 +220,10 @@ export function mount(element, data, context) {
 
   /* --- drawing -------------------------------------------------------------------------- */
 
+  /** @param {string} word */
   const wordButton = (word) => button(word, () => ask(word));
 
+  /** @param {List[]} found */
   function draw(found) {
     shown = found;
     lists.replaceChildren(
@@ -178,9 +249,9 @@ export function mount(element, data, context) {
   function tell() {
     const found = Array.from(lists.children, (list) => {
       const near = Array.from(list.querySelectorAll("li button"), (each) => each.textContent);
-      return `${list.querySelector("b").textContent}: ${near.join(", ") || "none"}`;
+      return `${list.querySelector("b")?.textContent}: ${near.join(", ") || "none"}`;
     });
-    return [note.textContent.replace(/\.$/, ""), ...found].filter(Boolean).join(". ");
+    return [String(note.textContent).replace(/\.$/, ""), ...found].filter(Boolean).join(". ");
   }
 
   draw(data.lists);

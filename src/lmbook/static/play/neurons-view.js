@@ -2,23 +2,36 @@
    neuron's is told after a guess. `lmcourse.views.neurons` ranked them. */
 import { button, make, plural, select } from "./dom.js";
 
+/** @type {(text: string) => string} */
 const seen = (text) => text.replaceAll("\n", "⏎").replaceAll(" ", "\u00a0");
 
-/* How many of the texts end in the character that most of them end in. */
+/**
+ * How many of the texts end in the character that most of them end in.
+ *
+ * @param {string[]} texts
+ * @returns {number}
+ */
 export function alike(texts) {
   const counts = new Map();
   for (const text of texts) counts.set(text.at(-1), (counts.get(text.at(-1)) || 0) + 1);
   return Math.max(...counts.values());
 }
 
+/**
+ * @param {HTMLElement} element
+ * @param {object} data
+ * @param {{ name: string, lists: string[][], neuron: number }[]} data.pairs two lists of texts,
+ *   and which of the two is the neuron's
+ */
 export function mount(element, { pairs }) {
+  /** @type {Map<number, number>} */
   const guesses = new Map(); // place of a pair → the side that was chosen first
   const chosen = select(
     pairs.map(({ name }) => name),
     draw,
   );
   const next = button("Next", () => {
-    chosen.value = (+chosen.value + 1) % pairs.length;
+    chosen.value = String((+chosen.value + 1) % pairs.length);
     draw();
   });
   const sides = ["A", "B"].map((letter, side) => {
@@ -37,12 +50,12 @@ export function mount(element, { pairs }) {
   );
 
   function draw() {
-    const { lists, neuron } = pairs[chosen.value];
+    const { lists, neuron } = pairs[+chosen.value];
     const guess = guesses.get(+chosen.value);
     sides.forEach(({ list, guess: press, box }, side) => {
       list.replaceChildren(
         ...lists[side].map((text) =>
-          make("li", {}, seen(text.slice(0, -1)), make("b", {}, seen(text.at(-1)))),
+          make("li", {}, seen(text.slice(0, -1)), make("b", {}, seen(text.slice(-1)))),
         ),
       );
       press.disabled = guess !== undefined;

@@ -3,8 +3,38 @@
    gives the numbers; here they are added up. */
 import { arrow, button, fixed, heading, make, radios, row, slider } from "./dom.js";
 
-/* The score of word `a` at place `m` looking at word `b` at place `n`. A scheme either
-   depends on the offset alone, or is a sum of four terms: word or place with word or place. */
+/**
+ * A scheme of positions: it either depends on the offset alone, or its score is a sum of four
+ * terms, word or place with word or place.
+ *
+ * @typedef {object} Scheme
+ * @property {string} name
+ * @property {string} told of it
+ * @property {number[][][]} [offsets] [word][word][offset], from the least on
+ * @property {number[][]} ww [word][word]
+ * @property {number[][]} wp [word][place]
+ * @property {number[][]} pw [place][word]
+ * @property {number[][]} pp [place][place]
+ */
+
+/**
+ * @typedef {object} Data
+ * @property {string[]} words of the line
+ * @property {Scheme[]} schemes
+ * @property {number} most words before the line
+ * @property {{ order?: number[], scheme?: number }} [opens] what it begins with
+ */
+
+/**
+ * The score of a word looking at another.
+ *
+ * @param {Scheme} scheme
+ * @param {number} a the word that looks
+ * @param {number} b the word that is looked at
+ * @param {number} m the place of `a`
+ * @param {number} n the place of `b`
+ * @returns {number}
+ */
 function score(scheme, a, b, m, n) {
   if (scheme.offsets) {
     const offsets = scheme.offsets[a][b];
@@ -13,17 +43,28 @@ function score(scheme, a, b, m, n) {
   return scheme.ww[a][b] + scheme.wp[a][n] + scheme.pw[m][b] + scheme.pp[m][n];
 }
 
-/* All scores of the words in this order, the first at place `start`. */
+/**
+ * All scores of the words in an order.
+ *
+ * @param {Scheme} scheme
+ * @param {number[]} order the words
+ * @param {number} start the place of the first
+ */
 function scores(scheme, order, start) {
   return order.map((a, m) => order.map((b, n) => score(scheme, a, b, m + start, n + start)));
 }
 
 const ENOUGH = 0.005; // what is less is not seen in two digits
 
+/**
+ * @param {HTMLElement} element
+ * @param {Data} data
+ */
 export function mount(element, data) {
   const { words, schemes } = data;
   const first = words.map((_, i) => i);
   let { order, scheme: chosen } = { order: [...first], scheme: 0, ...data.opens };
+  /** @type {number | null} */
   let waiting = null; // the word that waits for another to change places with
   const most = schemes.map((scheme) => Math.max(...scores(scheme, first, 0).flat().map(Math.abs)));
 
@@ -67,23 +108,33 @@ export function mount(element, data) {
   function reset() {
     order = [...first];
     waiting = null;
-    start.input.value = 0;
+    start.input.value = "0";
     draw();
   }
 
+  /**
+   * @param {number} one place
+   * @param {number} other place
+   */
   function exchange(one, other) {
     [order[one], order[other]] = [order[other], order[one]];
     waiting = null;
     draw();
   }
 
+  /** @param {number} place */
   function choose(place) {
     if (waiting !== null && waiting !== place) return exchange(waiting, place);
     waiting = waiting === place ? null : place;
     draw();
   }
 
-  /* The arrow keys carry a word along the line. */
+  /**
+   * The arrow keys carry a word along the line.
+   *
+   * @param {KeyboardEvent} event
+   * @param {number} place
+   */
   function move(event, place) {
     const [by] = arrow(event) || [];
     if (!by || !(place + by in order)) return;
@@ -95,7 +146,7 @@ export function mount(element, data) {
   function draw() {
     const scheme = schemes[chosen];
     const at = Number(start.input.value);
-    start.value.textContent = at;
+    start.value.textContent = String(at);
     buttons.forEach((button, place) => {
       button.textContent = words[order[place]];
       button.setAttribute("aria-pressed", String(waiting === place));

@@ -8,14 +8,34 @@ const LINES = 2;
 const LONGEST = 300;
 const ROOM = 46; // characters and tokens of a line
 
-/* Returns elements. They open with `text`; `name` is what the area is called. The site may
-   carry another model: `fits` is asked about its config. `around` are the ids before and
-   after a line. `take` is handed the lines: their pieces, and the values of all of `keep`. */
+/** @import { Config } from "./engine.js" */
+
+/**
+ * A line that was read: its tokens, and the values of each activation that was asked for.
+ *
+ * @typedef {{ pieces: string[], values: Float32Array[] }} Line
+ */
+
+/**
+ * Make a place for two lines, which BERT reads.
+ *
+ * @param {object} options
+ * @param {string} options.text what stands there to begin with
+ * @param {string} options.name what the area is called
+ * @param {[number, number]} options.around the ids before and after a line
+ * @param {(config: Config) => boolean} options.fits whether the model that the site carries,
+ *   which may be another one, will do
+ * @param {string[]} options.keep names of activations
+ * @param {(lines: Line[]) => void} options.take is given the lines when they are read
+ * @param {ViewContext} context
+ * @returns {HTMLElement[]}
+ */
 export function ownLines({ text, name, around, fits, keep, take }, context) {
   const bert = openModel("bert", context);
   const { area, note, label } = ownLine(text, read, { maxlength: LINES * LONGEST });
-  area.parentNode.firstChild.textContent = name;
+  /** @type {Text} */ (area.parentNode?.firstChild).data = name;
   const loader = button(`Load the model (${bert.size}) and read`, load);
+  /** @type {WordPiece | undefined} */
   let tokenizer;
 
   async function load() {
@@ -36,10 +56,12 @@ export function ownLines({ text, name, around, fits, keep, take }, context) {
 
   async function read() {
     if (!tokenizer) return;
+    const { pieces } = tokenizer;
     const lines = area.value.split("\n").filter((line) => line.trim());
+    /** @type {Line[]} */
     const found = [];
     note.textContent = lines.length > LINES ? "The first two lines are read." : "";
-    const [first, last] = around.map((id) => ({ id, piece: tokenizer.pieces[id] }));
+    const [first, last] = around.map((id) => ({ id, piece: pieces[id] }));
     try {
       for (const line of lines.slice(0, LINES)) {
         const tokens = [first, ...tokenizer.encode(line.slice(0, LONGEST)).slice(0, ROOM), last];

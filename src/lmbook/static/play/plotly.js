@@ -6,8 +6,40 @@ import { COLOURS } from "./palette.js";
 const NARROW = 520;
 const HEIGHT = 450;
 
+/**
+ * A figure, as plotly's Python writes it.
+ *
+ * @typedef {object} Figure
+ * @property {object[]} data
+ * @property {Layout} layout
+ * @property {object[]} [frames]
+ */
+
+/** @typedef {{ width?: number, height?: number, legend?: object, template?: object }} Layout */
+
+/**
+ * A plot: plotly keeps in its element what it made of a figure.
+ *
+ * @typedef {HTMLElement & { _fullLayout: { sliders: Slider[] }, _fullData: { visible: unknown }[] }} Plot
+ */
+
+/**
+ * @typedef {object} Slider
+ * @property {{ label?: string, method: string, args: unknown[] }[]} steps
+ * @property {number} active
+ * @property {{ prefix?: string }} currentvalue
+ */
+
+/**
+ * An entry of a legend; d3 keeps its trace in the element.
+ *
+ * @typedef {Element & { __data__?: { trace: { index: number, name?: string, visible: unknown } }[] }} Entry
+ */
+
+/** @param {HTMLElement} root */
 function template(root) {
   const style = getComputedStyle(root);
+  /** @param {string} name */
   const colour = (name) => style.getPropertyValue(`--pst-color-${name}`);
   const [ink, line] = [colour("text-base"), colour("border")];
   const [paper, faint] = [colour("background"), colour("text-muted")];
@@ -41,17 +73,33 @@ function template(root) {
   };
 }
 
-/* A legend beside the plot leaves a narrow screen no room for the plot. */
+/**
+ * A legend beside the plot leaves a narrow screen no room for the plot.
+ *
+ * @param {Layout} layout
+ * @param {number} available width
+ * @returns {Layout}
+ */
 function fitted({ width, ...layout }, available) {
+  /** @type {Layout & { autosize: boolean }} */
   const fit = { ...layout, autosize: true };
   if (available < NARROW)
     fit.legend = { ...fit.legend, orientation: "h", x: 0, y: -0.25, yanchor: "top" };
   return fit;
 }
 
-/* Text that Python escaped, as it is shown. */
+/**
+ * Text that Python escaped, as it is shown.
+ *
+ * @type {(text: string) => string}
+ */
 const words = (text) => new DOMParser().parseFromString(text, "text/html").body.textContent;
 
+/**
+ * @param {Plot} plot
+ * @param {HTMLElement} group what plotly drew of a slider
+ * @param {number} number which of the plot's sliders it is
+ */
 function sliderKeys(plot, group, number) {
   const slider = () => plot._fullLayout.sliders[number];
   const { steps, active, currentvalue } = slider();
@@ -61,20 +109,39 @@ function sliderKeys(plot, group, number) {
     ...states,
     "aria-valuetext": words(steps[active]?.label ?? ""),
   });
+
+  /**
+   * The step that a key leads to; undefined for another key.
+   *
+   * @param {KeyboardEvent} event
+   */
+  function targetOf(event) {
+    if (event.key === "Home") return 0;
+    if (event.key === "End") return last;
+    const step = arrow(event);
+    return step && slider().active + step[0] - step[1];
+  }
+
   group.onkeydown = async (event) => {
-    const [right, down] = arrow(event) || [];
-    const target = { Home: 0, End: last }[event.key] ?? slider().active + right - down;
-    if (Number.isNaN(target)) return;
+    const target = targetOf(event);
+    if (target === undefined) return;
     event.preventDefault();
     const chosen = Math.min(Math.max(target, 0), last);
     const { method, args } = slider().steps[chosen];
     await Plotly.relayout(plot, { [`sliders[${number}].active`]: chosen });
     if (method !== "skip") await Plotly[method](plot, ...args);
-    plot.querySelectorAll("g.slider-group")[number].focus();
+    /** @type {NodeListOf<SVGElement>} */
+    const groups = plot.querySelectorAll("g.slider-group");
+    groups[number].focus();
   };
 }
 
+/**
+ * @param {Plot} plot
+ * @param {Entry} entry
+ */
 function legendKeys(plot, entry) {
+  /** @type {SVGElement | null} */
   const toggle = entry.querySelector(".legendtoggle");
   const trace = entry.__data__?.[0]?.trace;
   if (!toggle || !trace) return;
@@ -84,22 +151,34 @@ function legendKeys(plot, entry) {
   pressable(toggle, async () => {
     const isShown = plot._fullData[trace.index].visible === true;
     await Plotly.restyle(plot, { visible: isShown ? "legendonly" : true }, [trace.index]);
-    Array.from(plot.querySelectorAll(".legend .traces"))
-      .find((again) => again.__data__[0].trace.index === trace.index)
-      .querySelector(".legendtoggle")
-      .focus();
+    /** @type {Entry[]} */
+    const entries = Array.from(plot.querySelectorAll(".legend .traces"));
+    const again = entries.find((each) => each.__data__?.[0].trace.index === trace.index);
+    /** @type {SVGElement | null | undefined} */
+    const next = again?.querySelector(".legendtoggle");
+    next?.focus();
   });
 }
 
+/** @param {Plot} plot */
 function nameParts(plot) {
-  plot.querySelectorAll("g.slider-group").forEach((group, i) => sliderKeys(plot, group, i));
-  plot.querySelectorAll("g.updatemenu-button, g.updatemenu-header").forEach((group) => {
+  /** @type {NodeListOf<HTMLElement>} */
+  const sliders = plot.querySelectorAll("g.slider-group");
+  sliders.forEach((group, i) => sliderKeys(plot, group, i));
+  /** @type {NodeListOf<SVGElement>} */
+  const menus = plot.querySelectorAll("g.updatemenu-button, g.updatemenu-header");
+  menus.forEach((group) => {
     name(group, "button", group.textContent.trim());
     pressable(group, () => group.dispatchEvent(new MouseEvent("click", { bubbles: true })));
   });
   plot.querySelectorAll(".legend .traces").forEach((entry) => legendKeys(plot, entry));
 }
 
+/**
+ * @param {HTMLElement} canvas
+ * @param {{ figure: Figure }} data
+ * @param {ViewContext} context
+ */
 export async function plot(canvas, { figure }, { root }) {
   const layout = fitted(figure.layout, canvas.clientWidth);
   layout.template = template(root);
@@ -110,6 +189,6 @@ export async function plot(canvas, { figure }, { root }) {
     frames: figure.frames || [],
     config: { responsive: true, displaylogo: false, scrollZoom: false },
   });
-  keep(canvas, () => nameParts(canvas));
+  keep(canvas, () => nameParts(/** @type {Plot} */ (canvas)));
   return { theme: () => Plotly.relayout(canvas, { template: template(root) }) };
 }

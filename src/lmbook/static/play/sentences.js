@@ -7,6 +7,32 @@ import { bar, button, make, row, select, svg } from "./dom.js";
 import { roving } from "./keys.js";
 import { ownLines } from "./own-lines.js";
 
+/** @import { Line } from "./own-lines.js" */
+
+/**
+ * @typedef {object} Sentence
+ * @property {string[]} tokens
+ * @property {number[][][]} weights [head][query][key], in per cent
+ * @property {number} query the token that is chosen to begin with
+ * @property {[first: number, end: number][]} nouns tokens of each
+ * @property {string} note
+ */
+
+/**
+ * @typedef {object} Data
+ * @property {Omit<Sentence, "note">[]} sentences
+ * @property {string[]} notes one for each
+ * @property {number} head the one that is chosen to begin with
+ * @property {number} [layer] whose heads they are, if the reader's own sentences are read
+ * @property {[number, number]} around the ids before and after a line
+ */
+
+/**
+ * What is shown.
+ *
+ * @typedef {{ sentence: number, head: number, query: number }} State
+ */
+
 const LEAST = 4; // per cent; arcs for less would be a haze
 const OWN =
   "The dog didn't eat the soup because it was too hot.\nThe dog didn't eat the soup because it was too sick.";
@@ -14,7 +40,11 @@ const OWN =
 const BEFORE = /^(the|an?|my|your|his|her|its|our|their|this|that|these|those)$/;
 const PRONOUN = /^(it|he|she|they|him|her|them)$/;
 
-/* Tokens as one would write them: for the list to choose from. */
+/**
+ * Tokens as one would write them: for the list to choose from.
+ *
+ * @type {(tokens: string[]) => string}
+ */
 const written = (tokens) =>
   tokens
     .join(" ")
@@ -22,9 +52,16 @@ const written = (tokens) =>
     .replace(/ ([.,;:!?])/g, "$1")
     .replace(/ (['’]) /g, "$1");
 
-/* A sentence that the model has read: values (heads · tokens · tokens), as whole per cents. */
+/**
+ * A sentence that the model has read.
+ *
+ * @param {string[]} tokens
+ * @param {Float32Array} values (heads · tokens · tokens), weights
+ * @returns {Sentence}
+ */
 function own(tokens, values) {
   const count = tokens.length;
+  /** @type {Sentence["nouns"]} */
   const nouns = [];
   tokens.forEach((_, i) => {
     if (!/\w/.test(tokens[i]) || !BEFORE.test(tokens[i - 1]) || i === count - 1) return;
@@ -32,6 +69,7 @@ function own(tokens, values) {
     while (tokens[end].startsWith("##")) end += 1;
     nouns.push([i, end]);
   });
+  /** @type {(head: number, query: number, key: number) => number} */
   const at = (head, query, key) => Math.round(100 * values[(head * count + query) * count + key]);
   const weights = Array.from({ length: values.length / count ** 2 }, (_, head) =>
     tokens.map((_, query) => tokens.map((_, key) => at(head, query, key))),
@@ -49,16 +87,28 @@ function own(tokens, values) {
   };
 }
 
-/* One of a set of buttons is pressed. */
+/**
+ * One of a set of buttons is pressed.
+ *
+ * @param {HTMLElement[]} buttons
+ * @param {number} chosen
+ */
 function choose(buttons, chosen) {
   buttons.forEach((button, index) => {
-    button.setAttribute("aria-pressed", index === chosen);
-    button.setAttribute("tabindex", index === chosen ? 0 : -1);
+    button.setAttribute("aria-pressed", String(index === chosen));
+    button.setAttribute("tabindex", index === chosen ? "0" : "-1");
   });
   roving(buttons, 1);
 }
 
-/* From the top of one box to the top of another, above the line or across lines. */
+/**
+ * From the top of one box to the top of another, above the line or across lines.
+ *
+ * @param {Element} frame that it is drawn in
+ * @param {Element} from
+ * @param {Element} to
+ * @param {number} share how thick it is, in per cent
+ */
 function arc(frame, from, to, share) {
   const box = frame.getBoundingClientRect();
   const [a, b] = [from, to].map((element) => {
@@ -73,12 +123,22 @@ function arc(frame, from, to, share) {
   });
 }
 
+/**
+ * @param {HTMLElement} canvas
+ * @param {Data} data
+ * @param {ViewContext} context
+ */
 export function mount(canvas, data, context) {
+  /** @type {Sentence[]} */
   const stored = data.sentences.map((sentence, i) => ({ ...sentence, note: data.notes[i] }));
   let all = stored;
+  /** @type {HTMLElement[]} */
   let tokens = [];
+  /** @type {State} */
   const state = { sentence: 0, head: data.head, query: stored[0].query };
+  /** @param {number} by */
   const turn = (by) => () => show({ sentence: (state.sentence + by + all.length) % all.length });
+  /** @type {HTMLSelectElement} */
   const choice = select([], () => show({ sentence: Number(choice.value) }), {
     "aria-label": "Sentence",
   });
@@ -110,15 +170,16 @@ export function mount(canvas, data, context) {
     nouns,
     note,
   );
-  if (data.layer !== undefined)
+  const { layer } = data;
+  if (layer !== undefined)
     canvas.append(
       ...ownLines(
         {
           text: OWN,
           name: "Your own pair, a sentence a line",
           around: data.around,
-          fits: (config) => config.heads === squares.length && data.layer < config.layers,
-          keep: [`blocks.${data.layer}.attention.weights`],
+          fits: (config) => config.heads === squares.length && layer < config.layers,
+          keep: [`blocks.${layer}.attention.weights`],
           take,
         },
         context,
@@ -127,7 +188,11 @@ export function mount(canvas, data, context) {
 
   const weights = () => all[state.sentence].weights[state.head][state.query];
 
-  /* The reader's sentences take the place of those before them, behind the stored ones. */
+  /**
+   * The reader's sentences take the place of those before them, behind the stored ones.
+   *
+   * @param {Line[]} lines
+   */
   function take(lines) {
     const read = lines.map(({ pieces, values }) => own(pieces, values[0]));
     all = [...stored, ...read];
@@ -156,13 +221,14 @@ export function mount(canvas, data, context) {
     arcs.replaceChildren(...drawn);
   }
 
+  /** @param {Partial<State>} change */
   function show(change) {
     const isAnother = change.sentence !== undefined;
-    if (isAnother) change.query = all[change.sentence].query;
     Object.assign(state, change);
+    if (isAnother) state.query = all[state.sentence].query;
     const sentence = all[state.sentence];
     if (isAnother) {
-      choice.value = state.sentence;
+      choice.value = String(state.sentence);
       note.textContent = sentence.note;
       tokens = sentence.tokens.map((token, query) =>
         button(token, () => show({ query }), { class: "lmc-word" }),
@@ -172,13 +238,15 @@ export function mount(canvas, data, context) {
     }
     const shares = weights();
     tokens.forEach((token, key) => {
-      token.style.setProperty("--share", shares[key] / 100);
-      token.lastChild.textContent = shares[key] ? `${shares[key]}\u2009%` : "";
+      token.style.setProperty("--share", String(shares[key] / 100));
+      /** @type {Node} */ (token.lastChild).textContent = shares[key]
+        ? `${shares[key]}\u2009%`
+        : "";
     });
     const most = shares
-      .map((share, key) => [share, sentence.tokens[key]])
-      .sort((a, b) => b[0] - a[0]);
-    const top = most.slice(0, 3).map(([share, token]) => `${token} ${share} %`);
+      .map((share, key) => ({ share, token: sentence.tokens[key] }))
+      .sort((a, b) => b.share - a.share);
+    const top = most.slice(0, 3).map(({ share, token }) => `${token} ${share} %`);
     summary.textContent = `Head ${state.head}: “${sentence.tokens[state.query]}” looks at ${top.join(", ")}`;
     nouns.replaceChildren(
       ...sentence.nouns.map(([start, end], i) => {

@@ -4,23 +4,80 @@ import { bar, fixed, heading, make, ownLine, percent, radios, row, slider } from
 import { readStore, readText } from "./store.js";
 import { readSafetensors, toFloats } from "./weights.js";
 
-/* Counts the n-grams of a text, smoothed (modified Kneser-Ney): returns a function of context
-   and order that gives the distribution of the next character. */
+/**
+ * What contexts of one length say.
+ *
+ * @typedef {object} Level
+ * @property {Map<string, number>} counts of n-grams
+ * @property {number[]} taken what is taken from a count of 1, 2, and 3 or more
+ * @property {Map<string, [total: number, left: number]>} contexts the sum of the counts after
+ *   each, and of what was taken
+ */
+
+/**
+ * What an LSTM does on its way through a text.
+ *
+ * @typedef {object} Reading
+ * @property {number[]} memory of one unit, at each character
+ * @property {number[]} gates the forget gate of that unit
+ * @property {number[]} losses of each character but the first
+ * @property {number[] | null} next probabilities of what comes next
+ */
+
+/**
+ * What is known of the text that is shown; probabilities are those of the next character.
+ *
+ * @typedef {object} Found
+ * @property {number[]} counted probabilities by counting
+ * @property {number[]} lstm those of the LSTM
+ * @property {number[]} off those of the LSTM whose unit is held
+ * @property {number[]} memory of the unit, at each character
+ * @property {number[]} gates
+ * @property {[on: number[], off: number[]]} losses without and with the unit held
+ */
+
+/**
+ * @typedef {object} Settings
+ * @property {string} text to begin with
+ * @property {string} alphabet
+ * @property {number} order of the counted runs
+ * @property {number} unit
+ * @property {number[]} means of each unit's memory
+ */
+
+/**
+ * Count the n-grams of a text, smoothed (modified Kneser-Ney).
+ *
+ * @param {string} text
+ * @param {string[]} alphabet
+ * @returns {(context: string, order: number) => number[]} gives probabilities of the next
+ *   character
+ */
 export function makeCounts(text, alphabet) {
+  /** @type {Record<number, Map<string, number>>} */
   const seen = {};
+  /** @type {Record<string, Level>} */
   const levels = {};
 
+  /** @param {number} size */
   const occurring = (size) =>
     (seen[size] ??= tally(Array.from(text.slice(size - 1), (_, i) => text.slice(i, i + size))));
 
-  /* What contexts of `size - 1` characters say. The longest n-grams of a model count as they
-     occur, others by how many different characters stand before them. */
+  /**
+   * What contexts of `size - 1` characters say. The longest n-grams of a model count as they
+   * occur, others by how many different characters stand before them.
+   *
+   * @param {number} size
+   * @param {boolean} longest
+   * @returns {Level}
+   */
   function makeLevel(size, longest) {
     const counts = longest
       ? occurring(size)
       : tally(Array.from(occurring(size + 1).keys(), (gram) => gram.slice(1)));
     const n = [0, 0, 0, 0, 0];
     const taken = [0, 0.5, 1, 1.5];
+    /** @type {Level["contexts"]} */
     const contexts = new Map();
     for (const count of counts.values()) n[count]++;
     for (let k = 1; k < 4; k++) {
@@ -32,15 +89,16 @@ export function makeCounts(text, alphabet) {
       const [total, left] = contexts.get(before) || [0, 0];
       contexts.set(before, [total + count, left + taken[Math.min(count, 3)]]);
     }
-    return [counts, taken, contexts];
+    return { counts, taken, contexts };
   }
 
   return (context, order) => {
     let probs = alphabet.map(() => 1 / alphabet.length);
     for (let size = 1; size <= Math.min(order, context.length + 1); size++) {
       const isLast = size === order;
-      levels[[size, isLast]] ??= makeLevel(size, isLast);
-      const [counts, taken, contexts] = levels[[size, isLast]];
+      const level = `${size} ${isLast}`;
+      levels[level] ??= makeLevel(size, isLast);
+      const { counts, taken, contexts } = levels[level];
       const before = context.slice(context.length - size + 1);
       const known = contexts.get(before);
       if (known)
@@ -53,30 +111,47 @@ export function makeCounts(text, alphabet) {
   };
 }
 
+/**
+ * @param {string[]} all
+ * @returns {Map<string, number>} how often each is there
+ */
 function tally(all) {
   const found = new Map();
   for (const one of all) found.set(one, (found.get(one) || 0) + 1);
   return found;
 }
 
-/* The LSTM: reads ids, the memory of one unit held at a value if there is one. Returns that
-   unit's memory and forget gate at each, the loss of each but the first, and what comes next. */
+/**
+ * The LSTM.
+ *
+ * @param {Uint8Array} bytes its safetensors file
+ * @returns {(ids: number[], unit: number, value?: number) => Reading} reads ids, with the
+ *   memory of one unit held at a value if there is one
+ */
 export function makeReader(bytes) {
   const { tensors } = readSafetensors(bytes);
-  const at = (name) => toFloats(tensors.get(name));
+  /** @param {string} name */
+  const at = (name) => toFloats(/** @type {import("./weights.js").Tensor} */ (tensors.get(name)));
   const names = ["lstm.read", "lstm.carry", "output"];
   const tokens = at("tokens.weight");
   const [input, carry, output] = names.map((name) => at(`${name}.weight`));
   const [one, other, last] = names.map((name) => at(`${name}.bias`));
   const width = output.length / last.length;
   const wide = input.length / one.length;
+  /** @param {number} x */
   const sigmoid = (x) => 1 / (1 + Math.exp(-x));
+  /**
+   * @param {Float32Array} matrix
+   * @param {number} row
+   * @param {Float32Array | Float64Array} x
+   */
   function dot(matrix, row, x) {
     let sum = 0;
     for (let i = 0, from = row * x.length; i < x.length; i++) sum += x[i] * matrix[from + i];
     return sum;
   }
   return (ids, unit, value) => {
+    /** @type {Reading} */
     const found = { memory: [], gates: [], losses: [], next: null };
     const h = new Float64Array(width);
     const memory = new Float64Array(width);
@@ -103,10 +178,16 @@ export function makeReader(bytes) {
   };
 }
 
+/** @type {Record<string, string | undefined>} */
 const SIGNS = { "\n": "⏎", " ": "␣" };
+/** @type {(all: number[]) => number} */
 const mean = (all) => all.reduce((a, b) => a + b, 0) / all.length;
 
-/* What a colour may say of each character: a share of 1 from what is found. */
+/**
+ * What a colour may say of each character: a share of 1 from what is found.
+ *
+ * @type {Record<string, (found: Found) => number[]>}
+ */
 const COLOURS = {
   "what the unit holds": ({ memory }) => {
     const low = Math.min(...memory);
@@ -118,13 +199,21 @@ const COLOURS = {
     on.map((loss, i) => Math.min(1, Math.max(0, off[i] - loss) / 2)),
 };
 
+/**
+ * @param {HTMLElement} element
+ * @param {Settings & Found} data
+ * @param {ViewContext} context
+ */
 export function mount(element, data, context) {
   const alphabet = Array.from(data.alphabet);
   const kinds = Object.keys(COLOURS);
   let text = data.text;
+  /** @type {Found} */
   let found = data;
   let colour = 0;
+  /** @type {ReturnType<typeof makeCounts> | undefined} */
   let counts;
+  /** @type {ReturnType<typeof makeReader> | undefined} */
   let reader;
   const { area, note, label } = ownLine(text, typed, {
     rows: 4,
@@ -180,8 +269,8 @@ export function mount(element, data, context) {
       .join("");
     found = {
       counted: counts(`\n${text}`, +order.input.value),
-      lstm: on.next,
-      off: off.next,
+      lstm: on.next ?? [],
+      off: off.next ?? [],
       memory: on.memory.slice(1),
       gates: on.gates.slice(1),
       losses: [on.losses, off.losses], // not of the line end before
@@ -218,6 +307,7 @@ export function mount(element, data, context) {
         make("span", { style: `--share: ${shares[i]}` }, character === "\n" ? "⏎\n" : character),
       ),
     );
+    /** @param {number[]} all */
     const ends = (all) => all.filter((_, i) => text[i] === "\n");
     const [one, two] = losses.map((all) => fixed(mean(all)));
     const [three, four] = losses.map((all) => fixed(mean(ends(all))));

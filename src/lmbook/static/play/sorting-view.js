@@ -1,12 +1,19 @@
 /* The view *sorting*: poems, one after the other, to be sorted into the editors' sections by
-   the reader, who is compared with the editors and with the model at each level.
-
-   data: texts; names, the sections; editors, models[level], a section for each text; levels,
-   the names of the levels. */
+   the reader, who is compared with the editors and with the model at each level. */
 
 import { button, heading, make, row } from "./dom.js";
 
+/**
+ * @param {HTMLElement} element
+ * @param {object} data
+ * @param {string[]} data.texts
+ * @param {number[]} data.editors a section for each text
+ * @param {number[][]} data.models [level], a section for each text
+ * @param {string[]} data.names of the sections
+ * @param {string[]} data.levels their names
+ */
 export function mount(element, { texts, editors, models, names, levels }) {
+  /** @type {number[]} */
   const sorted = []; // the reader's section for each text so far
   const count = make("p");
   const text = make("blockquote", { class: "play-poem", tabindex: -1 });
@@ -15,6 +22,7 @@ export function mount(element, { texts, editors, models, names, levels }) {
   const back = button("Take back", takeBack);
   element.append(count, text, make("p", { class: "play-controls" }, ...answers, back), end);
 
+  /** @param {number} section */
   function sort(section) {
     sorted.push(section);
     show();
@@ -38,7 +46,12 @@ export function mount(element, { texts, editors, models, names, levels }) {
     end.replaceChildren(...(isDone ? [agreement(), disagreement()] : []));
   }
 
-  /* How often two agree on the texts that are sorted. */
+  /**
+   * How often two agree on the texts that are sorted.
+   *
+   * @param {number[]} one
+   * @param {number[]} other
+   */
   function agreeing(one, other) {
     const count = sorted.filter((_, i) => one[i] === other[i]).length;
     return `${count} of ${sorted.length}`;

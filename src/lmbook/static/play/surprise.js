@@ -3,11 +3,38 @@
    pieces, read by a model at several moments of a training, in several ways. */
 import { make, radios, slider } from "./dom.js";
 
+/**
+ * A letter: how probable it was, in per cent; how surprising, from 0 to 1; the likeliest
+ * letters with their probabilities.
+ *
+ * @typedef {[share: number, surprise: number, guesses: [string, number][]]} Letter
+ */
+
+/**
+ * Pieces that are read in several ways, each at some moments of a training.
+ *
+ * @typedef {object} Runs
+ * @property {{ name: string, text: string }[]} pieces
+ * @property {{ name: string, letters: Letter[][][], losses: string[] }[]} ways letters stand
+ *   under [piece][moment]
+ * @property {number[]} moments steps of the training
+ */
+
+/** @typedef {Partial<Runs> & { text: string, letters: Letter[] }} Data */
+
+/** @type {Record<string, string | undefined>} */
 const NAMES = { " ": "space", "\n": "new line" };
 const BEFORE = 18; // letters of the line that are repeated
+/** @type {(letter: string) => string} */
 const named = (letter) => NAMES[letter] || letter;
+/** @type {(share: number) => string} */
 const percent = (share) => (share < 1 ? "under 1 %" : `${Math.round(share)} %`);
 
+/**
+ * @param {string} letter
+ * @param {number} share
+ * @param {boolean} isWritten whether it stands in the text
+ */
 function bar(letter, share, isWritten) {
   return make(
     "div",
@@ -18,7 +45,12 @@ function bar(letter, share, isWritten) {
   );
 }
 
-/* What chooses between pieces, ways and moments; a way with fewer moments stays at its last. */
+/**
+ * What chooses between pieces, ways and moments; a way with fewer moments stays at its last.
+ *
+ * @param {Runs} runs
+ * @param {(text: string, letters: Letter[]) => void} read is called with what was chosen
+ */
 function choices({ pieces, ways, moments }, read) {
   let piece = 0;
   let way = 0;
@@ -33,7 +65,7 @@ function choices({ pieces, ways, moments }, read) {
     const at = Number(steps.input.value);
     const { letters, losses } = ways[way];
     const now = Math.min(at, losses.length - 1);
-    steps.value.textContent = moments[at];
+    steps.value.textContent = String(moments[at]);
     steps.input.setAttribute("aria-valuetext", `${moments[at]} steps`);
     told.textContent = losses[now];
     read(pieces[piece].text, letters[piece][now]);
@@ -67,9 +99,16 @@ function choices({ pieces, ways, moments }, read) {
   };
 }
 
+/**
+ * @param {HTMLElement} element
+ * @param {Data} data
+ */
 export function mount(element, data) {
+  /** @type {string} */
   let text;
+  /** @type {Letter[]} */
   let letters;
+  /** @type {HTMLElement[]} */
   let shown;
   let here = 5; // the first word that could have gone on otherwise
   const whole = make("p", { class: "visually-hidden" });
@@ -81,13 +120,15 @@ export function mount(element, data) {
   });
   const expected = make("p", { class: "lm-said" });
   const bars = make("div");
+  /** @type {HTMLInputElement} */
   const along = make("input", {
     type: "range",
     min: 0,
     "aria-label": "Go through the poem letter by letter",
     oninput: () => choose(Number(along.value)),
   });
-  const runs = data.ways && choices(data, read);
+  const { pieces, ways, moments } = data;
+  const runs = pieces && ways && moments && choices({ pieces, ways, moments }, read);
   element.append(
     ...(runs ? [runs.element] : []),
     whole,
@@ -95,6 +136,10 @@ export function mount(element, data) {
     make("div", { class: "lm-expected" }, expected, bars, along),
   );
 
+  /**
+   * @param {string} piece
+   * @param {Letter[]} found
+   */
   function read(piece, found) {
     if (piece !== text) here = 5;
     [text, letters] = [piece, found];
@@ -105,15 +150,17 @@ export function mount(element, data) {
       ...shown.flatMap((span, i) => (text[i] === "\n" ? [span, make("br")] : [span])),
     );
     whole.textContent = text;
-    along.max = text.length - 1;
+    along.max = String(text.length - 1);
     choose(here);
   }
 
+  /** @param {number} at */
   function before(at) {
     const line = text.slice(Math.max(0, at - BEFORE), at).replace(/\n/g, " / ");
     return at > BEFORE ? `…${line.replace(/^\S*\s/, "")}` : line;
   }
 
+  /** @param {number} at */
   function choose(at) {
     here = at;
     const [share, , guesses] = letters[at];
@@ -126,7 +173,7 @@ export function mount(element, data) {
     const rows = guesses.map(([guess, p]) => bar(guess, p, guess === letter));
     if (!guesses.some(([guess]) => guess === letter)) rows.push(bar(letter, share, true));
     bars.replaceChildren(...rows);
-    along.value = at;
+    along.value = String(at);
     const likely = guesses.slice(0, 2).map(([guess, p]) => `${named(guess)} ${percent(p)}`);
     along.setAttribute(
       "aria-valuetext",
@@ -134,8 +181,10 @@ export function mount(element, data) {
     );
   }
 
+  /** @param {PointerEvent} event */
   function point(event) {
-    const at = shown.indexOf(document.elementFromPoint(event.clientX, event.clientY));
+    const under = document.elementFromPoint(event.clientX, event.clientY);
+    const at = shown.indexOf(/** @type {HTMLElement} */ (under));
     if (at >= 0) choose(at);
   }
 

@@ -6,6 +6,20 @@ import { decode, readStore, readText } from "./store.js";
 import { letters, wellFormed } from "./text.js";
 import { ByteBPE, Characters, shown, WordPiece } from "./tokenizers.js";
 
+/** @import { Token } from "./tokenizers.js" */
+
+/** @typedef {"characters" | "ours" | "gpt2" | "bert"} Key */
+
+/**
+ * @typedef {object} Data
+ * @property {string} text the line to begin with
+ * @property {Record<string, string>} others the same sentence in other languages
+ * @property {Record<Key, [id: number | null, piece: string][]>} rows tokens of the line
+ * @property {string} alphabet of the characters
+ * @property {string} merges ours, in base64
+ */
+
+/** @type {Record<Key, string>} */
 const NAMES = {
   characters: "characters",
   ours: "our BPE",
@@ -16,16 +30,28 @@ const COLOURS = 5;
 const LONGEST = 500; // characters; of a longer text the beginning is cut
 const RIGHT_TO_LEFT = /^\P{L}*[\p{Script=Hebrew}\p{Script=Arabic}]/u;
 
+/** @type {Key[]} */
+const KEYS = ["characters", "ours", "gpt2", "bert"];
+
+/** @type {(number: number) => string} */
 const whole = (number) => number.toLocaleString("en");
+/** @type {(text: string) => number} */
 const size = (text) => Array.from(text).length;
 
+/**
+ * @param {HTMLElement} element
+ * @param {Data} data
+ * @param {ViewContext} context
+ */
 export function mount(element, data, context) {
   const ours = new ByteBPE(new Uint16Array(decode(data.merges).buffer));
+  /** @type {{ [key in Key]?: { encode(text: string): Token[] } }} */
   const tokenizers = { characters: new Characters(data.alphabet), ours };
   let line = data.text;
   let missing = "";
   /* The merges that join something in this line, in the order of their learning. After the
      first n of them the line stands as it did when the next one was learned. */
+  /** @type {number[]} */
   let used = [];
 
   /* --- what stands there ----------------------------------------------------------- */
@@ -34,6 +60,7 @@ export function mount(element, data, context) {
   const language = make("select", { onchange: chooseLanguage }, make("option", { value: "" }, "…"));
   for (const name of Object.keys(data.others)) language.append(make("option", {}, name));
   const turn = button("turn it round", turnRound);
+  /** @type {HTMLInputElement} */
   const ids = make("input", {
     type: "checkbox",
     onchange: () => list.classList.toggle("lmc-ids", ids.checked),
@@ -51,8 +78,11 @@ export function mount(element, data, context) {
     onclick: describe,
     onkeydown: move,
   });
-  const rows = {};
-  for (const [key, name] of Object.entries(NAMES)) {
+  /** What is said of each piece that is shown. @type {WeakMap<EventTarget, string>} */
+  const descriptions = new WeakMap();
+  const rows = /** @type {Record<Key, { count: HTMLElement, pieces: HTMLElement }>} */ ({});
+  for (const key of KEYS) {
+    const name = NAMES[key];
     const count = make("span");
     const pieces = make("div", { class: "lmc-pieces", role: "group", "aria-label": name });
     const title = make("p", { class: "lmc-name" }, make("b", {}, name), ": ", count);
@@ -97,11 +127,12 @@ export function mount(element, data, context) {
 
   function replay() {
     describeMerge();
-    fill("ours", ours.encode(line, used[merges.input.value]));
+    fill("ours", ours.encode(line, used[Number(merges.input.value)]));
   }
 
   function describeMerge() {
     const done = Number(merges.input.value);
+    /** @param {number} id */
     const name = (id) => shown(ours.symbols[id], true);
     let text = "no merge: each byte by itself";
     if (done) {
@@ -117,18 +148,21 @@ export function mount(element, data, context) {
   /* --- drawing --------------------------------------------------------------------- */
 
   function drawOurs() {
+    /** @type {Set<number>} */
     const ranks = new Set();
     const tokens = ours.encode(line, ours.merges, ranks);
     used = Array.from(ranks).sort((a, b) => a - b);
-    merges.input.max = merges.input.value = used.length;
+    merges.input.max = merges.input.value = String(used.length);
     describeMerge();
     fill("ours", tokens);
   }
 
   function draw() {
     drawOurs();
-    for (const key of ["characters", "gpt2", "bert"]) {
-      if (tokenizers[key]) fill(key, tokenizers[key].encode(line));
+    for (const key of KEYS) {
+      if (key === "ours") continue; // drawn
+      const tokenizer = tokenizers[key];
+      if (tokenizer) fill(key, tokenizer.encode(line));
       else {
         rows[key].count.textContent = missing;
         rows[key].pieces.replaceChildren();
@@ -137,20 +171,24 @@ export function mount(element, data, context) {
     later();
   }
 
+  /**
+   * @param {Key} key
+   * @param {Token[]} tokens
+   */
   function fill(key, tokens) {
     let unknown = 0;
     const boxes = tokens.map(({ id, piece }, index) => {
       const label = shown(piece, key === "ours" || key === "gpt2");
       const number = id === null ? "not in the alphabet" : `ID ${id}`;
       const known = id !== null && piece !== "[UNK]";
-      unknown += !known;
+      if (!known) unknown += 1;
       const box = button(label, null, {
         tabindex: index ? -1 : 0,
         "data-id": id ?? "–",
         "aria-label": `${label}, ${number}`,
-        class: `lmc-piece lmc-${id % COLOURS}${known ? "" : " lmc-unknown"}`,
+        class: `lmc-piece lmc-${Number(id) % COLOURS}${known ? "" : " lmc-unknown"}`,
       });
-      box.description = `${NAMES[key]}: “${label}”, ${number}`;
+      descriptions.set(box, `${NAMES[key]}: “${label}”, ${number}`);
       return box;
     });
     const { count, pieces } = rows[key];
@@ -159,40 +197,46 @@ export function mount(element, data, context) {
     let text = plural(boxes.length, "token");
     if (boxes.length) text += `, ${(size(line) / boxes.length).toFixed(1)} characters each`;
     if (unknown) text += `, ${whole(unknown)} unknown`;
-    if (language.value) {
-      const english = tokenizers[key].encode(data.others.English).length;
+    const tokenizer = tokenizers[key];
+    if (language.value && tokenizer) {
+      const english = tokenizer.encode(data.others.English).length;
       text += `; ${(boxes.length / english).toFixed(1)} times the English sentence`;
     }
     count.textContent = text;
   }
 
   function tell() {
-    return Object.keys(NAMES)
-      .map((key) => `${NAMES[key]}: ${rows[key].count.textContent}`)
-      .join(". ");
+    return KEYS.map((key) => `${NAMES[key]}: ${rows[key].count.textContent}`).join(". ");
   }
 
+  /** @param {Event} event */
   function describe({ target }) {
-    if (target.description) detail.textContent = target.description;
+    const description = target && descriptions.get(target);
+    if (description) detail.textContent = description;
   }
 
-  /* Arrow keys go from piece to piece, the way the text is read. */
+  /**
+   * Arrow keys go from piece to piece, the way the text is read.
+   *
+   * @param {KeyboardEvent} event
+   */
   function move(event) {
-    const { target } = event;
-    const [right] = arrow(event) || [];
-    if (!right || !target.description) return;
-    const isAhead = right > 0 === (target.parentNode.dir !== "rtl");
-    const next = isAhead ? target.nextSibling : target.previousSibling;
+    const target = /** @type {HTMLElement} */ (event.target);
+    const [right] = arrow(event) ?? [0];
+    if (!right || !descriptions.has(target)) return;
+    const isAhead = right > 0 === (target.parentElement?.dir !== "rtl");
+    const sibling = isAhead ? target.nextSibling : target.previousSibling;
+    const next = /** @type {HTMLElement | null} */ (sibling);
     if (!next) return;
     target.tabIndex = -1;
     next.tabIndex = 0;
     next.focus();
   }
 
-  for (const [key, tokens] of Object.entries(data.rows))
+  for (const key of KEYS)
     fill(
       key,
-      tokens.map(([id, piece]) => ({ id, piece })),
+      data.rows[key].map(([id, piece]) => ({ id, piece })),
     );
   drawOurs();
 }

@@ -16,8 +16,20 @@ import {
 } from "./dom.js";
 import { softmax } from "./engine.js";
 
-/* Attention of one query. `hidden[i]`: key i must not be looked at. */
+/** @typedef {number[]} Point two numbers, across and up */
+
+/**
+ * Attention of one query.
+ *
+ * @param {Point} query
+ * @param {Point[]} keys
+ * @param {Point[]} values one for each key
+ * @param {number} divisor of the products
+ * @param {boolean[]} hidden keys that must not be looked at
+ * @returns {{ products: number[], scaled: number[], weights: number[], output: Point }}
+ */
 export function attend(query, keys, values, divisor, hidden) {
+  /** @type {(a: number[], b: number[]) => number} */
   const dot = (a, b) => a.reduce((sum, number, i) => sum + number * b[i], 0);
   const products = keys.map((key) => dot(query, key));
   const scaled = products.map((product) => product / divisor);
@@ -34,10 +46,17 @@ export function attend(query, keys, values, divisor, hidden) {
 
 const LIMIT = 3; // the plane reaches from -3 to 3
 const UNIT = 75; // of the drawing
+/** @type {(point: Point) => Point} its place in the drawing */
 const at = ([x, y]) => [240 + UNIT * x, 240 - UNIT * y];
+/** @type {(point: Point) => string} */
 const place = (point) => point.map((number) => fixed(number, 1)).join(", ");
 
-/* A line with a head from the middle to a point. */
+/**
+ * A line with a head from the middle to a point.
+ *
+ * @param {Point} point
+ * @param {string} name
+ */
 function vector(point, name) {
   const [x, y] = at(point);
   const angle = (Math.atan2(y - 240, x - 240) * 180) / Math.PI;
@@ -50,7 +69,13 @@ function vector(point, name) {
   );
 }
 
-/* Text above a point (below it, if `distance` is negative), inside the drawing. */
+/**
+ * Text above a point, inside the drawing.
+ *
+ * @param {Point} point
+ * @param {string} text
+ * @param {number} distance negative: below the point
+ */
 function label(point, text, distance) {
   const [x, y] = at(point);
   const half = 5 * text.length;
@@ -58,11 +83,23 @@ function label(point, text, distance) {
   return svg("text", { x: Math.min(Math.max(x, half), 480 - half), y: above }, text);
 }
 
+/**
+ * @param {HTMLElement} element
+ * @param {object} data
+ * @param {string[]} data.words
+ * @param {Point[]} data.keys one for each word
+ * @param {Point} data.query
+ * @param {number} data.position of the query among the words
+ */
 export function mount(element, data) {
   const { words } = data;
+  /** @type {Point} */
   let query;
+  /** @type {Point[]} */
   let keys;
-  let found; // found: what `attend` returned
+  /** @type {ReturnType<typeof attend>} */
+  let found;
+  /** @type {(attributes: import("./dom.js").Attributes) => HTMLInputElement} */
   const change = (attributes) => make("input", { ...attributes, oninput: draw });
   const root = change({ type: "checkbox" });
   const causal = change({ type: "checkbox" });
@@ -124,27 +161,43 @@ export function mount(element, data) {
     root.checked = true;
     causal.checked = false;
     position.selectedIndex = data.position;
-    warmth.input.value = 0;
+    warmth.input.value = "0";
     draw();
   }
 
   /* --- moving a point --- */
 
+  /** @type {(handle: number) => Point} 0 is the query */
   const point = (handle) => (handle ? keys[handle - 1] : query);
 
+  /**
+   * @param {number} handle
+   * @param {number} x
+   * @param {number} y
+   */
   function put(handle, x, y) {
+    /** @param {number} number */
     const inside = (number) => Math.min(LIMIT, Math.max(-LIMIT, Math.round(20 * number) / 20));
     point(handle).splice(0, 2, inside(x), inside(y));
     draw();
   }
 
-  const held = (event) => handles.indexOf(event.target.closest("[role=slider]"));
+  /** @param {Event} event */
+  const held = ({ target }) => {
+    const handle = /** @type {Element} */ (target).closest("[role=slider]");
+    return handles.indexOf(/** @type {SVGGElement} */ (handle));
+  };
 
-  /* A finger on a point does not scroll the page. */
+  /**
+   * A finger on a point does not scroll the page.
+   *
+   * @param {Event} event
+   */
   function hold(event) {
     if (held(event) >= 0) event.preventDefault();
   }
 
+  /** @param {PointerEvent} event */
   function drag(event) {
     const handle = held(event);
     if (handle < 0 || event.button) return;
@@ -159,6 +212,7 @@ export function mount(element, data) {
     plane.onlostpointercapture = () => (plane.onpointermove = null);
   }
 
+  /** @param {KeyboardEvent} event */
   function press(event) {
     const step = arrow(event);
     if (!step) return;
@@ -172,7 +226,7 @@ export function mount(element, data) {
   /* --- drawing --- */
 
   function draw() {
-    const temperature = 2 ** warmth.input.value;
+    const temperature = 2 ** Number(warmth.input.value);
     const divisor = (root.checked ? Math.SQRT2 : 1) * temperature;
     const hidden = keys.map((_, i) => causal.checked && i > position.selectedIndex);
     found = attend(query, keys, keys, divisor, hidden);
@@ -199,7 +253,7 @@ export function mount(element, data) {
     );
     handles.forEach((handle, i) => {
       const weight = i ? `; weight ${percent(weights[i - 1])}` : "";
-      handle.setAttribute("aria-valuenow", point(i)[0]);
+      handle.setAttribute("aria-valuenow", String(point(i)[0]));
       handle.setAttribute("aria-valuetext", place(point(i)) + weight);
       handle.replaceChildren(...(i ? drawWord(i - 1, hidden[i - 1], weights[i - 1]) : drawQuery()));
     });
@@ -207,8 +261,14 @@ export function mount(element, data) {
     later();
   }
 
+  /** @type {(x: number, y: number) => SVGElement} */
   const touch = (x, y) => svg("circle", { cx: x, cy: y, r: 26, class: "lmt-touch" });
 
+  /**
+   * @param {number} i the word
+   * @param {boolean} hidden
+   * @param {number} weight
+   */
   function drawWord(i, hidden, weight) {
     const [x, y] = at(keys[i]);
     const r = 7 + 26 * Math.sqrt(weight);

@@ -1,10 +1,6 @@
 /* A view: a small GPT is trained on the reader's device while they watch. The curve is its
    loss on text that it is not trained on; lines across are what simpler models reach. What
-   it wrote on the way can be looked at again; until it begins, that of a stored training.
-
-   data: config, batch, steps, learning_rate, seed; marks, [{ label, loss }]; passes, the
-   label of the mark whose passing is told; run, the moments of the stored training,
-   [{ step, loss, sample }]. */
+   it wrote on the way can be looked at again; until it begins, that of a stored training. */
 
 import source from "worker:./training-worker.js";
 import { button, make, slider, svg } from "./dom.js";
@@ -13,13 +9,33 @@ import { readText } from "./store.js";
 
 const [WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [400, 270, 44, 8, 20, 44];
 
-/* A chart: draw(moments, of) draws the curve "run" or "now". Curves fall from the left above
-   to the right below; the names of the marks stand elsewhere. */
+/** @import { Report, Settings } from "./training-worker.js" */
+
+/** @typedef {{ step: number, loss: number, sample: string }} Moment of a training */
+/** @typedef {{ label: string, loss: number }} Mark what a simpler model reaches */
+
+/**
+ * @typedef {object} Shown
+ * @property {Mark[]} marks
+ * @property {string} passes the label of the mark whose passing is told
+ * @property {Moment[]} run the moments of the stored training
+ */
+
+/**
+ * A chart. Curves fall from the left above to the right below; the names of the marks stand
+ * elsewhere.
+ *
+ * @param {Mark[]} marks
+ * @param {number} steps of the training
+ * @returns {{ picture: SVGSVGElement, drawCurve: (moments: Moment[], of: "run" | "now") => void }}
+ */
 function chart(marks, steps) {
   const losses = marks.map(({ loss }) => loss);
   const top = Math.max(...losses) + 0.15;
   const bottom = Math.min(...losses) - 0.15;
+  /** @param {number} step */
   const x = (step) => LEFT + (step / steps) * (WIDTH - LEFT - RIGHT);
+  /** @param {number} loss */
   const y = (loss) => TOP + ((top - loss) / (top - bottom)) * (HEIGHT - TOP - BOTTOM);
   const root = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", class: "lmr-chart" });
   for (const { label, loss } of marks) {
@@ -37,17 +53,23 @@ function chart(marks, steps) {
   const [low, end] = [HEIGHT - 8, WIDTH - RIGHT];
   root.append(curves.run, curves.now, svg("text", { x: LEFT, y: low }, "step 0"));
   root.append(svg("text", { x: end, y: low, "text-anchor": "end" }, `step ${steps}`));
-  root.draw = (moments, of) => {
+  /** @type {(moments: Moment[], of: "run" | "now") => void} */
+  const drawCurve = (moments, of) => {
     const at = moments.map(({ step, loss }) => `${x(step)} ${y(Math.min(loss, top))}`);
     curves[of].setAttribute("d", at.length ? `M${at.join("L")}` : "");
   };
-  return root;
+  return { picture: root, drawCurve };
 }
 
+/**
+ * @param {HTMLElement} element
+ * @param {Omit<Settings, "text"> & Shown} data
+ * @param {ViewContext} context
+ */
 export function mount(element, data, context) {
   const { marks, passes, run, ...settings } = data;
-  const wanted = marks.find(({ label }) => label === passes);
-  const picture = chart(marks, settings.steps);
+  const wanted = /** @type {Mark} */ (marks.find(({ label }) => label === passes));
+  const { picture, drawCurve } = chart(marks, settings.steps);
   const status = make("p", { role: "status" });
   const sample = make("pre", { class: "lmr-sample" });
   const look = () => show(Number(back.input.value));
@@ -56,6 +78,7 @@ export function mount(element, data, context) {
   const now = make("p", { class: "lmr-now" });
   const start = button("Train it here", begin);
   const stop = button("Stop", end, { hidden: "" });
+  /** @type {Worker | null} */
   let worker = null;
   let moments = run;
   let below = false;
@@ -64,8 +87,8 @@ export function mount(element, data, context) {
   function show(at = moments.length - 1) {
     writes.hidden = !moments.length;
     if (!moments.length) return;
-    back.input.max = moments.length - 1;
-    back.input.value = at;
+    back.input.max = String(moments.length - 1);
+    back.input.value = String(at);
     const { step, loss, sample: written } = moments[at];
     const whose = moments === run ? "A stored training wrote" : "It wrote";
     back.value.textContent = `${whose} this after ${step} steps, at a loss of ${loss.toFixed(2)}:`;
@@ -90,11 +113,12 @@ export function mount(element, data, context) {
     }
   }
 
+  /** @param {Report & { error?: string }} message */
   function report({ step, seconds, loss, sample: written, done, error }) {
     if (error) return fail(error);
     const follows = !moments.length || Number(back.input.value) === moments.length - 1;
     moments.push({ step, loss, sample: written });
-    picture.draw(moments, "now");
+    drawCurve(moments, "now");
     const reached = `${loss.toFixed(2)} nats a character after ${step} steps`;
     picture.setAttribute("aria-label", `Loss while training: ${reached}.`);
     now.textContent = `Loss ${reached}, ${seconds.toFixed(0)} s.`;
@@ -115,13 +139,14 @@ export function mount(element, data, context) {
     if (hadFocus) start.focus();
   }
 
+  /** @param {string} message */
   function fail(message) {
     end();
     status.textContent = `The training stopped: ${message}`;
   }
 
   picture.setAttribute("aria-label", "Loss while training; it has not begun.");
-  picture.draw(run, "run");
+  drawCurve(run, "run");
   show();
   element.append(make("p", {}, start, stop), picture, now, status, writes);
 }

@@ -1,22 +1,38 @@
 /* The view *word removal*: a poem whose every word can be struck out, coloured by what that
    changes of the support for a section. It shows what the model answered when the page was
-   built.
-
-   data: poems, [{ text, own, words, printed[level][section], said[level][word][section] }],
-   support in hundredths, of the whole text and without each word; own, the editors' section;
-   names, the sections; levels, the names of the levels; first, the poem to begin with. */
+   built. */
 
 import { fixed, make, select, slider } from "./dom.js";
 import { pressable, roving } from "./keys.js";
 
 const FULL = 60; // hundredths of support at which a colour is full
 
+/**
+ * @typedef {object} Poem
+ * @property {string} text
+ * @property {number} own the editors' section
+ * @property {string[]} words
+ * @property {number[][]} printed support of the whole text, [level][section], in hundredths
+ * @property {number[][][]} said support without each word, [level][word][section]
+ */
+
+/** @type {(values: number[]) => number} */
 const argmax = (values) => values.indexOf(Math.max(...values));
 
+/**
+ * @param {HTMLElement} element
+ * @param {object} data
+ * @param {Poem[]} data.poems
+ * @param {string[]} data.names of the sections
+ * @param {string[]} data.levels their names
+ * @param {number} data.first the poem to begin with
+ */
 export function mount(element, { poems, names, levels, first }) {
   let poem = first;
   let level = levels.length - 1;
+  /** @type {number | null} */
   let section = null; // the one asked for; null: the likeliest
+  /** @type {number | null} */
   let struck = null; // the word struck out
   let stop = 0; // the word that is the poem's tab stop
 
@@ -26,7 +42,7 @@ export function mount(element, { poems, names, levels, first }) {
   const levelChoice = slider("Level", { min: 0, max: level, value: level, oninput: chooseLevel });
   const text = make("blockquote", { class: "play-poem" });
   const status = make("p", { class: "lmf-told", role: "status" });
-  poemChoice.value = first;
+  poemChoice.value = String(first);
   element.append(
     make(
       "p",
@@ -64,13 +80,20 @@ export function mount(element, { poems, names, levels, first }) {
     draw();
   }
 
+  /** @param {number} word */
   function strike(word) {
     struck = struck === word ? null : word;
     draw();
   }
 
-  /* A word as a button, coloured by the support that is lost without it. It is a span, since
-     a button would break the line before a comma. */
+  /**
+   * A word as a button, coloured by the support that is lost without it. It is a span, since
+   * a button would break the line before a comma.
+   *
+   * @param {string} word
+   * @param {number} i its position
+   * @param {number} lost in hundredths
+   */
   function makeWord(word, i, lost) {
     const span = make(
       "span",
@@ -91,10 +114,16 @@ export function mount(element, { poems, names, levels, first }) {
     return span;
   }
 
-  /* The words as buttons, with the text between them as it is; the focus stays. */
+  /**
+   * The words as buttons, with the text between them as it is; the focus stays.
+   *
+   * @param {number} shownSection
+   */
   function drawText(shownSection) {
     const { text: whole, words, printed, said } = poems[poem];
-    const focused = Array.from(text.children).indexOf(document.activeElement);
+    const active = /** @type {Element} */ (document.activeElement);
+    const focused = Array.from(text.children).indexOf(active);
+    /** @type {(string | HTMLElement)[]} */
     const parts = [];
     let end = 0;
     words.forEach((word, i) => {
@@ -104,12 +133,14 @@ export function mount(element, { poems, names, levels, first }) {
       end = start + word.length;
     });
     text.replaceChildren(...parts, whole.slice(end));
-    roving(text.children, words.length);
-    text.children[focused]?.focus();
+    const spans = /** @type {HTMLCollectionOf<HTMLElement>} */ (text.children);
+    roving(spans, words.length);
+    spans[focused]?.focus();
   }
 
   function describe() {
     const { own, words, printed, said } = poems[poem];
+    /** @param {number[]} values */
     const support = (values) =>
       names.map((name, i) => `${name} ${fixed(values[i] / 100)}`).join(", ");
     const now = printed[level];
@@ -122,7 +153,7 @@ export function mount(element, { poems, names, levels, first }) {
 
   function draw() {
     const shownSection = section ?? argmax(poems[poem].printed[levels.length - 1]);
-    sectionChoice.value = shownSection;
+    sectionChoice.value = String(shownSection);
     levelChoice.value.textContent = levels[level];
     drawText(shownSection);
     status.textContent = describe();

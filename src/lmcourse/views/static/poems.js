@@ -5,12 +5,44 @@ import { arrow, button, fixed, heading, make, row } from "./dom.js";
 
 const SHOWN = 3; // neighbours; the others are counted
 
+/**
+ * Support of each poem for each section: [level][poem][section].
+ *
+ * @typedef {number[][][]} Support
+ */
+
+/**
+ * The nearest others of each poem: [level][poem], the nearest first.
+ *
+ * @typedef {number[][][]} Near
+ */
+
+/**
+ * @typedef {object} Data
+ * @property {string[]} texts of the poems
+ * @property {string[]} places where each poem stands
+ * @property {number[]} shelves the editors' section of each poem
+ * @property {string[]} names of the sections
+ * @property {string[]} levels their names
+ * @property {Support} support in hundredths
+ * @property {Near} near
+ * @property {number} first the poem to begin with
+ * @property {{ support: Support, near: Near }} [untrained] the same of random weights
+ */
+
+/** @type {(text: string) => string} */
 const firstLine = (text) => text.split("\n")[0];
+/** @type {(values: number[]) => number} */
 const argmax = (values) => values.indexOf(Math.max(...values));
+/** @type {(name: string, ...children: import("./dom.js").Content[]) => HTMLElement} */
 const paragraph = (name, ...children) => make("p", { class: `lmp-${name}` }, ...children);
 const status = () => make("p", { class: "lmp-verdict", "aria-live": "polite" });
 
-/* Of hidden states the first stands before layer 0, the next after layer 0. */
+/**
+ * Of hidden states the first stands before layer 0, the next after layer 0.
+ *
+ * @type {(levels: string[], level: number) => string}
+ */
 const levelTitle = (levels, level) =>
   level === 0
     ? "static (words alone)"
@@ -18,6 +50,7 @@ const levelTitle = (levels, level) =>
       ? "before layer 0"
       : `after layer ${levels[level]}`;
 
+/** @type {(last: number, choose: (level: number) => void) => HTMLInputElement} */
 const levelSlider = (last, choose) =>
   make("input", {
     type: "range",
@@ -29,19 +62,28 @@ const levelSlider = (last, choose) =>
 
 /* --- the explorer ------------------------------------------------------------------- */
 
+/**
+ * @param {HTMLElement} canvas
+ * @param {Data} data
+ */
 export function poems(canvas, data) {
   const { texts, places, shelves, names, levels } = data;
   let { support, near } = data;
-  const state = { level: levels.length - 1, poem: data.first, cell: null };
+  /** @type {[number, number]} the editors' section and the model's, whose poems are listed */
+  let cell = [0, 0];
+  const state = { level: levels.length - 1, poem: data.first };
+  /** @param {number} poem */
   const model = (poem) => argmax(support[state.level][poem]);
   const levelName = () => levelTitle(levels, state.level);
   const ofShelf = names.map((_, shelf) => shelves.filter((own) => own === shelf).length);
+  /** @type {(own: number, other: number) => number[]} */
   const members = (own, other) =>
     texts
       .map((_, poem) => poem)
       .filter((poem) => shelves[poem] === own && model(poem) === other)
       .sort((a, b) => lead(b) - lead(a));
 
+  /** @param {number} poem */
   function lead(poem) {
     const own = shelves[poem];
     const scores = support[state.level][poem];
@@ -51,17 +93,17 @@ export function poems(canvas, data) {
       : Math.max(...scores) - scores[own];
   }
 
-  const slider = levelSlider(state.level, (level) => show({ level, cell: null }));
+  const slider = levelSlider(state.level, (level) => show({ level }));
   const output = make("output");
 
   /* The sections against each other; the arrow keys go from cell to cell. */
   const cells = names.map((_, own) =>
     names.map((_, other) =>
-      button("", () => show({ cell: [own, other], poem: members(own, other)[0] }), {
+      button("", () => show({ poem: members(own, other)[0] }, [own, other]), {
         class: own === other && "lmp-own",
         onkeydown: (event) => {
-          const [right, down] = arrow(event) || [];
-          const next = cells[own + down]?.[other + right];
+          const step = arrow(event);
+          const next = step && cells[own + step[1]]?.[other + step[0]];
           if (!next) return;
           event.preventDefault();
           next.focus();
@@ -84,13 +126,15 @@ export function poems(canvas, data) {
   );
 
   /* One poem. */
+  /** @type {HTMLSelectElement} */
   const choice = make("select", {
     "aria-label": "poem",
-    onchange: () => show({ poem: Number(choice.value) }),
+    onchange: () => show({ poem: Number(choice.value) }, cell),
   });
+  /** @param {number} by */
   const turn = (by) => () => {
-    const list = members(...state.cell);
-    show({ poem: list[(list.indexOf(state.poem) + by + list.length) % list.length] });
+    const list = members(...cell);
+    show({ poem: list[(list.indexOf(state.poem) + by + list.length) % list.length] }, cell);
   };
   const chosen = make("span");
   const verdict = status();
@@ -115,8 +159,9 @@ export function poems(canvas, data) {
     "select",
     {
       onchange: () => {
-        ({ support, near } = worlds.value === "random" ? data.untrained : data);
-        show({ cell: null });
+        const { untrained = data } = data;
+        ({ support, near } = worlds.value === "random" ? untrained : data);
+        show({});
       },
     },
     new Option("trained", "trained"),
@@ -145,13 +190,13 @@ export function poems(canvas, data) {
 
   function drawGrid() {
     cells.forEach((line, own) =>
-      line.forEach((cell, other) => {
+      line.forEach((square, other) => {
         const count = members(own, other).length;
-        cell.textContent = count;
-        cell.disabled = count === 0;
-        cell.style.setProperty("--share", count / ofShelf[own]);
-        cell.setAttribute("aria-pressed", state.cell[0] === own && state.cell[1] === other);
-        cell.setAttribute(
+        square.textContent = String(count);
+        square.disabled = count === 0;
+        square.style.setProperty("--share", String(count / ofShelf[own]));
+        square.setAttribute("aria-pressed", String(cell[0] === own && cell[1] === other));
+        square.setAttribute(
           "aria-label",
           `${count} poems: editors ${names[own]}, model ${names[other]}`,
         );
@@ -159,6 +204,7 @@ export function poems(canvas, data) {
     );
   }
 
+  /** @param {number} value in hundredths */
   const share = (value) => fixed(value / 100, 1);
 
   function drawPoem() {
@@ -166,9 +212,11 @@ export function poems(canvas, data) {
     const own = shelves[poem];
     const scores = support[level][poem];
     const other = model(poem);
-    const list = members(...state.cell);
-    choice.replaceChildren(...list.map((index) => new Option(firstLine(texts[index]), index)));
-    choice.value = poem;
+    const list = members(...cell);
+    choice.replaceChildren(
+      ...list.map((index) => new Option(firstLine(texts[index]), String(index))),
+    );
+    choice.value = String(poem);
     chosen.textContent =
       `In the list above: ${list.length} poem${list.length > 1 ? "s" : ""} that the editors ` +
       `put under ${names[own]} and the model under ${names[other]}, the most decided first.`;
@@ -181,14 +229,16 @@ export function poems(canvas, data) {
     body.replaceChildren(...levels.map((_, index) => pathRow(index)).reverse());
   }
 
+  /** @param {number} level */
   function pathRow(level) {
     const { poem } = state;
+    /** @param {number} other */
     const stayed = (other) => level > 0 && near[level - 1][poem].includes(other);
     const beside = near[level][poem].slice(0, SHOWN).map((other) =>
       make(
         "li",
         { class: stayed(other) && "lmp-kept" },
-        button(firstLine(texts[other]), () => show({ poem: other, cell: null }), {
+        button(firstLine(texts[other]), () => show({ poem: other }), {
           title: names[shelves[other]],
         }),
       ),
@@ -205,9 +255,14 @@ export function poems(canvas, data) {
     return line;
   }
 
-  function show(change) {
+  /**
+   * @param {{ level?: number, poem?: number }} change of what is shown
+   * @param {[number, number]} [chosen] the list of poems; that of the poem itself, if none is
+   *   chosen
+   */
+  function show(change, chosen) {
     Object.assign(state, change);
-    state.cell ??= [shelves[state.poem], model(state.poem)];
+    cell = chosen ?? [shelves[state.poem], model(state.poem)];
     output.textContent = levelName();
     slider.setAttribute("aria-valuetext", levelName());
     drawGrid();
