@@ -104,13 +104,13 @@ def solution(name):
 
 @pytest.mark.parametrize("chapter", PAGES)
 def test_every_task_has_its_check_in_the_pages_order_and_of_its_kind(chapter):
-    from lmbook.pages.tasks import WORDS
+    from lmbook.pages.tasks import KIND_TITLES
 
     mine = {name: task for name, task in TASKS.items() if task.chapter == chapter}
     assert list(mine) == exercises.names(chapter)
     assert len(mine) >= 4
     for name, task in mine.items():
-        assert name in exercises.names(chapter, WORDS[task.kind].lower())
+        assert name in exercises.names(chapter, KIND_TITLES[task.kind].lower())
 
 
 @pytest.mark.parametrize("name", SOLVED)

@@ -37,7 +37,7 @@ def bundled():
     """Return a folder with the site's scripts and style sheets, as a build makes them."""
     out = Path(tempfile.mkdtemp(prefix="bundled-"))
     atexit.register(shutil.rmtree, out, ignore_errors=True)
-    bundles.bundle(build_folder(ROOT) / "npm", out)
+    bundles.write_bundles(build_folder(ROOT) / "npm", out)
     return out
 
 
@@ -55,9 +55,9 @@ def make_page(folder, shown, own=None, *, views_at_once=False):
     """
     lib, own = folder / "lib", own or {}
     views = [view.description() for view in shown]
-    libraries = {view["kind"]: assets.scripts(view["kind"]) for view in views}
+    libraries = {view["kind"]: assets.view_scripts(view["kind"]) for view in views}
     shutil.copytree(bundled(), lib, dirs_exist_ok=True)
-    texts = dict.fromkeys({*chain(*libraries.values())} - {assets.VIEWS}, "")
+    texts = dict.fromkeys({*chain(*libraries.values())} - {assets.VIEWS_SCRIPT}, "")
     course = (ROOT / "chapters/_static/course.css").read_text("utf-8")
     texts["course.css"] = re.sub(r"@import .*", "", course)  # of the text face
     for name, text in texts.items():
@@ -69,15 +69,15 @@ def make_page(folder, shown, own=None, *, views_at_once=False):
             place = folder / "work" if name in own else build_folder(ROOT) / "play"
             patch.setitem(stores.STORES, name, own.get(name, stores.STORES[name]))
             staged[name] = stores.stage(name, lib, place)
-    now = [assets.VIEWS] if views_at_once else []
-    sheets = ["course.css", "drawings.css", *assets.styles([*libraries])]
+    now = [assets.VIEWS_SCRIPT] if views_at_once else []
+    sheets = ["course.css", "drawings.css", *assets.view_styles([*libraries])]
     given = {"data-libraries": libraries, "data-stores": staged}
     page = PAGE.format(
         links="".join(f'<link rel="stylesheet" href="lib/{name}">' for name in sheets),
         views="\n".join(map(renderer.view_html, views)),
         scripts="".join(
             f'<script defer src="lib/{name}"></script>'
-            for name in dict.fromkeys([*assets.EVERYWHERE, *now])
+            for name in dict.fromkeys([*assets.SCRIPTS_OF_EVERY_PAGE, *now])
         ),
         given=" ".join(f"{name}='{json.dumps(value)}'" for name, value in given.items()),
     )

@@ -71,7 +71,7 @@ def lab(browser, tmp_path_factory):
     """A page that has the modules of play, and files that tests put in its folder."""
     folder = tmp_path_factory.mktemp("lab")
     (folder / "play").mkdir()
-    for name, path in bundles.files(".js").items():
+    for name, path in bundles.view_files(".js").items():
         (folder / "play" / name).symlink_to(path)
     (folder / "index.html").write_text(INDEX)
     with serve(folder) as address:

@@ -155,7 +155,7 @@ def test_a_page_without_views_loads_no_library(browser, demo_server):
         libraries = {a.partition("/lib/")[2].partition("?")[0] for a in scripts}
         assert libraries <= {
             "",
-            *assets.EVERYWHERE,
+            *assets.SCRIPTS_OF_EVERY_PAGE,
             "ways.js",
             "tasks.js",
             "tasks-table.js",

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from lmbook.execute.keys import ROOT
-from lmbook.pages.course import leads_to, read_course
+from lmbook.pages.course import next_chapters, read_course
 from test_pages import PAGES, soup
 
 COURSE = read_course(ROOT)
@@ -49,7 +49,7 @@ def test_how_long_and_what_it_builds_on_stand_under_the_title(chapter):
 def test_the_end_says_what_to_read_next(chapter):
     (end,) = soup(chapter.name).select("article .course-end")
     assert end.find_next_sibling() is None
-    after = [other.name for other in leads_to(chapter.name, COURSE)]
+    after = [other.name for other in next_chapters(chapter.name, COURSE)]
     rows = end.select(".course-row")
     assert [page for row in rows for page in led_to(row)] == [*chapter.builds_on, *after]
     said = [p["class"][0] for p in end.find_all("p")[:2]]

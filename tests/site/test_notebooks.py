@@ -19,7 +19,7 @@ from lmbook.execute.run import chapters, executed
 from lmbook.pages.glue import format_glue
 from lmbook.publish import addresses, lesson, notebooks
 from lmbook.publish.addresses import published_at, repository, site_address, wheel_address
-from lmbook.publish.markdown import solutions
+from lmbook.publish.markdown import split_at_solutions
 from lmcourse import exercises
 from lmcourse.views import MIME
 from serving import SITE
@@ -124,8 +124,8 @@ def test_a_notebook_defines_what_it_uses(book, folder):
     notebook = nbformat.read(FOLDER / folder / f"{book.name}.ipynb", as_version=4)
     known, inside = {*dir(builtins)}, set()
     for source in sources(notebook, "code"):
-        defined, used = lesson.names(source)
-        within = lesson.used_inside(source)
+        defined, used = lesson.defined_and_used(source)
+        within = lesson.used_by_functions(source)
         inside |= within
         assert used - within <= known | defined, source
         known |= defined
@@ -152,7 +152,7 @@ def test_solutions_are_folded(book):
         if cell.cell_type == "code":
             codes += inside
         else:
-            pieces = solutions(cell.source, inside)
+            pieces = split_at_solutions(cell.source, inside)
             inside = pieces[-1][0]
             words += [" ".join(text.split()[:3]) for within, text in pieces if within]
     folded = [cell for cell in book.light.cells if cell.source.startswith(TITLE)]
@@ -179,9 +179,9 @@ def test_the_student_edition_has_tasks_and_no_solutions(book):
     left_out = [source for source in whole if source not in code]
     assert all(s.startswith(TITLE) or s not in taught for s in left_out)
     assert not any(source.startswith(TITLE) for source in code)
-    defined = set.union(*(lesson.names(source)[0] for source in code))
-    solved = set.union(set(), *(lesson.names(s)[0] for s in left_out)) - defined
-    assert not solved & set.union(*(lesson.names(source)[1] for source in code))
+    defined = set.union(*(lesson.defined_and_used(source)[0] for source in code))
+    solved = set.union(set(), *(lesson.defined_and_used(s)[0] for s in left_out)) - defined
+    assert not solved & set.union(*(lesson.defined_and_used(source)[1] for source in code))
     words = "\n".join(sources(student, "markdown"))
     assert "Solution" not in words
     opened = [c.source for c in student.cells if "jupyter" not in c.metadata]

@@ -6,7 +6,7 @@ from functools import cache
 import pytest
 from pypdf import PdfReader
 
-from lmbook.publish.paper import paper
+from lmbook.publish.paper import print_pages
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -38,7 +38,7 @@ def printed(browser, demo):
     @cache
     def made(*how):
         book = {"": ["index"], "A <part>": ["ways", "proofs", "tasks", *HOW[how]]}
-        reader = PdfReader(io.BytesIO(paper(browser, demo, book, *how)))
+        reader = PdfReader(io.BytesIO(print_pages(browser, demo, book, *how)))
         return reader, [words(sheet.extract_text()) for sheet in reader.pages]
 
     return made

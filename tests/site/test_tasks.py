@@ -6,7 +6,7 @@ import re
 import pytest
 
 import visits
-from lmbook.pages.tasks import FOLDED
+from lmbook.pages.tasks import VERDICT_SUMMARY
 from test_browser import DESK, does_not_scroll_sideways
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -72,7 +72,7 @@ def test_every_kind_has_its_word_and_its_look(tasks):
 def test_what_the_check_says_of_a_starter_is_folded(tasks, demo):
     page = tasks.page
     folds = page.locator("div.exercise details.lm-starter")
-    assert folds.locator("summary").all_inner_texts() == 2 * [FOLDED]
+    assert folds.locator("summary").all_inner_texts() == 2 * [VERDICT_SUMMARY]
     verdicts = page.locator("div.exercise .lm-verdict")
     assert [verdicts.nth(i).is_visible() for i in range(2)] == [False, False]
     folds.nth(0).locator("summary").focus()
@@ -90,8 +90,8 @@ def test_what_the_check_says_of_a_starter_is_folded(tasks, demo):
         html, plain = (
             "".join(output["data"][f"text/{form}"]) for form in ("html", "plain")
         )
-        assert html.startswith(f"<details><summary>{FOLDED}</summary>")
-        assert plain == f"{FOLDED} Run it."
+        assert html.startswith(f"<details><summary>{VERDICT_SUMMARY}</summary>")
+        assert plain == f"{VERDICT_SUMMARY} Run it."
     tasks.clean()
 
 

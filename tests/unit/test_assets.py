@@ -26,7 +26,7 @@ ALT = "What can be seen."
 def staged(tmp_path_factory):
     """What a build puts below _static; with npm's packages as one build left them."""
     build = tmp_path_factory.mktemp("book") / "_build"
-    assets.stage(build / "html" / "_static", build / "npm")
+    assets.stage_site(build / "html" / "_static", build / "npm")
     return build / "html" / "_static" / "lib"
 
 
@@ -88,8 +88,12 @@ def test_every_package_is_locked_by_its_hash(staged, work):
 
 
 def test_everything_that_a_page_may_load_is_staged(staged, work):
-    loaded = [name for kind in renderer.DRAWERS for name in assets.scripts(kind)]
-    for name in [*loaded, *assets.PARTIAL, *assets.styles(["toy-view", "poems"])]:
+    loaded = [name for kind in renderer.DRAWERS for name in assets.view_scripts(kind)]
+    for name in [
+        *loaded,
+        *assets.PARTIAL_BUNDLES,
+        *assets.view_styles(["toy-view", "poems"]),
+    ]:
         assets.stage_library(name, staged, work)
         assert (staged / name).stat().st_size > 100, name
     fonts = list((staged / "mathjax/output/chtml/fonts/woff-v2").glob("*.woff"))
@@ -99,17 +103,17 @@ def test_everything_that_a_page_may_load_is_staged(staged, work):
 
 def test_a_script_that_cannot_be_read_is_named(work, tmp_path):
     own = tmp_path / "own"
-    shutil.copytree(bundles.OWN, own)
-    bundles.bundle(work, tmp_path / "out", own)
+    shutil.copytree(bundles.STATIC, own)
+    bundles.write_bundles(work, tmp_path / "out", own)
     assert (tmp_path / "out" / "site.js").stat().st_size < 5000
     (own / "site.js").write_text("const =")
     with pytest.raises(ExtensionError, match=r"(?s)could not read.*site\.js"):
-        bundles.bundle(work, tmp_path / "out", own)
+        bundles.write_bundles(work, tmp_path / "out", own)
 
 
 def test_the_scripts_draw_in_the_palette():
     show = "import(process.argv[1]).then((m) => console.log(JSON.stringify(m.COLOURS)))"
-    palette = bundles.files(".js")["palette.js"].as_uri()
+    palette = bundles.view_files(".js")["palette.js"].as_uri()
     colours = json.loads(npm.run("node", ["-e", show, palette], "palette.js:"))
     assert colours[: len(views.PALETTE)] == views.PALETTE
 
@@ -161,10 +165,10 @@ def test_a_page_without_views_gets_nothing(staged):
 def test_a_library_that_no_page_uses_is_not_in_the_site(staged, tmp_path):
     lib = tmp_path / "_build" / "html" / "_static" / "lib"
     shutil.copytree(staged.parents[2] / "npm", tmp_path / "_build" / "npm")
-    assets.stage(lib.parent, tmp_path / "_build" / "npm")
+    assets.stage_site(lib.parent, tmp_path / "_build" / "npm")
     added(page_with(heads()), lib)
     libraries = {name.partition("/")[0] for name in assets.FROM_PACKAGES}
-    libraries |= {name.partition("/")[0] for name in assets.PARTIAL}
+    libraries |= {name.partition("/")[0] for name in assets.PARTIAL_BUNDLES}
     assert libraries & {path.name for path in lib.iterdir()} == {"circuitsvis"}
 
 
@@ -206,7 +210,7 @@ def test_a_page_gets_the_least_plotly_that_draws_all(staged, kinds, bundle):
 
 def test_the_partial_bundles_draw_what_they_say(staged, work):
     """plotly names each trace module in its bundle."""
-    for name, kinds in assets.PARTIAL.items():
+    for name, kinds in assets.PARTIAL_BUNDLES.items():
         assets.stage_library(name, staged, work)
         body = (staged / name).read_text(encoding="utf-8")
         for kind in kinds:
@@ -251,12 +255,12 @@ LAYERS = [[[[0.9, 0.1], [0.05, 0.95]]], [[[0.3, 0.7], [0.6, 0.4]]]]
     ],
 )
 def test_the_table_says_where_tokens_look(view, cells):
-    table = tables.table(view.description())
+    table = tables.data_table(view.description())
     assert re.findall(r">([^<>]+)</t[hd]>", table) == cells.split(", ")
 
 
 def test_a_long_table_says_what_it_leaves_out():
     view = views.tokens(["a"] * 100, list(range(100)), alt=ALT)
-    table = tables.table(view.description())
+    table = tables.data_table(view.description())
     assert table.count("<tr>") == 41
     assert "The first 40 of 100 rows" in table

@@ -8,7 +8,12 @@ from jupyter_server.services.contents.largefilemanager import LargeFileManager
 from jupytext.sync_contentsmanager import build_sync_jupytext_contents_manager_class
 
 from lmbook.execute.keys import ROOT
-from lmbook.pages.course import CourseError, leads_to, read_course, steps
+from lmbook.pages.course import (
+    CourseError,
+    direct_prerequisites,
+    next_chapters,
+    read_course,
+)
 
 GOOD = {"short": "One", "minutes": {"read": 5, "work": 20}, "builds_on": []}
 
@@ -42,8 +47,8 @@ def test_chapters_come_in_the_order_of_the_book(tmp_path):
     assert found["c"].builds_on == ("b", "a")
     assert found["c"].minutes == {"read": 5, "work": 20}
     assert [c.paths for c in found.values()] == [(), ("weekend",), ()]
-    assert steps(found) == {"b": [], "a": ["b"], "c": ["a"]}
-    assert [c.name for c in leads_to("b", found)] == ["a"]  # by it one comes to c
+    assert direct_prerequisites(found) == {"b": [], "a": ["b"], "c": ["a"]}
+    assert [c.name for c in next_chapters("b", found)] == ["a"]  # by it one comes to c
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from bs4 import BeautifulSoup
 
 from lmbook.pages.course import Chapter
-from lmbook.pages.course_map import course_map, doors, paths, rows
+from lmbook.pages.course_map import course_map, doors, map_rows, paths
 
 TIME = {"read": 50, "work": 135}
 
@@ -36,7 +36,7 @@ CROSSED = chapters(a=[], b=[], c=["b"], d=["a"])
     ],
 )
 def test_a_chapter_stands_below_what_it_builds_on(found, wanted):
-    assert rows(found) == wanted
+    assert map_rows(found) == wanted
 
 
 def test_what_the_lines_show_is_told_in_words():

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import pytest
 
 from lmbook.execute.keys import ROOT
-from lmbook.pages.drawings import STYLE, check, filled, image, inline
+from lmbook.pages.drawings import STYLE, fill_values, image_html, inline_svg, parse_drawing
 
 FIGURES = [
     *ROOT.glob("chapters/_figures/*.svg"),
@@ -48,7 +48,10 @@ def faults(root):
 
 @pytest.mark.parametrize("path", FIGURES, ids=lambda path: path.stem)
 def test_every_drawing_keeps_the_rules(path):
-    assert faults(check(filled(path.read_text("utf-8"), lambda key, form: "7"))) == []
+    assert (
+        faults(parse_drawing(fill_values(path.read_text("utf-8"), lambda key, form: "7")))
+        == []
+    )
 
 
 @pytest.mark.parametrize(
@@ -64,7 +67,7 @@ def test_every_drawing_keeps_the_rules(path):
 )
 def test_what_is_no_drawing_is_told(text, said):
     with pytest.raises(ValueError, match=re.escape(said)):
-        check(text)
+        parse_drawing(text)
 
 
 @pytest.mark.parametrize(
@@ -87,18 +90,18 @@ def test_what_is_no_drawing_is_told(text, said):
     ],
 )
 def test_a_broken_rule_is_found(text, fault):
-    (found,) = faults(check(text))
+    (found,) = faults(parse_drawing(text))
     assert found.startswith(fault)
 
 
 def test_a_namespace_changes_nothing():
     spelled = drawing(more='xmlns="http://www.w3.org/2000/svg"')
-    assert inline(spelled, "a") == inline(drawing(), "a")
+    assert inline_svg(spelled, "a") == inline_svg(drawing(), "a")
 
 
 def test_ids_begin_with_the_figures_name():
     arrows = '<path class="d-arrow" d="M0 0H9"/><path class="d-arrow d-2" d="M0 9H9"/>'
-    one, two = (inline(drawing(2 * arrows), name) for name in ("fig-a", "fig-b"))
+    one, two = (inline_svg(drawing(2 * arrows), name) for name in ("fig-a", "fig-b"))
     ids = re.findall(r'\bid="([^"]+)"', one + two)
     assert len(ids) == len(set(ids)) == 2 * 4  # title, desc, and a head for each colour
     assert set(re.findall(r"url\(#([^)]+)\)", one)) == {"fig-a-head", "fig-a-headd-2"}
@@ -107,7 +110,7 @@ def test_ids_begin_with_the_figures_name():
 
 def test_cells_become_lines():
     rect = '<rect class="d-matrix d-1" x="10" y="20" width="60" height="20" '
-    root = ElementTree.fromstring(inline(drawing(f'{rect} data-cells="2x3"/>'), "a"))
+    root = ElementTree.fromstring(inline_svg(drawing(f'{rect} data-cells="2x3"/>'), "a"))
     (grid,) = [part for part in root.iter() if "d-grid" in part.get("class", "")]
     assert grid.get("d") == "M10 30h60M30 20v20M50 20v20"
     assert grid.get("class") == "d-grid d-1"
@@ -117,14 +120,14 @@ def test_glued_values_are_filled_in():
     def value(key, form):
         return format({"n": 7.0, "word": "<b>"}[key], form)
 
-    assert filled("{{n:.0f}} × {{ word }}", value) == "7 × &lt;b&gt;"
+    assert fill_values("{{n:.0f}} × {{ word }}", value) == "7 × &lt;b&gt;"
     with pytest.raises(KeyError):
-        filled("{{m}}", value)
+        fill_values("{{m}}", value)
 
 
 def test_the_authors_guide_shows_every_class():
     drawn = (ROOT / "tests/site/demo/_figures/every-class.svg").read_text()
     assert set(re.findall(r"d-[\w-]+", drawn)) >= CLASSES - {"d-grid", "d-head", "d-paper"}
     guide = ROOT / "docs" / "drawing-classes.svg"
-    made = base64.b64decode(re.search(r"base64,([^\"]+)", image(drawn))[1]).decode()
+    made = base64.b64decode(re.search(r"base64,([^\"]+)", image_html(drawn))[1]).decode()
     assert guide.read_text("utf-8") == made + "\n", f"write `made` into {guide}"

@@ -24,7 +24,7 @@ def letters(monkeypatch):
         items = [nodes.paragraph("", text) for text in ("six", "four", "two or so —\na ")]
         items[2] += nodes.emphasis("", "fly.")
         listed = nodes.enumerated_list("", *(nodes.list_item("", item) for item in items))
-        choose = choices.choose("", listed, key="wings", right=right)
+        choose = choices.choice_list("", listed, key="wings", right=right)
         document = nodes.document(None, None)
         document += exercise_enumerable_node("", choose, label="ex-bees-wings")
         document[0]["classes"] = ["predict"]

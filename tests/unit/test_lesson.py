@@ -2,12 +2,14 @@
 
 import pytest
 
-from lmbook.publish.lesson import lesson, names
+from lmbook.publish.lesson import defined_and_used, lesson_code
 
 
 def kept(*cells):
     """Return what is kept; a cell that begins with "P:" proves."""
-    return lesson([(each.removeprefix("P:"), not each.startswith("P:")) for each in cells])
+    return lesson_code(
+        [(each.removeprefix("P:"), not each.startswith("P:")) for each in cells]
+    )
 
 
 def test_what_only_proves_is_left_out():
@@ -75,4 +77,4 @@ def test_a_lesson_stays_as_it_is_written():
 
 def test_names_that_code_defines_and_uses():
     source = "import a.b as c\nx = y\n\n\ndef f(z):\n    return z + g + x"
-    assert names(source) == ({"c", "x", "f"}, {"y", "g", "x"})
+    assert defined_and_used(source) == ({"c", "x", "f"}, {"y", "g", "x"})

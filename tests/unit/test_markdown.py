@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from lmbook.publish.markdown import folded, solutions, to_markdown
+from lmbook.publish.markdown import folded_outputs, split_at_solutions, to_markdown
 
 LINKS = SimpleNamespace(
     reference=lambda label, text: f"[{text or label.upper()}](site/{label})",
@@ -145,17 +145,20 @@ def test_what_a_check_says_is_folded():
     line = {"output_type": "stream", "text": "a < b"}
     verdict = {"data": {"text/plain": "✗ no", "text/html": "<p>✗ no</p>"}}
     opened = "<details><summary>What does the check say?</summary>"
-    assert folded([line, verdict]) == f"{opened}<pre>a &lt; b</pre><p>✗ no</p></details>"
+    assert (
+        folded_outputs([line, verdict])
+        == f"{opened}<pre>a &lt; b</pre><p>✗ no</p></details>"
+    )
 
 
 def test_solutions_are_cut_out():
     start, end = "```{solution-start} ex-a\n:class: dropdown\n```", "```{solution-end}\n```"
     text = f"before\n\n{start}\nwords\n{end}\nafter"
-    assert solutions(text, False) == [
+    assert split_at_solutions(text, False) == [
         (False, f"before\n\n{start}"),
         (True, "\nwords\n"),
         (False, "\nafter"),
     ]
-    assert solutions(f"words\n{end}\nafter {start}", True)[0] == (True, "words\n")
-    assert solutions(f"a\n{start}\nb", False)[-1] == (True, "\nb")
-    assert solutions("a", True) == [(True, "a")]
+    assert split_at_solutions(f"words\n{end}\nafter {start}", True)[0] == (True, "words\n")
+    assert split_at_solutions(f"a\n{start}\nb", False)[-1] == (True, "\nb")
+    assert split_at_solutions("a", True) == [(True, "a")]

@@ -11,7 +11,7 @@ import torch
 from lmbook.execute.placed import is_placed, place_proofs
 from lmbook.execute.run import execute_chapters, executed, fill, page_notebook
 from lmbook.execute.verdicts import errors, is_finding, judge, record
-from lmbook.pages.glue import format_glue, glued
+from lmbook.pages.glue import format_glue, glued_values
 from patience import PATIENCE
 from studies import findings
 from studies.findings import Page, Proof, finding, plain_values, proof
@@ -93,7 +93,7 @@ def book(tmp_path_factory):
 
 def test_a_proof_runs_where_it_is_placed_and_leaves_what_the_text_quotes(book):
     found = executed("placed_well", book[0])
-    values = glued(found)
+    values = glued_values(found)
     assert values["twice_is_two.two"] == "2"
     assert (
         format_glue(values, "no_other_model.span", ".0%") == "25 to 50\N{NO-BREAK SPACE}%"
@@ -151,7 +151,7 @@ def test_a_finding_that_another_model_denies_still_has_its_values(tmp_path, monk
     assert (
         record(denied)["failed"] == 'assert not page.model, "another model": another model'
     )
-    assert int(glued(found)["no_other_model.letters"]) > 0
+    assert int(glued_values(found)["no_other_model.letters"]) > 0
     assert not errors(proven)
     judge(found, whole=True)
     assert (denied.metadata["lmbook"], proven.metadata["lmbook"]) == ("not so", "checked")

@@ -6,7 +6,7 @@ import re
 import pytest
 import torch
 
-from lmbook.pages.surprise import START, expectations, surprise
+from lmbook.pages.surprise import START, expectations, surprise_view
 from lmcourse.data import load_poems
 from lmcourse.gpt.checkpoints import load_gpt
 from lmcourse.gpt.gpt2 import to_transformers
@@ -39,7 +39,7 @@ def test_shares_are_those_of_the_same_model_in_transformers(found):
 def test_the_page_carries_poem_and_guesses_escaped():
     guesses = [("<", 0.5), ("'", 0.25), ("\n", 0.125), ("&", 0.1)]
     shares = (0.5, 2**-5, 1e-12, 0.5)
-    view = surprise('<"\n&', [(share, guesses) for share in shares])
+    view = surprise_view('<"\n&', [(share, guesses) for share in shares])
     assert view.data["text"] == '<"\n&'
     percent = [["<", 50], ["'", 25], ["\n", 12.5], ["&", 10]]
     strengths = [0.1, 0.5, 1, 0.1]

@@ -8,7 +8,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from lmbook.pages.renderer import picture
+from lmbook.pages.renderer import figure_node
 from lmcourse import views
 from lmcourse.views import figures, svg
 
@@ -147,7 +147,7 @@ def output(figure, alt="A bee <b>"):
 
 
 def test_on_the_page_it_is_inline_and_no_id_clashes():
-    one, two = (picture(output(panels(count))).astext() for count in (2, 3))
+    one, two = (figure_node(output(panels(count))).astext() for count in (2, 3))
     ids = re.findall(r'\sid="([^"]+)"', one + two)
     assert len(ids) == len(set(ids))
     used = re.findall(r'(?:url\(|href=")#([\w-]+)', one + two)
@@ -161,7 +161,7 @@ def test_on_the_page_it_is_inline_and_no_id_clashes():
 def test_words_never_lie_on_words_for_the_sake_of_a_phone():
     """What has no narrow version scrolls, and takes the focus."""
     names = [f"a rather long name {i}" for i in range(3)]
-    said = picture(output(panels(1, names, (7, 3)))).astext()
+    said = figure_node(output(panels(1, names, (7, 3)))).astext()
     assert 'lm-scrolls" tabindex="0"' in said
     assert said.count("<svg") == 1
 
@@ -174,4 +174,4 @@ def test_a_figure_that_would_do_something_is_refused(harm):
     figure = output(panels())
     figure.content = figure.content.replace("</svg>", f"{harm}</svg>")
     with pytest.raises(ValueError, match="a script or an address"):
-        picture(figure)
+        figure_node(figure)

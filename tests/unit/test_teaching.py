@@ -53,9 +53,9 @@ def test_a_bug_that_its_check_does_not_refuse_stops_the_build(monkeypatch):
     monkeypatch.setattr(teaching, "executed", lambda *_: SimpleNamespace(cells=[cell]))
     app = SimpleNamespace(srcdir="book/chapters")
     with pytest.raises(LookupError, match="ex-a-b does not fail"):
-        teaching._verdict(app, "a", task)
+        teaching._verdict_on_bug(app, "a", task)
     cell.outputs[0]["data"]["text/plain"] = "✗ a.b: it is one."
-    assert teaching._verdict(app, "a", task) == "it is one."
+    assert teaching._verdict_on_bug(app, "a", task) == "it is one."
 
 
 def test_the_pages_list_every_task_and_every_bug():

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 import pytest
 import torch
 
-from lmbook.pages.tables import table
+from lmbook.pages.tables import data_table
 from lmcourse import views
 from lmcourse.views import notebook
 from lmcourse.views.markup import library, script_json
@@ -236,7 +236,7 @@ def test_no_token_becomes_an_element(made, kind):
     """The notebook's HTML and the site's table have the elements that words give."""
     plain = make(kind, [f"token{i}" for i in range(len(NASTY))])
     assert elements(made[kind]._repr_html_()) == elements(plain._repr_html_())
-    site, wanted = table(made[kind].description()), table(plain.description())
+    site, wanted = data_table(made[kind].description()), data_table(plain.description())
     assert elements(site) == elements(wanted)
 
 
@@ -337,7 +337,7 @@ def test_every_form_of_a_plot_has_the_same_plain_text():
     assert bundle[PLOTLY]["data"][0]["x"] == [PLAIN]
     assert script_json(PLAIN) in bundle["text/html"]
     assert "&lt;u&gt;" in bundle["text/html"]
-    cells = re.findall(r"<td>([^<]*)</td>", table(view.description()))
+    cells = re.findall(r"<td>([^<]*)</td>", data_table(view.description()))
     assert cells == ["of all", PLAIN, "1"]  # escaped once, as HTML
 
 

@@ -5,7 +5,7 @@ import json
 import numpy as np
 
 from lmbook.pages.renderer import view_html
-from lmbook.pages.tables import table
+from lmbook.pages.tables import data_table
 from lmcourse import views
 from lmcourse.views.poems import model_shelves
 
@@ -69,7 +69,7 @@ def test_data_is_escaped_on_the_site_and_in_notebooks():
 
 
 def test_a_table_says_what_the_view_shows():
-    text = table(explorer().description())
+    text = data_table(explorer().description())
     assert "&lt;/script&gt;" in text
     assert "2.5" in text
     assert "A &lt;b&gt;rose" not in text  # its shelf is not disputed

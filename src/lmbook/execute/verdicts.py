@@ -165,7 +165,7 @@ def filled(text: str, values: dict[str, str], of: str = "") -> str:
     ----------
     text : str
     values : dict of str to str
-        As `lmbook.pages.glue.glued` returns them, name → repr.
+        As `lmbook.pages.glue.glued_values` returns them, name → repr.
     of : str, optional
         What stands before a key in its name: "NAME." for the values of a proof.
 

@@ -12,27 +12,45 @@ from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 from sphinx_exercise.nodes import exercise_enumerable_node
 
-from lmbook.pages.findings import found_note
+from lmbook.pages.findings import default_models_note
 from lmbook.pages.glue import format_glue
 from lmbook.pages.markup import html_tag, with_code
-from lmbook.pages.tasks import registered
+from lmbook.pages.tasks import checks_by_label
 from lmcourse.exercises import check
 
 logger = logging.getLogger(__name__)
 LETTERS = "abcdefgh"
-KINDS = {"predict", "spot", "judge"}
+KINDS_WITH_CHOICES = {"predict", "spot", "judge"}
 
 
-class choose(nodes.General, nodes.Element):
-    """A list of options; ``key`` names the glued letter, ``right`` is it."""
+class choice_list(nodes.General, nodes.Element):
+    """Docutils' node for a list of options.
+
+    Attributes: ``key``, the name under which the page glued the right letter; ``right``,
+    that letter; ``html``, the attributes of its HTML element.
+    """
 
 
 def hash_answer(key: str, letter: str) -> str:
-    """Return a hash of the right letter (FNV-1a), which static/tasks.js computes too."""
-    found = 2166136261
+    """Return a hash of the right letter (FNV-1a, 32 bits).
+
+    ``static/tasks.js`` computes it too: the page holds the hash, and not the letter.
+
+    Parameters
+    ----------
+    key : str
+        The key of the choices, so that the same letter has another hash in each task.
+    letter : str
+
+    Returns
+    -------
+    str
+        Eight hexadecimal digits.
+    """
+    hashed = 2166136261
     for byte in f"{key}:{letter}".encode():
-        found = (found ^ byte) * 16777619 % 2**32
-    return f"{found:08x}"
+        hashed = (hashed ^ byte) * 16777619 % 2**32
+    return f"{hashed:08x}"
 
 
 class Choices(SphinxDirective):
@@ -42,10 +60,11 @@ class Choices(SphinxDirective):
     has_content = True
 
     def run(self) -> list[nodes.Node]:
-        key, said = self.arguments[0], self.parse_content_to_nodes()
-        if len(said) != 1 or not isinstance(said[0], nodes.bullet_list):
+        """Return the list as a `choice_list`; it is an error if no letter is glued."""
+        key, content = self.arguments[0], self.parse_content_to_nodes()
+        if len(content) != 1 or not isinstance(content[0], nodes.bullet_list):
             raise self.error(f"the choices {key} hold one list, begun with - ")
-        options = said[0].children
+        options = content[0].children
         try:
             right = format_glue(self.env.temp_data.get("lmbook_glued", {}), key, "")
         except ValueError as error:
@@ -53,9 +72,9 @@ class Choices(SphinxDirective):
         if len(right) != 1 or right not in LETTERS[: len(options)]:
             allowed = f"a letter from a to {LETTERS[len(options) - 1]}"
             raise self.error(f"the choices {key}: {right!r} was glued, not {allowed}")
-        found = nodes.enumerated_list("", *options, enumtype="loweralpha")
-        found["prefix"], found["suffix"] = "", "."
-        node = choose("", found, key=key, right=right)
+        lettered = nodes.enumerated_list("", *options, enumtype="loweralpha")
+        lettered["prefix"], lettered["suffix"] = "", "."
+        node = choice_list("", lettered, key=key, right=right)
         data = {"data-key": key, "data-hash": hash_answer(key, right)}
         node["html"] = {"class": "lm-choose"} | data
         self.set_source_info(node)
@@ -66,31 +85,41 @@ class Choices(SphinxDirective):
 
 
 def add_feedback(app, doctree: nodes.document) -> None:
-    """Put what a click tells behind each option, once the tasks are put together."""
+    """Put what a click tells behind each option, once the tasks are put together.
+
+    That is what the chapter's text says of the option, or else the diagnosis of the task's
+    check. Choices outside of a task are reported.
+    """
     tasks = doctree.findall(exercise_enumerable_node)
-    tasks = [task for task in tasks if KINDS & {*task["classes"]}]
-    within = {node: task for task in tasks for node in task.findall(choose)}
-    for node in list(doctree.findall(choose)):
-        if node not in within:
+    tasks = [task for task in tasks if KINDS_WITH_CHOICES & {*task["classes"]}]
+    task_of = {node: task for task in tasks for node in task.findall(choice_list)}
+    for node in list(doctree.findall(choice_list)):
+        if node not in task_of:
             text = "the choices %s stand in no predict, spot or judge task"
             logger.warning(text, node["key"], location=node)
             continue
-        label = within[node]["label"].replace("_", "-")
-        name = registered(app.env.docname).get(label, "")
-        note = found_note(app.env.temp_data["lmbook"]["models"])
+        label = task_of[node]["label"].replace("_", "-")
+        check_name = checks_by_label(app.env.docname).get(label, "")
+        note = default_models_note(app.env.temp_data["lmbook"]["models"])
         for letter, option in zip(LETTERS, node[0], strict=False):
-            answer = _cut_answer(option)
-            if name:
-                verdict = check(name, letter)
-                _compare(node, letter, verdict, note)
-                if not (verdict or answer or letter == node["right"]):
-                    answer = [nodes.paragraph("", "", *with_code(verdict.message))]
-            if answer:
-                option += nodes.container("", *answer, classes=["lm-told"])
+            feedback = _split_off_feedback(option)
+            if check_name:
+                verdict = check(check_name, letter)
+                _compare_with_check(node, letter, verdict, note)
+                if not (verdict or feedback or letter == node["right"]):
+                    feedback = [nodes.paragraph("", "", *with_code(verdict.message))]
+            if feedback:
+                option += nodes.container("", *feedback, classes=["lm-told"])
 
 
-def _compare(node: choose, letter: str, verdict, note: list[nodes.Node]) -> None:
-    """Hold the page's right letter to the check's; with another model they may differ."""
+def _compare_with_check(
+    node: choice_list, letter: str, verdict, note: list[nodes.Node]
+) -> None:
+    """Report a letter on which page and check disagree.
+
+    With another model than the default they may: then ``note``, which says so, is put
+    behind the choices. It is empty for the default models.
+    """
     if note and letter == node["right"] and not verdict:
         node.parent.insert(node.parent.index(node) + 1, note)
     elif not note and bool(verdict) != (letter == node["right"]):
@@ -98,23 +127,26 @@ def _compare(node: choose, letter: str, verdict, note: list[nodes.Node]) -> None
         logger.warning(text, node["key"], node["right"], verdict, location=node)
 
 
-def _cut_answer(option: nodes.list_item) -> list[nodes.Node]:
-    """Cut off an option what a click on it tells."""
-    rest = option.children[1:]
-    if rest:
+def _split_off_feedback(option: nodes.list_item) -> list[nodes.Node]:
+    """Remove from an option what a click on it tells, and return that.
+
+    It is all paragraphs but the first, or else what stands behind a dash.
+    """
+    later_paragraphs = option.children[1:]
+    if later_paragraphs:
         del option[1:]
-        return rest
+        return later_paragraphs
     words = option[0]
     for place, node in enumerate(words):
         if isinstance(node, nodes.Text) and (dash := re.search(r"\s—\s", node)):
-            answer = [nodes.Text(node[dash.end() :]), *words[place + 1 :]]
+            behind = [nodes.Text(node[dash.end() :]), *words[place + 1 :]]
             words[place:] = [nodes.Text(node[: dash.start()])]
-            return [nodes.paragraph("", "", *answer)]
+            return [nodes.paragraph("", "", *behind)]
     return []
 
 
 def setup(app) -> None:
-    """Know the directive."""
-    app.add_node(choose, html=html_tag("div"))
+    """Register the directive and its node with Sphinx."""
+    app.add_node(choice_list, html=html_tag("div"))
     app.add_directive("choices", Choices)
     app.connect("doctree-read", add_feedback)

@@ -27,12 +27,12 @@ from sphinx_external_toc.parsing import FileItem, GlobItem, MalformedError, pars
 
 from lmbook.execute.keys import ROOT
 
-_FRONT = re.compile(r"\A---[ \t]*\n(.*?)\n---[ \t]*(?:\n|\Z)", re.DOTALL)
+_FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?)\n---[ \t]*(?:\n|\Z)", re.DOTALL)
 _MARKDOWN = MarkdownIt("commonmark").use(colon_fence_plugin)
-KEYS = ("short", "minutes", "builds_on")
+REQUIRED_KEYS = ("short", "minutes", "builds_on")
 WAYS = ("read", "work")
 PATHS = {"poems": "An hour with the poems", "weekend": "A weekend"}
-HOUR = 75  # minutes of reading, at most
+LONGEST_HOUR = 75  # minutes of reading, at most
 
 
 class CourseError(ValueError):
@@ -135,7 +135,7 @@ def numbered_pages(root: Path = ROOT) -> dict[str, str]:
     def number(trees, above: str) -> None:
         place = 0
         for tree in trees:
-            for name in _files(tree.items, root):
+            for name in _page_names(tree.items, root):
                 place += 1
                 numerals[name] = f"{above}{place}"
                 number(site[name].subtrees if name in site else [], f"{above}{place}.")
@@ -144,7 +144,7 @@ def numbered_pages(root: Path = ROOT) -> dict[str, str]:
     return numerals
 
 
-def _files(items, root: Path) -> Iterator[str]:
+def _page_names(items, root: Path) -> Iterator[str]:
     """Yield the names of the pages that entries of ``_toc.yml`` stand for."""
     for item in items:
         if isinstance(item, FileItem):
@@ -185,8 +185,10 @@ def read_course(root: Path = ROOT) -> dict[str, Chapter]:
             chapters[name] = Chapter(name, number, numerals[name], title, **values | lists)
         wrong += [f"chapters/{name}.md: {fault}" for fault in faults]
     minutes = {n: c.minutes["read"] for n, c in chapters.items() if "poems" in c.paths}
-    if sum(minutes.values()) > HOUR:
-        wrong.append(f"the path poems is an hour, {HOUR} minutes at most: it has {minutes}")
+    if sum(minutes.values()) > LONGEST_HOUR:
+        wrong.append(
+            f"the path poems is an hour, {LONGEST_HOUR} minutes at most: it has {minutes}"
+        )
     if wrong:
         raise CourseError("\n".join(wrong))
     return chapters
@@ -197,7 +199,7 @@ def page_title(text: str) -> str:
 
     A comment in a code cell, which begins with ``#`` as well, is no heading.
     """
-    front = _FRONT.match(text)
+    front = _FRONT_MATTER.match(text)
     tokens = _MARKDOWN.parse(text[front.end() :] if front else text)
     for opening, inline in itertools.pairwise(tokens):
         if (opening.type, opening.tag) == ("heading_open", "h1"):
@@ -206,8 +208,22 @@ def page_title(text: str) -> str:
 
 
 def _front_matter(text: str, earlier: list[str]) -> tuple[dict, list[str]]:
-    """Return what stands under ``course`` in a page's front matter, and what is wrong."""
-    front = _FRONT.match(text)
+    """Read what stands under ``course`` in a page's front matter.
+
+    Parameters
+    ----------
+    text : str
+        The page.
+    earlier : list of str
+        The chapters that come before it in the book.
+
+    Returns
+    -------
+    values : dict
+    faults : list of str
+        What is wrong with them.
+    """
+    front = _FRONT_MATTER.match(text)
     try:
         found = yaml.safe_load(front[1]) if front else {}
     except yaml.YAMLError as error:
@@ -216,44 +232,78 @@ def _front_matter(text: str, earlier: list[str]) -> tuple[dict, list[str]]:
         kind = type(found).__name__
         return {}, [f"its front matter is a {kind}; it should be names with values"]
     values = found.get("course")
-    return values, list(_faults(values, earlier))
+    return values, list(_front_matter_faults(values, earlier))
 
 
-def _faults(values: object, earlier: list[str]) -> Iterator[str]:
-    """Yield what is wrong with what stands under ``course``."""
-    if not isinstance(values, dict) or {*values} - {"paths"} != {*KEYS}:
-        wanted = ", ".join(KEYS)
+def _front_matter_faults(values: object, earlier: list[str]) -> Iterator[str]:
+    """Yield what is wrong with what stands under ``course``.
+
+    ``earlier`` are the names of the chapters that come before this one.
+    """
+    if not isinstance(values, dict) or {*values} - {"paths"} != {*REQUIRED_KEYS}:
+        wanted = ", ".join(REQUIRED_KEYS)
         yield f"its front matter needs `course:` with {wanted}, and no more but paths"
         return
-    short, minutes, below = (values[key] for key in KEYS)
+    short, minutes, builds_on = (values[key] for key in REQUIRED_KEYS)
     paths = values.get("paths", [])
     if not isinstance(short, str) or not short.strip():
         yield f"course: short is {short!r}: give a name of a word or two"
-    both = minutes.values() if isinstance(minutes, dict) and {*minutes} == {*WAYS} else [0]
-    if any(type(n) is not int or n <= 0 for n in both):  # True is an int, too
+    if not _are_minutes(minutes):
         yield f"course: minutes is {minutes!r}: give whole numbers, {{read: 25, work: 90}}"
     if not isinstance(paths, list) or {*map(str, paths)} - {*PATHS}:
         yield f"course: paths is {paths!r}: give a list of {', '.join(PATHS)}, or nothing"
-    if not isinstance(below, list):
-        yield f"course: builds_on is {below!r}: give a list of chapters' files, or []"
-    for name in below if isinstance(below, list) else []:
+    if not isinstance(builds_on, list):
+        yield f"course: builds_on is {builds_on!r}: give a list of chapters' files, or []"
+        return
+    for name in builds_on:
         if name not in earlier:
             yield f"course: builds_on names {name!r}, no chapter before it in _toc.yml"
 
 
-def steps(chapters: dict[str, Chapter]) -> dict[str, list[str]]:
-    """Return, for each chapter, what it builds on and none of that builds on already."""
-    below: dict[str, set[str]] = {}  # all that a chapter builds on, in one step or more
-    found = {}
+def _are_minutes(value: object) -> bool:
+    """Say whether a value has a positive whole number for each way to read."""
+    if not isinstance(value, dict) or {*value} != {*WAYS}:
+        return False
+    return all(type(n) is int and n > 0 for n in value.values())  # True is an int, too
+
+
+def direct_prerequisites(chapters: dict[str, Chapter]) -> dict[str, list[str]]:
+    """Return what each chapter builds on directly.
+
+    Of what its front matter names, that is what none of the others builds on already: the
+    map draws a line for each.
+
+    Parameters
+    ----------
+    chapters : dict of str to Chapter
+        In the order of the book, in which a chapter comes after all that it builds on.
+
+    Returns
+    -------
+    dict of str to list of str
+    """
+    prerequisites: dict[str, set[str]] = {}  # of each chapter, direct or not
+    direct = {}
     for name, chapter in chapters.items():
-        through = set().union(*(below[other] for other in chapter.builds_on))
-        found[name] = [other for other in chapter.builds_on if other not in through]
-        below[name] = through | {*chapter.builds_on}
-    return found
+        indirect = set().union(*(prerequisites[other] for other in chapter.builds_on))
+        direct[name] = [other for other in chapter.builds_on if other not in indirect]
+        prerequisites[name] = indirect | {*chapter.builds_on}
+    return direct
 
 
-def leads_to(name: str, chapters: dict[str, Chapter]) -> list[Chapter]:
-    """Return what to read after a chapter: the next in the book, and each a step away."""
-    after = [c for c in chapters.values() if c.number > chapters[name].number]
-    taken = steps(chapters)
-    return after[:1] + [c for c in after[1:] if name in taken[c.name]]
+def next_chapters(name: str, chapters: dict[str, Chapter]) -> list[Chapter]:
+    """Return what to read after a chapter.
+
+    That is the next chapter of the book, and each later one that builds on this one
+    directly (`direct_prerequisites`).
+
+    Parameters
+    ----------
+    name : str
+        The chapter's.
+    chapters : dict of str to Chapter
+        All of the book, in its order.
+    """
+    later = [c for c in chapters.values() if c.number > chapters[name].number]
+    direct = direct_prerequisites(chapters)
+    return later[:1] + [c for c in later[1:] if name in direct[c.name]]

@@ -14,23 +14,23 @@ from docutils import nodes
 from docutils.parsers.rst.directives import unchanged_required
 from sphinx.util.docutils import SphinxDirective
 
-from lmbook.pages.course import PATHS, WAYS, Chapter, steps
+from lmbook.pages.course import PATHS, WAYS, Chapter, direct_prerequisites
 
-DOORS = {"read": "Read it", "work": "Work through it"}
-ROUTES = PATHS | {"whole": "The whole course"}
+DOOR_TITLES = {"read": "Read it", "work": "Work through it"}
+PATH_TITLES = PATHS | {"whole": "The whole course"}
 WIDTH, BOX, ROW = 380, (120, 54), 92  # units, at most one pixel and a half each
-MOST = 3  # chapters in a row
+MOST_IN_A_ROW = 3  # chapters in a row
 
 
-def rows(chapters: dict[str, Chapter]) -> list[list[str]]:
+def map_rows(chapters: dict[str, Chapter]) -> list[list[str]]:
     """Return the chapters row by row, each below what it builds on and below its parents.
 
     A chapter stands as high as it can; if that row is full, in the next.
     """
-    taken, found, place = steps(chapters), [], {}
+    taken, found, place = direct_prerequisites(chapters), [], {}
     for name in chapters:
         row = max((place[other] + 1 for other in taken[name]), default=0)
-        while row < len(found) and len(found[row]) == MOST:
+        while row < len(found) and len(found[row]) == MOST_IN_A_ROW:
             row += 1
         found += [[] for _ in range(row + 1 - len(found))]
         found[row].append(name)
@@ -51,20 +51,24 @@ def course_map(chapters: dict[str, Chapter], address: Callable[[str], str]) -> s
     address : callable
         A chapter's name → where its page is.
     """
-    placed = rows(chapters)
+    placed = map_rows(chapters)
     centres = {
         name: (WIDTH * (i + 0.5) / len(row), ROW * r + BOX[1] / 2 + 1)
         for r, row in enumerate(placed)
         for i, name in enumerate(row)
     }
-    pairs = [(other, name) for name, below in steps(chapters).items() for other in below]
-    lines = "".join(_line(centres[other], centres[name]) for other, name in pairs)
+    pairs = [
+        (other, name)
+        for name, below in direct_prerequisites(chapters).items()
+        for other in below
+    ]
+    lines = "".join(_arrow(centres[other], centres[name]) for other, name in pairs)
     boxes, questions = [], ""
     for name, chapter in chapters.items():
         below = ", ".join(chapters[other].short for other in chapter.builds_on)
         boxes.append(_box(chapter, centres[name], below or "nothing", address(name)))
         link = f'<a href="{escape(address(name))}">{escape(chapter.title)}</a>'
-        questions += f'<li value="{chapter.number}">{link} {took([chapter])}</li>'
+        questions += f'<li value="{chapter.number}">{link} {reading_time([chapter])}</li>'
     height = ROW * (len(placed) - 1) + BOX[1] + 2
     return (
         f'<div class="course-map"><svg viewBox="0 0 {WIDTH} {height}" role="group" '
@@ -74,7 +78,7 @@ def course_map(chapters: dict[str, Chapter], address: Callable[[str], str]) -> s
     )
 
 
-def _line(start: tuple[float, float], end: tuple[float, float]) -> str:
+def _arrow(start: tuple[float, float], end: tuple[float, float]) -> str:
     """Return an arrow from below one box to above another."""
     (x, y), (u, v) = start, end
     y, v = y + BOX[1] / 2, v - BOX[1] / 2 - 2
@@ -103,7 +107,7 @@ def _box(chapter: Chapter, centre: tuple[float, float], below: str, address: str
 # --- ways to begin ------------------------------------------------------------------------
 
 
-def took(chapters: Iterable[Chapter]) -> str:
+def reading_time(chapters: Iterable[Chapter]) -> str:
     """Return how long chapters take together, in both ways."""
     both = [sum(chapter.minutes[way] for chapter in chapters) for way in WAYS]
     read, work = (f"{n // 60} h {n % 60} min" if n > 120 else f"{n} min" for n in both)
@@ -113,7 +117,7 @@ def took(chapters: Iterable[Chapter]) -> str:
 def doors(chapters: dict[str, Chapter], address: Callable[[str], str], **told: str) -> str:
     """Return a link to the first chapter for each way to read, and what is told of it."""
     html, first = "", escape(address(next(iter(chapters))))
-    for way, title in DOORS.items():
+    for way, title in DOOR_TITLES.items():
         link = f'<a class="lm-door" data-way="{way}" href="{first}">{title}</a>'
         html += f"<div>{link}<p>{escape(told[way])}</p></div>\n"
     return f'<div class="lm-doors">\n{html}</div>\n'
@@ -122,25 +126,29 @@ def doors(chapters: dict[str, Chapter], address: Callable[[str], str], **told: s
 def paths(chapters: dict[str, Chapter], address: Callable[[str], str], **told: str) -> str:
     """Return the paths: how long each takes, what is told of it, and its chapters."""
     html = ""
-    for path, title in ROUTES.items():
+    for path, title in PATH_TITLES.items():
         on = [c for c in chapters.values() if path in (*c.paths, "whole")]
         links = (f'<a href="{escape(address(c.name))}">{escape(c.short)}</a>' for c in on)
         items = "</li>\n<li>".join(links)
-        html += f"<div><h3>{title} {took(on)}</h3>\n<p>{escape(told[path])}</p>\n"
+        html += f"<div><h3>{title} {reading_time(on)}</h3>\n<p>{escape(told[path])}</p>\n"
         html += f"<ol><li>{items}</li></ol></div>\n"
     return f'<div class="lm-paths">\n{html}</div>\n'
 
 
-MADE = {"course-map": (course_map, ()), "doors": (doors, DOORS), "paths": (paths, ROUTES)}
+PARTS = {
+    "course-map": (course_map, ()),
+    "doors": (doors, DOOR_TITLES),
+    "paths": (paths, PATH_TITLES),
+}
 
 
 class FrontPage(SphinxDirective):
     """``course-map``, ``doors`` or ``paths``, where it stands."""
 
-    option_spec = dict.fromkeys([*DOORS, *ROUTES], unchanged_required)
+    option_spec = dict.fromkeys([*DOOR_TITLES, *PATH_TITLES], unchanged_required)
 
     def run(self) -> list[nodes.Node]:
-        (make, ways), chapters = MADE[self.name], self.config.lmbook_chapters
+        (make, ways), chapters = PARTS[self.name], self.config.lmbook_chapters
         if {*self.options} != {*ways} or (ways and not chapters):
             wanted = ", ".join(f":{way}:" for way in ways) or "nothing"
             raise self.error(f"{self.name} takes {wanted}, a sentence each, and chapters")
@@ -153,5 +161,5 @@ class FrontPage(SphinxDirective):
 
 def setup(app) -> None:
     """Add the directives."""
-    for name in MADE:
+    for name in PARTS:
         app.add_directive(name, FrontPage)

@@ -18,22 +18,29 @@ from sphinx.util.docutils import SphinxDirective
 from lmbook.pages.glue import format_glue
 
 STYLE = Path(__file__).parents[1] / "static" / "drawings.css"
-FITS = 360  # units, on a phone
-NOW = "font-weight:700;stroke-width:2.75"  # what a step adds stands out
-GLUED = re.compile(r"\{\{\s*([\w.-]+)(?::([^{}]*))?\s*\}\}")
-HEAD = """<marker viewBox="0 0 8 8" refX="6.5" refY="4" orient="auto" markerWidth="6"
+PHONE_WIDTH = 360  # units, on a phone
+NEW_STEP_STYLE = "font-weight:700;stroke-width:2.75"  # what a step adds stands out
+_VALUE_PLACE = re.compile(r"\{\{\s*([\w.-]+)(?::([^{}]*))?\s*\}\}")
+ARROW_HEAD = """<marker viewBox="0 0 8 8" refX="6.5" refY="4" orient="auto" markerWidth="6"
  markerHeight="6" id="{}"><path class="{}" d="M0 0.5L7.5 4L0 7.5z" /></marker>"""
 
 
-def filled(text: str, value: Callable[[str, str], str]) -> str:
-    """Put glued values where ``{{key}}`` or ``{{key:format}}`` stands."""
-    return GLUED.sub(lambda m: escape(value(m[1], (m[2] or "").strip())), text)
+def fill_values(text: str, value: Callable[[str, str], str]) -> str:
+    """Put glued values where ``{{key}}`` or ``{{key:format}}`` stands.
+
+    Parameters
+    ----------
+    text : str
+    value : callable
+        Gives the text of a value from its key and its format.
+    """
+    return _VALUE_PLACE.sub(lambda m: escape(value(m[1], (m[2] or "").strip())), text)
 
 
 # --- checks ---------------------------------------------------------------------------
 
 
-def check(text: str) -> ElementTree.Element:
+def parse_drawing(text: str) -> ElementTree.Element:
     """Parse a drawing; that its looks keep the rules of the guide is a test's business.
 
     Parameters
@@ -68,8 +75,11 @@ def check(text: str) -> ElementTree.Element:
 # --- forms ----------------------------------------------------------------------------
 
 
-def _svg(root: ElementTree.Element, prefix: str) -> ElementTree.Element:
-    """Complete a drawing: grids, heads of arrows, what a screen reader is told."""
+def _complete(root: ElementTree.Element, prefix: str) -> ElementTree.Element:
+    """Complete a drawing in place: grids, heads of arrows, what a screen reader is told.
+
+    The ids that it gets begin with ``prefix``.
+    """
     width = float(root.get("viewBox").split()[2])
     root.attrib |= {
         "class": "lm-drawing",
@@ -82,49 +92,53 @@ def _svg(root: ElementTree.Element, prefix: str) -> ElementTree.Element:
         part.set("id", f"{prefix}-{part.tag}")
     for parent in list(root.iter()):
         for rect in parent.findall("rect[@data-cells]"):
-            parent.insert(list(parent).index(rect) + 1, _grid(rect))
-    root.insert(2, _heads(root, prefix))
+            parent.insert(list(parent).index(rect) + 1, _grid_lines(rect))
+    root.insert(2, _add_arrow_heads(root, prefix))
     return root
 
 
-def _grid(rect: ElementTree.Element) -> ElementTree.Element:
-    """Return the lines between the cells of a matrix or a vector."""
+def _grid_lines(rect: ElementTree.Element) -> ElementTree.Element:
+    """Return the lines between the cells of a matrix or a vector.
+
+    ``data-cells`` of the rectangle, such as "3x4", says how many rows and columns it has.
+    """
     x, y, width, height = (float(rect.get(n, 0)) for n in ("x", "y", "width", "height"))
     rows, columns = map(int, rect.attrib.pop("data-cells").split("x"))
     lines = [f"M{x:g} {y + height * i / rows:g}h{width:g}" for i in range(1, rows)]
     lines += [f"M{x + width * i / columns:g} {y:g}v{height:g}" for i in range(1, columns)]
-    found = {"class": f"d-grid {_colour(rect)}".strip(), "d": "".join(lines)}
+    attributes = {"class": f"d-grid {_colour_class(rect)}".strip(), "d": "".join(lines)}
     if step := rect.get("data-step"):
-        found["data-step"] = step
-    return ElementTree.Element("path", found)
+        attributes["data-step"] = step
+    return ElementTree.Element("path", attributes)
 
 
-def _heads(root: ElementTree.Element, prefix: str) -> ElementTree.Element:
+def _add_arrow_heads(root: ElementTree.Element, prefix: str) -> ElementTree.Element:
     """Give every arrow its head; return the heads, a marker of each colour."""
     defs = ElementTree.Element("defs")
     arrows = [part for part in root.iter() if "d-arrow" in part.get("class", "").split()]
     for arrow in arrows:
-        arrow.set("marker-end", f"url(#{prefix}-head{_colour(arrow)})")
-    for colour in dict.fromkeys(map(_colour, arrows)):
-        marker = HEAD.format(f"{prefix}-head{colour}", f"d-head {colour}".strip())
+        arrow.set("marker-end", f"url(#{prefix}-head{_colour_class(arrow)})")
+    for colour in dict.fromkeys(map(_colour_class, arrows)):
+        marker = ARROW_HEAD.format(f"{prefix}-head{colour}", f"d-head {colour}".strip())
         defs.append(ElementTree.fromstring(marker))
     return defs
 
 
-def _colour(part: ElementTree.Element) -> str:
+def _colour_class(part: ElementTree.Element) -> str:
+    """Return the class of an element that names its colour, "d-1" to "d-6", or ""."""
     return "".join(re.findall(r"\bd-[1-6]\b", part.get("class", "")))
 
 
-def inline(text: str, prefix: str) -> str:
+def inline_svg(text: str, prefix: str) -> str:
     """Return a drawing for a page; ids begin with the prefix, so that none clash."""
-    return ElementTree.tostring(_svg(check(text), prefix), encoding="unicode")
+    return ElementTree.tostring(_complete(parse_drawing(text), prefix), encoding="unicode")
 
 
-def image(text: str) -> str:
+def image_html(text: str) -> str:
     """Return a drawing for a notebook: an HTML image of its own, dark on light paper."""
-    root = check(text)
-    told = " ".join(f"{root[0].text} {root[1].text}".split())
-    root = _svg(root, "d")
+    root = parse_drawing(text)
+    alternative = " ".join(f"{root[0].text} {root[1].text}".split())
+    root = _complete(root, "d")
     width, height = root.get("viewBox").split()[2:]
     paper = {"class": "d-paper", "width": width, "height": height}
     root.insert(2, ElementTree.Element("rect", paper))
@@ -133,17 +147,26 @@ def image(text: str) -> str:
     root.insert(2, style)
     code = base64.b64encode(ElementTree.tostring(root)).decode()
     size = f'width="{float(width) * 1.3:.0f}"'
-    return f'<img alt="{escape(told)}" {size} src="data:image/svg+xml;base64,{code}">'
+    return (
+        f'<img alt="{escape(alternative)}" {size} src="data:image/svg+xml;base64,{code}">'
+    )
 
 
 # --- steps ----------------------------------------------------------------------------
 
 
-def steps(label: str, count: int) -> str:
-    """Return buttons and rules for a drawing that is filled in step by step.
+def step_buttons(label: str, count: int) -> str:
+    """Return buttons and rules, as HTML, for a drawing that is filled in step by step.
 
     What has ``data-step="3"`` is there from the third step on; the words of a step are the
     item of the list. It needs no script, and on paper everything is there.
+
+    Parameters
+    ----------
+    label : str
+        The figure's, which is also a class of it.
+    count : int
+        How many steps there are.
     """
     rules = f".{label} ol{{list-style:none;padding:0}}.{label} li{{display:none}}"
     buttons = ""
@@ -151,7 +174,7 @@ def steps(label: str, count: int) -> str:
         at = f'.{label}:has([value="{now}"]:checked)'
         later = ",".join(f'[data-step="{i}"]' for i in range(now + 1, count + 1))
         rules += f"{at} li:nth-child({now}){{display:list-item}}"
-        rules += f'{at} [data-step="{now}"]:not(.d-grid){{{NOW}}}'
+        rules += f'{at} [data-step="{now}"]:not(.d-grid){{{NEW_STEP_STYLE}}}'
         if later:  # Bootstrap has a class d-grid of its own, and is sure of it.
             rules += f"{at} :is({later}){{display:none!important}}"
         checked = " checked" if now == 1 else ""
@@ -164,8 +187,17 @@ def steps(label: str, count: int) -> str:
 # --- the directive --------------------------------------------------------------------
 
 
-def source(folder: Path, name: str, value: Callable[[str, str], str]) -> str:
+def read_drawing(folder: Path, name: str, value: Callable[[str, str], str]) -> str:
     """Read a drawing and fill its glued values in.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder of the chapters.
+    name : str
+        The drawing's.
+    value : callable
+        As for `fill_values`.
 
     Raises
     ------
@@ -175,7 +207,7 @@ def source(folder: Path, name: str, value: Callable[[str, str], str]) -> str:
     path = folder / "_figures" / f"{name}.svg"
     if not path.is_file():
         raise ValueError(f"there is no drawing {path.parent.name}/{path.name}")
-    return filled(path.read_text("utf-8"), value)
+    return fill_values(path.read_text("utf-8"), value)
 
 
 class Drawing(SphinxDirective):
@@ -186,31 +218,34 @@ class Drawing(SphinxDirective):
     option_spec = {"name": str}  # noqa: RUF012 as docutils has it
 
     def run(self) -> list[nodes.Node]:
+        """Return the figure: buttons for its steps, if any, the drawing, a caption."""
         name, label = self.arguments[0], self.options.get("name", "")
         self.env.note_dependency(f"_figures/{name}.svg")
         if not label.startswith("fig-") or not self.content:
             raise self.error(f"the drawing {name} needs :name: fig-… and a caption")
         value = functools.partial(format_glue, self.env.temp_data.get("lmbook_glued", {}))
         try:
-            svg = inline(source(Path(self.env.srcdir), name, value), label)
+            svg = inline_svg(read_drawing(Path(self.env.srcdir), name, value), label)
         except ValueError as error:
             raise self.error(f"_figures/{name}.svg: {error}") from None
         figure = nodes.figure("", classes=["lm-figure"])
         units = float(re.search(r'viewBox="0 0 ([\d.]+)', svg)[1])
-        focus = 'tabindex="0"' if units > FITS else ""  # what scrolls is for keys as well
+        focus = (
+            'tabindex="0"' if units > PHONE_WIDTH else ""
+        )  # what scrolls is for keys as well
         caption, *rest = self.parse_content_to_nodes()
-        words = [node for node in rest if isinstance(node, nodes.enumerated_list)]
-        for items in words:
+        step_lists = [node for node in rest if isinstance(node, nodes.enumerated_list)]
+        for items in step_lists:
             figure["classes"] += ["lm-steps", label]
-            buttons = steps(label, len(items))
+            buttons = step_buttons(label, len(items))
             figure += [nodes.raw("", buttons, format="html"), items]
-        used = max(map(int, re.findall(r'data-step="(\d+)"', svg)), default=0)
-        if used > sum(map(len, words)):
-            raise self.error(f"_figures/{name}.svg has {used} steps, the list less")
+        last_step = max(map(int, re.findall(r'data-step="(\d+)"', svg)), default=0)
+        if last_step > sum(map(len, step_lists)):
+            raise self.error(f"_figures/{name}.svg has {last_step} steps, the list less")
         html = f'<div class="lm-scrolls" {focus}>{svg}</div>'
         figure += nodes.raw("", html, format="html")
         figure += nodes.caption("", "", *caption.children)
-        if legend := [node for node in rest if node not in words]:
+        if legend := [node for node in rest if node not in step_lists]:
             figure += nodes.legend("", *legend)
         self.set_source_info(figure)
         self.add_name(figure)
@@ -218,7 +253,7 @@ class Drawing(SphinxDirective):
 
 
 def setup(app) -> None:
-    """Know the directive, and how drawings look."""
+    """Register the directive and its style sheets with Sphinx."""
     app.add_directive("drawing", Drawing)
     app.add_css_file("lib/drawings.css")
     app.add_css_file("lib/steps.css")

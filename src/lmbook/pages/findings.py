@@ -20,8 +20,8 @@ from lmbook.execute.verdicts import FIELDS
 from lmbook.pages.markup import with_code
 from lmcourse.numbers import format_number
 
-VERDICTS = {"checked": "✓ holds", "holds": "✓ holds", "not so": "✗ not so"}
-LABELS = {
+VERDICT_MARKS = {"checked": "✓ holds", "holds": "✓ holds", "not so": "✗ not so"}
+FIELD_LABELS = {
     "rival": "Rival",
     "null": "Null",
     "n": "Looked at",
@@ -29,41 +29,73 @@ LABELS = {
 }
 
 
-def not_so(models: dict[str, str]) -> str:
-    """Return the words for what does not hold for the models that are not the defaults."""
+def not_so_words(models: dict[str, str]) -> str:
+    """Return words for what does not hold: "not so for my-bert".
+
+    Parameters
+    ----------
+    models : dict of str to str
+        The name of each model that a page asked for, by the variable that chooses it. Named
+        are those that are not the default.
+    """
     return f"not so for {' and '.join(sorted({*models.values()} - {*DEFAULTS.values()}))}"
 
 
-def found_note(models: dict[str, str]) -> list[nodes.paragraph]:
-    """Return what stands at text that is true of the defaults only; nothing at these."""
+def default_models_note(models: dict[str, str]) -> list[nodes.paragraph]:
+    """Return a note for text that is true of the default models only.
+
+    Parameters
+    ----------
+    models : dict of str to str
+        As for `not_so_words`.
+
+    Returns
+    -------
+    list of paragraph
+        The note; empty if all models are the defaults.
+    """
     old = [DEFAULTS[each] for each in models if models[each] != DEFAULTS[each]]
-    said = f"Found with {' and '.join(old)}; {not_so(models)}."
-    return [nodes.paragraph("", said, classes=["lm-found-note"])] if old else []
+    note = f"Found with {' and '.join(old)}; {not_so_words(models)}."
+    return [nodes.paragraph("", note, classes=["lm-found-note"])] if old else []
 
 
 def fields_list(fields: dict[str, str]) -> list[nodes.bullet_list]:
-    """Return the fields of a proof as a list; nothing if it has none."""
-    told = [with_code(f"{name}: {text}") for name, text in fields.items()]
-    items = [nodes.list_item("", nodes.paragraph("", "", *each)) for each in told]
+    """Return the fields of a proof as a list; nothing if it has none.
+
+    Parameters
+    ----------
+    fields : dict of str to str
+        The text of each field by its name; code stands between backticks.
+    """
+    lines = [with_code(f"{name}: {text}") for name, text in fields.items()]
+    items = [nodes.list_item("", nodes.paragraph("", "", *line)) for line in lines]
     return [nodes.bullet_list("", *items, classes=["lm-fields"])] if items else []
 
 
 # --- the page that lists them -----------------------------------------------------------
 
 
-def _collect(app, doctree: nodes.document) -> None:
-    """Keep what a page claims, and where."""
+def _note_claims(app, doctree: nodes.document) -> None:
+    """Keep what a page claims, and where it does. Sphinx calls this for each page."""
     proofs = doctree.findall(lambda node: "claim" in getattr(node, "attributes", ()))
     app.env.metadata[app.env.docname]["lmbook_claims"] = [
         node["claim"] | {"at": [(app.env.docname, f"#{node['ids'][0]}")]} for node in proofs
     ]
 
 
-def _claims(app) -> list[dict]:
-    """Return all claims in the order of the book, each study where it is first shown."""
+def _all_claims(app) -> list[dict]:
+    """Return all claims in the order of the book, each study where it is first shown.
+
+    Returns
+    -------
+    list of dict
+        Of each claim ``claim``, its sentence; ``kind``, "finding", "proof" or "study";
+        ``verdict``; ``at``, the pages and anchors that show it; ``note``, its models or its
+        command; and fields such as ``rival`` and ``null``.
+    """
     about, env = app.env.metadata, app.env
     pages = [page for page in env.collect_relations() if page in about]
-    found = [row for page in pages for row in about[page].get("lmbook_claims", [])]
+    claims = [row for page in pages for row in about[page].get("lmbook_claims", [])]
     root = Path(app.srcdir).parent
     reads = {page: _studies_read(page, root) for page in pages}
     for path in sorted((root / "data" / "studies").glob("*.json")):
@@ -71,60 +103,79 @@ def _claims(app) -> list[dict]:
         row["at"] = [(page, "") for page in pages if path.stem in reads[page]]
         row["n"] = f"{row['n']}; seeds: {len(row['seeds'])}"
         row["interval"] = format_number(row["interval"], ".3g") if row["interval"] else ""
-        found.append(row | {"kind": "study", "note": f"`{row['command']}`"})
-    return sorted(found, key=lambda row: pages.index(row["at"][0][0]) if row["at"] else 99)
+        claims.append(row | {"kind": "study", "note": f"`{row['command']}`"})
+
+    def place(row: dict) -> int:
+        return pages.index(row["at"][0][0]) if row["at"] else len(pages)
+
+    return sorted(claims, key=place)
 
 
 def _studies_read(page: str, root: Path) -> set[str]:
-    """Return the stored studies that a page read when it was executed."""
+    """Return the names of the stored studies that a page read when it was executed."""
     executed = stored(page, root)
     reads = executed.metadata.lmbook.reads if executed else ()
     paths = (Path(each) for each in reads)
     return {path.stem for path in paths if path.parts[-3:-1] == ("data", "studies")}
 
 
-def findings(app, link: Callable[[str], str], _) -> str:
-    """Return all empirical claims of the book: the sentences, each opening on the rest."""
-    rows = _claims(app)
+def findings_html(app, link: Callable[[str], str], _) -> str:
+    """Return all empirical claims of the book as HTML: sentences that open on the rest.
+
+    Parameters
+    ----------
+    app : Sphinx
+    link : callable
+        From a page's name to its address.
+    """
+    rows = _all_claims(app)
     if not rows:
         return ""
     groups = ""
     for page, claims in itertools.groupby(
         rows, key=lambda row: row["at"] and row["at"][0][0]
     ):
-        told = "".join(_item(app, link, row) for row in claims)
+        items = "".join(_claim_html(app, link, row) for row in claims)
         name = _page_name(app, page) if page else "Not shown on a page"
-        groups += f'<section class="lm-group"><h2>{escape(name)}</h2>\n{told}</section>\n'
-    return f'{_result(rows)}<div class="lm-findings">\n{groups}</div>\n'
+        groups += f'<section class="lm-group"><h2>{escape(name)}</h2>\n{items}</section>\n'
+    return f'{_summary(rows)}<div class="lm-findings">\n{groups}</div>\n'
 
 
-def _result(rows: list[dict]) -> str:
+def _summary(rows: list[dict]) -> str:
     """Return how many findings hold, and how many claims lack a field."""
-    found = [row for row in rows if row["kind"] == "finding"]
-    hold = sum(row["verdict"] == "checked" for row in found)
+    verdicts = [row["verdict"] for row in rows if row["kind"] == "finding"]
+    hold = verdicts.count("checked")
     lack = sum(not (row.get("rival") and row.get("null")) for row in rows)
-    said = f"<p><strong>{hold} of {len(found)} findings hold</strong> with these models."
+    text = f"<strong>{hold} of {len(verdicts)} findings hold</strong> with these models."
     if lack:
-        said += f" Of {len(rows)} claims in all, {lack} still lack a rival or a null."
-    return f"{said}</p>\n"
+        text += f" Of {len(rows)} claims in all, {lack} still lack a rival or a null."
+    return f"<p>{text}</p>\n"
 
 
-def _item(app, link: Callable[[str], str], row: dict) -> str:
+def _claim_html(app, link: Callable[[str], str], row: dict) -> str:
     """Return a claim: its sentence with its verdict, which opens on all the rest."""
-    mark = VERDICTS.get(row["verdict"], row["verdict"])
+    mark = VERDICT_MARKS.get(row["verdict"], row["verdict"])
     holds = "✓" in mark
     links = [
         f'<a href="{escape(link(page) + anchor)}">{escape(_page_name(app, page))}</a>'
         for page, anchor in row["at"]
     ]
-    told = [(LABELS[name], _html(row[name])) for name in FIELDS if row.get(name)]
-    told += [(LABELS[name], "none yet") for name in ("rival", "null") if not row.get(name)]
-    told += [("What is asserted", _html(row["about"]))] if row.get("about") else []
-    told += [("Where it failed", _html(f"`{row['failed']}`"))] if row.get("failed") else []
+    terms = [
+        (FIELD_LABELS[name], _inline_html(row[name])) for name in FIELDS if row.get(name)
+    ]
+    for name in ("rival", "null"):
+        if not row.get(name):
+            terms.append((FIELD_LABELS[name], "none yet"))
+    if row.get("about"):
+        terms.append(("What is asserted", _inline_html(row["about"])))
+    if row.get("failed"):
+        terms.append(("Where it failed", _inline_html(f"`{row['failed']}`")))
     if row["note"]:
-        told.append(("Run by" if row["kind"] == "study" else "Model", _html(row["note"])))
-    told += [("Shown in", ", ".join(links))] if links else []
-    fields = "".join(f"<dt>{name}</dt><dd>{text}</dd>\n" for name, text in told)
+        origin = "Run by" if row["kind"] == "study" else "Model"
+        terms.append((origin, _inline_html(row["note"])))
+    if links:
+        terms.append(("Shown in", ", ".join(links)))
+    fields = "".join(f"<dt>{name}</dt><dd>{text}</dd>\n" for name, text in terms)
     code = row.get("source", "")
     if code:
         fields += f"<dt>Code</dt><dd><pre>{escape(code)}</pre></dd>\n"
@@ -132,22 +183,25 @@ def _item(app, link: Callable[[str], str], row: dict) -> str:
     return (
         f'<details class="lm-claim {"lm-holds" if holds else "lm-fails"}"'
         f' data-kind="{row["kind"]}">\n<summary><span class="lm-sentence">'
-        f'{_html(row["claim"])}</span> <span class="lm-mark">{mark}</span>'
+        f'{_inline_html(row["claim"])}</span> <span class="lm-mark">{mark}</span>'
         f' <small class="lm-from">{escape(where)}</small></summary>\n'
         f"<dl>{fields}</dl></details>\n"
     )
 
 
-def _html(text: str) -> str:
+def _inline_html(text: str) -> str:
     """Return words as HTML, code between backticks."""
     return re.sub(r"`(.+?)`", r"<code>\1</code>", escape(text))
 
 
 def _page_name(app, page: str) -> str:
-    of = app.config.lmbook_chapters.get(page)
-    return f"{of.numeral}. {of.short}" if of else app.env.titles[page].astext()
+    """Return what a page is called: "4. Attention", or its title if it is no chapter."""
+    chapter = app.config.lmbook_chapters.get(page)
+    if chapter is None:
+        return app.env.titles[page].astext()
+    return f"{chapter.numeral}. {chapter.short}"
 
 
 def setup(app) -> None:
     """Collect claims while pages are read."""
-    app.connect("doctree-read", _collect)
+    app.connect("doctree-read", _note_claims)

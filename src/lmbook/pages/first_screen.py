@@ -15,28 +15,44 @@ class FirstScreen(SphinxTransform):
     default_priority = 12  # exercises and folds are put together
 
     def apply(self) -> None:
-        before = []  # imports, and what else is folded and shows nothing
-        for node in self.document.findall(nodes.Element):
-            if isinstance(node, nodes.figure):
-                break
-            silent = not any(output.astext().strip() for output in node[1:])
-            silent = silent and node.get("hide_mode") == "input"
-            if silent and isinstance(node.parent, nodes.section):
-                before.append(node)
-        else:
+        """Move the cells; a page without a picture stays as it is."""
+        figure = next(self.document.findall(nodes.figure), None)
+        if figure is None:
             return
-        around = node.parent
-        drawn = around if around.get("nb_element") == "cell_code_output" else None
-        place = drawn.parent if drawn else node
-        for cell in before:
+        moved = _silent_cells_before(figure, self.document)
+        for cell in moved:
             cell.parent.remove(cell)
-        if drawn and place.get("hide_mode") == "input":
-            own = place.copy()  # a cell of its own, with the same tags
-            own.append(place.pop(0))
-            del place["hide_mode"]
-            before.append(own)
-        at = place.parent.index(place) + 1
-        place.parent[at:at] = before
+        output = figure.parent
+        is_drawn = output.get("nb_element") == "cell_code_output"
+        shown = output.parent if is_drawn else figure  # the whole cell, or the figure alone
+        if is_drawn and shown.get("hide_mode") == "input":
+            moved.append(_split_off_code(shown))
+        behind = shown.parent.index(shown) + 1
+        shown.parent[behind:behind] = moved
+
+
+def _silent_cells_before(
+    figure: nodes.figure, document: nodes.document
+) -> list[nodes.Element]:
+    """Return the cells before a figure that are folded and show nothing, as imports do."""
+    cells = []
+    for node in document.findall(nodes.Element):
+        if node is figure:
+            break
+        is_folded = node.get("hide_mode") == "input"
+        if not (is_folded and isinstance(node.parent, nodes.section)):
+            continue
+        if not any(output.astext().strip() for output in node[1:]):
+            cells.append(node)
+    return cells
+
+
+def _split_off_code(cell: nodes.Element) -> nodes.Element:
+    """Take a folded cell's code out of it: return it as a cell with the same tags."""
+    code = cell.copy()
+    code.append(cell.pop(0))
+    del cell["hide_mode"]
+    return code
 
 
 def setup(app) -> None:

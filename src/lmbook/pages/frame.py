@@ -4,21 +4,21 @@ from pathlib import Path
 
 from docutils import nodes
 
-from lmbook.pages.course import Chapter, leads_to, read_course
+from lmbook.pages.course import Chapter, next_chapters, read_course
 from lmbook.pages.markup import page_link
 
 
-def _top(chapter: Chapter, below: list[Chapter], app) -> nodes.paragraph:
-    """Return the line under a title: how long, and what to have read."""
-    said = "{read} minutes to read · {work} to work through".format(**chapter.minutes)
-    line = nodes.paragraph("", said, classes=["course-line"])
-    for index, other in enumerate(below):
+def _chapter_line(chapter: Chapter, builds_on: list[Chapter], app) -> nodes.paragraph:
+    """Return the line under a title: how long it takes, and the chapters it builds on."""
+    times = "{read} minutes to read · {work} to work through".format(**chapter.minutes)
+    line = nodes.paragraph("", times, classes=["course-line"])
+    for index, other in enumerate(builds_on):
         link = page_link(other.name, other.short, app.env)
         line += [nodes.Text(", " if index else " · builds on "), link]
     return line
 
 
-def _row(label: str, chapters: list[Chapter], app) -> nodes.container:
+def _chapter_list(label: str, chapters: list[Chapter], app) -> nodes.container:
     """Return a line of the page's end: a label and chapters, each with its question."""
     items = nodes.bullet_list(classes=["course-chapters"])
     for chapter in chapters:
@@ -30,21 +30,25 @@ def _row(label: str, chapters: list[Chapter], app) -> nodes.container:
     return nodes.container("", head, items, classes=["course-row"])
 
 
-def frame(app, doctree) -> None:
-    """Give a chapter its line and its end, and cross references its short name."""
+def add_frame(app, doctree) -> None:
+    """Give a chapter its line and its end, and cross references its short name.
+
+    Sphinx calls this when a page has been read.
+    """
     name, chapters = app.env.docname, app.config.lmbook_chapters
     if name not in chapters:
         return
     chapter, section = chapters[name], next(doctree.findall(nodes.section))
-    below = [chapters[other] for other in chapter.builds_on]
+    builds_on = [chapters[other] for other in chapter.builds_on]
     title = section.first_child_matching_class(nodes.title)
-    section.insert(title + 1, _top(chapter, below, app))
+    section.insert(title + 1, _chapter_line(chapter, builds_on, app))
     end = nodes.container(classes=["course-end"])
     if "lm-checked" in section[-1].get("classes", []):  # of `lmbook.pages.proofs`
         end += section.pop()
-    for label, others in (("Builds on", below), ("Read next", leads_to(name, chapters))):
+    rows = {"Builds on": builds_on, "Read next": next_chapters(name, chapters)}
+    for label, others in rows.items():
         if others:
-            end += _row(label, others, app)
+            end += _chapter_list(label, others, app)
     section += end
     # Pages before and after it call it by its short name; its own window has the question.
     app.env.titles[name] = nodes.title("", chapter.short)
@@ -55,8 +59,11 @@ def frame(app, doctree) -> None:
             labels[label] = (page, anchor, chapter.short)
 
 
-def _read(app, config) -> None:
-    """Read the front matter; the sidebar's names go where Sphinx looks for them."""
+def _read_front_matter(app, config) -> None:
+    """Read the chapters' front matter into the configuration, as ``lmbook_chapters``.
+
+    Their short names go where Sphinx looks for the names of the sidebar.
+    """
     config.lmbook_chapters = read_course(Path(app.srcdir).parent)
     for name, chapter in config.lmbook_chapters.items():
         config.external_site_map[name].title = chapter.short
@@ -65,6 +72,6 @@ def _read(app, config) -> None:
 def setup(app) -> None:
     """Read the front matter once the table of contents is there; frame each chapter."""
     app.add_config_value("lmbook_chapters", {}, "env", [dict])  # another: all anew
-    app.connect("config-inited", _read, priority=950)
-    app.connect("doctree-read", frame, priority=600)
+    app.connect("config-inited", _read_front_matter, priority=950)
+    app.connect("doctree-read", add_frame, priority=600)
     app.add_css_file("lib/frame.css")

@@ -18,21 +18,41 @@ GLUE = "application/papermill.record/text/plain"
 logger = logging.getLogger(__name__)
 
 
-def glued(executed: nbformat.NotebookNode) -> dict[str, str]:
-    """Return the values that the page glued or its proofs returned, name → repr."""
-    found = {}
+def glued_values(executed: nbformat.NotebookNode) -> dict[str, str]:
+    """Return the values that the page glued or its proofs returned.
+
+    Parameters
+    ----------
+    executed : NotebookNode
+        The page with its outputs.
+
+    Returns
+    -------
+    dict of str to str
+        The ``repr`` of each value by its name.
+    """
+    values = {}
     for cell in executed.cells:
         for output in cell.get("outputs", []):
             name = output.get("metadata", {}).get("scrapbook", {}).get("name")
             if name and GLUE in output.get("data", {}):
-                found[name] = output["data"][GLUE]
-    return found
+                values[name] = output["data"][GLUE]
+    return values
 
 
 def format_glue(values: dict[str, str], name: str, form: str) -> str:
     """Return a value as text, in a format such as ``".2f"``, ``".0%"`` or ``""``.
 
     A pair of numbers is an interval: "0.2 to 0.4".
+
+    Parameters
+    ----------
+    values : dict of str to str
+        As `glued_values` returns them.
+    name : str
+        Of the value: "KEY", or "PROOF.KEY" for what a proof returned.
+    form : str
+        The format.
 
     Raises
     ------
@@ -57,7 +77,7 @@ def format_glue(values: dict[str, str], name: str, form: str) -> str:
         raise ValueError(f"{name!r} is {values[name]}: {form!r} wants a number") from None
 
 
-class Text(PasteTextRole):
+class GlueText(PasteTextRole):
     """The role ``glue:text``, written as everywhere in the book.
 
     A name that nothing on the page returns or glues is a warning, which fails the build.
@@ -80,4 +100,4 @@ class Text(PasteTextRole):
 
 def setup(app) -> None:
     """Take the place of myst-nb's role, which says a missing name without a word for it."""
-    app.add_role_to_domain("glue", "text", Text(), override=True)
+    app.add_role_to_domain("glue", "text", GlueText(), override=True)

@@ -18,13 +18,27 @@ from sphinx.util import logging
 from lmbook.execute.placed import place_proofs
 from lmbook.execute.run import fill, page_name, store_path
 from lmbook.execute.verdicts import judge
-from lmbook.pages.glue import glued
+from lmbook.pages.glue import glued_values
 
 logger = logging.getLogger(__name__)
 
 
-def _with_outputs(app, path: Path, notebook: NotebookNode) -> NotebookNode:
-    """Fill a page's outputs in; if they are not whole, say so at its top."""
+def _fill_page(app, path: Path, notebook: NotebookNode) -> NotebookNode:
+    """Fill a page's outputs in; if they are not whole, say so at its top.
+
+    Parameters
+    ----------
+    app : Sphinx
+    path : Path
+        The page's file.
+    notebook : NotebookNode
+        The page as myst-nb reads it; changed in place.
+
+    Returns
+    -------
+    NotebookNode
+        The same notebook.
+    """
     root = Path(app.srcdir).parent
     name = page_name(path, root)
     place_proofs(notebook, name)
@@ -33,31 +47,37 @@ def _with_outputs(app, path: Path, notebook: NotebookNode) -> NotebookNode:
     app.env.note_dependency(str(store_path(name, root)))  # read again when it changes
     wrong = fill(notebook, name, root)
     app.env.temp_data["lmbook"] = judge(notebook, whole=not wrong)
-    app.env.temp_data["lmbook_glued"] = glued(notebook)
+    app.env.temp_data["lmbook_glued"] = glued_values(notebook)
     if wrong:
         if app.config.lmbook_only in ("", name):
             logger.warning("%s: %s", name, wrong["what"], location=name)
-        said = (
+        warning = (
             f"\n\n::::{{admonition}} This page is not whole: {wrong['what']}\n"
             ":class: error\nOutputs from there on are missing.\n\n"
             f"~~~~~~text\n{wrong['error'] or wrong['what']}\n~~~~~~\n::::\n"
         )
         first = notebook.cells[0]
-        first.source = re.sub("(?m)^# .*$", lambda t: t[0] + said, first.source, count=1)
+        first.source = re.sub(
+            "(?m)^# .*$", lambda title: title[0] + warning, first.source, count=1
+        )
     return notebook
 
 
-def _reader(app, path: str, *arguments):
-    """Return myst-nb's reader of a page, made to fill the outputs in."""
+def _page_reader(app, path: str, *arguments):
+    """Return myst-nb's reader of a page, made to fill the outputs in.
+
+    It stands in for ``create_nb_reader``, which takes ``path`` and the other arguments, and
+    returns None for a file that is not a notebook.
+    """
     reader = create_nb_reader(path, *arguments)
     if reader is not None:
         read = reader.read
-        reader.read = lambda text: _with_outputs(app, Path(path), read(text))
+        reader.read = lambda text: _fill_page(app, Path(path), read(text))
     return reader
 
 
 def setup(app) -> None:
-    """Stand between myst-nb and its reader."""
+    """Put `_page_reader` in the place of myst-nb's own reader."""
     # The chapter that alone was executed: others may lack outputs, and need not say so.
     app.add_config_value("lmbook_only", "", "", [str])
-    myst_nb.sphinx_.create_nb_reader = functools.partial(_reader, app)
+    myst_nb.sphinx_.create_nb_reader = functools.partial(_page_reader, app)

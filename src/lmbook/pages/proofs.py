@@ -19,12 +19,12 @@ from sphinx.util.docutils import SphinxDirective
 
 from lmbook.execute.placed import TAG
 from lmbook.execute.verdicts import check_order, fields, filled, sentence
-from lmbook.pages.findings import fields_list, found_note, not_so
+from lmbook.pages.findings import default_models_note, fields_list, not_so_words
 from lmbook.pages.markup import html_tag, page_link, with_code
 
 logger = logging.getLogger(__name__)
-WORK = "lm-work"  # what is for those who work through a page
-MARKS = {"checked": "✓ checked:", "failed": "✗ failed:", "not run": "not checked:"}
+WORK_CLASS = "lm-work"  # what is for those who work through a page
+VERDICT_MARKS = {"checked": "✓ checked:", "failed": "✗ failed:", "not run": "not checked:"}
 
 
 class fold(nodes.General, nodes.Element):
@@ -89,15 +89,15 @@ class Fold(SphinxTransform):
         for cell in list(self.document.findall(nodes.container)):
             tags = {*cell.get("cell_metadata", {}).get("tags", [])}
             if TAG in tags:
-                proofs.append(_fold_placed(cell, about["models"]))
+                proofs.append(_fold_placed_proof(cell, about["models"]))
             elif {"proof", "finding"} & tags:
-                proofs.append(_fold_proof(cell, about["models"], values))
+                proofs.append(_fold_proof_cell(cell, about["models"], values))
         for proof in proofs:
             if proof["verdict"] == "not so":
                 _mark_prose(proof, about["models"])
         sections = self.document.findall(nodes.section)
         if about.get("statements") and (page := next(iter(sections), None)):
-            page += _closing(about, self.env)
+            page += _summary_of_checks(about, self.env)
 
 
 def _fold_section(start: fold_edge) -> None:
@@ -117,12 +117,12 @@ def _fold_section(start: fold_edge) -> None:
     if kind == "deeper":
         made = fold("", *inside, classes=["lm-deeper"])
     else:
-        made = nodes.container("", *inside, classes=[WORK, "lm-workshop"])
+        made = nodes.container("", *inside, classes=[WORK_CLASS, "lm-workshop"])
     made.source, made.line = start.source, start.line
     parent[first - 1 : last + closed] = [made]
 
 
-def _fold_proof(cell: nodes.container, models: dict, values: dict) -> fold:
+def _fold_proof_cell(cell: nodes.container, models: dict, values: dict) -> fold:
     """Put a cell into a fold whose line is its sentence and its verdict."""
     about, text, told = cell["cell_metadata"], "", {}
     try:
@@ -136,30 +136,30 @@ def _fold_proof(cell: nodes.container, models: dict, values: dict) -> fold:
         logger.warning("%s", error, location=cell)
     cell.attributes.pop("hide_mode", None)  # it is folded already
     source = cell[0].astext()
-    made = _replaced(cell, text, models)
+    made = _fold_in_place_of(cell, text, models)
     made += [*fields_list(told), cell]
     if "finding" in about["tags"] or "rival" in told:  # an empirical claim
         kind = "finding" if "finding" in about["tags"] else "proof"
-        _claim(
+        _register_claim(
             made, f"finding-{text}", models, claim=text, kind=kind, source=source, **told
         )
     return made
 
 
-def _replaced(cell: nodes.container, text: str, models: dict[str, str]) -> fold:
+def _fold_in_place_of(cell: nodes.container, text: str, models: dict[str, str]) -> fold:
     """Put a fold in a cell's place that has its line alone: verdict and sentence."""
     verdict = cell["cell_metadata"].get("lmbook", "not run")
     kind = {"checked": "lm-holds"}.get(verdict, "lm-fails")
-    made = fold(classes=["lm-proof", WORK, kind], verdict=verdict)
+    made = fold(classes=["lm-proof", WORK_CLASS, kind], verdict=verdict)
     made.source, made.line = cell.source, cell.line
-    said = MARKS.get(verdict) or f"✗ {not_so(models)}:"
+    said = VERDICT_MARKS.get(verdict) or f"✗ {not_so_words(models)}:"
     mark = nodes.inline("", said, classes=["lm-mark"])
     cell.parent.replace(cell, made)
     made += fold_line("", "", mark, nodes.Text(" "), *with_code(text))
     return made
 
 
-def _claim(made: fold, name: str, models: dict[str, str], **told: str) -> None:
+def _register_claim(made: fold, name: str, models: dict[str, str], **told: str) -> None:
     """Note on a fold what it claims, for the list of all claims, and give it an address."""
     about = {"verdict": made["verdict"], "note": " and ".join(models.values())}
     made["claim"] = about | told
@@ -167,12 +167,12 @@ def _claim(made: fold, name: str, models: dict[str, str], **told: str) -> None:
     made.document.set_id(made)  # warns if another has it
 
 
-def _fold_placed(cell: nodes.container, models: dict[str, str]) -> fold:
+def _fold_placed_proof(cell: nodes.container, models: dict[str, str]) -> fold:
     """Put a proof that the chapter places into a fold: fields, function, values."""
     told = cell["cell_metadata"].get("lmbook_record")
     if not told:  # the page failed before it came to it
-        return _replaced(cell, "a proof that was not run", models)
-    made = _replaced(cell, told["sentence"], models)
+        return _fold_in_place_of(cell, "a proof that was not run", models)
+    made = _fold_in_place_of(cell, told["sentence"], models)
     of = f"{told['name']}."
     values = {of + key: text for key, text in told["values"]}
     try:
@@ -187,7 +187,9 @@ def _fold_placed(cell: nodes.container, models: dict[str, str]) -> fold:
     made += [*fields_list(shown), *fields_list(failed), source, *fields_list(returned)]
     if told["kind"] == "finding":
         about = {key: told[key] for key in ("kind", "about", "source", "failed")}
-        _claim(made, told["name"], models, claim=told["sentence"], **about, **shown)
+        _register_claim(
+            made, told["name"], models, claim=told["sentence"], **about, **shown
+        )
     return made
 
 
@@ -213,11 +215,13 @@ def _mark_prose(proof: fold, models: dict[str, str]) -> None:
     prose = prose or list(itertools.takewhile(_is_prose, around[at + 1 :]))
     if prose:
         first = proof.parent.index(prose[0])
-        marked = nodes.container("", *found_note(models), *prose, classes=["lm-found-with"])
+        marked = nodes.container(
+            "", *default_models_note(models), *prose, classes=["lm-found-with"]
+        )
         proof.parent[first : first + len(prose)] = [marked]
 
 
-def _closing(about: dict, env) -> nodes.paragraph:
+def _summary_of_checks(about: dict, env) -> nodes.paragraph:
     """Return what a page says at its end of what was checked."""
     total, inside, proofs = (about[key] for key in ("statements", "proven", "proofs"))
     each = "1 statement was" if total == 1 else f"{total} statements were"
@@ -226,7 +230,7 @@ def _closing(about: dict, env) -> nodes.paragraph:
         where = "1 proof" if proofs == 1 else f"{proofs} proofs"
         said += f", {'all' if inside == total else inside} of them in {where}"
     said += ". An assertion counts once, also in a loop."
-    made = nodes.paragraph("", said, classes=["lm-checked", WORK])
+    made = nodes.paragraph("", said, classes=["lm-checked", WORK_CLASS])
     if about["findings"] and "findings" in env.found_docs:
         made += nodes.Text(" What is about the model at hand stands among ")
         made += page_link("findings", "all findings of the book", env)

@@ -6,7 +6,7 @@ from html import escape
 from docutils import nodes
 
 from lmbook.execute.keys import digest
-from lmbook.pages.tables import table
+from lmbook.pages.tables import data_table
 from lmcourse.views import MIME
 from lmcourse.views.figures import MIME as FIGURE
 from lmcourse.views.markup import script_json
@@ -42,7 +42,7 @@ HINTS = {
 }
 
 
-def traces(view: dict) -> list[str]:
+def trace_types(view: dict) -> list[str]:
     """Return the kinds of traces in a plot, frames included; none for another view."""
     if view["kind"] != "plot":
         return []
@@ -52,7 +52,7 @@ def traces(view: dict) -> list[str]:
     return sorted(found | {"scatter"})
 
 
-def height(kind: str, data: dict) -> int:
+def estimated_height(kind: str, data: dict) -> int:
     """Return about how many pixels high a view will be, so that the page does not jump."""
     if kind == "plot":
         return int(data["figure"]["layout"].get("height") or 450)
@@ -73,7 +73,7 @@ def view_html(view: dict) -> str:
     hint = f'<p class="lmc-hint">{HINTS[kind]}</p>' if kind in HINTS else ""
     name, style = re.sub("[-_]", " ", kind), ""
     if not stored:
-        style = f' style="min-height: {height(kind, view["data"])}px"'
+        style = f' style="min-height: {estimated_height(kind, view["data"])}px"'
         stored = (
             f'<p class="lmc-alt">{alt}</p><noscript><p class="lmc-alt">Drawing this needs '
             "JavaScript; the table below has the same data.</p></noscript>"
@@ -81,14 +81,14 @@ def view_html(view: dict) -> str:
     classes = f"lmc-view lmc-{kind.replace('_', '-')}" + " lmc-play" * (kind not in DRAWERS)
     return (
         f'<div class="{classes}" role="group" aria-label="{escape(name)}: {alt}" '
-        f'data-kind="{escape(kind)}" data-module="{escape(module(kind))}" '
+        f'data-kind="{escape(kind)}" data-module="{escape(module_name(kind))}" '
         f'data-state="waiting">\n<div class="lmc-canvas"{style}>{stored}</div>\n'
-        f'{hint}{table(view)}\n<script type="application/json" class="lmc-data">'
+        f'{hint}{data_table(view)}\n<script type="application/json" class="lmc-data">'
         f"{script_json(view['data'])}</script>\n</div>\n"
     )
 
 
-def module(kind: str) -> str:
+def module_name(kind: str) -> str:
     """Return the name of the module that draws a kind of view."""
     return DRAWERS.get(kind, (kind,))[0]
 
@@ -97,12 +97,12 @@ def view_node(view: dict) -> nodes.raw:
     """Return a view as a node that knows what the page must load."""
     node = nodes.raw("", view_html(view), format="html")
     node["lmcourse_kind"] = view["kind"]
-    node["lmcourse_traces"] = traces(view)
+    node["lmcourse_traces"] = trace_types(view)
     node["lmcourse_stores"] = view["stores"]
     return node
 
 
-def _inline(svg: str, kind: str) -> str:
+def _inline_svg(svg: str, kind: str) -> str:
     """Return a figure's SVG as part of a page: its ids clash with no other's.
 
     Raises
@@ -119,14 +119,16 @@ def _inline(svg: str, kind: str) -> str:
     return re.sub(r'(\sid="|(?:url\(|href=")#)', rf"\1{own}", svg)
 
 
-def picture(data) -> nodes.raw:
+def figure_node(data) -> nodes.raw:
     """Return a figure in both its widths, inline: its letters are the page's own.
 
     So they have the site's type, a reader can find and copy them, and a test can measure
     them. One that is too wide for a phone and has no narrow version scrolls.
     """
     narrow, stacked = (data.output_metadata[SVG][key] for key in ("narrow", "stacked"))
-    inside = _inline(data.content, "lm-wide") + (narrow and _inline(narrow, "lm-narrow"))
+    inside = _inline_svg(data.content, "lm-wide") + (
+        narrow and _inline_svg(narrow, "lm-narrow")
+    )
     look = "" if narrow else ' lm-scrolls" tabindex="0'  # keys scroll it as well
     alt = data.cell_metadata.get("mystnb", {}).get("image", {}).get("alt", "")
     return nodes.raw(
@@ -148,13 +150,13 @@ class ViewRenderer:
         if data.mime_type in (PLOTLY, FIGURE):
             return []  # a bare plotly figure has no other form here; `FIGURE` is for tests
         if data.mime_type == SVG and "narrow" in data.output_metadata.get(SVG, {}):
-            return [picture(data)]
+            return [figure_node(data)]
         if data.mime_type != MIME:
             return None
         return [view_node(data.content)]
 
 
-def mend_bibliography(app, pagename, templatename, context, doctree) -> None:
+def fix_bibliography_roles(app, pagename, templatename, context, doctree) -> None:
     """Make the entries of a list of citations what the list says they are.
 
     docutils writes a ``list`` of ``doc-biblioentry``, which ARIA no longer knows.
@@ -166,4 +168,4 @@ def mend_bibliography(app, pagename, templatename, context, doctree) -> None:
 
 def setup(app) -> None:
     """Mend what docutils writes."""
-    app.connect("html-page-context", mend_bibliography)
+    app.connect("html-page-context", fix_bibliography_roles)

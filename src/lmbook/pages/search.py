@@ -21,21 +21,26 @@ _BLOCKS = (nodes.paragraph, nodes.caption, nodes.entry, nodes.rubric, fold_line)
 
 
 def sections(doctree: nodes.document) -> Iterator[tuple[str, str, str, str]]:
-    """Yield anchor, heading, prose, prose of *Work* and code of each section, its own only.
+    """Yield the text of each section of a page, without that of sections inside it.
 
-    Of code there are the names in it. An entry of a glossary is a section, too.
+    An entry of a glossary is a section, too.
+
+    Yields
+    ------
+    anchor, heading, prose, work, code : str
+        ``work`` is the prose that only *Work* shows, ``code`` the names that stand in code.
     """
     for section in doctree.findall(_has_heading):
         title, prose, work, code = section[0].astext(), [], [], []
         for child in section.children[1:]:
             if not _has_heading(child):
-                _gather(child, work if for_work(section) else prose, work, code)
+                _gather_text(child, work if for_work(section) else prose, work, code)
         names = sorted(set(re.findall(r"[A-Za-z_]\w{2,}", " ".join(code))))
-        yield section["ids"][0], title, _line(prose), _line(work), " ".join(names)
+        yield section["ids"][0], title, _one_line(prose), _one_line(work), " ".join(names)
     for glossary in doctree.findall(addnodes.glossary):
         for entry in glossary.findall(nodes.definition_list_item):
             term, definition = entry[0], entry[-1]
-            yield term["ids"][0], term.astext(), _line([_words(definition)]), "", ""
+            yield term["ids"][0], term.astext(), _one_line([_text_of(definition)]), "", ""
 
 
 def _has_heading(node: nodes.Node) -> bool:
@@ -43,24 +48,38 @@ def _has_heading(node: nodes.Node) -> bool:
     return isinstance(node, nodes.section) and isinstance(node[0], nodes.title)
 
 
-def _named(doctree: nodes.document, env) -> nodes.document:
-    """Put titles for references; of numbers and citations, not known yet, nothing."""
+def _resolve_references(doctree: nodes.document, env) -> nodes.document:
+    """Replace references by the titles of what they refer to, and return the page.
+
+    References to numbers and citations, which are not known yet, are left out.
+    """
     labels = env.get_domain("std").labels
     for reference in list(doctree.findall(addnodes.pending_xref)):
         if not reference.get("refexplicit") and reference["refdomain"] != "py":
             *_, title = labels.get(reference["reftarget"], [""])
-            said = {"ref": title, "term": reference.astext()}
-            text = nodes.Text(said.get(reference["reftype"], ""))
+            words = {"ref": title, "term": reference.astext()}
+            text = nodes.Text(words.get(reference["reftype"], ""))
             reference.parent.replace(reference, text)
     return doctree
 
 
-def _line(parts: list[str]) -> str:
+def _one_line(parts: list[str]) -> str:
+    """Join texts, each run of white space as one space."""
     return re.sub(r"\s+", " ", " ".join(parts)).strip()
 
 
-def _gather(node: nodes.Node, prose: list[str], work: list[str], code: list[str]) -> None:
-    """Add a node's text, that of *Work* apart; of outputs, only captions."""
+def _gather_text(
+    node: nodes.Node, prose: list[str], work: list[str], code: list[str]
+) -> None:
+    """Add the texts inside a node to three lists; of outputs, captions only.
+
+    Parameters
+    ----------
+    node : Node
+    prose, work, code : list of str
+        Texts are appended to them: what both ways to read show, what only *Work* shows, and
+        code.
+    """
     if isinstance(node, _LEFT_OUT) or not isinstance(node, nodes.Element):
         return
     if {"course-end", "course-line"} & {*node["classes"]}:
@@ -68,48 +87,49 @@ def _gather(node: nodes.Node, prose: list[str], work: list[str], code: list[str]
     if for_work(node):
         prose = work
     if node.get("nb_element") == "cell_code_output":
-        prose += map(_words, node.findall(nodes.caption))
+        prose += map(_text_of, node.findall(nodes.caption))
     elif isinstance(node, nodes.literal_block):
         code.append(node.astext())
     elif isinstance(node, _BLOCKS):
-        prose.append(_words(node))
+        prose.append(_text_of(node))
     else:
         for child in node.children:
-            _gather(child, prose, work, code)
+            _gather_text(child, prose, work, code)
 
 
-def _words(node: nodes.Element) -> str:
+def _text_of(node: nodes.Element) -> str:
     """Return a paragraph's text, its formulas as dots."""
     texts = node.findall(nodes.Text)
     return "".join("…" if isinstance(t.parent, nodes.math) else str(t) for t in texts)
 
 
-def _write(app, error) -> None:
+def _write_search_data(app, error) -> None:
     """Write the sections of all pages as a script: files cannot be fetched."""
     if error is not None or app.builder.name != "html":
         return
-    chapters, found = app.config.lmbook_chapters, []
+    chapters, entries = app.config.lmbook_chapters, []
     for name in sorted(app.env.found_docs):
         title, chapter = app.env.titles[name].astext(), chapters.get(name)
         where = f"{chapter.numeral}. {chapter.short}" if chapter else title
         uri = app.builder.get_target_uri(name)
-        made = sections(_named(app.env.get_doctree(name), app.env))
-        for place, (anchor, heading, *texts) in enumerate(made):
-            if chapter and not place:  # by its name the chapter itself is found first
+        doctree = _resolve_references(app.env.get_doctree(name), app.env)
+        for number, (anchor, heading, *texts) in enumerate(sections(doctree)):
+            if chapter and number == 0:  # by its name the chapter itself is found first
                 heading = f"{chapter.short}: {heading}"
-            found.append((uri, where, anchor, heading, *texts))
-    body = json.dumps(found, ensure_ascii=False, separators=(",", ":"))
+            entries.append((uri, where, anchor, heading, *texts))
+    body = json.dumps(entries, ensure_ascii=False, separators=(",", ":"))
     path = Path(app.outdir) / "_static" / "lib" / "search-data.js"
     path.write_text(f"window.lmbookSections = {body};\n", encoding="utf-8")
 
 
-def _replace(app) -> None:
+def _switch_off_sphinx_search(app) -> None:
     """Keep Sphinx from making its own index; its page of results is another template."""
     if app.builder.name == "html":
         app.builder.search = False
 
 
 def _configure(app, config) -> None:
+    """Tell Sphinx of our page of results."""
     config.templates_path.append(str(Path(__file__).parents[1] / "templates"))
     config.html_additional_pages["search"] = "search.html"
 
@@ -117,5 +137,5 @@ def _configure(app, config) -> None:
 def setup(app) -> None:
     """Put our search in the place of Sphinx's."""
     app.connect("config-inited", _configure)
-    app.connect("builder-inited", _replace)
-    app.connect("build-finished", _write)
+    app.connect("builder-inited", _switch_off_sphinx_search)
+    app.connect("build-finished", _write_search_data)

@@ -16,8 +16,8 @@ from lmcourse.data import load_poems
 from lmcourse.gpt.checkpoints import load_gpt
 from lmcourse.views import View
 
-GUESSES = 4  # shown of each letter
-MOST = 10  # bits: no colour is stronger than that of this surprise
+LIKELIEST = 4  # shown of each letter
+STRONGEST = 10  # bits: no colour is stronger than that of this surprise
 START = "\n\n"  # a poem begins
 
 
@@ -33,18 +33,18 @@ def expectations(text: str) -> list[tuple[float, list[tuple[str, float]]]]:
     for place in range(len(START), len(ids)):
         before = torch.tensor([ids[max(0, place - model.config.context) : place]])
         shares = model(before)[0, -1].softmax(-1)  # (vocab_size,)
-        top = shares.topk(GUESSES)
+        top = shares.topk(LIKELIEST)
         letters = [tokenizer.decode([i]) for i in top.indices.tolist()]
         likeliest = list(zip(letters, top.values.tolist(), strict=True))
         found.append((shares[ids[place]].item(), likeliest))
     return found
 
 
-def surprise(text: str, found: list[tuple[float, list[tuple[str, float]]]]) -> View:
+def surprise_view(text: str, found: list[tuple[float, list[tuple[str, float]]]]) -> View:
     """Return a poem as a view: its letters coloured, and what was expected at each."""
     letters, shown = [], []
     for letter, (share, guesses) in zip(text, found, strict=True):
-        strength = round(min(-math.log2(max(share, 1e-9)) / MOST, 1), 2)
+        strength = round(min(-math.log2(max(share, 1e-9)) / STRONGEST, 1), 2)
         rounded = [[guess, round(100 * p, 1)] for guess, p in guesses]
         letters.append([round(100 * share, 1), strength, rounded])
         seen = "↵</span><br>" if letter == "\n" else f"{escape(letter)}</span>"
@@ -72,7 +72,7 @@ class Surprise(SphinxDirective):
             raise self.error(f"no poem begins with the line {self.arguments[0]!r}")
         text = poem["text"].iloc[0]
         figure = nodes.container(classes=["lm-poem"])
-        figure += view_node(surprise(text, expectations(text)).description())
+        figure += view_node(surprise_view(text, expectations(text)).description())
         caption = self.parse_content_to_nodes()
         figure += nodes.container("", *caption, classes=["lm-poem-caption"])
         return [figure]

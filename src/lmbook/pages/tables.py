@@ -11,14 +11,20 @@ from collections.abc import Iterable, Sequence
 from lmcourse.views import markup
 from lmcourse.views.poems import model_shelves
 
-ROWS, COLUMNS = 40, 16  # the rest is named, not listed
+MOST_ROWS, MOST_COLUMNS = 40, 16  # the rest is named, not listed
 
 
-def table(view: dict) -> str:
-    """Return a folded table of a view's data; nothing if its stored state says enough."""
-    if view["kind"] not in _KINDS:
+def data_table(view: dict) -> str:
+    """Return a view's data as a folded table in HTML; "" if its stored state says enough.
+
+    Parameters
+    ----------
+    view : dict
+        As `lmcourse.views.View.description` gives it.
+    """
+    if view["kind"] not in _TABLES_BY_KIND:
         return ""
-    summary, body = _KINDS[view["kind"]](view["data"])
+    summary, body = _TABLES_BY_KIND[view["kind"]](view["data"])
     return (
         f'<details class="lmc-table"><summary>{html.escape(summary)}</summary>'
         f'<div class="lmc-scroll" tabindex="0" role="region" '
@@ -34,19 +40,29 @@ def _cell(value) -> str:
 
 
 def _grid(head: Sequence, rows: Iterable[Sequence]) -> str:
-    """Return a table whose first column names the rows; what is too much is named."""
+    """Return a table in HTML whose first column names the rows.
+
+    Beyond `MOST_ROWS` and `MOST_COLUMNS` rows and columns are left out, and a line says so.
+
+    Parameters
+    ----------
+    head : sequence
+        The names of the columns.
+    rows : iterable of sequence
+        The values of each row, its name first.
+    """
     rows = list(rows)
-    shown = [map(_cell, row[:COLUMNS]) for row in rows[:ROWS]]
-    table = markup.table([_cell(name) for name in head[:COLUMNS]], shown)
-    if len(head) > COLUMNS or len(rows) > ROWS:
-        down, across = min(len(rows), ROWS), min(len(head), COLUMNS)
+    shown = [map(_cell, row[:MOST_COLUMNS]) for row in rows[:MOST_ROWS]]
+    table = markup.table([_cell(name) for name in head[:MOST_COLUMNS]], shown)
+    if len(head) > MOST_COLUMNS or len(rows) > MOST_ROWS:
+        down, across = min(len(rows), MOST_ROWS), min(len(head), MOST_COLUMNS)
         shown = f"{down} of {len(rows)} rows and {across} of {len(head)} columns"
         table += f"<p>The first {shown}.</p>"
     return table
 
 
-def _most(weights: Sequence[float], tokens: Sequence[str]) -> str:
-    """Return where a row of weights is greatest."""
+def _heaviest_key(weights: Sequence[float], tokens: Sequence[str]) -> str:
+    """Return the token with the greatest weight, and the weight: "cat 0.50"."""
     key = max(range(len(weights)), key=weights.__getitem__)
     return f"{tokens[key]} {weights[key]:.2f}"
 
@@ -54,7 +70,7 @@ def _most(weights: Sequence[float], tokens: Sequence[str]) -> str:
 def _attention_heads(data: dict) -> tuple[str, str]:
     tokens = data["tokens"]
     rows = [
-        [token, *(_most(head[query], tokens) for head in data["attention"])]
+        [token, *(_heaviest_key(head[query], tokens) for head in data["attention"])]
         for query, token in enumerate(tokens)
     ]
     head = ["Token", *(f"Head {head}" for head in range(len(data["attention"])))]
@@ -64,17 +80,17 @@ def _attention_heads(data: dict) -> tuple[str, str]:
 def _by_layer(data: dict) -> tuple[str, str]:
     """One row a layer, one column a head: the heaviest link of two tokens."""
     rows = [
-        [f"Layer {name}", *(_link(head, data["tokens"]) for head in layer)]
+        [f"Layer {name}", *(_heaviest_link(head, data["tokens"]) for head in layer)]
         for name, layer in enumerate(data["attention"])
     ]
     head = ["Layer", *(f"Head {head}" for head in data["heads"])]
     return "Table: the heaviest link in each layer and head", _grid(head, rows)
 
 
-def _link(weights: Sequence[Sequence[float]], tokens: Sequence[str]) -> str:
-    """Return the heaviest link of one head."""
+def _heaviest_link(weights: Sequence[Sequence[float]], tokens: Sequence[str]) -> str:
+    """Return the two tokens of a head's greatest weight, and it: "it → cat 0.50"."""
     query = max(range(len(tokens)), key=lambda query: max(weights[query]))
-    return f"{tokens[query]} → {_most(weights[query], tokens)}"
+    return f"{tokens[query]} → {_heaviest_key(weights[query], tokens)}"
 
 
 def _sentences(data: dict) -> tuple[str, str]:
@@ -98,7 +114,7 @@ def _tokens(data: dict) -> tuple[str, str]:
 
 def _plot(data: dict) -> tuple[str, str]:
     traces = _unescaped(data["figure"]["data"])
-    return "Table: the plotted data", "".join(map(_trace, traces, itertools.count(1)))
+    return "Table: the plotted data", "".join(map(_trace_table, traces, itertools.count(1)))
 
 
 def _poems(data: dict) -> tuple[str, str]:
@@ -130,15 +146,19 @@ def _unescaped(value):
     return html.unescape(value) if isinstance(value, str) else value
 
 
-def _trace(trace: dict, number: int) -> str:
-    """One trace: a matrix as it is, else the axes as columns."""
+def _trace_table(trace: dict, number: int) -> str:
+    """Return a trace as a table: a matrix as it is, else its axes as columns.
+
+    ``number``, from 1, names a trace that has no name.
+    """
     name, z = trace.get("name") or f"Trace {number}", trace.get("z")
     if z and isinstance(z[0], list):
         across, down = trace.get("x") or range(len(z[0])), trace.get("y") or range(len(z))
         rows = ([label, *row] for label, row in zip(down, z, strict=False))
         body = _grid(["Row", *across], rows)
     else:
-        keys = ("labels", "values", "hovertext" if "hovertext" in trace else "text", *"xyz")
+        words = "hovertext" if "hovertext" in trace else "text"
+        keys = ("labels", "values", words, "x", "y", "z")
         lists = {key: trace[key] for key in keys if isinstance(trace.get(key), list)}
         points = enumerate(zip(*lists.values(), strict=False), 1)
         body = _grid(["Point", *lists], ([number, *point] for number, point in points))
@@ -146,7 +166,7 @@ def _trace(trace: dict, number: int) -> str:
     return f"<p>{about}</p>{body}"
 
 
-_KINDS = {
+_TABLES_BY_KIND = {
     "attention_heads": _attention_heads,
     "head_view": _by_layer,
     "model_view": _by_layer,

@@ -15,80 +15,125 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
 from sphinx_exercise.nodes import exercise_enumerable_node, exercise_title
 
-from lmbook.pages.proofs import WORK, fold
+from lmbook.pages.proofs import WORK_CLASS, fold
 from lmcourse import exercises
 
 logger = logging.getLogger(__name__)
-WORDS = {  # class → heading; in small letters the kind in the table of checks
+KIND_TITLES = {  # class → heading; in small letters the kind in the table of checks
     "predict": "Predict",
     "spot": "Spot the bug",
     "build": "Build",
     "experiment": "Experiment",
     "judge": "Judge",
 }
-FOLDED = "What does the check say?"  # the line over what it says of the starter
-CHECKED = re.compile(r"exercises\.check\(")
-CLASSES = re.compile(
-    rf"({'|'.join(WORDS)}) minutes-([2-9]|[1-9]\d) level-([1-3])(?: {WORK})?"
+VERDICT_SUMMARY = "What does the check say?"  # the line over what it says of the starter
+CHECK_CALL = re.compile(r"exercises\.check\(")
+_TASK_CLASSES = re.compile(
+    rf"({'|'.join(KIND_TITLES)}) minutes-([2-9]|[1-9]\d) level-([1-3])(?: {WORK_CLASS})?"
 )
 
 
-def asked(classes: list[str]) -> list[str]:
-    """Read a task's classes: "Build", "10 minutes", "level 2 of 3"; [] if wrong."""
-    found = CLASSES.fullmatch(" ".join(classes).removeprefix("exercise "))
-    if not found:
+def read_classes(classes: list[str]) -> list[str]:
+    """Read the classes of a task: its kind, its minutes and its level.
+
+    Parameters
+    ----------
+    classes : list of str
+        Such as ``["exercise", "build", "minutes-10", "level-2"]``.
+
+    Returns
+    -------
+    list of str
+        Words for a heading, such as ``["Build", "10 minutes", "level 2 of 3"]``; empty if
+        these are not the classes of a task.
+    """
+    match = _TASK_CLASSES.fullmatch(" ".join(classes).removeprefix("exercise "))
+    if not match:
         return []
-    kind, minutes, level = found.groups()
-    return [WORDS[kind], f"{minutes} minutes", f"level {level} of 3"]
+    kind, minutes, level = match.groups()
+    return [KIND_TITLES[kind], f"{minutes} minutes", f"level {level} of 3"]
 
 
-def registered(page: str) -> dict[str, str]:
-    """Return the labels of a chapter's checks → their names; {} if it has no table."""
+def checks_by_label(page: str) -> dict[str, str]:
+    """Return the names of a chapter's checks by the labels of their tasks.
+
+    Parameters
+    ----------
+    page : str
+        The chapter's name.
+
+    Returns
+    -------
+    dict of str to str
+        Such as ``{"ex-attention-heads": "attention.heads"}``; empty if the chapter has no
+        checks.
+    """
     try:
-        found = exercises.names(page)
+        names = exercises.names(page)
     except ValueError:
         return {}
-    return {f"ex-{name.replace('.', '-').replace('_', '-')}": name for name in found}
+    return {f"ex-{name.replace('.', '-').replace('_', '-')}": name for name in names}
 
 
-def fault(page: str, label: str, classes: list[str]) -> str:
+def task_fault(page: str, label: str, classes: list[str]) -> str:
     """Return what is wrong with a task, "" if nothing.
 
     Its classes are kind, minutes and level, and if the chapter has a table of checks, that
     has one of its label and kind.
+
+    Parameters
+    ----------
+    page : str
+        The chapter's name.
+    label : str
+        The task's, such as "ex-attention-heads".
+    classes : list of str
+        As for `read_classes`.
     """
-    if not (said := asked(classes)):
-        form = f"a kind ({', '.join(WORDS)}), minutes-2 to minutes-99, level-1 to level-3"
+    if not (about := read_classes(classes)):
+        kinds = ", ".join(KIND_TITLES)
+        form = f"a kind ({kinds}), minutes-2 to minutes-99, level-1 to level-3"
         return f"its :class: is {' '.join(classes[1:])!r}; it should be {form}"
-    table = registered(page)
-    name = table.get(label.replace("_", "-"))
-    if table and name is None:
-        return f"no check belongs to its label; there are {', '.join(sorted(table))}"
-    if table and name not in exercises.names(page, said[0].lower()):
-        return f"it is of the kind {said[0]}, its check {name} is not"
+    checks = checks_by_label(page)
+    if not checks:
+        return ""
+    name = checks.get(label.replace("_", "-"))
+    if name is None:
+        return f"no check belongs to its label; there are {', '.join(sorted(checks))}"
+    kind = about[0]
+    if name not in exercises.names(page, kind.lower()):
+        return f"it is of the kind {kind}, its check {name} is not"
     return ""
 
 
-def collect(app, doctree: nodes.document) -> None:
-    """Note a page's tasks, and report what is wrong with them."""
+def note_tasks(app, doctree: nodes.document) -> None:
+    """Keep the labels of a page's tasks for the table of all, and report what is wrong.
+
+    Sphinx calls this when a page has been read.
+    """
     tasks = list(doctree.findall(exercise_enumerable_node))
     page = app.env.docname
     app.env.metadata[page]["lmbook_tasks"] = [task["label"] for task in tasks]
     for task in tasks:
-        if wrong := fault(page, task["label"], task["classes"]):
+        if wrong := task_fault(page, task["label"], task["classes"]):
             logger.warning("the task %s: %s", task["label"], wrong, location=page)
 
 
 def fold_verdicts(app, doctree: nodes.document) -> None:
-    """Fold what cells of tasks show that call a check: it tells what is wrong."""
+    """Fold the verdicts in tasks: what a check says of the starter tells what is wrong.
+
+    Sphinx calls this when a page has been read.
+    """
     for task in doctree.findall(exercise_enumerable_node):
-        for shown in list(task.findall(nodes.container)):
-            output = shown.get("nb_element") == "cell_code_output"
-            if output and CHECKED.search(shown.parent[0].astext()):
-                line = nodes.raw("", f"<summary>{FOLDED}</summary>", format="html")
-                made = fold("", line, classes=["lm-starter"])  # a search skips what is raw
-                shown.parent.replace(shown, made)
-                made += shown
+        for container in list(task.findall(nodes.container)):
+            is_output = container.get("nb_element") == "cell_code_output"
+            if is_output and CHECK_CALL.search(container.parent[0].astext()):
+                line = nodes.raw("", f"<summary>{VERDICT_SUMMARY}</summary>", format="html")
+                folded = fold(
+                    "", line, classes=["lm-starter"]
+                )  # a search skips what is raw
+                container.parent.replace(container, folded)
+                folded += container
 
 
 class Headings(SphinxPostTransform):
@@ -98,24 +143,25 @@ class Headings(SphinxPostTransform):
 
     def run(self) -> None:
         for task in self.document.findall(exercise_enumerable_node):
-            title, said = task.children[0], asked(task["classes"])
-            if said and isinstance(title, exercise_title):
+            title, about = task.children[0], read_classes(task["classes"])
+            if about and isinstance(title, exercise_title):
+                kind, *time_and_level = about
                 colon = nodes.inline("", ": ", classes=["visually-hidden"])
-                about = " · ".join(["", *said[1:]])
-                quiet = nodes.inline("", about, colon, classes=["lm-task-about"])
-                word = nodes.inline("", said[0], quiet, classes=["lm-task-kind"])
-                words = nodes.inline("", "", *title[1].children, classes=["lm-asked"])
-                task.replace(title, nodes.title("", "", word, words))
+                rest = " · ".join(["", *time_and_level])
+                quiet = nodes.inline("", rest, colon, classes=["lm-task-about"])
+                head = nodes.inline("", kind, quiet, classes=["lm-task-kind"])
+                question = nodes.inline("", "", *title[1].children, classes=["lm-asked"])
+                task.replace(title, nodes.title("", "", head, question))
 
 
 # --- how far a reader is --------------------------------------------------------------
 
 
 def _write_table(app, env) -> None:
-    """Leave which tasks each page has, once for all pages."""
+    """Write ``tasks-table.js``, which tells every page the tasks of all pages."""
     if app.builder.format == "html":
-        found = {page: env.metadata[page].get("lmbook_tasks") for page in env.found_docs}
-        pages = {page: tasks for page, tasks in found.items() if tasks}
+        noted = {page: env.metadata[page].get("lmbook_tasks") for page in env.found_docs}
+        pages = {page: tasks for page, tasks in noted.items() if tasks}
         table = json.dumps({"book": app.config.html_title, "pages": pages}, sort_keys=True)
         text = f"(window.lmcourse = window.lmcourse || {{}}).tasks = {table};\n"
         path = Path(app.outdir) / "_static" / "lib" / "tasks-table.js"
@@ -124,7 +170,7 @@ def _write_table(app, env) -> None:
 
 def setup(app) -> None:
     """Check and count tasks; give every page the scripts that keep what was done."""
-    app.connect("doctree-read", collect)
+    app.connect("doctree-read", note_tasks)
     app.connect("doctree-read", fold_verdicts)
     app.connect("env-updated", _write_table)
     app.add_post_transform(Headings)

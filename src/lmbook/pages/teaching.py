@@ -24,14 +24,14 @@ from sphinx.util.docutils import SphinxDirective
 
 from lmbook.execute.run import executed
 from lmbook.pages.cells import parse_cells
-from lmbook.pages.course_map import took
-from lmbook.pages.findings import findings
+from lmbook.pages.course_map import reading_time
+from lmbook.pages.findings import findings_html
 from lmbook.pages.markup import html_table
-from lmbook.pages.tasks import CHECKED, WORDS, asked, registered
+from lmbook.pages.tasks import CHECK_CALL, KIND_TITLES, checks_by_label, read_classes
 from lmcourse import exercises
 
 _TASK = re.compile(r"^:{3,}\{exercise-start\} ?([^\n]*)\n((?::\w[^\n]*\n)*)", re.M)
-HEADS = ("Task", "Kind", "Minutes", "Level", "Chapter")
+TASK_COLUMNS = ("Task", "Kind", "Minutes", "Level", "Chapter")
 
 
 class Task(NamedTuple):
@@ -45,34 +45,57 @@ class Task(NamedTuple):
 
 
 def read_tasks(text: str) -> Iterator[Task]:
-    """Yield the tasks of a chapter's source, in their order."""
-    code = {}
+    """Yield the tasks of a chapter's source, in their order.
+
+    Parameters
+    ----------
+    text : str
+        The chapter, in MyST.
+    """
+    first_cells = {}  # (label, part) → code
     for cell in parse_cells(text):
-        code.setdefault((cell.exercise, cell.part), cell.source)
-    for title, options in _TASK.findall(text):
-        told = dict(re.findall(r"^:(\w+): *(.*)$", options, re.M))
-        label, about = told["label"], asked(told["class"].split())
-        first = [code.get((label, part), "") for part in ("exercise", "solution")]
-        yield Task(label, title, about, *first)
+        first_cells.setdefault((cell.exercise, cell.part), cell.source)
+    for title, lines in _TASK.findall(text):
+        options = dict(re.findall(r"^:(\w+): *(.*)$", lines, re.M))
+        label, about = options["label"], read_classes(options["class"].split())
+        starter = first_cells.get((label, "exercise"), "")
+        solution = first_cells.get((label, "solution"), "")
+        yield Task(label, title, about, starter, solution)
 
 
 def diagnoses(name: str) -> list[str]:
-    """Return the wrong answers that a check has words for, without the right one."""
+    """Return the diagnoses of a check: the sentences that it has for wrong answers.
+
+    A check of a choice has them by letter. Any other has them as keys of a dictionary in
+    its code, or in that of the functions of its module which it uses; they end in a full
+    stop.
+
+    Parameters
+    ----------
+    name : str
+        Of the check, such as "attention.heads".
+
+    Returns
+    -------
+    list of str
+        Each once, in the order of the code.
+    """
     exercises.names(name.partition(".")[0])  # which loads them
     function, _, feedback = exercises._EXERCISES[name]
     if feedback:  # it is answered with a letter
-        return [words for words in feedback.values() if words]
-    code = list(_code(function))
-    names = {each.id for each in code if isinstance(each, ast.Name)}
-    for each in map(function.__globals__.get, sorted(names)):  # what it hands on to
-        if inspect.isfunction(each) and each.__module__ == function.__module__:
-            code += _code(each)
-    tables = [key for each in code if isinstance(each, ast.Dict) for key in each.keys]
-    texts = [key.value for key in tables if isinstance(key, ast.Constant)]
-    return [t for t in dict.fromkeys(texts) if isinstance(t, str) and t.endswith(".")]
+        return [sentence for sentence in feedback.values() if sentence]
+    syntax = list(_syntax_nodes(function))
+    used = {node.id for node in syntax if isinstance(node, ast.Name)}
+    for helper in map(function.__globals__.get, sorted(used)):
+        if inspect.isfunction(helper) and helper.__module__ == function.__module__:
+            syntax += _syntax_nodes(helper)
+    keys = [key for node in syntax if isinstance(node, ast.Dict) for key in node.keys]
+    texts = dict.fromkeys(key.value for key in keys if isinstance(key, ast.Constant))
+    return [text for text in texts if isinstance(text, str) and text.endswith(".")]
 
 
-def _code(function) -> Iterator[ast.AST]:
+def _syntax_nodes(function) -> Iterator[ast.AST]:
+    """Return all nodes of the syntax tree of a function's source."""
     return ast.walk(ast.parse(textwrap.dedent(inspect.getsource(function))))
 
 
@@ -84,12 +107,16 @@ class teaching_list(nodes.General, nodes.Element):
 
 
 class Teaching(SphinxDirective):
-    """``tasks``, ``weeks``, ``mistakes`` or ``findings``."""
+    """The directives ``tasks``, ``weeks``, ``mistakes`` and ``findings``.
+
+    Each leaves a `teaching_list`, which is filled in when all pages are read.
+    """
 
     option_spec: ClassVar = {"whole": flag}
     has_content = True
 
     def run(self) -> list[nodes.Node]:
+        """Return the place of the list; a plan with faults is an error."""
         self.env.note_reread()  # it lists what other pages hold
         place = teaching_list(kind=self.name)
         if self.name == "weeks":
@@ -104,26 +131,43 @@ class Teaching(SphinxDirective):
 
 
 def plan_faults(weeks: list[list[str]], chapters: dict) -> list[str]:
-    """Return what is wrong with a plan: unknown chapters, or some that come too early."""
+    """Return what is wrong with a plan: unknown chapters, or some that come too early.
+
+    Parameters
+    ----------
+    weeks : list of list of str
+        The names of the chapters of each week.
+    chapters : dict of str to Chapter
+        All of the book.
+
+    Returns
+    -------
+    list of str
+        A fault each, such as "week 2: attention lacks embeddings".
+    """
     faults, taught = [], set()
     for number, names in enumerate(weeks, 1):
         for name in names:
-            below = chapters[name].builds_on if name in chapters else ["no such chapter"]
-            lacks = [other for other in below if other not in taught]
+            needed = chapters[name].builds_on if name in chapters else ["no such chapter"]
+            lacks = [other for other in needed if other not in taught]
             faults += [f"week {number}: {name} lacks {other}" for other in lacks]
             taught.add(name)
     return faults
+
+
+# Each of these four returns a list as HTML. ``link`` gives the address of a page by its
+# name; ``node`` is the `teaching_list` in whose place the HTML is put.
 
 
 def _tasks(app, link, node) -> str:
     """Return a table of all tasks."""
     rows = []
     for chapter, task in _all_tasks(app):
-        kind, *told = task.about
-        minutes, level = (re.search(r"\d+", each)[0] for each in told)
-        cells = _titled(link, chapter, task), kind, minutes, level, escape(chapter.short)
+        kind, *time_and_level = task.about
+        minutes, level = (re.search(r"\d+", words)[0] for words in time_and_level)
+        cells = _task_link(link, chapter, task), kind, minutes, level, escape(chapter.short)
         rows.append(("", cells))
-    table = html_table("lm-tasks", HEADS, rows)
+    table = html_table("lm-tasks", TASK_COLUMNS, rows)
     return f'<div class="pst-scrollable-table-container">{table}</div>'
 
 
@@ -133,31 +177,32 @@ def _weeks(app, link, node) -> str:
     for names in node["weeks"]:
         chapters = [app.config.lmbook_chapters[name] for name in names]
         links = (f'<a href="{link(c.name)}">{escape(c.title)}</a>' for c in chapters)
-        items += f"<li>{'<br>'.join(links)}<br>{took(chapters)}</li>\n"
+        items += f"<li>{'<br>'.join(links)}<br>{reading_time(chapters)}</li>\n"
     return f'<ol class="lm-weeks">{items}</ol>'
 
 
 def _mistakes(app, link, node) -> str:
-    """Return every mistake, chapter by chapter."""
+    """Return every mistake, chapter by chapter: bugs, and wrong answers by name."""
     html, last = "", None
     for chapter, task in _all_tasks(app):
-        name = registered(chapter.name).get(task.label.replace("_", "-"))
-        words = diagnoses(name) if name else []
+        name = checks_by_label(chapter.name).get(task.label.replace("_", "-"))
+        sentences = diagnoses(name) if name else []
         if chapter != last:
             html += f"<h2>{escape(chapter.short)}</h2>\n"
         last = chapter
-        if task.about[0] == WORDS["spot"]:
-            html += _mended(app, link, chapter, task)
-        elif words:
-            html += f"<h3>{_titled(link, chapter, task)}</h3>\n"
-        if words:
-            told = "".join(f"<li>{_inline(each)}</li>\n" for each in words)
-            html += f"<details><summary>{len(words)} wrong answers that its check knows"
-            html += f"</summary><ul>{told}</ul></details>\n"
+        if task.about[0] == KIND_TITLES["spot"]:
+            html += _bug_and_fix(app, link, chapter, task)
+        elif sentences:
+            html += f"<h3>{_task_link(link, chapter, task)}</h3>\n"
+        if sentences:
+            items = "".join(f"<li>{_inline(each)}</li>\n" for each in sentences)
+            html += f"<details><summary>{len(sentences)} wrong answers that its check knows"
+            html += f"</summary><ul>{items}</ul></details>\n"
     return f'<div class="lm-mistakes">{html}</div>'
 
 
-def _titled(link, chapter, task: Task) -> str:
+def _task_link(link, chapter, task: Task) -> str:
+    """Return a task's title as a link to it."""
     return f'<a href="{link(chapter.name)}#{escape(task.label)}">{_inline(task.title)}</a>'
 
 
@@ -166,19 +211,25 @@ def _inline(text: str) -> str:
     return MarkdownIt("zero").enable(["backticks", "emphasis"]).renderInline(text)
 
 
-def _mended(app, link, chapter, task: Task) -> str:
+def _bug_and_fix(app, link, chapter, task: Task) -> str:
     """Return a bug: its code, what the check said of it, and the code that is right."""
-    highlight, codes = app.builder.highlighter.highlight_block, (task.code, task.solution)
-    kept = [[x for x in code.split("\n") if not CHECKED.search(x)] for code in codes]
-    wrong, right = (highlight("\n".join(lines), "python") for lines in kept)
+    highlight = app.builder.highlighter.highlight_block
+    wrong = highlight(_without_checks(task.code), "python")
+    right = highlight(_without_checks(task.solution), "python")
+    verdict = _inline(_verdict_on_bug(app, chapter.name, task))
     return (
-        f"<h3>{_titled(link, chapter, task)}</h3>\n{wrong}"
-        f'<p class="lm-verdict lm-wrong">{_inline(_verdict(app, chapter.name, task))}</p>\n'
+        f"<h3>{_task_link(link, chapter, task)}</h3>\n{wrong}"
+        f'<p class="lm-verdict lm-wrong">{verdict}</p>\n'
         f"<details><summary>What is right</summary>{right}</details>\n"
     )
 
 
-def _verdict(app, page: str, task: Task) -> str:
+def _without_checks(code: str) -> str:
+    """Return code without the lines that call a check."""
+    return "\n".join(line for line in code.split("\n") if not CHECK_CALL.search(line))
+
+
+def _verdict_on_bug(app, page: str, task: Task) -> str:
     """Return what the check said of a bug when its page was executed.
 
     Raises
@@ -192,31 +243,38 @@ def _verdict(app, page: str, task: Task) -> str:
         return ""
     for cell in notebook.cells:
         if cell.source.strip() == task.code.strip():
-            said = [o.get("data", {}).get("text/plain", "") for o in cell.outputs]
-            for verdict in said:
+            texts = [o.get("data", {}).get("text/plain", "") for o in cell.outputs]
+            for verdict in texts:
                 if verdict.startswith("✗"):
                     return verdict.partition(": ")[2]
     raise LookupError(f"{page}: the check of {task.label} does not fail on its own bug")
 
 
 def _all_tasks(app) -> Iterator[tuple]:
+    """Yield each task of the book with its chapter: (Chapter, Task)."""
     for name, chapter in app.config.lmbook_chapters.items():
         for task in read_tasks(Path(app.env.doc2path(name)).read_text("utf-8")):
             yield chapter, task
 
 
-MADE = {"tasks": _tasks, "weeks": _weeks, "mistakes": _mistakes, "findings": findings}
+RENDERERS = {
+    "tasks": _tasks,
+    "weeks": _weeks,
+    "mistakes": _mistakes,
+    "findings": findings_html,
+}
 
 
-def _fill_in(app, doctree: nodes.document, docname: str) -> None:
+def _fill_in_lists(app, doctree: nodes.document, docname: str) -> None:
+    """Put the lists into a page. Sphinx calls this when all pages are read."""
     link = partial(app.builder.get_relative_uri, docname)
     for node in list(doctree.findall(teaching_list)):
-        html = MADE[node["kind"]](app, link, node)
+        html = RENDERERS[node["kind"]](app, link, node)
         node.replace_self([nodes.raw("", html, format="html")] if html else [])
 
 
 def setup(app) -> None:
     """Add the directives; they are filled in when all pages are read."""
-    for name in MADE:
+    for name in RENDERERS:
         app.add_directive(name, Teaching)
-    app.connect("doctree-resolved", _fill_in)
+    app.connect("doctree-resolved", _fill_in_lists)

@@ -9,67 +9,77 @@ all of it; ``static/ways.css`` hides it, and the code of cells, while the reader
 from docutils import nodes
 from sphinx_exercise.nodes import exercise_enumerable_node, solution_node
 
-from lmbook.pages.proofs import WORK, fold
+from lmbook.pages.proofs import WORK_CLASS, fold
 
-IN_CODE = {"spot", "build", "experiment"}  # kinds of tasks
-FOLDED = {"all", "output", "input+output"}  # ways to hide a cell that hide what it gave
+KINDS_IN_CODE = {"spot", "build", "experiment"}  # kinds of tasks
+HIDDEN_OUTPUT_MODES = {
+    "all",
+    "output",
+    "input+output",
+}  # ways to hide a cell that hide what it gave
 
 
 def for_work(node: nodes.Node) -> bool:
     """Say whether a node is marked as belonging to *Work* alone."""
-    return WORK in getattr(node, "attributes", {}).get("classes", ())
+    return WORK_CLASS in getattr(node, "attributes", {}).get("classes", ())
 
 
-def divide(app, doctree: nodes.document) -> None:
+def mark_for_work(app, doctree: nodes.document) -> None:
     """Mark what belongs to *Work*; say at the page's end how much that is."""
     tasks = list(doctree.findall(exercise_enumerable_node))
-    tasks = [task for task in tasks if IN_CODE & {*task["classes"]}]
+    tasks = [task for task in tasks if KINDS_IN_CODE & {*task["classes"]}]
     labels = {task["label"] for task in tasks}
     solutions = (s for s in doctree.findall(solution_node) if s["target_label"] in labels)
     for node in [*tasks, *solutions]:
-        node["classes"].append(WORK)
+        node["classes"].append(WORK_CLASS)
     proofs = [node for node in doctree.findall(fold) if "lm-proof" in node["classes"]]
-    prove = sum(_part(n) == "cell_code" for proof in proofs for n in proof)
-    cells = [n for n in doctree.findall(nodes.container) if _part(n) == "cell_code"]
+    prove = sum(_element_kind(n) == "cell_code" for proof in proofs for n in proof)
+    cells = [n for n in doctree.findall(nodes.container) if _element_kind(n) == "cell_code"]
     for cell in cells:
-        _divide_cell(cell)
+        _mark_cell(cell)
     sections = (s for s in doctree.findall(nodes.section) if isinstance(s[0], nodes.title))
     for node in [*doctree.findall(fold), *sections]:  # a solution's section has no title
         if len(node) > 1 and all(map(for_work, node[1:])):
-            node["classes"].append(WORK)  # nothing of it is left but its name
+            node["classes"].append(WORK_CLASS)  # nothing of it is left but its name
     left = {
         "cells of code": len({cell["cell_index"] for cell in cells}) - prove,
         "tasks in code": len(tasks),
         "proofs": len(proofs),
     }
     if cells:
-        _add_line(doctree, ", ".join(f"{things} ({n})" for things, n in left.items() if n))
+        _add_summary(
+            doctree, ", ".join(f"{things} ({n})" for things, n in left.items() if n)
+        )
 
 
-def _part(node: nodes.Element) -> str:
+def _element_kind(node: nodes.Element) -> str:
     return node.get("nb_element", "")
 
 
-def _divide_cell(cell: nodes.container) -> None:
+def _mark_cell(cell: nodes.container) -> None:
     """Mark a cell's printed text, and the cell if nothing of it is left."""
     shown = "shown" in cell["cell_metadata"].get("tags", [])
-    gave = [part for node in cell if _part(node) == "cell_code_output" for part in node]
-    text = [part for part in gave if not shown and _is_text(part)]
+    gave = [
+        part for node in cell if _element_kind(node) == "cell_code_output" for part in node
+    ]
+    text = [part for part in gave if not shown and _is_printed_text(part)]
     for part in text:  # of a bundle one alternative takes its place
-        for node in [each for bundle in part for each in bundle] if _part(part) else [part]:
-            node["classes"].append(WORK)
-    if len(text) == len(gave) or cell.get("hide_mode") in FOLDED:
-        cell["classes"].append(WORK)
+        for node in (
+            [each for bundle in part for each in bundle] if _element_kind(part) else [part]
+        ):
+            node["classes"].append(WORK_CLASS)
+    if len(text) == len(gave) or cell.get("hide_mode") in HIDDEN_OUTPUT_MODES:
+        cell["classes"].append(WORK_CLASS)
 
 
-def _is_text(part: nodes.Element) -> bool:
+def _is_printed_text(part: nodes.Element) -> bool:
     """Say whether a part of an output is text as it was printed."""
-    if _part(part) == "mime_bundle":
+    if _element_kind(part) == "mime_bundle":
         return {each.get("mime_type") for each in part} <= {"text/plain"}
     return isinstance(part, nodes.literal_block)
 
 
-def _add_line(doctree: nodes.document, left: str) -> None:
+def _add_summary(doctree: nodes.document, left: str) -> None:
     """Say at the end of a page what *Read* leaves out."""
     button = '<button type="button" data-way="work">Show them</button>'
     line = nodes.paragraph("", f"Left out here: {left}. ", classes=["lm-left-out"])
@@ -81,6 +91,6 @@ def _add_line(doctree: nodes.document, left: str) -> None:
 
 def setup(app) -> None:
     """Divide each page once its tasks, proofs and end are made."""
-    app.connect("doctree-read", divide, priority=700)
+    app.connect("doctree-read", mark_for_work, priority=700)
     app.add_js_file("lib/ways.js", priority=100)  # before anything is drawn
     app.add_css_file("lib/ways.css")

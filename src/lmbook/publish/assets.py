@@ -17,20 +17,20 @@ from pathlib import Path
 from docutils import nodes
 
 from lmbook.execute.keys import build_folder
-from lmbook.pages.renderer import DRAWERS, module
+from lmbook.pages.renderer import DRAWERS, module_name
 from lmbook.play import stores as play
 from lmbook.publish import bundles, npm
 from lmcourse.views import notebook
 from lmcourse.views.markup import library
 
 FOLDER = "lib"  # below _static; not _static itself, whose scripts go to every page
-EVERYWHERE = ("site.js",)
-VIEWS = "play.js"  # all views that run in the page
+SCRIPTS_OF_EVERY_PAGE = ("site.js",)
+VIEWS_SCRIPT = "play.js"  # all views that run in the page
 NEVER_LOADED = ("**/*.map", "copybutton_funcs.js")
 
 
 # plotly's partial bundles, and traces that each draws. The whole is three times theirs.
-PARTIAL = {
+PARTIAL_BUNDLES = {
     "plotly-cartesian/plotly-cartesian.min.js": {
         *("bar", "box", "contour", "heatmap", "histogram", "image", "scatter", "violin")
     },
@@ -40,7 +40,7 @@ PARTIAL = {
 # --- Python packages ------------------------------------------------------------------
 
 
-def _installed(distribution: str, path: str) -> str:
+def _installed_file(distribution: str, path: str) -> str:
     """Return a text file of an installed package."""
     return metadata.distribution(distribution).locate_file(path).read_text("utf-8")
 
@@ -56,10 +56,10 @@ FROM_PACKAGES = {
     "d3/d3.min.js": lambda: library("d3.min.js"),
     "bertviz/head_view.js": lambda: bertviz_script("head_view"),
     "bertviz/model_view.js": lambda: bertviz_script("model_view"),
-    "circuitsvis/iife.js": lambda: _installed(
+    "circuitsvis/iife.js": lambda: _installed_file(
         "circuitsvis", "circuitsvis/dist/cdn/iife.js"
     ),
-    "plotly/plotly.min.js": lambda: _installed(
+    "plotly/plotly.min.js": lambda: _installed_file(
         "plotly", "plotly/package_data/plotly.min.js"
     ),
 }
@@ -68,7 +68,7 @@ FROM_PACKAGES = {
 # --- staging --------------------------------------------------------------------------
 
 
-def stage(static: Path, work: Path) -> None:
+def stage_site(static: Path, work: Path) -> None:
     """Put our own scripts and what every site needs below ``static/lib``.
 
     Parameters
@@ -81,7 +81,7 @@ def stage(static: Path, work: Path) -> None:
     packages = npm.install(work)
     for name in ("mathjax", "minisearch", "source-serif"):
         npm.copy_library(packages, name, static / FOLDER)
-    bundles.bundle(work, static / FOLDER)
+    bundles.write_bundles(work, static / FOLDER)
 
 
 def stage_library(name: str, lib: Path, work: Path) -> None:
@@ -90,7 +90,7 @@ def stage_library(name: str, lib: Path, work: Path) -> None:
     Parameters
     ----------
     name : str
-        A path below ``lib``, as `scripts` returns it.
+        A path below ``lib``, as `view_scripts` returns it.
     lib : Path
         The site's folder of libraries.
     work : Path
@@ -111,20 +111,20 @@ def _address(lib: Path, name: str) -> str:
     return f"{name}?v={hashlib.sha256((lib / name).read_bytes()).hexdigest()[:8]}"
 
 
-def scripts(kind: str, traces: set[str] = frozenset()) -> list[str]:
+def view_scripts(kind: str, traces: set[str] = frozenset()) -> list[str]:
     """Return what draws a kind of view on a page whose plots have these kinds of traces."""
     _, *libraries = DRAWERS.get(kind, (kind,))
-    partial = [bundle for bundle, kinds in PARTIAL.items() if traces <= kinds]
+    partial = [bundle for bundle, kinds in PARTIAL_BUNDLES.items() if traces <= kinds]
     if kind == "plot" and partial:
         libraries = partial[:1]
-    return [*libraries, VIEWS]
+    return [*libraries, VIEWS_SCRIPT]
 
 
-def styles(kinds: Iterable[str]) -> list[str]:
+def view_styles(kinds: Iterable[str]) -> list[str]:
     """Return the style sheets of some kinds of views."""
     shared = [] if set(kinds) <= DRAWERS.keys() else ["play.css"]
-    wanted = dict.fromkeys([*shared, *(f"{module(kind)}.css" for kind in kinds)])
-    own = [f"play/{name}" for name in wanted if name in bundles.files(".css")]
+    wanted = dict.fromkeys([*shared, *(f"{module_name(kind)}.css" for kind in kinds)])
+    own = [f"play/{name}" for name in wanted if name in bundles.view_files(".css")]
     return ["views.css", *own]
 
 
@@ -137,13 +137,13 @@ def page_assets(app, pagename, templatename, context, doctree) -> None:
     lib, work = Path(app.outdir) / "_static" / FOLDER, build_folder(Path(app.srcdir).parent)
     kinds = sorted({view["lmcourse_kind"] for view in views})
     traces = {trace for view in views for trace in view["lmcourse_traces"]}
-    wanted = {kind: scripts(kind, traces) for kind in kinds}
+    wanted = {kind: view_scripts(kind, traces) for kind in kinds}
     for name in set(chain(*wanted.values())):
         stage_library(name, lib, work / "npm")
     table = {k: [_address(lib, name) for name in names] for k, names in wanted.items()}
     used = {name for view in views for name in view["lmcourse_stores"]}
     stores = {name: play.stage(name, lib, work / "play") for name in sorted(used)}
-    for name in styles(kinds):
+    for name in view_styles(kinds):
         app.add_css_file(f"{FOLDER}/{name}")
     data = {"data-libraries": table, "data-stores": stores}
     settings = {k: json.dumps(v, separators=(",", ":")) for k, v in data.items() if v}
@@ -169,9 +169,11 @@ def drop_unused_mathjax(app, pagename, templatename, context, doctree) -> None:
         files[:] = [f for f in files if not str(f.filename).endswith(mathjax)]
 
 
-def _stage(app) -> None:
+def _stage_site(app) -> None:
     if app.builder.format == "html":
-        stage(Path(app.outdir) / "_static", build_folder(Path(app.srcdir).parent) / "npm")
+        stage_site(
+            Path(app.outdir) / "_static", build_folder(Path(app.srcdir).parent) / "npm"
+        )
 
 
 def drop_unused(app, exception) -> None:
@@ -194,9 +196,9 @@ def drop_unused(app, exception) -> None:
 
 def setup(app) -> None:
     """Stage the libraries before anything is written, and add them page by page."""
-    for name in EVERYWHERE:  # before what uses them
+    for name in SCRIPTS_OF_EVERY_PAGE:  # before what uses them
         app.add_js_file(f"{FOLDER}/{name}", priority=400, loading_method="defer")
-    app.connect("builder-inited", _stage)
+    app.connect("builder-inited", _stage_site)
     app.connect("html-page-context", page_assets)
     app.connect("html-page-context", add_findings_script)
     app.connect("html-page-context", drop_second_viewport)

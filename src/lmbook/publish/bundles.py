@@ -11,20 +11,20 @@ from pathlib import Path
 from lmbook.publish import npm
 from lmcourse.views import notebook
 
-OWN = Path(__file__).parents[1] / "static"
-PLAY = OWN / "play"
+STATIC = Path(__file__).parents[1] / "static"
+PLAY = STATIC / "play"
 SHARED = Path(notebook.__file__).parent / "static"  # what notebooks need as well
 IN_NOTEBOOKS = ("dom.js", "poems.js", "poems.css")
 BUNDLE = Path(__file__).parents[1] / "js" / "bundle.mjs"
 
 
-def files(suffix: str) -> dict[str, Path]:
+def view_files(suffix: str) -> dict[str, Path]:
     """Return the modules of views (``".js"``), or their style sheets, by name."""
     paths = [*PLAY.iterdir(), *(SHARED / name for name in IN_NOTEBOOKS)]
     return {path.name: path for path in sorted(paths) if path.suffix == suffix}
 
 
-def bundle(work: Path, out: Path, own: Path = OWN) -> None:
+def write_bundles(work: Path, out: Path, own: Path = STATIC) -> None:
     """Write all scripts and style sheets of the site.
 
     Parameters

@@ -19,16 +19,16 @@ _CHANGES = {
 }
 
 
-def names(source: str) -> tuple[set[str], set[str]]:
+def defined_and_used(source: str) -> tuple[set[str], set[str]]:
     """Return the names that some code defines, and those that it uses."""
     top = symtable.symtable(source, "cell", "exec")
     own = top.get_symbols()
     defined = {name.get_name() for name in own if name.is_assigned() or name.is_imported()}
     used = {name.get_name() for name in own if name.is_referenced()}
-    return defined, used | used_inside(source)
+    return defined, used | used_by_functions(source)
 
 
-def used_inside(source: str) -> set[str]:
+def used_by_functions(source: str) -> set[str]:
     """Return the globals that functions and classes of some code use."""
     top = symtable.symtable(source, "cell", "exec")
     inner = list(top.get_children())
@@ -50,9 +50,9 @@ class _Statement:
     changed: set[str] = field(init=False)
 
     def __post_init__(self):
-        self.defined, _ = names(self.text)
-        self.used = _needs(self.node)
-        self.changed = set(_changed(self.node))
+        self.defined, _ = defined_and_used(self.text)
+        self.used = _names_needed(self.node)
+        self.changed = set(_names_changed(self.node))
 
     @property
     def first(self) -> int:
@@ -82,31 +82,31 @@ class _Statement:
         )
 
 
-def _needs(node: ast.stmt) -> set[str]:
+def _names_needed(node: ast.stmt) -> set[str]:
     """Return the names that have to be there before a statement runs."""
     if isinstance(node, ast.AugAssign):
-        return set.union(*names(ast.unparse(node)))
+        return set.union(*defined_and_used(ast.unparse(node)))
     if not isinstance(node, _BLOCKS):
-        return names(ast.unparse(node))[1]
+        return defined_and_used(ast.unparse(node))[1]
     bodies = (getattr(node, part, []) for part in ("body", "orelse", "finalbody"))
-    inside = set().union(*map(_needs_of_all, bodies))
+    inside = set().union(*map(_names_needed_by_all, bodies))
     for handler in getattr(node, "handlers", []):
-        inside |= _needs_of_all(handler.body)
+        inside |= _names_needed_by_all(handler.body)
     heads = [getattr(node, part, None) for part in ("iter", "test")]
     heads += [item.context_expr for item in getattr(node, "items", [])]
-    outside = (names(ast.unparse(head))[1] for head in heads if head)
-    return set().union(*outside) | (inside - _targets(node))
+    outside = (defined_and_used(ast.unparse(head))[1] for head in heads if head)
+    return set().union(*outside) | (inside - _names_of_head(node))
 
 
-def _needs_of_all(statements: list[ast.stmt]) -> set[str]:
+def _names_needed_by_all(statements: list[ast.stmt]) -> set[str]:
     """Return the names that have to be there before some statements run in their order."""
     needed = set()
     for each in reversed(statements):
-        needed = (needed - _surely_defined(each)) | _needs(each)
+        needed = (needed - _surely_defined(each)) | _names_needed(each)
     return needed
 
 
-def _targets(node: ast.stmt) -> set[str]:
+def _names_of_head(node: ast.stmt) -> set[str]:
     """Return the names that the head of a block defines before its body runs."""
     targets = [getattr(node, "target", None)]
     targets += [item.optional_vars for item in getattr(node, "items", [])]
@@ -120,11 +120,11 @@ def _surely_defined(node: ast.stmt) -> set[str]:
     The blocks of ``if``, ``for``, ``while`` and ``try`` may not run.
     """
     if isinstance(node, ast.With):
-        return _targets(node).union(*map(_surely_defined, node.body))
-    return set() if isinstance(node, _BLOCKS) else names(ast.unparse(node))[0]
+        return _names_of_head(node).union(*map(_surely_defined, node.body))
+    return set() if isinstance(node, _BLOCKS) else defined_and_used(ast.unparse(node))[0]
 
 
-def _changed(statement: ast.stmt) -> Iterator[str]:
+def _names_changed(statement: ast.stmt) -> Iterator[str]:
     """Yield the names of the things that a statement changes in place."""
     for node in ast.walk(statement):
         changes = isinstance(node, ast.Subscript | ast.Attribute)
@@ -148,7 +148,7 @@ def _text(source: str, node: ast.stmt) -> str:
     return "\n".join([*(f"@{each}" for each in above), text])
 
 
-def lesson(cells: Sequence[tuple[str, bool]]) -> list[str]:
+def lesson_code(cells: Sequence[tuple[str, bool]]) -> list[str]:
     """Return what a notebook holds of each of a chapter's code cells.
 
     Parameters
@@ -166,15 +166,19 @@ def lesson(cells: Sequence[tuple[str, bool]]) -> list[str]:
     taught = [each for (_, teaches), each in zip(cells, parsed, strict=True) if teaches]
     # What functions use has to be there when they are called, not where they are written.
     defined = set().union(*(s.defined for each in taught for s in each))
-    later = (used_inside(s.text) for each in taught for s in each)
+    later = (used_by_functions(s.text) for each in taught for s in each)
     needed, kept = set().union(*later) - defined, []
     for (source, teaches), statements in reversed(list(zip(cells, parsed, strict=True))):
-        chosen, needed = _needed(statements, teaches, needed)
-        kept.append(_cut(source, statements, chosen) if teaches else _joined(chosen))
+        chosen, needed = _choose_statements(statements, teaches, needed)
+        kept.append(
+            _cell_without(source, statements, chosen)
+            if teaches
+            else _join_statements(chosen)
+        )
     return kept[::-1]
 
 
-def _needed(
+def _choose_statements(
     statements: list[_Statement], teaches: bool, needed: set[str]
 ) -> tuple[list[_Statement], set[str]]:
     """Return which statements of a cell stay, and what is needed before it."""
@@ -189,7 +193,9 @@ def _needed(
     return chosen[::-1], needed
 
 
-def _cut(source: str, statements: list[_Statement], chosen: list[_Statement]) -> str:
+def _cell_without(
+    source: str, statements: list[_Statement], chosen: list[_Statement]
+) -> str:
     """Return a cell without the statements that were not chosen."""
     if len(chosen) == len(statements):
         return source
@@ -211,7 +217,7 @@ def _cut(source: str, statements: list[_Statement], chosen: list[_Statement]) ->
     return "\n".join(lines).strip("\n")
 
 
-def _joined(chosen: list[_Statement]) -> str:
+def _join_statements(chosen: list[_Statement]) -> str:
     """Return statements of a cell, one below the other."""
     text = ""
     for each in chosen:

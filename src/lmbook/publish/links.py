@@ -13,7 +13,7 @@ from sphinx.util import logging
 from lmbook.pages import drawings
 from lmbook.pages.course import read_page
 from lmbook.pages.glue import format_glue
-from lmbook.pages.tasks import registered
+from lmbook.pages.tasks import checks_by_label
 from lmbook.publish.addresses import site_address
 
 logger = logging.getLogger(__name__)
@@ -129,13 +129,15 @@ class BookLinks:
 
     def drawing(self, name: str) -> str:
         """Return a drawing as an HTML image."""
-        return drawings.image(drawings.source(Path(self.env.srcdir), name, self.glue))
+        return drawings.image_html(
+            drawings.read_drawing(Path(self.env.srcdir), name, self.glue)
+        )
 
     def check(self, key: str) -> str:
         """Return the check of the task that has the choices of a key; "" if none."""
         before = re.split(rf"\{{choices\}} {re.escape(key)}\b", self.source)[0]
         label = re.findall(r"^:label: *(ex-\S+)", before, re.MULTILINE)[-1:]
-        return registered(self.name).get("".join(label).replace("_", "-"), "")
+        return checks_by_label(self.name).get("".join(label).replace("_", "-"), "")
 
     def _numbered(self, page: str, kind: str, anchor: str) -> str:
         """Return the number of a figure, an equation or a task, "" if it has none."""

@@ -13,7 +13,7 @@ from markdown_it import MarkdownIt
 from mdit_py_plugins.colon_fence import colon_fence_plugin
 
 from lmbook.pages.choices import LETTERS
-from lmbook.pages.tasks import FOLDED, asked
+from lmbook.pages.tasks import VERDICT_SUMMARY, read_classes
 
 _BLOCKS = MarkdownIt("commonmark").use(colon_fence_plugin).disable("inline")
 _DIRECTIVE = re.compile(r"\{([\w:-]+)\}(.*)")
@@ -32,7 +32,9 @@ ADMONITIONS = (
     *("admonition", "attention", "caution", "danger", "error", "hint", "important"),
     *("note", "seealso", "tip", "topic", "warning", "margin", "sidebar"),
 )
-LETTER = re.compile(r'`exercises\.check\("([\w.-]+)", "a"\)`')  # of `{choices}`, below
+LETTER_CHECK = re.compile(
+    r'`exercises\.check\("([\w.-]+)", "a"\)`'
+)  # of `{choices}`, below
 
 
 def to_markdown(text: str, links) -> str:
@@ -49,18 +51,18 @@ def to_markdown(text: str, links) -> str:
     for token in _BLOCKS.parse(text):
         if token.type in ("fence", "colon_fence"):
             begin, end = token.map
-            out.append(_inline("\n".join(lines[last:begin]), links))
+            out.append(_rewrite_inline("\n".join(lines[last:begin]), links))
             named = _DIRECTIVE.match(token.info.strip())
             if named:
                 out.append(_directive(*named.groups(), token.content, links))
             else:
                 out += lines[begin:end]
             last = end
-    out.append(_inline("\n".join(lines[last:]), links))
+    out.append(_rewrite_inline("\n".join(lines[last:]), links))
     return re.sub(r"\n{3,}", "\n\n", "\n".join(out)).strip("\n")
 
 
-def solutions(text: str, inside: bool) -> list[tuple[bool, str]]:
+def split_at_solutions(text: str, inside: bool) -> list[tuple[bool, str]]:
     """Cut MyST where a solution begins or ends.
 
     Parameters
@@ -84,19 +86,19 @@ def solutions(text: str, inside: bool) -> list[tuple[bool, str]]:
     return pieces
 
 
-def unannounced(text: str) -> str:
+def without_solution_lines(text: str) -> str:
     """Return MyST without the lines that begin a solution."""
     return _SOLUTION.sub("", text)
 
 
-def folded(outputs: list) -> str:
+def folded_outputs(outputs: list) -> str:
     """Return what a cell shows in words as HTML that opens; a check has said it."""
     said = []
     for output in outputs:
         data = output.get("data", {})
         text = f"<pre>{escape(output.get('text') or data.get('text/plain', ''))}</pre>"
         said.append(data.get("text/html", text))
-    return f"<details><summary>{FOLDED}</summary>{''.join(said)}</details>"
+    return f"<details><summary>{VERDICT_SUMMARY}</summary>{''.join(said)}</details>"
 
 
 # --- directives -----------------------------------------------------------------------
@@ -113,7 +115,7 @@ def _directive(name: str, argument: str, content: str, links) -> str:
     body = to_markdown(content, links)
     if name in _WITH_BODY:
         return _WITH_BODY[name](argument, options, body, links)
-    title = _inline(argument, links)
+    title = _rewrite_inline(argument, links)
     if name in ADMONITIONS:
         title = title or name.replace("seealso", "see also").capitalize()
     else:
@@ -127,7 +129,7 @@ def _nothing(argument: str, options: dict, content: str, links) -> str:
 
 def _task(argument: str, options: dict, content: str, links) -> str:
     label = options.get("label", "")
-    heading = [*asked(options.get("class", "").split()), links.exercise(label)]
+    heading = [*read_classes(options.get("class", "").split()), links.exercise(label)]
     return f"{_anchor(options)}**{' · '.join(heading)}**\n"
 
 
@@ -136,11 +138,11 @@ def _solution(argument: str, options: dict, content: str, links) -> str:
 
 
 def _deeper(argument: str, options: dict, content: str, links) -> str:
-    return f"\n***\n\n**Going deeper: {_inline(argument, links)}**\n"
+    return f"\n***\n\n**Going deeper: {_rewrite_inline(argument, links)}**\n"
 
 
 def _equation(argument: str, options: dict, content: str, links) -> str:
-    return _display(content, options.get("label", ""), links)
+    return _display_math(content, options.get("label", ""), links)
 
 
 def _code(argument: str, options: dict, content: str, links) -> str:
@@ -194,7 +196,7 @@ def _choices(argument: str, options: dict, body: str, links) -> str:
 
 
 def _dropdown(argument: str, options: dict, body: str, links) -> str:
-    summary = _inline(argument, links)
+    summary = _rewrite_inline(argument, links)
     return f"\n<details>\n<summary>{summary}</summary>\n\n{body}\n\n</details>\n"
 
 
@@ -223,7 +225,7 @@ def _lettered(text: str) -> str:
     return "\n\n".join(f"**{letter}.** {words.strip()}" for letter, words in pairs)
 
 
-def _display(formula: str, label: str, links) -> str:
+def _display_math(formula: str, label: str, links) -> str:
     tag = f" \\tag{{{links.equation(label)}}}" if label else ""
     return f"$$\n{formula.strip()}{tag}\n$$"
 
@@ -231,7 +233,7 @@ def _display(formula: str, label: str, links) -> str:
 # --- roles and links ------------------------------------------------------------------
 
 
-def _inline(text: str, links) -> str:
+def _rewrite_inline(text: str, links) -> str:
     """Rewrite labels, equations, roles and links, wherever no code is.
 
     Roles are code to a Markdown parser, so they go first, into placeholders that what
@@ -245,7 +247,7 @@ def _inline(text: str, links) -> str:
 
     text = _ROLE.sub(lambda role: keep(_role(role[1], role[3], links)), text)
     text = _CODE.sub(lambda code: keep(code[0]), text)
-    text = _EQUATION.sub(lambda m: keep(_display(m[1], m[2] or "", links)), text)
+    text = _EQUATION.sub(lambda m: keep(_display_math(m[1], m[2] or "", links)), text)
     text = _LABEL.sub(lambda label: f'<a id="{label[1]}"></a>', text)
     text = _LINK.sub(lambda link: links.page(link[2], link[1]), text)
     text = _IMAGE.sub(lambda image: links.image(image[2], image[1]), text)

@@ -29,13 +29,19 @@ from lmbook.execute.placed import is_placed
 from lmbook.execute.run import chapters, executed, page_name
 from lmbook.execute.verdicts import code_cells
 from lmbook.pages.cells import parse_cells
-from lmbook.pages.glue import glued
-from lmbook.pages.tasks import CHECKED, FOLDED
+from lmbook.pages.glue import glued_values
+from lmbook.pages.tasks import CHECK_CALL, VERDICT_SUMMARY
 from lmbook.publish import addresses
 from lmbook.publish.addresses import FOLDER
-from lmbook.publish.lesson import MACHINERY, lesson, names
+from lmbook.publish.lesson import MACHINERY, defined_and_used, lesson_code
 from lmbook.publish.links import BookLinks
-from lmbook.publish.markdown import LETTER, folded, solutions, to_markdown, unannounced
+from lmbook.publish.markdown import (
+    LETTER_CHECK,
+    folded_outputs,
+    split_at_solutions,
+    to_markdown,
+    without_solution_lines,
+)
 from lmcourse.views import MIME
 
 logger = logging.getLogger(__name__)
@@ -49,13 +55,13 @@ COLAB_NEEDS = (
 FOLDED_CELL = {"cellView": "form", "jupyter": {"source_hidden": True}}
 INSTALL = Path(__file__).parents[1] / "static" / "first-cell.txt"
 # What a viewer that runs nothing can show. Views are told in words: their scripts are long.
-SHOWN = ("text/plain", "text/html", "text/markdown", "text/latex", "image/svg+xml")
+STATIC_TYPES = ("text/plain", "text/html", "text/markdown", "text/latex", "image/svg+xml")
 
 
 # --- the notebook ---------------------------------------------------------------------
 
 
-def published(
+def chapter_notebook(
     links: BookLinks,
     wheel: str,
     student: bool = False,
@@ -78,19 +84,25 @@ def published(
     how = f" To change the page, edit `chapters/{links.name}.md` and run `make html`."
     first = f"*This is {page}, made to be run.*{'' if student else how}"
     cells = [nbformat.v4.new_markdown_cell(first), _install_cell(wheel)]
-    code, in_solution = _kept_code(links.source, student, outputs), False
+    code, in_solution = _notebook_code(links.source, student, outputs), False
     for cell in jupytext.reads(links.source, fmt="md:myst").cells:
         if cell.cell_type == "code":
             cells += _code_cells(next(code), links)
             continue
-        pieces = solutions(cell.source, in_solution)
+        pieces = split_at_solutions(cell.source, in_solution)
         in_solution = pieces[-1][0]
         if student:
-            pieces = [(False, unannounced(text)) for inside, text in pieces if not inside]
-        text = "\n\n".join(filter(None, (_prose(*piece, links) for piece in pieces)))
+            pieces = [
+                (False, without_solution_lines(text))
+                for inside, text in pieces
+                if not inside
+            ]
+        text = "\n\n".join(
+            filter(None, (_prose_markdown(*piece, links) for piece in pieces))
+        )
         if text:
             cells.append(nbformat.v4.new_markdown_cell(text))
-        for task in LETTER.findall(text) if student else ():
+        for task in LETTER_CHECK.findall(text) if student else ():
             answer = f'exercises.check("{task}", ...)  # for a letter, such as "a"'
             cells.append(nbformat.v4.new_code_cell(answer))
     for number, cell in enumerate(cells):
@@ -100,7 +112,7 @@ def published(
 
 
 @dataclass
-class _Code:
+class _NotebookCode:
     """What a notebook holds of a code cell of the chapter."""
 
     cell: NotebookNode
@@ -113,34 +125,36 @@ class _Code:
         return bool(MACHINERY & {*self.cell.metadata.get("tags", [])})
 
 
-def _kept_code(text: str, student: bool, outputs: NotebookNode | None) -> Iterator[_Code]:
+def _notebook_code(
+    text: str, student: bool, outputs: NotebookNode | None
+) -> Iterator[_NotebookCode]:
     """Yield what is kept of each code cell of a chapter, in order."""
     book = [c for c in jupytext.reads(text, fmt="md:myst").cells if c.cell_type == "code"]
     inside = [cell.part == "solution" for cell in parse_cells(text)]
     ran = [cell for cell in code_cells(outputs) if not is_placed(cell)] if outputs else book
-    solved = _solved(text) if student else set()
+    solved = _names_of_solutions(text) if student else set()
     code = [
-        _Code(cell, cell.source, solves, old.get("outputs", []))
+        _NotebookCode(cell, cell.source, solves, old.get("outputs", []))
         for cell, solves, old in zip(book, inside, ran, strict=True)
     ]
     for each in code:
-        if student and (each.in_solution or names(each.source)[1] & solved):
+        if student and (each.in_solution or defined_and_used(each.source)[1] & solved):
             each.source = ""
-    kept = lesson([(each.source, not each.proves) for each in code])
+    kept = lesson_code([(each.source, not each.proves) for each in code])
     for each, source in zip(code, kept, strict=True):
         each.source = source
     return iter(code)
 
 
-def _solved(source: str) -> set[str]:
+def _names_of_solutions(source: str) -> set[str]:
     """Return the names that only solutions define."""
     found = {True: set(), False: set()}
     for cell in parse_cells(source):
-        found[cell.part == "solution"] |= names(cell.source)[0]
+        found[cell.part == "solution"] |= defined_and_used(cell.source)[0]
     return found[True] - found[False]
 
 
-def _prose(in_solution: bool, text: str, links: BookLinks) -> str:
+def _prose_markdown(in_solution: bool, text: str, links: BookLinks) -> str:
     """Return prose as Markdown, a solution's folded."""
     plain = to_markdown(text, links)
     if not (in_solution and plain):
@@ -149,7 +163,7 @@ def _prose(in_solution: bool, text: str, links: BookLinks) -> str:
     return f"<details>\n{summary}\n\n{plain}\n\n</details>"
 
 
-def _code_cells(code: _Code, links: BookLinks) -> list[NotebookNode]:
+def _code_cells(code: _NotebookCode, links: BookLinks) -> list[NotebookNode]:
     """Return a code cell, folded if no reader begins with it, and its figure's caption."""
     if not code.source:
         return []
@@ -164,7 +178,7 @@ def _code_cells(code: _Code, links: BookLinks) -> list[NotebookNode]:
     ):
         cell.metadata = nbformat.from_dict(FOLDED_CELL | {"tags": [*tags]})
     if not code.proves:
-        cell.outputs = _shown(code)
+        cell.outputs = _static_outputs(code)
     figure = code.cell.metadata.get("mystnb", {}).get("figure", {})
     if "caption" not in figure:
         return [cell]
@@ -173,17 +187,20 @@ def _code_cells(code: _Code, links: BookLinks) -> list[NotebookNode]:
     return [cell, nbformat.v4.new_markdown_cell(text)]
 
 
-def _shown(code: _Code) -> list[NotebookNode]:
+def _static_outputs(code: _NotebookCode) -> list[NotebookNode]:
     """Return what a viewer that runs nothing shows of a cell's outputs.
 
     Pictures and tables stay; a view becomes its description in words; what a check says of
     a task's starter is folded.
     """
-    outputs = list(filter(None, map(_static, code.outputs)))
-    starter = CHECKED.search(code.source) and not code.in_solution
+    outputs = list(filter(None, map(_static_output, code.outputs)))
+    starter = CHECK_CALL.search(code.source) and not code.in_solution
     if not (starter and outputs):
         return outputs
-    data = {"text/html": folded(outputs), "text/plain": f"{FOLDED} Run it."}
+    data = {
+        "text/html": folded_outputs(outputs),
+        "text/plain": f"{VERDICT_SUMMARY} Run it.",
+    }
     return [nbformat.v4.new_output("display_data", data)]
 
 
@@ -207,11 +224,11 @@ def _versions(name: str) -> tuple[str, str]:
     return (least or pin)[1], pin[0]
 
 
-def _static(output: NotebookNode) -> NotebookNode | None:
+def _static_output(output: NotebookNode) -> NotebookNode | None:
     """Return what a viewer can show of an output, None if nothing."""
     if output.output_type not in ("display_data", "execute_result"):
         return output
-    kinds = SHOWN[:1] if MIME in output.data else SHOWN
+    kinds = STATIC_TYPES[:1] if MIME in output.data else STATIC_TYPES
     data = {kind: output.data[kind] for kind in kinds if kind in output.data}
     return nbformat.v4.new_output("display_data", data) if data else None
 
@@ -246,7 +263,7 @@ def build_wheel(folder: Path) -> Path:
     return target
 
 
-def publish(app, exception) -> None:
+def write_notebooks(app, exception) -> None:
     """Write the notebooks of the pages that ran, and the wheel; remove older ones."""
     if exception or app.builder.name != "html":
         return
@@ -262,8 +279,8 @@ def publish(app, exception) -> None:
     kept = {wheel}
     for name, outputs in ran.items():
         try:
-            links = BookLinks(app, name, glued(outputs), list(ran))
-            made = _editions(links, addresses.wheel_address(wheel.name), outputs)
+            links = BookLinks(app, name, glued_values(outputs), list(ran))
+            made = _editions_of(links, addresses.wheel_address(wheel.name), outputs)
         except Exception as error:  # one page's notebook; the site and the others are whole
             logger.warning("%s has no notebook: %s", name, error, location=name)
             continue
@@ -279,10 +296,10 @@ def publish(app, exception) -> None:
             path.unlink()
 
 
-def _editions(links: BookLinks, wheel: str, outputs: NotebookNode) -> dict:
+def _editions_of(links: BookLinks, wheel: str, outputs: NotebookNode) -> dict:
     """Return a chapter's notebooks, each by the folder that it belongs in."""
-    notebook, tasks = (published(links, wheel, student) for student in (False, True))
-    shown = published(links, wheel, outputs=outputs)
+    notebook, tasks = (chapter_notebook(links, wheel, student) for student in (False, True))
+    shown = chapter_notebook(links, wheel, outputs=outputs)
     for number, cell in enumerate(code_cells(shown)):
         cell.execution_count = number or None  # nobody ran the cell that installs
     return {FOLDER: notebook, EXECUTED: shown, STUDENT: tasks}
@@ -324,4 +341,4 @@ def setup(app) -> None:
     # A value of the configuration: Sphinx then rewrites every page when it changes.
     app.add_config_value("lmcourse_published", addresses.published_at(), "html", [tuple])
     app.connect("html-page-context", add_buttons, priority=600)
-    app.connect("build-finished", publish)
+    app.connect("build-finished", write_notebooks)

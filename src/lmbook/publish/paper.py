@@ -22,21 +22,26 @@ from lmbook.execute.keys import ROOT, build_folder
 
 HERE = Path(__file__).parent
 TITLE = "Inside Language Models"
-LOOK = {"width": 850, "height": 1100}  # pixels: what A4 has between its margins, by scale
-SHEET = {"prefer_css_page_size": True, "scale": 0.75, "print_background": True}
+VIEWPORT = {
+    "width": 850,
+    "height": 1100,
+}  # pixels: what A4 has between its margins, by scale
+PDF_OPTIONS = {"prefer_css_page_size": True, "scale": 0.75, "print_background": True}
 PATIENCE = 600_000  # milliseconds, for the models of a page, and for the whole book
 NOTE = "What moves or answers on the site stands as it is before a reader touches it."
-KEPT = "localStorage.mode = localStorage.theme = 'light'; localStorage['lmcourse:way'] = "
+READER_SETTINGS = (
+    "localStorage.mode = localStorage.theme = 'light'; localStorage['lmcourse:way'] = "
+)
 
 
-def parts() -> dict[str, list[str]]:
+def book_parts() -> dict[str, list[str]]:
     """Return the names of the book's pages by the captions of its parts."""
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
     named = {p["caption"]: [page["file"] for page in p["chapters"]] for p in toc["parts"]}
     return {"": [toc["root"]], **named}
 
 
-def ready(context, site: str, name: str, folded: str) -> dict:
+def page_for_paper(context, site: str, name: str, folded: str) -> dict:
     """Return a page's title, HTML, style sheets and rules, made ready for paper."""
     with closing(context.new_page()) as page:
         page.set_default_timeout(PATIENCE)
@@ -47,7 +52,7 @@ def ready(context, site: str, name: str, folded: str) -> dict:
         return page.evaluate(f"({script})", how)  # in brackets it is a value
 
 
-def contents(book: dict, pages: dict, sheets: dict) -> str:
+def contents_html(book: dict, pages: dict, sheets: dict) -> str:
     """Return the contents; ``sheets`` has the number on which each page begins."""
     rows = ""
     for caption, names in book.items():
@@ -58,7 +63,7 @@ def contents(book: dict, pages: dict, sheets: dict) -> str:
     return f'<nav class="lm-contents"><h1>Contents</h1>{rows}<p>{NOTE}</p></nav>'
 
 
-def document(book: dict, pages: dict, sheets: dict) -> str:
+def book_html(book: dict, pages: dict, sheets: dict) -> str:
     """Return the whole book as HTML: its first page, the contents, all others."""
     links = dict.fromkeys(link for page in pages.values() for link in page["links"])
     rules = dict.fromkeys(rule for page in pages.values() for rule in page["rules"])
@@ -72,28 +77,30 @@ def document(book: dict, pages: dict, sheets: dict) -> str:
             begin = f'<article class="bd-article" id="{name}" style="page: {name}">'
             bodies.append(f"{begin}{part}{pages[name]['html']}</article>")
             part = ""
-    bodies.insert(1, contents(book, pages, sheets))
+    bodies.insert(1, contents_html(book, pages, sheets))
     head = "".join(f'<link rel="stylesheet" href="{link}">' for link in links)
     head += f'<meta charset="utf-8"><title>{TITLE}</title><style>{"".join(style)}</style>'
     body = "".join(bodies)
     return f'<!doctype html><html lang="en" data-theme="light">{head}{body}</html>'
 
 
-def paper(browser, site: Path, book: dict, way: str, folded: str) -> bytes:
+def print_pages(browser, site: Path, book: dict, way: str, folded: str) -> bytes:
     """Return pages of the built site as one PDF."""
     names = [name for names in book.values() for name in names]
     address = f"{site.as_uri()}/"
-    with closing(browser.new_context(viewport=LOOK, reduced_motion="reduce")) as context:
-        context.add_init_script(f"{KEPT}'{way}'")
-        pages = {name: ready(context, address, name, folded) for name in names}
+    with closing(
+        browser.new_context(viewport=VIEWPORT, reduced_motion="reduce")
+    ) as context:
+        context.add_init_script(f"{READER_SETTINGS}'{way}'")
+        pages = {name: page_for_paper(context, address, name, folded) for name in names}
     sheets: dict[str, int] = {}
     with closing(browser.new_context(java_script_enabled=False)) as context:
         page = context.new_page()
         page.set_default_timeout(PATIENCE)
         page.goto(f"{address}{names[0]}.html")  # a page of the site may read its files
         for _ in range(2):
-            page.set_content(document(book, pages, sheets))
-            pdf = page.pdf(**SHEET, outline=True, tagged=True)
+            page.set_content(book_html(book, pages, sheets))
+            pdf = page.pdf(**PDF_OPTIONS, outline=True, tagged=True)
             reader = PdfReader(io.BytesIO(pdf))
             place, marks = reader.get_destination_page_number, reader.named_destinations
             sheets = {name: 1 + place(marks[f"/{name}"]) for name in names}
@@ -116,7 +123,9 @@ def main() -> int:
     how = {"executable_path": find_chromium(), "args": ["--no-sandbox"]}
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(**how)
-        chosen.out.write_bytes(paper(browser, site, parts(), chosen.way, chosen.folded))
+        chosen.out.write_bytes(
+            print_pages(browser, site, book_parts(), chosen.way, chosen.folded)
+        )
     print(f"The book is in {chosen.out}")
     return 0
 
