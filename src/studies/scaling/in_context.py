@@ -1,12 +1,16 @@
-"""Does a small model learn a task from examples in its window, or look one up?
+"""Does a small model learn a task from the examples in its window, or look one up?
 
-Varied: whether each text of the training is of any of 61,440 tasks, or of one of 16 that
-come again and again; how many examples stand before. Rates are chosen for each kind by
-texts of their own, by three other seeds. Rivals: copying the last answer of the same
-question; counting all its answers; counting those of its pair, too. What they trust is
-chosen on the same texts. Null: the answers of a text change places. Statistic: nats for
-each of the last twelve answers of tasks held out from all training; the interval is that
-of how much more counting pays than the model, seed by seed.
+What varies: whether each training text is of any of 61,440 tasks, or of one of 16 that come
+again and again; how many examples come before. The learning rate of each kind is chosen on
+texts of their own, from three other seeds.
+
+Rivals: copying the question's last answer; counting all its earlier answers; counting those
+of its pair, too. How much they trust what they find is chosen on the same texts.
+
+Null: the answers of each text are shuffled among its questions.
+
+Statistic: the loss in nats of each of the last twelve answers, of tasks held out from all
+training. The interval is that of counting's loss less the model's, over the seeds.
 """
 
 from functools import partial
@@ -18,14 +22,17 @@ from lmcourse import in_context
 from lmcourse.repeats import Repeater
 from lmcourse.training_loop import train_scheduled
 from lmcourse.weights import save_model
-from studies.harness import best_rate, count, paired
+from studies.harness import alike, best_rate, count, paired
 
 CHAPTER = "scaling"
 CHECKPOINTS = ("in-context",)
-CLAIM = "Told a new task by examples, the model pays less than who counts the same question"
-RIVAL = "copying the last answer of the same question; counting all of them"
-NULL = "the answers of each text change places"
-KINDS, SEEDS, STEPS = {"new": None, "known": 16}, [0, 1, 2, 3, 4], 1200
+CLAIM = (
+    "Shown examples of a task it has never met, a small model predicts answers better than "
+    "counting the question's earlier answers does"
+)
+RIVAL = "copying the question's last answer; counting all its earlier answers"
+NULL = "the answers of each text are shuffled"
+KINDS, SEEDS, STEPS = {"new": None, "known": 16}, [0, 1, 2, 3, 4], 1200  # tasks of a kind
 TUNING, RATES = [97, 98, 99], [3.125e-4, 6.25e-4, 1.25e-3, 2.5e-3, 5e-3, 1e-2, 2e-2]
 TRUST = [0.5, 0.7, 0.8, 0.85, 0.9, 0.925, 0.95]
 SETTINGS = {"kinds": KINDS, "steps": STEPS, "tuning": TUNING, "rates": RATES}
@@ -38,35 +45,57 @@ RIVALS = {
 
 
 def plan(small):
-    """Choose rates, then each kind from five seeds, and the rivals; or two steps each."""
+    """Return the settings of all runs: learning rates, then models, then the rivals.
+
+    Parameters
+    ----------
+    small : bool
+        Whether to return one rate and one seed of each kind, with two steps.
+
+    Returns
+    -------
+    list of dict
+        The arguments of `run`.
+    """
     rates, seeds = (RATES[:1], SEEDS[:1]) if small else (RATES, SEEDS)
-    steps, tuning = {"steps": 2 if small else STEPS}, TUNING[:1] if small else TUNING
-    runs = [
-        {"group": "tuning", "kind": kind, "seed": seed, "rate": rate}
-        for kind, rate, seed in product(KINDS, rates, tuning)
+    tuning_seeds = TUNING[:1] if small else TUNING
+    steps = 2 if small else STEPS
+    settings = [
+        {"group": "tuning", "kind": kind, "seed": seed, "rate": rate, "steps": steps}
+        for kind, rate, seed in product(KINDS, rates, tuning_seeds)
     ]
-    runs += [
-        {"group": "runs", "kind": kind, "seed": seed} for seed in seeds for kind in KINDS
+    settings += [
+        {"group": "runs", "kind": kind, "seed": seed, "steps": steps}
+        for seed, kind in product(seeds, KINDS)
     ]
-    return [each | steps for each in runs] + [{"group": "rivals", "way": w} for w in RIVALS]
+    return settings + [{"group": "rivals", "way": name} for name in RIVALS]
 
 
-def drawn(seed):
-    """Return texts of tasks that were held out."""
+def sample_held_out(seed):
+    """Return 2,000 texts of tasks that are held out from training.
+
+    Parameters
+    ----------
+    seed : int
+
+    Returns
+    -------
+    int64 Tensor of shape (2000, 48)
+        As `lmcourse.in_context.sample_texts`.
+    """
     generator = torch.Generator().manual_seed(seed)
-    return in_context.sample_texts(
-        in_context.sample_tasks(SETTINGS["texts"], generator, held_out=True), generator
-    )
+    tasks = in_context.sample_tasks(SETTINGS["texts"], generator, held_out=True)
+    return in_context.sample_texts(tasks, generator)
 
 
-def last(losses):
-    """Return the mean of the last answers."""
+def mean_of_last(losses):
+    """Return the mean loss of the last twelve answers of texts: (texts, 24) to a float."""
     return round(losses[:, -SETTINGS["last"] :].mean().item(), 4)
 
 
-def by_example(losses):
-    """Return the mean cost after 0, 1, 2 … examples."""
-    return [round(each, 4) for each in losses.mean(0).tolist()]
+def mean_by_example(losses):
+    """Return the mean loss after 0, 1, 2 … examples: (texts, 24) to a list of float."""
+    return [round(loss, 4) for loss in losses.mean(0).tolist()]
 
 
 def train_on_tasks(seed, steps, learning_rate, known=None, batch=32):
@@ -95,13 +124,14 @@ def train_on_tasks(seed, steps, learning_rate, known=None, batch=32):
     model = Repeater()
 
     def loss_at(step):
+        """Return the loss of a batch of new texts."""
         which = torch.randint(len(known_tasks), (batch,), generator=generator)
         tasks = known_tasks[which] if known else in_context.sample_tasks(batch, generator)
-        return in_context.answer_losses(
-            model, in_context.sample_texts(tasks, generator)
-        ).mean()
+        texts = in_context.sample_texts(tasks, generator)
+        return in_context.answer_losses(model, texts).mean()
 
     def share_at(step):
+        """Return the share of the learning rate at a step."""
         rising = (step + 1) / 50
         falling = (steps - step) / (0.2 * steps)
         return min(1, rising, falling)
@@ -110,40 +140,112 @@ def train_on_tasks(seed, steps, learning_rate, known=None, batch=32):
     return model, history
 
 
-@torch.no_grad()
 def run(folder, group, kind="", seed=0, rate=None, steps=0, way=""):
-    """Train one model, or let a rival answer."""
-    choose, judge = drawn(10**6), drawn(10**6 + 1)
-    if way:
-        best = min(TRUST, key=lambda trust: last(RIVALS[way](choose, trust)))
-        losses = RIVALS[way](judge, best)
-        return {
-            "way": way,
-            "value": best,
-            "loss": last(losses),
-            "examples": by_example(losses),
-        }
+    """Train one model, or test a rival.
+
+    Parameters
+    ----------
+    folder : Path
+        Holds the finished runs of the group "tuning"; the page's model is saved there.
+    group : {"tuning", "runs", "rivals"}
+    kind : {"new", "known"}
+        The tasks of the training texts: any, or 16.
+    seed : int
+    rate : float, optional
+        The learning rate. Default: the tuned one.
+    steps : int
+    way : str
+        The rival, a key of `RIVALS`.
+
+    Returns
+    -------
+    dict
+        As `rival_losses` or `train_and_test`.
+    """
+    if group == "rivals":
+        return rival_losses(way)
     rate = rate or best_rate(folder, kind=kind)
-    with torch.enable_grad():
-        model, history = train_on_tasks(seed, steps, rate, KINDS[kind])
-    found = {"kind": kind, "seed": seed, "rate": rate}
+    return train_and_test(folder, group, kind, seed, rate, steps)
+
+
+def rival_losses(name):
+    """Return the loss of a rival whose trust is chosen on other texts.
+
+    Parameters
+    ----------
+    name : str
+        A key of `RIVALS`.
+
+    Returns
+    -------
+    dict
+        ``way``, the name; ``value``, the trust; ``loss``, the mean of the last twelve
+        answers, in nats; ``examples``, the mean loss after 0, 1, 2 … examples.
+    """
+    tuning_texts, test_texts = sample_held_out(10**6), sample_held_out(10**6 + 1)
+    losses_of = RIVALS[name]
+    best = min(TRUST, key=lambda trust: mean_of_last(losses_of(tuning_texts, trust)))
+    losses = losses_of(test_texts, best)
+    return {
+        "way": name,
+        "value": best,
+        "loss": mean_of_last(losses),
+        "examples": mean_by_example(losses),
+    }
+
+
+def train_and_test(folder, group, kind, seed, rate, steps):
+    """Train one model, and test it on tasks that it has not met.
+
+    Parameters
+    ----------
+    folder, group, kind, seed, rate, steps
+        As of `run`.
+
+    Returns
+    -------
+    dict
+        ``kind``, ``seed``, ``rate``. Of the group "tuning" ``validation``, the mean loss of
+        the last twelve answers of tuning texts, in nats. Of "runs" ``loss`` and
+        ``examples``, as of `rival_losses`; ``shuffled``, the loss if the answers before
+        were shuffled; ``history``, the training loss in about 60 means.
+    """
+    tuning_texts, test_texts = sample_held_out(10**6), sample_held_out(10**6 + 1)
+    model, history = train_on_tasks(seed, steps, rate, KINDS[kind])
+    row = {"kind": kind, "seed": seed, "rate": rate}
     if group == "tuning":
-        return found | {"validation": last(in_context.answer_losses(model, choose))}
+        with torch.no_grad():
+            losses = in_context.answer_losses(model, tuning_texts)
+        return row | {"validation": mean_of_last(losses)}
     if kind == "new" and seed == SEEDS[0]:
         save_model(folder / "in-context.safetensors", model, {"steps": steps})
-    losses = in_context.answer_losses(model, judge)
-    mixed = in_context.shuffle_answers(judge, torch.Generator().manual_seed(seed))
-    found |= {"loss": last(losses), "examples": by_example(losses)}
-    found["shuffled"] = last(in_context.answer_losses(model, mixed, judge))
+    mixed = in_context.shuffle_answers(test_texts, torch.Generator().manual_seed(seed))
+    with torch.no_grad():
+        losses = in_context.answer_losses(model, test_texts)
+        mixed_losses = in_context.answer_losses(model, mixed, test_texts)
+    row |= {"loss": mean_of_last(losses), "examples": mean_by_example(losses)}
+    row["shuffled"] = mean_of_last(mixed_losses)
     every = max(1, steps // 60)
     means = torch.tensor(history[: steps // every * every]).view(-1, every).mean(1)
-    return found | {"history": [round(each, 3) for each in means.tolist()]}
+    return row | {"history": [round(mean, 3) for mean in means.tolist()]}
 
 
 def summary(results):
-    """Compare counting with the model, seed by seed."""
-    ours = [each["loss"] for each in results["runs"] if each["kind"] == "new"]
-    rival = [each["loss"] for each in results["rivals"] if each["way"] == "count"] * len(
-        ours
-    )
-    return count(results["runs"]) | paired(rival, ours, max(ours) < min(rival))
+    """Compare counting with the model of all tasks, seed by seed.
+
+    Parameters
+    ----------
+    results : dict of str to list of dict
+        Group → outcomes of its runs (`studies.harness`).
+
+    Returns
+    -------
+    dict
+        ``n``, ``seeds``; ``interval``, of counting's loss less the model's; ``verdict``:
+        whether every model of all tasks has a lower loss than counting.
+    """
+    model_losses = [row["loss"] for row in alike(results["runs"], kind="new")]
+    (counting,) = (row["loss"] for row in alike(results["rivals"], way="count"))
+    holds = max(model_losses) < counting
+    counting_losses = [counting] * len(model_losses)
+    return count(results["runs"]) | paired(counting_losses, model_losses, holds)

@@ -1,6 +1,6 @@
 """The LSTM of the Sonnets, ``lstm.safetensors``: it predicts the next character.
 
-No question, no rivals: it makes the model that the chapter *sequences* looks into.
+No question and no rivals: it makes the model that the chapter *sequences* looks into.
 """
 
 import math
@@ -23,9 +23,15 @@ LEARNING_RATE = 5e-3
 
 
 class Network(nn.Module):
-    """A table of token vectors, PyTorch's own LSTM, an output layer."""
+    """A table of token vectors, PyTorch's own LSTM, and an output layer.
+
+    Parameters
+    ----------
+    vocab_size : int
+    """
 
     def __init__(self, vocab_size):
+        """Draw the first weights."""
         super().__init__()
         self.tokens = nn.Embedding(vocab_size, D_IN)
         self.core = nn.LSTM(D_IN, D_MODEL, batch_first=True)
@@ -33,44 +39,90 @@ class Network(nn.Module):
         self.drop = nn.Dropout(DROPOUT)
 
     def forward(self, ids):
+        """Return logits (batch, tokens, vocab_size) of what follows ids (batch, tokens)."""
         states, _ = self.core(self.drop(self.tokens(ids)))
-        return self.output(self.drop(states))  # (batch, tokens, vocab_size)
+        return self.output(self.drop(states))
 
 
-def corpus():
-    """Return the characters' tokenizer, and the ids of training and validation text."""
+def load_ids():
+    """Load the Sonnets as ids of characters.
+
+    Returns
+    -------
+    tokenizer : CharTokenizer
+    training, validation : int64 Tensor of shape (characters,)
+    """
     tokenizer = CharTokenizer(load_corpus("sonnets"))
-    parts = train_val_test_split(load_texts("sonnets"))
-    return tokenizer, *(torch.tensor(tokenizer.encode(part)) for part in parts[:2])
+    training, validation, _ = train_val_test_split(load_texts("sonnets"))
+    return tokenizer, *(
+        torch.tensor(tokenizer.encode(text)) for text in (training, validation)
+    )
 
 
 def plan(small):
-    """One training; or two steps of it."""
+    """Return the setting of the one run, a training of 4,000 steps.
+
+    Parameters
+    ----------
+    small : bool
+        Whether it has two steps instead.
+
+    Returns
+    -------
+    list of dict
+        The arguments of `run`.
+    """
     return [{"group": "training"} | SETTINGS | ({"steps": 2} if small else {})]
 
 
 def run(folder, group, seed, steps):
-    """Train the network and keep it; return its loss on the validation text."""
+    """Train the network and save it.
+
+    Parameters
+    ----------
+    folder : Path
+        Where ``lstm.safetensors`` is written.
+    group : {"training"}
+    seed, steps : int
+
+    Returns
+    -------
+    dict
+        ``seed``, ``steps``; ``loss``, on the validation text, in nats a character.
+    """
     model, loss = train_lstm(seed, steps)
     save(model, folder / "lstm.safetensors")
     return {"seed": seed, "steps": steps, "loss": round(loss, 4)}
 
 
 def train_lstm(seed, steps):
-    """Return a trained network and its loss on the validation text, in nats."""
-    tokenizer, training, validation = corpus()
+    """Train the network on random windows of the training text.
+
+    Parameters
+    ----------
+    seed, steps : int
+
+    Returns
+    -------
+    model : Network
+        In evaluation mode.
+    loss : float
+        On the validation text, in nats a character.
+    """
+    tokenizer, training, validation = load_ids()
     torch.manual_seed(seed)
     model = Network(tokenizer.vocab_size)
     optimizer = torch.optim.AdamW(model.parameters(), LEARNING_RATE, weight_decay=0.01)
 
     def loss_at(step):
+        """Return the loss of a batch of random windows."""
         starts = torch.randint(len(training) - TOKENS - 1, (BATCH,))
         windows = training[starts[:, None] + torch.arange(TOKENS + 1)]
         logits = model(windows[:, :-1])
         return F.cross_entropy(logits.flatten(0, 1), windows[:, 1:].flatten())
 
     def share_at(step):
-        """Half a cosine, after a warm-up."""
+        """Return the share of the learning rate: half a cosine, after a warm-up."""
         return min(1, (step + 1) / 50) * (1 + math.cos(math.pi * step / steps)) / 2
 
     schedulers = [LambdaLR(optimizer, share_at)]
@@ -81,10 +133,18 @@ def train_lstm(seed, steps):
 
 
 def save(model, path):
-    """Keep an LSTM under the names of `lmcourse.recurrent.CharLSTM`, as float16."""
+    """Save a network under the names of `lmcourse.recurrent.CharLSTM`, as float16.
+
+    Parameters
+    ----------
+    model : Network
+    path : Path
+    """
     parts = {"weight_ih_l0": "read.weight", "weight_hh_l0": "carry.weight"}
     parts |= {"bias_ih_l0": "read.bias", "bias_hh_l0": "carry.bias"}
     state = {name: weight.half() for name, weight in model.state_dict().items()}
-    state |= {f"lstm.{new}": state.pop(f"core.{old}") for old, new in parts.items()}
+    for old, new in parts.items():
+        state[f"lstm.{new}"] = state.pop(f"core.{old}")
     tensors = {f"model.{name}": weight for name, weight in state.items()}
-    save_tensors(path, tensors, {"alphabet": corpus()[0].alphabet})
+    tokenizer, _, _ = load_ids()
+    save_tensors(path, tensors, {"alphabet": tokenizer.alphabet})
