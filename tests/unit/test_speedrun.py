@@ -72,7 +72,7 @@ def test_the_reference_is_of_nanogpts_shape():
     expected = {"tokens.weight": (65, 128), "positions.weight": (64, 128)}
     expected |= {f"blocks.{i}.{n}.weight": s for i in range(4) for n, s in block.items()}
     assert shapes == expected | {"norm.weight": (128,)}
-    counted = study.numbers(model) - 64 * 128  # nanoGPT does not count positions
+    counted = study.count_parameters(model) - 64 * 128  # nanoGPT does not count positions
     assert f"{counted / 1e6:.2f}M" == "0.80M"
 
 

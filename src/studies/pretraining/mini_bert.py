@@ -1,8 +1,8 @@
 """The mini-BERT: a small BERT that fills blanks, ``mini-bert.safetensors``.
 
-No question, no rivals: it makes a model and its vocabulary, on the training poems of both
-poets, in some minutes. What it can and cannot do is measured in the chapters *pretraining*
-and *bert-internals*. Its record, the losses on the way among it, lies in the file.
+No question and no rivals: it makes a model and its vocabulary in some minutes, on the
+training poems of both poets. What it can and cannot do is measured in the chapters
+*pretraining* and *bert-internals*. Its record is in the file, with the losses in training.
 """
 
 import time
@@ -28,21 +28,41 @@ SETTINGS |= {"dropout": 0.2}
 
 
 def train_tokenizer(texts, vocab_size):
-    """Learn a vocabulary of word pieces, and return it as the tokenizer of a BERT.
+    """Train a WordPiece tokenizer.
 
-    The library breaks ties by chance: a few pieces differ from process to process.
+    Parameters
+    ----------
+    texts : list of str
+    vocab_size : int
+
+    Returns
+    -------
+    BertTokenizerFast
+        The library breaks ties at random: a few tokens differ from process to process.
     """
-    learner = BertWordPieceTokenizer()
-    learner.train_from_iterator(texts, vocab_size=vocab_size, show_progress=False)
-    return transformers.BertTokenizerFast(learner.get_vocab())
+    trained = BertWordPieceTokenizer()
+    trained.train_from_iterator(texts, vocab_size=vocab_size, show_progress=False)
+    return transformers.BertTokenizerFast(trained.get_vocab())
 
 
 def new_model(tokenizer, settings):
-    """Return an untrained `MaskedBert` of the size of the stored one, and its sizes.
+    """Return an untrained model of the size of the stored one.
 
-    Its positions begin as waves, and the four heads of its first layer by looking one and
-    two places back and ahead: large BERTs learn such heads, and so little text does not
-    teach them in a few minutes. Everything is trained on from there.
+    Its position vectors begin as sinusoids, and the four heads of its first layer attend to
+    the tokens one and two positions before and after: large BERTs learn such heads, but not
+    in a few minutes from so little text. Training changes all of it.
+
+    Parameters
+    ----------
+    tokenizer : BertTokenizerFast
+    settings : dict
+        ``seed`` and ``dropout`` count here.
+
+    Returns
+    -------
+    model : lmcourse.masking.MaskedBert
+    sizes : dict
+        Arguments of `transformers.BertConfig`.
     """
     sizes = SIZES | {"vocab_size": len(tokenizer)}
     torch.manual_seed(settings["seed"])
@@ -55,49 +75,87 @@ def new_model(tokenizer, settings):
     keys = attention.key.weight.unflatten(0, (attention.heads, -1))
     with torch.no_grad():
         positions.copy_(waves * 0.03)  # the size of the word vectors
-        for head, away in enumerate((-1, 1, -2, 2)):
+        for head, offset in enumerate((-1, 1, -2, 2)):
             here = torch.arange(len(waves))
-            here = here[(here + away >= 0) & (here + away < len(waves))]
-            shift = torch.linalg.lstsq(waves[here], waves[here + away]).solution
-            queries[head] = 5 * keys[head] @ shift.T  # waves @ shift: `away` further on
+            here = here[(here + offset >= 0) & (here + offset < len(waves))]
+            # `waves @ shift` are the waves of `offset` positions further on.
+            shift = torch.linalg.lstsq(waves[here], waves[here + offset]).solution
+            queries[head] = 5 * keys[head] @ shift.T
     return model, sizes
 
 
-def judge(model, texts, tokenizer, room):
-    """Return the mean loss of hidden pieces of poems, in nats per piece."""
+def mean_masked_loss(model, texts, tokenizer, room):
+    """Return the mean loss of the tokens of poems, each masked once, in nats a token.
+
+    Parameters
+    ----------
+    model : lmcourse.masking.MaskedBert
+    texts : list of str
+    tokenizer : BertTokenizerFast
+    room : int
+        Tokens of a passage at most.
+    """
     ids = [each for text in texts for each in passages(text, tokenizer, room)]
     losses = place_losses(model, pad_sequence(ids, batch_first=True), tokenizer)
     return losses[losses > 0].mean().item()
 
 
 def plan(small):
-    """One training of 4,000 steps; or of two."""
+    """Return the setting of the one run, a training of 4,000 steps.
+
+    Parameters
+    ----------
+    small : bool
+        Whether it has two steps instead.
+
+    Returns
+    -------
+    list of dict
+        The arguments of `run`.
+    """
     return [{"group": "runs", "training": SETTINGS | ({"steps": 2} if small else {})}]
 
 
 def run(folder, group, training):
-    """Train it; its loss is that on the poems that chose the settings."""
-    texts, chosen_by, _ = poem_splits()
-    start, losses = time.time(), []
+    """Train the model and save it.
+
+    Parameters
+    ----------
+    folder : Path
+        Where ``mini-bert.safetensors`` is written.
+    group : {"runs"}
+    training : dict
+        As `SETTINGS`.
+
+    Returns
+    -------
+    dict
+        ``val_loss``: the loss on the validation poems, by which the settings were chosen,
+        in nats a token.
+    """
+    texts, validation_poems, _ = poem_splits()
+    start = time.time()
+    losses = []
     tokenizer = train_tokenizer(texts, training["vocab_size"])
     model, sizes = new_model(tokenizer, training)
     room = sizes["max_position_embeddings"]
     ids = [each for text in texts for each in passages(text, tokenizer, room, overlap=True)]
 
     def watch(step, loss):
+        """Store the loss of a step; of each hundred steps their mean alone."""
         losses.append(loss)
         if step % 100 == 0:
             losses[-100:] = [sum(losses[-100:]) / 100]
 
     train(model, ids, tokenizer, training, watch)
     seconds = time.time() - start
-    model = model.half().float()  # as it will be read
+    model = model.half().float()  # as it will be when it is loaded
     record = {
         "model": sizes,
         "training": training,
         "vocabulary": tokenizer.convert_ids_to_tokens(range(len(tokenizer))),
         "losses": losses,
-        "val_loss": judge(model, chosen_by, tokenizer, room),
+        "val_loss": mean_masked_loss(model, validation_poems, tokenizer, room),
         "seconds": seconds,
         "torch": torch.__version__,
         "corpus_sha256": fingerprint("\n\n".join(texts)),

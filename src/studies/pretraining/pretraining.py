@@ -1,15 +1,21 @@
-"""What has a small BERT learned after how many steps, and what has counting?
+"""What has a small BERT learned after how many steps, and what does counting know?
 
-Varied: the steps of an encoder's training, three seeds, and one for three times and for ten
-times as long, at the rate and dropout that served it best on validation poems. Rivals:
-counting what stood between two neighbours, and two and three neighbours on each side. Null:
-the model untrained. Statistic: the loss of each piece of the unseen poems, hidden once; the
-interval, of 95 % over poems, is that of the encoder's loss at its last step less that of
-counting three neighbours.
+What varies: the steps of an encoder's training, from three seeds, and from one for three
+times and ten times as long, at the learning rate and dropout with the lowest loss on
+validation poems.
+
+Rivals: counting what stood between two neighbours, or between two or three neighbours on
+each side.
+
+Null: the untrained model.
+
+Statistic: the loss in nats of each token of the test poems, masked once. The interval is
+that of the encoder's loss at its last step less that of counting three neighbours, 95 %
+over poems drawn again.
 """
 
 import json
-from functools import cache, partial
+from functools import cache
 
 import numpy as np
 import torch
@@ -24,188 +30,409 @@ from studies.pretraining.mini_bert import train_tokenizer
 
 CHAPTER = "pretraining"
 CLAIM = (
-    "A training of 900 steps, 40 % hidden, ends behind counting three neighbours on each "
-    "side at blanks in unseen poems, as a mean over pieces"
+    "A small encoder, trained briefly, fills blanks in held-out poems worse than counting "
+    "the three neighbours on each side does"
 )
-RIVAL = "counting what stood between two neighbours; two and three on each side"
-NULL = "an untrained model, near the logarithm of its 320 pieces and sentinels"
+RIVAL = "counting what stood between two neighbours, or between two or three on each side"
+NULL = "an untrained model, whose loss is about the logarithm of its vocabulary's size"
 TRAINING = {"vocab_size": 300, "room": 32, "batch": 32, "share": 0.4, "steps": 900}
 TRAINING |= {"muon_learning_rate": 0.02, "weight_decay": 0.05}
 GRID = [(0.01, 0.1), (0.02, 0.1), (0.02, 0.0)]  # learning rate, dropout
 SETTINGS = {"training": TRAINING, "grid": GRID, "tuning steps": 300, "seeds": [1, 2, 3]}
-SETTINGS |= {"stops": [0, 30, 100, 200, 300, 450, 600, 900]}
+SETTINGS |= {"stops": [0, 30, 100, 200, 300, 450, 600, 900]}  # steps to measure after
 
 
 @cache
-def tokenizer_in(folder):
-    """Return the tokenizer whose vocabulary was learned before all else."""
-    pieces = json.loads((folder / "vocabulary.txt").read_text(encoding="utf-8"))
-    return BertTokenizerFast({piece: i for i, piece in enumerate(pieces)})
+def load_tokenizer(folder):
+    """Load the tokenizer that the first run has trained.
+
+    Parameters
+    ----------
+    folder : Path
+        Holds ``vocabulary.txt``, a list of tokens in JSON.
+
+    Returns
+    -------
+    BertTokenizerFast
+    """
+    tokens = json.loads((folder / "vocabulary.txt").read_text(encoding="utf-8"))
+    return BertTokenizerFast({token: i for i, token in enumerate(tokens)})
 
 
 def cut(text, tokenizer, overlap=False):
-    """Return a poem's passages."""
+    """Return the passages of a poem, a list of int64 Tensors of at most 32 ids.
+
+    Parameters
+    ----------
+    text : str
+    tokenizer : BertTokenizerFast
+    overlap : bool
+        Whether each passage begins in the middle of the one before.
+    """
     return list(passages(text, tokenizer, TRAINING["room"], overlap))
 
 
 def whole_words(ids, tokenizer):
-    """Return where a passage has words of one piece; what follows an apostrophe is none."""
-    names = tokenizer.convert_ids_to_tokens(ids)
-    rows = zip(names[:-2], names[1:-1], names[2:], strict=True)
+    """Return the positions of a passage at which a token is a whole word.
+
+    Parameters
+    ----------
+    ids : int64 Tensor of shape (tokens,)
+    tokenizer : BertTokenizerFast
+
+    Returns
+    -------
+    list of int
+        Without words behind an apostrophe.
+    """
+    tokens = tokenizer.convert_ids_to_tokens(ids)
+    rows = zip(tokens[:-2], tokens[1:-1], tokens[2:], strict=True)
     return [
-        k
-        for k, (left, name, right) in enumerate(rows, start=1)
-        if name.isalpha() and left not in "'’" and not right.startswith("##")
+        position
+        for position, (left, token, right) in enumerate(rows, start=1)
+        if token.isalpha() and left not in "'’" and not right.startswith("##")
     ]
 
 
-def neighbours(ids, at, reach, tokenizer):
-    """Return what stands on both sides of a place; before a text ended another."""
-    before = [0] * reach + [tokenizer.sep_token_id, *ids[:at].tolist()]
-    return before[-reach:], ids[at + 1 : at + 1 + reach].tolist()
+def neighbours(ids, position, reach, tokenizer):
+    """Return the ids on both sides of a position, as lists.
+
+    Parameters
+    ----------
+    ids : int64 Tensor of shape (tokens,)
+        A passage.
+    position, reach : int
+        ``reach`` is how many ids to return on each side.
+    tokenizer : BertTokenizerFast
+
+    Returns
+    -------
+    left : list of int
+        Of length ``reach``. Before the passage stands the end of another one.
+    right : list of int
+        Shorter where the passage ends.
+    """
+    before = [0] * reach + [tokenizer.sep_token_id, *ids[:position].tolist()]
+    return before[-reach:], ids[position + 1 : position + 1 + reach].tolist()
 
 
 def plan(small):
-    """All of it; or each group once, for next to nothing."""
+    """Return the settings of all runs; the tokenizer is trained first.
+
+    Parameters
+    ----------
+    small : bool
+        Whether to return one run of most groups, with two steps or on two poems.
+
+    Returns
+    -------
+    list of dict
+        The arguments of `run`.
+    """
     most, steps = (1, 2) if small else (None, TRAINING["steps"])
-    tuned = [
-        {"group": "tuning", "steps": min(steps, SETTINGS["tuning steps"])}
-        | {"rate": rate, "dropout": dropout}
+    tuning = [
+        {
+            "group": "tuning",
+            "steps": min(steps, SETTINGS["tuning steps"]),
+            "rate": rate,
+            "dropout": dropout,
+        }
         for rate, dropout in GRID[:most]
     ]
-    seeds, more = SETTINGS["seeds"][:most], [] if small else [3 * steps, 10 * steps]
-    runs = grid(group="runs", seed=seeds, steps=steps)
-    counted = {"group": "counting", "poems": 2 if small else None}
-    longer = grid(group="longer", seed=seeds[0], steps=more)
-    return [{"group": "vocabulary"}, *tuned, *runs, counted, *longer]
+    seeds = SETTINGS["seeds"][:most]
+    longer = [] if small else [3 * steps, 10 * steps]
+    return [
+        {"group": "vocabulary"},
+        *tuning,
+        *grid(group="runs", seed=seeds, steps=steps),
+        {"group": "counting", "poems": 2 if small else None},
+        *grid(group="longer", seed=seeds[0], steps=longer),
+    ]
 
 
 def run(folder, group, **setting):
-    """Do what a group does; the vocabulary comes first."""
+    """Train a tokenizer or an encoder, or count.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the vocabulary is saved, and the finished runs of the group "tuning" are.
+    group : str
+        What to do, with ``setting`` as its other arguments. "vocabulary": train and save
+        the tokenizer; "tuning": `tune_encoder`; "runs" and "longer": `train_encoder`;
+        "counting": `count_neighbours`.
+
+    Returns
+    -------
+    dict or list of str
+        What that function returns; of "vocabulary" the tokens.
+    """
     if group == "vocabulary":
-        tokenizer = train_tokenizer(poem_splits()[0], TRAINING["vocab_size"])
-        pieces = tokenizer.convert_ids_to_tokens(range(len(tokenizer)))
-        (folder / "vocabulary.txt").write_text(json.dumps(pieces), encoding="utf-8")
-        return pieces
-    groups = {"tuning": tune, "runs": learn, "longer": learn, "counting": counting}
-    return groups[group](folder, tokenizer_in(folder), **setting)
+        training_poems, _, _ = poem_splits()
+        tokenizer = train_tokenizer(training_poems, TRAINING["vocab_size"])
+        tokens = tokenizer.convert_ids_to_tokens(range(len(tokenizer)))
+        (folder / "vocabulary.txt").write_text(json.dumps(tokens), encoding="utf-8")
+        return tokens
+    functions = {
+        "tuning": tune_encoder,
+        "runs": train_encoder,
+        "longer": train_encoder,
+        "counting": count_neighbours,
+    }
+    return functions[group](folder, load_tokenizer(folder), **setting)
 
 
-def pretrain(tokenizer, seed, steps, rate, dropout, look):
-    """Train an encoder, and look at it after some steps."""
-    ids = [x for text in poem_splits()[0] for x in cut(text, tokenizer, overlap=True)]
+def pretrain(tokenizer, seed, steps, rate, dropout, measure):
+    """Train an encoder on the training poems.
+
+    Parameters
+    ----------
+    tokenizer : BertTokenizerFast
+    seed, steps : int
+    rate : float
+        The learning rate.
+    dropout : float
+    measure : callable
+        Called with the model and the number of steps taken: before the first step, and
+        after each.
+    """
+    training_poems, _, _ = poem_splits()
+    ids = [
+        passage for text in training_poems for passage in cut(text, tokenizer, overlap=True)
+    ]
     torch.manual_seed(seed)
     model = Family("encoder", len(tokenizer) + SENTINELS, dropout=dropout)
-    how = TRAINING | {"steps": steps, "seed": seed, "learning_rate": rate}
-    look(model, 0)
-    train(model, ids, tokenizer, how, lambda step, _: look(model, step), family_loss)
+    settings = TRAINING | {"steps": steps, "seed": seed, "learning_rate": rate}
+    measure(model, 0)
+
+    def watch(step, _loss):
+        """Measure the model after a step."""
+        measure(model, step)
+
+    train(model, ids, tokenizer, settings, watch, family_loss)
 
 
-def tune(folder, tokenizer, steps, rate, dropout):
-    """Judge a setting by the loss on the validation poems."""
-    look = Watch(tokenizer, [steps], poem_splits()[1])
-    pretrain(tokenizer, 0, steps, rate, dropout, look)
-    loss = mean_of(look.stops[steps]["losses"])
+def tune_encoder(folder, tokenizer, steps, rate, dropout):
+    """Train an encoder from seed 0 at one learning rate and dropout.
+
+    Parameters
+    ----------
+    folder : Path
+        Unused.
+    tokenizer, steps, rate, dropout
+        As of `pretrain`.
+
+    Returns
+    -------
+    dict
+        ``seed``, ``rate``, ``dropout``; ``validation``, the mean loss of validation poems.
+    """
+    _, validation_poems, _ = poem_splits()
+    measure = Measurements(tokenizer, [steps], validation_poems)
+    pretrain(tokenizer, 0, steps, rate, dropout, measure)
+    loss = rounded_mean(measure.stops[steps]["losses"])
     return {"seed": 0, "rate": rate, "dropout": dropout, "validation": loss}
 
 
-def learn(folder, tokenizer, seed, steps):
-    """Train an encoder as serves it best, and keep what it does after some steps."""
+def train_encoder(folder, tokenizer, seed, steps):
+    """Train an encoder at its tuned settings, and measure it on the way.
+
+    Parameters
+    ----------
+    folder : Path
+        Holds the finished runs of the group "tuning".
+    tokenizer, seed, steps
+        As of `pretrain`.
+
+    Returns
+    -------
+    dict
+        ``seed``; ``stops``: step → ``losses`` and ``words`` on the test poems, as
+        `Measurements` has them.
+    """
     tuned = best_tuned(folder)
     stops = [step for step in (*SETTINGS["stops"], steps) if step <= steps]
-    look = Watch(tokenizer, stops, poem_splits()[2])
-    pretrain(tokenizer, seed, steps, tuned["rate"], tuned["dropout"], look)
-    return {"seed": seed, "stops": look.stops}
+    _, _, test_poems = poem_splits()
+    measure = Measurements(tokenizer, stops, test_poems)
+    pretrain(tokenizer, seed, steps, tuned["rate"], tuned["dropout"], measure)
+    return {"seed": seed, "stops": measure.stops}
 
 
-class Watch:
-    """Look at an encoder while it learns: its losses by poem, and what it guesses."""
+class Measurements:
+    """Measures an encoder after some of its training steps.
+
+    Parameters
+    ----------
+    tokenizer : BertTokenizerFast
+    stops : list of int
+        The steps.
+    texts : list of str
+        Poems that it is not trained on.
+
+    Attributes
+    ----------
+    stops : dict of int to dict
+        Step → ``losses``, the mean loss of each poem, in nats a token; ``words``, for each
+        poem what `predictions_at_words` returns. Empty before that step.
+    """
 
     def __init__(self, tokenizer, stops, texts):
-        self.tokenizer, self.poems = tokenizer, [cut(x, tokenizer) for x in texts]
+        """Cut the poems into passages."""
+        self.tokenizer = tokenizer
+        self.poems = [cut(text, tokenizer) for text in texts]
         self.stops = {step: {} for step in stops}
 
     @torch.no_grad()
     def __call__(self, model, step):
-        """Note what a model does after a step that is looked at."""
+        """Measure a model, if the step is one of the stops.
+
+        Parameters
+        ----------
+        model : lmcourse.families.Family
+            It is in training mode before and afterwards.
+        step : int
+        """
         if step in self.stops:
             model.eval()
             self.stops[step] |= {"losses": self.losses(model), "words": self.words(model)}
             model.train()
 
     def losses(self, model):
-        """Return the mean loss of each unseen poem, each piece hidden once."""
-        found = []
+        """Return the mean loss of each poem, each of its tokens masked once."""
+
+        def scores(ids, positions):
+            """Return the logits of some positions (bool, as ids) of ids."""
+            return model(ids, places=positions)
+
+        means = []
         for poem in self.poems:
             ids = pad_sequence(poem, batch_first=True)
-            costs = place_losses(lambda x, p: model(x, places=p), ids, self.tokenizer)
-            found.append(mean_of(costs[costs > 0]))
-        return found
+            losses = place_losses(scores, ids, self.tokenizer)
+            means.append(rounded_mean(losses[losses > 0]))  # zero where nothing is masked
+        return means
 
     def words(self, model):
-        """Return what it makes of the words of each poem, hidden one by one."""
+        """Return `predictions_at_words` of each poem, its words masked one by one."""
 
-        def says(ids, places):
-            rows = ids.expand(len(places), -1).clone()  # (places, tokens)
-            rows[range(len(places)), places] = self.tokenizer.mask_token_id
-            said = model(rows)[range(len(places)), places, : len(self.tokenizer)]
-            return said.log_softmax(-1)
+        def predict(ids, positions):
+            """Return log probabilities (positions, vocab_size), each position masked."""
+            rows = range(len(positions))
+            masked = ids.expand(len(positions), -1).clone()  # (positions, tokens)
+            masked[rows, positions] = self.tokenizer.mask_token_id
+            logits = model(masked)[rows, positions, : len(self.tokenizer)]
+            return logits.log_softmax(-1)
 
-        return [at_words(poem, says, self.tokenizer) for poem in self.poems]
+        return [predictions_at_words(poem, predict, self.tokenizer) for poem in self.poems]
 
 
-def at_words(poem, says, tokenizer):
-    """Return what is made of a poem's words: mean loss, right first guesses, some guesses.
+def predictions_at_words(poem, predict, tokenizer):
+    """Return how well the words of a poem are predicted.
 
-    These are, in its first passage, each guess and the right piece's probability.
+    Parameters
+    ----------
+    poem : list of int64 Tensor of shape (tokens,)
+        Its passages.
+    predict : callable
+        From a passage and a list of its positions to log probabilities (positions,
+        vocab_size).
+    tokenizer : BertTokenizerFast
+
+    Returns
+    -------
+    dict
+        ``loss``, the mean over its whole words, in nats; ``right``, how many of them have
+        the highest probability; ``begin``, for the words of its first passage, the id of
+        the highest probability and the probability of the right one.
     """
     rows = [(ids, whole_words(ids, tokenizer)) for ids in poem]
-    said = [says(*row) for row in rows if row[1]]
-    right = torch.cat([ids[places] for ids, places in rows])
-    first = torch.cat(said).argmax(-1)
-    costs = -torch.cat(said)[range(len(right)), right]
-    begin = zip(first.tolist(), (-costs).exp().tolist(), strict=True)
-    begin = [[piece, round(share, 3)] for piece, share in begin][: len(said[0])]
-    return {"loss": mean_of(costs), "right": int((first == right).sum()), "begin": begin}
+    log_probs = [predict(ids, positions) for ids, positions in rows if positions]
+    right = torch.cat([ids[positions] for ids, positions in rows])
+    every = torch.cat(log_probs)  # (words, vocab_size)
+    guesses = every.argmax(-1)
+    losses = -every[range(len(right)), right]
+    probabilities = (-losses).exp()
+    begin = [
+        [guess, round(probability, 3)]
+        for guess, probability in zip(guesses.tolist(), probabilities.tolist(), strict=True)
+    ]
+    return {
+        "loss": rounded_mean(losses),
+        "right": int((guesses == right).sum()),
+        "begin": begin[: len(log_probs[0])],
+    }
 
 
-def mean_of(costs):
-    """Return a mean to store."""
-    return round(float(np.mean([float(cost) for cost in costs])), 4)
+def rounded_mean(losses):
+    """Return the mean of some losses, rounded to 4 decimals."""
+    return round(float(np.mean([float(loss) for loss in losses])), 4)
 
 
-def counting(folder, tokenizer, poems):
-    """Return what counting makes of the same blanks."""
-    learn, _, judge = ([cut(x, tokenizer) for x in part] for part in poem_splits())
-    judge, size = judge[:poems], len(tokenizer)
-    read = torch.cat([ids for poem in learn for ids in poem]).numpy()
-    tables = {1: between_infill(read, size)}
-    tables |= {reach: count_infill(read, size, reach) for reach in (2, 3)}
-    found = {"losses": {}, "words": {}}
+def count_neighbours(folder, tokenizer, poems):
+    """Predict the tokens of test poems by counting what stood between their neighbours.
 
-    def says(reach, ids, places):
-        sides = [neighbours(ids, at, reach, tokenizer) for at in places]
-        return torch.tensor(np.array([tables[reach](*pair) for pair in sides]))
+    Parameters
+    ----------
+    folder : Path
+        Unused.
+    tokenizer : BertTokenizerFast
+    poems : int or None
+        How many test poems to use; None stands for all.
 
-    def costs(reach, ids):
-        return -says(reach, ids, range(1, len(ids) - 1)).gather(1, ids[1:-1, None])
+    Returns
+    -------
+    dict
+        ``losses`` and ``words``: reach (1, 2 or 3 neighbours on each side) → a list as of
+        `Measurements`. ``places``: for each poem the positions of whole words, by passage.
+    """
+    training_poems, _, test_poems = poem_splits()
+    training = [ids for text in training_poems for ids in cut(text, tokenizer)]
+    test = [cut(text, tokenizer) for text in test_poems][:poems]
+    size = len(tokenizer)
+    tokens = torch.cat(training).numpy()
+    tables = {1: between_infill(tokens, size)}
+    tables |= {reach: count_infill(tokens, size, reach) for reach in (2, 3)}
+    row = {"losses": {}, "words": {}}
+    for reach, table in tables.items():
 
-    for reach in tables:
-        found["losses"][reach] = [
-            mean_of(torch.cat([costs(reach, ids) for ids in poem])) for poem in judge
+        def predict(ids, positions, reach=reach, table=table):
+            """Return log probabilities (positions, vocab_size)."""
+            sides = [neighbours(ids, each, reach, tokenizer) for each in positions]
+            return torch.tensor(np.array([table(*pair) for pair in sides]))
+
+        def losses_of(ids, predict=predict):
+            """Return the loss of each token but the first and the last."""
+            log_probs = predict(ids, range(1, len(ids) - 1))
+            return -log_probs.gather(1, ids[1:-1, None])
+
+        row["losses"][reach] = [
+            rounded_mean(torch.cat([losses_of(ids) for ids in poem])) for poem in test
         ]
-        say = partial(says, reach)
-        found["words"][reach] = [at_words(poem, say, tokenizer) for poem in judge]
-    return found | {"places": [[whole_words(x, tokenizer) for x in poem] for poem in judge]}
+        row["words"][reach] = [
+            predictions_at_words(poem, predict, tokenizer) for poem in test
+        ]
+    row["places"] = [[whole_words(ids, tokenizer) for ids in poem] for poem in test]
+    return row
 
 
 def summary(results):
-    """Compare the encoders' last losses with counting three neighbours, over poems."""
-    last = [list(row["stops"].values())[-1]["losses"] for row in results["runs"]]
-    counted = list(results["counting"][0]["losses"].values())[-1]
-    gap = np.mean(last, axis=0)[: len(counted)] - counted
-    random = np.random.default_rng(1886)
-    means = gap[random.integers(len(gap), size=(2000, len(gap)))].mean(1)
+    """Compare the encoders' last losses with counting three neighbours, over poems.
+
+    Parameters
+    ----------
+    results : dict of str to list of dict
+        Group → outcomes of its runs (`studies.harness`).
+
+    Returns
+    -------
+    dict
+        ``n``, ``seeds``; ``interval``, 95 % of the encoder's mean loss less counting's,
+        over test poems drawn again; ``verdict``: whether it is above zero.
+    """
+    last = [list(run["stops"].values())[-1]["losses"] for run in results["runs"]]
+    three_neighbours = list(results["counting"][0]["losses"].values())[-1]
+    gap = np.mean(last, axis=0)[: len(three_neighbours)] - three_neighbours  # (poems,)
+    rng = np.random.default_rng(1886)
+    means = gap[rng.integers(len(gap), size=(2000, len(gap)))].mean(1)
     interval = np.quantile(means, [0.025, 0.975]).round(4).tolist()
-    told = {"interval": interval, "verdict": verdict(interval[0] > 0)}
-    return count(results["runs"]) | told
+    holds = interval[0] > 0
+    return count(results["runs"]) | {"interval": interval, "verdict": verdict(holds)}

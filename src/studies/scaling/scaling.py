@@ -1,15 +1,20 @@
-"""What does more buy: the loss of a GPT by its parameters and its tokens.
+"""What do more parameters and more tokens gain: the loss of a GPT by both.
 
-Varied: six sizes, over a factor of 538 in parameters, and five numbers of tokens, over a
-factor of 64: 30 configurations, each with a schedule of its own that ends at its last
-token; the two largest and the three fifths with fewer tokens from three seeds. The
-learning rate of a size is the one of four with the lowest validation loss after 65,536
-tokens, the mean of three other seeds. All start from weights whose spread is 0.4 over the
-root of the width. The two configurations of most FLOPs run last: what they would give is
-foretold, and stored, from the others before. Rivals: a straight line in logarithms; the
-last ratio, once more; what the same text brought the next smaller size. Null: nothing more
-is gained. Statistic: nats a character on test text; the interval is that of the law's
-prediction of the largest run, over configurations drawn again.
+What varies: six sizes, over a factor of 538 in parameters, and five numbers of tokens, over
+a factor of 64: 30 configurations, each with a schedule of its own that ends at its last
+token. The three fifths with the fewest tokens, and the two largest configurations, run from
+three seeds. The learning rate of a size is the one of four with the lowest validation loss
+after 65,536 tokens, the mean of three other seeds. All models start from weights whose
+spread is 0.4 over the root of the width. The two configurations of most FLOPs run last:
+their losses are predicted from all others before, and the predictions are stored.
+
+Rivals: a straight line in logarithms; the last ratio of losses once more; what the same
+tokens gained for the next smaller size.
+
+Null: nothing more is gained.
+
+Statistic: the loss on test text in nats a character. The interval is that of the power
+law's prediction of the largest run, 95 % over configurations drawn again.
 """
 
 import torch
@@ -24,121 +29,273 @@ from studies.harness import best_rate, count, finished, grid, verdict
 
 CHAPTER = "scaling"
 CLAIM = (
-    "A power law with an offset, fitted to the 28 smaller configurations, foretells the "
-    "largest within 2 %, and closer than its rivals"
+    "A power law with an offset, fitted to smaller runs, predicts the loss of the largest "
+    "run within 2 %"
 )
 RIVAL = (
-    "a straight line in logarithms; the last ratio, once more; the next smaller size's gain"
+    "a straight line in logarithms; the last ratio once more; the gain of the next smaller "
+    "size"
 )
 NULL = "the largest run gains nothing"
 SIZES = [[1, 4], [1, 10], [1, 24], [2, 32], [2, 64], [2, 128]]  # layers, width
-STEPS, TUNED = [32, 91, 256, 724, 2048], 2**16
-RATES = [1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 3e-1]  # four of each size, the larger the lower
-FIRST = [2, 2, 1, 1, 0, 0]
+STEPS = [32, 91, 256, 724, 2048]
+TUNED = 2**16  # tokens of a training that chooses a learning rate
+RATES = [1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 3e-1]
+FIRST = [2, 2, 1, 1, 0, 0]  # of each size: its four rates begin here
 SEEDS, TUNING, SPREAD = [1, 2, 3], [11, 12, 13], 0.4
-HOW = {"batch": 8, "heads": 2, "context": 64, "weight_decay": 0.01}
-HOW |= {"validation_windows": 200}
+TRAINING = {"batch": 8, "heads": 2, "context": 64, "weight_decay": 0.01}
+TRAINING |= {"validation_windows": 200}
 VOCABULARY, PROMPT = 65, "\nROMEO:\n"
 SETTINGS = {"corpus": "tinyshakespeare", "sizes": SIZES, "steps": STEPS, "tuned": TUNED}
 SETTINGS |= {"rates": RATES, "first": FIRST, "tuning": TUNING, "spread": SPREAD}
-SETTINGS |= {"how": HOW, "prompt": PROMPT}
-STEP = HOW["batch"] * HOW["context"]  # tokens
+SETTINGS |= {"how": TRAINING, "prompt": PROMPT}
+STEP = TRAINING["batch"] * TRAINING["context"]  # tokens of a step
 TOKENS = [STEP * steps for steps in STEPS]
 
 
 def plan(small):
-    """Tune, train the smaller, foretell, train the two largest; or two sizes, briefly."""
+    """Return the settings of all runs, in the order in which they have to be made.
+
+    Parameters
+    ----------
+    small : bool
+        Whether to return those of two sizes and one seed, on the Sonnets, with few steps.
+
+    Returns
+    -------
+    list of dict
+        The arguments of `run`: first "tuning"; then "smaller", all configurations but the
+        two of most FLOPs; "foretold", their prediction; and "largest".
+    """
     corpus = {"corpus": "sonnets" if small else SETTINGS["corpus"]}
     sizes, seeds = (SIZES[:2], SEEDS[:1]) if small else (SIZES, SEEDS)
     tokens = [STEP * 2**i for i in range(1, 5)] if small else TOKENS
-    rates, tuning = (1, TUNING[:1]) if small else (4, TUNING)
-    tuned = []
+    rate_count, tuning_seeds = (1, TUNING[:1]) if small else (4, TUNING)
+    tuning = []
     for size, first in zip(sizes, FIRST, strict=False):
-        how = {"size": [size], "rate": RATES[first : first + rates], "seed": tuning}
-        tuned += grid(group="tuning", **how, tokens=tokens[1] if small else TUNED)
-    every = grid(size=sizes, tokens=tokens)
-    every.sort(key=lambda each: cost(**each))
-    few, largest = every[:-2], every[-2:]
-    again = [each for each in few if each["tokens"] <= tokens[-3]]
-    runs = [each | {"seed": seeds[0]} for each in few]
-    runs += [each | {"seed": seed} for seed in seeds[1:] for each in again]
-    told = {"group": "foretold", "targets": largest, "rows": len(runs)}
-    last = [each | {"seed": seed} for seed in seeds for each in largest]
-    runs = [{"group": "smaller"} | each for each in runs]
-    last = [{"group": "largest"} | each for each in last]
-    return [each | corpus for each in [*tuned, *runs, told, *last]]
+        tuning += grid(
+            group="tuning",
+            size=[size],
+            rate=RATES[first : first + rate_count],
+            seed=tuning_seeds,
+            tokens=tokens[1] if small else TUNED,
+        )
+    configurations = grid(size=sizes, tokens=tokens)
+    configurations.sort(key=lambda each: flops_of(**each))
+    smaller, largest = configurations[:-2], configurations[-2:]
+    repeated = [each for each in smaller if each["tokens"] <= tokens[-3]]
+    runs = [{"group": "smaller"} | each | {"seed": seeds[0]} for each in smaller]
+    for seed in seeds[1:]:
+        runs += [{"group": "smaller"} | each | {"seed": seed} for each in repeated]
+    prediction = {"group": "foretold", "targets": largest, "rows": len(runs)}
+    last = [
+        {"group": "largest"} | each | {"seed": seed} for seed in seeds for each in largest
+    ]
+    return [each | corpus for each in [*tuning, *runs, prediction, *last]]
 
 
-def config(size, vocab_size=VOCABULARY):
-    """Return the configuration of a size."""
-    sizes = {"heads": HOW["heads"], "context": HOW["context"]}
-    return GPTConfig(vocab_size, layers=size[0], d_model=size[1], **sizes)
+def config_of(size, vocab_size=VOCABULARY):
+    """Return the `GPTConfig` of a size.
+
+    Parameters
+    ----------
+    size : list of int
+        Layers and width.
+    vocab_size : int
+    """
+    layers, d_model = size
+    sizes = {"heads": TRAINING["heads"], "context": TRAINING["context"]}
+    return GPTConfig(vocab_size, layers=layers, d_model=d_model, **sizes)
 
 
-def cost(size, tokens):
-    """Return the FLOPs of a training."""
-    return scaling.training_flops(config(size), tokens)
+def flops_of(size, tokens):
+    """Return the floating-point operations of training a size on so many tokens."""
+    return scaling.training_flops(config_of(size), tokens)
 
 
 def run(folder, group, **setting):
-    """Train one model, or foretell."""
-    return {"tuning": tuning, "foretold": foretold}.get(group, final)(folder, **setting)
+    """Train one model, or predict the largest.
+
+    Parameters
+    ----------
+    folder : Path
+        Holds the finished runs.
+    group : str
+        What to do, with ``setting`` as its other arguments. "tuning": `tune_rate`;
+        "smaller" and "largest": `train_and_test`; "foretold": `predict_largest`.
+
+    Returns
+    -------
+    dict or list of dict
+        What that function returns.
+    """
+    functions = {
+        "tuning": tune_rate,
+        "smaller": train_and_test,
+        "largest": train_and_test,
+        "foretold": predict_largest,
+    }
+    return functions[group](folder, **setting)
 
 
-def trained(corpus, size, tokens, rate, seed):
-    """Train a model; return its trainer, its tokenizer and the test text."""
+def train_size(corpus, size, tokens, rate, seed):
+    """Train one model.
+
+    Parameters
+    ----------
+    corpus : str
+    size : list of int
+        Layers and width.
+    tokens : int
+        How many to train on.
+    rate : float
+        The highest learning rate.
+    seed : int
+
+    Returns
+    -------
+    trainer : lmcourse.gpt.training.Trainer
+        After its last step.
+    tokenizer : CharTokenizer
+    test : int64 Tensor of shape (characters,)
+        The test text.
+    """
     text = load_corpus(corpus)
     parts = train_val_test_split(text.strip().split("\n\n"))
+    layers, d_model = size
     steps = tokens // STEP
-    how = HOW | {"layers": size[0], "d_model": size[1], "parts": parts, "seed": seed}
-    how |= {"steps": steps, "warmup": steps // 10, "learning_rate": rate}
-    how |= {"evaluate_every": max(1, steps // 4)}
-    tokenizer, trainer = new_run(text, "classic", **how)
+    settings = TRAINING | {
+        "layers": layers,
+        "d_model": d_model,
+        "parts": parts,
+        "seed": seed,
+        "steps": steps,
+        "warmup": steps // 10,
+        "learning_rate": rate,
+        "evaluate_every": max(1, steps // 4),
+    }
+    tokenizer, trainer = new_run(text, "classic", **settings)
     with torch.no_grad():
         for weight in trainer.gpt.parameters():
-            weight.mul_(SPREAD / size[1] ** 0.5 / 0.02 if weight.ndim == 2 else 1)
+            if weight.ndim == 2:
+                weight.mul_(SPREAD / d_model**0.5 / 0.02)  # GPT's own spread is 0.02
     trainer.run(quiet=True)
     return trainer, tokenizer, torch.from_numpy(tokenizer.encode_array(parts.test))
 
 
-def tuning(folder, corpus, size, tokens, rate, seed):
-    """Return the validation loss of one rate and seed."""
-    loss = trained(corpus, size, tokens, rate, seed)[0].history[-1]["val_loss"]
+def tune_rate(folder, corpus, size, tokens, rate, seed):
+    """Train one model at one learning rate.
+
+    Parameters
+    ----------
+    folder : Path
+        Unused.
+    corpus, size, tokens, rate, seed
+        As of `train_size`.
+
+    Returns
+    -------
+    dict
+        ``size``, ``rate``, ``seed``; ``validation``, the last validation loss.
+    """
+    trainer, _, _ = train_size(corpus, size, tokens, rate, seed)
+    loss = trainer.history[-1]["val_loss"]
     return {"size": size, "rate": rate, "seed": seed, "validation": round(loss, 4)}
 
 
-def final(folder, corpus, size, tokens, seed):
-    """Train at the size's rate; judge by the test text."""
+def train_and_test(folder, corpus, size, tokens, seed):
+    """Train one model at its size's learning rate, and test it.
+
+    Parameters
+    ----------
+    folder : Path
+        Holds the finished runs of the group "tuning".
+    corpus, size, tokens, seed
+        As of `train_size`.
+
+    Returns
+    -------
+    dict
+        ``size``, ``tokens``, ``seed``, ``rate``; ``parameters``; ``flops``, of the
+        training; ``test``, the loss on test text; ``history``, a list of (tokens,
+        validation loss); ``seconds``; of the first seed ``sample``, a text.
+    """
     rate = best_rate(folder, size=size)
-    trainer, tokenizer, test = trained(corpus, size, tokens, rate, seed)
+    trainer, tokenizer, test = train_size(corpus, size, tokens, rate, seed)
     loss = estimate(trainer.gpt.eval(), test, trainer.context, 800)
-    found = {"size": size, "tokens": tokens, "seed": seed, "rate": rate}
-    found |= {"parameters": trainer.gpt.parameters_count, "flops": cost(size, tokens)}
-    curve = [[each["step"] * STEP, round(each["val_loss"], 4)] for each in trainer.history]
-    found |= {"test": round(loss, 4), "history": curve}
+    row = {
+        "size": size,
+        "tokens": tokens,
+        "seed": seed,
+        "rate": rate,
+        "parameters": trainer.gpt.parameters_count,
+        "flops": flops_of(size, tokens),
+        "test": round(loss, 4),
+    }
+    row["history"] = [
+        [each["step"] * STEP, round(each["val_loss"], 4)] for each in trainer.history
+    ]
     if seed == SEEDS[0]:
         start = torch.tensor([tokenizer.encode(PROMPT)], device=trainer.accelerator.device)
-        draw = torch.Generator().manual_seed(0)
-        ids = generate(trainer.gpt, start, 160, 0.8, draw, cached=False)
-        found["sample"] = tokenizer.decode(ids[0].tolist())
-    return found | {"seconds": round(trainer.progress.seconds, 1)}
+        generator = torch.Generator().manual_seed(0)
+        ids = generate(trainer.gpt, start, 160, 0.8, generator, cached=False)
+        row["sample"] = tokenizer.decode(ids[0].tolist())
+    return row | {"seconds": round(trainer.progress.seconds, 1)}
 
 
-def foretold(folder, corpus, targets, rows):
-    """Foretell the largest from the smaller, before they run."""
+def predict_largest(folder, corpus, targets, rows):
+    """Predict the losses of the largest configurations from the smaller ones.
+
+    Parameters
+    ----------
+    folder : Path
+        Holds the finished runs of the group "smaller".
+    corpus : str
+        Unused: the runs have been made on it.
+    targets : list of dict
+        ``size`` and ``tokens`` of what is to be predicted.
+    rows : int
+        How many smaller runs there have to be.
+
+    Returns
+    -------
+    list of dict
+        As `lmcourse.scaling.predict_runs`.
+
+    Raises
+    ------
+    ValueError
+        If a smaller run is missing, or a larger one has been made already.
+    """
     smaller = finished(folder, "smaller")
     if finished(folder, "largest") or len(smaller) != rows:
         raise ValueError(f"{rows} smaller runs, and no larger one, are to be there")
-    size = {tuple(row["size"]): row["parameters"] for row in smaller}
-    targets = [each | {"parameters": size[tuple(each["size"])]} for each in targets]
+    parameters = {tuple(row["size"]): row["parameters"] for row in smaller}
+    targets = [each | {"parameters": parameters[tuple(each["size"])]} for each in targets]
     smaller.sort(key=lambda row: (row["parameters"], row["tokens"], row["seed"]))
     return scaling.predict_runs(smaller, targets)
 
 
 def summary(results):
-    """Compare what was foretold of the largest with what came."""
+    """Compare the predictions of the largest run with its loss.
+
+    Parameters
+    ----------
+    results : dict of str to list of dict
+        Group → outcomes of its runs (`studies.harness`).
+
+    Returns
+    -------
+    dict
+        ``n``, ``seeds``; ``interval``, of the power law's prediction; ``verdict``: whether
+        it misses the mean loss by less than 2 %, and by less than each of its rivals.
+    """
     runs = [*results["smaller"], *results["largest"]]
-    told = results["foretold"]
-    law, *rivals = map(abs, scaling.relative_errors(told, results["largest"])[-1].values())
+    predictions = results["foretold"]
+    errors = scaling.relative_errors(predictions, results["largest"])[-1]
+    law, *rivals = (abs(error) for error in errors.values())
     holds = law < min(0.02, *rivals)
-    return count(runs) | {"interval": told[-1]["interval"], "verdict": verdict(holds)}
+    return count(runs) | {
+        "interval": predictions[-1]["interval"],
+        "verdict": verdict(holds),
+    }

@@ -44,7 +44,7 @@ class Network(nn.Module):
         return self.output(self.drop(states))
 
 
-def load_ids():
+def corpus():
     """Load the Sonnets as ids of characters.
 
     Returns
@@ -109,7 +109,7 @@ def train_lstm(seed, steps):
     loss : float
         On the validation text, in nats a character.
     """
-    tokenizer, training, validation = load_ids()
+    tokenizer, training, validation = corpus()
     torch.manual_seed(seed)
     model = Network(tokenizer.vocab_size)
     optimizer = torch.optim.AdamW(model.parameters(), LEARNING_RATE, weight_decay=0.01)
@@ -146,5 +146,5 @@ def save(model, path):
     for old, new in parts.items():
         state[f"lstm.{new}"] = state.pop(f"core.{old}")
     tensors = {f"model.{name}": weight for name, weight in state.items()}
-    tokenizer, _, _ = load_ids()
+    tokenizer, _, _ = corpus()
     save_tensors(path, tensors, {"alphabet": tokenizer.alphabet})
