@@ -35,7 +35,6 @@ SAME = [
     ("embeddings", "studies.embeddings.shown", 7),
     ("encoder-decoder", "studies.encoder_decoder.shown", 26),
     ("fine-tuning", "studies.fine_tuning.shown", 15),
-    ("sequences", "studies.sequences.shown", 6),
     ("tokenization", "studies.tokenization.shown", 2),
     ("transformer-block", "studies.transformer_block.shown", 5),
 ]

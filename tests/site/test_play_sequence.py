@@ -12,7 +12,7 @@ from bare import both_ways
 from lmcourse import views
 from lmcourse.data import load_texts, train_val_test_split
 from lmcourse.ngrams import NgramModel
-from lmcourse.recurrent import load_char_lstm, watch
+from lmcourse.recurrent import load_char_lstm, untrained, watch
 from lmcourse.views.sequence import unit_means
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -50,11 +50,12 @@ def rows(page):
     return [[name, *shares] for name, _, *shares in cells]
 
 
-def read(line):
-    """Return logits and forget gates of a line, with the unit and without it."""
+def read(line, random=False):
+    """Return logits and forget gates of a line, with the unit free and frozen."""
     tokenizer, _, reader = models()
+    reader = untrained(reader) if random else reader
     held = torch.full((2, 128), torch.nan, dtype=torch.float64)
-    held[1, UNIT] = round(float(unit_means()[UNIT]), 4)
+    held[1, UNIT] = round(float(unit_means(random)[UNIT]), 4)
     return watch(reader, torch.tensor([tokenizer.encode("\n" + line)] * 2), held)
 
 
@@ -73,7 +74,7 @@ def wanted(line, order):
 def write(page, line, order=5):
     """Type a line, choose an order, and wait for the answer."""
     page.get_by_label("Your line").fill(line)
-    page.get_by_label("Count runs of").fill(str(order))
+    page.get_by_label("Length of the n-grams").fill(str(order))
     page.wait_for_function(
         "line => document.querySelector('.play-shades').textContent === line",
         arg=line.replace("\n", "⏎\n"),
@@ -125,17 +126,44 @@ def test_a_unit_held_is_pythons(opened):
     three, four = (f"{loss:.2f}" for loss in losses[:, line.index("\n")])
     said = opened.page.locator(".lms-summary")
     assert said.text_content() == (
-        f"Unit {UNIT} held at its mean: the loss is {two} nats a character, it was {one}; "
-        f"at line ends {four}, it was {three}."
+        f"With unit {UNIT} frozen at its mean the loss is {two} nats a character instead "
+        f"of {one}; at line ends {four} instead of {three}."
     )
     unit = opened.page.get_by_role("slider", name="Unit")
     unit.focus()
     opened.page.keyboard.press("ArrowRight")
     opened.page.wait_for_function(
         "n => document.querySelector('.lms-summary').textContent.startsWith(n)",
-        arg=f"Unit {UNIT + 1} ",
+        arg=f"With unit {UNIT + 1} ",
     )
-    opened.page.get_by_label("what holding it costs").check()
+    opened.page.get_by_label("loss added by freezing it").check()
+
+
+def test_random_weights_are_pythons(opened):
+    """The switch puts the shuffled LSTM in the place of the trained one, and back."""
+    line = "Full many a\nglorious"
+    write(opened.page, line)
+    trained = rows(opened.page)
+    switch = opened.page.get_by_label("Had it learned nothing?")
+    switch.select_option("random weights")
+    said = opened.page.locator(".lms-summary")
+    tokenizer, _, _ = models()
+    follows = torch.tensor([tokenizer.encode(line)] * 2)
+    logits = read(line, random=True)[0]
+    losses = F.cross_entropy(logits[:, :-1].mT, follows, reduction="none")
+    one, two = (f"{loss:.2f}" for loss in losses.mean(1))
+    opened.page.wait_for_function(
+        "words => document.querySelector('.lms-summary').textContent.includes(words)",
+        arg=f"{two} nats a character instead of {one}",
+        timeout=visits.LOAD,
+    )
+    assert f"unit {UNIT} frozen" in said.text_content()
+    switch.select_option("trained")
+    opened.page.wait_for_function(
+        "share => document.querySelector('.lms-bars').textContent.includes(share)",
+        arg=trained[0][2],
+    )
+    assert rows(opened.page) == trained
 
 
 def test_strange_characters_are_left_out_and_told(opened):

@@ -25,7 +25,7 @@ from lmcourse.bert_checkpoint import SHA256
 from lmcourse.data import corpora_folder, load_corpus, load_texts, train_val_test_split
 from lmcourse.gpt.checkpoints import load_gpt
 from lmcourse.models import load_bert, load_gpt2_vocabulary, trained
-from lmcourse.recurrent import load_char_lstm
+from lmcourse.recurrent import load_char_lstm, untrained
 from lmcourse.views.generator import too_much
 from lmcourse.views.neighbours import neighbours_file, spaces
 from lmcourse.views.tokenizer import merge_pairs
@@ -159,6 +159,7 @@ STORES = {
     "sonnets": lambda: load_corpus("sonnets").encode(),
     "sonnets-training": lambda: train_val_test_split(load_texts("sonnets"))[0].encode(),
     "lstm": lambda: lstm_file(load_char_lstm()[1]),
+    "lstm-random": lambda: lstm_file(untrained(load_char_lstm()[1])),
     "digits": lambda: digits_file(trained("digits", VisionTransformer)),
     "gpt2-merges": lambda: merge_pairs(load_gpt2_vocabulary()[0]),
 }

@@ -2,6 +2,7 @@
 
 import numpy as np
 import torch
+from torch import nn
 
 from lmcourse.exercises import Wrong, compare, exercise, expect, judge, predict, run
 from lmcourse.exercises.answers import normal, number, unpack
@@ -10,17 +11,17 @@ from lmcourse.recurrent import load_char_lstm
 predict(
     "sequences.own_text",
     a=None,
-    b="rare runs harm where they do not come again. In its own text each of them "
-    "does come.",
-    c="on new text it levels off, because long runs are new there. On its own text "
-    "no run is new.",
+    b="long sequences are rare, and that does harm on other texts. In the text that was "
+    "counted, each of them occurs.",
+    c="on new sonnets it levels off because most long sequences are new there. In the text "
+    "that was counted none is new.",
 )
 
 
 judge(
     "sequences.sun",
-    a="runs of five see four characters. What is left of the eyes in them?",
-    b="this sonnet was kept apart: it was not counted.",
+    a="a 5-gram model sees four characters, *the* and a space. Are the eyes among them?",
+    b="this sonnet was kept apart: it is not among those that were counted.",
     c=None,
 )
 
@@ -30,40 +31,40 @@ def witten_bell(answer):
     """Compare with Witten and Bell's formula, term by term."""
     counts = np.array([2, 0, 1, 4, 2, 0, 2])  # some tokens came equally often
     lower, kinds, total = np.array([10, 30, 20, 20, 5, 10, 5]) / 100, 5, 11
-    seen = counts > 0
+    followed = counts > 0
 
     def mixed(parts, lower=lower):
         return (counts + parts * lower) / (total + parts)
 
+    to_new = np.where(followed, 0, lower)
     mistakes = {
-        "raw shares: what never followed has probability zero.": counts / total,
+        "these are the plain shares: what never followed has probability zero.": (
+            counts / total
+        ),
         "this does not sum to one: divide by the count and the number of different tokens "
         "together.": (counts + kinds * lower) / total,
-        "the shorter context gets as many parts as there are different *counts*; count the "
-        "tokens that did follow.": mixed(3),
-        "the shorter context gets as many parts as there are tokens that did *not* follow; "
-        "count those that did.": mixed(2),
-        "the shorter context gets as many parts as there are tokens that followed *once*; "
-        "count all that did.": mixed(1),
-        "the counts have no say; the shorter context gets a part only.": lower,
-        "the shorter context gets as many parts as there are occurrences; it is as many as "
-        "there are *different* tokens.": mixed(total),
-        "the shorter context gets as many parts as the vocabulary has tokens; count those "
-        "that did follow.": mixed(7),
+        "you count different *counts*; count the tokens that did follow.": mixed(3),
+        "you count different *counts*, zero among them; count the tokens that did "
+        "follow.": mixed(4),
+        "you count the tokens that did *not* follow; count those that did.": mixed(2),
+        "you count the tokens that followed *once*; count all that did.": mixed(1),
+        "you count occurrences; count *different* tokens.": mixed(total),
+        "you count all tokens of the vocabulary; count those that did follow.": mixed(7),
+        "shares and parts are added up: the numerator wants the counts, not their "
+        "shares.": (counts / total + kinds * lower) / (1 + kinds),
+        "only tokens that never followed get a part of the reserve; the shorter context "
+        "has its say on all.": np.where(followed, counts, kinds * lower) / (total + kinds),
+        "the whole reserve is shared out among the tokens that never followed; the shorter "
+        "context has its say on all.": (counts + kinds * to_new / to_new.sum())
+        / (total + kinds),
         "the reserve is shared out evenly; the shorter context knows better.": (
             mixed(kinds, 1 / 7)
-        ),
-        "only tokens that never followed get a part of the reserve; the shorter context "
-        "has its say on all.": np.where(seen, counts, kinds * lower) / (total + kinds),
-        "what was seen keeps its share, and the rest gets all of the shorter context's: "
-        "together that is more than one.": np.where(seen, counts / total, lower),
-        "a constant is added to each count; the shorter context is not asked.": (
-            mixed(7, 1 / 7)
         ),
     }
     for taken in (0.5, 0.75, 1):
         words = f"{taken} is taken from each count; Witten and Bell take nothing."
-        mistakes[words] = ((counts - taken) * seen + taken * kinds * lower) / total
+        less = (counts - taken) * followed
+        mistakes[words] = (less + taken * kinds * lower) / total
     expect(answer, [counts, lower], mixed(kinds), mistakes)
     never = {
         "after a context that never occurred you divide by zero; let the shorter one "
@@ -77,8 +78,45 @@ def witten_bell(answer):
         expect(answer, [np.zeros(7, dtype=int), lower], lower, never)
 
 
+@exercise("sequences.gru")
+def gru(answer):
+    """Compare with PyTorch's cell, which has its own weights."""
+    torch.manual_seed(0)
+    cell = nn.GRUCell(3, 4).double().requires_grad_(False)
+    x, h = normal(2, 3).double(), normal(2, 4, seed=1).double()
+    given = x @ cell.weight_ih.T + cell.bias_ih, h @ cell.weight_hh.T + cell.bias_hh
+    (x_r, x_z, x_n), (h_r, h_z, h_n) = (part.chunk(3, -1) for part in given)
+    r, z = torch.sigmoid(x_r + h_r), torch.sigmoid(x_z + h_z)
+    new = torch.tanh(x_n + r * h_n)
+    mistakes = {
+        "old and new have changed places: z = 1 keeps the old state. (The paper has it "
+        "the other way round.)": z * new + (1 - z) * h,
+        "reset and update have changed places: the thirds are reset, update, new.": (
+            (1 - r) * torch.tanh(x_n + z * h_n) + r * h
+        ),
+        "the reset gate is not used: it multiplies what the state contributes to the new "
+        "vector.": (1 - z) * torch.tanh(x_n + h_n) + z * h,
+        "the reset gate multiplies the state itself; it belongs before the third that is "
+        "made from the state.": (1 - z) * torch.tanh(x_n + r * h) + z * h,
+        "the reset gate multiplies token and state together; the token passes freely.": (
+            (1 - z) * torch.tanh(r * (x_n + h_n)) + z * h
+        ),
+        "tanh is missing: without it the state can grow without limit.": (
+            (1 - z) * (x_n + r * h_n) + z * h
+        ),
+        "the sigmoid is missing: it brings a gate between 0 and 1.": (
+            (1 - x_z - h_z) * torch.tanh(x_n + (x_r + h_r) * h_n) + (x_z + h_z) * h
+        ),
+        "this is the new vector alone; mix it with the old state.": new,
+        "the new vector goes through a sigmoid; it is a tanh.": (
+            (1 - z) * torch.sigmoid(x_n + r * h_n) + z * h
+        ),
+    }
+    compare(run(answer, *given, h), cell(x, h), mistakes)
+
+
 def _line_length(unit, value):
-    """Return the mean length of lines that the LSTM writes with one unit held."""
+    """Return the mean length of lines that the LSTM writes with one unit frozen."""
     tokenizer, reader = load_char_lstm()
     (end,), draw = tokenizer.encode("\n"), torch.Generator().manual_seed(100)
     token, ends = torch.full((24,), end), 0
@@ -95,29 +133,34 @@ def _line_length(unit, value):
 
 @exercise("sequences.knob", kind="experiment")
 def knob(answer):
-    """Hold the unit at the value, and measure the lines of texts drawn here."""
+    """Freeze the unit at the value, and measure the lines of texts drawn here."""
     unit, value = map(number, unpack(answer, 2, "a unit and a value: (unit, value)"))
     if unit not in range(128):
         raise Wrong("units have the whole numbers from 0 to 127.")
     length = _line_length(int(unit), value)
-    told = f"with unit {unit:.0f} held at {value:.2f} our texts have "
+    told = f"with unit {unit:.0f} frozen at {value:.2f} our texts have "
     return {
         told + "hardly a line end: the lines are far too long.": length > 100,
-        told + "lines as long as ever, or longer: another value, or another unit.": (
-            length >= 38
+        told + "lines as long as ever, or longer. Try another value, or another unit.": (
+            length >= 43
         ),
-        told + f"lines of {length:.0f} characters: still too long.": length > 30,
+        told
+        + f"lines of {length:.0f} characters. Shorter than usual, but still too long.": (
+            length > 30
+        ),
         told + f"lines of {length:.0f} characters: too short.": length < 20,
     }
 
 
 judge(
     "sequences.order",
-    a="that these models do without the order here does not say that there is nothing "
-    "in it; and look at the characters, too.",
+    a="these models don't use the order of words. That does not show that there is nothing "
+    "in it; and what about the characters?",
     b=None,
-    c="one query for all texts is one use of attention: no token looks at another.",
-    d="shuffled, the window has just as many weights. Where is its lead?",
+    c="it is one use of attention, with one query for all texts. No token attends to "
+    "another.",
+    d="trained on shuffled characters, the window has just as many weights. Where is its "
+    "lead?",
 )
 
 
@@ -126,15 +169,17 @@ def last_state(answer):
     """Compare with each text's last real state, on a batch of three lengths."""
     states, lengths = normal(3, 6, 2).double(), torch.tensor([2, 5, 3])
     rows = torch.arange(3)
+    all_pairs = (
+        "these are the states of all texts at each other's lengths; pair rows and lengths, "
+        "as in `states[torch.arange(3), …]`."
+    )
     mistakes = {
-        "this is the state after the padding: a short text's last state stands earlier.": (
+        "this is the state after the padding: a short text's last state comes earlier.": (
             states[:, -1]
         ),
         "off by one: the last of n tokens has the number n - 1.": states[rows, lengths],
-        "each text by the length of the longest; every text has its own.": states[:, 4],
-        "each text by the length of the first; every text has its own.": states[:, 1],
-        "these are the states of all texts at each other's lengths; pair rows and lengths, "
-        "as in `states[torch.arange(3), …]`.": states[:, lengths - 1],
+        "every text is cut at the length of the longest; each has its own.": states[:, 4],
+        "every text is cut at the length of the first; each has its own.": states[:, 1],
         "this is the mean of the real states; the last one is asked for.": torch.stack(
             [row[:n].mean(0) for row, n in zip(states, lengths, strict=True)]
         ),
@@ -143,5 +188,5 @@ def last_state(answer):
     }
     got = run(answer, states, lengths)
     if torch.is_tensor(got) and got.shape == (3, 3, 2):
-        raise Wrong(list(mistakes)[4])
+        raise Wrong(all_pairs)
     compare(got, states[rows, lengths - 1], mistakes)

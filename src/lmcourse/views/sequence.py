@@ -1,4 +1,4 @@
-"""What follows some lines, by counting and by an LSTM, and what one unit of it does."""
+"""What an n-gram model and an LSTM expect after some lines, and one unit of the LSTM."""
 
 import html
 from functools import cache
@@ -9,7 +9,7 @@ import torch.nn.functional as F
 
 from lmcourse.data import load_texts, train_val_test_split
 from lmcourse.ngrams import NgramModel
-from lmcourse.recurrent import load_char_lstm, watch
+from lmcourse.recurrent import load_char_lstm, untrained, watch
 from lmcourse.views.markup import table
 from lmcourse.views.tokenizer import SIGNS
 from lmcourse.views.view import View
@@ -18,28 +18,29 @@ LONGEST, BARS = 640, 6
 
 
 def sequence(text, *, order=5, unit=0) -> View:
-    """The next character after a text, counted and foretold, and one unit of the LSTM.
+    """Show what an n-gram model and an LSTM expect after a text, and one unit of the LSTM.
 
-    On the site the reader types any lines, chooses how long the runs are that are counted
-    and which unit of the LSTM is looked at; beside it stands what changes when its memory
-    is held at its mean over the training sonnets. Counts are those of the same sonnets,
-    smoothed as `lmcourse.ngrams` does; the LSTM is that of
-    `lmcourse.recurrent.load_char_lstm`. Both read from the beginning, after a line end.
+    On the site the reader types any lines, chooses the length of the n-grams and a unit of
+    the LSTM, and sees what changes when the unit's memory is frozen at its mean over the
+    training sonnets. A switch shuffles the LSTM's weights (`lmcourse.recurrent.untrained`).
+    The n-grams are counted in the same sonnets and smoothed as `lmcourse.ngrams` does; the
+    LSTM is that of `lmcourse.recurrent.load_char_lstm`. Both read from the beginning, after
+    a line end.
 
     Parameters
     ----------
     text : str
-        What is read first, of 1 to 640 characters that the Sonnets have.
+        What is read first: 1 to 640 characters, all of which occur in the Sonnets.
     order : int, optional
-        How long the runs are, 1 to 6.
+        The length of the n-grams, 1 to 6.
     unit : int, optional
         Which of the LSTM's units, from 0.
 
     Returns
     -------
     View
-        Its alternative text tells the likeliest characters, where the unit holds least, and
-        the loss with the unit free and held at its mean.
+        Its alternative text says which characters are the likeliest, where the unit's
+        memory is lowest, and the loss with the unit free and frozen at its mean.
 
     Raises
     ------
@@ -54,14 +55,16 @@ def sequence(text, *, order=5, unit=0) -> View:
         raise ValueError(f"there are units 0 to {width - 1}, not {unit}")
     data = {"text": text, "order": order, "unit": unit, "alphabet": tokenizer.alphabet}
     data |= _found(tokenizer, reader.double(), text, order, unit)
+    data["untrained"] = {"means": unit_means(random=True).numpy().round(4).tolist()}
     alt, rows = _told(data)
     stored = f"<p>Your lines: {_coloured(text, data['memory'])}</p>"
-    stored += table(["next", "counts", "LSTM", f"unit {unit} held"], rows)
-    return View("sequence-view", data, stored, alt=alt, stores=["sonnets-training", "lstm"])
+    stored += table(["next", "n-gram", "LSTM", f"unit {unit} frozen"], rows)
+    stores = ["sonnets-training", "lstm", "lstm-random"]
+    return View("sequence-view", data, stored, alt=alt, stores=stores)
 
 
 def _found(tokenizer, reader, text: str, order: int, unit: int) -> dict:
-    """Return what comes next, what the unit does, and the losses with it and without."""
+    """Return what comes next, gates and memory, and the losses, free and frozen."""
     ids, means = tokenizer.encode("\n" + text), unit_means()
     held = torch.full((2, len(means)), torch.nan, dtype=torch.float64)
     held[1, unit] = means[unit]
@@ -94,16 +97,21 @@ def _told(data: dict) -> tuple[str, list]:
     least = int(np.argmin(memory))
     sign = SIGNS.get(text[least], text[least])
     return (
-        f"After “{text.splitlines()[-1]}” runs of {data['order']} characters say: "
-        f"{likeliest}. Unit {data['unit']} holds least, {memory[least]:.2f}, at character "
-        f"{least + 1}, “{sign}”. Loss: {on:.2f}; with the unit held at its mean {off:.2f}."
+        f"After “{text.splitlines()[-1]}” the likeliest characters of the "
+        f"{data['order']}-gram model: {likeliest}. The memory of unit {data['unit']} is "
+        f"lowest, {memory[least]:.2f}, at character {least + 1}, “{sign}”. Loss: {on:.2f}; "
+        f"with the unit frozen at its mean {off:.2f}."
     ), rows
 
 
 @cache
-def unit_means():
-    """Return the mean memory of each unit over the training sonnets, (d_model,)."""
+def unit_means(random=False):
+    """Return the mean memory of each unit over the training sonnets, (d_model,).
+
+    Of the trained LSTM, or of the one with random weights.
+    """
     tokenizer, reader = load_char_lstm()
+    reader = untrained(reader) if random else reader
     learned = [s for i, s in enumerate(load_texts("sonnets")) if i % 10 not in (4, 9)]
     shortest = min(map(len, learned))
     ids = torch.tensor([tokenizer.encode("\n" + sonnet[:shortest]) for sonnet in learned])
@@ -111,7 +119,7 @@ def unit_means():
 
 
 def _coloured(text: str, memory: list[float]) -> str:
-    """Return a text, each character on a ground as strong as the memory, as the script."""
+    """Return a text, each character on a background as strong as the memory."""
     shares = (np.array(memory) - min(memory)) / (np.ptp(memory) or 1)
     return "".join(
         f'<span style="background: rgb(127 191 230 / {share:.0%})">{html.escape(c)}</span>'

@@ -1,5 +1,6 @@
-/* The view *sequence*: what follows some lines, by counting (as `lmcourse.ngrams`) and by an
-   LSTM (`lmcourse.recurrent`); what one unit of it holds, and the loss when that is held still. */
+/* The view *sequence*: the next character after some lines, by an n-gram model (as
+   `lmcourse.ngrams`) and by an LSTM (`lmcourse.recurrent`), trained or with random weights;
+   the memory of one unit, and the loss when it is frozen. */
 import { bar, fixed, heading, make, ownLine, percent, radios, row, slider } from "./dom.js";
 import { readStore, readText } from "./store.js";
 import { readSafetensors, toFloats } from "./weights.js";
@@ -126,7 +127,7 @@ function tally(all) {
  *
  * @param {Uint8Array} bytes its safetensors file
  * @returns {(ids: number[], unit: number, value?: number) => Reading} reads ids, with the
- *   memory of one unit held at a value if there is one
+ *   memory of one unit frozen at a value if there is one
  */
 export function makeReader(bytes) {
   const { tensors } = readSafetensors(bytes);
@@ -189,13 +190,13 @@ const mean = (all) => all.reduce((a, b) => a + b, 0) / all.length;
  * @type {Record<string, (found: Found) => number[]>}
  */
 const COLOURS = {
-  "what the unit holds": ({ memory }) => {
+  "the unit’s memory": ({ memory }) => {
     const low = Math.min(...memory);
     const high = Math.max(...memory);
     return memory.map((value) => (value - low) / (high - low || 1));
   },
-  "how much it keeps": ({ gates }) => gates,
-  "what holding it costs": ({ losses: [on, off] }) =>
+  "its forget gate (how much it keeps)": ({ gates }) => gates,
+  "loss added by freezing it": ({ losses: [on, off] }) =>
     on.map((loss, i) => Math.min(1, Math.max(0, off[i] - loss) / 2)),
 };
 
@@ -213,21 +214,32 @@ export function mount(element, data, context) {
   let colour = 0;
   /** @type {ReturnType<typeof makeCounts> | undefined} */
   let counts;
-  /** @type {ReturnType<typeof makeReader> | undefined} */
-  let reader;
+  /** @type {Record<string, ReturnType<typeof makeReader>>} */
+  const readers = {};
   const { area, note, label } = ownLine(text, typed, {
     rows: 4,
     maxlength: 640,
     dir: null,
     onfocus: typed,
   });
-  const order = slider("Count runs of", { min: 1, max: 6, value: data.order, oninput: typed });
+  const order = slider("Length of the n-grams", {
+    min: 1,
+    max: 6,
+    value: data.order,
+    oninput: typed,
+  });
   const unit = slider("Unit", {
     min: 0,
     max: data.means.length - 1,
     value: data.unit,
     oninput: typed,
   });
+  const worlds = make(
+    "select",
+    { onchange: typed },
+    new Option("trained", "lstm"),
+    new Option("random weights", "lstm-random"),
+  );
   const colours = radios("Colour", kinds, colour, (i) => {
     colour = i;
     draw();
@@ -238,6 +250,7 @@ export function mount(element, data, context) {
   element.append(
     label,
     note,
+    make("p", {}, make("label", {}, "Had it learned nothing? ", worlds)),
     unit.label,
     colours,
     shades,
@@ -249,7 +262,8 @@ export function mount(element, data, context) {
   async function typed() {
     try {
       counts ??= makeCounts(await readText("sonnets-training", context), alphabet);
-      reader ??= makeReader(await readStore("lstm", context));
+      for (const name of ["lstm", worlds.value])
+        readers[name] ??= makeReader(await readStore(name, context));
     } catch (error) {
       note.textContent = error.message;
       return draw();
@@ -261,8 +275,10 @@ export function mount(element, data, context) {
       .join(" ");
     note.textContent = strange && `Not in the Sonnets: ${strange}`;
     const number = +unit.input.value;
+    const reader = readers[worlds.value];
+    const { means } = worlds.value === "lstm" ? data : data.untrained;
     const on = reader(ids, number);
-    const off = reader(ids, number, data.means[number]);
+    const off = reader(ids, number, means[number]);
     text = ids
       .slice(1)
       .map((id) => alphabet[id])
@@ -288,7 +304,7 @@ export function mount(element, data, context) {
       .sort((a, b) => Math.max(counted[b], lstm[b]) - Math.max(counted[a], lstm[a]))
       .slice(0, 6);
     bars.replaceChildren(
-      heading("next", "", "counts", "LSTM", "unit held"),
+      heading("next", "", "n-gram", "LSTM", "unit frozen"),
       make(
         "tbody",
         {},
@@ -313,8 +329,8 @@ export function mount(element, data, context) {
     const [three, four] = losses.map((all) => fixed(mean(ends(all))));
     summary.textContent =
       text &&
-      `Unit ${number} held at its mean: the loss is ${two} nats a character, it was ${one}` +
-        (text.includes("\n") ? `; at line ends ${four}, it was ${three}.` : ".");
+      `With unit ${number} frozen at its mean the loss is ${two} nats a character instead of ${one}` +
+        (text.includes("\n") ? `; at line ends ${four} instead of ${three}.` : ".");
   }
 
   draw();

@@ -1,0 +1,228 @@
+"""What the chapter *sequences* draws: data in, figure out."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+
+from lmcourse import views
+
+MODELS = {  # of the study *sequences*, as the figure names them
+    "bag of counts": "1-grams (a bag)",
+    "counts": "n-grams",
+    "bag": "bag",
+    "window": "window",
+    "LSTM, last": "LSTM, last",
+    "LSTM, mean": "LSTM, mean",
+    "LSTM, attention": "LSTM, attention",
+    "self-attention": "self-attention",
+}
+CHRONOLOGY = {  # year and name → what it does with the past
+    "1913 Markov’s chains": "count",
+    "1948 Shannon’s n-grams": "count",
+    "1989 time-delay network": "window",
+    "1990 Elman’s network": "state",
+    "1995 Kneser–Ney smoothing": "count",
+    "1997 LSTM": "state",
+    "2003 neural language model": "window",
+    "2010 recurrent language model": "state",
+    "2011 tagging from scratch": "window",
+    "2014 GRU, translation": "state",
+    "2015 attention": "attention",
+    "2017 convolutional translation": "window",
+    "2017 Transformer": "attention",
+    "2018 GPT, BERT": "attention",
+    "2023 Mamba": "state",
+}
+
+
+def clock(position, memory):
+    """Draw a unit's memory by the position in the line: the median and nine tenths.
+
+    Parameters
+    ----------
+    position : int Tensor of shape (texts, tokens)
+        How many characters ago the line began.
+    memory : Tensor of shape (texts, tokens)
+
+    Returns
+    -------
+    None
+        The figure is shown.
+    """
+    table = pd.DataFrame({"position": position.ravel(), "memory": memory.ravel()})
+    table = table[table.position.between(1, 41)].groupby("position").memory
+    _, ax = plt.subplots(figsize=(6.4, 2.8))
+    low, middle, high = (table.quantile(share) for share in (0.05, 0.5, 0.95))
+    ax.fill_between(middle.index, low, high, alpha=0.25, lw=0)
+    ax.plot(middle.index, middle, lw=2)
+    ax.set(xlabel="characters since the line began", ylabel="memory")
+    plt.show()
+
+
+def context(read, counted, at_end):
+    """Draw the loss by how many characters a model may read, everywhere and at line ends.
+
+    Parameters
+    ----------
+    read, counted : dict of int to Tensor of shape (characters,)
+        Of the LSTM and of n-grams: how many characters are read → the loss of each.
+    at_end : bool Tensor of shape (characters,)
+
+    Returns
+    -------
+    None
+        The figure is shown.
+    """
+    _, axes = plt.subplots(1, 2, figsize=(7.2, 3.2))
+    every = np.ones(len(at_end), dtype=bool)
+    lines = {"n-grams": (counted, "s:", 0), "LSTM": (read, "o-", 1)}
+    for ax, chosen in zip(axes, (every, at_end.numpy()), strict=True):
+        for name, (losses, form, color) in lines.items():
+            means = [loss.numpy()[chosen].mean() for loss in losses.values()]
+            ax.plot([*losses], means, form, color=views.PALETTE[color], label=name)
+        ax.set(xscale="log", xlabel="characters read")
+        ax.set_xticks([*read], [*read])
+        ax.minorticks_off()
+    axes[0].set(title="all characters", ylabel="loss (nats)")
+    axes[1].set_title("line ends only")
+    axes[0].legend()
+    plt.show()
+
+
+def gradients(fresh, runs=()):
+    """Draw how much of a gradient is left so many tokens back.
+
+    Parameters
+    ----------
+    fresh : dict of str to Tensor of shape (tokens,)
+        Of layers before training.
+    runs : list of dict, optional
+        Trained networks of the study *recurrence*: ``kind`` and ``gradient``.
+
+    Returns
+    -------
+    None
+        The figure is shown.
+    """
+    _, axes = plt.subplots(
+        1, 1 + bool(runs), figsize=(7.2, 3.4), sharey=True, squeeze=False
+    )
+    forms = ("-", "--", "-.", ":")
+    for place, (name, shares) in enumerate(fresh.items()):
+        color, form = views.PALETTE[place], forms[place]
+        axes[0, 0].plot(shares, form, color=color, lw=2, label=name)
+    axes[0, 0].set(yscale="log", ylim=(1e-9, 1e5), ylabel="share of the gradient")
+    axes[0, 0].set_title("before training")
+    if runs:
+        _trained_gradients(axes[0, 1], runs)
+    for ax in axes[0]:
+        ax.set_xlabel("tokens back")
+        ax.legend()
+    plt.show()
+
+
+def _trained_gradients(ax, runs):
+    """Draw one line a network, in the colours of the layers before training."""
+    for kind, color, form in (("RNN", 0, "-"), ("LSTM", 2, "-.")):
+        mine = [run["gradient"] for run in runs if run["kind"] == kind]
+        for number, shares in enumerate(mine):
+            label = None if number else kind
+            ax.plot(shares, form, color=views.PALETTE[color], label=label)
+    ax.set_title("trained on the Sonnets")
+
+
+def times(seconds):
+    """Draw the time of one layer by the length of a text.
+
+    Parameters
+    ----------
+    seconds : dict of str to dict of int to float
+        Layer → tokens → seconds.
+
+    Returns
+    -------
+    None
+        The figure is shown.
+    """
+    _, ax = plt.subplots(figsize=(6.4, 3.2))
+    for (name, by_length), form in zip(seconds.items(), ("o-", "s--", "D:"), strict=True):
+        ax.plot([*by_length], [1000 * s for s in by_length.values()], form, label=name)
+    ax.set(xscale="log", yscale="log", xlabel="tokens", ylabel="milliseconds")
+    lengths = [*by_length]
+    ax.set_xticks(lengths, lengths)
+    ax.minorticks_off()
+    ax.legend()
+    plt.show()
+
+
+def share_right(results, unit, kind, is_shuffled=False):
+    """Return the mean share of passages given to the right poet, over seeds.
+
+    Parameters
+    ----------
+    results : dict
+        Of the study *sequences*.
+    unit : str
+        "character" or "word".
+    kind : str
+        A key of `MODELS`.
+    is_shuffled : bool
+        Whether each passage's tokens were shuffled. A bag has no order to lose.
+    """
+    is_shuffled = is_shuffled and "bag" not in kind
+    rows = [r for r in results[unit] if (r["kind"], r["shuffled"]) == (kind, is_shuffled)]
+    return float(np.mean([row["share"] for row in rows]))
+
+
+def contest(results):
+    """Draw who recognises the poet of a passage, in order and shuffled.
+
+    Parameters
+    ----------
+    results : dict
+        Of the study *sequences*.
+
+    Returns
+    -------
+    None
+        The figure is shown.
+    """
+    _, axes = plt.subplots(1, 2, figsize=(7.2, 3.4), sharey=True)
+    limits = {"character": (50, 88), "word": (78, 86)}
+    for ax, unit in zip(axes, limits, strict=True):
+        for row, kind in enumerate(MODELS):
+            color = views.PALETTE[0 if "counts" in kind else 1]
+            mark = "s" if "counts" in kind else "o"
+            ends = [
+                100 * share_right(results, unit, kind, mixed) for mixed in (False, True)
+            ]
+            ax.plot(ends, [row, row], color="0.7", lw=1, zorder=0)
+            ax.plot(ends[1], row, mark, color=color, mfc="white")
+            ax.plot(ends[0], row, mark, color=color)
+        ax.set(xlabel="right, per cent", xlim=limits[unit])
+    axes[0].set_title("40 characters")
+    axes[1].set_title("8 words")
+    axes[0].set_yticks(range(len(MODELS)), MODELS.values())
+    axes[0].invert_yaxis()
+    plt.show()
+
+
+def chronology():
+    """Draw models of sequences by year, and what each does with the past.
+
+    Returns
+    -------
+    None
+        The figure is shown.
+    """
+    ways = ["count", "window", "state", "attention"]
+    _, ax = plt.subplots(figsize=(6.4, 4.6))
+    for row, way in enumerate(CHRONOLOGY.values()):
+        column = ways.index(way)
+        ax.plot(column, row, "o", color=views.PALETTE[column], ms=9)
+    ax.set_yticks(range(len(CHRONOLOGY)), CHRONOLOGY)
+    ax.set_xticks(range(len(ways)), ways)
+    ax.xaxis.tick_top()
+    ax.set(xlim=(-0.5, 3.5))
+    ax.invert_yaxis()
+    plt.show()

@@ -1,0 +1,187 @@
+"""What do gates buy? A plain recurrent network and an LSTM of the same size.
+
+Both predict the next character of the Sonnets. Varied: the kind of network (as many
+parameters in the recurrent layer), its learning rate, the seed. Rival: the plain network;
+its rate is chosen as the LSTM's is, on validation sonnets, with a seed of its own. Null:
+the LSTM before it is trained. Statistics, on the test sonnets: the loss; the loss at line
+ends alone; how closely the unit that goes best with the position in the line on training
+sonnets goes with it here; and the gradient of a prediction by each character before it,
+relative to that by the last one.
+"""
+
+import math
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.optim.lr_scheduler import LambdaLR
+
+from lmcourse.data import load_texts
+from lmcourse.training_loop import train_model
+from studies.harness import best_rate, grid, verdict
+from studies.sequences.lstm import BATCH, D_IN, TOKENS, Network, corpus
+
+CHAPTER = "sequences"
+CLAIM = (
+    "Trained alike, an LSTM predicts line ends better than a plain recurrent network with "
+    "as many parameters"
+)
+RIVAL = "a plain recurrent network with as many parameters, its rate chosen in the same way"
+NULL = "an LSTM before training: its gradient, and its best unit"
+WIDTHS = {"RNN": 272, "LSTM": 128}  # as many parameters in the recurrent layer
+RATES = [2e-3, 5e-3]
+SETTINGS = {"steps": 1200, "rates": RATES, "tuning_seed": 0, "seeds": [1, 2, 3]}
+BACK = 64  # characters over which the gradient is followed
+
+
+def plan(small):
+    """Choose each kind's rate with one seed, then train three more; or two steps of it."""
+    steps = 2 if small else SETTINGS["steps"]
+    tuning = grid(
+        group="tuning", kind=list(WIDTHS), rate=RATES, seed=SETTINGS["tuning_seed"]
+    )
+    trained = grid(group="trained", kind=list(WIDTHS), seed=SETTINGS["seeds"])
+    fresh = grid(group="fresh", kind=list(WIDTHS), seed=SETTINGS["seeds"])
+    runs = [*tuning, *trained, *fresh]
+    if small:
+        runs = [*tuning, *trained[::3], *fresh[::3]]
+    return [each | {"steps": 0 if each["group"] == "fresh" else steps} for each in runs]
+
+
+def run(folder, group, kind, seed, steps, rate=None):
+    """Train one network; return its losses, its clock and its gradient."""
+    if group == "trained":
+        rate = best_rate(folder, kind=kind)
+    tokenizer, training, validation = corpus()
+    torch.manual_seed(seed)
+    model = make(kind, tokenizer.vocab_size)
+    if steps:
+        train(model, training, steps, rate)
+    model.eval()
+    found = {"kind": kind, "seed": seed, "rate": rate, "steps": steps}
+    found["parameters"] = sum(weight.numel() for weight in model.core.parameters())
+    with torch.no_grad():
+        found["validation"] = loss_of(model, validation[None]).mean().item()
+    if group == "tuning":
+        return found
+    return rounded(found | on_test_sonnets(model, tokenizer))
+
+
+def make(kind, vocab_size):
+    """Return a network of a kind, before it is trained."""
+    model = Network(vocab_size)
+    width = WIDTHS[kind]
+    model.core = getattr(nn, kind)(D_IN, width, batch_first=True)
+    model.output = nn.Linear(width, vocab_size)
+    return model
+
+
+def train(model, training, steps, rate):
+    """Train a network on random windows; half a cosine after a warm-up."""
+    optimizer = torch.optim.AdamW(model.parameters(), rate, weight_decay=0.01)
+
+    def loss_at(_step):
+        starts = torch.randint(len(training) - TOKENS - 1, (BATCH,))
+        windows = training[starts[:, None] + torch.arange(TOKENS + 1)]
+        logits = model(windows[:, :-1])
+        return F.cross_entropy(logits.flatten(0, 1), windows[:, 1:].flatten())
+
+    def share_at(step):
+        return min(1, (step + 1) / 50) * (1 + math.cos(math.pi * step / steps)) / 2
+
+    train_model(
+        model, loss_at, steps, [optimizer], [LambdaLR(optimizer, share_at)], max_norm=1.0
+    )
+
+
+def loss_of(model, ids):
+    """Return the loss of each character but the first, (texts, tokens - 1)."""
+    logits = model(ids[:, :-1])
+    return F.cross_entropy(logits.mT, ids[:, 1:], reduction="none")
+
+
+def cut_alike(tokenizer, texts):
+    """Return the ids of some texts, cut to the shortest, after a line end."""
+    shortest = min(map(len, texts))
+    return torch.tensor([tokenizer.encode("\n" + text[:shortest]) for text in texts])
+
+
+def positions(ids, newline):
+    """Return how many characters ago the line began, of the shape of ``ids``."""
+    steps = torch.arange(ids.shape[1]).expand_as(ids)
+    return steps - torch.where(ids == newline, steps, 0).cummax(dim=1).values
+
+
+@torch.no_grad()
+def clocks(model, ids, newline):
+    """Return each unit's correlation with the position in the line, (d_model,).
+
+    Of an RNN's state; of an LSTM's memory.
+    """
+    x, core = model.tokens(ids), model.core
+    carried, held = None, []
+    for token in x.unbind(1):
+        _, carried = core(token[:, None], carried)
+        held.append((carried[1] if isinstance(carried, tuple) else carried)[0])
+    held = torch.stack(held, 1)[:, 1:].flatten(0, 1).T.numpy()
+    place = positions(ids, newline)[:, 1:].ravel().numpy()
+    return np.nan_to_num(np.corrcoef(place, held)[0, 1:])
+
+
+def on_test_sonnets(model, tokenizer):
+    """Return losses, the clock and the gradient on sonnets that were kept apart."""
+    (newline,) = tokenizer.encode("\n")
+    sonnets = load_texts("sonnets")
+    ids = cut_alike(tokenizer, sonnets[9::10])
+    learned = cut_alike(tokenizer, [s for i, s in enumerate(sonnets) if i % 10 in (0, 5)])
+    with torch.no_grad():
+        loss = loss_of(model, ids)
+    at_end = ids[:, 1:] == newline
+    unit = int(abs(clocks(model, learned, newline)).argmax())
+    return {
+        "loss": loss.mean().item(),
+        "line_ends": loss[at_end].mean().item(),
+        "clock": abs(float(clocks(model, ids, newline)[unit])),
+        "gradient": gradient(model, ids),
+    }
+
+
+def gradient(model, ids):
+    """Return how much a prediction's loss changes with each character before it.
+
+    The length of the gradient by a character's vector, relative to that by the last
+    character read, the median over windows: (BACK + 1,), the last one first.
+    """
+    starts = range(0, ids.shape[1] - BACK - 2, 16)
+    windows = torch.cat([ids[:, start : start + BACK + 2] for start in starts])
+    x = model.tokens(windows[:, :-1]).detach().requires_grad_()
+    states, _ = model.core(x)
+    F.cross_entropy(model.output(states[:, -1]), windows[:, -1], reduction="sum").backward()
+    sizes = x.grad.norm(dim=-1).flip(1)  # (windows, BACK + 1)
+    return (sizes / sizes[:, :1]).median(dim=0).values.tolist()
+
+
+def rounded(found):
+    """Round what is stored."""
+    digits = {"validation": 4, "loss": 4, "line_ends": 4, "clock": 3}
+    found = {
+        key: round(value, digits[key]) if key in digits else value
+        for key, value in found.items()
+    }
+    return found | {"gradient": [float(f"{share:.3g}") for share in found["gradient"]]}
+
+
+def summary(results):
+    """Compare the two kinds, seed by seed, at line ends."""
+    ends = {
+        kind: [run["line_ends"] for run in results["trained"] if run["kind"] == kind]
+        for kind in WIDTHS
+    }
+    gaps = [rnn - lstm for rnn, lstm in zip(ends["RNN"], ends["LSTM"], strict=True)]
+    return {
+        "n": len(results["trained"]),
+        "seeds": sorted({run["seed"] for run in results["trained"]}),
+        "interval": [round(min(gaps), 4), round(max(gaps), 4)],
+        "verdict": verdict(min(gaps) > 0),
+    }
