@@ -20,7 +20,7 @@ from torch.optim.lr_scheduler import LambdaLR
 from lmcourse.data import load_texts
 from lmcourse.training_loop import train_model
 from studies.harness import best_rate, grid, verdict
-from studies.sequences.lstm import BATCH, D_IN, TOKENS, Network, corpus
+from studies.sequences.lstm import BATCH, D_IN, TOKENS, Network, load_ids
 
 CHAPTER = "sequences"
 CLAIM = (
@@ -53,7 +53,7 @@ def run(folder, group, kind, seed, steps, rate=None):
     """Train one network; return its losses, its clock and its gradient."""
     if group == "trained":
         rate = best_rate(folder, kind=kind)
-    tokenizer, training, validation = corpus()
+    tokenizer, training, validation = load_ids()
     torch.manual_seed(seed)
     model = make(kind, tokenizer.vocab_size)
     if steps:

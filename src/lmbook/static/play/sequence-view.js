@@ -44,6 +44,7 @@ import { readSafetensors, toFloats } from "./weights.js";
  * @property {number} order of the counted runs
  * @property {number} unit
  * @property {number[]} means of each unit's memory
+ * @property {{means: number[]}} untrained the same of the LSTM with random weights
  */
 
 /**
