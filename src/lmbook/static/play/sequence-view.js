@@ -41,7 +41,7 @@ import { readSafetensors, toFloats } from "./weights.js";
  * @typedef {object} Settings
  * @property {string} text to begin with
  * @property {string} alphabet
- * @property {number} order of the counted runs
+ * @property {number} order of the n-grams
  * @property {number} unit
  * @property {number[]} means of each unit's memory
  * @property {{means: number[]}} untrained the same of the LSTM with random weights
