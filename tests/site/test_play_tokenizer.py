@@ -8,6 +8,7 @@ import visits
 from lmcourse import views
 from lmcourse.data import load_poems, load_sonnets
 from lmcourse.models import load_bert, load_gpt2_vocabulary
+from lmcourse.shuffled import shuffled_letters
 from lmcourse.tokenization import BPETokenizer, CharTokenizer
 from lmcourse.views.tokenizer import shown
 
@@ -29,8 +30,14 @@ def tokenizers():
     }
 
 
+@cache
+def untrained():
+    text = "\n\n".join(load_poems().text)
+    return BPETokenizer.train(shuffled_letters(text), 256 + 500)
+
+
 def make():
-    view = views.tokenizer(LINE, **tokenizers(), others=OTHERS)
+    view = views.tokenizer(LINE, **tokenizers(), others=OTHERS, untrained=untrained())
     return view, {}
 
 
@@ -125,7 +132,7 @@ def test_the_slider_replays_the_merges(opened):
 
 
 def test_the_same_sentence_costs_more_elsewhere(opened):
-    opened.page.locator("select").select_option("Hebrew")
+    opened.page.get_by_label("The same sentence in").select_option("Hebrew")
     arrived(opened.page)
     assert pieces(opened.page)[0] == wanted(OTHERS["Hebrew"])
     encode = tokenizers()["gpt2"].encode
@@ -135,6 +142,21 @@ def test_the_same_sentence_costs_more_elsewhere(opened):
     assert opened.page.locator(".lmc-pieces").first.get_attribute("dir") == "rtl"
     write(opened.page, "mine")
     assert "English" not in " ".join(pieces(opened.page)[1])
+
+
+def test_merges_of_shuffled_letters_take_the_place_of_ours_and_go_again(opened):
+    ours = wanted(LINE)
+    switch = opened.page.get_by_label("Had it learned nothing?")
+    switch.select_option("their letters, shuffled")
+    found = pieces(opened.page)[0]
+    cut = [shown("ours", untrained().symbols[i]) for i in untrained().encode(LINE)]
+    assert found[1] == cut != ours[1]
+    assert [found[row] for row in (0, 2, 3)] == [ours[row] for row in (0, 2, 3)]
+    slider = opened.page.locator("input[type=range]")
+    slider.press("Home")
+    assert pieces(opened.page)[0][1] == list(LINE.replace(" ", "·"))
+    switch.select_option("poems and sonnets")
+    assert pieces(opened.page)[0] == ours
 
 
 def test_pieces_are_reached_by_keyboard_and_have_colours(opened):

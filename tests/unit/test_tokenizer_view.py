@@ -76,3 +76,10 @@ def test_merges_are_pairs_of_ids(bert):
 
 def test_an_empty_line_has_no_tokens(bert):
     assert "characters</b>: 0 tokens</p>" in made("", bert).stored
+
+
+def test_a_switch_comes_with_merges_that_learned_nothing(bert):
+    assert "untrained" not in made("the", bert).data
+    untrained = BPETokenizer(MERGES[:1])
+    content = made("the", bert, untrained=untrained).data["untrained"]
+    assert base64.b64decode(content) == merge_pairs(MERGES[:1])

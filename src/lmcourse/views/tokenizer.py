@@ -29,7 +29,7 @@ def merge_pairs(merges: Sequence[tuple[str, str]]) -> bytes:
     return np.array(pairs, "<u2").tobytes()
 
 
-def tokenizer(text, *, characters, bpe, gpt2, bert, others=None) -> View:
+def tokenizer(text, *, characters, bpe, gpt2, bert, others=None, untrained=None) -> View:
     """A line in characters and in the tokens of our BPE, of GPT-2 and of BERT.
 
     On the site the reader types a line, replays our merges one by one, sees IDs, and
@@ -47,6 +47,9 @@ def tokenizer(text, *, characters, bpe, gpt2, bert, others=None) -> View:
     others : mapping of str to str, optional
         Language → the same sentence in it, to choose from; ``"English"`` is what the
         others are compared with.
+    untrained : BPETokenizer, optional
+        Ours, learned from a text in which there is nothing to learn. With it comes a switch
+        that puts it in our BPE's place.
 
     Returns
     -------
@@ -68,6 +71,8 @@ def tokenizer(text, *, characters, bpe, gpt2, bert, others=None) -> View:
         "alphabet": characters.alphabet,
         "merges": base64.b64encode(merge_pairs(bpe.merges)).decode(),
     }
+    if untrained is not None:
+        data["untrained"] = base64.b64encode(merge_pairs(untrained.merges)).decode()
     counts = ", ".join(f"{len(rows[key])} in {name}" for key, name in ROWS.items())
     alt = f"How many tokens “{text}” is: {counts}."
     stores = ["gpt2-merges", "bert-pieces"]

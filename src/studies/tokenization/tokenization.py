@@ -1,15 +1,21 @@
-"""Why does verse cost fewer tokens in GPT-4's vocabulary, cl100k, than in GPT-2's?
+"""Why does verse cost fewer tokens in GPT-4's vocabulary than in GPT-2's, and who pays?
 
-Varied: the vocabulary, GPT-2's against GPT-4's (OpenAI's cl100k_base), each with its
-pattern, on the Poems and the Sonnets; and one trained here on half of the texts, seeds 0 to
-2, with the pattern of either, on the other half. Then only the joining of a line's end to
-the sign before it is taken from cl100k's pattern, or put into GPT-2's. Rival: all of
-cl100k's pieces with GPT-2's pattern. Null: the same texts as prose, without ends of lines.
-Statistic: the share of the saving that stays; the interval is the widest over all rows,
-texts drawn again.
+**Verse.** GPT-4's vocabulary is OpenAI's cl100k_base. Varied: the vocabulary, GPT-2's or
+cl100k, each with its own pattern, on the poems and the sonnets; and a vocabulary of 2,048
+pieces trained here on half of the texts, with the pattern of either, on the other half.
+Then one thing alone changes: the joining of a line's end to the punctuation before it is
+taken from cl100k's pattern, or put into GPT-2's. Rival: all of cl100k's pieces with GPT-2's
+pattern. Null: the same texts as prose, without ends of lines. Statistic: the share of the
+saving that stays; the interval is the widest over all rows, texts drawn again.
 
-The vocabulary is downloaded once from OpenAI's address and verified by the SHA-256 that
-tiktoken has for it; a copy may be put into the folder ``LMCOURSE_CACHE`` before.
+**Languages.** One sentence in sixteen languages, and the names of countries and languages
+in CLDR, the Unicode Consortium's collection, as the package Babel has it. Every language
+counts in which at least 500 of these names differ from the English ones. BPE learns 1,000
+merges from half of the names, in English or in the language, and cuts the other half in
+both; three halvings. A language whose names are all another's is left out.
+
+cl100k is downloaded once from OpenAI's address and verified by the SHA-256 that tiktoken
+has for it; a copy may be put into the folder ``LMCOURSE_CACHE`` before.
 """
 
 import base64
@@ -20,8 +26,10 @@ from pathlib import Path
 import numpy as np
 import pooch
 import regex
+from babel import Locale, localedata
 
 from lmcourse.data import load_poems, load_sonnets
+from lmcourse.declaration import SENTENCES
 from lmcourse.models import load_gpt2_vocabulary
 from lmcourse.tokenization import (
     CL100K_PATTERN,
@@ -31,19 +39,24 @@ from lmcourse.tokenization import (
     segment,
 )
 from studies.harness import count, grid, verdict
-from studies.tokenization import shown
 
 CHAPTER = "tokenization"
 CLAIM = (
-    "On verse GPT-4's vocabulary, with its pattern, saves tokens against GPT-2's; less "
-    "than half of the saving is left where the end of a line does not join the sign "
-    "before it"
+    "Verse costs fewer tokens in GPT-4's vocabulary than in GPT-2's, mostly because a "
+    "comma and the line's end after it may be one token"
 )
-RIVAL = "all of its pieces with GPT-2's pattern"
+RIVAL = "all of GPT-4's pieces, with GPT-2's pattern"
 NULL = "the same texts as prose, without ends of lines"
 URL = "https://openaipublic.blob.core.windows.net/encodings/cl100k_base.tiktoken"
 SHA256 = "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7"
-SETTINGS = {"seeds": [0, 1, 2], "vocab_size": 2048, "draws": 2000, "sha256": SHA256}
+SETTINGS = {
+    "seeds": [0, 1, 2],
+    "vocab_size": 2048,
+    "draws": 2000,
+    "sha256": SHA256,
+    "names": 500,  # at least, of a language
+    "merges": 1000,  # learned from half of the names
+}
 # What joins the end of a line to the sign before it, taken away and put in
 APART = regex.compile(CL100K_PATTERN.pattern.replace(r"[\r\n]*+", ""))
 JOINED = regex.compile(GPT2_PATTERN.pattern.replace(r"\p{N}]+", r"\p{N}]+[\r\n]*"))
@@ -70,17 +83,20 @@ def plan(small):
     seeds = SETTINGS["seeds"][: 1 if small else None]
     ours = grid(group="ours", texts=[*TEXTS], seed=seeds)
     theirs = grid(group="published", texts=[*TEXTS], seed=0)
-    return ours + ([] if small else [*theirs, {"group": "sentences"}])
+    names = grid(group="names", seed=seeds)
+    return ours + names + ([] if small else [*theirs, {"group": "sentences"}])
 
 
 def run(folder, group, texts=None, seed=None):
-    """Count the tokens of texts, or of one sentence in several languages."""
+    """Count the tokens of texts, of names, or of one sentence in several languages."""
     gpt2 = BPETokenizer(load_gpt2_vocabulary()[0])
+    if group == "names":
+        return [price(language, names, gpt2, seed) for language, names in translated()]
     if group != "ours":
         ways = {way: BPETokenizer(published(), pattern) for way, pattern in WAYS.items()}
         ways |= {"pieces": ways["old"], "old": gpt2}
     if group == "sentences":
-        told = shown.SENTENCES.items()
+        told = SENTENCES.items()
         half = BPETokenizer(published()[: len(gpt2.merges)], CL100K_PATTERN)
         sized = {"gpt2": gpt2, "now": ways["now"], "half": half}
         return [
@@ -96,6 +112,56 @@ def run(folder, group, texts=None, seed=None):
     size = SETTINGS["vocab_size"]
     ways = {way: BPETokenizer.train(seen, size, pattern) for way, pattern in WAYS.items()}
     return compare([found[i] for i in order[1::2]], ways, seed) | {"texts": texts}
+
+
+def names_of(code):
+    """Return a language's names of countries and languages: (kind, code) → name."""
+    locale = Locale(code)
+    countries = {
+        ("country", k): v for k, v in locale.territories.items() if not k.isdigit()
+    }
+    return countries | {("language", k): v for k, v in locale.languages.items()}
+
+
+@cache
+def translated():
+    """Return (language, pairs of names), each pair in English and in the language."""
+    english, found, known = names_of("en"), [], set()
+    for code in sorted(localedata.locale_identifiers()):
+        if "_" in code or code == "en":
+            continue
+        names = names_of(code)
+        keys = sorted(key for key in english.keys() & names.keys())
+        pairs = [(english[k], names[k]) for k in keys if english[k] != names[k]]
+        if len(pairs) >= SETTINGS["names"] and tuple(pairs) not in known:
+            known.add(tuple(pairs))
+            found.append((Locale(code).english_name, pairs))
+    return found
+
+
+def price(language, pairs, gpt2, seed):
+    """Return what names cost in English and in a language, by who learned from what.
+
+    Returns
+    -------
+    dict
+        ``language``, ``seed``, ``n``: how many names were cut; then pairs of how many
+        tokens in English and in the language: ``bytes``, ``gpt2``, ``english`` (merges
+        learned from the other half of the English names), ``own`` (from the language's).
+    """
+    order = np.random.default_rng(seed).permutation(len(pairs))
+    read = zip(*(pairs[i] for i in order[::2]), strict=True)
+    rest = list(zip(*(pairs[i] for i in order[1::2]), strict=True))
+    size = 256 + SETTINGS["merges"]
+    learned = [BPETokenizer.train("\n".join(f" {x}" for x in each), size) for each in read]
+    ways = {"bytes": BPETokenizer([]), "gpt2": gpt2}
+    ways |= dict(zip(("english", "own"), learned, strict=True))
+
+    def cost(tokenizer, names):
+        return sum(len(tokenizer.encode(f" {name}")) for name in names)
+
+    costs = {way: [cost(t, names) for names in rest] for way, t in ways.items()}
+    return {"language": language, "seed": seed, "n": len(rest[0])} | costs
 
 
 def compare(texts, ways, seed):

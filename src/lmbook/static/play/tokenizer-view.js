@@ -17,6 +17,7 @@ import { ByteBPE, Characters, shown, WordPiece } from "./tokenizers.js";
  * @property {Record<Key, [id: number | null, piece: string][]>} rows tokens of the line
  * @property {string} alphabet of the characters
  * @property {string} merges ours, in base64
+ * @property {string} [untrained] merges learned from shuffled letters, in base64
  */
 
 /** @type {Record<Key, string>} */
@@ -44,7 +45,10 @@ const size = (text) => Array.from(text).length;
  * @param {ViewContext} context
  */
 export function mount(element, data, context) {
-  const ours = new ByteBPE(new Uint16Array(decode(data.merges).buffer));
+  const learned = new ByteBPE(new Uint16Array(decode(data.merges).buffer));
+  let ours = learned; // or what was learned from shuffled letters
+  /** @type {ByteBPE | null} */
+  let shuffled = null;
   /** @type {{ [key in Key]?: { encode(text: string): Token[] } }} */
   const tokenizers = { characters: new Characters(data.alphabet), ours };
   let line = data.text;
@@ -92,7 +96,16 @@ export function mount(element, data, context) {
   rows.ours.pieces.after(merges.label);
   const controls = make("p", { class: "play-controls" }, make("label", {}, ids, " show IDs"), turn);
   if (language.length > 1) controls.prepend(make("label", {}, "The same sentence in ", language));
-  element.append(label, note, controls, list, detail, live);
+  const worlds = make(
+    "select",
+    { onchange: chooseWorld },
+    new Option("poems and sonnets", "trained"),
+    new Option("their letters, shuffled", "shuffled"),
+  );
+  const question = "Had it learned nothing? Our BPE learned from ";
+  const world = make("p", { class: "play-controls" }, make("label", {}, question, worlds));
+  world.hidden = !data.untrained;
+  element.append(label, note, controls, world, list, detail, live);
 
   /* --- what it answers to ---------------------------------------------------------- */
 
@@ -123,6 +136,17 @@ export function mount(element, data, context) {
   function chooseLanguage() {
     area.value = data.others[language.value] ?? area.value;
     typed();
+  }
+
+  /* Our BPE, or the same learned where there is nothing to learn. */
+  function chooseWorld() {
+    if (worlds.value === "shuffled" && data.untrained) {
+      shuffled ??= new ByteBPE(new Uint16Array(decode(data.untrained).buffer));
+      ours = shuffled;
+    } else ours = learned;
+    tokenizers.ours = ours;
+    drawOurs();
+    later();
   }
 
   function replay() {
