@@ -84,7 +84,7 @@ def plan(small):
     ours = grid(group="ours", texts=[*TEXTS], seed=seeds)
     theirs = grid(group="published", texts=[*TEXTS], seed=0)
     names = grid(group="names", seed=seeds)
-    return ours + names + ([] if small else [*theirs, {"group": "sentences"}])
+    return ours + ([] if small else [*names, *theirs, {"group": "sentences"}])
 
 
 def run(folder, group, texts=None, seed=None):
