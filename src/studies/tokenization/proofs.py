@@ -39,6 +39,18 @@ def shuffled_learns_little(page):
     )
     assert len(page.bpe.merges) == len(page.untrained.merges)
     assert untrained > 1.3 * ours
+    short, long = (
+        np.mean(
+            [
+                len(page.untrained.encode(" " + word))
+                for word in page.words_of(page.poem_text)
+                if word_length(word)
+            ]
+        )
+        for word_length in (lambda word: len(word) <= 3, lambda word: len(word) >= 6)
+    )
+    assert short < 1.5
+    assert long > 3
     return {"ours": ours, "untrained": untrained}
 
 
@@ -167,9 +179,9 @@ def library_agrees(page):
         assert page.library.encode(text).ids == page.bpe.encode(text)
         assert published.encode(text).ids == page.gpt2.encode(text)
     default = tokenizers.pre_tokenizers.ByteLevel()
-    for start, wanted in {"": "ĠHope", "\n": "ĠĊ", "\t": "Ġĉ", "\u00a0": "ĠÂł"}.items():
-        first = default.pre_tokenize_str(f"{start}Hope")[0][0]
-        assert first.startswith(wanted[:2]), start
+    for start in ("", "\n", "\t", "\u00a0"):
+        pieces = [piece for piece, _ in default.pre_tokenize_str(f"{start}Hope")]
+        assert "".join(pieces).startswith("Ġ"), repr(start)
     assert default.pre_tokenize_str(" Hope")[0][0] == "ĠHope"
 
 
@@ -363,9 +375,9 @@ def single_bytes(page):
 def rhymes_are_hidden(page):
     """By Shakespeare's scheme; sonnets drawn again. Equal words are left out.
 
-    Our vocabulary and BERT's are below a tenth, too. It is no more than this: most of these
-    words are one token, and two different words are two tokens. Where both words are in
-    several tokens, the last one is alike in fewer than a half (of few rhymes).
+    Our vocabulary and BERT's are below a tenth, too. The reason is asserted: most of these
+    words are one token, and two different words are two tokens. Of the few rhymes of which
+    both words are in several tokens, most have the last one alike.
     """
 
     def last_token(word):
@@ -406,13 +418,14 @@ def rhymes_are_hidden(page):
     assert letters_span[0] > 0.5
     assert max(high for _, high in spans.values()) < 0.1
     assert np.mean(whole) > 0.5
+    assert np.mean(several) > 0.5
     assert not any(np.array(same) & whole)
     return {
         "letters": sum(letters) / sum(of),
         "span": spans["gpt2"],
         "gpt2": np.mean(same),
         "whole": np.mean(whole),
-        "several": np.mean(several) if several else 0.0,
+        "several": np.mean(several),
         "few": len(several),
         "beside": sum(beside_same) / sum(beside_of),
         "rhymes": sum(of),
@@ -572,7 +585,9 @@ def known_words_cost_the_same(page):
         rows.append(row)
     old_1, new_1, share_1, old_2, new_2, share_2 = np.array(rows).T
     assert (np.abs(old_1 - old_2) < 0.05).all()
-    assert (np.minimum(new_1, new_2) > 2 * np.maximum(old_1, old_2)).all()
+    assert max(old_1.max(), old_2.max()) < 1.25
+    assert min(new_1.min(), new_2.min()) > 2.5
+    assert max(new_1.max(), new_2.max()) < 3.5
     assert (share_2 > 1.5 * share_1).all()
     return {
         "known": np.mean([old_1, old_2]),
