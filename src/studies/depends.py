@@ -1,12 +1,12 @@
-"""What a study's results rest on, and whether it is still as it was.
+"""What a study's results rest on, and whether it has changed.
 
 - **Code**: the modules of `lmcourse` and `studies` that a study imports, and those that
-  they import. Each has a hash of its program, without comments, docstrings and what a
-  study claims.
+  they import. Each has a hash of its program, without comments, docstrings and the texts
+  of a study's claim.
 - **Files of data**: those that its runs opened, corpora and weights, each with its hash.
 
-They are recorded while a study runs (`recording`) and stored with its results as
-``rests_on``. `stale` compares a record with what is there now.
+Both are stored with the results as ``rests_on``; the files are recorded while a study runs
+(`recording`). `changed` compares such a record with what there is now.
 """
 
 import ast
@@ -22,14 +22,14 @@ from types import ModuleType
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("lmcourse", "studies")
-CLAIMS = ("CLAIM", "RIVAL", "NULL")  # words of a study, of which no result depends
+CLAIMS = ("CLAIM", "RIVAL", "NULL")  # texts of a study on which no result depends
 
 
 # --- code -----------------------------------------------------------------------------
 
 
 def code_hash(source: str) -> str:
-    """Return a hash of a program: of what it does, not of what it says."""
+    """Return the SHA-256 of a program without its comments, docstrings and claims."""
     tree = ast.parse(source)
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
@@ -40,10 +40,12 @@ def code_hash(source: str) -> str:
 
 
 def _is_docstring(node: ast.AST) -> bool:
+    """Return whether a statement is a constant alone, as a docstring is."""
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
 def _is_claim(node: ast.AST) -> bool:
+    """Return whether a statement assigns to one of `CLAIMS`."""
     if not isinstance(node, ast.Assign):
         return False
     return ast.unparse(node.targets[0]) in CLAIMS
@@ -51,7 +53,7 @@ def _is_claim(node: ast.AST) -> bool:
 
 @cache
 def module_path(name: str) -> Path | None:
-    """Return the file of a module of ours by its dotted name, None if there is none."""
+    """Return the file of a module of `PACKAGES`, by its dotted name, or None."""
     if name.partition(".")[0] not in PACKAGES:
         return None
     try:
@@ -62,13 +64,19 @@ def module_path(name: str) -> Path | None:
 
 
 def imports(source: str, package: str) -> Iterator[str]:
-    """Yield the dotted names of what a program may import.
+    """Find the modules that a program imports.
 
     Parameters
     ----------
     source : str
+        The program.
     package : str
-        In which it stands, for relative imports.
+        The dotted name of its package, for relative imports.
+
+    Yields
+    ------
+    str
+        Dotted names: of modules, and of what is imported from them, which may be modules.
     """
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
@@ -82,7 +90,18 @@ def imports(source: str, package: str) -> Iterator[str]:
 
 
 def modules_of(study: ModuleType) -> dict[str, str]:
-    """Return the modules that a study's results rest on: name → hash of its code."""
+    """Return the modules that a study's results rest on.
+
+    Parameters
+    ----------
+    study : module
+
+    Returns
+    -------
+    dict of str to str
+        Dotted name → `code_hash`, sorted: the study, what it imports of `PACKAGES`, what
+        these import, and the packages in which they are.
+    """
     found: dict[str, str] = {}
     waiting = [study.__name__]
     while waiting:
@@ -94,7 +113,7 @@ def modules_of(study: ModuleType) -> dict[str, str]:
         found[name] = code_hash(source)
         package = name if path.name == "__init__.py" else name.rpartition(".")[0]
         waiting += imports(source, package)
-        while package:  # importing a module runs the packages that it stands in
+        while package:  # importing a module runs the packages that it is in
             waiting.append(package)
             package = package.rpartition(".")[0]
     return dict(sorted(found.items()))
@@ -107,12 +126,20 @@ _watched: list[Path] = []
 
 
 def file_hash(path: Path) -> str | None:
-    """Return the SHA-256 of a file, None if it is not there."""
+    """Return the SHA-256 of a file; None if there is no such file."""
     return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None
 
 
 def _watch(event: str, arguments: tuple) -> None:
-    """Note a file of data that is opened for reading."""
+    """Record a file of data that is opened for reading: an audit hook of `sys`.
+
+    Parameters
+    ----------
+    event : str
+        Others than "open" are ignored.
+    arguments : tuple
+        Of "open": the path, the mode, the flags.
+    """
     if event != "open" or not isinstance(arguments[0], (str, bytes, os.PathLike)):
         return
     flags = arguments[2]
@@ -124,12 +151,13 @@ def _watch(event: str, arguments: tuple) -> None:
 
 
 def _announce_weights() -> None:
-    """Let safetensors, which opens files beside Python, tell which."""
+    """Make safetensors, which opens files without Python, raise the audit event "open"."""
     import safetensors
 
     original = safetensors.safe_open
 
     def safe_open(filename, *arguments, **options):
+        """Raise the audit event, then open the file."""
         sys.audit("open", os.fspath(filename), None, os.O_RDONLY)
         return original(filename, *arguments, **options)
 
@@ -141,10 +169,10 @@ def _announce_weights() -> None:
 
 @contextmanager
 def recording(data: Path) -> Iterator[dict[str, str | None]]:
-    """Record which files of data are read meanwhile, or were in an earlier recording.
+    """Record which files of data are read inside a ``with``, or were in an earlier one.
 
-    Functions that keep what they have read (`functools.cache`) open no file again, and a
-    later run rests on it all the same. So a process should run one study.
+    Those of earlier recordings count because a cached function (`functools.cache`) does not
+    open its file again. So a process should run one study only.
 
     Parameters
     ----------
@@ -154,10 +182,10 @@ def recording(data: Path) -> Iterator[dict[str, str | None]]:
     Yields
     ------
     dict of str to str
-        Path, below ``data`` → SHA-256; filled in at the end.
+        Path below ``data`` → SHA-256. It is filled at the end.
     """
     if not _watched:
-        sys.addaudithook(_watch)  # which cannot be taken away again
+        sys.addaudithook(_watch)  # it cannot be removed again
         _announce_weights()
     folder, files = data.resolve(), {}
     _watched[:] = [folder]
@@ -174,15 +202,21 @@ def recording(data: Path) -> Iterator[dict[str, str | None]]:
 
 
 def changed(record: dict, study: ModuleType, data: Path) -> list[str]:
-    """Return what a record rests on and is not as it was: modules, and files of data.
+    """Return what has changed since a record was made.
 
     Parameters
     ----------
     record : dict
-        ``modules`` and ``data``, as they are stored.
+        ``modules`` (`modules_of`) and ``data`` (`recording`) as they were.
     study : module
     data : Path
         The folder of data.
+
+    Returns
+    -------
+    list of str
+        Dotted names of modules that have changed, are new or gone; then paths of files,
+        beginning with "data/".
     """
     now = modules_of(study)
     names = sorted(record["modules"].keys() | now.keys())

@@ -38,7 +38,7 @@ from types import FunctionType, ModuleType
 
 import studies
 
-RECORD = "application/vnd.lmbook.proof+json"  # what an output tells of a proof that ran
+RECORD = "application/vnd.lmbook.proof+json"  # MIME type of the record of a proof
 GLUE = "application/papermill.record/"  # before the MIME type of a value for the text
 FEWEST_WORDS = 3
 
@@ -63,25 +63,33 @@ class Page:
         object.__setattr__(self, "_names", names)
 
     def __getattr__(self, name: str):
+        """Return the value of a name; an AttributeError says if it is not defined yet."""
         try:
             return self._names[name]
         except KeyError:
-            said = f"the page has not defined {name!r} before it comes to this proof"
-            raise AttributeError(said) from None
+            message = f"the page has not defined {name!r} before it comes to this proof"
+            raise AttributeError(message) from None
 
     def __setattr__(self, name: str, value) -> None:
+        """Raise an AttributeError: a page can only be read."""
         raise AttributeError(f"a proof only reads its page: {name!r} cannot be set")
 
     def __dir__(self):
+        """Return the names that the page has defined, sorted."""
         return sorted(self._names)
 
     def replaced(self, **values) -> "Page":
-        """Return the page as it would be with other values of some of its names.
+        """Return a copy of the page in which some names have other values.
 
-        Functions that the page defines see the new values, too. Nothing is computed
-        again: what the page had computed from an old value has to be named as well.
-        Functions of other modules, methods and what other decorators than
-        `functools.cache` have wrapped keep the old values.
+        Functions that the page defines see the new values, too. Nothing is computed again:
+        what the page has computed from an old value has to be replaced as well. Functions
+        of other modules, methods, and functions in other decorators than `functools.cache`
+        keep the old values.
+
+        Parameters
+        ----------
+        **values
+            By name.
 
         Raises
         ------
@@ -98,7 +106,15 @@ class Page:
 
 
 def _rebound(value, old: dict, new: dict):
-    """Return a function of the page that looks its globals up in ``new``."""
+    """Return a page's function with other globals, and any other value as it is.
+
+    Parameters
+    ----------
+    value : object
+        A value of the page.
+    old, new : dict
+        The page's namespace, and the one in which the function finds its globals.
+    """
     if isinstance(value, functools._lru_cache_wrapper):
         inner = _rebound(value.__wrapped__, old, new)
         if inner is value.__wrapped__:
@@ -107,9 +123,9 @@ def _rebound(value, old: dict, new: dict):
     if not isinstance(value, FunctionType) or value.__globals__ is not old:
         return value
     parts = (value.__name__, value.__defaults__, value.__closure__)
-    made = FunctionType(value.__code__, new, *parts)
-    made.__kwdefaults__ = value.__kwdefaults__
-    return functools.update_wrapper(made, value)
+    function = FunctionType(value.__code__, new, *parts)
+    function.__kwdefaults__ = value.__kwdefaults__
+    return functools.update_wrapper(function, value)
 
 
 Null = Callable[[Page], Page]
@@ -119,7 +135,7 @@ Null = Callable[[Page], Page]
 
 @dataclass(frozen=True, eq=False)
 class Proof:
-    """A sentence, the function that checks it, and what it is held against.
+    """A sentence, the function that checks it, and what it is compared with.
 
     Parameters
     ----------
@@ -147,24 +163,33 @@ class Proof:
     no_null: str = ""
 
     def __call__(self, page: Page) -> dict:
+        """Run the function on a page, and return what it returns."""
         return self.function(page)
 
     @property
     def name(self) -> str:
+        """The name of the function."""
         return self.function.__name__
 
     def fields(self) -> dict[str, str]:
-        """Return what the page says the proof was held against, values not filled in."""
+        """Return what the page says about the proof beside its sentence.
+
+        Returns
+        -------
+        dict of str to str
+            Those of ``rival``, ``null``, ``n`` and ``interval`` that there are; values that
+            the function returns are not filled in yet.
+        """
         null = self.no_null and f"none, since {self.no_null}"
         if self.null:
             null = (inspect.getdoc(self.null) or "").partition("\n\n")[0].rstrip(".")
             null = " ".join(null.split())
-        told = {"rival": self.rival, "null": null, "n": self.n, "interval": self.interval}
-        return {name: text for name, text in told.items() if text}
+        fields = {"rival": self.rival, "null": null, "n": self.n, "interval": self.interval}
+        return {name: text for name, text in fields.items() if text}
 
 
 def proof(sentence: str) -> Callable[[Callable], Proof]:
-    """Make a function a proof about the mechanism: it holds whatever the model.
+    """Make a function a proof about the mechanism, which holds for every model.
 
     Parameters
     ----------
@@ -173,6 +198,7 @@ def proof(sentence: str) -> Callable[[Callable], Proof]:
     """
 
     def decorate(function: Callable[[Page], dict]) -> Proof:
+        """Return the function as a `Proof`; raise a ValueError if something is missing."""
         _check_sentence(sentence)
         return Proof(function, sentence.rstrip("."), "proof")
 
@@ -224,6 +250,7 @@ def finding(
     """
 
     def decorate(function: Callable[[Page], dict]) -> Proof:
+        """Return the function as a `Proof`; raise a ValueError if something is missing."""
         _check_sentence(sentence)
         if not (rival.strip() and n.strip()):
             raise ValueError(f"{function.__name__}: a finding says its rival and its n")
@@ -240,6 +267,7 @@ def finding(
 
 
 def _check_sentence(text: str) -> None:
+    """Raise a ValueError if a proof's sentence has fewer than three words."""
     if len(text.split()) < FEWEST_WORDS:
         raise ValueError(
             f"a proof begins with a sentence that says what is checked: {text!r}"
@@ -350,6 +378,10 @@ def plain_values(proof: Proof, returned: object) -> dict:
 
 
 def _plain(name: str, value):
+    """Return a value as Python's own number, text, or tuple of these.
+
+    ``name`` stands in the TypeError that other values raise.
+    """
     value = value.tolist() if hasattr(value, "tolist") else value
     if isinstance(value, tuple | list):
         return tuple(_plain(name, each) for each in value)
@@ -383,7 +415,7 @@ def values_unchecked(proof: Proof, page: Page) -> dict:
 
 
 def _asserted(proof: Proof, error: AssertionError) -> str:
-    """Return the line of the proof's module that raised."""
+    """Return the line of the proof's module, as text, in which an error was raised."""
     path = inspect.getsourcefile(proof.function)
     lines = [
         f.line for f in traceback.extract_tb(error.__traceback__) if f.filename == path

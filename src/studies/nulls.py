@@ -1,7 +1,8 @@
-"""Worlds in which there is nothing to find: what findings are run on (`studies.findings`).
+"""Shuffled models and texts, in which findings must fail (`studies.findings`).
 
-Each function returns a new thing, by a fixed seed, and leaves the old one alone. A null is
-made of them in a few lines, and names what the page computed from the old thing:
+Each function returns something new, from a fixed seed, and leaves what it is given as
+it is. A null is written with them in a few lines; it also replaces what the page
+computed:
 
 >>> def random_weights(page):
 ...     '''A BERT whose weights are shuffled.'''
@@ -18,16 +19,20 @@ from torch import nn
 
 
 def shuffled_weights(model: nn.Module, seed: int = 0) -> nn.Module:
-    """Return a copy of a model that has learned nothing.
+    """Return a copy of a model in which the numbers of each parameter are shuffled.
 
-    The numbers of each parameter tensor are shuffled: all keep their size, so that states
-    and scores stay at about the model's own scale. Parameters that are shared stay so.
+    What it learned is gone, while states and scores keep about the same scale. Parameters
+    that are shared stay shared.
 
     Parameters
     ----------
     model : nn.Module
         A BERT, a GPT, or any other.
     seed : int
+
+    Returns
+    -------
+    nn.Module
     """
     other = copy.deepcopy(model)
     generator = torch.Generator().manual_seed(seed)
@@ -40,9 +45,17 @@ def shuffled_weights(model: nn.Module, seed: int = 0) -> nn.Module:
 
 
 def shuffled_words(texts: Sequence[str], seed: int = 0) -> list[str]:
-    """Return texts of the same lengths, the words of all of them shuffled among them.
+    """Return texts with as many words each, all words shuffled across the texts.
 
-    Words are what white space separates; line breaks become spaces.
+    Parameters
+    ----------
+    texts : sequence of str
+        Words are separated by white space; line breaks become spaces.
+    seed : int
+
+    Returns
+    -------
+    list of str
     """
     words = [text.split() for text in texts]
     mixed = iter(shuffled([word for each in words for word in each], seed))
@@ -50,6 +63,6 @@ def shuffled_words(texts: Sequence[str], seed: int = 0) -> list[str]:
 
 
 def shuffled(items: Sequence, seed: int = 0) -> list:
-    """Return some items, for instance labels, in a random order."""
+    """Return a sequence, for instance of labels, as a list in a random order."""
     order = np.random.default_rng(seed).permutation(len(items))
-    return [items[place] for place in order]
+    return [items[index] for index in order]

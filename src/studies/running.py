@@ -1,8 +1,8 @@
-"""Running a study: what is finished is kept, one runs at a time, all are stored alike.
+"""Running a study: finished runs are kept, one study runs at a time, all are stored alike.
 
-A finished run is a file of ``runs/studies/NAME``, with its setting, its outcome, its
-seconds and what it rests on (`studies.depends`). It counts as long as that is as it was.
-Nothing that removes a built site removes runs.
+A finished run is a file in ``runs/studies/NAME``, with its setting, its outcome, its
+seconds and what it rests on (`studies.depends`). It is used again as long as that has
+not changed. Nothing that removes a built site removes runs.
 """
 
 import fcntl
@@ -43,44 +43,49 @@ def name_of(study: ModuleType) -> str:
 
 
 def versions() -> dict[str, str]:
-    """Return what a run's numbers may depend on."""
-    found = {name: metadata.version(name) for name in ("torch", "numpy")}
-    return {"python": platform.python_version()} | found
+    """Return the versions that results may depend on: of Python, torch and numpy."""
+    libraries = {name: metadata.version(name) for name in ("torch", "numpy")}
+    return {"python": platform.python_version()} | libraries
 
 
 def runs_folder() -> Path:
-    """Return where finished runs are kept: outside of what a build makes."""
+    """Return the folder in which finished runs are kept, outside of what a build makes."""
     return ROOT / "runs" / "studies"
 
 
 def runs_of(study: ModuleType) -> Path:
     """Return the folder of a study's finished runs.
 
-    With other code or other versions it is another one; what is claimed of the runs is no
-    part of it.
+    It is another one as soon as the study's code, its modules or the versions of libraries
+    change; the study's claim may change.
     """
     made_by = [depends.modules_of(study), versions()]
     return runs_folder() / name_of(study) / digest(made_by)
 
 
 def checkpoint(name: str) -> Path:
-    """Return the file of weights that the course comes with."""
+    """Return the path of weights that come with the course, by their name."""
     return corpora_folder() / "checkpoints" / f"{name}.safetensors"
 
 
 def stored_at(study: ModuleType) -> Path:
-    """Return the file of a study's results."""
+    """Return the path of a study's stored results."""
     return corpora_folder() / "studies" / f"{name_of(study)}.json"
 
 
 @contextmanager
 def lock(name: str) -> Iterator[None]:
-    """Let one study run at a time: two would take each other's time.
+    """Hold the lock of studies inside a ``with``, so that they do not slow each other.
+
+    Parameters
+    ----------
+    name : str
+        Of the study that wants to run.
 
     Raises
     ------
     BlockingIOError
-        If another one runs, saying which.
+        If another one runs; the message says which.
     """
     path = runs_folder() / "lock"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -103,23 +108,25 @@ def lock(name: str) -> Iterator[None]:
 def outcomes(
     study: ModuleType, plan: Sequence[dict], folder: Path, processes: int = 1
 ) -> list[dict]:
-    """Run what is not finished yet.
+    """Make the runs of a plan that are not finished yet, and return all outcomes.
 
     Parameters
     ----------
     study : module
     plan : sequence of dict
-        A setting for each run. What stands in a row of one group may run at the same time.
+        A setting for each run. Neighbours of the same group may run at the same time.
     folder : Path
-        A file for each finished run, and what weights the study leaves for later runs.
+        Holds a file for each finished run, and weights that the study saves for later
+        runs.
     processes : int
         How many run at a time.
 
     Returns
     -------
     list of dict
-        Of each run ``setting``, ``outcome``, ``seconds``, ``threads``, and ``data``, the
-        files of data that it read, each with its hash.
+        One for each run, in the order of the plan: ``setting``; ``outcome``; ``seconds``;
+        ``threads``, how many it computed with; ``data``, the path of each file of data that
+        it read → its hash.
     """
     folder.mkdir(parents=True, exist_ok=True)
     paths = [folder / f"{digest(setting)}.json" for setting in plan]
@@ -139,7 +146,7 @@ def outcomes(
 
 
 def _is_finished(path: Path) -> bool:
-    """Say whether a run is finished, and the data that it read are as they were."""
+    """Return whether a run's file exists, and the data that it read have not changed."""
     if not path.is_file():
         return False
     data = json.loads(path.read_text(encoding="utf-8"))["data"]
@@ -148,9 +155,18 @@ def _is_finished(path: Path) -> bool:
 
 
 def _finish(study: str, folder: Path, run: tuple[dict, Path]) -> None:
-    """Make one run of a study, and keep what it found.
+    """Make one run of a study, and write its file.
 
-    It ignores what a reader has chosen: ``LMCOURSE_…`` is not set meanwhile.
+    A reader's own choices of models are ignored: no variable ``LMCOURSE_…`` is set.
+
+    Parameters
+    ----------
+    study : str
+        The dotted name of its module.
+    folder : Path
+        As of `outcomes`.
+    run : (dict, Path)
+        The setting, and the file to write.
     """
     setting, path = run
     module = import_module(study)
@@ -161,15 +177,15 @@ def _finish(study: str, folder: Path, run: tuple[dict, Path]) -> None:
             outcome = module.run(folder, **setting)
         seconds = round(time.perf_counter() - start, 1)
         threads = max(pool["num_threads"] for pool in threadpool_info())
-    found = {"setting": setting, "seconds": seconds, "threads": threads, "data": data}
-    write(path, found | {"outcome": outcome})
+    finished = {"setting": setting, "seconds": seconds, "threads": threads, "data": data}
+    write(path, finished | {"outcome": outcome})
 
 
 @contextmanager
 def _own_environment() -> Iterator[None]:
-    """Take the reader's choices out of the environment, and put them back.
+    """Remove ``LMCOURSE_…`` from the environment inside a ``with``, and restore it.
 
-    Meanwhile libraries that are loaded begin with as many threads as a run has.
+    Inside, the variables of threads are set, too: libraries read them when they are loaded.
     """
     before = dict(os.environ)
     chosen = {name for name in before if name.startswith("LMCOURSE_")}
@@ -190,10 +206,25 @@ def _own_environment() -> Iterator[None]:
 
 
 def document(study: ModuleType, done: Sequence[dict]) -> dict:
-    """Return what is stored of a study whose runs are done."""
+    """Return what is stored of a study.
+
+    Parameters
+    ----------
+    study : module
+    done : sequence of dict
+        All of its runs, as `outcomes` returns them.
+
+    Returns
+    -------
+    dict
+        ``claim``, ``rival``, ``null``; ``n``, ``seeds``, ``interval``, ``verdict`` of the
+        study's summary; ``command``, ``versions``, ``seconds``; ``rests_on``, as
+        `rests_on`; ``settings``; ``results``, group → outcomes (`studies.harness`).
+    """
     results: dict[str, list] = {}
     for each in done:
-        outcome, rows = each["outcome"], results.setdefault(each["setting"]["group"], [])
+        outcome = each["outcome"]
+        rows = results.setdefault(each["setting"]["group"], [])
         rows += outcome if isinstance(outcome, list) else [outcome]
     results = {group: rows for group, rows in results.items() if rows != [None]}
     return {
@@ -211,7 +242,20 @@ def document(study: ModuleType, done: Sequence[dict]) -> dict:
 
 
 def rests_on(study: ModuleType, done: Sequence[dict]) -> dict:
-    """Return the record of what runs rest on: modules, files of data, threads."""
+    """Return the record of what the results of some runs rest on.
+
+    Parameters
+    ----------
+    study : module
+    done : sequence of dict
+        As `outcomes` returns them.
+
+    Returns
+    -------
+    dict
+        ``modules``: dotted name → hash of its code. ``data``: path of a file → its hash.
+        ``threads``: the different numbers of threads, sorted.
+    """
     data: dict[str, str] = {}
     for each in done:
         data |= each["data"]
@@ -221,7 +265,21 @@ def rests_on(study: ModuleType, done: Sequence[dict]) -> dict:
 
 
 def store(study: ModuleType, done: Sequence[dict], folder: Path) -> list[Path]:
-    """Write a study to ``data``; return the files."""
+    """Write a study's results and weights to ``data``.
+
+    Parameters
+    ----------
+    study : module
+    done : sequence of dict
+        All of its runs, as `outcomes` returns them.
+    folder : Path
+        In which the runs saved weights.
+
+    Returns
+    -------
+    list of Path
+        The files that were written.
+    """
     paths = []
     for name in getattr(study, "CHECKPOINTS", ()):
         paths.append(checkpoint(name))
@@ -233,24 +291,24 @@ def store(study: ModuleType, done: Sequence[dict], folder: Path) -> list[Path]:
 
 
 class Differs(ValueError):
-    """A run that was made again has another outcome than the one that is stored."""
+    """A repeated run has another outcome than the stored one."""
 
 
 def renew(study: ModuleType, reason: str, compared: bool = True) -> Path:
-    """Renew the record of a stored study whose results were not all made again.
+    """Renew the record of a stored study without making all of its runs again.
 
-    The first run of its plan is made again and held against what is stored of it, and a
-    small part of the study runs, to see what it reads. The stored results are left alone;
-    the record says why it was renewed, and which run was compared.
+    The first run of its plan is repeated and compared with its stored outcome, and the runs
+    of the small plan are made, to see what they read. The stored results stay; the record
+    says why it was renewed, and which run was compared.
 
     Parameters
     ----------
     study : module
     reason : str
-        Why its results still hold: what changed, and how that was seen.
+        Why its results still hold: what changed, and how one knows.
     compared : bool
-        False if no run can be compared, for instance since its corpus is not at hand: then
-        the record says so (``"compared": null``).
+        False if no run can be repeated, for instance because its corpus is not at hand;
+        then the record says so (``"compared": null``).
 
     Returns
     -------
@@ -263,56 +321,74 @@ def renew(study: ModuleType, reason: str, compared: bool = True) -> Path:
         If the run has another outcome; nothing is written then.
     """
     path = stored_at(study)
-    found = json.loads(path.read_text(encoding="utf-8"))
-    old = found.pop("rests_on", {})
+    document = json.loads(path.read_text(encoding="utf-8"))
+    old = document.pop("rests_on", {})
     first = study.plan(small=False)[0]
     done = []
     if compared:
         done += outcomes(study, [first], runs_of(study) / "compared")
-        _compare(done[0], found["results"])
+        _compare(done[0], document["results"])
     done += outcomes(study, study.plan(small=True), runs_of(study) / "small")
     record = rests_on(study, done)
-    # The runs of today say nothing of the threads of those that are stored.
+    # The runs made now do not show how many threads the stored ones had.
     record["threads"] = old.get("threads")
     record |= {"renewed": reason, "compared": first if compared else None}
-    # In the place where it stands in a new document.
-    items = list(found.items())
-    at = [key for key, _ in items].index("settings")
-    write(path, dict([*items[:at], ("rests_on", record), *items[at:]]))
+    # Before the settings, as in a new document.
+    items = list(document.items())
+    index = list(document).index("settings")
+    write(path, dict([*items[:index], ("rests_on", record), *items[index:]]))
     return path
 
 
 def _compare(first: dict, results: dict[str, list]) -> None:
-    """Hold the first run of a plan against the stored outcomes of its group.
+    """Compare the first run of a plan with the stored outcomes of its group.
+
+    Parameters
+    ----------
+    first : dict
+        The run, as `outcomes` returns it.
+    results : dict of str to list
+        Group → stored outcomes.
 
     Raises
     ------
     Differs
-        If it has another outcome, saying where.
+        If it has another outcome; the message says where.
     """
     group, outcome = first["setting"]["group"], first["outcome"]
     rows = outcome if isinstance(outcome, list) else [outcome]
     stored = results.get(group, [])[: len(rows)]
-    places = list(differences(rows, stored, group))
-    if places:
+    found = list(differences(rows, stored, group))
+    if found:
         raise Differs(
             f"The run {json.dumps(first['setting'])} has another outcome than the stored "
-            f"one: {'; '.join(places[:5])}. Run the study again, with --write."
+            f"one: {'; '.join(found[:5])}. Run the study again, with --write."
         )
 
 
 def differences(one: object, other: object, place: str = "") -> Iterator[str]:
-    """Yield where two things that JSON can hold differ, and how.
+    """Find where two things that JSON can hold differ.
 
-    Seconds may differ, and numbers by `TOLERANCE`, relative.
+    Parameters
+    ----------
+    one, other : object
+        ``other`` is the stored one.
+    place : str
+        The path to both, for the message.
+
+    Yields
+    ------
+    str
+        A path like "runs[0].loss", and both values. Seconds may differ, and numbers by
+        `TOLERANCE`, relative to their size or absolute.
     """
     numbers = (int, float)
     if isinstance(one, dict) and isinstance(other, dict):
         for key in sorted((one.keys() | other.keys()) - TIMES):
             yield from differences(one.get(key), other.get(key), f"{place}.{key}")
     elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
-        for at, (here, there) in enumerate(zip(one, other, strict=True)):
-            yield from differences(here, there, f"{place}[{at}]")
+        for index, (here, there) in enumerate(zip(one, other, strict=True)):
+            yield from differences(here, there, f"{place}[{index}]")
     elif isinstance(one, numbers) and isinstance(other, numbers):
         if not math.isclose(one, other, rel_tol=TOLERANCE, abs_tol=TOLERANCE):
             yield f"{place}: {one}, stored is {other}"
@@ -321,22 +397,30 @@ def differences(one: object, other: object, place: str = "") -> Iterator[str]:
 
 
 def stale(study: ModuleType) -> list[str]:
-    """Return what a stored study rests on and is not as it was; [] if all is.
+    """Return what has changed since a study was stored.
 
-    A study without a record is of unknown code: ``["no record"]``.
+    Parameters
+    ----------
+    study : module
+
+    Returns
+    -------
+    list of str
+        Dotted names of modules, and paths of files of data; empty if nothing has changed;
+        ``["no record"]`` if it is unknown what the results rest on.
     """
     if not hasattr(study, "CLAIM"):
         return []
-    found = json.loads(stored_at(study).read_text(encoding="utf-8"))
-    if "rests_on" not in found:
+    document = json.loads(stored_at(study).read_text(encoding="utf-8"))
+    if "rests_on" not in document:
         return ["no record"]
-    return depends.changed(found["rests_on"], study, corpora_folder())
+    return depends.changed(document["rests_on"], study, corpora_folder())
 
 
-def write(path: Path, found: dict) -> None:
-    """Write a dict as JSON, a line for each key; the file is whole or as it was."""
+def write(path: Path, document: dict) -> None:
+    """Write a dict to a file as JSON, a line for each key, in one atomic step."""
     lines = (
         f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}"
-        for key, value in found.items()
+        for key, value in document.items()
     )
     write_whole(path, "{\n" + ",\n".join(lines) + "\n}\n")

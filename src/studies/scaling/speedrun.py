@@ -41,8 +41,8 @@ from studies.harness import alike, count, verdict
 
 CHAPTER = "scaling"
 CLAIM = (
-    "A small Transformer usually reaches the target loss on tiny Shakespeare in a fifteenth "
-    "of the processor time that nanoGPT's recipe takes"
+    "A small Transformer usually reaches the target loss on tiny Shakespeare in a "
+    "fifteenth of the processor time that nanoGPT's recipe takes"
 )
 RIVAL = "nanoGPT's recipe in the same loop, whole and cut short; an n-gram model"
 NULL = "the ideas save no time: a ratio of 1"
