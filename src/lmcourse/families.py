@@ -24,7 +24,9 @@ _rotate = partial(rotate, layout="half", base=100.0)
 
 
 class Family(nn.Module):
-    """A stack of blocks that reads, and for an encoder-decoder another that writes.
+    """A language model of one of three families: one stack of blocks, or two.
+
+    The first stack encodes the text; an encoder-decoder has a second one, which writes.
 
     Parameters
     ----------
@@ -60,7 +62,7 @@ class Family(nn.Module):
                 nn.init.zeros_(weight)
 
     def read(self, ids):
-        """Return the states of a text, (batch, tokens, d_model)."""
+        """Run the first stack on ids (batch, tokens): states (batch, tokens, d_model)."""
         ids = ids.to(self.bias.device)
         mask = padding_mask(ids != 0)  # (batch, 1, 1, tokens)
         if self.kind == "decoder":

@@ -56,7 +56,7 @@ def distances(joined, marked):
     Returns
     -------
     int64 Tensor of shape (count, nodes)
-        As many as there are nodes where there is no way.
+        The number of nodes, where no path leads to the marked one.
     """
     nodes = joined.shape[-1]
     reached = F.one_hot(marked, nodes).bool()  # (count, nodes)
@@ -68,9 +68,19 @@ def distances(joined, marked):
 
 
 def edge_bias(joined, bonus):
-    """Return the bonus of each pair in each head: (count, heads, nodes, nodes).
+    """Return what is added to the attention scores of each pair of nodes.
 
-    ``bonus``, (heads, 3), is that of nodes not joined, of joined ones, of one and itself.
+    Parameters
+    ----------
+    joined : bool Tensor of shape (count, nodes, nodes)
+        Which nodes an edge joins.
+    bonus : Tensor of shape (heads, 3)
+        What each head adds for two nodes that are not joined, for two that are joined, and
+        for a node and itself.
+
+    Returns
+    -------
+    Tensor of shape (count, heads, nodes, nodes)
     """
     itself = 2 * torch.eye(joined.shape[-1], dtype=torch.long)
     kinds = joined.long() + itself  # (count, nodes, nodes): 0, 1 or 2
@@ -121,12 +131,29 @@ class GraphTransformer(nn.Module):
 
 
 def distance_classes(joined, marked):
-    """Return `distances`, those from `FAR` on as one class: (count, nodes)."""
+    """Return the class of each node's distance from the marked one.
+
+    Parameters
+    ----------
+    joined, marked
+        As of `sample_graphs`.
+
+    Returns
+    -------
+    int64 Tensor of shape (count, nodes)
+        The distance in edges, or `FAR` where it is longer.
+    """
     return distances(joined, marked).clamp(max=FAR)
 
 
 def unmarked_nodes(joined, marked):
-    """Return which nodes are not the marked one: bool, (count, nodes)."""
+    """Return which nodes are not the marked one, a bool Tensor of shape (count, nodes).
+
+    Parameters
+    ----------
+    joined, marked
+        As of `sample_graphs`.
+    """
     return F.one_hot(marked, joined.shape[-1]) == 0
 
 
@@ -154,11 +181,12 @@ def accuracy(model, joined, marked, shown=None):
 
 
 def table_accuracies(joined, marked, learned=20_000):
-    """Return the accuracy of look-up tables, which predict the commonest distance.
+    """Return the accuracy of look-up tables, which predict the most frequent distance.
 
-    A table has an entry for each thing that may be seen of a node: ``nothing``;
-    ``counts``, the numbers of its own neighbours and of the marked node's; these and
-    whether the two are joined (``one step``), or else share a neighbour (``two steps``).
+    A table has an entry for each combination of what is known of a node. ``nothing``: all
+    nodes have the same entry. ``counts``: how many neighbours the node has, and how many
+    the marked one. ``one step``: these, and whether the two are joined. ``two steps``: also
+    whether they share a neighbour.
 
     Parameters
     ----------
@@ -180,8 +208,8 @@ def table_accuracies(joined, marked, learned=20_000):
         counts = torch.bincount(
             classes * keys + train_classes, None, 3 * classes * NODES**2
         )
-        commonest = counts.view(-1, classes).argmax(-1)  # by key
-        right = commonest[test_keys[name]] == test_classes
+        most_frequent = counts.view(-1, classes).argmax(-1)  # by key
+        right = most_frequent[test_keys[name]] == test_classes
         accuracies[name] = round(right.float().mean().item(), 4)
     return accuracies
 

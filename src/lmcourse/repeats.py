@@ -36,12 +36,32 @@ def repeat_rows(lengths, generator):
 
 
 def sample_texts(count, generator):
-    """Return `repeat_rows` of random lengths from 8 to 24, (count, 49)."""
+    """Return so many texts of `repeat_rows`, whose rows have random lengths from 8 to 24.
+
+    Parameters
+    ----------
+    count : int
+    generator : torch.Generator
+
+    Returns
+    -------
+    int64 Tensor of shape (count, 49)
+    """
     return repeat_rows(torch.randint(8, 25, (count,), generator=generator), generator)
 
 
 def held_out_texts(lengths):
-    """Return `repeat_rows` that no training draws."""
+    """Return texts of `repeat_rows` that no training draws, always the same.
+
+    Parameters
+    ----------
+    lengths : int64 Tensor of shape (texts,)
+        Of the rows.
+
+    Returns
+    -------
+    int64 Tensor of shape (texts, 49)
+    """
     return repeat_rows(lengths, torch.Generator().manual_seed(10**6))
 
 

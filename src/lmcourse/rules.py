@@ -1,8 +1,8 @@
 """Protein-like sequences that are made by a rule, and a small language model of them.
 
-Each sequence is wound in one way. Most of its letters are the partner of the letter that
-stands two or four positions before, as in a protein's helix, where what stands four
-positions back is near.
+Each sequence has one of two distances, two or four positions. Most of its letters are the
+partner of the letter that stands so far before; so in a protein's helix, where the amino
+acid four positions back is near.
 """
 
 import torch
@@ -32,8 +32,8 @@ def sample_sequences(count, generator, ruled=RULED, turns=TURNS, length=LENGTH):
     count : int
     generator : torch.Generator
     ruled : float
-        The probability that a letter is the partner of the one that its rule looks at;
-        all others are random.
+        The probability that a letter is the partner of the one that stands a distance
+        before it; all other letters are random.
     turns : tuple of int
         Each sequence has one of these distances.
     length : int
@@ -43,7 +43,7 @@ def sample_sequences(count, generator, ruled=RULED, turns=TURNS, length=LENGTH):
     ids : int64 Tensor of shape (count, length)
         From 0 to 19, numbers of `LETTERS`.
     turn : int64 Tensor of shape (count,)
-        How far back each sequence's rule looks.
+        The distance of each sequence's rule, in positions.
     """
     ids = torch.randint(20, (count, length), generator=generator)
     which = torch.randint(len(turns), (count,), generator=generator)
@@ -115,7 +115,7 @@ def letter_losses(model, ids):
 def ablate_heads(model, count=500, seed=99):
     """Return where the heads of the first block attend, and the losses without each.
 
-    A head that is ablated returns its mean output, whatever it reads.
+    An ablated head returns its mean output, whatever its input.
 
     Parameters
     ----------
@@ -126,9 +126,10 @@ def ablate_heads(model, count=500, seed=99):
     Returns
     -------
     dict
-        ``attention``: of each head the mean weight by how far before the letter to come a
-        letter stands, from 1 to `REACH`. ``whole``: nats a letter of sequences by each of
-        `TURNS`, from position 12 on. ``without``: the same, each head in turn ablated.
+        ``attention``: of each head the mean attention weights on letters that stand 1 to
+        `REACH` positions before the letter to predict. ``whole``: nats a letter of
+        sequences by each of `TURNS`, from position 12 on. ``without``: the same, each
+        head in turn ablated.
     """
     ids, turn = sample_sequences(count, torch.Generator().manual_seed(seed))
     block = model.blocks[0]

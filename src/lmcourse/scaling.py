@@ -13,10 +13,11 @@ WAYS = ("law", "line", "neighbour", "ratio", "same")  # to predict the loss of a
 
 
 def training_flops(config, tokens):
-    """Return the multiplications and additions of training on so many tokens.
+    """Return the floating-point operations of training on so many tokens.
 
-    A product of matrices has two for each number of the weights and token, forwards, and
-    twice as many backwards; attention adds two products of length by length.
+    For each token, a product with a matrix takes two for each of its numbers in the forward
+    pass, and twice as many in the backward pass. Attention adds two products of matrices of
+    tokens by tokens.
 
     Parameters
     ----------
@@ -209,10 +210,11 @@ def relative_errors(predictions, runs):
 def saved_bytes(config, batch):
     """Return how many bytes a GPT's forward pass keeps for the backward pass, in float32.
 
-    Of each token and layer 16 vectors: what enters and leaves each norm, queries, keys and
-    values, what attention returns, and the hidden layer (four wide) before and after its
-    activation. Each norm keeps two numbers more, each head one; the end the last norm's
-    vectors and the logits; the ids, of 8 bytes, are kept twice.
+    For each token and layer these are 16 vectors: the input and output of each norm,
+    queries, keys and values, the output of attention, and the hidden layer (four times as
+    wide) before and after its activation. Each norm keeps two numbers more, each head one.
+    After the blocks come the last norm's vectors and the logits. The ids, of 8 bytes each,
+    are kept twice.
 
     Parameters
     ----------

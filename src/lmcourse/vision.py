@@ -54,7 +54,18 @@ def split_digits(fold=0):
 
 
 def patches(images, size=2):
-    """Cut images up: (batch, rows, columns) → (batch, tokens, size · size)."""
+    """Cut images into square patches, row by row.
+
+    Parameters
+    ----------
+    images : Tensor of shape (batch, rows, columns)
+    size : int
+        Pixels along a side of a patch; it divides rows and columns.
+
+    Returns
+    -------
+    Tensor of shape (batch, patches, size · size)
+    """
     cut = images.unflatten(-1, (-1, size))  # (batch, rows, across, size)
     cut = cut.unflatten(-3, (-1, size))  # (batch, down, size, across, size)
     return cut.transpose(-3, -2).flatten(-4, -3).flatten(-2)

@@ -10,12 +10,15 @@ class Transpose(Module):
     """Swap the last two axes."""
 
     def fits(self, x):
+        """Return whether inputs of these shapes can be computed."""
         return len(x) >= 2
 
     def compute(self, x):
+        """Return the output, and keep what the backward pass needs."""
         return x.mT
 
     def gradient(self, delta):
+        """Add to the gradients of the parameters; return that of the input."""
         return delta.mT
 
 
@@ -33,10 +36,12 @@ class ScalarProduct(Module):
         self.scale = Parameter(scale, trainable)
 
     def compute(self, x):
+        """Return the output, and keep what the backward pass needs."""
         self.x = x
         return self.scale.value * x
 
     def gradient(self, delta):
+        """Add to the gradients of the parameters; return that of the input."""
         self.scale.grad += (delta * self.x).sum()
         return self.scale.value * delta
 
@@ -45,13 +50,16 @@ class DotProduct(Module):
     """Multiply two inputs as matrices: (..., m, n) and (..., n, p) → (..., m, p)."""
 
     def fits(self, a, b):
+        """Return whether inputs of these shapes can be computed."""
         return min(len(a), len(b)) >= 2 and a[-1] == b[-2] and a[:-2] == b[:-2]
 
     def compute(self, a, b):
+        """Return the output, and keep what the backward pass needs."""
         self.a, self.b = a, b
         return a @ b
 
     def gradient(self, delta):
+        """Add to the gradients of the parameters; return that of the input."""
         return delta @ self.b.mT, self.a.mT @ delta
 
 
@@ -59,13 +67,16 @@ class CausalMask(Module):
     """Set the scores of later tokens to -∞. Rows are queries."""
 
     def fits(self, scores):
+        """Return whether inputs of these shapes can be computed."""
         return scores[-1] == scores[-2]
 
     def compute(self, scores):
+        """Return the output, and keep what the backward pass needs."""
         self.past = np.tri(scores.shape[-1], dtype=bool)  # (tokens, tokens)
         return np.where(self.past, scores, -np.inf)
 
     def gradient(self, delta):
+        """Add to the gradients of the parameters; return that of the input."""
         return np.where(self.past, delta, 0.0)
 
 
@@ -89,6 +100,7 @@ class Rotary(Module):
         self.speed = 10000.0 ** (-np.arange(0, d_head, 2) / d_head)  # (d_head / 2,)
 
     def fits(self, x):
+        """Return whether inputs of these shapes can be computed."""
         return len(x) >= 2 and x[-1] == 2 * len(self.speed)
 
     def turn(self, x, direction):
@@ -103,9 +115,11 @@ class Rotary(Module):
         return turned
 
     def compute(self, x):
+        """Return the output, and keep what the backward pass needs."""
         return self.turn(x, +1)
 
     def gradient(self, delta):
+        """Add to the gradients of the parameters; return that of the input."""
         return self.turn(delta, -1)
 
 
@@ -130,16 +144,19 @@ class ScaledDotProductAttention(Module):
         self.softmax, self.mix = Softmax(), DotProduct()
 
     def fits(self, query, key, value):
+        """Return whether inputs of these shapes can be computed."""
         leading = query[:-2] == key[:-2] == value[:-2]
         return query[-1] == key[-1] == self.d_head and key[-2] == value[-2] and leading
 
     def compute(self, query, key, value):
+        """Return the output, and keep what the backward pass needs."""
         scores = self.product.forward(query, self.transpose.forward(key))
         scores = self.mask.forward(self.scale.forward(scores))
         self.weights = self.softmax.forward(scores)  # (..., queries, keys)
         return self.mix.forward(self.weights, value)
 
     def gradient(self, delta):
+        """Add to the gradients of the parameters; return that of the input."""
         d_weights, d_value = self.mix.backward(delta)
         d_scores = self.mask.backward(self.softmax.backward(d_weights))
         d_query, d_key = self.product.backward(self.scale.backward(d_scores))
@@ -165,16 +182,19 @@ class ProjectedAttention(Module):
         self.attention = ScaledDotProductAttention(d_head, causal)
 
     def fits(self, query, key, value):
+        """Return whether inputs of these shapes can be computed."""
         d_model = len(self.query.matrix)
         return query[:-2] == key[:-2] and key == value and query[-1] == key[-1] == d_model
 
     def compute(self, query, key, value):
+        """Return the output, and keep what the backward pass needs."""
         q = self.turn_query.forward(self.query.forward(query))  # (..., queries, d_head)
         k = self.turn_key.forward(self.key.forward(key))  # (..., keys, d_head)
         v = self.value.forward(value)  # (..., keys, d_head)
         return self.attention.forward(q, k, v)
 
     def gradient(self, delta):
+        """Add to the gradients of the parameters; return that of the input."""
         d_q, d_k, d_v = self.attention.backward(delta)
         return (
             self.query.backward(self.turn_query.backward(d_q)),
@@ -216,13 +236,16 @@ class MultiHeadAttention(Module):
         return np.stack([head.attention.weights for head in self.heads.branches], -3)
 
     def fits(self, query, key, value):
+        """Return whether inputs of these shapes can be computed."""
         return self.heads.branches[0].fits(query, key, value)
 
     def compute(self, query, key, value):
+        """Return the output, and keep what the backward pass needs."""
         outputs = self.heads.forward(query, key, value)  # heads of (..., queries, d_head)
         outputs = self.concat.forward(*outputs)
         return self.output.forward(outputs)
 
     def gradient(self, delta):
+        """Add to the gradients of the parameters; return that of the input."""
         deltas = self.concat.backward(self.output.backward(delta))
         return self.heads.backward(as_tuple(deltas))

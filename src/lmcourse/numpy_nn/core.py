@@ -122,9 +122,11 @@ class Identity(Module):
     """Hand the input on."""
 
     def compute(self, x):
+        """Return the output, and keep what the backward pass needs."""
         return x
 
     def gradient(self, delta):
+        """Add to the gradients of the parameters; return that of the input."""
         return delta
 
 
@@ -142,11 +144,13 @@ class Chain(Module):
         self.modules = modules
 
     def compute(self, *inputs):
+        """Return the output, and keep what the backward pass needs."""
         for module in self.modules:
             inputs = as_tuple(module.forward(*inputs))
         return inputs if len(inputs) > 1 else inputs[0]
 
     def gradient(self, delta):
+        """Add to the gradients of the parameters; return that of the input."""
         for module in reversed(self.modules):
             delta = module.backward(delta)
         return delta
@@ -166,9 +170,11 @@ class Fork(Module):
         self.branches = branches
 
     def compute(self, *inputs):
+        """Return the output, and keep what the backward pass needs."""
         return tuple(branch.forward(*inputs) for branch in self.branches)
 
     def gradient(self, deltas):
+        """Add to the gradients of the parameters; return that of the input."""
         pairs = zip(self.branches, deltas, strict=True)
         back = [as_tuple(branch.backward(delta)) for branch, delta in pairs]
         sums = tuple(sum(copies) for copies in zip(*back, strict=True))
@@ -179,14 +185,17 @@ class Concat(Module):
     """Put arrays side by side along the last axis."""
 
     def fits(self, *shapes):
+        """Return whether inputs of these shapes can be computed."""
         return len({shape[:-1] for shape in shapes}) == 1 and min(map(len, shapes)) > 0
 
     def compute(self, *inputs):
+        """Return the output, and keep what the backward pass needs."""
         widths = [x.shape[-1] for x in inputs]
         self.borders = np.cumsum(widths)[:-1]
         return np.concatenate(inputs, axis=-1)
 
     def gradient(self, delta):
+        """Add to the gradients of the parameters; return that of the input."""
         parts = tuple(np.split(delta, self.borders, axis=-1))
         return parts if len(parts) > 1 else parts[0]
 

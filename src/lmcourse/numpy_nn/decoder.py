@@ -26,7 +26,17 @@ START, END, LINE = "<start>", "<end>", "/"
 
 
 def mark_sentences(poem):
-    """Return a poem's words, with marks where sentences start and end and lines break."""
+    """Return a poem's words as a list, with tokens where sentences and lines end.
+
+    Parameters
+    ----------
+    poem : str
+
+    Returns
+    -------
+    list of str
+        `START` before each sentence, `END` after it, `LINE` where a line breaks within it.
+    """
     tokens = []
     for sentence in re.split("[.?!]", poem):
         lines = [words(line) for line in sentence.splitlines() if words(line)]
@@ -39,7 +49,7 @@ def mark_sentences(poem):
 
 
 def verse(tokens):
-    """Return words and marks as lines of verse, each with a capital."""
+    """Return words and tokens (`mark_sentences`) as text, each line capitalised."""
     text = " ".join(word for word in tokens if word not in (START, END))
     text = re.sub(r"\bi\b", "I", text)
     lines = [line.strip() for line in text.split(LINE)]
@@ -114,10 +124,12 @@ class Decoder(Module):
         self.output = Linear(d_model, vocab_size, weight=table, transposed=True)
 
     def compute(self, numbers):
+        """Return the output, and keep what the backward pass needs."""
         x = self.dictionary.forward(numbers)  # (..., tokens, d_model)
         return self.output.forward(self.blocks.forward(x))  # (..., tokens, vocab_size)
 
     def gradient(self, delta):
+        """Add to the gradients of the parameters; return that of the input."""
         delta = self.blocks.backward(self.output.backward(delta))
         self.dictionary.backward(delta)  # a number has no gradient
 
@@ -127,7 +139,10 @@ class Decoder(Module):
 
 
 def windows(numbers, context):
-    """Return every run of ``context + 1`` numbers, (windows, context + 1)."""
+    """Return all windows of ``context + 1`` neighbouring numbers: (windows, context + 1).
+
+    They are views of the array ``numbers``, one from each position.
+    """
     return np.lib.stride_tricks.sliding_window_view(numbers, context + 1)
 
 
@@ -194,10 +209,23 @@ def last_attention(model, lines):
 
 
 def loss_of_last(model, numbers, known, context=7, every=3):
-    """Return the mean loss of the word after a window, in nats.
+    """Return a decoder's mean loss of the word after a window, in nats.
 
-    Of every third window, where that word is one of the first ``known``, so that training
-    has shown it.
+    Parameters
+    ----------
+    model : Decoder
+    numbers : int array of shape (words of the text,)
+    known : int
+        Windows count whose next word has a number below this, so that it is one of the
+        training words.
+    context : int
+        Words of a window.
+    every : int
+        Use every so-manieth of these windows.
+
+    Returns
+    -------
+    float
     """
     examples = windows(numbers, context)  # (examples, context + 1)
     examples = examples[examples[:, -1] < known][::every]
