@@ -24,13 +24,24 @@ def to_int8(matrix):
 
 
 def from_int8(values, scale):
-    """Return the float32 Tensor (rows, columns) that `to_int8` rounded to."""
+    """Return the float32 matrix that int8 numbers stand for.
+
+    Parameters
+    ----------
+    values : int8 Tensor of shape (rows, columns)
+    scale : float32 Tensor of shape (rows,)
+        By which each row is multiplied; both are of `to_int8`.
+
+    Returns
+    -------
+    float32 Tensor of shape (rows, columns)
+    """
     return values.float() * scale[:, None]
 
 
 @torch.no_grad()
 def rounded(model):
-    """Return a copy of a model whose matrices were brought to int8 and back."""
+    """Return a copy of a model whose matrices were converted to int8 and back."""
     model = copy.deepcopy(model)
     for weight in model.parameters():
         if weight.ndim == 2:

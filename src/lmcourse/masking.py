@@ -226,6 +226,7 @@ def count_infill(ids, vocab_size, reach):
     counted, pieces = NgramModel(ids, reach + 1, vocab_size), np.arange(vocab_size)[:, None]
 
     def infill(left, right):
+        """Return the log probabilities (vocab_size,) of the piece between two lists."""
         sides = [np.tile(np.asarray(x, int), (vocab_size, 1)) for x in (left, right)]
         rows = np.hstack([sides[0], pieces, sides[1]])  # (vocab_size, tokens)
         probs = counted.probabilities(rows.ravel()).reshape(rows.shape)
@@ -258,6 +259,7 @@ def between_infill(ids, vocab_size):
     level = Level(*np.unique(runs, return_counts=True), vocab_size)
 
     def infill(left, right):
+        """Return the log probabilities (vocab_size,) of the piece between two pieces."""
         sides = np.full_like(pieces, left[0] * vocab_size + right[0])
         return np.log(level.interpolate(sides, pieces, np.exp(pairs(left, right))))
 

@@ -59,17 +59,33 @@ def format_number(value: float | str | Sequence[float], form: str = "") -> str:
 
 
 def percent(share: float | Sequence[float], digits: int = 0) -> str:
-    """Return a share, or an interval of shares, in per cent: 0.71 is "71 %"."""
+    """Return a share, or an interval of two shares, in per cent: 0.71 is "71 %".
+
+    Parameters
+    ----------
+    share : float or pair of float
+        1 is 100 %.
+    digits : int
+        After the decimal point.
+    """
     return format_number(share, f".{digits}%")
 
 
 def format_estimate(value: float, interval: Sequence[float], form: str) -> str:
-    """Return a number with its interval: "71 % (62 to 75 %)"."""
+    """Return a number with its interval: "71 % (62 to 75 %)".
+
+    Parameters
+    ----------
+    value : float
+    interval : pair of float
+    form : str
+        A format, as of `format_number`.
+    """
     return f"{format_number(value, form)} ({format_number(interval, form)})"
 
 
 def plural(count: int, noun: str) -> str:
-    """Return a noun for so many things: "token" for one, else "tokens"."""
+    """Return a noun's singular if ``count`` is 1, else its plural: the noun and an s."""
     return noun if count == 1 else f"{noun}s"
 
 

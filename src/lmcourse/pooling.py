@@ -65,10 +65,20 @@ def pool(states, mask):
 
 
 def batches(lengths, budget):
-    """Yield batches of texts of similar length, the longest first.
+    """Split texts into batches of similar length, the longest first.
 
-    A batch is a list of positions in ``lengths`` (tokens of each text). Padded to its
-    longest text it holds at most ``budget`` tokens; a text longer than that goes alone.
+    Parameters
+    ----------
+    lengths : sequence of int
+        The number of tokens of each text.
+    budget : int
+        How many tokens a batch holds at most, padded to its longest text; a longer text is
+        a batch alone.
+
+    Yields
+    ------
+    list of int
+        The texts of a batch, as positions in ``lengths``.
     """
     order = sorted(range(len(lengths)), key=lambda text: -lengths[text])
     start = 0
@@ -168,9 +178,16 @@ def pool_layers(texts, tokenizer, model, *, batch_tokens=1024, on_output=None):
 
 
 def static_similarity(static, layers):
-    """Cosine of each text's static vector with its vector at each level.
+    """Return the cosine of each text's static vector with its vector at each level.
 
-    From (texts, d_model) and (layers + 1, texts, d_model) to (layers + 1, texts).
+    Parameters
+    ----------
+    static : Tensor of shape (texts, d_model)
+    layers : Tensor of shape (layers + 1, texts, d_model)
+
+    Returns
+    -------
+    Tensor of shape (layers + 1, texts)
     """
     return F.cosine_similarity(static, layers, dim=-1)
 

@@ -38,7 +38,13 @@ def frequencies(width, base=10000.0):
 
 
 def sinusoidal(tokens, d_model, base=10000.0):
-    """Sinusoidal positions (Vaswani et al. 2017, section 3.5).
+    """Return sinusoidal position vectors (Vaswani et al. 2017, section 3.5).
+
+    Parameters
+    ----------
+    tokens, d_model : int
+    base : float
+        As of `frequencies`.
 
     Returns
     -------
@@ -172,7 +178,11 @@ def alibi_slopes(heads):
 
 
 def alibi_bias(heads, tokens):
-    """Attention with linear biases (Press et al. 2022): the farther, the lower the score.
+    """Return ALiBi's bias of attention (Press et al. 2022): farther keys get lower scores.
+
+    Parameters
+    ----------
+    heads, tokens : int
 
     Returns
     -------
@@ -190,15 +200,23 @@ def alibi_bias(heads, tokens):
 
 
 def relative_buckets(tokens, buckets=32, reach=128):
-    """Bucket of each distance back (Raffel et al. 2020, section 2.1, for a decoder).
+    """Return the bucket of each distance back (Raffel et al. 2020, section 2.1).
 
-    Half of the buckets hold one distance each, the others longer and longer stretches; all
-    from ``reach`` on share the last one.
+    These are the buckets of a decoder. Half of them hold one distance each, the others
+    longer and longer ranges of distances; all from ``reach`` on share the last bucket.
+
+    Parameters
+    ----------
+    tokens : int
+    buckets : int
+        How many there are.
+    reach : int
+        The distance from which on all are in the last bucket.
 
     Returns
     -------
     int64 Tensor of shape (tokens, tokens)
-        Query down, key across; 0 where the key is the query or later.
+        A row for each query, a column for each key; 0 where the key is the query or later.
 
     Raises
     ------

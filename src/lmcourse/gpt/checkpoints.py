@@ -24,7 +24,20 @@ STATE_KEYS = {Muon: ("average",), torch.optim.AdamW: ("exp_avg", "exp_avg_sq", "
 
 
 def describe(trainer, alphabet, corpus):
-    """Return the record of a run; parameters as `save`."""
+    """Return the record that is saved with a checkpoint.
+
+    Parameters
+    ----------
+    trainer, alphabet, corpus
+        As of `save`.
+
+    Returns
+    -------
+    dict
+        ``model`` and ``training``, the fields of both configurations; ``alphabet``;
+        ``corpus_sha256``; ``progress``, the fields of the trainer's progress; ``threads``;
+        ``torch``, its version.
+    """
     return {
         "model": asdict(trainer.gpt.config),
         "training": asdict(trainer.config),

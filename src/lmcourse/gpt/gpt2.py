@@ -53,7 +53,14 @@ def their_name(name):
 
 
 def is_transposed(their_name, weight):
-    """Say whether GPT-2 keeps the transpose of a weight."""
+    """Return whether GPT-2's checkpoint has the transpose of a weight.
+
+    Parameters
+    ----------
+    their_name : str
+        The weight's name in the checkpoint.
+    weight : Tensor
+    """
     return ".c_" in their_name and weight.ndim == 2
 
 

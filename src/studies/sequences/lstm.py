@@ -44,7 +44,7 @@ class Network(nn.Module):
         return self.output(self.drop(states))
 
 
-def corpus():
+def load_ids():
     """Load the Sonnets as ids of characters.
 
     Returns
@@ -109,7 +109,7 @@ def train_lstm(seed, steps):
     loss : float
         On the validation text, in nats a character.
     """
-    tokenizer, training, validation = corpus()
+    tokenizer, training, validation = load_ids()
     torch.manual_seed(seed)
     model = Network(tokenizer.vocab_size)
     optimizer = torch.optim.AdamW(model.parameters(), LEARNING_RATE, weight_decay=0.01)
@@ -146,5 +146,5 @@ def save(model, path):
     for old, new in parts.items():
         state[f"lstm.{new}"] = state.pop(f"core.{old}")
     tensors = {f"model.{name}": weight for name, weight in state.items()}
-    tokenizer, _, _ = corpus()
+    tokenizer, _, _ = load_ids()
     save_tensors(path, tensors, {"alphabet": tokenizer.alphabet})
