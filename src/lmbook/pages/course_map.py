@@ -23,23 +23,32 @@ MOST_IN_A_ROW = 3  # chapters in a row
 
 
 def map_rows(chapters: dict[str, Chapter]) -> list[list[str]]:
-    """Return the chapters row by row, each below what it builds on and below its parents.
+    """Return the names of the chapters row by row, each below all that it builds on.
 
-    A chapter stands as high as it can; if that row is full, in the next.
+    A chapter stands as high as it can; if that row is full, in the next. In a row chapters
+    stand in the order of the mean place of what they build on, so that lines cross little.
+
+    Parameters
+    ----------
+    chapters : dict of str to Chapter
+        In the order of the book.
     """
-    taken, found, place = direct_prerequisites(chapters), [], {}
+    direct = direct_prerequisites(chapters)
+    rows: list[list[str]] = []
+    row_of: dict[str, int] = {}
     for name in chapters:
-        row = max((place[other] + 1 for other in taken[name]), default=0)
-        while row < len(found) and len(found[row]) == MOST_IN_A_ROW:
+        row = max((row_of[other] + 1 for other in direct[name]), default=0)
+        while row < len(rows) and len(rows[row]) == MOST_IN_A_ROW:
             row += 1
-        found += [[] for _ in range(row + 1 - len(found))]
-        found[row].append(name)
-        place[name] = row
-    across: dict[str, float] = {}
-    for row in found:
-        row.sort(key=lambda name: fmean([across[other] for other in taken[name]] or [0.5]))
+        while len(rows) <= row:
+            rows.append([])
+        rows[row].append(name)
+        row_of[name] = row
+    across: dict[str, float] = {}  # of each chapter, from 0 on the left to 1
+    for row in rows:
+        row.sort(key=lambda name: fmean([across[other] for other in direct[name]] or [0.5]))
         across |= {name: (i + 0.5) / len(row) for i, name in enumerate(row)}
-    return found
+    return rows
 
 
 def course_map(chapters: dict[str, Chapter], address: Callable[[str], str]) -> str:
@@ -79,20 +88,27 @@ def course_map(chapters: dict[str, Chapter], address: Callable[[str], str]) -> s
 
 
 def _arrow(start: tuple[float, float], end: tuple[float, float]) -> str:
-    """Return an arrow from below one box to above another."""
-    (x, y), (u, v) = start, end
-    y, v = y + BOX[1] / 2, v - BOX[1] / 2 - 2
-    bend = (v - y) / 2
-    return (
-        f'<path d="M{x:g} {y:g} C{x:g} {y + bend:g} {u:g} {v - bend:g} {u:g} {v:g}'
-        f'M{u - 4:g} {v - 6:g} L{u:g} {v:g} L{u + 4:g} {v - 6:g}"/>'
+    """Return an arrow, as SVG, from below one box to above another; given their centres."""
+    (from_x, from_y), (to_x, to_y) = start, end
+    from_y, to_y = from_y + BOX[1] / 2, to_y - BOX[1] / 2 - 2
+    bend = (to_y - from_y) / 2
+    curve = (
+        f"M{from_x:g} {from_y:g} C{from_x:g} {from_y + bend:g} "
+        f"{to_x:g} {to_y - bend:g} {to_x:g} {to_y:g}"
     )
+    head = f"M{to_x - 4:g} {to_y - 6:g} L{to_x:g} {to_y:g} L{to_x + 4:g} {to_y - 6:g}"
+    return f'<path d="{curve}{head}"/>'
 
 
-def _box(chapter: Chapter, centre: tuple[float, float], below: str, address: str) -> str:
-    """Return a chapter as a link, whose name tells what the lines show."""
+def _box(
+    chapter: Chapter, centre: tuple[float, float], builds_on: str, address: str
+) -> str:
+    """Return a chapter as a link, in SVG, whose name tells what the lines show.
+
+    ``builds_on`` are names of chapters, or "nothing".
+    """
     x, y = centre
-    label = f"Chapter {chapter.numeral}, {chapter.short}. Builds on {below}."
+    label = f"Chapter {chapter.numeral}, {chapter.short}. Builds on {builds_on}."
     name = textwrap.wrap(chapter.short, 14, break_long_words=False)
     top = y + 5 - 16 * len(name) / 2
     texts = "".join(
@@ -108,29 +124,61 @@ def _box(chapter: Chapter, centre: tuple[float, float], below: str, address: str
 
 
 def reading_time(chapters: Iterable[Chapter]) -> str:
-    """Return how long chapters take together, in both ways."""
-    both = [sum(chapter.minutes[way] for chapter in chapters) for way in WAYS]
-    read, work = (f"{n // 60} h {n % 60} min" if n > 120 else f"{n} min" for n in both)
+    """Return how long chapters take together, to read and to work through, as HTML."""
+    chapters = list(chapters)
+    read, work = (
+        _duration(sum(chapter.minutes[way] for chapter in chapters)) for way in WAYS
+    )
     return f"<small>{read} to read · {work} to work through</small>"
 
 
-def doors(chapters: dict[str, Chapter], address: Callable[[str], str], **told: str) -> str:
-    """Return a link to the first chapter for each way to read, and what is told of it."""
+def _duration(minutes: int) -> str:
+    """Write a number of minutes; more than two hours as hours and minutes."""
+    if minutes > 120:
+        return f"{minutes // 60} h {minutes % 60} min"
+    return f"{minutes} min"
+
+
+def doors(
+    chapters: dict[str, Chapter], address: Callable[[str], str], **sentences: str
+) -> str:
+    """Return a link to the first chapter for each way to read, as HTML.
+
+    Parameters
+    ----------
+    chapters, address
+        As for `course_map`.
+    **sentences
+        What is said of each way: ``read`` and ``work``.
+    """
     html, first = "", escape(address(next(iter(chapters))))
     for way, title in DOOR_TITLES.items():
         link = f'<a class="lm-door" data-way="{way}" href="{first}">{title}</a>'
-        html += f"<div>{link}<p>{escape(told[way])}</p></div>\n"
+        html += f"<div>{link}<p>{escape(sentences[way])}</p></div>\n"
     return f'<div class="lm-doors">\n{html}</div>\n'
 
 
-def paths(chapters: dict[str, Chapter], address: Callable[[str], str], **told: str) -> str:
-    """Return the paths: how long each takes, what is told of it, and its chapters."""
+def paths(
+    chapters: dict[str, Chapter], address: Callable[[str], str], **sentences: str
+) -> str:
+    """Return the paths through the book as HTML: how long each takes, and its chapters.
+
+    Parameters
+    ----------
+    chapters, address
+        As for `course_map`.
+    **sentences
+        What is said of each of `PATH_TITLES`.
+    """
     html = ""
     for path, title in PATH_TITLES.items():
-        on = [c for c in chapters.values() if path in (*c.paths, "whole")]
-        links = (f'<a href="{escape(address(c.name))}">{escape(c.short)}</a>' for c in on)
+        along = [c for c in chapters.values() if path in (*c.paths, "whole")]
+        links = (
+            f'<a href="{escape(address(c.name))}">{escape(c.short)}</a>' for c in along
+        )
         items = "</li>\n<li>".join(links)
-        html += f"<div><h3>{title} {reading_time(on)}</h3>\n<p>{escape(told[path])}</p>\n"
+        html += f"<div><h3>{title} {reading_time(along)}</h3>\n"
+        html += f"<p>{escape(sentences[path])}</p>\n"
         html += f"<ol><li>{items}</li></ol></div>\n"
     return f'<div class="lm-paths">\n{html}</div>\n'
 
@@ -148,6 +196,7 @@ class FrontPage(SphinxDirective):
     option_spec = dict.fromkeys([*DOOR_TITLES, *PATH_TITLES], unchanged_required)
 
     def run(self) -> list[nodes.Node]:
+        """Return the part of the front page; missing or unknown options are an error."""
         (make, ways), chapters = PARTS[self.name], self.config.lmbook_chapters
         if {*self.options} != {*ways} or (ways and not chapters):
             wanted = ", ".join(f":{way}:" for way in ways) or "nothing"

@@ -8,35 +8,59 @@ from sphinx import addnodes
 
 
 def with_code(text: str) -> list[nodes.Node]:
-    """Return a sentence whose code stands between backticks."""
-    parts = enumerate(re.split(r"`([^`]+)`", text))
-    return [nodes.literal(p, p) if n % 2 else nodes.Text(p) for n, p in parts]
+    """Return a sentence as nodes; what stands between backticks is code."""
+    parts = re.split(r"`([^`]+)`", text)  # text and code by turns
+    return [
+        nodes.literal(part, part) if number % 2 == 1 else nodes.Text(part)
+        for number, part in enumerate(parts)
+    ]
 
 
 def page_link(name: str, text: str, env) -> addnodes.pending_xref:
-    """Return a reference to a page, for whatever is built."""
+    """Return a reference to a page of the book, which Sphinx resolves.
+
+    Parameters
+    ----------
+    name : str
+        The page's.
+    text : str
+        What the link says.
+    env : BuildEnvironment
+        Sphinx's.
+    """
     about = {"refdomain": "std", "reftype": "doc", "reftarget": f"/{name}"}
     about |= {"refexplicit": True, "refwarn": True, "refdoc": env.docname}
     return addnodes.pending_xref("", nodes.inline("", text), **about)
 
 
 def html_table(css: str, columns: Sequence[str], rows: Iterable[tuple]) -> str:
-    """Return a table of rows, each its attributes and its cells, all of it HTML.
+    """Return a table as HTML; each cell has its column's name, for narrow screens.
 
-    Each cell has its column's name, for narrow screens.
+    Parameters
+    ----------
+    css : str
+        A class for it.
+    columns : sequence of str
+        Their names.
+    rows : iterable of (str, sequence of str)
+        Of each row its attributes, "" or such as ``' class="x"'``, and its cells, in HTML.
     """
     head = "".join(f'<th scope="col">{name}</th>' for name in columns)
     body = ""
-    for about, cells in rows:
+    for attributes, cells in rows:
         pairs = zip(columns, cells, strict=True)
-        told = "".join(f'<td data-label="{name}">{cell}</td>' for name, cell in pairs)
-        body += f"<tr{about}>{told}</tr>\n"
+        row = "".join(f'<td data-label="{name}">{cell}</td>' for name, cell in pairs)
+        body += f"<tr{attributes}>{row}</tr>\n"
     top = f'<table class="table {css}"><thead><tr>{head}</tr></thead>'
     return f"{top}<tbody>{body}</tbody></table>"
 
 
 def html_tag(tag: str) -> tuple[Callable, Callable]:
-    """Return how a node is written as an HTML element, with what it has as ``html``."""
+    """Return the two functions by which Sphinx writes a node as an HTML element.
+
+    One begins the element, with the attributes that the node has as ``html``; the other
+    ends it.
+    """
 
     def visit(self, node: nodes.Element) -> None:
         self.body.append(self.starttag(node, tag, **node.get("html", {})))

@@ -28,7 +28,11 @@ VERDICT_MARKS = {"checked": "✓ checked:", "failed": "✗ failed:", "not run": 
 
 
 class fold(nodes.General, nodes.Element):
-    """What opens: first a `fold_line`, then what was folded."""
+    """Docutils' node for what opens: first a `fold_line`, then what was folded.
+
+    A proof's has its ``verdict``; an empirical claim's also ``claim``, what the page
+    *Findings* is to know of it.
+    """
 
 
 class fold_line(nodes.General, nodes.TextElement):
@@ -46,6 +50,7 @@ class Edge(SphinxDirective):
     final_argument_whitespace = True
 
     def run(self) -> list[nodes.Node]:
+        """Return the edge, with the line of its fold; a missing title is reported."""
         kind, _, edge = self.name.rpartition("-")
         node = fold_edge(kind=kind, edge=edge)
         self.set_source_info(node)
@@ -66,8 +71,9 @@ class Misplaced(SphinxDirective):
     has_content = True
 
     def run(self) -> list[nodes.Node]:
-        said = "a proof stands at the top level of a page, in no other directive or list"
-        raise self.error(f"{said}: {self.arguments[0]}")
+        """Report the mistake."""
+        rule = "a proof stands at the top level of a page, in no other directive or list"
+        raise self.error(f"{rule}: {self.arguments[0]}")
 
 
 class Fold(SphinxTransform):
@@ -76,6 +82,7 @@ class Fold(SphinxTransform):
     default_priority = 11
 
     def apply(self) -> None:
+        """Fold them, and mark the prose around findings that do not hold."""
         for node in list(self.document.findall(fold_edge)):
             if node["edge"] == "start":
                 _fold_section(node)
@@ -109,94 +116,128 @@ def _fold_section(start: fold_edge) -> None:
         if isinstance(node, nodes.section) or node.get("kind") == kind
     )
     last = next(stops, len(parent))
-    closed = last < len(parent) and parent[last].get("edge") == "end"
-    if not closed:
-        said = "this %s-start is not closed before the next, a heading or the page's end"
-        logger.warning(said, kind, location=start)
+    is_closed = last < len(parent) and parent[last].get("edge") == "end"
+    if not is_closed:
+        fault = "this %s-start is not closed before the next, a heading or the page's end"
+        logger.warning(fault, kind, location=start)
     inside = [*start.children, *parent[first:last]]
     if kind == "deeper":
-        made = fold("", *inside, classes=["lm-deeper"])
+        section = fold("", *inside, classes=["lm-deeper"])
     else:
-        made = nodes.container("", *inside, classes=[WORK_CLASS, "lm-workshop"])
-    made.source, made.line = start.source, start.line
-    parent[first - 1 : last + closed] = [made]
+        section = nodes.container("", *inside, classes=[WORK_CLASS, "lm-workshop"])
+    section.source, section.line = start.source, start.line
+    end = last + 1 if is_closed else last  # the edge at the end goes, too
+    parent[first - 1 : end] = [section]
 
 
 def _fold_proof_cell(cell: nodes.container, models: dict, values: dict) -> fold:
-    """Put a cell into a fold whose line is its sentence and its verdict."""
-    about, text, told = cell["cell_metadata"], "", {}
+    """Put a cell into a fold whose line is its sentence and its verdict.
+
+    Parameters
+    ----------
+    cell : container
+        A cell tagged ``proof``.
+    models : dict of str to str
+        Name of each model that the page asked for, by the variable that chooses it.
+    values : dict of str to str
+        What the page glued, for the cell's fields.
+    """
+    tags, source = cell["cell_metadata"]["tags"], cell[0].astext()
+    is_finding = "finding" in tags
+    text, about = "", {}
     try:
-        if "proof" not in about["tags"]:
+        if "proof" not in tags:
             raise ValueError("a cell tagged finding is a proof: tag it proof as well")
-        text = sentence(cell[0].astext())
-        told = fields(cell[0].astext(), values)
-        if "finding" in about["tags"]:
-            check_order(cell[0].astext())
+        text = sentence(source)
+        about = fields(source, values)
+        if is_finding:
+            check_order(source)
     except ValueError as error:
         logger.warning("%s", error, location=cell)
     cell.attributes.pop("hide_mode", None)  # it is folded already
-    source = cell[0].astext()
-    made = _fold_in_place_of(cell, text, models)
-    made += [*fields_list(told), cell]
-    if "finding" in about["tags"] or "rival" in told:  # an empirical claim
-        kind = "finding" if "finding" in about["tags"] else "proof"
-        _register_claim(
-            made, f"finding-{text}", models, claim=text, kind=kind, source=source, **told
-        )
-    return made
+    proof = _fold_in_place_of(cell, text, models)
+    proof += [*fields_list(about), cell]
+    if is_finding or "rival" in about:  # an empirical claim
+        kind = "finding" if is_finding else "proof"
+        claim = {"claim": text, "kind": kind, "source": source} | about
+        _register_claim(proof, f"finding-{text}", models, **claim)
+    return proof
 
 
 def _fold_in_place_of(cell: nodes.container, text: str, models: dict[str, str]) -> fold:
-    """Put a fold in a cell's place that has its line alone: verdict and sentence."""
+    """Put a fold in a cell's place that has its line alone: verdict and sentence.
+
+    Parameters
+    ----------
+    cell : container
+    text : str
+        The sentence.
+    models : dict of str to str
+        Named in the line if the sentence does not hold for them.
+    """
     verdict = cell["cell_metadata"].get("lmbook", "not run")
-    kind = {"checked": "lm-holds"}.get(verdict, "lm-fails")
-    made = fold(classes=["lm-proof", WORK_CLASS, kind], verdict=verdict)
-    made.source, made.line = cell.source, cell.line
-    said = VERDICT_MARKS.get(verdict) or f"✗ {not_so_words(models)}:"
-    mark = nodes.inline("", said, classes=["lm-mark"])
-    cell.parent.replace(cell, made)
-    made += fold_line("", "", mark, nodes.Text(" "), *with_code(text))
-    return made
+    verdict_class = "lm-holds" if verdict == "checked" else "lm-fails"
+    proof = fold(classes=["lm-proof", WORK_CLASS, verdict_class], verdict=verdict)
+    proof.source, proof.line = cell.source, cell.line
+    words = VERDICT_MARKS.get(verdict) or f"✗ {not_so_words(models)}:"
+    mark = nodes.inline("", words, classes=["lm-mark"])
+    cell.parent.replace(cell, proof)
+    proof += fold_line("", "", mark, nodes.Text(" "), *with_code(text))
+    return proof
 
 
-def _register_claim(made: fold, name: str, models: dict[str, str], **told: str) -> None:
-    """Note on a fold what it claims, for the list of all claims, and give it an address."""
-    about = {"verdict": made["verdict"], "note": " and ".join(models.values())}
-    made["claim"] = about | told
-    made["ids"].append(nodes.make_id(name)[:60].rstrip("-"))
-    made.document.set_id(made)  # warns if another has it
+def _register_claim(proof: fold, name: str, models: dict[str, str], **about: str) -> None:
+    """Note on a proof what it claims, for the list of all claims, and give it an address.
+
+    Parameters
+    ----------
+    proof : fold
+    name : str
+        Its anchor is made of it.
+    models : dict of str to str
+        As for `_fold_proof_cell`.
+    **about
+        ``claim``, the sentence, and what else `lmbook.pages.findings` shows of it.
+    """
+    always = {"verdict": proof["verdict"], "note": " and ".join(models.values())}
+    proof["claim"] = always | about
+    proof["ids"].append(nodes.make_id(name)[:60].rstrip("-"))
+    proof.document.set_id(proof)  # warns if another has it
 
 
 def _fold_placed_proof(cell: nodes.container, models: dict[str, str]) -> fold:
-    """Put a proof that the chapter places into a fold: fields, function, values."""
-    told = cell["cell_metadata"].get("lmbook_record")
-    if not told:  # the page failed before it came to it
+    """Put a proof that the chapter places into a fold: fields, function, values.
+
+    The cell has what `studies.findings.run` recorded of the proof; ``models`` is as for
+    `_fold_proof_cell`.
+    """
+    record = cell["cell_metadata"].get("lmbook_record")
+    if not record:  # the page failed before it came to it
         return _fold_in_place_of(cell, "a proof that was not run", models)
-    made = _fold_in_place_of(cell, told["sentence"], models)
-    of = f"{told['name']}."
-    values = {of + key: text for key, text in told["values"]}
+    proof = _fold_in_place_of(cell, record["sentence"], models)
+    prefix = f"{record['name']}."
+    values = {prefix + key: text for key, text in record["values"]}
     try:
-        shown = {name: filled(text, values, of) for name, text in told["fields"]}
+        about = {name: filled(text, values, prefix) for name, text in record["fields"]}
     except ValueError as error:
-        shown = {}
-        logger.warning("in a field of a proof: %s", error, location=made)
-    returned = {f"returned `{key}`": f"`{text}`" for key, text in told["values"]}
-    failed = {"not so": f"`{told['failed']}`"} if told["failed"] else {}
-    code = nodes.literal_block(told["source"], told["source"], language="ipython3")
+        about = {}
+        logger.warning("in a field of a proof: %s", error, location=proof)
+    returned = {f"returned `{key}`": f"`{text}`" for key, text in record["values"]}
+    failed = {"not so": f"`{record['failed']}`"} if record["failed"] else {}
+    code = nodes.literal_block(record["source"], record["source"], language="ipython3")
     source = nodes.container("", code, classes=["lm-proof-source"])
-    made += [*fields_list(shown), *fields_list(failed), source, *fields_list(returned)]
-    if told["kind"] == "finding":
-        about = {key: told[key] for key in ("kind", "about", "source", "failed")}
-        _register_claim(
-            made, told["name"], models, claim=told["sentence"], **about, **shown
-        )
-    return made
+    proof += [*fields_list(about), *fields_list(failed), source, *fields_list(returned)]
+    if record["kind"] == "finding":
+        about |= {key: record[key] for key in ("kind", "about", "source", "failed")}
+        _register_claim(proof, record["name"], models, claim=record["sentence"], **about)
+    return proof
 
 
 # --- prose around a finding that does not hold ------------------------------------------
 
 
 def _is_prose(node: nodes.Node) -> bool:
+    """Say whether a node is prose: no fold, heading, cell, task or marked prose."""
     return not (
         isinstance(node, fold | nodes.section | nodes.title)
         or node.get("nb_element") == "cell_code"
@@ -207,12 +248,12 @@ def _is_prose(node: nodes.Node) -> bool:
 
 def _mark_prose(proof: fold, models: dict[str, str]) -> None:
     """Mark the prose that leads to a proof; if there is none, the prose after it."""
-    around, at = proof.parent.children, proof.parent.index(proof)
-    before = around[at - 1 :: -1] if at else []
+    siblings, at = proof.parent.children, proof.parent.index(proof)
+    before = siblings[at - 1 :: -1] if at else []  # the nearest first
     while before and "lm-proof" in before[0].get("classes", []):
         del before[0]  # a row of proofs shares its prose
     prose = list(itertools.takewhile(_is_prose, before))[::-1]
-    prose = prose or list(itertools.takewhile(_is_prose, around[at + 1 :]))
+    prose = prose or list(itertools.takewhile(_is_prose, siblings[at + 1 :]))
     if prose:
         first = proof.parent.index(prose[0])
         marked = nodes.container(
@@ -222,20 +263,28 @@ def _mark_prose(proof: fold, models: dict[str, str]) -> None:
 
 
 def _summary_of_checks(about: dict, env) -> nodes.paragraph:
-    """Return what a page says at its end of what was checked."""
+    """Return what a page says at its end of what was checked.
+
+    Parameters
+    ----------
+    about : dict
+        As `lmbook.execute.verdicts.judge` returns it.
+    env : BuildEnvironment
+        Sphinx's.
+    """
     total, inside, proofs = (about[key] for key in ("statements", "proven", "proofs"))
     each = "1 statement was" if total == 1 else f"{total} statements were"
-    said = f"When this page was built, {each} checked"
+    text = f"When this page was built, {each} checked"
     if proofs:
         where = "1 proof" if proofs == 1 else f"{proofs} proofs"
-        said += f", {'all' if inside == total else inside} of them in {where}"
-    said += ". An assertion counts once, also in a loop."
-    made = nodes.paragraph("", said, classes=["lm-checked", WORK_CLASS])
+        text += f", {'all' if inside == total else inside} of them in {where}"
+    text += ". An assertion counts once, also in a loop."
+    paragraph = nodes.paragraph("", text, classes=["lm-checked", WORK_CLASS])
     if about["findings"] and "findings" in env.found_docs:
-        made += nodes.Text(" What is about the model at hand stands among ")
-        made += page_link("findings", "all findings of the book", env)
-        made += nodes.Text(".")
-    return made
+        paragraph += nodes.Text(" What is about the model at hand stands among ")
+        paragraph += page_link("findings", "all findings of the book", env)
+        paragraph += nodes.Text(".")
+    return paragraph
 
 
 # --- HTML -----------------------------------------------------------------------------
@@ -246,8 +295,8 @@ def name_folds(app, doctree: nodes.document) -> None:
     labels = app.env.get_domain("std").labels
     for node in doctree.findall(fold):
         for name in node["names"]:
-            said = "".join(part.astext() for part in node[0][1:]).strip()
-            labels[name] = (app.env.docname, node["ids"][0], said)
+            title = "".join(part.astext() for part in node[0][1:]).strip()
+            labels[name] = (app.env.docname, node["ids"][0], title)
 
 
 def setup(app) -> None:

@@ -43,13 +43,16 @@ HINTS = {
 
 
 def trace_types(view: dict) -> list[str]:
-    """Return the kinds of traces in a plot, frames included; none for another view."""
+    """Return the kinds of traces in a plot, frames included; none for another view.
+
+    ``view`` is as for `view_html`.
+    """
     if view["kind"] != "plot":
         return []
     figure = view["data"]["figure"]
-    every = [figure, *figure.get("frames", [])]
-    found = {t.get("type", "scatter") for part in every for t in part.get("data", [])}
-    return sorted(found | {"scatter"})
+    parts = [figure, *figure.get("frames", [])]
+    types = {t.get("type", "scatter") for part in parts for t in part.get("data", [])}
+    return sorted(types | {"scatter"})
 
 
 def estimated_height(kind: str, data: dict) -> int:
@@ -78,7 +81,9 @@ def view_html(view: dict) -> str:
             f'<p class="lmc-alt">{alt}</p><noscript><p class="lmc-alt">Drawing this needs '
             "JavaScript; the table below has the same data.</p></noscript>"
         )
-    classes = f"lmc-view lmc-{kind.replace('_', '-')}" + " lmc-play" * (kind not in DRAWERS)
+    classes = f"lmc-view lmc-{kind.replace('_', '-')}"
+    if kind not in DRAWERS:  # a view of ours, drawn in the page
+        classes += " lmc-play"
     return (
         f'<div class="{classes}" role="group" aria-label="{escape(name)}: {alt}" '
         f'data-kind="{escape(kind)}" data-module="{escape(module_name(kind))}" '
@@ -105,6 +110,12 @@ def view_node(view: dict) -> nodes.raw:
 def _inline_svg(svg: str, kind: str) -> str:
     """Return a figure's SVG as part of a page: its ids clash with no other's.
 
+    Parameters
+    ----------
+    svg : str
+    kind : str
+        A class for it: "lm-wide" or "lm-narrow".
+
     Raises
     ------
     ValueError
@@ -112,11 +123,12 @@ def _inline_svg(svg: str, kind: str) -> str:
     """
     if re.search(r"<(script|foreignObject|a)\b|\son\w+=|href=\"(?!#|data:image/png)", svg):
         raise ValueError("a figure holds a script or an address")
-    own, used = f"p{digest(svg)[:8]}-", set(re.findall(r'(?:url\(|href=")#([\w-]+)', svg))
+    prefix = f"p{digest(svg)[:8]}-"
+    used = set(re.findall(r'(?:url\(|href=")#([\w-]+)', svg))
     svg = re.sub(r"<style.*?</style>", "", svg, flags=re.DOTALL)  # about all of the page
     svg = svg[svg.index("<svg") :].replace("<svg ", f'<svg class="{kind}" ', 1)
-    svg = re.sub(r'\sid="([^"]*)"', lambda i: i[0] if i[1] in used else "", svg)
-    return re.sub(r'(\sid="|(?:url\(|href=")#)', rf"\1{own}", svg)
+    svg = re.sub(r'\sid="([^"]*)"', lambda match: match[0] if match[1] in used else "", svg)
+    return re.sub(r'(\sid="|(?:url\(|href=")#)', rf"\1{prefix}", svg)
 
 
 def figure_node(data) -> nodes.raw:
@@ -124,17 +136,29 @@ def figure_node(data) -> nodes.raw:
 
     So they have the site's type, a reader can find and copy them, and a test can measure
     them. One that is too wide for a phone and has no narrow version scrolls.
+
+    Parameters
+    ----------
+    data : MimeData
+        myst-nb's: the SVG, and in its metadata the narrow version, "" if there is none, and
+        whether its panels stand one below the other there.
     """
     narrow, stacked = (data.output_metadata[SVG][key] for key in ("narrow", "stacked"))
-    inside = _inline_svg(data.content, "lm-wide") + (
-        narrow and _inline_svg(narrow, "lm-narrow")
-    )
-    look = "" if narrow else ' lm-scrolls" tabindex="0'  # keys scroll it as well
+    drawings = _inline_svg(data.content, "lm-wide")
+    classes = ["lm-plot"]
+    if stacked:
+        classes.append("lm-stacked")
+    tab_stop = ""
+    if narrow:
+        drawings += _inline_svg(narrow, "lm-narrow")
+    else:
+        classes.append("lm-scrolls")
+        tab_stop = ' tabindex="0"'  # keys scroll it as well
     alt = data.cell_metadata.get("mystnb", {}).get("image", {}).get("alt", "")
     return nodes.raw(
         "",
-        f'<div class="lm-plot{" lm-stacked" * stacked}{look}" role="img" '
-        f'aria-label="{escape(alt)}">{inside}</div>',
+        f'<div class="{" ".join(classes)}"{tab_stop} role="img" '
+        f'aria-label="{escape(alt)}">{drawings}</div>',
         format="html",
     )
 
@@ -167,5 +191,5 @@ def fix_bibliography_roles(app, pagename, templatename, context, doctree) -> Non
 
 
 def setup(app) -> None:
-    """Mend what docutils writes."""
+    """Connect `fix_bibliography_roles` to Sphinx."""
     app.connect("html-page-context", fix_bibliography_roles)

@@ -26,32 +26,50 @@ def expectations(text: str) -> list[tuple[float, list[tuple[str, float]]]]:
     """Return, for each letter, its probability and the likeliest letters in its place.
 
     The model sees what stands before, as much as it can hold.
+
+    Parameters
+    ----------
+    text : str
+        A poem.
+
+    Returns
+    -------
+    list of (float, list of (str, float))
+        For each letter of the poem its probability, from 0 to 1, and the `LIKELIEST`
+        likeliest letters with theirs.
     """
     tokenizer, model, _ = load_gpt("sonnets", "cpu")
     ids = tokenizer.encode(START + text)
-    found = []
-    for place in range(len(START), len(ids)):
-        before = torch.tensor([ids[max(0, place - model.config.context) : place]])
-        shares = model(before)[0, -1].softmax(-1)  # (vocab_size,)
-        top = shares.topk(LIKELIEST)
+    expected = []
+    for position in range(len(START), len(ids)):
+        before = torch.tensor([ids[max(0, position - model.config.context) : position]])
+        probabilities = model(before)[0, -1].softmax(-1)  # (vocab_size,)
+        top = probabilities.topk(LIKELIEST)
         letters = [tokenizer.decode([i]) for i in top.indices.tolist()]
         likeliest = list(zip(letters, top.values.tolist(), strict=True))
-        found.append((shares[ids[place]].item(), likeliest))
-    return found
+        expected.append((probabilities[ids[position]].item(), likeliest))
+    return expected
 
 
-def surprise_view(text: str, found: list[tuple[float, list[tuple[str, float]]]]) -> View:
-    """Return a poem as a view: its letters coloured, and what was expected at each."""
-    letters, shown = [], []
-    for letter, (share, guesses) in zip(text, found, strict=True):
-        strength = round(min(-math.log2(max(share, 1e-9)) / STRONGEST, 1), 2)
-        rounded = [[guess, round(100 * p, 1)] for guess, p in guesses]
-        letters.append([round(100 * share, 1), strength, rounded])
-        seen = "↵</span><br>" if letter == "\n" else f"{escape(letter)}</span>"
-        shown.append(f'<span style="--s: {strength}">{seen}')
+def surprise_view(text: str, expected: list[tuple[float, list[tuple[str, float]]]]) -> View:
+    """Return a poem as a view: its letters coloured, and what was expected at each.
+
+    Parameters
+    ----------
+    text : str
+    expected : list
+        As `expectations` returns it.
+    """
+    letters, spans = [], []
+    for letter, (probability, guesses) in zip(text, expected, strict=True):
+        strength = round(min(-math.log2(max(probability, 1e-9)) / STRONGEST, 1), 2)
+        per_cent = [[guess, round(100 * p, 1)] for guess, p in guesses]
+        letters.append([round(100 * probability, 1), strength, per_cent])
+        inside = "↵</span><br>" if letter == "\n" else f"{escape(letter)}</span>"
+        spans.append(f'<span style="--s: {strength}">{inside}')
     stored = (
         f'<p class="visually-hidden">{escape(text)}</p>'
-        f'<p class="lm-verse" aria-hidden="true">{"".join(shown)}</p>'
+        f'<p class="lm-verse" aria-hidden="true">{"".join(spans)}</p>'
     )
     alt = "A poem, each letter the stronger coloured the less it was expected."
     return View("surprise", {"text": text, "letters": letters}, stored, alt=alt)

@@ -25,7 +25,10 @@ def for_work(node: nodes.Node) -> bool:
 
 
 def mark_for_work(app, doctree: nodes.document) -> None:
-    """Mark what belongs to *Work*; say at the page's end how much that is."""
+    """Mark what belongs to *Work*; say at the page's end how much that is.
+
+    Sphinx calls this when a page has been read.
+    """
     tasks = list(doctree.findall(exercise_enumerable_node))
     tasks = [task for task in tasks if KINDS_IN_CODE & {*task["classes"]}]
     labels = {task["label"] for task in tasks}
@@ -33,7 +36,9 @@ def mark_for_work(app, doctree: nodes.document) -> None:
     for node in [*tasks, *solutions]:
         node["classes"].append(WORK_CLASS)
     proofs = [node for node in doctree.findall(fold) if "lm-proof" in node["classes"]]
-    prove = sum(_element_kind(n) == "cell_code" for proof in proofs for n in proof)
+    cells_in_proofs = sum(
+        _element_kind(node) == "cell_code" for proof in proofs for node in proof
+    )
     cells = [n for n in doctree.findall(nodes.container) if _element_kind(n) == "cell_code"]
     for cell in cells:
         _mark_cell(cell)
@@ -41,34 +46,41 @@ def mark_for_work(app, doctree: nodes.document) -> None:
     for node in [*doctree.findall(fold), *sections]:  # a solution's section has no title
         if len(node) > 1 and all(map(for_work, node[1:])):
             node["classes"].append(WORK_CLASS)  # nothing of it is left but its name
-    left = {
-        "cells of code": len({cell["cell_index"] for cell in cells}) - prove,
+    counts = {
+        "cells of code": len({cell["cell_index"] for cell in cells}) - cells_in_proofs,
         "tasks in code": len(tasks),
         "proofs": len(proofs),
     }
     if cells:
-        _add_summary(
-            doctree, ", ".join(f"{things} ({n})" for things, n in left.items() if n)
-        )
+        parts = (f"{things} ({count})" for things, count in counts.items() if count)
+        _add_summary(doctree, ", ".join(parts))
 
 
 def _element_kind(node: nodes.Element) -> str:
+    """Return what myst-nb made a node of: "cell_code", "cell_code_output", … or ""."""
     return node.get("nb_element", "")
 
 
 def _mark_cell(cell: nodes.container) -> None:
-    """Mark a cell's printed text, and the cell if nothing of it is left."""
-    shown = "shown" in cell["cell_metadata"].get("tags", [])
-    gave = [
-        part for node in cell if _element_kind(node) == "cell_code_output" for part in node
+    """Mark a cell's printed text, and the cell if nothing else is left of it.
+
+    Text that the tag ``shown`` keeps is for both ways.
+    """
+    is_kept = "shown" in cell["cell_metadata"].get("tags", [])
+    outputs = [
+        output
+        for node in cell
+        if _element_kind(node) == "cell_code_output"
+        for output in node
     ]
-    text = [part for part in gave if not shown and _is_printed_text(part)]
-    for part in text:  # of a bundle one alternative takes its place
-        for node in (
-            [each for bundle in part for each in bundle] if _element_kind(part) else [part]
-        ):
+    texts = [each for each in outputs if not is_kept and _is_printed_text(each)]
+    for text in texts:
+        marked = [text]
+        if _element_kind(text):  # a bundle: one of its alternatives takes its place
+            marked = [node for alternative in text for node in alternative]
+        for node in marked:
             node["classes"].append(WORK_CLASS)
-    if len(text) == len(gave) or cell.get("hide_mode") in HIDDEN_OUTPUT_MODES:
+    if len(texts) == len(outputs) or cell.get("hide_mode") in HIDDEN_OUTPUT_MODES:
         cell["classes"].append(WORK_CLASS)
 
 
@@ -85,8 +97,11 @@ def _add_summary(doctree: nodes.document, left: str) -> None:
     line = nodes.paragraph("", f"Left out here: {left}. ", classes=["lm-left-out"])
     line += nodes.raw("", button, format="html")
     page = next(doctree.findall(nodes.section))
-    framed = "course-end" in page[-1].get("classes", ())
-    page[-1].insert(0, line) if framed else page.append(line)
+    last = page[-1]
+    if "course-end" in last.get("classes", ()):  # the end of a chapter begins with it
+        last.insert(0, line)
+    else:
+        page.append(line)
 
 
 def setup(app) -> None:
