@@ -26,7 +26,7 @@ def given(name):
     return answers
 
 
-@pytest.mark.skipif(sandbox.why_not() != "", reason="nothing can be shut in here")
+@pytest.mark.skipif(sandbox.why_no_sandbox() != "", reason="nothing can be shut in here")
 @pytest.mark.parametrize("name", [task for task in WRITTEN if task not in TOGETHER])
 def test_a_task_is_judged_apart_as_at_hand(name, box):
     answers = given(name)

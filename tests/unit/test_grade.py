@@ -34,8 +34,8 @@ ADDED = "lambda x: x.sum(1)"
 WRONG = f"exercises.check('attention.merge_heads', {ADDED})"
 
 pytestmark = pytest.mark.skipif(
-    sandbox.why_not() != "",
-    reason=f"nothing can be shut in here: {sandbox.why_not()}",
+    sandbox.why_no_sandbox() != "",
+    reason=f"nothing can be shut in here: {sandbox.why_no_sandbox()}",
 )
 
 PATCHES = """
@@ -332,12 +332,12 @@ def test_a_kernel_that_did_not_begin_costs_nobody_a_mark(monkeypatch):
         tried.append(code)
         if len(tried) < 3:
             raise as_json.Failed("RuntimeError: the kernel did not begin: busy")
-        return marks.Run(["attention.sharper"])
+        return marks.Outcome(["attention.sharper"])
 
     tried = []
-    monkeypatch.setattr(marks, "_run", run)
+    monkeypatch.setattr(marks, "_run_submission", run)
     limits = Namespace(memory=1, unsafe=False)
-    assert marks._graded([], limits)[0]["verdict"] == "not handed in"
+    assert marks._grade_in_sandbox([], limits)[0]["verdict"] == "not handed in"
     assert len(tried) == 3
 
 
@@ -367,7 +367,7 @@ def test_a_submission_that_breaks_the_judge_costs_its_own_marks_only(tmp_path):
     paths = [tmp_path / f"{name}.ipynb" for name in ("a", "breaks", "c")]
     for path in paths:
         path.write_text('{"cells": []}')
-    found = command.graded(paths, functools.partial(break_pool, folder=tmp_path))
+    found = command.grade_all(paths, functools.partial(break_pool, folder=tmp_path))
     rows = {row["submission"]: row for rows in found for row in rows}
     assert {n: row["verdict"] for n, row in rows.items()} == {
         "a.ipynb": "right",
@@ -393,8 +393,8 @@ def test_where_the_kernel_refuses_it_says_what_to_do(monkeypatch, switch, value,
         raise FileNotFoundError(path)
 
     monkeypatch.setattr(sandbox.Path, "read_text", read_text)
-    monkeypatch.setattr(sandbox, "SPACES", ("--no-such-space",))
-    assert said in sandbox.why_not()
+    monkeypatch.setattr(sandbox, "NAMESPACES", ("--no-such-space",))
+    assert said in sandbox.why_no_sandbox()
 
 
 def test_where_nothing_can_be_shut_in_nothing_is_graded(monkeypatch, tmp_path, capsys):
@@ -403,7 +403,7 @@ def test_where_nothing_can_be_shut_in_nothing_is_graded(monkeypatch, tmp_path, c
     assert command.main() == 2
     assert "no namespaces on darwin" in capsys.readouterr().out
     monkeypatch.setattr(sys, "platform", "linux")
-    monkeypatch.setattr(sandbox, "SPACES", ("--no-such-space",))
+    monkeypatch.setattr(sandbox, "NAMESPACES", ("--no-such-space",))
     assert command.main() == 2
     assert not [*tmp_path.iterdir()]
 
@@ -500,9 +500,9 @@ def test_of_its_processes_some_may_have_ended_before_they_are_stopped(monkeypatc
     ended = psutil.Popen(["true"])
     own = Sandbox(1)
     with own:
-        family = [*sandbox._family(own.process.pid), ended]
+        family = [*sandbox._descendants(own.process.pid), ended]
         ended.wait()
-        monkeypatch.setattr(sandbox, "_family", lambda pid: family)
+        monkeypatch.setattr(sandbox, "_descendants", lambda pid: family)
     assert own.process.returncode is not None
 
 

@@ -214,7 +214,7 @@ def test_the_pages_entry_is_a_file_of_its_own(tmp_path, monkeypatch):
     (cell,) = [c for c in page_cells("scaling") if "def train(training" in c.source]
     (file := tmp_path / "mine.py").write_text(cell.source)
     monkeypatch.setattr("lmcourse.speedrun.train_recipe", lambda *given: given)
-    recipe, *rest = bench.load(file)("ids", "tuning", 65, 7)
+    recipe, *rest = bench.load_entry(file)("ids", "tuning", 65, 7)
     assert [type(recipe), *rest] == [Recipe, "ids", 65, 7]
 
 

@@ -7,6 +7,14 @@ import pandas as pd
 
 
 def report(rows: Sequence[dict], summary: dict) -> None:
-    """Print rows as an aligned table, then ``summary`` as one line of JSON."""
+    """Print the results of a benchmark: a table, then one line of JSON.
+
+    Parameters
+    ----------
+    rows : sequence of dict
+        A row for each way that was measured, value by column.
+    summary : dict
+        What is concluded, for programs.
+    """
     print(pd.DataFrame(rows).to_string(index=False, float_format="{:.4g}".format))
     print(json.dumps(summary))

@@ -28,7 +28,19 @@ MERGES, REPEAT = 256, 3  # of which the fastest counts
 
 
 def library_train_bpe(text: str, merges: int) -> list[tuple[str, str]]:
-    """Learn the merges with the ``tokenizers`` library."""
+    """Learn merges with the ``tokenizers`` library.
+
+    Parameters
+    ----------
+    text : str
+    merges : int
+        How many.
+
+    Returns
+    -------
+    list of (str, str)
+        The pairs that are merged, in the order of learning.
+    """
     byte_level = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE())
     tokenizer.pre_tokenizer = byte_level
@@ -38,8 +50,11 @@ def library_train_bpe(text: str, merges: int) -> list[tuple[str, str]]:
     return [tuple(pair) for pair in json.loads(tokenizer.to_str())["model"]["merges"]]
 
 
-def _prepare(method: str, text: str, merges: int) -> Callable[[], list]:
-    """Prepare what is not timed; return what is."""
+def _timed_function(method: str, text: str, merges: int) -> Callable[[], list]:
+    """Return the function that is timed, by the name of a method.
+
+    It runs in the process that measures it (`lmcourse.measure.isolated`).
+    """
     return {
         "naive": lambda: naive_train_bpe(Counter(pre_tokenize(text)).items(), merges),
         "incremental": lambda: train_bpe(Counter(pre_tokenize(text)), merges),
@@ -52,7 +67,7 @@ def main(corpus: str = "sonnets") -> int:
     text, best = load_corpus(corpus), {}
     os.environ["TOKENIZERS_PARALLELISM"] = "true"  # the library as it comes
     for method in ["naive", "incremental", "tokenizers"]:
-        runs = [isolated(_prepare, method, text, MERGES) for _ in range(REPEAT)]
+        runs = [isolated(_timed_function, method, text, MERGES) for _ in range(REPEAT)]
         best[method] = min(runs, key=lambda run: run["seconds"])
     same = len({tuple(run["result"]) for run in best.values()}) == 1
     naive, ours, library = (run["seconds"] for run in best.values())

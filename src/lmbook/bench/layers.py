@@ -15,8 +15,22 @@ from lmcourse.models import load_bert
 from lmcourse.pooling import pool_layers, static_similarity, step_similarity
 
 
-def usual(texts, tokenizer, model):
-    """Pad to the window, keep every hidden state, loop over the pairs."""
+def pool_padded(texts, tokenizer, model):
+    """Pad to the window, keep every hidden state, loop over the pairs.
+
+    Parameters
+    ----------
+    texts : list of str
+    tokenizer, model
+        As `lmcourse.models.load_bert` returns them.
+
+    Returns
+    -------
+    layers : Tensor of shape (layers + 1, texts, d_model)
+        The mean of the tokens' states, before layer 0 and after each layer.
+    cosines : Tensor of shape (2 * layers + 1, texts)
+        Of each of these with the mean of the table's rows, then from each to the next.
+    """
     window = model.config.max_position_embeddings
     options = {"truncation": True, "max_length": window, "return_tensors": "pt"}
     encoded = tokenizer(texts, padding="max_length", **options)
@@ -37,18 +51,29 @@ def usual(texts, tokenizer, model):
     return torch.stack(pooled[1:]), torch.tensor(cosines)
 
 
-def engine(texts, tokenizer, model):
-    """Pool as each layer is computed, no padding to the window; all pairs at once."""
+def pool_by_layer(texts, tokenizer, model):
+    """Pool as each layer is computed, no padding to the window; all pairs at once.
+
+    Parameters and results are those of `pool_padded`.
+    """
     pooled = pool_layers(texts, tokenizer, model)
     against_static = static_similarity(pooled.static, pooled.layers)
     return pooled.layers, torch.cat([against_static, step_similarity(pooled.layers)])
 
 
-WAYS = {"usual": usual, "engine": engine}
+WAYS = {"usual": pool_padded, "engine": pool_by_layer}
 
 
 def prepare(way, poems):
-    """Return what `isolated` measures."""
+    """Return the function that `lmcourse.measure.isolated` measures.
+
+    Parameters
+    ----------
+    way : str
+        One of `WAYS`.
+    poems : int or None
+        How many poems it reads, the first ones; all if None.
+    """
     tokenizer, model = load_bert(device="cpu")
     texts = list(load_poems().text)[:poems]
     return lambda: [x.numpy() for x in WAYS[way](texts, tokenizer, model)]

@@ -25,7 +25,23 @@ def torch_parameters(model):
 
 
 def torch_loss(parameters, heads, layers, numbers, targets):
-    """Compute a decoder's loss in PyTorch, from its parameters by name."""
+    """Compute a decoder's loss in PyTorch.
+
+    Parameters
+    ----------
+    parameters : dict of str to Tensor
+        As `torch_parameters` returns them.
+    heads, layers : int
+    numbers : int64 Tensor of shape (batch, tokens)
+        Words by their number.
+    targets : int64 Tensor of shape (batch, tokens)
+        The word that follows each.
+
+    Returns
+    -------
+    Tensor
+        The mean loss, in nats.
+    """
     x = F.embedding(numbers, parameters["dictionary.table"])  # (batch, tokens, d_model)
     for i in range(layers):
         x = _block(parameters, f"blocks.modules.{i}.", heads, x)
@@ -88,8 +104,18 @@ def torch_ways(parameters, sizes, numbers, targets):
     return gradients, adam.step
 
 
-def seconds(gradients, step, times):
-    """Return the best time of a few steps; another program can only make them slower."""
+def best_seconds(gradients, step, times):
+    """Return the seconds of the fastest of a few steps.
+
+    The fastest, since another program can only make a step slower.
+
+    Parameters
+    ----------
+    gradients, step : callable
+        What a step calls, one after the other.
+    times : int
+        How many steps are timed.
+    """
     return min(timeit.repeat(lambda: (gradients(), step()), number=1, repeat=times))
 
 
@@ -109,7 +135,7 @@ def main(*, vocab_size: int = 3193, batch: int = 32, times: int = 5) -> int:
     with threadpool_limits(1):
         pairs = zip(*(gradients() for gradients, _ in ways.values()), strict=True)
         difference = max(float(np.abs(a - b).max(initial=0)) for a, b in pairs)
-        best = {way: seconds(*both, times) for way, both in ways.items()}
+        best = {way: best_seconds(*both, times) for way, both in ways.items()}
     rows = [{"way": way, "ms_a_step": 1000 * taken} for way, taken in best.items()]
     summary = {"times_slower_than_torch": best["numpy"] / best["torch"]}
     report(rows, {"benchmark": "numpy", **summary, "difference": difference})

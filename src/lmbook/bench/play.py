@@ -19,7 +19,7 @@ from lmbook.execute.keys import ROOT, build_folder
 PATIENCE = 300_000  # milliseconds
 
 # What is run in the page: first what is needed, then what is timed.
-START = """() => {
+PREPARE = """() => {
   window.longest = 0; // of tasks, none below 50 ms
   new PerformanceObserver(list => {
     for (const { duration } of list.getEntries()) longest = Math.max(longest, duration);
@@ -28,17 +28,17 @@ START = """() => {
   const { openModel } = lmcourse.play.client;
   [window.gpt, window.bert] = ["gpt", "bert"].map(name => openModel(name, lmcourse));
 }"""
-TIMED = {
+TIMED_CALLS = {
     "gpt_first_s": "gpt.forward(ids, { logits_of: [19] })",
     "written_s": "gpt.write(ids, { count: 400 }, () => {})",  # characters
     "bert_load_s": "bert.load()",
     "bert_20_s": 'bert.forward(ids, { keep: ["blocks.*", "blocks.*.attention.weights"] })',
 }
-BETTER = """() => /better than|stopped/.exec(
+BETTER_OR_STOPPED = """() => /better than|stopped/.exec(
   document.querySelector("[data-module=training] [role=status]").innerText)"""
 
 
-class Quiet(http.server.SimpleHTTPRequestHandler):
+class QuietHandler(http.server.SimpleHTTPRequestHandler):
     """Serves a folder and says nothing."""
 
     protocol_version = "HTTP/1.1"
@@ -49,8 +49,14 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 
 @contextmanager
 def serve(folder: Path):
-    """Serve a folder on a free port of this machine; gives the address."""
-    handler = functools.partial(Quiet, directory=str(folder))
+    """Serve a folder on a free port of this machine, while the context is open.
+
+    Yields
+    ------
+    str
+        The address, without a slash at its end.
+    """
+    handler = functools.partial(QuietHandler, directory=str(folder))
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}"
@@ -58,7 +64,7 @@ def serve(folder: Path):
 
 
 @contextmanager
-def view(context, address: str, module: str):
+def opened_view(context, address: str, module: str):
     """Open the page and scroll to one of its views; gives the view."""
     page = context.new_page()
     page.set_default_timeout(PATIENCE)
@@ -70,23 +76,38 @@ def view(context, address: str, module: str):
     page.close()
 
 
-def models(context, way: str, address: str) -> dict:
-    """Return how long the models take on a page opened in one of the ways."""
-    with view(context, address, "generator-view") as found:
+def time_models(context, way: str, address: str) -> dict:
+    """Return how long the models take on the page *Play*.
+
+    Parameters
+    ----------
+    context : BrowserContext
+        Playwright's; what it kept of an earlier page is used.
+    way : str
+        What the row is called.
+    address : str
+        Of the site.
+
+    Returns
+    -------
+    dict
+        A row of the table: seconds of each of `TIMED_CALLS`, and ``longest_ms``.
+    """
+    with opened_view(context, address, "generator-view") as found:
         row, page = {"way": way}, found.page
-        page.evaluate(START)
-        for name, call in TIMED.items():
+        page.evaluate(PREPARE)
+        for name, call in TIMED_CALLS.items():
             run = functools.partial(page.evaluate, f"async () => {{ await {call}; }}")
             row[name] = timeit(run, number=1)
         page.wait_for_timeout(100)  # until all tasks are told
         return row | {"longest_ms": page.evaluate("longest")}
 
 
-def training(context, address: str) -> float:
-    """Return how long a GPT is trained in the page until it is better than pairs."""
-    with view(context, address, "training") as found:
+def time_training(context, address: str) -> float:
+    """Train a GPT in the page; return the seconds until it is better than pairs."""
+    with opened_view(context, address, "training") as found:
         found.get_by_role("button", name="Train it here").click()
-        found.page.wait_for_function(BETTER)
+        found.page.wait_for_function(BETTER_OR_STOPPED)
         said = found.get_by_role("status").first.inner_text()
         return float(said.split()[1])
 
@@ -103,9 +124,9 @@ def main() -> int:
         chromium, options = playwright.chromium, {"args": ["--no-sandbox"]}
         browser = chromium.launch(executable_path=find_chromium(), **options)
         first, other = browser.new_context(), browser.new_context()
-        ways = [models(first, way, origin) for way in ("served", "served again")]
-        ways.append(models(other, "a file", site.as_uri()))
-        trained = training(other, site.as_uri())
+        ways = [time_models(first, way, origin) for way in ("served", "served again")]
+        ways.append(time_models(other, "a file", site.as_uri()))
+        trained = time_training(other, site.as_uri())
     kept = ways[1]["bert_load_s"] / ways[0]["bert_load_s"]
     report(ways, {"benchmark": "play", "kept_over_loaded": kept, "trained_s": trained})
     return 0

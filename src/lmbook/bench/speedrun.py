@@ -34,10 +34,10 @@ import torch
 from lmbook.bench import report
 from studies.scaling.speedrun import SETTINGS, WAYS, Refused, entry_of, judge
 
-TRIAL = 100  # steps in which numbers of threads are compared
+TRIAL_STEPS = 100  # steps in which numbers of threads are compared
 
 
-def load(path):
+def load_entry(path):
     """Return the function ``train`` of a file.
 
     Raises
@@ -54,40 +54,74 @@ def load(path):
     return entry
 
 
-def fastest(way, corpus):
-    """Return the number of threads on which a way takes the fewest seconds."""
+def fastest_threads(way, corpus):
+    """Return the number of threads on which a way takes the fewest seconds.
+
+    Parameters
+    ----------
+    way : str
+        One of `studies.scaling.speedrun.WAYS`, tried for `TRIAL_STEPS` steps.
+    corpus : str
+        The name of a corpus, or a path.
+    """
     counts = [2**i for i in range((os.cpu_count() or 1).bit_length())]
     seconds = {}
     for count in counts:
         torch.set_num_threads(count)
-        seconds[count] = judge(entry_of(way, TRIAL)[0], corpus, seed=0)["wall"]
+        seconds[count] = judge(entry_of(way, TRIAL_STEPS)[0], corpus, seed=0)["wall"]
     return min(seconds, key=seconds.get)
 
 
-def compete(entries, corpus, seeds, threads):
-    """Return the outcomes of each entry, one a seed; entries take turns."""
-    found = {name: [] for name in entries}
+def run_entries(entries, corpus, seeds, threads):
+    """Run each entry with each seed; entries take turns, so that all see the same load.
+
+    Parameters
+    ----------
+    entries : dict of str to (callable, int or None)
+        The function ``train`` of each, and how many tokens it reads, if that is known.
+    corpus : str
+        The name of a corpus, or a path.
+    seeds : int
+        How many.
+    threads : dict of str to int
+        For the way "reference", and, as "whole", for all others.
+
+    Returns
+    -------
+    dict of str to list of dict
+        The outcomes of each entry, as `studies.scaling.speedrun.judge` returns them, one a
+        seed.
+    """
+    outcomes = {name: [] for name in entries}
     for seed in range(seeds):
         for name, (entry, tokens) in entries.items():
             torch.set_num_threads(threads["reference" if name == "reference" else "whole"])
             most = SETTINGS["parameters"] if name not in WAYS else float("inf")
             outcome = judge(entry, corpus, seed, most)
-            found[name].append(outcome | {"tokens": tokens})
+            outcomes[name].append(outcome | {"tokens": tokens})
             print(f"{time.strftime('%X')} {name}, seed {seed}: {outcome}", file=sys.stderr)
-    return found
+    return outcomes
 
 
-def table(found):
-    """Return a row of medians for each entry, beside the reference's."""
+def medians(by_entry):
+    """Return a row of medians for each entry, and how many times sooner it was.
+
+    Parameters
+    ----------
+    by_entry : dict of str to list of dict
+        As `run_entries` returns it, the entry "reference" among them.
+    """
     rows = []
-    for name, outcomes in found.items():
+    for name, outcomes in by_entry.items():
         row = {"way": name}
         for key in ("wall", "seconds", "tokens", "parameters", "loss"):
             values = [outcome[key] for outcome in outcomes]
             row[key] = None if None in values else median(values)
         for key in ("wall", "seconds"):
-            ratios = map(lambda a, b, k=key: a[k] / b[k], found["reference"], outcomes)
-            row[f"times sooner, {key}"] = median(ratios)
+            pairs = zip(by_entry["reference"], outcomes, strict=True)
+            row[f"times sooner, {key}"] = median(
+                reference[key] / outcome[key] for reference, outcome in pairs
+            )
         rows.append(row | {"reached": row["loss"] <= SETTINGS["target"]})
     return rows
 
@@ -106,9 +140,11 @@ def main(*arguments):
         names = dict.fromkeys(["reference", *names])
         entries = {name: entry_of(name) for name in names}
         if asked.entry:
-            entries[asked.entry] = load(asked.entry), None
-        threads = {way: fastest(way, asked.corpus) for way in ("reference", "whole")}
-        rows = table(compete(entries, asked.corpus, asked.seeds, threads))
+            entries[asked.entry] = load_entry(asked.entry), None
+        threads = {
+            way: fastest_threads(way, asked.corpus) for way in ("reference", "whole")
+        }
+        rows = medians(run_entries(entries, asked.corpus, asked.seeds, threads))
     except (OSError, ValueError) as error:
         print(f"refused: {error}", file=sys.stderr)
         return 1

@@ -16,13 +16,13 @@ from pathlib import Path
 
 from joblib import cpu_count
 
-from lmbook.grade.marks import Table, grade, not_graded, read, tasks_in
-from lmbook.grade.sandbox import why_not
+from lmbook.grade.marks import Table, grade_submission, read_code, rows_not_graded, tasks_in
+from lmbook.grade.sandbox import why_no_sandbox
 
-BROKEN = "judging it ended the judge's own process: it may have handed in far too much"
+JUDGE_DIED = "judging it ended the judge's own process: it may have handed in far too much"
 
 
-def graded(paths: list[Path], how) -> Iterator[list[dict]]:
+def grade_all(paths: list[Path], how) -> Iterator[list[dict]]:
     """Yield the rows of each submission as they come.
 
     If a process of the judge dies, those that were not done are graded again, each by
@@ -32,7 +32,7 @@ def graded(paths: list[Path], how) -> Iterator[list[dict]]:
     ----------
     paths : list of Path
     how : callable
-        From a path to rows: `lmbook.grade.marks.grade`.
+        From a path to rows: `lmbook.grade.marks.grade_submission`.
     """
     left = dict.fromkeys(paths)
     spawn = get_context("spawn")
@@ -50,7 +50,7 @@ def graded(paths: list[Path], how) -> Iterator[list[dict]]:
                 yield pool.submit(how, path).result()
             except BrokenProcessPool:
                 name = str(path.relative_to(how.keywords["folder"]))
-                rows = not_graded(tasks_in(read(path)), BROKEN)
+                rows = rows_not_graded(tasks_in(read_code(path)), JUDGE_DIED)
                 yield [{"submission": name, **row} for row in rows]
 
 
@@ -64,7 +64,7 @@ def main() -> int:
     parser.add_argument("--unsafe", action="store_true", help="run it with your rights")
     limits = parser.parse_args()
     folder = limits.submissions.resolve()
-    if not limits.unsafe and (reason := why_not()):
+    if not limits.unsafe and (reason := why_no_sandbox()):
         print(f"Submissions cannot be shut in here: {reason}.")
         print("On a machine that you can lose, --unsafe runs them with your own rights.")
         return 2
@@ -82,7 +82,9 @@ def main() -> int:
         return 2
     with table:
         try:
-            for rows in graded(paths, partial(grade, folder=folder, limits=limits)):
+            for rows in grade_all(
+                paths, partial(grade_submission, folder=folder, limits=limits)
+            ):
                 table.add(rows)
         except KeyboardInterrupt:
             done = len({row["submission"] for row in table.rows})

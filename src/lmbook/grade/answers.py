@@ -13,45 +13,69 @@ from lmcourse import exercises
 from lmcourse.exercises.answers import Called, _is_empty
 from lmcourse.exercises.mini_gpt import CallCounter
 
-HELD: list = []  # functions, which the judge knows by their number
+FUNCTIONS: list = []  # those of answers, which the judge knows by their place here
 
 
-def held(number: int):
-    """Return a function that the judge hands back, as `lmbook.grade.judge.Remote` says."""
-    return HELD[number]
+def held_function(number: int):
+    """Return the function of a number: where the judge hands one on, it arrives as itself.
+
+    That is how a `lmbook.grade.judge.RemoteFunction` is pickled.
+    """
+    return FUNCTIONS[number]
 
 
-def keep(function) -> int:
-    """Hold a function; return its number."""
-    HELD.append(function)
-    return len(HELD) - 1
+def hold(function) -> int:
+    """Hold a function here, and return the number by which the judge knows it."""
+    FUNCTIONS.append(function)
+    return len(FUNCTIONS) - 1
 
 
 def load(content: bytes) -> object:
-    """Return an answer, a function of it as a number."""
+    """Unpickle an answer. A function in it goes to the judge as a number (`hold`)."""
     return pickle.loads(content)
 
 
 def call(number: int, inputs: tuple, named: dict, random: torch.Tensor) -> dict:
-    """Call a function; return what it gave, and what became of its inputs."""
+    """Call a function of an answer.
+
+    Parameters
+    ----------
+    number : int
+        The function's (`hold`).
+    inputs : tuple
+    named : dict
+    random : Tensor
+        The state of PyTorch's random numbers, as it is where the judge is.
+
+    Returns
+    -------
+    dict
+        ``gave``, what it returned, or ``raised``: module, name and text of its error.
+        ``after``: each input that it changed, None for the others. ``names`` and ``calls``:
+        the functions of PyTorch that it called by name, and how many operations they were.
+        ``random``: the state of random numbers after it.
+    """
     torch.set_rng_state(random)
-    function, before = HELD[number], [as_json.dumps(state(x)) for x in inputs]
+    function, before = (
+        FUNCTIONS[number],
+        [as_json.dumps(changeable_state(x)) for x in inputs],
+    )
     with Called() as watch, CallCounter() as counting:
         try:
-            found = {"gave": function(*inputs, **named)}
+            outcome = {"gave": function(*inputs, **named)}
         except BaseException as error:  # sys.exit() and Ctrl-C too: it is the answer's own
             kind = type(error)
-            found = {"raised": [kind.__module__, kind.__name__, str(error)[:1000]]}
-    if found.get("gave", 0) is None and _is_empty(function):
-        found["gave"] = ...
-    after = [state(x) for x in inputs]
+            outcome = {"raised": [kind.__module__, kind.__name__, str(error)[:1000]]}
+    if outcome.get("gave", 0) is None and _is_empty(function):
+        outcome["gave"] = ...
+    after = [changeable_state(x) for x in inputs]
     changed = [as_json.dumps(x) != old for x, old in zip(after, before, strict=True)]
-    found["after"] = [x if c else None for x, c in zip(after, changed, strict=True)]
-    found |= {"names": watch.names, "calls": counting.calls}
-    return found | {"random": torch.get_rng_state()}
+    outcome["after"] = [x if c else None for x, c in zip(after, changed, strict=True)]
+    outcome |= {"names": watch.names, "calls": counting.calls}
+    return outcome | {"random": torch.get_rng_state()}
 
 
-def state(value: object) -> object:
+def changeable_state(value: object) -> object:
     """Return what a function may change of an input, as plain data; None if nothing."""
     if isinstance(value, torch.Generator):
         return value.get_state()
@@ -63,6 +87,19 @@ def state(value: object) -> object:
 
 
 def check(name: str, content: bytes) -> list:
-    """Check an answer here, beside the submission's code."""
+    """Check an answer here, beside the submission's code.
+
+    Parameters
+    ----------
+    name : str
+        The task, as for `lmcourse.exercises.check`.
+    content : bytes
+        The answer as a pickle.
+
+    Returns
+    -------
+    list
+        Whether it is right, whether it was tried, and what the check says.
+    """
     verdict = exercises.check(name, pickle.loads(content))
     return [verdict.ok, verdict.tried, verdict.message]

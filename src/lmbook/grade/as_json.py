@@ -14,7 +14,7 @@ import torch
 from safetensors.torch import load, save
 
 CONTAINERS = {"tuple": tuple, "set": set, "deque": deque}
-MOST = 10**6  # values in one text: each takes far more memory than its text does
+MOST_VALUES = 10**6  # values in one text: each takes far more memory than its text does
 
 
 class Failed(Exception):
@@ -25,40 +25,44 @@ class Failed(Exception):
 
 
 def dumps(value: object, keep: Callable[[Callable], int] | None = None) -> str:
-    """Write a value.
+    """Write a value as JSON.
 
     Parameters
     ----------
     value : object
     keep : callable, optional
-        Given each function; returns the number under which it is kept.
+        Is given each function in it, and returns the number that stands for that.
     """
-    return json.dumps(_plain(value, keep))
+    return json.dumps(_to_plain(value, keep))
 
 
-def _plain(value: object, keep) -> object:
+def _to_plain(value: object, keep) -> object:
+    """Return a value as JSON can hold it: what JSON lacks is a dictionary with a ``kind``.
+
+    ``keep`` is as for `dumps`.
+    """
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if value is ...:
         return {"kind": "ellipsis"}
     if isinstance(value, (list, range, MappingView)):
-        return [_plain(each, keep) for each in value]
+        return [_to_plain(each, keep) for each in value]
     if isinstance(value, (tuple, set, frozenset, deque)):
         kinds = (kind for kind, made in CONTAINERS.items() if isinstance(value, made))
-        of = [_plain(each, keep) for each in value]
+        of = [_to_plain(each, keep) for each in value]
         return {"kind": next(kinds, "set"), "of": of}
     if isinstance(value, Mapping):
-        pairs = [[_plain(x, keep) for x in pair] for pair in value.items()]
+        pairs = [[_to_plain(x, keep) for x in pair] for pair in value.items()]
         return {"kind": "dict", "of": pairs}
     if isinstance(value, bytes):
         return {"kind": "bytes", "of": base64.b64encode(value).decode()}
-    return _array(value, keep) or _other(value, keep)
+    return _array_to_plain(value, keep) or _other_to_plain(value, keep)
 
 
-def _array(value: object, keep) -> dict | None:
+def _array_to_plain(value: object, keep) -> dict | None:
     """Return a tensor, an array or what can be seen as one; None if it cannot."""
     if isinstance(value, torch.Tensor):
-        return _tensor("tensor", value)
+        return _tensor_to_plain("tensor", value)
     if callable(value) or not hasattr(value, "__array__"):
         return None
     kind = "scalar" if isinstance(value, np.generic) else "array"
@@ -66,16 +70,17 @@ def _array(value: object, keep) -> dict | None:
     if value.dtype.kind == "U":
         return {"kind": "words", "of": value.tolist()}
     if value.dtype.kind == "O":
-        of = [_plain(each, keep) for each in value.ravel().tolist()]
+        of = [_to_plain(each, keep) for each in value.ravel().tolist()]
         return {"kind": "objects", "shape": list(value.shape), "of": of}
     if value.dtype in (np.longdouble, np.clongdouble):  # PyTorch has none
         value = value.astype(complex if value.dtype.kind == "c" else float)
     if value.dtype.kind not in "biufc":
         return None
-    return _tensor(kind, torch.from_numpy(value))
+    return _tensor_to_plain(kind, torch.from_numpy(value))
 
 
-def _tensor(kind: str, value: torch.Tensor) -> dict:
+def _tensor_to_plain(kind: str, value: torch.Tensor) -> dict:
+    """Return a tensor as a safetensors file in base 64; ``kind`` says what it was."""
     value = value.detach()
     if value.layout != torch.strided:
         value = value.to_dense()
@@ -83,7 +88,8 @@ def _tensor(kind: str, value: torch.Tensor) -> dict:
     return {"kind": kind, "of": base64.b64encode(data).decode()}
 
 
-def _other(value: object, keep) -> dict:
+def _other_to_plain(value: object, keep) -> dict:
+    """Return a function as its number, and anything else as the name of its type."""
     name = str(getattr(value, "__name__", type(value).__name__))
     if callable(value) and keep:
         return {"kind": "function", "of": keep(value), "name": name}
@@ -94,13 +100,14 @@ def _other(value: object, keep) -> dict:
 
 
 def loads(text: str | bytes, held: Callable[[int, str], object] | None = None) -> object:
-    """Read a value.
+    """Read a value that `dumps` wrote.
 
     Parameters
     ----------
     text : str or bytes
     held : callable, optional
-        Makes something callable of a function's number and name.
+        Makes something callable of the number and the name of a function that stayed where
+        it is.
 
     Raises
     ------
@@ -110,19 +117,23 @@ def loads(text: str | bytes, held: Callable[[int, str], object] | None = None) -
         If it is not what `dumps` writes.
     """
     text = text.encode() if isinstance(text, str) else text
-    if text.count(b",") + text.count(b"[") + text.count(b"{") > 4 * MOST:
-        raise Failed(f"it has more than {MOST:,} values")
-    return _value(json.loads(text), held)
+    if text.count(b",") + text.count(b"[") + text.count(b"{") > 4 * MOST_VALUES:
+        raise Failed(f"it has more than {MOST_VALUES:,} values")
+    return _from_plain(json.loads(text), held)
 
 
-def _value(plain: object, held) -> object:
+def _from_plain(plain: object, held) -> object:
+    """Return the value that `_to_plain` made this of; ``held`` is as for `loads`.
+
+    What arrives as the name of its type becomes an empty object of a type of this name.
+    """
     if isinstance(plain, list):
-        return [_value(each, held) for each in plain]
+        return [_from_plain(each, held) for each in plain]
     if not isinstance(plain, dict):
         return plain
     kind = plain["kind"]
     if kind in CONTAINERS:
-        return CONTAINERS[kind](_value(each, held) for each in plain["of"])
+        return CONTAINERS[kind](_from_plain(each, held) for each in plain["of"])
     if kind == "function" and held:
         return held(int(plain["of"]), str(plain["name"]))
     if kind in _READERS:
@@ -131,13 +142,13 @@ def _value(plain: object, held) -> object:
 
 
 def _read_dict(plain: dict, held) -> dict:
-    return {_value(k, held): _value(v, held) for k, v in plain["of"]}
+    return {_from_plain(k, held): _from_plain(v, held) for k, v in plain["of"]}
 
 
 def _read_objects(plain: dict, held) -> np.ndarray:
     array = np.empty(len(plain["of"]), dtype=object)
     for place, each in enumerate(plain["of"]):
-        array[place] = _value(each, held)
+        array[place] = _from_plain(each, held)
     return array.reshape(plain["shape"])
 
 

@@ -14,16 +14,18 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
-FOLDER = ".answers"  # in HOME: where `lmbook.grade.record` leaves them
-DIGITS = 20  # of a length
-NOT_BEGUN = "the kernel did not begin"  # which no submission is to blame for
-START = 600  # seconds that a kernel and the recorder may take to begin: a limit for hangs
+ANSWERS_FOLDER = ".answers"  # in HOME: where `lmbook.grade.record` leaves them
+LENGTH_DIGITS = 20  # of a length
+KERNEL_NOT_BEGUN = "the kernel did not begin"  # which no submission is to blame for
+START_SECONDS = (
+    600  # seconds that a kernel and the recorder may take to begin: a limit for hangs
+)
 
 
 # --- running a notebook -----------------------------------------------------------------
 
 
-def run(code: list[str], cell_seconds: float, seconds: float) -> tuple:
+def run_notebook(code: list[str], cell_seconds: float, seconds: float) -> tuple:
     """Run a notebook's cells in a fresh kernel.
 
     Parameters
@@ -56,13 +58,13 @@ def run(code: list[str], cell_seconds: float, seconds: float) -> tuple:
     notebook = new_notebook(cells=[recorder, *map(new_code_cell, code)])
     manager = AsyncKernelManager(kernel_name="python3", transport="ipc")  # no network here
     client = NotebookClient(notebook, km=manager, interrupt_on_timeout=True)
-    client.startup_timeout = client.timeout = START
+    client.startup_timeout = client.timeout = START_SECONDS
     with ExitStack() as running:
         try:
             running.enter_context(client.setup_kernel())
             client.execute_cell(recorder, 0)
         except Exception as error:
-            raise RuntimeError(f"{NOT_BEGUN}: {error}") from error
+            raise RuntimeError(f"{KERNEL_NOT_BEGUN}: {error}") from error
         end = time.monotonic() + seconds
         for number, cell in enumerate(notebook.cells[1:], 1):
             left = end - time.monotonic()
@@ -82,12 +84,12 @@ def run(code: list[str], cell_seconds: float, seconds: float) -> tuple:
             except Exception as error:  # also of messages that it wrote into itself
                 problems.append(f"the kernel died in cell {number}: {error}"[:300])
                 break
-    return _kept(), problems
+    return _recorded_answers(), problems
 
 
-def _kept() -> list[tuple[str, str, str]]:
-    """Return what `lmbook.grade.record` left."""
-    folder = Path(os.environ["HOME"]) / FOLDER
+def _recorded_answers() -> list[tuple[str, str, str]]:
+    """Return what `lmbook.grade.record` left, as `run_notebook` returns it."""
+    folder = Path(os.environ["HOME"]) / ANSWERS_FOLDER
     kept = []
     for path in folder.iterdir() if folder.is_dir() else ():
         kind = path.suffix.removeprefix(".")
@@ -98,19 +100,38 @@ def _kept() -> list[tuple[str, str, str]]:
     return kept
 
 
-def through(stem: str, request: bytes, seconds: float) -> str:
+def ask_waiting(stem: str, request: bytes, seconds: float) -> str:
     """Hand a request on to the process that waits with an answer; return its reply.
 
-    One that takes too long is ended.
+    Parameters
+    ----------
+    stem : str
+        The task, in hexadecimal digits: the name of the process's socket.
+    request : bytes
+        A pickle for it: the name of a function of `lmbook.grade.answers`, and arguments.
+    seconds : float
+        How long it may take; it is ended if it takes longer.
+
+    Returns
+    -------
+    str
+        JSON, as `lmbook.grade.as_json` writes it.
+
+    Raises
+    ------
+    TimeoutError
+        If it takes too long.
+    EOFError
+        If it has ended.
     """
-    folder = Path(os.environ["HOME"]) / FOLDER
+    folder = Path(os.environ["HOME"]) / ANSWERS_FOLDER
     with socket.socket(socket.AF_UNIX) as client:
         client.settimeout(seconds)
         try:
             os.chdir(folder)  # a socket's path may not be long
             client.connect(f"{stem}.socket")
             with client.makefile("rwb") as stream:
-                stream.write(f"{len(request):0{DIGITS}d}".encode() + request)
+                stream.write(f"{len(request):0{LENGTH_DIGITS}d}".encode() + request)
                 stream.flush()
                 reply = read_request(stream)
         except TimeoutError:
@@ -125,15 +146,15 @@ def through(stem: str, request: bytes, seconds: float) -> str:
 
 
 def read_request(stream) -> bytes:
-    """Read what has its length before it.
+    """Read a message of a stream: its length, in `LENGTH_DIGITS` digits, and its content.
 
     Raises
     ------
     EOFError
         If the other side has ended.
     """
-    length = stream.read(DIGITS)
-    if len(length) < DIGITS:
+    length = stream.read(LENGTH_DIGITS)
+    if len(length) < LENGTH_DIGITS:
         raise EOFError("its process has ended")
     return stream.read(int(length))
 
@@ -141,19 +162,28 @@ def read_request(stream) -> bytes:
 def write_reply(stream, text: str) -> None:
     """Write a text, its length before it."""
     content = text.encode()
-    stream.write(f"{len(content):0{DIGITS}d}".encode() + content)
+    stream.write(f"{len(content):0{LENGTH_DIGITS}d}".encode() + content)
     stream.flush()
 
 
 def serve(what: str, *rest) -> str:
-    """Do what the judge asks for; return JSON."""
+    """Do what the judge asks for, and return the result as JSON.
+
+    Parameters
+    ----------
+    what : str
+        "run" or "through", for the functions above, or the name of a function of
+        `lmbook.grade.answers`.
+    *rest
+        Its arguments.
+    """
     if what == "run":
-        return json.dumps(run(*rest))
+        return json.dumps(run_notebook(*rest))
     if what == "through":
-        return through(*rest)
+        return ask_waiting(*rest)
     from lmbook.grade import answers, as_json  # PyTorch, which running needs not
 
-    return as_json.dumps(getattr(answers, what)(*rest), answers.keep)
+    return as_json.dumps(getattr(answers, what)(*rest), answers.hold)
 
 
 def main() -> None:

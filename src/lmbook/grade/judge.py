@@ -36,12 +36,12 @@ TOGETHER = {
     "mini-gpt.sweep",
     "scaling.small",
 }
-CALLS = 10**5  # of PyTorch's functions, of which a watcher is told
-GRACE = 60  # seconds beyond an answer's own, for whoever hands its reply on
+MOST_CALLS = 10**5  # of PyTorch's functions, of which a watcher is told
+GRACE_SECONDS = 60  # seconds beyond an answer's own, for whoever hands its reply on
 
 
-class Waiting:
-    """The copy of a submission's kernel that waits with an answer, to be asked like a box.
+class WaitingKernel:
+    """The copy of a submission's kernel that waits with an answer, asked like a `Sandbox`.
 
     Parameters
     ----------
@@ -59,38 +59,55 @@ class Waiting:
         if seconds <= 0:
             raise Stopped("it took too long")
         handed = "through", self._stem, cloudpickle.dumps(request), seconds
-        return self._box.ask(*handed, seconds=seconds + GRACE, held=held)
+        return self._box.ask(*handed, seconds=seconds + GRACE_SECONDS, held=held)
 
 
-class Remote:
-    """A function in a sandbox, to be called from here."""
+class RemoteFunction:
+    """A function in a sandbox, to be called from here.
 
-    def __init__(self, box: Sandbox | Waiting, number: int, name: str, end: float):
+    What it returns or raises comes back as plain data; what it does to its inputs, to
+    random numbers and to whoever watches PyTorch's calls is done here, too.
+
+    Parameters
+    ----------
+    box : Sandbox or WaitingKernel
+    number : int
+        By which the function is known there.
+    name : str
+    end : float
+        When it must have answered, by `time.monotonic`.
+    """
+
+    def __init__(self, box: Sandbox | WaitingKernel, number: int, name: str, end: float):
         self._box, self._number, self._end = box, number, end
         self.__name__ = name
 
     def __reduce__(self):
-        return answers.held, (self._number,)
+        return answers.held_function, (self._number,)
 
     def __call__(self, *inputs, **named):
-        left, random = self._end - time.monotonic(), torch.get_rng_state()
-        request = "call", self._number, inputs, named, random
-        found = self._box.ask(*request, seconds=left, held=self._held)
-        torch.set_rng_state(found["random"])
-        _replay(found["names"], found["calls"])
-        for value, after in zip(inputs, found["after"], strict=True):
+        seconds = self._end - time.monotonic()
+        request = "call", self._number, inputs, named, torch.get_rng_state()
+        outcome = self._box.ask(*request, seconds=seconds, held=self._held)
+        torch.set_rng_state(outcome["random"])
+        _replay_calls(outcome["names"], outcome["calls"])
+        for value, after in zip(inputs, outcome["after"], strict=True):
             if after is not None:
-                restore(value, after)
-        if "raised" in found:
-            raise _error(*found["raised"])
-        return found["gave"]
+                apply_changes(value, after)
+        if "raised" in outcome:
+            raise _rebuild_error(*outcome["raised"])
+        return outcome["gave"]
 
     def _held(self, number: int, name: str):
-        return Remote(self._box, number, name, self._end)
+        """Return another function of the same sandbox, which an answer gave."""
+        return RemoteFunction(self._box, number, name, self._end)
 
 
-def _error(module: str, name: str, text: str) -> Exception:
-    """Return an error of a known kind, or of a new one that has the name."""
+def _rebuild_error(module: str, name: str, text: str) -> Exception:
+    """Return an error of a known type, or of a new type of this name.
+
+    Known are Python's own and those of `lmcourse`; no other module is asked for a type.
+    """
     known = module == "builtins" or module.startswith("lmcourse.")
     kind = getattr(sys.modules.get(module, builtins), name, None) if known else None
     if not (isinstance(kind, type) and issubclass(kind, Exception)):
@@ -101,17 +118,27 @@ def _error(module: str, name: str, text: str) -> Exception:
         return RuntimeError(f"{name}: {text}")
 
 
-def _replay(names: list, calls: int) -> None:
-    """Tell whoever watches PyTorch what was called in there."""
+def _replay_calls(names: list, calls: int) -> None:
+    """Tell whoever watches PyTorch here what was called in the sandbox.
+
+    Parameters
+    ----------
+    names : list of str
+        Functions of PyTorch that were called.
+    calls : int
+        How many operations they were.
+    """
     for mode in _get_current_function_mode_stack():
-        for name in names[:CALLS]:
-            mode.__torch_function__(_named(str(name)), ())
+        for name in names[:MOST_CALLS]:
+            mode.__torch_function__(_function_named(str(name)), ())
     for mode in _get_current_dispatch_mode_stack():
-        for _ in range(min(int(calls), CALLS)):
-            mode.__torch_dispatch__(_named(""), ())
+        for _ in range(min(int(calls), MOST_CALLS)):
+            mode.__torch_dispatch__(_function_named(""), ())
 
 
-def _named(name: str):
+def _function_named(name: str):
+    """Return a function of a name that does nothing, for a watcher to see."""
+
     def function(*inputs, **named):
         return None
 
@@ -119,8 +146,16 @@ def _named(name: str):
     return function
 
 
-def restore(value: object, after: object) -> None:
-    """Do to an input what the function did to its copy of it."""
+def apply_changes(value: object, after: object) -> None:
+    """Do to an input what the function did to its copy in the sandbox.
+
+    Parameters
+    ----------
+    value : object
+        The input; changed in place.
+    after : object
+        Its state there, as `lmbook.grade.answers.changeable_state` returned it.
+    """
     if isinstance(value, torch.Generator):
         value.set_state(after)
     elif isinstance(value, torch.nn.Module):
@@ -138,7 +173,7 @@ def restore(value: object, after: object) -> None:
         vars(value).update(after)
 
 
-def judge(name: str, content: bytes, box: Sandbox | Waiting, seconds: float):
+def judge(name: str, content: bytes, box: Sandbox | WaitingKernel, seconds: float):
     """Check an answer; return the verdict of the course's own check.
 
     Parameters
@@ -161,5 +196,7 @@ def judge(name: str, content: bytes, box: Sandbox | Waiting, seconds: float):
     if name in TOGETHER:
         ok, tried, message = box.ask("check", name, content, seconds=seconds)
         return exercises.Verdict(name, bool(ok), str(message), bool(tried))
-    answer = box.ask("load", content, seconds=seconds, held=Remote(box, 0, "", end)._held)
+    answer = box.ask(
+        "load", content, seconds=seconds, held=RemoteFunction(box, 0, "", end)._held
+    )
     return exercises.check(name, answer)

@@ -13,21 +13,21 @@ from pathlib import Path
 import pandas as pd
 
 from lmbook.grade.as_json import Failed
-from lmbook.grade.inside import NOT_BEGUN, START
-from lmbook.grade.judge import TOGETHER, Waiting, judge
+from lmbook.grade.inside import KERNEL_NOT_BEGUN, START_SECONDS
+from lmbook.grade.judge import TOGETHER, WaitingKernel, judge
 from lmbook.grade.sandbox import Sandbox, Stopped
 from lmcourse import exercises
 
-NAMED = re.compile(r"""["']([a-z0-9-]+)\.(\w+)["']""")  # what may be a task
-LARGEST = 2**28  # bytes of a notebook
-TRIES = 3  # of starting a kernel
-NOTHING = pickle.dumps(None)
-FORMULA = ("=", "+", "-", "@")  # by which a spreadsheet knows one
+_TASK_NAME = re.compile(r"""["']([a-z0-9-]+)\.(\w+)["']""")  # what may be a task
+LARGEST_NOTEBOOK = 2**28  # bytes of a notebook
+KERNEL_TRIES = 3  # of starting a kernel
+NO_ANSWER = pickle.dumps(None)
+FORMULA_STARTS = ("=", "+", "-", "@")  # by which a spreadsheet knows one
 COLUMNS = ("submission", "task", "verdict", "diagnosis", "judged")
 
 
 @dataclass
-class Kept:
+class RecordedAnswer:
     """What the recorder kept of an answer.
 
     Attributes
@@ -46,7 +46,7 @@ class Kept:
 
 
 @dataclass
-class Run:
+class Outcome:
     """What came of running a submission.
 
     Attributes
@@ -60,11 +60,11 @@ class Run:
     """
 
     tasks: list[str] = field(default_factory=list)
-    kept: dict[str, Kept] = field(default_factory=dict)
+    kept: dict[str, RecordedAnswer] = field(default_factory=dict)
     problems: str = ""
 
 
-def grade(path: Path, folder: Path, limits: Namespace) -> list[dict]:
+def grade_submission(path: Path, folder: Path, limits: Namespace) -> list[dict]:
     """Run and judge a submission; return its rows of the table.
 
     ``limits`` is what it may use, the options of the command: seconds for a ``cell`` and
@@ -72,39 +72,46 @@ def grade(path: Path, folder: Path, limits: Namespace) -> list[dict]:
     """
     code: list[str] = []
     try:
-        code = read(path)
-        rows = _graded(code, limits)
+        code = read_code(path)
+        rows = _grade_in_sandbox(code, limits)
     except (Stopped, Failed) as error:
-        rows = not_graded(tasks_in(code), f"it was not run to its end: {error}")
+        rows = rows_not_graded(tasks_in(code), f"it was not run to its end: {error}")
     except Exception as error:  # whatever was handed in, the others are to be judged
         reason = f"{type(error).__name__}: {error}"[:300]
-        rows = not_graded(tasks_in(code), f"it cannot be read: {reason}")
+        rows = rows_not_graded(tasks_in(code), f"it cannot be read: {reason}")
     return [{"submission": str(path.relative_to(folder)), **row} for row in rows]
 
 
-def _graded(code: list[str], limits: Namespace) -> list[dict]:
+def _grade_in_sandbox(code: list[str], limits: Namespace) -> list[dict]:
     """Run and judge a submission, again where its kernel did not begin."""
-    for left in reversed(range(TRIES)):
+    for left in reversed(range(KERNEL_TRIES)):
         with Sandbox(limits.memory, limits.unsafe) as box:
             try:
-                run = _run(code, box, limits)
+                run = _run_submission(code, box, limits)
             except Failed as error:
-                if NOT_BEGUN in str(error) and left:
+                if KERNEL_NOT_BEGUN in str(error) and left:
                     continue
                 raise
-            return _judged(run, box, limits)
+            return _judge_answers(run, box, limits)
     raise AssertionError("the last try returns or raises")
 
 
-def not_graded(tasks: list[str], reason: str) -> list[dict]:
-    """Return the rows of a submission that could not be graded."""
+def rows_not_graded(tasks: list[str], reason: str) -> list[dict]:
+    """Return the rows of a submission that could not be graded.
+
+    Parameters
+    ----------
+    tasks : list of str
+        A row for each; one without a task if there are none.
+    reason : str
+    """
     return [
         {"task": task, "verdict": "not graded", "diagnosis": reason}
         for task in tasks or [""]
     ]
 
 
-def read(path: Path) -> list[str]:
+def read_code(path: Path) -> list[str]:
     """Return a notebook's code cells.
 
     Raises
@@ -112,8 +119,10 @@ def read(path: Path) -> list[str]:
     ValueError
         If it is no notebook, or is far too large.
     """
-    if path.stat().st_size > LARGEST:
-        raise ValueError(f"it is larger than {LARGEST // 2**20} MB: clear its outputs")
+    if path.stat().st_size > LARGEST_NOTEBOOK:
+        raise ValueError(
+            f"it is larger than {LARGEST_NOTEBOOK // 2**20} MB: clear its outputs"
+        )
     notebook = json.loads(path.read_text(encoding="utf-8-sig"))
     if not isinstance(notebook, dict):
         raise ValueError("it is no notebook")
@@ -128,11 +137,23 @@ def read(path: Path) -> list[str]:
 
 
 def tasks_in(code: list[str], also: list[str] = ()) -> list[str]:
-    """Return the tasks of the chapters of which code, or a list, names one.
+    """Return the tasks of all chapters of which a submission names a task.
 
     However a check is called, its task is named in the notebook or was recorded.
+
+    Parameters
+    ----------
+    code : list of str
+        The cells of a notebook.
+    also : list of str
+        Names that were recorded while it ran.
+
+    Returns
+    -------
+    list of str
+        All tasks of these chapters, handed in or not.
     """
-    named = [".".join(found) for found in NAMED.findall("\n".join(code))]
+    named = [".".join(found) for found in _TASK_NAME.findall("\n".join(code))]
     chapters: dict[str, list[str]] = {}
     for name in [*named, *also]:
         chapter = name.partition(".")[0]
@@ -142,30 +163,41 @@ def tasks_in(code: list[str], also: list[str] = ()) -> list[str]:
     return [task for tasks in chapters.values() for task in tasks]
 
 
-def _run(code: list[str], box: Sandbox, limits: Namespace) -> Run:
-    """Run a submission in a box."""
+def _run_submission(code: list[str], box: Sandbox, limits: Namespace) -> Outcome:
+    """Run a submission in a sandbox, and return what came of it."""
     request = "run", code, limits.cell, limits.seconds
-    found, problems = box.ask(*request, seconds=limits.seconds + START)
-    kept: dict[str, Kept] = {}
+    found, problems = box.ask(*request, seconds=limits.seconds + START_SECONDS)
+    kept: dict[str, RecordedAnswer] = {}
     for name, kind, content in found:
-        each = kept.setdefault(bytes.fromhex(name).decode(), Kept())
+        each = kept.setdefault(bytes.fromhex(name).decode(), RecordedAnswer())
         if kind == "socket":
             each.waits = True
         elif kind == "why":
             each.why = base64.b64decode(content).decode(errors="replace")
         else:
             each.pickle = base64.b64decode(content)
-    return Run(tasks_in(code, [*kept]), kept, "; ".join(map(str, problems)))
+    return Outcome(tasks_in(code, [*kept]), kept, "; ".join(map(str, problems)))
 
 
-def _judged(run: Run, ran: Sandbox, limits: Namespace) -> list[dict]:
-    """Return a row for each task.
+def _judge_answers(run: Outcome, ran: Sandbox, limits: Namespace) -> list[dict]:
+    """Judge what a submission handed in, and return a row for each task.
 
-    Where a sandbox was stopped, the next answer has a new one.
+    Parameters
+    ----------
+    run : Outcome
+    ran : Sandbox
+        In which it was run, and where copies of its kernel may wait.
+    limits : Namespace
+        As for `grade_submission`.
+
+    Notes
+    -----
+    Answers are judged in a sandbox of their own, one after the other. Where that was
+    stopped, the next answer has a new one.
     """
     if not run.tasks:
         reason = "it checks no task of this book"
-        return not_graded([], "; ".join(filter(None, (reason, run.problems))))
+        return rows_not_graded([], "; ".join(filter(None, (reason, run.problems))))
     rows, box = [], None
     with ExitStack() as boxes:
         for task in run.tasks:
@@ -177,35 +209,50 @@ def _judged(run: Run, ran: Sandbox, limits: Namespace) -> list[dict]:
             if kept.pickle and (box is None or box.stopped or task in TOGETHER):
                 boxes.close()
                 box = boxes.enter_context(Sandbox(limits.memory, limits.unsafe))
-                box.ask("load", NOTHING, seconds=START)
+                box.ask("load", NO_ANSWER, seconds=START_SECONDS)
             how = "together" if task in TOGETHER else "apart"
             rows.append(
-                {"task": task, **_marked(task, kept, box, ran, limits), "judged": how}
+                {"task": task, **_judge_answer(task, kept, box, ran, limits), "judged": how}
             )
     return rows
 
 
-def _marked(task: str, kept: Kept, box: Sandbox, ran: Sandbox, limits: Namespace) -> dict:
+def _judge_answer(
+    task: str, kept: RecordedAnswer, box: Sandbox, ran: Sandbox, limits: Namespace
+) -> dict:
     """Return the verdict on an answer, and its diagnosis.
 
     It is asked in a fresh process first. If it is not right there, it may rest on what its
     notebook did before: then the copy of the kernel that waits with it is asked.
+
+    Parameters
+    ----------
+    task : str
+    kept : RecordedAnswer
+    box : Sandbox
+        A fresh one, for the pickle.
+    ran : Sandbox
+        In which the submission was run.
+    limits : Namespace
+        As for `grade_submission`.
     """
     reason = f"the answer could not be taken out of the notebook: {kept.why}"
     first = {"verdict": "not graded", "diagnosis": reason}
     if kept.pickle:
-        first = _verdict(task, kept.pickle, box, limits.cell)
-    may = kept.waits and task not in TOGETHER and not ran.stopped
-    if first["verdict"] in ("right", "not tried") or not may:
+        first = _verdict_cells(task, kept.pickle, box, limits.cell)
+    can_ask_again = kept.waits and task not in TOGETHER and not ran.stopped
+    if first["verdict"] in ("right", "not tried") or not can_ask_again:
         return first
     stem = task.encode().hex()
-    second = _verdict(task, NOTHING, Waiting(ran, stem), limits.cell)
+    second = _verdict_cells(task, NO_ANSWER, WaitingKernel(ran, stem), limits.cell)
     if second["verdict"] == "right" or first["verdict"] == "not graded":
         return second
     return first
 
 
-def _verdict(task: str, answer: bytes, box: Sandbox | Waiting, seconds: float) -> dict:
+def _verdict_cells(
+    task: str, answer: bytes, box: Sandbox | WaitingKernel, seconds: float
+) -> dict:
     try:
         verdict = judge(task, answer, box, seconds)
     except Stopped as error:
@@ -214,17 +261,19 @@ def _verdict(task: str, answer: bytes, box: Sandbox | Waiting, seconds: float) -
         kind = "" if isinstance(error, Failed) else f"{type(error).__name__}: "
         reason = f"it could not be loaded: {kind}{error}"
         return {"verdict": "not graded", "diagnosis": reason}
-    said = ("right" if verdict.ok else "wrong") if verdict.tried else "not tried"
-    return {"verdict": said, "diagnosis": verdict.message}
+    word = "right" if verdict.ok else "wrong"
+    if not verdict.tried:
+        word = "not tried"
+    return {"verdict": word, "diagnosis": verdict.message}
 
 
 # --- the table --------------------------------------------------------------------------
 
 
-def clean(text: str) -> str:
-    """Return text on one line, which no spreadsheet takes for a formula."""
+def clean_cell(text: str) -> str:
+    """Return text for a cell of a table: on one line, and never taken for a formula."""
     text = "".join(c if c.isprintable() else " " for c in str(text))
-    return f"'{text}" if text.startswith(FORMULA) else text
+    return f"'{text}" if text.startswith(FORMULA_STARTS) else text
 
 
 class Table:
@@ -260,7 +309,7 @@ class Table:
 
     def add(self, rows: list[dict]) -> None:
         """Write the rows of a submission."""
-        rows = [{key: clean(row.get(key, "")) for key in COLUMNS} for row in rows]
+        rows = [{key: clean_cell(row.get(key, "")) for key in COLUMNS} for row in rows]
         self.rows += rows
         self._writer.writerows(rows)
         self._file.flush()

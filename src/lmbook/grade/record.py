@@ -20,20 +20,20 @@ import cloudpickle
 from IPython import get_ipython
 
 from lmbook.grade import answers, as_json
-from lmbook.grade.inside import FOLDER, read_request, write_reply
+from lmbook.grade.inside import ANSWERS_FOLDER, read_request, write_reply
 from lmcourse import exercises
 
-ANSWERS = Path(os.environ["HOME"]) / FOLDER
+ANSWERS = Path(os.environ["HOME"]) / ANSWERS_FOLDER
 
-_check = exercises.check
+_original_check = exercises.check
 
 
-def check(name, answer):
-    """Keep the answer before the check looks at it."""
+def recording_check(name, answer):
+    """Keep an answer, then check it. It takes the place of `lmcourse.exercises.check`."""
     ANSWERS.mkdir(exist_ok=True)
     stem = str(name).encode().hex()
     for old in ANSWERS.glob(f"{stem}.*"):  # the last time counts
-        _forget(old)
+        _remove_recorded(old)
     try:
         content = cloudpickle.dumps(answer)
     except Exception as error:
@@ -41,11 +41,11 @@ def check(name, answer):
     else:
         (ANSWERS / f"{stem}.pickle").write_bytes(content)
     with suppress(OSError):  # no more processes are allowed: there is the pickle
-        _fork(stem, answer)
-    return _check(name, answer)
+        _leave_copy(stem, answer)
+    return _original_check(name, answer)
 
 
-def _forget(path: Path) -> None:
+def _remove_recorded(path: Path) -> None:
     """Remove what was kept of an answer, and end the process that waits with it."""
     if path.suffix == ".pid":
         with suppress(OSError, ValueError):
@@ -53,7 +53,7 @@ def _forget(path: Path) -> None:
     path.unlink(missing_ok=True)
 
 
-def _fork(stem: str, answer: object) -> None:
+def _leave_copy(stem: str, answer: object) -> None:
     """Leave a copy of this process that holds an answer, and waits to be asked for it.
 
     It is nobody's child: a kernel that ends takes its children along.
@@ -65,7 +65,7 @@ def _fork(stem: str, answer: object) -> None:
             os.setsid()
             if os.fork() == 0:
                 os.close(begun)
-                _serve(stem, answer, ready)
+                _answer_requests(stem, answer, ready)
         finally:
             os._exit(0)
     os.close(ready)
@@ -74,7 +74,7 @@ def _fork(stem: str, answer: object) -> None:
     os.close(begun)
 
 
-def _serve(stem: str, answer: object, ready: int) -> None:
+def _answer_requests(stem: str, answer: object, ready: int) -> None:
     """Answer the judge's requests, which `lmbook.grade.inside` hands on, for ever."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.stdout = sys.stderr = open(os.devnull, "w")  # noqa: SIM115 as long as it lives
@@ -93,7 +93,7 @@ def _serve(stem: str, answer: object, ready: int) -> None:
                 what, *rest = pickle.loads(read_request(stream))
                 try:
                     found = getattr(answers, what)(*rest)
-                    text = as_json.dumps(found, answers.keep)
+                    text = as_json.dumps(found, answers.hold)
                 except BaseException as error:  # it may raise when it is looked at
                     failed = f"{type(error).__name__}: {error}"[:999]
                     text = f'{{"kind": "failed", "of": {as_json.dumps(failed)}}}'
@@ -110,6 +110,6 @@ def _run_command(command: str) -> None:
     shell.user_ns["_exit_code"] = done.returncode
 
 
-exercises.check = check
+exercises.check = recording_check
 if get_ipython() is not None:
     get_ipython().system = _run_command

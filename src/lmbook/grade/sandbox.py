@@ -19,18 +19,22 @@ import psutil
 
 from lmbook.execute.keys import ROOT
 from lmbook.grade import as_json
-from lmbook.grade.inside import DIGITS
+from lmbook.grade.inside import LENGTH_DIGITS
 
-SETUP = Path(__file__).with_name("shut-in.sh")
-SYSTEM = ("/usr", "/bin", "/lib", "/lib64", "/etc")
-SPACES = ("--mount", "--net", "--pid", "--ipc", "--uts", "--fork", "--kill-child")
-NOBODY = 10**6  # with the number of this process: users whose processes count apart
-PROCESSES = 200  # with their threads
-FOLDER = "256m"  # bytes it may write
-SHARE = 0.75  # of the memory, for a single process: it gets an error, and may go on
-OWN = 2**30  # bytes that Python, PyTorch and the recorder take, of which nothing is charged
-LARGEST = 2**28  # bytes of a reply
-LOOK = 0.2  # seconds from one measurement of its memory to the next
+SETUP_SCRIPT = Path(__file__).with_name("shut-in.sh")
+SYSTEM_FOLDERS = ("/usr", "/bin", "/lib", "/lib64", "/etc")
+NAMESPACES = ("--mount", "--net", "--pid", "--ipc", "--uts", "--fork", "--kill-child")
+FIRST_USER = 10**6  # with the number of this process: users whose processes count apart
+MOST_PROCESSES = 200  # with their threads
+FOLDER_SIZE = "256m"  # bytes it may write
+SHARE_OF_A_PROCESS = (
+    0.75  # of the memory, for a single process: it gets an error, and may go on
+)
+BASE_MEMORY = (
+    2**30
+)  # bytes that Python, PyTorch and the recorder take, of which nothing is charged
+LARGEST_REPLY = 2**28  # bytes of a reply
+MEASURE_EVERY = 0.2  # seconds from one measurement of its memory to the next
 ENVIRONMENT = {
     "HOME": "/submission",
     "IPYTHONDIR": "/submission/.ipy",
@@ -50,21 +54,33 @@ class Stopped(Exception):
     """What was shut in took too long, used too much, or ended: the sandbox is of no use."""
 
 
-def shut_in(root: str, memory: float, program: tuple[str, ...]) -> list[str]:
-    """Return the command that runs a program in namespaces of its own."""
+def shut_in_command(root: str, memory: float, program: tuple[str, ...]) -> list[str]:
+    """Return the command that runs a program in namespaces of its own.
+
+    Parameters
+    ----------
+    root : str
+        An empty folder, which becomes the program's file system.
+    memory : float
+        Bytes that it and its children may use.
+    program : tuple of str
+        The program and its arguments.
+    """
     own = (sys.prefix, sys.base_prefix, str(ROOT / "src"), str(ROOT / "data"))
-    paths = [path for path in (*SYSTEM, *dict.fromkeys(own)) if os.path.lexists(path)]
-    spaces, user = ("--user", "--map-root-user", *SPACES), ""
+    paths = [
+        path for path in (*SYSTEM_FOLDERS, *dict.fromkeys(own)) if os.path.lexists(path)
+    ]
+    spaces, user = ("--user", "--map-root-user", *NAMESPACES), ""
     if os.geteuid() == 0:
-        nobody = NOBODY + os.getpid()
-        spaces, user = SPACES, f"--reuid={nobody} --regid={nobody} --clear-groups"
-    data = int(OWN + memory * SHARE)
-    limits = f"--nproc={PROCESSES} --data={data} --core=0"
-    given = (root, FOLDER, limits, user, *paths)
-    return ["unshare", *spaces, "sh", str(SETUP), *given, "--", *program]
+        nobody = FIRST_USER + os.getpid()
+        spaces, user = NAMESPACES, f"--reuid={nobody} --regid={nobody} --clear-groups"
+    data = int(BASE_MEMORY + memory * SHARE_OF_A_PROCESS)
+    limits = f"--nproc={MOST_PROCESSES} --data={data} --core=0"
+    given = (root, FOLDER_SIZE, limits, user, *paths)
+    return ["unshare", *spaces, "sh", str(SETUP_SCRIPT), *given, "--", *program]
 
 
-def why_not() -> str:
+def why_no_sandbox() -> str:
     """Return why nothing can be shut in here, and what to do; "" if it can."""
     if sys.platform != "linux":
         return (
@@ -73,7 +89,7 @@ def why_not() -> str:
         )
     with tempfile.TemporaryDirectory() as root:
         try:
-            command = shut_in(root, 2**30, ("true",))
+            command = shut_in_command(root, 2**30, ("true",))
             done = subprocess.run(command, capture_output=True, text=True)
         except FileNotFoundError as error:
             return f"{error}: install util-linux"
@@ -121,7 +137,8 @@ class Sandbox:
     Parameters
     ----------
     memory : float
-        GiB that it and its children may use, beside what Python itself takes, `OWN`.
+        GiB that it and its children may use, beside what Python itself takes
+        (`BASE_MEMORY`).
     unsafe : bool
         Run it without namespaces, where there are none: it may then do what you may.
 
@@ -138,7 +155,7 @@ class Sandbox:
         self._looked = 0.0  # when its memory was measured
         home = {"HOME": self.folder.name} if unsafe else {}
         self.process = subprocess.Popen(
-            PROGRAM if unsafe else shut_in(self.folder.name, self.memory, PROGRAM),
+            PROGRAM if unsafe else shut_in_command(self.folder.name, self.memory, PROGRAM),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -152,14 +169,23 @@ class Sandbox:
 
     def __exit__(self, *_):
         """Kill it and all its children."""
-        for each in [*_family(self.process.pid), self.process]:
+        for each in [*_descendants(self.process.pid), self.process]:
             with suppress(psutil.NoSuchProcess):  # the first of them takes the others along
                 each.kill()
         self.process.communicate()
         self.folder.cleanup()
 
     def ask(self, *request, seconds: float, held=None) -> object:
-        """Send a request, and return what is said.
+        """Send a request to the program, and return its reply.
+
+        Parameters
+        ----------
+        *request
+            What to do, and its arguments: `lmbook.grade.inside.serve`.
+        seconds : float
+            How long it may take.
+        held : callable, optional
+            Makes something callable of the number and the name of a function in there.
 
         Raises
         ------
@@ -173,8 +199,8 @@ class Sandbox:
         deadline, self.stopped = time.monotonic() + seconds, True  # if nothing comes
         try:
             self._write(cloudpickle.dumps(request), deadline)
-            size = int(self._read(DIGITS, deadline))
-            if not 0 <= size <= LARGEST:
+            size = int(self._read(LENGTH_DIGITS, deadline))
+            if not 0 <= size <= LARGEST_REPLY:
                 raise Stopped("what it handed in is too large")
             text = self._read(size, deadline)
         except (BrokenPipeError, ValueError):
@@ -192,37 +218,39 @@ class Sandbox:
                 rest = rest[os.write(pipe, rest[: 2**16]) :]
 
     def _read(self, size: int, deadline: float) -> bytes:
-        found, pipe = bytearray(), self.process.stdout.fileno()
-        while len(found) < size:
+        """Read so many bytes of what the program writes."""
+        content, pipe = bytearray(), self.process.stdout.fileno()
+        while len(content) < size:
             self._check(deadline)
             if select.select([pipe], [], [], 0.2)[0]:
-                more = os.read(pipe, min(size - len(found), 2**20))
+                more = os.read(pipe, min(size - len(content), 2**20))
                 if not more:
                     raise Stopped("its process has ended")
-                found += more
-        return bytes(found)
+                content += more
+        return bytes(content)
 
     def _check(self, deadline: float) -> None:
         """Raise `Stopped` if it takes too long or too much memory."""
         if time.monotonic() > deadline:
             raise Stopped("it took too long")
-        if time.monotonic() > self._looked + LOOK:
+        if time.monotonic() > self._looked + MEASURE_EVERY:
             self._looked = time.monotonic()
-            if used(self.process.pid) > self.memory + OWN:
+            if memory_used(self.process.pid) > self.memory + BASE_MEMORY:
                 raise Stopped("it used too much memory")
 
 
-def _family(pid: int) -> list[psutil.Process]:
+def _descendants(pid: int) -> list[psutil.Process]:
+    """Return the children of a process, their children, and so on; none if it has ended."""
     try:
         return psutil.Process(pid).children(recursive=True)
     except psutil.NoSuchProcess:
         return []
 
 
-def used(pid: int) -> int:
-    """Return how many bytes the children of a process hold, what they share once."""
+def memory_used(pid: int) -> int:
+    """Return how many bytes the descendants of a process hold, what they share once."""
     total = 0
-    for each in _family(pid):
+    for each in _descendants(pid):
         with suppress(psutil.Error):
             total += each.memory_full_info().pss
     return total

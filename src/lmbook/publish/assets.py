@@ -41,7 +41,7 @@ PARTIAL_BUNDLES = {
 
 
 def _installed_file(distribution: str, path: str) -> str:
-    """Return a text file of an installed package."""
+    """Return a text file of an installed package, by its path among the package's files."""
     return metadata.distribution(distribution).locate_file(path).read_text("utf-8")
 
 
@@ -112,7 +112,19 @@ def _address(lib: Path, name: str) -> str:
 
 
 def view_scripts(kind: str, traces: set[str] = frozenset()) -> list[str]:
-    """Return what draws a kind of view on a page whose plots have these kinds of traces."""
+    """Return the scripts that draw a kind of view.
+
+    Parameters
+    ----------
+    kind : str
+    traces : set of str
+        The kinds of traces that the page's plots have: a smaller plotly may do.
+
+    Returns
+    -------
+    list of str
+        Paths below the site's folder of libraries, in the order of loading.
+    """
     _, *libraries = DRAWERS.get(kind, (kind,))
     partial = [bundle for bundle, kinds in PARTIAL_BUNDLES.items() if traces <= kinds]
     if kind == "plot" and partial:
@@ -121,7 +133,7 @@ def view_scripts(kind: str, traces: set[str] = frozenset()) -> list[str]:
 
 
 def view_styles(kinds: Iterable[str]) -> list[str]:
-    """Return the style sheets of some kinds of views."""
+    """Return the style sheets of some kinds of views: paths below the libraries."""
     shared = [] if set(kinds) <= DRAWERS.keys() else ["play.css"]
     wanted = dict.fromkeys([*shared, *(f"{module_name(kind)}.css" for kind in kinds)])
     own = [f"play/{name}" for name in wanted if name in bundles.view_files(".css")]
@@ -129,7 +141,10 @@ def view_styles(kinds: Iterable[str]) -> list[str]:
 
 
 def page_assets(app, pagename, templatename, context, doctree) -> None:
-    """Add the views' script and style to a page that has views."""
+    """Add scripts, styles and data to a page that has views. Sphinx calls it for each page.
+
+    Libraries and stores that the page needs are put into the site first.
+    """
     raw = [] if doctree is None else doctree.findall(nodes.raw)
     views = [node for node in raw if "lmcourse_kind" in node]
     if not views:

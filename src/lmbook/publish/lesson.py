@@ -20,7 +20,18 @@ _CHANGES = {
 
 
 def defined_and_used(source: str) -> tuple[set[str], set[str]]:
-    """Return the names that some code defines, and those that it uses."""
+    """Return the names that some code defines, and those that it uses.
+
+    Parameters
+    ----------
+    source : str
+        Python.
+
+    Returns
+    -------
+    defined, used : set of str
+        Global names; used are also those that functions in it use.
+    """
     top = symtable.symtable(source, "cell", "exec")
     own = top.get_symbols()
     defined = {name.get_name() for name in own if name.is_assigned() or name.is_imported()}
@@ -41,7 +52,7 @@ def used_by_functions(source: str) -> set[str]:
 
 @dataclass
 class _Statement:
-    """A statement of a cell: its text, what it defines, uses and changes."""
+    """A statement of a cell: its text, and the names that it defines, uses and changes."""
 
     node: ast.stmt
     text: str
@@ -62,10 +73,12 @@ class _Statement:
 
     @property
     def last(self) -> int:
+        """The line that it ends at, from 1."""
         return self.node.end_lineno
 
     @property
     def checks(self) -> bool:
+        """Whether it is an assertion."""
         return isinstance(self.node, ast.Assert)
 
     @property
@@ -138,6 +151,7 @@ def _names_changed(statement: ast.stmt) -> Iterator[str]:
 
 
 def _statements(source: str) -> list[_Statement]:
+    """Return the statements of a cell."""
     return [_Statement(node, _text(source, node)) for node in ast.parse(source).body]
 
 
@@ -181,7 +195,22 @@ def lesson_code(cells: Sequence[tuple[str, bool]]) -> list[str]:
 def _choose_statements(
     statements: list[_Statement], teaches: bool, needed: set[str]
 ) -> tuple[list[_Statement], set[str]]:
-    """Return which statements of a cell stay, and what is needed before it."""
+    """Choose the statements of a cell that stay.
+
+    Parameters
+    ----------
+    statements : list of _Statement
+    teaches : bool
+        Whether the cell is for a reader: then all stay, but for glue that nobody needs.
+    needed : set of str
+        Names that later cells need.
+
+    Returns
+    -------
+    chosen : list of _Statement
+    needed : set of str
+        Names that this cell and later ones need of earlier ones.
+    """
     chosen = []
     for each in reversed(statements):
         if each.is_glue or not teaches:
@@ -196,24 +225,28 @@ def _choose_statements(
 def _cell_without(
     source: str, statements: list[_Statement], chosen: list[_Statement]
 ) -> str:
-    """Return a cell without the statements that were not chosen."""
+    """Return a cell's source without the statements that were not chosen.
+
+    Comments and blank lines around what stays are kept.
+    """
     if len(chosen) == len(statements):
         return source
     if not chosen:
         return ""
     left_out = [each for each in statements if each not in chosen]
-    gone = {n for each in left_out for n in range(each.first, each.last + 1)}
-    shared = {n: [] for n in gone}
+    removed = {n for each in left_out for n in range(each.first, each.last + 1)}
+    # A line that a chosen statement shares with one that is left out has the chosen alone.
+    on_shared_line: dict[int, list[str]] = {n: [] for n in removed}
     for each in chosen:
-        if each.first in gone:
-            shared[each.first].append(each.text)
-        gone -= set(range(each.first + 1, each.last + 1))
+        if each.first in removed:
+            on_shared_line[each.first].append(each.text)
+        removed -= set(range(each.first + 1, each.last + 1))
     lines = []
     for number, line in enumerate(source.split("\n"), 1):
-        if number not in gone:
+        if number not in removed:
             lines.append(line)
-        elif shared[number]:
-            lines.append("; ".join(shared[number]))
+        elif on_shared_line[number]:
+            lines.append("; ".join(on_shared_line[number]))
     return "\n".join(lines).strip("\n")
 
 

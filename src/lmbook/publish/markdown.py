@@ -123,11 +123,17 @@ def _directive(name: str, argument: str, content: str, links) -> str:
     return _quoted(f"**{title}**\n\n{body}" if title else body)
 
 
+# Functions of directives: from the argument, the options, and what stands inside, as it
+# stands (_WITHOUT_BODY) or rewritten (_WITH_BODY). ``links`` is as for `to_markdown`.
+
+
 def _nothing(argument: str, options: dict, content: str, links) -> str:
+    """Return nothing, for what a notebook does without."""
     return ""
 
 
 def _task(argument: str, options: dict, content: str, links) -> str:
+    """Return a task's heading: its kind, time and level, and its name."""
     label = options.get("label", "")
     heading = [*read_classes(options.get("class", "").split()), links.exercise(label)]
     return f"{_anchor(options)}**{' · '.join(heading)}**\n"
@@ -185,11 +191,13 @@ def _figure(argument: str, options: dict, body: str, links) -> str:
 
 
 def _caption(label: str, body: str, links) -> str:
+    """Return a caption with its number, if it has a label."""
     place = f'<a id="{label}"></a>{links.number(label)}. ' if label else ""
     return f"{place}{body}\n"
 
 
 def _choices(argument: str, options: dict, body: str, links) -> str:
+    """Return choices with letters, and how one is checked."""
     task = links.check(argument)
     check = f'\n\nCheck a letter: `exercises.check("{task}", "a")`.'
     return _lettered(body) + (check if task else "")
@@ -226,6 +234,7 @@ def _lettered(text: str) -> str:
 
 
 def _display_math(formula: str, label: str, links) -> str:
+    """Return a formula on a line of its own, numbered if it has a label."""
     tag = f" \\tag{{{links.equation(label)}}}" if label else ""
     return f"$$\n{formula.strip()}{tag}\n$$"
 

@@ -122,13 +122,24 @@ class _NotebookCode:
 
     @property
     def proves(self) -> bool:
+        """Whether it is for no reader: it proves, or is hidden on the page."""
         return bool(MACHINERY & {*self.cell.metadata.get("tags", [])})
 
 
 def _notebook_code(
     text: str, student: bool, outputs: NotebookNode | None
 ) -> Iterator[_NotebookCode]:
-    """Yield what is kept of each code cell of a chapter, in order."""
+    """Yield what a notebook holds of each code cell of a chapter, in order.
+
+    Parameters
+    ----------
+    text : str
+        The chapter's source.
+    student : bool
+        Leave out solutions, and what needs them.
+    outputs : NotebookNode, optional
+        The chapter as it was executed.
+    """
     book = [c for c in jupytext.reads(text, fmt="md:myst").cells if c.cell_type == "code"]
     inside = [cell.part == "solution" for cell in parse_cells(text)]
     ran = [cell for cell in code_cells(outputs) if not is_placed(cell)] if outputs else book
@@ -148,10 +159,11 @@ def _notebook_code(
 
 def _names_of_solutions(source: str) -> set[str]:
     """Return the names that only solutions define."""
-    found = {True: set(), False: set()}
+    in_solutions, elsewhere = set(), set()
     for cell in parse_cells(source):
-        found[cell.part == "solution"] |= defined_and_used(cell.source)[0]
-    return found[True] - found[False]
+        names = in_solutions if cell.part == "solution" else elsewhere
+        names |= defined_and_used(cell.source)[0]
+    return in_solutions - elsewhere
 
 
 def _prose_markdown(in_solution: bool, text: str, links: BookLinks) -> str:
@@ -164,7 +176,10 @@ def _prose_markdown(in_solution: bool, text: str, links: BookLinks) -> str:
 
 
 def _code_cells(code: _NotebookCode, links: BookLinks) -> list[NotebookNode]:
-    """Return a code cell, folded if no reader begins with it, and its figure's caption."""
+    """Return a code cell, and its figure's caption as another; none if nothing is left.
+
+    It is folded if it is a solution, or if the page hides its code.
+    """
     if not code.source:
         return []
     cell = nbformat.v4.new_code_cell(code.source)
@@ -297,7 +312,15 @@ def write_notebooks(app, exception) -> None:
 
 
 def _editions_of(links: BookLinks, wheel: str, outputs: NotebookNode) -> dict:
-    """Return a chapter's notebooks, each by the folder that it belongs in."""
+    """Return a chapter's three notebooks, each by the folder that it belongs in.
+
+    Parameters
+    ----------
+    links, wheel
+        As for `chapter_notebook`.
+    outputs : NotebookNode
+        The chapter as it was executed.
+    """
     notebook, tasks = (chapter_notebook(links, wheel, student) for student in (False, True))
     shown = chapter_notebook(links, wheel, outputs=outputs)
     for number, cell in enumerate(code_cells(shown)):

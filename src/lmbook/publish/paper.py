@@ -42,7 +42,25 @@ def book_parts() -> dict[str, list[str]]:
 
 
 def page_for_paper(context, site: str, name: str, folded: str) -> dict:
-    """Return a page's title, HTML, style sheets and rules, made ready for paper."""
+    """Open a page of the site and make it ready for paper.
+
+    Parameters
+    ----------
+    context : BrowserContext
+        Playwright's.
+    site : str
+        The site's address, with a slash.
+    name : str
+        The page's.
+    folded : {"out", "open"}
+        What becomes of folds.
+
+    Returns
+    -------
+    dict
+        What ``paper.js`` returns: ``title``, ``html``, ``links`` to style sheets, and
+        ``rules`` that stand in the page.
+    """
     with closing(context.new_page()) as page:
         page.set_default_timeout(PATIENCE)
         page.emulate_media(media="print")
@@ -53,7 +71,17 @@ def page_for_paper(context, site: str, name: str, folded: str) -> dict:
 
 
 def contents_html(book: dict, pages: dict, sheets: dict) -> str:
-    """Return the contents; ``sheets`` has the number on which each page begins."""
+    """Return the contents as HTML.
+
+    Parameters
+    ----------
+    book : dict of str to list of str
+        As `book_parts` returns it.
+    pages : dict of str to dict
+        Of each page, by its name, what `page_for_paper` returns.
+    sheets : dict of str to int
+        The number of the sheet on which each page begins, as far as that is known.
+    """
     rows = ""
     for caption, names in book.items():
         rows += f'<h4 role="none">{escape(caption)}</h4>'
@@ -64,12 +92,15 @@ def contents_html(book: dict, pages: dict, sheets: dict) -> str:
 
 
 def book_html(book: dict, pages: dict, sheets: dict) -> str:
-    """Return the whole book as HTML: its first page, the contents, all others."""
+    """Return the whole book as HTML: its first page, the contents, all others.
+
+    Parameters are those of `contents_html`.
+    """
     links = dict.fromkeys(link for page in pages.values() for link in page["links"])
     rules = dict.fromkeys(rule for page in pages.values() for rule in page["rules"])
     style, bodies = [*rules, (HERE / "paper.css").read_text("utf-8")], []
     for caption, names in book.items():
-        part = f'<h1 class="lm-part">{escape(caption)}</h1>' * bool(caption)
+        part = f'<h1 class="lm-part">{escape(caption)}</h1>' if caption else ""
         for name in names:
             if bodies:  # above the text, but for the first page
                 title = json.dumps(pages[name]["title"], ensure_ascii=False)
@@ -85,7 +116,21 @@ def book_html(book: dict, pages: dict, sheets: dict) -> str:
 
 
 def print_pages(browser, site: Path, book: dict, way: str, folded: str) -> bytes:
-    """Return pages of the built site as one PDF."""
+    """Return pages of the built site as one PDF.
+
+    Parameters
+    ----------
+    browser : Browser
+        Playwright's.
+    site : Path
+        The site's folder.
+    book : dict of str to list of str
+        As `book_parts` returns it.
+    way : {"read", "work"}
+        The way in which pages are shown.
+    folded : {"out", "open"}
+        What becomes of folds.
+    """
     names = [name for names in book.values() for name in names]
     address = f"{site.as_uri()}/"
     with closing(
