@@ -291,6 +291,7 @@ CHANGES = {
     "its claim": ("toys/toy_study.py", '"yes"', '"so"', None),
     "a comment": ("toys/toy_helper.py", "# added", "# nothing is added", None),
     "a docstring": ("toys/toy_helper.py", "Helps.", "It helps.", None),
+    "no docstring": ("toys/toy_helper.py", '"""Helps."""', "", None),
 }
 
 
