@@ -17,18 +17,18 @@ MODELS = {  # of the study *sequences*, as the figure names them
     "self-attention": "self-attention",
 }
 CHRONOLOGY = {  # year and name → what it does with the past
-    "1913 Markov’s chains": "count",
-    "1948 Shannon’s n-grams": "count",
-    "1989 time-delay network": "window",
-    "1990 Elman’s network": "state",
-    "1995 Kneser–Ney smoothing": "count",
+    "1913 Markov": "count",
+    "1948 Shannon": "count",
+    "1989 Waibel": "window",
+    "1990 Elman": "state",
+    "1995 Kneser, Ney": "count",
     "1997 LSTM": "state",
-    "2003 neural language model": "window",
-    "2010 recurrent language model": "state",
-    "2011 tagging from scratch": "window",
-    "2014 GRU, translation": "state",
-    "2015 attention": "attention",
-    "2017 convolutional translation": "window",
+    "2003 Bengio": "window",
+    "2010 Mikolov": "state",
+    "2011 Collobert": "window",
+    "2014 GRU": "state",
+    "2015 Bahdanau": "attention",
+    "2017 Gehring": "window",
     "2017 Transformer": "attention",
     "2018 GPT, BERT": "attention",
     "2023 Mamba": "state",
@@ -117,7 +117,7 @@ def gradients(fresh, runs=()):
         _trained_gradients(axes[0, 1], runs)
     for ax in axes[0]:
         ax.set_xlabel("tokens back")
-        ax.legend()
+        ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.1), ncols=2, frameon=False)
     plt.show()
 
 

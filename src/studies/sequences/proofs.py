@@ -193,7 +193,8 @@ def a_unit_keeps_time(page):
     here = correlations(page.memories, page.position)
     rng = np.random.default_rng(0)
     draws = rng.integers(len(page.held_out), size=(200, len(page.held_out)))
-    drawn = [correlations(page.memories, page.position, texts)[CLOCK] for texts in draws]
+    unit = page.memories[..., [CLOCK]]
+    drawn = [correlations(unit, page.position, texts)[0] for texts in draws]
     span = tuple(np.quantile(drawn, [0.025, 0.975]).tolist())
     nothing = [
         abs(
@@ -226,6 +227,7 @@ def a_unit_keeps_time(page):
         "sonnets": len(page.held_out),
         "units": page.memories.shape[-1],
         "vocab_size": page.characters.vocab_size,
+        "learned": sum(i % 10 not in (4, 9) for i in range(len(page.sonnets))),
     }
 
 
@@ -416,6 +418,47 @@ def gradients_vanish_or_explode(page):
     assert max(fresh) < 1e-6
     assert min(opened) > 0.1
     return {"opened": min(opened), "gate": torch.sigmoid(torch.tensor(3.0)).item()}
+
+
+def before_training(page):
+    """The same networks before they are trained."""
+    return page.replaced(runs=page.recurrence["fresh"])
+
+
+@finding(
+    "Each of three LSTMs grew a unit that keeps time along the line; three plain recurrent "
+    "networks of the same size grew none.",
+    rival="the plain networks; their best unit correlates at {plain:.2f} with the position",
+    null=before_training,
+    n="three networks of each kind, read on 15 test sonnets",
+    interval="lowest to highest correlation of an LSTM's best unit: {clocks:.2f}",
+)
+def gates_make_a_clock(page):
+    """The unit that goes best with the position in the line on training sonnets.
+
+    Of the LSTM's memory and of the plain network's state. Both kinds have as many
+    parameters, and rates that were chosen alike. The plain networks predict line ends about
+    as well. Sixty-four characters back each LSTM has more of the gradient left.
+    """
+    found = {
+        key: {
+            kind: [run[key] for run in page.runs if run["kind"] == kind]
+            for kind in ("RNN", "LSTM")
+        }
+        for key in ("clock", "line_ends", "gradient")
+    }
+    clock, ends = found["clock"], found["line_ends"]
+    far = {kind: [shares[64] for shares in found["gradient"][kind]] for kind in clock}
+    assert min(clock["LSTM"]) > 0.5
+    assert max(clock["RNN"]) < 0.4
+    assert abs(np.mean(ends["LSTM"]) - np.mean(ends["RNN"])) < 0.05
+    assert min(far["LSTM"]) > 10 * max(far["RNN"])
+    return {
+        "clocks": (min(clock["LSTM"]), max(clock["LSTM"])),
+        "plain": (min(clock["RNN"]), max(clock["RNN"])),
+        "ends": np.mean(ends["LSTM"]),
+        "plain_ends": np.mean(ends["RNN"]),
+    }
 
 
 @proof(

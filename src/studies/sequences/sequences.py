@@ -63,7 +63,7 @@ def run(_folder, group, kind="", shuffled=False, steps=(), rate=None):
     unit = "character" if group == "longer" else group
     ids, labels, poems, tested = passages(unit)
     seeds = SETTINGS["seeds"]
-    mix = shuffled if shuffled else lambda ids, seed: ids
+    mix = shuffle_tokens if shuffled else lambda ids, seed: ids
     tries = [(s, r) for s in steps for r in ([rate] if rate else SETTINGS["rates"])]
     if "counts" in kind:
         tries = [(order,) for order in ([1] if "bag" in kind else ORDERS[unit])]
@@ -206,7 +206,7 @@ def passages(unit):
     return torch.tensor(ids), labels, poems, rows.tested.to_numpy()
 
 
-def shuffled(ids, seed):
+def shuffle_tokens(ids, seed):
     """Each passage's tokens in an order of its own."""
     keys = torch.rand(ids.shape, generator=torch.Generator().manual_seed(seed))
     return ids.gather(1, keys.argsort(1))
