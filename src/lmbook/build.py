@@ -90,13 +90,16 @@ def _build_site(root: Path, anew: bool, page: str | None) -> bool:
     """
     from jupyter_book.sphinx import build_sphinx
 
+    from lmbook.play.stores import link_or_copy
+
     folder = build_folder(root)
     stage = folder / "stage"
     shutil.rmtree(stage, ignore_errors=True)
     stage.mkdir(parents=True)
     for name in () if anew else OF_SPHINX:
         if (folder / name).is_dir():
-            shutil.copytree(folder / name, stage / name, symlinks=True)
+            options = {"symlinks": True, "copy_function": link_or_copy}
+            shutil.copytree(folder / name, stage / name, **options)
     toc = str((root / "_toc.yml").resolve())
     status = build_sphinx(
         root / "chapters",

@@ -9,17 +9,36 @@
             `lmcourse.play` in a page, and the style sheets.
 
    Scripts are classic ones: browsers load no module on a page that was opened as a file.
-   esbuild lies in the working folder's `node_modules`. */
+   esbuild and wabt lie in the working folder's `node_modules`. */
 
-import { readdirSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import process from "node:process";
 
-const { build } = createRequire(join(process.cwd(), "package.json"))("esbuild");
+const requireHere = createRequire(join(process.cwd(), "package.json"));
+const { build } = requireHere("esbuild");
+const wabt = requireHere("wabt");
 const { own, shared, out } = JSON.parse(process.argv[2]);
 const play = join(own, "play");
 const isShared = /^\.\/(dom|poems)\.js$/;
+
+/* import code from "wasm:./NAME.wat": the instructions that a text of WebAssembly stands
+   for, as a Uint8Array. */
+const assembled = {
+  name: "assembled",
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /^wasm:/ }, ({ path }) => ({
+      path: join(play, path.slice("wasm:".length)),
+      namespace: "wasm",
+    }));
+    onLoad({ filter: /.*/, namespace: "wasm" }, async ({ path }) => {
+      const module = (await wabt()).parseWat(path, readFileSync(path, "utf8"));
+      module.validate();
+      return { contents: module.toBinary({}).buffer, loader: "binary" };
+    });
+  },
+};
 
 const settings = {
   bundle: true,
@@ -53,7 +72,7 @@ const workers = {
       const result = await build({
         ...settings,
         stdin: { contents, resolveDir: play },
-        plugins: [sharedModules],
+        plugins: [sharedModules, assembled],
         write: false,
       });
       return { contents: result.outputFiles[0].text, loader: "text" };

@@ -3,14 +3,17 @@
 A page opened as a file may load scripts and nothing else, so weights are safetensors in
 base64, a megabyte a script: `static/play/store.js` puts them together and compares their
 checksum. They are made when a page first asks for them and kept in ``_build/play`` under
-a hash of all that they are made of.
+a hash of all that they are made of. What is too large for that (`AS_FILES`) is carried by
+plain files, and is there for pages that come from a server.
 """
 
 import base64
+import hashlib
 import json
 import os
 import shutil
 import zlib
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
@@ -28,10 +31,12 @@ from lmcourse.models import load_bert, load_gpt2_vocabulary, trained
 from lmcourse.recurrent import load_char_lstm, untrained
 from lmcourse.views.generator import too_much
 from lmcourse.views.neighbours import neighbours_file, spaces
+from lmcourse.views.talker import page_file
 from lmcourse.views.tokenizer import merge_pairs
 from lmcourse.vision import VisionTransformer
 
 PART = 3 * 2**18  # bytes a script, which base64 makes a third more
+FILE_PART = 20 * 2**20  # bytes a file
 
 # --- GPT ------------------------------------------------------------------------------
 
@@ -162,7 +167,9 @@ STORES = {
     "lstm-random": lambda: lstm_file(untrained(load_char_lstm()[1])),
     "digits": lambda: digits_file(trained("digits", VisionTransformer)),
     "gpt2-merges": lambda: merge_pairs(load_gpt2_vocabulary()[0]),
+    "talker": lambda: page_file().read_bytes(),
 }
+AS_FILES = {"talker"}
 
 
 def _key(name: str) -> str:
@@ -178,17 +185,42 @@ def _make(name: str, folder: Path) -> None:
     """Write a store's scripts and, last, what a page is to know of them."""
     content = STORES[name]()
     folder.mkdir(parents=True, exist_ok=True)
-    count = -(-len(content) // PART)
-    for i in range(count):
-        text = base64.b64encode(content[i * PART : (i + 1) * PART]).decode()
+    parts = _parts(content, PART)
+    for i, part in enumerate(parts):
+        text = base64.b64encode(part).decode()
         script = f'lmcourse.carried["play/{name}/{i}.js"] = "{text}";\n'
         (folder / f"{i}.js").write_text(script, encoding="ascii")
-    about = {"bytes": len(content), "checksum": zlib.crc32(content), "parts": count}
+    about = {"bytes": len(content), "checksum": zlib.crc32(content), "parts": len(parts)}
     (folder / "about.json").write_text(json.dumps(about | {"key": folder.name}))
 
 
+def _parts(content: bytes, size: int) -> list[bytes]:
+    """Cut content into parts of so many bytes, the last of what is left."""
+    return [content[i : i + size] for i in range(0, len(content), size)]
+
+
+def _make_files(content: bytes, folder: Path) -> None:
+    """Write a store's plain files and, last, what a page is to know of them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    parts = []
+    for number, part in enumerate(_parts(content, FILE_PART)):
+        (folder / f"{number}.bin").write_bytes(part)
+        parts.append({"bytes": len(part), "checksum": zlib.crc32(part)})
+    about = {"bytes": len(content), "parts": parts, "key": folder.name.rpartition("-")[2]}
+    (folder / "about.json").write_text(json.dumps(about))
+
+
+def link_or_copy(source: str, target: str) -> str:
+    """Give a file another place: large plain files are linked where the system can."""
+    if str(source).endswith(".bin"):
+        with suppress(OSError):
+            os.link(source, target)
+            return target
+    return shutil.copy2(source, target)
+
+
 def stage(name: str, lib: Path, work: Path) -> dict:
-    """Put a store's scripts below ``lib/play``, and return what a page is to know of it.
+    """Put a store's files below ``lib/play``, and return what a page is to know of it.
 
     Parameters
     ----------
@@ -199,9 +231,15 @@ def stage(name: str, lib: Path, work: Path) -> dict:
     work : Path
         Where what was made once is kept.
     """
-    folder = work / f"{name}-{_key(name)}"
-    if not (folder / "about.json").is_file():
-        _make(name, folder)
+    if name in AS_FILES:
+        content = STORES[name]()
+        folder = work / f"{name}-{hashlib.sha256(content).hexdigest()[:16]}"
+        if not (folder / "about.json").is_file():
+            _make_files(content, folder)
+    else:
+        folder = work / f"{name}-{_key(name)}"
+        if not (folder / "about.json").is_file():
+            _make(name, folder)
     shutil.rmtree(lib / "play" / name, ignore_errors=True)
-    shutil.copytree(folder, lib / "play" / name)
+    shutil.copytree(folder, lib / "play" / name, copy_function=link_or_copy)
     return json.loads((folder / "about.json").read_text())

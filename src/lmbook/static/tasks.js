@@ -1,8 +1,10 @@
 /* Tasks: choices that answer, what is done, how far the reader is. It is kept in this browser
    only, by the book's title and the task's label; where nothing can be kept, as long as the
    page is open. `lmcourse.tasks` (tasks-table.js) says which tasks each page has. A press on
-   "Forget my progress" forgets the line that the reader typed in views (`dom.js`), too. */
+   "Forget my progress" forgets the line that the reader typed in views (`dom.js`) and the
+   models that the browser keeps (`play/store.js`), too. */
 import { button, forgetLine, LINE, lastLine, make } from "./dom.js";
+import { FORGOTTEN, forgetWeights, KEPT, keepsWeights } from "./play/store.js";
 
 /** @typedef {HTMLElement & { button: HTMLButtonElement }} Option one of a choice */
 
@@ -18,6 +20,7 @@ const resets = [];
 /** @type {Record<string, "right" | "done">} how each task was done, by its label */
 let done = {};
 let kept = true;
+let hasWeights = false;
 
 /**
  * Do something with what the browser keeps, if it keeps anything.
@@ -167,16 +170,25 @@ function show() {
   links.forEach(ring);
   const count = all.filter((label) => done[label]).length;
   sum.textContent = `${count} of ${all.length} tasks done. `;
-  foot.hidden = !count && !lastLine();
+  foot.hidden = !count && !lastLine() && !hasWeights;
 }
 
 function forget() {
-  const question = "Forget which tasks of this book you have done, and the line you typed?";
+  const question =
+    "Forget which tasks of this book you have done, the line you typed, and the models that " +
+    "your browser keeps?";
   if (!confirm(question)) return;
   done = {};
   attempt(() => localStorage.removeItem(key));
   forgetLine(); // last: all that shows what is stored reads it again
   resets.forEach((reset) => reset());
+  forgetWeights();
+  show();
+}
+
+/* Look whether the browser keeps models. */
+async function lookForWeights() {
+  hasWeights = await keepsWeights();
   show();
 }
 
@@ -190,6 +202,8 @@ const choosers = document.querySelectorAll(".lm-choose");
 choosers.forEach(choices);
 tasks.forEach(box);
 show();
+lookForWeights();
+for (const event of [KEPT, FORGOTTEN]) addEventListener(event, lookForWeights);
 for (const event of ["storage", "pageshow", LINE])
   addEventListener(event, () => {
     load();

@@ -21,6 +21,7 @@ the page is our own.
   `block`: a block's parts switched off; `neurons`: two lists to guess from;
   `generator`: a GPT that goes on with a line;
   `bert_explorer`: a BERT's heads on a line; `sequence`: what follows it, counted or read.
+- `talker`: a model that answers, to talk to and to look into.
 - `neighbours`: the words nearest to a word in three tables (`spaces`).
 """
 
@@ -50,6 +51,7 @@ from lmcourse.views.plots import (
 )
 from lmcourse.views.poems import poems
 from lmcourse.views.sequence import sequence
+from lmcourse.views.talker import talker
 from lmcourse.views.tokenizer import tokenizer
 from lmcourse.views.toy import attention_toy
 from lmcourse.views.training import training

@@ -11,7 +11,7 @@
 
 import source from "worker:./worker.js";
 import { startWorker } from "./start-worker.js";
-import { loadParts } from "./store.js";
+import { CACHE, KEPT, loadParts } from "./store.js";
 
 /** @import { Answer, Config, ForwardOptions, Neighbour } from "./engine.js" */
 /** @import { Piece, Sampling, WriteOptions } from "./writing.js" */
@@ -32,7 +32,6 @@ import { loadParts } from "./store.js";
  * @property {string | null} notKept why the weights are not kept for the next visit
  */
 
-const CACHE = "lmcourse-weights";
 const IDLE = 120_000; // milliseconds without a request, after which the worker ends
 /** @type {Record<string, Client>} */
 const opened = {};
@@ -49,12 +48,15 @@ export function openModel(name, context) {
   return opened[name];
 }
 
+/** A model in a worker. */
 export class Client {
   /**
    * @param {string} name of a store
    * @param {ViewContext} context
+   * @param {string} [text] of the worker
    */
-  constructor(name, context) {
+  constructor(name, context, text = source) {
+    this.text = text;
     this.name = name;
     this.context = context;
     this.about = context.stores[name];
@@ -133,6 +135,7 @@ export class Client {
       for (const { url } of await cache.keys())
         if (url.split("?")[0] === place) await cache.delete(url);
       await cache.put(this.address, new Response(new Blob(parts)));
+      dispatchEvent(new Event(KEPT));
       return null;
     } catch (error) {
       return `the browser has no room for them (${error.name})`;
@@ -140,7 +143,7 @@ export class Client {
   }
 
   start() {
-    this.worker = startWorker(source);
+    this.worker = startWorker(this.text);
     this.worker.onmessage = ({ data }) => this.onMessage(data);
     this.worker.onerror = (event) => {
       event.preventDefault();

@@ -1,4 +1,4 @@
-/* The book's models, run in the page: a BERT or a GPT from its own weights.
+/* The book's models, run in the page: a BERT, a GPT or a Llama from its own weights.
 
    The same mechanism as `lmcourse.transformer` and under the same names; what differs
    between models stands in a configuration. A matrix is one Float32Array, row after row,
@@ -158,14 +158,16 @@ function dot4(a, i, b, j, length, out, to, step) {
 
 /**
  * Multiply with a matrix, transposed. A row of the matrix meets four tokens at a time; tokens
- * that are left over meet four rows.
+ * that are left over meet four rows. A matrix that is quantised multiplies by itself.
  *
  * @param {Float32Array} x (tokens, columns)
- * @param {Dense} dense its weight is (rows, columns)
+ * @param {Dense} matrix its weight is (rows, columns)
  * @param {number} columns
  * @returns {Float32Array<ArrayBuffer>} (tokens, rows)
  */
-export function linear(x, { weight, bias }, columns) {
+export function linear(x, matrix, columns) {
+  if (matrix.multiply) return matrix.multiply(x);
+  const { weight, bias } = matrix;
   const rows = weight.length / columns;
   const tokens = x.length / columns;
   const out = new Float32Array(tokens * rows);
@@ -239,6 +241,24 @@ export function norm(x, { weight, bias }, eps) {
 }
 
 /**
+ * RMSNorm: each row over its root mean square, by `lmcourse.llama.RMSNorm`.
+ *
+ * @param {Float32Array} x (tokens, d_model)
+ * @param {{ weight: Float32Array }} norm (d_model,)
+ * @param {number} eps added to the mean square
+ * @returns {Float32Array} (tokens, d_model)
+ */
+export function rmsNorm(x, { weight }, eps) {
+  const d_model = weight.length;
+  const out = new Float32Array(x.length);
+  for (let start = 0; start < x.length; start += d_model) {
+    const scale = 1 / Math.sqrt(dot(x, start, x, start, d_model) / d_model + eps);
+    for (let i = 0; i < d_model; i++) out[start + i] = x[start + i] * scale * weight[i];
+  }
+  return out;
+}
+
+/**
  * Turn scores into weights that sum to 1; the largest score is subtracted first, so that no
  * exponential overflows.
  *
@@ -269,17 +289,23 @@ export function softmaxRows(scores, keys) {
   return scores;
 }
 
+/* Where a head's key or value of a token stands, counted in heads: head h has those of number
+   h // (heads / kv_heads). */
+const sharedPlace = (token, head, heads, kv_heads) =>
+  token * kv_heads + Math.floor((head * kv_heads) / heads);
+
 /**
  * How well each key answers each query, in each head: their product over √d_head, and
  * -Infinity where a query doesn't see a key.
  *
  * @param {Float32Array} query (queries, d_model)
- * @param {Float32Array} key (keys or more, d_model)
- * @param {{ heads: number, d_model: number, keys: number }} shape
+ * @param {Float32Array} key (keys or more, kv_heads · d_head)
+ * @param {{ heads: number, kv_heads?: number, d_model: number, keys: number }} shape
+ *   kv_heads: how many keys and values the heads share, as many as heads by default
  * @param {(query: number, key: number) => boolean} sees
  * @returns {Float32Array} (heads, queries, keys)
  */
-export function attentionScores(query, key, { heads, d_model, keys }, sees) {
+export function attentionScores(query, key, { heads, kv_heads = heads, d_model, keys }, sees) {
   const d_head = d_model / heads;
   const queries = query.length / d_model;
   const scores = new Float32Array(heads * queries * keys).fill(-Infinity);
@@ -289,7 +315,7 @@ export function attentionScores(query, key, { heads, d_model, keys }, sees) {
       const ofQuery = i * d_model + head * d_head;
       for (let j = 0; j < keys; j++) {
         if (!sees(i, j)) continue;
-        const ofKey = j * d_model + head * d_head;
+        const ofKey = sharedPlace(j, head, heads, kv_heads) * d_head;
         scores[row + j] = dot(query, ofQuery, key, ofKey, d_head) / Math.sqrt(d_head);
       }
     }
@@ -301,12 +327,13 @@ export function attentionScores(query, key, { heads, d_model, keys }, sees) {
  * head.
  *
  * @param {Float32Array} weights (heads, queries, keys)
- * @param {Float32Array} value (keys or more, d_model)
- * @param {{ heads: number, d_model: number, keys: number }} shape
+ * @param {Float32Array} value (keys or more, kv_heads · d_head)
+ * @param {{ heads: number, kv_heads?: number, d_model: number, keys: number }} shape
  * @param {(head: number) => boolean} isOff heads that bring nothing
  * @returns {Float32Array} (queries, d_model)
  */
-export function mixValues(weights, value, { heads, d_model, keys }, isOff = () => false) {
+export function mixValues(weights, value, shape, isOff = () => false) {
+  const { heads, kv_heads = heads, d_model, keys } = shape;
   const d_head = d_model / heads;
   const queries = weights.length / heads / keys;
   const mixed = new Float32Array(queries * d_model);
@@ -317,7 +344,7 @@ export function mixValues(weights, value, { heads, d_model, keys }, isOff = () =
         const weight = weights[(head * queries + i) * keys + j];
         if (weight === 0) continue;
         const to = i * d_model + head * d_head;
-        const from = j * d_model + head * d_head;
+        const from = sharedPlace(j, head, heads, kv_heads) * d_head;
         for (let n = 0; n < d_head; n++) mixed[to + n] += weight * value[from + n];
       }
   }
@@ -418,37 +445,44 @@ export class Model {
    * @param {Config} config
    * @param {Source} source
    */
-  constructor(config, { floats, tensor }) {
-    const { vocab_size, context, d_model, d_ff, activation } = config;
+  constructor(config, { floats, tensor, matrix }) {
+    const { vocab_size, context, d_model, d_ff, activation, heads, kv_heads = heads } = config;
     demand(ACTIVATIONS[activation], `the page has no activation ${activation}`);
     /** @type {(name: string, rows: number, columns: number) => WeightAndBias} */
-    const dense = (name, rows, columns) => ({
+    const withBias = (name, rows, columns) => ({
       weight: floats(`${name}.weight`, rows, columns),
       bias: floats(`${name}.bias`, rows),
     });
+    /** @type {(name: string, rows: number, columns: number) => Dense} */
+    const dense = matrix || withBias;
     /** @type {(name: string) => WeightAndBias} */
     const layerNorm = (name) => ({
       weight: floats(`${name}.weight`, d_model),
-      bias: floats(`${name}.bias`, d_model),
+      bias: config.norm === "rms" ? null : floats(`${name}.bias`, d_model),
     });
+    this.config = config;
+    this.d_head = d_model / heads;
+    const shared = kv_heads * this.d_head;
     /** @param {string} name */
     const attention = (name) => ({
       query: dense(`${name}.query`, d_model, d_model),
-      key: dense(`${name}.key`, d_model, d_model),
-      value: dense(`${name}.value`, d_model, d_model),
+      key: dense(`${name}.key`, shared, d_model),
+      value: dense(`${name}.value`, shared, d_model),
       output: dense(`${name}.output`, d_model, d_model),
     });
     /** @param {string} name */
     const feedForward = (name) => ({
+      gate: config.gated ? dense(`${name}.gate`, d_ff, d_model) : null,
       up: dense(`${name}.up`, d_ff, d_model),
       down: dense(`${name}.down`, d_model, d_ff),
     });
-    this.config = config;
-    this.d_head = d_model / config.heads;
     /** @type {[string, number, number]} */
     const table = ["tokens.weight", vocab_size, d_model];
     if (tensor) this.stored = tensor(...table);
-    if (this.stored?.dtype !== "I8") this.table = { weight: floats(...table) };
+    /** @type {Dense | undefined} */
+    this.table = undefined;
+    if (matrix) this.table = matrix("tokens", vocab_size, d_model);
+    else if (this.stored?.dtype !== "I8") this.table = { weight: floats(...table) };
     if (config.patch) this.patch = dense("patch", d_model, config.patch);
     if (config.positions === "learned")
       this.positions = floats("positions.weight", context, d_model);
@@ -478,6 +512,7 @@ export class Model {
    * @returns {Float32Array} (d_model,)
    */
   vector(id) {
+    if (this.table?.multiply) return this.table.row(id);
     if (this.table) return rowOf(this.table.weight, id, this.config.d_model);
     return toFloats(/** @type {Tensor} */ (this.stored), id, id + 1);
   }
@@ -494,9 +529,8 @@ export class Model {
    * @returns {Cache}
    */
   cache() {
-    const { layers, context, d_model } = this.config;
-    const room = () => new Float32Array(context * d_model);
-    const of = Array.from({ length: layers }, () => ({ key: room(), value: room() }));
+    const room = () => new Float32Array(0); // it grows
+    const of = Array.from({ length: this.config.layers }, () => ({ key: room(), value: room() }));
     return { length: 0, layers: of };
   }
 
@@ -530,7 +564,9 @@ export class Model {
    * @param {ForwardOptions} [options]
    * @returns {Generator<number, Answer, void>}
    */
-  *steps(ids, { token_types, pixels, cache, logits_of, keep = [], ablate = [], patch = {} } = {}) {
+  *steps(ids, options = {}) {
+    const { token_types, pixels, cache, keep = [], ablate = [], patch = {} } = options;
+    const { logits_of = Array.from(ids.keys()), lens_of = Array.from(ids.keys()) } = options;
     const { config } = this;
     const { d_model } = config;
     this.check(ids, token_types, cache);
@@ -546,7 +582,7 @@ export class Model {
       wants: (name) => wanted.some((pattern) => pattern.test(name)),
       see(name, values, ...shape) {
         if (Object.hasOwn(patch, name)) {
-          put(values, patch[name], shape, name);
+          for (const one of [patch[name]].flat()) put(values, one, shape, name);
           patched.add(name);
         }
         if (look.wants(name)) kept[name] = { values: values.slice(), shape };
@@ -563,17 +599,20 @@ export class Model {
     for (let layer = 0; layer < config.layers; layer++) {
       x = this.block(x, layer, cache ? cache.layers[layer] : null, cache, look);
       const lens = `blocks.${layer}.lens`;
-      if (look.wants(lens)) look.see(lens, this.readOut(x), ids.length, config.vocab_size);
+      if (look.wants(lens))
+        look.see(
+          lens,
+          this.readOut(rowsOf(x, lens_of, d_model)),
+          lens_of.length,
+          config.vocab_size,
+        );
       yield layer;
     }
     if (cache) cache.length += ids.length;
-    const rows = logits_of || Array.from(ids.keys());
-    const chosen = new Float32Array(rows.length * d_model);
-    rows.forEach((row, i) => chosen.set(rowOf(x, row, d_model), i * d_model));
     let logits = null;
-    if (config.output !== "none" && rows.length) {
-      logits = this.readOut(chosen, look);
-      look.see("logits", logits, rows.length, config.vocab_size);
+    if (config.output !== "none" && logits_of.length) {
+      logits = this.readOut(rowsOf(x, logits_of, d_model), look);
+      look.see("logits", logits, logits_of.length, config.vocab_size);
     }
     for (const name of Object.keys(patch))
       demand(patched.has(name), `there is no activation ${name} to patch`);
@@ -634,6 +673,18 @@ export class Model {
   }
 
   /**
+   * The norm that this model has.
+   *
+   * @param {Float32Array} x (tokens, d_model)
+   * @param {WeightAndBias} weights
+   * @returns {Float32Array} (tokens, d_model)
+   */
+  normed(x, weights) {
+    const { eps } = this.config;
+    return this.config.norm === "rms" ? rmsNorm(x, weights, eps) : norm(x, weights, eps);
+  }
+
+  /**
    * One block. A norm stands before each of the two sublayers (GPT) or after its result was
    * added (BERT).
    *
@@ -645,14 +696,14 @@ export class Model {
    * @returns {Float32Array} (tokens, d_model)
    */
   block(x, layer, kept, cache, look) {
-    const { d_model, eps, norm_first } = this.config;
+    const { d_model, norm_first } = this.config;
     const block = this.blocks[layer];
     const name = `blocks.${layer}`;
     const tokens = x.length / d_model;
     /** @type {(part: string, values: Float32Array) => Float32Array} */
     const see = (part, values) => look.see(`${name}.${part}`, values, tokens, d_model);
     /** @type {(which: "norm_1" | "norm_2", x: Float32Array) => Float32Array} */
-    const through = (which, x) => see(which, norm(x, block[which], eps));
+    const through = (which, x) => see(which, this.normed(x, block[which]));
     /** @param {Float32Array} x */
     const attention = (x) => see("attention", this.attend(x, layer, kept, cache, look));
     /** @param {Float32Array} x */
@@ -678,8 +729,9 @@ export class Model {
    * @returns {Float32Array} the update, (tokens, d_model)
    */
   attend(x, layer, kept, cache, look) {
-    const { heads, d_model, causal, positions } = this.config;
+    const { heads, kv_heads = heads, d_model, causal, positions, base } = this.config;
     const { d_head } = this;
+    const shared = kv_heads * d_head; // the width of keys and values
     const { query: q, key: k, value: v, output } = this.blocks[layer].attention;
     const name = `blocks.${layer}.attention`;
     const queries = x.length / d_model;
@@ -689,18 +741,23 @@ export class Model {
     const project = (matrix) => linear(x, matrix, d_model);
     let [query, key, value] = [project(q), project(k), project(v)];
     if (positions === "rotary") {
-      rotate(query, before, heads, d_head);
-      rotate(key, before, heads, d_head);
+      rotate(query, before, heads, d_head, base);
+      rotate(key, before, kv_heads, d_head, base);
     }
-    /** @type {(part: string, values: Float32Array) => Float32Array} */
-    const see = (part, values) => look.see(`${name}.${part}`, values, queries, d_model);
-    [query, key, value] = [see("query", query), see("key", key), see("value", value)];
+    /** @type {(part: string, values: Float32Array, width?: number) => Float32Array} */
+    const see = (part, values, width = d_model) =>
+      look.see(`${name}.${part}`, values, queries, width);
+    [query, key, value] = [
+      see("query", query),
+      see("key", key, shared),
+      see("value", value, shared),
+    ];
     if (kept) {
-      kept.key.set(key, before * d_model);
-      kept.value.set(value, before * d_model);
+      kept.key = placed(kept.key, key, before * shared);
+      kept.value = placed(kept.value, value, before * shared);
       ({ key, value } = kept); // rows beyond `keys` are not looked at
     }
-    const shape = { heads, d_model, keys };
+    const shape = { heads, kv_heads, d_model, keys };
     /** @type {(query: number, key: number) => boolean} */
     const sees = (i, j) => !causal || j <= before + i;
     const scores = attentionScores(query, key, shape, sees);
@@ -723,15 +780,16 @@ export class Model {
    * @returns {Float32Array} (heads, keys)
    */
   lengths(value, keys, { weight }) {
-    const { heads, d_model } = this.config;
+    const { heads, kv_heads = heads, d_model } = this.config;
     const { d_head } = this;
     const found = new Float32Array(heads * keys);
     for (let head = 0; head < heads; head++)
       for (let j = 0; j < keys; j++) {
         let square = 0;
+        const from = sharedPlace(j, head, heads, kv_heads) * d_head;
         for (let row = 0; row < d_model; row++) {
           const at = row * d_model + head * d_head;
-          square += dot(value, j * d_model + head * d_head, weight, at, d_head) ** 2;
+          square += dot(value, from, weight, at, d_head) ** 2;
         }
         found[head * keys + j] = Math.sqrt(square);
       }
@@ -739,7 +797,8 @@ export class Model {
   }
 
   /**
-   * Up, activation, down: each token by itself.
+   * Up, activation, down: each token by itself. Gated (SwiGLU), the activation is that of a
+   * gate, which multiplies what goes up.
    *
    * @param {Float32Array} x (tokens, d_model)
    * @param {number} layer
@@ -748,11 +807,12 @@ export class Model {
    */
   feedForward(x, layer, look) {
     const { d_model, d_ff, activation } = this.config;
-    const { up, down } = this.blocks[layer].feed_forward;
+    const { gate, up, down } = this.blocks[layer].feed_forward;
     const name = `blocks.${layer}.feed_forward`;
     const tokens = x.length / d_model;
     const raised = look.see(`${name}.up`, linear(x, up, d_model), tokens, d_ff);
-    const hidden = raised.map(ACTIVATIONS[activation]);
+    const hidden = (gate ? linear(x, gate, d_model) : raised).map(ACTIVATIONS[activation]);
+    if (gate) for (let i = 0; i < hidden.length; i++) hidden[i] *= raised[i];
     return linear(look.see(`${name}.hidden`, hidden, tokens, d_ff), down, d_ff);
   }
 
@@ -766,7 +826,7 @@ export class Model {
   readOut(x, look) {
     const { d_model, eps, activation } = this.config;
     const tokens = x.length / d_model;
-    if (this.norm) x = norm(x, this.norm, eps);
+    if (this.norm) x = this.normed(x, this.norm);
     if (this.norm && look) x = look.see("norm", x, tokens, d_model);
     if (!this.mlm) return linear(x, this.matrix, d_model);
     const turned = linear(x, this.mlm.dense, d_model).map(ACTIVATIONS[activation]);
@@ -805,18 +865,47 @@ export class Model {
 const rowOf = (x, row, width) => x.subarray(row * width, (row + 1) * width);
 
 /**
- * Replace rows of an activation.
+ * Some rows of x, one after the other.
+ *
+ * @param {Float32Array} x
+ * @param {number[]} rows
+ * @param {number} width of a row
+ * @returns {Float32Array} (rows, width)
+ */
+function rowsOf(x, rows, width) {
+  const out = new Float32Array(rows.length * width);
+  rows.forEach((row, i) => out.set(rowOf(x, row, width), i * width));
+  return out;
+}
+
+/* Put numbers at a place of an array, and return it, or a larger one with what it held. */
+function placed(array, numbers, at) {
+  const needed = at + numbers.length;
+  if (needed > array.length) {
+    const larger = new Float32Array(Math.max(needed, 2 * array.length));
+    larger.set(array.subarray(0, at));
+    array = larger;
+  }
+  array.set(numbers, at);
+  return array;
+}
+
+/**
+ * Replace rows of an activation, or columns of them.
  *
  * @param {Float32Array} values changed
  * @param {Patch} patch
  * @param {number[]} shape of the activation; first the number of its rows
  * @param {string} name of the activation
  */
-function put(values, { rows, values: given }, shape, name) {
+function put(values, { rows, columns, values: given }, shape, name) {
   const width = values.length / shape[0];
+  const [first, last] = columns || [0, width];
   const places = rows || Array.from({ length: shape[0] }, (_, row) => row);
   const fits = places.every((row) => Number.isInteger(row) && row >= 0 && row < shape[0]);
   demand(fits, `${name} has rows 0 to ${shape[0] - 1}, not ${places}`);
-  demand(given.length === places.length * width, `${name}: a row has ${width} numbers`);
-  places.forEach((row, i) => values.set(rowOf(given, i, width), row * width));
+  demand(0 <= first && last <= width, `${name}: a row has ${width} numbers`);
+  const wide = last - first;
+  demand(given.length === places.length * wide, `${name}: a row has ${wide} numbers`);
+  places.forEach((row, i) => values.set(rowOf(given, i, wide), row * width + first));
 }

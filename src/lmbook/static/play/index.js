@@ -21,6 +21,8 @@ export * as sentences from "./sentences.js";
 export * as "sequence-view" from "./sequence-view.js";
 export * as "sorting-view" from "./sorting-view.js";
 export * as surprise from "./surprise.js";
+export * as "talker-client" from "./talker-client.js";
+export * as "talker-view" from "./talker-view.js";
 export * as "tokenizer-view" from "./tokenizer-view.js";
 export * as "toy-view" from "./toy-view.js";
 export * as training from "./training.js";

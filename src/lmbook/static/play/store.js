@@ -3,6 +3,33 @@
    context.stores[name] says how many parts (scripts), how many bytes, their checksum. Each
    script puts a part, in base64, into context.carried. */
 
+/** What the browser calls the cache that it keeps weights in, for the next visit. */
+export const CACHE = "lmcourse-weights";
+
+/** The event that the window hears when the browser has kept weights. */
+export const KEPT = "lmcourse:weights-kept";
+
+/** The event that the window hears when the browser has forgotten all weights. */
+export const FORGOTTEN = "lmcourse:weights-forgotten";
+
+/**
+ * Forget the weights that the browser keeps for this book; views hear of it.
+ *
+ * @returns {Promise<void>}
+ */
+export async function forgetWeights() {
+  await Promise.resolve(window.caches?.delete(CACHE)).catch(() => false); // nothing was kept
+  window.dispatchEvent(new Event(FORGOTTEN));
+}
+
+/**
+ * Whether the browser keeps any weights.
+ *
+ * @returns {Promise<boolean>}
+ */
+export const keepsWeights = () =>
+  Promise.resolve(window.caches?.has(CACHE)).then(Boolean, () => false);
+
 /**
  * Load a store's parts, several at a time.
  *

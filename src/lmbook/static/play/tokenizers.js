@@ -62,8 +62,11 @@ export class ByteBPE {
    *
    * @param {Uint16Array} merges the IDs of left and right for each merge, in the order in which
    *   they were learned
+   * @param {(symbol: string) => boolean} [knows] whether a vocabulary has a byte's symbol; one
+   *   that it has not is left out, as the library does
    */
-  constructor(merges) {
+  constructor(merges, knows = () => true) {
+    this.knows = BYTE_CHARACTERS.map(knows);
     this.pairs = merges;
     this.symbols = [...BYTE_CHARACTERS].sort();
     this.bytes = BYTE_CHARACTERS.map((character) => this.symbols.indexOf(character));
@@ -103,7 +106,8 @@ export class ByteBPE {
    * @param {Set<number>} used
    */
   word(word, merges, used) {
-    let ids = Array.from(this.encoder.encode(word), (byte) => this.bytes[byte]);
+    const known = this.encoder.encode(word).filter((byte) => this.knows[byte]);
+    let ids = Array.from(known, (byte) => this.bytes[byte]);
     for (;;) {
       const first = Math.min(merges, ...ids.slice(1).map((id, i) => this.rank(ids[i], id)));
       if (first === merges) break;

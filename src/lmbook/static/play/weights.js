@@ -53,9 +53,10 @@ export function readSafetensors(bytes) {
 /**
  * A number of 16 bits (sign, 5 of exponent, 10 of fraction) as JavaScript's.
  *
- * @param {number} half
+ * @param {number} half its bits, as a whole number
+ * @returns {number}
  */
-function fromHalf(half) {
+export function fromHalf(half) {
   const sign = half & 0x8000 ? -1 : 1;
   const exponent = (half >> 10) & 31;
   const fraction = half & 1023;

@@ -40,8 +40,8 @@ function messagesHandled() {
   });
 }
 
-/* Requests, each a generator: what it yields is a piece of the answer or a mere pause. */
-const REQUESTS = {
+/** Requests, each a generator: what it yields is a piece of the answer or a mere pause. */
+export const REQUESTS = {
   /**
    * @param {Model} model
    * @param {{ ids: number[], options: ForwardOptions }} details
@@ -65,22 +65,38 @@ const REQUESTS = {
 };
 
 /**
+ * Read the weights that a message brings.
+ *
+ * @param {Open} message
+ */
+async function openStore({ parts, about, name }) {
+  const model = Model.read(await joined(parts, about, name));
+  return { model, value: model.config };
+}
+
+/**
  * Answer messages: { request: "open" } brings the weights, "cancel" says that an answer is no
  * longer wanted; the others ask something.
  *
  * @param {WorkerScope} scope
+ * @param {(message: any, report: (piece: unknown) => void) => Promise<{ model: any, value: unknown }>} [open]
+ *   how a model is opened; the value is what is answered
+ * @param {Record<string, (model: any, details: any) => Generator<any, any, any>>} [requests] what
+ *   may be asked
  */
-export function serve(scope) {
-  /** @type {Model | null} */
+export function serve(scope, open = openStore, requests = REQUESTS) {
+  /** @type {unknown} */
   let model = null;
   let last = Promise.resolve(); // when the last request is answered
   /** @type {Set<number>} */
   const cancelled = new Set();
 
   /** @param {Open} message */
-  async function open({ id, parts, about, name }) {
-    model = Model.read(await joined(parts, about, name));
-    scope.postMessage({ id, value: model.config });
+  async function begin(message) {
+    const { id } = message;
+    const opened = await open(message, (piece) => scope.postMessage({ id, pieces: [piece] }));
+    model = opened.model;
+    scope.postMessage({ id, value: opened.value });
   }
 
   /** @param {Question} message */
@@ -88,9 +104,7 @@ export function serve(scope) {
     /** @type {Piece[]} */
     let pieces = [];
     let looked = performance.now();
-    /** @type {(model: any, details: any) => Generator<any, unknown, void>} the kinds differ */
-    const start = REQUESTS[request];
-    const run = start(model, details);
+    const run = requests[request](model, details);
     for (;;) {
       const { done, value } = run.next();
       if (!done && value.piece) pieces.push(value.piece);
@@ -108,7 +122,7 @@ export function serve(scope) {
   async function handle(message) {
     try {
       await messagesHandled(); // a newer request may cancel this one
-      if (message.request === "open") await open(/** @type {Open} */ (message));
+      if (message.request === "open") await begin(/** @type {Open} */ (message));
       else if (!cancelled.has(message.id)) await answer(message);
     } catch (error) {
       scope.postMessage({ id: message.id, error: error.message });

@@ -20,21 +20,53 @@ import { softmax } from "./engine.js";
  * @returns {Float32Array} (vocab_size,)
  */
 export function nextProbs(logits, { temperature = 1, top_k = Infinity, top_p = 1 } = {}) {
-  const order = Array.from(logits.keys()).sort((a, b) => logits[b] - logits[a] || a - b);
   const out = new Float32Array(logits.length);
   if (temperature === 0) {
-    out[order[0]] = 1;
+    out[likeliest(logits)] = 1;
     return out;
   }
   const all = softmax(logits.map((logit) => logit / temperature));
-  const few = order.slice(0, Math.max(1, top_k));
-  const whole = few.reduce((sum, id) => sum + all[id], 0);
+  if (top_k >= all.length && top_p >= 1) return Float32Array.from(all);
+  const few = firsts(all, logits, top_k, top_p);
+  const whole = few.slice(0, top_k).reduce((sum, id) => sum + all[id], 0);
+  const share = top_k < all.length ? whole : 1;
   let sum = 0;
-  for (const id of few) {
-    if (sum > 0 && sum >= top_p * whole) break;
+  for (const id of few.slice(0, Math.max(1, top_k))) {
+    if (sum > 0 && sum >= top_p * share) break;
     sum += out[id] = all[id];
   }
   return out.map((prob) => prob / sum);
+}
+
+/**
+ * The place of the largest number, the first of equals.
+ *
+ * @param {ArrayLike<number>} numbers
+ * @returns {number}
+ */
+export function likeliest(numbers) {
+  let best = 0;
+  for (let i = 1; i < numbers.length; i++) if (numbers[i] > numbers[best]) best = i;
+  return best;
+}
+
+/* The likeliest tokens in order, as many as top_k and top_p need, or some more: a vocabulary
+   is large, and most of it is never drawn. */
+function firsts(probs, logits, top_k, top_p) {
+  const order = (ids) => ids.sort((a, b) => logits[b] - logits[a] || a - b);
+  const largest = probs[likeliest(logits)];
+  for (let least = largest / 1e3; least > 1e-30; least /= 1e3) {
+    const ids = [];
+    let sum = 0;
+    for (let id = 0; id < probs.length; id++)
+      if (probs[id] >= least) {
+        ids.push(id);
+        sum += probs[id];
+      }
+    const enough = top_k < probs.length ? ids.length >= top_k : sum >= top_p + 1e-6;
+    if (enough) return order(ids);
+  }
+  return order(Array.from(logits.keys()));
 }
 
 /**
@@ -57,11 +89,11 @@ export function randomness(seed, drawn = 0) {
 /**
  * Draw a token: where a random number falls if the probabilities are laid end to end.
  *
- * @param {Float32Array} probs
- * @param {() => number} random
- * @returns {number}
+ * @param {Float32Array} probs (vocab_size,)
+ * @param {() => number} random from 0 to 1
+ * @returns {number} its id
  */
-function draw(probs, random) {
+export function draw(probs, random) {
   let left = random();
   for (let id = 0; id < probs.length; id++) {
     left -= probs[id];

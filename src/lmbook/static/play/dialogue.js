@@ -1,0 +1,98 @@
+/* The tokenizer of a GGUF file, and the form of a dialogue: equal to what `lmcourse.llama`
+   makes of the same file. */
+
+import { wellFormed } from "./text.js";
+import { BYTE_CHARACTERS, ByteBPE } from "./tokenizers.js";
+import { demand } from "./weights.js";
+
+const UNMERGED = [3, 4]; // the types of tokens that no merge makes
+
+/* The template that the page knows: it is compared with the file's. */
+const TEMPLATE =
+  "{% for message in messages %}{% if loop.first and messages[0]['role'] != 'system' %}" +
+  "{{ '<|im_start|>system\nYou are a helpful AI assistant named SmolLM, trained by Hugging " +
+  "Face<|im_end|>\n' }}{% endif %}{{'<|im_start|>' + message['role'] + '\n' + " +
+  "message['content'] + '<|im_end|>' + '\n'}}{% endfor %}{% if add_generation_prompt %}" +
+  "{{ '<|im_start|>assistant\n' }}{% endif %}";
+const SYSTEM = "You are a helpful AI assistant named SmolLM, trained by Hugging Face";
+
+/**
+ * A dialogue as the model reads it, up to where it is to answer.
+ *
+ * @param {{ role: string, content: string }[]} turns
+ * @returns {string}
+ */
+export function dialogueText(turns) {
+  const all = turns[0].role === "system" ? turns : [{ role: "system", content: SYSTEM }, ...turns];
+  const told = all.map(({ role, content }) => `<|im_start|>${role}\n${content}<|im_end|>\n`);
+  return `${told.join("")}<|im_start|>assistant\n`;
+}
+
+export class GgufTokenizer {
+  /**
+   * @param {Record<string, any>} fields of a GGUF file
+   */
+  constructor(fields) {
+    const of = (name) => fields[`tokenizer.${name}`];
+    const isKnown = of("ggml.model") === "gpt2" && of("ggml.pre") === "smollm";
+    demand(isKnown, `the page has no tokenizer ${of("ggml.model")} ${of("ggml.pre")}`);
+    this.pieces = of("ggml.tokens"); // in the order of their IDs
+    this.ids = new Map(this.pieces.map((piece, id) => [piece, id]));
+    this.bpe = new ByteBPE(pairs(of("ggml.merges")), (symbol) => this.ids.has(symbol));
+    const whole = this.pieces.filter((_, id) => UNMERGED.includes(of("ggml.token_type")[id]));
+    this.whole = new Set(whole.map((piece) => this.ids.get(piece)));
+    const marks = whole.map((piece) => piece.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&"));
+    this.marks = new RegExp(marks.sort((a, b) => b.length - a.length).join("|"), "gu");
+    this.end = of("ggml.eos_token_id");
+    this.talks = of("chat_template") === TEMPLATE;
+  }
+
+  /**
+   * Cut a text: first at the tokens that stand for no text, then digits apart.
+   *
+   * @param {string} text
+   * @returns {number[]} the IDs of its tokens
+   */
+  encode(text) {
+    const ids = [];
+    let start = 0;
+    text = wellFormed(text);
+    for (const { 0: found, index } of text.matchAll(this.marks)) {
+      ids.push(...this.part(text.slice(start, index)), this.ids.get(found));
+      start = index + found.length;
+    }
+    return ids.concat(this.part(text.slice(start)));
+  }
+
+  part(text) {
+    const apart = text.match(/\p{N}|\P{N}+/gu) ?? [];
+    return apart.flatMap((each) => this.bpe.encode(each).map(({ piece }) => this.ids.get(piece)));
+  }
+
+  /**
+   * The text that tokens stand for; those that stand for none are left out.
+   *
+   * @param {number[]} ids
+   * @returns {string}
+   */
+  decode(ids) {
+    const symbols = ids.filter((id) => !this.whole.has(id)).map((id) => this.pieces[id]);
+    const bytes = Array.from(symbols.join(""), (symbol) => BYTE_CHARACTERS.indexOf(symbol));
+    return new TextDecoder("utf-8", { ignoreBOM: true }).decode(Uint8Array.from(bytes));
+  }
+}
+
+/* Merges, as two symbols and a space between, as the IDs that ByteBPE gives the symbols. */
+function pairs(merges) {
+  const ids = new Map([...BYTE_CHARACTERS].sort().map((symbol, id) => [symbol, id]));
+  const out = new Uint16Array(2 * merges.length);
+  merges.forEach((merge, rank) => {
+    const both = merge.split(" ");
+    out.set(
+      both.map((symbol) => ids.get(symbol)),
+      2 * rank,
+    );
+    if (!ids.has(both.join(""))) ids.set(both.join(""), ids.size);
+  });
+  return out;
+}

@@ -1,0 +1,104 @@
+/* Reading a GGUF file, as `lmcourse.gguf` does: named fields, named tensors, and then the
+   tensors' bytes. The file is one that the site was built with: whoever loads it compares
+   its checksum. */
+
+import { demand } from "./weights.js";
+
+export const BLOCK = 32; // numbers that share a scale
+const ALIGNMENT = 32; // bytes, unless a field says otherwise
+
+/* A field's type, by the number that stands for it: how DataView reads it, and its bytes. */
+const SCALARS = {
+  0: ["getUint8", 1],
+  1: ["getInt8", 1],
+  2: ["getUint16", 2],
+  3: ["getInt16", 2],
+  4: ["getUint32", 4],
+  5: ["getInt32", 4],
+  6: ["getFloat32", 4],
+  7: ["getUint8", 1],
+  10: ["getBigUint64", 8],
+  11: ["getBigInt64", 8],
+  12: ["getFloat64", 8],
+};
+const STRING = 8;
+const ARRAY = 9;
+
+/* How a tensor's numbers are stored: name, numbers in a block, bytes of a block. */
+const KINDS = { 0: ["F32", 1, 4], 3: ["Q4_1", BLOCK, 20], 8: ["Q8_0", BLOCK, 34] };
+
+/**
+ * @typedef {object} StoredTensor
+ * @property {string} kind "F32", "Q4_1" or "Q8_0"
+ * @property {number[]} shape rows first, as in PyTorch
+ * @property {Uint8Array} bytes whole blocks, where they lie in the file
+ */
+
+/**
+ * Read the fields of a GGUF file, and where its tensors lie.
+ *
+ * @param {Uint8Array} bytes the whole file
+ * @returns {{ fields: Record<string, any>, tensors: Map<string, StoredTensor> }}
+ */
+export function readGguf(bytes) {
+  const header = new Header(bytes);
+  demand(header.text(4) === "GGUF", "this is not a GGUF file");
+  header.scalar(4); // its version
+  const counts = { tensors: header.scalar(10), fields: header.scalar(10) };
+  const fields = {};
+  for (let i = 0; i < counts.fields; i++) {
+    const name = header.string();
+    fields[name] = header.value(header.scalar(4));
+  }
+  const announced = Array.from({ length: counts.tensors }, () => header.announced());
+  const alignment = fields["general.alignment"] ?? ALIGNMENT;
+  const start = Math.ceil(header.at / alignment) * alignment;
+  const tensors = new Map(announced.map((each) => [each.name, stored(each, bytes, start)]));
+  return { fields, tensors };
+}
+
+class Header {
+  constructor(bytes) {
+    this.bytes = bytes;
+    this.view = new DataView(bytes.buffer, bytes.byteOffset);
+    this.decoder = new TextDecoder();
+    this.at = 0;
+  }
+
+  text(length) {
+    this.at += length;
+    return this.decoder.decode(this.bytes.subarray(this.at - length, this.at));
+  }
+
+  scalar(type) {
+    const [read, size] = SCALARS[type];
+    this.at += size;
+    return Number(this.view[read](this.at - size, true));
+  }
+
+  string() {
+    return this.text(this.scalar(10));
+  }
+
+  value(type) {
+    if (type === STRING) return this.string();
+    if (type !== ARRAY) return this.scalar(type);
+    const inner = this.scalar(4);
+    return Array.from({ length: this.scalar(10) }, () => this.value(inner));
+  }
+
+  /* What is said of a tensor before the bytes begin. */
+  announced() {
+    const name = this.string();
+    const shape = Array.from({ length: this.scalar(4) }, () => this.scalar(10)).reverse();
+    return { name, shape, number: this.scalar(4), offset: this.scalar(10) };
+  }
+}
+
+function stored({ name, shape, number, offset }, bytes, start) {
+  demand(KINDS[number], `the page cannot read how ${name} is stored`);
+  const [kind, numbers, size] = KINDS[number];
+  const length = (shape.reduce((product, n) => product * n, 1) / numbers) * size;
+  const from = start + offset;
+  return { kind, shape, bytes: bytes.subarray(from, from + length) };
+}

@@ -1,0 +1,142 @@
+/* A Llama from a GGUF file, for engine.js; as `lmcourse.llama`, and under the same names. */
+
+import { Model } from "./engine.js";
+import { BLOCKS, QuantisedMatrix } from "./quantised.js";
+import { demand } from "./weights.js";
+
+/* What the engine calls a tensor of a block → what a GGUF file calls it. */
+const NAMES = {
+  norm_1: "attn_norm",
+  "attention.query": "attn_q",
+  "attention.key": "attn_k",
+  "attention.value": "attn_v",
+  "attention.output": "attn_output",
+  norm_2: "ffn_norm",
+  "feed_forward.gate": "ffn_gate",
+  "feed_forward.up": "ffn_up",
+  "feed_forward.down": "ffn_down",
+};
+const OUTSIDE = { tokens: "token_embd", norm: "output_norm" };
+
+/* "blocks.3.attention.query" → "blk.3.attn_q.weight" */
+function nameInFile(name) {
+  const [, layer, part] = /^blocks\.(\d+)\.(.*)$/.exec(name) || [];
+  return `${part ? `blk.${layer}.${NAMES[part]}` : OUTSIDE[name]}.weight`;
+}
+
+/**
+ * What engine.js is to know of a Llama.
+ *
+ * @param {Record<string, any>} fields of its GGUF file
+ * @returns {object}
+ */
+export function llamaConfig(fields) {
+  const architecture = fields["general.architecture"];
+  demand(architecture === "llama", `a model of kind ${architecture} is not a Llama`);
+  const of = (name) => fields[`llama.${name}`];
+  return {
+    vocab_size: of("vocab_size"),
+    context: of("context_length"),
+    layers: of("block_count"),
+    heads: of("attention.head_count"),
+    kv_heads: of("attention.head_count_kv"),
+    d_model: of("embedding_length"),
+    d_ff: of("feed_forward_length"),
+    base: of("rope.freq_base"),
+    eps: of("attention.layer_norm_rms_epsilon"),
+    positions: "rotary",
+    norm: "rms",
+    activation: "silu",
+    gated: true,
+    causal: true,
+    norm_first: true,
+    output: "tied",
+  };
+}
+
+/**
+ * Make a model of a file, whose matrices stay where they lie.
+ *
+ * @param {{ fields: Record<string, any>, tensors: Map<string, object> }} file of `readGguf`;
+ *   the rows of queries and keys are put in another order, once
+ * @param {import("./kernels.js").Kernels | null} kernels
+ * @returns {Model}
+ */
+export function readLlama(file, kernels) {
+  const config = llamaConfig(file.fields);
+  const heads = { query: config.heads, key: config.kv_heads };
+
+  function stored(name, ...shape) {
+    const found = file.tensors.get(nameInFile(name));
+    const isRight = found && String(found.shape) === String(shape);
+    demand(isRight, `${name} has the shape ${found?.shape}, not ${shape}`);
+    return found;
+  }
+
+  function matrix(name, ...shape) {
+    const found = stored(name, ...shape);
+    demand(BLOCKS[found.kind], `the page cannot multiply from ${found.kind}`);
+    const shared = heads[name.split(".").at(-1)];
+    if (shared && !found.isHalved) {
+      putInHalves(found, shared);
+      found.isHalved = true;
+    }
+    return new QuantisedMatrix(found, kernels);
+  }
+
+  function floats(name, ...shape) {
+    const { kind, bytes } = stored(name.replace(/\.weight$/, ""), ...shape);
+    demand(kind === "F32", `${name} is stored as ${kind}`);
+    return new Float32Array(bytes.slice().buffer);
+  }
+
+  return new Model(config, { floats, matrix });
+}
+
+/* Put the rows of a query or key matrix in the order of engine.js. A file has the rotary pairs
+   of a head side by side, rows 0 and 1, 2 and 3, …; the engine takes the first of each pair
+   from the first half of the head. */
+function putInHalves({ shape, bytes }, heads) {
+  const d_head = shape[0] / heads;
+  const size = bytes.length / shape[0]; // bytes of a row
+  const old = bytes.slice();
+  for (let row = 0; row < shape[0]; row++) {
+    const head = Math.floor(row / d_head);
+    const within = row % d_head;
+    const place = (within % 2) * (d_head / 2) + (within >> 1);
+    const target = (head * d_head + place) * size;
+    bytes.set(old.subarray(row * size, (row + 1) * size), target);
+  }
+}
+
+/* The number of 32 bits at a place of an endless sequence that looks drawn (mulberry32). */
+function bitsAt(seed, place) {
+  const state = (seed + Math.imul(place + 1, 0x6d2b79f5)) | 0;
+  let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+  mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+  return mixed ^ (mixed >>> 14);
+}
+
+/**
+ * Make the integers of every matrix random ones, or bring them back: the second call undoes
+ * the first. Each bit is kept or turned as a sequence of random bits says. Scales and minima
+ * stay, so every block of 32 keeps its range.
+ *
+ * @param {Map<string, import("./gguf.js").StoredTensor>} tensors changed
+ * @param {number} seed
+ */
+export function turnBits(tensors, seed) {
+  let place = 0;
+  for (const { kind, bytes } of tensors.values()) {
+    if (!BLOCKS[kind]) continue;
+    const { size, head } = BLOCKS[kind];
+    for (let block = 0; block < bytes.length; block += size)
+      for (let at = block + head; at < block + size; at += 4) {
+        const bits = bitsAt(seed, place++);
+        bytes[at] ^= bits;
+        bytes[at + 1] ^= bits >>> 8;
+        bytes[at + 2] ^= bits >>> 16;
+        bytes[at + 3] ^= bits >>> 24;
+      }
+  }
+}

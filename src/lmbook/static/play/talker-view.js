@@ -1,0 +1,601 @@
+/* The view *talker*: a model that answers, and what goes on inside while it does.
+   `lmcourse.views.talker` gives a line of which the answer, the next tokens, the lens and one
+   layer's attention are known; the model is loaded after a click. What a tab shows is
+   computed when it is first to be seen. */
+import {
+  announcer,
+  arrow,
+  bar,
+  button,
+  heading,
+  make,
+  ownLine,
+  percent,
+  plural,
+  radios,
+  row,
+  select,
+  slider,
+} from "./dom.js";
+import { FORGOTTEN } from "./store.js";
+import { openTalker } from "./talker-client.js";
+
+const LONGEST = 2000; // characters of a line
+const COUNT = 80; // tokens that it writes until it is told to go on
+const SEED = 1; // of random weights
+const TABS = {
+  next: "Next token",
+  lens: "Layer by layer",
+  attention: "Attention",
+  heads: "Change heads",
+};
+const FORMS = ["a dialogue", "a text that goes on"];
+let views = 0;
+
+const key = ([layer, head]) => `${layer}.${head}`;
+const megabytes = (bytes) => `${Math.round(bytes / 1e6)} MB`;
+
+/* Where the largest number stands, the first place left out if there is another. */
+function mostBehindFirst(weights) {
+  let best = weights.length > 1 ? 1 : 0;
+  for (let i = best; i < weights.length; i++) if (weights[i] > weights[best]) best = i;
+  return best;
+}
+
+export function mount(element, data, context) {
+  const talker = openTalker(data.store, context);
+  const lane = `talker ${++views}`;
+  const { layers, heads, room } = data;
+  let isDialogue = data.dialogue;
+  let turns = [{ role: "user", content: data.text }]; // with what was answered
+  let isHere = false; // the model
+  let random = null; // a seed of random weights
+  let seed = 0; // of what is drawn
+  /* What was read and written: pieces and IDs of its tokens, how many were read. */
+  let seen = { ids: data.ids, pieces: data.pieces, read: data.read };
+  let told = { next: data.next, lens: data.lens, attention: data.attention };
+  let tab = "next";
+  let { place, layer, head } = data;
+  const changed = new Map(); // layer and head → { place, how: "off" or "other" }
+
+  /* --- what stands there --- */
+
+  const part = (tag, name, ...rest) => make(tag, { class: `lmk-${name}` }, ...rest);
+  const controls = (...parts) => make("p", { class: "play-controls" }, ...parts);
+  const loader = button(`Load the model: ${megabytes(talker.about.bytes)}`, load);
+  const halt = button("Stop loading", stopLoading, { hidden: "" });
+  const progress = make("progress", { max: 1, value: 0, hidden: "", "aria-label": "Loading" });
+  const about = make("span", { class: "play-muted" });
+  const forget = button("Forget the model", () => talker.forget().then(leave), { hidden: "" });
+  const { area, note, label } = ownLine(data.text, typed, { maxlength: LONGEST, onkeydown: enter });
+  const log = part("div", "log");
+  const ask = button("Ask", begin);
+  const more = button("Go on", goOn);
+  const stop = button("Stop", stopWriting, { disabled: "" });
+  const anew = button("Begin anew", beginAnew);
+  const again = button("Other dice", drawAgain);
+  const sliders = {
+    temperature: slider("temperature", {
+      min: 0.1,
+      max: 2,
+      step: 0.1,
+      value: 1,
+      oninput: tellDice,
+    }),
+    top_p: slider("top-p", { min: 0.05, max: 1, step: 0.05, value: 0.9, oninput: tellDice }),
+  };
+  const dice = controls(...Object.values(sliders).map((each) => each.label), again);
+  let isDrawn = false;
+  const forms = radios("Read it as", FORMS, isDialogue ? 0 : 1, choose);
+  const ways = radios("Next token:", ["always the likeliest", "drawn"], 0, (way) => {
+    isDrawn = way === 1;
+    tellDice();
+  });
+  const learned = radios("Weights:", ["trained", "random"], 0, (which) => {
+    random = which ? SEED : null;
+    again_();
+  });
+  const learnedNote = part("p", "learned play-muted");
+  const tokens = make("p", {
+    class: "lmk-tokens play-shades",
+    role: "group",
+    "aria-label": "What it read and wrote, token by token",
+    onkeydown: goAlong,
+  });
+  const tabs = Object.entries(TABS).map(([name, title]) =>
+    button(title, () => open(name), {
+      role: "tab",
+      id: `${lane.replace(" ", "-")}-${name}`,
+      "aria-controls": `${lane.replace(" ", "-")}-panel`,
+    }),
+  );
+  const panel = make("div", { role: "tabpanel", id: `${lane.replace(" ", "-")}-panel` });
+  const bars = part("table", "bars");
+  const lens = part("table", "lens");
+  const summary = part("p", "summary");
+  const layerChoice = select(
+    Array.from({ length: layers }, (_, i) => `layer ${i}`),
+    () => look({ layer: +layerChoice.value }),
+    { "aria-label": "Layer" },
+  );
+  const headChoice = make(
+    "div",
+    { class: "play-words", role: "radiogroup", "aria-label": "Head", onkeydown: goAcross },
+    ...Array.from({ length: heads }, (_, i) =>
+      button(i, () => look({ head: i }), { role: "radio", "aria-label": `head ${i}` }),
+    ),
+  );
+  const chips = make("div", { class: "play-words", role: "group", "aria-label": "Changed heads" });
+  const other = make("textarea", { rows: 2, maxlength: LONGEST, spellcheck: "false", dir: "auto" });
+  other.value = data.other;
+  other.addEventListener("change", () => changed.size && renew());
+  const otherLabel = make("label", { class: "play-line" }, "Another text", other);
+  const where = controls(layerChoice, headChoice);
+  const changes = make(
+    "div",
+    {},
+    controls(
+      button("Switch it off", () => change("off")),
+      button("Take it from another text", () => change("other")),
+    ),
+    chips,
+    otherLabel,
+  );
+  const { live, later } = announcer(tell);
+  element.append(
+    controls(loader, halt, progress, about, forget),
+    learned,
+    learnedNote,
+    log,
+    label,
+    controls(forms),
+    controls(ask, stop, more, anew),
+    ways,
+    dice,
+    note,
+    part("p", "title", make("b", {}, "Inside"), ": choose a token, and what to see of it."),
+    tokens,
+    make("div", { class: "lmk-tabs", role: "tablist", onkeydown: goAcross }, ...tabs),
+    panel,
+    live,
+  );
+
+  /* --- the model comes and goes --- */
+
+  async function load() {
+    loader.disabled = true;
+    progress.hidden = halt.hidden = false;
+    about.textContent = "";
+    try {
+      const found = await talker.load((share) => {
+        progress.value = share;
+        about.textContent = ` ${percent(share)}`;
+      });
+      if (found) arrive(found);
+    } catch (error) {
+      about.textContent = `The model does not load: ${error.message}`;
+    }
+    progress.hidden = halt.hidden = true;
+    loader.disabled = false;
+  }
+
+  function arrive({ notKept, memory }) {
+    isHere = true;
+    loader.hidden = true;
+    forget.hidden = false;
+    const keeps = notKept ? `It is not kept: ${notKept}` : "Your browser keeps it";
+    about.textContent = `The model is here, in ${megabytes(memory)} of memory. ${keeps}.`;
+    draw();
+  }
+
+  function leave() {
+    isHere = false;
+    loader.hidden = false;
+    forget.hidden = true;
+    about.textContent = "";
+    draw();
+  }
+
+  function stopLoading() {
+    talker.stop();
+    about.textContent = "What has come so far is kept.";
+  }
+
+  /* Ask the model; an error is told, and the answer is null. */
+  async function asked(request, details, own, onPieces) {
+    if (!isHere) {
+      note.textContent = talker.obstacle || "The model has to be loaded first.";
+      return null;
+    }
+    try {
+      return await talker.when(request, { ...details, random }, `${lane} ${own}`, onPieces);
+    } catch (error) {
+      note.textContent = `The model does not answer: ${error.message}`;
+      return null;
+    }
+  }
+
+  /* --- writing --- */
+
+  function typed() {
+    note.textContent = isHere ? "" : talker.obstacle || "To ask, load the model first.";
+  }
+
+  function enter(event) {
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+    event.preventDefault();
+    begin();
+  }
+
+  function choose(which) {
+    isDialogue = which === 0;
+    beginAnew();
+  }
+
+  function beginAnew() {
+    talker.cancel(`${lane} write`);
+    turns = [];
+    ask.textContent = isDialogue ? "Ask" : "Write on";
+    drawLog();
+    area.focus({ preventScroll: true });
+  }
+
+  const sampling = () =>
+    isDrawn
+      ? { temperature: +sliders.temperature.input.value, top_p: +sliders.top_p.input.value, seed }
+      : { temperature: 0 };
+
+  function begin() {
+    const line = isDialogue ? area.value.trim() : area.value;
+    if (!line) return;
+    if (!isDialogue) turns = [];
+    if (turns.at(-1)?.role === "user") turns.pop(); // it was not answered
+    turns.push({ role: "user", content: line });
+    answer();
+  }
+
+  /* The tokens of a last line, behind what was said before; the first turns go when there is
+     no room for them. */
+  async function read(line) {
+    if (!isDialogue) return asked("tokens", { text: line }, "read");
+    const all = [
+      ...turns.slice(
+        0,
+        turns.findLastIndex(({ role }) => role === "user"),
+      ),
+    ];
+    for (;;) {
+      const found = await asked(
+        "tokens",
+        { turns: [...all, { role: "user", content: line }] },
+        "read",
+      );
+      if (!found || found.ids.length <= room - COUNT || !all.length) return found;
+      all.splice(0, 2);
+      note.textContent = "The first turns are too far back: it no longer sees them.";
+    }
+  }
+
+  /* Answer the last question. */
+  async function answer() {
+    note.textContent = "";
+    const last = turns.findLastIndex(({ role }) => role === "user");
+    if (last < 0) return;
+    turns = turns.slice(0, last + 1);
+    drawLog();
+    const found = await read(turns[last].content);
+    if (!found) return;
+    if (found.ids.length > room - COUNT) {
+      note.textContent = `That is too long: ${plural(found.ids.length, "token")}.`;
+      return;
+    }
+    seen = { ...found, read: found.ids.length };
+    place = seen.read - 1;
+    told = {};
+    turns.push({ role: "assistant", content: "" });
+    await write();
+  }
+
+  /* Write behind what stands there. */
+  async function write() {
+    const before = turns.at(-1).content;
+    stop.disabled = false;
+    more.disabled = true;
+    const count = Math.min(COUNT, room - seen.ids.length);
+    const details = { ids: seen.ids, off: switchedOff(), count, ...sampling() };
+    const end = await asked("speak", details, "write", (pieces) => {
+      seen.ids = seen.ids.concat(pieces.map(({ id }) => id));
+      seen.pieces = seen.pieces.concat(pieces.map(({ piece }) => piece));
+      turns.at(-1).content = before + pieces.at(-1).text;
+      drawLog();
+      drawTokens();
+    });
+    stop.disabled = true;
+    more.disabled = end === "end" || seen.ids.length >= room;
+    if (end === "end" && !before && !turns.at(-1).content) turns.at(-1).content = "(nothing)";
+    drawLog();
+    later();
+    renew();
+  }
+
+  function goOn() {
+    if (turns.at(-1)?.role === "assistant") write();
+  }
+
+  function stopWriting() {
+    talker.cancel(`${lane} write`);
+    stop.disabled = true;
+  }
+
+  function drawAgain() {
+    seed += 1;
+    answer();
+  }
+
+  /* The same question to a model that was changed. */
+  function again_() {
+    learnedNote.textContent =
+      random === null
+        ? ""
+        : "The same blocks, and every block of 32 weights in its own range, but drawn at random: " +
+          "it has learned nothing. What is still to be seen below was not learned.";
+    if (isHere) answer();
+    else typed();
+  }
+
+  function tellDice() {
+    for (const { input, value } of Object.values(sliders)) {
+      value.textContent = input.value;
+      input.disabled = !isDrawn;
+    }
+    again.disabled = !isDrawn;
+  }
+
+  /* --- looking inside --- */
+
+  const changedBy = (how) =>
+    Array.from(changed.values()).flatMap((each) => (each.how === how ? [each.place] : []));
+  const switchedOff = () => changedBy("off");
+
+  function open(name) {
+    tab = name;
+    look({});
+  }
+
+  /* Another token, layer or head. */
+  function look(chosen) {
+    if ((chosen.place ?? place) !== place) told = {};
+    if ((chosen.layer ?? layer) !== layer) delete told.attention;
+    place = chosen.place ?? place;
+    layer = chosen.layer ?? layer;
+    head = chosen.head ?? head;
+    draw();
+    compute();
+  }
+
+  /* All that was computed inside is of something else now. */
+  function renew() {
+    told = {};
+    draw();
+    compute();
+  }
+
+  /* Ask for what the tab shows, if it is not known. */
+  async function compute() {
+    const wanted = told;
+    const name = tab === "heads" ? "next" : tab;
+    if (wanted[name] && (wanted.whole || !changed.size)) return;
+    const details = { ids: seen.ids.slice(0, place + 1), place, layer };
+    const from = await patched();
+    if (from === null) return;
+    const found = await asked(name, { ...details, off: switchedOff(), from }, "look");
+    if (!found) return;
+    wanted[name] = found;
+    if (changed.size && name === "next" && !wanted.whole) {
+      wanted.whole = await asked("next", details, "whole");
+    }
+    if (wanted === told) draw();
+  }
+
+  /* The other text whose heads take a place here; undefined if there are none. */
+  async function patched() {
+    const taken = changedBy("other");
+    if (!taken.length) return undefined;
+    const found = await read(other.value);
+    return found && { ids: found.ids, heads: taken };
+  }
+
+  function change(how) {
+    if (!isHere) return typed();
+    changed.set(key([layer, head]), { place: [layer, head], how });
+    renew();
+  }
+
+  function restore(name) {
+    changed.delete(name);
+    renew();
+  }
+
+  /* --- keys --- */
+
+  function step(event, list, columns) {
+    const moved = arrow(event);
+    const all = Array.from(list);
+    const next = moved && all[all.indexOf(event.target) + moved[0] + columns * moved[1]];
+    if (!moved) return;
+    event.preventDefault();
+    next?.focus();
+    next?.click();
+  }
+
+  function goAcross(event) {
+    step(event, event.currentTarget.querySelectorAll("button"), 1);
+  }
+
+  function goAlong(event) {
+    const moved = arrow(event);
+    if (!moved) return;
+    event.preventDefault();
+    const next = tokens.querySelectorAll("button")[place + moved[0] + moved[1]];
+    if (!next) return;
+    look({ place: place + moved[0] + moved[1] });
+    tokens.querySelectorAll("button")[place].focus();
+  }
+
+  /* --- drawing --- */
+
+  const quoted = (piece) => `“\u2068${piece}\u2069”`; // what turns round turns nothing else
+
+  function draw() {
+    drawLog();
+    drawTokens();
+    drawTabs();
+    const chosen = [layer, head].join(".");
+    layerChoice.value = layer;
+    headChoice.querySelectorAll("button").forEach((each, i) => {
+      each.setAttribute("aria-checked", i === head);
+      each.setAttribute("aria-pressed", i === head);
+      each.tabIndex = i === head ? 0 : -1;
+    });
+    chips.replaceChildren(
+      ...Array.from(changed, ([name, { how }]) =>
+        button(`${name} ${how === "off" ? "off" : "from the other"} ×`, () => restore(name), {
+          "aria-label": `head ${name}: as it was again`,
+          "aria-pressed": name === chosen,
+        }),
+      ),
+    );
+    if (told.next) drawBars();
+    else bars.replaceChildren(row("…", "", ""));
+    drawLens();
+    drawSummary();
+  }
+
+  function drawLog() {
+    const shownTurns = turns.map(({ role, content }) =>
+      make(
+        "p",
+        { class: `lmk-${role}` },
+        make("b", {}, role === "user" ? "You" : random === null ? "Model" : "Random weights"),
+        make("span", { dir: "auto" }, content || "…"),
+      ),
+    );
+    if (!isDialogue && turns.length) {
+      const [line, written] = turns;
+      log.replaceChildren(
+        make("p", { class: "lmk-assistant" }, line.content, make("b", {}, written?.content ?? "")),
+      );
+    } else log.replaceChildren(...shownTurns);
+    log.hidden = !turns.length;
+  }
+
+  function drawTokens() {
+    const weights = tab === "attention" ? told.attention?.[head] : null;
+    const largest = weights ? weights[mostBehindFirst(weights)] : 1;
+    const buttons = seen.pieces.map((piece, i) =>
+      button(piece, () => look({ place: i }), {
+        "aria-pressed": i === place,
+        class: i < seen.read ? "" : "lmk-written",
+        tabindex: i === place ? 0 : -1,
+        style: weights ? `--share: ${Math.min(1, (weights[i] ?? 0) / largest)}` : "--share: 0",
+      }),
+    );
+    tokens.replaceChildren(
+      ...buttons.flatMap((each, i) => (seen.pieces[i].endsWith("⏎") ? [each, make("br")] : [each])),
+    );
+  }
+
+  function drawTabs() {
+    tabs.forEach((each, i) => {
+      const isOpen = Object.keys(TABS)[i] === tab;
+      each.setAttribute("aria-selected", isOpen);
+      each.tabIndex = isOpen ? 0 : -1;
+    });
+    panel.setAttribute("aria-labelledby", tabs[Object.keys(TABS).indexOf(tab)].id);
+    const shown = {
+      next: [summary, bars],
+      lens: [
+        summary,
+        make(
+          "div",
+          { class: "lmk-scroll", tabindex: 0, role: "region", "aria-label": "Layers" },
+          lens,
+        ),
+      ],
+      attention: [where, summary],
+      heads: [where, changes, summary, bars],
+    }[tab];
+    panel.replaceChildren(...shown);
+  }
+
+  function drawBars() {
+    const whole = new Map((told.whole ?? []).map(({ id, share }) => [id, share]));
+    const mark = (id, share) => (changed.size ? (whole.get(id) ?? 0) : share);
+    bars.replaceChildren(
+      ...told.next.map(({ id, piece, share }) =>
+        row(piece, bar(share, mark(id, share)), percent(share, 1)),
+      ),
+    );
+  }
+
+  function drawLens() {
+    lens.replaceChildren(
+      heading("after", "likeliest", "second", "third"),
+      ...(told.lens ?? []).map((found, i) =>
+        row(`layer ${i}`, ...found.map(({ piece, share }) => `${piece} ${percent(share)}`)),
+      ),
+    );
+  }
+
+  /* What the tab shows, in a sentence. */
+  function drawSummary() {
+    const own = quoted(seen.pieces[place]);
+    const missing = isHere ? "…" : talker.obstacle || "Load the model to see this.";
+    const [first] = told.next ?? [];
+    const sentences = {
+      next: () =>
+        first &&
+        `After ${own} the likeliest token is ${quoted(first.piece)}: ${percent(first.share, 1)}.`,
+      lens: () => told.lens && `What the model would say after ${own} if it ended after a layer.`,
+      attention: () => told.attention && attentionTold(own, told.attention[head]),
+      heads: () => first && headsTold(first),
+    };
+    summary.textContent = sentences[tab]() || missing;
+  }
+
+  function attentionTold(own, weights) {
+    const best = mostBehindFirst(weights);
+    const behind = `most goes to ${quoted(seen.pieces[best])}: ${percent(weights[best])}.`;
+    return `Head ${head} of layer ${layer}, from ${own}: the first token gets ${percent(weights[0])}; of the rest ${behind}`;
+  }
+
+  function headsTold(first) {
+    const whole = told.whole?.[0];
+    const now = `the likeliest token is ${quoted(first.piece)}, ${percent(first.share, 1)}`;
+    if (!changed.size) return `No head is changed; ${now}.`;
+    const then = whole ? `; before it was ${quoted(whole.piece)}, ${percent(whole.share, 1)}` : "";
+    return `${plural(changed.size, "head")} changed: ${now}${then}. The marks are the model unchanged.`;
+  }
+
+  function tell() {
+    const last = turns.at(-1);
+    return last?.role === "assistant" ? `It writes: ${last.content}` : "";
+  }
+
+  addEventListener(FORGOTTEN, () => {
+    talker.stop();
+    leave();
+  });
+  turns.push({ role: "assistant", content: data.answer });
+  ask.textContent = isDialogue ? "Ask" : "Write on";
+  if (talker.obstacle) {
+    loader.disabled = true;
+    about.textContent = talker.obstacle;
+  } else
+    talker.isKept().then((kept) => {
+      if (kept && !isHere) loader.textContent = "Open the model: your browser kept it";
+    });
+  more.disabled = true;
+  tellDice();
+  draw();
+}

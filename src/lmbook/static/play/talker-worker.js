@@ -1,0 +1,273 @@
+/* The model that talks, in a worker: it fetches the file's parts, which the browser keeps,
+   and answers what talker-client.js asks. The page never holds the weights. */
+
+import code from "wasm:./kernels.wat";
+import { dialogueText, GgufTokenizer } from "./dialogue.js";
+import { softmax } from "./engine.js";
+import { readGguf } from "./gguf.js";
+import { openMemory } from "./kernels.js";
+import { readLlama, turnBits } from "./llama.js";
+import { CACHE, checksum } from "./store.js";
+import { shown } from "./tokenizers.js";
+import { demand } from "./weights.js";
+import { serve as answer, REQUESTS } from "./worker.js";
+import { draw, nextProbs, randomness } from "./writing.js";
+
+const TOP = 10; // next tokens that are told
+const LENS = 3; // of each layer
+const KEPT = 2; // readings of texts
+
+// --- the file -------------------------------------------------------------------------
+
+/* Read what comes into a place; `report` gets the bytes that came. Whether all did. */
+async function receive(response, place, report) {
+  const reader = response.body.getReader();
+  let at = 0;
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return at === place.length;
+    if (at + value.length > place.length) return false;
+    place.set(value, at);
+    at += value.length;
+    report(value.length);
+  }
+}
+
+/* Bring a part to its place, from what the browser kept or from the site. Returns whether it
+   has to be kept. */
+async function bring({ address, sum, name }, place, cache, report) {
+  const kept = await cache?.match(address);
+  if (kept && (await receive(kept, place, report)) && checksum(place) === sum) return false;
+  const response = await fetch(address, { cache: "no-store" }).catch(() => ({ status: "lost" }));
+  demand(response.ok, `${name} did not come (${response.status})`);
+  const isWhole = await receive(response, place, report);
+  const isRight = isWhole && checksum(place) === sum;
+  demand(isRight, `${name} is not what this page was built with: reload the page`);
+  return true;
+}
+
+/* Fill a place with a file that comes in parts. Returns { fromCache, notKept: why the browser
+   keeps nothing for the next visit, or null }. */
+async function fill(bytes, { about, folder, name }, report) {
+  const cache = await Promise.resolve(globalThis.caches?.open(CACHE)).catch(() => undefined);
+  let notKept = cache ? null : "this browser keeps nothing for this page";
+  let fromCache = true;
+  let arrived = 0;
+  let start = 0;
+  for (const [part, { bytes: length, checksum: sum }] of about.parts.entries()) {
+    const address = `${folder}play/${name}/${part}.bin?v=${about.key}`;
+    const place = bytes.subarray(start, start + length);
+    const which = `part ${part + 1} of ${about.parts.length} of ${name}`;
+    const count = (more) => {
+      arrived += more;
+      report({ share: Math.min(1, arrived / bytes.length) });
+    };
+    if (await bring({ address, sum, name: which }, place, cache, count)) {
+      fromCache = false;
+      const keeping = cache?.put(address, new Response(place.slice()));
+      await keeping?.catch((error) => {
+        notKept = `the browser has no room for it (${error.name})`;
+      });
+    }
+    start += length;
+    arrived = start;
+  }
+  if (cache && !fromCache) await dropOlder(cache, `${folder}play/${name}/`, about.key);
+  return { fromCache, notKept };
+}
+
+/* Drop what an earlier build's page kept. */
+async function dropOlder(cache, place, key) {
+  for (const request of await cache.keys())
+    if (request.url.startsWith(place) && !request.url.endsWith(`?v=${key}`))
+      await cache.delete(request);
+}
+
+async function open(message, report) {
+  const { about, simd = true } = message;
+  const { bytes, kernels } = await openMemory(about.bytes, simd ? code : null);
+  const { fromCache, notKept } = await fill(bytes, message, report);
+  const talker = new Talker(bytes, kernels);
+  const { config } = talker.model;
+  const value = { config, fromCache, notKept, simd: Boolean(kernels) };
+  return { model: talker, value: { ...value, memory: bytes.buffer.byteLength } };
+}
+
+// --- the model ------------------------------------------------------------------------
+
+class Talker {
+  constructor(bytes, kernels) {
+    this.kernels = kernels;
+    this.file = readGguf(bytes);
+    this.tokenizer = new GgufTokenizer(this.file.fields);
+    this.seed = null; // of random weights
+    this.begin();
+  }
+
+  /* Read the model, and forget what it was computing. */
+  begin() {
+    this.model = readLlama(this.file, this.kernels);
+    this.cache = null;
+    this.states = [];
+    if (this.seed === null) return;
+    for (const { norm_1, norm_2 } of [...this.model.blocks, { norm_1: this.model.norm }])
+      for (const norm of [norm_1, norm_2]) norm?.weight.fill(1);
+  }
+
+  /* Random weights by a seed, or with null the trained ones. */
+  setSeed(seed) {
+    if (seed === this.seed) return;
+    for (const each of [this.seed, seed]) if (each !== null) turnBits(this.file.tensors, each);
+    this.seed = seed;
+    this.begin();
+  }
+
+  /* Of some tokens those that have to be read: the cache has the others, or is made anew. */
+  unread(ids, off) {
+    const made = JSON.stringify(off);
+    if (this.cache?.made !== made) this.cache = { ...this.model.cache(), made, ids: [] };
+    const { cache } = this;
+    let same = 0;
+    while (same < cache.length && same < ids.length - 1 && cache.ids[same] === ids[same]) same++;
+    cache.length = same;
+    cache.ids = ids.slice();
+    return ids.slice(same);
+  }
+
+  /* The likeliest of some logits and their shares. */
+  likeliest(logits, count, probs = softmax(Float32Array.from(logits))) {
+    const best = [];
+    for (let id = 0; id < logits.length; id++) {
+      if (best.length === count && logits[id] <= logits[best[count - 1]]) continue;
+      const place = best.findIndex((other) => logits[other] < logits[id]);
+      best.splice(place < 0 ? best.length : place, 0, id);
+      best.length = Math.min(best.length, count);
+    }
+    return best.map((id) => ({ id, piece: this.shown(id), share: probs[id] }));
+  }
+
+  shown(id) {
+    const { whole, pieces } = this.tokenizer;
+    return whole.has(id) ? pieces[id] : shown(pieces[id], true);
+  }
+}
+
+/* What stands for the part of another text that takes a place here: heads, at the last token.
+   Returns options for `Model.steps`. */
+function* patching(talker, { ids, heads }, row) {
+  const { model } = talker;
+  const layers = Array.from(new Set(heads.map(([layer]) => layer)));
+  const names = layers.map((layer) => `blocks.${layer}.attention.heads`);
+  const { kept } = yield* model.steps(ids, { keep: names, logits_of: [] });
+  const patch = {};
+  for (const [layer, head] of heads) {
+    const name = `blocks.${layer}.attention.heads`;
+    const columns = [head * model.d_head, (head + 1) * model.d_head];
+    const values = kept[name].values.subarray((ids.length - 1) * model.config.d_model);
+    patch[name] ??= [];
+    patch[name].push({ rows: [row], columns, values: values.slice(...columns) });
+  }
+  return patch;
+}
+
+/* The residual stream of a text before each block and after the last, (layers + 1) times
+   (tokens, d_model). The last ones are kept for further questions. */
+function* states(talker, { ids, off = [], from = null }) {
+  const made = JSON.stringify([ids, off, from]);
+  let found = talker.states.find((each) => each.made === made);
+  if (!found) {
+    const patch = from ? yield* patching(talker, from, ids.length - 1) : {};
+    const options = { ablate: off, patch, keep: ["embeddings", "blocks.*"], logits_of: [] };
+    const { kept } = yield* talker.model.steps(ids, options);
+    found = { made, streams: Object.values(kept).map(({ values }) => values) };
+    talker.states = [found, ...talker.states].slice(0, KEPT);
+  }
+  return found.streams;
+}
+
+const rowAt = (x, row, width) => x.slice(row * width, (row + 1) * width);
+
+/* The next tokens after the token at a place. */
+function* next(talker, { place, ...asked }) {
+  const { model } = talker;
+  const streams = yield* states(talker, asked);
+  const logits = model.readOut(rowAt(streams.at(-1), place, model.config.d_model));
+  return talker.likeliest(logits, TOP);
+}
+
+/* The same if the model ended after each layer. */
+function* lens(talker, { place, ...asked }) {
+  const { model } = talker;
+  const { d_model } = model.config;
+  const [, ...streams] = yield* states(talker, asked);
+  const told = [];
+  for (let layer = 0; layer < streams.length; layer++) {
+    const logits = model.readOut(rowAt(streams[layer], place, d_model));
+    told.push(talker.likeliest(logits, LENS));
+    yield layer;
+  }
+  return told;
+}
+
+/* What each head of a layer looks at from the token at a place: (heads, place + 1). */
+function* attention(talker, { place, layer, ...asked }) {
+  const { model } = talker;
+  const streams = yield* states(talker, asked);
+  const name = `blocks.${layer}.attention.weights`;
+  let weights = null;
+  const look = { wants: () => false, isOff: () => false };
+  look.see = (seen, values) => {
+    if (seen === name) weights = values;
+    return values;
+  };
+  model.block(streams[layer], layer, null, null, look);
+  const tokens = asked.ids.length;
+  return Array.from({ length: model.config.heads }, (_, head) =>
+    weights.slice((head * tokens + place) * tokens, (head * tokens + place) * tokens + place + 1),
+  );
+}
+
+/* Write on: pieces { id, piece, text: all that was written, next: what it was drawn from },
+   until the dialogue's end or `count` tokens. Returns which: "end" or "count". */
+function* speak(talker, { ids, count, off = [], seed = 0, ...sampling }) {
+  const { model, tokenizer } = talker;
+  const random = randomness(seed);
+  const written = [];
+  let fresh = talker.unread(ids, off);
+  while (written.length < count) {
+    const logits_of = [fresh.length - 1];
+    const { cache } = talker;
+    const { logits } = yield* model.steps(fresh, { cache, ablate: off, logits_of });
+    const id = draw(nextProbs(logits, sampling), random);
+    if (id === tokenizer.end) return "end";
+    written.push(id);
+    cache.ids.push(id);
+    fresh = [id];
+    const text = tokenizer.decode(written).replace(/\ufffd+$/, "");
+    yield { piece: { id, piece: talker.shown(id), text, next: talker.likeliest(logits, TOP) } };
+  }
+  return "count";
+}
+
+/* The tokens of a text, or of a dialogue up to where the model is to answer. */
+function* tokens(talker, { text, turns }) {
+  demand(!turns || talker.tokenizer.talks, "the page does not know this model's dialogues");
+  const ids = talker.tokenizer.encode(turns ? dialogueText(turns) : text);
+  return { ids, pieces: ids.map((id) => talker.shown(id)) };
+}
+
+const forward = ({ model }, details) => REQUESTS.forward(model, details);
+
+/* What may be asked; with `random`, a seed, of the model whose weights are random. */
+const ASKED = Object.fromEntries(
+  Object.entries({ attention, forward, lens, next, speak, tokens }).map(([name, ask]) => [
+    name,
+    function* (talker, { random = null, ...details }) {
+      talker.setSeed(random);
+      return yield* ask(talker, details);
+    },
+  ]),
+);
+
+/** What the worker runs. */
+export const serve = (scope) => answer(scope, open, ASKED);

@@ -1,0 +1,178 @@
+"""A model that answers, opened in the page: what it says, and what goes on inside."""
+
+import html
+import os
+from pathlib import Path
+
+import torch
+
+from lmcourse.gguf import GgufFile
+from lmcourse.gpt.inside import lens
+from lmcourse.llama import VARIABLE, sample_tokens, talker_file
+from lmcourse.views.markup import table
+from lmcourse.views.tokenizer import shown
+from lmcourse.views.view import View
+
+ROOM = 1024  # tokens of a dialogue in the page
+TOP, FIRST = 10, 3  # next tokens; choices of the lens
+KINDS = {"F32", "Q4_1", "Q8_0"}  # of tensors that the page can multiply from
+
+
+def talker(
+    text, tokenizer, model, *, dialogue=True, other="", layer=None, head=None, count=40
+) -> View:
+    """A line, what a model that talks answers, and a look inside while it does.
+
+    On the site the reader loads the model, talks to it, and sees the next tokens'
+    probabilities, what each layer would say (the logit lens) and what each head looks at;
+    switches heads off, or takes them from another text; and asks the same of random
+    weights. The site carries SmolLM2-135M-Instruct as it comes, in four bits, or the GGUF
+    file that ``LMCOURSE_TALKER`` names; pass the same: ::
+
+        tokenizer, model = load_talker()
+        views.talker("What is the capital of France?", tokenizer, model)
+
+    Parameters
+    ----------
+    text : str
+        A question, or with ``dialogue=False`` a text that the model goes on with.
+    tokenizer, model
+        As `lmcourse.llama.load_talker` returns them.
+    dialogue : bool, optional
+        Whether the text is put into the model's chat template.
+    other : str, optional
+        Another text, to take heads from.
+    layer, head : int, optional
+        Whose attention is shown at first; default the head that looks most at a token
+        other than the first and the last.
+    count : int, optional
+        How many tokens to write.
+
+    Returns
+    -------
+    View
+        Its alternative text tells the answer and the likeliest first tokens.
+
+    Raises
+    ------
+    ValueError
+        If the text is empty, too long, or there is no such head.
+    """
+    prompt = _prompt(text, tokenizer) if dialogue else text
+    ids = tokenizer(prompt, add_special_tokens=False).input_ids
+    if not 1 <= len(ids) <= ROOM - count:
+        raise ValueError(f"a text of 1 to {ROOM - count} tokens, please, not {len(ids)}")
+    config = model.config
+    layer, head, looks = _looks(model, ids, layer, head)
+    written = list(_write(model, tokenizer, ids, count))
+    names = [_name(tokenizer, i) for i in [*ids, *written]]
+    answer = tokenizer.decode(written, skip_special_tokens=True)
+    told = _told(tokenizer, model, ids)
+    alt = _summary(text, answer, told, dialogue)
+    stored = _stored(text, answer, told, dialogue)
+    if why := too_much():
+        stored = f"<p><small>{html.escape(why)}</small></p>{stored}"
+        return View("talker-view", None, stored, alt=alt, plain=f"[{why}] {alt}")
+    data = {"text": text, "other": other, "dialogue": dialogue, "answer": answer}
+    data |= {"layers": config.layers, "heads": config.heads, "room": ROOM}
+    data |= {"ids": [*ids, *written], "pieces": names, "read": len(ids)}
+    data |= {"layer": layer, "head": head, "place": len(ids) - 1, "attention": looks}
+    data |= {"next": told[-1], "lens": [row[:FIRST] for row in told], "store": "talker"}
+    return View("talker-view", data, stored, alt=alt, stores=["talker"])
+
+
+def page_file() -> Path:
+    """Return the GGUF file that the site carries."""
+    wanted = os.environ.get(VARIABLE, "")
+    return Path(wanted).expanduser() if wanted and not too_much() else talker_file()
+
+
+def too_much() -> str:
+    """Say why the model that was chosen does not run in the page; nothing if it does."""
+    wanted = os.environ.get(VARIABLE, "")
+    if not wanted:
+        return ""
+    why = "This model does not run in the page, which shows what was computed before: "
+    if not wanted.endswith(".gguf"):
+        return why + "it is no GGUF file."
+    file = GgufFile(wanted)
+    kinds = {tensor.kind for tensor in file.tensors.values()} - KINDS
+    if kinds:
+        return why + f"its weights are stored as {', '.join(sorted(kinds))}."
+    if "output.weight" in file.tensors:
+        return why + "it reads out with a matrix of its own."
+    return ""
+
+
+def _prompt(text: str, tokenizer) -> str:
+    """Return a question as the model reads it, up to where it is to answer."""
+    turns = [{"role": "user", "content": text}]
+    return tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
+
+
+def _write(model, tokenizer, ids: list[int], count: int):
+    """Yield the likeliest tokens, until the answer ends."""
+    prompt = torch.tensor([ids], device=model.tokens.weight.device)
+    return sample_tokens(model, prompt, count, {tokenizer.eos_token_id})
+
+
+def _name(tokenizer, token: int) -> str:
+    """Return a token so that it can be seen; one that stands for no text as it is."""
+    piece = tokenizer.convert_ids_to_tokens(token)
+    return piece if token in tokenizer.all_special_ids else shown("gpt2", piece)
+
+
+def _told(tokenizer, model, ids: list[int]) -> list[list[dict]]:
+    """Return what each layer would say after the last token: tokens and their shares."""
+    prompt = torch.tensor([ids], device=model.tokens.weight.device)
+    with torch.no_grad():
+        shares = lens(model, prompt)[1:, 0, -1].float().softmax(-1).cpu()
+    best, tokens = shares.topk(TOP)
+    return [
+        [
+            {"id": token, "piece": _name(tokenizer, token), "share": round(share, 4)}
+            for token, share in zip(row, those, strict=True)
+        ]
+        for row, those in zip(tokens.tolist(), best.tolist(), strict=True)
+    ]
+
+
+def _looks(model, ids: list[int], layer, head) -> tuple[int, int, list]:
+    """Return a layer, a head, and what the layer's heads look at from the last token."""
+    prompt = torch.tensor([ids], device=model.tokens.weight.device)
+    weights = torch.stack([x[0, :, -1] for x in model.attentions(prompt)]).float().cpu()
+    if layer is None or head is None:
+        between = weights[..., 1:-1] if len(ids) > 2 else weights
+        layer, head = divmod(int(between.amax(-1).argmax()), model.config.heads)
+    if not (0 <= layer < model.config.layers and 0 <= head < model.config.heads):
+        raise ValueError(f"there is no head {head} of layer {layer}")
+    return layer, head, [[round(x, 3) for x in row] for row in weights[layer].tolist()]
+
+
+def _summary(text: str, answer: str, told: list, dialogue: bool) -> str:
+    """Say in two sentences what the model does."""
+    likeliest = ", ".join(
+        f"{each['piece']} {100 * each['share']:.0f} %" for each in told[-1][:3]
+    )
+    does = "answers" if dialogue else "goes on"
+    first = f"Its likeliest first tokens: {likeliest}."
+    return f"To “{text}” the model {does}: “{answer}”. {first}"
+
+
+def _stored(text: str, answer: str, told: list, dialogue: bool) -> str:
+    """Return what stands there without scripts."""
+    bars = [(each["piece"], f"{100 * each['share']:.1f} %") for each in told[-1]]
+    layers = [
+        [f"layer {i}", *(f"{x['piece']} {100 * x['share']:.0f} %" for x in row[:FIRST])]
+        for i, row in enumerate(told)
+    ]
+    said = f"<b>{html.escape(answer)}</b>"
+    if dialogue:
+        line = f"<p>You: {html.escape(text)}</p><p>The model: {said}</p>"
+    else:
+        line = f'<p style="white-space: pre-wrap">{html.escape(text)}{said}</p>'
+    return (
+        f"{line}\n<p>The likeliest first tokens:</p>{table([], bars)}\n"
+        "<details><summary>If the model ended after a layer</summary>"
+        f"{table([], layers)}</details>"
+    )
