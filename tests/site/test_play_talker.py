@@ -5,7 +5,6 @@ from functools import cache
 import pytest
 
 import visits
-from bare import served
 from lmcourse import llama, views
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -54,3 +53,188 @@ def idle(page):
 def use(page):
     load(page)
     say(page, "Naïve 🦋 " + "x" * 200)
+
+
+both_served = pytest.mark.parametrize("opened", ["http"], indirect=True)
+
+
+def turns(page):
+    return page.locator(".lmk-log p").all_text_contents()
+
+
+def tab(page, name):
+    page.get_by_role("tab", name=name).click()
+
+
+def settled(page):
+    """Wait until what was asked for is shown."""
+    page.wait_for_function(
+        "() => !document.querySelector('[role=tabpanel]').innerText.includes('Computing')",
+        timeout=visits.LOAD,
+    )
+    return page.locator(".lmk-summary").text_content()
+
+
+def bars(page):
+    rows = page.locator(".lmk-bars tr")
+    return {
+        rows.nth(i).locator("th").text_content(): rows.nth(i)
+        .locator("td")
+        .last.text_content()
+        for i in range(rows.count())
+    }
+
+
+def kept(page):
+    return page.evaluate(
+        """async () => (await (await caches.open("lmcourse-weights")).keys())
+          .filter(({ url }) => url.includes("/talker/")).length"""
+    )
+
+
+@both_served
+def test_it_is_loaded_after_a_click_kept_and_forgotten(opened):
+    page = opened.page
+    assert not any("/play/talker/" in asked for asked in opened.inside)
+    page.evaluate(
+        """() => {
+          window.shares = [];
+          const bar = document.querySelector("progress");
+          const seen = new MutationObserver(() => shares.push(bar.value));
+          seen.observe(bar, { attributes: true });
+        }"""
+    )
+    load(page)
+    shares = page.evaluate("shares")
+    assert shares == sorted(shares)
+    assert any(0 < share < 1 for share in shares)
+    assert kept(page) > 0
+    asked = len(opened.inside)
+    page.reload()
+    page.get_by_role("button", name="Open the model").click()
+    page.get_by_text("The model is here").wait_for(timeout=visits.LOAD)
+    assert not any("/play/talker/" in each for each in opened.inside[asked:])
+    press(page, "Forget the model")
+    page.get_by_role("button", name="Load the model").wait_for()
+    assert kept(page) == 0
+    assert page.workers == []
+
+
+@both_served
+def test_it_answers_as_python_does_and_remembers_what_was_said(opened):
+    page, line = opened.page, "Name a poem by Emily Dickinson."
+    press(page, "Ask")
+    page.get_by_text("The model has to be loaded first.").wait_for()
+    load(page)
+    press(page, "Begin anew")
+    say(page, line)
+    say(page, "Who was she?")
+    messages = [{"role": "user", "content": line}]
+    for told in (turns(page)[1], turns(page)[3]):
+        answer = llama.chat(*talker(), messages, tokens=80)
+        assert told.removeprefix("Model").strip() == answer
+        messages += [
+            {"role": "assistant", "content": told.removeprefix("Model")},
+            {"role": "user", "content": "Who was she?"},
+        ]
+
+
+@both_served
+def test_a_text_goes_on_and_random_weights_say_something_else(opened):
+    page = opened.page
+    load(page)
+    page.get_by_label("a text that goes on").check()
+    page.get_by_label("Your line").fill("The capital of France is")
+    press(page, "Write on")
+    idle(page)
+    assert "Paris" in turns(page)[0]
+    assert bars(page)["·Paris"]
+    page.get_by_label("random").check()
+    idle(page)
+    settled(page)
+    assert "Paris" not in turns(page)[0]
+    assert "·Paris" not in bars(page)
+    page.get_by_label("trained weights").check()
+    idle(page)
+    assert "Paris" in turns(page)[0]
+
+
+@both_served
+def test_what_is_stored_is_what_the_page_computes(opened):
+    page = opened.page
+    shown = {}
+    for name in ("Next token", "Layer by layer", "Attention"):
+        tab(page, name)
+        shown[name] = page.locator("[role=tabpanel]").inner_text()
+    load(page)
+    press(page, "Begin anew")
+    say(page, LINE)
+    for name, before in shown.items():
+        tab(page, name)
+        settled(page)
+        now = page.locator("[role=tabpanel]").inner_text()
+        assert now.split()[:12] == before.split()[:12]
+
+
+@both_served
+def test_heads_are_switched_off_and_taken_from_another_text_and_come_back(opened):
+    page = opened.page
+    load(page)
+    say(page, LINE)
+    before = settled(page), bars(page)
+    tab(page, "Change heads")
+    page.get_by_label("Layer", exact=True).select_option("29")
+    for head in (0, 1, 2):
+        page.get_by_role("radio", name=f"head {head}").click()
+        press(page, "Switch it off")
+    assert "3 heads changed" in settled(page)
+    off = bars(page)
+    assert off != before[1]
+    for head in (0, 1, 2):
+        page.get_by_role("button", name=f"head 29.{head}: as it was").click()
+    page.get_by_role("radio", name="head 4").click()
+    press(page, "Take it from another text")
+    assert "1 head changed" in settled(page)
+    assert bars(page) not in (off, {})
+    page.get_by_role("button", name="head 29.4: as it was").click()
+    assert "No head is changed" in settled(page)
+    assert bars(page) == before[1]
+
+
+@both_served
+def test_writing_is_stopped_and_goes_on(opened):
+    page = opened.page
+    load(page)
+    page.get_by_label("Your line").fill("Tell me a long story.")
+    press(page, "Ask")
+    page.locator(".lmk-written").nth(3).wait_for(timeout=visits.LOAD)
+    press(page, "Stop")
+    idle(page)
+    stopped = turns(page)[-1]
+    press(page, "Go on")
+    page.wait_for_function(
+        "n => document.querySelector('.lmk-log p:last-child').innerText.length > n",
+        arg=len(stopped) + 5,
+        timeout=visits.LOAD,
+    )
+    press(page, "Stop")
+    assert turns(page)[-1].startswith(stopped.removesuffix("…"))
+    visits.heard(page.locator("[aria-live=polite]").last, "It writes: ")
+
+
+def test_a_page_opened_as_a_file_says_what_it_needs(opened):
+    page = opened.page
+    assert page.get_by_role("button", name="Load the model").is_disabled()
+    assert "make serve" in page.locator(".lmc-canvas").inner_text()
+    assert not any("/play/talker/" in asked for asked in opened.inside)
+
+
+@both_served
+def test_a_part_that_does_not_come_is_told_and_asked_for_again(opened):
+    page = opened.page
+    page.route("**/play/talker/1.bin*", lambda route: route.abort())
+    page.get_by_role("button", name="Load the model").click()
+    page.get_by_text("part 2 of").wait_for(timeout=visits.LOAD)
+    page.unroute("**/play/talker/1.bin*")
+    load(page)
+    opened.errors.clear()

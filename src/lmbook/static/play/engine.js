@@ -878,8 +878,15 @@ function rowsOf(x, rows, width) {
   return out;
 }
 
-/* Put numbers at a place of an array, and return it, or a larger one with what it held. */
-function placed(array, numbers, at) {
+/**
+ * Put numbers at a place of an array.
+ *
+ * @param {Float32Array} array
+ * @param {Float32Array} numbers
+ * @param {number} at
+ * @returns {Float32Array} the array, or a larger one with what it held before the place
+ */
+export function placed(array, numbers, at) {
   const needed = at + numbers.length;
   if (needed > array.length) {
     const larger = new Float32Array(Math.max(needed, 2 * array.length));

@@ -62,7 +62,8 @@ export function mount(element, data, context) {
 
   const part = (tag, name, ...rest) => make(tag, { class: `lmk-${name}` }, ...rest);
   const controls = (...parts) => make("p", { class: "play-controls" }, ...parts);
-  const loader = button(`Load the model: ${megabytes(talker.about.bytes)}`, load);
+  const LOAD = `Load the model: ${megabytes(talker.about.bytes)}`;
+  const loader = button(LOAD, load);
   const halt = button("Stop loading", stopLoading, { hidden: "" });
   const progress = make("progress", { max: 1, value: 0, hidden: "", "aria-label": "Loading" });
   const about = make("span", { class: "play-muted" });
@@ -91,9 +92,9 @@ export function mount(element, data, context) {
     isDrawn = way === 1;
     tellDice();
   });
-  const learned = radios("Weights:", ["trained", "random"], 0, (which) => {
+  const learned = radios("Had it learned nothing?", ["trained weights", "random"], 0, (which) => {
     random = which ? SEED : null;
-    again_();
+    answerAnew();
   });
   const learnedNote = part("p", "learned play-muted");
   const tokens = make("p", {
@@ -191,6 +192,7 @@ export function mount(element, data, context) {
   function leave() {
     isHere = false;
     loader.hidden = false;
+    loader.textContent = LOAD;
     forget.hidden = true;
     about.textContent = "";
     draw();
@@ -283,17 +285,18 @@ export function mount(element, data, context) {
     if (last < 0) return;
     turns = turns.slice(0, last + 1);
     drawLog();
+    stop.disabled = false;
     const found = await read(turns[last].content);
-    if (!found) return;
-    if (found.ids.length > room - COUNT) {
+    if (found && found.ids.length <= room - COUNT) {
+      seen = { ...found, read: found.ids.length };
+      place = seen.read - 1;
+      told = {};
+      turns.push({ role: "assistant", content: "" });
+      await write();
+    } else if (found) {
       note.textContent = `That is too long: ${plural(found.ids.length, "token")}.`;
-      return;
     }
-    seen = { ...found, read: found.ids.length };
-    place = seen.read - 1;
-    told = {};
-    turns.push({ role: "assistant", content: "" });
-    await write();
+    stop.disabled = true;
   }
 
   /* Write behind what stands there. */
@@ -307,15 +310,16 @@ export function mount(element, data, context) {
       seen.ids = seen.ids.concat(pieces.map(({ id }) => id));
       seen.pieces = seen.pieces.concat(pieces.map(({ piece }) => piece));
       turns.at(-1).content = before + pieces.at(-1).text;
+      if (!told.next && place === seen.read - 1 && !changed.size) told.next = pieces[0].next;
       drawLog();
       drawTokens();
     });
     stop.disabled = true;
     more.disabled = end === "end" || seen.ids.length >= room;
     if (end === "end" && !before && !turns.at(-1).content) turns.at(-1).content = "(nothing)";
-    drawLog();
     later();
-    renew();
+    draw();
+    compute();
   }
 
   function goOn() {
@@ -324,7 +328,6 @@ export function mount(element, data, context) {
 
   function stopWriting() {
     talker.cancel(`${lane} write`);
-    stop.disabled = true;
   }
 
   function drawAgain() {
@@ -333,7 +336,7 @@ export function mount(element, data, context) {
   }
 
   /* The same question to a model that was changed. */
-  function again_() {
+  function answerAnew() {
     learnedNote.textContent =
       random === null
         ? ""
@@ -344,11 +347,8 @@ export function mount(element, data, context) {
   }
 
   function tellDice() {
-    for (const { input, value } of Object.values(sliders)) {
-      value.textContent = input.value;
-      input.disabled = !isDrawn;
-    }
-    again.disabled = !isDrawn;
+    for (const { input, value } of Object.values(sliders)) value.textContent = input.value;
+    dice.hidden = !isDrawn;
   }
 
   /* --- looking inside --- */
@@ -385,9 +385,10 @@ export function mount(element, data, context) {
     const wanted = told;
     const name = tab === "heads" ? "next" : tab;
     if (wanted[name] && (wanted.whole || !changed.size)) return;
-    const details = { ids: seen.ids.slice(0, place + 1), place, layer };
     const from = await patched();
     if (from === null) return;
+    const ids = from ? seen.ids.slice(0, place + 1) : seen.ids;
+    const details = { ids, place, layer };
     const found = await asked(name, { ...details, off: switchedOff(), from }, "look");
     if (!found) return;
     wanted[name] = found;
@@ -466,7 +467,7 @@ export function mount(element, data, context) {
       ),
     );
     if (told.next) drawBars();
-    else bars.replaceChildren(row("…", "", ""));
+    else bars.replaceChildren();
     drawLens();
     drawSummary();
   }
@@ -503,6 +504,14 @@ export function mount(element, data, context) {
     tokens.replaceChildren(
       ...buttons.flatMap((each, i) => (seen.pieces[i].endsWith("⏎") ? [each, make("br")] : [each])),
     );
+    showChosen(buttons[place]);
+  }
+
+  /* Scroll the tokens, and nothing else, so that the chosen one is seen. */
+  function showChosen(chosen) {
+    const top = chosen.offsetTop;
+    const isSeen = top >= tokens.scrollTop && top + 30 < tokens.scrollTop + tokens.clientHeight;
+    if (!isSeen) tokens.scrollTop = top - tokens.clientHeight / 2;
   }
 
   function drawTabs() {
@@ -530,10 +539,10 @@ export function mount(element, data, context) {
 
   function drawBars() {
     const whole = new Map((told.whole ?? []).map(({ id, share }) => [id, share]));
-    const mark = (id, share) => (changed.size ? (whole.get(id) ?? 0) : share);
+    const plain = (share) => make("span", { class: "play-bar", style: `--share: ${share}` });
     bars.replaceChildren(
       ...told.next.map(({ id, piece, share }) =>
-        row(piece, bar(share, mark(id, share)), percent(share, 1)),
+        row(piece, changed.size ? bar(share, whole.get(id) ?? 0) : plain(share), percent(share, 1)),
       ),
     );
   }
@@ -550,7 +559,7 @@ export function mount(element, data, context) {
   /* What the tab shows, in a sentence. */
   function drawSummary() {
     const own = quoted(seen.pieces[place]);
-    const missing = isHere ? "…" : talker.obstacle || "Load the model to see this.";
+    const missing = isHere ? "Computing …" : talker.obstacle || "Load the model to see this.";
     const [first] = told.next ?? [];
     const sentences = {
       next: () =>

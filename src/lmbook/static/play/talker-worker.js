@@ -3,7 +3,7 @@
 
 import code from "wasm:./kernels.wat";
 import { dialogueText, GgufTokenizer } from "./dialogue.js";
-import { softmax } from "./engine.js";
+import { placed, softmax } from "./engine.js";
 import { readGguf } from "./gguf.js";
 import { openMemory } from "./kernels.js";
 import { readLlama, turnBits } from "./llama.js";
@@ -15,7 +15,7 @@ import { draw, nextProbs, randomness } from "./writing.js";
 
 const TOP = 10; // next tokens that are told
 const LENS = 3; // of each layer
-const KEPT = 2; // readings of texts
+const KEPT = 3; // readings of texts
 
 // --- the file -------------------------------------------------------------------------
 
@@ -107,8 +107,7 @@ class Talker {
   /* Read the model, and forget what it was computing. */
   begin() {
     this.model = readLlama(this.file, this.kernels);
-    this.cache = null;
-    this.states = [];
+    this.readings = [];
     if (this.seed === null) return;
     for (const { norm_1, norm_2 } of [...this.model.blocks, { norm_1: this.model.norm }])
       for (const norm of [norm_1, norm_2]) norm?.weight.fill(1);
@@ -122,16 +121,20 @@ class Talker {
     this.begin();
   }
 
-  /* Of some tokens those that have to be read: the cache has the others, or is made anew. */
-  unread(ids, off) {
+  /* What was computed of a text with some heads off: keys, values and the residual stream,
+     which texts that begin alike share. The last ones are kept. */
+  reading(off) {
     const made = JSON.stringify(off);
-    if (this.cache?.made !== made) this.cache = { ...this.model.cache(), made, ids: [] };
-    const { cache } = this;
-    let same = 0;
-    while (same < cache.length && same < ids.length - 1 && cache.ids[same] === ids[same]) same++;
-    cache.length = same;
-    cache.ids = ids.slice();
-    return ids.slice(same);
+    let found = this.readings.find((each) => each.made === made);
+    if (!found) {
+      const streams = Array.from(
+        { length: this.model.config.layers + 1 },
+        () => new Float32Array(0),
+      );
+      found = { made, off, ids: [], cache: this.model.cache(), streams };
+    }
+    this.readings = [found, ...this.readings.filter((each) => each !== found)].slice(0, KEPT);
+    return found;
   }
 
   /* The likeliest of some logits and their shares. */
@@ -152,37 +155,70 @@ class Talker {
   }
 }
 
-/* What stands for the part of another text that takes a place here: heads, at the last token.
-   Returns options for `Model.steps`. */
-function* patching(talker, { ids, heads }, row) {
-  const { model } = talker;
+/* How many tokens two texts have in common at the beginning. */
+function common(one, other) {
+  const length = Math.min(one.length, other.length);
+  for (let i = 0; i < length; i++) if (one[i] !== other[i]) return i;
+  return length;
+}
+
+/* Read a text on from where a reading stands. Returns the logits of its last token; or with
+   `again` = false null, if all of it was read before. */
+function* readOn({ model }, reading, ids, again = true) {
+  const { cache, streams, off } = reading;
+  const { d_model } = model.config;
+  let same = Math.min(cache.length, common(reading.ids, ids));
+  if (same === ids.length && !again) return null;
+  same = Math.min(same, ids.length - 1);
+  cache.length = same;
+  reading.ids = ids.slice();
+  const fresh = ids.slice(same);
+  const options = { cache, ablate: off, keep: ["embeddings", "blocks.*"] };
+  const { kept, logits } = yield* model.steps(fresh, { ...options, logits_of: [fresh.length - 1] });
+  Object.values(kept).forEach(({ values }, level) => {
+    streams[level] = placed(streams[level], values, same * d_model);
+  });
+  return logits;
+}
+
+/* What heads of another text return at its last token, as a patch of `Model.steps`. */
+function* patching({ model }, { ids, heads }) {
   const layers = Array.from(new Set(heads.map(([layer]) => layer)));
-  const names = layers.map((layer) => `blocks.${layer}.attention.heads`);
-  const { kept } = yield* model.steps(ids, { keep: names, logits_of: [] });
+  const keep = layers.map((layer) => `blocks.${layer}.attention.heads`);
+  const { kept } = yield* model.steps(ids, { keep, logits_of: [] });
   const patch = {};
   for (const [layer, head] of heads) {
     const name = `blocks.${layer}.attention.heads`;
     const columns = [head * model.d_head, (head + 1) * model.d_head];
-    const values = kept[name].values.subarray((ids.length - 1) * model.config.d_model);
+    const last = rowAt(kept[name].values, ids.length - 1, model.config.d_model);
     patch[name] ??= [];
-    patch[name].push({ rows: [row], columns, values: values.slice(...columns) });
+    patch[name].push({ rows: [0], columns, values: last.slice(...columns) });
   }
   return patch;
 }
 
 /* The residual stream of a text before each block and after the last, (layers + 1) times
-   (tokens, d_model). The last ones are kept for further questions. */
+   (tokens or more, d_model). `from`, { ids, heads }: at the last token these heads return what
+   they do in another text. */
 function* states(talker, { ids, off = [], from = null }) {
-  const made = JSON.stringify([ids, off, from]);
-  let found = talker.states.find((each) => each.made === made);
-  if (!found) {
-    const patch = from ? yield* patching(talker, from, ids.length - 1) : {};
-    const options = { ablate: off, patch, keep: ["embeddings", "blocks.*"], logits_of: [] };
-    const { kept } = yield* talker.model.steps(ids, options);
-    found = { made, streams: Object.values(kept).map(({ values }) => values) };
-    talker.states = [found, ...talker.states].slice(0, KEPT);
-  }
-  return found.streams;
+  const reading = talker.reading(off);
+  yield* readOn(talker, reading, ids, false);
+  if (!from) return reading.streams;
+  const { model } = talker;
+  const { cache } = reading;
+  const before = cache.length;
+  const place = ids.length - 1;
+  const patch = yield* patching(talker, from);
+  cache.length = place; // the last token is read again
+  const options = { cache, ablate: off, patch, keep: ["embeddings", "blocks.*"], logits_of: [] };
+  const { kept } = model.forward([ids[place]], options);
+  const { d_model } = model.config;
+  const changed = Object.values(kept).map(({ values }, level) =>
+    placed(reading.streams[level].slice(0, place * d_model), values, place * d_model),
+  );
+  model.forward([ids[place]], { cache: { ...cache, length: place }, ablate: off, logits_of: [] });
+  cache.length = before;
+  return changed;
 }
 
 const rowAt = (x, row, width) => x.slice(row * width, (row + 1) * width);
@@ -215,12 +251,13 @@ function* attention(talker, { place, layer, ...asked }) {
   const streams = yield* states(talker, asked);
   const name = `blocks.${layer}.attention.weights`;
   let weights = null;
+  const width = asked.ids.length * model.config.d_model;
   const look = { wants: () => false, isOff: () => false };
   look.see = (seen, values) => {
     if (seen === name) weights = values;
     return values;
   };
-  model.block(streams[layer], layer, null, null, look);
+  model.block(streams[layer].subarray(0, width), layer, null, null, look);
   const tokens = asked.ids.length;
   return Array.from({ length: model.config.heads }, (_, head) =>
     weights.slice((head * tokens + place) * tokens, (head * tokens + place) * tokens + place + 1),
@@ -230,21 +267,20 @@ function* attention(talker, { place, layer, ...asked }) {
 /* Write on: pieces { id, piece, text: all that was written, next: what it was drawn from },
    until the dialogue's end or `count` tokens. Returns which: "end" or "count". */
 function* speak(talker, { ids, count, off = [], seed = 0, ...sampling }) {
-  const { model, tokenizer } = talker;
+  const { tokenizer } = talker;
   const random = randomness(seed);
   const written = [];
-  let fresh = talker.unread(ids, off);
+  const reading = talker.reading(off);
+  let text = ids;
   while (written.length < count) {
-    const logits_of = [fresh.length - 1];
-    const { cache } = talker;
-    const { logits } = yield* model.steps(fresh, { cache, ablate: off, logits_of });
+    const logits = yield* readOn(talker, reading, text);
     const id = draw(nextProbs(logits, sampling), random);
     if (id === tokenizer.end) return "end";
     written.push(id);
-    cache.ids.push(id);
-    fresh = [id];
-    const text = tokenizer.decode(written).replace(/\ufffd+$/, "");
-    yield { piece: { id, piece: talker.shown(id), text, next: talker.likeliest(logits, TOP) } };
+    text = [...text, id];
+    const told = tokenizer.decode(written).replace(/\ufffd+$/, "");
+    const next = talker.likeliest(logits, TOP);
+    yield { piece: { id, piece: talker.shown(id), text: told, next } };
   }
   return "count";
 }
