@@ -6,14 +6,22 @@ declare module "worker:*" {
   export default source;
 }
 
+/** The instructions that a text of WebAssembly stands for: see bundle.mjs. */
+declare module "wasm:*" {
+  const instructions: Uint8Array<ArrayBuffer>;
+  export default instructions;
+}
+
 /** What a page is to know of a store (`lmbook.play.stores`): weights or a vocabulary. */
 interface Store {
-  /** How many scripts carry it. */
+  /** How many scripts or files carry it. */
   parts: number;
   /** How long it is, whole. */
   bytes: number;
   /** Its CRC-32. */
   checksum: number;
+  /** Of one that plain files carry: how long each is, and its CRC-32. */
+  files?: { bytes: number; checksum: number }[];
   /** Changes with what it is made of. */
   key: string;
 }

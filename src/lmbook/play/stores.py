@@ -202,11 +202,12 @@ def _parts(content: bytes, size: int) -> list[bytes]:
 def _make_files(content: bytes, folder: Path) -> None:
     """Write a store's plain files and, last, what a page is to know of them."""
     folder.mkdir(parents=True, exist_ok=True)
-    parts = []
+    files = []
     for number, part in enumerate(_parts(content, FILE_PART)):
         (folder / f"{number}.bin").write_bytes(part)
-        parts.append({"bytes": len(part), "checksum": zlib.crc32(part)})
-    about = {"bytes": len(content), "parts": parts, "key": folder.name.rpartition("-")[2]}
+        files.append({"bytes": len(part), "checksum": zlib.crc32(part)})
+    about = {"bytes": len(content), "checksum": zlib.crc32(content), "parts": len(files)}
+    about |= {"files": files, "key": folder.name.rpartition("-")[2]}
     (folder / "about.json").write_text(json.dumps(about))
 
 

@@ -16,10 +16,12 @@ const TEMPLATE =
   "{{ '<|im_start|>assistant\n' }}{% endif %}";
 const SYSTEM = "You are a helpful AI assistant named SmolLM, trained by Hugging Face";
 
+/** @typedef {{ role: string, content: string }} Turn "system", "user" or "assistant" says it */
+
 /**
  * A dialogue as the model reads it, up to where it is to answer.
  *
- * @param {{ role: string, content: string }[]} turns
+ * @param {Turn[]} turns
  * @returns {string}
  */
 export function dialogueText(turns) {
@@ -33,17 +35,21 @@ export class GgufTokenizer {
    * @param {Record<string, any>} fields of a GGUF file
    */
   constructor(fields) {
+    /** @param {string} name */
     const of = (name) => fields[`tokenizer.${name}`];
     const isKnown = of("ggml.model") === "gpt2" && of("ggml.pre") === "smollm";
     demand(isKnown, `the page has no tokenizer ${of("ggml.model")} ${of("ggml.pre")}`);
-    this.pieces = of("ggml.tokens"); // in the order of their IDs
+    /** @type {string[]} in the order of their IDs */
+    this.pieces = of("ggml.tokens");
     this.ids = new Map(this.pieces.map((piece, id) => [piece, id]));
     this.bpe = new ByteBPE(pairs(of("ggml.merges")), (symbol) => this.ids.has(symbol));
     const whole = this.pieces.filter((_, id) => UNMERGED.includes(of("ggml.token_type")[id]));
-    this.whole = new Set(whole.map((piece) => this.ids.get(piece)));
+    this.whole = new Set(whole.map((piece) => this.id(piece)));
     const marks = whole.map((piece) => piece.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&"));
     this.marks = new RegExp(marks.sort((a, b) => b.length - a.length).join("|"), "gu");
+    /** @type {number} the token that ends an answer */
     this.end = of("ggml.eos_token_id");
+    /** Whether its dialogues are those of `dialogueText`. */
     this.talks = of("chat_template") === TEMPLATE;
   }
 
@@ -54,19 +60,26 @@ export class GgufTokenizer {
    * @returns {number[]} the IDs of its tokens
    */
   encode(text) {
+    /** @type {number[]} */
     const ids = [];
     let start = 0;
     text = wellFormed(text);
     for (const { 0: found, index } of text.matchAll(this.marks)) {
-      ids.push(...this.part(text.slice(start, index)), this.ids.get(found));
+      ids.push(...this.part(text.slice(start, index)), this.id(found));
       start = index + found.length;
     }
     return ids.concat(this.part(text.slice(start)));
   }
 
+  /** @param {string} text without tokens that stand for no text */
   part(text) {
     const apart = text.match(/\p{N}|\P{N}+/gu) ?? [];
-    return apart.flatMap((each) => this.bpe.encode(each).map(({ piece }) => this.ids.get(piece)));
+    return apart.flatMap((each) => this.bpe.encode(each).map(({ piece }) => this.id(piece)));
+  }
+
+  /** @param {string} piece of the vocabulary */
+  id(piece) {
+    return /** @type {number} */ (this.ids.get(piece));
   }
 
   /**
@@ -82,14 +95,18 @@ export class GgufTokenizer {
   }
 }
 
-/* Merges, as two symbols and a space between, as the IDs that ByteBPE gives the symbols. */
+/**
+ * Merges, as two symbols and a space between, as the IDs that ByteBPE gives the symbols.
+ *
+ * @param {string[]} merges
+ */
 function pairs(merges) {
   const ids = new Map([...BYTE_CHARACTERS].sort().map((symbol, id) => [symbol, id]));
   const out = new Uint16Array(2 * merges.length);
   merges.forEach((merge, rank) => {
     const both = merge.split(" ");
     out.set(
-      both.map((symbol) => ids.get(symbol)),
+      both.map((symbol) => /** @type {number} */ (ids.get(symbol))),
       2 * rank,
     );
     if (!ids.has(both.join(""))) ids.set(both.join(""), ids.size);

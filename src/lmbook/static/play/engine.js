@@ -25,6 +25,10 @@ import { demand, readSafetensors, toFloats } from "./weights.js";
  * @property {boolean} causal
  * @property {boolean} norm_first whether a norm stands before its sublayer (GPT)
  * @property {"tied" | "mlm" | "none"} output how logits are read out, if they are
+ * @property {number} [kv_heads] how many keys and values the heads share, if not one each
+ * @property {number} [base] of rotary positions
+ * @property {"rms"} [norm] if it is not LayerNorm
+ * @property {boolean} [gated] whether the feed-forward network has a gate (SwiGLU)
  * @property {number} [token_types]
  * @property {boolean} [embedding_norm]
  * @property {number} [patch] numbers of a patch, if the model reads pixels
@@ -34,17 +38,22 @@ import { demand, readSafetensors, toFloats } from "./weights.js";
 /**
  * A linear layer: weight (rows, columns), bias (rows,).
  *
- * @typedef {{ weight: Float32Array, bias?: Float32Array }} Dense
+ * @typedef {object} Dense
+ * @property {Float32Array} weight
+ * @property {Float32Array} [bias]
+ * @property {(x: Float32Array) => Float32Array<ArrayBuffer>} [multiply] of a matrix that is
+ *   stored in another way: x (tokens, columns) to (tokens, rows)
+ * @property {(row: number) => Float32Array} [row] of such a matrix
  */
 
 /**
- * A norm, or a linear layer with a bias: weight and bias (d_model,).
+ * A norm, or a linear layer with a bias: weight and bias (d_model,); RMSNorm has no bias.
  *
  * @typedef {{ weight: Float32Array, bias: Float32Array }} WeightAndBias
  */
 
 /**
- * Keys and values of the tokens so far, each (context, d_model).
+ * Keys and values of the tokens so far, each (tokens or more, kv_heads · d_head).
  *
  * @typedef {{ key: Float32Array, value: Float32Array }} KeysAndValues
  */
@@ -61,6 +70,8 @@ import { demand, readSafetensors, toFloats } from "./weights.js";
  * @typedef {object} Source
  * @property {(name: string, ...shape: number[]) => Float32Array} floats
  * @property {(name: string, ...shape: number[]) => Tensor} [tensor] as they are stored
+ * @property {(name: string, rows: number, columns: number) => Dense} [matrix] those that stay
+ *   as they are stored, and multiply by themselves
  */
 
 /**
@@ -73,15 +84,18 @@ import { demand, readSafetensors, toFloats } from "./weights.js";
  * @property {Cache} [cache] from Model.cache: the ids follow those that it has seen (causal
  *   models)
  * @property {number[]} [logits_of] the tokens whose logits are wanted; all by default
+ * @property {number[]} [lens_of] the tokens whose lens is wanted, if it is kept; all by default
  * @property {string[]} [keep] names of activations to hand back; * stands for any layer
  * @property {[number, number][]} [ablate] heads that add nothing, as [layer, head]
- * @property {Record<string, Patch>} [patch] activations to be replaced, by name, before the
+ * @property {Record<string, Patch | Patch[]>} [patch] activations to be replaced, by name, before the
  *   model goes on
  */
 
 /**
  * @typedef {object} Patch
  * @property {number[]} [rows] those that are replaced; all by default
+ * @property {number[]} [columns] the first of those that are replaced, and the first behind
+ *   them; all by default
  * @property {Float32Array} values
  */
 
@@ -289,8 +303,12 @@ export function softmaxRows(scores, keys) {
   return scores;
 }
 
-/* Where a head's key or value of a token stands, counted in heads: head h has those of number
-   h // (heads / kv_heads). */
+/**
+ * Where a head's key or value of a token stands, counted in heads: head h has those of number
+ * h // (heads / kv_heads).
+ *
+ * @type {(token: number, head: number, heads: number, kv_heads: number) => number}
+ */
 const sharedPlace = (token, head, heads, kv_heads) =>
   token * kv_heads + Math.floor((head * kv_heads) / heads);
 
@@ -410,10 +428,10 @@ function rotate(x, first, heads, d_head, base = 10000) {
  * asks for.
  *
  * @param {Map<string, Tensor>} tensors
- * @returns {Required<Source>}
+ * @returns {Required<Omit<Source, "matrix">>}
  */
 function fromFile(tensors) {
-  /** @type {Required<Source>["tensor"]} */
+  /** @type {Required<Omit<Source, "matrix">>["tensor"]} */
   function tensor(name, ...shape) {
     const found = tensors.get(name);
     demand(
@@ -458,7 +476,7 @@ export class Model {
     /** @type {(name: string) => WeightAndBias} */
     const layerNorm = (name) => ({
       weight: floats(`${name}.weight`, d_model),
-      bias: config.norm === "rms" ? null : floats(`${name}.bias`, d_model),
+      bias: config.norm === "rms" ? new Float32Array(0) : floats(`${name}.bias`, d_model),
     });
     this.config = config;
     this.d_head = d_model / heads;
@@ -512,7 +530,7 @@ export class Model {
    * @returns {Float32Array} (d_model,)
    */
   vector(id) {
-    if (this.table?.multiply) return this.table.row(id);
+    if (this.table?.row) return this.table.row(id);
     if (this.table) return rowOf(this.table.weight, id, this.config.d_model);
     return toFloats(/** @type {Tensor} */ (this.stored), id, id + 1);
   }

@@ -8,6 +8,7 @@ export const BLOCK = 32; // numbers that share a scale
 const ALIGNMENT = 32; // bytes, unless a field says otherwise
 
 /* A field's type, by the number that stands for it: how DataView reads it, and its bytes. */
+/** @type {Record<number, [read: any, bytes: number]>} */
 const SCALARS = {
   0: ["getUint8", 1],
   1: ["getInt8", 1],
@@ -25,26 +26,36 @@ const STRING = 8;
 const ARRAY = 9;
 
 /* How a tensor's numbers are stored: name, numbers in a block, bytes of a block. */
+/** @type {Record<number, [kind: string, numbers: number, bytes: number]>} */
 const KINDS = { 0: ["F32", 1, 4], 3: ["Q4_1", BLOCK, 20], 8: ["Q8_0", BLOCK, 34] };
 
 /**
  * @typedef {object} StoredTensor
  * @property {string} kind "F32", "Q4_1" or "Q8_0"
  * @property {number[]} shape rows first, as in PyTorch
- * @property {Uint8Array} bytes whole blocks, where they lie in the file
+ * @property {Uint8Array<ArrayBuffer>} bytes whole blocks, where they lie in the file
  */
+
+/**
+ * @typedef {object} GgufFile
+ * @property {Record<string, any>} fields numbers, strings, and lists of them
+ * @property {Map<string, StoredTensor>} tensors
+ */
+
+/** @typedef {{ name: string, shape: number[], number: number, offset: number }} Announced */
 
 /**
  * Read the fields of a GGUF file, and where its tensors lie.
  *
- * @param {Uint8Array} bytes the whole file
- * @returns {{ fields: Record<string, any>, tensors: Map<string, StoredTensor> }}
+ * @param {Uint8Array<ArrayBuffer>} bytes the whole file
+ * @returns {GgufFile}
  */
 export function readGguf(bytes) {
   const header = new Header(bytes);
   demand(header.text(4) === "GGUF", "this is not a GGUF file");
   header.scalar(4); // its version
   const counts = { tensors: header.scalar(10), fields: header.scalar(10) };
+  /** @type {Record<string, any>} */
   const fields = {};
   for (let i = 0; i < counts.fields; i++) {
     const name = header.string();
@@ -58,6 +69,7 @@ export function readGguf(bytes) {
 }
 
 class Header {
+  /** @param {Uint8Array} bytes */
   constructor(bytes) {
     this.bytes = bytes;
     this.view = new DataView(bytes.buffer, bytes.byteOffset);
@@ -65,21 +77,29 @@ class Header {
     this.at = 0;
   }
 
+  /** @param {number} length in bytes */
   text(length) {
     this.at += length;
     return this.decoder.decode(this.bytes.subarray(this.at - length, this.at));
   }
 
+  /** @param {number} type of SCALARS */
   scalar(type) {
     const [read, size] = SCALARS[type];
     this.at += size;
-    return Number(this.view[read](this.at - size, true));
+    /** @type {any} each name is of a method */
+    const view = this.view;
+    return Number(view[read](this.at - size, true));
   }
 
   string() {
     return this.text(this.scalar(10));
   }
 
+  /**
+   * @param {number} type
+   * @returns {any}
+   */
   value(type) {
     if (type === STRING) return this.string();
     if (type !== ARRAY) return this.scalar(type);
@@ -87,7 +107,11 @@ class Header {
     return Array.from({ length: this.scalar(10) }, () => this.value(inner));
   }
 
-  /* What is said of a tensor before the bytes begin. */
+  /**
+   * What is said of a tensor before the bytes begin.
+   *
+   * @returns {Announced}
+   */
   announced() {
     const name = this.string();
     const shape = Array.from({ length: this.scalar(4) }, () => this.scalar(10)).reverse();
@@ -95,6 +119,12 @@ class Header {
   }
 }
 
+/**
+ * @param {Announced} announced
+ * @param {Uint8Array<ArrayBuffer>} bytes the whole file
+ * @param {number} start of the tensors' bytes
+ * @returns {StoredTensor}
+ */
 function stored({ name, shape, number, offset }, bytes, start) {
   demand(KINDS[number], `the page cannot read how ${name} is stored`);
   const [kind, numbers, size] = KINDS[number];

@@ -18,8 +18,8 @@ const LARGEST = 32767;
  * Memory for a file, and what multiplies in it.
  *
  * @param {number} length of the file, in bytes
- * @param {BufferSource | null} source kernels.wat, assembled; null does without
- * @returns {Promise<{ bytes: Uint8Array, kernels: Kernels | null }>} bytes: to be filled with
+ * @param {Uint8Array<ArrayBuffer> | null} source kernels.wat, assembled; null does without
+ * @returns {Promise<{ bytes: Uint8Array<ArrayBuffer>, kernels: Kernels | null }>} bytes: to be filled with
  *   the file; kernels: null where the browser knows no such instructions
  */
 export async function openMemory(length, source) {
@@ -27,7 +27,9 @@ export async function openMemory(length, source) {
     return { bytes: new Uint8Array(length), kernels: null };
   const memory = new WebAssembly.Memory({ initial: Math.ceil((FILE + length) / PAGE) });
   const { instance } = await WebAssembly.instantiate(source, { page: { memory } });
-  const kernels = new Kernels(memory.buffer, instance.exports);
+  /** @type {any} functions, by kind of matrix */
+  const functions = instance.exports;
+  const kernels = new Kernels(memory.buffer, functions);
   return { bytes: new Uint8Array(memory.buffer, FILE, length), kernels };
 }
 
@@ -48,7 +50,7 @@ export class Kernels {
    *
    * @param {import("./quantised.js").QuantisedMatrix} matrix (rows, columns)
    * @param {Float32Array} x (tokens, columns)
-   * @returns {Float32Array} (tokens, rows)
+   * @returns {Float32Array<ArrayBuffer>} (tokens, rows)
    */
   multiply({ kind, bytes, rows, columns }, x) {
     const blocks = columns / BLOCK;
@@ -66,7 +68,13 @@ export class Kernels {
     return out;
   }
 
-  /* Write x[from … to) as blocks of a scale, a sum and whole numbers. */
+  /**
+   * Write x[from … to) as blocks of a scale, a sum and whole numbers.
+   *
+   * @param {Float32Array} x
+   * @param {number} from
+   * @param {number} to
+   */
   pack(x, from, to) {
     const { floats, integers } = this;
     for (let start = from, at = VECTORS; start < to; start += BLOCK, at += PACKED) {

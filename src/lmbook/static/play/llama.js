@@ -5,6 +5,7 @@ import { BLOCKS, QuantisedMatrix } from "./quantised.js";
 import { demand } from "./weights.js";
 
 /* What the engine calls a tensor of a block → what a GGUF file calls it. */
+/** @type {Record<string, string>} */
 const NAMES = {
   norm_1: "attn_norm",
   "attention.query": "attn_q",
@@ -16,9 +17,17 @@ const NAMES = {
   "feed_forward.up": "ffn_up",
   "feed_forward.down": "ffn_down",
 };
+/** @type {Record<string, string>} */
 const OUTSIDE = { tokens: "token_embd", norm: "output_norm" };
 
-/* "blocks.3.attention.query" → "blk.3.attn_q.weight" */
+/* Tensors whose rows are in the order of engine.js. */
+const IN_HALVES = new WeakSet();
+
+/**
+ * "blocks.3.attention.query" → "blk.3.attn_q.weight"
+ *
+ * @param {string} name
+ */
 function nameInFile(name) {
   const [, layer, part] = /^blocks\.(\d+)\.(.*)$/.exec(name) || [];
   return `${part ? `blk.${layer}.${NAMES[part]}` : OUTSIDE[name]}.weight`;
@@ -28,11 +37,12 @@ function nameInFile(name) {
  * What engine.js is to know of a Llama.
  *
  * @param {Record<string, any>} fields of its GGUF file
- * @returns {object}
+ * @returns {import("./engine.js").Config}
  */
 export function llamaConfig(fields) {
   const architecture = fields["general.architecture"];
   demand(architecture === "llama", `a model of kind ${architecture} is not a Llama`);
+  /** @param {string} name */
   const of = (name) => fields[`llama.${name}`];
   return {
     vocab_size: of("vocab_size"),
@@ -57,33 +67,37 @@ export function llamaConfig(fields) {
 /**
  * Make a model of a file, whose matrices stay where they lie.
  *
- * @param {{ fields: Record<string, any>, tensors: Map<string, object> }} file of `readGguf`;
- *   the rows of queries and keys are put in another order, once
+ * @param {import("./gguf.js").GgufFile} file the rows of its queries and keys are put in
+ *   another order, once
  * @param {import("./kernels.js").Kernels | null} kernels
  * @returns {Model}
  */
 export function readLlama(file, kernels) {
   const config = llamaConfig(file.fields);
+  /** @type {Record<string, number | undefined>} */
   const heads = { query: config.heads, key: config.kv_heads };
 
+  /** @type {(name: string, ...shape: number[]) => import("./gguf.js").StoredTensor} */
   function stored(name, ...shape) {
     const found = file.tensors.get(nameInFile(name));
     const isRight = found && String(found.shape) === String(shape);
-    demand(isRight, `${name} has the shape ${found?.shape}, not ${shape}`);
+    if (!found || !isRight) throw new Error(`${name} has the shape ${found?.shape}, not ${shape}`);
     return found;
   }
 
+  /** @type {(name: string, ...shape: number[]) => QuantisedMatrix} */
   function matrix(name, ...shape) {
     const found = stored(name, ...shape);
     demand(BLOCKS[found.kind], `the page cannot multiply from ${found.kind}`);
-    const shared = heads[name.split(".").at(-1)];
-    if (shared && !found.isHalved) {
+    const shared = heads[name.split(".")[3]];
+    if (shared && !IN_HALVES.has(found)) {
       putInHalves(found, shared);
-      found.isHalved = true;
+      IN_HALVES.add(found);
     }
     return new QuantisedMatrix(found, kernels);
   }
 
+  /** @type {(name: string, ...shape: number[]) => Float32Array} */
   function floats(name, ...shape) {
     const { kind, bytes } = stored(name.replace(/\.weight$/, ""), ...shape);
     demand(kind === "F32", `${name} is stored as ${kind}`);
@@ -93,9 +107,14 @@ export function readLlama(file, kernels) {
   return new Model(config, { floats, matrix });
 }
 
-/* Put the rows of a query or key matrix in the order of engine.js. A file has the rotary pairs
-   of a head side by side, rows 0 and 1, 2 and 3, …; the engine takes the first of each pair
-   from the first half of the head. */
+/**
+ * Put the rows of a query or key matrix in the order of engine.js. A file has the rotary pairs
+ * of a head side by side, rows 0 and 1, 2 and 3, …; the engine takes the first of each pair
+ * from the first half of the head.
+ *
+ * @param {import("./gguf.js").StoredTensor} tensor changed
+ * @param {number} heads
+ */
 function putInHalves({ shape, bytes }, heads) {
   const d_head = shape[0] / heads;
   const size = bytes.length / shape[0]; // bytes of a row
@@ -109,7 +128,12 @@ function putInHalves({ shape, bytes }, heads) {
   }
 }
 
-/* The number of 32 bits at a place of an endless sequence that looks drawn (mulberry32). */
+/**
+ * The number of 32 bits at a place of an endless sequence that looks drawn (mulberry32).
+ *
+ * @param {number} seed
+ * @param {number} place
+ */
 function bitsAt(seed, place) {
   const state = (seed + Math.imul(place + 1, 0x6d2b79f5)) | 0;
   let mixed = Math.imul(state ^ (state >>> 15), state | 1);

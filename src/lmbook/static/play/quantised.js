@@ -11,9 +11,14 @@ import { fromHalf } from "./weights.js";
 /** The value of every number of 16 bits, by its bits. */
 export const HALVES = Float32Array.from({ length: 65536 }, (_, bits) => fromHalf(bits));
 
+/** @type {(bytes: Uint8Array, at: number) => number} */
 const half = (bytes, at) => HALVES[bytes[at] | (bytes[at + 1] << 8)];
 
-/* How the blocks from a place on are unpacked, as many as fill `out`. */
+/**
+ * How the blocks from a place on are unpacked, as many as fill `out`.
+ *
+ * @type {Record<string, (bytes: Uint8Array, at: number, out: Float32Array) => void>}
+ */
 const UNPACK = {
   Q4_1(bytes, at, out) {
     for (let to = 0; to < out.length; to += BLOCK, at += BLOCKS.Q4_1.size) {
@@ -35,7 +40,11 @@ const UNPACK = {
 };
 const AT_ONCE = 32; // rows that are unpacked at a time
 
-/** For each kind the bytes of a block, and how many of them come before its integers. */
+/**
+ * For each kind the bytes of a block, and how many of them come before its integers.
+ *
+ * @type {Record<string, { size: number, head: number }>}
+ */
 export const BLOCKS = { Q4_1: { size: 20, head: 4 }, Q8_0: { size: 34, head: 2 } };
 
 export class QuantisedMatrix {
@@ -44,7 +53,8 @@ export class QuantisedMatrix {
    * @param {import("./kernels.js").Kernels | null} kernels that the bytes lie in the memory of
    */
   constructor({ kind, shape, bytes }, kernels = null) {
-    [this.rows, this.columns] = shape;
+    this.rows = shape[0];
+    this.columns = shape[1];
     this.kind = kind;
     this.bytes = bytes;
     this.kernels = kernels;
@@ -88,7 +98,7 @@ export class QuantisedMatrix {
    * Vectors times the matrix, transposed.
    *
    * @param {Float32Array} x (tokens, columns)
-   * @returns {Float32Array} (tokens, rows)
+   * @returns {Float32Array<ArrayBuffer>} (tokens, rows)
    */
   multiply(x) {
     if (this.kernels) return this.kernels.multiply(this, x);

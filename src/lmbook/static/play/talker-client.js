@@ -11,13 +11,25 @@ import source from "worker:./talker-worker.js";
 import { Client } from "./client.js";
 import { CACHE, KEPT } from "./store.js";
 
+/** @type {Record<string, TalkerClient>} */
 const opened = {};
+
+/**
+ * What is known of a model that came; see `open` in talker-worker.js.
+ *
+ * @typedef {object} Arrived
+ * @property {import("./engine.js").Config} config
+ * @property {boolean} fromCache whether the browser had kept it
+ * @property {string | null} notKept why the browser keeps it not for the next visit
+ * @property {boolean} simd whether it multiplies in WebAssembly
+ * @property {number} memory in bytes
+ */
 
 /**
  * The page's one client of a model.
  *
  * @param {string} name of its store
- * @param {object} context of the view
+ * @param {ViewContext} context of the view
  * @returns {TalkerClient}
  */
 export function openTalker(name, context) {
@@ -25,7 +37,10 @@ export function openTalker(name, context) {
   return opened[name];
 }
 
-class TalkerClient extends Client {
+export class TalkerClient extends Client {
+  /** @type {boolean | undefined} false: to do without WebAssembly */
+  simd;
+
   /* Why the model cannot be loaded from this page; nothing if it can. */
   get obstacle() {
     if (this.context.folder.startsWith("http")) return "";
@@ -38,7 +53,7 @@ class TalkerClient extends Client {
   /* Whether the browser kept it on an earlier visit. */
   async isKept() {
     const { about, context, name } = this;
-    const last = `${context.folder}play/${name}/${about.parts.length - 1}.bin?v=${about.key}`;
+    const last = `${context.folder}play/${name}/${about.parts - 1}.bin?v=${about.key}`;
     try {
       return Boolean(await window.caches?.match(last));
     } catch {
@@ -46,14 +61,20 @@ class TalkerClient extends Client {
     }
   }
 
-  /* See `open` in talker-worker.js for what is returned. */
+  /**
+   * Start the worker and let it load the model; null if that was stopped.
+   *
+   * @param {(share: number) => void} progress called with the share that has come, 0 to 1
+   * @returns {Promise<any>} an Arrived, or null
+   */
   async open(progress) {
     if (this.obstacle) throw new Error(this.obstacle);
     if (!this.worker) this.start();
     const { about, context, name, simd } = this;
     const details = { about, folder: context.folder, name, simd };
+    /** @param {any[]} pieces */
     const tell = (pieces) => progress(pieces.at(-1).share);
-    const answer = await this.ask("open", details, null, tell);
+    const answer = await this.ask("open", details, undefined, tell);
     if (answer && !answer.notKept) dispatchEvent(new Event(KEPT));
     return answer;
   }
@@ -77,7 +98,12 @@ class TalkerClient extends Client {
     }
   }
 
-  /* The tokens of { text } or { turns }: { ids, pieces }. */
+  /**
+   * The tokens of a text, or of a dialogue.
+   *
+   * @param {{ text?: string, turns?: import("./dialogue.js").Turn[] }} of
+   * @returns {Promise<import("./talker-worker.js").Tokens | null>}
+   */
   tokens(of) {
     return this.when("tokens", of);
   }

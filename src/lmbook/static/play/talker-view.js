@@ -32,35 +32,86 @@ const TABS = {
 const FORMS = ["a dialogue", "a text that goes on"];
 let views = 0;
 
+/** @import { Likely, Tokens } from "./talker-worker.js" */
+/** @import { Turn } from "./dialogue.js" */
+
+/**
+ * What was computed inside, as far as it was asked for, of the token that is chosen.
+ *
+ * @typedef {object} Told
+ * @property {Likely[]} [next] the next tokens
+ * @property {Likely[]} [whole] the same of the model with no head changed
+ * @property {Likely[][]} [lens] the next tokens after each layer
+ * @property {ArrayLike<number>[]} [attention] (heads, tokens up to the chosen one)
+ */
+
+/**
+ * What Python gives: a line, and what is known of it.
+ *
+ * @typedef {object} Given
+ * @property {string} text the line
+ * @property {string} other another text, to take heads from
+ * @property {boolean} dialogue whether the line is a question
+ * @property {string} answer
+ * @property {number} layers
+ * @property {number} heads
+ * @property {number} room the most tokens that are read and written
+ * @property {number} read how many of the tokens were read
+ * @property {number} place of the token that is chosen at first
+ * @property {number} layer that is chosen at first
+ * @property {number} head that is chosen at first
+ * @property {string} store
+ */
+
+/** @typedef {Tokens & { read: number }} Seen pieces and IDs, and how many were read */
+
+/** @typedef {"off" | "other"} How a head is changed: switched off, or taken from another text */
+
+/** @type {(place: [layer: number, head: number]) => string} */
 const key = ([layer, head]) => `${layer}.${head}`;
+/** @type {(bytes: number) => string} */
 const megabytes = (bytes) => `${Math.round(bytes / 1e6)} MB`;
 
-/* Where the largest number stands, the first place left out if there is another. */
+/**
+ * Where the largest number stands, the first place left out if there is another.
+ *
+ * @param {ArrayLike<number>} weights
+ */
 function mostBehindFirst(weights) {
   let best = weights.length > 1 ? 1 : 0;
   for (let i = best; i < weights.length; i++) if (weights[i] > weights[best]) best = i;
   return best;
 }
 
+/**
+ * @param {HTMLElement} element
+ * @param {Given & Tokens & Required<Omit<Told, "whole">>} data
+ * @param {ViewContext} context
+ */
 export function mount(element, data, context) {
   const talker = openTalker(data.store, context);
   const lane = `talker ${++views}`;
   const { layers, heads, room } = data;
   let isDialogue = data.dialogue;
+  /** @type {Turn[]} */
   let turns = [{ role: "user", content: data.text }]; // with what was answered
   let isHere = false; // the model
+  /** @type {number | null} */
   let random = null; // a seed of random weights
   let seed = 0; // of what is drawn
-  /* What was read and written: pieces and IDs of its tokens, how many were read. */
+  /** @type {Seen} */
   let seen = { ids: data.ids, pieces: data.pieces, read: data.read };
+  /** @type {Told} */
   let told = { next: data.next, lens: data.lens, attention: data.attention };
+  /** @type {keyof typeof TABS} */
   let tab = "next";
   let { place, layer, head } = data;
-  const changed = new Map(); // layer and head → { place, how: "off" or "other" }
+  /** @type {Map<string, { place: [number, number], how: How }>} */
+  const changed = new Map(); // by layer and head
 
   /* --- what stands there --- */
 
-  const part = (tag, name, ...rest) => make(tag, { class: `lmk-${name}` }, ...rest);
+  /** @type {(...parts: (Node | string)[]) => HTMLElement} */
   const controls = (...parts) => make("p", { class: "play-controls" }, ...parts);
   const LOAD = `Load the model: ${megabytes(talker.about.bytes)}`;
   const loader = button(LOAD, load);
@@ -69,7 +120,7 @@ export function mount(element, data, context) {
   const about = make("span", { class: "play-muted" });
   const forget = button("Forget the model", () => talker.forget().then(leave), { hidden: "" });
   const { area, note, label } = ownLine(data.text, typed, { maxlength: LONGEST, onkeydown: enter });
-  const log = part("div", "log");
+  const log = make("div", { class: "lmk-log" });
   const ask = button("Ask", begin);
   const more = button("Go on", goOn);
   const stop = button("Stop", stopWriting, { disabled: "" });
@@ -96,24 +147,25 @@ export function mount(element, data, context) {
     random = which ? SEED : null;
     answerAnew();
   });
-  const learnedNote = part("p", "learned play-muted");
+  const learnedNote = make("p", { class: "lmk-learned play-muted" });
   const tokens = make("p", {
     class: "lmk-tokens play-shades",
     role: "group",
     "aria-label": "What it read and wrote, token by token",
     onkeydown: goAlong,
   });
-  const tabs = Object.entries(TABS).map(([name, title]) =>
-    button(title, () => open(name), {
+  const names = /** @type {(keyof typeof TABS)[]} */ (Object.keys(TABS));
+  const tabs = names.map((name) =>
+    button(TABS[name], () => open(name), {
       role: "tab",
       id: `${lane.replace(" ", "-")}-${name}`,
       "aria-controls": `${lane.replace(" ", "-")}-panel`,
     }),
   );
   const panel = make("div", { role: "tabpanel", id: `${lane.replace(" ", "-")}-panel` });
-  const bars = part("table", "bars");
-  const lens = part("table", "lens");
-  const summary = part("p", "summary");
+  const bars = make("table", { class: "lmk-bars" });
+  const lens = make("table", { class: "lmk-lens" });
+  const summary = make("p", { class: "lmk-summary" });
   const layerChoice = select(
     Array.from({ length: layers }, (_, i) => `layer ${i}`),
     () => look({ layer: +layerChoice.value }),
@@ -154,7 +206,12 @@ export function mount(element, data, context) {
     ways,
     dice,
     note,
-    part("p", "title", make("b", {}, "Inside"), ": choose a token, and what to see of it."),
+    make(
+      "p",
+      { class: "lmk-title" },
+      make("b", {}, "Inside"),
+      ": choose a token, and what to see of it.",
+    ),
     tokens,
     make("div", { class: "lmk-tabs", role: "tablist", onkeydown: goAcross }, ...tabs),
     panel,
@@ -172,7 +229,7 @@ export function mount(element, data, context) {
         progress.value = share;
         about.textContent = ` ${percent(share)}`;
       });
-      if (found) arrive(found);
+      if (found) arrive(/** @type {any} */ (found));
     } catch (error) {
       about.textContent = `The model does not load: ${error.message}`;
     }
@@ -180,6 +237,7 @@ export function mount(element, data, context) {
     loader.disabled = false;
   }
 
+  /** @param {import("./talker-client.js").Arrived} found */
   function arrive({ notKept, memory }) {
     isHere = true;
     loader.hidden = true;
@@ -203,7 +261,15 @@ export function mount(element, data, context) {
     about.textContent = "What has come so far is kept.";
   }
 
-  /* Ask the model; an error is told, and the answer is null. */
+  /**
+   * Ask the model; an error is told, and the answer is null.
+   *
+   * @param {string} request
+   * @param {object} details
+   * @param {string} own a newer request takes the place of an older one of this name
+   * @param {(pieces: any[]) => void} [onPieces]
+   * @returns {Promise<any>}
+   */
   async function asked(request, details, own, onPieces) {
     if (!isHere) {
       note.textContent = talker.obstacle || "The model has to be loaded first.";
@@ -223,12 +289,14 @@ export function mount(element, data, context) {
     note.textContent = isHere ? "" : talker.obstacle || "To ask, load the model first.";
   }
 
+  /** @param {KeyboardEvent} event */
   function enter(event) {
     if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
     event.preventDefault();
     begin();
   }
 
+  /** @param {number} which of FORMS */
   function choose(which) {
     isDialogue = which === 0;
     beginAnew();
@@ -256,8 +324,13 @@ export function mount(element, data, context) {
     answer();
   }
 
-  /* The tokens of a last line, behind what was said before; the first turns go when there is
-     no room for them. */
+  /**
+   * The tokens of a last line, behind what was said before; the first turns go when there is
+   * no room for them.
+   *
+   * @param {string} line
+   * @returns {Promise<Tokens | null>}
+   */
   async function read(line) {
     if (!isDialogue) return asked("tokens", { text: line }, "read");
     const all = [
@@ -301,7 +374,8 @@ export function mount(element, data, context) {
 
   /* Write behind what stands there. */
   async function write() {
-    const before = turns.at(-1).content;
+    const own = turns[turns.length - 1];
+    const before = own.content;
     stop.disabled = false;
     more.disabled = true;
     const count = Math.min(COUNT, room - seen.ids.length);
@@ -309,14 +383,14 @@ export function mount(element, data, context) {
     const end = await asked("speak", details, "write", (pieces) => {
       seen.ids = seen.ids.concat(pieces.map(({ id }) => id));
       seen.pieces = seen.pieces.concat(pieces.map(({ piece }) => piece));
-      turns.at(-1).content = before + pieces.at(-1).text;
+      own.content = before + pieces.at(-1).text;
       if (!told.next && place === seen.read - 1 && !changed.size) told.next = pieces[0].next;
       drawLog();
       drawTokens();
     });
     stop.disabled = true;
     more.disabled = end === "end" || seen.ids.length >= room;
-    if (end === "end" && !before && !turns.at(-1).content) turns.at(-1).content = "(nothing)";
+    if (end === "end" && !before && !own.content) own.content = "(nothing)";
     later();
     draw();
     compute();
@@ -353,16 +427,22 @@ export function mount(element, data, context) {
 
   /* --- looking inside --- */
 
+  /** @param {How} how */
   const changedBy = (how) =>
     Array.from(changed.values()).flatMap((each) => (each.how === how ? [each.place] : []));
   const switchedOff = () => changedBy("off");
 
+  /** @param {keyof typeof TABS} name */
   function open(name) {
     tab = name;
     look({});
   }
 
-  /* Another token, layer or head. */
+  /**
+   * Choose another token, layer or head.
+   *
+   * @param {{ place?: number, layer?: number, head?: number }} chosen
+   */
   function look(chosen) {
     if ((chosen.place ?? place) !== place) told = {};
     if ((chosen.layer ?? layer) !== layer) delete told.attention;
@@ -406,12 +486,14 @@ export function mount(element, data, context) {
     return found && { ids: found.ids, heads: taken };
   }
 
+  /** @param {How} how */
   function change(how) {
     if (!isHere) return typed();
     changed.set(key([layer, head]), { place: [layer, head], how });
     renew();
   }
 
+  /** @param {string} name */
   function restore(name) {
     changed.delete(name);
     renew();
@@ -419,20 +501,22 @@ export function mount(element, data, context) {
 
   /* --- keys --- */
 
-  function step(event, list, columns) {
+  /**
+   * Go from one button to the next, and press it.
+   *
+   * @param {any} event of a key
+   */
+  function goAcross(event) {
     const moved = arrow(event);
-    const all = Array.from(list);
-    const next = moved && all[all.indexOf(event.target) + moved[0] + columns * moved[1]];
     if (!moved) return;
     event.preventDefault();
+    const all = Array.from(event.currentTarget.querySelectorAll("button"));
+    const next = all[all.indexOf(event.target) + moved[0] + moved[1]];
     next?.focus();
     next?.click();
   }
 
-  function goAcross(event) {
-    step(event, event.currentTarget.querySelectorAll("button"), 1);
-  }
-
+  /** @param {KeyboardEvent} event */
   function goAlong(event) {
     const moved = arrow(event);
     if (!moved) return;
@@ -445,6 +529,7 @@ export function mount(element, data, context) {
 
   /* --- drawing --- */
 
+  /** @param {string} piece */
   const quoted = (piece) => `“\u2068${piece}\u2069”`; // what turns round turns nothing else
 
   function draw() {
@@ -452,10 +537,10 @@ export function mount(element, data, context) {
     drawTokens();
     drawTabs();
     const chosen = [layer, head].join(".");
-    layerChoice.value = layer;
+    layerChoice.value = String(layer);
     headChoice.querySelectorAll("button").forEach((each, i) => {
-      each.setAttribute("aria-checked", i === head);
-      each.setAttribute("aria-pressed", i === head);
+      each.setAttribute("aria-checked", String(i === head));
+      each.setAttribute("aria-pressed", String(i === head));
       each.tabIndex = i === head ? 0 : -1;
     });
     chips.replaceChildren(
@@ -507,7 +592,11 @@ export function mount(element, data, context) {
     showChosen(buttons[place]);
   }
 
-  /* Scroll the tokens, and nothing else, so that the chosen one is seen. */
+  /**
+   * Scroll the tokens, and nothing else, so that the chosen one is seen.
+   *
+   * @param {HTMLElement} chosen
+   */
   function showChosen(chosen) {
     const top = chosen.offsetTop;
     const isSeen = top >= tokens.scrollTop && top + 30 < tokens.scrollTop + tokens.clientHeight;
@@ -516,11 +605,11 @@ export function mount(element, data, context) {
 
   function drawTabs() {
     tabs.forEach((each, i) => {
-      const isOpen = Object.keys(TABS)[i] === tab;
-      each.setAttribute("aria-selected", isOpen);
+      const isOpen = names[i] === tab;
+      each.setAttribute("aria-selected", String(isOpen));
       each.tabIndex = isOpen ? 0 : -1;
     });
-    panel.setAttribute("aria-labelledby", tabs[Object.keys(TABS).indexOf(tab)].id);
+    panel.setAttribute("aria-labelledby", tabs[names.indexOf(tab)].id);
     const shown = {
       next: [summary, bars],
       lens: [
@@ -539,9 +628,10 @@ export function mount(element, data, context) {
 
   function drawBars() {
     const whole = new Map((told.whole ?? []).map(({ id, share }) => [id, share]));
+    /** @param {number} share */
     const plain = (share) => make("span", { class: "play-bar", style: `--share: ${share}` });
     bars.replaceChildren(
-      ...told.next.map(({ id, piece, share }) =>
+      ...(told.next ?? []).map(({ id, piece, share }) =>
         row(piece, changed.size ? bar(share, whole.get(id) ?? 0) : plain(share), percent(share, 1)),
       ),
     );
@@ -572,12 +662,17 @@ export function mount(element, data, context) {
     summary.textContent = sentences[tab]() || missing;
   }
 
+  /**
+   * @param {string} own the token that looks
+   * @param {ArrayLike<number>} weights
+   */
   function attentionTold(own, weights) {
     const best = mostBehindFirst(weights);
     const behind = `most goes to ${quoted(seen.pieces[best])}: ${percent(weights[best])}.`;
     return `Head ${head} of layer ${layer}, from ${own}: the first token gets ${percent(weights[0])}; of the rest ${behind}`;
   }
 
+  /** @param {Likely} first the likeliest token */
   function headsTold(first) {
     const whole = told.whole?.[0];
     const now = `the likeliest token is ${quoted(first.piece)}, ${percent(first.share, 1)}`;

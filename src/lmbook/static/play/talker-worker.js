@@ -13,15 +13,69 @@ import { demand } from "./weights.js";
 import { serve as answer, REQUESTS } from "./worker.js";
 import { draw, nextProbs, randomness } from "./writing.js";
 
+/** @import { Answer, Cache as Keys, ForwardOptions, Look, Patch } from "./engine.js" */
+/** @import { Kernels } from "./kernels.js" */
+/** @import { Sampling } from "./writing.js" */
+
+/**
+ * The tokens of a text: as the page shows them, and their IDs.
+ *
+ * @typedef {{ ids: number[], pieces: string[] }} Tokens
+ */
+
+/** @typedef {{ id: number, piece: string, share: number }} Likely a token and its probability */
+
+/** @typedef {[layer: number, head: number]} Head */
+
+/**
+ * What a question about a text says of it.
+ *
+ * @typedef {object} Asked
+ * @property {number[]} ids
+ * @property {number} [place] of a token
+ * @property {number} [layer]
+ * @property {Head[]} [off] heads that are switched off
+ * @property {{ ids: number[], heads: Head[] } | null} [from] another text, and heads that at the
+ *   last token return what they do there
+ */
+
+/**
+ * What was computed of a text with some heads off: keys, values and the residual stream, which
+ * texts that begin alike share.
+ *
+ * @typedef {object} Reading
+ * @property {string} made for which heads off, in words
+ * @property {Head[]} off
+ * @property {number[]} ids
+ * @property {Keys} cache
+ * @property {Float32Array[]} streams before each block and after the last, (tokens, d_model)
+ */
+
+/**
+ * @typedef {object} Opening
+ * @property {Store} about
+ * @property {string} folder the address of the site's scripts
+ * @property {string} name
+ * @property {boolean} [simd]
+ */
+
+/** @typedef {(piece: { share: number }) => void} Report */
+
 const TOP = 10; // next tokens that are told
 const LENS = 3; // of each layer
 const KEPT = 3; // readings of texts
 
 // --- the file -------------------------------------------------------------------------
 
-/* Read what comes into a place; `report` gets the bytes that came. Whether all did. */
+/**
+ * Read what comes into a place. Return whether all did.
+ *
+ * @param {Response} response
+ * @param {Uint8Array} place
+ * @param {(bytes: number) => void} report called with how many came
+ */
 async function receive(response, place, report) {
-  const reader = response.body.getReader();
+  const reader = /** @type {ReadableStream<Uint8Array>} */ (response.body).getReader();
   let at = 0;
   for (;;) {
     const { done, value } = await reader.read();
@@ -33,31 +87,48 @@ async function receive(response, place, report) {
   }
 }
 
-/* Bring a part to its place, from what the browser kept or from the site. Returns whether it
-   has to be kept. */
+/**
+ * Bring a part to its place, from what the browser kept or from the site. Return whether it
+ * has to be kept.
+ *
+ * @param {{ address: string, sum: number, name: string }} part
+ * @param {Uint8Array} place
+ * @param {Cache | undefined} cache
+ * @param {(bytes: number) => void} report
+ */
 async function bring({ address, sum, name }, place, cache, report) {
   const kept = await cache?.match(address);
   if (kept && (await receive(kept, place, report)) && checksum(place) === sum) return false;
-  const response = await fetch(address, { cache: "no-store" }).catch(() => ({ status: "lost" }));
-  demand(response.ok, `${name} did not come (${response.status})`);
+  const response = await fetch(address, { cache: "no-store" }).catch(() => null);
+  if (!response?.ok) throw new Error(`${name} did not come (${response?.status ?? "no answer"})`);
   const isWhole = await receive(response, place, report);
   const isRight = isWhole && checksum(place) === sum;
   demand(isRight, `${name} is not what this page was built with: reload the page`);
   return true;
 }
 
-/* Fill a place with a file that comes in parts. Returns { fromCache, notKept: why the browser
-   keeps nothing for the next visit, or null }. */
+/**
+ * Fill a place with a file that comes in parts.
+ *
+ * @param {Uint8Array<ArrayBuffer>} bytes
+ * @param {Opening} opening
+ * @param {Report} report
+ * @returns {Promise<{ fromCache: boolean, notKept: string | null }>} notKept: why the browser
+ *   keeps it not for the next visit
+ */
 async function fill(bytes, { about, folder, name }, report) {
   const cache = await Promise.resolve(globalThis.caches?.open(CACHE)).catch(() => undefined);
+  /** @type {string | null} */
   let notKept = cache ? null : "this browser keeps nothing for this page";
   let fromCache = true;
   let arrived = 0;
   let start = 0;
-  for (const [part, { bytes: length, checksum: sum }] of about.parts.entries()) {
+  const files = about.files ?? [];
+  for (const [part, { bytes: length, checksum: sum }] of files.entries()) {
     const address = `${folder}play/${name}/${part}.bin?v=${about.key}`;
     const place = bytes.subarray(start, start + length);
-    const which = `part ${part + 1} of ${about.parts.length} of ${name}`;
+    const which = `part ${part + 1} of ${files.length} of ${name}`;
+    /** @param {number} more */
     const count = (more) => {
       arrived += more;
       report({ share: Math.min(1, arrived / bytes.length) });
@@ -76,13 +147,23 @@ async function fill(bytes, { about, folder, name }, report) {
   return { fromCache, notKept };
 }
 
-/* Drop what an earlier build's page kept. */
+/**
+ * Drop what an earlier build's page kept.
+ *
+ * @param {Cache} cache
+ * @param {string} place where the parts' addresses begin
+ * @param {string} key of this build
+ */
 async function dropOlder(cache, place, key) {
   for (const request of await cache.keys())
     if (request.url.startsWith(place) && !request.url.endsWith(`?v=${key}`))
       await cache.delete(request);
 }
 
+/**
+ * @param {Opening} message
+ * @param {Report} report
+ */
 async function open(message, report) {
   const { about, simd = true } = message;
   const { bytes, kernels } = await openMemory(about.bytes, simd ? code : null);
@@ -96,33 +177,46 @@ async function open(message, report) {
 // --- the model ------------------------------------------------------------------------
 
 class Talker {
+  /** @type {number | null} of random weights */
+  seed = null;
+
+  /** @type {Reading[]} the last ones */
+  readings = [];
+
+  /**
+   * @param {Uint8Array<ArrayBuffer>} bytes of the file
+   * @param {Kernels | null} kernels
+   */
   constructor(bytes, kernels) {
     this.kernels = kernels;
     this.file = readGguf(bytes);
     this.tokenizer = new GgufTokenizer(this.file.fields);
-    this.seed = null; // of random weights
-    this.begin();
+    this.model = readLlama(this.file, kernels);
   }
 
-  /* Read the model, and forget what it was computing. */
-  begin() {
-    this.model = readLlama(this.file, this.kernels);
-    this.readings = [];
-    if (this.seed === null) return;
-    for (const { norm_1, norm_2 } of [...this.model.blocks, { norm_1: this.model.norm }])
-      for (const norm of [norm_1, norm_2]) norm?.weight.fill(1);
-  }
-
-  /* Random weights by a seed, or with null the trained ones. */
+  /**
+   * Give it random weights by a seed, or with null the trained ones.
+   *
+   * @param {number | null} seed
+   */
   setSeed(seed) {
     if (seed === this.seed) return;
     for (const each of [this.seed, seed]) if (each !== null) turnBits(this.file.tensors, each);
     this.seed = seed;
-    this.begin();
+    this.readings = [];
+    this.model = readLlama(this.file, this.kernels);
+    if (seed === null) return;
+    for (const { norm_1, norm_2 } of this.model.blocks)
+      for (const norm of [norm_1, norm_2]) norm.weight.fill(1);
+    this.model.norm?.weight.fill(1);
   }
 
-  /* What was computed of a text with some heads off: keys, values and the residual stream,
-     which texts that begin alike share. The last ones are kept. */
+  /**
+   * The reading with some heads off, made when it is first asked for.
+   *
+   * @param {Head[]} off
+   * @returns {Reading}
+   */
   reading(off) {
     const made = JSON.stringify(off);
     let found = this.readings.find((each) => each.made === made);
@@ -137,8 +231,16 @@ class Talker {
     return found;
   }
 
-  /* The likeliest of some logits and their shares. */
-  likeliest(logits, count, probs = softmax(Float32Array.from(logits))) {
+  /**
+   * The likeliest tokens and their shares.
+   *
+   * @param {Float32Array} logits (vocab_size,)
+   * @param {number} count
+   * @returns {Likely[]}
+   */
+  likeliest(logits, count) {
+    const probs = softmax(Float32Array.from(logits));
+    /** @type {number[]} */
     const best = [];
     for (let id = 0; id < logits.length; id++) {
       if (best.length === count && logits[id] <= logits[best[count - 1]]) continue;
@@ -149,21 +251,39 @@ class Talker {
     return best.map((id) => ({ id, piece: this.shown(id), share: probs[id] }));
   }
 
+  /**
+   * A token so that it can be seen.
+   *
+   * @param {number} id
+   */
   shown(id) {
     const { whole, pieces } = this.tokenizer;
     return whole.has(id) ? pieces[id] : shown(pieces[id], true);
   }
 }
 
-/* How many tokens two texts have in common at the beginning. */
+/**
+ * How many tokens two texts have in common at the beginning.
+ *
+ * @param {number[]} one
+ * @param {number[]} other
+ */
 function common(one, other) {
   const length = Math.min(one.length, other.length);
   for (let i = 0; i < length; i++) if (one[i] !== other[i]) return i;
   return length;
 }
 
-/* Read a text on from where a reading stands. Returns the logits of its last token; or with
-   `again` = false null, if all of it was read before. */
+/**
+ * Read a text on from where a reading stands. Return the logits of its last token; or with
+ * `again` = false null, if all of it was read before.
+ *
+ * @param {Talker} talker
+ * @param {Reading} reading
+ * @param {number[]} ids
+ * @param {boolean} [again]
+ * @returns {Generator<unknown, Float32Array | null, any>}
+ */
 function* readOn({ model }, reading, ids, again = true) {
   const { cache, streams, off } = reading;
   const { d_model } = model.config;
@@ -181,11 +301,17 @@ function* readOn({ model }, reading, ids, again = true) {
   return logits;
 }
 
-/* What heads of another text return at its last token, as a patch of `Model.steps`. */
+/**
+ * What heads of another text return at its last token, as a patch of `Model.steps`.
+ *
+ * @param {Talker} talker
+ * @param {{ ids: number[], heads: Head[] }} from
+ */
 function* patching({ model }, { ids, heads }) {
   const layers = Array.from(new Set(heads.map(([layer]) => layer)));
   const keep = layers.map((layer) => `blocks.${layer}.attention.heads`);
   const { kept } = yield* model.steps(ids, { keep, logits_of: [] });
+  /** @type {Record<string, Patch[]>} */
   const patch = {};
   for (const [layer, head] of heads) {
     const name = `blocks.${layer}.attention.heads`;
@@ -197,9 +323,14 @@ function* patching({ model }, { ids, heads }) {
   return patch;
 }
 
-/* The residual stream of a text before each block and after the last, (layers + 1) times
-   (tokens or more, d_model). `from`, { ids, heads }: at the last token these heads return what
-   they do in another text. */
+/**
+ * The residual stream of a text before each block and after the last, (layers + 1) times
+ * (tokens or more, d_model).
+ *
+ * @param {Talker} talker
+ * @param {Asked} asked
+ * @returns {Generator<unknown, Float32Array[], any>}
+ */
 function* states(talker, { ids, off = [], from = null }) {
   const reading = talker.reading(off);
   yield* readOn(talker, reading, ids, false);
@@ -221,19 +352,32 @@ function* states(talker, { ids, off = [], from = null }) {
   return changed;
 }
 
+/** @type {(x: Float32Array, row: number, width: number) => Float32Array} */
 const rowAt = (x, row, width) => x.slice(row * width, (row + 1) * width);
 
-/* The next tokens after the token at a place. */
-function* next(talker, { place, ...asked }) {
+/**
+ * The next tokens after the token at a place.
+ *
+ * @param {Talker} talker
+ * @param {Asked} asked
+ */
+function* next(talker, asked) {
   const { model } = talker;
+  const { place = 0 } = asked;
   const streams = yield* states(talker, asked);
-  const logits = model.readOut(rowAt(streams.at(-1), place, model.config.d_model));
+  const logits = model.readOut(rowAt(streams[model.config.layers], place, model.config.d_model));
   return talker.likeliest(logits, TOP);
 }
 
-/* The same if the model ended after each layer. */
-function* lens(talker, { place, ...asked }) {
+/**
+ * The same if the model ended after each layer.
+ *
+ * @param {Talker} talker
+ * @param {Asked} asked
+ */
+function* lens(talker, asked) {
   const { model } = talker;
+  const { place = 0 } = asked;
   const { d_model } = model.config;
   const [, ...streams] = yield* states(talker, asked);
   const told = [];
@@ -245,35 +389,51 @@ function* lens(talker, { place, ...asked }) {
   return told;
 }
 
-/* What each head of a layer looks at from the token at a place: (heads, place + 1). */
-function* attention(talker, { place, layer, ...asked }) {
+/**
+ * What each head of a layer looks at from the token at a place: (heads, place + 1).
+ *
+ * @param {Talker} talker
+ * @param {Asked} asked
+ */
+function* attention(talker, asked) {
   const { model } = talker;
+  const { place = 0, layer = 0 } = asked;
   const streams = yield* states(talker, asked);
   const name = `blocks.${layer}.attention.weights`;
-  let weights = null;
+  let weights = new Float32Array(0);
   const width = asked.ids.length * model.config.d_model;
-  const look = { wants: () => false, isOff: () => false };
-  look.see = (seen, values) => {
-    if (seen === name) weights = values;
-    return values;
+  /** @type {Look} */
+  const look = {
+    wants: () => false,
+    isOff: () => false,
+    see(seen, values) {
+      if (seen === name) weights = values.slice();
+      return values;
+    },
   };
-  model.block(streams[layer].subarray(0, width), layer, null, null, look);
+  model.block(streams[layer].subarray(0, width), layer, null, undefined, look);
   const tokens = asked.ids.length;
   return Array.from({ length: model.config.heads }, (_, head) =>
     weights.slice((head * tokens + place) * tokens, (head * tokens + place) * tokens + place + 1),
   );
 }
 
-/* Write on: pieces { id, piece, text: all that was written, next: what it was drawn from },
-   until the dialogue's end or `count` tokens. Returns which: "end" or "count". */
+/**
+ * Write on: pieces { id, piece, text: all that was written, next: what it was drawn from },
+ * until the dialogue's end or `count` tokens. Return which: "end" or "count".
+ *
+ * @param {Talker} talker
+ * @param {Asked & Sampling & { count: number, seed?: number }} asked
+ */
 function* speak(talker, { ids, count, off = [], seed = 0, ...sampling }) {
   const { tokenizer } = talker;
   const random = randomness(seed);
+  /** @type {number[]} */
   const written = [];
   const reading = talker.reading(off);
   let text = ids;
   while (written.length < count) {
-    const logits = yield* readOn(talker, reading, text);
+    const logits = /** @type {Float32Array} */ (yield* readOn(talker, reading, text));
     const id = draw(nextProbs(logits, sampling), random);
     if (id === tokenizer.end) return "end";
     written.push(id);
@@ -285,16 +445,24 @@ function* speak(talker, { ids, count, off = [], seed = 0, ...sampling }) {
   return "count";
 }
 
-/* The tokens of a text, or of a dialogue up to where the model is to answer. */
-function* tokens(talker, { text, turns }) {
+/**
+ * The tokens of a text, or of a dialogue up to where the model is to answer.
+ *
+ * @param {Talker} talker
+ * @param {{ text?: string, turns?: import("./dialogue.js").Turn[] }} of
+ * @returns {Generator<unknown, Tokens, any>}
+ */
+function* tokens(talker, { text = "", turns }) {
   demand(!turns || talker.tokenizer.talks, "the page does not know this model's dialogues");
   const ids = talker.tokenizer.encode(turns ? dialogueText(turns) : text);
   return { ids, pieces: ids.map((id) => talker.shown(id)) };
 }
 
+/** @type {(talker: Talker, details: { ids: number[], options: ForwardOptions }) => Generator<unknown, Answer, any>} */
 const forward = ({ model }, details) => REQUESTS.forward(model, details);
 
 /* What may be asked; with `random`, a seed, of the model whose weights are random. */
+/** @type {Record<string, (talker: Talker, details: any) => Generator<any, any, any>>} */
 const ASKED = Object.fromEntries(
   Object.entries({ attention, forward, lens, next, speak, tokens }).map(([name, ask]) => [
     name,
@@ -305,5 +473,9 @@ const ASKED = Object.fromEntries(
   ]),
 );
 
-/** What the worker runs. */
+/**
+ * What the worker runs.
+ *
+ * @param {WorkerScope} scope
+ */
 export const serve = (scope) => answer(scope, open, ASKED);

@@ -50,12 +50,22 @@ export function likeliest(numbers) {
   return best;
 }
 
-/* The likeliest tokens in order, as many as top_k and top_p need, or some more: a vocabulary
-   is large, and most of it is never drawn. */
+/**
+ * The likeliest tokens in order, as many as top_k and top_p need, or some more: a vocabulary
+ * is large, and most of it is never drawn.
+ *
+ * @param {Float32Array | Float64Array} probs (vocab_size,)
+ * @param {Float32Array | Float64Array} logits (vocab_size,)
+ * @param {number} top_k
+ * @param {number} top_p
+ * @returns {number[]}
+ */
 function firsts(probs, logits, top_k, top_p) {
+  /** @param {number[]} ids */
   const order = (ids) => ids.sort((a, b) => logits[b] - logits[a] || a - b);
   const largest = probs[likeliest(logits)];
   for (let least = largest / 1e3; least > 1e-30; least /= 1e3) {
+    /** @type {number[]} */
     const ids = [];
     let sum = 0;
     for (let id = 0; id < probs.length; id++)
