@@ -120,6 +120,8 @@ export function mount(element, data, context) {
   const about = make("span", { class: "play-muted" });
   const forget = button("Forget the model", () => talker.forget().then(leave), { hidden: "" });
   const { area, note, label } = ownLine(data.text, typed, { maxlength: LONGEST, onkeydown: enter });
+  // It goes when the area is left, and must not take a button from under the pointer.
+  const offer = /** @type {Element} */ (label.lastElementChild);
   const log = make("div", { class: "lmk-log" });
   const ask = button("Ask", begin);
   const more = button("Go on", goOn);
@@ -203,6 +205,7 @@ export function mount(element, data, context) {
     label,
     controls(forms),
     controls(ask, stop, more, anew),
+    offer,
     ways,
     dice,
     note,

@@ -1,0 +1,61 @@
+"""The model that talks in a page of Chromium: `lmbook.bench.talker` asks."""
+
+import tempfile
+from pathlib import Path
+
+from lmbook.bench.play import PATIENCE, serve
+from lmbook.browser import find_chromium
+from lmbook.execute.keys import ROOT, build_folder
+from lmbook.play.stores import stage
+from lmbook.publish import bundles, npm
+
+PAGE = """<!doctype html><title>Talker</title><script>
+lmcourse = {{ stores: {{ talker: {about} }}, carried: {{}}, folder: "{folder}" }};
+</script><script src="lib/play.js"></script>"""
+IN_PAGE = """async ([text, count, simd]) => {
+  const { openTalker } = lmcourse.play["talker-client"];
+  const talker = openTalker("talker", lmcourse);
+  if (talker.worker) talker.end();
+  talker.simd = simd;
+  const start = performance.now();
+  const { memory } = await talker.load();
+  const loaded = performance.now();
+  const { ids } = await talker.tokens({ text });
+  const written = [];
+  await talker.when("speak", { ids, count, temperature: 0 }, null,
+    (pieces) => written.push(...pieces.map(({ id }) => id)));
+  const seconds = (performance.now() - loaded) / 1000;
+  return { loading: (loaded - start) / 1000, seconds, memory, written };
+}"""
+
+
+def make_page(folder: Path) -> None:
+    """Write a page that has the model's client, and the parts of its file."""
+    work = build_folder(ROOT)
+    npm.install(work / "npm")
+    bundles.bundle(work / "npm", folder / "lib")
+    stage("talker", folder / "lib", work / "play")
+
+
+def write_in_pages(prompt: str, tokens: int) -> dict[str, dict]:
+    """Return what the page told, with WebAssembly, again, and without."""
+    from playwright.sync_api import sync_playwright
+
+    path = find_chromium()
+    ways = {"page": True, "page, kept": True, "page, no SIMD": False}
+    with tempfile.TemporaryDirectory() as place, serve(Path(place)) as origin:
+        make_page(Path(place))
+        about = (Path(place) / "lib/play/talker/about.json").read_text()
+        page = PAGE.format(about=about, folder=f"{origin}/lib/")
+        (Path(place) / "index.html").write_text(page)
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(
+                executable_path=path, args=["--no-sandbox"]
+            )
+            opened = browser.new_page()
+            opened.set_default_timeout(PATIENCE)
+            opened.goto(f"{origin}/index.html")
+            return {
+                way: opened.evaluate(IN_PAGE, [prompt, tokens, simd])
+                for way, simd in ways.items()
+            }
