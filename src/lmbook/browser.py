@@ -52,6 +52,7 @@ def find_chromium() -> str:
 
 
 def _candidates() -> Iterator[str]:
+    """Yield paths at which a Chromium may be, the system's first."""
     yield from filter(None, map(shutil.which, NAMES))
     yield MAC
     from playwright.sync_api import sync_playwright
@@ -62,6 +63,7 @@ def _candidates() -> Iterator[str]:
 
 
 def _starts(path: str) -> bool:
+    """Return whether there is a program at a path, and it starts."""
     with suppress(OSError, subprocess.TimeoutExpired):
         command = [path, "--version"]
         return subprocess.run(command, capture_output=True, timeout=60).returncode == 0
@@ -93,6 +95,7 @@ def fetch(folder: Path = FETCHED) -> None:
 
 
 def _fetch_playwright() -> None:
+    """Let Playwright download its own Chromium."""
     subprocess.run([sys.executable, "-m", "playwright", "install", "chromium"], check=False)
 
 

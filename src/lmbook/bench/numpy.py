@@ -53,15 +53,18 @@ def _block(p, block, heads, x):
     """Compute a block: self-attention and a feed-forward network, a norm after each."""
 
     def project(name):
+        """Return queries, keys or values of all heads, (batch, heads, tokens, d_head)."""
         names = [f"{block}attention.heads.branches.{h}.{name}." for h in range(heads)]
         weight = torch.cat([p[name + "weight"] for name in names], 1)
         bias = torch.cat([p[name + "bias"] for name in names])
         return (x @ weight + bias).unflatten(-1, (heads, -1)).transpose(1, 2)
 
     def linear(name, x):
+        """Return x mapped by a linear layer of the block."""
         return x @ p[f"{block}{name}.weight"] + p[f"{block}{name}.bias"]
 
     def norm(name, x):
+        """Return x normalised by a norm of the block."""
         weight, bias = p[f"{block}{name}.weight"], p[f"{block}{name}.bias"]
         return F.layer_norm(x, x.shape[-1:], weight, bias)
 
@@ -82,6 +85,7 @@ def numpy_ways(model, numbers, targets):
     adam = Adam(parameters)
 
     def gradients():
+        """Run forward and backward; return the gradients of all trained parameters."""
         loss.forward(model.forward(numbers), targets)
         model.backward(loss.backward(1.0))
         return [p.grad for p in parameters if p.trainable]
@@ -96,6 +100,7 @@ def torch_ways(parameters, sizes, numbers, targets):
     numbers, targets = torch.tensor(numbers), torch.tensor(targets)
 
     def gradients():
+        """Run forward and backward; return the gradients of all trained parameters."""
         adam.zero_grad()
         loss = torch_loss(parameters, sizes["heads"], sizes["layers"], numbers, targets)
         loss.backward()

@@ -45,6 +45,7 @@ def write_with_theirs(tokens):
     encoded = tokenizer(PROMPT, return_tensors="pt")
 
     def write():
+        """Let ``transformers`` write so many tokens, always the likeliest."""
         ids = model.generate(
             input_ids=encoded.input_ids,
             attention_mask=encoded.attention_mask,

@@ -201,6 +201,7 @@ def _failure(error: Exception, notebook: NotebookNode, begun: int) -> dict:
 
 async def _execute_all(names: list[str], root: Path, timeout: int) -> None:
     def refuse(*_):
+        """Refuse, as event loops do that know no signals, so that nbclient takes none."""
         raise RuntimeError
 
     # In the main thread nbclient takes Ctrl-C for itself, stops one kernel and goes on.
@@ -221,6 +222,7 @@ async def _execute_all(names: list[str], root: Path, timeout: int) -> None:
 
 
 def _say(name: str, notebook: NotebookNode, how: str) -> None:
+    """Print a page's name, how long its execution took, and how it ended."""
     print(f"{name:24} {notebook.metadata.lmbook.seconds:6.1f} s  {how}", flush=True)
 
 
@@ -274,6 +276,7 @@ def _remove_others(names: list[str], root: Path) -> None:
 
 
 def _wrong(name: str, root: Path) -> dict | None:
+    """Execute a page; return what went wrong, None if nothing did."""
     return fill(page_notebook(page_path(name, root), name), name, root)
 
 

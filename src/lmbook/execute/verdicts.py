@@ -27,6 +27,7 @@ _CHECK = re.compile(r"assert_\w+$|close$|nearly$")
 
 
 def code_cells(notebook: NotebookNode) -> list[NotebookNode]:
+    """Return the code cells of a notebook, in their order."""
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
 
 
@@ -208,10 +209,12 @@ def check_order(source: str) -> None:
 
 
 def _parse(source: str) -> ast.Module:
+    """Return the syntax tree of a cell; IPython's own commands are turned into Python."""
     return ast.parse(TransformerManager().transform_cell(source))
 
 
 def _checks(node: ast.AST) -> Iterator[int]:
+    """Yield 1 for each statement or call below a node that checks something."""
     if isinstance(node, ast.Assert) or (isinstance(node, ast.Call) and _named(node.func)):
         yield 1
     elif not (isinstance(node, ast.FunctionDef) and _CHECK.match(node.name)):
@@ -220,6 +223,7 @@ def _checks(node: ast.AST) -> Iterator[int]:
 
 
 def _named(function: ast.expr) -> bool:
+    """Return whether the name of a called function says that it checks."""
     if isinstance(function, ast.Name):
         return bool(_CHECK.match(function.id))
     return isinstance(function, ast.Attribute) and function.attr.startswith("assert_")

@@ -142,10 +142,12 @@ def _from_plain(plain: object, held) -> object:
 
 
 def _read_dict(plain: dict, held) -> dict:
+    """Return the dict that its plain form stands for."""
     return {_from_plain(k, held): _from_plain(v, held) for k, v in plain["of"]}
 
 
 def _read_objects(plain: dict, held) -> np.ndarray:
+    """Return the array of objects that its plain form stands for."""
     array = np.empty(len(plain["of"]), dtype=object)
     for place, each in enumerate(plain["of"]):
         array[place] = _from_plain(each, held)
@@ -153,14 +155,17 @@ def _read_objects(plain: dict, held) -> np.ndarray:
 
 
 def _read_tensor(plain: dict, held) -> torch.Tensor:
+    """Return the tensor that is in its plain form as safetensors."""
     return load(base64.b64decode(plain["of"]))["it"]
 
 
 def _read_array(plain: dict, held) -> np.ndarray:
+    """Return the array that is in its plain form as safetensors."""
     return _read_tensor(plain, held).numpy()
 
 
 def _raise(plain: dict, held) -> None:
+    """Raise `Failed`: the answer raised an error where this value should be."""
     raise Failed(str(plain["of"]))
 
 

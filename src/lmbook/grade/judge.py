@@ -140,6 +140,7 @@ def _function_named(name: str):
     """Return a function of a name that does nothing, for a watcher to see."""
 
     def function(*inputs, **named):
+        """Do nothing; only its name is seen."""
         return None
 
     function.__name__ = name

@@ -253,6 +253,7 @@ def _judge_answer(
 def _verdict_cells(
     task: str, answer: bytes, box: Sandbox | WaitingKernel, seconds: float
 ) -> dict:
+    """Judge one answer; return its verdict and diagnosis, whatever becomes of the judge."""
     try:
         verdict = judge(task, answer, box, seconds)
     except Stopped as error:

@@ -133,6 +133,7 @@ def numbered_pages(root: Path = ROOT) -> dict[str, str]:
     numerals: dict[str, str] = {}
 
     def number(trees, above: str) -> None:
+        """Number the pages of some parts of the contents, and those below them."""
         place = 0
         for tree in trees:
             for name in _page_names(tree.items, root):

@@ -205,6 +205,7 @@ class FrontPage(SphinxDirective):
         return [nodes.raw("", html, format="html")]
 
     def _address(self, name: str) -> str:
+        """Return the address of a page, seen from the page that is being built."""
         return self.env.app.builder.get_relative_uri(self.env.docname, name)
 
 

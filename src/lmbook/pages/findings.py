@@ -106,6 +106,7 @@ def _all_claims(app) -> list[dict]:
         claims.append(row | {"kind": "study", "note": f"`{row['command']}`"})
 
     def place(row: dict) -> int:
+        """Return where a claim's page is in the book; claims without one come last."""
         return pages.index(row["at"][0][0]) if row["at"] else len(pages)
 
     return sorted(claims, key=place)

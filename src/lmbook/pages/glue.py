@@ -84,6 +84,7 @@ class GlueText(PasteTextRole):
     """
 
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
+        """Return the formatted value as text; a name without a value is an error."""
         if "::" in self.text:
             return super().run()  # of another page
         values = self.document.settings.env.temp_data.get("lmbook_glued", {})

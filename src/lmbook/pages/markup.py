@@ -63,9 +63,11 @@ def html_tag(tag: str) -> tuple[Callable, Callable]:
     """
 
     def visit(self, node: nodes.Element) -> None:
+        """Write the element's opening tag with its attributes."""
         self.body.append(self.starttag(node, tag, **node.get("html", {})))
 
     def depart(self, node: nodes.Element) -> None:
+        """Write its closing tag."""
         self.body.append(f"</{tag}>\n")
 
     return visit, depart

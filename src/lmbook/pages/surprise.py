@@ -83,6 +83,7 @@ class Surprise(SphinxDirective):
     has_content = True
 
     def run(self) -> list[nodes.Node]:
+        """Return the view of the poem that begins with the line in the directive."""
         self.env.note_reread()  # model, poems or code may be others
         poems = load_poems()
         poem = poems[poems["first_line"] == self.arguments[0]]

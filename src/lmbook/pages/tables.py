@@ -68,6 +68,7 @@ def _heaviest_key(weights: Sequence[float], tokens: Sequence[str]) -> str:
 
 
 def _attention_heads(data: dict) -> tuple[str, str]:
+    """Return title and table of the token that each token attends to most, by head."""
     tokens = data["tokens"]
     rows = [
         [token, *(_heaviest_key(head[query], tokens) for head in data["attention"])]
@@ -107,12 +108,14 @@ def _sentences(data: dict) -> tuple[str, str]:
 
 
 def _tokens(data: dict) -> tuple[str, str]:
+    """Return title and table of tokens with their values."""
     pairs = zip(data["tokens"], data["values"], strict=True)
     rows = [[position, *pair] for position, pair in enumerate(pairs)]
     return "Table: tokens and values", _grid(["Position", "Token", "Value"], rows)
 
 
 def _plot(data: dict) -> tuple[str, str]:
+    """Return title and tables of the numbers that a plotly figure draws."""
     traces = _unescaped(data["figure"]["data"])
     return "Table: the plotted data", "".join(map(_trace_table, traces, itertools.count(1)))
 

@@ -142,6 +142,7 @@ class Headings(SphinxPostTransform):
     default_priority = 15  # before sphinx-exercise puts it in brackets
 
     def run(self) -> None:
+        """Write a task's kind, minutes and level into its heading."""
         for task in self.document.findall(exercise_enumerable_node):
             title, about = task.children[0], read_classes(task["classes"])
             if about and isinstance(title, exercise_title):

@@ -137,6 +137,7 @@ def lstm_file(model) -> bytes:
 
 
 def _file(tensors: dict[str, torch.Tensor], config: dict) -> bytes:
+    """Return a safetensors file of some tensors, the configuration in its header."""
     tensors = {name: x.detach().cpu().contiguous() for name, x in tensors.items()}
     return save(tensors, {"config": json.dumps(config)})
 
@@ -145,10 +146,12 @@ def _file(tensors: dict[str, torch.Tensor], config: dict) -> bytes:
 
 
 def _json(made: dict) -> bytes:
+    """Return an object as JSON without spaces, in UTF-8."""
     return json.dumps(made, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def _gpt(path: str | None = None) -> bytes:
+    """Return the GPT's store; one too large for the page gives way to the book's."""
     tokenizer, model, _ = load_gpt(path, device="cpu")
     if too_much(tokenizer, model):  # no view will ask for it
         return _gpt("sonnets")

@@ -31,6 +31,7 @@ def _character_classes(settings: dict) -> dict[str, list[int]]:
     options = ("clean_text", "handle_chinese_chars", "strip_accents", "lowercase")
 
     def made_by(option: str) -> list[str]:
+        """Return what each character becomes if one option of the normalizer is on."""
         chosen = dict.fromkeys(options, False) | {option: settings[option]}
         normalizer = tokenizers.normalizers.BertNormalizer(**chosen)
         return normalizer.normalize_str(BETWEEN.join(CHARACTERS)).split(BETWEEN)

@@ -185,6 +185,7 @@ def drop_unused_mathjax(app, pagename, templatename, context, doctree) -> None:
 
 
 def _stage_site(app) -> None:
+    """Put scripts, styles and fonts into the site, when Sphinx has written HTML."""
     if app.builder.format == "html":
         stage_site(
             Path(app.outdir) / "_static", build_folder(Path(app.srcdir).parent) / "npm"

@@ -156,6 +156,7 @@ class BookLinks:
         return self.name, "", label  # nowhere: Sphinx has warned of it
 
     def _link(self, text: str, page: str, anchor: str) -> str:
+        """Return a link to a place in the book, as a notebook can follow it."""
         place = f"#{anchor}" if anchor else ""
         if self.base:
             return f"[{text}]({self.base}{page}.html{place})"

@@ -140,22 +140,27 @@ def _task(argument: str, options: dict, content: str, links) -> str:
 
 
 def _solution(argument: str, options: dict, content: str, links) -> str:
+    """Return the heading of a task's solution."""
     return f"{_anchor(options)}**Solution to** {links.reference(argument, None)}, folded.\n"
 
 
 def _deeper(argument: str, options: dict, content: str, links) -> str:
+    """Return the heading of a folded section."""
     return f"\n***\n\n**Going deeper: {_rewrite_inline(argument, links)}**\n"
 
 
 def _equation(argument: str, options: dict, content: str, links) -> str:
+    """Return a numbered equation."""
     return _display_math(content, options.get("label", ""), links)
 
 
 def _code(argument: str, options: dict, content: str, links) -> str:
+    """Return a block of code that is not run."""
     return f"```{argument}\n{content}```"
 
 
 def _image(argument: str, options: dict, content: str, links) -> str:
+    """Return an image with its alternative text."""
     return f"{_anchor(options)}{links.image(argument, options.get('alt', ''))}"
 
 
@@ -182,10 +187,12 @@ _WITHOUT_BODY = {
 
 
 def _drawing(argument: str, options: dict, body: str, links) -> str:
+    """Return a drawing and its caption."""
     return f"{links.drawing(argument)}\n\n{_caption(options['name'], body, links)}"
 
 
 def _figure(argument: str, options: dict, body: str, links) -> str:
+    """Return a figure and its caption."""
     picture = links.image(argument, options.get("alt", ""))
     return f"{picture}\n\n{_caption(options.get('name', ''), body, links)}"
 
@@ -204,6 +211,7 @@ def _choices(argument: str, options: dict, body: str, links) -> str:
 
 
 def _dropdown(argument: str, options: dict, body: str, links) -> str:
+    """Return a text that folds out."""
     summary = _rewrite_inline(argument, links)
     return f"\n<details>\n<summary>{summary}</summary>\n\n{body}\n\n</details>\n"
 
@@ -251,6 +259,7 @@ def _rewrite_inline(text: str, links) -> str:
     kept: list[str] = []
 
     def keep(rewritten: str) -> str:
+        """Put a finished piece aside; return a mark for it that nothing rewrites."""
         kept.append(rewritten)
         return f"\x00{len(kept) - 1}\x00"
 
@@ -288,18 +297,22 @@ _ABOUT_TARGETS = {
 
 
 def _glued(links, content: str) -> str:
+    """Return the value that a role quotes, in its format."""
     return links.glue(*content.partition(":")[::2])
 
 
 def _cited(links, content: str) -> str:
+    """Return a citation in brackets."""
     return links.cite(content, in_sentence=False)
 
 
 def _cited_in_sentence(links, content: str) -> str:
+    """Return a citation that is part of its sentence."""
     return links.cite(content, in_sentence=True)
 
 
 def _as_code(links, content: str) -> str:
+    """Return a name set as code."""
     return f"`{content}`"
 
 

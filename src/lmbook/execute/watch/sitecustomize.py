@@ -25,6 +25,7 @@ def watch(log: str, folders: tuple[str, ...], data: tuple[str, ...]) -> None:
     seen = set()
 
     def note(path, below, ending=""):
+        """Write a path down once, if it lies below one of the folders that count."""
         if not isinstance(path, (str, bytes, os.PathLike)):
             return
         path = os.path.realpath(os.fsdecode(path))
@@ -33,6 +34,7 @@ def watch(log: str, folders: tuple[str, ...], data: tuple[str, ...]) -> None:
             os.write(descriptor, f"{path}{ending}\n".encode())
 
     def hook(event, arguments):
+        """Note which file is opened to be read, and which folder of data is listed."""
         if event == "open":
             flags = arguments[2]
             if flags is None or not flags & (os.O_WRONLY | os.O_RDWR):
@@ -41,6 +43,7 @@ def watch(log: str, folders: tuple[str, ...], data: tuple[str, ...]) -> None:
             note(arguments[0] or ".", data, "/")
 
     def stat(path, *arguments, **options):
+        """Note a look for a file of data, then look."""
         note(path, data)
         return original(path, *arguments, **options)
 
@@ -59,7 +62,10 @@ def watch_variables(log: str, names: set[str]) -> None:
     kind = type(os.environ)
 
     def recording(method):
+        """Return a dict's method that also notes which variable is asked for."""
+
         def ask(self, key, *default):
+            """Note the first question for a variable, then answer it."""
             if key in names:
                 names.discard(key)
                 os.write(descriptor, f"{key}\n".encode())
@@ -79,6 +85,7 @@ def announce_weights() -> None:
     original = safetensors.safe_open
 
     def safe_open(filename, *arguments, **options):
+        """Announce a safetensors file as opened: its library opens it outside Python."""
         sys.audit("open", filename, None, os.O_RDONLY)
         return original(filename, *arguments, **options)
 
