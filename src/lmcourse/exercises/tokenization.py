@@ -147,15 +147,15 @@ def joined_by_replace(answer):
     if right == shown:
         raise Wrong(
             f"for {symbols} and {pair} both give {shown}. Find symbols in which the pair's "
-            "letters and the space stand next to each other, but the pair does not."
+            "letters and the space are next to each other, but the pair is not."
         )
 
 
 # Compare with GPT-2's own vocabulary.
 predict(
     "tokenization.magikarp",
-    a="gold and fish are common, too, and not joined. What counts is how often the "
-    "whole stood in the text that the merges were learned from.",
+    a="its words are common, but that does not decide. What counts is how often the "
+    "whole name occurred in the text that the merges were learned from.",
     b="rare in books; but the merges were learned from the web.",
     c="single letters are left only where no merge fits.",
     d=None,

@@ -88,7 +88,7 @@ def names(runs, languages):
     for way in ("english", "own"):
         table[way] = [other / english for english, other in table[way]]
     table = table.groupby("language")[["english", "own"]].mean().sort_values("english")
-    _, ax = plt.subplots(figsize=(5.5, 4.8))
+    _, ax = plt.subplots(figsize=(5.5, 5.2))
     ax.axvline(1, color=views.PALETTE[6], ls=":")
     ax.hlines(table.index, table.own, table.english, color=views.PALETTE[6], alpha=0.4)
     labels = {"english": "learned from English", "own": "learned from the language"}
@@ -101,7 +101,7 @@ def names(runs, languages):
     ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     ax.xaxis.minorticks_off()
     ax.set(xlabel="tokens, as a multiple of English")
-    ax.legend(loc="lower right")
+    ax.legend(loc="lower center", bbox_to_anchor=(0.4, 1.0), frameon=False)
     plt.show()
 
 

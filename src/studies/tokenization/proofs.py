@@ -106,7 +106,7 @@ def merges_by_hand(page):
     return {name.replace("_", "_end"): n for name, n in order.items()}
 
 
-@proof("All merges together cut *fall* as the first one does.")
+@proof("All merges together cut “fall” as the first one does.")
 def cut_of_fall(page):
     """The letter of the right answer."""
     ranks = {pair: rank for rank, pair in enumerate(page.toy_merges)}
@@ -126,6 +126,7 @@ def replace_joins_too_much(page):
         assert replaced == symbols
     assert page.join_by_replace(("ta", "l"), ("a", "l")) == ("tal",)
     assert merge_pair(("ta", "l"), ("a", "l")) == ("ta", "l")
+    return {"merges": len(page.toy_merges)}
 
 
 @proof("The slow trainer and the fast one learn the same merges in the same order.")
@@ -134,6 +135,7 @@ def both_trainers_agree(page):
     assert train_bpe(page.toy, 99) == page.toy_merges
     counted = Counter(pre_tokenize(page.course_text[:40_000]))
     assert page.naive_train_bpe(counted.items(), 20) == train_bpe(counted, 20)
+    return {"words": len(counted)}
 
 
 # --- bytes ------------------------------------------------------------------------------
@@ -155,6 +157,7 @@ def bytes_lose_nothing(page):
     assert [len(text.encode()) for text in ("e", "é", "🦋")] == [1, 2, 4]
     butterfly = [page.gpt2.decode_bytes([i]) for i in page.gpt2.encode(" 🦋")]
     assert butterfly == [b" \xf0\x9f", b"\xa6", b"\x8b"]
+    return {"texts": len(page.every_text)}
 
 
 @proof("GPT-2's vocabulary has the whole name.")
@@ -183,6 +186,7 @@ def library_agrees(page):
         pieces = [piece for piece, _ in default.pre_tokenize_str(f"{start}Hope")]
         assert "".join(pieces).startswith("Ġ"), repr(start)
     assert default.pre_tokenize_str(" Hope")[0][0] == "ĠHope"
+    return {"texts": len(page.every_text)}
 
 
 # --- what subwords are good for ---------------------------------------------------------
@@ -244,7 +248,8 @@ def short_memory(page):
     512 merges, not tuned; the rival's number of words is the best of five on the very
     texts that are predicted. Each halving's interval is above zero, texts drawn again,
     for either poet; the widest ends are told. With a longer memory letters catch up and
-    win (the page's figure; `long_memory`).
+    win (the page's figure; `long_memory`). Other subwords, the most frequent letter
+    sequences cut greedily, do about as well (tried, not asserted).
     """
     spans, texts = {"over_letters": [], "over_words": []}, 0
     for corpus in (page.poems.text, page.sonnets.text):
@@ -265,16 +270,14 @@ def short_memory(page):
     return told | {"texts": texts}
 
 
-@proof(
-    "With a memory of one to three tokens subwords are predicted best, with five letters."
-)
+@proof("With one or two tokens of memory subwords are predicted best, with five letters.")
 def long_memory(page):
     """The numbers of the figure: one halving of the poems."""
     bits = page.bits
     assert (
         bits.loc[1:2, "subwords"] < bits.loc[1:2].drop(columns="subwords").min(axis=1)
     ).all()
-    assert bits.loc[5].idxmin() == "letters"
+    assert (bits.loc[4:5].idxmin(axis=1) == "letters").all()
     return {"subwords": bits.loc[1, "subwords"], "letters": bits.loc[1, "letters"]}
 
 
@@ -291,6 +294,7 @@ def wordpiece_is_berts(page):
         pieces = [page.wordpiece(word, vocab) for word in words]
         assert [x for each in pieces for x in each] == page.tokenizer.tokenize(text)
     assert page.tokenizer.tokenize("feathers🦋") == [page.tokenizer.unk_token]
+    return {"texts": len(page.every_text)}
 
 
 def as_bert_writes(page):
@@ -349,7 +353,7 @@ def unigram_cuts_endings(page):
 # --- what the numbers do not say --------------------------------------------------------
 
 
-@proof("To GPT-2 *summer* and *remmus* share no number.")
+@proof("To GPT-2 “summer” and “remmus” share no number.")
 def summer(page):
     """Both after a space."""
     ids = page.gpt2.encode(" summer remmus")
@@ -499,6 +503,8 @@ def counted_text_decides(page):
     Learned from English, or by GPT-2, every language costs more than English in all three
     halvings. Learned from the language, all but a handful cost less than English does by
     the same merges, Hindi among them. Nothing else differs between the two vocabularies.
+    With each language's own merges half of the languages need at most 1.15 times what
+    English needs with its own, Hindi, Tamil and Burmese 1.5 to 2.3 times.
     """
     runs = page.names
     languages = {run["language"] for run in runs}
@@ -515,6 +521,12 @@ def counted_text_decides(page):
     assert always_dearer("english") == always_dearer("gpt2") == languages
     assert len(dearer("own")) < 0.05 * len(languages)
     assert max(hindi) < 1
+    # What is left with each language's own merges: little, but for scripts that the
+    # pattern cuts inside words.
+    left = {run["language"]: run["own"][1] / run["english"][0] for run in runs}
+    assert np.median(list(left.values())) < 1.15
+    assert all(1.5 < left[name] < 2.3 for name in ("Hindi", "Tamil", "Burmese"))
+    assert len(GPT2_PATTERN.findall("हिन्दी")) > 1
     return {
         "languages": len(languages),
         "cheaper": len(languages - dearer("own")),
@@ -553,6 +565,7 @@ def verse_again(page):
         assert saved["joined"] > 0.9 * saved["now"]
     poems = next(row for row in results["published"] if row["texts"] == "poems")
     assert poems["pieces"] > 0.995 * poems["old"]
+    assert abs(1 - poems["now prose"] / poems["old prose"]) < 0.005
     return {
         "saved": 1 - poems["now"] / poems["old"],
         "left": 1 - poems["apart"] / poems["old"],
@@ -617,6 +630,7 @@ def padding_is_hidden(page):
     first, second = map(t.tokenize, ("Hope is the thing", "with feathers"))
     ends = (t.cls_token, t.sep_token)
     assert page.pair.tokens() == [ends[0], *first, ends[1], *second, ends[1]]
+    return {"tokens": len(ours)}
 
 
 @proof("Windows overlap by the stride and together are the text.")
@@ -635,6 +649,7 @@ def windows_are_the_text(page):
     mean = torch.cat(states).mean(dim=0)
     torch.testing.assert_close(page.whole, mean, rtol=0, atol=1e-5)
     assert not torch.allclose(page.parts.layers[-1].mean(dim=0), mean, atol=1e-4)
+    return {"windows": len(inner), "stanzas": len(states)}
 
 
 @proof("With other numbers for its words BERT still computes, without a word of warning.")
@@ -647,3 +662,4 @@ def nothing_warns(page):
     assert sorted(page.other_numbers.tolist()) == list(range(len(page.tokenizer)))
     assert all(each.isfinite().all() for each in states)
     assert (states[0] - states[1]).abs().max() > 0.1
+    return {"changed": int((page.other_numbers != np.arange(len(page.tokenizer))).sum())}
