@@ -34,13 +34,18 @@ def attention(query, key, value, mask=None, bias=None):
     Raises
     ------
     ValueError
-        If query and key differ in their last axis, the mask is not boolean, or mask and
-        bias together allow a row nothing (no weights could sum to 1).
+        If query and key differ in their last axis, there are no keys, the mask is not
+        boolean, the bias is infinite or no number (minus infinity hides, as the mask
+        does), or mask and bias together allow a row nothing: no weights could sum to 1.
     """
     if query.shape[-1] != key.shape[-1]:
         raise ValueError(f"query has d_head {query.shape[-1]}, key has {key.shape[-1]}")
+    if key.shape[-2] == 0:
+        raise ValueError("there are no keys to attend to")
     scores = query @ key.mT / math.sqrt(key.shape[-1])  # (..., queries, keys)
     if bias is not None:
+        if not (bias < math.inf).all():
+            raise ValueError("the bias holds +inf or NaN; it may hold -inf, which hides")
         scores = scores + bias
     if mask is not None:
         if mask.dtype != torch.bool:

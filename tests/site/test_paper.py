@@ -107,7 +107,7 @@ def test_views_are_there_as_they_were_drawn(printed):
     whole = " ".join(texts)
     assert "k = 1" in whole
     assert "k = 1 1" not in whole  # a slider's value, not its steps
-    assert "<b>bold</b>” looks at" in whole  # which the script of the view says
+    assert "<b>bold</b>” attends to" in whole  # which the script of the view says
     on = {text: sheet for sheet, text in zip(reader.pages, texts, strict=True)}
     lines = next(on[text] for text in on if "Every head of three layers" in text)
     drawn = lines.get_contents().get_data()

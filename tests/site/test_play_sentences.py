@@ -28,11 +28,12 @@ def weights(text):
 
 def make():
     tokens = tokenizer()(BOOK).tokens()
-    look = (tokens, weights(BOOK), 2, [(2, 3), (8, 9)])
+    read = (tokens, weights(BOOK), 2, [(2, 3), (8, 9)])
+    even = torch.full_like(weights(BOOK), 1 / len(tokens))
     around = (tokenizer().cls_token_id, tokenizer().sep_token_id)
-    view = views.sentences(
-        [look], head=HEAD, notes=["a note"], alt="A line.", layer=LAYER, around=around
-    )
+    told = {"notes": ["a note"], "alt": "A line."}
+    live = {"layer": LAYER, "around": around}
+    view = views.sentences([read], head=HEAD, untrained=[even], **told, **live)
     return view, {"bert": lambda: stores.bert_file(model(), as_int8=False)}
 
 
@@ -74,6 +75,25 @@ def test_the_reader_s_pair_is_what_transformers_computes(opened):
         assert f"{shares[tokens.index(nouns[-1])]} %" in rows[-1]
         page.get_by_role("button", name="next sentence").click()
     assert shown(page)[0] == tokenizer()(BOOK).tokens()  # round again
-    assert page.locator("option").count() == 1 + len(PAIR)
+    assert page.get_by_label("Sentence", exact=True).locator("option").count() == 1 + len(
+        PAIR
+    )
     write(page, "The last word\n\n Only two lines\nare read")
     assert "first two lines" in page.locator(".play-note").text_content()
+
+
+def test_with_random_weights_only_the_stored_sentences_are_shown(opened):
+    page = opened.page
+    worlds = page.get_by_label("Had it learned nothing?")
+    worlds.select_option(label="random weights")
+    even = round(100 / len(tokenizer()(BOOK).tokens()))
+    assert set(shown(page)[1]) == {even}
+    use(page)
+    write(page, PAIR[0])
+    assert (
+        worlds.input_value() == "0"
+    )  # the reader's own pair was read by the trained model
+    assert shown(page)[0] == tokenizer()(PAIR[0]).tokens()
+    worlds.select_option(label="random weights")
+    assert shown(page)[0] == tokenizer()(BOOK).tokens()
+    assert set(shown(page)[1]) == {even}

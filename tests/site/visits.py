@@ -219,7 +219,9 @@ def check_sentences(root, data):
         for token, share in zip(first["tokens"], shares, strict=True)
     ]
     assert root.locator(".lmc-word").all_text_contents() == wanted
-    assert marks(root, "option") == len(data["sentences"])
+    assert marks(root.get_by_label("Sentence", exact=True), "option") == len(
+        data["sentences"]
+    )
     assert marks(root, ".lmc-square") == len(first["weights"])
     arcs = [share >= 4 for share in shares]
     arcs[first["query"]] = False
@@ -380,7 +382,7 @@ def react_sentences(visit, root, data):
         lambda: visit.page.keyboard.press("ArrowLeft"),
         lambda: visit.page.keyboard.press("Enter"),
         lambda: root.locator(".lmc-square").first.click(),
-        lambda: root.locator("select").select_option("0"),
+        lambda: root.get_by_label("Sentence", exact=True).select_option("0"),
     ]
     for step in steps:
         step()
@@ -390,6 +392,22 @@ def react_sentences(visit, root, data):
     assert root.locator(".lmc-note").text_content() == data["notes"][0]
     root.locator(".lmc-square").nth(data["head"]).click()
     assert told.text_content() == seen[0]
+    switch_untrained_sentences(root, data)
+
+
+def switch_untrained_sentences(root, data):
+    """Random weights give the shown sentence other shares; then the trained come back."""
+    chosen = root.get_by_label("Had it learned nothing?")
+    if "untrained" not in data:
+        assert chosen.count() == 0
+        return
+    first = data["sentences"][0]
+    worlds = {"random weights": data["untrained"][0], "trained": first["weights"]}
+    for name, weights in worlds.items():
+        chosen.select_option(label=name)
+        shown = root.locator(".lmc-word small").all_text_contents()
+        shares = weights[data["head"]][first["query"]]
+        assert shown == [f"{share}\u2009%" if share else "" for share in shares]
 
 
 def react_poems(visit, root, data):

@@ -59,6 +59,13 @@ def test_refuses_what_has_no_answer(generator):
         attention(query, key, value, mask.long())
     with pytest.raises(ValueError, match="d_head 4, key has 3"):
         attention(query, key[..., :3], value)
+    with pytest.raises(ValueError, match="no keys"):
+        attention(query, key[..., :0, :], value[..., :0, :])
+    for bias in (torch.inf, torch.nan):
+        added = torch.zeros(QUERIES, KEYS)
+        added[1, 2] = bias
+        with pytest.raises(ValueError, match="holds .inf or NaN"):
+            attention(query, key, value, bias=added)
     for heads in (0, 5):
         with pytest.raises(ValueError, match=f"{heads} heads do not divide"):
             MultiHeadAttention(12, heads)

@@ -187,6 +187,19 @@ def test_sentences_are_whole_per_cents_of_every_head():
     assert isinstance(shown["weights"][0][0][0], int)
 
 
+def test_sentences_of_an_untrained_model_are_the_same_sentences():
+    other = weights(3, tokens=4, seed=1)
+    told = {"alt": ALT, "head": 0, "notes": [""]}
+    read = [(list("abcd"), weights(3, tokens=4), 1, [])]
+    view = views.sentences(read, untrained=[other], **told)
+    percent = 100 * other.double().numpy()
+    np.testing.assert_allclose(view.data["untrained"][0], percent, atol=0.5 + 1e-9)
+    assert "untrained" not in views.sentences(read, **told).data
+    for wrong, said in (([], "argument 2"), ([weights(3, tokens=5)], "tokens")):
+        with pytest.raises(ValueError, match=said):
+            views.sentences(read, untrained=wrong, **told)
+
+
 @pytest.mark.parametrize("noun", [(1, 1), (3, 5), (-1, 2)])
 def test_a_noun_outside_its_sentence_is_refused(noun):
     look = (list("abcd"), weights(3, tokens=4), 1, [noun])

@@ -95,16 +95,16 @@ def _heaviest_link(weights: Sequence[Sequence[float]], tokens: Sequence[str]) ->
 
 
 def _sentences(data: dict) -> tuple[str, str]:
-    """One row a sentence: where its token looks in the head shown first."""
+    """One row a sentence: what its token attends to in the head shown first."""
     rows = []
     for sentence, note in zip(data["sentences"], data["notes"], strict=True):
         words, query = sentence["tokens"], sentence["query"]
         shares = sentence["weights"][data["head"]][query]
         order = sorted(range(len(words)), key=lambda key: -shares[key])[:3]
-        looks = ", ".join(f"{words[key]} {shares[key]} %" for key in order)
-        rows.append([" ".join(words), words[query], looks, note])
+        most = ", ".join(f"{words[key]} {shares[key]} %" for key in order)
+        rows.append([" ".join(words), words[query], most, note])
     head = ["Sentence", "From", f"Most weight in head {data['head']}", "Note"]
-    return "Table: where the token looks in each sentence", _grid(head, rows)
+    return "Table: what the token attends to in each sentence", _grid(head, rows)
 
 
 def _tokens(data: dict) -> tuple[str, str]:

@@ -1,13 +1,16 @@
 """Checks for the exercises of the chapter *attention*."""
 
 import math
+from functools import cache
 
 import numpy as np
 import torch
 from torch.nn import functional as F
 
 from lmcourse.exercises import Wrong, compare, exercise, expect, judge, predict, run
-from lmcourse.exercises.answers import Called, array, normal, unpack
+from lmcourse.exercises.answers import Called, array, diagnose, normal, number, unpack
+from lmcourse.models import load_bert
+from lmcourse.pronouns import crossings
 
 # Softmax answers to differences of scores, which have become ten times greater.
 predict(
@@ -28,9 +31,9 @@ def _called(answer, *inputs):
 
 @exercise("attention.all_at_once")
 def all_at_once(answer):
-    """Compare with a loop over queries; leading axes, and every axis of its own size."""
-    for lead in ((), (2, 3)):
-        query, key = normal(*lead, 5, 4, seed=1), normal(*lead, 7, 4, seed=2)
+    """Compare with another computation: two widths, leading axes, no two sizes alike."""
+    for lead, width in (((), 4), ((), 9), ((2, 3), 9)):
+        query, key = normal(*lead, 5, width, seed=1), normal(*lead, 7, width, seed=2)
         value = normal(*lead, 7, 6, seed=3)
         inputs = [x.double() for x in (query, key, value)]
         try:
@@ -65,13 +68,17 @@ def _compare_attention(output, weights, query, key, value):
         "these are scores, not weights: the softmax is missing.": scores / root,
         "the scores are not divided by the square root of d_head.": over(1),
         "the scores are divided by d_head itself, not by its square root.": over(root**2),
+        "the scores are divided by 2, which is right for a width of 4 only; take the width "
+        "of the keys that are given.": over(2),
+        "the scores are divided by the root of the page's `d_head`, 32; take the width of "
+        "the keys that are given.": over(math.sqrt(32)),
         "the scores are divided by the root of the number of keys; the width of a key, its "
         "last axis, is asked for.": over(math.sqrt(key.shape[-2])),
         "the scores are divided by the root of the width of a value; queries and keys are "
         "compared, so their width counts.": over(math.sqrt(value.shape[-1])),
         "each column sums to 1: the softmax runs over the queries. It must run over the "
         "keys, the last axis.": over(root, -2),
-        "all weights together sum to 1; each row must, for every query looks for itself.": (
+        "all weights together sum to 1; each row must, since every query has its own.": (
             (scores / root).flatten().softmax(0).view_as(scores)
         ),
         "the scores are divided by the root of d_model; what is added up is d_head "
@@ -101,7 +108,7 @@ def _row_by_row(scores, mask):
 predict(
     "attention.future",
     a="shares of a row sum to one, but a row whose keys have not changed keeps its shares.",
-    b="“it” would look at the last word if it might; the mask hides what stands later.",
+    b="“it” may not attend to the last word: the mask hides what stands later.",
     c=None,
 )
 
@@ -117,7 +124,7 @@ def masked_softmax(answer):
         "count in the denominator.": scores.softmax(-1) * mask,
         "each column sums to 1: the softmax runs over the queries. It must run over the "
         "keys, the last axis.": hidden.softmax(-2),
-        "the mask is the wrong way round: True means that a query may look.": (
+        "the mask is the wrong way round: True means that a query may attend there.": (
             scores.masked_fill(mask, -math.inf).softmax(-1)
         ),
         "a hidden score became 0, which is a score like any other; it must become so low "
@@ -173,22 +180,92 @@ def merge_heads(answer):
         "must stay together.": x.permute(0, 2, 3, 1).flatten(2),
         "tokens and d_head have changed places; heads and tokens must, so that heads stand "
         "beside d_head.": x.transpose(2, 3).reshape(2, 5, 12),
+        "heads and d_head have changed places; heads and tokens must, so that heads stand "
+        "beside d_head.": x.transpose(1, 3).reshape(2, 5, 12),
+        "each token's numbers stand one below the other: after `permute` or `transpose` "
+        "the axes are in another order than the shape says.": (
+            x.permute(0, 2, 3, 1).reshape(2, 12, 5).mT
+        ),
         "the heads are added up; they must stand side by side.": x.sum(1),
     }
     expect(answer, [x], torch.cat(x.unbind(1), dim=-1), mistakes)
 
 
-predict(
-    "attention.seekers",
-    a="look at the bars of “the”, “cross” and “fit”: they are far beyond the dashed line.",
-    b="click a word like “cross” in the first picture: where does it look?",
-    c=None,
-)
-
-# What a look in one head can support, and what it cannot.
+# What the attention of one head can support, and what it cannot.
 judge(
     "attention.death",
     a="this is one head of many: what the others make of “He” these pictures do not show.",
     b=None,
-    c="look at the sentences above: a street that stands first gets much, too.",
+    c="go back to the first picture: the head attends to a street, too.",
 )
+
+
+@cache
+def _bert():
+    return load_bert()
+
+
+@torch.no_grad()
+def _vectors(texts):
+    """Return the mean of each text's states after the last layer, as a unit vector."""
+    tokenizer, bert = _bert()
+    batch = tokenizer(texts, padding=True, return_tensors="pt").to(bert.device)
+    mask = batch["attention_mask"][..., None]
+    states = bert(**batch).last_hidden_state * mask  # (texts, tokens, d_model)
+    return F.normalize(states.sum(1) / mask.sum(1), dim=-1).cpu().double()
+
+
+@cache
+def _falls():
+    """Return the mean fall of the lean, by which of the nouns are "thing"."""
+    pairs = [crossings(end) for end in ("tired", "wide")]
+    plain = [_vectors([f"The {s.nouns[n]} was tired." for s in pairs[0]]) for n in (0, 1)]
+    way = plain[0] - plain[1]  # (pairs, d_model)
+
+    def texts(sentences, hidden):
+        made = []
+        for sentence in sentences:
+            text = sentence.text
+            for noun in hidden:
+                text = text.replace(sentence.nouns[noun], "thing")
+            made.append(text)
+        return made
+
+    leans = {
+        hidden: [
+            (_vectors(texts(each, hidden)) * way).sum(1).mean().item() for each in pairs
+        ]
+        for hidden in ((), (0,), (1,), (0, 1))
+    }
+    return {hidden: tired - wide for hidden, (tired, wide) in leans.items()}, leans[0, 1][0]
+
+
+@exercise("attention.fooled", kind="experiment")
+def fooled(answer):
+    """Measure the fall with "thing" for both nouns again, by other code."""
+    got = array(answer)
+    falls, lean = _falls()
+    want = falls[0, 1]
+    near = 0.02 * abs(want)
+    if got.shape == (24,):
+        raise Wrong("these are 24 falls, one a pair; their mean is asked for.")
+    got = number(answer)
+    mistakes = {
+        "this is the fall with the nouns in their places: nothing has been replaced.": (
+            falls[()]
+        ),
+        "the animals are replaced, the places are not: write *thing* for both.": falls[0,],
+        "the places are replaced, the animals are not: write *thing* for both.": falls[1,],
+        "the sign is turned: the lean with *tired*, less the lean with *wide*.": -want,
+        "this is the sum over the pairs; the mean is asked for.": 24 * want,
+        "this is the lean with *tired*; take off the lean with *wide*.": lean,
+        "nothing is left to lean to: replace the nouns in the long sentences only, not in "
+        "the plain ones they are compared with.": 0.0,
+    }
+    if abs(got - want) < near:
+        return
+    diagnose({words: abs(got - value) < near for words, value in mistakes.items()})
+    raise Wrong(
+        "the check measures the 48 sentences again and finds another number. Is the lean "
+        "still that towards the animals' and away from the places' plain sentences?"
+    )

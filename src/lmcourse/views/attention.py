@@ -102,15 +102,15 @@ def model_view(attentions, tokens, *, alt) -> View:
     return View("model_view", data, alt=alt)
 
 
-def sentences(looks, *, alt, head, notes, layer=None, around=None) -> View:
-    """Several sentences to choose from: where one token of each looks, head by head.
+def sentences(read, *, alt, head, notes, layer=None, around=None, untrained=None) -> View:
+    """Several sentences to choose from: what one token of each attends to, head by head.
 
     Parameters
     ----------
-    looks : list of tuple
+    read : list of tuple
         One a sentence: its tokens, the weights of one layer as for `attention_heads`, the
-        position of the token whose look is shown first, and of each noun where it begins
-        and ends: (first position, last position + 1).
+        position of the token whose attention is shown first, and of each noun where it
+        begins and ends: (first position, last position + 1).
     alt : str
         What the view shows, for readers who cannot see it.
     head : int
@@ -122,6 +122,9 @@ def sentences(looks, *, alt, head, notes, layer=None, around=None) -> View:
         own on the site, which carries one BERT, that of ``LMCOURSE_BERT`` or the built-in.
     around : (int, int), optional
         With ``layer``: the IDs of [CLS] and [SEP].
+    untrained : list of array-like, optional
+        Weights of the same sentences in a model that has learned nothing: the reader can
+        switch to it.
 
     Returns
     -------
@@ -131,20 +134,28 @@ def sentences(looks, *, alt, head, notes, layer=None, around=None) -> View:
     Raises
     ------
     ValueError
-        As `attention_heads`, or if a noun lies outside its sentence.
+        As `attention_heads`, or if a noun lies outside its sentence, or the untrained
+        model has read other sentences.
     """
     shown = []
-    for words, attention, query, nouns in looks:
-        weights = checks.head_weights(attention, words)  # (heads, tokens, tokens)
+    for words, attention, query, nouns in read:
         if not all(0 <= start < end <= len(words) for start, end in nouns):
             raise ValueError(f"of {len(words)} tokens there can be no nouns at {nouns}")
-        percent = np.rint(100 * weights).astype(int).tolist()
         places = {"query": int(query), "nouns": np.reshape(nouns, (-1, 2)).tolist()}
+        percent = _per_cent(attention, words)
         shown.append({"tokens": list(words), "weights": percent} | places)
     data = {"sentences": shown, "notes": notes, "head": head}
+    if untrained is not None:
+        both = zip(untrained, read, strict=True)
+        data["untrained"] = [_per_cent(weights, each[0]) for weights, each in both]
     live = {} if layer is None else {"layer": layer, "around": list(around)}
     stores = ["bert", "bert-pieces"] if live else []
     return View("sentences", data | live, alt=alt, stores=stores)
+
+
+def _per_cent(attention, words) -> list:
+    """Return whole per cents, nested as (heads, tokens, tokens)."""
+    return np.rint(100 * checks.head_weights(attention, words)).astype(int).tolist()
 
 
 def tokens(tokens, values, *, alt) -> View:

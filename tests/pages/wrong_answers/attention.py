@@ -5,6 +5,42 @@ import math
 import torch
 from torch.nn import functional as F
 
+from lmcourse.models import load_bert
+from lmcourse.pooling import pool_layers
+from lmcourse.pronouns import crossings
+
+TOKENIZER, BERT = load_bert()
+PAIRS = crossings("tired"), crossings("wide")
+
+
+def vectors(texts):
+    return F.normalize(pool_layers(texts, TOKENIZER, BERT).layers[-1], dim=-1)
+
+
+ANIMALS = vectors([f"The {each.nouns[0]} was tired." for each in PAIRS[0]])
+PLACES = vectors([f"The {each.nouns[1]} was tired." for each in PAIRS[0]])
+
+
+def given(page):
+    names = {"tokenizer": TOKENIZER, "bert": BERT, "animals": ANIMALS, "places": PLACES}
+    return names | {"tired_24": PAIRS[0], "wide_24": PAIRS[1]}
+
+
+def falls(hidden, plain=ANIMALS - PLACES):
+    """The fall of each pair, with "thing" for some of the nouns."""
+    leans = []
+    for each in PAIRS:
+        texts = []
+        for sentence in each:
+            words = sentence.text.split(" ")
+            nouns = [sentence.nouns[n] for n in hidden]
+            texts.append(" ".join("thing" if word in nouns else word for word in words))
+        leans.append((vectors(texts) * plain).sum(1))
+    return leans[0] - leans[1]
+
+
+FALL = falls((0, 1)).mean().item()
+
 
 def attend(query, key, value):
     weights = (query @ key.mT / math.sqrt(key.shape[-1])).softmax(-1)
@@ -84,6 +120,8 @@ WRONG = {
         "by a loop": query_by_query,
         "all weights together": whole_matrix,
         "the root of d_model": lambda q, k, v: attend(q, k * (k.shape[-1] / 384) ** 0.5, v),
+        "by 2, which is right": lambda q, k, v: attend(q, k * k.shape[-1] ** 0.5 / 2, v),
+        "the page's `d_head`": lambda q, k, v: attend(q, k * (k.shape[-1] / 32) ** 0.5, v),
         "width of a value": lambda q, k, v: attend(
             q, k * (k.shape[-1] / v.shape[-1]) ** 0.5, v
         ),
@@ -100,7 +138,18 @@ WRONG = {
         ],
     },
     "merge_heads": {
-        "have changed places": lambda x: x.transpose(2, 3).reshape(len(x), x.shape[2], -1)
+        "tokens and d_head": lambda x: x.transpose(2, 3).reshape(len(x), x.shape[2], -1),
+        "heads and d_head": lambda x: x.transpose(1, 3).reshape(len(x), x.shape[2], -1),
+    },
+    "fooled": {
+        "these are 24 falls": falls((0, 1)),
+        "nothing has been replaced": falls(()).mean(),
+        "the places are not": falls((0,)).mean(),
+        "the animals are not": falls((1,)).mean(),
+        "the sign is turned": -FALL,
+        "the sum over": falls((0, 1)).sum(),
+        "nothing is left to lean to": falls((0, 1), 0 * ANIMALS).mean(),
+        "another number": 0.5,
     },
 }
 
@@ -111,7 +160,10 @@ RIGHT = {
         lambda x: x.permute(0, 2, 1, 3).flatten(2),
         lambda x: torch.cat([x[:, head] for head in range(x.shape[1])], dim=-1).numpy(),
     ],
+    "fooled": [FALL, falls((0, 1)).mean().numpy()],
 }
+
+TYPED = {"fooled": [0.5, 0.01, 0.1]}
 
 FORBIDDEN = {
     "all_at_once": {"loop": query_by_query},

@@ -1,8 +1,9 @@
-/* Sentences to choose from: the tokens of one in a row, and where the chosen token looks
+/* Sentences to choose from: the tokens of one in a row, and what the chosen token attends to
    in the chosen head, as shades, per cents and arcs; below, what each noun gets. All of it
    is HTML, in the page's colours; the arcs alone are a drawing, and say nothing that the
    shades do not. With `layer` the reader's own sentences are read, too, once the weights
-   of the model are loaded, after a click. */
+   of the model are loaded, after a click. With `untrained`, the weights of the stored sentences
+   in a model that has learned nothing, the reader can switch to it. */
 import { bar, button, make, row, select, svg } from "./dom.js";
 import { roving } from "./keys.js";
 import { ownLines } from "./own-lines.js";
@@ -25,12 +26,13 @@ import { ownLines } from "./own-lines.js";
  * @property {number} head the one that is chosen to begin with
  * @property {number} [layer] whose heads they are, if the reader's own sentences are read
  * @property {[number, number]} around the ids before and after a line
+ * @property {number[][][][]} [untrained] weights of the same sentences in another model
  */
 
 /**
  * What is shown.
  *
- * @typedef {{ sentence: number, head: number, query: number }} State
+ * @typedef {{ sentence: number, head: number, query: number, random: boolean }} State
  */
 
 const LEAST = 4; // per cent; arcs for less would be a haze
@@ -135,13 +137,17 @@ export function mount(canvas, data, context) {
   /** @type {HTMLElement[]} */
   let tokens = [];
   /** @type {State} */
-  const state = { sentence: 0, head: data.head, query: stored[0].query };
+  const state = { sentence: 0, head: data.head, query: stored[0].query, random: false };
   /** @param {number} by */
   const turn = (by) => () => show({ sentence: (state.sentence + by + all.length) % all.length });
   /** @type {HTMLSelectElement} */
   const choice = select([], () => show({ sentence: Number(choice.value) }), {
     "aria-label": "Sentence",
   });
+  /** @type {HTMLSelectElement} */
+  const worlds = select(["trained", "random weights"], () =>
+    show({ random: worlds.value === "1" }),
+  );
   const squares = stored[0].weights.map((_, head) =>
     button(head, () => show({ head }), { class: "lmc-square", "aria-label": `Head ${head}` }),
   );
@@ -151,6 +157,10 @@ export function mount(canvas, data, context) {
   const summary = make("p", { class: "lmc-told", "aria-live": "polite" });
   const note = make("p", { class: "lmc-note" });
   const nouns = make("table", { class: "lmc-nouns" });
+  if (data.untrained)
+    canvas.append(
+      make("p", { class: "lmc-world" }, make("label", {}, "Had it learned nothing? ", worlds)),
+    );
   canvas.append(
     make(
       "p",
@@ -186,7 +196,22 @@ export function mount(canvas, data, context) {
       ),
     );
 
-  const weights = () => all[state.sentence].weights[state.head][state.query];
+  function weights() {
+    const random = state.random ? data.untrained?.[state.sentence] : undefined;
+    const found = random ?? all[state.sentence].weights;
+    return found[state.head][state.query];
+  }
+
+  /**
+   * Of the reader's own sentences there are only the trained model's weights.
+   *
+   * @param {Partial<State>} change
+   */
+  function agree(change) {
+    const isOwn = (change.sentence ?? state.sentence) >= stored.length;
+    if (isOwn && change.random) change.sentence = 0;
+    else if (isOwn) change.random = false;
+  }
 
   /**
    * The reader's sentences take the place of those before them, behind the stored ones.
@@ -223,10 +248,12 @@ export function mount(canvas, data, context) {
 
   /** @param {Partial<State>} change */
   function show(change) {
+    agree(change);
     const isAnother = change.sentence !== undefined;
     Object.assign(state, change);
     if (isAnother) state.query = all[state.sentence].query;
     const sentence = all[state.sentence];
+    worlds.value = String(Number(state.random));
     if (isAnother) {
       choice.value = String(state.sentence);
       note.textContent = sentence.note;
@@ -247,7 +274,7 @@ export function mount(canvas, data, context) {
       .map((share, key) => ({ share, token: sentence.tokens[key] }))
       .sort((a, b) => b.share - a.share);
     const top = most.slice(0, 3).map(({ share, token }) => `${token} ${share} %`);
-    summary.textContent = `Head ${state.head}: “${sentence.tokens[state.query]}” looks at ${top.join(", ")}`;
+    summary.textContent = `Head ${state.head}: “${sentence.tokens[state.query]}” attends to ${top.join(", ")}`;
     nouns.replaceChildren(
       ...sentence.nouns.map(([start, end], i) => {
         const share = shares.slice(start, end).reduce((a, b) => a + b, 0);

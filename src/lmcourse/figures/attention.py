@@ -1,0 +1,406 @@
+"""What the chapter *attention* draws: data in, figure or view out."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import plotly.graph_objects as go
+
+from lmcourse import views
+from lmcourse.numbers import percent
+from lmcourse.pronouns import head_parts, read_heads, word_positions
+
+MANY = 12  # how often a word must occur to be drawn
+
+# --- sentences to choose from -------------------------------------------------------------
+
+
+def _one_layer(tokenizer, model, sentence, word, layer):
+    """Return a sentence as `views.sentences` is given it: one layer's weights."""
+    batch, weights = read_heads(tokenizer, model, [sentence.text])
+    nouns = [word_positions(batch, 0, sentence.text, noun) for noun in sentence.nouns]
+    ends = [(at[0], at[-1] + 1) for at in nouns]
+    query = word_positions(batch, 0, sentence.text, word)[0]
+    return batch.tokens(), weights[0, layer], query, ends
+
+
+def _per_cent_to_first(read, head):
+    """Return what the pronoun gives its sentence's first noun: whole per cents."""
+    _, weights, query, nouns = read
+    return round(100 * weights[head, query, slice(*nouns[0])].sum().item())
+
+
+def attended(tokenizer, model, untrained, sentences, layer, head):
+    """Show what "it" attends to in twelve sentences, in every head of a layer.
+
+    Parameters
+    ----------
+    tokenizer, model
+        Of `lmcourse.models.load_bert` with ``attn_implementation="eager"``.
+    untrained : BertModel
+        The same with random weights.
+    sentences : list of lmcourse.pronouns.Sentence
+    layer, head : int
+        The head shown first.
+
+    Returns
+    -------
+    View
+    """
+    read, random = (
+        [_one_layer(tokenizer, each, sentence, "it", layer) for sentence in sentences]
+        for each in (model, untrained)
+    )
+    first, second = (_per_cent_to_first(each, head) for each in read[:2])
+    return views.sentences(
+        read,
+        head=head,
+        notes=["What does a reader take “it” for?"] * len(read),
+        layer=layer,
+        around=(tokenizer.cls_token_id, tokenizer.sep_token_id),
+        untrained=[weights for _, weights, _, _ in random],
+        alt=f"Twelve sentences to choose from, in the {len(read[0][1])} heads of layer "
+        f"{layer}. In head {head} “it” gives “animal” {first} % of its attention in the "
+        f"first sentence, which ends with “tired”, and {second} % in the second, which "
+        "ends with “wide”. A switch puts random weights in the model's place.",
+    )
+
+
+def lines(tokenizer, model, untrained, sentences, notes, layer, head):
+    """Show what "He" attends to in versions of a line.
+
+    Parameters
+    ----------
+    tokenizer, model, untrained, layer, head
+        As for `attended`.
+    sentences : list of lmcourse.pronouns.Sentence
+        Each with the noun that stands in the place of *Death*.
+    notes : list of str
+        One a sentence.
+
+    Returns
+    -------
+    View
+    """
+    read, random = (
+        [_one_layer(tokenizer, each, sentence, "He", layer) for sentence in sentences]
+        for each in (model, untrained)
+    )
+    shares = [
+        f"{_per_cent_to_first(each, head)} % to {sentence.nouns[0]}"
+        for each, sentence in zip(read, sentences, strict=True)
+    ]
+    return views.sentences(
+        read,
+        head=head,
+        notes=notes,
+        untrained=[weights for _, weights, _, _ in random],
+        alt=f"{len(read)} versions of a line. In head {head} “He” gives "
+        + ", ".join(shares)
+        + ". A switch puts random weights in the model's place.",
+    )
+
+
+# --- the mechanism ------------------------------------------------------------------------
+
+
+def plane():
+    """Show five words in a plane and a query, to drag.
+
+    Returns
+    -------
+    View
+    """
+    words = {
+        "animal": (2.2, 1.3),
+        "street": (1.2, -1.6),
+        "cross": (-2.1, 1.7),
+        "because": (-1.9, -1.9),
+        "it": (-0.4, 2.5),
+    }
+    return views.attention_toy([*words], [*words.values()], (1.9, -0.4))
+
+
+def apart(tokenizer, model, texts, word, layer, head):
+    """Show what a word's attention is computed from, number by number.
+
+    Parameters
+    ----------
+    tokenizer, model, layer, head
+        As for `attended`.
+    texts : dict of str to str
+        What the sentence is called → the sentence.
+    word : str
+        Whose query it is.
+
+    Returns
+    -------
+    View
+    """
+    shown = {}
+    for name, text in texts.items():
+        query, key, value = head_parts(tokenizer, model, text, layer, head)
+        batch = tokenizer(text)
+        at = word_positions(batch, 0, text, word)[0]
+        shown[name] = (batch.tokens(), query[at], key, value)
+    return views.apart("The sentence ends with", shown)
+
+
+def grid(weights, tokens, query, key, head):
+    """Show all heads of a layer as heat maps.
+
+    Parameters
+    ----------
+    weights : Tensor of shape (heads, tokens, tokens)
+    tokens : list of str
+    query, key : int
+        Positions of two tokens, for the alternative text.
+    head : int
+        Also for the alternative text.
+
+    Returns
+    -------
+    View
+    """
+    share = round(100 * weights[head, query, key].item())
+    return views.attention_heads(
+        weights,
+        tokens,
+        alt=f"A heat map for each of {len(weights)} heads. In head {head} the row of "
+        f"“{tokens[query]}” has {share} % of its weight in the column of "
+        f"“{tokens[key]}”.",
+    )
+
+
+def saturation(table):
+    """Draw the greatest weight against the width, with raw and with scaled scores.
+
+    Parameters
+    ----------
+    table : DataFrame
+        A row for each width; columns ``raw`` and ``scaled``.
+
+    Returns
+    -------
+    None
+        The figure is shown.
+    """
+    _, ax = plt.subplots(figsize=(5, 3))
+    ax.plot(table["raw"], "o--", color=views.PALETTE[1], label="raw")
+    ax.plot(table["scaled"], "s-", color=views.PALETTE[0], label="÷ √d")
+    ax.set(xscale="log", xlabel="d_head", ylabel="greatest weight", ylim=(0, 1.05))
+    ax.legend()
+    plt.show()
+
+
+def bandwidths(keys, values, grid, truth, guesses, first):
+    """Show a kernel regression with a slider for its bandwidth.
+
+    Parameters
+    ----------
+    keys, values : Tensor of shape (points,)
+    grid, truth : Tensor of shape (places,)
+        Where the curve is guessed, and what it is there.
+    guesses : dict of float to Tensor of shape (places,)
+        Bandwidth → what is guessed with it.
+    first : int
+        Which guess is shown first.
+
+    Returns
+    -------
+    View
+    """
+    names = [f"{bandwidth:.2f}" for bandwidth in guesses]
+    curves = list(guesses.values())
+    figure = go.Figure(layout={"showlegend": False, "height": 420})
+    figure.add_scatter(x=keys, y=values, mode="markers", marker_color=views.PALETTE[2])
+    line = {"dash": "dash", "color": views.PALETTE[1]}
+    figure.add_scatter(x=grid, y=truth, mode="lines", line=line)
+    figure.add_scatter(x=grid, y=curves[first], mode="lines", line_color=views.PALETTE[0])
+    figure.frames = [
+        go.Frame(name=name, traces=[2], data=[{"y": curve}])
+        for name, curve in zip(names, curves, strict=True)
+    ]
+    at_once = {"mode": "immediate", "frame": {"duration": 0, "redraw": True}}
+    steps = [
+        {"label": name, "method": "animate", "args": [[name], at_once]} for name in names
+    ]
+    slider = {"active": first, "steps": steps, "pad_t": 45}
+    slider["currentvalue_prefix"] = "bandwidth = "
+    figure.update_layout(sliders=[slider], xaxis_title="position", yaxis_title="value")
+    return views.plot(
+        figure,
+        alt="A noisy wave with a regression curve and a slider for the bandwidth. At the "
+        "smallest the curve jumps from point to point; at the largest it is a smooth "
+        "slope.",
+    )
+
+
+# --- what a trained head does -------------------------------------------------------------
+
+
+def noun_heads(shares, random_shares, even, layer, head):
+    """Draw what "it" gives the two nouns in every head, trained and with random weights.
+
+    Parameters
+    ----------
+    shares, random_shares : Tensor of shape (sentences, nouns, layers, heads)
+        Of `lmcourse.pronouns.noun_shares`.
+    even : float
+        An even share.
+    layer, head : int
+        The head that is named.
+
+    Returns
+    -------
+    None
+        The figure is shown.
+    """
+    _, ax = plt.subplots(figsize=(6, 3.4))
+    worlds = (
+        ("trained", shares, "o", 0, -0.12),
+        ("random weights", random_shares, "x", 6, 0.12),
+    )
+    for label, found, mark, color, shift in worlds:
+        means = found.sum(dim=1).mean(dim=0)  # (layers, heads)
+        layers = np.repeat(np.arange(len(means)) + shift, means.shape[1])
+        ax.plot(layers, means.flatten(), mark, color=views.PALETTE[color], label=label)
+    height = shares.sum(dim=1).mean(dim=0)[layer, head].item()
+    ax.annotate(f"head {head}", (layer, height), xytext=(4, 0), textcoords="offset points")
+    ax.axhline(even, color="gray", linestyle="--", label="an even share")
+    ax.set(xlabel="layer", ylabel="to the two nouns", ylim=(0, 0.9))
+    ax.set_xticks(range(shares.shape[2]))
+    ax.yaxis.set_major_formatter(lambda share, _: percent(share))
+    ax.legend(loc="upper left", ncols=3, frameon=False, columnspacing=1)
+    plt.show()
+
+
+def words(shares, it, even):
+    """Draw what "it" and the words that occur most often give the two nouns.
+
+    Parameters
+    ----------
+    shares : DataFrame
+        Of `lmcourse.pronouns.word_shares`.
+    it : float
+        The mean share of "it".
+    even : float
+
+    Returns
+    -------
+    None
+        The figure is shown.
+    """
+    common = shares[shares.word != "it"].groupby("word").share
+    means = common.mean()[common.count() >= MANY]
+    means["it"] = it
+    means = means.sort_values()
+    _, ax = plt.subplots(figsize=(5, 0.26 * len(means) + 1))
+    colors = [views.PALETTE[int(word == "it")] for word in means.index]
+    ax.barh(means.index, means, color=colors)
+    ax.axvline(even, color="gray", linestyle="--")
+    ax.set(xlim=(0, 0.9), xlabel="to the two nouns")
+    ax.xaxis.set_major_formatter(lambda share, _: percent(share))
+    plt.show()
+
+
+def _strips(ax, groups, named, spread=0.22):
+    """Draw a row of dots for each group of words, and name some of them."""
+    rng = np.random.default_rng(0)
+    for row, found in enumerate(groups.values()):
+        heights = row + rng.uniform(-spread, spread, len(found))
+        numbers = np.array([*found.values()])
+        ax.plot(numbers, heights, "o", ms=4, alpha=0.6, color=views.PALETTE[row])
+        for word, x in found.items():
+            if word in named:
+                ax.plot(x, row, "o", ms=6, color=views.PALETTE[row])
+                ax.annotate(
+                    word,
+                    (x, row + spread + 0.05),
+                    ha="center",
+                    va="bottom",
+                )
+    ax.set_yticks(range(len(groups)), groups)
+    ax.set_ylim(-0.5, len(groups) - 0.3)
+
+
+def endings(leads, named):
+    """Draw by how much the animal is ahead of the place, for each last word.
+
+    Parameters
+    ----------
+    leads : dict of str to dict of str to float
+        A group of words → word → the animal's share less the place's.
+    named : list of str
+        The words that are written beside their dots.
+
+    Returns
+    -------
+    None
+        The figure is shown.
+    """
+    _, ax = plt.subplots(figsize=(6, 3.2))
+    _strips(ax, leads, named)
+    ax.axvline(0, color="gray", linestyle=":")
+    ax.set(xlabel="attention to the animal less the place")
+    ax.xaxis.set_major_formatter(lambda share, _: percent(share))
+    plt.show()
+
+
+def persons(shares, named):
+    """Draw what "He" gives to words in the place of *Death*.
+
+    Parameters
+    ----------
+    shares : dict of str to dict of str to float
+        A group of words → word → share.
+    named : list of str
+        The words that are written beside their dots.
+
+    Returns
+    -------
+    None
+        The figure is shown.
+    """
+    _, ax = plt.subplots(figsize=(6, 2.8))
+    _strips(ax, shares, named)
+    ax.set(xscale="log", xlabel="attention of “He” (logarithmic)")
+    ax.set_xticks([0.001, 0.01, 0.1, 0.5])
+    ax.minorticks_off()
+    ax.xaxis.set_major_formatter(lambda share, _: f"{100 * share:g} %")
+    plt.show()
+
+
+def removed(results, layer, head):
+    """Draw how much less "it" says about the nouns without each head.
+
+    Parameters
+    ----------
+    results : dict
+        Of the study *nouns-in-it*.
+    layer, head : int
+        The head that is named.
+
+    Returns
+    -------
+    None
+        The figure is shown.
+    """
+    whole = next(row for row in results["whole"] if row["world"] == "trained")
+    _, axes = plt.subplots(1, 2, figsize=(7, 3), sharey=True)
+    for ax, (name, before) in zip(axes, whole["auc"].items(), strict=True):
+        rows = [row for row in results["heads"] if row["world"] == "trained"]
+        rows = [row for row in rows if name in row["auc"]]
+        falls = [np.mean(before) - np.mean(row["auc"][name]) for row in rows]
+        layers = [row["layer"] for row in rows]
+        ax.plot(layers, falls, "o", color=views.PALETTE[0], alpha=0.7)
+        for row, fall in zip(rows, falls, strict=True):
+            if (row["layer"], row["head"]) == (layer, head):
+                ax.plot(layer, fall, "o", color=views.PALETTE[1])
+                where = {"xytext": (-6, 0), "textcoords": "offset points", "ha": "right"}
+                ax.annotate(f"head {head}", (layer, fall), va="center", **where)
+        ax.axhline(0, color="gray", linestyle=":")
+        number = name.removeprefix("after ")
+        ax.set(title=f"after layer {number}", xlabel="layer of the removed head")
+        ax.set_xticks(range(1 + max(layers)))
+    axes[0].set_ylabel("fall of the score")
+    axes[0].yaxis.set_major_formatter(lambda share, _: percent(share))
+    plt.show()

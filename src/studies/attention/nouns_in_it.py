@@ -1,0 +1,226 @@
+"""Which head of a BERT tells "it" about the two nouns?
+
+In 400 sentences *it* may stand for either of two nouns, drawn at random. From the vector of
+*it* alone a ridge regression tells which of forty nouns are in the sentence: fitted on
+nineteen kinds of sentences, tested on the twentieth, each in its turn. Statistic: the share
+of pairs of a noun that is in the sentence and one that is not in which the first scores
+higher (AUC).
+
+Varied: the head whose output is replaced by its mean over all tokens, one of 72, or none;
+the weights of the layers, trained or shuffled. The regression is fitted anew each time; its
+penalty is chosen on other sentences, read by the model with all its heads. Rival: each
+other head. Null: the same model with the weights of its layers shuffled.
+"""
+
+from functools import cache
+
+import numpy as np
+import torch
+
+from lmcourse.models import load_bert
+from lmcourse.numbers import bootstrap_interval
+from lmcourse.pooling import untrained
+from lmcourse.pronouns import NOUNS, drawn_sentences, word_positions
+from studies.harness import grid, verdict
+
+CHAPTER = "attention"
+CLAIM = (
+    "Without one head of a small BERT, its “it” says less about the two nouns than without "
+    "any other head"
+)
+RIVAL = "each of the other 71 heads"
+NULL = "the same model with the weights of its layers shuffled"
+SETTINGS = {"seed": 1, "each": 20, "tuning_seed": 100, "penalties": [1e-3, 1e-2, 0.1, 1.0]}
+LAYERS, HEADS = 6, 12  # of the default BERT
+READ = (3, 5)  # the layers after which *it* is read
+CHUNK = 100  # sentences that are read at once
+
+
+def plan(small):
+    """Each head of each layer, in both worlds; or a few sentences and one layer."""
+    whole = grid(group="whole", world=["trained", "shuffled"])
+    heads = grid(group="heads", world=["trained", "shuffled"], layer=range(LAYERS))
+    if small:
+        return [run | {"each": 2} for run in (whole[0], heads[3])]
+    return [*whole, *heads]
+
+
+@cache
+def model_of(world):
+    """Return tokenizer and BERT, trained or with the weights of its layers shuffled."""
+    tokenizer, bert = load_bert(device="cpu")
+    if world == "shuffled":
+        bert = untrained(bert, 0, True, range(LAYERS))
+    return tokenizer, bert
+
+
+@cache
+def read(world, seed, each):
+    """Return the sentences' batches and the positions of *it*."""
+    tokenizer, _ = model_of(world)
+    sentences = drawn_sentences(seed, each)
+    batches = []
+    for start in range(0, len(sentences), CHUNK):
+        texts = [sentence.text for sentence in sentences[start : start + CHUNK]]
+        batch = tokenizer(texts, return_tensors="pt", padding=True)
+        at = [word_positions(batch, row, text, "it")[0] for row, text in enumerate(texts)]
+        batches.append((batch, torch.tensor(at)))
+    return sentences, batches
+
+
+@cache
+@torch.no_grad()
+def states_of(world, seed, each):
+    """Return of each batch the states at all levels: (levels, batch, tokens, d_model)."""
+    _, bert = model_of(world)
+    batches = read(world, seed, each)[1]
+    return [
+        torch.stack(bert(**batch, output_hidden_states=True).hidden_states)
+        for batch, _ in batches
+    ]
+
+
+def it_with_all_heads(world, seed, each):
+    """Return what *it* is after the layers `READ`: layer → (sentences, d_model)."""
+    pairs = list(zip(states_of(world, seed, each), read(world, seed, each)[1], strict=True))
+    return {
+        layer: torch.cat([x[layer + 1, torch.arange(len(at)), at] for x, (_, at) in pairs])
+        for layer in READ
+    }
+
+
+@torch.no_grad()
+def it_with_other_heads(world, seed, each, layer, change):
+    """Return what *it* is after `layer` and above if its heads return something else.
+
+    Parameters
+    ----------
+    change : callable
+        From what the heads of the layer return, side by side, (batch, tokens, d_model),
+        and the padding mask to what they are to return.
+
+    Returns
+    -------
+    dict of int to Tensor of shape (sentences, d_model)
+        Of those layers in `READ` that are not below.
+    """
+    _, bert = model_of(world)
+    found = {level: [] for level in READ if level >= layer}
+    for states, (batch, at) in zip(
+        states_of(world, seed, each), read(world, seed, each)[1], strict=True
+    ):
+        mask = batch["attention_mask"].bool()
+        bias = ~mask[:, None, None] * torch.finfo(states.dtype).min
+
+        def hook(module, inputs, mask=mask):
+            return (change(inputs[0], mask),)
+
+        dense = bert.encoder.layer[layer].attention.output.dense
+        x = states[layer]  # what the layer is given
+        with dense.register_forward_pre_hook(hook):
+            for level in range(layer, LAYERS):
+                x = bert.encoder.layer[level](x, bias)
+                if level in found:
+                    found[level].append(x[torch.arange(len(at)), at])
+    return {level: torch.cat(parts) for level, parts in found.items()}
+
+
+def head_means(world, seed, each, layer):
+    """Return the mean of what each head returns over all tokens: (d_model,)."""
+    total, count = 0, 0
+
+    def add(outputs, mask):
+        nonlocal total, count
+        total = total + outputs[mask].double().sum(dim=0)
+        count += int(mask.sum())
+        return outputs
+
+    it_with_other_heads(world, seed, each, layer, add)
+    return (total / count).float()
+
+
+def accuracies(states, sentences, penalty):
+    """Return the AUC of each kind of sentence, left out in its turn: (kinds,)."""
+    truth = np.array([[noun in s.nouns for noun in NOUNS] for s in sentences])
+    frame = np.array([s.frame for s in sentences])
+    x = states.double().numpy()
+    found = []
+    for kind in np.unique(frame):
+        rest, out = frame != kind, frame == kind
+        mean, shares = x[rest].mean(axis=0), truth[rest].mean(axis=0)
+        fitted, asked = x[rest] - mean, x[out] - mean
+        kernel = fitted @ fitted.T
+        size = penalty * np.trace(kernel) / len(kernel)
+        solved = np.linalg.solve(kernel + size * np.eye(len(kernel)), truth[rest] - shares)
+        scores = asked @ fitted.T @ solved  # (sentences, nouns)
+        found.append(np.mean([auc(*row) for row in zip(scores, truth[out], strict=True)]))
+    return np.array(found)
+
+
+def auc(scores, present):
+    """Return the share of pairs in which what is present scores higher."""
+    pairs = scores[present][:, None] - scores[~present]
+    return np.mean((pairs > 0) + 0.5 * (pairs == 0))
+
+
+@cache
+def penalties(world, each):
+    """Return the best penalty after each layer, on other sentences, with all heads."""
+    seed, tried = SETTINGS["tuning_seed"], SETTINGS["penalties"]
+    sentences, _ = read(world, seed, each)
+    return {
+        layer: max(tried, key=lambda size: accuracies(x, sentences, size).mean())
+        for layer, x in it_with_all_heads(world, seed, each).items()
+    }
+
+
+def run(folder, group, world, layer=None, each=SETTINGS["each"]):
+    """Return each kind's AUC after the layers `READ`, with all heads or without each."""
+    seed = SETTINGS["seed"]
+    sentences, _ = read(world, seed, each)
+    sizes = penalties(world, each)
+
+    def measured(states):
+        return {
+            f"after {level}": accuracies(x, sentences, sizes[level]).round(4).tolist()
+            for level, x in states.items()
+        }
+
+    if group == "whole":
+        return {"world": world, "auc": measured(it_with_all_heads(world, seed, each))}
+    means = head_means(world, seed, each, layer)
+    width = len(means) // HEADS
+    rows = []
+    for head in range(HEADS):
+        part = slice(head * width, (head + 1) * width)
+
+        def without(outputs, mask, part=part):
+            outputs = outputs.clone()
+            outputs[..., part] = means[part]
+            return outputs
+
+        found = measured(it_with_other_heads(world, seed, each, layer, without))
+        rows.append({"world": world, "layer": layer, "head": head, "auc": found})
+    return rows
+
+
+def falls(results, world, after):
+    """Return how much less is read without each head: (layer, head) → (kinds,).
+
+    Of those heads that come before: not above the layer ``after``.
+    """
+    name = f"after {after}"
+    whole = next(row for row in results["whole"] if row["world"] == world)
+    before = np.array(whole["auc"][name])
+    rows = [r for r in results["heads"] if r["world"] == world and name in r["auc"]]
+    return {(r["layer"], r["head"]): before - np.array(r["auc"][name]) for r in rows}
+
+
+def summary(results):
+    """Tell how far the first head is ahead of the next after layer 3, over the kinds."""
+    by_head = falls(results, "trained", READ[0])
+    order = sorted(by_head, key=lambda at: -by_head[at].mean())
+    low, high = bootstrap_interval(by_head[order[0]] - by_head[order[1]])
+    found = {"n": len(drawn_sentences(0, SETTINGS["each"])), "seeds": [SETTINGS["seed"]]}
+    found |= {"interval": [round(low, 4), round(high, 4)], "verdict": verdict(low > 0)}
+    return found
