@@ -359,38 +359,52 @@ def shuffled_study(page):
 
 
 @finding(
-    "Remove one head of a small BERT, and its “it” says less about the two nouns than "
-    "without any other head.",
-    rival="each of the other {others} heads, at most {next:.1%}",
+    "Remove any one head of a small BERT, and after the last layer its “it” still says "
+    "which nouns the sentence has.",
+    rival="all heads in their places, a score of {end:.1%}; after layer 3 the head of the "
+    "first picture is missed by {fall:.1%}, the next by {next:.1%}",
     null=shuffled_study,
-    n="400 sentences of {kinds} kinds; a kind is tested on what the others taught",
-    interval="this head less the next, over kinds: {lead:.1%}",
+    n="{others} heads, 400 sentences of {kinds} kinds; each kind is tested on what the "
+    "others taught",
+    interval="fall after layer 3 without the head of the first picture: {span:.1%}",
 )
-def nouns_reach_it(page):
-    """After layer 3, by the study *nouns-in-it*; the head is the one of the first picture.
+def no_single_head_is_needed(page):
+    """By the study *nouns-in-it*: the lowest score without a head, after the last layer.
 
-    Its fall is above zero in the interval over kinds of sentences, and so is its lead over
-    the next head. After the last layer no head's removal lowers the score by half as much.
+    It is above 99 of 100 pairs of nouns, in the mean over kinds of sentences, for every
+    head. After layer 3 the removal of the head of the first picture lowers the score (its
+    interval is above zero), and of all heads the most; that it does so more than the next
+    one is not claimed, since that interval holds zero. With shuffled weights the score
+    after layer 3 is higher than with trained ones: that nouns can be read from "it" is no
+    sign of anything learned. After the last layer it is lower.
     """
     ours = (page.layer, page.head)
-    by_head = falls(page.study, "trained", READ[0])
-    at_end = falls(page.study, "trained", READ[-1])
-    whole = next(row for row in page.study["whole"] if row["world"] == "trained")
-    order = sorted((at for at in by_head if at != ours), key=lambda at: -by_head[at].mean())
-    nearest = by_head[order[0]]
+    early, late = (falls(page.study, "trained", after) for after in READ)
+
+    def score(world, after):
+        row = next(row for row in page.study["whole"] if row["world"] == world)
+        return float(np.mean(row["auc"][f"after {after}"]))
+
+    worlds = {row["world"] for row in page.study["whole"]}
+    other = "shuffled" if "shuffled" in worlds else "trained"
+    end = score("trained", READ[-1])
     found = {
-        "whole": float(np.mean(whole["auc"][f"after {READ[0]}"])),
-        "fall": float(by_head[ours].mean()),
-        "next": float(nearest.mean()),
-        "lead": bootstrap_interval(by_head[ours] - nearest),
-        "end": float(max(each.mean() for each in at_end.values())),
-        "others": len(order),
-        "kinds": len(nearest),
+        "whole": score("trained", READ[0]),
+        "random": score(other, READ[0]),
+        "random_end": score(other, READ[-1]),
+        "end": end,
+        "least": end - max(float(each.mean()) for each in late.values()),
+        "fall": float(early[ours].mean()),
+        "span": bootstrap_interval(early[ours]),
+        "next": max(float(early[at].mean()) for at in early if at != ours),
+        "others": len(late),
+        "kinds": len(early[ours]),
     }
-    assert found["whole"] > 0.7
-    assert bootstrap_interval(by_head[ours])[0] > 0.02
-    assert found["lead"][0] > 0
-    assert found["end"] < found["fall"] / 2
+    assert found["least"] > 0.99
+    assert found["span"][0] > 0.01
+    assert found["fall"] > found["next"]
+    assert found["random"] > found["whole"]
+    assert found["random_end"] < found["least"]
     return found
 
 
