@@ -340,7 +340,8 @@ def endings(leads, named):
     _, ax = plt.subplots(figsize=(6, 3.2))
     _strips(ax, leads, named)
     ax.axvline(0, color="gray", linestyle=":")
-    ax.set(xlabel="attention to the animal less the place")
+    ax.set(xlabel="to the animal less to the place", ylabel="said of")
+    ax.set_xticks([-0.4, -0.2, 0])
     ax.xaxis.set_major_formatter(lambda share, _: percent(share))
     plt.show()
 
@@ -395,8 +396,12 @@ def removed(results, layer, head):
         for row, fall in zip(rows, falls, strict=True):
             if (row["layer"], row["head"]) == (layer, head):
                 ax.plot(layer, fall, "o", color=views.PALETTE[1])
-                where = {"xytext": (-6, 0), "textcoords": "offset points", "ha": "right"}
-                ax.annotate(f"head {head}", (layer, fall), va="center", **where)
+                beside = ax is axes[0]
+                where = {"xytext": (-6, 0) if beside else (0, 8)}
+                where |= {"ha": "right" if beside else "center"}
+                where |= {"va": "center" if beside else "bottom"}
+                said = f"head {head}"
+                ax.annotate(said, (layer, fall), textcoords="offset points", **where)
         ax.axhline(0, color="gray", linestyle=":")
         number = name.removeprefix("after ")
         ax.set(title=f"after layer {number}", xlabel="layer of the removed head")
