@@ -22,7 +22,7 @@ STUDIES = LMBOOK.parent / "studies"
 
 
 def inputs(root: Path) -> str:
-    """Hash all that a build of the book in a folder depends on."""
+    """Hash all that a build of the book in ``root`` depends on; return a SHA-256."""
     paths = [*(root / name for name in BOOK), *(ROOT / name for name in OURS)]
     variables = {k: v for k, v in os.environ.items() if k.startswith("LMCOURSE_")}
     models = [Path(v).expanduser().absolute() for v in filter(None, variables.values())]
@@ -33,7 +33,7 @@ def inputs(root: Path) -> str:
 
 
 def pages(root: Path) -> str:
-    """Hash what every page depends on."""
+    """Hash what every page of the book in ``root`` depends on; return a SHA-256."""
     names = sorted(path.name for path in (root / "chapters").glob("*.md"))
     config = [hashes(root / name, root) for name in ("_config.yml", "_toc.yml")]
     folders = (LMBOOK, PACKAGE / "views")  # of which some scripts are for pages, too
@@ -42,13 +42,23 @@ def pages(root: Path) -> str:
 
 
 def left(root: Path) -> dict[str, str]:
-    """Hash what a build made."""
+    """Hash what a build made of the book in ``root``: "executed" and "html" → SHA-256.
+
+    The first is the folder of executed notebooks, the second that of the site.
+    """
     folder = build_folder(root)
     return {name: digest(hashes(folder / name, folder)) for name in ("executed", "html")}
 
 
 def kept(root: Path) -> dict[str, str]:
-    """Return the hashes of the last build, if it ended well."""
+    """Return the hashes of the last build of the book in ``root``, if it ended well.
+
+    Returns
+    -------
+    dict of str to str
+        ``inputs`` and ``pages``, of what it was made of (`inputs`, `pages`), ``executed``
+        and ``html``, of what it left (`left`) → SHA-256; empty if there is none.
+    """
     with suppress(OSError, ValueError):
         return json.loads((build_folder(root) / "fingerprint.json").read_text())
     return {}
@@ -60,6 +70,10 @@ def forget(root: Path) -> None:
 
 
 def keep(root: Path, made_of: dict[str, str]) -> None:
-    """Note that a build ended well, with the hashes of what it began with."""
+    """Note that a build ended well.
+
+    ``made_of`` are the hashes ``inputs`` and ``pages`` of what it began with; those of
+    `left` are added.
+    """
     hashes = json.dumps(made_of | left(root))
     (build_folder(root) / "fingerprint.json").write_text(hashes)

@@ -132,10 +132,23 @@ def trainable(model):
 
 
 def _replace(model, wrap, kind, ends, what):
-    """Put ``wrap(module)`` in the place of each module of a kind whose name ends so.
+    """Put an adapter in the place of each module of a kind whose name ends so.
 
     What was trainable before is remembered on the model, for `remove`. If a module cannot
     be wrapped, the model is as it was.
+
+    Parameters
+    ----------
+    model : nn.Module
+        It is changed, and returned.
+    wrap : callable
+        From a module to its adapter.
+    kind : type
+        Of the modules.
+    ends : str or tuple of str
+        How their names end; "" for any name.
+    what : str
+        What an error says is missing if there is no such module.
     """
     if adapters(model):
         raise ValueError("this model has adapters already: take them away with `remove`")
@@ -170,7 +183,9 @@ def add_lora(model, rank, scale=1.0):
     model : nn.Module
         It is changed, and returned.
     rank : int
+        Of the product beside each layer: from 1 to the smaller side of its matrix.
     scale : float
+        By which the product is multiplied.
 
     Raises
     ------
@@ -190,12 +205,14 @@ def add_prefix(model, length):
     model : GPT
         It is changed, and returned.
     length : int
+        How many learned keys, each with a value, stand in front of the text in every
+        attention; 1 or more.
 
     Raises
     ------
     ValueError
-        If there are adapters already, it is no GPT, or the length is not possible; the
-        model is as it was.
+        If there are adapters already, it is no GPT, or the length is below 1; the model is
+        as it was.
     """
     what = "attention of a GPT"
     return _replace(model, lambda m: Prefix(m, length), CausalAttention, "", what)

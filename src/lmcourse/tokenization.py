@@ -194,7 +194,25 @@ def train_bpe(words, merges):
 
 
 def merge_in_word(symbols, frequency, pair, counts):
-    """Merge in place, update the counts around it; return the pairs that are new."""
+    """Merge a pair wherever it stands in a word.
+
+    Parameters
+    ----------
+    symbols : list of str
+        The word; changed in place.
+    frequency : int
+        How often the word occurs.
+    pair : (str, str)
+        Neighbouring symbols that become one.
+    counts : Counter of (str, str)
+        How often each pair occurs in all words. The neighbours of ``pair`` are counted
+        again here; the count of ``pair`` itself is the caller's business.
+
+    Returns
+    -------
+    list of (str, str)
+        The pairs that the merge made, one for each place.
+    """
     left, right = pair
     joined, new, i = sys.intern(left + right), [], 0
     while i < len(symbols) - 1:

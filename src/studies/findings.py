@@ -1,7 +1,10 @@
 """Proofs: functions that check what a page says, run where the page places them.
 
 A chapter's proofs are functions in ``studies/NAME/proofs.py`` (its hyphens written as
-underscores). Each takes the ``page``, asserts, and returns what the text quotes:
+underscores). Each takes the ``page``, asserts, and returns what the text quotes. The
+``page`` is a `Page`: the names that the chapter's cells have defined before the proof, as
+attributes. ``page.bert`` is what the page calls ``bert``; proofs cannot change it, and a
+null replaces some of the names (`Page.replaced`).
 
 >>> @finding(
 ...     "“It” gives most of its attention to the two nouns.",
@@ -431,7 +434,16 @@ def _source(proof: Proof) -> str:
 
 
 def _show(proof: Proof, values: dict, failed: str = "") -> None:
-    """Display the record of a proof, and glue its values."""
+    """Display the record of a proof, and glue its values.
+
+    Parameters
+    ----------
+    proof : Proof
+    values : dict
+        What it returned, as `plain_values` returns it.
+    failed : str
+        The line that did not hold and what it said; "" if all holds.
+    """
     from IPython.display import display
 
     record = {

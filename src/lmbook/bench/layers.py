@@ -16,7 +16,7 @@ from lmcourse.pooling import pool_layers, static_similarity, step_similarity
 
 
 def pool_padded(texts, tokenizer, model):
-    """Pad to the window, keep every hidden state, loop over the pairs.
+    """Pad to the window, keep every hidden state, take the cosines one by one in a loop.
 
     Parameters
     ----------
@@ -29,7 +29,8 @@ def pool_padded(texts, tokenizer, model):
     layers : Tensor of shape (layers + 1, texts, d_model)
         The mean of the tokens' states, before layer 0 and after each layer.
     cosines : Tensor of shape (2 * layers + 1, texts)
-        Of each of these with the mean of the table's rows, then from each to the next.
+        Of each of these with the mean of the tokens' static vectors, then of each with the
+        next.
     """
     window = model.config.max_position_embeddings
     options = {"truncation": True, "max_length": window, "return_tensors": "pt"}
@@ -52,9 +53,21 @@ def pool_padded(texts, tokenizer, model):
 
 
 def pool_by_layer(texts, tokenizer, model):
-    """Pool as each layer is computed, no padding to the window; all pairs at once.
+    """Pool as each layer is computed, no padding to the window; all cosines at once.
 
-    Parameters and results are those of `pool_padded`.
+    Parameters
+    ----------
+    texts : list of str
+    tokenizer, model
+        As `lmcourse.models.load_bert` returns them.
+
+    Returns
+    -------
+    layers : Tensor of shape (layers + 1, texts, d_model)
+        The mean of the tokens' states, before layer 0 and after each layer.
+    cosines : Tensor of shape (2 * layers + 1, texts)
+        Of each of these with the mean of the tokens' static vectors, then of each with the
+        next.
     """
     pooled = pool_layers(texts, tokenizer, model)
     against_static = static_similarity(pooled.static, pooled.layers)

@@ -57,6 +57,8 @@ def load_entry(path):
 def fastest_threads(way, corpus):
     """Return the number of threads on which a way takes the fewest seconds.
 
+    It tries 1, 2, 4, … up to the number of processors. PyTorch is left with the last.
+
     Parameters
     ----------
     way : str
@@ -110,6 +112,14 @@ def medians(by_entry):
     ----------
     by_entry : dict of str to list of dict
         As `run_entries` returns it, the entry "reference" among them.
+
+    Returns
+    -------
+    list of dict
+        Of each entry ``way``, its name; ``wall``, ``seconds``, ``tokens``, ``parameters``
+        and ``loss``, the medians over seeds, None where one is not known; ``times sooner,
+        wall`` and ``times sooner, seconds``; ``reached``, whether the loss is the target or
+        below.
     """
     rows = []
     for name, outcomes in by_entry.items():

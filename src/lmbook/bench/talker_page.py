@@ -30,15 +30,31 @@ IN_PAGE = """async ([text, count, simd]) => {
 
 
 def make_page(folder: Path) -> None:
-    """Write a page that has the model's client, and the parts of its file."""
+    """Write below ``folder/lib`` the model's client and the parts of its file.
+
+    The page itself is written by `write_in_pages`.
+    """
     work = build_folder(ROOT)
     npm.install(work / "npm")
-    bundles.bundle(work / "npm", folder / "lib")
+    bundles.write_bundles(work / "npm", folder / "lib")
     stage("talker", folder / "lib", work / "play")
 
 
 def write_in_pages(prompt: str, tokens: int) -> dict[str, dict]:
-    """Return what the page told, with WebAssembly, again, and without."""
+    """Let the model write in a page: with WebAssembly, once more, and without SIMD.
+
+    Parameters
+    ----------
+    prompt : str
+    tokens : int
+        How many to write, always the likeliest.
+
+    Returns
+    -------
+    dict of str to dict
+        Of each way ("page", "page, kept", "page, no SIMD") ``loading`` and ``seconds``, of
+        loading and of writing; ``memory``, in bytes; ``written``, the ids.
+    """
     from playwright.sync_api import sync_playwright
 
     path = find_chromium()

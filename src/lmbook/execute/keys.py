@@ -128,7 +128,11 @@ def course_modules() -> list[Path]:
 
 
 def watched(root: Path) -> list[Path]:
-    """Return the folders whose files are a chapter's business when it reads them."""
+    """Return the folders whose files, once read, become part of what a chapter rests on.
+
+    `lmcourse`, ``data`` and ``src/studies`` of the book in ``root`` and of this repository,
+    and the book's ``chapters``: resolved and sorted.
+    """
     folders = [PACKAGE]
     for base in (root, ROOT):  # a book that is not this one may have proofs of its own
         folders += [base / "data", base / "src" / "studies"]
@@ -137,7 +141,11 @@ def watched(root: Path) -> list[Path]:
 
 
 def data_folders(root: Path) -> list[Path]:
-    """Return the folders of data: to list one, or to look for a file in it, counts, too."""
+    """Return the folders ``data`` of the book in ``root`` and of this repository, sorted.
+
+    Of what lies in them it is also noted when a chapter looks for a file, whether it is
+    there or not, or lists a folder: another file there could change its outputs.
+    """
     return sorted({(base / "data").resolve() for base in (root, ROOT)})
 
 

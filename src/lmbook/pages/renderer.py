@@ -56,7 +56,10 @@ def trace_types(view: dict) -> list[str]:
 
 
 def estimated_height(kind: str, data: dict) -> int:
-    """Return about how many pixels high a view will be, so that the page does not jump."""
+    """Return about how many pixels high a view will be, so that the page does not jump.
+
+    ``kind`` and ``data`` are those of the view's description (`lmcourse.views.View`).
+    """
     if kind == "plot":
         return int(data["figure"]["layout"].get("height") or 450)
     return HEIGHTS.get(kind, 60)
@@ -94,12 +97,19 @@ def view_html(view: dict) -> str:
 
 
 def module_name(kind: str) -> str:
-    """Return the name of the module that draws a kind of view."""
+    """Return the name of the JavaScript module that draws a kind of view.
+
+    It is that of a file in ``static/play``, without ".js".
+    """
     return DRAWERS.get(kind, (kind,))[0]
 
 
 def view_node(view: dict) -> nodes.raw:
-    """Return a view as a node that knows what the page must load."""
+    """Return a view as a node that knows what the page must load.
+
+    ``view`` is as for `view_html`. The node has the attributes ``lmcourse_kind``, a str,
+    ``lmcourse_traces`` and ``lmcourse_stores``, lists of str, for `page_assets`.
+    """
     node = nodes.raw("", view_html(view), format="html")
     node["lmcourse_kind"] = view["kind"]
     node["lmcourse_traces"] = trace_types(view)
@@ -170,7 +180,17 @@ class ViewRenderer:
 
     @staticmethod
     def handle_mime(renderer, data, inline):
-        """Return a view's nodes, or None for a MIME type that is not ours."""
+        """Return the nodes of an output, or None to leave it to other renderers.
+
+        Parameters
+        ----------
+        renderer : object
+            myst-nb's; unused.
+        data : MimeData
+            myst-nb's: the output in one MIME type.
+        inline : bool
+            Unused: whether the output stands in a line of text.
+        """
         if data.mime_type in (PLOTLY, FIGURE):
             return []  # a bare plotly figure has no other form here; `FIGURE` is for tests
         if data.mime_type == SVG and "narrow" in data.output_metadata.get(SVG, {}):

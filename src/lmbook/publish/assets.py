@@ -46,7 +46,10 @@ def _installed_file(distribution: str, path: str) -> str:
 
 
 def bertviz_script(name: str) -> str:
-    """Return one of bertviz's scripts as a function that `play/bertviz.js` calls."""
+    """Return one of bertviz's scripts as a function that `play/bertviz.js` calls.
+
+    ``name`` is "head_view" or "model_view".
+    """
     body = notebook.bertviz_script(name)
     return f"(window.lmcourse = window.lmcourse || {{}}).{name} = {body};\n"
 
@@ -107,7 +110,20 @@ def stage_library(name: str, lib: Path, work: Path) -> None:
 
 
 def _address(lib: Path, name: str) -> str:
-    """Return a staged file's address, which changes when the file does."""
+    """Return a staged file's address, which changes when the file does.
+
+    Parameters
+    ----------
+    lib : Path
+        The site's folder of libraries.
+    name : str
+        The file's path below it.
+
+    Returns
+    -------
+    str
+        "NAME?v=HASH".
+    """
     return f"{name}?v={hashlib.sha256((lib / name).read_bytes()).hexdigest()[:8]}"
 
 
@@ -117,6 +133,7 @@ def view_scripts(kind: str, traces: set[str] = frozenset()) -> list[str]:
     Parameters
     ----------
     kind : str
+        Of view: a key of `DRAWERS`, or the name of a module in ``static/play``.
     traces : set of str
         The kinds of traces that the page's plots have: a smaller plotly may do.
 
@@ -133,7 +150,20 @@ def view_scripts(kind: str, traces: set[str] = frozenset()) -> list[str]:
 
 
 def view_styles(kinds: Iterable[str]) -> list[str]:
-    """Return the style sheets of some kinds of views: paths below the libraries."""
+    """Return the style sheets that some kinds of views need.
+
+    Parameters
+    ----------
+    kinds : iterable of str
+        Such as "head_view" or "toy-view".
+
+    Returns
+    -------
+    list of str
+        Paths below the site's folder of libraries, ``_static/lib``: ``views.css`` always,
+        ``play/play.css`` if one of the views is drawn by a module of ours, and a sheet of a
+        module's own where there is one.
+    """
     shared = [] if set(kinds) <= DRAWERS.keys() else ["play.css"]
     wanted = dict.fromkeys([*shared, *(f"{module_name(kind)}.css" for kind in kinds)])
     own = [f"play/{name}" for name in wanted if name in bundles.view_files(".css")]

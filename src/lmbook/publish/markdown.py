@@ -92,7 +92,10 @@ def without_solution_lines(text: str) -> str:
 
 
 def folded_outputs(outputs: list) -> str:
-    """Return what a cell shows in words as HTML that opens; a check has said it."""
+    """Return outputs, in which a check says its verdict, as HTML that opens at a click.
+
+    ``outputs`` are those of a cell, as notebooks hold them.
+    """
     said = []
     for output in outputs:
         data = output.get("data", {})
@@ -105,7 +108,19 @@ def folded_outputs(outputs: list) -> str:
 
 
 def _directive(name: str, argument: str, content: str, links) -> str:
-    """Return a directive as Markdown."""
+    """Return a directive as Markdown.
+
+    Parameters
+    ----------
+    name : str
+        The directive's, such as "note".
+    argument : str
+        What stands behind its name.
+    content : str
+        The lines inside, its options first.
+    links : BookLinks
+        As for `to_markdown`.
+    """
     argument, options = argument.strip(), {}
     while option := _OPTION.match(content):
         options[option[1]] = option[2].strip()
@@ -198,13 +213,16 @@ def _figure(argument: str, options: dict, body: str, links) -> str:
 
 
 def _caption(label: str, body: str, links) -> str:
-    """Return a caption with its number, if it has a label."""
+    """Return a figure's caption, with an anchor and its number if it has a label.
+
+    ``label`` is "" or the figure's label; ``body`` is the caption in Markdown.
+    """
     place = f'<a id="{label}"></a>{links.number(label)}. ' if label else ""
     return f"{place}{body}\n"
 
 
 def _choices(argument: str, options: dict, body: str, links) -> str:
-    """Return choices with letters, and how one is checked."""
+    """Return choices with letters, and how one is checked; the argument is their key."""
     task = links.check(argument)
     check = f'\n\nCheck a letter: `exercises.check("{task}", "a")`.'
     return _lettered(body) + (check if task else "")
@@ -275,7 +293,17 @@ def _rewrite_inline(text: str, links) -> str:
 
 
 def _role(name: str, content: str, links) -> str:
-    """Return a role as Markdown."""
+    """Return a role as Markdown.
+
+    Parameters
+    ----------
+    name : str
+        The role's, such as "ref" or "cite:t".
+    content : str
+        What stands between the backticks: "TARGET" or "TEXT <TARGET>".
+    links : BookLinks
+        As for `to_markdown`.
+    """
     titled = re.fullmatch(r"(.+?)\s*<(.+)>", content, re.DOTALL)
     text, target = titled.groups() if titled else (None, content)
     if name in _ABOUT_TARGETS:
@@ -296,18 +324,22 @@ _ABOUT_TARGETS = {
 }
 
 
+# Roles that are made of their text alone. ``content`` is what stands between the backticks,
+# ``links`` is as for `to_markdown`; each returns Markdown.
+
+
 def _glued(links, content: str) -> str:
-    """Return the value that a role quotes, in its format."""
+    """Return the value that "NAME.KEY:FORMAT" quotes, as text."""
     return links.glue(*content.partition(":")[::2])
 
 
 def _cited(links, content: str) -> str:
-    """Return a citation in brackets."""
+    """Return links to works, by their keys ("one,two"), in brackets."""
     return links.cite(content, in_sentence=False)
 
 
 def _cited_in_sentence(links, content: str) -> str:
-    """Return a citation that is part of its sentence."""
+    """Return links to works, by their keys ("one,two"), as part of a sentence."""
     return links.cite(content, in_sentence=True)
 
 
@@ -316,7 +348,6 @@ def _as_code(links, content: str) -> str:
     return f"`{content}`"
 
 
-# Other roles, from what stands between the backticks.
 _ABOUT_TEXT = {
     "glue:text": _glued,
     **dict.fromkeys(("cite", "cite:p", "cite:ps"), _cited),

@@ -174,7 +174,12 @@ judge(
 
 @exercise("fine-tuning.states")
 def states(answer):
-    """Compare with the states of each line run alone, in a small GPT of random weights."""
+    """Check an answer that returns the mean state of each line, in a small random GPT.
+
+    ``answer(model, ids, lengths)`` is given three lines, ids (3, 5), of lengths (3,), and
+    should return what `lmcourse.gpt.inside.line_states` does: (layers + 1, lines, d_model),
+    the mean over the line's own tokens before the first block and after each.
+    """
     with torch.random.fork_rng():
         torch.manual_seed(0)
         model = GPT(GPTConfig(vocab_size=9, context=8, layers=2, heads=2, d_model=6))

@@ -167,7 +167,24 @@ def _cut(ids, spans, names):
 
 
 def _how_cut(source, asked, ids, spans, names):
-    """Return what mistakes about the ends and the place of a span give."""
+    """Return which mistakes about the ends and the place of a span an answer has.
+
+    Parameters
+    ----------
+    source, asked : list of int
+        The reader's source and target.
+    ids : list of int
+        The whole text.
+    spans : list of (int, int)
+        Begin and end of each span that was to be cut out.
+    names : list of int
+        The sentinels, in their order.
+
+    Returns
+    -------
+    dict of str to bool
+        Diagnosis → whether the answer has this mistake.
+    """
     _, closed = _cut(ids, [(a, b + 1) for a, b in spans], names)
     forwards = [*ids]
     for name, (a, b) in zip(names, spans, strict=False):
@@ -183,7 +200,22 @@ def _how_cut(source, asked, ids, spans, names):
 
 
 def _source_faults(found, right, ids, named):
-    """Return diagnosis → whether a source has it."""
+    """Return which mistakes a source has.
+
+    Parameters
+    ----------
+    found, right : list of int
+        The reader's source, and the right one.
+    ids : list of int
+        The whole text.
+    named : list of (int, list of int)
+        Each sentinel with the ids that were cut out for it.
+
+    Returns
+    -------
+    dict of str to bool
+        Diagnosis → whether the source has this mistake.
+    """
     names = [name for name, _ in named]
     cuts = dict(named)
     several_each = [y for x in right for y in [x] * len(cuts.get(x, [x]))]
@@ -216,7 +248,22 @@ def _source_faults(found, right, ids, named):
 
 
 def _target_faults(found, wanted, ids, named):
-    """Return diagnosis → whether a target has it."""
+    """Return which mistakes a target has.
+
+    Parameters
+    ----------
+    found, wanted : list of int
+        The reader's target, and the right one.
+    ids : list of int
+        The whole text.
+    named : list of (int, list of int)
+        Each sentinel with the ids that were cut out for it.
+
+    Returns
+    -------
+    dict of str to bool
+        Diagnosis → whether the target has this mistake.
+    """
     return {
         "the target lacks its last sentinel, which says that it ends.": found
         == wanted[:-1],

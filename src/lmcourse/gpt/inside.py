@@ -109,7 +109,11 @@ def outputs(model, ids):
     by_part = {}
 
     def keep_heads(layer, heads):
-        """Note the output of every head of a layer."""
+        """Note the output of every head of a layer.
+
+        ``layer`` is its number; ``heads`` are the heads' outputs before the matrix
+        ``output``, (batch, tokens, heads, d_head).
+        """
         for head, output in enumerate(heads.unbind(-2)):
             by_part[layer, head] = output
 

@@ -107,10 +107,11 @@ def sentences(read, *, alt, head, notes, layer=None, around=None, untrained=None
 
     Parameters
     ----------
-    read : list of tuple
-        One a sentence: its tokens, the weights of one layer as for `attention_heads`, the
-        position of the token whose attention is shown first, and of each noun where it
-        begins and ends: (first position, last position + 1).
+    read : list of (list of str, array-like, int, list of (int, int))
+        A tuple for each sentence: its tokens; the attention weights of one layer, (heads,
+        tokens, tokens); the position of the token whose weights are shown first; and the
+        nouns, each as (first position, last position + 1). The view draws a bar for each
+        noun: the weight that the chosen token gives to it.
     alt : str
         What the view shows, for readers who cannot see it.
     head : int
@@ -121,7 +122,7 @@ def sentences(read, *, alt, head, notes, layer=None, around=None, untrained=None
         The layer of these heads. If it is given, the reader can type sentences of their
         own on the site, which carries one BERT, that of ``LMCOURSE_BERT`` or the built-in.
     around : (int, int), optional
-        With ``layer``: the IDs of [CLS] and [SEP].
+        The IDs of [CLS] and [SEP], which ``layer`` needs: without them it is a TypeError.
     untrained : list of array-like, optional
         Weights of the same sentences in a model that has learned nothing: the reader can
         switch to it.

@@ -92,7 +92,21 @@ def generator(
 
 
 def _stored(text: str, written: str, heading: str, bars: list, layers: list) -> str:
-    """Return what stands there without scripts."""
+    """Return what stands there without scripts, as HTML.
+
+    Parameters
+    ----------
+    text : str
+        What the model was given.
+    written : str
+        How the model went on; it stands behind the text, in bold.
+    heading : str
+        What stands above the bars, in HTML.
+    bars : list of (str, str)
+        The likeliest next characters and their shares, such as ("e", "21.3 %").
+    layers : list of list of str
+        A row for each layer: its name, then the likeliest characters with their shares.
+    """
     return (
         '<p class="lmg-text" style="white-space: pre-wrap">'
         f"{html.escape(text)}<b>{html.escape(written)}</b></p>\n"
@@ -126,7 +140,21 @@ def _names(tokenizer, vocab_size: int) -> list[str]:
 
 @torch.no_grad()
 def _look(model, ids: list[int]) -> tuple[torch.Tensor, list]:
-    """Return, at the last token, the lens (layers, vocab_size) and all heads' weights."""
+    """Return what a model computes at the last token of a text.
+
+    Parameters
+    ----------
+    model : GPT
+    ids : list of int
+        The text.
+
+    Returns
+    -------
+    lens : Tensor of shape (layers, vocab_size)
+        The logits if the model ended after each layer.
+    weights : list of list of float
+        The attention weights on each token, a list for each head, layer by layer.
+    """
     text = torch.tensor([ids])
     ends = states(model, text)[1:, 0, -1]  # (layers, d_model)
     lens = (model.norm(ends) @ model.output_matrix.T).double().round(decimals=4)
@@ -160,7 +188,23 @@ def _write(model, ids: list[int], count: int, temperature: float) -> list[int]:
 
 
 def _likeliest(logits, names, count: int, digits: int) -> list[tuple[str, str]]:
-    """Return the likeliest characters and their shares, as `generator-view.js` does."""
+    """Return the likeliest characters and their shares, as `generator-view.js` does.
+
+    Parameters
+    ----------
+    logits : Tensor of shape (vocab_size,)
+    names : list of str
+        What each token is called (`_names`).
+    count : int
+        How many to return.
+    digits : int
+        Decimals of a share.
+
+    Returns
+    -------
+    list of (str, str)
+        The likeliest first, such as ("e", "21.3 %").
+    """
     shares, ids = logits.softmax(-1).sort(descending=True, stable=True)
     found = zip(ids[:count].tolist(), shares.tolist(), strict=False)
     return [(names[i], f"{100 * share:.{digits}f} %") for i, share in found]

@@ -67,7 +67,23 @@ def spaces(tokenizer, bert) -> list[Space]:
 
 
 def _counted(name: str, texts: list[list[str]]) -> Space:
-    """Return a space of word vectors made from counts in some texts."""
+    """Return a space of word vectors made from counts in some texts.
+
+    Parameters
+    ----------
+    name : str
+        Of the space.
+    texts : list of list of str
+        The words of each text.
+
+    Returns
+    -------
+    Space
+        Its words stand in the order of `word_vectors`, the most frequent first, so a range
+        of rows is a range of frequencies: words that occur `ASKED` times or more can be
+        asked for; those that occur `SHOWN` times or more may be neighbours, with or without
+        the `COMMONEST`.
+    """
     names, vectors = word_vectors(texts, WIDTH)
     found = Counter(word for text in texts for word in text)
     counts = [found[word] for word in names]
@@ -77,7 +93,23 @@ def _counted(name: str, texts: list[list[str]]) -> Space:
 
 
 def _nearest(space: Space, rows, shown) -> tuple[np.ndarray, np.ndarray]:
-    """Return the nearest of those shown, and cosines in hundredths: (rows, NEAREST)."""
+    """Return the nearest neighbours of some words, and their cosines.
+
+    Parameters
+    ----------
+    space : Space
+    rows : sequence of int
+        Of the words that are asked for.
+    shown : int array
+        The rows that may be neighbours.
+
+    Returns
+    -------
+    near : int array of shape (rows, NEAREST)
+        Rows of the space, the nearest first.
+    cosines : int8 array of shape (rows, NEAREST)
+        In hundredths.
+    """
     near, cosines = [], []
     for start in range(0, len(rows), ROWS):
         part = np.asarray(rows[start : start + ROWS])

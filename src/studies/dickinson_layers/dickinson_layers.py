@@ -1,5 +1,10 @@
 """Which neighbours does a poem keep in a BERT, and which word decides its section?
 
+Levels are numbered as in `lmcourse.pooling.PooledLayers.levels`: static vectors, before
+layer 0, after layer 0, 1, … Poems are numbered by their rows in `lmcourse.data.load_poems`.
+A section's support is that of `lmcourse.probe.Predictions`, predicted from all other poems;
+it is stored in hundredths, as int.
+
 Varied: the layers whose weights learned nothing (all, or the last alone, on what the
 trained ones hand it), shuffled or drawn at their size, five seeds each. Statistic: the
 share of a poem's ten nearest that a layer keeps; the interval is that of the last layer,
@@ -47,14 +52,44 @@ KNOWN = (
 
 @cache
 def printed(count=None):
-    """Return the poems, the model, its levels and what each says of their sections."""
+    """Load the poems, and predict their sections from each level of the model.
+
+    Parameters
+    ----------
+    count : int, optional
+        How many poems, the first ones. Default: all.
+
+    Returns
+    -------
+    poems : DataFrame
+        As of `load_poems`.
+    tokenizer, model
+        As of `load_bert`.
+    levels : Tensor of shape (levels, poems, d_model)
+    predictions : list of lmcourse.probe.Predictions
+        One for each level.
+    """
     poems, (tokenizer, model) = load_poems()[:count], load_bert()
     levels = pool_layers(poems.text.tolist(), tokenizer, model).levels
     return poems, tokenizer, model, levels, [predict(x, poems.section) for x in levels]
 
 
 def plan(small):
-    """Two ways to unlearn, in all layers or the last, and the poems; or one, of few."""
+    """Return the settings of all runs.
+
+    Parameters
+    ----------
+    small : bool
+        Whether to return one run of "beside" beside the trained one, and one of "words", on
+        the first 120 poems.
+
+    Returns
+    -------
+    list of dict
+        The arguments of `run`. "beside": the trained model, and models whose weights are
+        shuffled ("dealt") or drawn, in all layers or the last, by each seed; "words": every
+        third poem, some poems a run; "close": a few poems.
+    """
     ways = {"way": ("dealt", "drawn"), "where": ("all", "last")}
     runs = grid(group="beside", seed=SETTINGS["seeds"], **ways)
     runs = runs[1:2] if small else runs
@@ -68,12 +103,45 @@ def plan(small):
 
 
 def run(folder, group, **setting):
-    """Do what a group does."""
+    """Make one run.
+
+    Parameters
+    ----------
+    folder : Path
+        Unused: no weights are saved.
+    group : {"beside", "words", "close"}
+        The name of the function below that does it.
+    **setting
+        Its arguments.
+
+    Returns
+    -------
+    dict or list of dict
+        What that function returns.
+    """
     return {"beside": beside, "words": words, "close": close}[group](**setting)
 
 
 def beside(way, where, seed, poems=None):
-    """Return what each layer keeps, and of the last one each poem's neighbours kept."""
+    """Measure how many of a poem's ten nearest neighbours each layer of a model keeps.
+
+    Parameters
+    ----------
+    way : {"trained", "dealt", "drawn"}
+        The model: as it is; with weights shuffled; with weights drawn at their size.
+    where : {"all", "last"}
+        The layers that are untrained, where the model is not "trained".
+    seed : int
+    poems : int, optional
+        As ``count`` of `printed`.
+
+    Returns
+    -------
+    dict
+        ``way``, ``where``, ``seed``; ``steps``, a list of float, the share that each layer
+        keeps, mean over poems; ``last``, a list of int, how many of its ten each poem keeps
+        in the last layer.
+    """
     texts, tokenizer, model, levels, _ = printed(poems)
     depth = len(levels) - 2
     if way != "trained":
@@ -88,7 +156,22 @@ def beside(way, where, seed, poems=None):
 
 
 def struck(poem, count=None):
-    """Return a poem's words, and of all levels its vectors without each of them."""
+    """Strike out each word of a poem by itself.
+
+    Parameters
+    ----------
+    poem : int
+        Its row.
+    count : int, optional
+        As of `printed`.
+
+    Returns
+    -------
+    words : list of str
+        In the order of the text.
+    levels : Tensor of shape (levels, words, d_model)
+        The poem's vector at each level without each word.
+    """
     poems, tokenizer, model, _, _ = printed(count)
     text = poems.text[poem]
     places = list(re.finditer(r"[\w'-]+", text))
@@ -97,7 +180,24 @@ def struck(poem, count=None):
 
 
 def answers(poem, level, versions, count=None):
-    """Return what all other poems say of versions of one: hundredths."""
+    """Predict the section of new versions of a poem from all other poems.
+
+    Parameters
+    ----------
+    poem : int
+        Its row.
+    level : int
+        The level of the vectors.
+    versions : Tensor of shape (versions, d_model)
+        The poem's vector in each version.
+    count : int, optional
+        As of `printed`.
+
+    Returns
+    -------
+    int32 Tensor of shape (versions, sections)
+        The support for each section, in hundredths.
+    """
     poems, _, _, levels, shelves = printed(count)
     penalty = shelves[level].penalty[poem].item()
     said = ask(levels[level], poems.section, poem, versions, penalty)
@@ -105,7 +205,25 @@ def answers(poem, level, versions, count=None):
 
 
 def words(first, end, poems=None):
-    """Return of each poem its section's lead without each word, at top and bottom."""
+    """Measure the lead of a poem's first section without each of its words.
+
+    The first section is the one with the most support as printed; its lead is its support
+    less the highest of the others, below zero where another section takes its place.
+
+    Parameters
+    ----------
+    first, end : int
+        Every third poem from row ``first`` on is used, before row ``end``.
+    poems : int, optional
+        As ``count`` of `printed`.
+
+    Returns
+    -------
+    list of dict
+        Of each poem ``poem``, its row; ``words``, how many it has; ``static`` and ``top``,
+        the lead without each word, in hundredths, a list of int in the order of the words:
+        with static vectors, and with those after the last layer.
+    """
     texts, *_, shelves = printed(poems)
     rows = []
     for poem in range(first, min(end, len(texts)), SETTINGS["every"]):
@@ -122,10 +240,18 @@ def words(first, end, poems=None):
 
 
 def close():
-    """Return all that is said, level by level, of a few poems without each word.
+    """Predict the sections of a few poems without each of their words, at every level.
 
-    Those of `KNOWN`, and of those that the last step takes to another shelf the eight
-    that it leads there most clearly.
+    The poems are those that begin as `KNOWN` says, and eight others
+    (``SETTINGS["close"]``): of those that the last layer puts into another section than
+    the layer before it does, the ones for which the new section leads by most.
+
+    Returns
+    -------
+    list of dict
+        Of each poem ``poem``, its row; ``words``, a list of str; ``said``, nested lists of
+        int of shape (levels, words, sections): the support for each section without each
+        word, in hundredths.
     """
     poems, *_, shelves = printed()
     top, below = (shelf.support for shelf in (shelves[-1], shelves[-2]))
@@ -145,7 +271,20 @@ def close():
 
 
 def summary(results):
-    """Tell the widest interval of the last step, untrained alone less trained."""
+    """Compare how many neighbours the last layer keeps, untrained alone and trained.
+
+    Parameters
+    ----------
+    results : dict of str to list of dict
+        Group → outcomes of its runs (`studies.harness`).
+
+    Returns
+    -------
+    dict
+        ``n``, the number of poems; ``seeds``; ``interval``, of the share of ten nearest
+        kept, untrained less trained: the lowest and the highest end of the 95 % intervals
+        over poems, one for each way and seed; ``verdict``: whether all are above zero.
+    """
     rows = results["beside"]
     trained = np.array(next(r["last"] for r in rows if r["way"] == "trained"))
     alone = [r for r in rows if r["where"] == "last"]

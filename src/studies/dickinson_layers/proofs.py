@@ -1,4 +1,10 @@
-"""What the chapter *dickinson-layers* claims, checked where the page places it."""
+"""What the chapter *dickinson-layers* claims, checked where the page places it.
+
+The ``page`` of a proof or a null is a `studies.findings.Page`: the names that the page has
+defined so far, as attributes; ``page.levels`` is the page's variable ``levels``. Hits are
+as in `lmcourse.probe.Predictions`: a number for each poem, 1.0 where the predicted section
+is the poem's own, else 0.0.
+"""
 
 from functools import cache
 
@@ -26,13 +32,21 @@ close = torch.testing.assert_close
 
 
 def mean_interval(values) -> tuple[float, float]:
-    """Return the 95 % interval of a mean over poems."""
+    """Return the 95 % interval of a mean over poems; ``values`` has a number for each."""
     low, high = interval(np.asarray(values, dtype=float), np.zeros(len(values)))
     return float(low), float(high)
 
 
 def paired(new, old, labels) -> tuple[float, float]:
-    """Return the 95 % interval of a difference of balanced accuracies."""
+    """Return the 95 % interval of a difference of balanced accuracies, new less old.
+
+    Parameters
+    ----------
+    new, old : array of shape (poems,)
+        Hits.
+    labels : array of shape (poems,)
+        The sections of the poems.
+    """
     low, high = interval(new - old, labels)
     return float(low), float(high)
 
@@ -42,7 +56,11 @@ def paired(new, old, labels) -> tuple[float, float]:
 
 @proof("`states[1]` is what layer 0 makes of `states[0]`, and static vectors are neither.")
 def levels_are_named(page):
-    """Layer 0 is run by hand; the names of the levels are counted with the states."""
+    """Layer 0 is run by itself on ``page.states[0]``.
+
+    ``page.states`` has depth + 1 entries (1, tokens, d_model), ``page.level_names`` one
+    more, since static vectors have a name, too.
+    """
     model, ids = page.model, page.encoded["input_ids"]
     with torch.no_grad():
         static = model.embeddings.word_embeddings(ids)  # (1, tokens, d_model)
@@ -57,7 +75,10 @@ def levels_are_named(page):
 
 @proof("Before layer 0 [CLS] is the same in every poem; after layer 0 it is not.")
 def cls_is_blank_at_first(page):
-    """Two poems of different length, at every level."""
+    """Two poems of different length, before layer 0 and after each layer.
+
+    ``page.cls_one`` and ``page.cls_other`` are lists of the vectors of [CLS], (d_model,).
+    """
     for level, (one, other) in enumerate(zip(page.cls_one, page.cls_other, strict=True)):
         largest = one.abs().max().item()
         same = torch.allclose(one, other, rtol=0, atol=1e-5 * largest)
@@ -66,7 +87,10 @@ def cls_is_blank_at_first(page):
 
 @proof("A poem read alone has the vectors that it has in a batch, or padded to 512 tokens.")
 def padding_changes_nothing(page):
-    """One poem, relative to the largest number; what padding costs is counted in FLOPs."""
+    """One poem, up to 1e-5 of the largest number; what padding costs is counted in FLOPs.
+
+    The answer is the letter of the task's right choice, by how many times more they are.
+    """
     alone = torch.stack([level.mean(dim=1)[0] for level in page.states]).cpu()
     in_batch = page.pooled.layers[:, page.texts.index(page.prairie)]
     largest = alone.abs().max().item()
@@ -109,11 +133,16 @@ def shuffled_sections(page):
 
 
 def weighted_static(page) -> dict[str, torch.Tensor]:
-    """Return poems' vectors, (poems, d_model), from six other averages of static vectors.
+    """Return six other averages of the static vectors of each poem's tokens.
 
-    Without the special tokens; without stop words; weighted by idf, and by its square;
-    smooth inverse frequency with its first direction taken off (Arora et al. 2017); each
-    token once.
+    All are without the special tokens: plain; without stop words; weighted by idf, and by
+    its square; smooth inverse frequency with its first direction taken off (Arora et al.
+    2017); each token once.
+
+    Returns
+    -------
+    dict of str to Tensor of shape (poems, d_model)
+        By the name of the average.
     """
     table = page.model.embeddings.word_embeddings.weight.detach().cpu()
     ids = [window[1:-1] for window in page.tokenizer(page.texts)["input_ids"]]
@@ -129,6 +158,11 @@ def weighted_static(page) -> dict[str, torch.Tensor]:
     sif = 1e-3 / (1e-3 + frequency)
 
     def averaged(weights, each=counts):
+        """Return poems' weighted means of static vectors, (poems, d_model).
+
+        ``weights`` : of each token of the vocabulary, (vocabulary,); ``each`` : how often a
+        poem has it, (poems, vocabulary).
+        """
         weighted = each * weights
         return weighted @ table / weighted.sum(dim=1, keepdim=True).clamp(min=1e-9)
 
@@ -145,7 +179,11 @@ def weighted_static(page) -> dict[str, torch.Tensor]:
 
 
 def naive_bayes(texts, labels) -> float:
-    """Return the best balanced accuracy of six naive Bayes, each poem left out in turn."""
+    """Return the best balanced accuracy of six naive Bayes models, 0 to 1.
+
+    Each poem is left out in its turn. ``texts`` is a list of str, ``labels`` an array of
+    the poems' sections.
+    """
     counts = CountVectorizer().fit_transform(texts).tocsr()
     found = []
     for kind in (MultinomialNB, ComplementNB):
@@ -160,7 +198,18 @@ def naive_bayes(texts, labels) -> float:
 
 
 def letters_and_words(texts, labels) -> np.ndarray:
-    """Return the hits of the best of eight bags of words or of letter sequences."""
+    """Return the hits of the best of eight bags of words or of letter sequences.
+
+    Parameters
+    ----------
+    texts : list of str
+    labels : array of shape (poems,)
+        The poems' sections.
+
+    Returns
+    -------
+    float array of shape (poems,)
+    """
     found = []
     for unit, sizes in (("word", (1, 1)), ("char_wb", (3, 5))):
         vectorizer = CountVectorizer(analyzer=unit, ngram_range=sizes)
@@ -173,7 +222,20 @@ def letters_and_words(texts, labels) -> np.ndarray:
 
 
 def by_neighbours(vectors, labels, count=5) -> np.ndarray:
-    """Return the hits of a vote of the nearest, weighted by the sections' shares."""
+    """Return the hits of a vote of the nearest poems, weighted by the sections' shares.
+
+    Parameters
+    ----------
+    vectors : Tensor of shape (poems, d_model)
+    labels : array of shape (poems,)
+        The poems' sections.
+    count : int
+        How many of the nearest vote.
+
+    Returns
+    -------
+    float array of shape (poems,)
+    """
     names, code = np.unique(labels, return_inverse=True)
     code = torch.tensor(code)
     votes = F.one_hot(code[nearest(vectors, count)], len(names)).sum(dim=1)
@@ -185,6 +247,12 @@ def across_volumes(vectors, labels, volumes) -> float:
     """Return the balanced accuracy where a poem's whole volume is left out.
 
     The regression's penalty is the one chosen most often among the other volumes.
+
+    Parameters
+    ----------
+    vectors : Tensor of shape (poems, d_model)
+    labels, volumes : array of shape (poems,)
+        The section of each poem, and the volume in which it was printed.
     """
     kernel, (names, code) = probe.gram(vectors), np.unique(labels, return_inverse=True)
     truth = F.one_hot(torch.tensor(code), len(names)).double()
@@ -274,7 +342,24 @@ def untrained_last_layer(page):
 
 
 def without(page, start: str, word: str):
-    """Return what the last layer says of a poem as printed, and without a word."""
+    """Predict a poem's section as printed, and without a word, from the last layer.
+
+    Parameters
+    ----------
+    page : Page
+    start : str
+        How the poem begins.
+    word : str
+        It is taken out where it first stands.
+
+    Returns
+    -------
+    poem : int
+        The row of the poem.
+    support, said : Tensor of shape (sections,)
+        The support for each section (`lmcourse.probe.Predictions`), as printed and without
+        the word.
+    """
     poem = next(i for i, text in enumerate(page.texts) if text.startswith(start))
     shorter = page.texts[poem].replace(word, "", 1)
     vector = pool_layers([shorter], page.tokenizer, page.model).levels[-1]
@@ -292,7 +377,11 @@ def without(page, start: str, word: str):
     n="1 poem, {words} words: an example that was chosen",
 )
 def hope_is_in_a_word(page):
-    """As printed and without the word, all other poems asked; no word weighs more."""
+    """The section is predicted from all other poems, with the word and without it.
+
+    ``page.close`` is the stored result of `close` in the study *dickinson-layers*, which
+    has the same for every other word: none takes more support from Life.
+    """
     names = page.names
     poem, whole, said = without(page, "Hope is the thing", "Hope")
     each = next(row for row in page.close if row["poem"] == poem)
@@ -322,7 +411,10 @@ def hope_is_in_a_word(page):
 
 @proof("Of *When roses cease to bloom* the stored reading moves without one word alone.")
 def bees(page):
-    """The study of the default model, which does not change with the page's."""
+    """The stored study (``page.close``) is of the default model, whatever the page's is.
+
+    Without one of the words the section with the most support is Love.
+    """
     start = "When roses cease"
     poem = next(i for i, text in enumerate(page.texts) if text.startswith(start))
     row = next(each for each in page.close if each["poem"] == poem)
@@ -333,7 +425,11 @@ def bees(page):
 
 
 def columns_mixed(page):
-    """The last layer's leads and the static vectors' exchanged at random, poem by poem."""
+    """The last layer's leads and the static vectors' exchanged at random, poem by poem.
+
+    ``page.struck`` is the stored result of `words` in the study *dickinson-layers*: a dict
+    for each poem.
+    """
     rng = np.random.default_rng(0)
     mixed = []
     for row in page.struck:
@@ -386,13 +482,25 @@ def one_word_decides(page):
 
 @cache
 def untrained_tops(model, tokenizer, texts: tuple[str, ...]) -> list[torch.Tensor]:
-    """Return poems after the last layer, its weights shuffled by five seeds.
+    """Return poems' vectors after an untrained last layer, for each of five seeds.
 
-    Each is (poems, d_model); the layers below are the trained ones.
+    Its weights are shuffled; the layers below are the trained ones.
+
+    Parameters
+    ----------
+    model, tokenizer
+        As `lmcourse.models.load_bert` returns them.
+    texts : tuple of str
+
+    Returns
+    -------
+    list of Tensor of shape (poems, d_model)
+        In the order of `SEEDS`.
     """
     depth, inputs = model.config.num_hidden_layers, []
 
     def catch(level, *batch):
+        """Keep the rows, states and mask of a batch before the last layer."""
         if level == depth:  # what the last layer is given
             inputs.append(batch)
 
@@ -471,7 +579,10 @@ def last_layer_reshuffles(page):
 
 
 def alike(before, after) -> float:
-    """Return how the cosines of all pairs of poems, before and after, correlate."""
+    """Return how the cosines of all pairs of poems, before and after, correlate.
+
+    ``before`` and ``after`` are Tensors (poems, d_model); their means are subtracted.
+    """
     units = [F.normalize(x - x.mean(dim=0), dim=-1) for x in (before, after)]
     first, second = torch.triu_indices(len(before), len(before), 1)
     cosines = [(unit @ unit.T)[first, second] for unit in units]  # (pairs,) each
@@ -480,7 +591,11 @@ def alike(before, after) -> float:
 
 @proof("The solution's poems are within twelve tokens of each other.")
 def poems_of_a_length(page):
-    """Forty different poems; what the text quotes is the solution's own number."""
+    """Forty different poems, ``page.chosen``, by their rows.
+
+    ``share``, which the text quotes, is computed by the page's solution; ``random`` is the
+    share of five nearest that chance keeps.
+    """
     lengths = page.pooled.tokens[page.chosen]
     assert len(set(page.chosen)) == 40
     assert lengths.max() - lengths.min() <= 12
@@ -489,7 +604,11 @@ def poems_of_a_length(page):
 
 @proof("Twenty different poems were drawn, five from each section, of at most eight lines.")
 def twenty_were_drawn(page):
-    """And how far two independent scores of twenty differ by chance alone."""
+    """The poems are ``page.drawn``, by their rows.
+
+    ``chance`` is how far two independent scores of twenty differ by chance alone: the 95 %
+    interval reaches so far, in poems, at 60 % right.
+    """
     drawn = page.drawn
     assert len(set(drawn)) == 20
     lines = [[x for x in page.texts[i].split("\n") if x.strip()] for i in drawn]

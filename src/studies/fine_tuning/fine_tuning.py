@@ -108,7 +108,12 @@ def plan_trainings():
     """
 
     def settings_at(rates, fed="Dickinson", seeds=SEEDS, replayed=0):
-        """Return a setting for each method, rate (method → rates) and seed."""
+        """Return a list of settings, one for each method, rate and seed.
+
+        ``rates`` : dict, method → a learning rate or several. ``fed`` : the poet whose
+        poems are trained on. ``seeds`` : a seed or several. ``replayed`` : how many of the
+        eight windows of a batch are Shakespeare's all the same.
+        """
         settings = []
         for method, some_rates in rates.items():
             settings += grid(
@@ -479,9 +484,16 @@ def summary(results):
     Returns
     -------
     dict
-        ``n``, ``seeds``; ``interval``, at the middle rate, 95 % of the difference of the
-        losses on held-out sonnets, drawn again; ``verdict``: whether the interval is above
-        zero at each rate.
+        ``n``, the number of runs, and ``seeds``, those of the group "runs"; ``interval``,
+        at the middle rate, the 95 % interval of the loss on held-out sonnets after training
+        on Dickinson less that after training on Shakespeare, sonnets drawn again, or (0, 0)
+        if these trainings are missing; ``verdict``, "holds" if at each rate the interval is
+        above zero, else "not so". Counted are trainings of all weights without replay.
+
+    Raises
+    ------
+    ValueError
+        If there is none of these trainings.
     """
     rng = np.random.default_rng(0)
     lower_ends = []

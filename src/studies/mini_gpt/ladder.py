@@ -366,7 +366,12 @@ def average_models(folder, tokenizer, parts, seeds, every):
     _, _, sonnets = positions_to_test(tokenizer, parts[2], every)
 
     def row(names, test, by_position):
-        """Return a row; ``by_position`` is averaged for each sonnet."""
+        """Return a row of the result.
+
+        ``names`` is a list of one or two models. ``test`` and ``by_position`` are arrays
+        (positions,), in nats: of the first the mean over all positions is stored, of the
+        second the mean over those of each sonnet (``sonnets`` has their numbers).
+        """
         means = [
             round(float(by_position[sonnets == n].mean()), 4) for n in np.unique(sonnets)
         ]

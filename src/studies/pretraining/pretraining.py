@@ -363,7 +363,7 @@ def predictions_at_words(poem, predict, tokenizer):
 
 
 def rounded_mean(losses):
-    """Return the mean of some losses, rounded to 4 decimals."""
+    """Return the mean of losses, a Tensor or an iterable of them, rounded to 4 decimals."""
     return round(float(np.mean([float(loss) for loss in losses])), 4)
 
 
@@ -381,8 +381,10 @@ def count_neighbours(folder, tokenizer, poems):
     Returns
     -------
     dict
-        ``losses`` and ``words``: reach (1, 2 or 3 neighbours on each side) → a list as of
-        `Measurements`. ``places``: for each poem the positions of whole words, by passage.
+        ``losses``: reach (1, 2 or 3 neighbours on each side) → a list of float, the mean
+        loss of each poem, in nats a token. ``words``: reach → a list of dict, for each poem
+        what `predictions_at_words` returns. ``places``: for each poem a list by passage of
+        the positions of whole words.
     """
     training_poems, _, test_poems = poem_splits()
     training = [ids for text in training_poems for ids in cut(text, tokenizer)]
@@ -395,12 +397,18 @@ def count_neighbours(folder, tokenizer, poems):
     for reach, table in tables.items():
 
         def predict(ids, positions, reach=reach, table=table):
-            """Return log probabilities (positions, vocab_size)."""
+            """Return log probabilities (positions, vocab_size) of a passage's positions.
+
+            ``ids`` : the passage, (tokens,); ``positions`` : a sequence of int.
+            """
             sides = [neighbours(ids, each, reach, tokenizer) for each in positions]
             return torch.tensor(np.array([table(*pair) for pair in sides]))
 
         def losses_of(ids, predict=predict):
-            """Return the loss of each token but the first and the last."""
+            """Return the loss of each token of a passage (tokens,) but the first and last.
+
+            A Tensor (tokens - 2, 1), in nats.
+            """
             log_probs = predict(ids, range(1, len(ids) - 1))
             return -log_probs.gather(1, ids[1:-1, None])
 

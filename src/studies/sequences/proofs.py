@@ -1,4 +1,8 @@
-"""What the chapter *sequences* claims, checked where the page places it."""
+"""What the chapter *sequences* claims, checked where the page places it.
+
+The ``page`` of a proof or a null is a `studies.findings.Page`: the names that the page has
+defined so far, as attributes; ``page.rungs`` is the page's variable ``rungs``.
+"""
 
 from functools import cache
 
@@ -536,10 +540,16 @@ def lead(contest, unit, one, other) -> tuple[float, tuple[float, float]]:
     return (right - left).sum() / sizes.sum(), span
 
 
-def bag_by_counting() -> tuple[np.ndarray, np.ndarray]:
-    """Return how many passages of eight words naive Bayes gets right, poem by poem.
+def bag_by_counting() -> np.ndarray:
+    """Return how many passages of eight words naive Bayes assigns to the right poet.
 
-    What is added to each count is chosen on validation poems, as in the study.
+    It counts bags of words. What is added to each count is chosen on those poems that are
+    not for the test and whose number ends in 0 or 1.
+
+    Returns
+    -------
+    int array of shape (test poems,)
+        The number of passages that are right, of each poem.
     """
     ids, labels, poems, tested = passages("word")
     bags = CountVectorizer(analyzer=list).fit_transform(ids.tolist())

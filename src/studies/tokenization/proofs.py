@@ -635,7 +635,12 @@ def padding_is_hidden(page):
 
 @proof("Windows overlap by the stride and together are the text.")
 def windows_are_the_text(page):
-    """Also: the parts' means, weighted by their tokens, have the mean of all tokens."""
+    """Windows overlap by ``page.overlap`` tokens, and put together they give all ids.
+
+    ``page.whole``, the vector that the page made of a long text part by part, is the mean
+    of the last layer's states of all tokens of all stanzas; the plain mean of the parts'
+    vectors (``page.parts``, which have different lengths) is another.
+    """
     inner = [window[1:-1] for window in page.windows.input_ids]
     over = page.overlap
     assert all(a[-over:] == b[:over] for a, b in pairwise(inner))

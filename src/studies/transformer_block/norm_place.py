@@ -121,14 +121,24 @@ def run(_folder, group, norm_first, warmup, rate, seed, steps):
 
 
 def losses_of(results, norm_first, warmup, rate):
-    """Return the losses of one kind of training, by seed: a list of float.
+    """Return the losses of one kind of training.
 
     Parameters
     ----------
     results : dict of str to list of dict
         Group → outcomes of its runs.
-    norm_first, warmup, rate
-        As of `run`.
+    norm_first : bool
+        Whether the norm comes first in each half of a block.
+    warmup : int
+        Steps in which the learning rate rises.
+    rate : float
+        The learning rate.
+
+    Returns
+    -------
+    list of float
+        The loss of each model on other rows, in nats a digit, in the order of the seeds;
+        empty if there is none.
     """
     kind = {"norm_first": norm_first, "warmup": warmup, "rate": rate}
     return [row["loss"] for row in alike(results["order"], **kind)]

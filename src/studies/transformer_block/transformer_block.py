@@ -123,15 +123,23 @@ def round_finite(number):
 
 
 def losses_of(results, off, layers):
-    """Return the losses of models with Xavier's first weights, by seed: a list of float.
+    """Return the losses of models with Xavier's first weights.
 
     Parameters
     ----------
     results : dict of str to list of dict
         Group → outcomes of its runs.
     off : str
-        What is missing.
+        The part that the blocks lack, a key of `shown.LACKING`: "nothing", "attention",
+        "paths", "paths, other tokens", …
     layers : int
+        How many blocks the models have.
+
+    Returns
+    -------
+    list of float
+        The validation loss of each model, in nats a character, in the order of the seeds;
+        empty if there is none.
     """
     rows = alike(results["grid"], off=off, layers=layers, weights="Xavier")
     return [row["loss"] for row in rows]

@@ -82,7 +82,15 @@ def attention(answer):
 
 
 def _is_causal(answer, inputs):
-    """Check the masked form with another number of tokens."""
+    """Check the masked form with another number of tokens; raise `Wrong` if it is wrong.
+
+    Parameters
+    ----------
+    answer : type
+        The reader's class, made with (6, True): ``d_head`` and ``causal``.
+    inputs : list of array
+        Queries (2, 5, 6), keys (2, 5, 6) and values (2, 5, 3).
+    """
     passes, past = Passes(answer, (6, True), inputs), torch.ones(5, 5, dtype=bool).tril()
     q, k, v = passes.tensors
     mistakes = {
@@ -103,7 +111,10 @@ def _is_causal(answer, inputs):
 
 
 def _one_head(answer):
-    """Compare with one head in PyTorch, different inputs, turned or not."""
+    """Compare with one head in PyTorch, different inputs, turned or not; may raise `Wrong`.
+
+    ``answer`` is the class of a head, made with (d_model, d_head, rng, causal, rotary).
+    """
     rng = np.random.default_rng(5)
     inputs = [rng.normal(size=(2, tokens, 5)) for tokens in (4, 3, 3)]
     for rotary in (False, True):
@@ -207,7 +218,23 @@ def heads(answer):
 
 
 def _beside(passes):
-    """Return the heads' layers, the last one's weight and bias, and the heads joined."""
+    """Return what computes several heads in PyTorch.
+
+    Parameters
+    ----------
+    passes : Passes
+        Of the reader's multi-head attention.
+
+    Returns
+    -------
+    layers : list
+        Of each head the tensors of its query, key and value layer (`layer_parameters`).
+    weight, bias : Tensor of shape (d_model, d_model), (d_model,)
+        Of the last linear layer.
+    joined : callable
+        From queries, keys and values to all heads' outputs side by side, (batch, tokens,
+        d_model).
+    """
     output, heads = passes.module.output, passes.module.heads.branches
     layers = [layer_parameters(head) for head in heads]
     last = [torch.tensor(x.value, requires_grad=True) for x in (output.weight, output.bias)]
@@ -220,7 +247,20 @@ def _beside(passes):
 
 
 def _several_heads(answer):
-    """Compare with the heads laid side by side in PyTorch."""
+    """Compare three heads, forward and backward, with the same heads in PyTorch.
+
+    Parameters
+    ----------
+    answer : type
+        The reader's class. It is made with (6, 3, rng): ``d_model``, ``heads`` and the
+        generator of its first weights. Its ``forward`` is given the inputs of queries, keys
+        and values: arrays (2, tokens, 6) of 4, 3 and 3 tokens.
+
+    Raises
+    ------
+    Wrong
+        If an output or a gradient is another; it says which mistake would give it.
+    """
     rng = np.random.default_rng(6)
     inputs = [rng.normal(size=(2, tokens, 6)) for tokens in (4, 3, 3)]
     passes = Passes(answer, (6, 3, np.random.default_rng(2)), inputs)
@@ -248,7 +288,11 @@ def _several_heads(answer):
 
 
 def _collected(passes, layers, last):
-    """Compare the gradients of all parameters."""
+    """Compare the gradients of all parameters; ``layers`` and ``last`` are of `_beside`.
+
+    ``last`` is the pair (weight, bias) of the last linear layer. A difference raises
+    `Wrong`.
+    """
     output = passes.module.output
     if not np.abs(output.weight.grad).any():
         raise Wrong("the last linear layer got no gradient: go through its backward.")
