@@ -309,17 +309,14 @@ def _strips(ax, groups, named, spread=0.22):
         heights = row + rng.uniform(-spread, spread, len(found))
         numbers = np.array([*found.values()])
         ax.plot(numbers, heights, "o", ms=4, alpha=0.6, color=views.PALETTE[row])
-        for word, x in found.items():
-            if word in named:
-                ax.plot(x, row, "o", ms=6, color=views.PALETTE[row])
-                ax.annotate(
-                    word,
-                    (x, row + spread + 0.05),
-                    ha="center",
-                    va="bottom",
-                )
+        # One above, the next below: on a narrow page they would touch.
+        for n, word in enumerate(word for word in found if word in named):
+            x, up = found[word], n % 2 == 0
+            ax.plot(x, row, "o", ms=6, color=views.PALETTE[row])
+            height = row + (spread + 0.05) * (1 if up else -1)
+            ax.annotate(word, (x, height), ha="center", va="bottom" if up else "top")
     ax.set_yticks(range(len(groups)), groups)
-    ax.set_ylim(-0.5, len(groups) - 0.3)
+    ax.set_ylim(-0.6, len(groups) - 0.4)
 
 
 def endings(leads, named):
