@@ -104,9 +104,7 @@ def gradients(fresh, runs=()):
     None
         The figure is shown.
     """
-    _, axes = plt.subplots(
-        1, 1 + bool(runs), figsize=(7.2, 3.4), sharey=True, squeeze=False
-    )
+    _, axes = plt.subplots(1, 1 + bool(runs), figsize=(7.2, 4), sharey=True, squeeze=False)
     forms = ("-", "--", "-.", ":")
     for place, (name, shares) in enumerate(fresh.items()):
         color, form = views.PALETTE[place], forms[place]
@@ -117,7 +115,7 @@ def gradients(fresh, runs=()):
         _trained_gradients(axes[0, 1], runs)
     for ax in axes[0]:
         ax.set_xlabel("tokens back")
-        ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.1), ncols=2, frameon=False)
+        ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.1), frameon=False)
     plt.show()
 
 
@@ -221,7 +219,7 @@ def chronology():
         column = ways.index(way)
         ax.plot(column, row, "o", color=views.PALETTE[column], ms=9)
     ax.set_yticks(range(len(CHRONOLOGY)), CHRONOLOGY)
-    ax.set_xticks(range(len(ways)), ways)
+    ax.set_xticks(range(len(ways)), ways, rotation=60)
     ax.xaxis.tick_top()
     ax.set(xlim=(-0.5, 3.5))
     ax.invert_yaxis()

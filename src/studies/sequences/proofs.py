@@ -387,7 +387,11 @@ def line_ends_are_predicted(page):
 
 @proof("Of what 32 characters of context gain over one, the last eight gain most.")
 def near_and_far(page):
-    """More than 85 % over all characters, with its interval; less than a fifth at ends."""
+    """More than 85 % over all characters, with its interval; less than a fifth at ends.
+
+    Over all characters the LSTM that reads everything is ahead of the best n-grams by less
+    than 0.05 nats.
+    """
 
     def share(*losses, axis):
         one, eight, far = (each.mean(axis) for each in losses)
@@ -398,7 +402,9 @@ def near_and_far(page):
     at_end = page.at_end.numpy()
     one, eight, far = (each[at_end].mean() for each in losses)
     assert span[0] > 0.85
+    best = min(losses.mean().item() for losses in page.ngram_losses.values())
     assert (one - eight) / (one - far) < 0.2
+    assert best - page.lstm_losses.mean().item() < 0.05
     return {"share": share(*(each.ravel() for each in losses), axis=0), "span": span}
 
 
