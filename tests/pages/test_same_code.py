@@ -17,7 +17,7 @@ from chapters import definitions, page_definitions
 # Chapter, module, how many names the page arrives at. A chapter may have several modules.
 SAME = [
     ("attention", "lmcourse.attention", 4),
-    ("embeddings", "lmcourse.embeddings", 5),
+    ("embeddings", "lmcourse.embeddings", 4),
     ("positional-encoding", "lmcourse.positions", 5),
     ("transformer-block", "lmcourse.transformer", 3),
     ("encoder-decoder", "lmcourse.transformer", 2),
@@ -32,7 +32,7 @@ SAME = [
     ("dickinson-layers", "lmcourse.pooling", 1),
     ("beyond-text", "lmcourse.vision", 2),
     ("beyond-text", "lmcourse.graphs", 1),
-    ("embeddings", "studies.embeddings.shown", 7),
+    ("embeddings", "studies.embeddings.shown", 4),
     ("encoder-decoder", "studies.encoder_decoder.shown", 26),
     ("fine-tuning", "studies.fine_tuning.shown", 15),
     ("tokenization", "studies.tokenization.shown", 2),

@@ -19,8 +19,8 @@ SHORT = 3000  # rows of BERT's table whose neighbours are found here
 
 @cache
 def spaces():
-    model, *counted = views.spaces(*load_bert(device="cpu"))
-    return [model._replace(asked=SHORT), *counted]
+    found = views.spaces(*load_bert(device="cpu"))
+    return [each._replace(asked=SHORT) if each.counts is None else each for each in found]
 
 
 def make():
@@ -60,10 +60,10 @@ def lists(page):
     )
 
 
-def wanted(word, which=0):
-    """Return the same from all cosines, sorted; which: of all, or without the commonest."""
+def wanted(word, which=0, learned=True):
+    """Return the same from all cosines, sorted; which: of all, or without the frequent."""
     made = []
-    for space in spaces():
+    for space in (each for each in spaces() if each.learned == learned):
         row = space.words.index(word) if word in space.words else None
         near = []
         if row is not None and row < space.asked:
@@ -81,16 +81,27 @@ def test_any_word_has_the_neighbours_that_python_finds(opened):
     for word in ("love", "thee", "bee", "summer's", "##ing"):
         write(opened.page, word)
         assert lists(opened.page) == wanted(word), word
-    opened.page.get_by_label("without the sixty commonest").check()
+    opened.page.get_by_label("without the sixty most frequent").check()
     assert lists(opened.page) == wanted("##ing", 1)
     write(opened.page, "thee")
     assert lists(opened.page) == wanted("thee", 1) != wanted("thee")
-    opened.page.get_by_label("without the sixty commonest").uncheck()
+    opened.page.get_by_label("without the sixty most frequent").uncheck()
     write(opened.page, "  Night ")
     assert lists(opened.page) == wanted("night")
     first = [row.rstrip("-.0123456789") for row in lists(opened.page)[0]]
     live = opened.page.locator("[aria-live=polite]")
     visits.heard(live, f"BERT's table: {', '.join(first)}")
+
+
+def test_the_switch_shows_what_was_not_learned(opened):
+    page = opened.page
+    worlds = page.get_by_label("Had it learned nothing?")
+    worlds.select_option(label="random weights and shuffled text")
+    assert lists(page) == wanted("day", learned=False)  # what is stored
+    write(page, "thee")
+    assert lists(page) == wanted("thee", learned=False) != wanted("thee")
+    worlds.select_option(label="trained")
+    assert lists(page) == wanted("thee")
 
 
 def test_a_neighbour_leads_on(opened):

@@ -10,17 +10,8 @@ from transformers import BertConfig, BertModel
 from lmcourse.data import load_poems, load_sonnets
 from lmcourse.embeddings import neighbour_overlap, word_vectors, words
 from lmcourse.exercises import Wrong, compare, exercise, judge, predict, run
-from lmcourse.exercises.answers import NotTried, array, number, strings, unpack
+from lmcourse.exercises.answers import NotTried, number, strings, type_name, unpack
 from lmcourse.models import load_bert
-
-# The page counts the rows that have a gradient.
-predict(
-    "embeddings.rows",
-    a="the others are multiplied by zero in the product: nothing comes back.",
-    b="that is the tokens. Which rows were read? Some of them twice.",
-    c=None,
-    d="the loss reaches every row that was read: a lookup is a product.",
-)
 
 
 @exercise("embeddings.content_words", kind="spot the bug")
@@ -43,7 +34,7 @@ def content_words(answer):
     if labels == tokens:
         raise Wrong("nothing was left out.")
     if labels == left:
-        raise Wrong("you keep the stop words and drop the rest: it is the other way round.")
+        raise Wrong("you keep the stop words and drop the rest; do the opposite.")
     if sorted(labels) == sorted(set(stay)):
         raise Wrong("a repeated word is lost: each of its points is a token of its own.")
     if labels != stay:
@@ -57,8 +48,8 @@ def content_words(answer):
         "these are the vectors of the stop words: keep the others.": (
             vectors[[token in stop for token in tokens]]
         ),
-        "the second bee has the vector of the first: tokens.index finds the first place "
-        "only.": vectors[[tokens.index(token) for token in stay]],
+        "the second bee has the vector of the first: tokens.index finds only the "
+        "first position.": vectors[[tokens.index(token) for token in stay]],
     }
     compare(points, [vector for _, vector in pairs], mistakes)
 
@@ -78,79 +69,99 @@ def static_vectors(answer):
     with torch.no_grad():
         layers = model(ids, output_hidden_states=True).hidden_states
     mistakes = {
-        "that is hidden_states[0]: the row has been added to those of its place and its "
-        "segment, and normalised. Token 4 stands there twice; your two vectors differ.": (
+        "that is hidden_states[0]: the rows of position and segment have been added, and "
+        "the sum normalised. Token 4 occurs twice here, and your two vectors differ.": (
             layers[0]
         ),
-        "brought to length 1: what stands in the table is not.": word
+        "your rows have length 1; those in the table don't.": word
         / word.norm(dim=-1, keepdim=True),
-        "these are the rows of the places, not of the words.": place[None],
-        "these are the vectors after a layer: they know the sentence.": layers[1],
-        "that is three rows added, not yet normalised; the word's alone is wanted.": added,
-        "the rows are normalised: what stands in the table is not.": norm(word),
-        "the place's row is still added.": word + place,
+        "these are the rows of the positions, not of the words.": place[None],
+        "these are the vectors after a layer: other words are mixed in.": layers[1],
+        "these are three rows added up; only the word's row is wanted.": added,
+        "these rows are normalised; those in the table aren't.": norm(word),
+        "the position's row is still added.": word + place,
         "the segment's row is still added.": added - place,
-        "the axis of the batch is lost: (batch, tokens, d_model).": word[0],
+        "the axis of the batch is lost: return (batch, tokens, d_model).": word[0],
         "the whole table was returned: look the tokens up in it.": table,
     }
-    compare(run(answer, model, ids), word, mistakes)
+    given = run(answer, model, ids)
+    if not isinstance(given, torch.Tensor):
+        raise Wrong(f"a Tensor is expected, not {type_name(given)}.")
+    compare(given, word, mistakes)
+
+
+predict(
+    "embeddings.king",
+    a="nearly: it is the second. Which word is in the sum already?",
+    b="it was added, but so was another word, which is closer to the result.",
+    c=None,
+    d="it is among the five closest, but not the first.",
+)
+
+
+def _best(vectors, target, out, by_cosine, rank):
+    """Return the row that is closest to a target, found in a loop."""
+    found = []
+    for row, vector in enumerate(vectors):
+        length = np.linalg.norm(vector) if by_cosine else 1
+        found.append((-float(vector @ target) / length, row))
+    return sorted(each for each in found if each[1] not in out)[rank][1]
+
+
+@exercise("embeddings.fourth_word")
+def fourth_word(answer):
+    """Compare with a loop over all rows, for thirty questions."""
+    rng = np.random.default_rng(11)
+    vectors = rng.standard_normal((40, 5)) * rng.uniform(0.3, 3, size=(40, 1))
+    units = [vector / np.linalg.norm(vector) for vector in vectors]
+    asked = [tuple(rng.choice(40, 3, replace=False).tolist()) for _ in range(30)]
+
+    def solved(x=units, signs=(-1, 1, 1), out=slice(None), by_cosine=True, rank=0):
+        found = []
+        for rows in asked:
+            target = sum(sign * x[row] for sign, row in zip(signs, rows, strict=True))
+            found.append(_best(vectors, target, rows[out], by_cosine, rank))
+        return found
+
+    mistakes = {
+        "it returns one of the three words of the question: rule all three out, since the "
+        "nearest is nearly always one of them.": solved(out=slice(0)),
+        "only c is ruled out; a and b may not be the answer either.": solved(
+            out=slice(2, 3)
+        ),
+        "a and b are ruled out, but c may not be the answer either.": solved(
+            out=slice(0, 2)
+        ),
+        "a and b have changed places: the step leads from a to b.": solved(
+            signs=(1, -1, 1)
+        ),
+        "all three are added: a is subtracted.": solved(signs=(1, 1, 1)),
+        "that is the neighbour of c: the step from a to b is missing.": solved(
+            signs=(0, 0, 1)
+        ),
+        "the vectors are used at their own lengths: bring them to length 1 before you "
+        "subtract and add, or a long one decides alone.": solved(vectors),
+        "the candidates are ranked by their dot product, which favours long vectors: rank "
+        "them by their cosine.": solved(by_cosine=False),
+        "that is the second nearest: with the three ruled out, take the first.": solved(
+            rank=1
+        ),
+        "that is the word farthest away: argsort begins with the smallest.": solved(
+            rank=-1
+        ),
+    }
+    compare([run(answer, vectors, *rows) for rows in asked], solved(), mistakes)
+    away = np.array([[1, 0.1], [1, 0.2], [1, 0.3], [-1, -0.2], [-1, 0.5]])
+    zero = "a cosine of 0 rules nothing out where the others are below 0: take -np.inf."
+    compare(run(answer, away, 0, 1, 2), 4, {zero: 0})
 
 
 predict(
     "embeddings.negatives",
     a=None,
     b="each term counts once in the sum, and there are five of the second kind.",
-    c="as the score falls, drawing teaches less and meeting more: there is a balance.",
+    c="the lower the score, the less a negative teaches: there is a balance.",
 )
-
-
-@exercise("embeddings.best_scores")
-def best_scores(answer):
-    """Compare with the odds of being met, pair by pair."""
-    rng, k = np.random.default_rng(5), 4
-    counts = rng.integers(0, 9, (5, 7)).astype(float)
-    counts[:, 0] += 1
-    counts[0] += 1
-    total, met, seen = counts.sum(), counts.sum(axis=1, keepdims=True), counts.sum(axis=0)
-
-    def score(drawn):
-        with np.errstate(divide="ignore"):  # never met: -inf
-            return np.log(counts / drawn)
-
-    want, even = score(k * met * seen / total), k * met / len(seen)
-    less = k * met * seen**0.75 / (seen**0.75).sum()
-    mistakes = {
-        "that is PMI alone: k negatives are drawn for each pair met.": want + np.log(k),
-        "ln k is added; the more are drawn, the lower the score.": want + 2 * np.log(k),
-        "k is subtracted, not its logarithm.": want + np.log(k) - k,
-        "PMI is divided by k: take the logarithm of k off.": (want + np.log(k)) / k,
-        "how often the word itself occurs is left out.": want + np.log(met),
-        "that is a logarithm to the base 2: the loss has natural ones.": want / np.log(2),
-        "that is a logarithm to the base 10: the loss has natural ones.": want / np.log(10),
-        "the contexts are drawn evenly; draw them as often as they occur.": score(even),
-        "the contexts are drawn by counts to the power 0.75; here by counts.": score(less),
-        "how often the context occurs is left out: that decides how often it is drawn.": (
-            score(k * met)
-        ),
-        "that is met over drawn itself: a score is its logarithm.": np.exp(want),
-        "that is drawn over met, the sign reversed.": -want,
-        "negative PMI is set to zero before ln k is taken off; here it counts.": (
-            np.maximum(want + np.log(k), 0) - np.log(k)
-        ),
-        "counts are compared with the product of two counts: divide that by all pairs.": (
-            want - np.log(total)
-        ),
-        "negative scores are set to zero, as PPMI does; here they count.": np.maximum(
-            want, 0
-        ),
-        "a pair that was never met scores -inf, not 0.": np.where(counts == 0, 0, want),
-    }
-    given = array(run(answer, counts, k))
-    if given.shape == counts.shape:
-        never, met = given[counts == 0], given[counts > 0]
-        if np.isfinite(never).all() and never.max() < min(met.min(), -5):
-            raise Wrong("a pair never met scores -inf: no small number in its place.")
-    compare(given, want, mistakes)
 
 
 def _agreement(texts, windows):
@@ -170,19 +181,19 @@ def _poem(words_of_it) -> list[str]:
 
 
 def _surviving(before, after) -> float:
-    """Return the share of all company, within two places, that is as it was."""
+    """Return the share of all pairs, within two positions, that are as they were."""
 
-    def company(text):
+    def near(text):
         pairs = [pair for far in (1, 2) for pair in zip(text, text[far:], strict=False)]
         return Counter(map(frozenset, pairs))
 
-    both = [(company(a), company(b)) for a, b in zip(before, after, strict=True)]
+    both = [(near(a), near(b)) for a, b in zip(before, after, strict=True)]
     return sum((a & b).total() for a, b in both) / sum(a.total() for a, _ in both)
 
 
 @cache
 def _ours() -> tuple[list[list[str]], float]:
-    """Return the words of all poems, and the share of company that a shuffle leaves."""
+    """Return the words of all poems, and the share of pairs that a shuffle leaves."""
     mine = [words(text) for text in [*load_poems().text, *load_sonnets().text]]
     rng = np.random.default_rng(0)
     return mine, _surviving(mine, [rng.permutation(text).tolist() for text in mine])
@@ -195,20 +206,20 @@ def _refuse_unshuffled(theirs) -> None:
         raise Wrong(f"there are {len(mine)} poems, and {len(theirs)} in your list.")
     if any(Counter(a) != Counter(b) for a, b in zip(mine, theirs, strict=True)):
         if sorted(map(sorted, mine)) == sorted(map(sorted, theirs)):
-            raise Wrong("the poems stand in another order: shuffle the words in each.")
+            raise Wrong("the poems are in another order; shuffle the words in each.")
         if Counter(w for t in mine for w in t) == Counter(w for t in theirs for w in t):
             raise Wrong(
-                "words went from poem to poem: that is our control. Shuffle each one."
+                "words went from poem to poem, as in the figure. Shuffle each by itself."
             )
         raise Wrong("a poem has other words than before: shuffle them, and keep them all.")
     if mine == theirs:
         raise Wrong("that is the text as it was: permutation returns a shuffled copy.")
     if sum(text == sorted(text) for text in theirs) > 9:
-        raise Wrong("the words stand in an order still, that of the alphabet.")
+        raise Wrong("the words are in alphabetical order; shuffle them.")
     if _surviving(mine, theirs) > 2 * null:
         raise Wrong(
-            "too many words have their old company still, within two places: more than "
-            "twice as many as a shuffle leaves. Shuffle the whole poem."
+            "too many words still have their old neighbours within two positions: more "
+            "than twice as many as a shuffle leaves. Shuffle the whole poem."
         )
 
 
@@ -230,7 +241,7 @@ def scrambled(answer):
         raise Wrong("that is in percent: give the shares themselves, as mean() does.")
     near = [np.isclose(found, w, rtol=0, atol=5e-4).all() for w in (want, want[::-1])]
     if near[1] and not near[0]:
-        raise Wrong("your two numbers have changed places: first the window of 2.")
+        raise Wrong("your two numbers have changed places: the window of 2 comes first.")
     if not near[0]:
         raise Wrong(
             f"{found[0]:.3f} and {found[1]:.3f} are not what these texts give: call "

@@ -1,4 +1,4 @@
-"""A word's nearest in three tables of vectors; on the site, those of any word typed."""
+"""A word's nearest in tables of vectors, learned or not; on the site, of any word typed."""
 
 import html
 import json
@@ -11,10 +11,11 @@ from lmcourse.data import load_poems, load_sonnets
 from lmcourse.embeddings import unit, word_vectors, words
 from lmcourse.numbers import plural
 from lmcourse.views.view import View
+from lmcourse.word_tests import shuffled_texts
 
 NEAREST = 6
 ASKED, SHOWN = 2, 5  # times that a word occurs to be asked for, and to be a neighbour
-COMMONEST = 60  # words that may be left out
+FREQUENT = 60  # words that may be left out
 WIDTH = 50
 ROWS = 1024  # whose cosines are computed at a time
 
@@ -34,7 +35,10 @@ class Space(NamedTuple):
     asked : int
         The first words, those that are shown with their neighbours.
     shown : list of int array
-        The rows that may be neighbours; in a corpus then those without the commonest.
+        The rows that may be neighbours; in a corpus then those without the most
+        frequent.
+    learned : bool
+        False of random weights and of shuffled text.
     """
 
     name: str
@@ -43,10 +47,11 @@ class Space(NamedTuple):
     counts: list[int] | None
     asked: int
     shown: list[np.ndarray]
+    learned: bool = True
 
 
 def spaces(tokenizer, bert) -> list[Space]:
-    """Return BERT's table, and vectors from counts: both poets, and their words dealt.
+    """Return BERT's table and vectors counted in two poets, and both with nothing learned.
 
     Parameters
     ----------
@@ -58,15 +63,20 @@ def spaces(tokenizer, bert) -> list[Space]:
     special = set(tokenizer.all_special_tokens)
     is_shown = [p not in special and not p.startswith("[unused") for p in pieces]
     shown = np.flatnonzero(is_shown)
+    rng = np.random.default_rng(0)
+    mixed = rng.permutation(table.ravel()).reshape(table.shape)
     split = [words(text) for text in [*load_poems().text, *load_sonnets().text]]
-    ends = np.cumsum([len(text) for text in split])[:-1]
-    every = np.random.default_rng(0).permutation(np.concatenate(split))
-    dealt = [part.tolist() for part in np.split(every, ends)]
-    model = Space("BERT's table", pieces, unit(table), None, len(pieces), [shown])
-    return [model, _counted("Two poets", split), _counted("Words dealt", dealt)]
+    shuffled = shuffled_texts(split, 0, across=True)
+    whole = len(pieces), [shown]
+    return [
+        Space("BERT's table", pieces, unit(table), None, *whole),
+        _counted("Two poets", split),
+        Space("BERT's table, random", pieces, unit(mixed), None, *whole, learned=False),
+        _counted("Two poets, shuffled", shuffled, learned=False),
+    ]
 
 
-def _counted(name: str, texts: list[list[str]]) -> Space:
+def _counted(name: str, texts: list[list[str]], learned: bool = True) -> Space:
     """Return a space of word vectors made from counts in some texts.
 
     Parameters
@@ -75,6 +85,8 @@ def _counted(name: str, texts: list[list[str]]) -> Space:
         Of the space.
     texts : list of list of str
         The words of each text.
+    learned : bool
+        False of shuffled text.
 
     Returns
     -------
@@ -82,14 +94,14 @@ def _counted(name: str, texts: list[list[str]]) -> Space:
         Its words stand in the order of `word_vectors`, the most frequent first, so a range
         of rows is a range of frequencies: words that occur `ASKED` times or more can be
         asked for; those that occur `SHOWN` times or more may be neighbours, with or without
-        the `COMMONEST`.
+        the `FREQUENT`.
     """
     names, vectors = word_vectors(texts, WIDTH)
     found = Counter(word for text in texts for word in text)
     counts = [found[word] for word in names]
     asked, shown = (sum(n >= least for n in counts) for least in (ASKED, SHOWN))
-    rows = [np.arange(shown), np.arange(COMMONEST, shown)]
-    return Space(name, names, unit(vectors), counts, asked, rows)
+    rows = [np.arange(shown), np.arange(FREQUENT, shown)]
+    return Space(name, names, unit(vectors), counts, asked, rows, learned)
 
 
 def _nearest(space: Space, rows, shown) -> tuple[np.ndarray, np.ndarray]:
@@ -128,12 +140,14 @@ def neighbours_file(found: list[Space]) -> bytes:
 
     For each space the rows of the nearest, as 16-bit numbers (32 if it has more words than
     these can count), then their cosines in hundredths, a byte each, both filled up to four
-    bytes; of a corpus then the same without the commonest words. The words of the first
-    are BERT's pieces and not repeated.
+    bytes; of a corpus then the same without the most frequent words. The words of a
+    model's table are BERT's pieces and not repeated.
     """
     kept = ("name", "words", "counts", "asked")
     about = [{name: getattr(space, name) for name in kept} for space in found]
-    about[0]["words"] = None
+    for each in about:
+        if each["counts"] is None:
+            each["words"] = None
     head = {"nearest": NEAREST, "spaces": about}
     parts = [json.dumps(head, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"]
     for space in found:
@@ -147,15 +161,15 @@ def neighbours_file(found: list[Space]) -> bytes:
 def neighbours(word, found) -> View:
     """The nearest words to one, in BERT's table and in vectors from counts.
 
-    On the site the reader types any word, and may leave the commonest words out;
-    neighbours are buttons that lead on.
+    On the site the reader types any word, may leave the most frequent words out, and may
+    switch to what was not learned; neighbours are buttons that lead on.
 
     Parameters
     ----------
     word : str
         What it begins with, in small letters.
     found : list of Space
-        Of `spaces`.
+        Of `spaces`, those that learned something first.
 
     Returns
     -------
@@ -168,8 +182,9 @@ def neighbours(word, found) -> View:
         for name, _, [near, *_] in lists
         if near
     ]
-    alt = f"The words nearest to “{word}” in three tables of vectors. {'; '.join(nearest)}."
-    data = {"word": word, "lists": lists}
+    alt = f"The words nearest to “{word}” in tables of vectors. {'; '.join(nearest)}."
+    learned = sum(space.learned for space in found)
+    data = {"word": word, "lists": lists, "learned": learned}
     stores = ["neighbours", "bert-pieces"]
     stored = f"<p>Your word: <b>{html.escape(word)}</b></p>" + "".join(map(_stored, lists))
     return View("neighbours-view", data, stored, alt=alt, stores=stores)

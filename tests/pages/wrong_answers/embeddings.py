@@ -46,24 +46,36 @@ def keep(tokens, stop):
     return [i for i, token in enumerate(tokens) if token not in stop]
 
 
-def by_pairs(counts, k):
-    scores = np.full(counts.shape, -np.inf)
-    for w, c in np.argwhere(counts):
-        drawn = k * counts[w].sum() * counts[:, c].sum() / counts.sum()
-        scores[w, c] = np.log(counts[w, c]) - np.log(drawn)
-    return scores
+def units_of(vectors):
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
 
-def from_shares(counts, k):
-    joint = counts / counts.sum()
-    with np.errstate(divide="ignore"):
-        alone = np.log(joint.sum(1)[:, None]) + np.log(joint.sum(0))
-        return np.log(joint) - alone - np.log(k)
+def answered(signs=(-1, 1, 1), out=(0, 1, 2), with_lengths=False, by_cosine=True, rank=0):
+    """Return a calculator with one of the known mistakes, or with none."""
+
+    def fourth_word(vectors, *rows):
+        used = vectors if with_lengths else units_of(vectors)
+        target = np.array(signs) @ used[list(rows)]
+        order = np.argsort(-((units_of(vectors) if by_cosine else vectors) @ target))
+        return [row for row in order if row not in [rows[i] for i in out]][rank]
+
+    return fourth_word
 
 
-def shares(counts, power):
-    often = counts.sum(0) ** power
-    return often / often.sum()
+def by_hand(vectors, a, b, c):
+    a_unit, b_unit, c_unit = (vectors[i] / np.linalg.norm(vectors[i]) for i in (a, b, c))
+    found = {}
+    for row, vector in enumerate(vectors):
+        if row not in (a, b, c):
+            found[row] = vector @ (b_unit - a_unit + c_unit) / np.linalg.norm(vector)
+    return max(found, key=found.get)
+
+
+def zeroed(vectors, a, b, c):
+    units = units_of(vectors)
+    cosine = units @ (units[b] - units[a] + units[c])
+    cosine[[a, b, c]] = 0
+    return cosine.argmax()
 
 
 def two_by_two(poem):
@@ -85,7 +97,7 @@ def measured(seed=3):
 WRONG = {
     "content_words": {
         "a repeated word is lost": lambda t, v, s: (sorted({*t} - s), v[:3]),
-        "the other way round": lambda t, v, s: (
+        "do the opposite": lambda t, v, s: (
             [w for w in t if w in s],
             v[[i for i, w in enumerate(t) if w in s]],
         ),
@@ -106,27 +118,27 @@ WRONG = {
             v[[t.index(w) for w in t if w not in s]],
         ),
     },
-    "best_scores": {
-        "a score is its logarithm": lambda c, k: np.exp(by_pairs(c, k)),
-        "power 0.75": lambda c, k: np.log(c / (k * c.sum(1)[:, None] * shares(c, 0.75))),
-        "negative PMI is set": lambda c, k: np.maximum(by_pairs(c, 1), 0) - np.log(k),
-        "context occurs is left out": lambda c, k: np.log(c / (k * c.sum(1)[:, None])),
-        "base 10": lambda c, k: by_pairs(c, k) / np.log(10),
-        "sign reversed": lambda c, k: -by_pairs(c, k),
-        "PMI is divided by k": lambda c, k: by_pairs(c, 1) / k,
-        "the word itself occurs": lambda c, k: np.log(c / (k * shares(c, 1))),
-        "no small number in its place": [
-            lambda c, k: np.where(c == 0, -1e9, by_pairs(c, k)),
-            lambda c, k: (
-                np.log(c + 1e-9) - np.log(np.outer(c.sum(1), c.sum(0)) * k / c.sum())
-            ),
-        ],
+    "fourth_word": {
+        "one of the three words": answered(out=()),
+        "only c is ruled out": answered(out=(2,)),
+        "a and b are ruled out": answered(out=(0, 1)),
+        "from a to b": answered(signs=(1, -1, 1)),
+        "a is subtracted": answered(signs=(1, 1, 1)),
+        "is missing": answered(signs=(0, 0, 1)),
+        "own lengths": answered(with_lengths=True),
+        "dot product": answered(by_cosine=False),
+        "second nearest": answered(rank=1),
+        "farthest away": answered(rank=-1),
+        "take -np.inf": zeroed,
     },
     "static_vectors": {
-        "rows of the places": lambda model, ids: model.embeddings.position_embeddings(
+        "a Tensor is expected": lambda model, ids: (
+            model.embeddings.word_embeddings(ids).detach().numpy()
+        ),
+        "rows of the positions": lambda model, ids: model.embeddings.position_embeddings(
             torch.arange(ids.shape[1])
         )[None],
-        "brought to length 1": lambda model, ids: torch.nn.functional.normalize(
+        "have length 1": lambda model, ids: torch.nn.functional.normalize(
             model.embeddings.word_embeddings(ids), dim=-1
         ),
         "segment's row is still added": lambda model, ids: (
@@ -141,12 +153,12 @@ WRONG = {
             (["a b"], (0.04, 0.06)),
         ],
         "poems, and": (POEMS[:3], (0.04, 0.06)),
-        "poems stand in another order": (POEMS[::-1], (0.08, 0.06)),
+        "poems are in another order": (POEMS[::-1], (0.08, 0.06)),
         "from poem to poem": (shuffled_across(), (0.03, 0.03)),
         "other words than before": ([poem[:-1] for poem in POEMS], (0.04, 0.06)),
         "the text as it was": (POEMS, (0.08, 0.06)),
-        "stand in an order still": ([sorted(poem) for poem in POEMS], (0.04, 0.06)),
-        "old company still": [
+        "alphabetical order": ([sorted(poem) for poem in POEMS], (0.04, 0.06)),
+        "old neighbours": [
             ([poem[::-1] for poem in POEMS], (0.04, 0.06)),
             ([poem[1:] + poem[:1] for poem in POEMS], (0.04, 0.06)),
             ([two_by_two(poem) for poem in POEMS], (0.04, 0.06)),
@@ -163,7 +175,7 @@ RIGHT = {
         lambda t, v, s: ([t[i] for i in keep(t, s)], v[keep(t, s)]),
         lambda t, v, s: (np.array(t)[keep(t, s)], v[keep(t, s)]),
     ],
-    "best_scores": [by_pairs, from_shares],
+    "fourth_word": [by_hand, answered()],
     "static_vectors": [
         lambda model, ids: model.embeddings.word_embeddings(ids),
         lambda model, ids: (

@@ -1,8 +1,9 @@
 /* The view *contest*: how far a word of the reader's lines leans to the verbs, after each
    layer of a BERT that runs in the page, and how far the word before it does: its row of the
-   table alone. The chapter on embeddings gives a direction for each level; a lean is a dot
-   product with it. */
-import { button, fixed, heading, make, row } from "./dom.js";
+   table alone. The chapter on embeddings gives a direction for each level and where its
+   middle is; a lean is a dot product with the one, less the other. Of the lines that it
+   opens with there are the leans in untrained layers, too, behind a switch. */
+import { button, fixed, heading, make, row, select } from "./dom.js";
 import { ownLines } from "./own-lines.js";
 
 const MOST = 4; // occurrences that are shown
@@ -12,11 +13,13 @@ const FULL = 0.12; // the lean that fills half a bar
 
 /**
  * @typedef {object} Data
- * @property {[string, number[]][]} levels the name of each level and its direction (d_model,)
+ * @property {[string, number[], number][]} levels the name of each level, its direction
+ *   (d_model,), and the middle between verbs and nouns
  * @property {string[]} texts lines to begin with
  * @property {string} word the word of these lines
  * @property {[string, ...number[]][]} told of each level, the name and how far the word leans
  *   in each text
+ * @property {[string, ...number[]][]} [untrained] the same in untrained layers
  * @property {[number, number]} around the ids before and after a line
  */
 
@@ -57,6 +60,15 @@ export function mount(element, data, context) {
   let word = data.word;
   /** @type {Line[]} */
   let lines = [];
+  const worlds = select(["trained", "random weights"], () => {
+    if (data.untrained && worlds.value === "1") draw(data.texts, data.untrained);
+    else if (lines.length) choose(word);
+    else draw(data.texts, data.told);
+  });
+  if (data.untrained)
+    element.append(
+      make("p", { class: "lmw-world" }, make("label", {}, "Had it learned nothing? ", worlds)),
+    );
   element.append(
     ...ownLines(
       {
@@ -93,6 +105,7 @@ export function mount(element, data, context) {
   /** @param {string | undefined} piece */
   function choose(piece) {
     word = piece;
+    worlds.value = "0"; // there are no untrained layers in the page
     for (const each of chosen.querySelectorAll("button"))
       each.setAttribute("aria-pressed", String(each.textContent === word));
     const found = lines
@@ -109,21 +122,22 @@ export function mount(element, data, context) {
     /** @type {Data["told"]} */
     const told = names.map((name, i) => [
       name,
-      ...found.map(({ values, at }) => lean(values[i], data.levels[i][1], i ? at : at - 1)),
+      ...found.map(({ values, at }) => lean(values[i], data.levels[i], i ? at : at - 1)),
     ]);
     draw(found.map(around), told);
   }
 
   /**
-   * The dot product of a vector, brought to length 1, with the direction of its level.
+   * How far a vector, brought to length 1, is from the middle along its level's direction.
    *
    * @param {Float32Array} states (tokens, d_model)
-   * @param {number[]} direction
+   * @param {Data["levels"][number]} level
    * @param {number} at the token
    */
-  function lean(states, direction, at) {
+  function lean(states, [, direction, middle], at) {
     const vector = states.subarray(at * direction.length, (at + 1) * direction.length);
-    return direction.reduce((sum, x, i) => sum + x * vector[i], 0) / Math.hypot(...vector);
+    const product = direction.reduce((sum, x, i) => sum + x * vector[i], 0);
+    return product / Math.hypot(...vector) - middle;
   }
 
   /**

@@ -1,7 +1,7 @@
 /* The view *neighbours*: the words nearest to one, in BERT's table and in vectors made by
-   counting. `lmcourse.views.neighbours` found those of every word; they are loaded when the
-   reader first goes to the view. */
-import { announcer, button, make, plural } from "./dom.js";
+   counting; a switch shows both with nothing learned. `lmcourse.views.neighbours` found those
+   of every word; they are loaded when the reader first goes to the view. */
+import { announcer, button, make, plural, select } from "./dom.js";
 import { readStore, readText } from "./store.js";
 import { wellFormed } from "./text.js";
 import { WordPiece } from "./tokenizers.js";
@@ -10,7 +10,7 @@ const LONGEST = 40; // characters of a word
 
 /**
  * What is said of a word in one space: the space's name, a note, the nearest words and their
- * cosines in hundredths (of all words, and without the commonest), the pieces that the word is
+ * cosines in hundredths (of all words, and without the most frequent), the pieces that the word is
  * read in.
  *
  * @typedef {[name: string, note: string, near: Near[][], cut?: string[]]} List
@@ -32,7 +32,7 @@ const LONGEST = 40; // characters of a word
  * @typedef {object} Neighbours
  * @property {string[]} words
  * @property {{ near: Uint16Array | Uint32Array, cosines: Int8Array }[]} found of all, and
- *   without the commonest
+ *   without the most frequent
  * @property {Map<string, number>} rows of words
  * @property {number} nearest how many of each word
  */
@@ -44,6 +44,7 @@ const LONGEST = 40; // characters of a word
  * @param {object} data
  * @param {string} data.word the word to begin with
  * @param {List[]} data.lists what is said of it
+ * @param {number} data.learned how many of these are of spaces that learned something
  * @param {ViewContext} context
  */
 export function mount(element, data, context) {
@@ -69,9 +70,14 @@ export function mount(element, data, context) {
   const lists = make("div", { class: "lmn-lists" });
   input.value = data.word;
   const rare = make("input", { type: "checkbox", onchange: () => draw(shown) });
+  const worlds = select(["trained", "random weights and shuffled text"], () => {
+    draw(shown);
+    later();
+  });
   element.append(
+    make("p", { class: "lmn-world" }, make("label", {}, "Had it learned nothing? ", worlds)),
     make("label", { class: "lmn-word" }, "Your word ", input),
-    make("label", {}, rare, " without the sixty commonest words"),
+    make("label", {}, rare, " without the sixty most frequent words"),
     note,
     lists,
     live,
@@ -95,7 +101,7 @@ export function mount(element, data, context) {
 
   /**
    * @param {Uint8Array<ArrayBuffer>} bytes a line of JSON, then for each space the rows of the
-   *   nearest words and their cosines, of a corpus twice: of all, and without the commonest
+   *   nearest words and their cosines, of a corpus twice: of all, and without the most frequent
    * @param {string[]} vocabulary BERT's
    * @returns {Space[]}
    */
@@ -226,8 +232,10 @@ export function mount(element, data, context) {
   /** @param {List[]} found */
   function draw(found) {
     shown = found;
+    const isRandom = worlds.value === "1";
+    const half = isRandom ? found.slice(data.learned) : found.slice(0, data.learned);
     lists.replaceChildren(
-      ...found.map(([name, note, both, cut = []]) => {
+      ...half.map(([name, note, both, cut = []]) => {
         const near = (rare.checked && both[1]) || both[0];
         const rows = near.map(([word, cosine]) =>
           make(

@@ -1,0 +1,303 @@
+"""What the chapter *embeddings* draws: data in, figure or view out."""
+
+import math
+
+import matplotlib.pyplot as plt
+import numpy as np
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from lmcourse import views
+from lmcourse.embeddings import unit
+from lmcourse.numbers import crossed_interval
+from lmcourse.verbs_and_nouns import before_direction, read_pairs, verb_direction
+from lmcourse.views.markup import table
+
+SYMBOLS = ["circle", "square", "diamond", "cross", "square-open", "circle-open"]
+COLOURS = [*views.PALETTE[:5], views.PALETTE[6]]
+NAMED = 2  # words of each group that are named on the map
+STILL = {"mode": "immediate", "frame": {"duration": 0, "redraw": True}}
+
+
+# --- the map ------------------------------------------------------------------------------
+
+
+def word_map(words, groups, points, random_points):
+    """Draw words as points in three dimensions, with a slider to random weights.
+
+    Parameters
+    ----------
+    words, groups : sequence of str
+        A word and its group, for each point.
+    points, random_points : array of shape (words, 3)
+
+    Returns
+    -------
+    View
+    """
+    words, groups = np.asarray(words), np.asarray(groups)
+    names = list(dict.fromkeys(groups.tolist()))
+
+    def traces(where):
+        found = []
+        for i, name in enumerate(names):
+            own = groups == name
+            shown = [w if k < NAMED else "" for k, w in enumerate(words[own])]
+            x, y, z = where[own].T
+            marker = {"size": 4, "color": COLOURS[i], "symbol": SYMBOLS[i]}
+            found.append(
+                go.Scatter3d(
+                    x=x,
+                    y=y,
+                    z=z,
+                    name=name,
+                    hovertext=words[own],
+                    text=shown,
+                    mode="markers+text",
+                    marker=marker,
+                    hoverinfo="text",
+                )
+            )
+        return found
+
+    figure = go.Figure(traces(points))
+    worlds = {"trained": points, "random weights": random_points}
+    figure.frames = [go.Frame(name=n, data=traces(where)) for n, where in worlds.items()]
+    bare = {"title_text": "", "showticklabels": False}
+    steps = [{"label": n, "method": "animate", "args": [[n], STILL]} for n in worlds]
+    slider = {"steps": steps, "currentvalue_prefix": "Had it learned nothing? "}
+    figure.update_layout(
+        height=560,
+        margin={"l": 0, "r": 0, "t": 10, "b": 0},
+        legend={"orientation": "h", "itemsizing": "constant", "y": 1.05},
+        scene_camera_eye={"x": 1.2, "y": 1.2, "z": 0.6},
+        scene={f"{axis}axis": bare for axis in "xyz"},
+        sliders=[slider],
+    )
+    return views.plot(
+        figure,
+        alt=f"{len(words)} words of {len(names)} groups as points in three dimensions, two "
+        "of each group named. Groups stand together; with random weights they are mixed.",
+    )
+
+
+# --- analogies ----------------------------------------------------------------------------
+
+
+def analogies(shares):
+    """Draw how many questions are answered, kind by kind.
+
+    Parameters
+    ----------
+    shares : DataFrame
+        One row a kind, one column a way to answer.
+
+    Returns
+    -------
+    None
+        The figure is shown.
+    """
+    _, axis = plt.subplots(figsize=(6.4, 4.8))
+    rows = np.arange(len(shares))
+    for i, (way, marker) in enumerate(zip(shares, "os^", strict=False)):
+        axis.plot(shares[way], rows, marker, color=views.PALETTE[i], label=way)
+    axis.hlines(rows, 0, shares.max(axis=1), color="#dddddd", zorder=0)
+    axis.set_yticks(rows, shares.index)
+    axis.invert_yaxis()
+    axis.set(xlabel="questions answered", xlim=(-0.02, 1.04))
+    axis.legend(loc="lower center", bbox_to_anchor=(0.4, 1.0), ncols=1, frameon=False)
+    plt.show()
+
+
+# --- verb or noun? ------------------------------------------------------------------------
+
+
+def contest(tokenizer, model, untrained, taught, random_taught):
+    """Show how far "smile" leans to the verbs in two lines, level by level.
+
+    Parameters
+    ----------
+    tokenizer, model
+        Of `lmcourse.models.load_bert`.
+    untrained : BertModel
+        The same with untrained layers.
+    taught, random_taught : dict of str to array
+        Of `lmcourse.verbs_and_nouns.read_pairs`, by the one model and by the other.
+
+    Returns
+    -------
+    View
+    """
+    word, texts = "smile", ["They let her smile again.", "They read her smile again."]
+
+    def told(model, taught):
+        levels = {"the word before": before_direction(tokenizer, model)}
+        levels |= {name: verb_direction(vectors) for name, vectors in taught.items()}
+        before = _row(tokenizer, model, "her") @ levels["the word before"][0]
+        leans = {"the word before": np.array([before, before])}
+        for name, vectors in read_pairs(tokenizer, model, [word]).items():
+            leans[name] = vectors[:, 0, :, 0].mean(axis=1) @ levels[name][0]  # (2,)
+        rows = [[n, *(x - levels[n][1]).round(3).tolist()] for n, x in leans.items()]
+        return rows, [[n, x.round(4).tolist(), middle] for n, (x, middle) in levels.items()]
+
+    rows, levels = told(model, taught)
+    data = {"texts": texts, "word": word, "told": rows, "levels": levels}
+    data["untrained"] = told(untrained, random_taught)[0]
+    data["around"] = [tokenizer.cls_token_id, tokenizer.sep_token_id]
+    lines = [[name, f"{a:+.2f}", f"{b:+.2f}"] for name, a, b in rows]
+    return views.View(
+        "contest-view",
+        data,
+        table(["towards the verb", *texts], lines),
+        alt=f"How far “{word}” leans towards the verbs in two lines. "
+        + "; ".join(f"{name}: {a} and {b}" for name, a, b in lines)
+        + ". A switch puts untrained layers in the model's place.",
+        stores=["bert", "bert-pieces"],
+    )
+
+
+def _row(tokenizer, model, word):
+    """Return the table's row of a word, of length 1."""
+    row = model.get_input_embeddings().weight[tokenizer.convert_tokens_to_ids(word)]
+    return unit(row.detach().double().cpu().numpy())
+
+
+def verb_or_noun(right, random_right, before):
+    """Draw in how many pairs a verb and a noun are told apart, level by level.
+
+    Parameters
+    ----------
+    right, random_right : dict of str to array of shape (pairs, words)
+        Of `lmcourse.verbs_and_nouns.told_apart`, of the trained layers and of untrained
+        ones.
+    before : array of shape (pairs, words)
+        Of the rows of all words before, added up.
+
+    Returns
+    -------
+    None
+        The figure is shown.
+    """
+    _, axis = plt.subplots(figsize=(6.4, 3.2))
+    where = np.arange(len(right))
+    views.band(axis, where, [crossed_interval(table) for table in right.values()])
+    mean, grey = ([x.mean() for x in found.values()] for found in (right, random_right))
+    axis.plot(where, mean, "o-", label="BERT")
+    axis.plot(where, grey, "s--", color=views.PALETTE[6], label="untrained layers")
+    label = "words before, added up"
+    axis.axhline(before.mean(), color=views.PALETTE[1], linestyle="--", label=label)
+    axis.set(xlabel="after layer", ylabel="pairs told apart", ylim=(0.2, 1.02))
+    axis.set_xticks(where, ["before", *map(str, where[:-1])])
+    axis.legend(loc="lower right", fontsize=9, frameon=False)
+    plt.show()
+
+
+# --- cones --------------------------------------------------------------------------------
+
+
+def _fan(angles):
+    """Return rays from the middle to the rim and back, again and again: x and y."""
+    turns = np.radians(angles)
+    ends = np.stack([np.cos(turns), np.sin(turns)])  # (2, words)
+    return np.stack([0 * ends, ends, np.nan * ends], -1).reshape(2, -1)
+
+
+def _stop(run):
+    """Name a training as the slider does."""
+    constant = {0: "", -1: ", −ln 5", 1: ", +ln 5"}[int(np.sign(run["constant"]))]
+    return f"{run['k']}{constant}"
+
+
+def cones(runs):
+    """Draw words and contexts as rays, with a slider over trainings.
+
+    Parameters
+    ----------
+    runs : list of dict
+        Of the study *embeddings*: ``k``, ``constant`` and ``picture``.
+
+    Returns
+    -------
+    View
+    """
+    runs = [run for run in runs if "picture" in run]
+
+    def state(run):
+        (x, y), (u, v) = map(_fan, run["picture"]["angles"])
+        at = {"x": [run["k"]], "y": [run["picture"]["score"]]}
+        return [{"x": x, "y": y}, {"x": u, "y": v}, at]
+
+    plain = [run for run in runs if not run["constant"]]
+    ks, base = [run["k"] for run in plain], plain[0]["picture"]["score"]
+    opened = len(plain) - 1
+    rays = {"mode": "lines", "line_width": 1.3}
+    figure = make_subplots(rows=2, cols=1, row_heights=[0.74, 0.26])
+    first = state(runs[opened])
+    for part, name, x, ink in zip(
+        first, ["words", "contexts"], (-0.8, 0.8), views.PALETTE, strict=False
+    ):
+        figure.add_scatter(**part, **rays, line_color=ink, name=name)
+        figure.add_annotation(x=x, y=0.7, text=name, showarrow=False, font_size=14)
+    dot = {"mode": "markers", "marker": {"size": 13, "color": views.PALETTE[2]}}
+    figure.add_scatter(**first[2], **dot, name="mean score", row=2, col=1)
+    dashed = {"mode": "lines", "line": {"dash": "dash", "color": "grey"}}
+    lower = [base - math.log(k) for k in ks]
+    figure.add_scatter(x=ks, y=lower, **dashed, row=2, col=1)
+    figure.frames = [
+        go.Frame(name=_stop(run), traces=[0, 1, 2], data=state(run)) for run in runs
+    ]
+    steps = [
+        {"label": name, "method": "animate", "args": [[name], STILL]}
+        for name in map(_stop, runs)
+    ]
+    slider = {"active": opened, "steps": steps, "pad_t": 60, "currentvalue_prefix": "k = "}
+    figure.update_layout(
+        sliders=[slider],
+        height=620,
+        showlegend=False,
+        margin={"l": 50, "r": 30, "t": 40},
+        xaxis={"visible": False},
+        yaxis={"visible": False, "range": [-0.85, 0.85], "scaleanchor": "x"},
+        xaxis2={"title": "negatives for each pair, k", "tickvals": ks},
+        yaxis2={"title": "mean score", "range": [-2.4, 0.2]},
+    )
+    told = " ".join(
+        f"At k = {_stop(run)} the words' mean cosine is {run['picture']['cosine']:.2f} and "
+        f"the mean score {run['picture']['score']:.1f}."
+        for run in runs
+    )
+    alt = f"Rays from a middle point, words to the left, contexts to the right. {told}"
+    return views.plot(figure, alt=alt)
+
+
+# --- how far to trust them ----------------------------------------------------------------
+
+
+def shared(frequent, others, chances):
+    """Draw which share of their neighbours words have in common with BERT's table.
+
+    Parameters
+    ----------
+    frequent, others : dict of str to (mean, (low, high))
+        Name of the vectors → the mean over words with its interval.
+    chances : pair of float
+        What is shared by chance, in each of the two.
+
+    Returns
+    -------
+    None
+        The figure is shown.
+    """
+    _, axes = plt.subplots(1, 2, figsize=(7.2, 2.8), sharex=True)
+    titles = ["the sixty most frequent", "all others"]
+    for axis, found, chance, title in zip(
+        axes, (frequent, others), chances, titles, strict=True
+    ):
+        means = np.array([mean for mean, _ in found.values()])
+        ends = np.array([ends for _, ends in found.values()]).T  # (2, kinds)
+        reach = abs(ends - means)
+        axis.barh(list(found), means, xerr=reach, color=views.PALETTE[: len(found)])
+        axis.axvline(chance, color="grey", linestyle="--")
+        axis.invert_yaxis()
+        axis.set(xlabel="shared neighbours", title=title)
+    plt.show()

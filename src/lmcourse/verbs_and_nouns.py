@@ -1,0 +1,209 @@
+"""Does a vector show whether its word is used as a verb or as a noun?
+
+Pairs of sentences with a gap: in the first a verb is missing, in the second a noun. The
+word before the gap, its position and what follows are the same in both. The two are put
+into one sentence, in either order: *They let her smile again, and they read her smile
+again.*
+"""
+
+import numpy as np
+import torch
+
+from lmcourse.embeddings import unit
+
+PAIRS = """
+They let her _ again.|They read her _ again.
+These are people that _ every day.|We all remember that _ every day.
+I saw them run and _ all night.|I heard their song and _ all night.
+You should now come and _ for a while.|We liked his voice and _ for a while.
+Nobody made her _ that evening.|Nobody liked her _ that evening.
+There are some that _ too much.|She talked about that _ too much.
+They would sit down and _ in the sun.|They miss her voice and _ in the sun.
+You and she may stay or _ with us.|There was not a word or _ with us.
+We had to eat or _ before noon.|We had no meal or _ before noon.
+They will each _ at night.|They praise each _ at night.
+We may each _ once a year.|We count each _ once a year.
+Now they can only _ in town.|It was the only _ in town.
+The girls may only _ on Sundays.|That is her only _ on Sundays.
+The women will first _ at noon.|It was our first _ at noon.
+The girls will next _ in summer.|That is their next _ in summer.
+Please let another _ here.|We need another _ here.
+Please let one _ at a time.|We had one _ at a time.
+When did any _ last week?|Was there any _ last week?
+They say some _ in spring.|They planned some _ in spring.
+The old men even _ in the rain.|It was an even _ in the rain.
+His two sons just _ in the end.|It was a just _ in the end.
+Our old friends still _ in the dark.|It was a still _ in the dark.
+The people there daily _ at the gate.|It was the daily _ at the gate.
+She would not speak or _ that night.|She left without word or _ that night.
+We watched her _ on the hill.|We blamed her _ on the hill.
+They help her _ at home.|They praise her _ at home.
+You can either _ or rest.|You want either _ or rest.
+I have seen him and her _ before.|I have heard much of her _ before.
+Some people like to sit and _ alone.|Some people like the quiet and _ alone.
+Let no one _ in the church.|There was one _ in the church.
+Did you or any _ this morning?|Was there not any _ this morning?
+He makes her _ too often.|He mocks her _ too often.
+"""
+LESSONS = """
+They _ every day.|It was the _ of the year.
+You must _ now.|There is no _ of it.
+I _ each spring.|The _ was lost.
+We will _ again.|She had an old _.
+She wants to _ for him.|A new _ was made.
+Please _ here.|He gave his _.
+"""
+TAUGHT = ["record", "answer", "dream", "promise", "love", "fear", "hope", "work"]
+TRIED = ["dance", "fight", "smile", "laugh", "call", "change"]
+NEVER_VERBS = ["bee", "river", "idea", "music", "poem", "kitchen"]
+
+BATCH = 128  # texts read at once
+
+
+def pairs(lines=PAIRS) -> list[tuple[str, str]]:
+    """Return the pairs, the sentence that lacks a verb first."""
+    return [tuple(line.split("|")) for line in lines.strip().splitlines()]
+
+
+def joined(pair, word) -> list[str]:
+    """Fill both gaps, and put both sentences into one: verb first, then noun first."""
+    verb, noun = (half.rstrip(".?").replace("_", word) for half in pair)
+    return [f"{verb}, and {noun}.", f"{noun}, and {verb}."]
+
+
+def _encoded(tokenizer, words):
+    """Return a batch and the positions of each word's two occurrences: (texts, 2)."""
+    texts = [text for pair in pairs() for word in words for text in joined(pair, word)]
+    batch = tokenizer(texts, return_tensors="pt", padding=True)
+    ids = tokenizer.convert_tokens_to_ids([*words])
+    wanted = torch.tensor([number for _ in pairs() for number in ids for _ in range(2)])
+    found = batch["input_ids"] == wanted[:, None]  # (texts, tokens)
+    if not (found.sum(dim=1) == 2).all():
+        raise ValueError("each word must be one token, and occur in none of the frames")
+    return batch, found.nonzero()[:, 1].view(-1, 2)
+
+
+def _arranged(vectors, count) -> np.ndarray:
+    """From (texts, occurrences, d_model) to (use, pairs, orders, words, d_model)."""
+    units = unit(vectors.double().cpu().numpy())
+    table = units.reshape(
+        len(pairs()), count, 2, 2, -1
+    )  # pairs, words, orders, occurrences
+    verb_first, noun_first = table[:, :, 0], table[:, :, 1]
+    verbs = np.stack([verb_first[:, :, 0], noun_first[:, :, 1]], axis=1)
+    nouns = np.stack([verb_first[:, :, 1], noun_first[:, :, 0]], axis=1)
+    return np.stack([verbs, nouns])
+
+
+@torch.no_grad()
+def read_pairs(tokenizer, model, words) -> dict[str, np.ndarray]:
+    """Read all sentences, and return the words' vectors at each level of a BERT.
+
+    Parameters
+    ----------
+    tokenizer, model
+        Of `lmcourse.models.load_bert`.
+    words : list of str
+        Each a token of its own.
+
+    Returns
+    -------
+    dict of str to array of shape (2, pairs, 2, words, d_model)
+        Level → unit vectors: of the verb and of the noun; where the verb comes first and
+        where the noun does.
+
+    Raises
+    ------
+    ValueError
+        If a word is cut into several tokens.
+    """
+    batch, at = _encoded(tokenizer, words)
+    parts = []
+    for start in range(0, len(at), BATCH):
+        which = slice(start, start + BATCH)
+        part = {name: x[which].to(model.device) for name, x in batch.items()}
+        where = at[which]
+        rows = torch.arange(len(where))[:, None]
+        found = model(**part, output_hidden_states=True).hidden_states
+        parts.append([state[rows, where].cpu() for state in found])
+    states = [torch.cat(level) for level in zip(*parts, strict=True)]
+    names = ["before layer 0"] + [f"after layer {i}" for i in range(len(states) - 1)]
+    return {
+        name: _arranged(state, len(words))
+        for name, state in zip(names, states, strict=True)
+    }
+
+
+@torch.no_grad()
+def words_before(tokenizer, model, words, decay) -> np.ndarray:
+    """Add up the table's rows of all words before, instead of reading the sentences.
+
+    Parameters
+    ----------
+    decay : float
+        What the row of the word before is weighted with; the one before it with its
+        square, and so on.
+
+    Returns
+    -------
+    array of shape (2, pairs, 2, words, d_model)
+        As `read_pairs` returns it for a level.
+    """
+    batch, at = _encoded(tokenizer, words)
+    table = model.get_input_embeddings().weight.detach().cpu()
+    positions = torch.arange(batch["input_ids"].shape[1])
+    back = (at[:, :, None] - positions).double()  # (texts, occurrences, tokens)
+    weights = torch.where(back > 0, decay**back, 0.0)
+    weights[:, :, 0] = 0  # [CLS]
+    return _arranged(weights @ table[batch["input_ids"]].double(), len(words))
+
+
+def verb_direction(vectors) -> tuple[np.ndarray, float]:
+    """Return the direction from the mean noun to the mean verb, and where its middle is.
+
+    Returns
+    -------
+    direction : array of shape (d_model,)
+        Of length 1.
+    middle : float
+        The mean of both along it: what is above leans to the verbs.
+    """
+    verbs, nouns = vectors.mean(axis=(1, 2, 3))
+    direction = unit(verbs - nouns)
+    return direction, float((verbs + nouns) @ direction / 2)
+
+
+def told_apart(taught, tried) -> np.ndarray:
+    """Say in which pairs the verb leans more to the verbs than the noun does.
+
+    For each pair the direction is that of the other pairs, and of other words.
+
+    Parameters
+    ----------
+    taught, tried : array of shape (2, pairs, 2, words, d_model)
+        As of `read_pairs`: of the words that give the direction, and of those tried.
+
+    Returns
+    -------
+    array of shape (pairs, words)
+        The mean over both orders; a tie counts one half.
+    """
+    verbs, nouns = taught.mean(axis=(2, 3))  # (pairs, d_model)
+    own = verbs - nouns
+    others = unit(own.sum(axis=0) - own)  # (pairs, d_model)
+    leans = (tried * others[:, None, None]).sum(axis=-1)  # (2, pairs, orders, words)
+    ahead = np.sign((leans[0] - leans[1]).round(5))
+    return ((1 + ahead) / 2).mean(axis=1)
+
+
+def before_direction(tokenizer, model) -> tuple[np.ndarray, float]:
+    """Return the same for the table's rows of the words before a verb, and before a noun.
+
+    Learned in the six pairs of plain sentences, `LESSONS`.
+    """
+    table = unit(model.get_input_embeddings().weight.detach().double().cpu().numpy())
+    sides = []
+    for gapped in zip(*pairs(LESSONS), strict=True):
+        last = [tokenizer.tokenize(text.split("_")[0])[-1] for text in gapped]
+        sides.append(table[tokenizer.convert_tokens_to_ids(last)])
+    return verb_direction(np.stack(sides)[:, :, None, None])
