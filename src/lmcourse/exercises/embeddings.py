@@ -10,7 +10,7 @@ from transformers import BertConfig, BertModel
 from lmcourse.data import load_poems, load_sonnets
 from lmcourse.embeddings import neighbour_overlap, word_vectors, words
 from lmcourse.exercises import Wrong, compare, exercise, judge, predict, run
-from lmcourse.exercises.answers import NotTried, number, strings, type_name, unpack
+from lmcourse.exercises.answers import NotTried, number, strings, unpack
 from lmcourse.models import load_bert
 
 
@@ -52,42 +52,6 @@ def content_words(answer):
         "first position.": vectors[[tokens.index(token) for token in stay]],
     }
     compare(points, [vector for _, vector in pairs], mistakes)
-
-
-@exercise("embeddings.static_vectors", kind="spot the bug")
-def static_vectors(answer):
-    """Compare with the rows of a small model's table, picked by hand."""
-    torch.manual_seed(0)
-    sizes = {"vocab_size": 30, "hidden_size": 8, "intermediate_size": 8}
-    sizes |= {"num_hidden_layers": 1, "num_attention_heads": 2}
-    model = BertModel(BertConfig(**sizes)).eval()
-    ids = torch.tensor([[4, 9, 4, 17, 2]])
-    parts = dict(model.embeddings.named_children())
-    table, norm = parts["word_embeddings"].weight, parts["LayerNorm"]
-    word, place = table[ids], parts["position_embeddings"](torch.arange(ids.shape[1]))
-    added = word + place + parts["token_type_embeddings"].weight[0]
-    with torch.no_grad():
-        layers = model(ids, output_hidden_states=True).hidden_states
-    mistakes = {
-        "that is hidden_states[0]: the rows of position and segment have been added, and "
-        "the sum normalised. Token 4 occurs twice here, and your two vectors differ.": (
-            layers[0]
-        ),
-        "your rows have length 1; those in the table don't.": word
-        / word.norm(dim=-1, keepdim=True),
-        "these are the rows of the positions, not of the words.": place[None],
-        "these are the vectors after a layer: other words are mixed in.": layers[1],
-        "these are three rows added up; only the word's row is wanted.": added,
-        "these rows are normalised; those in the table aren't.": norm(word),
-        "the position's row is still added.": word + place,
-        "the segment's row is still added.": added - place,
-        "the axis of the batch is lost: return (batch, tokens, d_model).": word[0],
-        "the whole table was returned: look the tokens up in it.": table,
-    }
-    given = run(answer, model, ids)
-    if not isinstance(given, torch.Tensor):
-        raise Wrong(f"a Tensor is expected, not {type_name(given)}.")
-    compare(given, word, mistakes)
 
 
 predict(
@@ -154,6 +118,39 @@ def fourth_word(answer):
     away = np.array([[1, 0.1], [1, 0.2], [1, 0.3], [-1, -0.2], [-1, 0.5]])
     zero = "a cosine of 0 rules nothing out where the others are below 0: take -np.inf."
     compare(run(answer, away, 0, 1, 2), 4, {zero: 0})
+
+
+@exercise("embeddings.static_vectors", kind="spot the bug")
+def static_vectors(answer):
+    """Compare with the rows of a small model's table, picked by hand."""
+    torch.manual_seed(0)
+    sizes = {"vocab_size": 30, "hidden_size": 8, "intermediate_size": 8}
+    sizes |= {"num_hidden_layers": 1, "num_attention_heads": 2}
+    model = BertModel(BertConfig(**sizes)).eval()
+    ids = torch.tensor([[4, 9, 4, 17, 2]])
+    parts = dict(model.embeddings.named_children())
+    table, norm = parts["word_embeddings"].weight, parts["LayerNorm"]
+    word, place = table[ids], parts["position_embeddings"](torch.arange(ids.shape[1]))
+    added = word + place + parts["token_type_embeddings"].weight[0]
+    with torch.no_grad():
+        layers = model(ids, output_hidden_states=True).hidden_states
+    mistakes = {
+        "that is hidden_states[0]: the rows of position and segment have been added, and "
+        "the sum normalised. Token 4 occurs twice here, and your two vectors differ.": (
+            layers[0]
+        ),
+        "your rows have length 1; those in the table don't.": word
+        / word.norm(dim=-1, keepdim=True),
+        "these are the rows of the positions, not of the words.": place[None],
+        "these are the vectors after a layer: other words are mixed in.": layers[1],
+        "these are three rows added up; only the word's row is wanted.": added,
+        "these rows are normalised; those in the table aren't.": norm(word),
+        "the position's row is still added.": word + place,
+        "the segment's row is still added.": added - place,
+        "the axis of the batch is lost: return (batch, tokens, d_model).": word[0],
+        "the whole table was returned: look the tokens up in it.": table,
+    }
+    compare(run(answer, model, ids), word, mistakes)
 
 
 predict(

@@ -132,9 +132,6 @@ WRONG = {
         "take -np.inf": zeroed,
     },
     "static_vectors": {
-        "a Tensor is expected": lambda model, ids: (
-            model.embeddings.word_embeddings(ids).detach().numpy()
-        ),
         "rows of the positions": lambda model, ids: model.embeddings.position_embeddings(
             torch.arange(ids.shape[1])
         )[None],
