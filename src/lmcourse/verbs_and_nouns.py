@@ -2,7 +2,7 @@
 
 Pairs of sentences with a gap: in the first a verb is missing, in the second a noun. The
 word before the gap, its position and what follows are the same in both. The two are put
-into one sentence, in either order: *They let her smile again, and they read her smile
+into one sentence, in either order: *They let her dance again, and they read her dance
 again.*
 """
 

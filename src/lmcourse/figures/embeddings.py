@@ -113,7 +113,7 @@ def analogies(shares):
 
 
 def contest(tokenizer, model, untrained, taught, random_taught):
-    """Show how far "smile" leans to the verbs in two lines, level by level.
+    """Show how far "dance" leans to the verbs in two lines, level by level.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def contest(tokenizer, model, untrained, taught, random_taught):
     -------
     View
     """
-    word, texts = "smile", ["They let her smile again.", "They read her smile again."]
+    word, texts = "dance", ["They let her dance again.", "They read her dance again."]
 
     def told(model, taught):
         levels = {"the word before": before_direction(tokenizer, model)}
