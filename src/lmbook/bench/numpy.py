@@ -19,7 +19,10 @@ from lmcourse.positions import rotate
 
 
 def torch_parameters(model):
-    """Return a decoder's parameters as tensors that want a gradient, by name."""
+    """Return the parameters of a `Decoder` as tensors by name.
+
+    Those that are trained want a gradient.
+    """
     named = model.parameters().items()
     return {name: torch.tensor(p.value, requires_grad=p.trainable) for name, p in named}
 
@@ -50,10 +53,27 @@ def torch_loss(parameters, heads, layers, numbers, targets):
 
 
 def _block(p, block, heads, x):
-    """Compute a block: self-attention and a feed-forward network, a norm after each."""
+    """Compute a block: self-attention and a feed-forward network, a norm after each.
+
+    Parameters
+    ----------
+    p : dict of str to Tensor
+        The decoder's parameters.
+    block : str
+        What the names of this block's parameters begin with: "blocks.modules.0.".
+    heads : int
+    x : Tensor of shape (batch, tokens, d_model)
+
+    Returns
+    -------
+    Tensor of shape (batch, tokens, d_model)
+    """
 
     def project(name):
-        """Return queries, keys or values of all heads, (batch, heads, tokens, d_head)."""
+        """Return queries, keys or values of all heads, (batch, heads, tokens, d_head).
+
+        ``name`` is "query", "key" or "value".
+        """
         names = [f"{block}attention.heads.branches.{h}.{name}." for h in range(heads)]
         weight = torch.cat([p[name + "weight"] for name in names], 1)
         bias = torch.cat([p[name + "bias"] for name in names])
@@ -77,9 +97,20 @@ def _block(p, block, heads, x):
 
 
 def numpy_ways(model, numbers, targets):
-    """Return two functions: one computes the gradients, one takes a step with Adam.
+    """Return the two halves of a training step in NumPy.
 
-    The step leaves the gradients at zero.
+    Parameters
+    ----------
+    model : Decoder
+    numbers, targets : int array of shape (batch, tokens)
+        Words by their number, and the word that follows each.
+
+    Returns
+    -------
+    gradients : callable
+        Without arguments: runs forward and backward, returns a list of arrays.
+    step : callable
+        Without arguments: takes a step with Adam, and sets the gradients to zero.
     """
     parameters, loss = list(model.parameters().values()), SoftmaxCrossEntropy()
     adam = Adam(parameters)
@@ -94,7 +125,17 @@ def numpy_ways(model, numbers, targets):
 
 
 def torch_ways(parameters, sizes, numbers, targets):
-    """Return the same two in PyTorch."""
+    """Return the two halves of a training step in PyTorch, as `numpy_ways` does.
+
+    Parameters
+    ----------
+    parameters : dict of str to Tensor
+        As `torch_parameters` returns them.
+    sizes : dict
+        Has ``heads`` and ``layers``.
+    numbers, targets : int array of shape (batch, tokens)
+        Words by their number, and the word that follows each.
+    """
     trained = [p for p in parameters.values() if p.requires_grad]
     adam = torch.optim.Adam(trained)
     numbers, targets = torch.tensor(numbers), torch.tensor(targets)

@@ -65,7 +65,22 @@ def serve(folder: Path):
 
 @contextmanager
 def opened_view(context, address: str, module: str):
-    """Open the page and scroll to one of its views; gives the view."""
+    """Open the page *Play* and scroll to one of its views, until it is drawn.
+
+    Parameters
+    ----------
+    context : BrowserContext
+        Playwright's.
+    address : str
+        Of the site, without a slash at its end.
+    module : str
+        The name of the view's JavaScript module.
+
+    Yields
+    ------
+    Locator
+        Playwright's, of the view.
+    """
     page = context.new_page()
     page.set_default_timeout(PATIENCE)
     page.goto(f"{address}/play.html")
@@ -104,7 +119,10 @@ def time_models(context, way: str, address: str) -> dict:
 
 
 def time_training(context, address: str) -> float:
-    """Train a GPT in the page; return the seconds until it is better than pairs."""
+    """Train a GPT in the page; return the seconds until it is better than pairs.
+
+    That is as the page itself tells. ``context`` and ``address`` are as for `opened_view`.
+    """
     with opened_view(context, address, "training") as found:
         found.get_by_role("button", name="Train it here").click()
         found.page.wait_for_function(BETTER_OR_STOPPED)

@@ -20,7 +20,19 @@ PROMPT = "Emily Dickinson was born in Amherst, Massachusetts, in 1830. She"
 
 
 def write_with_ours(tokens):
-    """Return a function that writes with the course's Llama, and returns the tokens."""
+    """Load the course's Llama; return a function that continues `PROMPT` with it.
+
+    Parameters
+    ----------
+    tokens : int
+        How many to write.
+
+    Returns
+    -------
+    callable
+        Without arguments: returns the ids that were written, a list of int, and the seconds
+        that loading took.
+    """
     torch.set_num_threads(1)
     start = time.perf_counter()
     tokenizer, model = load_talker(device="cpu")
@@ -30,7 +42,10 @@ def write_with_ours(tokens):
 
 
 def write_with_theirs(tokens):
-    """The same with ``transformers``, which is given our tokenizer."""
+    """Load the Llama of ``transformers``; return a function as `write_with_ours` does.
+
+    It is given our tokenizer.
+    """
     import transformers
 
     torch.set_num_threads(1)
@@ -45,7 +60,7 @@ def write_with_theirs(tokens):
     encoded = tokenizer(PROMPT, return_tensors="pt")
 
     def write():
-        """Let ``transformers`` write so many tokens, always the likeliest."""
+        """Return the ids that ``transformers`` writes, and the seconds of loading."""
         ids = model.generate(
             input_ids=encoded.input_ids,
             attention_mask=encoded.attention_mask,

@@ -59,7 +59,10 @@ def ask(proof: Proof, page: Page) -> dict:
 
 
 def _ask_null(proof: Proof, page: Page, values: dict) -> str:
-    """Return what is wrong with a finding in its null, "" if it fails as it should."""
+    """Return what is wrong with a finding in its null, "" if it fails as it should.
+
+    ``values`` is what the finding returned on its page, by name.
+    """
     world = proof.null(page)
     try:
         proof(world)
@@ -72,6 +75,8 @@ def _ask_null(proof: Proof, page: Page, values: dict) -> str:
 
 def held(chapter: str, root: Path = ROOT) -> list[dict]:
     """Execute a chapter's lesson; return what `ask` says of each of its findings.
+
+    ``chapter`` is its name, ``root`` the folder of the book.
 
     This is for a process of its own: it changes the working directory, what draws figures,
     and the shell that IPython knows.

@@ -62,7 +62,14 @@ def place_proofs(notebook: NotebookNode, chapter: str) -> NotebookNode:
 
 
 def _split(cell: NotebookNode, chapter: str) -> list[tuple[NotebookNode, int]]:
-    """Cut a cell of prose at its proofs; each part has the line that it begins at."""
+    """Cut a cell of prose at its proofs, and put a cell that runs it in place of each.
+
+    Returns
+    -------
+    list of (NotebookNode, int)
+        The cells, each with the line of ``cell`` that it begins at, counted from 0. A cell
+        of code, or one without proofs, is returned as it is.
+    """
     placed = placed_in(cell.source) if cell.cell_type == "markdown" else []
     if not placed:
         return [(cell, 0)]
@@ -75,7 +82,21 @@ def _split(cell: NotebookNode, chapter: str) -> list[tuple[NotebookNode, int]]:
 
 
 def _prose(lines: list[str], begin: int, end: int, cell: NotebookNode) -> list[tuple]:
-    """Return some lines as a cell, nothing if they are blank."""
+    """Return lines of a cell of prose as a cell of their own, with its first line.
+
+    Parameters
+    ----------
+    lines : list of str
+    begin, end : int
+        Which ones: from the first up to the second.
+    cell : NotebookNode
+        The whole cell, whose metadata the new one gets.
+
+    Returns
+    -------
+    list of (NotebookNode, int)
+        One pair; empty if the lines are blank.
+    """
     while begin < end and not lines[begin].strip():
         begin += 1
     source = "\n".join(lines[begin:end]).rstrip()

@@ -80,7 +80,10 @@ def store_path(name: str, root: Path) -> Path:
 
 
 def stored(name: str, root: Path = ROOT) -> NotebookNode | None:
-    """Return what the store has under a chapter's name, of whatever sources."""
+    """Return the executed notebook that is stored under a chapter's name, or None.
+
+    It may be one of older sources (`fill`).
+    """
     try:
         notebook = nbformat.read(store_path(name, root), as_version=4)
     except (OSError, ValueError, nbformat.ValidationError):
@@ -90,6 +93,15 @@ def stored(name: str, root: Path = ROOT) -> NotebookNode | None:
 
 def fill(notebook: NotebookNode, name: str, root: Path = ROOT) -> dict | None:
     """Give a chapter, as it is read now, the outputs that the store has for it.
+
+    Parameters
+    ----------
+    notebook : NotebookNode
+        As `page_notebook` returns it; changed in place.
+    name : str
+        The chapter's.
+    root : Path
+        The folder of the book.
 
     Returns
     -------
@@ -132,7 +144,10 @@ def executed(name: str, root: Path = ROOT) -> NotebookNode:
 
 
 def _environment(log: Path, root: Path) -> dict[str, str]:
-    """Return the environment of a kernel: one thread, and its reads are noted."""
+    """Return the environment of a kernel: one thread, and its reads are noted.
+
+    ``log`` is the file in which ``watch/sitecustomize.py`` notes them.
+    """
     path = [str(WATCH), *filter(None, [os.environ.get("PYTHONPATH")])]
     noted = {
         "PYTHONPATH": os.pathsep.join(path),
@@ -146,7 +161,21 @@ def _environment(log: Path, root: Path) -> dict[str, str]:
 
 
 def _raise_or_note(log: Path, cell: NotebookNode, execute_reply: dict, **_) -> None:
-    """Raise a cell's error, unless it is a finding that does not hold of another model."""
+    """Raise a cell's error, unless it is a finding that does not hold of another model.
+
+    Parameters
+    ----------
+    log : Path
+        What the kernel has read and asked for so far.
+    cell : NotebookNode
+        With the error among its outputs; a finding's is made short, in place.
+    execute_reply : dict
+        The kernel's, as nbclient hands it to ``on_cell_error``.
+
+    Raises
+    ------
+    CellExecutionError
+    """
     (error,) = errors(cell)
     another = keys.other_models().keys() & keys.asked(log)
     of_finding = error.ename == ("NotSo" if is_placed(cell) else "AssertionError")
@@ -156,7 +185,24 @@ def _raise_or_note(log: Path, cell: NotebookNode, execute_reply: dict, **_) -> N
 
 
 async def _execute(name: str, root: Path, before: dict, timeout: int) -> NotebookNode:
-    """Execute one chapter; a failure is part of the notebook."""
+    """Execute one chapter; a failure is noted in the notebook, not raised.
+
+    Parameters
+    ----------
+    name : str
+    root : Path
+    before : dict
+        The hashes of what it may read, as `keys.snapshot` returns them.
+    timeout : int
+        Seconds that a cell may take.
+
+    Returns
+    -------
+    NotebookNode
+        With outputs. Its metadata has ``lmbook``, a dict: ``key``; ``failure``, None or
+        what `_failure` returns; ``reads``, path → hash; ``asked``, variable → hash of its
+        value; ``models``, variable → name; ``seconds``.
+    """
     notebook = page_notebook(page_path(name, root), name)
     about = {"key": keys.key(notebook), "failure": None}
     settings = keys.setting_hashes()
@@ -189,7 +235,20 @@ async def _execute(name: str, root: Path, before: dict, timeout: int) -> Noteboo
 
 
 def _failure(error: Exception, notebook: NotebookNode, begun: int) -> dict:
-    """Say what went wrong in which cell; as many were begun."""
+    """Say what went wrong in which cell.
+
+    Parameters
+    ----------
+    error : Exception
+    notebook : NotebookNode
+    begun : int
+        How many code cells were begun.
+
+    Returns
+    -------
+    dict
+        ``what``, in a line; ``error``, the code of the cell and the traceback.
+    """
     name, text = type(error).__name__, str(error)
     if not begun:
         return {"what": f"its kernel did not start ({name})", "error": text}
@@ -200,6 +259,11 @@ def _failure(error: Exception, notebook: NotebookNode, begun: int) -> dict:
 
 
 async def _execute_all(names: list[str], root: Path, timeout: int) -> None:
+    """Execute chapters, as many at a time as there are processors, and store each.
+
+    ``timeout`` is how many seconds a cell may take.
+    """
+
     def refuse(*_):
         """Refuse, as event loops do that know no signals, so that nbclient takes none."""
         raise RuntimeError
@@ -209,6 +273,7 @@ async def _execute_all(names: list[str], root: Path, timeout: int) -> None:
     gate, before = asyncio.Semaphore(cpu_count()), keys.snapshot(root)
 
     async def one(name: str) -> None:
+        """Execute a chapter when it is its turn, store it, and print a line."""
         async with gate:
             notebook = await _execute(name, root, before, timeout)
         path = store_path(name, root)
@@ -222,7 +287,7 @@ async def _execute_all(names: list[str], root: Path, timeout: int) -> None:
 
 
 def _say(name: str, notebook: NotebookNode, how: str) -> None:
-    """Print a page's name, how long its execution took, and how it ended."""
+    """Print a page's name, how long its execution took, and ``how`` it ended."""
     print(f"{name:24} {notebook.metadata.lmbook.seconds:6.1f} s  {how}", flush=True)
 
 
@@ -276,12 +341,12 @@ def _remove_others(names: list[str], root: Path) -> None:
 
 
 def _wrong(name: str, root: Path) -> dict | None:
-    """Execute a page; return what went wrong, None if nothing did."""
+    """Return what is wrong with a chapter's stored outputs, None if nothing is (`fill`)."""
     return fill(page_notebook(page_path(name, root), name), name, root)
 
 
 def report(failures: dict[str, dict]) -> None:
-    """Print what failed."""
+    """Print what failed: chapter → what is wrong, as `execute_chapters` returns it."""
     for name, failure in failures.items():
         print(f"\n--- {name}: {failure['what']}\n{failure['error']}")
     if failures:

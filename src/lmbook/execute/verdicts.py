@@ -1,8 +1,8 @@
 """What pages check, and what came of it.
 
-A proof that a chapter places (`lmbook.execute.placed`) leaves a `Record` among its cell's
-outputs. On pages of the older form a cell tagged ``proof`` begins with a comment, the
-sentence that it proves; what an empirical claim was held against stands below it, in
+A proof that a chapter places (`lmbook.execute.placed`) leaves a record (`RECORD`) among its
+cell's outputs. On pages of the older form a cell tagged ``proof`` begins with a comment,
+the sentence that it proves; what an empirical claim was held against stands below it, in
 fields. One tagged ``finding`` as well says something about the model at hand. A finding
 may fail with another model than the default, and then an error is among its outputs.
 """
@@ -48,12 +48,15 @@ def record(cell: NotebookNode) -> dict:
 
 
 def errors(cell: NotebookNode) -> list[NotebookNode]:
-    """Return what a cell raised, at most one."""
+    """Return the outputs of a cell that are errors: a list of one or none."""
     return [out for out in cell.get("outputs", []) if out.output_type == "error"]
 
 
 def brief(error: NotebookNode) -> list[str]:
-    """Return a traceback of two parts: the line of the cell, and what it said."""
+    """Return the traceback of an error's output in two parts.
+
+    The line of the cell that raised it, "" if it is not there; and its type and message.
+    """
     raised = _RAISED.search(COLOUR.sub("", "\n".join(error.traceback)))
     return [raised[1].strip() if raised else "", f"{error.ename}: {error.evalue}"]
 

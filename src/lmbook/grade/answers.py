@@ -17,7 +17,9 @@ FUNCTIONS: list = []  # those of answers, which the judge knows by their place h
 
 
 def held_function(number: int):
-    """Return the function of a number: where the judge hands one on, it arrives as itself.
+    """Return the function that is held here (`hold`) under a number.
+
+    Where the judge hands a function on to another, it so arrives as itself.
 
     That is how a `lmbook.grade.judge.RemoteFunction` is pickled.
     """

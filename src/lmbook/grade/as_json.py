@@ -60,7 +60,11 @@ def _to_plain(value: object, keep) -> object:
 
 
 def _array_to_plain(value: object, keep) -> dict | None:
-    """Return a tensor, an array or what can be seen as one; None if it cannot."""
+    """Return an array, or what can be seen as one, as a dict with a ``kind``.
+
+    Kinds are "tensor", "array", "scalar", "words" and "objects". None if it is no array.
+    ``keep`` is as for `dumps`.
+    """
     if isinstance(value, torch.Tensor):
         return _tensor_to_plain("tensor", value)
     if callable(value) or not hasattr(value, "__array__"):
@@ -89,7 +93,10 @@ def _tensor_to_plain(kind: str, value: torch.Tensor) -> dict:
 
 
 def _other_to_plain(value: object, keep) -> dict:
-    """Return a function as its number, and anything else as the name of its type."""
+    """Return a function as its number, and anything else as the name of its type.
+
+    Both are dicts with a ``kind``; ``keep``, as for `dumps`, gives the number.
+    """
     name = str(getattr(value, "__name__", type(value).__name__))
     if callable(value) and keep:
         return {"kind": "function", "of": keep(value), "name": name}
@@ -142,12 +149,15 @@ def _from_plain(plain: object, held) -> object:
 
 
 def _read_dict(plain: dict, held) -> dict:
-    """Return the dict that its plain form stands for."""
+    """Return the dict of a plain form: ``of`` has its pairs; ``held`` is as for `loads`."""
     return {_from_plain(k, held): _from_plain(v, held) for k, v in plain["of"]}
 
 
 def _read_objects(plain: dict, held) -> np.ndarray:
-    """Return the array of objects that its plain form stands for."""
+    """Return the array of objects of a plain form, which has ``shape`` and ``of``, a list.
+
+    ``held`` is as for `loads`.
+    """
     array = np.empty(len(plain["of"]), dtype=object)
     for place, each in enumerate(plain["of"]):
         array[place] = _from_plain(each, held)
@@ -155,12 +165,12 @@ def _read_objects(plain: dict, held) -> np.ndarray:
 
 
 def _read_tensor(plain: dict, held) -> torch.Tensor:
-    """Return the tensor that is in its plain form as safetensors."""
+    """Return the tensor of a plain form: ``of`` is a safetensors file in base 64."""
     return load(base64.b64decode(plain["of"]))["it"]
 
 
 def _read_array(plain: dict, held) -> np.ndarray:
-    """Return the array that is in its plain form as safetensors."""
+    """Return the array of a plain form: ``of`` is a safetensors file in base 64."""
     return _read_tensor(plain, held).numpy()
 
 

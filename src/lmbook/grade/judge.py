@@ -55,7 +55,22 @@ class WaitingKernel:
         self._box, self._stem = box, stem
 
     def ask(self, *request, seconds: float, held=None) -> object:
-        """Send a request, as `Sandbox.ask`."""
+        """Send a request, and return its reply, as `Sandbox.ask`.
+
+        Parameters
+        ----------
+        *request
+            The name of a function of `lmbook.grade.answers`, and its arguments.
+        seconds : float
+            How long it may take.
+        held : callable, optional
+            Makes something callable of the number and the name of a function there.
+
+        Raises
+        ------
+        Stopped
+            If no time is left; also what `Sandbox.ask` raises.
+        """
         if seconds <= 0:
             raise Stopped("it took too long")
         handed = "through", self._stem, cloudpickle.dumps(request), seconds
@@ -106,7 +121,8 @@ class RemoteFunction:
 def _rebuild_error(module: str, name: str, text: str) -> Exception:
     """Return an error of a known type, or of a new type of this name.
 
-    Known are Python's own and those of `lmcourse`; no other module is asked for a type.
+    ``module`` and ``name`` are those of its type, ``text`` is its message. Known are
+    Python's own types and those of `lmcourse`; no other module is asked for a type.
     """
     known = module == "builtins" or module.startswith("lmcourse.")
     kind = getattr(sys.modules.get(module, builtins), name, None) if known else None
@@ -184,9 +200,13 @@ def judge(name: str, content: bytes, box: Sandbox | WaitingKernel, seconds: floa
     content : bytes
         The answer, pickled in the submission's kernel; it is opened in the sandbox only.
         Where it waits, it is not needed.
-    box : Sandbox or Waiting
+    box : Sandbox or WaitingKernel
     seconds : float
         For all calls of the answer together.
+
+    Returns
+    -------
+    lmcourse.exercises.Verdict
 
     Raises
     ------

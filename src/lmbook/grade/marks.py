@@ -53,7 +53,7 @@ class Outcome:
     ----------
     tasks : list of str
         Those of all chapters that it has a check of.
-    kept : dict of str to Kept
+    kept : dict of str to RecordedAnswer
         By task.
     problems : str
         Which cells failed.
@@ -67,8 +67,20 @@ class Outcome:
 def grade_submission(path: Path, folder: Path, limits: Namespace) -> list[dict]:
     """Run and judge a submission; return its rows of the table.
 
-    ``limits`` is what it may use, the options of the command: seconds for a ``cell`` and
-    for all, GiB of ``memory``, and whether it is ``unsafe``, not shut in.
+    Parameters
+    ----------
+    path : Path
+        The notebook.
+    folder : Path
+        That of all submissions, from which paths are told.
+    limits : Namespace
+        What it may use, the options of the command: ``cell`` and ``seconds``, for a cell
+        and for all; ``memory``, in GiB; ``unsafe``, whether it is not shut in.
+
+    Returns
+    -------
+    list of dict
+        A row for each task: the columns `COLUMNS` → str, as far as there are.
     """
     code: list[str] = []
     try:
@@ -83,7 +95,11 @@ def grade_submission(path: Path, folder: Path, limits: Namespace) -> list[dict]:
 
 
 def _grade_in_sandbox(code: list[str], limits: Namespace) -> list[dict]:
-    """Run and judge a submission, again where its kernel did not begin."""
+    """Run and judge a submission, again where its kernel did not begin.
+
+    ``code`` are its cells; ``limits`` and the rows that are returned are as for
+    `grade_submission`, without the column ``submission``.
+    """
     for left in reversed(range(KERNEL_TRIES)):
         with Sandbox(limits.memory, limits.unsafe) as box:
             try:
@@ -164,7 +180,10 @@ def tasks_in(code: list[str], also: list[str] = ()) -> list[str]:
 
 
 def _run_submission(code: list[str], box: Sandbox, limits: Namespace) -> Outcome:
-    """Run a submission in a sandbox, and return what came of it."""
+    """Run a submission in a sandbox, and return what came of it.
+
+    ``code`` are its cells, ``limits`` is as for `grade_submission`.
+    """
     request = "run", code, limits.cell, limits.seconds
     found, problems = box.ask(*request, seconds=limits.seconds + START_SECONDS)
     kept: dict[str, RecordedAnswer] = {}
@@ -235,6 +254,11 @@ def _judge_answer(
         In which the submission was run.
     limits : Namespace
         As for `grade_submission`.
+
+    Returns
+    -------
+    dict
+        ``verdict`` and ``diagnosis``, as of `_verdict_cells`.
     """
     reason = f"the answer could not be taken out of the notebook: {kept.why}"
     first = {"verdict": "not graded", "diagnosis": reason}
@@ -253,7 +277,24 @@ def _judge_answer(
 def _verdict_cells(
     task: str, answer: bytes, box: Sandbox | WaitingKernel, seconds: float
 ) -> dict:
-    """Judge one answer; return its verdict and diagnosis, whatever becomes of the judge."""
+    """Judge one answer, and catch whatever is raised.
+
+    Parameters
+    ----------
+    task : str
+    answer : bytes
+        As a pickle.
+    box : Sandbox or WaitingKernel
+        Where it is judged.
+    seconds : float
+        For all calls of the answer together.
+
+    Returns
+    -------
+    dict
+        ``verdict``: "right", "wrong", "not tried" or "not graded"; ``diagnosis``, a
+        sentence.
+    """
     try:
         verdict = judge(task, answer, box, seconds)
     except Stopped as error:
@@ -309,7 +350,7 @@ class Table:
         return self
 
     def add(self, rows: list[dict]) -> None:
-        """Write the rows of a submission."""
+        """Write the rows of a submission, dicts column → text; others stay empty."""
         rows = [{key: clean_cell(row.get(key, "")) for key in COLUMNS} for row in rows]
         self.rows += rows
         self._writer.writerows(rows)

@@ -29,7 +29,19 @@ _original_check = exercises.check
 
 
 def recording_check(name, answer):
-    """Keep an answer, then check it. It takes the place of `lmcourse.exercises.check`."""
+    """Keep an answer, then check it, in the place of `lmcourse.exercises.check`.
+
+    Parameters
+    ----------
+    name : str
+        Of the task, such as "attention.heads".
+    answer : object
+
+    Returns
+    -------
+    Verdict
+        Of the check.
+    """
     ANSWERS.mkdir(exist_ok=True)
     stem = str(name).encode().hex()
     for old in ANSWERS.glob(f"{stem}.*"):  # the last time counts
@@ -46,7 +58,7 @@ def recording_check(name, answer):
 
 
 def _remove_recorded(path: Path) -> None:
-    """Remove what was kept of an answer, and end the process that waits with it."""
+    """Remove a file that was kept of an answer; of a ``.pid`` also end its process."""
     if path.suffix == ".pid":
         with suppress(OSError, ValueError):
             os.kill(int(path.read_text()), signal.SIGKILL)
@@ -56,7 +68,8 @@ def _remove_recorded(path: Path) -> None:
 def _leave_copy(stem: str, answer: object) -> None:
     """Leave a copy of this process that holds an answer, and waits to be asked for it.
 
-    It is nobody's child: a kernel that ends takes its children along.
+    It is nobody's child: a kernel that ends takes its children along. ``stem`` is the
+    task's name in hexadecimal digits, of which the names of files are made.
     """
     begun, ready = os.pipe()
     child = os.fork()
@@ -75,7 +88,17 @@ def _leave_copy(stem: str, answer: object) -> None:
 
 
 def _answer_requests(stem: str, answer: object, ready: int) -> None:
-    """Answer the judge's requests, which `lmbook.grade.inside` hands on, for ever."""
+    """Answer the judge's requests, which `lmbook.grade.inside` hands on, for ever.
+
+    Parameters
+    ----------
+    stem : str
+        The task's name in hexadecimal digits: names the socket and the file of the pid.
+    answer : object
+    ready : int
+        A pipe's descriptor: a byte is written to it, and it is closed, once requests can
+        come.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.stdout = sys.stderr = open(os.devnull, "w")  # noqa: SIM115 as long as it lives
     answers.load = lambda content: answer

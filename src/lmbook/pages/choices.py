@@ -117,8 +117,16 @@ def _compare_with_check(
 ) -> None:
     """Report a letter on which page and check disagree.
 
-    With another model than the default they may: then ``note``, which says so, is put
-    behind the choices. It is empty for the default models.
+    Parameters
+    ----------
+    node : choice_list
+    letter : str
+    verdict : lmcourse.exercises.Verdict
+        Of the chapter's check on this letter: true if it is right.
+    note : list of Node
+        Says that the page is about other models than the default; empty for the default.
+        With other models page and check may disagree: then the note is put behind the
+        choices, and nothing is reported.
     """
     if note and letter == node["right"] and not verdict:
         node.parent.insert(node.parent.index(node) + 1, note)

@@ -133,7 +133,10 @@ def numbered_pages(root: Path = ROOT) -> dict[str, str]:
     numerals: dict[str, str] = {}
 
     def number(trees, above: str) -> None:
-        """Number the pages of some parts of the contents, and those below them."""
+        """Number the pages of some parts of the contents, and those below them.
+
+        ``above`` is what stands before their numbers, such as "3." for pages below page 3.
+        """
         place = 0
         for tree in trees:
             for name in _page_names(tree.items, root):

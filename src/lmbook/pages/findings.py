@@ -128,6 +128,8 @@ def findings_html(app, link: Callable[[str], str], _) -> str:
     app : Sphinx
     link : callable
         From a page's name to its address.
+    _ : Node
+        Unused: what the HTML takes the place of.
     """
     rows = _all_claims(app)
     if not rows:
@@ -143,7 +145,10 @@ def findings_html(app, link: Callable[[str], str], _) -> str:
 
 
 def _summary(rows: list[dict]) -> str:
-    """Return how many findings hold, and how many claims lack a field."""
+    """Return how many findings hold, and how many claims lack a field, as HTML.
+
+    ``rows`` are those of `_all_claims`.
+    """
     verdicts = [row["verdict"] for row in rows if row["kind"] == "finding"]
     hold = verdicts.count("checked")
     lack = sum(not (row.get("rival") and row.get("null")) for row in rows)
@@ -154,7 +159,17 @@ def _summary(rows: list[dict]) -> str:
 
 
 def _claim_html(app, link: Callable[[str], str], row: dict) -> str:
-    """Return a claim: its sentence with its verdict, which opens on all the rest."""
+    """Return a claim as HTML: its sentence and verdict, which open on all the rest.
+
+    Parameters
+    ----------
+    app : Sphinx
+    link : callable
+        From a page's name to its address.
+    row : dict
+        A claim, as `_all_claims` returns it: ``claim``, ``kind``, ``verdict``, ``at``,
+        ``note``, and fields such as ``rival``, ``null``, ``n``.
+    """
     mark = VERDICT_MARKS.get(row["verdict"], row["verdict"])
     holds = "✓" in mark
     links = [

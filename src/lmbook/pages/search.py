@@ -49,7 +49,9 @@ def _has_heading(node: nodes.Node) -> bool:
 
 
 def _resolve_references(doctree: nodes.document, env) -> nodes.document:
-    """Replace references by the titles of what they refer to, and return the page.
+    """Replace references by the titles of what they refer to, in place; return the page.
+
+    ``env`` is Sphinx's environment.
 
     References to numbers and citations, which are not known yet, are left out.
     """

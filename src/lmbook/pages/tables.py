@@ -68,7 +68,10 @@ def _heaviest_key(weights: Sequence[float], tokens: Sequence[str]) -> str:
 
 
 def _attention_heads(data: dict) -> tuple[str, str]:
-    """Return title and table of the token that each token attends to most, by head."""
+    """Return title and table (HTML) of what each token attends to most, by head.
+
+    ``data`` has ``tokens`` and ``attention``, nested lists (heads, tokens, tokens).
+    """
     tokens = data["tokens"]
     rows = [
         [token, *(_heaviest_key(head[query], tokens) for head in data["attention"])]
@@ -79,7 +82,11 @@ def _attention_heads(data: dict) -> tuple[str, str]:
 
 
 def _by_layer(data: dict) -> tuple[str, str]:
-    """One row a layer, one column a head: the heaviest link of two tokens."""
+    """Return title and table (HTML) of the heaviest link of two tokens, layer by layer.
+
+    ``data`` has ``tokens``, ``heads`` (the numbers of those shown) and ``attention``,
+    nested lists (layers, heads, tokens, tokens).
+    """
     rows = [
         [f"Layer {name}", *(_heaviest_link(head, data["tokens"]) for head in layer)]
         for name, layer in enumerate(data["attention"])
@@ -108,20 +115,27 @@ def _sentences(data: dict) -> tuple[str, str]:
 
 
 def _tokens(data: dict) -> tuple[str, str]:
-    """Return title and table of tokens with their values."""
+    """Return title and table (HTML) of the lists ``tokens`` and ``values`` of ``data``."""
     pairs = zip(data["tokens"], data["values"], strict=True)
     rows = [[position, *pair] for position, pair in enumerate(pairs)]
     return "Table: tokens and values", _grid(["Position", "Token", "Value"], rows)
 
 
 def _plot(data: dict) -> tuple[str, str]:
-    """Return title and tables of the numbers that a plotly figure draws."""
+    """Return title and tables (HTML) of the numbers that a plotly figure draws.
+
+    ``data["figure"]`` is the figure as JSON.
+    """
     traces = _unescaped(data["figure"]["data"])
     return "Table: the plotted data", "".join(map(_trace_table, traces, itertools.count(1)))
 
 
 def _poems(data: dict) -> tuple[str, str]:
-    """The sections against each other at the last level; then who is put elsewhere."""
+    """Return title and two tables (HTML): where editors and model put the poems.
+
+    The sections against each other at the last level, then the poems on which they differ.
+    ``data`` is that of the view *poems*, with ``names`` of sections and ``texts``.
+    """
     found, names = model_shelves(data), data["names"]
     pairs = [(own, model) for own, model, _ in found]
     counts = [
@@ -141,7 +155,7 @@ def _poems(data: dict) -> tuple[str, str]:
 
 
 def _unescaped(value):
-    """Return part of a figure with the text that `views.plot` had escaped."""
+    """Return part of a figure, any JSON, its text as before `views.plot` escaped it."""
     if isinstance(value, dict):
         return {key: _unescaped(entry) for key, entry in value.items()}
     if isinstance(value, list):
@@ -150,9 +164,10 @@ def _unescaped(value):
 
 
 def _trace_table(trace: dict, number: int) -> str:
-    """Return a trace as a table: a matrix as it is, else its axes as columns.
+    """Return a trace of a plotly figure as an HTML table, its name above it.
 
-    ``number``, from 1, names a trace that has no name.
+    A matrix (``z``) stands as it is; of any other trace the axes are columns. ``number``,
+    from 1, names a trace that has no name.
     """
     name, z = trace.get("name") or f"Trace {number}", trace.get("z")
     if z and isinstance(z[0], list):

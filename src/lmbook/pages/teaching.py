@@ -160,7 +160,7 @@ def plan_faults(weeks: list[list[str]], chapters: dict) -> list[str]:
 
 
 def _tasks(app, link, node) -> str:
-    """Return a table of all tasks."""
+    """Return a table of all tasks as HTML; ``link``: from a page's name to its address."""
     rows = []
     for chapter, task in _all_tasks(app):
         kind, *time_and_level = task.about
@@ -172,7 +172,11 @@ def _tasks(app, link, node) -> str:
 
 
 def _weeks(app, link, node) -> str:
-    """Return a plan: the chapters of each week, and how long they take."""
+    """Return a plan as HTML: the chapters of each week, and how long they take.
+
+    ``node["weeks"]`` has the names of each week's chapters; ``link`` is from a page's name
+    to its address.
+    """
     items = ""
     for names in node["weeks"]:
         chapters = [app.config.lmbook_chapters[name] for name in names]
@@ -182,7 +186,11 @@ def _weeks(app, link, node) -> str:
 
 
 def _mistakes(app, link, node) -> str:
-    """Return every mistake, chapter by chapter: bugs, and wrong answers by name."""
+    """Return every mistake, chapter by chapter, as HTML.
+
+    That is the bugs of *spot the bug*, and of every task the wrong answers that its check
+    knows. ``link`` is from a page's name to its address; ``node`` is unused.
+    """
     html, last = "", None
     for chapter, task in _all_tasks(app):
         name = checks_by_label(chapter.name).get(task.label.replace("_", "-"))
@@ -202,7 +210,10 @@ def _mistakes(app, link, node) -> str:
 
 
 def _task_link(link, chapter, task: Task) -> str:
-    """Return a task's title as a link to it."""
+    """Return a task's title as a link to it, in HTML.
+
+    ``link`` is from a page's name to its address; ``chapter`` is the task's `Chapter`.
+    """
     return f'<a href="{link(chapter.name)}#{escape(task.label)}">{_inline(task.title)}</a>'
 
 
@@ -212,7 +223,10 @@ def _inline(text: str) -> str:
 
 
 def _bug_and_fix(app, link, chapter, task: Task) -> str:
-    """Return a bug: its code, what the check said of it, and the code that is right."""
+    """Return a bug as HTML: its code, what the check said of it, and the right code.
+
+    ``link`` is from a page's name to its address; ``chapter`` is the task's `Chapter`.
+    """
     highlight = app.builder.highlighter.highlight_block
     wrong = highlight(_without_checks(task.code), "python")
     right = highlight(_without_checks(task.solution), "python")
@@ -230,7 +244,9 @@ def _without_checks(code: str) -> str:
 
 
 def _verdict_on_bug(app, page: str, task: Task) -> str:
-    """Return what the check said of a bug when its page was executed.
+    """Return what the check said of a bug when its page was executed, without the mark.
+
+    ``page`` is the page's name. "" if the page was not executed.
 
     Raises
     ------

@@ -42,7 +42,7 @@ FILE_PART = 20 * 2**20  # bytes a file
 
 
 def gpt_config(config) -> dict:
-    """Return what ``engine.js`` is to know of a `lmcourse.gpt.model.GPT`."""
+    """Return what ``engine.js`` is to know of a GPT, given its `GPTConfig`, by name."""
     kept = ("vocab_size", "context", "layers", "heads", "d_model", "positions")
     found = {name: value for name, value in asdict(config).items() if name in kept}
     style = {"causal": True, "norm_first": True, "eps": 1e-5, "output": "tied"}
@@ -50,7 +50,7 @@ def gpt_config(config) -> dict:
 
 
 def gpt_tensors(model) -> dict[str, torch.Tensor]:
-    """Return a GPT's weights; query, key and value each have their own matrix."""
+    """Return a GPT's weights by name; query, key and value each have their own matrix."""
     found = dict(model.state_dict())
     for name in [name for name in found if "qkv" in name]:
         thirds = zip(("query", "key", "value"), found.pop(name).chunk(3), strict=True)
@@ -59,7 +59,16 @@ def gpt_tensors(model) -> dict[str, torch.Tensor]:
 
 
 def gpt_file(model, alphabet: str, dtype=torch.float16) -> bytes:
-    """Return a GPT and its alphabet as a safetensors file."""
+    """Return a GPT and its alphabet as a safetensors file.
+
+    Parameters
+    ----------
+    model : lmcourse.gpt.model.GPT
+    alphabet : str
+        Its characters in the order of their ids.
+    dtype : torch.dtype
+        Of the stored weights.
+    """
     tensors = {name: x.to(dtype) for name, x in gpt_tensors(model).items()}
     return _file(tensors, gpt_config(model.config) | {"alphabet": alphabet})
 
@@ -96,7 +105,7 @@ def bert_config(config) -> dict:
 
 
 def bert_tensors(model) -> dict[str, torch.Tensor]:
-    """Return the weights of a `transformers.BertModel`, without its pooler."""
+    """Return the weights of a `transformers.BertModel` by name, without its pooler."""
     return {
         new + name.removeprefix(old): weight
         for name, weight in rebuild(model.config, model.state_dict()).state_dict().items()
@@ -106,7 +115,15 @@ def bert_tensors(model) -> dict[str, torch.Tensor]:
 
 
 def bert_file(model, as_int8: bool = True) -> bytes:
-    """Return a BERT as a safetensors file, its matrices in int8 with a scale a row."""
+    """Return a BERT as a safetensors file.
+
+    Parameters
+    ----------
+    model : transformers.BertModel
+    as_int8 : bool
+        Whether matrices are stored in int8, each with a scale for every row
+        ("NAME.scale").
+    """
     tensors = bert_tensors(model)
     if as_int8:
         for name in [name for name, weight in tensors.items() if weight.ndim == 2]:
@@ -115,7 +132,7 @@ def bert_file(model, as_int8: bool = True) -> bytes:
 
 
 def digits_file(model) -> bytes:
-    """Return a vision Transformer as a file: its classes are the vocabulary.
+    """Return a `VisionTransformer` as a safetensors file: its classes are the vocabulary.
 
     Its first token is a patch without pixels, whose place holds all of its vector.
     """
@@ -137,7 +154,7 @@ def lstm_file(model) -> bytes:
 
 
 def _file(tensors: dict[str, torch.Tensor], config: dict) -> bytes:
-    """Return a safetensors file of some tensors, the configuration in its header."""
+    """Return a safetensors file of tensors by name, the configuration in its header."""
     tensors = {name: x.detach().cpu().contiguous() for name, x in tensors.items()}
     return save(tensors, {"config": json.dumps(config)})
 
@@ -151,7 +168,11 @@ def _json(made: dict) -> bytes:
 
 
 def _gpt(path: str | None = None) -> bytes:
-    """Return the GPT's store; one too large for the page gives way to the book's."""
+    """Return the store of a GPT, a safetensors file.
+
+    ``path`` is as for `load_gpt`: by default what ``LMCOURSE_GPT`` names. A model that does
+    not run in the page gives way to the book's own.
+    """
     tokenizer, model, _ = load_gpt(path, device="cpu")
     if too_much(tokenizer, model):  # no view will ask for it
         return _gpt("sonnets")
@@ -185,7 +206,7 @@ def _key(name: str) -> str:
 
 
 def _make(name: str, folder: Path) -> None:
-    """Write a store's scripts and, last, what a page is to know of them."""
+    """Write a store's scripts into a folder and, last, ``about.json`` (`stage`)."""
     content = STORES[name]()
     folder.mkdir(parents=True, exist_ok=True)
     parts = _parts(content, PART)
@@ -203,7 +224,7 @@ def _parts(content: bytes, size: int) -> list[bytes]:
 
 
 def _make_files(content: bytes, folder: Path) -> None:
-    """Write a store's plain files and, last, what a page is to know of them."""
+    """Write a store's plain files into a folder and, last, ``about.json`` (`stage`)."""
     folder.mkdir(parents=True, exist_ok=True)
     files = []
     for number, part in enumerate(_parts(content, FILE_PART)):
@@ -215,7 +236,10 @@ def _make_files(content: bytes, folder: Path) -> None:
 
 
 def link_or_copy(source: str, target: str) -> str:
-    """Give a file another place: large plain files are linked where the system can."""
+    """Copy a file, and return ``target``; plain files, which are large, are hard-linked.
+
+    Where the system can link none, they are copied, too.
+    """
     if str(source).endswith(".bin"):
         with suppress(OSError):
             os.link(source, target)
@@ -234,6 +258,13 @@ def stage(name: str, lib: Path, work: Path) -> dict:
         The site's folder of libraries.
     work : Path
         Where what was made once is kept.
+
+    Returns
+    -------
+    dict
+        ``bytes`` and ``checksum`` (CRC-32) of the whole; ``parts``, how many scripts or
+        files there are; ``key``, a hash of what it was made of; of plain files ``files``,
+        bytes and checksum of each.
     """
     if name in AS_FILES:
         content = STORES[name]()

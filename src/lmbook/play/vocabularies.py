@@ -15,7 +15,10 @@ CHARACTERS = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE0
 
 
 def _ranges(member: Sequence[bool]) -> list[int]:
-    """Return the code points of members as [first, last, first, last, ...]."""
+    """Return the code points of members as [first, last, first, last, ...].
+
+    ``member`` says of each of `CHARACTERS` whether it is one.
+    """
     codes = [ord(c) for c, yes in zip(CHARACTERS, member, strict=True) if yes]
     ends = [a for a, b in pairwise([-2, *codes, -2]) if b != a + 1][1:]
     starts = [b for a, b in pairwise([-2, *codes]) if b != a + 1]
@@ -27,6 +30,18 @@ def _character_classes(settings: dict) -> dict[str, list[int]]:
 
     Its tables are of several versions of Unicode, and a browser's are of others: so each
     character is tried.
+
+    Parameters
+    ----------
+    settings : dict
+        The library's for a BertNormalizer: ``clean_text``, ``handle_chinese_chars``,
+        ``strip_accents`` and ``lowercase``, each a bool.
+
+    Returns
+    -------
+    dict of str to list of int
+        ``removed``, ``ideographs``, ``marks`` and ``punctuation``: code points, as
+        `_ranges` returns them.
     """
     options = ("clean_text", "handle_chinese_chars", "strip_accents", "lowercase")
 

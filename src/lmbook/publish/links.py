@@ -47,20 +47,23 @@ class BookLinks:
         self.exercises = getattr(app.env, "sphinx_exercise_registry", {})
 
     def reference(self, label: str, text: str | None) -> str:
-        """Return a link to a label or a page; its text is the title if none is given."""
+        """Return a link, in Markdown, to a label or a page by its name.
+
+        Its text is the title of what it leads to if ``text`` is None.
+        """
         page, anchor, title = self._target(label)
         if label in self.exercises:
             title = self.exercise(label)
         return self._link(text or title, page, anchor)
 
     def number(self, label: str) -> str:
-        """Return a link such as "[Figure 3](…)"."""
+        """Return a link to the figure of a label, such as "[Figure 3](…)"."""
         page, anchor, title = self._target(label)
         number = self._numbered(page, "figure", anchor)
         return self._link(f"Figure {number}" if number else title, page, anchor)
 
     def equation(self, label: str) -> str:
-        """Return an equation's number."""
+        """Return the number of the equation of a label, such as "3"."""
         equations = self.env.get_domain("math").equations
         if label not in equations:  # Sphinx has warned of it
             return label
@@ -68,14 +71,23 @@ class BookLinks:
         return self._numbered(page, "displaymath", f"equation-{label}") or str(number)
 
     def exercise(self, label: str) -> str:
-        """Return a task's name, such as "Exercise 3 (Merge the heads)"."""
+        """Return the name of the task of a label: "Exercise 3 (Merge the heads)"."""
         found = self.exercises[label]
         word, *subtitle = found["node"].children[0].children
         name = f"{word.astext()} {self._numbered(found['docname'], 'exercise', label)}"
         return f"{name} ({subtitle[0].astext()})" if subtitle else name
 
     def cite(self, keys: str, in_sentence: bool) -> str:
-        """Return links to the bibliography: as part of a sentence, or in brackets."""
+        """Return links to the bibliography, in Markdown.
+
+        Parameters
+        ----------
+        keys : str
+            Of the works, separated by commas.
+        in_sentence : bool
+            Whether it is part of a sentence, "Vaswani et al. (2017)", instead of standing
+            in brackets, "(Vaswani et al., 2017)".
+        """
         works = {work.key: work for work in self.env.get_domain("cite").citations}
         cited = []
         for key in map(str.strip, keys.split(",")):
@@ -90,7 +102,15 @@ class BookLinks:
         return ", ".join(cited) if in_sentence else f"({'; '.join(cited)})"
 
     def page(self, target: str, text: str) -> str:
-        """Return a link to what a link in the source leads to; "" has the page's title."""
+        """Return a link, in Markdown, to what a link in the source leads to.
+
+        Parameters
+        ----------
+        target : str
+            "PAGE.md", "PAGE.md#ANCHOR" or "#LABEL".
+        text : str
+            The link's; "" stands for the page's title.
+        """
         page, _, anchor = target.partition("#")
         if not page:
             page, anchor, _ = self._target(anchor)
@@ -98,9 +118,11 @@ class BookLinks:
         return self._link(text or self._target(page)[2], page, anchor)
 
     def image(self, target: str, alt: str) -> str:
-        """Return a picture, put into the notebook: nothing need lie beside that.
+        """Return a picture as an HTML image that holds its data, so no file is needed.
 
-        A picture that is not there is told by its alternative text; Sphinx warns of it.
+        ``target`` is its path: from the folder of the chapters if it begins with a slash,
+        else from that of the chapter. ``alt`` is its alternative text, which is returned if
+        there is no such picture; Sphinx warns of it.
         """
         folder = Path(self.env.srcdir)
         if not target.startswith("/"):
@@ -113,7 +135,10 @@ class BookLinks:
         return f'<img src="data:{kind};base64,{data}" alt="{escape(alt)}">'
 
     def unknown(self, what: str) -> None:
-        """Warn of a directive or a role for which no plain Markdown is known."""
+        """Warn of a directive or a role for which no plain Markdown is known.
+
+        ``what`` is such as "directive {tab-set}" or "role {download}".
+        """
         pattern = re.escape(what.split(" ", 1)[1])
         found = re.search(pattern, self.source)
         line = self.source.count("\n", 0, found.start()) + 1 if found else None
@@ -124,28 +149,35 @@ class BookLinks:
         )
 
     def glue(self, name: str, form: str) -> str:
-        """Return a glued value."""
+        """Return a glued value as text, by its name ("KEY" or "PROOF.KEY") and format."""
         return format_glue(self.values, name, form)
 
     def drawing(self, name: str) -> str:
-        """Return a drawing as an HTML image."""
+        """Return the drawing of a name as an HTML image."""
         return drawings.image_html(
             drawings.read_drawing(Path(self.env.srcdir), name, self.glue)
         )
 
     def check(self, key: str) -> str:
-        """Return the check of the task that has the choices of a key; "" if none."""
+        """Return the name of the check of the task that has the choices of a key.
+
+        Such as "attention.heads"; "" if there is none.
+        """
         before = re.split(rf"\{{choices\}} {re.escape(key)}\b", self.source)[0]
         label = re.findall(r"^:label: *(ex-\S+)", before, re.MULTILINE)[-1:]
         return checks_by_label(self.name).get("".join(label).replace("_", "-"), "")
 
     def _numbered(self, page: str, kind: str, anchor: str) -> str:
-        """Return the number of a figure, an equation or a task, "" if it has none."""
+        """Return the number of a figure, an equation or a task, "" if it has none.
+
+        ``kind`` is what Sphinx calls it: "figure", "displaymath" or "exercise"; ``anchor``
+        is its anchor on the page.
+        """
         numbers = self.env.toc_fignumbers.get(page, {}).get(kind, {})
         return ".".join(map(str, numbers.get(anchor, ())))
 
     def _target(self, label: str) -> tuple[str, str, str]:
-        """Return page, anchor and title of a label or a page."""
+        """Return page, anchor ("" for the whole page) and title of a label or a page."""
         std = self.env.get_domain("std")
         if label in std.labels:
             return std.labels[label]
@@ -156,7 +188,11 @@ class BookLinks:
         return self.name, "", label  # nowhere: Sphinx has warned of it
 
     def _link(self, text: str, page: str, anchor: str) -> str:
-        """Return a link to a place in the book, as a notebook can follow it."""
+        """Return a link, in Markdown, to a place in the book, as a notebook can follow it.
+
+        ``anchor`` is "" for the page as a whole. Where no notebook can follow it, the text
+        alone is returned.
+        """
         place = f"#{anchor}" if anchor else ""
         if self.base:
             return f"[{text}]({self.base}{page}.html{place})"
@@ -168,7 +204,7 @@ class BookLinks:
 
 
 def _names(entry) -> str:
-    """Return the authors of a work, as in a sentence."""
+    """Return the authors of a work, a pybtex Entry: "A", "A and B" or "A et al."."""
     people = entry.persons.get("author") or entry.persons.get("editor") or []
     names = [str(Text(*each.rich_prelast_names, *each.rich_last_names)) for each in people]
     return f"{names[0]} et al." if len(names) > 2 else " and ".join(names)

@@ -8,12 +8,16 @@ the text is kept, and ``links`` is told of it. What only the built book knows is
 
 import re
 from html import escape
+from typing import TYPE_CHECKING
 
 from markdown_it import MarkdownIt
 from mdit_py_plugins.colon_fence import colon_fence_plugin
 
 from lmbook.pages.choices import LETTERS
 from lmbook.pages.tasks import VERDICT_SUMMARY, read_classes
+
+if TYPE_CHECKING:
+    from lmbook.publish.links import BookLinks
 
 _BLOCKS = MarkdownIt("commonmark").use(colon_fence_plugin).disable("inline")
 _DIRECTIVE = re.compile(r"\{([\w:-]+)\}(.*)")
@@ -37,7 +41,7 @@ LETTER_CHECK = re.compile(
 )  # of `{choices}`, below
 
 
-def to_markdown(text: str, links) -> str:
+def to_markdown(text: str, links: "BookLinks") -> str:
     """Turn MyST into Markdown without directives, roles or labels.
 
     Parameters
@@ -107,7 +111,7 @@ def folded_outputs(outputs: list) -> str:
 # --- directives -----------------------------------------------------------------------
 
 
-def _directive(name: str, argument: str, content: str, links) -> str:
+def _directive(name: str, argument: str, content: str, links: "BookLinks") -> str:
     """Return a directive as Markdown.
 
     Parameters
@@ -142,40 +146,40 @@ def _directive(name: str, argument: str, content: str, links) -> str:
 # stands (_WITHOUT_BODY) or rewritten (_WITH_BODY). ``links`` is as for `to_markdown`.
 
 
-def _nothing(argument: str, options: dict, content: str, links) -> str:
+def _nothing(argument: str, options: dict, content: str, links: "BookLinks") -> str:
     """Return nothing, for what a notebook does without."""
     return ""
 
 
-def _task(argument: str, options: dict, content: str, links) -> str:
-    """Return a task's heading: its kind, time and level, and its name."""
+def _task(argument: str, options: dict, content: str, links: "BookLinks") -> str:
+    """Return a task's heading: kind, minutes and level (its ``class``), and its name."""
     label = options.get("label", "")
     heading = [*read_classes(options.get("class", "").split()), links.exercise(label)]
     return f"{_anchor(options)}**{' · '.join(heading)}**\n"
 
 
-def _solution(argument: str, options: dict, content: str, links) -> str:
-    """Return the heading of a task's solution."""
+def _solution(argument: str, options: dict, content: str, links: "BookLinks") -> str:
+    """Return the heading of a solution; the argument is the label of its task."""
     return f"{_anchor(options)}**Solution to** {links.reference(argument, None)}, folded.\n"
 
 
-def _deeper(argument: str, options: dict, content: str, links) -> str:
-    """Return the heading of a folded section."""
+def _deeper(argument: str, options: dict, content: str, links: "BookLinks") -> str:
+    """Return the heading of a folded section; the argument is its title."""
     return f"\n***\n\n**Going deeper: {_rewrite_inline(argument, links)}**\n"
 
 
-def _equation(argument: str, options: dict, content: str, links) -> str:
-    """Return a numbered equation."""
+def _equation(argument: str, options: dict, content: str, links: "BookLinks") -> str:
+    """Return a numbered equation, which stands inside the directive."""
     return _display_math(content, options.get("label", ""), links)
 
 
-def _code(argument: str, options: dict, content: str, links) -> str:
-    """Return a block of code that is not run."""
+def _code(argument: str, options: dict, content: str, links: "BookLinks") -> str:
+    """Return a block of code that is not run; the argument is its language."""
     return f"```{argument}\n{content}```"
 
 
-def _image(argument: str, options: dict, content: str, links) -> str:
-    """Return an image with its alternative text."""
+def _image(argument: str, options: dict, content: str, links: "BookLinks") -> str:
+    """Return an image with its alternative text; the argument is its path."""
     return f"{_anchor(options)}{links.image(argument, options.get('alt', ''))}"
 
 
@@ -201,18 +205,18 @@ _WITHOUT_BODY = {
 }
 
 
-def _drawing(argument: str, options: dict, body: str, links) -> str:
-    """Return a drawing and its caption."""
+def _drawing(argument: str, options: dict, body: str, links: "BookLinks") -> str:
+    """Return a drawing, the argument is its name, and its caption."""
     return f"{links.drawing(argument)}\n\n{_caption(options['name'], body, links)}"
 
 
-def _figure(argument: str, options: dict, body: str, links) -> str:
-    """Return a figure and its caption."""
+def _figure(argument: str, options: dict, body: str, links: "BookLinks") -> str:
+    """Return a figure, the argument is the path of its image, and its caption."""
     picture = links.image(argument, options.get("alt", ""))
     return f"{picture}\n\n{_caption(options.get('name', ''), body, links)}"
 
 
-def _caption(label: str, body: str, links) -> str:
+def _caption(label: str, body: str, links: "BookLinks") -> str:
     """Return a figure's caption, with an anchor and its number if it has a label.
 
     ``label`` is "" or the figure's label; ``body`` is the caption in Markdown.
@@ -221,15 +225,15 @@ def _caption(label: str, body: str, links) -> str:
     return f"{place}{body}\n"
 
 
-def _choices(argument: str, options: dict, body: str, links) -> str:
+def _choices(argument: str, options: dict, body: str, links: "BookLinks") -> str:
     """Return choices with letters, and how one is checked; the argument is their key."""
     task = links.check(argument)
     check = f'\n\nCheck a letter: `exercises.check("{task}", "a")`.'
     return _lettered(body) + (check if task else "")
 
 
-def _dropdown(argument: str, options: dict, body: str, links) -> str:
-    """Return a text that folds out."""
+def _dropdown(argument: str, options: dict, body: str, links: "BookLinks") -> str:
+    """Return a text that folds out; the argument is the line that always shows."""
     summary = _rewrite_inline(argument, links)
     return f"\n<details>\n<summary>{summary}</summary>\n\n{body}\n\n</details>\n"
 
@@ -247,7 +251,7 @@ _WITH_BODY = {
 
 
 def _quoted(text: str) -> str:
-    """Return Markdown as a block of its own, with a line beside it."""
+    """Return Markdown as a block quotation: each line begins with ">"."""
     return "\n".join(f"> {line}".rstrip() for line in text.split("\n")) + "\n"
 
 
@@ -259,7 +263,7 @@ def _lettered(text: str) -> str:
     return "\n\n".join(f"**{letter}.** {words.strip()}" for letter, words in pairs)
 
 
-def _display_math(formula: str, label: str, links) -> str:
+def _display_math(formula: str, label: str, links: "BookLinks") -> str:
     """Return a formula on a line of its own, numbered if it has a label."""
     tag = f" \\tag{{{links.equation(label)}}}" if label else ""
     return f"$$\n{formula.strip()}{tag}\n$$"
@@ -268,7 +272,7 @@ def _display_math(formula: str, label: str, links) -> str:
 # --- roles and links ------------------------------------------------------------------
 
 
-def _rewrite_inline(text: str, links) -> str:
+def _rewrite_inline(text: str, links: "BookLinks") -> str:
     """Rewrite labels, equations, roles and links, wherever no code is.
 
     Roles are code to a Markdown parser, so they go first, into placeholders that what
@@ -292,7 +296,7 @@ def _rewrite_inline(text: str, links) -> str:
     return text
 
 
-def _role(name: str, content: str, links) -> str:
+def _role(name: str, content: str, links: "BookLinks") -> str:
     """Return a role as Markdown.
 
     Parameters
@@ -328,22 +332,22 @@ _ABOUT_TARGETS = {
 # ``links`` is as for `to_markdown`; each returns Markdown.
 
 
-def _glued(links, content: str) -> str:
+def _glued(links: "BookLinks", content: str) -> str:
     """Return the value that "NAME.KEY:FORMAT" quotes, as text."""
     return links.glue(*content.partition(":")[::2])
 
 
-def _cited(links, content: str) -> str:
+def _cited(links: "BookLinks", content: str) -> str:
     """Return links to works, by their keys ("one,two"), in brackets."""
     return links.cite(content, in_sentence=False)
 
 
-def _cited_in_sentence(links, content: str) -> str:
+def _cited_in_sentence(links: "BookLinks", content: str) -> str:
     """Return links to works, by their keys ("one,two"), as part of a sentence."""
     return links.cite(content, in_sentence=True)
 
 
-def _as_code(links, content: str) -> str:
+def _as_code(links: "BookLinks", content: str) -> str:
     """Return a name set as code."""
     return f"`{content}`"
 

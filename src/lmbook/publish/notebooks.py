@@ -220,7 +220,10 @@ def _static_outputs(code: _NotebookCode) -> list[NotebookNode]:
 
 
 def _install_cell(wheel: str) -> NotebookNode:
-    """Return the cell that installs, in Colab, what is missing or too old."""
+    """Return the cell that installs, in Colab, what is missing or too old.
+
+    ``wheel`` is where Colab gets the package, as for `chapter_notebook`.
+    """
     wanted = {name: _versions(name) for name in COLAB_NEEDS}
     wanted["lmcourse"] = (wheel.rpartition("/")[2].split("-")[1], wheel)
     lines = [f'        "{name}": ("{v}", "{s}"),' for name, (v, s) in wanted.items()]
@@ -231,7 +234,21 @@ def _install_cell(wheel: str) -> NotebookNode:
 
 
 def _versions(name: str) -> tuple[str, str]:
-    """Return the least version that the package asks for, and the pin of this book."""
+    """Return which version of a library is enough, and which one Colab is to install.
+
+    Parameters
+    ----------
+    name : str
+        The library's, as in ``requirements.txt``.
+
+    Returns
+    -------
+    least : str
+        The version that ``pyproject.toml`` asks for at least, such as "4.50"; that of the
+        pin if it asks for none.
+    pin : str
+        The line of ``requirements.txt``, such as "pooch==1.8.2".
+    """
     pins = (ROOT / "requirements.txt").read_text(encoding="utf-8")
     pin = re.search(rf"^{re.escape(name)}==([^\s;]+)", pins, re.MULTILINE)
     project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")

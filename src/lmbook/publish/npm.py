@@ -119,7 +119,7 @@ def copy_library(packages: Path, name: str, lib: Path) -> None:
 
 
 def _copy(source: Path, patterns: list[str], target: Path) -> None:
-    """Copy the files that patterns name."""
+    """Copy the files of the folder ``source`` that glob patterns name to ``target``."""
     paths = (path for pattern in patterns for path in source.glob(pattern))
     for path in filter(Path.is_file, paths):
         out = target / path.relative_to(source)

@@ -19,13 +19,23 @@ import sys
 def watch(log: str, folders: tuple[str, ...], data: tuple[str, ...]) -> None:
     """Append the paths of what is read below some folders to a log, once each.
 
-    Of what lies below ``data`` also what is looked for or listed.
+    Parameters
+    ----------
+    log : str
+        The path of the log.
+    folders : tuple of str
+        Files below them are noted when they are opened for reading. Each ends in a slash.
+    data : tuple of str
+        Below these it is also noted which file is looked for, and which folder is listed.
     """
     descriptor = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     seen = set()
 
     def note(path, below, ending=""):
-        """Write a path down once, if it lies below one of the folders that count."""
+        """Write a path down once, if it lies below one of the folders ``below``.
+
+        ``ending`` is put behind it: "/" for a folder that was listed.
+        """
         if not isinstance(path, (str, bytes, os.PathLike)):
             return
         path = os.path.realpath(os.fsdecode(path))
@@ -55,8 +65,9 @@ def watch(log: str, folders: tuple[str, ...], data: tuple[str, ...]) -> None:
 def watch_variables(log: str, names: set[str]) -> None:
     """Append the names of variables to a log when one asks for them, set or not.
 
-    By ``get``, as `lmcourse` does, or ``in``. Whoever copies the whole environment (tqdm
-    does) does not ask for one.
+    ``log`` is its path; ``names`` are those to watch, and each is noted once. One asks by
+    ``get``, as `lmcourse` does, or ``in``. Whoever copies the whole environment (tqdm does)
+    does not ask for one.
     """
     descriptor = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     kind = type(os.environ)
