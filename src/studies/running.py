@@ -54,7 +54,7 @@ def runs_folder() -> Path:
 
 
 def runs_of(study: ModuleType) -> Path:
-    """Return the folder of a study's finished runs.
+    """Return the folder of a study's finished runs; ``study`` is its module.
 
     It is another one as soon as the study's code, its modules or the versions of libraries
     change; the study's claim may change.

@@ -102,7 +102,10 @@ def _heaviest_link(weights: Sequence[Sequence[float]], tokens: Sequence[str]) ->
 
 
 def _sentences(data: dict) -> tuple[str, str]:
-    """One row a sentence: what its token attends to in the head shown first."""
+    """Return title and table (HTML) of what each sentence's token attends to most.
+
+    ``data`` is that of the view `lmcourse.views.sentences`; shown is the head shown first.
+    """
     rows = []
     for sentence, note in zip(data["sentences"], data["notes"], strict=True):
         words, query = sentence["tokens"], sentence["query"]

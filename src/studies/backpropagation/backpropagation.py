@@ -137,7 +137,7 @@ def run(folder, group, seed, **setting):
     states = []
 
     def watch(step, *_):
-        """Measure the model at a mark; shuffle the words if they change at every step."""
+        """Measure the model if ``step`` is a mark; shuffle the words of "dealt"."""
         if step in marks:
             states.append(measure(model, own, held_out, known, group))
         if group == "dealt":

@@ -245,7 +245,8 @@ def train_on_digits(folder, reader, fold, seed, rate, steps):
     Returns
     -------
     dict
-        The arguments; ``validation`` and ``test``, the accuracies.
+        ``reader``, ``fold``, ``seed``, ``rate``, ``steps``; ``validation`` and ``test``,
+        the accuracies, 0 to 1.
     """
     images, labels = digits()
     if reader == "convolution, dealt":
@@ -280,8 +281,10 @@ def graph_loss(model, joined, marked):
     Parameters
     ----------
     model : lmcourse.graphs.GraphTransformer
-    joined, marked
-        As of `lmcourse.graphs.sample_graphs`.
+    joined : bool Tensor of shape (graphs, nodes, nodes)
+        Which nodes an edge joins.
+    marked : int64 Tensor of shape (graphs,)
+        The marked node of each graph.
 
     Returns
     -------
@@ -332,7 +335,15 @@ def train_on_graphs(folder, counted, layers, seed, steps):
 
 
 def sample_test_graphs():
-    """Return the 500 graphs on which models are tested, as `graphs.sample_graphs` does."""
+    """Return the 500 graphs on which models are tested.
+
+    Returns
+    -------
+    joined : bool Tensor of shape (500, nodes, nodes)
+        Which nodes an edge joins.
+    marked : int64 Tensor of shape (500,)
+        The marked node of each graph.
+    """
     generator = torch.Generator().manual_seed(99)
     return graphs.sample_graphs(SETTINGS["graphs"]["judged"], generator)
 
@@ -344,8 +355,10 @@ def accuracies_without_edges(model, joined, marked):
     ----------
     model : lmcourse.graphs.GraphTransformer
         Its weights are the same before and afterwards.
-    joined, marked
-        As of `lmcourse.graphs.sample_graphs`.
+    joined : bool Tensor of shape (graphs, nodes, nodes)
+        Which nodes an edge joins.
+    marked : int64 Tensor of shape (graphs,)
+        The marked node of each graph.
 
     Returns
     -------
@@ -380,8 +393,10 @@ def train_on_rules(folder, kept, seed, steps):
     Returns
     -------
     dict
-        The arguments; ``looks``, ``whole`` and ``without``: what
-        `lmcourse.rules.ablate_heads` returns as ``attention``, ``whole``, ``without``.
+        ``kept``, ``seed``, ``steps``; ``looks``, of each head the mean attention weights on
+        letters that stand 1 to `rules.REACH` places before the one to predict; ``whole``,
+        the loss of sequences by their rule, in nats a letter; ``without``, the same with
+        each head ablated in its turn (`lmcourse.rules.ablate_heads`).
     """
     torch.manual_seed(seed)
     sizes = SETTINGS["rules"]

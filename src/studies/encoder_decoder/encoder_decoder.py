@@ -254,7 +254,7 @@ def hidden_months(model, training_days, days, seed, steps):
         draw = shown.drawing(training_days, seed + 100, (0,))
 
         def draw_changed(change=change, draw=draw):
-            """Draw a batch of pairs, with months exchanged where that is asked for."""
+            """Draw a batch of pairs, a list of (str, str), as ``change`` leaves it."""
             return change(draw())
 
         shown.train(decoder, draw_changed, steps, 1e-2)
@@ -278,7 +278,11 @@ def hide_in_encoder(model):
     other = shown.hidden(model, 1)
 
     def encode(source):
-        """Return the states of a source and which of them a decoder may attend to."""
+        """Return a source's states, and which of them a decoder may attend to.
+
+        From ids (batch, sources) to (batch, sources, d_model) and bool (batch, 1, 1,
+        sources).
+        """
         real = source != other.pad  # (batch, sources)
         month = shown.parts(source) == 1
         allowed = real[:, None] & ~(month[:, None] & ~month[..., None])

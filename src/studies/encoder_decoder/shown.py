@@ -27,7 +27,7 @@ CHARACTERS = "_<>" + string.ascii_letters + string.digits + " ,-./"
 
 
 def ends(rows):
-    """Return the lowest and the highest of some numbers: an array of shape (2,)."""
+    """Return the lowest and the highest of an array of numbers: an array of shape (2,)."""
     return np.array([np.min(rows), np.max(rows)])
 
 
@@ -210,7 +210,10 @@ def tensors(pairs):
 
 
 def styles(day):
-    """Return a date written in eight styles, of which training has the first three."""
+    """Return a date (datetime.date) written in eight styles, a list of str.
+
+    Training has the first three.
+    """
     number, month, year = day.day, MONTHS[day.month - 1], day.year
     return [
         f"{number} {month} {year}",
@@ -225,7 +228,10 @@ def styles(day):
 
 
 def pairs_of(days, style=0):
-    """Return a pair of strings of each day: written in a style, and as "1886-05-15"."""
+    """Return a pair of strings of each day: written in a style, and as "1886-05-15".
+
+    ``days`` : list of datetime.date; ``style`` : int, the number of one of `styles`.
+    """
     return [(styles(day)[style], day.isoformat()) for day in days]
 
 
@@ -281,7 +287,7 @@ def train(model, draw, steps, learning_rate=3e-3):
 
 
 def days_of(*centuries):
-    """Return every day of some centuries; 18 stands for 1800 to 1899."""
+    """Return every day of some centuries, a list of datetime.date; 18: 1800 to 1899."""
     ends = [[datetime.date(100 * n, 1, 1) for n in (c, c + 1)] for c in centuries]
     spans = [range(one.toordinal(), end.toordinal()) for one, end in ends]
     return [datetime.date.fromordinal(n) for span in spans for n in span]
@@ -566,7 +572,7 @@ def dealt(pairs):
     Returns
     -------
     list of (str, str)
-        With the same targets.
+        In the same order, with the same targets.
     """
     rows, by_length = [source.split() for source, _ in pairs], {}
     for row in rows:

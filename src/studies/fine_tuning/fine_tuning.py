@@ -260,7 +260,10 @@ def train_method(method, fed, rate, seed, replayed, budget):
     curve = {}
 
     def watch(step, model):
-        """Measure the loss on Shakespeare after some of the steps."""
+        """Note the loss on Shakespeare, if ``step`` (int) is one of `CURVE_STEPS`.
+
+        Only where all weights are trained, without replay.
+        """
         if method == "all weights" and not replayed and step in CURVE_STEPS:
             curve[step] = mean_loss(model, "Shakespeare")
 
@@ -301,7 +304,7 @@ def probabilities_on_the_way(method, rate, budget):
     moments = [round(share * step) for step in LETTER_STEPS]
 
     def watch(step, model):
-        """Store the probabilities and the losses after some of the steps."""
+        """Add a row of probabilities and losses, if ``step`` is one of ``moments``."""
         if step not in moments:
             return
         row = {"method": method, "rate": rate, "step": step}
@@ -443,8 +446,9 @@ def classify_poems(length, draws, pairs=False, every=1, untrained=3):
     def classify(reader, layer, *features, **options):
         """Add a row for each number of labels.
 
-        ``features``: one or more lists of texts, or arrays (poems, d_model); ``options``
-        are those of the bag of words.
+        ``reader`` : str, its name in the row; ``layer`` : int, after how many layers the
+        features are taken; ``features`` : one or more lists of texts, or arrays (poems,
+        d_model), whose hits are averaged; ``options`` : those of the bag of words.
         """
         cases = [(x, draw) for x in features for draw in range(draws)]
         for size in LABEL_COUNTS:

@@ -170,7 +170,7 @@ METHODS = {
 
 
 def adapted(model, method, size=8, seed=0):
-    """Return a copy of a model of which a method trains some parameters.
+    """Return a copy of a model, a GPT, of which a method trains some parameters.
 
     Parameters
     ----------
@@ -187,7 +187,7 @@ def adapted(model, method, size=8, seed=0):
 
 
 def step_flops(model):
-    """Return the floating-point operations of a training step on a batch of windows."""
+    """Return the floating-point operations (int) of a GPT's training step on one batch."""
     inputs = torch.zeros(BATCH, CONTEXT, dtype=torch.long, device=DEVICE)
     with FlopCounterMode(display=False) as counter:
         model(inputs).sum().backward()
@@ -207,7 +207,11 @@ def steps_within(budget, model, full):
 
 
 def mixed(*draws):
-    """Return a function that joins the batches of several such functions (`windows`)."""
+    """Return a function that joins the batches of several functions, as of `windows`.
+
+    Each is from a torch.Generator to windows and their targets, (batch, CONTEXT); so is
+    what is returned.
+    """
 
     def draw(generator):
         """Return windows and targets of all of them, one below the other."""
@@ -305,14 +309,15 @@ def cut_poems(length):
 
 
 def readings(model, tokenizer, table, last=False):
-    """Return a vector of each poem after each layer.
+    """Return a vector of each poem before the first layer and after each.
 
     Parameters
     ----------
     model : GPT
     tokenizer : CharTokenizer
     table : DataFrame
-        Of `cut_poems`.
+        Of `cut_poems`: a row for each poem, with ``lines``, four str, and ``held``, whether
+        it is held out from training.
     last : bool
         Whether to use the state of each line's last character, instead of their mean.
 
@@ -338,7 +343,8 @@ def told_right(x, table, size, seed, **kind):
     x : array of shape (poems, d_model), or list of str
         Vectors of all poems, or their texts, which become bags of words.
     table : DataFrame
-        Of `cut_poems`.
+        Of `cut_poems`: a row for each poem, with ``poet`` and ``held``, whether it is held
+        out from training.
     size : int
         How many labelled poems it is trained on, as many of each poet.
     seed : int

@@ -158,7 +158,7 @@ def run(folder, group, kind="", seed=0, rate=None, steps=0, order=None):
     Returns
     -------
     dict
-        As `count_rows` or `train_rows`.
+        What `count_rows`, of the group "counts", or `train_rows` returns.
     """
     if group == "counts":
         return count_rows(order)

@@ -162,7 +162,7 @@ def train_rung(tokenizer, parts, rung, seed, spread, rate, steps):
     ----------
     tokenizer : CharTokenizer
     parts : list of int64 Tensor of shape (tokens,)
-        The training, validation and test text.
+        The ids of the training, validation and test text.
     rung : str
         One of `RUNGS`.
     seed : int
@@ -195,8 +195,16 @@ def tune_rung(folder, tokenizer, parts, rung, spread, rate, steps):
     ----------
     folder : Path
         Unused.
-    tokenizer, parts, rung, spread, rate, steps
-        As of `train_rung`.
+    tokenizer : CharTokenizer
+    parts : list of int64 Tensor of shape (tokens,)
+        The ids of the training, validation and test text.
+    rung : str
+        One of `RUNGS`: the last part that the model has.
+    spread : float
+        The standard deviation of the first weights.
+    rate : float
+        The highest learning rate.
+    steps : int
 
     Returns
     -------
@@ -216,15 +224,20 @@ def train_and_test(folder, tokenizer, parts, rung, seed, steps, every):
     folder : Path
         Holds the finished runs of the group "tuning"; the losses of the whole GPT are
         saved there as ``SEED.npy``.
-    tokenizer, parts, rung, seed, steps
-        As of `train_rung`.
+    tokenizer : CharTokenizer
+    parts : list of int64 Tensor of shape (tokens,)
+        The ids of the training, validation and test text.
+    rung : str
+        One of `RUNGS`: the last part that the model has.
+    seed, steps : int
     every : int
         Test at every so-manieth position.
 
     Returns
     -------
     dict
-        ``rung``, ``seed``, ``spread``, ``rate``, and what `mean_losses` returns. Of the
+        ``rung``, ``seed``, ``spread``, ``rate``; ``test`` and ``reach``, mean losses on the
+        test text in nats a character, as `mean_losses` returns them. Of the
         whole GPT also ``history``, a list of (step, training loss, validation loss), and
         ``seconds``.
     """
@@ -255,8 +268,9 @@ def count_ngrams(folder, tokenizer, parts, every):
     ----------
     folder : Path
         Its losses are saved there as ``counting.npy``.
-    tokenizer, parts
-        As of `train_rung`.
+    tokenizer : CharTokenizer
+    parts : list of int64 Tensor of shape (tokens,)
+        The ids of the training, validation and test text.
     every : int
         Test at every so-manieth position.
 
@@ -316,7 +330,7 @@ def mean_losses(tokenizer, ids, losses, every):
     losses : dict of int to array of shape (positions,)
         Characters shown → the loss at each position, in nats.
     every : int
-        As of `positions_to_test`.
+        Positions are every so-manieth, from the 64th on.
 
     Returns
     -------
@@ -344,13 +358,14 @@ def average_models(folder, tokenizer, parts, seeds, every):
     Parameters
     ----------
     folder : Path
-        Holds the losses of all but the course's GPT.
-    tokenizer, parts
-        As of `train_rung`.
+        Holds the losses of all but the course's GPT, arrays (positions,).
+    tokenizer : CharTokenizer
+    parts : list of int64 Tensor of shape (tokens,)
+        The ids of the training, validation and test text.
     seeds : sequence of int
         Of the small GPTs.
     every : int
-        As of `positions_to_test`.
+        Test at every so-manieth position.
 
     Returns
     -------

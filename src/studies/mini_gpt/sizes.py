@@ -123,10 +123,12 @@ def tune_model(folder, axis, value, changes, rate):
     ----------
     folder : Path
         Unused.
-    axis, value
-        As of `settings_at`.
+    axis : str
+        The size that is varied: "d_model", "heads", "layers" or "shape".
+    value : int or list of int
+        The size; of "shape" the layers and the width.
     changes : dict
-        Other settings than those, by name.
+        Other training settings than `BASE` has, by name.
     rate : float
         The highest learning rate.
 
@@ -147,14 +149,19 @@ def train_at_best_rate(folder, axis, value, changes, seed):
     ----------
     folder : Path
         Holds the finished runs of the group "tuning".
-    axis, value, changes
-        As of `tune_model`.
+    axis : str
+        The size that is varied: "d_model", "heads", "layers" or "shape".
+    value : int or list of int
+        The size; of "shape" the layers and the width.
+    changes : dict
+        Other training settings than `BASE` has, by name.
     seed : int
 
     Returns
     -------
     dict
-        ``axis``, ``value``, ``rate``, ``seed``, and what `train_cached` returns.
+        ``axis``, ``value``, ``rate``, ``seed``, and what `train_cached` returns:
+        ``parameters``, ``seconds``, ``history`` and ``sample``.
     """
     rate = best_tuned(folder, axis=axis, value=value)["rate"]
     settings = settings_at(axis, value) | changes | {"learning_rate": rate, "seed": seed}
@@ -239,7 +246,7 @@ def train_on_little(folder, dropout, rate, seed, changes):
     history = []
 
     def watch(trainer):
-        """Estimate the loss on the training text beside the validation loss."""
+        """Note step, loss on the training text and validation loss at an estimate."""
         own = estimate(trainer.gpt.eval(), trainer.training, trainer.context, 50)
         last = trainer.history[-1]
         history.append([last["step"], round(own, 4), round(last["val_loss"], 4)])

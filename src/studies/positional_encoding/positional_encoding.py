@@ -98,7 +98,8 @@ def losses_by_group(model, length, **options):
     length : int
         Of the training texts; those read are four times as long.
     **options
-        Of `PositionModel.forward`.
+        Of `PositionModel.forward`: ``mask``, which keys are attended to; ``rotate``, what
+        turns queries and keys.
 
     Returns
     -------
@@ -198,7 +199,10 @@ def run(folder, group, steps, seed, scheme="rotary", base=10_000, length=SHORT, 
     row |= {"steps": steps, "seed": seed, "loss": losses_by_group(model, length)}
 
     def loss_back(**changes):
-        """Return the loss of naming the character back, by groups of positions."""
+        """Return the loss of naming the character back: a list by groups of positions.
+
+        ``changes`` : arguments of `PositionModel.forward`.
+        """
         _, back = losses_by_group(model, length, **changes)
         return back
 

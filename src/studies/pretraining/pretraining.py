@@ -219,8 +219,11 @@ def tune_encoder(folder, tokenizer, steps, rate, dropout):
     ----------
     folder : Path
         Unused.
-    tokenizer, steps, rate, dropout
-        As of `pretrain`.
+    tokenizer : BertTokenizerFast
+    steps : int
+    rate : float
+        The learning rate.
+    dropout : float
 
     Returns
     -------
@@ -241,14 +244,14 @@ def train_encoder(folder, tokenizer, seed, steps):
     ----------
     folder : Path
         Holds the finished runs of the group "tuning".
-    tokenizer, seed, steps
-        As of `pretrain`.
+    tokenizer : BertTokenizerFast
+    seed, steps : int
 
     Returns
     -------
     dict
-        ``seed``; ``stops``: step → ``losses`` and ``words`` on the test poems, as
-        `Measurements` has them.
+        ``seed``; ``stops``: step → a dict of two lists by test poem: ``losses``, the mean
+        loss in nats a token, and ``words``, what `predictions_at_words` returns.
     """
     tuned = best_tuned(folder)
     stops = [step for step in (*SETTINGS["stops"], steps) if step <= steps]
@@ -298,10 +301,16 @@ class Measurements:
             model.train()
 
     def losses(self, model):
-        """Return the mean loss of each poem, each of its tokens masked once."""
+        """Return the mean loss of each poem, a list of float, each token masked once.
+
+        ``model`` : Family; losses are in nats a token.
+        """
 
         def scores(ids, positions):
-            """Return the logits of some positions (bool, as ids) of ids."""
+            """Return the logits (chosen, vocab_size) of some positions of ids.
+
+            ``ids`` : (batch, tokens); ``positions`` : bool, of the same shape.
+            """
             return model(ids, places=positions)
 
         means = []
@@ -312,10 +321,16 @@ class Measurements:
         return means
 
     def words(self, model):
-        """Return `predictions_at_words` of each poem, its words masked one by one."""
+        """Return what `predictions_at_words` returns of each poem: a list of dict.
+
+        ``model`` : Family; the words of a poem are masked one by one.
+        """
 
         def predict(ids, positions):
-            """Return log probabilities (positions, vocab_size), each position masked."""
+            """Return log probabilities (positions, vocab_size), each position masked.
+
+            ``ids`` : a passage, (tokens,); ``positions`` : a list of int.
+            """
             rows = range(len(positions))
             masked = ids.expand(len(positions), -1).clone()  # (positions, tokens)
             masked[rows, positions] = self.tokenizer.mask_token_id

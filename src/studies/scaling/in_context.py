@@ -81,7 +81,7 @@ def sample_held_out(seed):
     Returns
     -------
     int64 Tensor of shape (2000, 48)
-        As `lmcourse.in_context.sample_texts`.
+        Each text has 24 questions, each followed by its answer.
     """
     generator = torch.Generator().manual_seed(seed)
     tasks = in_context.sample_tasks(SETTINGS["texts"], generator, held_out=True)
@@ -89,12 +89,18 @@ def sample_held_out(seed):
 
 
 def mean_of_last(losses):
-    """Return the mean loss of the last twelve answers of texts: (texts, 24) to a float."""
+    """Return the mean loss of the last twelve answers of texts, a float in nats.
+
+    ``losses`` : Tensor (texts, 24), of the answers of each text in their order.
+    """
     return round(losses[:, -SETTINGS["last"] :].mean().item(), 4)
 
 
 def mean_by_example(losses):
-    """Return the mean loss after 0, 1, 2 … examples: (texts, 24) to a list of float."""
+    """Return the mean loss after 0, 1, 2 … examples, a list of 24 floats in nats.
+
+    ``losses`` : Tensor (texts, 24), of the answers of each text in their order.
+    """
     return [round(loss, 4) for loss in losses.mean(0).tolist()]
 
 
@@ -160,7 +166,7 @@ def run(folder, group, kind="", seed=0, rate=None, steps=0, way=""):
     Returns
     -------
     dict
-        As `rival_losses` or `train_and_test`.
+        What `rival_losses` or, of the other groups, `train_and_test` returns.
     """
     if group == "rivals":
         return rival_losses(way)
@@ -199,8 +205,15 @@ def train_and_test(folder, group, kind, seed, rate, steps):
 
     Parameters
     ----------
-    folder, group, kind, seed, rate, steps
-        As of `run`.
+    folder : Path
+        Where the page's model is saved.
+    group : {"tuning", "runs"}
+    kind : {"new", "known"}
+        The tasks of the training texts: any, or 16.
+    seed : int
+    rate : float
+        The highest learning rate.
+    steps : int
 
     Returns
     -------

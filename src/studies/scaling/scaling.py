@@ -109,7 +109,10 @@ def config_of(size, vocab_size=VOCABULARY):
 
 
 def flops_of(size, tokens):
-    """Return the floating-point operations of training a size on so many tokens."""
+    """Return the floating-point operations of training a size on so many tokens.
+
+    ``size`` : list of int, layers and width; ``tokens`` : int.
+    """
     return scaling.training_flops(config_of(size), tokens)
 
 
@@ -144,6 +147,7 @@ def train_size(corpus, size, tokens, rate, seed):
     Parameters
     ----------
     corpus : str
+        The name of a corpus of `load_corpus`.
     size : list of int
         Layers and width.
     tokens : int
@@ -190,8 +194,15 @@ def tune_rate(folder, corpus, size, tokens, rate, seed):
     ----------
     folder : Path
         Unused.
-    corpus, size, tokens, rate, seed
-        As of `train_size`.
+    corpus : str
+        The name of a corpus of `load_corpus`.
+    size : list of int
+        Layers and width.
+    tokens : int
+        How many to train on.
+    rate : float
+        The highest learning rate.
+    seed : int
 
     Returns
     -------
@@ -210,8 +221,13 @@ def train_and_test(folder, corpus, size, tokens, seed):
     ----------
     folder : Path
         Holds the finished runs of the group "tuning".
-    corpus, size, tokens, seed
-        As of `train_size`.
+    corpus : str
+        The name of a corpus of `load_corpus`.
+    size : list of int
+        Layers and width.
+    tokens : int
+        How many to train on.
+    seed : int
 
     Returns
     -------
@@ -260,7 +276,9 @@ def predict_largest(folder, corpus, targets, rows):
     Returns
     -------
     list of dict
-        As `lmcourse.scaling.predict_runs`.
+        Of each target what `lmcourse.scaling.predict_runs` predicts, losses in nats a
+        character: ``law``, by the power law, with its 95 % ``interval``; ``line``,
+        ``ratio``, ``neighbour`` and ``same``, by its rivals and if nothing more is gained.
 
     Raises
     ------

@@ -106,6 +106,7 @@ def parts(corpus):
     Parameters
     ----------
     corpus : str
+        Its name, as of `load_corpus`.
 
     Returns
     -------
@@ -176,6 +177,7 @@ def judge(entry, corpus, seed, most=math.inf):
         Given copies of the ids to train on and to tune on, the size of the vocabulary and
         a seed, it returns a model: ids (batch, CONTEXT) to logits. It never sees the rest.
     corpus : str
+        Its name, as of `load_corpus`.
     seed : int
     most : int, optional
         How many parameters it may have.
@@ -238,7 +240,10 @@ def entry_of(way, steps=None):
     recipe = recipe_of(WAYS[way], steps or LENGTHS.get(way, STEPS))
 
     def entry(training, tuning, vocab_size, seed):
-        """Return a model trained by the recipe; the tuning text is not used."""
+        """Return a model trained by the recipe; the tuning text is not used.
+
+        ``training``, ``tuning`` : ids (characters,); ``vocab_size``, ``seed`` : int.
+        """
         return train_recipe(recipe, training, vocab_size, seed)
 
     return entry, recipe.steps * recipe.batch * CONTEXT
@@ -312,6 +317,7 @@ def ngram_losses(corpus):
     Parameters
     ----------
     corpus : str
+        Its name, as of `load_corpus`.
 
     Returns
     -------

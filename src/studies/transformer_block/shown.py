@@ -72,7 +72,10 @@ class Lacking(nn.Module):
 
 
 def xavier(blocks):
-    """Draw the weights of all linear layers anew, as Xavier (Glorot and Bengio 2010) does."""
+    """Draw the weights of all linear layers anew, in place.
+
+    As Xavier does (Glorot and Bengio 2010); ``blocks`` : nn.Module.
+    """
     for layer in blocks.modules():
         if isinstance(layer, nn.Linear):
             nn.init.xavier_uniform_(layer.weight)
@@ -122,11 +125,14 @@ def train_without(off, layers, weights, rate, seed, steps):
 
     Parameters
     ----------
-    off, layers, weights, seed
-        As of `model_without`.
+    off : tuple of str
+        What is missing, as of `Lacking`, or "one constant".
+    layers : int
+    weights : {"PyTorch's", "Xavier"}
+        The first weights.
     rate : float
         The learning rate.
-    steps : int
+    seed, steps : int
 
     Returns
     -------
