@@ -104,7 +104,9 @@ def gradients(fresh, runs=()):
     None
         The figure is shown.
     """
-    _, axes = plt.subplots(1, 1 + bool(runs), figsize=(7.2, 4), sharey=True, squeeze=False)
+    _, axes = plt.subplots(
+        1, 1 + bool(runs), figsize=(7.2, 4.6), sharey=True, squeeze=False
+    )
     forms = ("-", "--", "-.", ":")
     for place, (name, shares) in enumerate(fresh.items()):
         color, form = views.PALETTE[place], forms[place]
@@ -115,7 +117,7 @@ def gradients(fresh, runs=()):
         _trained_gradients(axes[0, 1], runs)
     for ax in axes[0]:
         ax.set_xlabel("tokens back")
-        ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.1), frameon=False)
+        ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.18), frameon=False)
     plt.show()
 
 
