@@ -25,8 +25,8 @@ from studies.harness import grid, verdict
 
 CHAPTER = "attention"
 CLAIM = (
-    "Remove any one head of a small BERT, and after the last layer its “it” still says "
-    "which nouns the sentence has"
+    "No single head of a small BERT is needed: remove any one, and after the last layer "
+    "“it” still tells the sentence's nouns"
 )
 RIVAL = "the same model with all its heads"
 NULL = "the weights of its layers shuffled: the score is lower, with all heads, too"
