@@ -268,8 +268,8 @@ def across_volumes(vectors, labels, volumes) -> float:
 
 
 @finding(
-    "A small BERT recognises the sections of Dickinson's poems better when it reads the "
-    "words in context than from the same words one by one.",
+    "A small BERT sorts Dickinson's poems more like their editors when it reads the words "
+    "together than when it takes each alone.",
     rival="six other averages of the words' vectors, the best {weighted:.2f}; naive Bayes, "
     "{bayes:.2f}; length, {length:.2f}; layers with random weights, {nothing:.2f}",
     null=shuffled_sections,
@@ -440,8 +440,8 @@ def columns_mixed(page):
 
 
 @finding(
-    "Read in context, a poem hangs on single words more often: striking one out moves more "
-    "poems after a BERT's last layer than with static vectors.",
+    "Reading in context makes a verdict fragile: striking out one word moves more poems to "
+    "another section than if a BERT took each word alone.",
     rival="static vectors, {static:.0%} of the poems",
     null=columns_mixed,
     n="every third poem, {poems} in all, and each of their {words:,} words",
@@ -523,8 +523,8 @@ def blank_last(page):
 
 
 @finding(
-    "The last layer of a small BERT reshuffles the poems: of a poem's ten nearest "
-    "neighbours, it keeps three.",
+    "The last layer of a small BERT gives a poem mostly new neighbours: of ten it keeps "
+    "three; with random weights it would keep six.",
     rival="the same layer with its weights shuffled or drawn at random, on the same input: "
     "{alone:.0%}",
     null=blank_last,

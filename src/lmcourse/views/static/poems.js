@@ -147,8 +147,8 @@ export function poems(canvas, data) {
     make(
       "caption",
       {},
-      `The three nearest at each level, the last on top, and how many of its ${near[0][0].length} nearest ` +
-        "the poem has from the level below (among the three: •).",
+      "Each row has the poem’s three nearest at one level; the last level is on top. “Kept” counts how many " +
+        `of its ${near[0][0].length} nearest were already near one level below; a dot (•) marks those of the three.`,
     ),
     heading("", "model’s section", "nearest poems", "kept"),
     body,
