@@ -28,7 +28,10 @@ def hooked_heads(attention, function):
     """
 
     def before_output(module, inputs):
-        """Give the function the heads side by side, and the layer what it returns."""
+        """Give the function the heads, (batch, tokens, heads, d_head), before ``output``.
+
+        What it returns goes on; None leaves all as it is. A forward pre-hook.
+        """
         changed = function(inputs[0].unflatten(-1, (attention.heads, -1)))
         return None if changed is None else (changed.flatten(-2),)
 
@@ -69,7 +72,7 @@ def replaced(block, part, value=0.0):
         return outputs
 
     def replace_feed_forward(module, inputs, output):
-        """Return the value, whatever the network gives."""
+        """Return ``value`` in the shape of the network's output: a forward hook."""
         return torch.zeros_like(output) + value
 
     if part == "feed_forward":
@@ -113,14 +116,17 @@ def without(block, part):
     streams = []  # what the norm was given: the residual stream
 
     def after_norm(module, inputs, output):
-        """Note the residual stream; return it if this norm is left out."""
+        """Note the residual stream; return it if this norm is left out: a forward hook."""
         streams.append(inputs[0])
         if part in ("norm_1", "norm_2"):
             return inputs[0]
         return output
 
     def after_layer(module, inputs, output):
-        """Take away the update, or the residual stream that the block will add to it."""
+        """Take away the update, or the residual stream that the block will add to it.
+
+        A forward hook: returns what goes on in place of the layer's ``output``.
+        """
         stream = streams.pop()
         update = output[0] if in_first_half else output
         if part in ("attention", "feed_forward"):

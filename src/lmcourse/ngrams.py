@@ -67,7 +67,11 @@ class Level:
         self.left = np.add.reduceat(taken, first) / totals
 
     def interpolate(self, contexts, tokens, lower):
-        """Return P(tokens | contexts), given the same of the shorter contexts."""
+        """Return P(tokens | contexts), interpolated with that of the shorter contexts.
+
+        ``contexts`` : int array (tokens,), their numbers, -1 for none; ``tokens`` : ids;
+        ``lower`` : the probabilities after the shorter contexts, of the same shape.
+        """
         ngrams = contexts * self.vocab_size + tokens
         share = _look_up(self.ngrams, self.shares, ngrams, 0)
         # A context that was never seen leaves everything to the shorter one.
@@ -75,7 +79,11 @@ class Level:
 
 
 def _look_up(keys, values, wanted, otherwise):
-    """Return the value of each wanted key, or another where there is no such key."""
+    """Return the value of each wanted key, or ``otherwise`` where there is no such key.
+
+    ``keys``, sorted, and ``values`` are arrays of one length; the result has the shape of
+    ``wanted``.
+    """
     index = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
     return np.where(keys[index] == wanted, values[index], otherwise)
 

@@ -46,7 +46,10 @@ class _Parts(SimpleNamespace):
 
 
 def _opened(module, called="layer"):
-    """Return the parts of a module as `_Parts`, nested; a layer without parts as it is."""
+    """Return the parts of a module as `_Parts`, nested; a layer without parts as it is.
+
+    ``called`` is what messages call the module: "layer", "layer.attention", …
+    """
     parts = {
         name: _opened(part, f"{called}.{name}") for name, part in module.named_children()
     }
@@ -85,7 +88,11 @@ def embed(answer):
 
 
 def _embed_mistakes(parts, ids):
-    """Return what each known mistake makes of the ids: diagnosis → hidden state."""
+    """Return what each known mistake makes of the ids: a dict, diagnosis → hidden state.
+
+    ``parts`` are the embeddings' parts of `transformers`' BERT; states are (batch, tokens,
+    d_model).
+    """
     norm, first = parts.LayerNorm, parts.token_type_embeddings.weight[0]
     rows = parts.position_embeddings.weight
     word, kind = parts.word_embeddings(ids), parts.token_type_embeddings(TOKEN_TYPES)
@@ -172,7 +179,11 @@ def layer(answer):
 
 
 def _steps(whole, x, heads):
-    """Return functions for attention and the layer, each step of which may be another."""
+    """Return the functions ``attend`` and ``built``: attention, and the whole layer.
+
+    Each computes from the weights of ``whole``, a BertLayer of `transformers`, as it does,
+    unless an argument says that one step is another. ``x`` is (2, 5, 8), ``heads`` an int.
+    """
     own, out, last = whole.attention.self, whole.attention.output, whole.output
     soft = partial(torch.softmax, dim=-1)
     named = {"q": own.query, "k": own.key, "v": own.value}
@@ -204,7 +215,10 @@ def _behind(scores):
 
 
 def _layer_mistakes(whole, x, heads):
-    """Return what each known mistake makes of x: diagnosis → hidden state."""
+    """Return what each known mistake makes of x: a dict, diagnosis → hidden state.
+
+    ``whole`` is a BertLayer of `transformers`, ``x`` (2, 5, 8), ``heads`` an int.
+    """
     attend, built = _steps(whole, x, heads)
     one, same, d = whole.attention.output.LayerNorm, torch.nn.Identity(), 8 / heads
     last, value = whole.output, whole.attention.self.value
@@ -277,7 +291,11 @@ def last_four(answer):
 
 
 def _means(layers, counts=(5, 3), over=(5, 3), begin=0):
-    """Sum some tokens of each of two texts, divide; (texts, layers, d_model)."""
+    """Return sums over tokens of two texts, divided: a Tensor (texts, layers, d_model).
+
+    ``layers`` : Tensors (texts, tokens, d_model); of each text the tokens from ``begin`` up
+    to ``counts`` are summed, and the sum is divided by ``over``.
+    """
     rows = [
         [x[text, begin : counts[text]].sum(0) / over[text] for x in layers]
         for text in (0, 1)
@@ -286,7 +304,11 @@ def _means(layers, counts=(5, 3), over=(5, 3), begin=0):
 
 
 def _last_four_mistakes(states, mask):
-    """Return what each known mistake makes of the states: diagnosis → vectors."""
+    """Return what each known mistake makes of the states: a dict, diagnosis → vectors.
+
+    ``states`` : Tensors (texts, tokens, d_model), one a level; ``mask`` : (texts, tokens),
+    0 at padding.
+    """
     four, last = states[-4:], _means(states[-4:])
     both = last.mean(0, keepdim=True).expand_as(last)
     real = [x.masked_fill(mask[..., None] == 0, -math.inf).amax(1) for x in four]

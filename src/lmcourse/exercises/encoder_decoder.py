@@ -59,12 +59,16 @@ def cross_attention(answer):
 
 
 def _masked(scores, allowed, dim=-1):
-    """Return the softmax of those scores that are allowed."""
+    """Return the softmax of those scores, along ``dim``, that are allowed (bool)."""
     return scores.masked_fill(~allowed, -math.inf).softmax(dim)
 
 
 def _wrong_weights(scores, real):
-    """Return what known mistakes make of the scores (batch, targets, sources)."""
+    """Return a dict, diagnosis → the weights (batch, targets, sources) that it gives.
+
+    ``scores`` : (batch, targets, sources); ``real`` : bool (batch, sources), where tokens
+    are.
+    """
     real, causal = real[:, None], torch.ones(scores.shape[1:]).tril().bool()
     whole = scores.softmax(-1)
     inverse = torch.where(real.all(-1, keepdim=True), math.nan, _masked(scores, ~real))
@@ -103,7 +107,10 @@ def one_ahead(answer):
 
 
 def _one_ahead(answer, pad):
-    """Compare on a toy decoder that sees what is given, up to each place."""
+    """Compare on a toy decoder that sees what is given, up to each place.
+
+    ``pad`` is the id of padding. A wrong answer raises `Wrong`.
+    """
     table = 2 * normal(8, 8, seed=4).double()
     source = torch.tensor([[3, 4], [5, 6]])
     target = torch.tensor([[1, 4, 3, 2, pad, pad], [1, 6, 3, 5, 4, 2]])

@@ -45,7 +45,11 @@ def lora(answer):
 
 
 def _own_weights(module, layer, x, want):
-    """Return what a module trains, if that is two thin matrices that add nothing yet."""
+    """Return the parameters that a reader's LoRA trains; `Wrong` if they are not right.
+
+    They should be two thin matrices that add nothing yet. ``layer`` is the nn.Linear inside
+    ``module``; ``x`` is (rows, 6), ``want`` what the layer alone makes of it, (rows, 4).
+    """
     before = layer.weight.detach().clone()
     first = _output(module, x, want)
     moving = [w for w in module.parameters() if w.requires_grad]
@@ -66,7 +70,11 @@ def _own_weights(module, layer, x, want):
 
 
 def _train_a_little(module, own, x, want, target):
-    """Refuse a module whose own parameters don't bring it nearer to a target."""
+    """Raise `Wrong` if fifty steps don't bring a module clearly nearer to a target.
+
+    ``own`` are the parameters that are trained; ``want`` and ``target``, (rows, 4), are
+    what it makes of ``x`` before, and what it should make of it.
+    """
     optimizer = torch.optim.Adam(own, 0.02)
     for step in range(50):
         loss = (_output(module, x, want) - target).square().mean()
@@ -99,7 +107,11 @@ def many(answer):
     who = torch.tensor([2, 0, 2, 1])
 
     def apart(who, others=None, base=1.0):
-        """Return x mapped by the frozen matrix and by some of the thin ones."""
+        """Return x mapped by the frozen matrix and by some of the thin ones.
+
+        Of each text ``who`` is the number of its ``down``, ``others`` of its ``up`` (the
+        same by default); ``base`` multiplies the frozen matrix.
+        """
         paths = ups[who if others is None else others] @ downs[who]
         return x @ (base * weight + paths).mT
 
@@ -156,7 +168,10 @@ def own(answer):
 
 
 def _held_out_loss(model, table, first=9):
-    """Return the loss on every tenth poem, in nats per character."""
+    """Return a GPT's loss on every tenth poem of a table, in nats a character.
+
+    ``table`` : DataFrame with ``text``; ``first`` : the first of these poems' rows.
+    """
     tokenizer, _, _ = load_gpt("sonnets", "cpu")
     text = "\n\n".join(table.text[first::10]).translate(str.maketrans({'"': "'", "Q": "q"}))
     return window_loss(model, torch.tensor(tokenizer.encode(text)), 120)

@@ -18,7 +18,11 @@ from lmcourse.gpt.model import GPT, GPTConfig
 
 
 def _nucleus(logits, temperature, p, first=True, share=True):
-    """Return top-p after the temperature, or in a way that is often met."""
+    """Return the probabilities (..., vocab_size) of top-p after the temperature.
+
+    With ``first`` False p is applied before the temperature, with ``share`` False what is
+    kept is not brought to sum 1: mistakes that are often met.
+    """
     heat = TemperatureLogitsWarper(float(temperature))
     warm = heat(None, logits) if first else logits
     kept = TopPLogitsWarper(p)(None, warm).isfinite()
@@ -30,7 +34,11 @@ def _nucleus(logits, temperature, p, first=True, share=True):
 
 
 def _cut(probs, p, rising=False, crossing=True):
-    """Return a nucleus of the least likely, or one without the token that crosses p."""
+    """Return the probabilities of a nucleus of ``probs`` (..., vocab_size), of sum 1.
+
+    With ``rising`` it has the least likely tokens; without ``crossing`` it lacks the token
+    that crosses p.
+    """
     held, ids = probs.sort(descending=not rising)
     kept = held.where(held.cumsum(-1) - crossing * held < p, 0)
     return torch.zeros_like(probs).scatter(-1, ids, kept / kept.sum(-1, keepdim=True))
@@ -120,7 +128,11 @@ def places(answer):
 
 
 def _written(model, ids, layer, columns, value, late=False):
-    """Return the logits with other columns before the output matrix, or behind it."""
+    """Return the logits at the last position, some columns of attention being changed.
+
+    ``columns`` (a slice) of the heads' outputs of block ``layer``, side by side, become
+    ``value``: before the matrix ``output``, or behind it if ``late``. (batch, vocab_size).
+    """
 
     def hook(module, inputs, output=None):
         """Put the value in the place of some columns at the last position."""

@@ -134,7 +134,23 @@ def estimate(answer):
 
 @torch.no_grad()
 def window_loss(model, ids, windows=40, context=64):
-    """Measure a reader's model on windows of a text, as it is when it is used."""
+    """Return the mean loss of a reader's model on a text, in nats a token.
+
+    It is measured in evaluation mode, on windows at equal distances.
+
+    Parameters
+    ----------
+    model : nn.Module
+        From ids (batch, context) to logits (batch, context, vocab_size).
+    ids : int64 Tensor of shape (tokens,)
+    windows, context : int
+        How many windows, and their length.
+
+    Raises
+    ------
+    Wrong
+        If the model gives something else.
+    """
     starts = torch.linspace(3, len(ids) - context - 2, windows).long()
     weight = next(model.parameters(), torch.zeros(1))
     inputs, targets = (x.to(weight.device) for x in cut_windows(ids, starts, context))
@@ -147,7 +163,25 @@ def window_loss(model, ids, windows=40, context=64):
 
 
 def _trained(model, training, apart, bar, name="the model"):
-    """Return a model's loss on the text kept apart, once it is one that learned."""
+    """Return a model's loss on the text kept apart; refuse a model that learned nothing.
+
+    Parameters
+    ----------
+    model : object
+        The answer.
+    training, apart : int64 Tensor of shape (tokens,)
+        The text that it was trained on, and the one kept apart.
+    bar : float
+        The loss, in nats a token, below which it has to be.
+    name : str
+        What messages call it.
+
+    Raises
+    ------
+    Wrong
+        If it is no module, is not below ``bar``, was trained on the text kept apart, or
+        sees the last token alone.
+    """
     if not isinstance(model, nn.Module):
         raise Wrong(f"{name} is to be the trained model itself, to be measured again.")
     own, loss = window_loss(model, training), window_loss(model, apart)
@@ -167,7 +201,10 @@ def _trained(model, training, apart, bar, name="the model"):
 
 @torch.no_grad()
 def _ask_what_it_sees(model, ids, name):
-    """Refuse a model whose answer does not change with what stands before the last."""
+    """Raise `Wrong` if a model's answer depends on the last token of ``ids`` alone.
+
+    ``ids`` : (tokens,); ``name`` : str, what the message calls the model.
+    """
     other = torch.cat([ids[:-1].flip(0), ids[-1:]])
     weight = next(model.parameters(), torch.zeros(1))
     with evaluating(model):
@@ -177,7 +214,10 @@ def _ask_what_it_sees(model, ids, name):
 
 
 def _single(training, apart):
-    """Return the loss of counting single characters."""
+    """Return the loss on the text kept apart of counting single characters, in nats.
+
+    ``training``, ``apart`` : ids (characters,).
+    """
     size = int(max(training.max(), apart.max())) + 1
     return NgramModel(training.numpy(), 1, size).loss(apart.numpy())
 

@@ -10,7 +10,11 @@ from lmcourse.exercises.answers import array, diagnose, normal, unpack
 
 
 def _chosen(answer, ids, share, random, special=(0, 1, 2, 3, 4)):
-    """Return which places an answer chooses; ids below five are no text."""
+    """Return which places an answer chooses to mask: bool of the shape of ``ids``.
+
+    It is called with ids (texts, tokens), the special ids, the share to choose and a
+    torch.Generator. Anything else than such a tensor raises `Wrong`.
+    """
     found = array(run(answer, ids, torch.tensor(special), share, random))
     if found.dtype != bool or found.shape != tuple(ids.shape):
         raise Wrong("return a tensor of True and False of the shape of ids.")
@@ -18,7 +22,11 @@ def _chosen(answer, ids, share, random, special=(0, 1, 2, 3, 4)):
 
 
 def _drawn(first, second, ordinary, state):
-    """Return what is wrong with two draws."""
+    """Return which mistakes two draws have: a dict, diagnosis → bool.
+
+    ``first``, ``second`` and ``ordinary`` are bool (texts, tokens): what was chosen, and
+    what is text; ``state`` is PyTorch's own random state before the draws.
+    """
     moved = not torch.equal(state, torch.get_rng_state())
     hidden = (first & ordinary).sum(1) / ordinary.sum(1)  # (texts,)
     near = ordinary.cumsum(1) <= ordinary.sum(1, keepdim=True) / 2
@@ -159,7 +167,11 @@ def target(answer):
 
 
 def _cut(ids, spans, names):
-    """Return what is read and what is to be written."""
+    """Return source and target of T5's denoising, two lists of int.
+
+    ``ids`` is the text, ``spans`` the (begin, end) that are cut out, ``names`` the
+    sentinels in their order.
+    """
     source, asked = [*ids], []
     for name, (a, b) in reversed(list(zip(names, spans, strict=False))):
         source[a:b], asked = [name], [name, *ids[a:b], *asked]

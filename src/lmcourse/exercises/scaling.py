@@ -48,7 +48,10 @@ def optimum(answer):
 
 
 def _searched(fitted, budget):
-    """Return the best parameters and tokens whose product is a budget."""
+    """Return the parameters and tokens, two floats, of the lowest loss in a budget.
+
+    ``fitted`` : the law's E, A, a, B, b; ``budget`` : the product of the two.
+    """
     _, big, a, long, b = fitted
     size = np.geomspace(1e-9 * budget, 1e9 * budget, 400_001)
     best = size[np.argmin(big * size**-a + long * (budget / size) ** -b)]

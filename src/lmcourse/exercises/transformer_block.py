@@ -15,7 +15,11 @@ from lmcourse.transformer import Block
 
 
 def _block_mistakes(x, norm_1, attend, norm_2, network):
-    """Return what is said of each likely mistake, and what it makes of x."""
+    """Return a dict, diagnosis → what this mistake makes of x, of the shape of x.
+
+    ``norm_1``, ``attend``, ``norm_2`` and ``network`` are the parts of a block, functions
+    from states to states of the same shape.
+    """
     found, bare = attend(norm_1(x)), attend(x)
 
     def second(seen, norm=norm_2):
@@ -98,7 +102,10 @@ def block(answer):
 
 
 def _norm_mistakes(x, eps):
-    """Return what is said of each likely mistake, and what it makes of x."""
+    """Return a dict, diagnosis → what this mistake makes of x, of the shape of x.
+
+    ``eps`` is what a norm adds to the variance.
+    """
     centred = x - x.mean(-1, keepdim=True)
     variance = x.var(-1, correction=0, keepdim=True)
     larger = x.var(-1, keepdim=True)
@@ -159,7 +166,12 @@ def layer_norm(answer):
 
 
 def _stack(alpha, seed, layers=24, d_model=32):
-    """Return how much larger gradient and size are, of the page's stack of this seed."""
+    """Return how gradients and states grow in an untrained stack without norms.
+
+    Each update is multiplied by ``alpha``; blocks and input are drawn by ``seed``. The
+    first number is the length of the gradient at the input over that at the output; the
+    second is the spread of the states at the output over that at the input.
+    """
     torch.manual_seed(seed)
     blocks = [Block(d_model, 4, 4 * d_model) for _ in range(layers)]
     for layer in nn.ModuleList(blocks).modules():
@@ -234,7 +246,10 @@ judge(
 
 @cache
 def _gpt2(vocab_size, context, layers, d_model):
-    """Count the parameters of transformers' GPT-2, built without numbers."""
+    """Return how many parameters `transformers`' GPT-2 of these sizes (int) has.
+
+    It is built without numbers, so that it takes no memory.
+    """
     sizes = {"vocab_size": vocab_size, "n_positions": context, "n_layer": layers}
     config = GPT2Config(**sizes, n_embd=d_model, n_head=1, bos_token_id=0, eos_token_id=0)
     with torch.device("meta"):

@@ -10,15 +10,15 @@ class Transpose(Module):
     """Swap the last two axes."""
 
     def fits(self, x):
-        """Return whether inputs of these shapes can be computed."""
+        """Return whether an input of shape ``x`` has two axes to swap."""
         return len(x) >= 2
 
     def compute(self, x):
-        """Return the output, and keep what the backward pass needs."""
+        """Return x (..., m, n) as (..., n, m)."""
         return x.mT
 
     def gradient(self, delta):
-        """Add to the gradients of the parameters; return that of the input."""
+        """Return the gradient of the input (..., m, n), from that of the output."""
         return delta.mT
 
 
@@ -36,12 +36,12 @@ class ScalarProduct(Module):
         self.scale = Parameter(scale, trainable)
 
     def compute(self, x):
-        """Return the output, and keep what the backward pass needs."""
+        """Return x, of any shape, times the number; keep x for the way back."""
         self.x = x
         return self.scale.value * x
 
     def gradient(self, delta):
-        """Add to the gradients of the parameters; return that of the input."""
+        """Add to the number's gradient; return the input's, of its shape."""
         self.scale.grad += (delta * self.x).sum()
         return self.scale.value * delta
 
@@ -50,16 +50,16 @@ class DotProduct(Module):
     """Multiply two inputs as matrices: (..., m, n) and (..., n, p) → (..., m, p)."""
 
     def fits(self, a, b):
-        """Return whether inputs of these shapes can be computed."""
+        """Return whether shapes ``a`` and ``b`` are (..., m, n) and (..., n, p)."""
         return min(len(a), len(b)) >= 2 and a[-1] == b[-2] and a[:-2] == b[:-2]
 
     def compute(self, a, b):
-        """Return the output, and keep what the backward pass needs."""
+        """Return the product (..., m, p) of a and b; keep both for the way back."""
         self.a, self.b = a, b
         return a @ b
 
     def gradient(self, delta):
-        """Add to the gradients of the parameters; return that of the input."""
+        """Return the gradients of a and b, from that of the product (..., m, p)."""
         return delta @ self.b.mT, self.a.mT @ delta
 
 
@@ -67,16 +67,16 @@ class CausalMask(Module):
     """Set the scores of later tokens to -∞. Rows are queries."""
 
     def fits(self, scores):
-        """Return whether inputs of these shapes can be computed."""
+        """Return whether the shape of the scores is (..., tokens, tokens)."""
         return scores[-1] == scores[-2]
 
     def compute(self, scores):
-        """Return the output, and keep what the backward pass needs."""
+        """Return scores (..., tokens, tokens), those of later tokens -∞."""
         self.past = np.tri(scores.shape[-1], dtype=bool)  # (tokens, tokens)
         return np.where(self.past, scores, -np.inf)
 
     def gradient(self, delta):
-        """Add to the gradients of the parameters; return that of the input."""
+        """Return the gradient of the scores, 0 for those that were hidden."""
         return np.where(self.past, delta, 0.0)
 
 
@@ -100,7 +100,7 @@ class Rotary(Module):
         self.speed = 10000.0 ** (-np.arange(0, d_head, 2) / d_head)  # (d_head / 2,)
 
     def fits(self, x):
-        """Return whether inputs of these shapes can be computed."""
+        """Return whether shape ``x`` is (..., tokens, d_head)."""
         return len(x) >= 2 and x[-1] == 2 * len(self.speed)
 
     def turn(self, x, direction):
@@ -115,11 +115,11 @@ class Rotary(Module):
         return turned
 
     def compute(self, x):
-        """Return the output, and keep what the backward pass needs."""
+        """Return x (..., tokens, d_head) turned by the angles of its positions."""
         return self.turn(x, +1)
 
     def gradient(self, delta):
-        """Add to the gradients of the parameters; return that of the input."""
+        """Return the gradient of x: that of the output, turned back."""
         return self.turn(delta, -1)
 
 
@@ -144,19 +144,19 @@ class ScaledDotProductAttention(Module):
         self.softmax, self.mix = Softmax(), DotProduct()
 
     def fits(self, query, key, value):
-        """Return whether inputs of these shapes can be computed."""
+        """Return whether the three shapes fit together (see the class)."""
         leading = query[:-2] == key[:-2] == value[:-2]
         return query[-1] == key[-1] == self.d_head and key[-2] == value[-2] and leading
 
     def compute(self, query, key, value):
-        """Return the output, and keep what the backward pass needs."""
+        """Return the mixed values (..., queries, d_value)."""
         scores = self.product.forward(query, self.transpose.forward(key))
         scores = self.mask.forward(self.scale.forward(scores))
         self.weights = self.softmax.forward(scores)  # (..., queries, keys)
         return self.mix.forward(self.weights, value)
 
     def gradient(self, delta):
-        """Add to the gradients of the parameters; return that of the input."""
+        """Return the gradients of query, key and value, of their shapes."""
         d_weights, d_value = self.mix.backward(delta)
         d_scores = self.mask.backward(self.softmax.backward(d_weights))
         d_query, d_key = self.product.backward(self.scale.backward(d_scores))
@@ -182,19 +182,19 @@ class ProjectedAttention(Module):
         self.attention = ScaledDotProductAttention(d_head, causal)
 
     def fits(self, query, key, value):
-        """Return whether inputs of these shapes can be computed."""
+        """Return whether the shapes are (..., queries, d_model), (..., keys, d_model)."""
         d_model = len(self.query.matrix)
         return query[:-2] == key[:-2] and key == value and query[-1] == key[-1] == d_model
 
     def compute(self, query, key, value):
-        """Return the output, and keep what the backward pass needs."""
+        """Return the output (..., queries, d_head) for inputs (..., tokens, d_model)."""
         q = self.turn_query.forward(self.query.forward(query))  # (..., queries, d_head)
         k = self.turn_key.forward(self.key.forward(key))  # (..., keys, d_head)
         v = self.value.forward(value)  # (..., keys, d_head)
         return self.attention.forward(q, k, v)
 
     def gradient(self, delta):
-        """Add to the gradients of the parameters; return that of the input."""
+        """Add to the parameters' gradients; return those of the three inputs."""
         d_q, d_k, d_v = self.attention.backward(delta)
         return (
             self.query.backward(self.turn_query.backward(d_q)),
@@ -236,16 +236,16 @@ class MultiHeadAttention(Module):
         return np.stack([head.attention.weights for head in self.heads.branches], -3)
 
     def fits(self, query, key, value):
-        """Return whether inputs of these shapes can be computed."""
+        """Return whether the shapes are (..., queries, d_model), (..., keys, d_model)."""
         return self.heads.branches[0].fits(query, key, value)
 
     def compute(self, query, key, value):
-        """Return the output, and keep what the backward pass needs."""
+        """Return the output (..., queries, d_model) for inputs (..., tokens, d_model)."""
         outputs = self.heads.forward(query, key, value)  # heads of (..., queries, d_head)
         outputs = self.concat.forward(*outputs)
         return self.output.forward(outputs)
 
     def gradient(self, delta):
-        """Add to the gradients of the parameters; return that of the input."""
+        """Add to the parameters' gradients; return those of the three inputs."""
         deltas = self.concat.backward(self.output.backward(delta))
         return self.heads.backward(as_tuple(deltas))

@@ -122,11 +122,11 @@ class Identity(Module):
     """Hand the input on."""
 
     def compute(self, x):
-        """Return the output, and keep what the backward pass needs."""
+        """Return x."""
         return x
 
     def gradient(self, delta):
-        """Add to the gradients of the parameters; return that of the input."""
+        """Return the gradient as it is."""
         return delta
 
 
@@ -144,13 +144,13 @@ class Chain(Module):
         self.modules = modules
 
     def compute(self, *inputs):
-        """Return the output, and keep what the backward pass needs."""
+        """Return the last module's output; each is given what the one before gave."""
         for module in self.modules:
             inputs = as_tuple(module.forward(*inputs))
         return inputs if len(inputs) > 1 else inputs[0]
 
     def gradient(self, delta):
-        """Add to the gradients of the parameters; return that of the input."""
+        """Add to the modules' gradients; return that of the first one's inputs."""
         for module in reversed(self.modules):
             delta = module.backward(delta)
         return delta
@@ -170,11 +170,15 @@ class Fork(Module):
         self.branches = branches
 
     def compute(self, *inputs):
-        """Return the output, and keep what the backward pass needs."""
+        """Return the tuple of all branches' outputs for the same inputs."""
         return tuple(branch.forward(*inputs) for branch in self.branches)
 
     def gradient(self, deltas):
-        """Add to the gradients of the parameters; return that of the input."""
+        """Add to the branches' gradients; return the sum of what they return.
+
+        ``deltas`` has the gradient of each branch's output. A tuple is returned if there
+        are several inputs.
+        """
         pairs = zip(self.branches, deltas, strict=True)
         back = [as_tuple(branch.backward(delta)) for branch, delta in pairs]
         sums = tuple(sum(copies) for copies in zip(*back, strict=True))
@@ -185,17 +189,17 @@ class Concat(Module):
     """Put arrays side by side along the last axis."""
 
     def fits(self, *shapes):
-        """Return whether inputs of these shapes can be computed."""
+        """Return whether the shapes differ in the last axis alone."""
         return len({shape[:-1] for shape in shapes}) == 1 and min(map(len, shapes)) > 0
 
     def compute(self, *inputs):
-        """Return the output, and keep what the backward pass needs."""
+        """Return the inputs (..., width) side by side, (..., sum of widths)."""
         widths = [x.shape[-1] for x in inputs]
         self.borders = np.cumsum(widths)[:-1]
         return np.concatenate(inputs, axis=-1)
 
     def gradient(self, delta):
-        """Add to the gradients of the parameters; return that of the input."""
+        """Return the gradient cut into those of the inputs; no tuple if there is one."""
         parts = tuple(np.split(delta, self.borders, axis=-1))
         return parts if len(parts) > 1 else parts[0]
 

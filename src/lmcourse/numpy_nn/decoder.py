@@ -124,12 +124,12 @@ class Decoder(Module):
         self.output = Linear(d_model, vocab_size, weight=table, transposed=True)
 
     def compute(self, numbers):
-        """Return the output, and keep what the backward pass needs."""
+        """Return logits (..., tokens, vocab_size) of numbers (..., tokens)."""
         x = self.dictionary.forward(numbers)  # (..., tokens, d_model)
         return self.output.forward(self.blocks.forward(x))  # (..., tokens, vocab_size)
 
     def gradient(self, delta):
-        """Add to the gradients of the parameters; return that of the input."""
+        """Add to the parameters' gradients, from that of the logits."""
         delta = self.blocks.backward(self.output.backward(delta))
         self.dictionary.backward(delta)  # a number has no gradient
 

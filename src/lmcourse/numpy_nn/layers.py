@@ -56,18 +56,21 @@ class Linear(Module):
         return self.weight.value.T if self.transposed else self.weight.value
 
     def fits(self, x):
-        """Return whether inputs of these shapes can be computed."""
+        """Return whether shape ``x`` is (..., d_in)."""
         return x[-1] == self.matrix.shape[0]
 
     def compute(self, x):
-        """Return the output, and keep what the backward pass needs."""
+        """Return (..., d_out) for x (..., d_in); keep x for the way back."""
         self.x = x
         out = rows(x) @ self.matrix  # (rows, d_out)
         out += self.bias.value
         return out.reshape(*x.shape[:-1], -1)  # (..., d_out)
 
     def gradient(self, delta):
-        """Add to the gradients of the parameters; return that of the input."""
+        """Add to the gradients of weight and bias; return that of x (..., d_in).
+
+        ``delta`` : the gradient of the output, (..., d_out).
+        """
         x, d = rows(self.x), rows(delta)  # (rows, d_in), (rows, d_out)
         self.weight.grad += d.T @ x if self.transposed else x.T @ d
         self.bias.grad += d.sum(axis=0)
@@ -78,12 +81,12 @@ class ReLU(Module):
     """Keep what is positive."""
 
     def compute(self, x):
-        """Return the output, and keep what the backward pass needs."""
+        """Return x, of any shape, negative entries 0; keep which were positive."""
         self.positive = x > 0
         return x * self.positive
 
     def gradient(self, delta):
-        """Add to the gradients of the parameters; return that of the input."""
+        """Return the gradient of x, 0 where x was not positive."""
         return delta * self.positive
 
 
@@ -91,12 +94,12 @@ class Softmax(Module):
     """Turn each row into shares that sum to 1."""
 
     def compute(self, x):
-        """Return the output, and keep what the backward pass needs."""
+        """Return shares (..., n) of x (..., n); keep them for the way back."""
         self.y = softmax(x)
         return self.y
 
     def gradient(self, delta):
-        """Add to the gradients of the parameters; return that of the input."""
+        """Return the gradient of x (..., n), from that of the shares."""
         common = (delta * self.y).sum(axis=-1, keepdims=True)  # (..., 1)
         return self.y * (delta - common)
 
@@ -108,11 +111,14 @@ class SoftmaxCrossEntropy(Module):
     """
 
     def fits(self, logits, targets):
-        """Return whether inputs of these shapes can be computed."""
+        """Return whether the shapes are (..., vocab_size) and (...)."""
         return logits[:-1] == targets
 
     def compute(self, logits, targets):
-        """Return the output, and keep what the backward pass needs."""
+        """Return the mean loss in nats, a number.
+
+        ``logits`` : (..., vocab_size); ``targets`` : int, (...), the right words.
+        """
         z, self.targets = rows(logits), np.ravel(targets)  # (rows, vocab_size), (rows,)
         self.logits_shape, top = logits.shape, z.max(axis=-1)
         self.p = softmax(z)
@@ -120,7 +126,10 @@ class SoftmaxCrossEntropy(Module):
         return (top - z[right] + np.log(np.exp(z - top[:, None]).sum(axis=-1))).mean()
 
     def gradient(self, delta=1.0):
-        """Add to the gradients of the parameters; return that of the input."""
+        """Return the gradient of the logits (..., vocab_size); targets have none.
+
+        ``delta`` : the gradient of the loss, a number.
+        """
         share = delta / len(self.p)  # each row's part of the mean
         d = share * self.p  # (rows, vocab_size)
         d[np.arange(len(d)), self.targets] -= share
@@ -141,11 +150,11 @@ class LayerNorm(Module):
         self.epsilon = epsilon
 
     def fits(self, x):
-        """Return whether inputs of these shapes can be computed."""
+        """Return whether shape ``x`` is (..., d_model)."""
         return x[-1] == len(self.weight.value)
 
     def compute(self, x):
-        """Return the output, and keep what the backward pass needs."""
+        """Return x (..., d_model) normalised row by row."""
         centred = x - x.mean(axis=-1, keepdims=True)
         variance = (centred**2).mean(axis=-1, keepdims=True)  # (..., 1)
         self.scale = 1 / np.sqrt(variance + self.epsilon)  # (..., 1)
@@ -153,7 +162,7 @@ class LayerNorm(Module):
         return self.y * self.weight.value + self.bias.value
 
     def gradient(self, delta):
-        """Add to the gradients of the parameters; return that of the input."""
+        """Add to the gradients of weight and bias; return that of x (..., d_model)."""
         self.weight.grad += rows(delta * self.y).sum(axis=0)
         self.bias.grad += rows(delta).sum(axis=0)
         d = delta * self.weight.value
@@ -175,11 +184,11 @@ class SkipAddNorm(Module):
         self.module, self.norm = module, LayerNorm(d_model)
 
     def compute(self, x):
-        """Return the output, and keep what the backward pass needs."""
+        """Return norm(x + f(x)), (..., d_model) as x."""
         return self.norm.forward(x + self.module.forward(x))
 
     def gradient(self, delta):
-        """Add to the gradients of the parameters; return that of the input."""
+        """Add to the parameters' gradients; return that of x (..., d_model)."""
         delta = self.norm.backward(delta)
         return delta + self.module.backward(delta)
 
@@ -223,10 +232,10 @@ class OneHotDictionary(Module):
         return sparse.csr_array((np.ones(len(numbers)), numbers, starts), shape=shape)
 
     def compute(self, numbers):
-        """Return the output, and keep what the backward pass needs."""
+        """Return the vectors (..., d_model) of words by their numbers (...)."""
         self.rows = self.one_hot(numbers)  # (rows, vocab_size)
         return (self.rows @ self.table.value).reshape(*np.shape(numbers), -1)
 
     def gradient(self, delta):
-        """Add to the gradients of the parameters; return that of the input."""
+        """Add to the table's gradient, from that of the vectors (..., d_model)."""
         self.table.grad += self.rows.T @ rows(delta)

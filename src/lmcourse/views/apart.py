@@ -42,7 +42,24 @@ def apart(question: str, shown: dict) -> View:
 
 
 def _part(tokens, query, keys, values):
-    """Return tokens, query, what it brings back, products, scores and weights."""
+    """Compute what one query attends to.
+
+    Parameters
+    ----------
+    tokens : list of str
+    query : array of shape (d_head,)
+    keys, values : array of shape (tokens, d_head)
+
+    Returns
+    -------
+    tokens, query
+        As they were given.
+    mixed : array of shape (d_head,)
+        The values by their weights.
+    products : array of shape (tokens, d_head)
+        The query times each key, dimension by dimension.
+    scores, weights : array of shape (tokens,)
+    """
     query, keys, values = map(as_array, (query, keys, values))
     wanted, found = (len(tokens), *query.shape), (keys.shape, values.shape)
     if found != (wanted, wanted):
@@ -55,7 +72,11 @@ def _part(tokens, query, keys, values):
 
 
 def _panel(part, scales) -> str:
-    """Return the table of one sentence: products, score and weight of each token."""
+    """Return the table of one sentence, as HTML: products, score and weight of each token.
+
+    ``part`` is what `_part` returns; ``scales`` are the numbers that are drawn at full
+    height in the bars of query, values and products.
+    """
     tokens, query, mixed, products, scores, weights = part
     root, rows = math.sqrt(len(query)), ""
     for token, row, score, weight in zip(tokens, products, scores, weights, strict=True):

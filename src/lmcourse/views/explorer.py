@@ -111,7 +111,11 @@ def _moved(model: Bert, number: int, head: int, out) -> torch.Tensor:
 
 
 def _neighbours(model: Bert, states, tokenizer) -> list:
-    """Return, of each level and token, the nearest pieces of the table with cosines."""
+    """Return the pieces of BERT's table that are nearest to each token, level by level.
+
+    ``states`` : Tensors (1, tokens, d_model), one a level. For each a list of str by token:
+    pieces and cosines by turns, such as "cat 0.512 dog 0.401".
+    """
     table, found = normalize(model.embeddings.word.weight), []
     for state in states:
         cosines, ids = (normalize(state[0]) @ table.T).topk(NEAREST)  # (tokens, NEAREST)
@@ -152,7 +156,11 @@ def _near(data: dict, level: int) -> list[str]:
 
 
 def _stored(data: dict, names: list[str], pictures: np.ndarray, summary: str) -> str:
-    """Return what is shown without scripts: the line, and two tables."""
+    """Return what is shown without scripts, as HTML: the line, and two tables.
+
+    ``data`` is the view's; ``names`` are its tokens as they are shown; ``pictures`` is as
+    `_pictures` returns it; ``summary`` is a sentence below the line.
+    """
     layer, own = data["layer"], html.escape(names[data["token"]])
     columns = [map("{:.2f}".format, picture) for picture in pictures]
     heads = table(["token", *PICTURES], zip(names, *columns, strict=True))

@@ -64,7 +64,26 @@ def sequence(text, *, order=5, unit=0) -> View:
 
 
 def _found(tokenizer, reader, text: str, order: int, unit: int) -> dict:
-    """Return what comes next, gates and memory, and the losses, free and frozen."""
+    """Return what the LSTM and counting expect after a text, and one unit's memory.
+
+    Parameters
+    ----------
+    tokenizer : CharTokenizer
+    reader : CharLSTM
+    text : str
+    order : int
+        Of the n-gram model.
+    unit : int
+        The unit that is watched, and frozen at its mean in a second run.
+
+    Returns
+    -------
+    dict
+        ``counted``, ``lstm``, ``off``: probabilities of the next character, by counting, by
+        the LSTM, and by the LSTM with the unit frozen; ``means`` of all units; ``gates``
+        and ``memory`` of the unit, character by character; ``losses``, nested lists (2,
+        characters), in nats, free and frozen.
+    """
     ids, means = tokenizer.encode("\n" + text), unit_means()
     held = torch.full((2, len(means)), torch.nan, dtype=torch.float64)
     held[1, unit] = means[unit]

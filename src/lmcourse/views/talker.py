@@ -111,7 +111,10 @@ def _prompt(text: str, tokenizer) -> str:
 
 
 def _write(model, tokenizer, ids: list[int], count: int):
-    """Yield the likeliest tokens, until the answer ends."""
+    """Return an iterator of the likeliest next tokens (int) after ``ids``.
+
+    It ends with the answer, or after ``count`` tokens.
+    """
     prompt = torch.tensor([ids], device=model.tokens.weight.device)
     return sample_tokens(model, prompt, count, {tokenizer.eos_token_id})
 
@@ -123,7 +126,11 @@ def _name(tokenizer, token: int) -> str:
 
 
 def _told(tokenizer, model, ids: list[int]) -> list[list[dict]]:
-    """Return what each layer would say after the last token: tokens and their shares."""
+    """Return what each layer would say after the last token.
+
+    For each layer a list of dict, the likeliest token first: ``id``, ``piece`` (how it is
+    shown) and ``share``, its probability.
+    """
     prompt = torch.tensor([ids], device=model.tokens.weight.device)
     with torch.no_grad():
         shares = lens(model, prompt)[1:, 0, -1].float().softmax(-1).cpu()
@@ -138,7 +145,11 @@ def _told(tokenizer, model, ids: list[int]) -> list[list[dict]]:
 
 
 def _looks(model, ids: list[int], layer, head) -> tuple[int, int, list]:
-    """Return a layer, a head, and what the layer's heads look at from the last token."""
+    """Return a layer, a head, and the layer's attention weights at the last token.
+
+    Where ``layer`` or ``head`` is None, the head is taken that gives one token the most,
+    the first and the last token aside. The weights are a list of float for each head.
+    """
     prompt = torch.tensor([ids], device=model.tokens.weight.device)
     weights = torch.stack([x[0, :, -1] for x in model.attentions(prompt)]).float().cpu()
     if layer is None or head is None:
@@ -160,7 +171,11 @@ def _summary(text: str, answer: str, told: list, dialogue: bool) -> str:
 
 
 def _stored(text: str, answer: str, told: list, dialogue: bool) -> str:
-    """Return what stands there without scripts."""
+    """Return what stands there without scripts, as HTML.
+
+    ``text`` is what the model was given, ``answer`` what it wrote; ``told`` is as `_told`
+    returns it; ``dialogue`` says whether the text is a question to it.
+    """
     bars = [(each["piece"], f"{100 * each['share']:.1f} %") for each in told[-1]]
     layers = [
         [f"layer {i}", *(f"{x['piece']} {100 * x['share']:.0f} %" for x in row[:FIRST])]

@@ -69,7 +69,10 @@ def attention_toy(words, keys, query) -> View:
 
 
 def _drawing(words: list[str], keys, query, weights, output) -> str:
-    """Return the plane as SVG; it is what `toy-view.js` draws at first."""
+    """Return the plane as SVG; it is what `toy-view.js` draws at first.
+
+    ``keys`` : (words, 2), ``query`` and ``output`` : (2,), ``weights`` : (words,).
+    """
 
     def mark(point, name, radius, text):
         """Return an arrow from the origin to a point, with its name, as SVG."""

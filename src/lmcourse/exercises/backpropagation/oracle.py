@@ -59,19 +59,30 @@ class Passes:
         self.output = array(run(self.module.forward, *inputs))
 
     def forward(self, theirs, mistakes=None):
-        """Compare the output with that of a function of tensors."""
+        """Compare the output with that of a function; raise `Wrong` if it is another.
+
+        ``theirs`` : from the inputs, Tensors, to the right output. ``mistakes`` : dict,
+        diagnosis → the output that this mistake gives.
+        """
         self.wanted = theirs(*self.tensors)
         compare_named("forward, the output", self.output, self.wanted, mistakes)
 
     def gradients(self, output=None, of=None):
-        """Return PyTorch's gradients of the inputs, or of other tensors."""
+        """Return PyTorch's gradients of the inputs, or of the tensors ``of``: arrays.
+
+        ``output`` : Tensor, by default the right output of `forward`; its gradient is
+        `delta`.
+        """
         output = self.wanted if output is None else output
         delta = torch.tensor(self.delta)
         found = torch.autograd.grad(output, of or self.tensors, delta, retain_graph=True)
         return [gradient.numpy() for gradient in found]
 
     def backward(self, *mistakes):
-        """Compare the gradients of the inputs, each with its table of mistakes."""
+        """Compare the gradients of the inputs; raise `Wrong` if one is another.
+
+        ``mistakes`` : for each input a dict, diagnosis → the gradient that it gives.
+        """
         count = len(self.tensors)
         try:
             got = run(self.module.backward, self.delta)
@@ -88,7 +99,10 @@ class Passes:
             compare_named(f"backward, the gradient of the {name}", *one)
 
     def collected(self, name, layer, tensors):
-        """Compare what a linear layer's weight and bias have collected."""
+        """Compare what a `Linear` has collected; raise `Wrong` if it is something else.
+
+        ``name`` : str, what messages call it. ``tensors`` : its weight and bias in PyTorch.
+        """
         got = np.vstack([layer.weight.grad, layer.bias.grad])
         want = np.vstack(self.gradients(of=tensors))
         told = f"the gradients of the weight of {name} are still 0."
@@ -98,7 +112,12 @@ class Passes:
 
 
 def attend(query, key, value, scale=None, mask=None):
-    """Attend in PyTorch, with another scale or a mask of what may be seen."""
+    """Attend in PyTorch, with another scale or a mask of what may be seen.
+
+    ``query`` (..., queries, d_head), ``key`` (..., keys, d_head) and ``value`` (..., keys,
+    d_value) are Tensors; ``scale`` is a number, by default 1 / √d_head; ``mask`` is bool
+    (queries, keys), True where a key may be seen. Returns (..., queries, d_value).
+    """
     scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
     scores = query @ key.mT * scale
     if mask is not None:
@@ -107,7 +126,10 @@ def attend(query, key, value, scale=None, mask=None):
 
 
 def layer_parameters(head):
-    """Return copies of weight and bias of a head's query, key and value layers."""
+    """Return copies of weight and bias of a head's query, key and value layers.
+
+    A list of three pairs of Tensors that want a gradient.
+    """
     layers = head.query, head.key, head.value
     parameters = [(layer.weight.value, layer.bias.value) for layer in layers]
     return [[torch.tensor(x, requires_grad=True) for x in pair] for pair in parameters]
@@ -124,14 +146,52 @@ def rotated_forward_only(x):
 
 
 def attend_head(layers, inputs, turn=(unchanged, unchanged, unchanged), mask=None):
-    """Compute one head in PyTorch, what its three layers give turned or not."""
+    """Compute one head in PyTorch, what its three layers give turned or not.
+
+    Parameters
+    ----------
+    layers : list of (Tensor, Tensor)
+        As `layer_parameters` returns them.
+    inputs : sequence of Tensor of shape (..., tokens, d_model)
+        Of query, key and value.
+    turn : sequence of callable
+        What is done to query, key and value after their layers.
+    mask : bool Tensor of shape (queries, keys), optional
+        True where a key may be seen.
+
+    Returns
+    -------
+    Tensor of shape (..., queries, d_head)
+    """
     parts = zip(inputs, layers, turn, strict=True)
     each = (turned(x @ weight + bias) for x, (weight, bias), turned in parts)
     return attend(*each, mask=mask)
 
 
 def descend(given, target, rate, steps, momentum=0.0, turns=((0, 1, 2),), scale=0.5):
-    """Return Q, K, V and the losses of plain steps; those of one turn move at once."""
+    """Move Q, K and V by gradient descent, so that attention comes near a target.
+
+    Parameters
+    ----------
+    given : sequence of array
+        Q, K and V.
+    target : array of shape (queries, d_value)
+    rate : float
+        The learning rate; below 0 the loss is raised.
+    steps : int
+    momentum : float
+    turns : tuple of tuple of int
+        Which of the three (0, 1, 2) move at once; one turn after the other is a step.
+    scale : float
+        Of the scores.
+
+    Returns
+    -------
+    parts : list of array
+        Q, K and V after the steps.
+    losses : list of float
+        The mean squared error before each step.
+    """
     parts, losses = [torch.tensor(part, requires_grad=True) for part in given], []
     how = {"lr": abs(rate), "momentum": momentum, "maximize": rate < 0}
     each = [torch.optim.SGD([parts[i] for i in turn], **how) for turn in turns]
