@@ -80,11 +80,11 @@ def _block(p, block, heads, x):
         return (x @ weight + bias).unflatten(-1, (heads, -1)).transpose(1, 2)
 
     def linear(name, x):
-        """Return x mapped by a linear layer of the block."""
+        """Return x mapped by the block's linear layer of a name: "attention.output"."""
         return x @ p[f"{block}{name}.weight"] + p[f"{block}{name}.bias"]
 
     def norm(name, x):
-        """Return x normalised by a norm of the block."""
+        """Return x normalised by the block's norm of a name: "norm_1" or "norm_2"."""
         weight, bias = p[f"{block}{name}.weight"], p[f"{block}{name}.bias"]
         return F.layer_norm(x, x.shape[-1:], weight, bias)
 

@@ -112,7 +112,10 @@ def other_models() -> dict[str, str]:
 
 
 def key(notebook) -> str:
-    """Hash a chapter's code and all that it runs on but what it reads and asks for."""
+    """Hash a chapter's code and all that it runs on but what it reads and asks for.
+
+    ``notebook`` : NotebookNode, the chapter as `page_notebook` returns it.
+    """
     import torch
 
     cells = (cell for cell in notebook.cells if cell.cell_type == "code")

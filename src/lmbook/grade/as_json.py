@@ -175,7 +175,7 @@ def _read_array(plain: dict, held) -> np.ndarray:
 
 
 def _raise(plain: dict, held) -> None:
-    """Raise `Failed`: the answer raised an error where this value should be."""
+    """Raise `Failed`, with ``of`` of the plain form: over there this was an error."""
     raise Failed(str(plain["of"]))
 
 

@@ -160,7 +160,7 @@ def read_request(stream) -> bytes:
 
 
 def write_reply(stream, text: str) -> None:
-    """Write a text, its length before it."""
+    """Write a text to a binary stream: its length in `LENGTH_DIGITS` digits, then it."""
     content = text.encode()
     stream.write(f"{len(content):0{LENGTH_DIGITS}d}".encode() + content)
     stream.flush()

@@ -19,7 +19,10 @@ def _chapter_line(chapter: Chapter, builds_on: list[Chapter], app) -> nodes.para
 
 
 def _chapter_list(label: str, chapters: list[Chapter], app) -> nodes.container:
-    """Return a line of the page's end: a label and chapters, each with its question."""
+    """Return a line of the page's end: a label and chapters, each with its question.
+
+    ``label`` is such as "Read next"; ``app`` is Sphinx's.
+    """
     items = nodes.bullet_list(classes=["course-chapters"])
     for chapter in chapters:
         name = nodes.strong("", "", page_link(chapter.name, chapter.short, app.env))

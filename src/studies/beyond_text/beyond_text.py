@@ -608,7 +608,10 @@ def summary(results):
     sizes = SETTINGS["digits"]
 
     def pairs_after(steps):
-        """Return pairs of accuracies, the Transformer's and the neighbours'."""
+        """Return pairs of accuracies, the Transformer's and the neighbours'.
+
+        One for each fold and seed, of trainings of so many steps: a list of (float, float).
+        """
         return [
             (accuracy, neighbours[fold])
             for (fold, _), accuracy in tuned_accuracies(results, steps).items()

@@ -1,7 +1,8 @@
 """What the chapter *dickinson-layers* claims, checked where the page places it.
 
 The ``page`` of a proof or a null is a `studies.findings.Page`: the names that the page has
-defined so far, as attributes; ``page.levels`` is the page's variable ``levels``. Hits are
+defined so far, as attributes; ``page.levels`` is the page's variable ``levels``. A null
+returns the page with some of these names replaced. Hits are
 as in `lmcourse.probe.Predictions`: a number for each poem, 1.0 where the predicted section
 is the poem's own, else 0.0.
 """
@@ -103,7 +104,10 @@ def padding_changes_nothing(page):
 
 @proof("The quick formula gives what refitting without the poem gives.")
 def left_out_is_refitted(page):
-    """Against scikit-learn's ridge, for three poems; `ask` says what `predict` says."""
+    """``page.left_out`` is compared with scikit-learn's ridge, for three poems.
+
+    `ask`, which predicts one poem from all others, gives what `predict` gives for it.
+    """
     kernel = probe.gram(page.levels[-1])
     truth = F.one_hot(torch.tensor(np.unique(page.sections, return_inverse=True)[1]))
     truth = truth.double()  # (poems, sections)
@@ -125,7 +129,10 @@ def left_out_is_refitted(page):
 
 
 def shuffled_sections(page):
-    """The editors' sections shuffled among the poems."""
+    """The editors' sections shuffled among the poems.
+
+    Predicted again from the levels of the model and of one with random weights.
+    """
     sections = np.array(nulls.shuffled(page.sections))
     guesses = [predict(level, sections) for level in page.levels]
     nothing = [predict(level, sections) for level in page.random_levels]

@@ -180,7 +180,7 @@ ANSWER = {"day": slice(8, 10), "month": slice(5, 7), "year": slice(0, 4)}
 
 
 def ids(texts):
-    """Turn strings into an int tensor (batch, tokens), padded on the right."""
+    """Turn a list of strings into an int64 Tensor (batch, tokens), padded on the right."""
     width = max(map(len, texts))
     rows = [[NUMBER[c] for c in text.ljust(width, "_")] for text in texts]
     return torch.tensor(rows)
@@ -397,7 +397,10 @@ class OneVector(Transformer):
     """A Transformer whose decoder gets the mean of the encoder's states alone."""
 
     def encode(self, source):
-        """Return the mean state (batch, 1, d_model), and a mask that allows it."""
+        """Return the mean state of ids (batch, sources), and a mask that allows it.
+
+        (batch, 1, d_model) and bool (batch, 1, 1, 1).
+        """
         memory, mask = super().encode(source)
         real = mask[:, 0, 0, :, None]  # (batch, sources, 1)
         mean = (memory * real).sum(1, keepdim=True) / real.sum(1, keepdim=True)
@@ -446,7 +449,21 @@ class Recurrent(nn.Module):
         return (states, tuple(ends)), real[:, None, None]
 
     def decode(self, target, memory, mask):
-        """Return logits (batch, targets, vocab_size), and a list of the weights or None."""
+        """Run the decoder.
+
+        Parameters
+        ----------
+        target : int64 Tensor of shape (batch, targets)
+            What is written so far.
+        memory, mask
+            Of `encode`.
+
+        Returns
+        -------
+        logits : Tensor of shape (batch, targets, vocab_size)
+        weights : list of one Tensor of shape (batch, 1, targets, sources) or None
+            The attention to the source; None if the decoder does not attend.
+        """
         states, ends = memory
         x, _ = self.write(self.table(target), ends)  # (batch, targets, d_model)
         weights = None
@@ -464,7 +481,10 @@ class EveryStep(Recurrent):
     """LSTMs whose decoder gets the encoder's last state at every step."""
 
     def encode(self, source):
-        """Return the last state in the place of all states."""
+        """Return what `Recurrent.encode` does, the last state in the place of all states.
+
+        From ids (batch, sources); the states are (batch, 1, d_model).
+        """
         (_, ends), mask = super().encode(source)
         return (ends[0].transpose(0, 1), ends), mask[..., :1]
 
@@ -515,7 +535,10 @@ class Hidden(Transformer):
     part = -1  # the part of the source that the decoder may not look at
 
     def encode(self, source):
-        """Return the states, and a mask that leaves the hidden part out."""
+        """Return the states of ids (batch, sources), and a mask without the hidden part.
+
+        (batch, sources, d_model) and bool (batch, 1, 1, sources).
+        """
         memory, mask = super().encode(source)
         return memory, mask & (parts(source) != self.part)[:, None, None]
 

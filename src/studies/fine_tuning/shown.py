@@ -214,7 +214,7 @@ def mixed(*draws):
     """
 
     def draw(generator):
-        """Return windows and targets of all of them, one below the other."""
+        """Return windows and targets of all of them, a list of two (batch, CONTEXT)."""
         return [torch.cat(side) for side in zip(*[one(generator) for one in draws])]
 
     return draw

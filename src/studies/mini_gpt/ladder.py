@@ -434,7 +434,10 @@ def train_live(folder, tokenizer, parts, steps):
     rows = []
 
     def watch(trainer):
-        """Store the loss and a sample, which has the same random numbers each time."""
+        """Add a row of step, loss and sample, from the same random numbers each time.
+
+        ``trainer`` : Trainer, at an estimate of the loss.
+        """
         generator = torch.Generator().manual_seed(1)
         sample = generate(trainer.gpt.eval(), start, 120, 0.8, generator, cached=False)
         loss = trainer.history[-1]["val_loss"]

@@ -206,7 +206,7 @@ def pretrain(tokenizer, seed, steps, rate, dropout, measure):
     measure(model, 0)
 
     def watch(step, _loss):
-        """Measure the model after a step."""
+        """Measure the model after a step, an int; its loss is not used."""
         measure(model, step)
 
     train(model, ids, tokenizer, settings, watch, family_loss)

@@ -85,8 +85,8 @@ def xavier(blocks):
 def spread(x):  # (..., tokens, d_model)
     """Return how different the tokens of a window are: 0 if all states are the same.
 
-    It is the length of what is left of the states without their mean, over their own
-    length; the mean of all windows.
+    ``x`` are states. It is the length of what is left of them without their mean, over
+    their own length: a float, the mean of all windows.
     """
     apart = (x - x.mean(-2, keepdim=True)).norm(dim=(-2, -1))
     return float((apart / x.norm(dim=(-2, -1))).mean())
