@@ -42,7 +42,20 @@ SETTINGS["longer"] = {"steps": 40_000, "rate": 3e-2}  # the window again, ten ti
 
 
 def plan(small):
-    """Every way to read, of both units, in order and shuffled; or two of them, briefly."""
+    """Return the settings of all runs.
+
+    Parameters
+    ----------
+    small : bool
+        Whether to return only the kinds "counts" and "window", trained for two steps.
+
+    Returns
+    -------
+    list of dict
+        The arguments of `run`. The groups are "sizes", without a training; "word" and
+        "character", each kind in order and shuffled; and "longer", one long training.
+        ``steps`` is a list: numbers of steps, of which a run chooses one.
+    """
     steps = [2] if small else SETTINGS["steps"]
     runs = [
         {"group": unit, "kind": kind, "shuffled": mixed, "steps": steps}
@@ -57,7 +70,28 @@ def plan(small):
 
 
 def run(_folder, group, kind="", shuffled=False, steps=(), rate=None):
-    """Choose order, or rate and steps; return what each seed tells right, poem by poem."""
+    """Choose order, or rate and steps; return what each seed tells right, poem by poem.
+
+    Parameters
+    ----------
+    group : {"sizes", "word", "character", "longer"}
+        What passages are made of; "longer" has characters, "sizes" returns `sizes`.
+    kind : str
+        The model: one of `COUNTS` or `NETWORKS`.
+    shuffled : bool
+        Whether the tokens of each passage are shuffled.
+    steps : list of int
+        Numbers of training steps, of which one is chosen.
+    rate : float, optional
+        The learning rate. Default: one of ``SETTINGS["rates"]`` is chosen.
+
+    Returns
+    -------
+    list of dict
+        Of each seed ``kind``, ``shuffled``, ``seed``; ``order``, or ``steps`` and ``rate``,
+        that were chosen; ``share``, of the test passages that are right; ``right``, a list
+        of int, how many are in each poem. Of "sizes" a dict.
+    """
     if group == "sizes":
         return sizes()
     unit = "character" if group == "longer" else group
@@ -83,7 +117,11 @@ def run(_folder, group, kind="", shuffled=False, steps=(), rate=None):
 
 
 def tell(kind, ids, labels, learned, choice, seed):
-    """Return which of the passages not learned from are told right."""
+    """Return which of the passages not learned from are told right: bool (passages,).
+
+    ``ids`` and ``labels`` are of all passages, ``learned`` says which are learned from;
+    ``choice`` is (order,) for counts, else (steps, rate).
+    """
     if "counts" in kind:
         return count_poets(*choice, ids, labels, learned)
     return train_poet(kind, ids, labels, learned, *choice, seed)
