@@ -1,0 +1,69 @@
+"""Activation patching: what a model held for one text, put into its pass over another.
+
+Each change is made inside a ``with``, at chosen tokens; when that is left, the model is as
+it was before. What is copied comes from `lmcourse.gpt.inside.outputs` or `states`. The
+models are those with the course's blocks, a GPT or a `lmcourse.llama.Llama`.
+"""
+
+from contextlib import ExitStack, contextmanager
+from functools import partial
+
+from lmcourse.ablation import hooked_heads
+
+
+@contextmanager
+def copied_heads(model, heads, outputs, token=-1):
+    """Let some heads return at one token what they returned for other texts.
+
+    Parameters
+    ----------
+    model : nn.Module
+        With the course's ``blocks``.
+    heads : sequence of (int, int)
+        Layer and head.
+    outputs : dict of (int, int) to Tensor
+        By layer and head, (batch, tokens, d_head), as `lmcourse.gpt.inside.outputs`
+        returns them; or (d_head,), the same for every text. Texts in the same order.
+    token : int
+        The position, here and there.
+    """
+    by_layer = {}
+    for layer, head in heads:
+        by_layer.setdefault(layer, []).append(head)
+
+    def replace(layer, returned):
+        returned = returned.clone()  # (batch, tokens, heads, d_head)
+        for head in by_layer[layer]:
+            source = outputs[layer, head]
+            returned[:, token, head] = source[:, token] if source.ndim == 3 else source
+        return returned
+
+    with ExitStack() as hooks:
+        for layer in by_layer:
+            attention = model.blocks[layer].attention
+            hooks.enter_context(hooked_heads(attention, partial(replace, layer)))
+        yield
+
+
+@contextmanager
+def copied_state(model, layer, token, states):
+    """Hand a layer another state of one token.
+
+    Parameters
+    ----------
+    model : nn.Module
+        With the course's ``blocks``.
+    layer : int
+        Whose input is changed.
+    token : int
+        The position.
+    states : Tensor of shape (batch, d_model)
+    """
+
+    def replace(module, inputs):
+        stream = inputs[0].clone()  # (batch, tokens, d_model)
+        stream[:, token] = states
+        return (stream, *inputs[1:])
+
+    with model.blocks[layer].register_forward_pre_hook(replace):
+        yield
