@@ -80,7 +80,7 @@ def shapes(path):
 
 # What these do even in short is for `make steady`; the last is also in test_train.py.
 HEAVY = {"backpropagation", "dickinson-layers", "fine-tuning", "in-context", "pretraining"}
-HEAVY |= {"sizes", "speedrun", "parallel"}
+HEAVY |= {"models-you-talk-to", "sizes", "speedrun", "parallel"}
 SHORT = [
     pytest.param(name, marks=[pytest.mark.steady] * (name in HEAVY)) for name in STUDIES
 ]
@@ -530,6 +530,7 @@ CHANGED_FILES = {
         "dickinson-layers",
         "embeddings",
         "fine-tuning",
+        "models-you-talk-to",
         "pretraining",
         "sequences",
         "tokenization",

@@ -1,0 +1,466 @@
+"""What can SmolLM2-135M-Instruct do, with how few bits, and where inside is it done?
+
+Bits: every matrix is stored again with 8 to 2 bits a number, a scale and a minimum for
+each block of 32, or for each row; statistic: nats a token on the first 64 tokens of 30
+poems, the first that are long enough; rival: counting single tokens in the other poems;
+null: the order of bits exchanged at random. The file itself has 4 bits in blocks of 32, so
+that these change nothing: what the file lost against its makers' weights is not measured.
+
+Asks: the capital of each country and the opposite of each word, asked in the chat template
+as it is shipped, without its system turn, with a plain one, and bare (one token). An answer
+is right if the capital or the opposite begins a word of it; greedy, 16 tokens. Shots: three
+tasks by examples of other words drawn at random, all right, or each with the next one's
+answer.
+
+Heads: what each of the 270 heads returned at the last token for a sentence's twin, in which
+the other person gives, is copied into the sentence; 20 pairs of twins, of the first twenty
+names. Moves: one token's state before each layer is copied from another country's (or
+word's) prompt; how many answers become the other's; and from which state on the lens reads
+the answer. Chat and writing: what it answers and how it continues, for the page to show.
+"""
+
+import copy
+import re
+from functools import cache
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from lmcourse.data import load_poems
+from lmcourse.gguf import quantise, restore
+from lmcourse.gpt.generation import generate
+from lmcourse.gpt.inside import lens, outputs, states
+from lmcourse.llama import load_talker, sample_tokens
+from lmcourse.numbers import bootstrap_interval
+from lmcourse.patching import copied_heads, copied_state
+from lmcourse.prompts import (
+    CAPITAL_IS,
+    CAPITALS,
+    NAMES,
+    errands,
+    examples_prompt,
+    task_pairs,
+    twins,
+)
+from studies.harness import grid, verdict
+
+CHAPTER = "models-you-talk-to"
+CLAIM = (
+    "With two bits for each weight SmolLM2 predicts poems worse than a count of single "
+    "tokens does; with four it predicts them far better"
+)
+RIVAL = "counting single tokens in the other poems"
+NULL = "losses exchanged at random between two and four bits"
+SETTINGS = {"bits": [8, 6, 5, 4, 3, 2], "poems": 30, "tokens": 64, "answer": 16}
+SETTINGS |= {"tasks": ["opposites", "past tense", "French"]}
+SETTINGS |= {"shots": [0, 1, 4, 8], "pairs": 20, "seeds": [0]}
+FORMS = ("template", "no system", "plain system", "bare")
+PLAIN = "You are a helpful assistant."
+QUESTIONS = {
+    "capitals": "What is the capital of {}?",
+    "opposites": "What is the opposite of {}?",
+}
+RELATIONS = {"capitals": CAPITAL_IS, "opposites": "The opposite of {} is"}
+BEGINNING = "Once upon a time, in a small village by the sea,"
+CHATS = (
+    "What is the capital of France?",
+    "What is the capital of Italy?",
+    "What is the capital of Iceland?",
+    "Who wrote Hamlet?",
+    "Who was the first woman on the moon?",
+    "What is 7 times 8?",
+    "Is a whale a fish?",
+    "Write two lines about the sea.",
+    "What did I say to you yesterday?",
+)
+LINES = (
+    "The old woman opened the door, and",
+    "Dear Sir, I write to you because",
+)
+WAYS = {  # of choosing the next token
+    "greedy": {"temperature": 0.0},
+    "temperature 0.7": {"temperature": 0.7},
+    "temperature 1": {"temperature": 1.0},
+    "temperature 1, nucleus 0.9": {"temperature": 1.0, "top_p": 0.9},
+    "temperature 1.5": {"temperature": 1.5},
+    "temperature 1.5, nucleus 0.9": {"temperature": 1.5, "top_p": 0.9},
+}
+
+
+@cache
+def talker():
+    """Return the tokenizer and the model, on the CPU."""
+    return load_talker(device="cpu")
+
+
+def ids_of(*texts):
+    """Return texts of one length as ids, (texts, tokens)."""
+    return torch.tensor([talker()[0](text).input_ids for text in texts])
+
+
+def first_id(answer):
+    """Return the token with which an answer begins, after a space."""
+    return talker()[0](f" {answer}").input_ids[0]
+
+
+def plan(small):
+    """Everything once; or one quick run of most groups."""
+    few = {"count": 3} if small else {}
+    layers = [0] if small else range(talker()[1].config.layers)
+    runs = grid(group="heads", layer=layers)
+    runs += grid(group="moves", task=[*RELATIONS])
+    runs += grid(group="asks", task="capitals", form=FORMS)
+    runs += grid(group="asks", task="opposites", form=FORMS[:2])
+    runs += grid(group="bits", block=32, bits=SETTINGS["bits"])
+    runs += grid(group="bits", block=0, bits=SETTINGS["bits"][3:])
+    runs += [{"group": "counting"}]
+    runs += grid(group="shots", task=SETTINGS["tasks"], shots=SETTINGS["shots"], right=True)
+    runs += grid(group="shots", task=SETTINGS["tasks"], shots=[8], right=False)
+    runs += grid(group="chat", question=CHATS)
+    runs += grid(group="writing", line=LINES, way=[*WAYS], seed=SETTINGS["seeds"])
+    if not small:
+        return runs
+    quick = {each["group"]: each for each in reversed(runs)}
+    return [each | few for each in quick.values() if each["group"] != "moves"]
+
+
+def run(folder, group, **setting):
+    """Do what a group does."""
+    return GROUPS[group](**setting)
+
+
+# --- bits -----------------------------------------------------------------------------
+
+
+@cache
+def poem_ids(count):
+    """Return the beginnings of the first poems that are long enough, one text each."""
+    tokenizer, _ = talker()
+    tokens = SETTINGS["tokens"]
+    texts = [tokenizer(text).input_ids[:tokens] for text in load_poems().text]
+    return torch.tensor([ids for ids in texts if len(ids) == tokens][:count])
+
+
+@torch.no_grad()
+def poem_losses(model, count):
+    """Return the mean loss of each poem, in nats a token."""
+    losses = []
+    for ids in poem_ids(count):
+        logits = model(ids[None])[0, :-1]
+        losses.append(round(F.cross_entropy(logits, ids[1:]).item(), 4))
+    return losses
+
+
+def requantised(model, bits, block):
+    """Return a copy whose matrices were stored with so many bits; block 0 is a row."""
+    other = copy.deepcopy(model)
+    with torch.no_grad():
+        for weight in other.parameters():
+            if weight.ndim == 2:
+                stored = quantise(weight, bits, block or weight.shape[1])
+                weight.copy_(restore(*stored))
+    return other
+
+
+def bits(block, bits, count=None):
+    """Return the losses with so many bits, and what the model then writes."""
+    tokenizer, model = talker()
+    other = requantised(model, bits, block)
+    written = sample_tokens(other, ids_of(BEGINNING), 30)
+    found = {"block": block, "bits": bits, "text": tokenizer.decode(list(written))}
+    return found | {"losses": poem_losses(other, count or SETTINGS["poems"])}
+
+
+def counting(count=None):
+    """Return the losses of counts of single tokens in all poems but those judged."""
+    tokenizer, model = talker()
+    judged = poem_ids(count or SETTINGS["poems"])
+    begun = {tuple(ids.tolist()) for ids in judged}
+    counts = torch.ones(model.config.vocab_size)
+    for text in load_poems().text:
+        ids = tokenizer(text).input_ids
+        if tuple(ids[: SETTINGS["tokens"]]) not in begun:
+            counts += torch.bincount(torch.tensor(ids), minlength=len(counts))
+    losses = -(counts / counts.sum()).log()[judged[:, 1:]].mean(1)
+    return {"losses": [round(x, 4) for x in losses.tolist()]}
+
+
+# --- questions ------------------------------------------------------------------------
+
+
+def prompt(question, form):
+    """Return a question as the text that the model is given."""
+    if form == "bare":
+        return question
+    turns = [{"role": "user", "content": question}]
+    if form == "plain system":
+        turns = [{"role": "system", "content": PLAIN}, *turns]
+    text = talker()[0].apply_chat_template(
+        turns, tokenize=False, add_generation_prompt=True
+    )
+    if form == "no system":
+        text = text[text.index("<|im_start|>user") :]
+    return text
+
+
+def by_length(texts):
+    """Yield texts of as many tokens together: their positions, and ids (texts, tokens)."""
+    every = [talker()[0](text).input_ids for text in texts]
+    for length in sorted({len(ids) for ids in every}):
+        rows = [row for row, ids in enumerate(every) if len(ids) == length]
+        yield rows, torch.tensor([every[row] for row in rows])
+
+
+@torch.no_grad()
+def answers(texts, tokens):
+    """Return what the model writes after each text, greedily, until it ends its turn.
+
+    Returns
+    -------
+    list of dict
+        The ``text``; whether it ``ended``; the geometric mean of its tokens'
+        probabilities, ``sure``; and the probability, at once, of ending, ``end``.
+    """
+    tokenizer, model = talker()
+    end, found = tokenizer.eos_token_id, {}
+    for rows, ids in by_length(texts):
+        whole = generate(model, ids, tokens, temperature=0.0)
+        at = ids.shape[1]
+        states = model.norm(model.states(whole)[:, at - 1 : -1])
+        log_probs = F.linear(states, model.output_matrix).log_softmax(-1)
+        told = log_probs.gather(2, whole[:, at:, None])[..., 0]  # (texts, tokens)
+        for row, drawn, sure, first in zip(
+            rows, whole[:, at:].tolist(), told, log_probs[:, 0, end], strict=True
+        ):
+            ended = end in drawn
+            kept = drawn[: drawn.index(end)] if ended else drawn
+            mean = sure[: len(kept)].mean().exp().item() if kept else 0.0
+            found[row] = {
+                "text": tokenizer.decode(kept).strip(),
+                "ended": ended,
+                "sure": round(mean, 4),
+                "end": round(first.exp().item(), 4),
+            }
+    return [found[row] for row in range(len(texts))]
+
+
+def asks(task, form, count=None):
+    """Return the answer to each question of a task."""
+    asked = pairs(task)[:count]
+    texts = [prompt(QUESTIONS[task].format(word), form) for word, _ in asked]
+    told = answers(texts, 1 if form == "bare" else SETTINGS["answer"])
+    rows = []
+    for (word, right), found in zip(asked, told, strict=True):
+        hit = re.search(rf"\b{right}", found["text"], re.IGNORECASE)
+        rows.append({"task": task, "form": form, "word": word, "right": bool(hit)} | found)
+    return rows
+
+
+def pairs(task):
+    """Return the pairs of a task; of capitals all countries."""
+    return [*CAPITALS.items()] if task == "capitals" else task_pairs(task)
+
+
+def chat(question, count=None):
+    """Return the answer to one question, in the template as it is shipped."""
+    found = answers([prompt(question, "template")], 6 if count else 60)
+    return {"question": question} | found[0]
+
+
+# --- examples -------------------------------------------------------------------------
+
+
+@torch.no_grad()
+def shots(task, shots, right, count=None):
+    """Return which words of a task are answered rightly after so many examples."""
+    tokenizer, model = talker()
+    words, rng, texts = task_pairs(task), np.random.default_rng(0), []
+    for at, (word, _) in enumerate(words[:count]):
+        others = [i for i in range(len(words)) if i != at]
+        shown = [words[i] for i in rng.choice(others, shots, replace=False)]
+        if not right:
+            moved = [b for _, b in shown[1:] + shown[:1]]
+            shown = [(a, b) for (a, _), b in zip(shown, moved, strict=True)]
+        texts.append(examples_prompt(shown, word))
+    said = {}
+    for rows, ids in by_length(texts):
+        drawn = model(ids, last=True)[:, -1].argmax(-1).tolist()
+        said |= dict(zip(rows, drawn, strict=True))
+    wanted = [first_id(answer) for _, answer in words[:count]]
+    hits = [int(said[row] == token) for row, token in enumerate(wanted)]
+    told = [tokenizer.decode([said[row]]) for row in range(len(wanted))]
+    return {"task": task, "shots": shots, "right": right, "hits": hits, "said": told}
+
+
+# --- inside ---------------------------------------------------------------------------
+
+
+@cache
+def twin_texts(count):
+    """Return errands of the first names, and what was computed of them and their twins.
+
+    Returns
+    -------
+    other, giver : int64 Tensor of shape (pairs,)
+    stream : Tensor of shape (layers + 1, pairs, tokens, d_model)
+    outputs : dict
+        Of the twins' heads.
+    """
+    one = errands(count, seed=1, names=NAMES[:20])
+    other, giver = (
+        torch.tensor([first_id(name) for name in names]) for names in (one[1], one[2])
+    )
+    model = talker()[1]
+    found = outputs(model, ids_of(*twins(one).texts))
+    return other, giver, states(model, ids_of(*one.texts)), found
+
+
+@torch.no_grad()
+def logits_from(stream, layer):
+    """Return the last token's logits, the layers from this one on run anew."""
+    model, x = talker()[1], stream[layer]
+    for block in model.blocks[layer:]:
+        x, _ = block(x)
+    return F.linear(model.norm(x[:, -1]), model.output_matrix)  # (texts, vocab_size)
+
+
+def heads(layer, count=None):
+    """Return for each head of a layer how far its copy from the twin moves the lead.
+
+    The lead is by how many logits the other person is ahead of the giver.
+    """
+    other, giver, stream, found = twin_texts(count or SETTINGS["pairs"])
+    row = torch.arange(len(other))
+
+    def leads():
+        logits = logits_from(stream, layer)
+        return logits[row, other] - logits[row, giver]
+
+    whole, rows = leads(), []
+    for head in range(talker()[1].config.heads):
+        with copied_heads(talker()[1], [(layer, head)], found):
+            moved = leads()
+        effect = (moved - whole).mean().item()
+        flips = int((moved < 0).sum())
+        rows.append(
+            {"layer": layer, "head": head, "effect": round(effect, 4), "flips": flips}
+        )
+    return rows
+
+
+def known(task):
+    """Return the prompts of a relation that the model answers rightly.
+
+    Returns
+    -------
+    words : list of str
+    ids : int64 Tensor of shape (words, tokens)
+        Of words that are one token each.
+    right : int64 Tensor of shape (words,)
+        The token with which each answer begins.
+    """
+    tokenizer, model = talker()
+    form = RELATIONS[task]
+    told = [pair for pair in pairs(task) if len(tokenizer(f" {pair[0]}").input_ids) == 1]
+    ids = ids_of(*[form.format(word) for word, _ in told])
+    right = torch.tensor([first_id(answer) for _, answer in told])
+    with torch.no_grad():
+        hits = model(ids, last=True)[:, -1].argmax(-1) == right
+    words = [word for (word, _), hit in zip(told, hits.tolist(), strict=True) if hit]
+    return words, ids[hits], right[hits]
+
+
+@torch.no_grad()
+def moves(task):
+    """Return layer by layer whose answer comes if a token's state is another prompt's.
+
+    ``word`` and ``last``: where the word (a country, say) or the last token is copied
+    before the layer, how many answers become the other's; ``lens``: from which state on
+    the lens reads each answer; ``layers``: where all heads of a layer are copied at the
+    last token; ``heads``: where one head of the ``best`` of these layers is.
+    """
+    model, (words, ids, right) = talker()[1], known(task)
+    depth, order = model.config.layers, torch.arange(len(words)).roll(1)
+    stream, found = states(model, ids), outputs(model, ids)
+    place = int((ids[0] != ids[1]).nonzero()[0])
+    differ = right[order] != right
+
+    def taken(layer):
+        told = logits_from(stream, layer).argmax(-1)
+        return int((told == right[order])[differ].sum())
+
+    row = {"task": task, "words": words, "of": int(differ.sum())}
+    for name, token in (("word", place), ("last", ids.shape[1] - 1)):
+        row[name] = []
+        for layer in range(depth):
+            with copied_state(model, layer, token, stream[layer, order, token]):
+                row[name].append(taken(layer))
+    swapped = {key: value[order] for key, value in found.items()}
+    each = range(model.config.heads)
+    wholes = [[(layer, head) for head in each] for layer in range(depth)]
+
+    def taken_with(heads):
+        with copied_heads(model, heads, swapped):
+            return taken(heads[0][0])
+
+    row["layers"] = [taken_with(heads) for heads in wholes]
+    row["best"] = int(np.argmax(row["layers"]))
+    row["heads"] = [taken_with([head]) for head in wholes[row["best"]]]
+    read = lens(model, ids)[:, :, -1].argmax(-1) == right  # (layers + 1, words)
+    later = read.flip(0).cummin(0).values.flip(0)  # and from then on
+    row["lens"] = (~later).sum(0).tolist()
+    return row
+
+
+# --- writing --------------------------------------------------------------------------
+
+
+def writing(line, way, seed, count=None):
+    """Return how the model continues a line if its tokens are chosen in a way."""
+    tokenizer, model = talker()
+    drawn = sample_tokens(
+        model,
+        ids_of(line),
+        count or 45,
+        stop={tokenizer.eos_token_id},
+        generator=torch.Generator().manual_seed(seed),
+        **WAYS[way],
+    )
+    text = tokenizer.decode(list(drawn))
+    return {"line": line, "way": way, "seed": seed, "text": text}
+
+
+GROUPS = {
+    "bits": bits,
+    "counting": counting,
+    "asks": asks,
+    "shots": shots,
+    "heads": heads,
+    "moves": moves,
+    "chat": chat,
+    "writing": writing,
+}
+
+
+def summary(results):
+    """Compare two bits, and four, with counting, poem by poem."""
+    rows = {row["bits"]: row["losses"] for row in results["bits"] if row["block"] == 32}
+    counted = np.array(results["counting"][0]["losses"])
+    if not {2, 4} <= rows.keys():  # a short run
+        return {
+            "n": len(counted),
+            "seeds": [0],
+            "interval": None,
+            "verdict": verdict(False),
+        }
+    two, four = (np.array(rows[bits]) - counted for bits in (2, 4))
+    low, high = bootstrap_interval(two)
+    holds = low > 0 and bootstrap_interval(four)[1] < -2
+    interval = [round(low, 4), round(high, 4)]
+    return {
+        "n": len(counted),
+        "seeds": [0],
+        "interval": interval,
+        "verdict": verdict(holds),
+    }

@@ -1,0 +1,500 @@
+"""What the chapter *models-you-talk-to* claims, checked where the page places it."""
+
+import math
+from contextlib import ExitStack
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from lmcourse.ablation import replaced
+from lmcourse.data import load_corpus
+from lmcourse.gguf import quantise, restore
+from lmcourse.gpt.checkpoints import load_gpt
+from lmcourse.gpt.inside import outputs, states
+from lmcourse.llama import TRANSFORMERS_NAMES
+from lmcourse.numbers import bootstrap_interval
+from lmcourse.patching import copied_heads, copied_state
+from lmcourse.prompts import CAPITALS, LUNCH, NAMES, errands, twins
+from studies.findings import finding, proof
+
+close = torch.testing.assert_close
+
+
+def random_weights(page):
+    """A Llama of the same sizes with random weights."""
+    return page.replaced(model=page.blank)
+
+
+def share_interval(hits) -> tuple[float, float]:
+    """Return the 95 % interval of a share."""
+    return bootstrap_interval(np.asarray(hits, dtype=float))
+
+
+def ids_of(page, texts) -> torch.Tensor:
+    """Return texts of one length as ids, (texts, tokens)."""
+    return torch.tensor([page.tokenizer(text).input_ids for text in texts])
+
+
+def first_ids(page, words) -> torch.Tensor:
+    """Return the tokens with which words begin, after a space."""
+    return torch.tensor([page.tokenizer(f" {word}").input_ids[0] for word in words])
+
+
+# --- the block, and its bits --------------------------------------------------------------
+
+
+def theirs(model):
+    """Return the Llama of ``transformers`` with a model's weights."""
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    ours = model.config
+    config = LlamaConfig(
+        vocab_size=ours.vocab_size,
+        hidden_size=ours.d_model,
+        intermediate_size=ours.d_ff,
+        num_hidden_layers=ours.layers,
+        num_attention_heads=ours.heads,
+        num_key_value_heads=ours.kv_heads,
+        max_position_embeddings=ours.context,
+        rms_norm_eps=ours.eps,
+        rope_parameters={"rope_type": "default", "rope_theta": ours.base},
+        tie_word_embeddings=model.head is None,
+    )
+    names = {"model.embed_tokens": "tokens", "model.norm": "norm"}
+    if model.head is not None:
+        names["lm_head"] = "head"
+    for layer in range(ours.layers):
+        for name, part in TRANSFORMERS_NAMES.items():
+            names[f"model.layers.{layer}.{name}"] = f"blocks.{layer}.{part}"
+    state, weights = model.state_dict(), {}
+    for name, part in names.items():
+        weights[f"{name}.weight"] = state[f"{part}.weight"]
+    if model.head is None:
+        weights["lm_head.weight"] = state["tokens.weight"]
+    made = LlamaForCausalLM(config).eval()
+    made.load_state_dict(weights)
+    return made
+
+
+@proof("The Llama of these functions is that of `transformers`, layer by layer.")
+def same_as_transformers(page):
+    """Every state relative to its largest number; logits; and the package's own model."""
+    with torch.no_grad():
+        told = theirs(page.model)(page.france, output_hidden_states=True)
+    for state, want in zip(page.stream[:-1], told.hidden_states[:-1], strict=True):
+        close(state, want, rtol=0, atol=1e-4 * want.abs().max().item())
+    largest = told.logits.abs().max().item()
+    close(page.logits, told.logits, rtol=0, atol=1e-4 * largest)
+    with torch.no_grad():
+        close(page.logits, page.model(page.france), rtol=0, atol=1e-4 * largest)
+    sizes = page.config
+    return {
+        "parameters": sum(weight.numel() for weight in page.model.parameters()),
+        "layers": sizes.layers,
+        "heads": sizes.heads,
+        "every_head": sizes.layers * sizes.heads,
+        "vocab_size": sizes.vocab_size,
+    }
+
+
+@proof("A block of twenty bytes gives the first 32 weights of its matrix.")
+def block_is_weights(page):
+    """By the page's own formula, the reader's, and by storing the weights anew."""
+    scale, minimum = page.block[:4].copy().view(np.float16).astype(np.float32)
+    halves = np.concatenate([page.block[4:] & 15, page.block[4:] >> 4])
+    matrix = page.file.read("blk.0.attn_q.weight")  # (d_model, d_model)
+    close(torch.tensor(scale * halves + minimum), matrix[0, :32])
+    again = restore(*quantise(matrix, 4))
+    close(again, matrix, rtol=0, atol=1e-3 * matrix.abs().max().item())
+    bits = 8 * len(page.block) / 32
+    size = page.file.path.stat().st_size
+    return {"bits": bits, "megabytes": size / 1e6}
+
+
+@proof("Stored with fewer bits, the model's losses are those of the study.")
+def bits_are_told(page):
+    """What the text quotes of the stored runs."""
+    rows = page.study["bits"]
+    losses = {(row["block"], row["bits"]): np.mean(row["losses"]) for row in rows}
+    counted = np.mean(page.study["counting"][0]["losses"])
+    assert losses[32, 4] < losses[32, 3] < losses[32, 2]
+    return {
+        "four": losses[32, 4],
+        "three": losses[32, 3],
+        "two": losses[32, 2],
+        "row_four": losses[0, 4],
+        "counting": counted,
+        "texts": len(rows[0]["losses"]),
+    }
+
+
+# --- the template -------------------------------------------------------------------------
+
+
+@finding(
+    "Asked a question without the chat template, SmolLM2 does not answer: it ends the "
+    "turn.",
+    rival="the question with a line break after it: {line_break:.0%}; in the template: "
+    "{template:.0%}",
+    null=random_weights,
+    n="the capitals of {questions} countries, the first of the list",
+    interval="share that ends at once: {span:.0%}",
+)
+def a_bare_question_ends(page):
+    """The likeliest first token after the bare question is the one that ends a turn.
+
+    In most questions, its interval above a half; after the same question and a line
+    break, and in the template, in hardly any. The answers in the template are the study's.
+    """
+    questions = [f"What is the capital of {country}?" for country in [*CAPITALS][:40]]
+    end = page.tokenizer.eos_token_id
+
+    def ends(texts):
+        found = []
+        for text in texts:
+            with torch.no_grad():
+                logits = page.model(ids_of(page, [text]), last=True)[0, -1]
+            found.append(int(logits.argmax()) == end)
+        return found
+
+    bare = ends(questions)
+    broken = np.mean(ends(f"{question}\n" for question in questions[:20]))
+    inside = np.mean(ends([page.templated(question) for question in questions[:20]]))
+    span = share_interval(bare)
+    rows = [row for row in page.study["asks"] if row["task"] == "capitals"]
+    right = {
+        form: [row["right"] for row in rows if row["form"] == form]
+        for form in ("template", "no system", "plain system")
+    }
+    assert span[0] > 0.5
+    assert max(broken, inside) < 0.1
+    return {
+        "ends": np.mean(bare),
+        "span": span,
+        "line_break": broken,
+        "template": inside,
+        "questions": len(questions),
+        "asked": len(right["template"]),
+        "right": sum(right["template"]),
+        "right_without": sum(right["no system"]),
+        "right_plain": sum(right["plain system"]),
+        "answer": "b" if np.mean(bare) > 0.5 else "a",
+    }
+
+
+# --- Paris --------------------------------------------------------------------------------
+
+
+def known_capitals(page):
+    """Return ids and right tokens of the countries whose capital the model completes.
+
+    If these are fewer than two, of all.
+    """
+    one = [
+        (country, city)
+        for country, city in CAPITALS.items()
+        if len(page.tokenizer(f" {country}").input_ids) == 1
+    ]
+    ids = ids_of(page, [page.CAPITAL_IS.format(country) for country, _ in one])
+    right = first_ids(page, [city for _, city in one])
+    with torch.no_grad():
+        hits = page.model(ids, last=True)[:, -1].argmax(-1) == right
+    if hits.sum() < 2:
+        return ids, right, 0
+    return ids[hits], right[hits], int(hits.sum())
+
+
+@torch.no_grad()
+def last_lens(model, stream):
+    """Return what the lens reads of each text's last token, (layers + 1, texts, vocab)."""
+    return F.linear(model.norm(stream[:, :, -1]), model.output_matrix)
+
+
+@finding(
+    "In SmolLM2 a capital reaches the last word in one layer, 23, and the lens can't read "
+    "it until six layers later.",
+    rival="the logit lens, which reads {read_after_23:.0%} of the capitals after layer 23",
+    null=random_weights,
+    n="{countries} countries whose capital the model completes",
+    interval="last word, copied after layer 23 less before: {gap:.0%}",
+)
+def capital_moves_in_one_layer(page):
+    """Copy a token's state from another country's prompt, before layer 23 and after.
+
+    Before it, the country's token decides and the last does not; after it, the reverse:
+    each share above 80 % or below 20 %. The lens reads hardly any capital after layer 23,
+    and most of them only after layer 29, the last.
+    """
+    ids, right, known = known_capitals(page)
+    order = torch.arange(len(ids)).roll(1)
+    place = int((ids[0] != ids[1]).nonzero()[0])
+    stream, taken = states(page.model, ids), {}
+    differ = right[order] != right
+    for name, token in (("word", place), ("last", ids.shape[1] - 1)):
+        for layer in (23, 24):
+            source = stream[layer, order, token]
+            with torch.no_grad(), copied_state(page.model, layer, token, source):
+                told = page.model(ids, last=True)[:, -1].argmax(-1)
+            taken[name, layer] = (told == right[order])[differ].double().numpy()
+    read = last_lens(page.model, stream).argmax(-1) == right  # (layers + 1, countries)
+    shares = {key: hits.mean() for key, hits in taken.items()}
+    gap = bootstrap_interval(taken["last", 24] - taken["last", 23])
+    france = ids_of(page, [page.CAPITAL_IS.format("France")])
+    france = last_lens(page.model, states(page.model, france))[:, 0]
+    paris = france.softmax(-1)[:, first_ids(page, ["Paris"])[0]]
+    likeliest = france.argmax(-1) == first_ids(page, ["Paris"])[0]
+    third = page.config.layers // 3
+    answer = "a" if likeliest[third] else "b" if likeliest[page.config.layers // 2] else "c"
+    assert known >= 30
+    assert min(shares["word", 23], shares["last", 24]) > 0.8
+    assert max(shares["word", 24], shares["last", 23]) < 0.2
+    assert gap[0] > 0.5
+    assert read[24:-2].double().mean(1).max() < 0.1
+    assert read[-1].double().mean() > 0.8
+    return {
+        "word_before": shares["word", 23],
+        "word_after": shares["word", 24],
+        "last_before": shares["last", 23],
+        "last_after": shares["last", 24],
+        "gap": gap,
+        "read_after_23": read[24].double().mean(),
+        "countries": len(ids),
+        "head": max(page.study["moves"][0]["heads"]),
+        "layer": page.study["moves"][0]["layers"][23],
+        "studied": page.study["moves"][0]["of"],
+        "paris": paris[-1],
+        "paris_before": paris[-2],
+        "answer": answer,
+    }
+
+
+# --- Mary and John ------------------------------------------------------------------------
+
+
+class Names:
+    """Errands of two people, in a model: who is named next, with heads as they are or not.
+
+    Parameters
+    ----------
+    page : Page
+    told : Errands
+    """
+
+    def __init__(self, page, told):
+        self.model, self.first = page.model, min(layer for layer, _ in page.HEADS)
+        ids = ids_of(page, told.texts)
+        self.other = first_ids(page, told.other)
+        self.giver = first_ids(page, told.giver)
+        self.stream = states(self.model, ids)[self.first]  # what the first layer reads
+        self.own = outputs(self.model, ids)
+        self.twins = outputs(self.model, ids_of(page, twins(told).texts))
+
+    @torch.no_grad()
+    def named(self, heads=(), source=None):
+        """Return which texts end with the other person, and which with the giver."""
+        x = self.stream
+        with copied_heads(self.model, heads, source or self.twins):
+            for block in self.model.blocks[self.first :]:
+                x, _ = block(x)
+        logits = F.linear(self.model.norm(x[:, -1]), self.model.output_matrix)
+        told = logits.argmax(-1)
+        return (told == self.other).numpy(), (told == self.giver).numpy()
+
+
+def rival_pairs(page, count=5):
+    """Return pairs of other heads, of the same two layers, at random."""
+    rng, (one, two) = np.random.default_rng(0), page.HEADS
+    others = [
+        [(layer, head) for head in range(page.config.heads) if head != mine]
+        for layer, mine in (one, two)
+    ]
+    return [[side[rng.integers(len(side))] for side in others] for _ in range(count)]
+
+
+@proof("The two heads are those whose copies moved the name most in the stored runs.")
+def two_heads_are_named(page):
+    """The study tried each head alone; the third is named to say how far it is behind."""
+    rows = sorted(page.study["heads"], key=lambda row: row["effect"])
+    names = [f"{row['layer']}.{row['head']}" for row in rows[:3]]
+    assert [(row["layer"], row["head"]) for row in rows[:2]] == page.HEADS
+    return {"first": names[0], "second": names[1], "third": names[2]}
+
+
+@finding(
+    "Copy the output of two of SmolLM2's 270 heads from a sentence's twin, and “Mary” "
+    "becomes “John”.",
+    rival="five pairs of other heads of the same two layers: {rival:.0%} at the most",
+    null=random_weights,
+    n="{texts} sentences with names that did not choose the heads",
+    interval="names that change: {span:.0%}",
+)
+def two_heads_carry_the_name(page):
+    """At the last token alone; the heads were chosen on twenty other names (the study).
+
+    Of the sentences that the model completes rightly most go to the giver, its interval
+    above two thirds; with other pairs of heads hardly any. In sentences of another form
+    most change, too. With the two replaced by their mean over both kinds of sentence the
+    model is right less often, and by what they returned in those sentences themselves it
+    is right as before. What is copied from sentences about other people, in which the
+    other place stands twice, changes some.
+    """
+    here = Names(page, errands(30, seed=2, names=NAMES[20:]))
+    heads = page.HEADS
+    right, _ = here.named()
+    _, changed = here.named(heads)
+    others = [here.named(pair)[1].mean() for pair in rival_pairs(page)]
+    mean = {
+        head: torch.cat([here.own[head], here.twins[head]])[:, -1].mean(0) for head in heads
+    }
+    ablated, _ = here.named(heads, mean)
+    back, _ = here.named(heads, here.own)
+    # Sentences 0 and 1, 2 and 3 … have the places reversed: what stands twice in the one
+    # is the first name, in the other the second.
+    order = torch.arange(len(here.ids)).view(-1, 2).flip(1).flatten()
+    strangers = {head: here.own[head][order] for head in heads}
+    _, by_strangers = here.named(heads, strangers)
+    lunch = Names(page, errands(30, seed=3, form=LUNCH, names=NAMES[20:]))
+    _, at_lunch = lunch.named(heads)
+    span = share_interval(changed)
+    found = {
+        "right": int(right.sum()),
+        "changed": int(changed.sum()),
+        "span": span,
+        "rival": max(others),
+        "ablated": int(ablated.sum()),
+        "strangers": int(by_strangers.sum()),
+        "lunch": int(at_lunch.sum()),
+        "lunch_right": int(lunch.named()[0].sum()),
+        "texts": len(right),
+        "answer": "a" if by_strangers.mean() > 0.5 else "c",
+    }
+    assert right.mean() > 0.8
+    assert span[0] > 2 / 3
+    assert max(others) < 0.1
+    assert at_lunch.mean() > 2 / 3
+    assert ablated.sum() < right.sum()
+    assert (back == right).all()
+    return found
+
+
+# --- repeating ----------------------------------------------------------------------------
+
+
+@finding(
+    "Switch off five of SmolLM2's 270 heads, and it can hardly repeat a row of words it "
+    "has just read.",
+    rival="five other heads of the same layers, three draws: {rival:.1f} nats at the most",
+    null=random_weights,
+    n="{rows} rows of {tokens} random tokens, each twice",
+    interval="rise of the loss in the repetition: {rise:.1f} nats",
+)
+def five_heads_repeat(page):
+    """The five that attend most to what followed a token the last time, in other rows.
+
+    Without them (zeros in their place) the loss on the repetition rises by more than
+    three nats a token, and by more than three times what any five others of the same
+    layers do; on the first reading by less than a tenth of that.
+    """
+    rows, length = page.rows[10:], page.rows.shape[1] // 2
+    chosen, heads = page.induction, range(page.config.heads)
+    layers = sorted({layer for layer, _ in chosen})
+    pool = [(layer, head) for layer in layers for head in heads]
+    pool = [each for each in pool if each not in chosen]
+
+    def losses(off=()):
+        with torch.no_grad(), ExitStack() as stack:
+            for layer, head in off:
+                stack.enter_context(replaced(page.model.blocks[layer], head))
+            logits = page.model(rows)[:, :-1]
+        each = F.cross_entropy(logits.mT, rows[:, 1:], reduction="none")
+        return each[:, : length - 1].mean(1).numpy(), each[:, length:].mean(1).numpy()
+
+    first, again = losses()
+    first_off, again_off = losses(chosen)
+    rng, rises = np.random.default_rng(0), []
+    for _ in range(3):
+        other = [pool[at] for at in rng.choice(len(pool), len(chosen), replace=False)]
+        rises.append((losses(other)[1] - again).mean())
+    rise = bootstrap_interval(again_off - again)
+    assert rise[0] > 3
+    assert rise[0] > 3 * max(rises)
+    assert (first_off - first).mean() < 0.1 * rise[0]
+    return {
+        "first": first.mean(),
+        "again": again.mean(),
+        "off": again_off.mean(),
+        "rise": rise,
+        "rival": max(rises),
+        "rows": len(rows),
+        "tokens": length,
+    }
+
+
+@proof("At “it” a causal model attends in the same way, whatever follows.")
+def it_cannot_know(page):
+    """All layers and heads, two sentences that part at their last word."""
+    tired, wide = (torch.stack(each)[:, 0] for each in page.animal_weights)
+    at = page.it
+    largest = tired[:, :, at].abs().max().item()
+    close(tired[:, :, at], wide[:, :, at], rtol=0, atol=1e-5 * largest)
+    assert not torch.allclose(tired[:, :, -1], wide[:, :, -1], atol=1e-3)
+    first = torch.stack([layer[:, :, 1:, 0].mean() for layer in page.poem_weights]).mean()
+    even = np.mean([1 / (1 + at) for at in range(1, page.poem_weights[0].shape[-1])])
+    return {"first": first, "even": even}
+
+
+# --- what it makes up ---------------------------------------------------------------------
+
+
+@proof(
+    "In the stored answers right capitals come with higher probabilities than wrong ones."
+)
+def sure_when_right(page):
+    """The template as it is shipped; the area under the curve, ties counted by half."""
+    rows = [
+        row
+        for row in page.study["asks"]
+        if row["task"] == "capitals" and row["form"] == "template"
+    ]
+    right, wrong = (
+        np.array([row["sure"] for row in rows if row["right"] == kind])
+        for kind in (True, False)
+    )
+    pairs = (right[:, None] > wrong) + 0.5 * (right[:, None] == wrong)
+    assert pairs.mean() > 0.7
+    return {"right": right.mean(), "wrong": wrong.mean(), "auc": pairs.mean()}
+
+
+# --- how far ------------------------------------------------------------------------------
+
+
+@proof("The sizes of this book's GPT and of SmolLM2 are counted; the others are published.")
+def sizes(page):
+    """Where they stand in the drawing: a decade is 40 units, 100,000 stands at 20."""
+    _, model, record = load_gpt("sonnets", device="cpu")
+    batch, steps = record["training"]["batch"], record["progress"]["step"]
+    ours = model.parameters_count, steps * batch * model.config.context
+    talker = sum(weight.numel() for weight in page.model.parameters())
+    told = {
+        "ours": ours,
+        "talker": (talker, 2e12),
+        "gpt2": (1.5e9, None),  # the batches are told, not how many
+        "gpt3": (175e9, 300e9),
+        "llama": (405e9, 15.6e12),
+        "deepseek": (671e9, 14.8e12),
+    }
+    found = {}
+    for name, pair in told.items():
+        for what, size in zip(("parameters", "read"), pair, strict=True):
+            if size:
+                found[f"{name}_{what}_x"] = f"{20 + 40 * math.log10(size / 1e5):.1f}"
+    times = ours[1] / (0.8 * len(load_corpus("sonnets")))  # a fifth was kept for judging
+    assert 35 < times < 45
+    assert 2500 < 405e9 / talker < 3500
+    assert 7 < 15.6e12 / 2e12 < 8
+    found["ours_parameters"] = f"{ours[0] / 1e3:.0f} thousand"
+    found["ours_read"] = f"{ours[1] / 1e6:.1f} million"
+    found["talker_parameters"] = f"{talker / 1e6:.0f} million"
+    found["larger"] = talker / ours[0]
+    return found
