@@ -24,7 +24,9 @@ PACKAGE = Path(find_spec("lmcourse").origin).parent
 DEFAULTS = {
     "LMCOURSE_BERT": "the built-in all-MiniLM-L6-v2",
     "LMCOURSE_GPT": "the built-in GPT",
+    "LMCOURSE_TALKER": "the built-in SmolLM2-135M-Instruct",
 }
+FOLDERS = ("LMCOURSE_BERT",)  # a folder alone; the others may be a file
 VARIABLES = (*DEFAULTS, "LMCOURSE_DEVICE")
 
 
@@ -80,7 +82,7 @@ def settings() -> dict[str, str]:
 
     found = {name: os.environ[name] for name in VARIABLES if os.environ.get(name)}
     for name in found.keys() & DEFAULTS.keys():
-        found[name] = resolve_checkpoint(found[name], file=name == "LMCOURSE_GPT")
+        found[name] = resolve_checkpoint(found[name], file=name not in FOLDERS)
     return found
 
 

@@ -1,0 +1,168 @@
+"""Checks for the tasks of the chapter *models-you-talk-to*."""
+
+from functools import cache
+
+import numpy as np
+import torch
+
+from lmcourse.data import stored
+from lmcourse.exercises import Wrong, exercise, expect, judge, predict
+from lmcourse.exercises.answers import NotTried, diagnose, normal, unpack
+from lmcourse.gguf import dequantise, unpack_nibbles
+from lmcourse.gpt.inside import outputs
+from lmcourse.llama import load_talker
+from lmcourse.patching import copied_heads
+
+
+@exercise("models-you-talk-to.shared", kind="spot the bug")
+def shared(answer):
+    """Compare with the keys of each head, looked up by its number."""
+    key, heads = normal(3, 2, 4, seed=5), 6  # (kv_heads, tokens, d_head)
+    want = torch.stack([key[head // 2] for head in range(heads)])
+    mistakes = {
+        "heads 0, 1, 2 get keys 0, 1, 2 and then it begins again; but heads that stand "
+        "side by side share.": key.repeat(2, 1, 1),
+        "there are still as many as before: each head needs its own copy.": key,
+        "the tokens were repeated, not the heads.": key.repeat_interleave(2, 1),
+        "each is there as often as there are heads; divide by how many share.": (
+            key.repeat_interleave(heads, 0)
+        ),
+        "all heads get the first keys.": key[:1].repeat(heads, 1, 1),
+        "all heads get the mean of the keys.": key.mean(0, keepdim=True).repeat(
+            heads, 1, 1
+        ),
+        "the order is turned round.": want.flip(0),
+    }
+    expect(answer, [key, heads], want, mistakes)
+
+
+@exercise("models-you-talk-to.dequantised")
+def dequantised(answer):
+    """Compare with the package's reader, on blocks of random bytes."""
+    rng = np.random.default_rng(4)
+    for scale, minimum in ((0.0125, -0.0875), (0.25, -1.5)):
+        head = np.array([scale, minimum], np.float16)
+        packed = rng.integers(0, 256, 16).astype(np.uint8)
+        block = np.concatenate([head.view(np.uint8), packed])
+        want = dequantise(block, "Q4_1")
+        low, high = packed & 15, packed >> 4
+        scale, minimum = head.astype(np.float32)
+        integers = unpack_nibbles(packed[None])[0].astype(np.float32)
+        in_turn = np.stack([low, high], 1).reshape(-1).astype(np.float32)
+        mistakes = {
+            "the two halves of a byte stand side by side in yours; byte i holds the "
+            "numbers i and i + 16.": scale * in_turn + minimum,
+            "the upper halves come first in yours; the lower halves do.": (
+                scale * np.roll(integers, 16) + minimum
+            ),
+            "the minimum is missing.": scale * integers,
+            "the minimum is subtracted; it is added.": scale * integers - minimum,
+            "scale and minimum have changed places.": minimum * integers + scale,
+            "8 is subtracted, as in Q4_0; here the minimum does that.": (
+                scale * (integers - 8) + minimum
+            ),
+            "these are the integers, from 0 to 15, without scale and minimum.": integers,
+            "these are sixteen numbers: every byte holds two.": scale * low + minimum,
+            "the bytes themselves are used: take each apart into two halves.": (
+                scale * np.tile(packed, 2) + minimum
+            ),
+        }
+        expect(answer, [block], want, mistakes)
+
+
+predict(
+    "models-you-talk-to.bare",
+    a="it could: the answer is in it. But who is to speak, after a question mark?",
+    b=None,
+    c="that is what a base model may do, which was trained on text alone.",
+)
+
+
+predict(
+    "models-you-talk-to.early",
+    a="a third of the way up the lens reads a full stop or a space there.",
+    b="halfway up the lens still reads a space there.",
+    c=None,
+)
+
+
+judge(
+    "models-you-talk-to.carried",
+    a=None,
+    b="then heads would carry the names themselves; those two say something about them.",
+    c="then what they carry would be of use in its own sentence only.",
+)
+
+
+@cache
+def _talker():
+    return load_talker(device="cpu")
+
+
+@cache
+def _heads():
+    """Return the two heads whose copies moved the name most, in the study."""
+    rows = sorted(
+        stored("models-you-talk-to")["results"]["heads"], key=lambda r: r["effect"]
+    )
+    return [(row["layer"], row["head"]) for row in rows[:2]]
+
+
+@torch.no_grad()
+def _followed(text, twin):
+    """Return what follows a text, its twin, and the text with two heads of the twin."""
+    tokenizer, model = _talker()
+    ids, other = (tokenizer(each, return_tensors="pt").input_ids for each in (text, twin))
+    diagnose(
+        {
+            f"your sentence has {ids.shape[1]} tokens and its twin {other.shape[1]}: they "
+            "should be equally long, word by word.": ids.shape != other.shape
+        }
+    )
+
+    def said(ids):
+        likeliest = model(ids, last=True)[0, -1].argmax()
+        return tokenizer.decode([int(likeliest)]).strip()
+
+    with copied_heads(model, _heads(), outputs(model, other)):
+        copied = said(ids)
+    return said(ids), said(other), copied
+
+
+@exercise("models-you-talk-to.own", kind="experiment")
+def own(answer):
+    """Read both sentences, and copy the two heads, with the default model."""
+    parts = unpack(answer, 3, "a sentence, its twin, and the word that follows")
+    if any(part is ... for part in parts):
+        raise NotTried
+    if not all(isinstance(part, str) for part in parts):
+        raise Wrong("three texts are expected: two sentences and a word.")
+    text, twin, word = (part.strip() for part in parts)
+    diagnose(
+        {
+            "a sentence is empty.": not text or not twin,
+            "the word is missing.": not word,
+            "the two sentences are the same.": text == twin,
+            "that is too long for one sentence.": max(len(text), len(twin)) > 500,
+        }
+    )
+    before, at_twin, copied = _followed(text, twin)
+    faults = {
+        "the model continues both in the same way, so nothing can be copied from one to "
+        "the other. Does each end before a name, and is one person named twice?": (
+            before == at_twin
+        )
+    }
+    diagnose(faults)
+    if word == copied:
+        return
+    diagnose(
+        {
+            "that is what follows your sentence as it is. Copy the heads first.": (
+                word == before
+            ),
+            "that is what follows the twin; your sentence with the two heads copied "
+            "goes on otherwise.": word == at_twin,
+        }
+    )
+    raise Wrong("the check copies the same two heads at the last token and reads another.")

@@ -1,0 +1,190 @@
+"""What the chapter *models-you-talk-to* draws: data in, figure or view out."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from lmcourse import views
+from lmcourse.numbers import bootstrap_interval, percent
+from lmcourse.views.choice import choice
+from lmcourse.views.markup import table
+
+
+def next_words(question, told):
+    """Show what may follow a sentence, in several states of a model, one to choose.
+
+    Parameters
+    ----------
+    question : str
+    told : dict of str to (str, list of (str, float))
+        What was done → the sentence, and the likeliest next words with probabilities.
+
+    Returns
+    -------
+    View
+    """
+    plain, panels = [], []
+    for name, (text, words) in told.items():
+        rows = [(word.strip() or repr(word), percent(share)) for word, share in words]
+        panels.append(f"<p><em>{text} …</em></p>{table(('next', 'probability'), rows)}")
+        listed = ", ".join(f"{word} {share}" for word, share in rows)
+        plain.append(f"[{name}]\n{text} … {listed}")
+    return choice("samples", question, "\n\n".join(plain), [*told], panels)
+
+
+def answers(rows):
+    """Show questions and what the model answers, one to choose.
+
+    Parameters
+    ----------
+    rows : list of dict
+        Of the study: ``question``, ``text``, ``ended``.
+
+    Returns
+    -------
+    View
+    """
+    told = {
+        row["question"]: ("It answers:", row["text"] + ("" if row["ended"] else " …"))
+        for row in rows
+    }
+    return views.samples("Ask it:", told)
+
+
+def written(rows, line):
+    """Show how a line goes on by each way to choose the next token.
+
+    Parameters
+    ----------
+    rows : list of dict
+        Of the study: ``line``, ``way``, ``text``.
+    line : str
+
+    Returns
+    -------
+    View
+    """
+    told = {
+        row["way"]: ("The first words are ours.", line + row["text"])
+        for row in rows
+        if row["line"] == line
+    }
+    return views.samples("How the next token is chosen:", told)
+
+
+def bits(rows, counted):
+    """Draw the loss by the bits of a weight.
+
+    Parameters
+    ----------
+    rows : list of dict
+        Of the study: ``block``, ``bits``, ``losses``.
+    counted : list of float
+        Losses of a count of single tokens, poem by poem.
+
+    Returns
+    -------
+    None
+        The figure is shown.
+    """
+    _, ax = plt.subplots(figsize=(7, 3.2))
+    kinds = {"a scale for each 32": (32, "o-", 0), "a scale for each row": (0, "s--", 1)}
+    for label, (block, form, color) in kinds.items():
+        mine = sorted((r for r in rows if r["block"] == block), key=lambda r: r["bits"])
+        x = [row["bits"] for row in mine]
+        ends = [bootstrap_interval(row["losses"]) for row in mine]
+        means = [np.mean(row["losses"]) for row in mine]
+        views.band(ax, x, ends, color=views.PALETTE[color])
+        ax.plot(x, means, form, color=views.PALETTE[color], label=label)
+    ax.axhline(np.mean(counted), color=views.PALETTE[6], ls=":", label="counting tokens")
+    ax.set(xlabel="bits for each weight", ylabel="loss (nats a token)", ylim=(0, None))
+    ax.legend(loc="lower left")
+    plt.show()
+
+
+def shots(rows):
+    """Draw how many words are answered rightly by the number of examples.
+
+    Parameters
+    ----------
+    rows : list of dict
+        Of the study: ``task``, ``shots``, ``right``, ``hits``.
+
+    Returns
+    -------
+    None
+        The figure is shown.
+    """
+    _, ax = plt.subplots(figsize=(7, 3.2))
+    tasks = list(dict.fromkeys(row["task"] for row in rows))
+    places = {count: x for x, count in enumerate(sorted({r["shots"] for r in rows}))}
+    for color, task in enumerate(tasks):
+        mine = [row for row in rows if row["task"] == task and row["right"]]
+        wrong = [row for row in rows if row["task"] == task and not row["right"]]
+        x = [places[row["shots"]] for row in mine]
+        shares = [np.mean(row["hits"]) for row in mine]
+        form, ink = ("o-", "s-", "^-")[color % 3], views.PALETTE[color]
+        ax.plot(x, shares, form, color=ink, label=task)
+        x = [places[row["shots"]] + 0.12 for row in wrong]
+        shares = [np.mean(row["hits"]) for row in wrong]
+        ax.plot(x, shares, "x", color=ink, ms=9)
+    ax.plot([], [], "x", color=views.PALETTE[6], label="with wrong answers")
+    ax.set_xticks([*places.values()], [*places])
+    ax.set(xlabel="examples", ylabel="right answers", ylim=(-0.03, 1.03))
+    ax.legend(loc="upper left", bbox_to_anchor=(0, 1.2), ncols=2)
+    plt.show()
+
+
+def moves(row):
+    """Draw layer by layer where an answer sits, and when the lens can read it.
+
+    Parameters
+    ----------
+    row : dict
+        Of the study: ``word``, ``last``, ``of``, ``lens``, ``words``.
+
+    Returns
+    -------
+    None
+        The figure is shown.
+    """
+    _, ax = plt.subplots(figsize=(7, 3.4))
+    layers = np.arange(len(row["word"]))
+    read = [np.mean(np.array(row["lens"]) <= layer) for layer in layers]
+    lines = {
+        "the country's state is copied": (np.array(row["word"]) / row["of"], "o-", 1),
+        "the last word's state is copied": (np.array(row["last"]) / row["of"], "s-", 0),
+        "the lens reads the capital": (np.array(read), "^:", 6),
+    }
+    for label, (shares, form, color) in lines.items():
+        ax.plot(layers, shares, form, color=views.PALETTE[color], label=label, ms=4)
+    ax.set(xlabel="before layer", ylabel="share of countries", ylim=(-0.03, 1.03))
+    ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0))
+    plt.show()
+
+
+def heads(rows):
+    """Draw what copying each head from the twin does to the name.
+
+    Parameters
+    ----------
+    rows : list of dict
+        Of the study: ``layer``, ``head``, ``effect`` in logits.
+
+    Returns
+    -------
+    None
+        The figure is shown.
+    """
+    layers = 1 + max(row["layer"] for row in rows)
+    count = 1 + max(row["head"] for row in rows)
+    effect = np.zeros((count, layers))
+    for row in rows:
+        effect[row["head"], row["layer"]] = row["effect"]
+    most = np.abs(effect).max()
+    _, ax = plt.subplots(figsize=(7, 2.6))
+    drawn = ax.imshow(effect, cmap=views.DIVERGING, vmin=-most, vmax=most, aspect="auto")
+    ax.set(xlabel="layer", ylabel="head")
+    ax.set_yticks(range(0, count, 2))
+    ax.grid(visible=False)
+    plt.colorbar(drawn, label="shift in logits")
+    plt.show()
