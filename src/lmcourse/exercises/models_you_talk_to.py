@@ -86,14 +86,6 @@ predict(
 )
 
 
-judge(
-    "models-you-talk-to.carried",
-    a=None,
-    b="then heads would carry the names themselves; those two say something about them.",
-    c="then what they carry would be of use in its own sentence only.",
-)
-
-
 @cache
 def _talker():
     return load_talker(device="cpu")
@@ -166,3 +158,11 @@ def own(answer):
         }
     )
     raise Wrong("the check copies the same two heads at the last token and reads another.")
+
+
+judge(
+    "models-you-talk-to.carried",
+    a=None,
+    b="then heads would carry the names themselves; those two say something about them.",
+    c="then what they carry would be of use in its own sentence only.",
+)

@@ -101,6 +101,28 @@ def bits(rows, counted):
     plt.show()
 
 
+def fewer_bits(rows, line):
+    """Show what the model writes with so many bits for each weight, one to choose.
+
+    Parameters
+    ----------
+    rows : list of dict
+        Of the study: ``block``, ``bits``, ``text``.
+    line : str
+        How it begins.
+
+    Returns
+    -------
+    View
+    """
+    told = {
+        f"{row['bits']} bits": ("A scale for each 32 weights.", line + row["text"])
+        for row in rows
+        if row["block"] == 32
+    }
+    return views.samples("Bits for each weight:", told)
+
+
 def shots(rows):
     """Draw how many words are answered rightly by the number of examples.
 

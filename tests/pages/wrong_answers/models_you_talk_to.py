@@ -78,7 +78,11 @@ WRONG = {
         "are the same": (MINE, MINE, "Ruth"),
         "too long": (MINE, TWIN * 20, "Ruth"),
         "equally long": (MINE, "Ruth gave a ring to", "Ruth"),
-        "in the same way": ("The sea is very", "The sky is very", "blue"),
+        "in the same way": (
+            "He was born in the United",
+            "She was born in the United",
+            "States",
+        ),
         "as it is. Copy": (MINE, TWIN, "Tom"),
         "reads another": (MINE, TWIN, "Mary"),
     },
