@@ -100,7 +100,7 @@ def fourth_word(answer):
             signs=(1, -1, 1)
         ),
         "all three are added: a is subtracted.": solved(signs=(1, 1, 1)),
-        "that is the neighbour of c: the step from a to b is missing.": solved(
+        "that is the neighbour of c alone: no step was added to it.": solved(
             signs=(0, 0, 1)
         ),
         "the vectors are used at their own lengths: bring them to length 1 before you "

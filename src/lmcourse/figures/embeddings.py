@@ -66,10 +66,16 @@ def word_map(words, groups, points, random_points):
     bare = {"title_text": "", "showticklabels": False}
     steps = [{"label": n, "method": "animate", "args": [[n], STILL]} for n in worlds]
     slider = {"steps": steps, "currentvalue_prefix": "Had it learned nothing? "}
+    slider |= {
+        "x": 0.15,
+        "len": 0.7,
+        "y": 1,
+        "yanchor": "bottom",
+    }  # above: the legend is below
     figure.update_layout(
         height=560,
-        margin={"l": 0, "r": 0, "t": 10, "b": 0},
-        legend={"orientation": "h", "itemsizing": "constant", "y": 1.05},
+        margin={"l": 0, "r": 0, "t": 90, "b": 0},
+        legend={"orientation": "h", "itemsizing": "constant"},
         scene_camera_eye={"x": 1.2, "y": 1.2, "z": 0.6},
         scene={f"{axis}axis": bare for axis in "xyz"},
         sliders=[slider],
