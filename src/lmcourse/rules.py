@@ -137,7 +137,11 @@ def ablate_heads(model, count=500, seed=99):
     mean_outputs = means(model, ids)
 
     def losses_by_turn():
-        """Return the mean loss at each turn, in nats a letter."""
+        """Return the mean loss of texts by how far back their rule looks (`TURNS`).
+
+        In nats a letter; the first letters, for which there is nothing to look back to,
+        are not judged.
+        """
         losses = letter_losses(model, ids)[:, FIRST_JUDGED - 1 :]
         return [round(losses[turn == each].mean().item(), 4) for each in TURNS]
 

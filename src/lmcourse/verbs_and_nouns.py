@@ -140,6 +140,10 @@ def words_before(tokenizer, model, words, decay) -> np.ndarray:
 
     Parameters
     ----------
+    tokenizer, model
+        A BERT's.
+    words : list of str
+        Those that are put into every pair of sentences.
     decay : float
         What the row of the word before is weighted with; the one before it with its
         square, and so on.

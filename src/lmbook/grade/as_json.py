@@ -165,7 +165,10 @@ def _read_objects(plain: dict, held) -> np.ndarray:
 
 
 def _read_tensor(plain: dict, held) -> torch.Tensor:
-    """Return the tensor of a plain form: ``of`` is a safetensors file in base 64."""
+    """Return the tensor of a plain form: ``of`` is a safetensors file in base 64.
+
+    It holds one tensor, "it". ``held``, which other readers need, is not used.
+    """
     return load(base64.b64decode(plain["of"]))["it"]
 
 

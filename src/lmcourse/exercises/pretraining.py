@@ -44,7 +44,18 @@ def _drawn(first, second, ordinary, state):
 
 @exercise("pretraining.places", kind="spot the bug")
 def places(answer):
-    """Look at what is chosen with a share of one, of nothing, and in two draws."""
+    """Check which tokens an answer chooses to mask: with shares of 1 and 0, in two draws.
+
+    Parameters
+    ----------
+    answer : callable
+        The reader's, from (ids, special, share, generator) to a bool Tensor like ``ids``.
+
+    Returns
+    -------
+    dict of str to bool
+        Diagnosis → whether the answer has that fault.
+    """
     ids = torch.tensor([[2, 7, 9, 6, 3, 0], [2, 5, 8, 3, 0, 0]])
     ordinary, random = ids >= 5, torch.Generator().manual_seed(0)
     state = torch.get_rng_state()

@@ -72,7 +72,21 @@ def bert_explorer(line, tokenizer, model) -> View:
 
 @torch.no_grad()
 def _measured(model: Bert, ids: torch.Tensor, tokenizer) -> dict:
-    """Return, rounded, what the view shows of each layer, head and token."""
+    """Return, rounded, what the view shows of each layer, head and token.
+
+    Parameters
+    ----------
+    model : Bert
+    ids : int Tensor of shape (1, tokens)
+    tokenizer : PreTrainedTokenizerFast
+
+    Returns
+    -------
+    dict
+        By layer: ``weights``, of every head; ``lengths``, how long the vector is that a
+        head would take from each token; ``moved``, how far the final states move without
+        a head; ``near``, by level, the words of the table nearest to each token's state.
+    """
     out = model(ids)
     weights, lengths, moved = [], [], []
     for number, layer in enumerate(model.layers):

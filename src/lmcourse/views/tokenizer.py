@@ -94,7 +94,16 @@ def _visible(character: str) -> str:
 
 
 def shown(row: str, piece: str) -> str:
-    """Return a piece so that it can be seen; of parts of characters, the bytes."""
+    """Return a token's text so that it can be seen.
+
+    Parameters
+    ----------
+    row : str
+        Which tokenizer's it is. "ours" and "gpt2" write bytes as characters: these are
+        decoded, and a token that is only part of a character is shown as its bytes.
+    piece : str
+        The token's text. Marks that combine stay with the character before.
+    """
     if row in ("ours", "gpt2"):
         content = piece.translate(BYTES).encode("latin-1")
         try:

@@ -56,7 +56,23 @@ def model_of(world):
 
 @cache
 def read(world, seed, each):
-    """Return the sentences' batches and the positions of *it*."""
+    """Draw sentences and tokenize them.
+
+    Parameters
+    ----------
+    world : str
+        "trained" or "shuffled": whose tokenizer it is (both have the same).
+    seed : int
+        Of the nouns that are drawn.
+    each : int
+        How many sentences of each kind.
+
+    Returns
+    -------
+    sentences : list of Sentence
+    batches : list of (BatchEncoding, int64 Tensor of shape (texts,))
+        The tokens of some sentences, and the position of *it* in each.
+    """
     tokenizer, _ = model_of(world)
     sentences = drawn_sentences(seed, each)
     batches = []
@@ -205,9 +221,21 @@ def run(folder, group, world, layer=None, each=SETTINGS["each"]):
 
 
 def falls(results, world, after):
-    """Return how much less is read without each head: (layer, head) → (kinds,).
+    """Return by how much the score of telling the nouns falls without each head.
 
-    Of those heads that come before: not above the layer ``after``.
+    Parameters
+    ----------
+    results : dict
+        Of this study: "whole" and "heads", lists of outcomes of `run`.
+    world : str
+        "trained" or "shuffled".
+    after : int
+        The layer after which *it* is read; heads above it are left out.
+
+    Returns
+    -------
+    dict of (int, int) to float array of shape (kinds,)
+        Layer and head → the fall of the AUC, by kind of sentence.
     """
     name = f"after {after}"
     whole = next(row for row in results["whole"] if row["world"] == world)

@@ -255,7 +255,11 @@ def nothing_left(page):
 
 
 def untrained_layers(page):
-    """All layers' weights shuffled; the table is BERT's own."""
+    """All layers' weights shuffled; the table is BERT's own.
+
+    Returns a page in which the vectors that the probe learns from (``taught``) and those
+    that it is tested on (``tried``) come from that model.
+    """
     return page.replaced(taught=page.random_taught, tried=page.random_tried)
 
 

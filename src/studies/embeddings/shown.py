@@ -38,6 +38,25 @@ def word_pairs(texts, vocabulary, window=4):
 
 
 def train_skip_gram(pairs, shares, k, constant=0.0, seed=0, steps=330):
+    """Train word vectors by skip-gram with negative samples; yield the model at each step.
+
+    Parameters
+    ----------
+    pairs : int array of shape (pairs, 2)
+        A word and a word near it, by their numbers.
+    shares : float array of shape (words,)
+        With what probability each word is drawn as a negative sample.
+    k : int
+        Negative samples for each pair.
+    constant : float
+        What is added to every score.
+    seed, steps : int
+
+    Yields
+    ------
+    SkipGram
+        The same model, one step further.
+    """
     torch.manual_seed(seed)
     rng = np.random.default_rng(seed)
     model = SkipGram(len(shares), 50, constant)

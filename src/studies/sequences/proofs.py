@@ -394,6 +394,7 @@ def near_and_far(page):
     """
 
     def share(*losses, axis):
+        """Return which part of the fall from 1 to 32 characters of context comes by 8."""
         one, eight, far = (each.mean(axis) for each in losses)
         return (one - eight) / (one - far)
 
@@ -602,6 +603,7 @@ def counting_wins(page):
     sizes = {unit: np.array(contest["sizes"][0][unit]) for unit in gains}
 
     def share(unit, kind, is_shuffled=False):
+        """Return the share of passages that a kind of model assigns to the right poet."""
         return right_by_poem(contest, unit, kind, is_shuffled).sum() / sizes[unit].sum()
 
     counted = next(row for row in contest["character"] if row["kind"] == "counts")
