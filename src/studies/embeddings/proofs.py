@@ -101,8 +101,8 @@ def own_group(vectors, labels) -> np.ndarray:
 
 
 @finding(
-    "On a map of three dimensions drawn from BERT's table, most words have one of their "
-    "own group nearest.",
+    "Draw BERT's word vectors in three dimensions, and most of our words stand nearest to "
+    "one of their own group, as months do.",
     rival="three random directions, {by_chance_directions:.0%}; the tokens' numbers, "
     "{numbered:.0%}",
     null=random_map,
@@ -277,8 +277,8 @@ def pairs_match(page):
 
 
 @finding(
-    "After BERT's last layer a word's vector shows whether the sentence uses it as a verb "
-    "or a noun, even if the word before is the same.",
+    "After BERT's last layer a word's vector usually shows whether it is used as a verb or "
+    "a noun, even if the word before is the same.",
     rival="the table's rows of all words before, added up, {before:.0%}: no worse; words "
     "that are never verbs, in the same positions, {placed:.0%}; before layer 0, "
     "{first:.0%}",

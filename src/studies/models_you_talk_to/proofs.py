@@ -133,8 +133,8 @@ def bits_are_told(page):
 
 
 @finding(
-    "Asked a question without the chat template, SmolLM2 does not answer: it ends the "
-    "turn.",
+    "Asked a question in bare words, without the marks that say who speaks, SmolLM2 does "
+    "not answer: it ends its turn.",
     rival="the question with a line break after it: {line_break:.0%}; in the template: "
     "{template:.0%}",
     null=random_weights,
@@ -228,8 +228,8 @@ def last_lens(model, stream):
 
 
 @finding(
-    "In SmolLM2 a capital reaches the last word in one layer, 23, and the lens can't read "
-    "it until six layers later.",
+    "Asked for a country's capital, SmolLM2 brings the city to the last word in layer 23; "
+    "the logit lens can't read it until six layers later.",
     rival="the logit lens, which reads {read_after_23:.0%} of the capitals after layer 23",
     null=random_weights,
     n="{countries} countries whose capital the model completes",
@@ -355,8 +355,8 @@ def two_heads_are_named(page):
 
 
 @finding(
-    "Copy the output of two of SmolLM2's 270 heads from a sentence's twin, and “Mary” "
-    "becomes “John”.",
+    "“John gave a drink to …”: copy two of SmolLM2's 270 heads from the sentence in which "
+    "Mary gives, and “Mary” becomes “John”.",
     rival="five pairs of other heads of the same two layers: {rival:.0%} at the most",
     null=random_weights,
     n="{texts} sentences with names that did not choose the heads",
