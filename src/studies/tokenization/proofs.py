@@ -489,7 +489,7 @@ def learned_mixed_up(page):
 
 
 @finding(
-    "The text that was counted decides who pays: BPE learned from Hindi names cuts them "
+    "Who pays depends on the text that was counted: BPE learned from Hindi names cuts them "
     "into fewer tokens than the English ones.",
     rival="bytes, of which {more_bytes} of {languages} languages need more than English; "
     "BPE learned from the English names, by which every other language costs more",
