@@ -97,7 +97,7 @@ def bits(rows, counted):
         ax.plot(x, means, form, color=views.PALETTE[color], label=label)
     ax.axhline(np.mean(counted), color=views.PALETTE[6], ls=":", label="counting tokens")
     ax.set(xlabel="bits for each weight", ylabel="loss (nats a token)", ylim=(0, None))
-    ax.legend(loc="lower left")
+    ax.legend(loc="upper right")
     plt.show()
 
 
@@ -149,10 +149,10 @@ def shots(rows):
         x = [places[row["shots"]] + 0.12 for row in wrong]
         shares = [np.mean(row["hits"]) for row in wrong]
         ax.plot(x, shares, "x", color=ink, ms=9)
-    ax.plot([], [], "x", color=views.PALETTE[6], label="with wrong answers")
+    ax.plot([], [], "x", color=views.PALETTE[6], label="wrong examples")
     ax.set_xticks([*places.values()], [*places])
     ax.set(xlabel="examples", ylabel="right answers", ylim=(-0.03, 1.03))
-    ax.legend(loc="upper left", bbox_to_anchor=(0, 1.2), ncols=2)
+    ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, columnspacing=1)
     plt.show()
 
 
@@ -170,16 +170,22 @@ def moves(row):
         The figure is shown.
     """
     _, ax = plt.subplots(figsize=(7, 3.4))
-    layers = np.arange(len(row["word"]))
-    read = [np.mean(np.array(row["lens"]) <= layer) for layer in layers]
+    depth = len(row["word"])
+    read = [np.mean(np.array(row["lens"]) <= state) for state in range(depth + 1)]
     lines = {
         "the country's state is copied": (np.array(row["word"]) / row["of"], "o-", 1),
         "the last word's state is copied": (np.array(row["last"]) / row["of"], "s-", 0),
-        "the lens reads the capital": (np.array(read), "^:", 6),
+        "the lens reads the capital": (np.array(read), "^--", 2),
     }
     for label, (shares, form, color) in lines.items():
-        ax.plot(layers, shares, form, color=views.PALETTE[color], label=label, ms=4)
-    ax.set(xlabel="before layer", ylabel="share of countries", ylim=(-0.03, 1.03))
+        ax.plot(
+            range(len(shares)), shares, form, color=views.PALETTE[color], label=label, ms=4
+        )
+    ax.set(
+        xlabel=f"before layer ({depth}: at the end)",
+        ylabel="share of countries",
+        ylim=(-0.03, 1.03),
+    )
     ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0))
     plt.show()
 
