@@ -8,9 +8,9 @@ that these change nothing: what the file lost against its makers' weights is not
 
 Asks: the capital of each country and the opposite of each word, asked in the chat template
 as it is shipped, without its system turn, with a plain one, and bare (one token). An answer
-is right if the capital or the opposite begins a word of it; greedy, 16 tokens. Shots: three
-tasks by examples of other words drawn at random, all right, or each with the next one's
-answer.
+is right if it has the capital, or a word that begins as the opposite; greedy, 16 tokens.
+Shots: three tasks by examples of other words drawn at random, all right, or each with the
+next one's answer.
 
 Heads: what each of the 270 heads returned at the last token for a sentence's twin, in which
 the other person gives, is copied into the sentence; 20 pairs of twins, of the first twenty
@@ -245,6 +245,15 @@ def answers(texts, tokens):
     return [found[row] for row in range(len(texts))]
 
 
+# The rest of cities of which `CAPITALS` has the first word or the letters without accents.
+SPELLED = {
+    "Bogot": "Bogot[aá]",
+    "Bras": "Bras[ií]lia",
+    "Kuala": "Kuala Lumpur",
+    "Mexico": "Mexico City",
+}
+
+
 def asks(task, form, count=None):
     """Return the answer to each question of a task."""
     asked = pairs(task)[:count]
@@ -252,7 +261,10 @@ def asks(task, form, count=None):
     told = answers(texts, 1 if form == "bare" else SETTINGS["answer"])
     rows = []
     for (word, right), found in zip(asked, told, strict=True):
-        hit = re.search(rf"\b{right}", found["text"], re.IGNORECASE)
+        spelled = SPELLED.get(right, right)
+        # "Tunis" must not be found in "Tunisia"; of opposites any ending will do.
+        pattern = rf"\b{spelled}\b" if task == "capitals" else rf"\b{spelled}"
+        hit = re.search(pattern, found["text"], re.IGNORECASE)
         rows.append({"task": task, "form": form, "word": word, "right": bool(hit)} | found)
     return rows
 
