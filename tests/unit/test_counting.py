@@ -14,9 +14,11 @@ FAULTS = [
     rf"\b(?:second) {PART}(?:,| is| being|\s\()+ ?(?:{PART} |number )?2\b",
     r"hidden_states\[0\]`?,? (?:is|are|as|means?) (?:called )?layer 0\b",
     r"hidden_states\[(\w)\]`?,? (?:is|are|as|after) layer [`$]?\1\b(?! ?[-−])",
-    rf"\b[Ll]ayer {SIX}\b",
 ]
-FAULT = re.compile("|".join(FAULTS))
+OF_SIX = rf"\b[Ll]ayer {SIX}\b"
+DEEPER = ("models-you-talk-to", "talk-", "play")  # what is about a model of thirty layers
+FAULT = re.compile("|".join([*FAULTS, OF_SIX]))
+FAULT_OF_DEEPER = re.compile("|".join(FAULTS))
 SAID = ("text/plain", "application/vnd.lmcourse.figure+json")
 
 
@@ -42,7 +44,7 @@ def test_nothing_is_counted_from_one():
     found = [
         f"{name}: …{text[max(0, fault.start() - 30) : fault.end() + 30]}…"
         for name, text in sources()
-        for fault in FAULT.finditer(text)
+        for fault in (FAULT_OF_DEEPER if name.startswith(DEEPER) else FAULT).finditer(text)
     ]
     assert not found, "\n".join(found)
 

@@ -37,8 +37,8 @@ def test_every_task_is_read_with_its_code(name):
 
 def test_words_for_wrong_answers_leave_out_the_right_one():
     assert diagnoses("sequences.sun") == [
-        "runs of five see four characters. What is left of the eyes in them?",
-        "this sonnet was kept apart: it was not counted.",
+        "a 5-gram model sees four characters, *the* and a space. Are the eyes among them?",
+        "this sonnet was kept apart: it is not among those that were counted.",
     ]
     parts = {"sequences.last_state": "padding", "backpropagation.norm": "normalised"}
     for name, part in parts.items():  # the second page has a package of checks
