@@ -32,7 +32,7 @@ def head_by_hand(page):
     """Every row of the head; with ten times the query each row's greatest weight grows."""
     scores = page.Q @ page.K.T / math.sqrt(page.d_head)
     theirs = page.found.attentions[page.layer][0, page.head].cpu()  # (tokens, tokens)
-    close(scores.softmax(-1).float(), theirs, rtol=0, atol=1e-5)
+    close(scores.softmax(-1).float(), theirs, rtol=0, atol=1e-4 * theirs.max().item())
     close(page.weights, scores.softmax(-1)[page.it])
     top = scores.softmax(-1).max(-1).values
     top_10 = (10 * scores).softmax(-1).max(-1).values
@@ -426,8 +426,8 @@ def scores_of(study, world: str, after: int = READ[0]) -> np.ndarray:
 
 
 @finding(
-    "Midway through a small BERT, “it” tells the sentence's nouns better if the weights "
-    "are random: that something can be read is no sign of learning.",
+    "Midway through a small BERT, the nouns are easier to read from “it” if the weights "
+    "are random: being readable doesn't prove learning.",
     rival="the trained weights, {trained:.0%} against {random:.0%}",
     null=worlds_exchanged,
     n="400 sentences of {kinds} kinds; each kind is tested on what the others taught",

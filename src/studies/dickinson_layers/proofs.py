@@ -275,8 +275,8 @@ def across_volumes(vectors, labels, volumes) -> float:
 
 
 @finding(
-    "The last layer of a small BERT sorts Dickinson's poems more like their editors than "
-    "the same words taken one by one.",
+    "The last layer of a small BERT sorts Dickinson's poems more as their editors did than "
+    "the same words do, taken one by one.",
     rival="six other averages of the words' vectors, the best {weighted:.2f}; naive Bayes, "
     "{bayes:.2f}; length, {length:.2f}; layers with random weights, {nothing:.2f}",
     null=shuffled_sections,
@@ -447,8 +447,8 @@ def columns_mixed(page):
 
 
 @finding(
-    "After a small BERT's last layer more of Dickinson's poems have a single word that "
-    "decides their section than with each word taken alone.",
+    "In more of Dickinson's poems one word decides the section after a small BERT's last "
+    "layer than when each word is taken alone.",
     rival="static vectors, {static:.0%} of the poems",
     null=columns_mixed,
     n="every third poem, {poems} in all, and each of their {words:,} words",

@@ -468,8 +468,8 @@ def shares_by_word(page, versions, width=50, **how) -> tuple[np.ndarray, np.ndar
 
 
 @finding(
-    "Vectors counted in two poets agree with BERT's neighbours more often than vectors "
-    "counted in the same words shuffled.",
+    "Word vectors made by counting in two poets find BERT's neighbours more often than "
+    "vectors made from the same words shuffled.",
     rival="each poem shuffled by itself, {within:.1%}; spelling alone, {spelling:.1%}: as "
     "many",
     null=shuffled_text,

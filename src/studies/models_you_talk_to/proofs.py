@@ -254,8 +254,8 @@ def told_without_mean(page, state, right) -> float:
 
 
 @finding(
-    "Asked for a country's capital, SmolLM2 brings the city to the last word in layer 23; "
-    "the plain logit lens can't read it until six layers later.",
+    "In layer 23 SmolLM2 brings the capital it is asked for to the last word; the plain "
+    "logit lens reads it only six layers later.",
     rival="the logit lens, which reads {read_after_23:.0%} of the capitals after layer 23; "
     "with the mean over other countries taken off it finds {centred:.0%} of them among all "
     "these cities",
@@ -389,8 +389,8 @@ def two_heads_are_named(page):
 
 
 @finding(
-    "“John gave a drink to …”: copy two of SmolLM2's 270 heads from the sentence in which "
-    "Mary gives, and “Mary” becomes “John”.",
+    "After “John gave a drink to …”, two of SmolLM2's 270 heads, copied from the sentence "
+    "where Mary gives, turn the answer “Mary” into “John”.",
     rival="five pairs of other heads of the same two layers: {rival:.0%} at the most",
     null=random_weights,
     n="{texts} sentences with names that did not choose the heads",

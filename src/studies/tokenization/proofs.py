@@ -233,8 +233,8 @@ def letters_shuffled(page):
 
 
 @finding(
-    "A bigram model predicts unseen poems better when it reads subwords than letters, or "
-    "words with the rare ones spelled out.",
+    "A bigram model predicts unseen poems better from subwords than from letters or from "
+    "whole words with the rare ones spelled out.",
     rival="letters; the most frequent words, all others spelled, in the size that does "
     "best on the unseen half",
     null=letters_shuffled,
@@ -489,8 +489,8 @@ def learned_mixed_up(page):
 
 
 @finding(
-    "Who pays depends on the text that was counted: BPE learned from Hindi names cuts them "
-    "into fewer tokens than the English ones.",
+    "Who pays more depends on the text counted: BPE learned from Hindi names cuts those "
+    "into fewer tokens than it cuts English names.",
     rival="bytes, of which {more_bytes} of {languages} languages need more than English; "
     "BPE learned from the English names, by which every other language costs more",
     null=learned_mixed_up,

@@ -148,7 +148,7 @@ export function poems(canvas, data) {
       "caption",
       {},
       "Each row has the poem’s three nearest at one level; the last level is on top. “Kept” counts how many " +
-        `of its ${near[0][0].length} nearest were already near one level below; a dot (•) marks those of the three.`,
+        `of its ${near[0][0].length} nearest were already near one level below; a dot (•) marks any of the three that were.`,
     ),
     heading("", "model’s section", "nearest poems", "kept"),
     body,
