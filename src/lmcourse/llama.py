@@ -390,7 +390,7 @@ def _check_tensors(file, model, names):
                 f"{file.path}: {names[ours]} should have the shape {tuple(weight.shape)}, "
                 f"and has {shape}: its weights are not those of the Llama that it describes"
             )
-    spare = sorted(file.tensors.keys() - names.values() - {"rope_freqs.weight"})
+    spare = sorted(file.tensors.keys() - names.values())
     if spare:
         raise ValueError(f"{file.path} has weights that a Llama has no use for: {spare}")
 

@@ -78,7 +78,7 @@ def twins(errands):
     return Errands(texts, errands.giver, errands.other)
 
 
-# Country and how its capital's name begins.
+# Country and a name of its capital, or the beginning of one.
 _CAPITALS = (
     "France:Paris Italy:Rome Spain:Madrid Germany:Berlin Japan:Tokyo China:Beijing "
     "Russia:Moscow Egypt:Cairo Greece:Athens Portugal:Lisbon Austria:Vienna "

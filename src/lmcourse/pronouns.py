@@ -92,8 +92,8 @@ def crossings(end: str) -> list[Sentence]:
     Returns
     -------
     list of Sentence
-        24, all places with the first animal, then with the next. In every other sentence
-        the place stands first. ``nouns`` is always (animal, place).
+        24, all places with the first animal, then with the next. In half of them the
+        place stands first. ``nouns`` is always (animal, place).
     """
     made = []
     for i, animal in enumerate(ANIMALS):

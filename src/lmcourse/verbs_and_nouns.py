@@ -115,7 +115,7 @@ def read_pairs(tokenizer, model, words) -> dict[str, np.ndarray]:
     Raises
     ------
     ValueError
-        If a word is cut into several tokens.
+        If a word is not one token, or occurs in a frame.
     """
     batch, at = _encoded(tokenizer, words)
     parts = []

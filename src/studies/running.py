@@ -35,6 +35,7 @@ THREADS = 1  # of a run: small models are fastest so, and the record is true
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 TIMES = {"seconds", "wall"}  # keys of outcomes that differ from run to run
 TOLERANCE = 1e-3  # relative: outcomes are stored rounded
+ROUNDED = 1e-4  # absolute: most are stored with four digits
 
 
 def name_of(study: ModuleType) -> str:
@@ -380,7 +381,7 @@ def differences(one: object, other: object, place: str = "") -> Iterator[str]:
     ------
     str
         A path like "runs[0].loss", and both values. Seconds may differ, and numbers by
-        `TOLERANCE`, relative to their size or absolute.
+        `TOLERANCE` of their size, or within `ROUNDED`.
     """
     numbers = (int, float)
     if isinstance(one, dict) and isinstance(other, dict):
@@ -390,7 +391,7 @@ def differences(one: object, other: object, place: str = "") -> Iterator[str]:
         for index, (here, there) in enumerate(zip(one, other, strict=True)):
             yield from differences(here, there, f"{place}[{index}]")
     elif isinstance(one, numbers) and isinstance(other, numbers):
-        if not math.isclose(one, other, rel_tol=TOLERANCE, abs_tol=TOLERANCE):
+        if not math.isclose(one, other, rel_tol=TOLERANCE, abs_tol=ROUNDED):
             yield f"{place}: {one}, stored is {other}"
     elif one != other:
         yield f"{place}: {str(one)[:60]}, stored is {str(other)[:60]}"

@@ -26,6 +26,7 @@ import random
 import re
 import resource
 import shutil
+import signal
 import sys
 import tempfile
 import tomllib
@@ -39,7 +40,8 @@ ROOT = Path(__file__).parents[2]
 CATALOGUE = Path(__file__).with_name("mutants.toml")
 EACH = 6  # how many changes are drawn in a module
 NEEDED = 0.8  # share of the mutants that must be caught
-LIMIT = 300  # seconds after which a mutant counts as one that never ends
+LIMIT = 300  # seconds of processor time after which a mutant counts as one that never ends
+PATIENCE = 3600  # seconds on the clock: a hang, which says nothing of the mutant
 MOST = 6 * 2**30  # bytes that it may fill
 NOT_THE_COPY = 99  # no exit status of pytest's
 SURVIVED = "SURVIVED"
@@ -217,9 +219,10 @@ def make_copy(folder: Path, root: Path = ROOT) -> Path:
     return folder
 
 
-def _inside(copied: Path, tests: tuple[str, ...], log: Path) -> None:
+def _inside(copied: Path, tests: tuple[str, ...], log: Path, limit: int) -> None:
     """Run pytest in the copy: the whole of a forked process."""
     resource.setrlimit(resource.RLIMIT_DATA, (MOST, MOST))
+    resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 5))
     os.chdir(copied)
     os.environ["PYTHONPATH"] = str(copied / "src")  # for processes that tests start
     sys.path[:0] = [str(copied / "src"), str(copied / "tests")]
@@ -264,18 +267,23 @@ def run_tests(copied: Path, tests: tuple[str, ...]) -> str:
     Raises
     ------
     RuntimeError
-        If pytest itself failed, found no tests, or would test another copy.
+        If pytest itself failed, found no tests, would test another copy, hung or was
+        killed.
     """
     log = copied / ".pytest.log"
-    process = _forks().Process(target=_inside, args=(copied, tests, log))
+    process = _forks().Process(target=_inside, args=(copied, tests, log, LIMIT))
     process.start()
-    process.join(LIMIT)
+    process.join(PATIENCE)
     if process.is_alive():
         process.kill()
         process.join()
-        return f"no end within {LIMIT} s"
+        raise RuntimeError(f"pytest {tests}: it hung for {PATIENCE} s")
     if process.exitcode == 0:
         return ""
+    if process.exitcode == -signal.SIGXCPU:
+        return f"no end within {LIMIT} s"
+    if process.exitcode == -signal.SIGKILL:  # of the system's, for want of memory
+        raise RuntimeError(f"pytest {tests}: it was killed from outside")
     if process.exitcode < 0:  # a wrong size in a fused kernel, say
         return f"died of signal {-process.exitcode}"
     output = log.read_text(encoding="utf-8")

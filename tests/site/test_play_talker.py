@@ -55,7 +55,7 @@ def use(page):
     say(page, "Naïve 🦋 " + "x" * 200)
 
 
-both_served = pytest.mark.parametrize("opened", ["http"], indirect=True)
+served = pytest.mark.parametrize("opened", ["http"], indirect=True)
 
 
 def turns(page):
@@ -92,7 +92,7 @@ def kept(page):
     )
 
 
-@both_served
+@served
 def test_it_is_loaded_after_a_click_kept_and_forgotten(opened):
     page = opened.page
     assert not any("/play/talker/" in asked for asked in opened.inside)
@@ -120,7 +120,7 @@ def test_it_is_loaded_after_a_click_kept_and_forgotten(opened):
     assert page.workers == []
 
 
-@both_served
+@served
 def test_it_answers_as_python_does_and_remembers_what_was_said(opened):
     page, line = opened.page, "Name a poem by Emily Dickinson."
     press(page, "Ask")
@@ -139,7 +139,7 @@ def test_it_answers_as_python_does_and_remembers_what_was_said(opened):
         ]
 
 
-@both_served
+@served
 def test_a_text_goes_on_and_random_weights_say_something_else(opened):
     page = opened.page
     load(page)
@@ -159,7 +159,7 @@ def test_a_text_goes_on_and_random_weights_say_something_else(opened):
     assert "Paris" in turns(page)[0]
 
 
-@both_served
+@served
 def test_what_is_stored_is_what_the_page_computes(opened):
     page = opened.page
     shown = {}
@@ -176,7 +176,7 @@ def test_what_is_stored_is_what_the_page_computes(opened):
         assert now.split()[:12] == before.split()[:12]
 
 
-@both_served
+@served
 def test_heads_are_switched_off_and_taken_from_another_text_and_come_back(opened):
     page = opened.page
     load(page)
@@ -201,7 +201,7 @@ def test_heads_are_switched_off_and_taken_from_another_text_and_come_back(opened
     assert bars(page) == before[1]
 
 
-@both_served
+@served
 def test_writing_is_stopped_and_goes_on(opened):
     page = opened.page
     load(page)
@@ -229,7 +229,7 @@ def test_a_page_opened_as_a_file_says_what_it_needs(opened):
     assert not any("/play/talker/" in asked for asked in opened.inside)
 
 
-@both_served
+@served
 def test_a_part_that_does_not_come_is_told_and_asked_for_again(opened):
     page = opened.page
     page.route("**/play/talker/1.bin*", lambda route: route.abort())

@@ -6,6 +6,7 @@ drawn by a seed.
 
 import json
 import random
+from contextlib import ExitStack
 
 import numpy as np
 import pytest
@@ -18,7 +19,8 @@ from lmcourse import llama
 from lmcourse.ablation import hooked_heads
 from lmcourse.data import load_corpus
 from lmcourse.gguf import GgufFile
-from lmcourse.gpt.inside import lens, states
+from lmcourse.gpt.inside import lens, outputs, states
+from lmcourse.patching import copied_heads
 from serving import serve
 from test_tokenizers import BY_HAND, hostile
 
@@ -148,13 +150,10 @@ def same_next(told, logits):
 @torch.no_grad()
 def changed_logits(model, ids, layers, change):
     """Return the last logits, what the heads of some layers return being changed."""
-    hooks = [hooked_heads(model.blocks[i].attention, change(i)) for i in layers]
-    for hook in hooks:
-        hook.__enter__()
-    logits = model(torch.tensor([ids]), last=True)[0, -1]
-    for hook in hooks:
-        hook.__exit__(None, None, None)
-    return logits
+    with ExitStack() as hooks:
+        for layer in layers:
+            hooks.enter_context(hooked_heads(model.blocks[layer].attention, change(layer)))
+        return model(torch.tensor([ids]), last=True)[0, -1]
 
 
 def test_heads_switched_off_are_pytorch_s_with_zeros(ask, talker):
@@ -184,27 +183,12 @@ def test_heads_of_another_text_are_put_at_the_last_token(ask, talker):
     other = tokenizer("When Paul and Anne sat in the park, Paul gave an apple to").input_ids
     draw = random.Random(5)
     heads = [[draw.randrange(30), draw.randrange(9)] for _ in range(40)]
-    layers, brought = {layer for layer, _ in heads}, {}
-
-    def keep(layer):
-        def look(values):
-            brought[layer] = values[0, -1].clone()
-
-        return look
-
-    def change(layer):
-        def put(values):
-            values = values.clone()
-            for at, head in heads:
-                if at == layer:
-                    values[0, -1, head] = brought[layer][head]
-            return values
-
-        return put
-
-    changed_logits(model, other, layers, keep)
+    theirs = outputs(model, torch.tensor([other]))  # (layer, head) → (1, tokens, d_head)
+    source = {(layer, head): theirs[layer, head][0, -1] for layer, head in heads}
+    with torch.no_grad(), copied_heads(model, [*source], source):
+        wanted = model(torch.tensor([ids]), last=True)[0, -1]
     told = ask(NEXT, ids, len(ids) - 1, [], {"ids": other, "heads": heads})
-    same_next(told, changed_logits(model, ids, layers, change))
+    same_next(told, wanted)
     with pytest.raises(AssertionError):
         same_next(told, changed_logits(model, ids, (), None))
 

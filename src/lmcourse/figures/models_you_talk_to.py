@@ -1,5 +1,7 @@
 """What the chapter *models-you-talk-to* draws: data in, figure or view out."""
 
+from html import escape
+
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -25,10 +27,12 @@ def next_words(question, told):
     plain, panels = [], []
     for name, (text, words) in told.items():
         rows = [(word.strip() or repr(word), percent(share)) for word, share in words]
-        panels.append(f"<p><em>{text} …</em></p>{table(('next', 'probability'), rows)}")
+        panels.append(
+            f"<p><em>{escape(text)} …</em></p>{table(('next', 'probability'), rows)}"
+        )
         listed = ", ".join(f"{word} {share}" for word, share in rows)
         plain.append(f"[{name}]\n{text} … {listed}")
-    return choice("samples", question, "\n\n".join(plain), [*told], panels)
+    return choice("samples", question, "\n\n".join(plain), [*map(escape, told)], panels)
 
 
 def answers(rows):

@@ -15,7 +15,7 @@ from lmcourse.views.view import View
 
 ROOM = 1024  # tokens of a dialogue in the page
 TOP, FIRST = 10, 3  # next tokens; choices of the lens
-KINDS = {"F32", "Q4_1", "Q8_0"}  # of tensors that the page can multiply from
+KINDS = {"Q4_1", "Q8_0"}  # of matrices that the page can multiply from
 
 
 def talker(
@@ -96,7 +96,9 @@ def too_much() -> str:
     if not wanted.endswith(".gguf"):
         return why + "it is no GGUF file."
     file = GgufFile(wanted)
-    kinds = {tensor.kind for tensor in file.tensors.values()} - KINDS
+    tensors = file.tensors.values()
+    kinds = {tensor.kind for tensor in tensors if len(tensor.shape) > 1} - KINDS
+    kinds |= {tensor.kind for tensor in tensors if len(tensor.shape) == 1} - {"F32"}
     if kinds:
         return why + f"its weights are stored as {', '.join(sorted(kinds))}."
     if "output.weight" in file.tensors:
@@ -147,12 +149,14 @@ def _told(tokenizer, model, ids: list[int]) -> list[list[dict]]:
 def _looks(model, ids: list[int], layer, head) -> tuple[int, int, list]:
     """Return a layer, a head, and the layer's attention weights at the last token.
 
-    Where ``layer`` or ``head`` is None, the head is taken that gives one token the most,
+    Where ``layer`` and ``head`` are None, the head is taken that gives one token the most,
     the first and the last token aside. The weights are a list of float for each head.
     """
+    if (layer is None) != (head is None):
+        raise ValueError("give both layer and head, or neither")
     prompt = torch.tensor([ids], device=model.tokens.weight.device)
     weights = torch.stack([x[0, :, -1] for x in model.attentions(prompt)]).float().cpu()
-    if layer is None or head is None:
+    if layer is None:
         between = weights[..., 1:-1] if len(ids) > 2 else weights
         layer, head = divmod(int(between.amax(-1).argmax()), model.config.heads)
     if not (0 <= layer < model.config.layers and 0 <= head < model.config.heads):

@@ -4,7 +4,7 @@
 ;; lies at 4 n. A matrix lies there as in its file: row after row, each of blocks of 32
 ;; numbers. A vector is cut into blocks as well, of 80 bytes: a scale and the sum of its
 ;; numbers (floats), eight bytes that nobody reads, and 32 integers of 16 bits. The results,
-;; (tokens, rows), are floats. No function is called inside the loops: some browsers do not
+;; (tokens, rows), are floats. No function is called inside the innermost loops: some browsers do not
 ;; put its body in the call's place.
 (module
   (import "page" "memory" (memory 1))

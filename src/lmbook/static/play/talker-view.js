@@ -99,6 +99,7 @@ export function mount(element, data, context) {
   /** @type {number | null} */
   let random = null; // a seed of random weights
   let seed = 0; // of what is drawn
+  let latest = 0; // number of the last answer or continuation that was asked for
   /** @type {Seen} */
   let seen = { ids: data.ids, pieces: data.pieces, read: data.read };
   /** @type {Told} */
@@ -356,6 +357,7 @@ export function mount(element, data, context) {
 
   /* Answer the last question. */
   async function answer() {
+    const mine = ++latest;
     note.textContent = "";
     const last = turns.findLastIndex(({ role }) => role === "user");
     if (last < 0) return;
@@ -368,15 +370,18 @@ export function mount(element, data, context) {
       place = seen.read - 1;
       told = {};
       turns.push({ role: "assistant", content: "" });
-      await write();
+      await write(mine);
     } else if (found) {
       note.textContent = `That is too long: ${plural(found.ids.length, "token")}.`;
     }
-    stop.disabled = true;
+    if (mine === latest) stop.disabled = true;
   }
 
-  /* Write behind what stands there. */
-  async function write() {
+  /**
+   * Write behind what stands there.
+   * @param {number} mine  its number: a later one has the buttons
+   */
+  async function write(mine) {
     const own = turns[turns.length - 1];
     const before = own.content;
     stop.disabled = false;
@@ -384,13 +389,17 @@ export function mount(element, data, context) {
     const count = Math.min(COUNT, room - seen.ids.length);
     const details = { ids: seen.ids, off: switchedOff(), count, ...sampling() };
     const end = await asked("speak", details, "write", (pieces) => {
+      const isFirst = seen.ids.length === seen.read; // what follows the text that was read
       seen.ids = seen.ids.concat(pieces.map(({ id }) => id));
       seen.pieces = seen.pieces.concat(pieces.map(({ piece }) => piece));
       own.content = before + pieces.at(-1).text;
-      if (!told.next && place === seen.read - 1 && !changed.size) told.next = pieces[0].next;
+      if (isFirst && !told.next && place === seen.read - 1 && !changed.size) {
+        told.next = pieces[0].next;
+      }
       drawLog();
       drawTokens();
     });
+    if (mine !== latest) return;
     stop.disabled = true;
     more.disabled = end === "end" || seen.ids.length >= room;
     if (end === "end" && !before && !own.content) own.content = "(nothing)";
@@ -400,7 +409,7 @@ export function mount(element, data, context) {
   }
 
   function goOn() {
-    if (turns.at(-1)?.role === "assistant") write();
+    if (turns.at(-1)?.role === "assistant") write(++latest);
   }
 
   function stopWriting() {
