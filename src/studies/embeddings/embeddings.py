@@ -23,7 +23,7 @@ from studies.harness import alike, count, grid, paired
 CHAPTER = "embeddings"
 CLAIM = (
     "Early in training, five negatives a pair crowd skip-gram's word vectors into a narrow "
-    "cone; a constant of -ln 5 in the score prevents it"
+    "cone; a constant of -ln 5 in the score mostly prevents it"
 )
 RIVAL = "the most frequent words push all vectors the same way; without a hundred they do"
 NULL = (
