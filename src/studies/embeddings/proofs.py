@@ -265,7 +265,8 @@ def untrained_layers(page):
 
 
 @proof(
-    "In each pair the word before, how many words precede it, and what follows are the same."
+    "In each pair the word before, how many words precede it, and what follows are "
+    "the same."
 )
 def pairs_match(page):
     """So a vector that knows only these tells nothing: one half before layer 0."""
