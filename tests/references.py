@@ -13,7 +13,7 @@ import nbformat
 
 from compare import difference, strip_outputs
 from lmbook.execute.keys import ROOT, other_models
-from lmbook.execute.run import chapters, executed
+from lmbook.execute.run import chapter_paths, load_executed_chapter
 
 IGNORED = "nbval-ignore-output"
 
@@ -76,7 +76,9 @@ def write_references(root: Path = ROOT) -> None:
         raise LookupError(
             f"references are made with the default model: unset {', '.join(other_models())}"
         )
-    pages = {path.stem: executed(path.stem, root) for path in chapters(root)}
+    pages = {
+        path.stem: load_executed_chapter(path.stem, root) for path in chapter_paths(root)
+    }
     for name, notebook in pages.items():
         target = root / "tests" / "pages" / "notebooks" / f"{name}.ipynb"
         new = reference(notebook)

@@ -17,7 +17,7 @@ import sys
 from pathlib import Path
 
 from lmbook import fingerprint
-from lmbook.execute.keys import ROOT, build_folder, settings
+from lmbook.execute.keys import ROOT, build_folder, reader_settings
 from lmbook.pages.course import CourseError, read_course, read_yaml
 from lmbook.publish.addresses import repository
 
@@ -48,7 +48,7 @@ def build(root: Path = ROOT, page: str | None = None) -> int:
         print(f"Nothing changed: {build_folder(root) / 'html' / 'index.html'}")
         return 0
     try:
-        settings()
+        reader_settings()
         if (root / "_config.yml").exists():
             read_yaml(root / "_config.yml")
         read_course(root)
@@ -57,7 +57,7 @@ def build(root: Path = ROOT, page: str | None = None) -> int:
         return 2
     fingerprint.forget(root)
     anew = any(before.get(part) != now[part] for part in ("pages", "html"))
-    from lmbook.execute.run import execute_chapters, report
+    from lmbook.execute.run import execute_chapters, print_failures
 
     try:
         failures = execute_chapters(root, only=page)
@@ -70,7 +70,7 @@ def build(root: Path = ROOT, page: str | None = None) -> int:
         return 130
     if not repository():
         print(NO_COLAB)
-    report(failures)
+    print_failures(failures)
     if page:
         print(f"{page}: {build_folder(root) / 'html' / page}.html")
     elif whole:

@@ -12,7 +12,14 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from lmbook.execute.keys import PACKAGE, ROOT, build_folder, digest, hashes, installed
+from lmbook.execute.keys import (
+    PACKAGE,
+    ROOT,
+    build_folder,
+    hash_files,
+    hash_json,
+    installed_packages,
+)
 from lmbook.publish.addresses import published_at
 
 BOOK = ("chapters", "data", "_config.yml", "_toc.yml")
@@ -26,19 +33,23 @@ def inputs(root: Path) -> str:
     paths = [*(root / name for name in BOOK), *(ROOT / name for name in OURS)]
     variables = {k: v for k, v in os.environ.items() if k.startswith("LMCOURSE_")}
     models = [Path(v).expanduser().absolute() for v in filter(None, variables.values())]
-    files = [hashes(path, root) for path in (*paths, PACKAGE, LMBOOK, STUDIES, *models)]
+    files = [hash_files(path, root) for path in (*paths, PACKAGE, LMBOOK, STUDIES, *models)]
     machine = [platform.platform(), sorted(map(str, Path("/dev").glob("nvidia*")))]
-    software = [published_at(), installed(), sys.version]
-    return digest([str(root.resolve()), files, variables, software, machine])
+    software = [published_at(), installed_packages(), sys.version]
+    return hash_json([str(root.resolve()), files, variables, software, machine])
 
 
 def pages(root: Path) -> str:
     """Hash what every page of the book in ``root`` depends on; return a SHA-256."""
     names = sorted(path.name for path in (root / "chapters").glob("*.md"))
-    config = [hashes(root / name, root) for name in ("_config.yml", "_toc.yml")]
+    config = [hash_files(root / name, root) for name in ("_config.yml", "_toc.yml")]
     folders = (LMBOOK, PACKAGE / "views")  # of which some scripts are for pages, too
-    software = [[hashes(folder, folder) for folder in folders], installed(), sys.version]
-    return digest([str(root.resolve()), names, config, software])
+    software = [
+        [hash_files(folder, folder) for folder in folders],
+        installed_packages(),
+        sys.version,
+    ]
+    return hash_json([str(root.resolve()), names, config, software])
 
 
 def left(root: Path) -> dict[str, str]:
@@ -47,7 +58,9 @@ def left(root: Path) -> dict[str, str]:
     The first is the folder of executed notebooks, the second that of the site.
     """
     folder = build_folder(root)
-    return {name: digest(hashes(folder / name, folder)) for name in ("executed", "html")}
+    return {
+        name: hash_json(hash_files(folder / name, folder)) for name in ("executed", "html")
+    }
 
 
 def kept(root: Path) -> dict[str, str]:

@@ -8,8 +8,9 @@ saved since stays as it is, until its reader renames it. Git ignores the folder.
 import json
 from pathlib import Path
 
-from lmbook.execute.keys import ROOT, build_folder, hashes, write_whole
+from lmbook.execute.keys import ROOT, build_folder, hash_files
 from lmbook.publish.addresses import FOLDER
+from lmcourse.files import write_whole
 
 COPIED = ".copied.json"  # name → hash of what was copied
 
@@ -34,8 +35,8 @@ def bring(notebooks: Path, work: Path) -> list[str]:
     copied = json.loads(record.read_text()) if record.is_file() else {}
     newer = []
     for path in sorted(notebooks.glob("*.ipynb")):
-        name, new = path.name, hashes(path, notebooks)[path.name]
-        theirs = hashes(work / name, work).get(name, new)
+        name, new = path.name, hash_files(path, notebooks)[path.name]
+        theirs = hash_files(work / name, work).get(name, new)
         if theirs in (copied.get(name), new):
             write_whole(work / name, path.read_bytes())
             copied[name] = new

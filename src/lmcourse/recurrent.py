@@ -9,8 +9,6 @@ of Gers et al. [2]_ and no peepholes, as PyTorch's.
    with LSTM", Neural Computation 12(10), 2000.
 """
 
-import copy
-
 import torch
 from torch import nn
 
@@ -134,26 +132,3 @@ def load_char_lstm():
         raise ValueError(f"{path} is not the LSTM of the Sonnets: {error!r}") from error
     model = load_model(path, lambda: CharLSTM(tokenizer.vocab_size, *sizes), 1)
     return tokenizer, model.requires_grad_(False)
-
-
-def untrained(model, seed=0):
-    """Return a copy of a model that has learned nothing, for comparison.
-
-    The numbers of each parameter tensor are shuffled, so that all keep their size.
-
-    Parameters
-    ----------
-    model : nn.Module
-        It is left as it is.
-    seed : int
-
-    Returns
-    -------
-    nn.Module
-    """
-    other = copy.deepcopy(model)
-    generator = torch.Generator().manual_seed(seed)
-    for weight in other.parameters():
-        order = torch.randperm(weight.numel(), generator=generator)
-        weight.data = weight.data.flatten()[order].view_as(weight)
-    return other

@@ -1,6 +1,10 @@
-"""Texts in which there is nothing to learn: the letters of a text in a random order."""
+"""Models and texts in which there is nothing to find: all in a random order."""
+
+import copy
 
 import numpy as np
+import torch
+from torch import nn
 
 
 def shuffled_letters(text, seed=0):
@@ -22,3 +26,29 @@ def shuffled_letters(text, seed=0):
     letters = [character for character in text if character.isalpha()]
     mixed = iter(np.random.default_rng(seed).permutation(len(letters)).tolist())
     return "".join(letters[next(mixed)] if c.isalpha() else c for c in text)
+
+
+def shuffled_weights(model: nn.Module, seed: int = 0) -> nn.Module:
+    """Return a copy of a model in which the numbers of each parameter are shuffled.
+
+    What it learned is gone, while states and scores keep about the same scale. Parameters
+    that are shared stay shared.
+
+    Parameters
+    ----------
+    model : nn.Module
+        A BERT, a GPT, or any other; it is left as it is.
+    seed : int
+
+    Returns
+    -------
+    nn.Module
+    """
+    other = copy.deepcopy(model)
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for weights in other.parameters():
+            order = torch.randperm(weights.numel(), generator=generator)
+            mixed = weights.detach().cpu().flatten()[order].view(weights.shape)
+            weights.copy_(mixed)
+    return other

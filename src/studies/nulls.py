@@ -10,38 +10,13 @@ computed:
 ...     return page.replaced(bert=bert, weights=attention_weights(bert, page.sentences))
 """
 
-import copy
 from collections.abc import Sequence
 
 import numpy as np
-import torch
-from torch import nn
 
+from lmcourse.shuffled import shuffled_weights
 
-def shuffled_weights(model: nn.Module, seed: int = 0) -> nn.Module:
-    """Return a copy of a model in which the numbers of each parameter are shuffled.
-
-    What it learned is gone, while states and scores keep about the same scale. Parameters
-    that are shared stay shared.
-
-    Parameters
-    ----------
-    model : nn.Module
-        A BERT, a GPT, or any other.
-    seed : int
-
-    Returns
-    -------
-    nn.Module
-    """
-    other = copy.deepcopy(model)
-    generator = torch.Generator().manual_seed(seed)
-    with torch.no_grad():
-        for weights in other.parameters():
-            order = torch.randperm(weights.numel(), generator=generator)
-            mixed = weights.detach().cpu().flatten()[order].view(weights.shape)
-            weights.copy_(mixed)
-    return other
+__all__ = ["shuffled", "shuffled_weights", "shuffled_words"]
 
 
 def shuffled_words(texts: Sequence[str], seed: int = 0) -> list[str]:

@@ -12,8 +12,8 @@ from transformers import AutoTokenizer
 from berts import SMALL, write_bert
 from gpts import write_gpt2
 from lmbook.execute.keys import ROOT
-from lmbook.execute.run import chapters, stored
-from lmbook.execute.verdicts import errors, is_finding
+from lmbook.execute.run import chapter_paths, load_stored_notebook
+from lmbook.execute.verdicts import error_outputs, is_finding
 from lmcourse.models import default_checkpoint
 
 FOLDER = "_build/swap"  # below ROOT: what the last build has executed is used again
@@ -45,7 +45,10 @@ def swapped():
     assert done.returncode == 0, done.stdout[-6000:]
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LMBOOK_BUILD", FOLDER)
-        yield folder / "html", {path.stem: stored(path.stem) for path in chapters()}
+        yield (
+            folder / "html",
+            {path.stem: load_stored_notebook(path.stem) for path in chapter_paths()},
+        )
     shutil.rmtree(folder)
 
 
@@ -69,9 +72,9 @@ def test_the_whole_book_builds_on_other_models(swapped):
     assert gpts.keys() >= {"inside-gpt", "transformer-block", "play"}
     assert {*gpts.values()} == {"gpt-2"}
     for asked in (berts, gpts):  # their weights are random
-        assert [c for page in asked for c in findings(pages[page]) if errors(c)]
-    failed = [c for note in pages.values() for c in findings(note) if errors(c)]
-    assert {errors(cell)[0].ename for cell in failed} == {"AssertionError"}
+        assert [c for page in asked for c in findings(pages[page]) if error_outputs(c)]
+    failed = [c for note in pages.values() for c in findings(note) if error_outputs(c)]
+    assert {error_outputs(cell)[0].ename for cell in failed} == {"AssertionError"}
     page = BeautifulSoup((html / "findings.html").read_text("utf-8"), "html.parser")
     rows = page.select("table.lm-findings tr[data-kind=finding]")
     assert len(rows) == sum(len(findings(note)) for note in pages.values())

@@ -12,8 +12,8 @@ from functools import cache
 import pytest
 
 from lmbook.execute.keys import ROOT
-from lmbook.execute.placed import is_placed, placed_name
-from lmbook.execute.run import chapters, page_notebook
+from lmbook.execute.placed import is_placed_proof, proof_name
+from lmbook.execute.run import chapter_paths, page_notebook
 from studies.findings import find
 
 QUICK = ()  # pages whose lesson takes a few seconds; all the others in `make steady`
@@ -22,10 +22,10 @@ QUICK = ()  # pages whose lesson takes a few seconds; all the others in `make st
 def findings():
     """Return page and name of every finding that a page places."""
     found = []
-    for path in chapters():
-        for cell in filter(is_placed, page_notebook(path).cells):
-            if find(path.stem, placed_name(cell)).kind == "finding":
-                found.append((path.stem, placed_name(cell)))
+    for path in chapter_paths():
+        for cell in filter(is_placed_proof, page_notebook(path).cells):
+            if find(path.stem, proof_name(cell)).kind == "finding":
+                found.append((path.stem, proof_name(cell)))
     return found
 
 
@@ -49,7 +49,7 @@ def asked(page, root=ROOT):
 @pytest.mark.parametrize(("page", "name"), [marked(*each) for each in findings()])
 def test_a_finding_holds_on_its_page_and_fails_on_its_null(page, name):
     told = asked(page)[name]
-    assert not told["wrong"], told["wrong"]
+    assert not told["problem"], told["problem"]
     if told["no_null"]:
         pytest.skip(f"{page}: {name} has no null, since {told['no_null']}")
 
@@ -164,6 +164,6 @@ def told(tmp_path_factory):
 
 @pytest.mark.parametrize("name", WRONG)
 def test_what_is_wrong_with_a_finding_is_seen(told, name):
-    assert WRONG[name] in told[name]["wrong"]
-    assert bool(told[name]["wrong"]) == bool(WRONG[name])
+    assert WRONG[name] in told[name]["problem"]
+    assert bool(told[name]["problem"]) == bool(WRONG[name])
     assert bool(told[name]["no_null"]) == (name == "exact")

@@ -9,10 +9,10 @@ import pytest
 import references
 from compare import FIGURE, difference
 from lmbook.execute.keys import ROOT
-from lmbook.execute.run import chapters, executed, page_notebook
+from lmbook.execute.run import chapter_paths, load_executed_chapter, page_notebook
 
 FOLDER = ROOT / "tests" / "pages" / "notebooks"
-PAGES = [path.stem for path in chapters()]
+PAGES = [path.stem for path in chapter_paths()]
 
 
 def code_cells(notebook) -> list:
@@ -45,7 +45,9 @@ def test_each_page_has_a_reference_and_none_is_left_over():
 
 @pytest.mark.parametrize("name", PAGES)
 def test_the_last_build_shows_what_the_reference_holds(name):
-    for new, old in zip(code_cells(executed(name)), reference_cells(name), strict=True):
+    for new, old in zip(
+        code_cells(load_executed_chapter(name)), reference_cells(name), strict=True
+    ):
         if references.IGNORED not in tags(old):
             assert not difference(old.outputs, new.outputs), old.source
 
@@ -58,7 +60,7 @@ COMPARED |= {"sequences": 0.8, "pretraining": 0.75, "fine-tuning": 0.7, "inside-
 
 @pytest.mark.parametrize("name", PAGES)
 def test_most_cells_that_show_something_are_compared(name):
-    pairs = zip(code_cells(executed(name)), reference_cells(name), strict=True)
+    pairs = zip(code_cells(load_executed_chapter(name)), reference_cells(name), strict=True)
     shown = [
         stored
         for cell, stored in pairs

@@ -10,11 +10,11 @@ import zipfile
 
 import pytest
 
-from lmbook.execute.run import chapters
+from lmbook.execute.run import chapter_paths
 from serving import SITE
 
 FOLDER = SITE / "notebooks"
-NAMES = [path.stem for path in chapters()]
+NAMES = [path.stem for path in chapter_paths()]
 IN_TEST = "play"  # the quickest that loads a model; all the others in `make steady`
 # Python without its `site`, so without the checkout, which a file there makes importable.
 RUN = """

@@ -7,9 +7,9 @@ import pytest
 
 import visits
 from lmbook.execute.keys import ROOT
-from lmbook.execute.placed import is_placed
-from lmbook.execute.run import executed, stored
-from lmbook.execute.verdicts import record
+from lmbook.execute.placed import is_placed_proof
+from lmbook.execute.run import load_executed_chapter, load_stored_notebook
+from lmbook.execute.verdicts import proof_record
 from test_chapters import COURSE, led_to, words
 from test_pages import soup, source_cells
 
@@ -33,8 +33,13 @@ def fields(claim):
 def placed_findings():
     """Return the findings that the pages place, as their runs recorded them."""
     names = [name for name in COURSE if source_cells(name)]
-    cells = (cell for name in names for cell in executed(name).cells if is_placed(cell))
-    return [told for told in map(record, cells) if told["kind"] == "finding"]
+    cells = (
+        cell
+        for name in names
+        for cell in load_executed_chapter(name).cells
+        if is_placed_proof(cell)
+    )
+    return [told for told in map(proof_record, cells) if told["kind"] == "finding"]
 
 
 def test_every_finding_and_every_claim_with_a_rival_is_there():
@@ -78,7 +83,7 @@ def test_a_study_is_told_as_it_is_stored_and_where_it_is_shown(name):
 
 
 def was_read(page, file):
-    return file in stored(page).metadata.lmbook.reads
+    return file in load_stored_notebook(page).metadata.lmbook.reads
 
 
 # --- in a browser -----------------------------------------------------------------------

@@ -14,8 +14,8 @@ import pytest
 
 from chapters import CHAPTERS
 from lmbook.execute.keys import ROOT
-from lmbook.execute.placed import is_placed
-from lmbook.execute.run import chapters, executed
+from lmbook.execute.placed import is_placed_proof
+from lmbook.execute.run import chapter_paths, load_executed_chapter
 from lmbook.pages.glue import format_glue
 from lmbook.publish import addresses, lesson, notebooks
 from lmbook.publish.addresses import published_at, repository, site_address, wheel_address
@@ -25,7 +25,7 @@ from lmcourse.views import MIME
 from serving import SITE
 
 FOLDER = SITE / "notebooks"
-NAMES = [path.stem for path in chapters()]
+NAMES = [path.stem for path in chapter_paths()]
 # Forms of MyST that a bare notebook would show as they are written, or not at all.
 MYST = re.compile(
     r"\{[\w:-]+\}`|^:{3,}|^`{3,}\{|^\([\w-]+\)=|\{\{|\[\^|[\])]\{|^%|^: +\S|</?div|!\[",
@@ -76,7 +76,9 @@ def test_every_link_leads_somewhere(book):
 
 def teaches(cell):
     """Say whether a code cell is there for readers."""
-    return not lesson.MACHINERY & {*cell.metadata.get("tags", [])} and not is_placed(cell)
+    return not lesson.MACHINERY & {*cell.metadata.get("tags", [])} and not is_placed_proof(
+        cell
+    )
 
 
 def test_executed_copies_show_what_the_page_shows(book):
@@ -84,7 +86,7 @@ def test_executed_copies_show_what_the_page_shows(book):
     assert not any(cell.get("outputs") for cell in book.light.cells)
     outputs = [o for c in book.shown.cells for o in c.get("outputs", [])]
     assert "<script" not in json.dumps([o.get("data", {}) for o in outputs])
-    ran_cells = [cell for cell in executed(book.name).cells if teaches(cell)]
+    ran_cells = [cell for cell in load_executed_chapter(book.name).cells if teaches(cell)]
     ran = [o for c in ran_cells for o in c.get("outputs", [])]
     checked = "exercises.check("  # what it says of a starter is folded, as HTML
     left, showed = (

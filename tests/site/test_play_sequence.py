@@ -12,7 +12,8 @@ from bare import both_ways
 from lmcourse import views
 from lmcourse.data import load_texts, train_val_test_split
 from lmcourse.ngrams import NgramModel
-from lmcourse.recurrent import load_char_lstm, untrained, watch
+from lmcourse.recurrent import load_char_lstm, watch
+from lmcourse.shuffled import shuffled_weights
 from lmcourse.views.sequence import unit_means
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -53,7 +54,7 @@ def rows(page):
 def read(line, random=False):
     """Return logits and forget gates of a line, with the unit free and frozen."""
     tokenizer, _, reader = models()
-    reader = untrained(reader) if random else reader
+    reader = shuffled_weights(reader) if random else reader
     held = torch.full((2, 128), torch.nan, dtype=torch.float64)
     held[1, UNIT] = round(float(unit_means(random)[UNIT]), 4)
     return watch(reader, torch.tensor([tokenizer.encode("\n" + line)] * 2), held)

@@ -170,9 +170,11 @@ def test_whatever_changed_is_noticed(book, sphinx, monkeypatch, capsys, change):
 
 def test_packages_and_files_of_this_checkout_are_inputs(book, monkeypatch):
     before, seen = fingerprint.inputs(book), []
-    monkeypatch.setattr(fingerprint, "installed", lambda: ["torch==99"])
+    monkeypatch.setattr(fingerprint, "installed_packages", lambda: ["torch==99"])
     assert fingerprint.inputs(book) != before
-    monkeypatch.setattr(fingerprint, "hashes", lambda path, base: seen.append(path.name))
+    monkeypatch.setattr(
+        fingerprint, "hash_files", lambda path, base: seen.append(path.name)
+    )
     fingerprint.inputs(book)
     assert {"lmcourse", "lmbook", "studies", "data", "requirements.txt"} <= {*seen}
     seen.clear()

@@ -14,7 +14,12 @@ from safetensors.numpy import save_file
 
 from lmbook.execute import keys
 from lmbook.execute import run as execute
-from lmbook.execute.run import execute_chapters, executed, fill, page_notebook
+from lmbook.execute.run import (
+    execute_chapters,
+    load_executed_chapter,
+    page_notebook,
+    restore_outputs,
+)
 from patience import PATIENCE
 from references import write_references
 
@@ -94,14 +99,16 @@ def book(tmp_path_factory):
 
 
 def trouble(book: Path, name: str = "reads") -> str:
-    wrong = fill(page_notebook(book / "chapters" / f"{name}.md"), name, book)
+    wrong = restore_outputs(page_notebook(book / "chapters" / f"{name}.md"), name, book)
     return wrong["what"] if wrong else ""
 
 
 def test_the_outputs_are_those_of_the_store(book):
-    shown = executed("reads", book).cells[-1].outputs[0].text
+    shown = load_executed_chapter("reads", book).cells[-1].outputs[0].text
     assert shown == "a bee ['bias'] True 1 both\n"
-    assert executed("plain", book).cells[-1].outputs[0].data["text/plain"] == "2"
+    assert (
+        load_executed_chapter("plain", book).cells[-1].outputs[0].data["text/plain"] == "2"
+    )
 
 
 def test_what_did_not_change_is_not_executed_again(book, capsys):
@@ -146,18 +153,18 @@ def test_a_cell_or_its_tags_make_it_stale(book, old, new):
     text = path.read_text()
     path.write_text(text.replace(old, new))
     with pytest.raises(LookupError, match=r"plain .*changed.*make html"):
-        executed("plain", book)
+        load_executed_chapter("plain", book)
     path.write_text(text)
 
 
 @pytest.mark.parametrize(("module", "stale"), [("measure.py", True), ("data.py", False)])
 def test_modules_of_the_course_that_a_page_imports(book, monkeypatch, module, stale):
-    def changed(root, original=keys.snapshot):
+    def changed(root, original=keys.hash_watched_files):
         found = original(root)
         (path,) = (p for p in found if p.endswith(os.path.join("lmcourse", module)))
         return found | {path: "another"}
 
-    monkeypatch.setattr(keys, "snapshot", changed)
+    monkeypatch.setattr(keys, "hash_watched_files", changed)
     assert bool(trouble(book)) is stale
 
 
@@ -165,7 +172,7 @@ def test_modules_of_the_course_that_a_page_imports(book, monkeypatch, module, st
     ("where", "name", "value"),
     [
         (sys, "version", "4.0"),
-        (keys, "installed", lambda: ["torch==99"]),
+        (keys, "installed_packages", lambda: ["torch==99"]),
         (torch.accelerator, "current_accelerator", lambda **_: "cuda"),
     ],
 )
@@ -196,10 +203,10 @@ def test_a_model_of_the_readers_counts_with_its_files(
     (tmp_path / file).write_text("weights")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv(name, model)
-    before = keys.setting_hashes()
-    assert keys.settings() == {name: str(tmp_path / model)}  # kernels run elsewhere
+    before = keys.hash_reader_settings()
+    assert keys.reader_settings() == {name: str(tmp_path / model)}  # kernels run elsewhere
     (tmp_path / file).write_text("others")
-    after = keys.setting_hashes()
+    after = keys.hash_reader_settings()
     assert {each for each in after if after[each] != before[each]} == {name}
 
 
@@ -243,7 +250,7 @@ def test_all_failures_are_collected(failing, capsys):
     assert "division by zero" in failures["raises"]["error"]
     assert failures["dies"]["what"] == "cell 1 failed (DeadKernelError)"
     assert failures["hangs"]["what"] == "cell 1 failed (CellTimeoutError)"
-    execute.report(failures)
+    execute.print_failures(failures)
     said = capsys.readouterr().out
     assert "--- raises: cell 2 failed" in said
     assert said.endswith("FAILED: dies, finds, hangs, moving, raises\n")
@@ -251,7 +258,10 @@ def test_all_failures_are_collected(failing, capsys):
 
 def test_the_others_are_executed_all_the_same(failing):
     root, _ = failing
-    assert executed("good", root).cells[-1].outputs[0].data["text/plain"] == "'well'"
+    assert (
+        load_executed_chapter("good", root).cells[-1].outputs[0].data["text/plain"]
+        == "'well'"
+    )
     kept = sorted(path.stem for path in (root / "_build" / "executed").iterdir())
     assert kept == ["dies", "finds", "good", "hangs", "moving", "raises"]
 
@@ -259,7 +269,7 @@ def test_the_others_are_executed_all_the_same(failing):
 def test_a_chapter_that_failed_is_not_executed(failing):
     root, _ = failing
     with pytest.raises(LookupError, match=r"raises .*cell 2 failed .*make html"):
-        executed("raises", root)
+        load_executed_chapter("raises", root)
     with pytest.raises(LookupError, match="make html"):
         write_references(root)
 

@@ -15,7 +15,7 @@ from safetensors.torch import load_file, save_file
 from transformers import BertConfig, BertModel
 
 from chapters import page_cells
-from lmbook.execute.run import chapters
+from lmbook.execute.run import chapter_paths
 from lmcourse import models
 from lmcourse.models import default_checkpoint, load_bert, resolve_checkpoint
 from lmcourse.tokenization import BPETokenizer
@@ -67,7 +67,7 @@ def test_one_thread_unless_more_are_asked_for():
         assert done.stdout.startswith(said), done.stdout
 
 
-@pytest.mark.parametrize("chapter", [path.stem for path in chapters()])
+@pytest.mark.parametrize("chapter", [path.stem for path in chapter_paths()])
 def test_every_chapter_computes_on_one_thread(chapter):
     """Beside a busy process the probes of a page took many times as long on two."""
     assert "one_thread()" in page_cells(chapter)[0].source

@@ -8,9 +8,14 @@ import numpy as np
 import pytest
 import torch
 
-from lmbook.execute.placed import is_placed, place_proofs
-from lmbook.execute.run import execute_chapters, executed, fill, page_notebook
-from lmbook.execute.verdicts import errors, is_finding, judge, record
+from lmbook.execute.placed import is_placed_proof, place_proofs
+from lmbook.execute.run import (
+    execute_chapters,
+    load_executed_chapter,
+    page_notebook,
+    restore_outputs,
+)
+from lmbook.execute.verdicts import error_outputs, is_finding, note_verdicts, proof_record
 from lmbook.pages.glue import format_glue, glued_values
 from patience import PATIENCE
 from studies import findings
@@ -92,19 +97,19 @@ def book(tmp_path_factory):
 
 
 def test_a_proof_runs_where_it_is_placed_and_leaves_what_the_text_quotes(book):
-    found = executed("placed_well", book[0])
+    found = load_executed_chapter("placed_well", book[0])
     values = glued_values(found)
     assert values["twice_is_two.two"] == "2"
     assert (
         format_glue(values, "no_other_model.span", ".0%") == "25 to 50\N{NO-BREAK SPACE}%"
     )
-    placed = [cell for cell in found.cells if is_placed(cell)]
-    assert [record(cell)["sentence"] for cell in placed] == [
+    placed = [cell for cell in found.cells if is_placed_proof(cell)]
+    assert [proof_record(cell)["sentence"] for cell in placed] == [
         "Twice one is two",
         "No other model was chosen",
     ]
     assert [is_finding(cell) for cell in placed] == [False, True]
-    told = record(placed[1])
+    told = proof_record(placed[1])
     assert dict(told["fields"]) == {
         "rival": "a guess",
         "null": "A page whose model has no name. Nothing can be found in it",
@@ -112,7 +117,7 @@ def test_a_proof_runs_where_it_is_placed_and_leaves_what_the_text_quotes(book):
         "interval": "{span:.0%}",
     }
     assert "page.model" in told["source"]
-    about = judge(found, whole=True)
+    about = note_verdicts(found, whole=True)
     assert (about["proofs"], about["findings"], about["statements"]) == (2, 1, 2)
     assert placed[0].metadata["lmbook"] == "checked"
 
@@ -126,7 +131,7 @@ def test_an_error_of_a_proof_fails_the_page(book):
 @pytest.mark.parametrize("changed", ["placed_well/proofs.py", "placed_helper.py"])
 def test_a_page_depends_on_its_proofs_and_on_what_these_import(book, changed):
     def wrong():
-        return fill(
+        return restore_outputs(
             page_notebook(book[0] / "chapters" / "placed_well.md"), "placed_well", book[0]
         )
 
@@ -145,15 +150,16 @@ def test_a_finding_that_another_model_denies_still_has_its_values(tmp_path, monk
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("LMCOURSE_BERT", "./my-bert")
     assert execute_chapters(tmp_path, timeout=PATIENCE) == {}
-    found = executed("placed_swap", tmp_path)
-    denied, proven = [cell for cell in found.cells if is_placed(cell)]
-    assert errors(denied)[0].ename == "NotSo"
+    found = load_executed_chapter("placed_swap", tmp_path)
+    denied, proven = [cell for cell in found.cells if is_placed_proof(cell)]
+    assert error_outputs(denied)[0].ename == "NotSo"
     assert (
-        record(denied)["failed"] == 'assert not page.model, "another model": another model'
+        proof_record(denied)["failed"]
+        == 'assert not page.model, "another model": another model'
     )
     assert int(glued_values(found)["no_other_model.letters"]) > 0
-    assert not errors(proven)
-    judge(found, whole=True)
+    assert not error_outputs(proven)
+    note_verdicts(found, whole=True)
     assert (denied.metadata["lmbook"], proven.metadata["lmbook"]) == ("not so", "checked")
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from compare import VIEW
 from gpts import write_gpt2
-from lmbook.execute.run import chapters, stored
+from lmbook.execute.run import chapter_paths, load_stored_notebook
 from lmbook.play import stores as play
 from lmcourse.gpt.checkpoints import save
 from lmcourse.train import new_run
@@ -54,9 +54,9 @@ def test_a_gpt_that_does_not_run_in_the_page_leaves_the_course_s_there(
     assert play.STORES["gpt"]() == wanted
 
 
-@pytest.mark.parametrize("page", chapters(), ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", chapter_paths(), ids=lambda page: page.stem)
 def test_a_page_asks_for_the_model_whose_weights_it_is_given(page):
-    notebook = stored(page.stem)
+    notebook = load_stored_notebook(page.stem)
     outputs = [o for cell in notebook.cells for o in cell.get("outputs", ())]
     views = [o["data"][VIEW] for o in outputs if VIEW in o.get("data", ())]
     asked, of_bert = notebook.metadata.lmbook.asked, {"bert", "bert-pieces", "neighbours"}

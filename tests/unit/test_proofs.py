@@ -3,8 +3,13 @@
 import pytest
 
 from lmbook.execute.keys import other_models
-from lmbook.execute.run import execute_chapters, executed
-from lmbook.execute.verdicts import check_order, count, fields, sentence
+from lmbook.execute.run import execute_chapters, load_executed_chapter
+from lmbook.execute.verdicts import (
+    count_checks,
+    proof_fields,
+    proof_sentence,
+    require_checks_last,
+)
 from lmcourse.models import default_checkpoint
 from patience import PATIENCE
 from references import write_references
@@ -22,20 +27,22 @@ from test_execute import page
     ],
 )
 def test_a_proof_says_what_it_checks(source, said):
-    assert sentence(source) == said
+    assert proof_sentence(source) == said
 
 
 @pytest.mark.parametrize("source", ["assert x", "x = 1  # not here", "# Too short\nx", ""])
 def test_a_proof_that_does_not_say_it_is_refused(source):
     with pytest.raises(ValueError, match="begins with a comment, a sentence"):
-        sentence(source)
+        proof_sentence(source)
 
 
 GLUED = {"pairs": "1240", "gap-low": "0.125"}
 
 
 def test_a_proof_says_what_it_was_held_against():
-    assert fields("# The head wins in more pairs\nassert x  # rival: none", GLUED) == {}
+    assert (
+        proof_fields("# The head wins in more pairs\nassert x  # rival: none", GLUED) == {}
+    )
     source = """
 # The noun named first wins: it does so
 # in fewer pairs than the head
@@ -46,7 +53,7 @@ def test_a_proof_says_what_it_was_held_against():
 assert x
 # null: not in the first comment
 """
-    assert fields(source, GLUED) == {
+    assert proof_fields(source, GLUED) == {
         "rival": "the noun that stands first: no other",
         "n": "1,240 pairs",
         "interval": "0.12 to 0.125",
@@ -70,7 +77,7 @@ assert x
 )
 def test_what_is_no_field_is_refused(line, said):
     with pytest.raises(ValueError, match=said):
-        fields(f"# The head wins in more pairs\n# {line}\nassert x", GLUED)
+        proof_fields(f"# The head wins in more pairs\n# {line}\nassert x", GLUED)
 
 
 @pytest.mark.parametrize(
@@ -87,14 +94,14 @@ def test_what_is_no_field_is_refused(line, said):
     ],
 )
 def test_statements_are_counted_as_they_are_written(source, number):
-    assert count(source) == number
+    assert count_checks(source) == number
 
 
 def test_in_a_finding_what_is_checked_comes_last():
-    check_order("x = 1\nglue('x', x)\nassert x\nfor a in b:\n    assert a")
-    check_order("x = 1")
+    require_checks_last("x = 1\nglue('x', x)\nassert x\nfor a in b:\n    assert a")
+    require_checks_last("x = 1")
     with pytest.raises(ValueError, match=r"glue\('x', x\)"):
-        check_order("assert x\nglue('x', x)")
+        require_checks_last("assert x\nglue('x', x)")
 
 
 # --- other models -------------------------------------------------------------------------
@@ -130,7 +137,7 @@ def test_only_a_findings_assertion_is_tolerated(swapped):
 
 
 def test_a_finding_that_fails_is_kept_and_what_comes_after_it_is_executed(swapped):
-    found = executed("finds", swapped[0])
+    found = load_executed_chapter("finds", swapped[0])
     assert found.metadata.lmbook_models == {"LMCOURSE_BERT": "my-bert"}
     *_, finding, after = found.cells
     assert finding.metadata.tags == ["proof", "finding"]

@@ -50,7 +50,9 @@ def test_a_bug_that_its_check_does_not_refuse_stops_the_build(monkeypatch):
     cell = SimpleNamespace(
         source="f = 1\n", outputs=[{"data": {"text/plain": "✓ a.b: right."}}]
     )
-    monkeypatch.setattr(teaching, "executed", lambda *_: SimpleNamespace(cells=[cell]))
+    monkeypatch.setattr(
+        teaching, "load_executed_chapter", lambda *_: SimpleNamespace(cells=[cell])
+    )
     app = SimpleNamespace(srcdir="book/chapters")
     with pytest.raises(LookupError, match="ex-a-b does not fail"):
         teaching._verdict_on_bug(app, "a", task)

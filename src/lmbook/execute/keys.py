@@ -1,9 +1,9 @@
-"""What a chapter's outputs depend on, as hashes.
+"""Hash what a chapter's outputs depend on.
 
-Two parts. The key is known before a chapter runs: its code, Python and the installed
-packages. What it read while it ran (modules of the course, files of ``data``) and which of
-the reader's variables it asked for (a model, a device) is recorded by
-``watch/sitecustomize.py``, since no look at the code tells it.
+There are two parts. The key is known before a chapter runs: its code, Python and the
+installed packages. What it read while it ran (modules of the course, files of ``data``) and
+which of the reader's variables it asked for (a model, a device) is recorded by
+``watch/sitecustomize.py``, since the code alone does not tell.
 
 Nothing heavy is imported here: a build that has nothing to do ends in a second.
 """
@@ -35,22 +35,28 @@ def build_folder(root: Path) -> Path:
     return root / (os.environ.get("LMBOOK_BUILD") or "_build")
 
 
-def digest(thing: object) -> str:
-    """Return the SHA-256 of something that JSON can hold."""
-    return hashlib.sha256(json.dumps(thing, sort_keys=True).encode()).hexdigest()
+def hash_json(value: object) -> str:
+    """Return the SHA-256, in hexadecimal, of a value that JSON can represent.
+
+    ``value`` may nest lists, dicts, strings, numbers, booleans and None.
+    """
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
 
 
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file, whole or not at all."""
-    part = path.with_name(f".{path.name}.part")
-    part.write_bytes(content)
-    part.replace(path)
+def hash_files(folder: Path, base: Path) -> dict[str, str]:
+    """Hash all files below a folder, those in ``__pycache__`` left out.
 
+    Parameters
+    ----------
+    folder : Path
+        It may also be a single file, or not exist.
+    base : Path
+        What the paths in the result are relative to.
 
-def hashes(folder: Path, base: Path) -> dict[str, str]:
-    """Return path, relative to ``base`` → SHA-256 of the files below a folder.
-
-    If the folder is a file, of that.
+    Returns
+    -------
+    dict of str to str
+        Path → SHA-256 in hexadecimal.
     """
     files = (path for path in [folder, *folder.rglob("*")] if path.is_file())
     return {
@@ -61,82 +67,111 @@ def hashes(folder: Path, base: Path) -> dict[str, str]:
 
 
 @functools.cache
-def installed() -> list[str]:
-    """Return name and version of each installed package but those of this checkout."""
-    found = {f"{each.name}=={each.version}" for each in metadata.distributions()}
-    return sorted(n for n in found if not n.startswith(("lmcourse==", "lmbook==")))
+def installed_packages() -> list[str]:
+    """Return "name==version" of each installed package but those of this checkout."""
+    own = ("lmcourse==", "lmbook==")
+    packages = {f"{each.name}=={each.version}" for each in metadata.distributions()}
+    return sorted(package for package in packages if not package.startswith(own))
 
 
 # --- what the reader set ----------------------------------------------------------------
 
 
-def settings() -> dict[str, str]:
-    """Return the variables that are set; paths are absolute, for kernels run elsewhere.
+def reader_settings() -> dict[str, str]:
+    """Return those of the environment variables `VARIABLES` that are set.
+
+    Returns
+    -------
+    dict of str to str
+        Name → value. The path of a model is made absolute, since kernels run in another
+        folder.
 
     Raises
     ------
     FileNotFoundError
-        If the folder of a model is none.
+        If a variable names a model's folder that does not exist.
     """
     from lmcourse.models import resolve_checkpoint
 
-    found = {name: os.environ[name] for name in VARIABLES if os.environ.get(name)}
-    for name in found.keys() & DEFAULTS.keys():
-        found[name] = resolve_checkpoint(found[name], file=name not in FOLDERS)
-    return found
+    values = {name: os.environ[name] for name in VARIABLES if os.environ.get(name)}
+    for name in values.keys() & DEFAULTS.keys():
+        values[name] = resolve_checkpoint(values[name], file=name not in FOLDERS)
+    return values
 
 
-def setting_hashes() -> dict[str, str | None]:
-    """Return variable → a hash of its value and the files there, None if it is not set."""
+def hash_reader_settings() -> dict[str, str | None]:
+    """Hash each variable's value together with the files that it names.
+
+    Returns
+    -------
+    dict
+        Name of each of `VARIABLES` → SHA-256 in hexadecimal, None if it is not set.
+    """
     found = dict.fromkeys(VARIABLES)
-    for name, value in settings().items():
-        files = hashes(Path(value), Path(value)) if os.path.isabs(value) else {}
-        found[name] = digest([value, files])
+    for name, value in reader_settings().items():
+        files = hash_files(Path(value), Path(value)) if os.path.isabs(value) else {}
+        found[name] = hash_json([value, files])
     return found
 
 
 def other_models() -> dict[str, str]:
-    """Return variable → name for each model that is not the default one.
+    """Return the models that the reader chose in place of the default ones.
 
-    The name is a path's last part, or the name on the hub.
+    Returns
+    -------
+    dict of str to str
+        Environment variable → a short name of the model: the last part of its path, or its
+        name on the hub.
     """
     from lmcourse.models import default_checkpoint
 
-    found = {}
-    for name, value in settings().items():
-        if name in DEFAULTS and value not in ("sonnets", str(default_checkpoint())):
+    names = {}
+    for variable, value in reader_settings().items():
+        if variable in DEFAULTS and value not in ("sonnets", str(default_checkpoint())):
             short = Path(value).name.removesuffix(".safetensors")
-            found[name] = short if os.path.isabs(value) else value
-    return found
+            names[variable] = short if os.path.isabs(value) else value
+    return names
 
 
 # --- what a chapter is made of ----------------------------------------------------------
 
 
-def key(notebook) -> str:
-    """Hash a chapter's code and all that it runs on but what it reads and asks for.
+def execution_key(notebook) -> str:
+    """Hash all that is known, before a chapter runs, of what its outputs depend on.
 
-    ``notebook`` : NotebookNode, the chapter as `page_notebook` returns it.
+    That is the code and tags of its cells, the accelerator, the version of Python, the
+    installed packages, and the modules that execute chapters. What it reads while it runs
+    is recorded then (`files_read`, `variables_asked_for`).
+
+    Parameters
+    ----------
+    notebook : NotebookNode
+        The chapter, as `lmbook.execute.run.page_notebook` returns it.
+
+    Returns
+    -------
+    str
+        A SHA-256 in hexadecimal.
     """
     import torch
 
     cells = (cell for cell in notebook.cells if cell.cell_type == "code")
     code = [(cell.source, list(cell.metadata.get("tags", []))) for cell in cells]
     accelerator = str(torch.accelerator.current_accelerator(check_available=True))
-    own = hashes(Path(__file__).parent, Path(__file__).parent)  # what runs the cells
-    return digest([code, accelerator, sys.version, installed(), own])
+    own = hash_files(Path(__file__).parent, Path(__file__).parent)  # what runs the cells
+    return hash_json([code, accelerator, sys.version, installed_packages(), own])
 
 
 def course_modules() -> list[Path]:
-    """Return the modules of `lmcourse`, for what may depend on any of them."""
+    """Return the paths of all modules of `lmcourse`, sorted."""
     return sorted(PACKAGE.rglob("*.py"))
 
 
-def watched(root: Path) -> list[Path]:
-    """Return the folders whose files, once read, become part of what a chapter rests on.
+def watched_folders(root: Path) -> list[Path]:
+    """Return the folders in which each file that a chapter reads is recorded.
 
-    `lmcourse`, ``data`` and ``src/studies`` of the book in ``root`` and of this repository,
-    and the book's ``chapters``: resolved and sorted.
+    These are `lmcourse`, ``data`` and ``src/studies`` of the book in ``root`` and of this
+    repository, and the book's ``chapters``: resolved and sorted.
     """
     folders = [PACKAGE]
     for base in (root, ROOT):  # a book that is not this one may have proofs of its own
@@ -148,52 +183,71 @@ def watched(root: Path) -> list[Path]:
 def data_folders(root: Path) -> list[Path]:
     """Return the folders ``data`` of the book in ``root`` and of this repository, sorted.
 
-    Of what lies in them it is also noted when a chapter looks for a file, whether it is
-    there or not, or lists a folder: another file there could change its outputs.
+    In these folders it is also recorded that a chapter looks for a file, whether it exists
+    or not, or lists a folder: a new file there could change the chapter's outputs.
     """
     return sorted({(base / "data").resolve() for base in (root, ROOT)})
 
 
-def snapshot(root: Path) -> dict[str, str]:
-    """Return path, relative to ``root`` → SHA-256 of all files that are watched.
+def hash_watched_files(root: Path) -> dict[str, str]:
+    """Hash the files in `watched_folders` and the listings of `data_folders`.
 
-    A folder of data, its path ending in a slash, has a hash of the names in it.
+    Parameters
+    ----------
+    root : Path
+        The book's folder.
+
+    Returns
+    -------
+    dict of str to str
+        Path relative to ``root`` → SHA-256 in hexadecimal. The path of a folder of data
+        ends in a slash; hashed are the names of what lies in it.
     """
-    base, found = root.resolve(), {}
-    for folder in watched(root):
-        found |= hashes(folder, base)
+    base = root.resolve()
+    hashes = {}
+    for folder in watched_folders(root):
+        hashes |= hash_files(folder, base)
     for folder in data_folders(root):
-        for inside in [folder, *filter(Path.is_dir, folder.rglob("*"))]:
+        for inside in [folder, *folder.rglob("*")]:
             if inside.is_dir():
-                found[f"{os.path.relpath(inside, base)}/"] = digest(
-                    sorted(os.listdir(inside))
-                )
-    return found
+                names = sorted(os.listdir(inside))
+                hashes[f"{os.path.relpath(inside, base)}/"] = hash_json(names)
+    return hashes
 
 
-def asked(log: Path) -> list[str]:
-    """Return which of `VARIABLES` a chapter asked for, by its log."""
+def variables_asked_for(log: Path) -> list[str]:
+    """Return those of the environment variables `VARIABLES` that a chapter asked for.
+
+    ``log`` is the file that ``watch/sitecustomize.py`` wrote while the chapter ran.
+    """
     lines = log.read_text(encoding="utf-8").split("\n")
     return [name for name in VARIABLES if name in lines]
 
 
-def reads(log: Path, root: Path, before: dict[str, str]) -> dict[str, str | None]:
-    """Return what a chapter read → its hash before it ran, None if it was not there.
+def files_read(log: Path, root: Path, before: dict[str, str]) -> dict[str, str | None]:
+    """Return the files that a chapter read, with their hashes from before it ran.
 
     Parameters
     ----------
     log : Path
-        As ``watch/sitecustomize.py`` wrote it.
+        The file that ``watch/sitecustomize.py`` wrote while the chapter ran.
     root : Path
+        The book's folder.
     before : dict
-        From `snapshot`. If a file changed since, the chapter may have read either form,
-        and the hash of the old one makes it stale.
+        What `hash_watched_files` returned before the chapter ran. If a file changed since,
+        the chapter may have read either version; the hash of the old one makes it stale.
+
+    Returns
+    -------
+    dict
+        Path relative to ``root``, with a slash at the end if it is a folder → SHA-256, None
+        if there was no such file.
     """
-    compiled = re.compile(r"__pycache__.([^.]+)\.[^/\\]+$")
+    compiled_module = re.compile(r"__pycache__.([^.]+)\.[^/\\]+$")
     lines = {*log.read_text(encoding="utf-8").split("\n")} - {"", *VARIABLES}
-    paths = {compiled.sub(r"\1.py", line) for line in lines}
     base = root.resolve()
-    relative = sorted(
-        os.path.relpath(path, base) + "/" * path.endswith("/") for path in paths
-    )
-    return {path: before.get(path) for path in relative}
+    paths = set()
+    for line in lines:
+        path = os.path.relpath(compiled_module.sub(r"\1.py", line), base)
+        paths.add(f"{path}/" if line.endswith("/") else path)
+    return {path: before.get(path) for path in sorted(paths)}

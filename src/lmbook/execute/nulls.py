@@ -1,9 +1,9 @@
 """``python -m lmbook.execute.nulls NAME``: do a chapter's findings fail on their nulls?
 
 The lesson is executed once, up to its last finding, without drawing its figures. Each
-finding is asked where the page places it: on the page, where it must hold, and in its null
+finding is run where the page places it: on the page, where it must hold, and on its null
 (`studies.findings`), where there is nothing to find and it must raise an AssertionError. A
-line for each says what came of it; the exit status is 1 if one is not as it should be.
+line is printed for each; the exit status is 1 if one of them behaves otherwise.
 """
 
 import argparse
@@ -20,66 +20,97 @@ from pathlib import Path
 
 import lmcourse.figures
 from lmbook.execute.keys import ROOT
-from lmbook.execute.placed import is_placed, placed_name
+from lmbook.execute.placed import is_placed_proof, proof_name
 from lmbook.execute.run import page_notebook
-from lmbook.execute.verdicts import code_cells, filled
+from lmbook.execute.verdicts import code_cells, insert_values
 from studies.findings import Page, Proof, find, plain_values, same_draws, values_unchecked
 
 
-def ask(proof: Proof, page: Page) -> dict:
-    """Ask a finding on its page and in its null.
+def check_finding(proof: Proof, page: Page) -> dict:
+    """Run a finding on its page, where it must hold, and on its null, where it must fail.
+
+    Parameters
+    ----------
+    proof : studies.findings.Proof
+        The finding.
+    page : studies.findings.Page
+        The names that the lesson has defined where it places the finding.
 
     Returns
     -------
     dict
-        ``name``; ``wrong``: what is not as it should be, "" if nothing; ``no_null``: why
-        it has no null, "" if it has one; ``seconds``.
+        ``name``: the finding's; ``problem``: what is not as it should be, "" if nothing;
+        ``no_null``: why it has no null, "" if it has one; ``seconds``: how long it took.
     """
-    start, wrong = time.monotonic(), ""
+    start = time.monotonic()
+    problem = ""
     with same_draws():
         try:
             values = plain_values(proof, proof(page))
             named = {f"{proof.name}.{key}": repr(value) for key, value in values.items()}
             for text in proof.fields().values():
-                filled(text, named, f"{proof.name}.")
+                insert_values(text, named, f"{proof.name}.")
         except Exception as error:
-            wrong = f"it fails on its page: {error!r}"
-        if proof.null and not wrong:
+            problem = f"it fails on its page: {error!r}"
+        if proof.null and not problem:
             try:
-                wrong = _ask_null(proof, page, values)
+                problem = _problem_in_null(proof, page, values)
             except Exception as error:
-                wrong = f"in its null it raises no AssertionError, but {error!r}"
+                problem = f"in its null it raises no AssertionError, but {error!r}"
     seconds = round(time.monotonic() - start, 1)
     return {
         "name": proof.name,
-        "wrong": wrong,
+        "problem": problem,
         "no_null": proof.no_null,
         "seconds": seconds,
     }
 
 
-def _ask_null(proof: Proof, page: Page, values: dict) -> str:
-    """Return what is wrong with a finding in its null, "" if it fails as it should.
+def _problem_in_null(proof: Proof, page: Page, values: dict) -> str:
+    """Run a finding on its null, and say what is wrong there.
 
-    ``values`` is what the finding returned on its page, by name.
+    Parameters
+    ----------
+    proof : studies.findings.Proof
+        The finding.
+    page : studies.findings.Page
+        The names that the lesson has defined.
+    values : dict
+        What the finding returned on its page, by name.
+
+    Returns
+    -------
+    str
+        What is wrong; "" if the finding fails with an AssertionError, as it should, and
+        returns the same names there when its assertions are left out.
     """
-    world = proof.null(page)
+    null_page = proof.null(page)
     try:
-        proof(world)
+        proof(null_page)
     except AssertionError:
-        there = values_unchecked(proof, world)
-        missing = sorted(values.keys() ^ there.keys())
-        return f"in its null it returns other names: {missing}" if missing else ""
+        null_values = values_unchecked(proof, null_page)
+        different = sorted(values.keys() ^ null_values.keys())
+        return f"in its null it returns other names: {different}" if different else ""
     return "it holds in its null as well, where there is nothing to find"
 
 
-def held(chapter: str, root: Path = ROOT) -> list[dict]:
-    """Execute a chapter's lesson; return what `ask` says of each of its findings.
+def check_findings(chapter: str, root: Path = ROOT) -> list[dict]:
+    """Execute a chapter's lesson, and run each of its findings on the page and on its null.
 
-    ``chapter`` is its name, ``root`` the folder of the book.
+    This is for a process of its own: it changes the working directory, the functions that
+    draw figures, and IPython's shell.
 
-    This is for a process of its own: it changes the working directory, what draws figures,
-    and the shell that IPython knows.
+    Parameters
+    ----------
+    chapter : str
+        Its name.
+    root : Path
+        The book's folder.
+
+    Returns
+    -------
+    list of dict
+        What `check_finding` returns for each finding, in the page's order.
 
     Raises
     ------
@@ -91,25 +122,30 @@ def held(chapter: str, root: Path = ROOT) -> list[dict]:
     os.environ["LMBOOK_STUDIES"] = str(root / "src" / "studies")
     os.environ.setdefault("MPLBACKEND", "agg")
     cells = code_cells(page_notebook(root / "chapters" / f"{chapter}.md"))
-    proofs = {n: find(chapter, placed_name(c)) for n, c in enumerate(cells) if is_placed(c)}
-    asked = {n: each for n, each in proofs.items() if each.kind == "finding"}
-    if not asked:
+    proofs = {
+        number: find(chapter, proof_name(cell))
+        for number, cell in enumerate(cells)
+        if is_placed_proof(cell)
+    }
+    findings = {n: proof for n, proof in proofs.items() if proof.kind == "finding"}
+    if not findings:
         return []
     os.chdir(root / "chapters")
-    _draw_nothing()
-    shell, found = InteractiveShell.instance(), []
-    for number, cell in enumerate(cells[: max(asked) + 1]):
-        if number in asked:
-            found.append(ask(asked[number], Page(shell.user_ns)))
+    _disable_figures()
+    shell = InteractiveShell.instance()
+    results = []
+    for number, cell in enumerate(cells[: max(findings) + 1]):
+        if number in findings:
+            results.append(check_finding(findings[number], Page(shell.user_ns)))
         elif number not in proofs:
             done = shell.run_cell(cell.source, silent=True)
             if "raises-exception" not in cell.metadata.get("tags", []):
                 done.raise_error()
-    return found
+    return results
 
 
-def _draw_nothing() -> None:
-    """Let the functions of `lmcourse.figures` return at once."""
+def _disable_figures() -> None:
+    """Replace each public function of `lmcourse.figures` by one that does nothing."""
     for module in pkgutil.iter_modules(lmcourse.figures.__path__, "lmcourse.figures."):
         drawing = importlib.import_module(module.name)
         for name, function in inspect.getmembers(drawing, inspect.isfunction):
@@ -118,23 +154,36 @@ def _draw_nothing() -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Print a line a finding; return 0 if all are as they should be, else 1."""
+    """Print a line for each finding; return 0 if all are as they should be, else 1.
+
+    ``arguments`` are those of the command line. Default: ``sys.argv``.
+    """
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("name", help="of the chapter")
     parser.add_argument("--root", type=Path, default=ROOT, help="the book's folder")
     parser.add_argument("--json", action="store_true", help="for programs")
     chosen = parser.parse_args(arguments)
-    quiet = io.StringIO()
-    with redirect_stdout(quiet), redirect_stderr(quiet):
-        found = held(chosen.name, chosen.root.resolve())
+    discarded = io.StringIO()
+    with redirect_stdout(discarded), redirect_stderr(discarded):
+        results = check_findings(chosen.name, chosen.root.resolve())
     if chosen.json:
-        print(json.dumps(found))
-    for each in [] if chosen.json else found:
-        no_null = f"it has no null, since {each['no_null']}"
-        well = no_null if each["no_null"] else "it fails on its null, as it should"
-        mark, said = ("✗", each["wrong"]) if each["wrong"] else ("✓", well)
-        print(f"{mark} {each['name']} ({each['seconds']} s): {said}")
-    return int(any(each["wrong"] for each in found))
+        print(json.dumps(results))
+    else:
+        for result in results:
+            print(_line(result))
+    return int(any(result["problem"] for result in results))
+
+
+def _line(result: dict) -> str:
+    """Return a line of text about a finding, from what `check_finding` returned."""
+    mark = "✓"
+    message = "it fails on its null, as it should"
+    if result["problem"]:
+        mark = "✗"
+        message = result["problem"]
+    elif result["no_null"]:
+        message = f"it has no null, since {result['no_null']}"
+    return f"{mark} {result['name']} ({result['seconds']} s): {message}"
 
 
 if __name__ == "__main__":

@@ -18,41 +18,54 @@ _BLOCKS = MarkdownIt("commonmark").use(colon_fence_plugin).disable("inline")
 _DIRECTIVE = re.compile(r"\{proof\}[ \t]*(\S*)[ \t]*$")
 
 
-def is_placed(cell: NotebookNode) -> bool:
+def is_placed_proof(cell: NotebookNode) -> bool:
     """Say whether a cell runs a proof that the chapter places."""
     return TAG in cell.metadata.get("tags", [])
 
 
-def placed_name(cell: NotebookNode) -> str:
-    """Return the name of the proof that a cell runs."""
+def proof_name(cell: NotebookNode) -> str:
+    """Return the name of the proof that a cell runs; the cell `is_placed_proof`."""
     return cell.metadata["proof"]
 
 
-def placed_in(text: str) -> list[tuple[str, tuple[int, int]]]:
-    """Return the proofs at the top level of some MyST: name, first and last line.
+def find_placed_proofs(text: str) -> list[tuple[str, tuple[int, int]]]:
+    """Find the directives ``{proof}`` in MyST text that lie in no other block.
 
-    The last line is the one after the directive; lines are counted from 0.
+    Returns
+    -------
+    list of (str, (int, int))
+        The name of each proof; and the first line of its directive with the line after its
+        last, counted from 0.
     """
-    fences = (t for t in _BLOCKS.parse(text) if t.type in ("fence", "colon_fence"))
-    named = ((_DIRECTIVE.match(token.info.strip()), token) for token in fences)
-    return [(m[1], tuple(token.map)) for m, token in named if m and not token.level]
+    proofs = []
+    for token in _BLOCKS.parse(text):
+        if token.type in ("fence", "colon_fence") and token.level == 0:
+            directive = _DIRECTIVE.match(token.info.strip())
+            if directive:
+                proofs.append((directive[1], tuple(token.map)))
+    return proofs
 
 
 def place_proofs(notebook: NotebookNode, chapter: str) -> NotebookNode:
-    """Put a cell that runs it where a chapter places a proof, in place.
+    """Replace each directive ``{proof}`` of a chapter by a cell that runs the proof.
 
     Parameters
     ----------
     notebook : NotebookNode
-        As myst-nb reads it, with or without its ``source_map`` (the first line of each
-        cell), which is kept true.
+        As myst-nb reads it; changed in place. If its metadata has a ``source_map`` (the
+        first line of each cell), that is updated.
     chapter : str
         The page's name.
+
+    Returns
+    -------
+    NotebookNode
+        The same notebook.
     """
     lines = notebook.metadata.get("source_map") or [0] * len(notebook.cells)
     cells, source_map = [], []
     for cell, first in zip(notebook.cells, lines, strict=True):
-        for part, line in _split(cell, chapter):
+        for part, line in _split_at_proofs(cell, chapter):
             cells.append(part)
             source_map.append(first + line)
     notebook.cells = cells
@@ -61,7 +74,7 @@ def place_proofs(notebook: NotebookNode, chapter: str) -> NotebookNode:
     return notebook
 
 
-def _split(cell: NotebookNode, chapter: str) -> list[tuple[NotebookNode, int]]:
+def _split_at_proofs(cell: NotebookNode, chapter: str) -> list[tuple[NotebookNode, int]]:
     """Cut a cell of prose at its proofs, and put a cell that runs it in place of each.
 
     Returns
@@ -70,18 +83,18 @@ def _split(cell: NotebookNode, chapter: str) -> list[tuple[NotebookNode, int]]:
         The cells, each with the line of ``cell`` that it begins at, counted from 0. A cell
         of code, or one without proofs, is returned as it is.
     """
-    placed = placed_in(cell.source) if cell.cell_type == "markdown" else []
+    placed = find_placed_proofs(cell.source) if cell.cell_type == "markdown" else []
     if not placed:
         return [(cell, 0)]
     lines, parts, last = cell.source.split("\n"), [], 0
     for name, (begin, end) in placed:
-        parts += _prose(lines, last, begin, cell)
-        parts.append((_cell(chapter, name), begin))
+        parts += _prose_cell(lines, last, begin, cell)
+        parts.append((_proof_cell(chapter, name), begin))
         last = end
-    return parts + _prose(lines, last, len(lines), cell)
+    return parts + _prose_cell(lines, last, len(lines), cell)
 
 
-def _prose(lines: list[str], begin: int, end: int, cell: NotebookNode) -> list[tuple]:
+def _prose_cell(lines: list[str], begin: int, end: int, cell: NotebookNode) -> list[tuple]:
     """Return lines of a cell of prose as a cell of their own, with its first line.
 
     Parameters
@@ -100,12 +113,13 @@ def _prose(lines: list[str], begin: int, end: int, cell: NotebookNode) -> list[t
     while begin < end and not lines[begin].strip():
         begin += 1
     source = "\n".join(lines[begin:end]).rstrip()
-    made = nbformat.v4.new_markdown_cell(source, metadata=cell.metadata)
-    return [(made, begin)] if source else []
+    if not source:
+        return []
+    return [(nbformat.v4.new_markdown_cell(source, metadata=cell.metadata), begin)]
 
 
-def _cell(chapter: str, name: str) -> NotebookNode:
-    """Return the cell that runs a proof."""
+def _proof_cell(chapter: str, name: str) -> NotebookNode:
+    """Return a code cell that runs a proof of a chapter, each given by its name."""
     call = f'studies.findings.run("{chapter}", "{name}", globals())'
     source = f"import studies.findings\n\n{call}"
     return nbformat.v4.new_code_cell(source, metadata={"tags": [TAG], "proof": name})

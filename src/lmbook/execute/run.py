@@ -1,7 +1,7 @@
-"""Execute the chapters side by side, before anything is built of them.
+"""Execute the chapters in parallel, before the site is built from them.
 
 `execute_chapters` brings ``_build/executed/NAME.ipynb`` up to date: one notebook a chapter,
-found by its name alone, with the key of what it ran on and the hashes of what it read
+with the key of what it ran on and the hashes of what it read
 (`lmbook.execute.keys`). A chapter is executed again if any of it changed, or if it failed.
 
 A finding is about the default model. With another one it may fail: its AssertionError is
@@ -26,9 +26,16 @@ from nbformat import NotebookNode
 
 from lmbook.execute import keys
 from lmbook.execute.keys import ROOT
-from lmbook.execute.placed import is_placed, place_proofs
-from lmbook.execute.verdicts import COLOUR, brief, code_cells, errors, is_finding
+from lmbook.execute.placed import is_placed_proof, place_proofs
+from lmbook.execute.verdicts import (
+    COLOUR,
+    code_cells,
+    error_outputs,
+    is_finding,
+    shorten_traceback,
+)
 from lmbook.pages.course import read_page
+from lmcourse.files import write_whole
 
 TIMEOUT = 600  # seconds a cell
 _CODE_CELL = re.compile(r"^ {0,3}(?:`{3,}|~{3,})\{code-cell\}", re.MULTILINE)
@@ -37,20 +44,28 @@ THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
 def page_notebook(path: Path, name: str | None = None) -> NotebookNode:
-    """Read a chapter as the build does, a cell for each proof that it places.
+    """Read a chapter as the build does, with a cell for each proof that it places.
 
     Parameters
     ----------
     path : Path
+        The chapter's MyST file.
     name : str, optional
-        The chapter's name, if it lies in a folder below ``chapters``.
+        The chapter's name (`page_name`). Default: the file's, without its suffix.
+
+    Returns
+    -------
+    NotebookNode
+        Without outputs.
     """
     notebook = read_myst_markdown_notebook(read_page(path), path=str(path))
     return place_proofs(notebook, name or path.stem)
 
 
-def chapters(root: Path = ROOT) -> list[Path]:
-    """Return the chapters that have code, in alphabetical order.
+def chapter_paths(root: Path = ROOT) -> list[Path]:
+    """Return the files of the chapters that have code, in alphabetical order.
+
+    ``root`` is the book's folder.
 
     Raises
     ------
@@ -62,12 +77,15 @@ def chapters(root: Path = ROOT) -> list[Path]:
 
 
 def page_name(path: Path, root: Path = ROOT) -> str:
-    """Return a chapter's name: its path below ``chapters``, without the suffix."""
+    """Return a chapter's name: its path below ``chapters``, without the suffix.
+
+    ``path`` is the chapter's file, ``root`` the book's folder.
+    """
     return path.relative_to(root / "chapters").with_suffix("").as_posix()
 
 
 def page_path(name: str, root: Path = ROOT) -> Path:
-    """Return the file of a chapter."""
+    """Return the file of the chapter of a name, in the book's folder ``root``."""
     return root / "chapters" / f"{name}.md"
 
 
@@ -75,14 +93,25 @@ def page_path(name: str, root: Path = ROOT) -> Path:
 
 
 def store_path(name: str, root: Path) -> Path:
-    """Return where a chapter's executed notebook is kept."""
+    """Return where the executed notebook of a chapter is stored, by the chapter's name."""
     return keys.build_folder(root) / "executed" / f"{name}.ipynb"
 
 
-def stored(name: str, root: Path = ROOT) -> NotebookNode | None:
-    """Return the executed notebook that is stored under a chapter's name, or None.
+def load_stored_notebook(name: str, root: Path = ROOT) -> NotebookNode | None:
+    """Read the stored notebook of a chapter's last execution, whatever has changed since.
 
-    It may be one of older sources (`fill`).
+    Parameters
+    ----------
+    name : str
+        The chapter's.
+    root : Path
+        The book's folder.
+
+    Returns
+    -------
+    NotebookNode or None
+        With outputs, and the metadata of `_execute_chapter`; None if no readable one is
+        stored.
     """
     try:
         notebook = nbformat.read(store_path(name, root), as_version=4)
@@ -91,121 +120,152 @@ def stored(name: str, root: Path = ROOT) -> NotebookNode | None:
     return notebook if "lmbook" in notebook.metadata else None
 
 
-def fill(notebook: NotebookNode, name: str, root: Path = ROOT) -> dict | None:
-    """Give a chapter, as it is read now, the outputs that the store has for it.
+def restore_outputs(notebook: NotebookNode, name: str, root: Path = ROOT) -> dict | None:
+    """Put the stored outputs of a chapter into its notebook, if they are not stale.
 
     Parameters
     ----------
     notebook : NotebookNode
-        As `page_notebook` returns it; changed in place.
+        The chapter as `page_notebook` reads it now; changed in place.
     name : str
         The chapter's.
     root : Path
-        The folder of the book.
+        The book's folder.
 
     Returns
     -------
     dict or None
-        What is wrong, None if nothing: ``what`` in a line, and ``error``, the text of an
-        error that a cell raised. Nothing that is not of the present sources is filled in.
+        None if all is well; else the problem: ``what``, a line, and ``error``, the text of
+        the error that a cell raised, "" if none did. Outputs of a chapter that failed are
+        put in up to the error; of one that changed since, or was never executed, none are.
     """
-    found = stored(name, root)
-    if found is None:
+    stored = load_stored_notebook(name, root)
+    if stored is None:
         return {"what": "it was not executed", "error": ""}
-    about, now = found.metadata.lmbook, keys.snapshot(root) | keys.setting_hashes()
-    before = {**about.reads, **about.asked}
-    same = all(now.get(each) == old for each, old in before.items())
-    if not same or about.key != keys.key(notebook):
+    execution = stored.metadata.lmbook
+    before = {**execution.reads, **execution.asked}
+    now = keys.hash_watched_files(root) | keys.hash_reader_settings()
+    unchanged = all(now.get(name) == old_hash for name, old_hash in before.items())
+    if not unchanged or execution.key != keys.execution_key(notebook):
         return {"what": "it changed since it was executed", "error": ""}
-    for cell, old in zip(code_cells(notebook), code_cells(found), strict=True):
-        cell.outputs, cell.execution_count = old.outputs, old.execution_count
-    notebook.metadata["lmbook_models"] = about.models
-    if "language_info" in found.metadata:
-        notebook.metadata["language_info"] = found.metadata.language_info
-    return about.failure
+    for cell, old_cell in zip(code_cells(notebook), code_cells(stored), strict=True):
+        cell.outputs = old_cell.outputs
+        cell.execution_count = old_cell.execution_count
+    notebook.metadata["lmbook_models"] = execution.models
+    if "language_info" in stored.metadata:
+        notebook.metadata["language_info"] = stored.metadata.language_info
+    return execution.failure
 
 
-def executed(name: str, root: Path = ROOT) -> NotebookNode:
-    """Return a chapter with the outputs of the last execution.
+def load_executed_chapter(name: str, root: Path = ROOT) -> NotebookNode:
+    """Return a chapter with its outputs, which must be whole and up to date.
+
+    Parameters
+    ----------
+    name : str
+        The chapter's.
+    root : Path
+        The book's folder.
 
     Raises
     ------
     LookupError
-        If it was not executed, or failed, or is not what was executed.
+        If the chapter was not executed, failed, or changed since.
     """
     notebook = page_notebook(page_path(name, root), name)
-    wrong = fill(notebook, name, root)
-    if wrong:
-        raise LookupError(f"{name} cannot be used: {wrong['what']}. Run `make html`.")
+    problem = restore_outputs(notebook, name, root)
+    if problem:
+        raise LookupError(f"{name} cannot be used: {problem['what']}. Run `make html`.")
     return notebook
 
 
 # --- the stage ------------------------------------------------------------------------
 
 
-def _environment(log: Path, root: Path) -> dict[str, str]:
-    """Return the environment of a kernel: one thread, and its reads are noted.
+def _kernel_environment(log: Path, root: Path) -> dict[str, str]:
+    """Return the environment variables of a kernel: it has one thread, and logs its reads.
 
-    ``log`` is the file in which ``watch/sitecustomize.py`` notes them.
+    Parameters
+    ----------
+    log : Path
+        The file in which ``watch/sitecustomize.py`` records what the kernel reads.
+    root : Path
+        The book's folder.
     """
     path = [str(WATCH), *filter(None, [os.environ.get("PYTHONPATH")])]
     noted = {
         "PYTHONPATH": os.pathsep.join(path),
         "LMBOOK_READS": str(log),
         "LMBOOK_STUDIES": str(root / "src" / "studies"),
-        "LMBOOK_WATCHED": os.pathsep.join(map(str, keys.watched(root))),
+        "LMBOOK_WATCHED": os.pathsep.join(map(str, keys.watched_folders(root))),
         "LMBOOK_DATA": os.pathsep.join(map(str, keys.data_folders(root))),
         "LMBOOK_VARIABLES": " ".join(keys.VARIABLES),
     }
-    return os.environ | keys.settings() | dict.fromkeys(THREADS, "1") | noted
+    return os.environ | keys.reader_settings() | dict.fromkeys(THREADS, "1") | noted
 
 
-def _raise_or_note(log: Path, cell: NotebookNode, execute_reply: dict, **_) -> None:
-    """Raise a cell's error, unless it is a finding that does not hold of another model.
+def _raise_unless_of_other_model(
+    log: Path, cell: NotebookNode, execute_reply: dict, **_
+) -> None:
+    """Raise a cell's error, unless a finding fails because the reader chose another model.
+
+    nbclient calls this as ``on_cell_error``.
 
     Parameters
     ----------
     log : Path
-        What the kernel has read and asked for so far.
+        The file in which the kernel's reads are recorded.
     cell : NotebookNode
-        With the error among its outputs; a finding's is made short, in place.
+        With the error among its outputs. If it isn't raised, its traceback is shortened in
+        place.
     execute_reply : dict
-        The kernel's, as nbclient hands it to ``on_cell_error``.
+        The kernel's reply, whose ``content`` describes the error.
+    **_
+        Unused: what else nbclient passes.
 
     Raises
     ------
     CellExecutionError
     """
-    (error,) = errors(cell)
-    another = keys.other_models().keys() & keys.asked(log)
-    of_finding = error.ename == ("NotSo" if is_placed(cell) else "AssertionError")
+    (error,) = error_outputs(cell)
+    another = keys.other_models().keys() & keys.variables_asked_for(log)
+    of_finding = error.ename == ("NotSo" if is_placed_proof(cell) else "AssertionError")
     if not (is_finding(cell) and of_finding and another):
         raise CellExecutionError.from_cell_and_msg(cell, execute_reply["content"])
-    error.traceback = brief(error)
+    error.traceback = shorten_traceback(error)
 
 
-async def _execute(name: str, root: Path, before: dict, timeout: int) -> NotebookNode:
-    """Execute one chapter; a failure is noted in the notebook, not raised.
+async def _execute_chapter(
+    name: str, root: Path, before: dict, timeout: int
+) -> NotebookNode:
+    """Execute one chapter; a failure is recorded in the notebook, not raised.
 
     Parameters
     ----------
     name : str
+        The chapter's.
     root : Path
+        The book's folder.
     before : dict
-        The hashes of what it may read, as `keys.snapshot` returns them.
+        The hashes of the files that it may read (`keys.hash_watched_files`).
     timeout : int
         Seconds that a cell may take.
 
     Returns
     -------
     NotebookNode
-        With outputs. Its metadata has ``lmbook``, a dict: ``key``; ``failure``, None or
-        what `_failure` returns; ``reads``, path → hash; ``asked``, variable → hash of its
-        value; ``models``, variable → name; ``seconds``.
+        With outputs. ``metadata.lmbook`` is a dict with the keys
+
+        - ``key``: its `keys.execution_key`,
+        - ``failure``: None, or what `_describe_failure` returns,
+        - ``reads``: what `keys.files_read` returns,
+        - ``asked``: environment variable that it asked for → hash of its value,
+        - ``models``: variable of a model that it asked for → the model's name,
+        - ``seconds``: how long it took.
     """
     notebook = page_notebook(page_path(name, root), name)
-    about = {"key": keys.key(notebook), "failure": None}
-    settings = keys.setting_hashes()
+    execution = {"key": keys.execution_key(notebook), "failure": None}
+    settings = keys.hash_reader_settings()
     client = NotebookClient(
         notebook,
         allow_errors=True,  # the hook below says which
@@ -218,121 +278,152 @@ async def _execute(name: str, root: Path, before: dict, timeout: int) -> Noteboo
     start = time.monotonic()
     with tempfile.NamedTemporaryFile() as file:
         log = Path(file.name)
-        client.on_cell_error = functools.partial(_raise_or_note, log)
+        client.on_cell_error = functools.partial(_raise_unless_of_other_model, log)
         try:
-            await client.async_execute(env=_environment(log, root))
+            await client.async_execute(env=_kernel_environment(log, root))
         except Exception as error:  # of a cell, or of the kernel; reported at the end
             if asyncio.current_task().cancelling():  # Ctrl-C, not a dead kernel
                 raise asyncio.CancelledError from None
-            about["failure"] = _failure(error, notebook, client.code_cells_executed)
-        about["reads"] = keys.reads(log, root, before)
-        about["asked"] = {each: settings[each] for each in keys.asked(log)}
+            execution["failure"] = _describe_failure(
+                error, notebook, client.code_cells_executed
+            )
+        execution["reads"] = keys.files_read(log, root, before)
+        execution["asked"] = {
+            each: settings[each] for each in keys.variables_asked_for(log)
+        }
     models = keys.DEFAULTS | keys.other_models()
-    about["models"] = {each: models[each] for each in about["asked"] if each in models}
-    about["seconds"] = time.monotonic() - start
-    notebook.metadata["lmbook"] = nbformat.from_dict(about)
+    execution["models"] = {
+        each: models[each] for each in execution["asked"] if each in models
+    }
+    execution["seconds"] = time.monotonic() - start
+    notebook.metadata["lmbook"] = nbformat.from_dict(execution)
     return notebook
 
 
-def _failure(error: Exception, notebook: NotebookNode, begun: int) -> dict:
-    """Say what went wrong in which cell.
+def _describe_failure(error: Exception, notebook: NotebookNode, begun: int) -> dict:
+    """Describe how the execution of a notebook failed.
 
     Parameters
     ----------
     error : Exception
+        What nbclient raised: of a cell, or of the kernel.
     notebook : NotebookNode
+        With the outputs so far.
     begun : int
-        How many code cells were begun.
+        How many code cells were begun; the last of them failed.
 
     Returns
     -------
-    dict
-        ``what``, in a line; ``error``, the code of the cell and the traceback.
+    dict of str to str
+        ``what``: a line that names the cell; ``error``: the cell's code and the traceback.
     """
     name, text = type(error).__name__, str(error)
     if not begun:
         return {"what": f"its kernel did not start ({name})", "error": text}
     cell = code_cells(notebook)[begun - 1]
     if isinstance(error, CellExecutionError):
-        name, text = error.ename, COLOUR.sub("", "\n".join(errors(cell)[0].traceback))
+        name, text = (
+            error.ename,
+            COLOUR.sub("", "\n".join(error_outputs(cell)[0].traceback)),
+        )
     return {"what": f"cell {begun} failed ({name})", "error": f"{cell.source}\n\n{text}"}
 
 
 async def _execute_all(names: list[str], root: Path, timeout: int) -> None:
     """Execute chapters, as many at a time as there are processors, and store each.
 
-    ``timeout`` is how many seconds a cell may take.
+    Parameters
+    ----------
+    names : list of str
+        The chapters', in the order in which they are begun.
+    root : Path
+        The book's folder.
+    timeout : int
+        Seconds that a cell may take.
     """
 
-    def refuse(*_):
-        """Refuse, as event loops do that know no signals, so that nbclient takes none."""
+    def refuse_signal_handler(*_):
+        """Raise what an event loop without signals raises, so that nbclient sets none."""
         raise RuntimeError
 
     # In the main thread nbclient takes Ctrl-C for itself, stops one kernel and goes on.
-    asyncio.get_running_loop().add_signal_handler = refuse
-    gate, before = asyncio.Semaphore(cpu_count()), keys.snapshot(root)
+    asyncio.get_running_loop().add_signal_handler = refuse_signal_handler
+    free_processors = asyncio.Semaphore(cpu_count())
+    before = keys.hash_watched_files(root)
 
-    async def one(name: str) -> None:
-        """Execute a chapter when it is its turn, store it, and print a line."""
-        async with gate:
-            notebook = await _execute(name, root, before, timeout)
+    async def execute_and_store(name: str) -> None:
+        """Execute a chapter when a processor is free, store it, and print a line."""
+        async with free_processors:
+            notebook = await _execute_chapter(name, root, before, timeout)
         path = store_path(name, root)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        keys.write_whole(path, nbformat.writes(notebook).encode())
-        _say(name, notebook, "FAILED" if notebook.metadata.lmbook.failure else "executed")
+        write_whole(path, nbformat.writes(notebook).encode())
+        _print_line(
+            name, notebook, "FAILED" if notebook.metadata.lmbook.failure else "executed"
+        )
 
     async with asyncio.TaskGroup() as group:
         for name in names:
-            group.create_task(one(name))
+            group.create_task(execute_and_store(name))
 
 
-def _say(name: str, notebook: NotebookNode, how: str) -> None:
-    """Print a page's name, how long its execution took, and ``how`` it ended."""
-    print(f"{name:24} {notebook.metadata.lmbook.seconds:6.1f} s  {how}", flush=True)
+def _print_line(name: str, notebook: NotebookNode, outcome: str) -> None:
+    """Print a line about a chapter.
+
+    Parameters
+    ----------
+    name : str
+        The chapter's.
+    notebook : NotebookNode
+        As executed; its metadata says how long that took.
+    outcome : str
+        A word for the end of the line, such as "executed" or "FAILED".
+    """
+    print(f"{name:24} {notebook.metadata.lmbook.seconds:6.1f} s  {outcome}", flush=True)
 
 
 def execute_chapters(
     root: Path = ROOT, timeout: int = TIMEOUT, only: str | None = None
 ) -> dict[str, dict]:
-    """Bring the store up to date, printing a line a chapter.
+    """Execute the chapters whose stored outputs are stale, printing a line for each.
 
     Parameters
     ----------
     root : Path
-        The folder of ``chapters`` and ``data``.
+        The book's folder, which holds ``chapters`` and ``data``.
     timeout : int
         Seconds that a cell may take.
     only : str, optional
-        The name of the one chapter to be executed.
+        The name of the one chapter to be executed. Default: all.
 
     Returns
     -------
     dict
-        Chapters that failed → what is wrong, as from `fill`.
+        Name of each chapter that failed → its problem, as `restore_outputs` returns it.
 
     Raises
     ------
     LookupError
         If no chapter of the name ``only`` has code.
     """
-    pages = sorted(chapters(root), key=lambda path: -path.stat().st_size)
+    pages = sorted(chapter_paths(root), key=lambda path: -path.stat().st_size)
     names = [page_name(path, root) for path in pages]  # the longest first: it is done last
     if only is not None and only not in names:
         raise LookupError(f"there is no chapters/{only}.md with code in it")
-    _remove_others(names, root)
+    _remove_other_files(names, root)
     wanted = names if only is None else [only]
-    todo = [name for name in wanted if _wrong(name, root)]
+    todo = [name for name in wanted if _find_problem(name, root)]
     for name in sorted({*wanted} - {*todo}):
-        _say(name, stored(name, root), "from cache")
+        _print_line(name, load_stored_notebook(name, root), "from cache")
     for name in todo:  # nothing old is left, however this run ends
         store_path(name, root).unlink(missing_ok=True)
     asyncio.run(_execute_all(todo, root, timeout))
-    return {name: wrong for name in sorted(todo) if (wrong := _wrong(name, root))}
+    problems = {name: _find_problem(name, root) for name in sorted(todo)}
+    return {name: problem for name, problem in problems.items() if problem}
 
 
-def _remove_others(names: list[str], root: Path) -> None:
-    """Remove from the store what belongs to no chapter."""
-    folder = store_path("x", root).parent
+def _remove_other_files(names: list[str], root: Path) -> None:
+    """Remove from the store every file but the notebooks of the chapters ``names``."""
+    folder = store_path("x", root).parent  # of whatever chapter
     folder.mkdir(parents=True, exist_ok=True)
     own = {store_path(name, root) for name in names}
     for path in folder.rglob("*"):
@@ -340,13 +431,16 @@ def _remove_others(names: list[str], root: Path) -> None:
             path.unlink()
 
 
-def _wrong(name: str, root: Path) -> dict | None:
-    """Return what is wrong with a chapter's stored outputs, None if nothing is (`fill`)."""
-    return fill(page_notebook(page_path(name, root), name), name, root)
+def _find_problem(name: str, root: Path) -> dict | None:
+    """Return the problem of a chapter's stored outputs (`restore_outputs`), or None."""
+    return restore_outputs(page_notebook(page_path(name, root), name), name, root)
 
 
-def report(failures: dict[str, dict]) -> None:
-    """Print what failed: chapter → what is wrong, as `execute_chapters` returns it."""
+def print_failures(failures: dict[str, dict]) -> None:
+    """Print the chapters that failed, each with its error.
+
+    ``failures`` is what `execute_chapters` returns.
+    """
     for name, failure in failures.items():
         print(f"\n--- {name}: {failure['what']}\n{failure['error']}")
     if failures:

@@ -1,4 +1,4 @@
-"""What pages check, and what came of it.
+"""What the proofs of a page check, and whether they hold.
 
 A proof that a chapter places (`lmbook.execute.placed`) leaves a record (`RECORD`) among its
 cell's outputs. On pages of the older form a cell tagged ``proof`` begins with a comment,
@@ -14,12 +14,12 @@ from collections.abc import Iterator
 from IPython.core.inputtransformer2 import TransformerManager
 from nbformat import NotebookNode
 
-from lmbook.execute.placed import TAG, is_placed
+from lmbook.execute.placed import TAG, is_placed_proof
 from lmbook.pages.glue import format_glue
 from studies.findings import RECORD
 
 COLOUR = re.compile(r"\x1b\[[\d;]*m")
-FEWEST = 3  # words of a sentence
+MIN_WORDS = 3  # words of a sentence
 FIELDS = ("rival", "null", "n", "interval")
 _VALUE = re.compile(r"\{([^{}:]*):?([^{}]*)\}")
 _RAISED = re.compile(r"^-+> *\d+ (.*)$", re.MULTILINE)
@@ -32,60 +32,83 @@ def code_cells(notebook: NotebookNode) -> list[NotebookNode]:
 
 
 def is_finding(cell: NotebookNode) -> bool:
-    """Say whether a cell proves something of the model at hand."""
-    if is_placed(cell):
-        return record(cell).get("kind") == "finding"
+    """Return whether a cell checks a claim about the model that the page loaded."""
+    if is_placed_proof(cell):
+        return proof_record(cell).get("kind") == "finding"
     return {"proof", "finding"} <= {*cell.metadata.get("tags", [])}
 
 
-def record(cell: NotebookNode) -> dict:
-    """Return what a placed proof tells of itself, as `studies.findings.run` left it.
-
-    {} if it was not run, or the cell is another.
-    """
-    data = (output.get("data", {}) for output in cell.get("outputs", []))
-    return next((dict(each[RECORD]) for each in data if RECORD in each), {})
-
-
-def errors(cell: NotebookNode) -> list[NotebookNode]:
-    """Return the outputs of a cell that are errors: a list of one or none."""
-    return [out for out in cell.get("outputs", []) if out.output_type == "error"]
-
-
-def brief(error: NotebookNode) -> list[str]:
-    """Return the traceback of an error's output in two parts.
-
-    The line of the cell that raised it, "" if it is not there; and its type and message.
-    """
-    raised = _RAISED.search(COLOUR.sub("", "\n".join(error.traceback)))
-    return [raised[1].strip() if raised else "", f"{error.ename}: {error.evalue}"]
-
-
-def judge(notebook: NotebookNode, whole: bool) -> dict:
-    """Note in each code cell's metadata, as ``lmbook``, what came of it.
-
-    What a placed proof tells of itself moves from its outputs to ``lmbook_record`` there.
-
-    Parameters
-    ----------
-    notebook : NotebookNode
-        With its outputs, as `lmbook.execute.run.fill` gives it.
-    whole : bool
-        Whether it was executed to its end; if not, the last error is not a finding's.
+def proof_record(cell: NotebookNode) -> dict:
+    """Return the record that `studies.findings.run` left among a cell's outputs.
 
     Returns
     -------
     dict
-        ``models``: variable → name of each that the page asked for; ``proofs``: how many
-        cells prove and were run to their end; ``statements``: how many they and all other
-        such cells check; ``proven``: how many of these are in proofs; ``findings``: how
-        many cells are findings.
+        As `studies.findings.run` describes it; empty if the cell runs no placed proof, or
+        was not executed.
     """
-    about = {"proofs": 0, "statements": 0, "proven": 0}
-    about["models"] = dict(notebook.metadata.pop("lmbook_models", {}))
+    for output in cell.get("outputs", []):
+        data = output.get("data", {})
+        if RECORD in data:
+            return dict(data[RECORD])
+    return {}
+
+
+def error_outputs(cell: NotebookNode) -> list[NotebookNode]:
+    """Return the outputs of a cell that are errors, a list of one or none."""
+    return [out for out in cell.get("outputs", []) if out.output_type == "error"]
+
+
+def shorten_traceback(error: NotebookNode) -> list[str]:
+    """Shorten the traceback of an error to two lines.
+
+    Parameters
+    ----------
+    error : NotebookNode
+        An output of a cell, one of `error_outputs`.
+
+    Returns
+    -------
+    list of str
+        The line of code that raised the error, "" if the traceback has none; and the
+        error's type and message.
+    """
+    raised = _RAISED.search(COLOUR.sub("", "\n".join(error.traceback)))
+    code = raised[1].strip() if raised else ""
+    return [code, f"{error.ename}: {error.evalue}"]
+
+
+def note_verdicts(notebook: NotebookNode, whole: bool) -> dict:
+    """Write into each code cell's metadata, as ``lmbook``, how its execution ended.
+
+    The verdict is "checked" (it ran to its end), "not so" (a finding that failed), "failed"
+    or "not run". The record of a placed proof (`proof_record`) moves from the cell's
+    outputs to ``lmbook_record`` in its metadata.
+
+    Parameters
+    ----------
+    notebook : NotebookNode
+        With its outputs (`lmbook.execute.run.restore_outputs`); changed in place.
+    whole : bool
+        Whether the notebook was executed to its end. If not, the last error is what ended
+        it, and not a finding's.
+
+    Returns
+    -------
+    dict
+        - ``models``: environment variable of each model that the page asked for → the
+          model's name,
+        - ``findings``: how many cells are findings,
+        - ``proofs``: how many cells are proofs and ran to their end,
+        - ``statements``: how many statements (`count_checks`) all cells check that ran to
+          their end,
+        - ``proven``: how many of these statements are in proofs.
+    """
+    counts = {"proofs": 0, "statements": 0, "proven": 0}
+    models = dict(notebook.metadata.pop("lmbook_models", {}))
     cells = code_cells(notebook)
-    about["findings"] = sum(map(is_finding, cells))
-    raised = [cell for cell in cells if errors(cell)]
+    counts["findings"] = sum(map(is_finding, cells))
+    raised = [cell for cell in cells if error_outputs(cell)]
     for cell in cells:
         if cell.execution_count is None:
             verdict = "not run"
@@ -94,41 +117,54 @@ def judge(notebook: NotebookNode, whole: bool) -> dict:
         else:
             verdict = "checked"
             proof = bool({"proof", TAG} & {*cell.metadata.get("tags", [])})
-            checks = count(record(cell).get("source", cell.source))
-            about["statements"] += checks
-            about["proofs"] += proof
-            about["proven"] += checks * proof
+            checks = count_checks(proof_record(cell).get("source", cell.source))
+            counts["statements"] += checks
+            counts["proofs"] += proof
+            counts["proven"] += checks * proof
         cell.metadata["lmbook"] = verdict
-    for cell in filter(is_placed, cells):
-        cell.metadata["lmbook_record"] = record(cell)
+    for cell in filter(is_placed_proof, cells):
+        cell.metadata["lmbook_record"] = proof_record(cell)
         cell.outputs = [out for out in cell.outputs if RECORD not in out.get("data", {})]
-    return about
+    return counts | {"models": models}
 
 
 # --- in the code of a cell --------------------------------------------------------------
 
 
-def _opening(source: str) -> list[str]:
-    """Return the comment that a cell begins with: sentence, name and text of each field.
+def _comment_parts(source: str) -> list[str]:
+    """Split the comment that a cell begins with into its sentence and its fields.
 
-    A field is a line after the first, such as ``# rival: the noun that stands first``; the
-    lines after it, up to the next field, are part of it.
+    A field begins with a line such as ``# rival: the noun that stands first``, and goes on
+    to the next field.
+
+    Parameters
+    ----------
+    source : str
+        The cell's code.
+
+    Returns
+    -------
+    list of str
+        The sentence, "" if the cell begins with no comment; then, by turns, the name and
+        the text of each field.
     """
     comment = re.match(r"(?:#[^\n]*(?:\n|$))*", source.strip())[0]
     parts = re.split(r"\n#+ *([\w-]+) ?:(?!\S)", comment)
     return [" ".join(re.sub(r"^#+", "", part, flags=re.M).split()) for part in parts]
 
 
-def sentence(source: str) -> str:
-    """Return what a proof cell says that it checks: its first comment, up to its fields.
+def proof_sentence(source: str) -> str:
+    """Return the sentence that a proof cell checks: its first comment, up to its fields.
+
+    ``source`` is the cell's code.
 
     Raises
     ------
     ValueError
         If it begins with none, or with one of fewer than three words.
     """
-    text = _opening(source)[0]
-    if len(text.split()) < FEWEST:
+    text = _comment_parts(source)[0]
+    if len(text.split()) < MIN_WORDS:
         raise ValueError(
             "a proof cell begins with a comment, a sentence that says what is checked; "
             f"this one begins with {source.strip().partition(chr(10))[0]!r}"
@@ -136,72 +172,81 @@ def sentence(source: str) -> str:
     return text.rstrip(".")
 
 
-def fields(source: str, glued: dict[str, str]) -> dict[str, str]:
-    """Return what a proof cell says of rival, null, n and interval, as far as it does.
+def proof_fields(source: str, glued: dict[str, str]) -> dict[str, str]:
+    """Return the fields of a proof cell, with values inserted.
 
     Parameters
     ----------
     source : str
+        The cell's code, which begins with a comment (`_comment_parts`).
     glued : dict of str to str
-        What the page glued, for ``{key:format}`` in a field.
+        The values that ``{key:format}`` in a field stands for, as of `insert_values`.
+
+    Returns
+    -------
+    dict of str to str
+        Name, one of `FIELDS` → text, for those fields that the cell has.
 
     Raises
     ------
     ValueError
         If a field has another name, stands twice or is empty, or a value is missing.
     """
-    found, parts = {}, _opening(source)[1:]
+    found, parts = {}, _comment_parts(source)[1:]
     for name, text in zip(parts[::2], parts[1::2], strict=True):
         if name not in FIELDS or name in found or not text:
             known = f"{', '.join(FIELDS)}, each once and with words after the colon"
             raise ValueError(f"a proof has no field {name!r} here: it may have {known}")
         try:
-            found[name] = filled(text, glued)
+            found[name] = insert_values(text, glued)
         except ValueError as error:
             raise ValueError(f"the field {name}: {error}; glue it on this page") from None
     return found
 
 
-def filled(text: str, values: dict[str, str], of: str = "") -> str:
-    """Return a field, each ``{key:format}`` in it replaced by a value.
+def insert_values(text: str, values: dict[str, str], prefix: str = "") -> str:
+    """Replace each ``{key:format}`` in a text by the value ``prefix + key``, formatted.
 
     Parameters
     ----------
     text : str
+        The text of a field.
     values : dict of str to str
-        As `lmbook.pages.glue.glued_values` returns them, name → repr.
-    of : str, optional
-        What stands before a key in its name: "NAME." for the values of a proof.
+        Name → repr of a value, as `lmbook.pages.glue.glued_values` returns them.
+    prefix : str
+        What the names of all values begin with: "NAME." for the values of the proof NAME.
 
     Raises
     ------
     ValueError
         If a value is missing, or has no such format.
     """
-    return _VALUE.sub(lambda m: format_glue(values, of + m[1], m[2]), text)
+    return _VALUE.sub(lambda m: format_glue(values, prefix + m[1], m[2]), text)
 
 
-def count(source: str) -> int:
-    """Return how many statements a cell checks.
+def count_checks(source: str) -> int:
+    """Return how many statements the code of a cell checks.
 
     Counted are ``assert`` and calls of ``assert_…`` (of whatever module), ``close`` and
     ``nearly``, as they are written: one in a loop is one. What a function of such a name
     is made of is not counted.
     """
-    return sum(_checks(_parse(source)))
+    return sum(_find_checks(_parse(source)))
 
 
-def check_order(source: str) -> None:
-    """See that in a finding nothing comes after what it checks.
+def require_checks_last(source: str) -> None:
+    """Require that in the code of a finding nothing comes after what it checks.
+
+    What came after would not be run where a check fails.
 
     Raises
     ------
     ValueError
-        If something does: where a statement before it does not hold, it is never run.
+        If a statement of ``source`` that checks nothing follows one that does.
     """
     checked = False
     for part in _parse(source).body:
-        if any(_checks(part)):
+        if any(_find_checks(part)):
             checked = True
         elif checked:
             line = ast.unparse(part).partition("\n")[0]
@@ -216,17 +261,19 @@ def _parse(source: str) -> ast.Module:
     return ast.parse(TransformerManager().transform_cell(source))
 
 
-def _checks(node: ast.AST) -> Iterator[int]:
+def _find_checks(node: ast.AST) -> Iterator[int]:
     """Yield 1 for each statement or call below a node that checks something."""
-    if isinstance(node, ast.Assert) or (isinstance(node, ast.Call) and _named(node.func)):
+    if isinstance(node, ast.Assert) or (
+        isinstance(node, ast.Call) and _is_check(node.func)
+    ):
         yield 1
     elif not (isinstance(node, ast.FunctionDef) and _CHECK.match(node.name)):
         for child in ast.iter_child_nodes(node):
-            yield from _checks(child)
+            yield from _find_checks(child)
 
 
-def _named(function: ast.expr) -> bool:
-    """Return whether the name of a called function says that it checks."""
+def _is_check(function: ast.expr) -> bool:
+    """Return whether a called function checks, by its name."""
     if isinstance(function, ast.Name):
         return bool(_CHECK.match(function.id))
     return isinstance(function, ast.Attribute) and function.attr.startswith("assert_")

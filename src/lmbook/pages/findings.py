@@ -15,7 +15,7 @@ from pathlib import Path
 from docutils import nodes
 
 from lmbook.execute.keys import DEFAULTS
-from lmbook.execute.run import stored
+from lmbook.execute.run import load_stored_notebook
 from lmbook.execute.verdicts import FIELDS
 from lmbook.pages.markup import with_code
 from lmcourse.numbers import format_number
@@ -114,7 +114,7 @@ def _all_claims(app) -> list[dict]:
 
 def _studies_read(page: str, root: Path) -> set[str]:
     """Return the names of the stored studies that a page read when it was executed."""
-    executed = stored(page, root)
+    executed = load_stored_notebook(page, root)
     reads = executed.metadata.lmbook.reads if executed else ()
     paths = (Path(each) for each in reads)
     return {path.stem for path in paths if path.parts[-3:-1] == ("data", "studies")}

@@ -16,8 +16,8 @@ from nbformat import NotebookNode
 from sphinx.util import logging
 
 from lmbook.execute.placed import place_proofs
-from lmbook.execute.run import fill, page_name, store_path
-from lmbook.execute.verdicts import judge
+from lmbook.execute.run import page_name, restore_outputs, store_path
+from lmbook.execute.verdicts import note_verdicts
 from lmbook.pages.glue import glued_values
 
 logger = logging.getLogger(__name__)
@@ -45,8 +45,8 @@ def _fill_page(app, path: Path, notebook: NotebookNode) -> NotebookNode:
     if all(cell.cell_type != "code" for cell in notebook.cells):
         return notebook
     app.env.note_dependency(str(store_path(name, root)))  # read again when it changes
-    wrong = fill(notebook, name, root)
-    app.env.temp_data["lmbook"] = judge(notebook, whole=not wrong)
+    wrong = restore_outputs(notebook, name, root)
+    app.env.temp_data["lmbook"] = note_verdicts(notebook, whole=not wrong)
     app.env.temp_data["lmbook_glued"] = glued_values(notebook)
     if wrong:
         if app.config.lmbook_only in ("", name):

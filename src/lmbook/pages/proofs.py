@@ -18,7 +18,12 @@ from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
 from lmbook.execute.placed import TAG
-from lmbook.execute.verdicts import check_order, fields, filled, sentence
+from lmbook.execute.verdicts import (
+    insert_values,
+    proof_fields,
+    proof_sentence,
+    require_checks_last,
+)
 from lmbook.pages.findings import default_models_note, fields_list, not_so_words
 from lmbook.pages.markup import html_tag, page_link, with_code
 
@@ -148,10 +153,10 @@ def _fold_proof_cell(cell: nodes.container, models: dict, values: dict) -> fold:
     try:
         if "proof" not in tags:
             raise ValueError("a cell tagged finding is a proof: tag it proof as well")
-        text = sentence(source)
-        about = fields(source, values)
+        text = proof_sentence(source)
+        about = proof_fields(source, values)
         if is_finding:
-            check_order(source)
+            require_checks_last(source)
     except ValueError as error:
         logger.warning("%s", error, location=cell)
     cell.attributes.pop("hide_mode", None)  # it is folded already
@@ -218,7 +223,9 @@ def _fold_placed_proof(cell: nodes.container, models: dict[str, str]) -> fold:
     prefix = f"{record['name']}."
     values = {prefix + key: text for key, text in record["values"]}
     try:
-        about = {name: filled(text, values, prefix) for name, text in record["fields"]}
+        about = {
+            name: insert_values(text, values, prefix) for name, text in record["fields"]
+        }
     except ValueError as error:
         about = {}
         logger.warning("in a field of a proof: %s", error, location=proof)
@@ -268,7 +275,7 @@ def _summary_of_checks(about: dict, env) -> nodes.paragraph:
     Parameters
     ----------
     about : dict
-        As `lmbook.execute.verdicts.judge` returns it.
+        As `lmbook.execute.verdicts.note_verdicts` returns it.
     env : BuildEnvironment
         Sphinx's.
     """

@@ -5,7 +5,7 @@ from html import escape
 
 from docutils import nodes
 
-from lmbook.execute.keys import digest
+from lmbook.execute.keys import hash_json
 from lmbook.pages.tables import data_table
 from lmcourse.views import MIME
 from lmcourse.views.figures import MIME as FIGURE
@@ -133,7 +133,7 @@ def _inline_svg(svg: str, kind: str) -> str:
     """
     if re.search(r"<(script|foreignObject|a)\b|\son\w+=|href=\"(?!#|data:image/png)", svg):
         raise ValueError("a figure holds a script or an address")
-    prefix = f"p{digest(svg)[:8]}-"
+    prefix = f"p{hash_json(svg)[:8]}-"
     used = set(re.findall(r'(?:url\(|href=")#([\w-]+)', svg))
     svg = re.sub(r"<style.*?</style>", "", svg, flags=re.DOTALL)  # about all of the page
     svg = svg[svg.index("<svg") :].replace("<svg ", f'<svg class="{kind}" ', 1)

@@ -22,7 +22,7 @@ from docutils.parsers.rst.directives import flag
 from markdown_it import MarkdownIt
 from sphinx.util.docutils import SphinxDirective
 
-from lmbook.execute.run import executed
+from lmbook.execute.run import load_executed_chapter
 from lmbook.pages.cells import parse_cells
 from lmbook.pages.course_map import reading_time
 from lmbook.pages.findings import findings_html
@@ -254,7 +254,7 @@ def _verdict_on_bug(app, page: str, task: Task) -> str:
         If it did not say that it is wrong.
     """
     try:
-        notebook = executed(page, Path(app.srcdir).parent)
+        notebook = load_executed_chapter(page, Path(app.srcdir).parent)
     except LookupError:  # the page itself says that it is not whole
         return ""
     for cell in notebook.cells:

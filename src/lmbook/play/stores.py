@@ -20,7 +20,7 @@ from pathlib import Path
 import torch
 from safetensors.torch import save
 
-from lmbook.execute.keys import course_modules, digest, hashes, settings
+from lmbook.execute.keys import course_modules, hash_files, hash_json, reader_settings
 from lmbook.play import vocabularies
 from lmcourse import int8
 from lmcourse.bert import rebuild
@@ -28,7 +28,8 @@ from lmcourse.bert_checkpoint import SHA256
 from lmcourse.data import corpora_folder, load_corpus, load_texts, train_val_test_split
 from lmcourse.gpt.checkpoints import load_gpt
 from lmcourse.models import load_bert, load_gpt2_vocabulary, trained
-from lmcourse.recurrent import load_char_lstm, untrained
+from lmcourse.recurrent import load_char_lstm
+from lmcourse.shuffled import shuffled_weights
 from lmcourse.views.generator import too_much
 from lmcourse.views.neighbours import neighbours_file, spaces
 from lmcourse.views.talker import page_file
@@ -188,7 +189,7 @@ STORES = {
     "sonnets": lambda: load_corpus("sonnets").encode(),
     "sonnets-training": lambda: train_val_test_split(load_texts("sonnets"))[0].encode(),
     "lstm": lambda: lstm_file(load_char_lstm()[1]),
-    "lstm-random": lambda: lstm_file(untrained(load_char_lstm()[1])),
+    "lstm-random": lambda: lstm_file(shuffled_weights(load_char_lstm()[1])),
     "digits": lambda: digits_file(trained("digits", VisionTransformer)),
     "gpt2-merges": lambda: merge_pairs(load_gpt2_vocabulary()[0]),
     "talker": lambda: page_file().read_bytes(),
@@ -198,11 +199,13 @@ AS_FILES = {"talker"}
 
 def _key(name: str) -> str:
     """Hash what a store is made of: the models chosen, their files, the code."""
-    folders = [Path(value) for value in settings().values() if os.path.isabs(value)]
+    folders = [Path(value) for value in reader_settings().values() if os.path.isabs(value)]
     folders += [corpora_folder()]
     made_by = [__file__, vocabularies.__file__, *course_modules()]
     code = [Path(file).read_text("utf-8") for file in made_by]
-    return digest([name, settings(), SHA256, [hashes(f, f) for f in folders], code])[:16]
+    return hash_json(
+        [name, reader_settings(), SHA256, [hash_files(f, f) for f in folders], code]
+    )[:16]
 
 
 def _make(name: str, folder: Path) -> None:

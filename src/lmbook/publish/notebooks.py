@@ -24,9 +24,9 @@ import nbformat
 from nbformat import NotebookNode
 from sphinx.util import logging
 
-from lmbook.execute.keys import ROOT, digest, hashes
-from lmbook.execute.placed import is_placed
-from lmbook.execute.run import chapters, executed, page_name
+from lmbook.execute.keys import ROOT, hash_files, hash_json
+from lmbook.execute.placed import is_placed_proof
+from lmbook.execute.run import chapter_paths, load_executed_chapter, page_name
 from lmbook.execute.verdicts import code_cells
 from lmbook.pages.cells import parse_cells
 from lmbook.pages.glue import glued_values
@@ -142,7 +142,11 @@ def _notebook_code(
     """
     book = [c for c in jupytext.reads(text, fmt="md:myst").cells if c.cell_type == "code"]
     inside = [cell.part == "solution" for cell in parse_cells(text)]
-    ran = [cell for cell in code_cells(outputs) if not is_placed(cell)] if outputs else book
+    ran = (
+        [cell for cell in code_cells(outputs) if not is_placed_proof(cell)]
+        if outputs
+        else book
+    )
     solved = _names_of_solutions(text) if student else set()
     code = [
         _NotebookCode(cell, cell.source, solves, old.get("outputs", []))
@@ -276,7 +280,7 @@ def build_wheel(folder: Path) -> Path:
     the wheel that it was made with, and finds it where old ones are kept.
     """
     parts = ("src/lmcourse", "data", "pyproject.toml", "README.md", "LICENSE")
-    content = digest([hashes(ROOT / part, ROOT) for part in parts])[:12]
+    content = hash_json([hash_files(ROOT / part, ROOT) for part in parts])[:12]
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     version = re.search(r'^version = "(.+)"$', text, flags=re.MULTILINE)[1]
     text = text.replace(f'"{version}"', f'"{version}+c{content}"', 1)
@@ -303,11 +307,11 @@ def write_notebooks(app, exception) -> None:
     for folder in (EXECUTED, STUDENT):
         (out / folder).mkdir(parents=True, exist_ok=True)
     wheel = build_wheel(out / FOLDER)
-    names = {page_name(path, book) for path in chapters(book)} & app.env.found_docs
+    names = {page_name(path, book) for path in chapter_paths(book)} & app.env.found_docs
     ran = {}
     for name in sorted(names):
         with suppress(LookupError):  # the page itself says that it is not whole
-            ran[name] = executed(name, book)
+            ran[name] = load_executed_chapter(name, book)
     kept = {wheel}
     for name, outputs in ran.items():
         try:
@@ -351,7 +355,7 @@ def add_buttons(app, pagename, templatename, context, doctree) -> None:
         return
     pathto, urls = context["pathto"], {}
     repository, place = app.config.lmcourse_published
-    ran = Path(app.env.doc2path(pagename)) in chapters(Path(app.srcdir).parent)
+    ran = Path(app.env.doc2path(pagename)) in chapter_paths(Path(app.srcdir).parent)
     notebook, results = (f"{folder}/{pagename}.ipynb" for folder in (FOLDER, EXECUTED))
     if ran and repository:
         held = f"github/{repository}/blob/{addresses.BRANCH}/{place}"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from sphinx.errors import ExtensionError
 
-from lmbook.execute.keys import digest
+from lmbook.execute.keys import hash_json
 
 LOCK = Path(__file__).parents[1] / "js"
 # Folder below the site's libraries → package, folder in it, and what is wanted of that. The
@@ -87,7 +87,7 @@ def install(work: Path, lock: Path = LOCK) -> Path:
         what it printed.
     """
     packages, stamp = work / "node_modules", work / "installed.txt"
-    wanted = digest((lock / "package-lock.json").read_text("utf-8"))
+    wanted = hash_json((lock / "package-lock.json").read_text("utf-8"))
     if packages.is_dir() and stamp.is_file() and stamp.read_text() == wanted:
         return packages
     work.mkdir(parents=True, exist_ok=True)

@@ -219,9 +219,9 @@ def bandwidths(keys, values, grid, truth, guesses, first):
         go.Frame(name=name, traces=[2], data=[{"y": curve}])
         for name, curve in zip(names, curves, strict=True)
     ]
-    at_once = {"mode": "immediate", "frame": {"duration": 0, "redraw": True}}
     steps = [
-        {"label": name, "method": "animate", "args": [[name], at_once]} for name in names
+        {"label": name, "method": "animate", "args": [[name], views.AT_ONCE]}
+        for name in names
     ]
     slider = {"active": first, "steps": steps, "pad_t": 45}
     slider["currentvalue_prefix"] = "bandwidth = "

@@ -16,7 +16,6 @@ from lmcourse.views.markup import table
 SYMBOLS = ["circle", "square", "diamond", "cross", "square-open", "circle-open"]
 COLOURS = [*views.PALETTE[:5], views.PALETTE[6]]
 NAMED = 2  # words of each group that are named on the map
-STILL = {"mode": "immediate", "frame": {"duration": 0, "redraw": True}}
 
 
 # --- the map ------------------------------------------------------------------------------
@@ -64,7 +63,9 @@ def word_map(words, groups, points, random_points):
     worlds = {"trained": points, "random weights": random_points}
     figure.frames = [go.Frame(name=n, data=traces(where)) for n, where in worlds.items()]
     bare = {"title_text": "", "showticklabels": False}
-    steps = [{"label": n, "method": "animate", "args": [[n], STILL]} for n in worlds]
+    steps = [
+        {"label": n, "method": "animate", "args": [[n], views.AT_ONCE]} for n in worlds
+    ]
     slider = {"steps": steps, "currentvalue_prefix": "Had it learned nothing? "}
     slider |= {
         "x": 0.15,
@@ -253,7 +254,7 @@ def cones(runs):
         go.Frame(name=_stop(run), traces=[0, 1, 2], data=state(run)) for run in runs
     ]
     steps = [
-        {"label": name, "method": "animate", "args": [[name], STILL]}
+        {"label": name, "method": "animate", "args": [[name], views.AT_ONCE]}
         for name in map(_stop, runs)
     ]
     slider = {"active": opened, "steps": steps, "pad_t": 60, "currentvalue_prefix": "k = "}

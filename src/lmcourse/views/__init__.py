@@ -5,7 +5,8 @@ whose MIME bundle carries a JSON description (drawn on the site by `lmbook`) and
 Jupyter and Colab). circuitsvis, bertviz and plotly draw what they draw well; what runs in
 the page is our own.
 
-- `style`, `PALETTE`, `SEQUENTIAL`, `DIVERGING`: the look of matplotlib and seaborn.
+- `style`, `PALETTE`, `SEQUENTIAL`, `DIVERGING`: the look of matplotlib and seaborn;
+  `AT_ONCE`: how a slider of plotly changes to another frame.
 - `error_bars`, `band`: intervals in a figure of matplotlib.
 - `plot`: a plotly figure.
 - `attention_heads`, `tokens`: circuitsvis.
@@ -41,6 +42,7 @@ from lmcourse.views.generator import generator
 from lmcourse.views.neighbours import neighbours, spaces
 from lmcourse.views.neurons import neurons
 from lmcourse.views.plots import (
+    AT_ONCE,
     DIVERGING,
     PALETTE,
     SEQUENTIAL,

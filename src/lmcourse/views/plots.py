@@ -21,6 +21,7 @@ LAYOUT = {  # of plotly, in Jupyter and Colab: the book's colours on white
     "xaxis": AXIS,
     "yaxis": AXIS,
 }
+AT_ONCE = {"mode": "immediate", "frame": {"duration": 0, "redraw": True}}  # of a slider
 DIGITS = 4
 EXACT = 1e15  # floats above this are not exact integers
 # Where a figure has data, which may look like markup. Titles and the text of annotations,

@@ -9,7 +9,8 @@ import torch.nn.functional as F
 
 from lmcourse.data import load_texts, train_val_test_split
 from lmcourse.ngrams import NgramModel
-from lmcourse.recurrent import load_char_lstm, untrained, watch
+from lmcourse.recurrent import load_char_lstm, watch
+from lmcourse.shuffled import shuffled_weights
 from lmcourse.views.markup import table
 from lmcourse.views.tokenizer import SIGNS
 from lmcourse.views.view import View
@@ -130,7 +131,7 @@ def unit_means(random=False):
     Of the trained LSTM, or of the one with random weights.
     """
     tokenizer, reader = load_char_lstm()
-    reader = untrained(reader) if random else reader
+    reader = shuffled_weights(reader) if random else reader
     learned = [s for i, s in enumerate(load_texts("sonnets")) if i % 10 not in (4, 9)]
     shortest = min(map(len, learned))
     ids = torch.tensor([tokenizer.encode("\n" + sonnet[:shortest]) for sonnet in learned])

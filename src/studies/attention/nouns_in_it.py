@@ -22,6 +22,7 @@ from lmcourse.numbers import bootstrap_interval
 from lmcourse.pooling import untrained
 from lmcourse.pronouns import NOUNS, drawn_sentences, word_positions
 from studies.harness import grid, verdict
+from studies.measures import auc
 
 CHAPTER = "attention"
 CLAIM = (
@@ -160,7 +161,7 @@ def accuracies(states, sentences, penalty):
     truth = np.array([[noun in s.nouns for noun in NOUNS] for s in sentences])
     frame = np.array([s.frame for s in sentences])
     x = states.double().numpy()
-    found = []
+    areas = []
     for kind in np.unique(frame):
         rest, out = frame != kind, frame == kind
         mean, shares = x[rest].mean(axis=0), truth[rest].mean(axis=0)
@@ -169,14 +170,12 @@ def accuracies(states, sentences, penalty):
         size = penalty * np.trace(kernel) / len(kernel)
         solved = np.linalg.solve(kernel + size * np.eye(len(kernel)), truth[rest] - shares)
         scores = asked @ fitted.T @ solved  # (sentences, nouns)
-        found.append(np.mean([auc(*row) for row in zip(scores, truth[out], strict=True)]))
-    return np.array(found)
-
-
-def auc(scores, present):
-    """Return the share of pairs in which what is present scores higher."""
-    pairs = scores[present][:, None] - scores[~present]
-    return np.mean((pairs > 0) + 0.5 * (pairs == 0))
+        of_sentences = [
+            auc(row[present], row[~present])
+            for row, present in zip(scores, truth[out], strict=True)
+        ]
+        areas.append(np.mean(of_sentences))
+    return np.array(areas)
 
 
 @cache

@@ -13,15 +13,10 @@ from lmcourse.pooling import untrained
 from lmcourse.pronouns import Sentence, crossings, drawn_sentences, noun_shares
 from studies.attention.nouns_in_it import READ, falls
 from studies.findings import finding, proof
+from studies.measures import auc
 
 SEEDS = (1, 2, 3)  # of other nouns, and of other random weights
 close = torch.testing.assert_close
-
-
-def auc(ones, others) -> float:
-    """Return the share of pairs in which the first is greater; ties count one half."""
-    pairs = np.asarray(ones)[:, None] - np.asarray(others)
-    return float(np.mean((pairs > 0) + 0.5 * (pairs == 0)))
 
 
 # --- one query, all queries, masks ------------------------------------------------------

@@ -17,6 +17,7 @@ from lmcourse.numbers import bootstrap_interval
 from lmcourse.patching import copied_heads, copied_state
 from lmcourse.prompts import CAPITALS, LUNCH, NAMES, errands, twins
 from studies.findings import finding, proof
+from studies.measures import auc, share_interval
 
 close = torch.testing.assert_close
 
@@ -24,11 +25,6 @@ close = torch.testing.assert_close
 def random_weights(page):
     """A Llama of the same sizes with random weights."""
     return page.replaced(model=page.blank)
-
-
-def share_interval(hits) -> tuple[float, float]:
-    """Return the 95 % interval of a share."""
-    return bootstrap_interval(np.asarray(hits, dtype=float))
 
 
 def ids_of(page, texts) -> torch.Tensor:
@@ -536,9 +532,9 @@ def sure_when_right(page):
         np.array([row["sure"] for row in rows if row["right"] == kind])
         for kind in (True, False)
     )
-    pairs = (right[:, None] > wrong) + 0.5 * (right[:, None] == wrong)
-    assert pairs.mean() > 0.7
-    return {"right": right.mean(), "wrong": wrong.mean(), "auc": pairs.mean()}
+    area = auc(right, wrong)
+    assert area > 0.7
+    return {"right": right.mean(), "wrong": wrong.mean(), "auc": area}
 
 
 # --- how far ------------------------------------------------------------------------------

@@ -112,9 +112,28 @@ def train_lstm(seed, steps):
     tokenizer, training, validation = load_ids()
     torch.manual_seed(seed)
     model = Network(tokenizer.vocab_size)
-    optimizer = torch.optim.AdamW(model.parameters(), LEARNING_RATE, weight_decay=0.01)
+    train_on_windows(model, training, steps, LEARNING_RATE)
+    with torch.no_grad():
+        logits = model(validation[None, :-1])[0]
+        return model, F.cross_entropy(logits, validation[1:]).item()
 
-    def loss_at(step):
+
+def train_on_windows(model, training, steps, learning_rate):
+    """Train a network on random windows of a text, with AdamW; then switch to evaluation.
+
+    Parameters
+    ----------
+    model : Network
+        Trained in place.
+    training : int64 Tensor of shape (characters,)
+        The text.
+    steps : int
+    learning_rate : float
+        The highest: the rate rises over 50 steps, and falls along half a cosine.
+    """
+    optimizer = torch.optim.AdamW(model.parameters(), learning_rate, weight_decay=0.01)
+
+    def loss_at(_step):
         """Return the loss of a batch of random windows."""
         starts = torch.randint(len(training) - TOKENS - 1, (BATCH,))
         windows = training[starts[:, None] + torch.arange(TOKENS + 1)]
@@ -127,9 +146,6 @@ def train_lstm(seed, steps):
 
     schedulers = [LambdaLR(optimizer, share_at)]
     train_model(model, loss_at, steps, [optimizer], schedulers, max_norm=1.0)
-    with torch.no_grad():
-        logits = model(validation[None, :-1])[0]
-        return model, F.cross_entropy(logits, validation[1:]).item()
 
 
 def save(model, path):

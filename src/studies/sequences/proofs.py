@@ -18,18 +18,15 @@ from torch.utils.flop_counter import FlopCounterMode
 from lmcourse.attention import MultiHeadAttention
 from lmcourse.ngrams import NgramModel
 from lmcourse.numbers import bootstrap_interval
-from lmcourse.recurrent import untrained, watch
+from lmcourse.recurrent import watch
+from lmcourse.shuffled import shuffled_weights
 from studies.findings import finding, proof
+from studies.measures import ratio_of_sums
 from studies.sequences.sequences import passages
 
 CLOCK = 98  # the unit of the first picture
 SEEDS = range(1, 6)  # of shuffled weights, and of layers before training
 close = torch.testing.assert_close
-
-
-def ratio(above, below, axis):
-    """Return the mean over everything of texts that are drawn whole."""
-    return above.sum(axis) / below.sum(axis)
 
 
 def mean_interval(values, chosen=None) -> tuple[float, float]:
@@ -44,7 +41,7 @@ def mean_interval(values, chosen=None) -> tuple[float, float]:
     values = np.asarray(values, dtype=float)
     chosen = np.ones_like(values) if chosen is None else np.asarray(chosen, dtype=float)
     sums, sizes = (values * chosen).sum(axis=1), chosen.sum(axis=1)
-    return bootstrap_interval(sums, sizes, statistic=ratio)
+    return bootstrap_interval(sums, sizes, statistic=ratio_of_sums)
 
 
 # --- counting ---------------------------------------------------------------------------
@@ -68,7 +65,7 @@ def counting_stops_helping(page):
 
     def from_five(n):
         sums = np.bincount(sonnet, loss[n] - loss[5])
-        return bootstrap_interval(sums, sizes, statistic=ratio)
+        return bootstrap_interval(sums, sizes, statistic=ratio_of_sums)
 
     assert from_five(4)[0] > 0.03
     for n in (6, 7, 8, 9):
@@ -144,7 +141,7 @@ def ours_are_pytorchs(page):
 
 def random_weights(page):
     """An LSTM whose weights are shuffled."""
-    reader = untrained(page.reader)
+    reader = shuffled_weights(page.reader)
     logits, memories, gates = watch(reader, page.held_out)
     return page.replaced(reader=reader, logits=logits, memories=memories, gates=gates)
 
@@ -203,7 +200,7 @@ def a_unit_keeps_time(page):
     nothing = [
         abs(
             correlations(
-                watch(untrained(page.reader, seed), page.held_out)[1], page.position
+                watch(shuffled_weights(page.reader, seed), page.held_out)[1], page.position
             )
         )
         for seed in SEEDS
@@ -545,7 +542,7 @@ def lead(contest, unit, one, other) -> tuple[float, tuple[float, float]]:
     """
     right, left = (right_by_poem(contest, unit, *each) for each in (one, other))
     sizes = np.array(contest["sizes"][0][unit])
-    span = bootstrap_interval(right - left, sizes, statistic=ratio)
+    span = bootstrap_interval(right - left, sizes, statistic=ratio_of_sums)
     return (right - left).sum() / sizes.sum(), span
 
 
@@ -615,7 +612,7 @@ def counting_wins(page):
         lead(contest, "word", ("bag", ordered), (kind, ordered))[1] for kind in NETWORKS[1:]
     ]
     plain = bag_by_counting() - right_by_poem(contest, "word", "bag")
-    tie = bootstrap_interval(plain, sizes["word"], statistic=ratio)
+    tie = bootstrap_interval(plain, sizes["word"], statistic=ratio_of_sums)
     assert all(span[0] > 0 for _, span in behind.values())
     assert longer > 0
     assert all(low > 0 for low, _ in gains["character"])

@@ -9,18 +9,14 @@ that does so best on training sonnets); the loss, and the loss at line ends alon
 gradient of a prediction by each character before it, relative to that by the last one.
 """
 
-import math
-
 import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import nn
-from torch.optim.lr_scheduler import LambdaLR
 
 from lmcourse.data import load_texts
-from lmcourse.training_loop import train_model
 from studies.harness import best_rate, grid, verdict
-from studies.sequences.lstm import BATCH, D_IN, TOKENS, Network, load_ids
+from studies.sequences.lstm import D_IN, Network, load_ids, train_on_windows
 
 CHAPTER = "sequences"
 CLAIM = (
@@ -57,7 +53,7 @@ def run(folder, group, kind, seed, steps, rate=None):
     torch.manual_seed(seed)
     model = make(kind, tokenizer.vocab_size)
     if steps:
-        train(model, training, steps, rate)
+        train_on_windows(model, training, steps, rate)
     model.eval()
     found = {"kind": kind, "seed": seed, "rate": rate, "steps": steps}
     found["parameters"] = sum(weight.numel() for weight in model.core.parameters())
@@ -75,24 +71,6 @@ def make(kind, vocab_size):
     model.core = getattr(nn, kind)(D_IN, width, batch_first=True)
     model.output = nn.Linear(width, vocab_size)
     return model
-
-
-def train(model, training, steps, rate):
-    """Train a network on random windows; half a cosine after a warm-up."""
-    optimizer = torch.optim.AdamW(model.parameters(), rate, weight_decay=0.01)
-
-    def loss_at(_step):
-        starts = torch.randint(len(training) - TOKENS - 1, (BATCH,))
-        windows = training[starts[:, None] + torch.arange(TOKENS + 1)]
-        logits = model(windows[:, :-1])
-        return F.cross_entropy(logits.flatten(0, 1), windows[:, 1:].flatten())
-
-    def share_at(step):
-        return min(1, (step + 1) / 50) * (1 + math.cos(math.pi * step / steps)) / 2
-
-    train_model(
-        model, loss_at, steps, [optimizer], [LambdaLR(optimizer, share_at)], max_norm=1.0
-    )
 
 
 def loss_of(model, ids):

@@ -23,6 +23,7 @@ from lmcourse.tokenization import (
 )
 from lmcourse.wordpiece import bert_words
 from studies.findings import finding, proof
+from studies.measures import ratio_of_sums
 
 HALVINGS = 5  # random halves of a corpus; the seeds are 0 to 4
 
@@ -396,9 +397,6 @@ def rhymes_are_hidden(page):
             of.append(len(pairs))
         return same, of
 
-    def ratio(same, of, axis):
-        return same.sum(axis) / of.sum(axis)
-
     ways = {
         "gpt2": last_token,
         "ours": lambda word: page.bpe.encode(" " + word)[-1],
@@ -406,9 +404,9 @@ def rhymes_are_hidden(page):
     }
     spans = {}
     for name, way in ways.items():
-        spans[name] = bootstrap_interval(*counts(page.RHYMES, way), statistic=ratio)
+        spans[name] = bootstrap_interval(*counts(page.RHYMES, way), statistic=ratio_of_sums)
     letters, of = counts(page.RHYMES, lambda word: word[-2:])
-    letters_span = bootstrap_interval(letters, of, statistic=ratio)
+    letters_span = bootstrap_interval(letters, of, statistic=ratio_of_sums)
     same, several, whole = [], [], []
     for words in page.rhymed:
         for i, j in page.RHYMES:

@@ -1,4 +1,4 @@
-"""Note which files a kernel reads, and the Python processes that it starts.
+"""Log which files a kernel reads, and the Python processes that it starts.
 
 Python runs a module of this name when it starts; `lmbook.execute.run` puts this folder on a
 kernel's path. Each file below ``LMBOOK_WATCHED`` that is opened for reading becomes a line
@@ -16,25 +16,29 @@ import os
 import sys
 
 
-def watch(log: str, folders: tuple[str, ...], data: tuple[str, ...]) -> None:
-    """Append the paths of what is read below some folders to a log, once each.
+def log_reads(log: str, folders: tuple[str, ...], data: tuple[str, ...]) -> None:
+    """Append the path of each file that is read below some folders to a log, once.
+
+    From then on it does so for the rest of the process.
 
     Parameters
     ----------
     log : str
         The path of the log.
     folders : tuple of str
-        Files below them are noted when they are opened for reading. Each ends in a slash.
+        Files below them are logged when they are opened for reading. Each ends in a slash.
     data : tuple of str
-        Below these it is also noted which file is looked for, and which folder is listed.
+        Below these, files that are looked for are logged as well, whether they exist or
+        not, and folders that are listed, their names ending in a slash.
     """
     descriptor = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     seen = set()
 
-    def note(path, below, ending=""):
-        """Write a path down once, if it lies below one of the folders ``below``.
+    def append_once(path, below, ending=""):
+        """Append a path to the log, once, if it lies in one of the folders ``below``.
 
-        ``ending`` is put behind it: "/" for a folder that was listed.
+        ``path`` may also be a file descriptor, which is ignored. ``ending`` follows the
+        path: "/" for a folder that was listed.
         """
         if not isinstance(path, (str, bytes, os.PathLike)):
             return
@@ -43,52 +47,62 @@ def watch(log: str, folders: tuple[str, ...], data: tuple[str, ...]) -> None:
             seen.add(path + ending)
             os.write(descriptor, f"{path}{ending}\n".encode())
 
-    def hook(event, arguments):
-        """Note which file is opened to be read, and which folder of data is listed."""
+    def audit(event, arguments):
+        """Log the files opened for reading and the folders of data that are listed.
+
+        Python calls it with the name of each audit event and its arguments.
+        """
         if event == "open":
             flags = arguments[2]
             if flags is None or not flags & (os.O_WRONLY | os.O_RDWR):
-                note(arguments[0], folders)
+                append_once(arguments[0], folders)
         elif event in ("os.listdir", "os.scandir"):
-            note(arguments[0] or ".", data, "/")
+            append_once(arguments[0] or ".", data, "/")
 
     def stat(path, *arguments, **options):
-        """Note a look for a file of data, then look."""
-        note(path, data)
+        """Log that a file of data is looked for, then do what `os.stat` does."""
+        append_once(path, data)
         return original(path, *arguments, **options)
 
-    original = os.stat  # no event tells of it
+    original = os.stat  # which raises no audit event
     os.stat = stat
-    sys.addaudithook(hook)
+    sys.addaudithook(audit)
 
 
-def watch_variables(log: str, names: set[str]) -> None:
-    """Append the names of variables to a log when one asks for them, set or not.
+def log_variables(log: str, names: set[str]) -> None:
+    """Append the name of each environment variable that is asked for to a log, once.
 
-    ``log`` is its path; ``names`` are those to watch, and each is noted once. One asks by
-    ``get``, as `lmcourse` does, or ``in``. Whoever copies the whole environment (tqdm does)
-    does not ask for one.
+    Asking is ``os.environ.get``, as `lmcourse` does it, or ``in os.environ``. A copy of the
+    whole environment (tqdm makes one) asks for none.
+
+    Parameters
+    ----------
+    log : str
+        The path of the log.
+    names : set of str
+        The variables to watch, set or not; emptied as they are logged.
     """
     descriptor = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-    kind = type(os.environ)
+    environment = type(os.environ)
 
-    def recording(method):
-        """Return a dict's method that also notes which variable is asked for."""
+    def logging(method):
+        """Return a method of `os.environ` that also logs which variable is asked for."""
 
-        def ask(self, key, *default):
-            """Note the first question for a variable, then answer it."""
+        def log_and_call(self, key, *default):
+            """Log the variable ``key`` the first time, then call the method."""
             if key in names:
                 names.discard(key)
                 os.write(descriptor, f"{key}\n".encode())
             return method(self, key, *default)
 
-        return ask
+        return log_and_call
 
-    kind.get, kind.__contains__ = recording(kind.get), recording(kind.__contains__)
+    environment.get = logging(environment.get)
+    environment.__contains__ = logging(environment.__contains__)
 
 
-def announce_weights() -> None:
-    """Let safetensors, which opens files beside Python, say which."""
+def audit_safetensors() -> None:
+    """Raise Python's audit event "open" for each file that safetensors opens in Rust."""
     try:
         import safetensors
     except ImportError:
@@ -96,15 +110,15 @@ def announce_weights() -> None:
     original = safetensors.safe_open
 
     def safe_open(filename, *arguments, **options):
-        """Announce a safetensors file as opened: its library opens it outside Python."""
+        """Raise the audit event, then do what `safetensors.safe_open` does."""
         sys.audit("open", filename, None, os.O_RDONLY)
         return original(filename, *arguments, **options)
 
     safetensors.safe_open = safe_open
 
 
-def run_shadowed() -> None:
-    """Run the module of this name that would have been run without this one."""
+def run_other_sitecustomize() -> None:
+    """Run the module ``sitecustomize`` that Python would have run without this one."""
     here = os.path.dirname(os.path.abspath(__file__))
     others = [path for path in sys.path if os.path.abspath(path) != here]
     spec = importlib.machinery.PathFinder.find_spec("sitecustomize", others)
@@ -115,11 +129,11 @@ def run_shadowed() -> None:
 if "LMBOOK_READS" in os.environ:
     watched = os.environ["LMBOOK_WATCHED"].split(os.pathsep)
     data = os.environ["LMBOOK_DATA"].split(os.pathsep)
-    watch(
+    log_reads(
         os.environ["LMBOOK_READS"],
         tuple(f"{folder}{os.sep}" for folder in watched),
         tuple(f"{folder}{os.sep}" for folder in data),
     )
-    watch_variables(os.environ["LMBOOK_READS"], set(os.environ["LMBOOK_VARIABLES"].split()))
-    announce_weights()
-run_shadowed()
+    log_variables(os.environ["LMBOOK_READS"], set(os.environ["LMBOOK_VARIABLES"].split()))
+    audit_safetensors()
+run_other_sitecustomize()

@@ -7,14 +7,14 @@ import { demand } from "./weights.js";
 
 const UNMERGED = [3, 4]; // the types of tokens that no merge makes
 
+const SYSTEM = "You are a helpful AI assistant named SmolLM, trained by Hugging Face";
 /* The template that the page knows: it is compared with the file's. */
 const TEMPLATE =
   "{% for message in messages %}{% if loop.first and messages[0]['role'] != 'system' %}" +
-  "{{ '<|im_start|>system\nYou are a helpful AI assistant named SmolLM, trained by Hugging " +
-  "Face<|im_end|>\n' }}{% endif %}{{'<|im_start|>' + message['role'] + '\n' + " +
+  `{{ '<|im_start|>system\n${SYSTEM}<|im_end|>\n' }}{% endif %}` +
+  "{{'<|im_start|>' + message['role'] + '\n' + " +
   "message['content'] + '<|im_end|>' + '\n'}}{% endfor %}{% if add_generation_prompt %}" +
   "{{ '<|im_start|>assistant\n' }}{% endif %}";
-const SYSTEM = "You are a helpful AI assistant named SmolLM, trained by Hugging Face";
 
 /** @typedef {{ role: string, content: string }} Turn "system", "user" or "assistant" says it */
 

@@ -25,9 +25,21 @@ const SCALARS = {
 const STRING = 8;
 const ARRAY = 9;
 
+/**
+ * For each kind of quantised numbers the bytes of a block, and how many of them come before
+ * its integers.
+ *
+ * @type {Record<string, { size: number, head: number }>}
+ */
+export const BLOCKS = { Q4_1: { size: 20, head: 4 }, Q8_0: { size: 34, head: 2 } };
+
 /* How a tensor's numbers are stored: name, numbers in a block, bytes of a block. */
 /** @type {Record<number, [kind: string, numbers: number, bytes: number]>} */
-const KINDS = { 0: ["F32", 1, 4], 3: ["Q4_1", BLOCK, 20], 8: ["Q8_0", BLOCK, 34] };
+const KINDS = {
+  0: ["F32", 1, 4],
+  3: ["Q4_1", BLOCK, BLOCKS.Q4_1.size],
+  8: ["Q8_0", BLOCK, BLOCKS.Q8_0.size],
+};
 
 /**
  * @typedef {object} StoredTensor

@@ -1,7 +1,8 @@
 /* A Llama from a GGUF file, for engine.js; as `lmcourse.llama`, and under the same names. */
 
 import { Model } from "./engine.js";
-import { BLOCKS, QuantisedMatrix } from "./quantised.js";
+import { BLOCKS } from "./gguf.js";
+import { QuantisedMatrix } from "./quantised.js";
 import { demand } from "./weights.js";
 
 /* What the engine calls a tensor of a block → what a GGUF file calls it. */

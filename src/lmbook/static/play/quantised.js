@@ -5,7 +5,7 @@
    elsewhere a row is unpacked and multiplied as any other. */
 
 import { linear } from "./engine.js";
-import { BLOCK } from "./gguf.js";
+import { BLOCK, BLOCKS } from "./gguf.js";
 import { fromHalf } from "./weights.js";
 
 /** The value of every number of 16 bits, by its bits. */
@@ -39,13 +39,6 @@ const UNPACK = {
   },
 };
 const AT_ONCE = 32; // rows that are unpacked at a time
-
-/**
- * For each kind the bytes of a block, and how many of them come before its integers.
- *
- * @type {Record<string, { size: number, head: number }>}
- */
-export const BLOCKS = { Q4_1: { size: 20, head: 4 }, Q8_0: { size: 34, head: 2 } };
 
 export class QuantisedMatrix {
   /**

@@ -1,0 +1,35 @@
+"""Statistics that the proofs and studies of several chapters compute."""
+
+import numpy as np
+
+from lmcourse.numbers import bootstrap_interval
+
+
+def auc(positives, negatives) -> float:
+    """Return the area under the ROC curve of scores.
+
+    It is the share of all pairs of a positive and a negative in which the positive has the
+    higher score; ties count one half. Scores that tell nothing have 0.5.
+
+    Parameters
+    ----------
+    positives, negatives : array_like of one dimension
+        The scores of each kind, at least one each.
+    """
+    gaps = np.asarray(positives)[:, None] - np.asarray(negatives)
+    return float(np.mean((gaps > 0) + 0.5 * (gaps == 0)))
+
+
+def ratio_of_sums(numerators, denominators, axis):
+    """Return the sum of numerators over that of denominators, along an axis.
+
+    As the statistic of `lmcourse.numbers.bootstrap_interval` it is the mean over all items
+    of texts that are drawn whole: ``numerators`` holds each text's sum, ``denominators``
+    its number of items.
+    """
+    return numerators.sum(axis) / denominators.sum(axis)
+
+
+def share_interval(hits) -> tuple[float, float]:
+    """Return the 95 % bootstrap interval of the share of True in ``hits``, booleans."""
+    return bootstrap_interval(np.asarray(hits, dtype=float))
