@@ -426,6 +426,11 @@ def _asserted(proof: Proof, error: AssertionError) -> str:
     return lines[-1] if lines else ""
 
 
+def _text_of_docstring(function: Callable) -> str:
+    """Return a function's docstring up to its first numpydoc section."""
+    return re.split(r"\n\n\w+\n-+\n", inspect.getdoc(function) or "")[0]
+
+
 def _source(proof: Proof) -> str:
     """Return the code of a proof, that of its null above it."""
     null = inspect.getsource(proof.null) if inspect.isfunction(proof.null) else ""
@@ -451,7 +456,7 @@ def _show(proof: Proof, values: dict, failed: str = "") -> None:
         "sentence": proof.sentence,
         "kind": proof.kind,
         "fields": [[name, text] for name, text in proof.fields().items()],
-        "about": inspect.getdoc(proof.function) or "",
+        "about": _text_of_docstring(proof.function),
         "source": _source(proof),
         "module": proof.function.__module__,
         "values": [[key, repr(value)] for key, value in values.items()],

@@ -38,7 +38,18 @@ CHUNK = 100  # sentences that are read at once
 
 
 def plan(small):
-    """Each head of each layer, in both worlds; or a few sentences and one layer."""
+    """Return the settings of all runs: each head of each layer, trained and shuffled.
+
+    Parameters
+    ----------
+    small : bool
+        Whether it is two of them, with few sentences.
+
+    Returns
+    -------
+    list of dict
+        The arguments of `run`.
+    """
     whole = grid(group="whole", world=["trained", "shuffled"])
     heads = grid(group="heads", world=["trained", "shuffled"], layer=range(LAYERS))
     if small:
@@ -48,7 +59,10 @@ def plan(small):
 
 @cache
 def model_of(world):
-    """Return tokenizer and BERT, trained or with the weights of its layers shuffled."""
+    """Return a tokenizer and a BERT on the CPU.
+
+    ``world`` : "trained", or "shuffled" for the model with its layers' weights shuffled.
+    """
     tokenizer, bert = load_bert(device="cpu")
     if world == "shuffled":
         bert = untrained(bert, 0, True, range(LAYERS))
@@ -88,7 +102,21 @@ def read(world, seed, each):
 @cache
 @torch.no_grad()
 def states_of(world, seed, each):
-    """Return of each batch the states at all levels: (levels, batch, tokens, d_model)."""
+    """Return the states of all sentences at all levels.
+
+    Parameters
+    ----------
+    world : {"trained", "shuffled"}
+        The model.
+    seed : int
+    each : int
+        As of `read`, which draws the sentences.
+
+    Returns
+    -------
+    list of Tensor of shape (levels, batch, tokens, d_model)
+        One a batch.
+    """
     _, bert = model_of(world)
     batches = read(world, seed, each)[1]
     return [
@@ -98,7 +126,20 @@ def states_of(world, seed, each):
 
 
 def it_with_all_heads(world, seed, each):
-    """Return what *it* is after the layers `READ`: layer → (sentences, d_model)."""
+    """Return the vectors of *it* after the layers `READ`.
+
+    Parameters
+    ----------
+    world : {"trained", "shuffled"}
+        The model.
+    seed : int
+    each : int
+        As of `read`, which draws the sentences.
+
+    Returns
+    -------
+    dict of int to Tensor of shape (sentences, d_model)
+    """
     pairs = list(zip(states_of(world, seed, each), read(world, seed, each)[1], strict=True))
     return {
         layer: torch.cat([x[layer + 1, torch.arange(len(at)), at] for x, (_, at) in pairs])
@@ -108,10 +149,17 @@ def it_with_all_heads(world, seed, each):
 
 @torch.no_grad()
 def it_with_other_heads(world, seed, each, layer, change):
-    """Return what *it* is after `layer` and above if its heads return something else.
+    """Return the vectors of *it* after the layers `READ` if a layer's heads are changed.
 
     Parameters
     ----------
+    world : {"trained", "shuffled"}
+        The model.
+    seed : int
+    each : int
+        As of `read`, which draws the sentences.
+    layer : int
+        Whose heads they are.
     change : callable
         From what the heads of the layer return, side by side, (batch, tokens, d_model),
         and the padding mask to what they are to return.
@@ -119,7 +167,7 @@ def it_with_other_heads(world, seed, each, layer, change):
     Returns
     -------
     dict of int to Tensor of shape (sentences, d_model)
-        Of those layers in `READ` that are not below.
+        Of those layers in `READ` that are not below ``layer``.
     """
     _, bert = model_of(world)
     found = {level: [] for level in READ if level >= layer}
@@ -130,6 +178,7 @@ def it_with_other_heads(world, seed, each, layer, change):
         bias = ~mask[:, None, None] * torch.finfo(states.dtype).min
 
         def hook(module, inputs, mask=mask):
+            """Replace the input of the output matrix: what the layer's heads return."""
             return (change(inputs[0], mask),)
 
         dense = bert.encoder.layer[layer].attention.output.dense
@@ -143,10 +192,26 @@ def it_with_other_heads(world, seed, each, layer, change):
 
 
 def head_means(world, seed, each, layer):
-    """Return the mean of what each head returns over all tokens: (d_model,)."""
+    """Return the mean of what the heads of a layer return, over all real tokens.
+
+    Parameters
+    ----------
+    world : {"trained", "shuffled"}
+        The model.
+    seed : int
+    each : int
+        As of `read`, which draws the sentences.
+    layer : int
+
+    Returns
+    -------
+    Tensor of shape (d_model,)
+        The heads side by side.
+    """
     total, count = 0, 0
 
     def add(outputs, mask):
+        """Add a batch's outputs to the sums, and return them as they are."""
         nonlocal total, count
         total = total + outputs[mask].double().sum(dim=0)
         count += int(mask.sum())
@@ -157,7 +222,25 @@ def head_means(world, seed, each, layer):
 
 
 def accuracies(states, sentences, penalty):
-    """Return the AUC of each kind of sentence, left out in its turn: (kinds,)."""
+    """Return how well the nouns of a sentence are told from the vector of *it*.
+
+    A ridge regression is fitted on all kinds of sentences but one, and tested on that one,
+    each in its turn.
+
+    Parameters
+    ----------
+    states : Tensor of shape (sentences, d_model)
+        The vectors of *it*.
+    sentences : list of Sentence
+    penalty : float
+        Of the regression, relative to the mean square of the vectors.
+
+    Returns
+    -------
+    float array of shape (kinds,)
+        The mean AUC: the share of pairs of a noun in the sentence and one that is not in
+        which the first has the higher score.
+    """
     truth = np.array([[noun in s.nouns for noun in NOUNS] for s in sentences])
     frame = np.array([s.frame for s in sentences])
     x = states.double().numpy()
@@ -180,7 +263,20 @@ def accuracies(states, sentences, penalty):
 
 @cache
 def penalties(world, each):
-    """Return the best penalty after each layer, on other sentences, with all heads."""
+    """Choose the penalty of the regression on other sentences, with all heads.
+
+    Parameters
+    ----------
+    world : {"trained", "shuffled"}
+        The model.
+    each : int
+        How many sentences of each kind.
+
+    Returns
+    -------
+    dict of int to float
+        Layer, one of `READ` → penalty.
+    """
     seed, tried = SETTINGS["tuning_seed"], SETTINGS["penalties"]
     sentences, _ = read(world, seed, each)
     return {
@@ -190,12 +286,32 @@ def penalties(world, each):
 
 
 def run(folder, group, world, layer=None, each=SETTINGS["each"]):
-    """Return each kind's AUC after the layers `READ`, with all heads or without each."""
+    """Return how well the nouns are told, with all heads or without each head of a layer.
+
+    Parameters
+    ----------
+    folder : Path
+        Unused.
+    group : {"whole", "heads"}
+    world : {"trained", "shuffled"}
+        The model.
+    layer : int, optional
+        Whose heads are removed one at a time; of the group "heads".
+    each : int
+        How many sentences of each kind.
+
+    Returns
+    -------
+    dict or list of dict
+        ``world``; ``auc``, "after LAYER" → AUC by kind of sentence; of the group "heads"
+        one for each head, with ``layer`` and ``head``.
+    """
     seed = SETTINGS["seed"]
     sentences, _ = read(world, seed, each)
     sizes = penalties(world, each)
 
     def measured(states):
+        """Return "after LAYER" → AUC by kind of sentence, from vectors by layer."""
         return {
             f"after {level}": accuracies(x, sentences, sizes[level]).round(4).tolist()
             for level, x in states.items()
@@ -210,6 +326,7 @@ def run(folder, group, world, layer=None, each=SETTINGS["each"]):
         part = slice(head * width, (head + 1) * width)
 
         def without(outputs, mask, part=part):
+            """Return a layer's outputs with one head's replaced by their mean."""
             outputs = outputs.clone()
             outputs[..., part] = means[part]
             return outputs

@@ -12,7 +12,7 @@ from lmcourse.numbers import bootstrap_interval
 from lmcourse.pooling import untrained
 from lmcourse.pronouns import Sentence, crossings, drawn_sentences, noun_shares
 from studies.attention.nouns_in_it import READ, falls
-from studies.findings import finding, proof
+from studies.findings import Page, finding, proof
 from studies.measures import auc
 
 SEEDS = (1, 2, 3)  # of other nouns, and of other random weights
@@ -23,8 +23,16 @@ close = torch.testing.assert_close
 
 
 @proof("The lines give the model's own weights; ten times the query sharpens them.")
-def head_by_hand(page):
-    """Every row of the head; with ten times the query each row's greatest weight grows."""
+def head_by_hand(page: Page):
+    """Every row of the head; with ten times the query each row's greatest weight grows.
+
+    Parameters
+    ----------
+    page : Page
+        ``Q`` and ``K`` are queries and keys of one head, (tokens, d_head), and ``weights``
+        the weights of "it", at the position ``it``; ``found`` is BERT's output on the
+        sentence; ``layer`` and ``head`` choose the head.
+    """
     scores = page.Q @ page.K.T / math.sqrt(page.d_head)
     theirs = page.found.attentions[page.layer][0, page.head].cpu()  # (tokens, tokens)
     close(scores.softmax(-1).float(), theirs, rtol=0, atol=1e-4 * theirs.max().item())
@@ -47,8 +55,15 @@ def head_by_hand(page):
 
 
 @proof("One row is the single lookup; no output leaves the range of the values.")
-def all_rows_at_once(page):
-    """With scores far apart the output is one value; with equal ones the mean."""
+def all_rows_at_once(page: Page):
+    """With scores far apart the output is one value; with equal ones the mean.
+
+    Parameters
+    ----------
+    page : Page
+        ``S`` are the scores, (tokens, tokens), ``V`` the values and ``O`` the outputs,
+        (tokens, d_head), of one head; ``output`` is that of "it", at the position ``it``.
+    """
     close(page.O[page.it], page.output, rtol=0, atol=1e-9)
     assert (page.V.max(0).values >= page.O).all()
     assert (page.V.min(0).values <= page.O).all()
@@ -58,8 +73,16 @@ def all_rows_at_once(page):
 
 
 @proof("Behind a causal mask a changed future does not reach the past.")
-def mask_hides_the_future(page):
-    """In head 0 of layer 0; without a mask all move. The formula is the function."""
+def mask_hides_the_future(page: Page):
+    """In head 0 of layer 0; without a mask all move. The formula is the function.
+
+    Parameters
+    ----------
+    page : Page
+        ``both`` holds how far each output moves, (tokens,), with and without a mask, if the
+        word "tired" of the sentence ``tired`` changes; ``causal_mask`` and ``attention``
+        are the lesson's functions; ``Q``, ``K``, ``V``, ``S`` are those of one head.
+    """
     tokens = page.tokens
     at = page.word_positions(page.encoded, 0, page.tired, "tired")[0]
     far = {name: moved / moved.max() for name, moved in page.both.items()}
@@ -81,8 +104,16 @@ def mask_hides_the_future(page):
 
 
 @proof("A growing set of keys gives what a causal mask gives; the order of keys is free.")
-def growing_keys_are_a_mask(page):
-    """In float64; five queries with the keys in a random order, as in cross-attention."""
+def growing_keys_are_a_mask(page: Page):
+    """In float64; five queries with the keys in a random order, as in cross-attention.
+
+    Parameters
+    ----------
+    page : Page
+        ``grown`` are the outputs token by token, ``at_once`` those with a mask;
+        ``attention`` is the lesson's function; ``Q``, ``K``, ``V``, ``O`` are those of one
+        head, (tokens, d_head).
+    """
     close(torch.cat(page.grown), page.at_once, rtol=0, atol=1e-9)
     order = torch.randperm(page.tokens)
     close(page.attention(page.Q[:5], page.K[order], page.V[order])[0], page.O[:5])
@@ -93,8 +124,15 @@ def growing_keys_are_a_mask(page):
 
 
 @proof("Our class, filled with BERT's weights, has BERT's attention in every head.")
-def our_class_is_berts(page):
-    """In every layer; the number of heads changes no number of parameters."""
+def our_class_is_berts(page: Page):
+    """In every layer; the number of heads changes no number of parameters.
+
+    Parameters
+    ----------
+    page : Page
+        ``MultiHeadAttention`` is the lesson's class; ``bert`` is the model, and ``found``
+        its output on the sentence.
+    """
     for number, theirs in enumerate(page.bert.encoder.layer):
         ours = page.MultiHeadAttention(page.d_model, page.heads)
         for name in ("query", "key", "value"):
@@ -111,8 +149,15 @@ def our_class_is_berts(page):
 
 
 @proof("Our function computes what PyTorch's does; without `batch_first` texts are mixed.")
-def pytorch_gives_the_same(page):
-    """With a mask and without, in float64."""
+def pytorch_gives_the_same(page: Page):
+    """With a mask and without, in float64.
+
+    Parameters
+    ----------
+    page : Page
+        ``attention`` is the lesson's function; ``theirs`` is PyTorch's module, and
+        ``vectors`` are two texts, (2, tokens, d_model).
+    """
     query = torch.randn(2, 3, 5, 4).double()  # (batch, heads, queries, d_head)
     key, value = torch.randn(2, 2, 3, 7, 4).double()
     mask = torch.rand(2, 1, 5, 7) < 0.6
@@ -135,8 +180,15 @@ def pytorch_gives_the_same(page):
 
 
 @proof("The operations are the formula's and do not depend on the number of heads.")
-def work_is_the_formula(page):
-    """Counted by PyTorch, for three lengths."""
+def work_is_the_formula(page: Page):
+    """Counted by PyTorch, for three lengths.
+
+    Parameters
+    ----------
+    page : Page
+        ``operations`` counts the operations of attention, from the numbers of tokens and
+        heads.
+    """
     for tokens, heads in ((192, 6), (384, 12), (768, 6), (768, 1)):
         counted = page.operations(tokens, heads)
         assert counted == 4 * tokens**2 * 384 + 8 * tokens * 384**2
@@ -144,8 +196,15 @@ def work_is_the_formula(page):
 
 
 @proof("Added up in blocks of any size, the output is the same.")
-def blocks_add_up(page):
-    """In float64, blocks of one key, of five, of all."""
+def blocks_add_up(page: Page):
+    """In float64, blocks of one key, of five, of all.
+
+    Parameters
+    ----------
+    page : Page
+        ``attention_in_blocks`` is the lesson's function; ``Q``, ``K``, ``V``, ``O`` are
+        those of one head, (tokens, d_head).
+    """
     for size in (1, 5, page.tokens):
         ours = page.attention_in_blocks(page.Q, page.K, page.V, size)
         close(ours, page.O, rtol=0, atol=1e-9)
@@ -155,8 +214,15 @@ def blocks_add_up(page):
 # --- what one head does -----------------------------------------------------------------
 
 
-def random_weights(page):
-    """The weights of every layer shuffled."""
+def random_weights(page: Page):
+    """The weights of every layer shuffled.
+
+    Parameters
+    ----------
+    page : Page
+        ``random_bert`` is that model, ``page.random_shares`` what it gives to the nouns;
+        ``page.word_shares`` computes what it gives to other words.
+    """
     words = page.word_shares(
         page.tokenizer, page.random_bert, page.drawn, page.layer, page.head
     )
@@ -172,7 +238,7 @@ def random_weights(page):
     n="{sentences} sentences of {kinds} kinds, nouns drawn at random",
     interval="{span:.0%}",
 )
-def it_attends_to_the_nouns(page):
+def it_attends_to_the_nouns(page: Page):
     """The head was chosen by another sentence; the interval is over kinds of sentences.
 
     It is above one half, and the head's lead over the next one is above zero. With three
@@ -180,11 +246,19 @@ def it_attends_to_the_nouns(page):
     reach one half in no head, and in this one about an even share. Of the words beside
     "it" some give the nouns as much ("the" and "big" more than half), so "more than any
     other word" is not claimed; nor that the head finds the right one of the two.
+
+    Parameters
+    ----------
+    page : Page
+        ``shares`` is what "it" gives to the two nouns, (sentences, 2, layers, heads),
+        ``random_shares`` the same with random weights; ``by_word`` is a table of the shares
+        of other words; ``layer`` and ``head`` choose the head; ``drawn`` are the sentences,
+        ``even`` is an even share; ``bert`` and ``tokenizer`` are the model's.
     """
     ours = (page.layer, page.head)
 
     def by_kind(shares):
-        """From (sentences, 2, layers, heads) to (kinds, layers, heads)."""
+        """Add up both nouns, and average by kind: (kinds, layers, heads)."""
         return shares.sum(dim=1).unflatten(0, (len(pronouns.FRAMES), -1)).mean(dim=1)
 
     found = by_kind(page.shares)
@@ -225,8 +299,15 @@ def it_attends_to_the_nouns(page):
     }
 
 
-def random_endings(page):
-    """The weights of every layer shuffled."""
+def random_endings(page: Page):
+    """The weights of every layer shuffled.
+
+    Parameters
+    ----------
+    page : Page
+        ``random_bert`` is that model; ``page.leads`` computes the animal's lead by last
+        word, and ``page.by_ending`` holds the words by group.
+    """
     there = {
         name: page.leads(page.random_bert, [*words])
         for name, words in page.by_ending.items()
@@ -234,23 +315,37 @@ def random_endings(page):
     return page.replaced(by_ending=there)
 
 
-def said_by_static_vectors(page, words) -> list[float]:
-    """Return how much nearer each word's static vector is to the animals than to places."""
+def said_by_static_vectors(page: Page, words) -> list[float]:
+    """Return how much nearer each word's static vector is to animals than to places.
+
+    Parameters
+    ----------
+    page : Page
+        With ``bert`` and ``tokenizer``.
+    words : list of str
+
+    Returns
+    -------
+    list of float
+        Dot products with the difference of the two groups' mean directions.
+    """
     table = page.bert.embeddings.word_embeddings.weight.detach().cpu()
     middle = table.mean(dim=0)
 
     def vector(word):
+        """Return the direction of a word's mean static vector, (d_model,), centred."""
         pieces = page.tokenizer(word, add_special_tokens=False)["input_ids"]
         return F.normalize(table[pieces].mean(dim=0) - middle, dim=0)
 
     def mean(names):
+        """Return the mean direction of some words, (d_model,)."""
         return torch.stack([vector(name) for name in names]).mean(dim=0)
 
     way = mean(pronouns.ANIMALS) - mean(pronouns.PLACES)
     return [float(vector(word) @ way) for word in words]
 
 
-def leads_by_order(page, words) -> tuple[np.ndarray, np.ndarray]:
+def leads_by_order(page: Page, words) -> tuple[np.ndarray, np.ndarray]:
     """Return the animal's lead where the animal is named first, and where the place is.
 
     Parameters
@@ -287,7 +382,7 @@ def leads_by_order(page, words) -> tuple[np.ndarray, np.ndarray]:
     n="{words} words, each in {pairs} sentences",
     interval="difference of the animal's lead: {gap:.0%}",
 )
-def endings_draw_it(page):
+def endings_draw_it(page: Page):
     """The lead is what "it" gives the animal, less what it gives the place.
 
     In nine of ten pairs of a word said of animals and one said of places the first gives
@@ -296,6 +391,13 @@ def endings_draw_it(page):
     words said of animals, by far less where the place is named first; the order itself
     moves the lead more than the words do. Not asserted outside these sentences: with
     trophy and suitcase, "big" and "small" do not do it.
+
+    Parameters
+    ----------
+    page : Page
+        ``by_ending`` holds, for "animals", "places" and "both", the animal's lead by last
+        word; ``layer`` and ``head`` choose the head; ``bert`` and ``tokenizer`` are the
+        model's.
     """
     animals, places, both = (
         np.array([*page.by_ending[name].values()]) for name in ("animals", "places", "both")
@@ -333,8 +435,15 @@ def endings_draw_it(page):
     return found
 
 
-def random_persons(page):
-    """The weights of every layer shuffled."""
+def random_persons(page: Page):
+    """The weights of every layer shuffled.
+
+    Parameters
+    ----------
+    page : Page
+        ``random_bert`` is that model; ``page.he_shares`` computes what "He" gives to words,
+        and ``page.of_he`` holds the words by group.
+    """
     there = {
         name: page.he_shares(page.random_bert, [*words])
         for name, words in page.of_he.items()
@@ -351,12 +460,19 @@ def random_persons(page):
     n="{count} persons and as many things in one line of verse",
     interval="a typical person less a typical thing: {gap:.0%}",
 )
-def he_attends_to_persons(page):
+def he_attends_to_persons(page: Page):
     """In Dickinson's line, in the place of "Death"; both lists were written before looking.
 
     In 98 of 100 pairs of a person and a thing the person gets more, and the median thing
     less than one hundredth. A few of the other heads tell them apart as well. "Death" gets
     less than a typical thing, "God" more than a typical person: two examples.
+
+    Parameters
+    ----------
+    page : Page
+        ``of_he`` holds, for "persons" and "things", what "He" gives to each word;
+        ``he_shares`` computes that with a model; ``layer`` and ``head`` choose the head;
+        ``bert``, ``random_bert`` and ``tokenizer`` are the models.
     """
     persons, things = (
         np.array([*page.of_he[name].values()]) for name in ("persons", "things")
@@ -391,8 +507,14 @@ def he_attends_to_persons(page):
     return found
 
 
-def worlds_exchanged(page):
-    """The scores of trained and random weights exchanged at random, kind by kind."""
+def worlds_exchanged(page: Page):
+    """The scores of trained and random weights exchanged at random, kind by kind.
+
+    Parameters
+    ----------
+    page : Page
+        ``study`` holds the results of the study *nouns-in-it* by group.
+    """
     rng = np.random.default_rng(0)
     trained, shuffled = (scores_of(page.study, world) for world in ("trained", "shuffled"))
     swap = rng.random(len(trained)) < 0.5
@@ -431,11 +553,16 @@ def scores_of(study, world: str, after: int = READ[0]) -> np.ndarray:
     n="400 sentences of {kinds} kinds; each kind is tested on what the others taught",
     interval="random less trained, over kinds: {gap:.1%}",
 )
-def random_weights_tell_more(page):
+def random_weights_tell_more(page: Page):
     """By the study *nouns-in-it*, after layer 3; after the last layer it is the reverse.
 
     A ridge regression tells from the vector of "it" which of forty nouns the sentence has;
     the score is the share of pairs of nouns, one there and one not, put in order.
+
+    Parameters
+    ----------
+    page : Page
+        ``study`` holds the results of the study *nouns-in-it* by group.
     """
     trained, random = (scores_of(page.study, world) for world in ("trained", "shuffled"))
     ends = [scores_of(page.study, w, READ[-1]).mean() for w in ("trained", "shuffled")]
@@ -454,13 +581,19 @@ def random_weights_tell_more(page):
     "Remove any one head, and after the last layer “it” still says which nouns the "
     "sentence has."
 )
-def no_single_head_is_needed(page):
+def no_single_head_is_needed(page: Page):
     """By the study *nouns-in-it*: the lowest score without a head, after the last layer.
 
     It is above 99 of 100 pairs of nouns, in the mean over kinds of sentences, for every
     head. After layer 3 the removal of the head of the first picture lowers the score (its
     interval is above zero), and of all heads the most; that it does so more than the next
     one is not claimed, since that interval holds zero.
+
+    Parameters
+    ----------
+    page : Page
+        ``study`` holds the results of the study *nouns-in-it* by group; ``layer`` and
+        ``head`` choose the head of the first picture.
     """
     ours = (page.layer, page.head)
     early, late = (falls(page.study, "trained", after) for after in READ)
@@ -483,8 +616,15 @@ def no_single_head_is_needed(page):
 
 
 @proof("The lean falls from tired to wide, and no less with “thing” for both nouns.")
-def the_measure_fools(page):
-    """What the solution's own code measured, over 24 pairs."""
+def the_measure_fools(page: Page):
+    """What the solution's own code measured, over 24 pairs.
+
+    Parameters
+    ----------
+    page : Page
+        ``before`` and ``after`` are the leans of each pair with "tired" and with "wide";
+        ``nameless`` is how far the mean falls with "thing" for both nouns.
+    """
     fall = (page.before - page.after).mean().item()
     assert fall > 0
     assert page.nameless >= 0.9 * fall
@@ -495,13 +635,31 @@ def the_measure_fools(page):
 
 
 def softmax_gradient(weights):
-    """Return p_i (1 if i = j else 0) - p_i p_j: from (..., keys) to (..., keys, keys)."""
+    """Return the derivative of a softmax by its scores: p_i (1 if i = j else 0) - p_i p_j.
+
+    Parameters
+    ----------
+    weights : Tensor of shape (..., keys)
+        What the softmax returned.
+
+    Returns
+    -------
+    Tensor of shape (..., keys, keys)
+    """
     return torch.diag_embed(weights) - weights[..., :, None] * weights[..., None, :]
 
 
 @proof("Raw scores have the variance d and saturate; the derivative is autograd's.")
-def raw_scores_saturate(page):
-    """The answer is the norm of the derivative by q · k, of the median of 2,000 queries."""
+def raw_scores_saturate(page: Page):
+    """The answer is the norm of the derivative by q · k, of the median of 2,000 queries.
+
+    Parameters
+    ----------
+    page : Page
+        ``saturation`` is a table by width, with the columns ``variance``, ``raw`` and
+        ``scaled`` (the greatest weights); ``S`` are the scores of one head, and ``d_head``
+        is its width.
+    """
     table = page.saturation
     assert (abs(table.variance / table.index - 1) < 0.2).all()
     assert table["raw"].max() > 0.9 > 0.2 > table["scaled"].max()
@@ -524,10 +682,18 @@ def raw_scores_saturate(page):
 
 
 @proof("Softmax of the scores is the Gaussian kernel, and safe where division is not.")
-def softmax_is_a_kernel(page):
-    """Dividing kernels gives 0/0 at a bandwidth of 0.002."""
+def softmax_is_a_kernel(page: Page):
+    """Dividing kernels gives 0/0 at a bandwidth of 0.002.
+
+    Parameters
+    ----------
+    page : Page
+        ``gaussian`` is attention as a kernel; ``spots`` and ``seen`` are places and values
+        of points, and ``grid`` are places where values are asked.
+    """
 
     def divided(bandwidth):
+        """Return the values on the grid with kernels divided by their sum."""
         far = (page.grid[:, None] - page.spots) / bandwidth
         near = torch.exp(-(far**2) / 2)
         return near @ page.seen / near.sum(-1)
@@ -539,8 +705,16 @@ def softmax_is_a_kernel(page):
 
 
 @proof("The mistakes fail as told: weak penalty, even weights, a leak, NaN, wrong axis.")
-def mistakes_fail(page):
-    """And queries for keys, keys for queries give other weights of the same shape."""
+def mistakes_fail(page: Page):
+    """And queries for keys, keys for queries give other weights of the same shape.
+
+    Parameters
+    ----------
+    page : Page
+        ``divided`` and ``added`` are scores with a weak and with a right penalty, and
+        ``later`` chooses the future; ``moved`` says how far outputs move under a mask;
+        ``Q``, ``K``, ``S`` are those of one head.
+    """
     later, root = page.later, math.sqrt(page.d_head)
     through = page.divided.softmax(-1)[later].max()
     assert through > 1e4 * page.added.softmax(-1)[later].max()

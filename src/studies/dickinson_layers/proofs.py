@@ -25,7 +25,7 @@ from lmcourse import probe
 from lmcourse.pooling import kept, nearest, pool, pool_layers, untrained
 from lmcourse.probe import ask, interval, predict, score
 from studies import nulls
-from studies.findings import finding, proof
+from studies.findings import Page, finding, proof
 
 COUNT = 10  # nearest neighbours
 SEEDS = range(20, 25)  # of untrained layers; the page and the study have others
@@ -56,11 +56,17 @@ def paired(new, old, labels) -> tuple[float, float]:
 
 
 @proof("`states[1]` is what layer 0 makes of `states[0]`, and static vectors are neither.")
-def levels_are_named(page):
+def levels_are_named(page: Page):
     """Layer 0 is run by itself on ``page.states[0]``.
 
     ``page.states`` has depth + 1 entries (1, tokens, d_model), ``page.level_names`` one
     more, since static vectors have a name, too.
+
+    Parameters
+    ----------
+    page : Page
+        ``model`` is BERT and ``depth`` its number of layers; ``encoded`` is a poem as its
+        input, ``states`` are the poem's hidden states.
     """
     model, ids = page.model, page.encoded["input_ids"]
     with torch.no_grad():
@@ -75,10 +81,15 @@ def levels_are_named(page):
 
 
 @proof("Before layer 0 [CLS] is the same in every poem; after layer 0 it is not.")
-def cls_is_blank_at_first(page):
+def cls_is_blank_at_first(page: Page):
     """Two poems of different length, before layer 0 and after each layer.
 
     ``page.cls_one`` and ``page.cls_other`` are lists of the vectors of [CLS], (d_model,).
+
+    Parameters
+    ----------
+    page : Page
+        ``cls_one`` and ``cls_other`` are lists of the vectors of [CLS], by level.
     """
     for level, (one, other) in enumerate(zip(page.cls_one, page.cls_other, strict=True)):
         largest = one.abs().max().item()
@@ -87,10 +98,18 @@ def cls_is_blank_at_first(page):
 
 
 @proof("A poem read alone has the vectors that it has in a batch, or padded to 512 tokens.")
-def padding_changes_nothing(page):
+def padding_changes_nothing(page: Page):
     """One poem, up to 1e-5 of the largest number; what padding costs is counted in FLOPs.
 
     The answer is the letter of the task's right choice, by how many times more they are.
+
+    Parameters
+    ----------
+    page : Page
+        ``states`` are the hidden states of the poem ``prairie``, read alone; ``pooled``
+        holds the vectors of all ``texts``, ``few`` those of some poems, and ``padded_last``
+        those of the same poems padded to 512 tokens, after the last layer; ``flops`` and
+        ``flops_padded`` are operations.
     """
     alone = torch.stack([level.mean(dim=1)[0] for level in page.states]).cpu()
     in_batch = page.pooled.layers[:, page.texts.index(page.prairie)]
@@ -103,10 +122,17 @@ def padding_changes_nothing(page):
 
 
 @proof("The quick formula gives what refitting without the poem gives.")
-def left_out_is_refitted(page):
+def left_out_is_refitted(page: Page):
     """``page.left_out`` is compared with scikit-learn's ridge, for three poems.
 
     `ask`, which predicts one poem from all others, gives what `predict` gives for it.
+
+    Parameters
+    ----------
+    page : Page
+        ``left_out`` is the lesson's formula, from a kernel, truth and penalty to support;
+        ``levels`` are the poems' vectors, (poems, d_model), level by level; ``guesses`` the
+        `Predictions` from each; ``sections`` the poems' sections, ``texts`` the poems.
     """
     kernel = probe.gram(page.levels[-1])
     truth = F.one_hot(torch.tensor(np.unique(page.sections, return_inverse=True)[1]))
@@ -128,7 +154,7 @@ def left_out_is_refitted(page):
 # --- does context help? -----------------------------------------------------------------
 
 
-def shuffled_sections(page):
+def shuffled_sections(page: Page):
     """The editors' sections shuffled among the poems.
 
     Predicted again from the levels of the model and of one with random weights.
@@ -139,12 +165,17 @@ def shuffled_sections(page):
     return page.replaced(sections=sections, guesses=guesses, random_guesses=nothing)
 
 
-def weighted_static(page) -> dict[str, torch.Tensor]:
+def weighted_static(page: Page) -> dict[str, torch.Tensor]:
     """Return six other averages of the static vectors of each poem's tokens.
 
     All are without the special tokens: plain; without stop words; weighted by idf, and by
     its square; smooth inverse frequency with its first direction taken off (Arora et al.
     2017); each token once.
+
+    Parameters
+    ----------
+    page : Page
+        With ``model`` and ``tokenizer``, BERT's, and the poems ``texts``.
 
     Returns
     -------
@@ -283,7 +314,7 @@ def across_volumes(vectors, labels, volumes) -> float:
     n="{poems} poems of one poet",
     interval="after the last layer less static: {gain:.2f}",
 )
-def context_helps(page):
+def context_helps(page: Page):
     """Balanced accuracy of a ridge regression after the last layer and of static vectors.
 
     Each poem is left out in its turn; its penalty is chosen among the others. The gain's
@@ -292,6 +323,14 @@ def context_helps(page):
     its sign where the poem's whole volume is left out. It is open against the best of
     eight bags of words and letter sequences and against the best level below (both
     intervals begin near zero), and there is none for a vote of the five nearest.
+
+    Parameters
+    ----------
+    page : Page
+        ``guesses`` are the `Predictions` from each level, ``random_guesses`` those of a
+        model with random layers; ``levels`` are the poems' vectors, ``sections`` their
+        sections, ``texts`` and ``poems`` the poems as a list and as a table;
+        ``pooled.tokens`` are their lengths.
     """
     sections, texts = page.sections, page.texts
     static, last = page.guesses[0].hits, page.guesses[-1].hits
@@ -340,15 +379,21 @@ def context_helps(page):
 # --- one word -----------------------------------------------------------------------------
 
 
-def untrained_last_layer(page):
-    """The last layer's weights shuffled; it reads what the trained layers hand it."""
+def untrained_last_layer(page: Page):
+    """The last layer's weights shuffled; it reads what the trained layers hand it.
+
+    Parameters
+    ----------
+    page : Page
+        ``model`` is the trained model; levels and predictions are computed again.
+    """
     blank = untrained(page.model, 9, True, [page.depth - 1])
     levels = pool_layers(page.texts, page.tokenizer, blank).levels
     guesses = [predict(level, page.sections) for level in levels]
     return page.replaced(model=blank, levels=levels, guesses=guesses)
 
 
-def without(page, start: str, word: str):
+def without(page: Page, start: str, word: str):
     """Predict a poem's section as printed, and without a word, from the last layer.
 
     Parameters
@@ -383,11 +428,19 @@ def without(page, start: str, word: str):
     null=untrained_last_layer,
     n="1 poem, {words} words: an example that was chosen",
 )
-def hope_is_in_a_word(page):
+def hope_is_in_a_word(page: Page):
     """The section is predicted from all other poems, with the word and without it.
 
     ``page.close`` is the stored result of `close` in the study *dickinson-layers*, which
     has the same for every other word: none takes more support from Life.
+
+    Parameters
+    ----------
+    page : Page
+        ``guesses`` are the `Predictions` from each level; ``names`` are the sections,
+        ``sections`` those of the poems; ``close`` lists stored results, dicts with ``poem``
+        (a row), ``words`` and ``said``: by level and word, the support for each section
+        without it, in hundredths.
     """
     names = page.names
     poem, whole, said = without(page, "Hope is the thing", "Hope")
@@ -417,10 +470,17 @@ def hope_is_in_a_word(page):
 
 
 @proof("Of *When roses cease to bloom* the stored reading moves without one word alone.")
-def bees(page):
+def bees(page: Page):
     """The stored study (``page.close``) is of the default model, whatever the page's is.
 
     Without one of the words the section with the most support is Love.
+
+    Parameters
+    ----------
+    page : Page
+        ``texts`` are the poems, ``names`` the sections; ``close`` lists stored results,
+        dicts with ``poem`` (a row), ``words`` and ``said``: by level and word, the support
+        for each section without it.
     """
     start = "When roses cease"
     poem = next(i for i, text in enumerate(page.texts) if text.startswith(start))
@@ -431,11 +491,14 @@ def bees(page):
     return {"answer": "a"}
 
 
-def columns_mixed(page):
+def columns_mixed(page: Page):
     """The last layer's leads and the static vectors' exchanged at random, poem by poem.
 
-    ``page.struck`` is the stored result of `words` in the study *dickinson-layers*: a dict
-    for each poem.
+    Parameters
+    ----------
+    page : Page
+        ``struck`` is the stored result of `words` in the study *dickinson-layers*: a dict
+        for each poem.
     """
     rng = np.random.default_rng(0)
     mixed = []
@@ -454,11 +517,18 @@ def columns_mixed(page):
     n="every third poem, {poems} in all, and each of their {words:,} words",
     interval="last layer less static: {gap:.0%}",
 )
-def one_word_decides(page):
+def one_word_decides(page: Page):
     """A poem counts if its leading section loses the lead without at least one word.
 
     Words that move their poem are, of all words, hardly more frequent; they are spread
     over more poems. The lead is told in thirds by its width.
+
+    Parameters
+    ----------
+    page : Page
+        ``struck`` lists stored results, dicts with ``poem`` (a row), ``words`` (how many)
+        and, for "static" vectors and the "top" layer, the lead that is left without each
+        word; ``guesses`` are the `Predictions` from each level.
     """
     moved = {
         name: np.array([(np.array(row[name]) < 0).any() for row in page.struck])
@@ -529,8 +599,14 @@ def untrained_tops(model, tokenizer, texts: tuple[str, ...]) -> list[torch.Tenso
     return found
 
 
-def blank_last(page):
-    """A last layer whose weights are shuffled, on the same input."""
+def blank_last(page: Page):
+    """A last layer whose weights are shuffled, on the same input.
+
+    Parameters
+    ----------
+    page : Page
+        ``blank_levels`` are the poems' vectors, level by level, with that layer.
+    """
     return page.replaced(levels=page.blank_levels)
 
 
@@ -543,13 +619,20 @@ def blank_last(page):
     n="{poems} poems; untrained layers by {seeds} random seeds",
     interval="untrained less trained: {gap:.0%}",
 )
-def last_layer_reshuffles(page):
+def last_layer_reshuffles(page: Page):
     """The mean share kept is between a quarter and a third; each layer below keeps half.
 
     An untrained last layer on the same input keeps more, of three and of thirty nearest,
     too; the stored study says so for ten more. On the same input the four layers below
     keep more than untrained ones, and the fifth about as many (not asserted here).
     Taking off what a cubic in the logarithm of the length predicts changes nothing of it.
+
+    Parameters
+    ----------
+    page : Page
+        ``model`` and ``tokenizer`` are BERT's, ``texts`` the poems; ``levels`` are the
+        poems' vectors, (poems, d_model), level by level; ``beside_runs`` are the stored
+        runs of untrained layers; ``pooled.tokens`` are the poems' lengths.
     """
     tops = untrained_tops(page.model, page.tokenizer, tuple(page.texts))
     before, after = page.levels[-2:]
@@ -602,11 +685,17 @@ def alike(before, after) -> float:
 
 
 @proof("The solution's poems are within twelve tokens of each other.")
-def poems_of_a_length(page):
+def poems_of_a_length(page: Page):
     """Forty different poems, ``page.chosen``, by their rows.
 
     ``share``, which the text quotes, is computed by the page's solution; ``random`` is the
     share of five nearest that chance keeps.
+
+    Parameters
+    ----------
+    page : Page
+        ``chosen`` are rows of poems, ``share`` what the solution finds; ``pooled.tokens``
+        are the poems' lengths.
     """
     lengths = page.pooled.tokens[page.chosen]
     assert len(set(page.chosen)) == 40
@@ -615,11 +704,17 @@ def poems_of_a_length(page):
 
 
 @proof("Twenty different poems were drawn, five from each section, of at most eight lines.")
-def twenty_were_drawn(page):
+def twenty_were_drawn(page: Page):
     """The poems are ``page.drawn``, by their rows.
 
     ``chance`` is how far two independent scores of twenty differ by chance alone: the 95 %
     interval reaches so far, in poems, at 60 % right.
+
+    Parameters
+    ----------
+    page : Page
+        ``drawn`` are rows of poems; ``texts`` are all poems, ``sections`` their sections,
+        ``names`` the names of the sections.
     """
     drawn = page.drawn
     assert len(set(drawn)) == 20

@@ -40,7 +40,7 @@ LEAST = 5  # times that a word must occur
 
 @cache
 def split():
-    """Return the words of each poem and sonnet."""
+    """Return the words of each poem and sonnet, a list of lists of str."""
     return [words(text) for text in [*load_poems().text, *load_sonnets().text]]
 
 
@@ -69,7 +69,18 @@ def material(without=0):
 
 
 def plan(small):
-    """Return a run for each kind and seed; of a small plan, one short run."""
+    """Return the settings of all runs, one for each kind of training and each seed.
+
+    Parameters
+    ----------
+    small : bool
+        Whether it is one short run instead.
+
+    Returns
+    -------
+    list of dict
+        The arguments of `run`.
+    """
     if small:
         return [{"group": "cones", "seed": 0, "steps": 30, "k": 1}]
     seeds, steps = SETTINGS["seeds"], SETTINGS["steps"]
@@ -113,12 +124,28 @@ def run(folder, group, seed, steps, k=5, constant=0.0, without=0):
 
 
 def tables(model):
-    """Return the vectors of words and of contexts, each (words, d_model)."""
+    """Return the vectors of a skip-gram model.
+
+    ``model`` : SkipGram. The result is a list of two float arrays (words, d_model): of the
+    words, and of the contexts.
+    """
     return [x.weight.detach().double().numpy() for x in (model.words, model.contexts)]
 
 
 def drawn(model):
-    """Return what the page draws of a model: angles in degrees, mean cosine and score."""
+    """Return what the page draws of a model.
+
+    Parameters
+    ----------
+    model : SkipGram
+
+    Returns
+    -------
+    dict
+        ``cosine``, the mean of all pairs of words; ``opposed``, that of the mean word and
+        the mean context; ``score``, the mean of all pairs; ``angles``, of every twentieth
+        word and context from the axis between the means, two lists of degrees.
+    """
     both = tables(model)
     axis = unit(unit(both[1].mean(0)) - unit(both[0].mean(0)))
     around = both[0] - np.outer(both[0] @ axis, axis)
@@ -137,9 +164,21 @@ def drawn(model):
 
 
 def summary(results):
-    """Compare five negatives with five and a constant of -ln 5, and the other kinds."""
+    """Compare five negatives with five and a constant of -ln 5, and the other kinds.
+
+    Parameters
+    ----------
+    results : dict of str to list of dict
+        Group → outcomes of its runs (`studies.harness`).
+
+    Returns
+    -------
+    dict
+        ``n``, ``seeds``, ``interval`` and ``verdict``.
+    """
 
     def of(k, constant=0.0, without=0):
+        """Return the highest mean cosine of each run of a kind (the arguments of `run`)."""
         rows = alike(results["cones"], k=k, constant=constant, without=without)
         return [each["most"] for each in rows] or [0.0]
 

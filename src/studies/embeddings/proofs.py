@@ -32,7 +32,7 @@ from lmcourse.word_tests import (
     shuffled_texts,
     spelling_vectors,
 )
-from studies.findings import finding, proof
+from studies.findings import Page, finding, proof
 
 close = np.testing.assert_allclose
 DRAWS = 2000  # of pairs, for an interval
@@ -47,8 +47,17 @@ TOP = 60  # most frequent words, which are told apart from the others
 @proof(
     "A lookup is a product with one-hot vectors, and gives a gradient to those rows only."
 )
-def lookup_is_a_product(page):
-    """Row by row; a token that occurs twice gets the sum of two gradients."""
+def lookup_is_a_product(page: Page):
+    """Row by row; a token that occurs twice gets the sum of two gradients.
+
+    Parameters
+    ----------
+    page : Page
+        ``table`` is BERT's table, (vocab_size, d_model); ``ids`` are some tokens, and
+        ``lookup`` and ``product`` their vectors by indexing and by a product with one-hot
+        vectors; ``number`` maps a word to its ID; ``bert`` and ``tokenizer`` are the
+        model's.
+    """
     picked = torch.stack([page.table[token] for token in page.ids])  # (tokens, d_model)
     close(page.product, picked, rtol=1e-6)
     close(page.lookup, picked, rtol=0)
@@ -72,8 +81,15 @@ def lookup_is_a_product(page):
 
 
 @proof("One product gives the cosines of a loop.")
-def one_product(page):
-    """The six nearest of *bee*, each cosine by the formula."""
+def one_product(page: Page):
+    """The six nearest of *bee*, each cosine by the formula.
+
+    Parameters
+    ----------
+    page : Page
+        ``matrix`` is the table of vectors, (vocab_size, d_model); ``number`` maps a word to
+        its row; ``neighbours`` is the lesson's function.
+    """
     bee = page.matrix[page.number["bee"]]
     nearest, cosines = page.neighbours(page.matrix, page.number["bee"], 6)
     lengths = [math.sqrt((v @ v) * (bee @ bee)) for v in page.matrix[nearest]]
@@ -81,20 +97,38 @@ def one_product(page):
     close(cosines, by_hand)
 
 
-def random_table(page):
-    """BERT's table with its numbers shuffled."""
+def random_table(page: Page):
+    """BERT's table with its numbers shuffled.
+
+    Parameters
+    ----------
+    page : Page
+        ``matrix`` is the table, and ``page.whole_rows`` chooses its whole words.
+    """
     rng = np.random.default_rng(0)
     mixed = rng.permutation(page.matrix.ravel()).reshape(page.matrix.shape)
     return page.replaced(vectors=mixed[page.whole_rows])
 
 
-def random_map(page):
+def random_map(page: Page):
     """A map of the same rows of a table with its numbers shuffled."""
     return page.replaced(matrix=page.mixed, points=page.random_points)
 
 
 def own_group(vectors, labels) -> np.ndarray:
-    """Say of each word whether the nearest other one is of its group: (words,)."""
+    """Return of each word whether the nearest other one is of its group.
+
+    Parameters
+    ----------
+    vectors : float array of shape (words, d)
+    labels : array of shape (words,)
+        The groups.
+
+    Returns
+    -------
+    float array of shape (words,)
+        1 or 0.
+    """
     apart = np.linalg.norm(vectors[:, None] - vectors, axis=-1)  # (words, words)
     np.fill_diagonal(apart, np.inf)
     return (labels[apart.argmin(axis=1)] == labels).astype(float)
@@ -109,11 +143,18 @@ def own_group(vectors, labels) -> np.ndarray:
     n="{words} words of six groups",
     interval="{span:.0%}",
 )
-def groups_on_the_map(page):
+def groups_on_the_map(page: Page):
     """Three principal components of the words' own rows; the figure's points are these.
 
     The interval over words is above a half, above random directions (the mean of 200) and
     above labels shuffled; the gain over the tokens' numbers is above zero.
+
+    Parameters
+    ----------
+    page : Page
+        ``matrix`` is BERT's table; ``map_rows`` are the rows of the words that are drawn,
+        ``groups_of_words`` their groups, ``points`` their places on the map, (words, 3),
+        and ``random_points`` those from the shuffled table.
     """
     rng = np.random.default_rng(0)
     labels = np.asarray(page.groups_of_words)
@@ -147,8 +188,16 @@ def groups_on_the_map(page):
 
 
 @proof("The word nearest to king − man + woman is king itself; queen is second.")
-def king_stays(page):
-    """And of all questions about families c itself is nearest in most."""
+def king_stays(page: Page):
+    """And of all questions about families c itself is nearest in most.
+
+    Parameters
+    ----------
+    page : Page
+        ``nearest_words`` are the words nearest to the sum; ``asked`` holds Google's
+        questions by kind, rows of ``vectors``, (questions, 4); ``vectors`` are BERT's word
+        vectors, (words, d_model).
+    """
     assert list(page.nearest_words[:2]) == ["king", "queen"]
     asked = page.asked["families"]
     directions = unit(page.vectors)
@@ -161,7 +210,20 @@ def king_stays(page):
 
 
 def table_of(asked, right) -> np.ndarray:
-    """Arrange answers by pair, (pairs, pairs): a and b in rows, c and d in columns."""
+    """Arrange the answers to questions a : b = c : d in a table.
+
+    Parameters
+    ----------
+    asked : int array of shape (questions, 4)
+        The numbers of a, b, c and d.
+    right : array of shape (questions,)
+        A value for each question.
+
+    Returns
+    -------
+    float array of shape (pairs, pairs)
+        The values; a and b choose the row, c and d the column. NaN where nothing is asked.
+    """
     ends = sorted(
         {tuple(row) for row in asked[:, :2]} | {tuple(row) for row in asked[:, 2:]}
     )
@@ -173,7 +235,10 @@ def table_of(asked, right) -> np.ndarray:
 
 
 def interval_of_pairs(table) -> tuple[float, float]:
-    """Return the 95 % interval of a mean over questions; pairs are drawn anew."""
+    """Return the 95 % bootstrap interval of the mean of a table, pairs drawn again.
+
+    ``table`` : float array of shape (pairs, pairs), as of `table_of`.
+    """
     rng, (count, _) = np.random.default_rng(0), table.shape
     means = []
     for _ in range(DRAWS):
@@ -184,7 +249,10 @@ def interval_of_pairs(table) -> tuple[float, float]:
 
 
 def wrong_partners(asked) -> np.ndarray:
-    """Return the questions with b of the next pair, unless it is the answer."""
+    """Return the questions with b of the next pair, unless it is the answer.
+
+    ``asked`` : int array of shape (questions, 4), the numbers of a, b, c and d.
+    """
     step = dict(asked[:, :2].tolist())
     first = sorted(step)
     following = {a: step[first[(i + 1) % len(first)]] for i, a in enumerate(first)}
@@ -204,12 +272,19 @@ def wrong_partners(asked) -> np.ndarray:
     interval="families {span:.0%}, capitals {span_capitals:.0%}; less the own neighbour "
     "{gain:.0%} and {gain_capitals:.0%}",
 )
-def sums_answer(page):
+def sums_answer(page: Page):
     """The nearest of all whole words of the table to −a + b + c, a, b and c left out.
 
     In each of the two kinds the interval over pairs is above a half, and the gain over the
     third word's own neighbour, over b + c, and over the b of another pair is above zero.
     Over all kinds (not asserted here) plurals gain nothing, currencies fail.
+
+    Parameters
+    ----------
+    page : Page
+        ``names`` are the whole words of the table and ``vectors`` their vectors, (words,
+        d_model); ``asked`` holds Google's questions by kind, rows of ``vectors``,
+        (questions, 4).
     """
     found = {}
     row = {word: i for i, word in enumerate(page.names)}
@@ -241,8 +316,15 @@ WAYS = {"sum": (-1, 1, 1), "own": (0, 0, 1), "added": (0, 1, 1)}  # weights of a
 
 
 @proof("With its numbers shuffled, the table answers no question about families.")
-def nothing_left(page):
-    """And no nearest word of *king* is the same."""
+def nothing_left(page: Page):
+    """And no nearest word of *king* is the same.
+
+    Parameters
+    ----------
+    page : Page
+        ``matrix`` is BERT's table; ``whole_rows`` chooses its whole words, whose vectors
+        are ``vectors``; ``asked`` holds Google's questions by kind.
+    """
     mixed = random_table(page)
     asked = page.asked["families"]
     right = (fourth_words(mixed.vectors, asked) == asked[:, 3]).sum()
@@ -255,7 +337,7 @@ def nothing_left(page):
 # --- context ------------------------------------------------------------------------------
 
 
-def untrained_layers(page):
+def untrained_layers(page: Page):
     """All layers' weights shuffled; the table is BERT's own.
 
     Returns a page in which the vectors that the probe learns from (``taught``) and those
@@ -268,8 +350,16 @@ def untrained_layers(page):
     "In each pair the word before, how many words precede it, and what follows are "
     "the same."
 )
-def pairs_match(page):
-    """So a vector that knows only these tells nothing: one half before layer 0."""
+def pairs_match(page: Page):
+    """So a vector that knows only these tells nothing: one half before layer 0.
+
+    Parameters
+    ----------
+    page : Page
+        ``level_names`` are the levels from the input to the last layer; ``taught`` and
+        ``tried`` hold, by level, the vectors of the words that give the direction and of
+        those that are tested.
+    """
     for verb, noun in pairs():
         (before, after), (other_before, other_after) = verb.split("_"), noun.split("_")
         assert before.split()[-1] == other_before.split()[-1]
@@ -290,13 +380,21 @@ def pairs_match(page):
     n="{pairs} pairs of sentences in both orders, {words} words",
     interval="{span:.0%} over pairs and words; less words before {gap:.0%}",
 )
-def verb_or_noun(page):
+def verb_or_noun(page: Page):
     """Each pair is tried in a direction that other pairs and other words give.
 
     The interval is above two thirds, the share above every one of 1,000 labelings of the
     pairs at random; untrained layers are near one half. The best of six ways to add up
     the words before cannot be told from it. Words that are never verbs have most of it: it
     is the position's use that the layer knows.
+
+    Parameters
+    ----------
+    page : Page
+        ``taught`` and ``tried`` hold, by level, the vectors of the words that give the
+        direction and of those that are tested, (2, pairs, words, d_model), verb first;
+        ``random_taught`` and ``random_tried`` are those of untrained layers;
+        ``level_names`` are the levels; ``bert`` and ``tokenizer`` are the model's.
     """
     last = page.level_names[-1]
     taught, tried = page.taught[last], page.tried[last]
@@ -334,13 +432,30 @@ def verb_or_noun(page):
 
 
 def flipped(vectors, turned) -> np.ndarray:
-    """Exchange verb and noun in some of the pairs."""
+    """Exchange verb and noun in some of the pairs.
+
+    Parameters
+    ----------
+    vectors : array of shape (2, pairs, words, d_model)
+    turned : bool array of shape (pairs,)
+        Which pairs.
+
+    Returns
+    -------
+    array of the same shape as ``vectors``
+    """
     return np.where(turned[:, None, None, None], vectors[::-1], vectors)
 
 
 @proof("What stands before layer 0 is not the table's row: two more rows are added to it.")
-def static_is_not_level_0(page):
-    """Word, position and token type added, and normalised, give it."""
+def static_is_not_level_0(page: Page):
+    """Word, position and token type added, and normalised, give it.
+
+    Parameters
+    ----------
+    page : Page
+        ``line`` is a text; ``bert`` and ``tokenizer`` are the model's.
+    """
     inputs = page.tokenizer(page.line, return_tensors="pt").to(page.bert.device)
     parts = page.bert.embeddings
     with torch.no_grad():
@@ -358,8 +473,15 @@ def static_is_not_level_0(page):
 
 
 @proof("The loss is PyTorch's, and flat where the score is PMI less ln k, nowhere else.")
-def flat_at_pmi(page):
-    """On a table of nine counts; for one pair met as often as by chance at -ln k."""
+def flat_at_pmi(page: Page):
+    """On a table of nine counts; for one pair met as often as by chance at -ln k.
+
+    Parameters
+    ----------
+    page : Page
+        ``SkipGram`` is the lesson's class, and ``skip_gram_loss`` its loss; ``counted``
+        counts the words of the texts.
+    """
     model = page.SkipGram(9, 4)
     one = torch.tensor([1, 2]), torch.tensor([3, 4]), torch.tensor([[5, 6], [7, 8]])
     scores = torch.cat([model(one[0], one[1][:, None]), model(one[0], one[2])], 1)
@@ -384,8 +506,16 @@ def flat_at_pmi(page):
 
 
 @proof("The stored trainings begin as this page's do, and their scores fall by ln k.")
-def cones_again(page):
-    """The first 180 steps of two of them; words and contexts point opposite ways."""
+def cones_again(page: Page):
+    """The first 180 steps of two of them; words and contexts point opposite ways.
+
+    Parameters
+    ----------
+    page : Page
+        ``trainings`` are the stored runs, dicts with ``k`` negatives, a ``constant`` that
+        is added to the score, ``cosines`` by step, and more; ``train_skip_gram`` yields a
+        model a step, from the pairs ``met`` and the words' ``shares``.
+    """
     ln5 = math.log(5)
     runs = [row for row in page.trainings if row["seed"] == 0 and not row["without"]]
     plain = [row for row in runs if not row["constant"]]
@@ -415,8 +545,15 @@ def cones_again(page):
 
 
 @proof("Sparse counts are those of a loop, and PPMI is the formula.")
-def counts_are_a_loop(page):
-    """On twenty poems, by two loops; and how much fifty directions keep of the whole."""
+def counts_are_a_loop(page: Page):
+    """On twenty poems, by two loops; and how much fifty directions keep of the whole.
+
+    Parameters
+    ----------
+    page : Page
+        ``cooccurrence`` and ``ppmi`` are the lesson's functions; ``poems`` is a table with
+        the column ``text``; ``split`` lists the words of each text.
+    """
     toy = [words(text) for text in page.poems.text[:20]]
     toy_words = sorted({word for text in toy for word in text})
     met = Counter()
@@ -436,14 +573,31 @@ def counts_are_a_loop(page):
     return {"kept": ((vectors**2).sum(axis=0) ** 2).sum() / (table.data**2).sum()}
 
 
-def shuffled_text(page):
-    """The words of all poems shuffled among them."""
+def shuffled_text(page: Page):
+    """The words of all poems shuffled among them.
+
+    Parameters
+    ----------
+    page : Page
+        ``split`` lists the words of each text.
+    """
     return page.replaced(split=shuffled_texts(page.split, 99, across=True))
 
 
 @cache
 def _versions(texts: tuple) -> dict:
-    """Return a text as it is, each poem shuffled, and all words shuffled."""
+    """Return texts as they are, each poem shuffled, and all words shuffled.
+
+    Parameters
+    ----------
+    texts : tuple of tuple of str
+        The words of each.
+
+    Returns
+    -------
+    dict of str to list
+        "poems", "within" and "across" → for each seed the texts, lists of words.
+    """
     texts = [list(text) for text in texts]
     return {
         "poems": [texts],
@@ -454,12 +608,46 @@ def _versions(texts: tuple) -> dict:
 
 @cache
 def _counted(texts: tuple, width: int, how: tuple) -> tuple:
-    """Return words and their vectors, of texts that can be hashed."""
+    """Return what `lmcourse.embeddings.word_vectors` does, of texts that can be hashed.
+
+    Parameters
+    ----------
+    texts : tuple of tuple of str
+        The words of each.
+    width : int
+        Directions of the vectors.
+    how : tuple of (str, value)
+        Other options of that function.
+
+    Returns
+    -------
+    names : list of str
+    vectors : array of shape (words, width)
+    """
     return word_vectors(list(map(list, texts)), width, **dict(how))
 
 
-def shares_by_word(page, versions, width=50, **how) -> tuple[np.ndarray, np.ndarray]:
-    """Return what frequent words, and the others, share with BERT, over several texts."""
+def shares_by_word(page: Page, versions, width=50, **how) -> tuple[np.ndarray, np.ndarray]:
+    """Return what share of its ten nearest words by BERT each word has by counting.
+
+    Parameters
+    ----------
+    page : Page
+        Its ``common`` are the words, the most frequent first, ``theirs`` BERT's vectors.
+    versions : list of list of list of str
+        Texts as words; the shares are means over these.
+    width : int
+        Directions of the vectors.
+    **how
+        Other options of `lmcourse.embeddings.word_vectors`.
+
+    Returns
+    -------
+    top : float array of shape (TOP,)
+        Of the most frequent words.
+    rest : float array of shape (words - TOP,)
+        Of the others, among each other.
+    """
     top, rest = [], []
     for texts in versions:
         frozen = tuple(map(tuple, texts))
@@ -480,7 +668,7 @@ def shares_by_word(page, versions, width=50, **how) -> tuple[np.ndarray, np.ndar
     n="{words} words, ten neighbours each, five shuffles",
     interval="less shuffled {gain:.1%}; less spelling {less_spelling:.1%}",
 )
-def poems_teach(page):
+def poems_teach(page: Page):
     """Of words that occur ten times and are tokens, the sixty most frequent left out.
 
     The gain's interval over words is above zero at 50 directions and a window of 2, and
@@ -488,6 +676,12 @@ def poems_teach(page):
     Spelling (pairs and triples of letters) is not beaten. Of the sixty most frequent words
     shuffled text shares about as much as the poems, and without the smoothing of counts it
     shares about what chance does: so that agreement is frequency.
+
+    Parameters
+    ----------
+    page : Page
+        ``split`` lists the words of each text; ``common`` are the words that are compared,
+        the most frequent first, and ``theirs`` BERT's vectors of them.
     """
     made = _versions(tuple(map(tuple, page.split)))
     top, rest = {}, {}
@@ -529,8 +723,15 @@ def poems_teach(page):
 @proof(
     "Shuffled poems agree with BERT less than poems at both windows, more than all words."
 )
-def shuffled_poems(page):
-    """Five shuffles; and the five counted together, which are five times the text."""
+def shuffled_poems(page: Page):
+    """Five shuffles; and the five counted together, which are five times the text.
+
+    Parameters
+    ----------
+    page : Page
+        ``split`` lists the words of each text; ``common`` are the words that are compared,
+        and ``theirs`` BERT's vectors of them.
+    """
     made = _versions(tuple(map(tuple, page.split)))
     found = {}
     for window in (2, 5):
@@ -549,8 +750,15 @@ def shuffled_poems(page):
 
 
 @proof("The letter is that of the list made from shuffled words.")
-def random_list(page):
-    """And the three lists are what their texts give."""
+def random_list(page: Page):
+    """And the three lists are what their texts give.
+
+    Parameters
+    ----------
+    page : Page
+        ``lists`` are three lists of words, by title; ``order`` is which text each was made
+        from, "R" for the shuffled one; ``listed`` holds the list of each text.
+    """
     letter = "abc"[page.order.index("R")]
     assert page.lists[f"list {page.order.index('R') + 1}"] == page.listed["R"]
     return {"answer": letter}

@@ -13,24 +13,53 @@ from lmcourse.embeddings import cooccurrence
 
 class SkipGram(nn.Module):
     def __init__(self, vocab_size, d_model, constant=0.0):
+        """Make random vectors of words and of contexts, each (vocab_size, d_model).
+
+        ``constant`` : float, added to every score.
+        """
         super().__init__()
         self.words = nn.Embedding(vocab_size, d_model)
         self.contexts = nn.Embedding(vocab_size, d_model)
         self.constant = constant  # added to every score
 
     def forward(self, words, contexts):  # (batch,), (batch, n) → (batch, n)
+        """Return the scores (batch, n) of words (batch,) and their contexts (batch, n)."""
         word = self.words(words)[:, None]  # (batch, 1, d_model)
         return (word * self.contexts(contexts)).sum(-1) + self.constant
 
 
 def skip_gram_loss(model, words, contexts, negatives):
-    """Of (batch,), (batch,) and (batch, k)."""
+    """Return the mean loss of skip-gram with negative samples, a scalar Tensor in nats.
+
+    Parameters
+    ----------
+    model : SkipGram
+    words, contexts : int64 Tensor of shape (batch,)
+        Words, and a word near each.
+    negatives : int64 Tensor of shape (batch, k)
+        Words drawn at random.
+    """
     up = F.logsigmoid(model(words, contexts[:, None])).sum(1)  # (batch,)
     down = F.logsigmoid(-model(words, negatives)).sum(1)  # (batch,)
     return -(up + down).mean()
 
 
 def word_pairs(texts, vocabulary, window=4):
+    """Return all pairs of words that stand near each other, as often as they do.
+
+    Parameters
+    ----------
+    texts : list of list of str
+    vocabulary : list of str
+        Other words are left out.
+    window : int
+        How many words apart at most.
+
+    Returns
+    -------
+    int array of shape (pairs, 2)
+        Numbers of words in the vocabulary.
+    """
     counts = cooccurrence(texts, vocabulary, window).tocoo()
     times = counts.data.astype(int)
     sides = [np.repeat(side, times) for side in counts.coords]

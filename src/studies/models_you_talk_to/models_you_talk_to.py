@@ -90,22 +90,42 @@ WAYS = {  # of choosing the next token
 
 @cache
 def talker():
-    """Return the tokenizer and the model, on the CPU."""
+    """Return SmolLM2's tokenizer and the model, on the CPU.
+
+    Returns
+    -------
+    tokenizer : PreTrainedTokenizerFast
+    model : Llama
+    """
     return load_talker(device="cpu")
 
 
 def ids_of(*texts):
-    """Return texts of one length as ids, (texts, tokens)."""
+    """Return texts, which must have the same number of tokens, as ids.
+
+    The result is an int64 Tensor of shape (texts, tokens).
+    """
     return torch.tensor([talker()[0](text).input_ids for text in texts])
 
 
 def first_id(answer):
-    """Return the token with which an answer begins, after a space."""
+    """Return the id of the first token of an answer, a str, after a space."""
     return talker()[0](f" {answer}").input_ids[0]
 
 
 def plan(small):
-    """Everything once; or one quick run of most groups."""
+    """Return the settings of all runs.
+
+    Parameters
+    ----------
+    small : bool
+        Whether it is one quick run of each group but "moves".
+
+    Returns
+    -------
+    list of dict
+        The arguments of `run`: ``group``, a key of `GROUPS`, and those of its function.
+    """
     few = {"count": 3} if small else {}
     layers = [0] if small else range(talker()[1].config.layers)
     runs = grid(group="heads", layer=layers)
@@ -126,7 +146,22 @@ def plan(small):
 
 
 def run(folder, group, **setting):
-    """Do what a group does."""
+    """Do one run of the study.
+
+    Parameters
+    ----------
+    folder : Path
+        Unused.
+    group : str
+        A key of `GROUPS`.
+    **setting
+        The arguments of the group's function.
+
+    Returns
+    -------
+    dict or list of dict
+        What that function returns.
+    """
     return GROUPS[group](**setting)
 
 
@@ -135,7 +170,10 @@ def run(folder, group, **setting):
 
 @cache
 def poem_ids(count):
-    """Return the beginnings of the first poems that are long enough, one text each."""
+    """Return the beginnings of the first ``count`` poems that are long enough.
+
+    They are an int64 Tensor of shape (poems, tokens), as many tokens as `SETTINGS` says.
+    """
     tokenizer, _ = talker()
     tokens = SETTINGS["tokens"]
     texts = [tokenizer(text).input_ids[:tokens] for text in load_poems().text]
@@ -144,7 +182,18 @@ def poem_ids(count):
 
 @torch.no_grad()
 def poem_losses(model, count):
-    """Return the mean loss of each poem, in nats a token."""
+    """Return the mean loss of each poem, in nats a token.
+
+    Parameters
+    ----------
+    model : Llama
+    count : int
+        Of poems (`poem_ids`).
+
+    Returns
+    -------
+    list of float
+    """
     losses = []
     for ids in poem_ids(count):
         logits = model(ids[None])[0, :-1]
@@ -153,7 +202,21 @@ def poem_losses(model, count):
 
 
 def requantised(model, bits, block):
-    """Return a copy whose matrices were stored with so many bits; block 0 is a row."""
+    """Return a copy of a model whose matrices have been stored with fewer bits.
+
+    Parameters
+    ----------
+    model : Llama
+    bits : int
+        For each number.
+    block : int
+        How many numbers of a row share a scale and a minimum; 0: the whole row.
+
+    Returns
+    -------
+    Llama
+        In float32 again.
+    """
     other = copy.deepcopy(model)
     with torch.no_grad():
         for weight in other.parameters():
@@ -164,7 +227,21 @@ def requantised(model, bits, block):
 
 
 def bits(block, bits, count=None):
-    """Return the losses with so many bits, and what the model then writes."""
+    """Measure the model with so many bits, and let it write.
+
+    Parameters
+    ----------
+    block, bits : int
+        As for `requantised`.
+    count : int, optional
+        Of poems. Default: as `SETTINGS` says.
+
+    Returns
+    -------
+    dict
+        ``block``, ``bits``; ``text``, how it continues a beginning; ``losses`` of the
+        poems.
+    """
     tokenizer, model = talker()
     other = requantised(model, bits, block)
     written = sample_tokens(other, ids_of(BEGINNING), 30)
@@ -173,7 +250,18 @@ def bits(block, bits, count=None):
 
 
 def counting(count=None):
-    """Return the losses of counts of single tokens in all poems but those judged."""
+    """Measure a unigram model of all poems but those that are tested.
+
+    Parameters
+    ----------
+    count : int, optional
+        Of test poems. Default: as `SETTINGS` says.
+
+    Returns
+    -------
+    dict
+        ``losses``, one for each test poem, in nats a token.
+    """
     tokenizer, model = talker()
     judged = poem_ids(count or SETTINGS["poems"])
     begun = {tuple(ids.tolist()) for ids in judged}
@@ -190,7 +278,18 @@ def counting(count=None):
 
 
 def prompt(question, form):
-    """Return a question as the text that the model is given."""
+    """Return a question as the text that the model is given.
+
+    Parameters
+    ----------
+    question : str
+    form : str
+        One of `FORMS`.
+
+    Returns
+    -------
+    str
+    """
     if form == "bare":
         return question
     turns = [{"role": "user", "content": question}]
@@ -205,7 +304,18 @@ def prompt(question, form):
 
 
 def by_length(texts):
-    """Yield texts of as many tokens together: their positions, and ids (texts, tokens)."""
+    """Group texts by their number of tokens.
+
+    Parameters
+    ----------
+    texts : list of str
+
+    Yields
+    ------
+    rows : list of int
+        The numbers of the texts in the list.
+    ids : int64 Tensor of shape (texts, tokens)
+    """
     every = [talker()[0](text).input_ids for text in texts]
     for length in sorted({len(ids) for ids in every}):
         rows = [row for row, ids in enumerate(every) if len(ids) == length]
@@ -216,11 +326,17 @@ def by_length(texts):
 def answers(texts, tokens):
     """Return what the model writes after each text, greedily, until it ends its turn.
 
+    Parameters
+    ----------
+    texts : list of str
+    tokens : int
+        How many at most.
+
     Returns
     -------
     list of dict
-        The ``text``; whether it ``ended``; the geometric mean of its tokens'
-        probabilities, ``sure``; and the probability, at once, of ending, ``end``.
+        ``text``; ``ended``, whether it ended its turn; ``sure``, the geometric mean of its
+        tokens' probabilities; ``end``, the probability of ending at once.
     """
     tokenizer, model = talker()
     end, found = tokenizer.eos_token_id, {}
@@ -255,7 +371,22 @@ SPELLED = {
 
 
 def asks(task, form, count=None):
-    """Return the answer to each question of a task."""
+    """Ask the model all questions of a task.
+
+    Parameters
+    ----------
+    task : {"capitals", "opposites"}
+    form : str
+        Of the prompt, one of `FORMS`.
+    count : int, optional
+        How many questions. Default: all.
+
+    Returns
+    -------
+    list of dict
+        ``task``, ``form``, the ``word`` that is asked about, whether the answer is
+        ``right``, and what `answers` returns.
+    """
     asked = pairs(task)[:count]
     texts = [prompt(QUESTIONS[task].format(word), form) for word, _ in asked]
     told = answers(texts, 1 if form == "bare" else SETTINGS["answer"])
@@ -270,12 +401,27 @@ def asks(task, form, count=None):
 
 
 def pairs(task):
-    """Return the pairs of a task; of capitals all countries."""
+    """Return the pairs of a task: a word, or a country, and its answer.
+
+    ``task`` : str, "capitals" or a task of `lmcourse.prompts`.
+    """
     return [*CAPITALS.items()] if task == "capitals" else task_pairs(task)
 
 
 def chat(question, count=None):
-    """Return the answer to one question, in the template as it is shipped."""
+    """Ask one question in the template as it is shipped.
+
+    Parameters
+    ----------
+    question : str
+    count : int, optional
+        If it is given, the answer has six tokens at most; else sixty.
+
+    Returns
+    -------
+    dict
+        ``question``, and what `answers` returns.
+    """
     found = answers([prompt(question, "template")], 6 if count else 60)
     return {"question": question} | found[0]
 
@@ -285,7 +431,24 @@ def chat(question, count=None):
 
 @torch.no_grad()
 def shots(task, shots, right, count=None):
-    """Return which words of a task are answered rightly after so many examples."""
+    """Ask for the answer of each word of a task after some examples.
+
+    Parameters
+    ----------
+    task : str
+        One of ``SETTINGS["tasks"]``.
+    shots : int
+        How many examples, drawn at random from the other words.
+    right : bool
+        Whether the examples are right; else each has the answer of the next.
+    count : int, optional
+        How many words are asked. Default: all.
+
+    Returns
+    -------
+    dict
+        The arguments; ``hits``, 1 or 0 for each word; ``said``, the tokens it answered.
+    """
     tokenizer, model = talker()
     words, rng, texts = task_pairs(task), np.random.default_rng(0), []
     for at, (word, _) in enumerate(words[:count]):
@@ -310,14 +473,21 @@ def shots(task, shots, right, count=None):
 
 @cache
 def twin_texts(count):
-    """Return errands of the first names, and what was computed of them and their twins.
+    """Return errands of the first twenty names, and what was computed of their twins.
+
+    Parameters
+    ----------
+    count : int
+        Of pairs of twins: sentences in which the two people have changed places.
 
     Returns
     -------
     other, giver : int64 Tensor of shape (pairs,)
+        The first tokens of the two names.
     stream : Tensor of shape (layers + 1, pairs, tokens, d_model)
-    outputs : dict
-        Of the twins' heads.
+        The states of the sentences.
+    outputs : dict of (int, int) to Tensor
+        Layer and head → what the head returns in the twins.
     """
     one = errands(count, seed=1, names=NAMES[:20])
     other, giver = (
@@ -330,7 +500,19 @@ def twin_texts(count):
 
 @torch.no_grad()
 def logits_from(stream, layer):
-    """Return the last token's logits, the layers from this one on run anew."""
+    """Return the last token's logits, the layers from one on computed anew.
+
+    Parameters
+    ----------
+    stream : Tensor of shape (layers + 1, texts, tokens, d_model)
+        The states between the layers.
+    layer : int
+        The first that is computed.
+
+    Returns
+    -------
+    Tensor of shape (texts, vocab_size)
+    """
     model, x = talker()[1], stream[layer]
     for block in model.blocks[layer:]:
         x, _ = block(x)
@@ -338,14 +520,27 @@ def logits_from(stream, layer):
 
 
 def heads(layer, count=None):
-    """Return for each head of a layer how far its copy from the twin moves the lead.
+    """Measure how far each head of a layer, copied from the twins, moves the lead.
 
     The lead is by how many logits the other person is ahead of the giver.
+
+    Parameters
+    ----------
+    layer : int
+    count : int, optional
+        Of pairs of twins. Default: as `SETTINGS` says.
+
+    Returns
+    -------
+    list of dict
+        ``layer``, ``head``; ``effect``, the mean change of the lead, in logits; ``flips``,
+        in how many pairs the giver leads then.
     """
     other, giver, stream, found = twin_texts(count or SETTINGS["pairs"])
     row = torch.arange(len(other))
 
     def leads():
+        """Return the lead in each pair, (pairs,)."""
         logits = logits_from(stream, layer)
         return logits[row, other] - logits[row, giver]
 
@@ -364,11 +559,16 @@ def heads(layer, count=None):
 def known(task):
     """Return the prompts of a relation that the model answers rightly.
 
+    Parameters
+    ----------
+    task : {"capitals", "opposites"}
+
     Returns
     -------
     words : list of str
+        Those that are one token each.
     ids : int64 Tensor of shape (words, tokens)
-        Of words that are one token each.
+        The prompts.
     right : int64 Tensor of shape (words,)
         The token with which each answer begins.
     """
@@ -385,12 +585,21 @@ def known(task):
 
 @torch.no_grad()
 def moves(task):
-    """Return layer by layer whose answer comes if a token's state is another prompt's.
+    """Measure, layer by layer, whose answer comes if a token's state is another prompt's.
 
-    ``word`` and ``last``: where the word (a country, say) or the last token is copied
-    before the layer, how many answers become the other's; ``lens``: from which state on
-    the lens reads each answer; ``layers``: where all heads of a layer are copied at the
-    last token; ``heads``: where one head of the ``best`` of these layers is.
+    Parameters
+    ----------
+    task : {"capitals", "opposites"}
+
+    Returns
+    -------
+    dict
+        - ``task``, ``words``; ``of``, how many have another answer than the other prompt,
+        - ``word`` and ``last``: how many answers become the other's if the word (a country,
+          say) or the last token is copied before each layer,
+        - ``layers``: if all heads of a layer are copied at the last token,
+        - ``best``: the layer for which that is most; ``heads``: if one of its heads is,
+        - ``lens``: from which state on the lens reads each answer.
     """
     model, (words, ids, right) = talker()[1], known(task)
     depth, order = model.config.layers, torch.arange(len(words)).roll(1)
@@ -399,6 +608,7 @@ def moves(task):
     differ = right[order] != right
 
     def taken(layer):
+        """Return how many answers become the other's, layers from this one on anew."""
         told = logits_from(stream, layer).argmax(-1)
         return int((told == right[order])[differ].sum())
 
@@ -413,6 +623,7 @@ def moves(task):
     wholes = [[(layer, head) for head in each] for layer in range(depth)]
 
     def taken_with(heads):
+        """Return the same with these heads, of one layer, copied at the last token."""
         with copied_heads(model, heads, swapped):
             return taken(heads[0][0])
 
@@ -429,7 +640,22 @@ def moves(task):
 
 
 def writing(line, way, seed, count=None):
-    """Return how the model continues a line if its tokens are chosen in a way."""
+    """Let the model continue a line.
+
+    Parameters
+    ----------
+    line : str
+    way : str
+        Of choosing tokens, a key of `WAYS`.
+    seed : int
+    count : int, optional
+        Of tokens. Default: 45.
+
+    Returns
+    -------
+    dict
+        ``line``, ``way``, ``seed``, ``text``.
+    """
     tokenizer, model = talker()
     drawn = sample_tokens(
         model,
@@ -456,7 +682,18 @@ GROUPS = {
 
 
 def summary(results):
-    """Compare two bits, and four, with counting, poem by poem."""
+    """Compare the model with two bits, and with four, with the unigram model, poem by poem.
+
+    Parameters
+    ----------
+    results : dict of str to list of dict
+        Group → outcomes of its runs (`studies.harness`).
+
+    Returns
+    -------
+    dict
+        ``n``, ``seeds``, ``interval`` (of two bits less counting, in nats), ``verdict``.
+    """
     rows = {row["bits"]: row["losses"] for row in results["bits"] if row["block"] == 32}
     counted = np.array(results["counting"][0]["losses"])
     if not {2, 4} <= rows.keys():  # a short run

@@ -16,24 +16,42 @@ from lmcourse.llama import TRANSFORMERS_NAMES
 from lmcourse.numbers import bootstrap_interval
 from lmcourse.patching import copied_heads, copied_state
 from lmcourse.prompts import CAPITALS, LUNCH, NAMES, errands, twins
-from studies.findings import finding, proof
+from studies.findings import Page, finding, proof
 from studies.measures import auc, share_interval
 
 close = torch.testing.assert_close
 
 
-def random_weights(page):
-    """A Llama of the same sizes with random weights."""
+def random_weights(page: Page):
+    """A Llama of the same sizes with random weights.
+
+    Parameters
+    ----------
+    page : Page
+        ``blank`` is that Llama.
+    """
     return page.replaced(model=page.blank)
 
 
-def ids_of(page, texts) -> torch.Tensor:
-    """Return texts of one length as ids, (texts, tokens)."""
+def ids_of(page: Page, texts) -> torch.Tensor:
+    """Return the ids of texts, which must have the same number of tokens.
+
+    Parameters
+    ----------
+    page : Page
+        ``tokenizer`` encodes them; the result is an int64 Tensor of shape (texts, tokens).
+    """
     return torch.tensor([page.tokenizer(text).input_ids for text in texts])
 
 
-def first_ids(page, words) -> torch.Tensor:
-    """Return the tokens with which words begin, after a space."""
+def first_ids(page: Page, words) -> torch.Tensor:
+    """Return the id of the first token of each word, after a space.
+
+    Parameters
+    ----------
+    page : Page
+        ``tokenizer`` encodes them; the result is an int64 Tensor of shape (words,).
+    """
     return torch.tensor([page.tokenizer(f" {word}").input_ids[0] for word in words])
 
 
@@ -41,7 +59,17 @@ def first_ids(page, words) -> torch.Tensor:
 
 
 def theirs(model):
-    """Return the Llama of ``transformers`` with a model's weights."""
+    """Return the Llama of ``transformers`` with the weights of a `lmcourse.llama.Llama`.
+
+    Parameters
+    ----------
+    model : Llama
+
+    Returns
+    -------
+    LlamaForCausalLM
+        In evaluation mode.
+    """
     from transformers import LlamaConfig, LlamaForCausalLM
 
     ours = model.config
@@ -74,8 +102,15 @@ def theirs(model):
 
 
 @proof("The Llama of these functions is that of `transformers`, layer by layer.")
-def same_as_transformers(page):
-    """Every state relative to its largest number; logits; and the package's own model."""
+def same_as_transformers(page: Page):
+    """Every state relative to its largest number; logits; and the package's own model.
+
+    Parameters
+    ----------
+    page : Page
+        ``model`` is a Llama, ``config`` its sizes; ``france`` is a prompt, ids (1, tokens);
+        ``stream`` are its states at each level, and ``logits`` the model's answer.
+    """
     with torch.no_grad():
         told = theirs(page.model)(page.france, output_hidden_states=True)
     for state, want in zip(page.stream[:-1], told.hidden_states[:-1], strict=True):
@@ -95,8 +130,15 @@ def same_as_transformers(page):
 
 
 @proof("A block of twenty bytes gives the first 32 weights of its matrix.")
-def block_is_weights(page):
-    """By the page's own formula, the reader's, and by storing the weights anew."""
+def block_is_weights(page: Page):
+    """By the page's own formula, the reader's, and by storing the weights anew.
+
+    Parameters
+    ----------
+    page : Page
+        ``file`` is the model's GGUF file; ``block`` are the first twenty bytes of a matrix
+        in it.
+    """
     scale, minimum = page.block[:4].copy().view(np.float16).astype(np.float32)
     halves = np.concatenate([page.block[4:] & 15, page.block[4:] >> 4])
     matrix = page.file.read("blk.0.attn_q.weight")  # (d_model, d_model)
@@ -109,8 +151,14 @@ def block_is_weights(page):
 
 
 @proof("Stored with fewer bits, the model's losses are those of the study.")
-def bits_are_told(page):
-    """What the text quotes of the stored runs."""
+def bits_are_told(page: Page):
+    """What the text quotes of the stored runs.
+
+    Parameters
+    ----------
+    page : Page
+        ``study`` holds the results of the study by group.
+    """
     rows = page.study["bits"]
     losses = {(row["block"], row["bits"]): np.mean(row["losses"]) for row in rows}
     counted = np.mean(page.study["counting"][0]["losses"])
@@ -137,16 +185,23 @@ def bits_are_told(page):
     n="the capitals of {questions} countries, the first of the list",
     interval="share that ends at once: {span:.0%}",
 )
-def a_bare_question_ends(page):
+def a_bare_question_ends(page: Page):
     """The likeliest first token after the bare question is the one that ends a turn.
 
     In most questions, its interval above a half; after the same question and a line
     break, and in the template, in hardly any. The answers in the template are the study's.
+
+    Parameters
+    ----------
+    page : Page
+        ``model`` and ``tokenizer`` are SmolLM2's; ``templated`` puts a question into the
+        chat template; ``study`` holds the stored results by group.
     """
     questions = [f"What is the capital of {country}?" for country in [*CAPITALS][:40]]
     end = page.tokenizer.eos_token_id
 
     def ends(texts):
+        """Return of each text whether its likeliest next token ends the turn, a list."""
         found = []
         for text in texts:
             with torch.no_grad():
@@ -181,8 +236,15 @@ def a_bare_question_ends(page):
 
 
 @proof("With their answers exchanged, eight examples no longer tell the model the task.")
-def examples_must_be_right(page):
-    """Opposites, in the stored runs; of the past tense some is lost, of French nothing."""
+def examples_must_be_right(page: Page):
+    """Opposites, in the stored runs; of the past tense some is lost, of French nothing.
+
+    Parameters
+    ----------
+    page : Page
+        ``study`` holds the stored results by group; the rows of ``shots`` have ``task``,
+        ``shots``, ``right`` (whether the examples are) and ``hits`` by word.
+    """
     hits = {
         (row["task"], row["right"]): np.array(row["hits"])
         for row in page.study["shots"]
@@ -198,10 +260,22 @@ def examples_must_be_right(page):
 # --- Paris --------------------------------------------------------------------------------
 
 
-def known_capitals(page):
-    """Return ids and right tokens of the countries whose capital the model completes.
+def known_capitals(page: Page):
+    """Return the countries whose capital the model completes; if fewer than two, all.
 
-    If these are fewer than two, of all.
+    Parameters
+    ----------
+    page : Page
+        Its ``model`` and ``tokenizer`` are asked, in the prompt ``CAPITAL_IS``.
+
+    Returns
+    -------
+    ids : int64 Tensor of shape (countries, tokens)
+        The prompts.
+    right : int64 Tensor of shape (countries,)
+        The first token of each capital.
+    known : int
+        How many capitals the model completes.
     """
     one = [
         (country, city)
@@ -219,12 +293,24 @@ def known_capitals(page):
 
 @torch.no_grad()
 def last_lens(model, stream):
-    """Return what the lens reads of each text's last token, (layers + 1, texts, vocab)."""
+    """Return what the logit lens reads of each text's last token.
+
+    Parameters
+    ----------
+    model : Llama
+    stream : Tensor of shape (layers + 1, texts, tokens, d_model)
+        The states between the layers.
+
+    Returns
+    -------
+    Tensor of shape (layers + 1, texts, vocab_size)
+        Logits.
+    """
     return F.linear(model.norm(stream[:, :, -1]), model.output_matrix)
 
 
 @torch.no_grad()
-def told_without_mean(page, state, right) -> float:
+def told_without_mean(page: Page, state, right) -> float:
     """Return how often the lens picks the right city, the mean of others taken off first.
 
     Parameters
@@ -259,7 +345,7 @@ def told_without_mean(page, state, right) -> float:
     n="{countries} countries whose capital the model completes",
     interval="last word, copied after layer 23 less before: {gap:.0%}",
 )
-def capital_moves_in_one_layer(page):
+def capital_moves_in_one_layer(page: Page):
     """Copy a token's state from another country's prompt, before layer 23 and after.
 
     Before it, the country's token decides and the last does not; after it, the reverse:
@@ -267,6 +353,12 @@ def capital_moves_in_one_layer(page):
     and most of them only after layer 29, the last. With the mean over other countries
     taken off, it picks most of them among all the capitals after layer 23, and hardly any
     before.
+
+    Parameters
+    ----------
+    page : Page
+        ``model``, ``tokenizer`` and ``config`` are SmolLM2's; ``CAPITAL_IS`` is the prompt
+        with a place for the country; ``study`` holds the stored results by group.
     """
     ids, right, known = known_capitals(page)
     order = torch.arange(len(ids)).roll(1)
@@ -342,7 +434,20 @@ class Names:
 
     @torch.no_grad()
     def named(self, heads=(), source=None):
-        """Return which texts end with the other person, and which with the giver."""
+        """Return which texts end with the other person, and which with the giver.
+
+        Parameters
+        ----------
+        heads : iterable of (int, int)
+            Layer and number of the heads whose output at the last token is replaced.
+        source : dict of (int, int) to Tensor, optional
+            What replaces it. Default: what the heads return for the twins of the texts, in
+            which the two people have changed places.
+
+        Returns
+        -------
+        other, giver : bool array of shape (texts,)
+        """
         x = self.stream
         with copied_heads(self.model, heads, source or self.twins):
             for block in self.model.blocks[self.first :]:
@@ -352,8 +457,21 @@ class Names:
         return (told == self.other).numpy(), (told == self.giver).numpy()
 
 
-def attended_twice(page, names):
-    """Return how much each of the two heads attends to the name's second place."""
+def attended_twice(page: Page, names):
+    """Return how much each of the two heads attends to the name's second position.
+
+    Parameters
+    ----------
+    page : Page
+        With ``model`` and ``HEADS``.
+    names : Names
+        The texts; the first ten are read.
+
+    Returns
+    -------
+    lowest, highest : float
+        Of the mean weights of the heads, from the last token.
+    """
     ids = names.ids[:10]
     repeated = (ids == names.giver[:10, None]).double()  # (texts, tokens)
     place = repeated.cumsum(1).argmax(1)  # where the count is first at its highest
@@ -365,8 +483,21 @@ def attended_twice(page, names):
     return min(shares), max(shares)
 
 
-def rival_pairs(page, count=5):
-    """Return pairs of other heads, of the same two layers, at random."""
+def rival_pairs(page: Page, count=5):
+    """Draw pairs of other heads, of the same two layers as the two heads of the page.
+
+    Parameters
+    ----------
+    page : Page
+        With ``HEADS`` and ``config``.
+    count : int
+        How many pairs.
+
+    Returns
+    -------
+    list of list of (int, int)
+        Layer and head, twice.
+    """
     rng, (one, two) = np.random.default_rng(0), page.HEADS
     others = [
         [(layer, head) for head in range(page.config.heads) if head != mine]
@@ -376,8 +507,15 @@ def rival_pairs(page, count=5):
 
 
 @proof("The two heads are those whose copies moved the name most in the stored runs.")
-def two_heads_are_named(page):
-    """The study tried each head alone; the third is named to say how far it is behind."""
+def two_heads_are_named(page: Page):
+    """The study tried each head alone; the third is named to say how far it is behind.
+
+    Parameters
+    ----------
+    page : Page
+        ``HEADS`` are the two heads, (layer, head); ``study`` holds the stored results by
+        group.
+    """
     rows = sorted(page.study["heads"], key=lambda row: row["effect"])
     names = [f"{row['layer']}.{row['head']}" for row in rows[:3]]
     assert [(row["layer"], row["head"]) for row in rows[:2]] == page.HEADS
@@ -392,7 +530,7 @@ def two_heads_are_named(page):
     n="{texts} sentences with names that did not choose the heads",
     interval="names that change: {span:.0%}",
 )
-def two_heads_carry_the_name(page):
+def two_heads_carry_the_name(page: Page):
     """At the last token alone; the heads were chosen on twenty other names (the study).
 
     Of the sentences that the model completes rightly most go to the giver, its interval
@@ -402,6 +540,12 @@ def two_heads_carry_the_name(page):
     is right as before. Both heads give much of their attention to the second place of the
     name that stands twice. What is copied from sentences about other people, in which the
     other place stands twice, changes some.
+
+    Parameters
+    ----------
+    page : Page
+        ``model``, ``tokenizer`` and ``config`` are SmolLM2's; ``HEADS`` are the two heads,
+        (layer, head).
     """
     here = Names(page, errands(30, seed=2, names=NAMES[20:]))
     heads = page.HEADS
@@ -456,13 +600,20 @@ def two_heads_carry_the_name(page):
     n="{rows} rows of {tokens} random tokens, each twice",
     interval="rise of the loss in the repetition: {rise:.1f} nats",
 )
-def five_heads_repeat(page):
+def five_heads_repeat(page: Page):
     """The five that attend most to what followed a token the last time, in other rows.
 
     Without them (zeros in their place) the loss on the repetition rises by more than
     three nats a token, and by more than three times what any five others of the same
     layers do; on the first reading by less than a tenth of that. Head 16.0, below them,
     attends to the token before; without it alone the loss rises by most of that, too.
+
+    Parameters
+    ----------
+    page : Page
+        ``model`` and ``config`` are SmolLM2's; ``rows`` are random tokens, each row twice,
+        ids (rows, tokens); ``induction`` are the five heads, (layer, head), chosen on the
+        first ten rows.
     """
     rows, length = page.rows[10:], page.rows.shape[1] // 2
     chosen, heads = page.induction, range(page.config.heads)
@@ -471,6 +622,11 @@ def five_heads_repeat(page):
     pool = [each for each in pool if each not in chosen]
 
     def losses(off=()):
+        """Return the mean losses of each row with some heads off, in nats a token.
+
+        ``off`` : list of (layer, head). The result is a pair of arrays of shape (rows,): of
+        the first reading, and of the repetition.
+        """
         with torch.no_grad(), ExitStack() as stack:
             for layer, head in off:
                 stack.enter_context(replaced(page.model.blocks[layer], head))
@@ -503,8 +659,16 @@ def five_heads_repeat(page):
 
 
 @proof("At “it” a causal model attends in the same way, whatever follows.")
-def it_cannot_know(page):
-    """All layers and heads, two sentences that part at their last word."""
+def it_cannot_know(page: Page):
+    """All layers and heads, two sentences that part at their last word.
+
+    Parameters
+    ----------
+    page : Page
+        ``animal_weights`` holds the attention weights of the two sentences,
+        ``poem_weights`` those of a poem, each a list by layer of (batch, heads, tokens,
+        tokens); ``it`` is the position of "it".
+    """
     tired, wide = (torch.stack(each)[:, 0] for each in page.animal_weights)
     at = page.it
     largest = tired[:, :, at].abs().max().item()
@@ -521,8 +685,15 @@ def it_cannot_know(page):
 @proof(
     "In the stored answers right capitals come with higher probabilities than wrong ones."
 )
-def sure_when_right(page):
-    """The template as it is shipped; the area under the curve, ties counted by half."""
+def sure_when_right(page: Page):
+    """The template as it is shipped; the area under the curve, ties counted by half.
+
+    Parameters
+    ----------
+    page : Page
+        ``study`` holds the stored results by group; the rows of ``asks`` have ``task``,
+        ``form``, ``right`` and ``sure``, the probability of the answer.
+    """
     rows = [
         row
         for row in page.study["asks"]
@@ -541,8 +712,14 @@ def sure_when_right(page):
 
 
 @proof("The sizes of this book's GPT and of SmolLM2 are counted; the others are published.")
-def sizes(page):
-    """Where they stand in the drawing: a decade is 40 units, 100,000 stands at 20."""
+def sizes(page: Page):
+    """Where they stand in the drawing: a decade is 40 units, 100,000 stands at 20.
+
+    Parameters
+    ----------
+    page : Page
+        ``model`` is SmolLM2.
+    """
     _, model, record = load_gpt("sonnets", device="cpu")
     batch, steps = record["training"]["batch"], record["progress"]["step"]
     ours = model.parameters_count, steps * batch * model.config.context

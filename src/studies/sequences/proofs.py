@@ -20,7 +20,7 @@ from lmcourse.ngrams import NgramModel
 from lmcourse.numbers import bootstrap_interval
 from lmcourse.recurrent import watch
 from lmcourse.shuffled import shuffled_weights
-from studies.findings import finding, proof
+from studies.findings import Page, finding, proof
 from studies.measures import ratio_of_sums
 from studies.sequences.sequences import passages
 
@@ -51,10 +51,18 @@ def mean_interval(values, chosen=None) -> tuple[float, float]:
     "On new sonnets n-grams longer than five gain less than 0.01 nats; on the text that "
     "was counted the loss goes on falling."
 )
-def counting_stops_helping(page):
+def counting_stops_helping(page: Page):
     """Lengths from one to nine; no probability is zero, and all sum to one.
 
     The differences from five have 95 % intervals over the sonnets.
+
+    Parameters
+    ----------
+    page : Page
+        ``ladder`` holds n-gram models by their length; ``rungs`` is a table of their mean
+        losses by length, with the columns ``new`` and ``counted``; ``ids`` holds the parts
+        of the Sonnets as ids; ``characters`` is the tokenizer; ``what_follows`` counts the
+        characters after a text.
     """
     new, own = page.rungs["new"], page.rungs["counted"]
     at = np.array(page.ids["validation"])
@@ -64,6 +72,7 @@ def counting_stops_helping(page):
     sizes = np.bincount(sonnet)
 
     def from_five(n):
+        """Return the interval of the loss with length ``n`` less that with length 5."""
         sums = np.bincount(sonnet, loss[n] - loss[5])
         return bootstrap_interval(sums, sizes, statistic=ratio_of_sums)
 
@@ -91,8 +100,15 @@ def counting_stops_helping(page):
 
 
 @proof("A 5-gram model orders the four answers alike after any text with the same end.")
-def four_characters_decide(page):
-    """Three beginnings; and the sonnet is not among those that were counted."""
+def four_characters_decide(page: Page):
+    """Three beginnings; and the sonnet is not among those that were counted.
+
+    Parameters
+    ----------
+    page : Page
+        ``ranked`` puts the four answers in the order of their probability after a text;
+        ``parts`` holds the text of the training sonnets, among others.
+    """
     beginnings = ("My mistress' eyes are nothing like the ", "My dog is nothing like the ")
     orders = [page.ranked(text) for text in (*beginnings, "I drank a glass of the ")]
     assert orders[0][0] == "sun"
@@ -102,8 +118,15 @@ def four_characters_decide(page):
 
 
 @proof("A mean of vectors is the same in any order of the tokens.")
-def a_bag_has_no_order(page):
-    """Two sentences, and a whole sonnet shuffled; random vectors in float64."""
+def a_bag_has_no_order(page: Page):
+    """Two sentences, and a whole sonnet shuffled; random vectors in float64.
+
+    Parameters
+    ----------
+    page : Page
+        ``characters`` is the tokenizer, ``sonnets`` a list of texts, and ``bag`` the mean
+        vector of a text.
+    """
     poem = torch.tensor(page.characters.encode(page.sonnets[0]))
     torch.manual_seed(0)
     vectors = torch.randn(page.characters.vocab_size, 16, dtype=torch.float64)
@@ -117,8 +140,14 @@ def a_bag_has_no_order(page):
 
 
 @proof("Given the same weights, the page's RNN and LSTM equal PyTorch's.")
-def ours_are_pytorchs(page):
-    """States, and gradients by the input, in float64."""
+def ours_are_pytorchs(page: Page):
+    """States, and gradients by the input, in float64.
+
+    Parameters
+    ----------
+    page : Page
+        ``RNN`` and ``page.LSTM`` are the lesson's classes.
+    """
     torch.manual_seed(0)
     x = torch.randn(3, 11, 5).double().requires_grad_()  # (batch, tokens, d_in)
     for ours, theirs in ((page.RNN, nn.RNN), (page.LSTM, nn.LSTM)):
@@ -139,36 +168,82 @@ def ours_are_pytorchs(page):
 # --- a clock ----------------------------------------------------------------------------
 
 
-def random_weights(page):
-    """An LSTM whose weights are shuffled."""
+def random_weights(page: Page):
+    """An LSTM whose weights are shuffled.
+
+    Parameters
+    ----------
+    page : Page
+        ``reader`` is the LSTM; its ``logits``, ``memories`` and ``gates`` on the sonnets
+        ``page.held_out`` are computed again.
+    """
     reader = shuffled_weights(page.reader)
     logits, memories, gates = watch(reader, page.held_out)
     return page.replaced(reader=reader, logits=logits, memories=memories, gates=gates)
 
 
 def correlations(memories, position, texts=slice(None)) -> np.ndarray:
-    """Return each unit's correlation with the position in the line, (d_model,)."""
+    """Return each unit's correlation with the position in the line.
+
+    Parameters
+    ----------
+    memories : Tensor of shape (texts, characters, d_model)
+        The first character of each text is left out.
+    position : int64 Tensor of shape (texts, characters)
+        How many characters before the line began.
+    texts : index
+        Which texts count. Default: all.
+
+    Returns
+    -------
+    float array of shape (d_model,)
+        0 for a unit that does not change.
+    """
     units = memories[texts, 1:].flatten(0, 1).T.numpy()
     place = position[texts, 1:].ravel().numpy()
     return np.nan_to_num(np.corrcoef(place, units)[0, 1:])
 
 
-def training_correlations(page) -> np.ndarray:
-    """Return the same on the training sonnets, in which the unit is chosen."""
+def training_correlations(page: Page) -> np.ndarray:
+    """Return `correlations` on the training sonnets, on which the unit is chosen.
+
+    Parameters
+    ----------
+    page : Page
+        ``reader`` is the LSTM, ``page.sonnets`` all sonnets; ``page.cut_alike`` makes ids
+        of one length of texts, and ``page.line_position`` says how far into its line each
+        is.
+    """
     learned = [s for i, s in enumerate(page.sonnets) if i % 10 not in (4, 9)]
     ids = page.cut_alike(learned)
     return correlations(watch(page.reader, ids)[1], page.line_position(ids))
 
 
 def partial_correlation(one, other, given) -> float:
-    """Return the correlation of two rows of numbers, a third one held constant."""
+    """Return the correlation of two rows of numbers, a third one held constant.
+
+    Parameters
+    ----------
+    one, other, given : float array of shape (numbers,)
+    """
     basis = np.stack([np.ones_like(given), given], axis=1)
     rest = [row - basis @ np.linalg.lstsq(basis, row)[0] for row in (one, other)]
     return float(np.corrcoef(*rest)[0, 1])
 
 
 def words_so_far(ids, newline, space):
-    """Return how many words of its line stand before each character."""
+    """Return how many words of its line stand before each character.
+
+    Parameters
+    ----------
+    ids : int64 Tensor of shape (texts, characters)
+    newline, space : int
+        The ids of these characters.
+
+    Returns
+    -------
+    int64 Tensor of shape (texts, characters)
+    """
     words = torch.zeros_like(ids)
     for t in range(1, ids.shape[1]):
         more = words[:, t - 1] + (ids[:, t] == space)
@@ -184,12 +259,20 @@ def words_so_far(ids, newline, space):
     n="{characters:,} characters of {sonnets} sonnets that it never read",
     interval="correlation with the position in the line: {span:.2f}",
 )
-def a_unit_keeps_time(page):
+def a_unit_keeps_time(page: Page):
     """The unit that goes best with the position in the line on the training sonnets.
 
     On the others it does, too, and no other unit comes near. It goes with characters, not
     words: given the position, the number of words so far adds nothing. Its median falls at
     nearly every position. With shuffled weights, five seeds, no unit goes with it.
+
+    Parameters
+    ----------
+    page : Page
+        ``reader`` is the LSTM; ``held_out`` are its held-out sonnets, ids (texts,
+        characters); ``memories`` are its memories there, (texts, characters, units), and
+        ``position`` is how many characters before each the line began; ``newline`` is an
+        id.
     """
     here = correlations(page.memories, page.position)
     rng = np.random.default_rng(0)
@@ -241,13 +324,20 @@ def a_unit_keeps_time(page):
     n="{written:,} characters for each way of writing, 1,600 for each other unit",
     interval="length of a line at the fortieth character, three seeds: {late_span:.0f}",
 )
-def without_the_clock(page):
+def without_the_clock(page: Page):
     """Lines free, frozen at the beginning of a line, and at its fortieth character.
 
     Frozen at the beginning, lines are at least four times as long as free ones and twice
     as long as with any other unit; at the fortieth, at most half. Reading held-out
     sonnets, the frozen clock makes the loss at line ends rise by two nats, elsewhere by
     less than a tenth of one.
+
+    Parameters
+    ----------
+    page : Page
+        ``write`` samples texts while units are held at values (``holding``; NaN: free), and
+        ``line_length`` is their mean length of a line; ``memories``, ``position``,
+        ``held_out``, ``logits`` and ``newline`` are as for `a_unit_keeps_time`.
     """
     begins = page.memories[page.position == 1].mean(0)  # (d_model,)
     late = page.memories[page.position == 40].mean(0)
@@ -294,8 +384,14 @@ def without_the_clock(page):
     }
 
 
-def eight_characters(page):
-    """The LSTM reads only the last eight characters before each one that it predicts."""
+def eight_characters(page: Page):
+    """The LSTM reads only the last eight characters before each one that it predicts.
+
+    Parameters
+    ----------
+    page : Page
+        ``by_context`` holds losses by how many characters are read.
+    """
     return page.replaced(lstm_losses=page.by_context[8])
 
 
@@ -305,11 +401,18 @@ def line_end_log_odds(order, vocab_size, newline, counted: tuple, asked: tuple):
 
     Parameters
     ----------
-    order, vocab_size, newline : int
+    order, vocab_size : int
+        Of the model.
+    newline : int
+        The id of a line end.
     counted : tuple of int
         The text that it counts.
     asked : tuple of tuple of int
         Texts of one length.
+
+    Returns
+    -------
+    float array of shape (texts, characters - order + 2)
     """
     model = NgramModel(counted, order, vocab_size)
     windows = np.lib.stride_tricks.sliding_window_view(np.array(asked), order - 1, axis=1)
@@ -319,17 +422,34 @@ def line_end_log_odds(order, vocab_size, newline, counted: tuple, asked: tuple):
     return np.log(probs / (1 - probs))  # (texts, characters - order + 2)
 
 
-def told_the_position(page, order=5):
+def told_the_position(page: Page, order=5):
     """Return the loss at each line end of an n-gram model that knows the position.
 
     A boosted tree learns from halves of the training sonnets, each asked of n-grams that
     were counted in the other, how likely a line end is, given the n-gram model's
     probability and the number of characters since the line began.
+
+    Parameters
+    ----------
+    page : Page
+        Of the chapter *sequences*.
+    order : int
+        The n-gram model's.
+
+    Returns
+    -------
+    float array of shape (texts, characters)
+        In nats, at those characters of ``page.held_out`` that the page's losses are of.
     """
     learned = [s for i, s in enumerate(page.sonnets) if i % 10 not in (4, 9)]
     sizes = page.characters.vocab_size, page.newline
 
     def features(counted, ids):
+        """Return what the tree is told of each character of texts, (texts · characters, 2).
+
+        ``counted`` : list of int, the text in which n-grams are counted; ``ids`` : the
+        texts, (texts, characters). The columns: log odds of a line end, the position.
+        """
         texts = tuple(map(tuple, ids.tolist()))
         odds = line_end_log_odds(order, *sizes, tuple(counted), texts)[:, :-1]
         known = page.line_position(ids)[:, order - 2 : -1]
@@ -355,11 +475,18 @@ def told_the_position(page, order=5):
     n="{ends} line ends of {sonnets} sonnets",
     interval="the best n-grams less the LSTM: {gap:.2f} nats",
 )
-def line_ends_are_predicted(page):
+def line_ends_are_predicted(page: Page):
     """Loss at line ends; the n-grams have the length that is best at these very ends.
 
     Elsewhere the LSTM is no worse. Reading eight characters it has no lead. What the
     n-grams lack is the position: told it, they make up most of the difference.
+
+    Parameters
+    ----------
+    page : Page
+        ``lstm_losses`` are the losses of the held-out sonnets, (texts, characters),
+        ``ngram_losses`` those by n-gram models of each length, ``by_context`` those of the
+        LSTM that reads only so many characters; ``at_end`` is True at line ends.
     """
     at_end = page.at_end.numpy()
     lstm = page.lstm_losses.numpy()
@@ -383,11 +510,18 @@ def line_ends_are_predicted(page):
 
 
 @proof("Of what 32 characters of context gain over one, the last eight gain most.")
-def near_and_far(page):
+def near_and_far(page: Page):
     """More than 85 % over all characters, with its interval; less than a fifth at ends.
 
     Over all characters the LSTM that reads everything is ahead of the best n-grams by less
     than 0.05 nats.
+
+    Parameters
+    ----------
+    page : Page
+        ``by_context`` holds the LSTM's losses, (texts, characters), by how many characters
+        it reads; ``lstm_losses`` and ``ngram_losses`` (by length) are those of the whole
+        LSTM and of n-gram models; ``at_end`` is True at line ends.
     """
 
     def share(*losses, axis):
@@ -413,8 +547,15 @@ def near_and_far(page):
     "Fifty tokens back a fresh RNN's gradient has vanished, with large weights it has "
     "exploded; an LSTM whose forget gate begins open keeps a tenth."
 )
-def gradients_vanish_or_explode(page):
-    """Five seeds each; a fresh LSTM as PyTorch makes it loses the gradient, too."""
+def gradients_vanish_or_explode(page: Page):
+    """Five seeds each; a fresh LSTM as PyTorch makes it loses the gradient, too.
+
+    Parameters
+    ----------
+    page : Page
+        ``layers`` makes the four layers, by name; ``gradient_by_distance`` returns the
+        gradient's length by how many tokens back, relative to the last.
+    """
     left = {name: [] for name in page.layers()}
     for seed in SEEDS:
         torch.manual_seed(seed)
@@ -428,8 +569,14 @@ def gradients_vanish_or_explode(page):
     return {"opened": min(opened), "gate": torch.sigmoid(torch.tensor(3.0)).item()}
 
 
-def before_training(page):
-    """The same networks before they are trained."""
+def before_training(page: Page):
+    """The same networks before they are trained.
+
+    Parameters
+    ----------
+    page : Page
+        ``recurrence`` holds the outcomes of the study by group.
+    """
     return page.replaced(runs=page.recurrence["fresh"])
 
 
@@ -441,13 +588,19 @@ def before_training(page):
     n="three networks of each kind, read on 15 test sonnets",
     interval="lowest to highest correlation of an LSTM's best unit: {clocks:.2f}",
 )
-def gates_make_a_clock(page):
+def gates_make_a_clock(page: Page):
     """The unit that goes best with the position in the line on training sonnets.
 
     Of the LSTM's memory and of the plain network's state. Both kinds have as many
     parameters, and rates that were chosen alike. The plain networks predict line ends about
     as well, and all characters a little better. Sixty-four characters back each LSTM has
     more of the gradient left.
+
+    Parameters
+    ----------
+    page : Page
+        ``runs`` are the outcomes of the study *recurrence*: dicts with ``kind``, ``clock``,
+        ``line_ends``, ``gradient`` (by distance) and ``loss``.
     """
     found = {
         key: {
@@ -475,17 +628,28 @@ def gates_make_a_clock(page):
     "Layers of windows see 1 + layers · (window − 1) tokens. Twice the tokens are twice "
     "the work for recurrence and convolution; attention's pairs are four times as many."
 )
-def windows_and_work(page):
-    """Seen by the gradient; work counted in floating-point operations."""
+def windows_and_work(page: Page):
+    """Seen by the gradient; work counted in floating-point operations.
+
+    Parameters
+    ----------
+    page : Page
+        ``LSTM`` is the lesson's class.
+    """
     width = 64
 
     def field(layers, window):
+        """Return how many tokens the middle one sees through layers of convolution."""
         stack = (nn.Conv1d(4, 4, window, padding=window // 2) for _ in range(layers))
         x = torch.randn(1, 4, 61, requires_grad=True)
         nn.Sequential(*stack)(x)[0, :, 30].sum().backward()
         return int((x.grad.abs().sum((0, 1)) > 0).sum())
 
     def work(layer, tokens, *axes):
+        """Return the floating-point operations of a layer on one text of so many tokens.
+
+        ``axes`` are two that are exchanged first, for a layer that wants the tokens last.
+        """
         x = torch.randn(1, tokens, width)
         with FlopCounterMode(display=False) as counter:
             layer(x.transpose(*axes) if axes else x)
@@ -517,8 +681,15 @@ NETWORKS = [
 IN_ORDER = ["counts", *NETWORKS[1:]]  # what can use the order
 
 
-def order_taken_away(page):
-    """The same models, trained and tested on passages whose tokens are shuffled."""
+def order_taken_away(page: Page):
+    """The same models, trained and tested on passages whose tokens are shuffled.
+
+    Parameters
+    ----------
+    page : Page
+        ``contest`` holds rows by unit, each with its ``kind`` and whether it is
+        ``shuffled``.
+    """
     mixed = dict(page.contest)
     for unit in ("character", "word"):
         rows = page.contest[unit]
@@ -529,16 +700,43 @@ def order_taken_away(page):
 
 
 def right_by_poem(contest, unit, kind, is_shuffled=False) -> np.ndarray:
-    """Return how many of each test poem's passages are right, the mean over seeds."""
+    """Return how many of each test poem's passages are right, the mean over seeds.
+
+    Parameters
+    ----------
+    contest : dict of str to list of dict
+        Unit → rows with ``kind``, ``shuffled`` and ``right``, the numbers by poem.
+    unit : {"character", "word"}
+    kind : str
+        Of model.
+    is_shuffled : bool
+        Whether it read shuffled tokens; for bags, which have no order, all is one.
+
+    Returns
+    -------
+    float array of shape (poems,)
+    """
     wanted = (kind, is_shuffled and "bag" not in kind)
     rows = [row for row in contest[unit] if (row["kind"], row["shuffled"]) == wanted]
     return np.mean([row["right"] for row in rows], axis=0)
 
 
 def lead(contest, unit, one, other) -> tuple[float, tuple[float, float]]:
-    """Return by what share one way to read is ahead of another, and its interval.
+    """Return by what share of the passages one model is ahead of another.
 
-    ``one`` and ``other`` are a kind and whether tokens are shuffled; poems are drawn.
+    Parameters
+    ----------
+    contest : dict
+    unit : {"character", "word"}
+        As of `right_by_poem`.
+    one, other : (str, bool)
+        A kind of model, and whether its tokens are shuffled.
+
+    Returns
+    -------
+    lead : float
+    interval : (float, float)
+        95 %, poems drawn again.
     """
     right, left = (right_by_poem(contest, unit, *each) for each in (one, other))
     sizes = np.array(contest["sizes"][0][unit])
@@ -562,6 +760,11 @@ def bag_by_counting() -> np.ndarray:
     labels = labels.numpy()
 
     def right(added, learned, asked):
+        """Return which passages are right, a bool array.
+
+        ``added`` is added to each count; ``learned`` and ``asked`` are bool arrays that
+        choose the passages to count and those to assign.
+        """
         fitted = MultinomialNB(alpha=added).fit(bags[learned], labels[learned])
         return fitted.predict(bags[asked]) == labels[asked]
 
@@ -582,12 +785,19 @@ def bag_by_counting() -> np.ndarray:
     n="{passages} test passages of {poems} poems; networks with three seeds",
     interval="n-grams less the window: {gap:.1%}",
 )
-def counting_wins(page):
+def counting_wins(page: Page):
     """Each network is behind, with its interval; each model that can use order gains by it.
 
     Shuffled, none gets a point more than the trained bag. With eight words no model gains
     by three points, none by an amount whose interval is above zero; the trained bag is
     ahead of all other networks, and naive Bayes ties with it.
+
+    Parameters
+    ----------
+    page : Page
+        ``contest`` holds the results of the study: by unit ("character" or "word") rows of
+        ``kind``, ``shuffled``, ``right`` (by poem) and ``share``; ``sizes``, how many
+        passages each poem has; ``longer``, rows of the longer training.
     """
     contest, ordered, mixed = page.contest, False, True
     behind = {
@@ -637,7 +847,7 @@ def counting_wins(page):
 
 
 @proof("The state at the last real token is the state of the text alone; packing gives it.")
-def the_last_state_is_the_last_real_one(page):
+def the_last_state_is_the_last_real_one(page: Page):
     """Three texts of different lengths; the state at the end of the batch is another."""
     torch.manual_seed(0)
     layer = nn.LSTM(3, 4, batch_first=True).double()

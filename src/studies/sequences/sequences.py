@@ -117,10 +117,24 @@ def run(_folder, group, kind="", shuffled=False, steps=(), rate=None):
 
 
 def tell(kind, ids, labels, learned, choice, seed):
-    """Return which of the passages not learned from are told right: bool (passages,).
+    """Return which of the held-out passages a model assigns to the right poet.
 
-    ``ids`` and ``labels`` are of all passages, ``learned`` says which are learned from;
-    ``choice`` is (order,) for counts, else (steps, rate).
+    Parameters
+    ----------
+    kind : str
+        One of `COUNTS` or `NETWORKS`.
+    ids : int64 Tensor of shape (passages, tokens)
+    labels : Tensor of shape (passages,)
+        0 or 1: the poet.
+    learned : bool array of shape (passages,)
+        Which passages the model learns from; the others are held out.
+    choice : tuple
+        (order,) of n-grams, else (steps, rate).
+    seed : int
+
+    Returns
+    -------
+    bool array of shape (held-out passages,)
     """
     if "counts" in kind:
         return count_poets(*choice, ids, labels, learned)
@@ -128,7 +142,11 @@ def tell(kind, ids, labels, learned, choice, seed):
 
 
 def sizes():
-    """Return how many test passages each poem has, by unit, in the order of `right`."""
+    """Return how many test passages each poem has.
+
+    The result is a dict from unit ("character" or "word") to a list of int, in the order of
+    ``right`` in `run`.
+    """
     found = {}
     for unit in ORDERS:
         _, _, poems, tested = passages(unit)
@@ -137,7 +155,20 @@ def sizes():
 
 
 def gap(results, one, other):
-    """Return the interval of a difference between two (kind, shuffled), on characters."""
+    """Return the 95 % interval of the difference of two models' shares, on characters.
+
+    Parameters
+    ----------
+    results : dict of str to list of dict
+        Group → outcomes of its runs (`studies.harness`).
+    one, other : (str, bool)
+        A kind of model, and whether its passages are shuffled.
+
+    Returns
+    -------
+    float array of shape (2,)
+        Of the share of right passages of ``one`` less that of ``other``, poems drawn again.
+    """
     counts, each = np.array(results["sizes"][0]["character"]), []
     for chosen in (one, other):
         rows = [r for r in results["character"] if (r["kind"], r["shuffled"]) == chosen]
@@ -147,7 +178,18 @@ def gap(results, one, other):
 
 
 def summary(results):
-    """Compare counting with each network, and each in order with itself shuffled."""
+    """Compare counting with each network, and each in order with itself shuffled.
+
+    Parameters
+    ----------
+    results : dict of str to list of dict
+        Group → outcomes of its runs (`studies.harness`).
+
+    Returns
+    -------
+    dict
+        ``n``, ``seeds``, ``interval`` (of counting less the window) and ``verdict``.
+    """
     known = {row["kind"] for row in results["character"]}
     ways = [kind for kind in NETWORKS if kind in known]
     ahead = {kind: gap(results, ("counts", False), (kind, False)) for kind in ways}

@@ -22,7 +22,7 @@ from lmcourse.tokenization import (
     train_bpe,
 )
 from lmcourse.wordpiece import bert_words
-from studies.findings import finding, proof
+from studies.findings import Page, finding, proof
 from studies.measures import ratio_of_sums
 
 HALVINGS = 5  # random halves of a corpus; the seeds are 0 to 4
@@ -32,8 +32,16 @@ HALVINGS = 5  # random halves of a corpus; the seeds are 0 to 4
 
 
 @proof("With merges learned from shuffled letters the poems take more tokens.")
-def shuffled_learns_little(page):
-    """Tokens per word over all poems, by as many merges; each has its own letters."""
+def shuffled_learns_little(page: Page):
+    """Tokens per word over all poems, by as many merges; each has its own letters.
+
+    Parameters
+    ----------
+    page : Page
+        ``bpe`` and ``untrained`` are tokenizers with 4,096 merges, learned from the
+        course's texts and from the same texts with their letters shuffled; ``words_of``
+        lists the words of a text; ``poem_text`` is all poems.
+    """
     words = len(page.words_of(page.poem_text))
     ours, untrained = (
         len(t.encode(page.poem_text)) / words for t in (page.bpe, page.untrained)
@@ -56,14 +64,33 @@ def shuffled_learns_little(page):
 
 
 def missed(read, words):
-    """Return the share of words, as often as they occur, that a list does not have."""
+    """Return the share of words, as often as they occur, that a list does not have.
+
+    Parameters
+    ----------
+    read : list of str
+        The list; words may stand in it several times.
+    words : list of str
+        Those that are looked up.
+
+    Returns
+    -------
+    float
+    """
     listed = set(read)
     return sum(word not in listed for word in words) / len(words)
 
 
 @proof("A list of words from half of her poems lacks many of the words in the other half.")
-def word_lists_miss(page):
-    """Five halvings; a list of as many words from the Sonnets lacks more, each time."""
+def word_lists_miss(page: Page):
+    """Five halvings; a list of as many words from the Sonnets lacks more, each time.
+
+    Parameters
+    ----------
+    page : Page
+        ``poems`` and ``sonnets`` are tables with the column ``text``; ``halves_of`` divides
+        texts in two at random, from a seed; ``words_of`` lists the words of a text.
+    """
     missing = []
     for seed in range(HALVINGS):
         halves = page.halves_of(page.poems.text, seed)
@@ -79,8 +106,14 @@ def word_lists_miss(page):
 
 
 @proof("The pieces and the IDs in the drawing are GPT-2's.")
-def path_is_gpt2s(page):
-    """What the drawing shows of one text."""
+def path_is_gpt2s(page: Page):
+    """What the drawing shows of one text.
+
+    Parameters
+    ----------
+    page : Page
+        ``gpt2`` is a tokenizer with GPT-2's vocabulary.
+    """
     ids = page.gpt2.encode("Hope is recordless")
     assert [page.gpt2.decode([i]) for i in ids] == ["Hope", " is", " record", "less"]
     return {f"id_{place}": i for place, i in enumerate(ids)} | {
@@ -92,8 +125,17 @@ def path_is_gpt2s(page):
 
 
 @proof("The counts, the merges and the cuts of the drawing are those of the code.")
-def merges_by_hand(page):
-    """The toy language; each merge has the number that the drawing gives it."""
+def merges_by_hand(page: Page):
+    """The toy language; each merge has the number that the drawing gives it.
+
+    Parameters
+    ----------
+    page : Page
+        ``toy`` is the toy language, a dict from word to count; ``toy_merges`` are the pairs
+        of symbols that are merged, in their order; ``count_pairs`` and ``merge_pair`` are
+        the lesson's functions. The values returned are the merges' numbers, by the symbol
+        that each makes.
+    """
     counts = page.count_pairs([(tuple(word), n) for word, n in page.toy.items()])
     assert counts["a", "l"] == 5 + 4 == max(counts.values())
     assert page.merge_pair("aaa", ("a", "a")) == ("aa", "a")
@@ -108,8 +150,14 @@ def merges_by_hand(page):
 
 
 @proof("All merges together cut “fall” as the first one does.")
-def cut_of_fall(page):
-    """The letter of the right answer."""
+def cut_of_fall(page: Page):
+    """The letter of the right answer.
+
+    Parameters
+    ----------
+    page : Page
+        ``toy_merges`` are the merges of the toy language, pairs of symbols in their order.
+    """
     ranks = {pair: rank for rank, pair in enumerate(page.toy_merges)}
     options = ["f all _", "f al l _", "fall _", "[UNK]"]
     place = options.index(" ".join(segment("fall_", ranks)))
@@ -118,8 +166,16 @@ def cut_of_fall(page):
 
 
 @proof("On the toy language `join_by_replace` does what `merge_pair` does; elsewhere not.")
-def replace_joins_too_much(page):
-    """At every merge of the toy language, and in one case that differs."""
+def replace_joins_too_much(page: Page):
+    """At every merge of the toy language, and in one case that differs.
+
+    Parameters
+    ----------
+    page : Page
+        ``toy`` is the toy language, a dict from word to count; ``toy_merges`` are its
+        merges; ``join_by_replace`` is the function that the reader judges, from symbols and
+        a pair to symbols.
+    """
     symbols = [tuple(word) for word in page.toy]
     for pair in page.toy_merges:
         replaced = [page.join_by_replace(each, pair) for each in symbols]
@@ -131,8 +187,16 @@ def replace_joins_too_much(page):
 
 
 @proof("The slow trainer and the fast one learn the same merges in the same order.")
-def both_trainers_agree(page):
-    """On the toy language, and twenty merges of the beginning of the course's texts."""
+def both_trainers_agree(page: Page):
+    """On the toy language, and twenty merges of the beginning of the course's texts.
+
+    Parameters
+    ----------
+    page : Page
+        ``toy`` is the toy language, a dict from word to count; ``toy_merges`` are its
+        merges; ``naive_train_bpe`` is the lesson's trainer; ``course_text`` is all poems
+        and sonnets.
+    """
     assert train_bpe(page.toy, 99) == page.toy_merges
     counted = Counter(pre_tokenize(page.course_text[:40_000]))
     assert page.naive_train_bpe(counted.items(), 20) == train_bpe(counted, 20)
@@ -145,8 +209,16 @@ def both_trainers_agree(page):
 @proof(
     "Our merges are those of `train_bpe`, GPT-2's IDs the published ones; texts come back."
 )
-def bytes_lose_nothing(page):
-    """All poems and sonnets, and strange texts, in both byte-level vocabularies."""
+def bytes_lose_nothing(page: Page):
+    """All poems and sonnets, and strange texts, in both byte-level vocabularies.
+
+    Parameters
+    ----------
+    page : Page
+        ``bpe`` and ``gpt2`` are tokenizers, ours and GPT-2's; ``vocab`` is the published
+        vocabulary, from symbol to ID; ``every_text`` lists all poems and sonnets,
+        ``course_text`` joins them; ``byte_characters`` gives each byte its character.
+    """
     assert len(set(page.byte_characters())) == 256
     counted = Counter(pre_tokenize(page.course_text))
     assert page.bpe.merges == train_bpe(counted, len(page.bpe.merges))
@@ -162,8 +234,14 @@ def bytes_lose_nothing(page):
 
 
 @proof("GPT-2's vocabulary has the whole name.")
-def magikarp(page):
-    """The letter of the right answer."""
+def magikarp(page: Page):
+    """The letter of the right answer.
+
+    Parameters
+    ----------
+    page : Page
+        ``gpt2`` is a tokenizer with GPT-2's vocabulary.
+    """
     tokens = len(page.gpt2.encode(" SolidGoldMagikarp"))
     assert tokens == 1
     return {"answer": "abcd"[[4, 7, 18, 1].index(tokens)]}
@@ -172,8 +250,16 @@ def magikarp(page):
 @proof(
     "The library learns our merges in our order, and cuts every poem and sonnet as we do."
 )
-def library_agrees(page):
-    """With our vocabulary and with GPT-2's; and what its option for a space does."""
+def library_agrees(page: Page):
+    """With our vocabulary and with GPT-2's; and what its option for a space does.
+
+    Parameters
+    ----------
+    page : Page
+        ``library`` is a tokenizer of the package *tokenizers*, ``its_merges`` what it
+        learned; ``bpe`` and ``gpt2`` are our tokenizers; ``vocab`` and ``merges`` are what
+        GPT-2 publishes; ``every_text`` lists all poems and sonnets.
+    """
     assert [tuple(pair) for pair in page.its_merges] == page.bpe.merges
     assert page.library.get_vocab() == page.bpe.vocab
     model = tokenizers.models.BPE(dict(page.vocab), page.merges)
@@ -196,7 +282,22 @@ SIZES = (128, 256, 512, 1024, 2048)  # of the rival's list of words
 
 
 def bits_of(texts, encode, vocab_size, read):
-    """Return the bits that a bigram model needs for each text, shape (texts,)."""
+    """Return the bits that a bigram model needs for each text.
+
+    Parameters
+    ----------
+    texts : list of str
+    encode : callable
+        From a text to a list of ids, each below ``vocab_size``.
+    vocab_size : int
+    read : str
+        The text in which the model counts pairs of tokens.
+
+    Returns
+    -------
+    float array of shape (texts,)
+        Each with the empty line after the text.
+    """
     model = NgramModel(encode(read), 2, vocab_size)
     ids = [encode(f"{text}\n\n") for text in texts]
     bits = -np.log2(model.probabilities(np.concatenate(ids)))
@@ -204,8 +305,26 @@ def bits_of(texts, encode, vocab_size, read):
     return np.array([each.sum() for each in np.split(bits, ends)])
 
 
-def bigram_gains(page, texts, seed):
-    """Return bits saved by subwords, against letters and words: (2, texts), and letters."""
+def bigram_gains(page: Page, texts, seed):
+    """Return how many bits a bigram model saves by reading subwords.
+
+    Parameters
+    ----------
+    page : Page
+        Its ``halves_of`` divides texts in two at random, ``word_list`` makes a list of
+        frequent words, and ``spell`` cuts a text into these words and letters.
+    texts : sequence of str
+        One half is counted, the other predicted.
+    seed : int
+        Of the halves.
+
+    Returns
+    -------
+    gains : float array of shape (2, texts)
+        Bits of each predicted text by letters, and by words, less those by subwords.
+    lengths : list of int
+        Letters of each of these texts.
+    """
     half, rest = page.halves_of(texts, seed)
     read = "\n\n".join(half)
     sub = BPETokenizer.train(read, 256 + 512)
@@ -223,8 +342,14 @@ def bigram_gains(page, texts, seed):
     return np.array([letters - ours, words - ours]), [len(text) + 2 for text in rest]
 
 
-def letters_shuffled(page):
-    """The letters of all poems and of all sonnets shuffled."""
+def letters_shuffled(page: Page):
+    """The letters of all poems and of all sonnets shuffled.
+
+    Parameters
+    ----------
+    page : Page
+        ``poems`` and ``page.sonnets`` are tables with the column ``text``.
+    """
     mixed = {}
     for name in ("poems", "sonnets"):
         frame = getattr(page, name)
@@ -243,7 +368,7 @@ def letters_shuffled(page):
     interval="bits saved per letter: {over_letters:.2f} against letters, "
     "{over_words:.2f} against words",
 )
-def short_memory(page):
+def short_memory(page: Page):
     """Modified Kneser–Ney of order 2, learned from half of the texts, on the other half.
 
     512 merges, not tuned; the rival's number of words is the best of five on the very
@@ -272,8 +397,15 @@ def short_memory(page):
 
 
 @proof("With one or two tokens of memory subwords are predicted best, with five letters.")
-def long_memory(page):
-    """The numbers of the figure: one halving of the poems."""
+def long_memory(page: Page):
+    """The numbers of the figure: one halving of the poems.
+
+    Parameters
+    ----------
+    page : Page
+        ``bits`` is a table of bits per letter: a row for each number of tokens of memory, a
+        column for each kind of token.
+    """
     bits = page.bits
     assert (
         bits.loc[1:2, "subwords"] < bits.loc[1:2].drop(columns="subwords").min(axis=1)
@@ -286,8 +418,15 @@ def long_memory(page):
 
 
 @proof("Word splitting and longest match are BERT's whole tokenizer, on all texts.")
-def wordpiece_is_berts(page):
-    """Every poem and sonnet; a sign without a piece takes its word along."""
+def wordpiece_is_berts(page: Page):
+    """Every poem and sonnet; a sign without a piece takes its word along.
+
+    Parameters
+    ----------
+    page : Page
+        ``tokenizer`` is BERT's; ``wordpiece`` is the lesson's longest match, from a word
+        and a vocabulary to pieces; ``every_text`` lists all poems and sonnets.
+    """
     vocab = page.tokenizer.get_vocab()
     uncased = page.tokenizer.tokenize("Bee") == page.tokenizer.tokenize("bee")
     for text in page.every_text:
@@ -298,8 +437,14 @@ def wordpiece_is_berts(page):
     return {"texts": len(page.every_text)}
 
 
-def as_bert_writes(page):
-    """The texts as BERT's tokens give them back."""
+def as_bert_writes(page: Page):
+    """The texts as BERT's tokens give them back.
+
+    Parameters
+    ----------
+    page : Page
+        ``every_text`` is a list of texts, and ``page.given_back`` encodes and decodes one.
+    """
     return page.replaced(every_text=[page.given_back(text) for text in page.every_text])
 
 
@@ -310,8 +455,15 @@ def as_bert_writes(page):
     null=as_bert_writes,
     n="{texts} texts",
 )
-def given_back(page):
-    """Decoded from the IDs, without special tokens, and compared letter by letter."""
+def given_back(page: Page):
+    """Decoded from the IDs, without special tokens, and compared letter by letter.
+
+    Parameters
+    ----------
+    page : Page
+        ``given_back`` is a text as BERT's tokens give it back; ``gpt2`` is a tokenizer with
+        GPT-2's vocabulary; ``every_text`` lists all poems and sonnets.
+    """
     pairs = [(text, page.given_back(text)) for text in page.every_text]
     bare = [["".join(each.lower().split()) for each in pair] for pair in pairs]
     forgiven = np.mean([text == back for text, back in bare])
@@ -323,8 +475,15 @@ def given_back(page):
 
 
 @proof("The cuts that were judged are the tokenizers' own.")
-def seams(page):
-    """The letter of the right answer."""
+def seams(page: Page):
+    """The letter of the right answer.
+
+    Parameters
+    ----------
+    page : Page
+        ``cut`` returns a word's pieces with spaces between them; ``gpt2`` and ``bpe`` are
+        the tokenizers.
+    """
     assert page.cut(page.gpt2, "nightingale") == "night ing ale"
     assert page.cut(page.gpt2, "lonesome") == "l ones ome"
     assert page.cut(page.bpe, "unsifted") == "uns ift ed"
@@ -335,8 +494,16 @@ def seams(page):
 @proof(
     "Unigram cuts before these endings more often than BPE, most of the difference is -s."
 )
-def unigram_cuts_endings(page):
-    """1,000 pieces each; words drawn again; -s apart from the other endings."""
+def unigram_cuts_endings(page: Page):
+    """1,000 pieces each; words drawn again; -s apart from the other endings.
+
+    Parameters
+    ----------
+    page : Page
+        ``endings_cut`` is a table with a row for each word: its ``ending``, and whether
+        ``Unigram`` and ``BPE`` cut before it; ``unigram_pieces`` and ``bpe_pieces`` cut a
+        word into pieces.
+    """
     hits = page.endings_cut
     gap = hits.Unigram.astype(float) - hits.BPE
     low, high = bootstrap_interval(gap.to_numpy())
@@ -355,15 +522,21 @@ def unigram_cuts_endings(page):
 
 
 @proof("To GPT-2 “summer” and “remmus” share no number.")
-def summer(page):
-    """Both after a space."""
+def summer(page: Page):
+    """Both after a space.
+
+    Parameters
+    ----------
+    page : Page
+        ``gpt2`` is a tokenizer with GPT-2's vocabulary.
+    """
     ids = page.gpt2.encode(" summer remmus")
     assert len(ids) == 3
     assert ids[0] not in ids[1:]
     return {"summer": ids[0], "first": ids[1], "second": ids[2]}
 
 
-def single_bytes(page):
+def single_bytes(page: Page):
     """A tokenizer without merges, whose last token is the last letter."""
     return page.replaced(gpt2=BPETokenizer([]), bpe=BPETokenizer([]))
 
@@ -377,19 +550,40 @@ def single_bytes(page):
     n="{rhymes} rhymes in {sonnets} sonnets",
     interval="by GPT-2's last token {span:.1%}",
 )
-def rhymes_are_hidden(page):
+def rhymes_are_hidden(page: Page):
     """By Shakespeare's scheme; sonnets drawn again. Equal words are left out.
 
     Our vocabulary and BERT's are below a tenth, too. The reason is asserted: most of these
     words are one token, and two different words are two tokens. Of the few rhymes of which
     both words are in several tokens, most have the last one alike.
+
+    Parameters
+    ----------
+    page : Page
+        ``rhymed`` lists each sonnet's fourteen last words; ``RHYMES`` and ``NEIGHBOURS``
+        are pairs of lines that rhyme and that stand side by side; ``gpt2``, ``bpe`` and
+        ``tokenizer`` (BERT's) are tokenizers.
     """
 
     def last_token(word):
+        """Return the ID of the last of GPT-2's tokens of a word that follows a space."""
         return page.gpt2.encode(" " + word)[-1]
 
     def counts(places, ending):
-        """Return per sonnet how many pairs are alike, and how many there are."""
+        """Count, in each sonnet, the pairs of lines whose last words end alike.
+
+        Parameters
+        ----------
+        places : list of (int, int)
+            Pairs of lines, counted from 0; those with the same word are left out.
+        ending : callable
+            From a word to what is compared.
+
+        Returns
+        -------
+        same, of : list of int
+            By sonnet, how many pairs are alike, and how many there are.
+        """
         same, of = [], []
         for words in page.rhymed:
             pairs = [(words[i], words[j]) for i, j in places if words[i] != words[j]]
@@ -436,11 +630,18 @@ def rhymes_are_hidden(page):
 
 
 @proof("GPT-2 cuts fewer than half of the pairs of four-digit numbers at the same places.")
-def sums(page):
-    """All 9,000 × 9,000 pairs; threes from the left and from the right beside it."""
+def sums(page: Page):
+    """All 9,000 × 9,000 pairs; threes from the left and from the right beside it.
+
+    Parameters
+    ----------
+    page : Page
+        ``by_gpt2``, ``from_left`` and ``from_right`` cut a number, a str, into pieces of
+        digits.
+    """
 
     def places(pieces):
-        """Where a number is cut, counted from its ones."""
+        """Return how many digits stand behind each cut between pieces, a tuple."""
         return tuple(accumulate(map(len, pieces[:0:-1])))
 
     four = [str(n) for n in range(1000, 10_000)]
@@ -458,8 +659,16 @@ def sums(page):
 
 
 @proof("In this sentence every other language costs GPT-2 half as much again, or more.")
-def one_sentence(page):
-    """Sixteen languages; the stored counts are those of the same sentences."""
+def one_sentence(page: Page):
+    """Sixteen languages; the stored counts are those of the same sentences.
+
+    Parameters
+    ----------
+    page : Page
+        ``prices`` is a table of tokens by language and tokenizer; ``priced`` holds the
+        stored counts, with the columns ``gpt2`` and ``now``; ``lost`` is the share of each
+        sentence that BERT's tokens lose; ``tokenizer`` is BERT's.
+    """
     prices, stored = page.prices, page.priced
     times = prices["GPT-2"] / prices["GPT-2"]["English"]
     lacking = [k for k, lost in page.lost.items() if lost > 0.1]
@@ -477,8 +686,15 @@ def one_sentence(page):
     }
 
 
-def learned_mixed_up(page):
-    """Which of the two vocabularies learned from the language is drawn anew in each run."""
+def learned_mixed_up(page: Page):
+    """Which of the two vocabularies learned from the language is drawn anew in each run.
+
+    Parameters
+    ----------
+    page : Page
+        ``names`` lists runs of the study, dicts; their entries "english" and "own" are
+        exchanged or not.
+    """
     rng, runs = np.random.default_rng(0), []
     for run in page.names:
         ways = rng.permutation(["english", "own"]).tolist()
@@ -495,7 +711,7 @@ def learned_mixed_up(page):
     n="{languages} languages, each with at least {fewest} names that were not counted",
     interval="{cheaper:.0f} languages are cheaper than English in all of three halvings",
 )
-def counted_text_decides(page):
+def counted_text_decides(page: Page):
     """Names of countries and languages; half are counted, the other half are cut.
 
     Learned from English, or by GPT-2, every language costs more than English in all three
@@ -503,16 +719,23 @@ def counted_text_decides(page):
     the same merges, Hindi among them. Nothing else differs between the two vocabularies.
     With each language's own merges half of the languages need at most 1.15 times what
     English needs with its own, Hindi, Tamil and Burmese 1.5 to 2.3 times.
+
+    Parameters
+    ----------
+    page : Page
+        ``names`` lists the runs of the study: dicts with ``language``, ``n`` (how many
+        names) and, for each of the vocabularies "english", "own", "gpt2" and "bytes", the
+        numbers of tokens of the English names and of the language's.
     """
     runs = page.names
     languages = {run["language"] for run in runs}
 
     def dearer(way):
-        """Languages that cost more than English in at least one halving."""
+        """Return the languages that cost more than English in one halving or more."""
         return {run["language"] for run in runs if run[way][1] >= run[way][0]}
 
     def always_dearer(way):
-        """Languages that cost more than English in all halvings."""
+        """Return the languages that cost more than English in every halving."""
         return languages - {run["language"] for run in runs if run[way][1] <= run[way][0]}
 
     hindi = [run["own"][1] / run["own"][0] for run in runs if run["language"] == "Hindi"]
@@ -536,12 +759,18 @@ def counted_text_decides(page):
 
 
 @proof("A part of the study of verse, done again, gives the same counts.")
-def verse_again(page):
+def verse_again(page: Page):
     """One training on half of the poems with each of four patterns, on the other half.
 
     As prose the four differ by less than a hundredth. In all rows of the study less than
     half of the saving is left without the joining, and GPT-2's pattern with the joining
     saves nine tenths of it.
+
+    Parameters
+    ----------
+    page : Page
+        ``study`` is the stored study of verse; ``halves_of`` divides texts in two at
+        random, from a seed; ``poems`` is a table with the column ``text``.
     """
     read, rest = page.halves_of(page.poems.text, 0)
     prose = [" ".join(text.split()) for text in rest]
@@ -575,12 +804,19 @@ def verse_again(page):
 
 
 @proof("A word that was among those counted costs the same in either poet.")
-def known_words_cost_the_same(page):
+def known_words_cost_the_same(page: Page):
     """Five halvings, 2,048 merges learned from half of the Sonnets; words alone.
 
     Words of the other sonnets and of the poems, split by whether the counted half has
     them. What is not counted costs more than twice as much; of the poems' words more are
     such.
+
+    Parameters
+    ----------
+    page : Page
+        ``learned_from`` returns the merges that BPE learns from texts; ``halves_of``
+        divides texts in two at random, from a seed; ``words_of`` lists the words of a text;
+        ``poems`` and ``sonnets`` are tables with the column ``text``.
     """
     rows = []
     for seed in range(HALVINGS):
@@ -614,8 +850,17 @@ def known_words_cost_the_same(page):
 @proof(
     "Padded to any length a poem's tokens get the same vectors; without the mask others."
 )
-def padding_is_hidden(page):
-    """Four poems; relative to the largest number."""
+def padding_is_hidden(page: Page):
+    """Four poems; relative to the largest number.
+
+    Parameters
+    ----------
+    page : Page
+        ``short`` and ``full`` are four poems as BERT's inputs, padded to the longest and to
+        the whole window; ``states`` and ``states_full`` are the last layer's states of
+        these, (batch, tokens, d_model); ``pair`` is two lines encoded as a pair; ``model``
+        and ``tokenizer`` are BERT's.
+    """
     kept = page.short.attention_mask.bool()
     ours = page.states[kept]  # (true tokens, d_model)
     full = page.states_full[page.full.attention_mask.bool()]
@@ -632,12 +877,15 @@ def padding_is_hidden(page):
 
 
 @proof("Windows overlap by the stride and together are the text.")
-def windows_are_the_text(page):
+def windows_are_the_text(page: Page):
     """Windows overlap by ``page.overlap`` tokens, and put together they give all ids.
 
-    ``page.whole``, the vector that the page made of a long text part by part, is the mean
-    of the last layer's states of all tokens of all stanzas; the plain mean of the parts'
-    vectors (``page.parts``, which have different lengths) is another.
+    Parameters
+    ----------
+    page : Page
+        ``whole``, the vector that the page made of a long text part by part, is the mean of
+        the last layer's states of all tokens of all stanzas; the plain mean of the parts'
+        vectors (``page.parts``, which have different lengths) is another.
     """
     inner = [window[1:-1] for window in page.windows.input_ids]
     over = page.overlap
@@ -657,8 +905,15 @@ def windows_are_the_text(page):
 
 
 @proof("With other numbers for its words BERT still computes, without a word of warning.")
-def nothing_warns(page):
-    """The shuffled numbers are all in its table; the vectors are finite, and others."""
+def nothing_warns(page: Page):
+    """The shuffled numbers are all in its table; the vectors are finite, and others.
+
+    Parameters
+    ----------
+    page : Page
+        ``lines`` is a text; ``misread`` are its IDs under the shuffled numbers
+        ``other_numbers``, old ID → new; ``model`` and ``tokenizer`` are BERT's.
+    """
     wrong = torch.tensor([page.misread], device=page.model.device)
     right = page.tokenizer(page.lines, return_tensors="pt").input_ids.to(wrong.device)
     with torch.no_grad():

@@ -10,6 +10,18 @@ from lmcourse.tokenization import merge_pair
 
 
 def count_pairs(corpus):
+    """Count the pairs of neighbouring symbols.
+
+    Parameters
+    ----------
+    corpus : iterable of (tuple of str, int)
+        Words as symbols, and how often each occurs.
+
+    Returns
+    -------
+    Counter
+        Pair of symbols → count.
+    """
     counts = Counter()
     for symbols, frequency in corpus:
         for pair in pairwise(symbols):
@@ -18,6 +30,20 @@ def count_pairs(corpus):
 
 
 def naive_train_bpe(words, merges):
+    """Learn merges by counting all pairs anew for each.
+
+    Parameters
+    ----------
+    words : iterable of (str, int)
+        Words, and how often each occurs.
+    merges : int
+        How many at most.
+
+    Returns
+    -------
+    list of (str, str)
+        The pairs that are merged, in their order; of equally frequent pairs the older first.
+    """
     corpus = [(tuple(word), frequency) for word, frequency in words]
     letters = sorted({symbol for symbols, _ in corpus for symbol in symbols})
     age = {symbol: i for i, symbol in enumerate(letters)}

@@ -66,7 +66,10 @@ TEXTS = {"poems": load_poems, "sonnets": load_sonnets}
 
 @cache
 def published():
-    """Return cl100k_base's merges, which its list of ranked pieces does not tell."""
+    """Return cl100k_base's merges, which its list of ranked pieces does not state.
+
+    The result is a list of pairs of symbols, the first merge first.
+    """
     folder = os.environ.get("LMCOURSE_CACHE") or pooch.os_cache("lmcourse")
     path = pooch.retrieve(URL, f"sha256:{SHA256}", "cl100k_base.tiktoken", folder)
     characters, ranks = byte_characters(), {}
@@ -79,7 +82,20 @@ def published():
 
 
 def plan(small):
-    """Three trainings a corpus, and what is published; or one training a corpus."""
+    """Return the settings of all runs.
+
+    Parameters
+    ----------
+    small : bool
+        Whether it is only one training a corpus.
+
+    Returns
+    -------
+    list of dict
+        The arguments of `run`. The groups are "ours", trainings on half of a corpus;
+        "names", of countries and languages; "published", GPT-2's and GPT-4's merges;
+        "sentences".
+    """
     seeds = SETTINGS["seeds"][: 1 if small else None]
     ours = grid(group="ours", texts=[*TEXTS], seed=seeds)
     theirs = grid(group="published", texts=[*TEXTS], seed=0)
@@ -88,7 +104,24 @@ def plan(small):
 
 
 def run(folder, group, texts=None, seed=None):
-    """Count the tokens of texts, of names, or of one sentence in several languages."""
+    """Count the tokens of texts, of names, or of one sentence in several languages.
+
+    Parameters
+    ----------
+    folder : Path
+        Unused.
+    group : {"ours", "published", "names", "sentences"}
+    texts : {"poems", "sonnets"}, optional
+        The corpus.
+    seed : int, optional
+        Of the halves of a corpus, and of what is drawn for an interval.
+
+    Returns
+    -------
+    dict or list of dict
+        What `compare` returns, and ``texts``; of "names" what `price` returns, a language
+        each; of "sentences" the numbers of tokens of each ``language``.
+    """
     gpt2 = BPETokenizer(load_gpt2_vocabulary()[0])
     if group == "names":
         return [price(language, names, gpt2, seed) for language, names in translated()]
@@ -115,7 +148,11 @@ def run(folder, group, texts=None, seed=None):
 
 
 def names_of(code):
-    """Return a language's names of countries and languages: (kind, code) → name."""
+    """Return a language's names of countries and languages.
+
+    ``code`` : str, the language's, such as "hi". The result is a dict from (kind, code) to
+    the name; the kind is "country" or "language".
+    """
     locale = Locale(code)
     countries = {
         ("country", k): v for k, v in locale.territories.items() if not k.isdigit()
@@ -125,7 +162,14 @@ def names_of(code):
 
 @cache
 def translated():
-    """Return (language, pairs of names), each pair in English and in the language."""
+    """Return the names that differ from the English ones, of each language that has enough.
+
+    Returns
+    -------
+    list of (str, list of (str, str))
+        The English name of the language, and pairs of names, in English and in the
+        language.
+    """
     english, found, known = names_of("en"), [], set()
     for code in sorted(localedata.locale_identifiers()):
         if "_" in code or code == "en":
@@ -141,6 +185,16 @@ def translated():
 
 def price(language, pairs, gpt2, seed):
     """Return what names cost in English and in a language, by who learned from what.
+
+    Parameters
+    ----------
+    language : str
+    pairs : list of (str, str)
+        Names in English and in the language; one half is learned from, the other cut.
+    gpt2 : BPETokenizer
+        With GPT-2's merges.
+    seed : int
+        Of the halves.
 
     Returns
     -------
@@ -158,6 +212,7 @@ def price(language, pairs, gpt2, seed):
     ways |= dict(zip(("english", "own"), learned, strict=True))
 
     def cost(tokenizer, names):
+        """Return how many tokens names have, each after a space."""
         return sum(len(tokenizer.encode(f" {name}")) for name in names)
 
     costs = {way: [cost(t, names) for names in rest] for way, t in ways.items()}
@@ -165,7 +220,24 @@ def price(language, pairs, gpt2, seed):
 
 
 def compare(texts, ways, seed):
-    """Return the counts of the tokenizers, and what is saved of the old one's."""
+    """Return how many tokens texts have by several tokenizers.
+
+    Parameters
+    ----------
+    texts : list of str
+    ways : dict of str to BPETokenizer
+        "old" and "now" are GPT-2's and GPT-4's patterns, "apart" is the new one without the
+        joining of line ends, "joined" the old one with it.
+    seed : int
+        Of the draws.
+
+    Returns
+    -------
+    dict
+        ``seed``; ``n``, how many texts; by the name of each tokenizer the number of tokens,
+        and by "NAME prose" that of the texts without line ends; ``saved``, the interval of
+        the share that the new pattern saves; ``left``, of what is left of that "apart".
+    """
     found = {"seed": seed, "n": len(texts)}
     counts = {}
     for name, tokenizer in ways.items():
@@ -183,7 +255,18 @@ def compare(texts, ways, seed):
 
 
 def summary(results):
-    """Tell the widest interval of what is left of the saving."""
+    """Return the widest interval of what is left of the saving without the joining.
+
+    Parameters
+    ----------
+    results : dict of str to list of dict
+        Group → outcomes of its runs (`studies.harness`).
+
+    Returns
+    -------
+    dict
+        ``n``, ``seeds``, ``interval`` and ``verdict``.
+    """
     rows = [*results["ours"], *results.get("published", [])]
     low, high = min(r["left"][0] for r in rows), max(r["left"][1] for r in rows)
     holds = high < 0.5 and all(r["saved"][0] > 0 for r in rows)
