@@ -1,6 +1,7 @@
 """What every exercise check is made with."""
 
 import linecache
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,10 +9,13 @@ import torch
 
 from lmcourse import exercises
 from lmcourse.exercises import (
+    Case,
+    Faults,
     Verdict,
     Wrong,
     check,
     compare,
+    diagnoses,
     exercise,
     expect,
     names,
@@ -22,8 +26,9 @@ from lmcourse.exercises.answers import Called, number, unpack
 
 
 @exercise("toy.double")
-def _double(answer):
-    compare(run(answer, 3), 6, {"this adds two; double it.": 5})
+def _double():
+    mistakes = {"this adds two; double it.": 5}
+    yield Case([], 6, mistakes, ask=lambda answer: run(answer, 3))
 
 
 @pytest.fixture(autouse=True)
@@ -157,20 +162,84 @@ def test_inputs_are_copies_unless_asked_otherwise(keep):
     assert [x[0] for x in (*inputs[:3], *inputs[3], inputs[4]["a"])] == [keep] * 5
 
 
-def test_the_first_fault_of_those_returned_counts():
+def test_the_first_fault_of_those_declared_counts():
     @exercise("toy.faults")
-    def faults(answer):
-        return {"small.": answer < 3, "odd.": answer % 2, "large.": answer > 9}
+    def faults():
+        seen = {
+            "{value} is small.": lambda seen: seen.value < 3,
+            "odd.": lambda seen: seen.value % 2,
+            "large.": lambda seen: seen.value > 9,
+        }
+        yield Faults(lambda answer: SimpleNamespace(value=number(answer)), seen)
 
     assert check("toy.faults", 4)
     assert check("toy.faults", 11).message == "odd."
+    small = check("toy.faults", 2)
+    assert (small.message, small.diagnosis) == ("2.0 is small.", "… is small.")
+    assert diagnoses("toy.faults") == ["… is small.", "odd.", "large."]
+
+
+def test_diagnoses_are_listed_without_an_answer():
+    @exercise("toy.listed")
+    def listed():
+        yield Case([1], 2, {"add.": 0, "this costs.": lambda: 1 / 0})
+        yield Case([2], 3, {"add.": 1}, instead={"stopped with": "{error}: catch it."})
+
+    assert diagnoses("toy.listed") == ["add.", "this costs.", "…: catch it."]
+    predict("toy.letter", a="no.", b=None)
+    assert diagnoses("toy.letter") == ["no."]
+    with pytest.raises(ValueError, match=r"no exercise 'toy\.none'"):
+        diagnoses("toy.none")
+
+
+@pytest.mark.parametrize(
+    ("answer", "diagnosis"),
+    [
+        (lambda x: x + 2, "this adds two; double it."),
+        (lambda x: 7, ""),
+        (lambda x: x / 0, ""),
+        (..., ""),
+        (lambda x: 6, ""),
+    ],
+)
+def test_a_verdict_says_which_diagnosis_it_is(answer, diagnosis):
+    assert check("toy.double", answer).diagnosis == diagnosis
+
+
+def test_what_a_check_raises_by_hand_is_not_declared():
+    def look(answer):
+        raise Wrong("surprise.")
+
+    @exercise("toy.raising")
+    def raising():
+        yield Faults(look, {"odd.": bool})
+
+    assert check("toy.raising", 1).diagnosis not in {"", *diagnoses("toy.raising")}
+
+
+def test_a_case_may_ask_for_something_else_and_say_it_in_other_words():
+    @exercise("toy.second")
+    def second():
+        said = {"stopped with": "{error}. It said: {text}!", "differ": "look again."}
+        ask, mistakes = lambda answer: run(answer, 3)[1], {"one.": lambda: 1}
+        yield Case([], 2, mistakes, ask=ask, instead=said, told="the second:")
+
+    def fails(x):
+        raise KeyError("a")
+
+    assert check("toy.second", lambda x: (0, 2))
+    assert check("toy.second", lambda x: (0, 1)).message == "the second: one."
+    assert check("toy.second", lambda x: (0, 5)).message == "look again."
+    said = check("toy.second", fails)
+    assert said.message == "fails stopped with KeyError: 'a'. It said: 'a'!"
+    assert said.diagnosis == "…. It said: …!"
+    assert not check("toy.second", lambda x: ...).tried
 
 
 def test_experiments_are_checked_by_their_result():
     @exercise("toy.loss", kind="experiment")
-    def loss(answer):
-        if number(answer) > 1.5:
-            raise Wrong("train for longer.")
+    def loss():
+        yield Faults(number, {"train for longer.": lambda loss: loss > 1.5})
 
     assert check("toy.loss", torch.tensor(1.2))
     assert check("toy.loss", 1.7).message == "train for longer."

@@ -81,9 +81,10 @@ def diagnoses(name: str) -> list[str]:
         Each once, in the order of the code.
     """
     exercises.names(name.partition(".")[0])  # which loads them
-    function, _, feedback = exercises._EXERCISES[name]
-    if feedback:  # it is answered with a letter
-        return [sentence for sentence in feedback.values() if sentence]
+    steps = exercises._EXERCISES[name].steps
+    if not isinstance(steps, exercises._Procedure):
+        return exercises.diagnoses(name)
+    function = steps.function
     syntax = list(_syntax_nodes(function))
     used = {node.id for node in syntax if isinstance(node, ast.Name)}
     for helper in map(function.__globals__.get, sorted(used)):

@@ -1,22 +1,24 @@
 """Checks that a reader runs on their own answers.
 
-A chapter's checks live in the module of this package named after the chapter; each is a
-function registered under ``"chapter.exercise"``. It compares the answer with an
-independent oracle and, when it is wrong, looks it up in a table of known mistakes::
+A chapter's checks live in the module of this package named after the chapter. Each is
+registered under ``"chapter.exercise"`` and is data: `Case`, examples with an independent
+oracle's result and a table of known mistakes, and `Faults`, a table of what may be wrong
+where an answer has many right forms (`lmcourse.exercises.cases`)::
 
     @exercise("attention.merge_heads")
-    def merge_heads(answer):
-        x = random(2, 3, 5, 4)  # (batch, heads, tokens, d_head)
+    def merge_heads():
+        x = normal(2, 3, 5, 4)  # (batch, heads, tokens, d_head)
         mistakes = {"the heads are added up; lay them side by side.": x.sum(1)}
-        expect(answer, [x], torch.cat(x.unbind(1), -1), mistakes)
+        yield Case([x], torch.cat(x.unbind(1), -1), mistakes)
 
-Whatever the answer is or does, `check` turns it into a `Verdict`.
+`diagnoses` lists what a check has words for. Whatever an answer is or does, `check` turns
+it into a `Verdict`.
 """
 
 import importlib
 import random
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -30,6 +32,7 @@ from torch._tensor_str import printoptions as torch_printoptions
 
 from lmcourse.exercises.answers import (
     NotTried,
+    Unfit,
     Wrong,
     compare,
     describe,
@@ -37,15 +40,16 @@ from lmcourse.exercises.answers import (
     expect,
     run,
 )
+from lmcourse.exercises.cases import Case, Faults
 
-__all__ = ["Verdict", "Wrong", "check", "compare", "exercise", "expect", "judge", "names"]
-__all__ += ["predict", "run", "yours"]
+__all__ = ["Case", "Faults", "Verdict", "Wrong", "check", "compare", "diagnoses"]
+__all__ += ["exercise", "expect", "judge", "names", "predict", "run", "yours"]
 
 KINDS = ("predict", "spot the bug", "build", "experiment", "judge")
 
 
 class _Exercise(NamedTuple):
-    check: Callable[[object], Mapping[str, object] | None]
+    steps: Callable[[], Iterable[Case | Faults]]  # what is asked for, one after the other
     kind: str
     feedback: Mapping[str, str | None] = MappingProxyType({})  # of a multiple choice
 
@@ -66,12 +70,15 @@ class Verdict:
         What is right, or which mistake it looks like. Never the answer.
     tried : bool
         False while the answer is as the page gave it.
+    diagnosis : str
+        Which of the check's `diagnoses` it is; empty if none.
     """
 
     name: str
     ok: bool
     message: str
     tried: bool = True
+    diagnosis: str = ""
 
     def __bool__(self):
         return self.ok
@@ -87,28 +94,47 @@ class Verdict:
 
 
 def exercise(name: str, kind: str = "build"):
-    """Register the decorated check under ``name``.
+    """Register what the decorated function yields as the check of ``name``.
 
-    It raises `Wrong`, or returns the faults that are left to look for, diagnosis →
-    whether the answer has it; the first counts.
+    The function takes nothing: it yields `Case` and `Faults`, which are asked of an answer
+    one after the other. The first that does not hold counts.
 
     Parameters
     ----------
     name : str
         ``"chapter.exercise"``.
     kind : str
-        One of `KINDS`. The check of an experiment is given a result, a loss or a table,
-        and looks at it with `number` or `compare`; most others a function, for `expect`.
+        One of `KINDS`.
     """
     if kind not in KINDS:
         raise ValueError(f"no kind of exercise {kind!r}; there are: {', '.join(KINDS)}")
 
     def register(function):
-        """Keep the function as the check of ``name``."""
-        _EXERCISES[name] = _Exercise(function, kind)
+        """Keep what the function yields as the check of ``name``."""
+        takes_answer = bool(function.__code__.co_argcount)
+        steps = _Procedure(function) if takes_answer else function
+        _EXERCISES[name] = _Exercise(steps, kind)
         return function
 
     return register
+
+
+class _Procedure(NamedTuple):
+    """A check that is a function of the answer, as the only step of it."""
+
+    function: Callable[[object], Mapping[str, object] | None]
+
+    def __call__(self) -> list:
+        """Return the steps."""
+        return [self]
+
+    def diagnoses(self) -> tuple:
+        """Return the sentences for wrong answers: only the function knows them."""
+        return ()
+
+    def judge(self, answer: object) -> None:
+        """Raise `Wrong` if the answer is wrong."""
+        diagnose(self.function(answer) or {})
 
 
 def multiple_choice(name: str, *, kind: str, **feedback: str | None) -> None:
@@ -122,17 +148,17 @@ def multiple_choice(name: str, *, kind: str, **feedback: str | None) -> None:
         Letter → what whoever chooses it mixed up; None for the right one.
     """
 
-    def compare_letter(answer):
-        """Compare the letter of an answer with those that there are."""
+    def read_letter(answer):
+        """Return the letter of an answer, which must be one of those that there are."""
         letter = answer.strip().lower() if isinstance(answer, str) else None
         if letter in ("", "...", "?"):
             raise NotTried
         if letter not in feedback:
-            raise Wrong(f"choose one letter of {', '.join(feedback)}, as a string.")
-        if feedback[letter]:
-            raise Wrong(feedback[letter])
+            raise Unfit(f"choose one letter of {', '.join(feedback)}, as a string.")
+        return letter
 
-    _EXERCISES[name] = _Exercise(compare_letter, kind, feedback)
+    table = {words: letter.__eq__ for letter, words in feedback.items() if words}
+    _EXERCISES[name] = _Exercise(lambda: [Faults(read_letter, table)], kind, feedback)
 
 
 predict = partial(multiple_choice, kind="predict")
@@ -178,22 +204,53 @@ def check(name: str, answer: object) -> Verdict:
     ValueError
         If there is no such exercise.
     """
-    known = names(str(name).partition(".")[0])
-    if name not in known:
-        raise ValueError(f"no exercise {name!r}; this chapter has: {', '.join(known)}")
+    steps = _found(name).steps
     try:
         with _global_state_kept():
             if answer is None or answer is ...:
                 raise NotTried
-            diagnose(_EXERCISES[name].check(answer) or {})
+            for step in steps():
+                step.judge(answer)
     except KeyboardInterrupt:
         raise
     except Wrong as wrong:
-        return Verdict(name, False, str(wrong), tried=not isinstance(wrong, NotTried))
+        tried = not isinstance(wrong, NotTried)
+        return Verdict(name, False, str(wrong), tried, wrong.diagnosis)
     except BaseException as error:  # an answer may be anything, and raise when looked at
         words = f"your answer could not be checked: {describe(error)}"
         return Verdict(name, False, words)
     return Verdict(name, True, "right.")
+
+
+def _found(name: str) -> _Exercise:
+    """Return what is registered under a name; if nothing is, raise ValueError."""
+    known = names(str(name).partition(".")[0])
+    if name not in known:
+        raise ValueError(f"no exercise {name!r}; this chapter has: {', '.join(known)}")
+    return _EXERCISES[name]
+
+
+def diagnoses(name: str) -> list[str]:
+    """Return the sentences that a check has for wrong answers, each once, in their order.
+
+    Parameters
+    ----------
+    name : str
+        As for `check`.
+
+    Returns
+    -------
+    list of str
+        What is filled in only when there is an answer is an ellipsis.
+
+    Raises
+    ------
+    ValueError
+        If there is no such exercise.
+    """
+    steps = _found(name).steps
+    with _global_state_kept():
+        return list(dict.fromkeys(said for step in steps() for said in step.diagnoses()))
 
 
 def yours(name: str, answer: object, ours: object) -> object:

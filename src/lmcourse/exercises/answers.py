@@ -30,10 +30,37 @@ _BRIEF.maxstring = _BRIEF.maxother = 80
 
 
 class Wrong(Exception):
-    """What a check raises; its message tells the reader what to look at."""
+    """What a check raises; its message tells the reader what to look at.
+
+    Parameters
+    ----------
+    message : str
+    diagnosis : str, optional
+        The known mistake that it is, as the check declares it; by default the message.
+    """
+
+    def __init__(self, message: str, diagnosis: str = ""):
+        super().__init__(message)
+        self.diagnosis = diagnosis or message
+
+    def reworded(self, message: str) -> "Wrong":
+        """Return the same with another message."""
+        return Wrong(message, self.diagnosis)
 
 
-class NotTried(Wrong):
+class Unfit(Wrong):
+    """What is no known mistake: an error, a type, a shape, numbers that differ."""
+
+    def __init__(self, message: str):
+        super().__init__(message)
+        self.diagnosis = ""
+
+    def reworded(self, message: str) -> Wrong:
+        """Return the same with another message."""
+        return Unfit(message)
+
+
+class NotTried(Unfit):
     """What a check raises at an answer that is still as the page gave it."""
 
     def __init__(self):
@@ -77,7 +104,7 @@ def run(function: object, *inputs, keep: bool = False):
         nothing; `NotTried` if it has no body yet or returns ``...``.
     """
     if not callable(function):
-        raise Wrong(f"pass the function itself; this is of type {type_name(function)}.")
+        raise Unfit(f"pass the function itself; this is of type {type_name(function)}.")
     copied = (*CONTAINERS, torch.Tensor, np.ndarray)
     if not keep:
         inputs = [copy.deepcopy(x) if isinstance(x, copied) else x for x in inputs]
@@ -87,11 +114,11 @@ def run(function: object, *inputs, keep: bool = False):
         raise
     except BaseException as error:  # sys.exit() too: it would end the reader's kernel
         where = _line(error)
-        raise Wrong(f"{_name(function)} stopped with {describe(error)}{where}") from error
+        raise Unfit(f"{_name(function)} stopped with {describe(error)}{where}") from error
     if result is ... or (result is None and _is_empty(function)):
         raise NotTried
     if result is None:
-        raise Wrong(f"{_name(function)} returns nothing; end it with `return`.")
+        raise Unfit(f"{_name(function)} returns nothing; end it with `return`.")
     return result
 
 
@@ -143,7 +170,8 @@ def expect(answer, inputs, want, mistakes=None, *, tolerance: float = TOLERANCE)
     try:
         compare(got, want, mistakes, tolerance=tolerance)
     except Wrong as wrong:
-        raise Wrong(f"{wrong}{_example(answer, inputs, got)}") from None
+        said = f"{wrong}{_example(answer, inputs, got)}"
+        raise wrong.reworded(said) from None
 
 
 def _example(answer, inputs, got) -> str:
@@ -182,7 +210,7 @@ def compare(
     got, want : array-like, Tensor or list of str
         The reader's result, or a plain value of theirs, and the oracle's.
     mistakes : mapping of str to array-like, optional
-        Diagnosis → the result that this mistake produces.
+        Diagnosis → the result that this mistake produces, or a function that returns it.
     tolerance : float
         Relative to the largest magnitude of the oracle; whole numbers must be equal.
 
@@ -195,13 +223,14 @@ def compare(
     texts = isinstance(want, list) and all(isinstance(entry, str) for entry in want)
     got = strings(got) if texts else array(got)
     if not texts and array(want).dtype == bool != got.dtype:
-        raise Wrong(f"a tensor of True and False is expected, not of {got.dtype}.")
+        raise Unfit(f"a tensor of True and False is expected, not of {got.dtype}.")
     if _same(got, want, tolerance):
         return
     for diagnosis, wrong in (mistakes or {}).items():
+        wrong = wrong() if callable(wrong) else wrong
         if _same(got, wrong, tolerance):
             raise Wrong(diagnosis)
-    raise Wrong(
+    raise Unfit(
         "the strings differ." if texts else _difference(got, array(want), tolerance)
     )
 
@@ -255,17 +284,17 @@ def array(value: object) -> np.ndarray:
             value = value.detach().cpu()
             value = value.float() if value.dtype == torch.bfloat16 else value
         elif isinstance(value, Sequence) and len(value) > MAX_ENTRIES:
-            raise Wrong(f"{len(value)} entries are far too many.")
+            raise Unfit(f"{len(value)} entries are far too many.")
         found = np.asarray(value)
     except (Exception, SystemExit) as error:
         if isinstance(error, Wrong):
             raise
         if isinstance(value, (list, tuple)):
             said = "the rows differ in length or kind: they make no array."
-            raise Wrong(said) from error
-        raise Wrong(f"an array or tensor is expected, not {type_name(value)}.") from error
+            raise Unfit(said) from error
+        raise Unfit(f"an array or tensor is expected, not {type_name(value)}.") from error
     if found.dtype.kind not in "biuf":
-        raise Wrong(f"numbers are expected, not {type_name(value)} ({found.dtype}).")
+        raise Unfit(f"numbers are expected, not {type_name(value)} ({found.dtype}).")
     return found
 
 
@@ -303,7 +332,7 @@ def adding(told: str):
     except NotTried:
         raise
     except Wrong as wrong:
-        raise Wrong(f"{told} {wrong}") from wrong
+        raise wrong.reworded(f"{told} {wrong}") from wrong
 
 
 class Called(TorchFunctionMode):
@@ -322,18 +351,18 @@ def number(value: object) -> float:
     """Return an answer that should be a single finite number."""
     found = array(value)
     if found.shape != ():
-        raise Wrong(f"one number is expected, not {found.shape} of them.")
+        raise Unfit(f"one number is expected, not {found.shape} of them.")
     if not np.isfinite(found):
-        raise Wrong("the number should be finite.")
+        raise Unfit("the number should be finite.")
     return float(found)
 
 
 def strings(value: object) -> list[str]:
     """Return an answer that should be a list of strings."""
     if not isinstance(value, (list, tuple)):
-        raise Wrong(f"a list of strings is expected, not {type_name(value)}.")
+        raise Unfit(f"a list of strings is expected, not {type_name(value)}.")
     if not all(isinstance(entry, str) for entry in value):
-        raise Wrong("the list should hold strings only.")
+        raise Unfit("the list should hold strings only.")
     return list(value)
 
 
@@ -342,7 +371,7 @@ def unpack(value: object, count: int, what: str) -> Sequence:
     if isinstance(value, (torch.Tensor, np.ndarray)) and value.ndim and len(value) == count:
         value = list(value)  # they were stacked
     if not isinstance(value, (list, tuple)) or len(value) != count:
-        raise Wrong(f"return {what}; this is {_amount(value)}.")
+        raise Unfit(f"return {what}; this is {_amount(value)}.")
     return value
 
 

@@ -1,14 +1,14 @@
 """Checks for the exercises of the chapter *attention*."""
 
 import math
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import torch
 from torch.nn import functional as F
 
-from lmcourse.exercises import Wrong, compare, exercise, expect, judge, predict, run
-from lmcourse.exercises.answers import Called, array, diagnose, normal, number, unpack
+from lmcourse.exercises import Case, Faults, exercise, judge, predict, run
+from lmcourse.exercises.answers import Called, array, normal, number, unpack
 from lmcourse.models import load_bert
 from lmcourse.pronouns import crossings
 
@@ -30,35 +30,37 @@ def _called(answer, *inputs):
 
 
 @exercise("attention.all_at_once")
-def all_at_once(answer):
+def all_at_once():
     """Compare with another computation: two widths, leading axes, no two sizes alike."""
     for lead, width in (((), 4), ((), 9), ((2, 3), 9)):
         query, key = normal(*lead, 5, width, seed=1), normal(*lead, 7, width, seed=2)
         value = normal(*lead, 7, 6, seed=3)
-        inputs = [x.double() for x in (query, key, value)]
-        try:
-            got = run(answer, *inputs)
-        except Wrong as wrong:
-            if not lead:
-                raise
-            where = " Each matrix is right, a batch of heads is not: "
-            where += "swap the last two axes only, with `mT`."
-            raise Wrong(f"{str(wrong).rstrip('.')}.{where}") from None
-        output, weights = unpack(got, 2, "output and weights, in this order")
-        _compare_attention(output, weights, *inputs)
-    few, many = (_called(answer, normal(n, 4), normal(7, 4), normal(7, 6)) for n in (2, 9))
-    if len(few) != len(many):
-        raise Wrong(
-            "right, but by a loop over the queries; one matrix product has them all."
-        )
+        yield from _attention_cases(*(x.double() for x in (query, key, value)))
+    loop = "right, but by a loop over the queries; one matrix product has them all."
+    yield Faults(_calls, {loop: lambda calls: calls[0] != calls[1]})
 
 
-def _compare_attention(output, weights, query, key, value):
+def _calls(answer):
+    """Return how often an answer calls PyTorch for two queries, and for nine."""
+    return [len(_called(answer, normal(n, 4), normal(7, 4), normal(7, 6))) for n in (2, 9)]
+
+
+def _attention_cases(query, key, value):
+    """Yield the case of the weights, and that of the output."""
+
+    def ask(place, answer):
+        """Return one of the two that the answer gives."""
+        what = "output and weights, in this order"
+        return unpack(run(answer, query, key, value), 2, what)[place]
+
+    batch = (
+        "{error}. Each matrix is right, a batch of heads is not: swap the last two axes "
+        "only, with `mT`."
+    )
+    stopped = {"stopped with": batch} if query.ndim > 2 else {}
     scores = torch.einsum("...qd,...kd->...qk", query, key)  # (..., queries, keys)
     root = math.sqrt(key.shape[-1])
-    swapped = array(weights).shape == (*query.shape[:-1], value.shape[-1])
-    if swapped and array(output).shape == scores.shape:
-        raise Wrong("output and weights, in this order; yours are the other way round.")
+    theirs = F.scaled_dot_product_attention(query, key, value)
 
     def over(divisor, axis=-1):
         return (scores / divisor).softmax(axis)
@@ -81,11 +83,11 @@ def _compare_attention(output, weights, query, key, value):
         "all weights together sum to 1; each row must, since every query has its own.": (
             (scores / root).flatten().softmax(0).view_as(scores)
         ),
+        "output and weights, in this order; yours are the other way round.": theirs,
         "the scores are divided by the root of d_model; what is added up is d_head "
         "products, so the root of d_head counts.": over(math.sqrt(384)),
     }
-    compare(weights, right, mistakes)
-    theirs = F.scaled_dot_product_attention(query, key, value)
+    yield Case([], right, mistakes, ask=partial(ask, 1), instead=stopped)
     mistakes = {
         "the weights are right; the output is the plain mean of the values.": (
             value.mean(-2, keepdim=True).expand(theirs.shape)
@@ -94,7 +96,7 @@ def _compare_attention(output, weights, query, key, value):
             torch.einsum("...qk,...kd->...qd", right, key)
         ),
     }
-    compare(output, theirs, mistakes)
+    yield Case([], theirs, mistakes, ask=partial(ask, 0), instead=stopped)
 
 
 def _row_by_row(scores, mask):
@@ -114,7 +116,7 @@ predict(
 
 
 @exercise("attention.masked_softmax", kind="spot the bug")
-def masked_softmax(answer):
+def masked_softmax():
     """Compare with the softmax of each row's allowed scores, small and enormous ones."""
     scores, mask = normal(2, 4, 4, seed=5).double(), normal(2, 4, 4, seed=6) < 0.3
     mask |= torch.eye(4, dtype=torch.bool)  # every row and column allows something
@@ -133,43 +135,42 @@ def masked_softmax(answer):
         "all is NaN: 0 × ∞ is no number, so a mask times infinity spoils what is allowed, "
         "too. Put minus infinity in the hidden places only.": scores * math.nan,
     }
-    if any("softmax" in name for name in _called(answer, scores, mask)):
-        raise Wrong("do without PyTorch's softmax: exponentials, and a sum to divide by.")
-    expect(answer, [scores, mask], _row_by_row(scores, mask), mistakes)
+    ready_made = "do without PyTorch's softmax: exponentials, and a sum to divide by."
+    forbidden = {ready_made: lambda names: any("softmax" in name for name in names)}
+    yield Faults(lambda answer: _called(answer, scores, mask), forbidden)
+    yield Case([scores, mask], _row_by_row(scores, mask), mistakes)
     large = 1e4 * scores
-    _check_large(answer, large.masked_fill(~mask, float(large.min()) - 1), mask)
+    overflows = (
+        "right for small scores, but exp(10000) overflows: subtract each row's greatest "
+        "allowed score first. The weights stay the same."
+    )
+    least = float(large.min()) - 1
+    yield from _large_scores(large.masked_fill(~mask, least), mask, overflows)
+    divides = (
+        "0/0: a hidden score is the greatest of its row, and beside it every allowed "
+        "exponential is 0. Subtract the greatest of the allowed scores."
+    )
+    yield from _large_scores(torch.where(mask, scores, 1e4), mask, divides)
 
 
-def _check_large(answer, large, mask):
-    """Enormous scores, then enormous ones that are hidden."""
-    if not np.isfinite(array(run(answer, large, mask))).all():
-        raise Wrong(
-            "right for small scores, but exp(10000) overflows: subtract each row's "
-            "greatest allowed score first. The weights stay the same."
-        )
-    _check_penalty(answer, large, mask)
-    large = torch.where(mask, large / 1e4, 1e4)
-    if not np.isfinite(array(run(answer, large, mask))).all():
-        raise Wrong(
-            "0/0: a hidden score is the greatest of its row, and beside it every allowed "
-            "exponential is 0. Subtract the greatest of the allowed scores."
-        )
-    _check_penalty(answer, large, mask)
+def _large_scores(scores, mask, not_finite):
+    """Yield what is asked of enormous scores.
 
-
-def _check_penalty(answer, large, mask):
-    """A finite penalty hides small scores only; below -inf there is nothing."""
-    got = array(run(answer, large, mask))
-    if got.shape == mask.shape and np.abs(got[~mask.numpy()]).max() > 1e-9:
-        raise Wrong(
-            "a hidden score of ten thousand shows through: the penalty is finite, and a "
-            "score may be greater. Only minus infinity is below every score."
-        )
-    expect(answer, [large, mask], _row_by_row(large, mask))
+    ``not_finite`` is what is said of an answer that gives infinities or NaN for them.
+    """
+    faults = {
+        not_finite: lambda got: not np.isfinite(got).all(),
+        "a hidden score of ten thousand shows through: the penalty is finite, and a "
+        "score may be greater. Only minus infinity is below every score.": (
+            lambda got: got.shape == mask.shape and np.abs(got[~mask.numpy()]).max() > 1e-9
+        ),
+    }
+    yield Faults(lambda answer: array(run(answer, scores, mask)), faults)
+    yield Case([scores, mask], _row_by_row(scores, mask))
 
 
 @exercise("attention.merge_heads", kind="spot the bug")
-def merge_heads(answer):
+def merge_heads():
     """Compare with the heads' outputs laid side by side."""
     x = torch.arange(120.0).reshape(2, 3, 5, 4)  # (batch, heads, tokens, d_head)
     mistakes = {
@@ -188,7 +189,7 @@ def merge_heads(answer):
         ),
         "the heads are added up; they must stand side by side.": x.sum(1),
     }
-    expect(answer, [x], torch.cat(x.unbind(1), dim=-1), mistakes)
+    yield Case([x], torch.cat(x.unbind(1), dim=-1), mistakes)
 
 
 # What the attention of one head can support, and what it cannot.
@@ -241,31 +242,34 @@ def _falls():
 
 
 @exercise("attention.fooled", kind="experiment")
-def fooled(answer):
+def fooled():
     """Measure the fall with "thing" for both nouns again, by other code."""
-    got = array(answer)
-    falls, lean = _falls()
-    want = falls[0, 1]
-    near = 0.02 * abs(want)
-    if got.shape == (24,):
-        raise Wrong("these are 24 falls, one a pair; their mean is asked for.")
-    got = number(answer)
+    unaveraged = "these are 24 falls, one a pair; their mean is asked for."
+    yield Faults(array, {unaveraged: lambda got: got.shape == (24,)})
+
+    def fall(*hidden, times=1):
+        """Return the fall with some of the nouns hidden, when it is asked for."""
+        return lambda: times * _falls()[0][hidden]
+
     mistakes = {
         "this is the fall with the nouns in their places: nothing has been replaced.": (
-            falls[()]
+            fall()
         ),
-        "the animals are replaced, the places are not: write *thing* for both.": falls[0,],
-        "the places are replaced, the animals are not: write *thing* for both.": falls[1,],
-        "the sign is turned: the lean with *tired*, less the lean with *wide*.": -want,
-        "this is the sum over the pairs; the mean is asked for.": 24 * want,
-        "this is the lean with *tired*; take off the lean with *wide*.": lean,
+        "the animals are replaced, the places are not: write *thing* for both.": fall(0),
+        "the places are replaced, the animals are not: write *thing* for both.": fall(1),
+        "the sign is turned: the lean with *tired*, less the lean with *wide*.": (
+            fall(0, 1, times=-1)
+        ),
+        "this is the sum over the pairs; the mean is asked for.": fall(0, 1, times=24),
+        "this is the lean with *tired*; take off the lean with *wide*.": (
+            lambda: _falls()[1]
+        ),
         "nothing is left to lean to: replace the nouns in the long sentences only, not in "
         "the plain ones they are compared with.": 0.0,
     }
-    if abs(got - want) < near:
-        return
-    diagnose({words: abs(got - value) < near for words, value in mistakes.items()})
-    raise Wrong(
+    another = (
         "the check measures the 48 sentences again and finds another number. Is the lean "
         "still that towards the animals' and away from the places' plain sentences?"
     )
+    how = {"ask": number, "instead": {"the numbers differ": another}, "tolerance": 0.02}
+    yield Case([], fall(0, 1), mistakes, **how)

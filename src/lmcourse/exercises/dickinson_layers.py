@@ -1,22 +1,24 @@
 """Checks for the exercises of the chapter *dickinson-layers*."""
 
-from functools import cache
+from functools import cache, lru_cache
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import torch
 
 from lmcourse.data import load_poems
-from lmcourse.exercises import Wrong, exercise, expect, judge, predict
-from lmcourse.exercises.answers import NotTried, array, diagnose, normal, number, unpack
+from lmcourse.exercises import Case, Faults, exercise, judge, predict
+from lmcourse.exercises.answers import NotTried, Unfit, array, normal, number, unpack
 from lmcourse.models import load_bert
 from lmcourse.pooling import kept, pool_layers
 
 MANY, NEAR, WITHIN = 40, 5, 12  # poems, their nearest, tokens between longest and shortest
+NEAR_TIE = 0.006  # of a share: one neighbour of 200 may be a near tie
 
 
 @exercise("dickinson-layers.named", kind="spot the bug")
-def named(answer):
+def named():
     """Compare with names written out by hand."""
     want = ["before layer 0", "after layer 0", "after layer 1", "after layer 2"]
     later = ["after layer 1", "after layer 2", "after layer 3"]
@@ -34,11 +36,11 @@ def named(answer):
         ],
         "the order is turned round: the first state is the one before layer 0.": want[::-1],
     }
-    expect(answer, [4], want, mistakes)
+    yield Case([4], want, mistakes)
 
 
 @exercise("dickinson-layers.token_mean", kind="spot the bug")
-def token_mean(answer):
+def token_mean():
     """Compare with each text's mean, taken by itself."""
     lengths = torch.tensor([6, 2, 4, 3])
     mask = torch.arange(6) < lengths[:, None]
@@ -65,7 +67,7 @@ def token_mean(answer):
             states.sum(1) / count
         ),
     }
-    expect(answer, [states, mask], want, mistakes)
+    yield Case([states, mask], want, mistakes)
 
 
 predict(
@@ -94,7 +96,7 @@ predict(
 
 
 @exercise("dickinson-layers.stayed")
-def stayed(answer):
+def stayed():
     """Compare with sets, row by row; neighbours change places and rows."""
     before = torch.tensor([[1, 2, 3, 4], [5, 6, 7, 8], [0, 1, 5, 9], [9, 8, 2, 1]])
     after = torch.tensor([[4, 3, 9, 8], [5, 6, 8, 7], [2, 3, 4, 6], [2, 5, 3, 0]])
@@ -116,7 +118,7 @@ def stayed(answer):
         "divided by 10; these rows have another number of neighbours.": 0.4 * want,
         "one number for each poem is expected, not the mean of all.": want.mean(),
     }
-    expect(answer, [before, after], want, mistakes)
+    yield Case([before, after], want, mistakes)
 
 
 @cache
@@ -129,42 +131,85 @@ def _forty(chosen):
     rows = chosen.tolist() if isinstance(chosen, (np.ndarray, pd.Series)) else chosen
     rows = rows if isinstance(rows, (list, tuple)) else [rows]
     if any(isinstance(row, str) for row in rows):
-        raise Wrong("these are texts; their positions in the list `texts` are expected.")
+        raise Unfit("these are texts; their positions in the list `texts` are expected.")
     chosen = array(chosen)
     if chosen.shape != (MANY,) or not np.issubdtype(chosen.dtype, np.integer):
-        raise Wrong(f"{MANY} positions in `texts` are expected, whole numbers in one list.")
+        raise Unfit(f"{MANY} positions in `texts` are expected, whole numbers in one list.")
     return chosen.tolist()
 
 
-@exercise("dickinson-layers.equals", kind="experiment")
-def equals(answer):
-    """Read the forty poems again, and count again what the last layer keeps."""
+def _handed_in(answer):
+    """Return the positions and the share, and how many poems there are to choose from."""
     chosen, share = unpack(answer, 2, "the forty positions, and the share")
     if chosen is ... or share is ...:
         raise NotTried
-    diagnose({"the share is still missing; it is `None`.": share is None})
-    chosen, texts = _forty(chosen), load_poems().text.tolist()
-    fits, twice = 0 <= min(chosen) <= max(chosen) < len(texts), len({*chosen}) < MANY
-    diagnose({f"a position lies outside 0 to {len(texts) - 1}.": not fits})
-    diagnose({"a poem is in it twice; are these positions, or lengths?": twice})
-    pooled = pool_layers([texts[i] for i in chosen], *_bert())
-    wide = int(pooled.tokens.max() - pooled.tokens.min())
-    diagnose(
-        {f"the lengths are {wide} tokens apart; take poems of one length.": wide > WITHIN}
+    if share is None:
+        return SimpleNamespace(share=None)
+    last = len(load_poems()) - 1
+    return SimpleNamespace(chosen=_forty(chosen), share=share, last=last)
+
+
+@lru_cache(maxsize=1)
+def _pooled(*chosen):
+    """Read the poems at these positions."""
+    texts = load_poems().text.tolist()
+    return pool_layers([texts[i] for i in chosen], *_bert())
+
+
+def _spread(answer):
+    """Return how many tokens the longest poem has more than the shortest."""
+    tokens = _pooled(*_handed_in(answer).chosen).tokens
+    return SimpleNamespace(wide=int(tokens.max() - tokens.min()))
+
+
+def _kept_again(answer):
+    """Return the answer's share, what is right, and what known mistakes give."""
+    handed_in = _handed_in(answer)
+    before, below, top = _pooled(*handed_in.chosen).levels[-3:]
+    want = kept(below, top, NEAR).mean().item()
+    return SimpleNamespace(
+        got=number(handed_in.share),
+        want=want,
+        of_ten=kept(below, top, 10).mean().item(),
+        layer_before=kept(before, below, NEAR).mean().item(),
+        that_left=1 - want,
+        percent=100 * want,
     )
-    below, top = pooled.levels[-2:]
-    want, got = kept(below, top, NEAR).mean().item(), number(share)
-    before = kept(pooled.levels[-3], below, NEAR).mean().item()
-    others = {
-        "you took ten nearest, not five.": kept(below, top, 10).mean().item(),
-        "this is the layer before the last.": before,
-        "this is the share of those that left.": 1 - want,
-        "a share is a number from 0 to 1.": 100 * want,
+
+
+def _is(name):
+    """Return whether the share seen is not right, but that of a mistake."""
+    return lambda seen: _is_another(seen) and abs(seen.got - getattr(seen, name)) < NEAR_TIE
+
+
+def _is_another(seen):
+    """Return whether the share seen is not right."""
+    return not abs(seen.got - seen.want) < NEAR_TIE
+
+
+@exercise("dickinson-layers.equals", kind="experiment")
+def equals():
+    """Read the forty poems again, and count again what the last layer keeps."""
+    handed_in = {
+        "the share is still missing; it is `None`.": lambda seen: seen.share is None,
+        "a position lies outside 0 to {last}.": (
+            lambda seen: not 0 <= min(seen.chosen) <= max(seen.chosen) <= seen.last
+        ),
+        "a poem is in it twice; are these positions, or lengths?": (
+            lambda seen: len({*seen.chosen}) < MANY
+        ),
     }
-    if abs(got - want) < 0.006:  # one neighbour of 200 may be a near tie
-        return
-    diagnose({words: abs(got - value) < 0.006 for words, value in others.items()})
-    raise Wrong(
+    yield Faults(_handed_in, handed_in)
+    too_wide = "the lengths are {wide} tokens apart; take poems of one length."
+    yield Faults(_spread, {too_wide: lambda seen: seen.wide > WITHIN})
+    shares = {
+        "you took ten nearest, not five.": _is("of_ten"),
+        "this is the layer before the last.": _is("layer_before"),
+        "this is the share of those that left.": _is("that_left"),
+        "a share is a number from 0 to 1.": _is("percent"),
         "the check reads your forty poems again and finds another share. Is yours of the "
-        "nearest among the forty, or among all poems? Take the forty's vectors first."
-    )
+        "nearest among the forty, or among all poems? Take the forty's vectors first.": (
+            _is_another
+        ),
+    }
+    yield Faults(_kept_again, shares)

@@ -1,7 +1,8 @@
 """Checks for the exercises of the chapter *embeddings*."""
 
 from collections import Counter
-from functools import cache
+from functools import cache, partial
+from types import SimpleNamespace
 
 import numpy as np
 import torch
@@ -9,13 +10,13 @@ from transformers import BertConfig, BertModel
 
 from lmcourse.data import load_poems, load_sonnets
 from lmcourse.embeddings import neighbour_overlap, word_vectors, words
-from lmcourse.exercises import Wrong, compare, exercise, judge, predict, run
-from lmcourse.exercises.answers import NotTried, number, strings, unpack
+from lmcourse.exercises import Case, Faults, exercise, judge, predict, run
+from lmcourse.exercises.answers import NotTried, Unfit, number, strings, unpack
 from lmcourse.models import load_bert
 
 
 @exercise("embeddings.content_words", kind="spot the bug")
-def content_words(answer):
+def content_words():
     """Compare with pairs that were kept together from the start."""
     tokens = ["the", "bee", "is", "not", "a", "bee", "of", "noon"]
     stop = {"the", "is", "a", "of"}
@@ -23,22 +24,28 @@ def content_words(answer):
     together = zip(tokens, vectors, strict=True)
     pairs = [(token, vector) for token, vector in together if token not in stop]
     left, stay = [token for token in tokens if token in stop], [token for token, _ in pairs]
-    what = "two things: the tokens that stay, and their vectors"
-    try:
-        labels, points = unpack(run(answer, tokens, vectors, stop), 2, what)
-    except Wrong as wrong:
-        if "zip() argument 2 is longer" in str(wrong):
-            raise Wrong("zip refuses, rightly: filter the vectors, too.") from None
-        raise
-    labels = _poem(labels)
-    if labels == tokens:
-        raise Wrong("nothing was left out.")
-    if labels == left:
-        raise Wrong("you keep the stop words and drop the rest; do the opposite.")
-    if sorted(labels) == sorted(set(stay)):
-        raise Wrong("a repeated word is lost: each of its points is a token of its own.")
-    if labels != stay:
-        raise Wrong(f"the tokens that stay are not {labels[:12]}.")
+
+    def ask(place, answer):
+        """Return one of the two that the answer gives."""
+        what = "two things: the tokens that stay, and their vectors"
+        return unpack(run(answer, tokens, vectors, stop), 2, what)[place]
+
+    def labels(answer):
+        """Return the labels as a list of words."""
+        return SimpleNamespace(labels=_poem(ask(0, answer)))
+
+    faults = {
+        "nothing was left out.": lambda seen: seen.labels == tokens,
+        "you keep the stop words and drop the rest; do the opposite.": (
+            lambda seen: seen.labels == left
+        ),
+        "a repeated word is lost: each of its points is a token of its own.": (
+            lambda seen: sorted(seen.labels) == sorted(set(stay))
+        ),
+        "the tokens that stay are not {labels}.": lambda seen: seen.labels != stay,
+    }
+    refused = "zip refuses, rightly: filter the vectors, too."
+    yield Faults(labels, faults, {"zip() argument 2 is longer": refused})
     mistakes = {
         "the labels lost their stop words, the vectors did not: labels and points no "
         "longer match.": vectors,
@@ -51,7 +58,7 @@ def content_words(answer):
         "the second bee has the vector of the first: tokens.index finds only the "
         "first position.": vectors[[tokens.index(token) for token in stay]],
     }
-    compare(points, [vector for _, vector in pairs], mistakes)
+    yield Case([], [vector for _, vector in pairs], mistakes, ask=partial(ask, 1))
 
 
 predict(
@@ -73,7 +80,7 @@ def _best(vectors, target, out, by_cosine, rank):
 
 
 @exercise("embeddings.fourth_word")
-def fourth_word(answer):
+def fourth_word():
     """Compare with a loop over all rows, for thirty questions."""
     rng = np.random.default_rng(11)
     vectors = rng.standard_normal((40, 5)) * rng.uniform(0.3, 3, size=(40, 1))
@@ -114,14 +121,19 @@ def fourth_word(answer):
             rank=-1
         ),
     }
-    compare([run(answer, vectors, *rows) for rows in asked], solved(), mistakes)
+
+    def ask(answer):
+        """Return what the answer gives for each question."""
+        return [run(answer, vectors, *rows) for rows in asked]
+
+    yield Case([], solved(), mistakes, ask=ask)
     away = np.array([[1, 0.1], [1, 0.2], [1, 0.3], [-1, -0.2], [-1, 0.5]])
     zero = "a cosine of 0 rules nothing out where the others are below 0: take -np.inf."
-    compare(run(answer, away, 0, 1, 2), 4, {zero: 0})
+    yield Case([], 4, {zero: 0}, ask=lambda answer: run(answer, away, 0, 1, 2))
 
 
 @exercise("embeddings.static_vectors", kind="spot the bug")
-def static_vectors(answer):
+def static_vectors():
     """Compare with the rows of a small model's table, picked by hand."""
     torch.manual_seed(0)
     sizes = {"vocab_size": 30, "hidden_size": 8, "intermediate_size": 8}
@@ -150,7 +162,7 @@ def static_vectors(answer):
         "the axis of the batch is lost: return (batch, tokens, d_model).": word[0],
         "the whole table was returned: look the tokens up in it.": table,
     }
-    compare(run(answer, model, ids), word, mistakes)
+    yield Case([model, ids], word, mistakes)
 
 
 predict(
@@ -196,54 +208,99 @@ def _ours() -> tuple[list[list[str]], float]:
     return mine, _surviving(mine, [rng.permutation(text).tolist() for text in mine])
 
 
-def _refuse_unshuffled(theirs) -> None:
-    """Raise if texts are not ours, each with its words in another order."""
-    mine, null = _ours()
-    if len(theirs) != len(mine):
-        raise Wrong(f"there are {len(mine)} poems, and {len(theirs)} in your list.")
-    if any(Counter(a) != Counter(b) for a, b in zip(mine, theirs, strict=True)):
-        if sorted(map(sorted, mine)) == sorted(map(sorted, theirs)):
-            raise Wrong("the poems are in another order; shuffle the words in each.")
-        if Counter(w for t in mine for w in t) == Counter(w for t in theirs for w in t):
-            raise Wrong(
-                "words went from poem to poem, as in the figure. Shuffle each by itself."
-            )
-        raise Wrong("a poem has other words than before: shuffle them, and keep them all.")
-    if mine == theirs:
-        raise Wrong("that is the text as it was: permutation returns a shuffled copy.")
-    if sum(text == sorted(text) for text in theirs) > 9:
-        raise Wrong("the words are in alphabetical order; shuffle them.")
-    if _surviving(mine, theirs) > 2 * null:
-        raise Wrong(
-            "too many words still have their old neighbours within two positions: more "
-            "than twice as many as a shuffle leaves. Shuffle the whole poem."
-        )
-
-
-@exercise("embeddings.scrambled", kind="experiment")
-def scrambled(answer):
-    """Look at the reader's texts, and measure them again."""
-    texts, measured = unpack(answer, 2, "two things: the texts, and two numbers")
+def _texts(answer):
+    """Return our poems and those of an answer, each a list of words."""
+    texts, _ = unpack(answer, 2, "two things: the texts, and two numbers")
     if texts is None or texts is ...:
         raise NotTried
     if not isinstance(texts, (list, tuple)) or any(isinstance(t, str) for t in texts):
-        raise Wrong("the texts are a list of lists of words, as split is.")
+        raise Unfit("the texts are a list of lists of words, as split is.")
+    mine, null = _ours()
     theirs = [_poem(text) for text in texts]
-    _refuse_unshuffled(theirs)
+    counts = {"ours": len(mine), "count": len(theirs)}
+    return SimpleNamespace(mine=mine, theirs=theirs, null=null, **counts)
+
+
+def _has_other_words(seen):
+    """Return whether a poem has other words than ours."""
+    pairs = zip(seen.mine, seen.theirs, strict=True)
+    return any(Counter(ours) != Counter(theirs) for ours, theirs in pairs)
+
+
+def _is_reordered(seen):
+    """Return whether the poems are ours, in another order."""
+    mine, theirs = (sorted(map(sorted, texts)) for texts in (seen.mine, seen.theirs))
+    return _has_other_words(seen) and mine == theirs
+
+
+def _went_from_poem_to_poem(seen):
+    """Return whether the words of all poems together are ours."""
+    mine, theirs = (
+        Counter(word for text in texts for word in text)
+        for texts in (seen.mine, seen.theirs)
+    )
+    return _has_other_words(seen) and mine == theirs
+
+
+UNSHUFFLED = {  # what texts have that are not ours, each with its words in another order
+    "there are {ours} poems, and {count} in your list.": (
+        lambda seen: seen.ours != seen.count
+    ),
+    "the poems are in another order; shuffle the words in each.": _is_reordered,
+    "words went from poem to poem, as in the figure. Shuffle each by itself.": (
+        _went_from_poem_to_poem
+    ),
+    "a poem has other words than before: shuffle them, and keep them all.": (
+        _has_other_words
+    ),
+    "that is the text as it was: permutation returns a shuffled copy.": (
+        lambda seen: seen.mine == seen.theirs
+    ),
+    "the words are in alphabetical order; shuffle them.": (
+        lambda seen: sum(text == sorted(text) for text in seen.theirs) > 9
+    ),
+    "too many words still have their old neighbours within two positions: more than twice "
+    "as many as a shuffle leaves. Shuffle the whole poem.": (
+        lambda seen: _surviving(seen.mine, seen.theirs) > 2 * seen.null
+    ),
+}
+
+
+def _measured(answer):
+    """Return the two numbers of an answer, and what its texts give."""
+    measured = unpack(answer, 2, "two things: the texts, and two numbers")[1]
     if isinstance(measured, (list, tuple)) and any(value is ... for value in measured):
         raise NotTried
     found = [number(value) for value in unpack(measured, 2, "two numbers, at 2 and at 5")]
-    want = [*_agreement(theirs, (2, 5))]
-    if np.allclose(found, 100 * np.array(want), atol=0.3):
-        raise Wrong("that is in percent: give the shares themselves, as mean() does.")
-    near = [np.isclose(found, w, rtol=0, atol=5e-4).all() for w in (want, want[::-1])]
-    if near[1] and not near[0]:
-        raise Wrong("your two numbers have changed places: the window of 2 comes first.")
-    if not near[0]:
-        raise Wrong(
-            f"{found[0]:.3f} and {found[1]:.3f} are not what these texts give: call "
-            "agreement with them and a window, and take the mean."
-        )
+    want = [*_agreement(_texts(answer).theirs, (2, 5))]
+    return SimpleNamespace(found=found, want=want, near_2=found[0], near_5=found[1])
+
+
+def _is_close(found, want):
+    """Return whether two pairs of shares agree."""
+    return np.isclose(found, want, rtol=0, atol=5e-4).all()
+
+
+@exercise("embeddings.scrambled", kind="experiment")
+def scrambled():
+    """Look at the reader's texts, and measure them again."""
+    yield Faults(_texts, UNSHUFFLED)
+    numbers = {
+        "that is in percent: give the shares themselves, as mean() does.": (
+            lambda seen: np.allclose(seen.found, 100 * np.array(seen.want), atol=0.3)
+        ),
+        "your two numbers have changed places: the window of 2 comes first.": (
+            lambda seen: (
+                _is_close(seen.found, seen.want[::-1])
+                and not _is_close(seen.found, seen.want)
+            )
+        ),
+        "{near_2:.3f} and {near_5:.3f} are not what these texts give: call agreement with "
+        "them and a window, and take the mean.": (
+            lambda seen: not _is_close(seen.found, seen.want)
+        ),
+    }
+    yield Faults(_measured, numbers)
 
 
 judge(

@@ -1,13 +1,14 @@
 """Checks for the tasks of the chapter *models-you-talk-to*."""
 
 from functools import cache
+from types import SimpleNamespace
 
 import numpy as np
 import torch
 
 from lmcourse.data import stored
-from lmcourse.exercises import Wrong, exercise, expect, judge, predict
-from lmcourse.exercises.answers import NotTried, diagnose, normal, unpack
+from lmcourse.exercises import Case, Faults, exercise, judge, predict
+from lmcourse.exercises.answers import NotTried, Unfit, normal, unpack
 from lmcourse.gguf import dequantise, unpack_nibbles
 from lmcourse.gpt.inside import outputs
 from lmcourse.llama import load_talker
@@ -15,7 +16,7 @@ from lmcourse.patching import copied_heads
 
 
 @exercise("models-you-talk-to.shared", kind="spot the bug")
-def shared(answer):
+def shared():
     """Compare with the keys of each head, looked up by its number."""
     key, heads = normal(3, 2, 4, seed=5), 6  # (kv_heads, tokens, d_head)
     want = torch.stack([key[head // 2] for head in range(heads)])
@@ -33,11 +34,11 @@ def shared(answer):
         ),
         "the order is turned round.": want.flip(0),
     }
-    expect(answer, [key, heads], want, mistakes)
+    yield Case([key, heads], want, mistakes)
 
 
 @exercise("models-you-talk-to.dequantised")
-def dequantised(answer):
+def dequantised():
     """Compare with the package's reader, on blocks of random bytes."""
     rng = np.random.default_rng(4)
     for scale, minimum in ((0.0125, -0.0875), (0.25, -1.5)):
@@ -67,7 +68,7 @@ def dequantised(answer):
                 scale * np.tile(packed, 2) + minimum
             ),
         }
-        expect(answer, [block], want, mistakes)
+        yield Case([block], want, mistakes)
 
 
 predict(
@@ -100,64 +101,76 @@ def _heads():
     return [(row["layer"], row["head"]) for row in rows[:2]]
 
 
-@torch.no_grad()
-def _followed(text, twin):
-    """Return what follows a text, its twin, and the text with two heads of the twin."""
-    tokenizer, model = _talker()
-    ids, other = (tokenizer(each, return_tensors="pt").input_ids for each in (text, twin))
-    diagnose(
-        {
-            f"your sentence has {ids.shape[1]} tokens and its twin {other.shape[1]}: they "
-            "should be equally long, word by word.": ids.shape != other.shape
-        }
-    )
-
-    def said(ids):
-        likeliest = model(ids, last=True)[0, -1].argmax()
-        return tokenizer.decode([int(likeliest)]).strip()
-
-    with copied_heads(model, _heads(), outputs(model, other)):
-        copied = said(ids)
-    return said(ids), said(other), copied
-
-
-@exercise("models-you-talk-to.own", kind="experiment")
-def own(answer):
-    """Read both sentences, and copy the two heads, with the default model."""
+def _texts(answer):
+    """Return the two sentences and the word of an answer."""
     parts = unpack(answer, 3, "a sentence, its twin, and the word that follows")
     if any(part is ... for part in parts):
         raise NotTried
     if not all(isinstance(part, str) for part in parts):
-        raise Wrong("three texts are expected: two sentences and a word.")
+        raise Unfit("three texts are expected: two sentences and a word.")
     text, twin, word = (part.strip() for part in parts)
-    diagnose(
-        {
-            "a sentence is empty.": not text or not twin,
-            "the word is missing.": not word,
-            "the two sentences are the same.": text == twin,
-            "that is too long for one sentence.": max(len(text), len(twin)) > 500,
-        }
+    return SimpleNamespace(text=text, twin=twin, word=word)
+
+
+def _ids(answer):
+    """Return the tokens of both sentences: ``text`` and ``twin``, (1, tokens)."""
+    tokenizer, _ = _talker()
+    texts = _texts(answer)
+    text, twin = (
+        tokenizer(each, return_tensors="pt").input_ids for each in (texts.text, texts.twin)
     )
-    before, at_twin, copied = _followed(text, twin)
-    faults = {
+    lengths = {"length": text.shape[1], "twin_length": twin.shape[1]}
+    return SimpleNamespace(text=text, twin=twin, **lengths)
+
+
+@torch.no_grad()
+def _followed(answer):
+    """Return what follows a text, its twin, and the text with two heads of the twin."""
+    (tokenizer, model), ids = _talker(), _ids(answer)
+
+    def said(ids):
+        """Return the likeliest next word."""
+        likeliest = model(ids, last=True)[0, -1].argmax()
+        return tokenizer.decode([int(likeliest)]).strip()
+
+    with copied_heads(model, _heads(), outputs(model, ids.twin)):
+        copied = said(ids.text)
+    found = {"before": said(ids.text), "at_twin": said(ids.twin), "copied": copied}
+    return SimpleNamespace(word=_texts(answer).word, **found)
+
+
+@exercise("models-you-talk-to.own", kind="experiment")
+def own():
+    """Read both sentences, and copy the two heads, with the default model."""
+    handed_in = {
+        "a sentence is empty.": lambda seen: not seen.text or not seen.twin,
+        "the word is missing.": lambda seen: not seen.word,
+        "the two sentences are the same.": lambda seen: seen.text == seen.twin,
+        "that is too long for one sentence.": (
+            lambda seen: max(len(seen.text), len(seen.twin)) > 500
+        ),
+    }
+    yield Faults(_texts, handed_in)
+    unequal = (
+        "your sentence has {length} tokens and its twin {twin_length}: they should be "
+        "equally long, word by word."
+    )
+    yield Faults(_ids, {unequal: lambda seen: seen.length != seen.twin_length})
+    words = {
         "the model continues both in the same way, so nothing can be copied from one to "
         "the other. Does each end before a name, and is one person named twice?": (
-            before == at_twin
-        )
+            lambda seen: seen.before == seen.at_twin
+        ),
+        "that is what follows your sentence as it is. Copy the heads first.": (
+            lambda seen: seen.word == seen.before != seen.copied
+        ),
+        "that is what follows the twin; your sentence with the two heads copied goes on "
+        "otherwise.": lambda seen: seen.word == seen.at_twin != seen.copied,
+        "the check copies the same two heads at the last token and reads another.": (
+            lambda seen: seen.word != seen.copied
+        ),
     }
-    diagnose(faults)
-    if word == copied:
-        return
-    diagnose(
-        {
-            "that is what follows your sentence as it is. Copy the heads first.": (
-                word == before
-            ),
-            "that is what follows the twin; your sentence with the two heads copied "
-            "goes on otherwise.": word == at_twin,
-        }
-    )
-    raise Wrong("the check copies the same two heads at the last token and reads another.")
+    yield Faults(_followed, words)
 
 
 judge(

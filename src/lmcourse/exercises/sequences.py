@@ -1,10 +1,12 @@
 """Checks for the exercises of the chapter *sequences*."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import torch
 from torch import nn
 
-from lmcourse.exercises import Wrong, compare, exercise, expect, judge, predict, run
+from lmcourse.exercises import Case, Faults, exercise, judge, predict, run
 from lmcourse.exercises.answers import normal, number, unpack
 from lmcourse.recurrent import load_char_lstm
 
@@ -27,7 +29,7 @@ judge(
 
 
 @exercise("sequences.witten_bell")
-def witten_bell(answer):
+def witten_bell():
     """Compare with Witten and Bell's formula, term by term."""
     counts = np.array([2, 0, 1, 4, 2, 0, 2])  # some tokens came equally often
     lower, kinds, total = np.array([10, 30, 20, 20, 5, 10, 5]) / 100, 5, 11
@@ -65,7 +67,7 @@ def witten_bell(answer):
         words = f"{taken} is taken from each count; Witten and Bell take nothing."
         less = (counts - taken) * followed
         mistakes[words] = (less + taken * kinds * lower) / total
-    expect(answer, [counts, lower], mixed(kinds), mistakes)
+    yield Case([counts, lower], mixed(kinds), mistakes)
     never = {
         "after a context that never occurred you divide by zero; let the shorter one "
         "decide.": np.full(7, np.nan),
@@ -74,12 +76,22 @@ def witten_bell(answer):
         "after a context that never occurred all tokens are equally likely; ask the "
         "shorter one.": np.full(7, 1 / 7),
     }
-    with np.errstate(all="ignore"):
-        expect(answer, [np.zeros(7, dtype=int), lower], lower, never)
+    yield Case([], lower, never, ask=_after_nothing(lower))
+
+
+def _after_nothing(lower):
+    """Return how an answer is asked of a context that never occurred."""
+
+    def ask(answer):
+        """Call the answer; what it divides by zero is told by the case."""
+        with np.errstate(all="ignore"):
+            return run(answer, np.zeros(7, dtype=int), lower)
+
+    return ask
 
 
 @exercise("sequences.gru")
-def gru(answer):
+def gru():
     """Compare with PyTorch's cell, which has its own weights."""
     torch.manual_seed(0)
     cell = nn.GRUCell(3, 4).double().requires_grad_(False)
@@ -112,7 +124,7 @@ def gru(answer):
             (1 - z) * torch.sigmoid(x_n + r * h_n) + z * h
         ),
     }
-    compare(run(answer, *given, h), cell(x, h), mistakes)
+    yield Case([*given, h], cell(x, h), mistakes)
 
 
 def _line_length(unit, value):
@@ -131,25 +143,39 @@ def _line_length(unit, value):
     return 24 * 240 / max(1, ends)
 
 
-@exercise("sequences.knob", kind="experiment")
-def knob(answer):
-    """Freeze the unit at the value, and measure the lines of texts drawn here."""
+def _frozen(answer):
+    """Return the unit and the value of an answer."""
     unit, value = map(number, unpack(answer, 2, "a unit and a value: (unit, value)"))
-    if unit not in range(128):
-        raise Wrong("units have the whole numbers from 0 to 127.")
-    length = _line_length(int(unit), value)
-    told = f"with unit {unit:.0f} frozen at {value:.2f} our texts have "
-    return {
-        told + "hardly a line end: the lines are far too long.": length > 100,
-        told + "lines as long as ever, or longer. Try another value, or another unit.": (
-            length >= 43
+    return SimpleNamespace(unit=unit, value=value)
+
+
+def _measured(answer):
+    """Return the unit, the value, and the length of lines that they give."""
+    seen = _frozen(answer)
+    seen.length = _line_length(int(seen.unit), seen.value)
+    return seen
+
+
+@exercise("sequences.knob", kind="experiment")
+def knob():
+    """Freeze the unit at the value, and measure the lines of texts drawn here."""
+    unknown = "units have the whole numbers from 0 to 127."
+    yield Faults(_frozen, {unknown: lambda seen: seen.unit not in range(128)})
+    told = "with unit {unit:.0f} frozen at {value:.2f} our texts have "
+    counted = told + "lines of {length:.0f} characters"
+    lengths = {
+        f"{told}hardly a line end: the lines are far too long.": (
+            lambda seen: seen.length > 100
         ),
-        told
-        + f"lines of {length:.0f} characters. Shorter than usual, but still too long.": (
-            length > 30
+        f"{told}lines as long as ever, or longer. Try another value, or another unit.": (
+            lambda seen: seen.length >= 43
         ),
-        told + f"lines of {length:.0f} characters: too short.": length < 20,
+        f"{counted}. Shorter than usual, but still too long.": (
+            lambda seen: seen.length > 30
+        ),
+        f"{counted}: too short.": lambda seen: seen.length < 20,
     }
+    yield Faults(_measured, lengths)
 
 
 judge(
@@ -165,14 +191,10 @@ judge(
 
 
 @exercise("sequences.last_state", kind="spot the bug")
-def last_state(answer):
+def last_state():
     """Compare with each text's last real state, on a batch of three lengths."""
     states, lengths = normal(3, 6, 2).double(), torch.tensor([2, 5, 3])
     rows = torch.arange(3)
-    all_pairs = (
-        "these are the states of all texts at each other's lengths; pair rows and lengths, "
-        "as in `states[torch.arange(3), …]`."
-    )
     mistakes = {
         "this is the state after the padding: a short text's last state comes earlier.": (
             states[:, -1]
@@ -185,8 +207,7 @@ def last_state(answer):
         ),
         "these are the first states.": states[:, 0],
         "that is one before the last.": states[rows, lengths - 2],
+        "these are the states of all texts at each other's lengths; pair rows and lengths, "
+        "as in `states[torch.arange(3), …]`.": states[:, lengths - 1],
     }
-    got = run(answer, states, lengths)
-    if torch.is_tensor(got) and got.shape == (3, 3, 2):
-        raise Wrong(all_pairs)
-    compare(got, states[rows, lengths - 1], mistakes)
+    yield Case([states, lengths], states[rows, lengths - 1], mistakes)

@@ -4,13 +4,14 @@ import json
 import re
 from bisect import bisect_left
 from contextlib import suppress
-from functools import cache, reduce
+from functools import cache, partial, reduce
 from itertools import accumulate, pairwise
+from types import SimpleNamespace
 
 import tokenizers
 
 from lmcourse.data import load_poems, load_sonnets
-from lmcourse.exercises import Wrong, exercise, expect, judge, predict, run
+from lmcourse.exercises import Case, Faults, Wrong, exercise, judge, predict, run
 from lmcourse.exercises.answers import number, strings, unpack
 from lmcourse.tokenization import merge_pair
 
@@ -85,7 +86,7 @@ def _from_the_right(word: str, ranks: dict) -> tuple:
 
 
 @exercise("tokenization.segment")
-def segment(answer):
+def segment():
     """Compare with the library's cuts."""
     for word, told in CUT:
         merges = [tuple(pair.split("+")) for pair in told.split()]
@@ -114,7 +115,7 @@ def segment(answer):
             mistakes[words] = _by_rule(word, ranks, min, n)
         want = _library_cut(word, merges)
         mistakes = {words: list(cut) for words, cut in mistakes.items()}
-        expect(answer, [word, ranks], want, mistakes)
+        yield Case([word, ranks], want, mistakes)
 
 
 def _replaced(symbols: tuple, pair: tuple) -> tuple:
@@ -134,21 +135,36 @@ def _library_merge(symbols: tuple, pair: tuple) -> list[str]:
     return [written[token.value] for token in tokens]
 
 
-@exercise("tokenization.joined_by_replace", kind="spot the bug")
-def joined_by_replace(answer):
-    """Join what the reader found both ways."""
+def _found(answer):
+    """Return the symbols and the pair of an answer."""
     parts = unpack(answer, 2, "(symbols, pair), two tuples of strings")
     symbols, pair = (tuple(strings(part)) for part in parts)
-    if len(pair) != 2:
-        raise Wrong(f"a pair is two symbols; {pair} is {len(pair)}.")
-    if any(symbol.split() != [symbol] for symbol in (*symbols, *pair)):
-        raise Wrong("use symbols without spaces, none of them empty: words have none.")
-    right, shown = tuple(_library_merge(symbols, pair)), _replaced(symbols, pair)
-    if right == shown:
-        raise Wrong(
-            f"for {symbols} and {pair} both give {shown}. Find symbols in which the pair's "
-            "letters and the space are next to each other, but the pair is not."
-        )
+    return SimpleNamespace(symbols=symbols, pair=pair, count=len(pair))
+
+
+def _joined_both_ways(answer):
+    """Join what the reader found as the library does, and as the exercise's lines do."""
+    seen = _found(answer)
+    seen.right = tuple(_library_merge(seen.symbols, seen.pair))
+    seen.shown = _replaced(seen.symbols, seen.pair)
+    return seen
+
+
+@exercise("tokenization.joined_by_replace", kind="spot the bug")
+def joined_by_replace():
+    """Join what the reader found both ways."""
+    handed_in = {
+        "a pair is two symbols; {pair} is {count}.": lambda seen: seen.count != 2,
+        "use symbols without spaces, none of them empty: words have none.": (
+            lambda seen: any(each.split() != [each] for each in (*seen.symbols, *seen.pair))
+        ),
+    }
+    yield Faults(_found, handed_in)
+    same = (
+        "for {symbols} and {pair} both give {shown}. Find symbols in which the pair's "
+        "letters and the space are next to each other, but the pair is not."
+    )
+    yield Faults(_joined_both_ways, {same: lambda seen: seen.right == seen.shown})
 
 
 # Compare with GPT-2's own vocabulary.
@@ -177,7 +193,7 @@ STREAM = [b"caf", b"\xc3", b"\xa9 ", b"\xf0\x9f", b"\xa6", b"\x8b!"]
 
 
 @exercise("tokenization.stream")
-def stream(answer):
+def stream():
     """Compare with what more each further piece completes."""
     shown = ["", *map(_longest_text, accumulate(STREAM))]
     want = [after[len(before) :] for before, after in pairwise(shown)]
@@ -194,28 +210,27 @@ def stream(answer):
         'a token that shows nothing yet has its "", too.': [text for text in want if text],
         "each byte was taken for a character.": [x.decode("latin-1") for x in STREAM],
     }
-    try:
-        expect(answer, [STREAM], want, mistakes)
-    except Wrong as wrong:
-        if "UnicodeDecodeError" not in str(wrong):
-            raise
-        raise Wrong(
-            "a token may end inside a character, and its bytes alone are no text; keep "
-            "them until the rest arrives."
-        ) from wrong
+    inside = (
+        "a token may end inside a character, and its bytes alone are no text; keep them "
+        "until the rest arrives."
+    )
+    yield Case([STREAM], want, mistakes, instead={"UnicodeDecodeError": inside})
     mixed = [b"a \xf0\x9f", b"\xa6\x8b"]  # one token ends a character and begins another
     kept = "a whole character was kept back, for another in the same token was not."
-    expect(answer, [mixed], ["a ", "\U0001f98b"], {kept: ["", "a \U0001f98b"]})
-    expect(answer, [GPT2S], [" ", "", "\U0001f98b"], {kept: ["", "", " \U0001f98b"]})
-    with suppress(Wrong):  # a text that ends inside a character
+    yield Case([mixed], ["a ", "\U0001f98b"], {kept: ["", "a \U0001f98b"]})
+    yield Case([GPT2S], [" ", "", "\U0001f98b"], {kept: ["", "", " \U0001f98b"]})
+    remembers = (
+        "after a text that broke off inside a character the next one is wrong; begin anew "
+        "at each call."
+    )
+    yield Case([], want, ask=_after_broken_text, instead={"": remembers})  # whatever it is
+
+
+def _after_broken_text(answer):
+    """Return what an answer shows after a text that ended inside a character."""
+    with suppress(Wrong):
         run(answer, [b"caf\xc3"])
-    try:
-        expect(answer, [STREAM], want)
-    except Wrong as wrong:
-        raise Wrong(
-            "after a text that broke off inside a character the next one is wrong; begin "
-            "anew at each call."
-        ) from wrong
+    return run(answer, STREAM)
 
 
 judge(
@@ -270,37 +285,70 @@ def _words(text: str) -> int:
     return len(re.findall(r"[a-z]+(?:'[a-z]+)*", re.sub(r"\B't ", "'t", text.lower())))
 
 
-@exercise("tokenization.vocabulary", kind="experiment")
-def vocabulary(answer):
-    """Train the library's BPE on the Sonnets, and compare the size and a cost."""
+@cache
+def _texts():
+    """Return the sonnets and the poems, each as one text."""
+    return tuple("\n\n".join(load().text) for load in (load_sonnets, load_poems))
+
+
+def _size_and_cost(answer):
+    """Return the size and the cost of an answer, and the size that is right."""
     what = "a size, and what a word of the Sonnets costs: (size, cost)"
-    got, cost = map(number, unpack(answer, 2, what))
-    sonnets, poems = ("\n\n".join(x().text) for x in (load_sonnets, load_poems))
-    want = _smallest(sonnets, poems, _words(poems))
-    if got == want:
-        own = _cost(sonnets, want, sonnets) / _words(sonnets)
-        alone = _cost(sonnets, want, *load_sonnets().text)
-        far = abs(cost - own) > 0.006
-        near_alone = abs(cost - alone / _words(sonnets)) < 0.006
-        told = f"{cost:.3f} tokens a word is not what the Sonnets cost with that size."
-        return {
-            "you cut sonnet by sonnet, without the empty lines between them; join the "
-            "Sonnets by empty lines.": far and near_alone,
-            told: far,
-        }
-    return {
-        "that is the number of merges; the 256 bytes are in the vocabulary, too.": got
-        == want - 256,
-        "that is enough for the Sonnets, which the merges were learned from; the "
-        "poems are the test.": got == _smallest(sonnets, sonnets, _words(sonnets)),
-        "you learned from the poems themselves; learn from the Sonnets.": got
-        == _smallest(poems, poems, _words(poems)),
-        "a vocabulary has a whole number of pieces.": got % 1,
-        "try steps of 128, from 256 on.": got not in SIZES,
+    size, cost = map(number, unpack(answer, 2, what))
+    sonnets, poems = _texts()
+    return SimpleNamespace(
+        size=size,
+        cost=cost,
+        want=_smallest(sonnets, poems, _words(poems)),
+        for_sonnets=partial(_smallest, sonnets, sonnets, _words(sonnets)),
+        from_poems=partial(_smallest, poems, poems, _words(poems)),
+        at_white_space=partial(_smallest, sonnets, poems, len(poems.split())),
+    )
+
+
+def _is(name):
+    """Return whether the size seen is not right, but that of a mistake."""
+    return lambda seen: seen.size != seen.want and seen.size == getattr(seen, name)()
+
+
+def _cost_again(answer):
+    """Return the cost of an answer, and those of the Sonnets whole and one by one."""
+    seen, (sonnets, _) = _size_and_cost(answer), _texts()
+    count = _words(sonnets)
+    seen.whole = _cost(sonnets, seen.want, sonnets) / count
+    seen.apart = _cost(sonnets, seen.want, *load_sonnets().text) / count
+    return seen
+
+
+def _far(seen):
+    """Return whether the cost seen is not what the Sonnets cost."""
+    return abs(seen.cost - seen.whole) > 0.006
+
+
+@exercise("tokenization.vocabulary", kind="experiment")
+def vocabulary():
+    """Train the library's BPE on the Sonnets, and compare the size and a cost."""
+    sizes = {
+        "that is the number of merges; the 256 bytes are in the vocabulary, too.": (
+            lambda seen: seen.size == seen.want - 256
+        ),
+        "that is enough for the Sonnets, which the merges were learned from; the poems "
+        "are the test.": _is("for_sonnets"),
+        "you learned from the poems themselves; learn from the Sonnets.": _is("from_poems"),
+        "a vocabulary has a whole number of pieces.": lambda seen: seen.size % 1,
+        "try steps of 128, from 256 on.": lambda seen: seen.size not in SIZES,
         "that is not enough; if you measured, cut the poems as one text, joined by empty "
         "lines, and count words with `words_of`: poem by poem, or with words cut at white "
-        "space, the numbers are others.": got
-        == _smallest(sonnets, poems, len(poems.split())),
-        "with that many the poems still cost more.": got < want,
-        "that is enough, but not the smallest.": got > want,
+        "space, the numbers are others.": _is("at_white_space"),
+        "with that many the poems still cost more.": lambda seen: seen.size < seen.want,
+        "that is enough, but not the smallest.": lambda seen: seen.size > seen.want,
     }
+    yield Faults(_size_and_cost, sizes)
+    costs = {
+        "you cut sonnet by sonnet, without the empty lines between them; join the Sonnets "
+        "by empty lines.": (
+            lambda seen: _far(seen) and abs(seen.cost - seen.apart) < 0.006
+        ),
+        "{cost:.3f} tokens a word is not what the Sonnets cost with that size.": _far,
+    }
+    yield Faults(_cost_again, costs)

@@ -1,0 +1,138 @@
+"""What a check is made of: cases to compare, and faults to look for.
+
+A check is data. It is known without an answer what it asks for and which mistakes it has
+words for, and one procedure runs all of them::
+
+    @exercise("attention.merge_heads")
+    def merge_heads():
+        x = normal(2, 3, 5, 4)  # (batch, heads, tokens, d_head)
+        mistakes = {"the heads are added up; lay them side by side.": x.sum(1)}
+        yield Case([x], torch.cat(x.unbind(1), -1), mistakes)
+
+Where an answer has many right forms, as that of an experiment, a check has `Faults`.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from lmcourse.exercises.answers import TOLERANCE, NotTried, Wrong, compare, expect
+
+_FIELD = re.compile(r"\{[^}]*\}")
+
+
+@dataclass(frozen=True)
+class Case:
+    """An example: what an answer is given, what is right, and what known mistakes give.
+
+    Attributes
+    ----------
+    inputs : sequence
+        What the answer is called with.
+    want : array-like, Tensor or list of str
+        The oracle's result, or, where that costs time, a function that returns it.
+    mistakes : mapping of str to array-like
+        Diagnosis → the result that this mistake gives for the same inputs, or a function
+        that returns it.
+    ask : callable, optional
+        From the answer to what is compared, where that is not what one call returns: one of
+        two results, or those of many calls.
+    instead : mapping of str to str
+        Some of the words of any other verdict (``"UnicodeDecodeError"``, ``"differ"``) →
+        the diagnosis that takes their place. ``{error}`` in it is those words without
+        their full stop, ``{text}`` what the answer's own error said.
+    told : str
+        What stands before the words of this case, such as "inputs:".
+    tolerance : float
+        As for `compare`.
+    """
+
+    inputs: Sequence
+    want: object
+    mistakes: Mapping[str, object] = field(default_factory=dict)
+    ask: Callable[[object], object] | None = None
+    instead: Mapping[str, str] = field(default_factory=dict)
+    told: str = ""
+    tolerance: float = TOLERANCE
+
+    def diagnoses(self) -> Iterator[str]:
+        """Yield the sentences for wrong answers."""
+        yield from map(blank, self.instead.values())
+        yield from self.mistakes
+
+    def judge(self, answer: object) -> None:
+        """Raise `Wrong` if the answer is wrong here."""
+        try:
+            self._compare(answer)
+        except NotTried:
+            raise
+        except Wrong as wrong:
+            _raise_instead(wrong, self.instead)
+            if self.told:
+                raise wrong.reworded(f"{self.told} {wrong}") from wrong
+            raise
+
+    def _compare(self, answer: object) -> None:
+        """Compare what the answer gives with what is right."""
+        want = self.want() if callable(self.want) else self.want
+        if self.ask is None:
+            return expect(
+                answer, self.inputs, want, self.mistakes, tolerance=self.tolerance
+            )
+        return compare(self.ask(answer), want, self.mistakes, tolerance=self.tolerance)
+
+
+@dataclass(frozen=True)
+class Faults:
+    """What may be wrong with an answer that has many right forms.
+
+    Attributes
+    ----------
+    look : callable
+        From the answer to what is seen in it: what was measured, a `SimpleNamespace` if the
+        diagnoses name some of it. It raises `Wrong` if the answer cannot be looked at.
+    table : mapping of str to callable
+        Diagnosis → from what is seen to whether it has this fault; the first counts.
+        ``{loss:.2f}`` in a diagnosis is what is seen under this name.
+    instead : mapping of str to str
+        As for `Case`.
+    """
+
+    look: Callable[[object], object]
+    table: Mapping[str, Callable[[object], bool]]
+    instead: Mapping[str, str] = field(default_factory=dict)
+
+    def diagnoses(self) -> Iterator[str]:
+        """Yield the sentences for wrong answers; what is seen is an ellipsis in them."""
+        yield from map(blank, (*self.instead.values(), *self.table))
+
+    def judge(self, answer: object) -> None:
+        """Raise `Wrong` if the answer has one of the faults."""
+        try:
+            seen = self.look(answer)
+        except NotTried:
+            raise
+        except Wrong as wrong:
+            _raise_instead(wrong, self.instead)
+            raise
+        for diagnosis, holds in self.table.items():
+            if holds(seen):
+                raise _filled(diagnosis, getattr(seen, "__dict__", {}))
+
+
+def blank(diagnosis: str) -> str:
+    """Return a diagnosis with an ellipsis for each value that is filled in."""
+    return _FIELD.sub("…", diagnosis)
+
+
+def _filled(diagnosis: str, values: Mapping[str, object]) -> Wrong:
+    """Return the `Wrong` of a diagnosis in which values are to be filled in."""
+    return Wrong(diagnosis.format(**values), blank(diagnosis))
+
+
+def _raise_instead(wrong: Wrong, instead: Mapping[str, str]) -> None:
+    """Raise the diagnosis that takes the place of a verdict's words, if there is one."""
+    for words, diagnosis in instead.items():
+        if words in str(wrong) and not wrong.diagnosis:
+            said = {"error": str(wrong).rstrip("."), "text": str(wrong.__cause__)}
+            raise _filled(diagnosis, said) from wrong
