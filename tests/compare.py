@@ -13,6 +13,7 @@ import json
 import math
 import re
 from collections.abc import Iterator
+from itertools import takewhile
 
 RELATIVE, ABSOLUTE = 1e-3, 1e-4
 VIEW = "application/vnd.lmcourse.view+json"
@@ -67,7 +68,7 @@ def _differences(old: object, new: object, where: str) -> Iterator[str]:
         for i, pair in enumerate(zip(old, new, strict=True)):
             yield from _differences(*pair, f"{where}[{i}]")
     elif not _same_value(old, new, where):
-        yield f"{where}: {_brief(old)} became {_brief(new)}"
+        yield f"{where}: {_brief(old, new)} became {_brief(new, old)}"
 
 
 def _same_value(old: object, new: object, where: str) -> bool:
@@ -106,6 +107,13 @@ def _same_number(old: str, new: str) -> bool:
     return math.isclose(float(old), float(new), rel_tol=RELATIVE, abs_tol=tolerance)
 
 
-def _brief(value: object) -> str:
+def _brief(value: object, other: object) -> str:
+    """Write a value, or of a long text the part where it begins to differ from another."""
     text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 600 else f"{text[:600]}…"
+    if len(text) <= 600:
+        return text
+    letters = zip(text, json.dumps(other, ensure_ascii=False), strict=False)
+    alike = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], letters))
+    start = max(0, alike - 100)
+    before, after = "…" if start else "", "…" if len(text) > start + 500 else ""
+    return f"{before}{text[start : start + 500]}{after}"

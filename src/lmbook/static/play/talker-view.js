@@ -601,18 +601,6 @@ export function mount(element, data, context) {
     tokens.replaceChildren(
       ...buttons.flatMap((each, i) => (seen.pieces[i].endsWith("⏎") ? [each, make("br")] : [each])),
     );
-    showChosen(buttons[place]);
-  }
-
-  /**
-   * Scroll the tokens, and nothing else, so that the chosen one is seen.
-   *
-   * @param {HTMLElement} chosen
-   */
-  function showChosen(chosen) {
-    const top = chosen.offsetTop;
-    const isSeen = top >= tokens.scrollTop && top + 30 < tokens.scrollTop + tokens.clientHeight;
-    if (!isSeen) tokens.scrollTop = top - tokens.clientHeight / 2;
   }
 
   function drawTabs() {
