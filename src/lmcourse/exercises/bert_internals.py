@@ -1,7 +1,6 @@
 """Checks of the chapter *bert-internals*."""
 
 import math
-from contextlib import contextmanager
 from functools import partial
 from types import SimpleNamespace
 
@@ -9,8 +8,8 @@ import torch
 import torch.nn.functional as F
 from transformers import BertConfig, BertModel
 
-from lmcourse.exercises import Wrong, exercise, expect, judge, predict
-from lmcourse.exercises.answers import diagnose, normal, type_name
+from lmcourse.exercises import Case, Faults, exercise, judge, predict
+from lmcourse.exercises.answers import Unfit, normal, type_name
 
 
 def _bert(**changes):
@@ -26,8 +25,11 @@ def _bert(**changes):
     return model.requires_grad_(False)
 
 
-class _CalledWhole(Wrong):
-    """An answer called a module whose work it should have built from the parts."""
+class CalledWhole(Exception):
+    """An answer called a module, named here, that it should have built from its parts."""
+
+
+BUILD = {"CalledWhole": "call the modules inside {text}, not {text} itself."}
 
 
 class _Parts(SimpleNamespace):
@@ -40,9 +42,7 @@ class _Parts(SimpleNamespace):
     """
 
     def __call__(self, *inputs, **named):
-        raise _CalledWhole(
-            f"call the modules inside {self.called}, not {self.called} itself."
-        )
+        raise CalledWhole(self.called)
 
 
 def _opened(module, called="layer"):
@@ -58,22 +58,11 @@ def _opened(module, called="layer"):
     return _Parts(called=called, **parts)
 
 
-@contextmanager
-def _explained():
-    """Put the message of `_CalledWhole`, where it is the cause, in place of the error's."""
-    try:
-        yield
-    except Wrong as wrong:
-        if isinstance(wrong.__cause__, _CalledWhole):
-            raise wrong.__cause__ from None
-        raise
-
-
 TOKEN_TYPES = torch.tensor([[0, 0, 0, 1, 1]]).expand(3, 5)  # of three texts
 
 
 @exercise("bert-internals.embed", kind="spot the bug")
-def embed(answer):
+def embed():
     """Compare with the first hidden state of transformers' BERT."""
     model = _bert(initializer_range=1.0)  # beside such vectors ε is nothing
     ids = torch.randint(31, (3, 5), generator=torch.Generator().manual_seed(1))
@@ -83,8 +72,7 @@ def embed(answer):
     given = {"token_type_ids": TOKEN_TYPES, "output_hidden_states": True}
     want = model(ids, **given).hidden_states[0]
     seen = _Parts(called="bert", embeddings=parts, config=model.config)
-    with _explained():
-        expect(answer, [seen, ids, TOKEN_TYPES], want, _embed_mistakes(parts, ids))
+    yield Case([seen, ids, TOKEN_TYPES], want, _embed_mistakes(parts, ids), instead=BUILD)
 
 
 def _embed_mistakes(parts, ids):
@@ -128,45 +116,63 @@ def _embed_mistakes(parts, ids):
     }
 
 
-@exercise("bert-internals.small_bert", kind="experiment")
-def small_bert(answer):
-    """Count the parameters of the model that the configuration makes."""
+def _config(answer):
+    """Return the configuration that an answer is or has, and two of its sizes."""
     if isinstance(answer, BertModel):
         answer = answer.config
     if not isinstance(answer, BertConfig):
-        raise Wrong(f"hand in the BertConfig, not {type_name(answer)}.")
-    width, heads = answer.hidden_size, answer.num_attention_heads
-    faults = {
-        "keep BERT's vocabulary of 30,522 pieces.": answer.vocab_size != 30522,
-        "keep BERT's 512 places, too.": answer.max_position_embeddings != 512,
-        f"{heads} heads cannot share {width} dimensions evenly.": (
-            min(heads, width) < 1 or width % heads
-        ),
-        "its feed-forward networks are narrower than the vectors: BERT's are four times as "
-        "wide.": answer.intermediate_size < width,
-        "its feed-forward networks are far too wide for such vectors: BERT's are four "
-        "times as wide.": answer.intermediate_size > 16 * width,
-        "this is a decoder; BERT is none.": answer.is_decoder or answer.add_cross_attention,
-        "that is more layers than one would care to build.": (
-            answer.num_hidden_layers > 1000
-        ),
-    }
-    diagnose(faults)
+        raise Unfit(f"hand in the BertConfig, not {type_name(answer)}.")
+    sizes = {"width": answer.hidden_size, "heads": answer.num_attention_heads}
+    return SimpleNamespace(config=answer, **sizes)
+
+
+def _counted(answer):
+    """Count the parameters of the model that a configuration makes."""
     with torch.device("meta"):  # shapes only
-        model = BertModel(answer)
+        model = BertModel(_config(answer).config)
     total = sum(weight.numel() for weight in model.parameters())
     layers = sum(weight.numel() for weight in model.encoder.parameters())
-    size = f"{total / 1e6:.2f} million parameters"
-    return {
-        f"{size} are too many.": total > 10.5e6,
-        f"{size} are too few.": total < 9.5e6,
-        f"{size}, but only {layers / total:.0%} of them in the layers: the table of "
-        "words is too wide.": layers < total / 2,
+    return SimpleNamespace(millions=total / 1e6, share=layers / total)
+
+
+@exercise("bert-internals.small_bert", kind="experiment")
+def small_bert():
+    """Count the parameters of the model that the configuration makes."""
+    shapes = {
+        "keep BERT's vocabulary of 30,522 pieces.": (
+            lambda seen: seen.config.vocab_size != 30522
+        ),
+        "keep BERT's 512 places, too.": (
+            lambda seen: seen.config.max_position_embeddings != 512
+        ),
+        "{heads} heads cannot share {width} dimensions evenly.": (
+            lambda seen: min(seen.heads, seen.width) < 1 or seen.width % seen.heads
+        ),
+        "its feed-forward networks are narrower than the vectors: BERT's are four times as "
+        "wide.": lambda seen: seen.config.intermediate_size < seen.width,
+        "its feed-forward networks are far too wide for such vectors: BERT's are four "
+        "times as wide.": lambda seen: seen.config.intermediate_size > 16 * seen.width,
+        "this is a decoder; BERT is none.": (
+            lambda seen: seen.config.is_decoder or seen.config.add_cross_attention
+        ),
+        "that is more layers than one would care to build.": (
+            lambda seen: seen.config.num_hidden_layers > 1000
+        ),
     }
+    yield Faults(_config, shapes)
+    counts = {
+        "{millions:.2f} million parameters are too many.": lambda seen: (
+            seen.millions > 10.5
+        ),
+        "{millions:.2f} million parameters are too few.": lambda seen: seen.millions < 9.5,
+        "{millions:.2f} million parameters, but only {share:.0%} of them in the layers: "
+        "the table of words is too wide.": lambda seen: seen.share < 0.5,
+    }
+    yield Faults(_counted, counts)
 
 
 @exercise("bert-internals.layer")
-def layer(answer):
+def layer():
     """Compare with layers of transformers' BERT, whose modules are given."""
     x = normal(2, 5, 8, seed=3)
     for heads in (2, 4):  # whoever fixes their number is right only once
@@ -174,8 +180,7 @@ def layer(answer):
         for seed, weight in enumerate(whole.parameters(), 10):  # each step is to count
             weight.copy_(normal(*weight.shape, seed=seed) * 0.6 + (weight == 1).float())
         mistakes = _layer_mistakes(whole, x, heads)
-        with _explained():
-            expect(answer, [_opened(whole), x, heads], whole(x), mistakes)
+        yield Case([_opened(whole), x, heads], whole(x), mistakes, instead=BUILD)
 
 
 def _steps(whole, x, heads):
@@ -280,14 +285,14 @@ judge(
 
 
 @exercise("bert-internals.last_four")
-def last_four(answer):
+def last_four():
     """Compare with means of each text's real tokens, cut out by hand."""
     # As many numbers in a vector as texts: a forgotten axis gives numbers, not an error.
     states = tuple(normal(2, 5, 2, seed=seed) for seed in range(7))
     mask = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]])
     want, mistakes = _means(states[-4:]).flatten(1), _last_four_mistakes(states, mask)
     mistakes = {text: wrong.flatten(1) for text, wrong in mistakes.items()}
-    expect(answer, [states, mask], want, mistakes)
+    yield Case([states, mask], want, mistakes)
 
 
 def _means(layers, counts=(5, 3), over=(5, 3), begin=0):

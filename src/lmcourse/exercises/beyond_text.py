@@ -5,13 +5,13 @@ import torch
 import torch.nn.functional as F
 from scipy.sparse.csgraph import shortest_path
 
-from lmcourse.exercises import Wrong, exercise, expect, judge, predict, run
+from lmcourse.exercises import Case, exercise, judge, predict
 from lmcourse.exercises.answers import normal
 from lmcourse.rules import sample_sequences
 
 
 @exercise("beyond-text.cut", "spot the bug")
-def cut(answer):
+def cut():
     """Compare with PyTorch's `unfold`."""
     for rows, columns, size in ((4, 6, 2), (4, 4, 2), (6, 9, 3)):
         images = normal(2, rows, columns)
@@ -35,7 +35,7 @@ def cut(answer):
             .reshape(want.shape),
             "tokens and numbers have changed places: a row is a patch.": want.mT,
         }
-        expect(answer, [images, size], want, mistakes)
+        yield Case([images, size], want, mistakes)
 
 
 predict(
@@ -54,7 +54,7 @@ predict(
 
 
 @exercise("beyond-text.late", "spot the bug")
-def late(answer):
+def late():
     """Compare with PyTorch's own attention, which adds a float mask to the scores."""
     query, key, value = normal(3, 2, 5, 4).double()
     bias = 2 * normal(2, 5, 5, seed=1).double()
@@ -76,11 +76,11 @@ def late(answer):
         ),
         "these are the weights: mix the values with them.": open_,
     }
-    expect(answer, [scores, bias, value], whole(query, key, value, bias), mistakes)
+    yield Case([scores, bias, value], whole(query, key, value, bias), mistakes)
 
 
 @exercise("beyond-text.by_distance", "build")
-def by_distance(answer):
+def by_distance():
     """Compare with SciPy's shortest paths."""
     joined = torch.zeros(7, 7, dtype=torch.bool)
     for a, b in ((0, 3), (3, 1), (1, 6), (6, 4), (3, 6), (2, 5)):  # in two pieces
@@ -116,12 +116,13 @@ def by_distance(answer):
                 last
             ),
         }
-        expect(answer, [joined, bonus], want, mistakes)
+        yield Case([joined, bonus], want, mistakes)
 
 
 @exercise("beyond-text.winding", "experiment")
-def winding(answer):
+def winding():
     """Ask for the distances of rules that the page does not have."""
+    one = "return one number, the distance."
     for seed, turn in enumerate((3, 7, 1, 6, 5)):
         dice = torch.Generator().manual_seed(1000 + seed)
         ids, _ = sample_sequences(300, dice, 0.5, (turn,))
@@ -132,10 +133,8 @@ def winding(answer):
             ),
             "twice as far: the partner's partner.": 2 * turn,
         }
-        got = run(answer, ids)
-        if isinstance(got, (bool, str)) or np.ndim(got):
-            raise Wrong("return one number, the distance.")
-        expect(lambda _, got=got: got, [ids], turn, mistakes)
+        unfit = {"numbers are expected": one, "the shape is": one}
+        yield Case([ids], turn, mistakes, instead=unfit)
 
 
 judge(

@@ -14,9 +14,17 @@ Where an answer has many right forms, as that of an experiment, a check has `Fau
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 
-from lmcourse.exercises.answers import TOLERANCE, NotTried, Wrong, compare, expect
+from lmcourse.exercises.answers import (
+    TOLERANCE,
+    NotTried,
+    Wrong,
+    adding,
+    compare,
+    expect,
+)
 
 _FIELD = re.compile(r"\{[^}]*\}")
 
@@ -42,7 +50,7 @@ class Case:
         the diagnosis that takes their place. ``{error}`` in it is those words without
         their full stop, ``{text}`` what the answer's own error said.
     told : str
-        What stands before the words of this case, such as "inputs:".
+        What stands before the words of the comparison, such as "inputs:"; with ``ask``.
     tolerance : float
         As for `compare`.
     """
@@ -68,8 +76,6 @@ class Case:
             raise
         except Wrong as wrong:
             _raise_instead(wrong, self.instead)
-            if self.told:
-                raise wrong.reworded(f"{self.told} {wrong}") from wrong
             raise
 
     def _compare(self, answer: object) -> None:
@@ -79,7 +85,9 @@ class Case:
             return expect(
                 answer, self.inputs, want, self.mistakes, tolerance=self.tolerance
             )
-        return compare(self.ask(answer), want, self.mistakes, tolerance=self.tolerance)
+        got = self.ask(answer)
+        with adding(self.told) if self.told else nullcontext():
+            return compare(got, want, self.mistakes, tolerance=self.tolerance)
 
 
 @dataclass(frozen=True)

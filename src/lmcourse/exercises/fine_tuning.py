@@ -1,11 +1,13 @@
 """Checks for the tasks of the chapter *fine-tuning*."""
 
+from types import SimpleNamespace
+
 import torch
 from torch import nn
 
 from lmcourse.data import load_poems, load_sonnets
-from lmcourse.exercises import Wrong, exercise, expect, judge, predict, run
-from lmcourse.exercises.answers import diagnose, normal, type_name
+from lmcourse.exercises import Case, Faults, exercise, judge, predict, run
+from lmcourse.exercises.answers import Unfit, normal, type_name
 from lmcourse.exercises.mini_gpt import window_loss
 from lmcourse.gpt import inside
 from lmcourse.gpt.checkpoints import load_gpt
@@ -22,72 +24,102 @@ predict(
 )
 
 
-@exercise("fine-tuning.lora", kind="spot the bug")
-def lora(answer):
-    """Wrap a layer, look at what it computes, and train it a little."""
+def _made(answer):
+    """Return the module that an answer makes, its layer, and what they are asked.
+
+    ``x`` is (rows, 6); ``want``, (rows, 4), is what the layer alone makes of it, and
+    ``target`` what the module should learn to make.
+    """
     layer, x, target = nn.Linear(6, 4), normal(9, 6), normal(9, 4, seed=1)
     layer.weight.data, layer.bias.data = normal(4, 6, seed=2), normal(4, seed=3)
     want, module = layer(x).detach(), run(answer, layer, 2)
     if not isinstance(module, nn.Module):
         made = type_name(module)
-        raise Wrong(f"pass the class itself; it should make a module, not {made}.")
-    with torch.enable_grad():
-        own = _own_weights(module, layer, x, want)
-        _train_a_little(module, own, x, want, target)
-    added = (_output(module, torch.eye(6), want[:6]) - layer(torch.eye(6))).detach()
-    there, back = (_output(module, each, want) - layer(each) for each in (x, -x))
-    if not torch.allclose(back, -there, atol=1e-4):
-        told = "turned round, the input should add the opposite"
-        raise Wrong(f"{told}: the path has a bend.")
-    if torch.linalg.matrix_rank(added, rtol=1e-3) < 2:
-        told = "rows of `down` that begin alike get the same gradients for ever"
-        raise Wrong(f"what it learned has rank 1, not 2: {told}.")
+        raise Unfit(f"pass the class itself; it should make a module, not {made}.")
+    parts = {"layer": layer, "x": x, "want": want, "target": target}
+    return SimpleNamespace(module=module, **parts)
 
 
-def _own_weights(module, layer, x, want):
-    """Return the parameters that a reader's LoRA trains; `Wrong` if they are not right.
+@torch.enable_grad()
+def _untrained(answer):
+    """Return what a new module computes, and which parameters it trains."""
+    seen = _made(answer)
+    seen.before = seen.layer.weight.detach().clone()
+    seen.first = _output(seen.module, seen.x, seen.want)
+    seen.moving = [w for w in seen.module.parameters() if w.requires_grad]
+    frozen = (seen.layer.weight, seen.layer.bias)
+    seen.own = [w for w in seen.moving if not any(w is each for each in frozen)]
+    seen.count = sum(w.numel() for w in seen.own)
+    return seen
 
-    They should be two thin matrices that add nothing yet. ``layer`` is the nn.Linear inside
-    ``module``; ``x`` is (rows, 6), ``want`` what the layer alone makes of it, (rows, 4).
+
+@torch.enable_grad()
+def _trained(answer):
+    """Train a module for fifty steps; return what it has learned.
+
+    ``stuck`` is whether no gradient of the first step is other than zero; ``loss`` and
+    ``loss_before`` are distances from the target; ``there`` and ``back`` are what is added
+    for inputs and for the same turned round; ``rank`` is that of what is added.
     """
-    before = layer.weight.detach().clone()
-    first = _output(module, x, want)
-    moving = [w for w in module.parameters() if w.requires_grad]
-    own = [w for w in moving if w is not layer.weight and w is not layer.bias]
-    stray = len(own) < len(moving)
-    count = sum(w.numel() for w in own)
-    faults = {
-        "the layer's own weights are trained, too: `requires_grad_(False)`.": stray,
-        "nothing in it is trained: its matrices must be `nn.Parameter`.": not own,
-        f"{count} numbers are trained; for a rank of 2, 2 × (6 + 4).": count != 20,
-        "the layer's own matrix has changed.": not torch.equal(layer.weight, before),
-        "before it has learned anything it must compute what the layer computes: "
-        "what is added must be zero.": not torch.allclose(first, want, atol=1e-5),
-        "no gradient reaches its matrices: is the path detached?": not first.requires_grad,
-    }
-    diagnose(faults)
-    return own
-
-
-def _train_a_little(module, own, x, want, target):
-    """Raise `Wrong` if fifty steps don't bring a module clearly nearer to a target.
-
-    ``own`` are the parameters that are trained; ``want`` and ``target``, (rows, 4), are
-    what it makes of ``x`` before, and what it should make of it.
-    """
-    optimizer = torch.optim.Adam(own, 0.02)
+    seen = _untrained(answer)
+    module, layer, optimizer = seen.module, seen.layer, torch.optim.Adam(seen.own, 0.02)
     for step in range(50):
-        loss = (_output(module, x, want) - target).square().mean()
+        loss = (_output(module, seen.x, seen.want) - seen.target).square().mean()
         optimizer.zero_grad()
         loss.backward()
-        if not step and not any(w.grad is not None and w.grad.abs().max() > 0 for w in own):
-            raise Wrong(
-                "it never learns. The gradient of each factor is a product with the other "
-                "one: if both are zero, both gradients are, for ever."
-            )
+        if step == 0:
+            gradients = [w.grad for w in seen.own if w.grad is not None]
+            seen.stuck = not any(gradient.abs().max() > 0 for gradient in gradients)
         optimizer.step()
-    if loss.item() > 0.9 * (want - target).square().mean().item():
-        raise Wrong("fifty steps of training hardly change what it computes.")
+    seen.loss = loss.item()
+    seen.loss_before = (seen.want - seen.target).square().mean().item()
+    with torch.no_grad():
+        added = _output(module, torch.eye(6), seen.want[:6]) - layer(torch.eye(6))
+        seen.there, seen.back = (
+            _output(module, x, seen.want) - layer(x) for x in (seen.x, -seen.x)
+        )
+    seen.rank = torch.linalg.matrix_rank(added, rtol=1e-3)
+    return seen
+
+
+@exercise("fine-tuning.lora", kind="spot the bug")
+def lora():
+    """Wrap a layer, look at what it computes, and train it a little."""
+    untrained = {
+        "the layer's own weights are trained, too: `requires_grad_(False)`.": (
+            lambda seen: len(seen.own) < len(seen.moving)
+        ),
+        "nothing in it is trained: its matrices must be `nn.Parameter`.": (
+            lambda seen: not seen.own
+        ),
+        "{count} numbers are trained; for a rank of 2, 2 × (6 + 4).": (
+            lambda seen: seen.count != 20
+        ),
+        "the layer's own matrix has changed.": (
+            lambda seen: not torch.equal(seen.layer.weight, seen.before)
+        ),
+        "before it has learned anything it must compute what the layer computes: "
+        "what is added must be zero.": (
+            lambda seen: not torch.allclose(seen.first, seen.want, atol=1e-5)
+        ),
+        "no gradient reaches its matrices: is the path detached?": (
+            lambda seen: not seen.first.requires_grad
+        ),
+    }
+    yield Faults(_untrained, untrained)
+    trained = {
+        "it never learns. The gradient of each factor is a product with the other one: if "
+        "both are zero, both gradients are, for ever.": lambda seen: seen.stuck,
+        "fifty steps of training hardly change what it computes.": (
+            lambda seen: seen.loss > 0.9 * seen.loss_before
+        ),
+        "turned round, the input should add the opposite: the path has a bend.": (
+            lambda seen: not torch.allclose(seen.back, -seen.there, atol=1e-4)
+        ),
+        "what it learned has rank 1, not 2: rows of `down` that begin alike get the same "
+        "gradients for ever.": lambda seen: seen.rank < 2,
+    }
+    yield Faults(_trained, trained)
 
 
 def _output(module, x, want):
@@ -95,12 +127,12 @@ def _output(module, x, want):
     found = run(module, x)
     if not isinstance(found, torch.Tensor) or found.shape != want.shape:
         told = f"called with a tensor ({len(x)}, 6) it should return one of shape"
-        raise Wrong(f"{told} ({len(x)}, 4).")
+        raise Unfit(f"{told} ({len(x)}, 4).")
     return found
 
 
 @exercise("fine-tuning.many")
-def many(answer):
+def many():
     """Compare with each text run alone."""
     shapes = [(4, 2, 7), (5, 7), (3, 2, 7), (3, 5, 2)]
     x, weight, downs, ups = (normal(*s, seed=i).double() for i, s in enumerate(shapes))
@@ -126,7 +158,7 @@ def many(answer):
         "`ups` are picked by `who`, and `downs` are not.": apart(order, who),
         "`downs` are picked by `who`, and `ups` are not.": apart(who, order),
     }
-    expect(answer, [x, weight, downs, ups, who], apart(who), mistakes, tolerance=1e-9)
+    yield Case([x, weight, downs, ups, who], apart(who), mistakes, tolerance=1e-9)
 
 
 judge(
@@ -141,30 +173,42 @@ judge(
 LEARNED, KEPT, TOO_LOW = 1.92, 1.623, 1.4
 
 
-@exercise("fine-tuning.own", kind="experiment")
-def own(answer):
-    """Read both poets' test poems to the model that is handed in."""
+def _losses(answer):
+    """Return a model's losses on both poets' test poems, and on Dickinson's others."""
     if not isinstance(answer, nn.Module):
         made = type_name(answer)
-        raise Wrong(f"hand in the model itself, as `taught` returns it, not {made}.")
-    new, old = (_held_out_loss(answer, table) for table in (load_poems(), load_sonnets()))
-    chosen = _held_out_loss(answer, load_poems(), 4)
-    told = f"It loses {new:.3f} on Dickinson and {old:.3f} on Shakespeare."
-    return {
-        f"{told} Her validation poems cost it {chosen:.3f}, more than her test poems; in "
+        raise Unfit(f"hand in the model itself, as `taught` returns it, not {made}.")
+    return SimpleNamespace(
+        new=_held_out_loss(answer, load_poems()),
+        old=_held_out_loss(answer, load_sonnets()),
+        chosen=_held_out_loss(answer, load_poems(), 4),
+    )
+
+
+@exercise("fine-tuning.own", kind="experiment")
+def own():
+    """Read both poets' test poems to the model that is handed in."""
+    told = "It loses {new:.3f} on Dickinson and {old:.3f} on Shakespeare."
+    faults = {
+        f"{told} Her validation poems cost it {{chosen:.3f}}, more than her test poems; in "
         "every run of ours they cost less. Did it read the test poems in training?": (
-            new < min(chosen - 0.005, 2.0)
+            lambda seen: seen.new < min(seen.chosen - 0.005, 2.0)
         ),
         f"{told} So little no run of ours has reached: was it trained on test poems?": (
-            min(new, old) < TOO_LOW
+            lambda seen: min(seen.new, seen.old) < TOO_LOW
         ),
         f"{told} Shakespeare is kept, but Dickinson is not learned. Train for longer, at a "
-        "higher rate, or more of the weights.": new >= LEARNED and old < KEPT,
+        "higher rate, or more of the weights.": (
+            lambda seen: seen.new >= LEARNED and seen.old < KEPT
+        ),
         f"{told} Dickinson is learned, but too much of Shakespeare is forgotten. What if "
-        "the model goes on reading him?": new < LEARNED and old >= KEPT,
+        "the model goes on reading him?": (
+            lambda seen: seen.new < LEARNED and seen.old >= KEPT
+        ),
         f"{told} The new poet is not learned, and the old one is forgotten: is the rate "
-        "too high?": not (new < LEARNED and old < KEPT),
+        "too high?": lambda seen: not (seen.new < LEARNED and seen.old < KEPT),
     }
+    yield Faults(_losses, faults)
 
 
 def _held_out_loss(model, table, first=9):
@@ -188,7 +232,7 @@ judge(
 
 
 @exercise("fine-tuning.states")
-def states(answer):
+def states():
     """Check an answer that returns the mean state of each line, in a small random GPT.
 
     ``answer(model, ids, lengths)`` is given three lines, ids (3, 5), of lengths (3,), and
@@ -233,4 +277,4 @@ def states(answer):
         "the model's last norm is no part of the residual stream.": read,
         "that is what comes after the last layer; all are asked for.": want[-1],
     }
-    expect(answer, [model, ids, lengths], want, mistakes, tolerance=1e-4)
+    yield Case([model, ids, lengths], want, mistakes, tolerance=1e-4)

@@ -10,7 +10,7 @@ from transformers import TemperatureLogitsWarper, TopPLogitsWarper
 
 from lmcourse.ablation import hooked_heads, replaced
 from lmcourse.data import load_texts, train_val_test_split
-from lmcourse.exercises import Wrong, compare, exercise, expect, judge, predict
+from lmcourse.exercises import Case, Faults, exercise, judge, predict
 from lmcourse.exercises.answers import normal
 from lmcourse.gpt.checkpoints import load_gpt
 from lmcourse.gpt.inside import outputs
@@ -67,7 +67,7 @@ def _slips(*given):
 
 
 @exercise("inside-gpt.nucleus", "spot the bug")
-def nucleus(answer):
+def nucleus():
     """Compare with the samplers of `transformers`, in their order."""
     logits, p = 0.8 * normal(3, 12, seed=3).double(), 0.7
     for temperature in (0.5, 1.8):
@@ -90,11 +90,11 @@ def nucleus(answer):
                 kept ** (1 / temperature)
             ),
         }
-        expect(answer, given, _nucleus(*given), mistakes | _slips(*given))
+        yield Case(given, _nucleus(*given), mistakes | _slips(*given))
 
 
 @exercise("inside-gpt.places", "spot the bug")
-def places(answer):
+def places():
     """Compare with the vectors of the whole text, of which the last are wanted."""
     tokens, positions = normal(9, 4).double(), normal(8, 4, seed=1).double()
     ids = torch.tensor([[3, 1, 4, 1, 5], [2, 7, 1, 8, 2]])
@@ -118,13 +118,13 @@ def places(answer):
         }
         if kept > 1:
             mistakes["one place too early."] = tokens[new] + positions[kept - 1 : 4]
-        try:
-            expect(answer, [tokens, positions, ids, kept], whole[:, kept:], mistakes)
-        except Wrong as error:
-            if not isinstance(error.__cause__, RuntimeError):
-                raise
-            told = "vectors and positions are not equally many: the table has rows for "
-            raise Wrong(f"{told}longer texts, too.") from error
+        unequal = (
+            "vectors and positions are not equally many: the table has rows for longer "
+            "texts, too."
+        )
+        stopped = {"stopped with RuntimeError": unequal}
+        given = [tokens, positions, ids, kept]
+        yield Case(given, whole[:, kept:], mistakes, instead=stopped)
 
 
 def _written(model, ids, layer, columns, value, late=False):
@@ -147,14 +147,14 @@ def _written(model, ids, layer, columns, value, late=False):
 
 
 @exercise("inside-gpt.carry", "build")
-def carry(answer):
+def carry():
     """Compare with a model whose head is replaced by other means: its output matrix."""
     torch.manual_seed(0)
     model = GPT(GPTConfig(11, context=8, layers=2, heads=3, d_model=12)).double().eval()
     for weight in model.parameters():
         torch.nn.init.normal_(weight, 0, 0.4)
     ids, value = torch.tensor([[3, 1, 4, 1, 5], [2, 7, 1, 8, 2]]), normal(2, 4).double()
-    before, hooks = model(ids)[:, -1].detach(), _hooks(model)
+    before, left = model(ids)[:, -1].detach(), _left_behind(model, ids)
 
     def logits(layer, head, value=value, place=slice(-1, None)):
         """Return the logits at the last position while one head gives something else."""
@@ -191,13 +191,27 @@ def carry(answer):
             "these are probabilities, not logits.": right.softmax(-1),
         }
         given = model, ids, layer, head, value
-        expect(answer, given, right, mistakes)
-        if not torch.equal(model(ids)[:, -1], before):
-            raise Wrong("the model stays changed: remove the hook when you are done.")
-        if _hooks(model) != hooks:
-            raise Wrong("a hook is still there: remove every one when you are done.")
-        if model.training or not all(w.requires_grad for w in model.parameters()):
-            raise Wrong("the model stays in training mode, or frozen: leave it as it was.")
+        yield Case(given, right, mistakes)
+        yield left
+
+
+def _left_behind(model, ids):
+    """Return the faults of a model that an answer, when called, did not leave as it was."""
+    before, hooks = model(ids)[:, -1].detach(), _hooks(model)
+    faults = {
+        "the model stays changed: remove the hook when you are done.": (
+            lambda model: not torch.equal(model(ids)[:, -1], before)
+        ),
+        "a hook is still there: remove every one when you are done.": (
+            lambda model: _hooks(model) != hooks
+        ),
+        "the model stays in training mode, or frozen: leave it as it was.": (
+            lambda model: (
+                model.training or not all(w.requires_grad for w in model.parameters())
+            )
+        ),
+    }
+    return Faults(lambda answer: model, faults)
 
 
 def _hooks(model):
@@ -207,28 +221,31 @@ def _hooks(model):
 
 
 @exercise("inside-gpt.art", "experiment")
-def art(answer):
+def art():
     """Measure it again, on the checkpoint that the page reads."""
-    want = _art()
     mistakes = {
-        "layers are rows and heads are columns.": want.T,
-        "these are sums over the openings; the mean is asked for.": want * 16,
-        "these are per cent: 1 is the whole difference.": want * 100,
-        "the layers are in the wrong order.": want[::-1],
-        "this is the difference between t and l; here it is t and e.": _art("tl"),
-        "this is the way back, from we into thou.": _art(others=("we", "thou")),
-        "these are the heads of shal: let the prompts end in ar.": _art("tl", "shal"),
-        "the prompts end in art: the t is what the model should say.": _art(end="art"),
-        "this is they in place of we.": _art(others=("thou", "they")),
-        "divide at each opening, then take the mean; this is the ratio of two means.": (
-            _art(of="sums")
+        "layers are rows and heads are columns.": lambda: _art().T,
+        "these are sums over the openings; the mean is asked for.": lambda: 16 * _art(),
+        "these are per cent: 1 is the whole difference.": lambda: 100 * _art(),
+        "the layers are in the wrong order.": lambda: _art()[::-1],
+        "this is the difference between t and l; here it is t and e.": partial(_art, "tl"),
+        "this is the way back, from we into thou.": partial(_art, others=("we", "thou")),
+        "these are the heads of shal: let the prompts end in ar.": partial(
+            _art, "tl", "shal"
         ),
-        "this is the median over the openings; take the mean.": _art(of="median"),
+        "the prompts end in art: the t is what the model should say.": partial(
+            _art, end="art"
+        ),
+        "this is they in place of we.": partial(_art, others=("thou", "they")),
+        "divide at each opening, then take the mean; this is the ratio of two means.": (
+            partial(_art, of="sums")
+        ),
+        "this is the median over the openings; take the mean.": partial(_art, of="median"),
         "take all 16 openings, also those where the model does not say e.": (
-            _art(of="those that turn")
+            partial(_art, of="those that turn")
         ),
     }
-    compare(answer, want, mistakes, tolerance=0.005)
+    yield Case([], _art, mistakes, ask=lambda answer: answer, tolerance=0.005)
 
 
 @cache

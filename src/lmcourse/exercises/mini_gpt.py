@@ -1,6 +1,8 @@
 """Checks for the tasks of the chapter *mini-gpt*."""
 
 import math
+from functools import partial
+from types import SimpleNamespace
 
 import torch
 import torch.nn.functional as F
@@ -8,8 +10,8 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from lmcourse.data import load_corpus, load_texts, train_val_test_split
-from lmcourse.exercises import Wrong, compare, exercise, judge, predict, run
-from lmcourse.exercises.answers import adding, normal, number, unpack
+from lmcourse.exercises import Case, Faults, exercise, judge, predict, run
+from lmcourse.exercises.answers import Unfit, normal, number, unpack
 from lmcourse.gpt.model import evaluating
 from lmcourse.gpt.training import cut_windows, split
 from lmcourse.ngrams import NgramModel
@@ -27,7 +29,7 @@ class CallCounter(TorchDispatchMode):
 
 
 @exercise("mini-gpt.windows", "build")
-def windows(answer):
+def windows():
     """Compare with slices of the corpus."""
     ids = torch.arange(40) ** 2 % 41  # whoever is off by one gets other numbers
     starts, context = torch.tensor([3, 17, 3, 30]), 5
@@ -56,21 +58,33 @@ def windows(answer):
         "only the token after the window is there; every token has a target.": last,
         "the last one is missing: it is the token after the window.": second[:, :-1],
     }
-    with CallCounter() as few:
-        got = run(answer, ids, starts, context)
+
+    def ask(place, answer):
+        """Return the inputs (0) or the targets (1) that the answer cuts."""
+        return _two_parts(run(answer, ids, starts, context))[place]
+
+    yield Case([], first, wrong_inputs, ask=partial(ask, 0), told="inputs:")
+    yield Case([], second, wrong_targets, ask=partial(ask, 1), told="targets:")
+
+    def calls(answer):
+        """Return how often the answer calls PyTorch for four windows, and for forty."""
+        with CallCounter() as few:
+            run(answer, ids, starts, context)
+        with CallCounter() as many:
+            run(answer, ids, starts.repeat(10), context)
+        return SimpleNamespace(few=few.calls, many=many.calls)
+
+    loop = (
+        "right, but in a loop: {few} calls of PyTorch cut 4 windows, and {many} cut 40. "
+        "Index `ids` with a whole matrix of places, once."
+    )
+    yield Faults(calls, {loop: lambda seen: seen.many > seen.few + 10})
+
+
+def _two_parts(got):
+    """Return inputs and targets, which may have been stacked."""
     got = got.unbind() if isinstance(got, torch.Tensor) and got.ndim == 3 else got
-    inputs, targets = unpack(got, 2, "two tensors: inputs, targets")
-    with adding("inputs:"):
-        compare(inputs, first, wrong_inputs)
-    with adding("targets:"):
-        compare(targets, second, wrong_targets)
-    with CallCounter() as many:
-        run(answer, ids, starts.repeat(10), context)
-    if many.calls > few.calls + 10:
-        raise Wrong(
-            f"right, but in a loop: {few.calls} calls of PyTorch cut 4 windows, and "
-            f"{many.calls} cut 40. Index `ids` with a whole matrix of places, once."
-        )
+    return unpack(got, 2, "two tensors: inputs, targets")
 
 
 # The page computes it: rows of N(0, 1), read in and out by the same table.
@@ -97,7 +111,7 @@ class _DropoutModel(nn.Module):
 
 
 @exercise("mini-gpt.estimate", "spot the bug")
-def estimate(answer):
+def estimate():
     """Compare with the loss in evaluation mode, from both modes."""
     model = _DropoutModel()
     inputs = torch.tensor([[0, 3, 1, 4], [2, 2, 0, 1], [4, 0, 3, 3]])
@@ -112,21 +126,28 @@ def estimate(answer):
             "this is the perplexity; return the loss.": math.exp(want),
         }
     for training in (True, False):
-        model.train(training)
-        got = run(answer, model, inputs, targets)
-        if model.training != training:
-            before, after = ("training", "evaluation")[:: 1 if training else -1]
-            raise Wrong(
-                f"the model came in {before} mode and is left in {after} mode: whoever "
-                "goes on with it trains without dropout, or evaluates with it."
-            )
-        again = number(run(answer, model, inputs, targets))
-        if training and abs(number(got) - again) > 1e-9:
-            raise Wrong(
-                "two calls on the same text give two losses: dropout is still on while it "
-                "is evaluated."
-            )
-        compare(got, want, mistakes)
+        asked = partial(_estimated, model, training, inputs, targets)
+        yield Faults(asked, MODES)
+        yield Case([], want, mistakes, ask=lambda answer, asked=asked: asked(answer).got)
+
+
+MODES = {
+    "the model came in {before} mode and is left in {after} mode: whoever goes on with it "
+    "trains without dropout, or evaluates with it.": lambda seen: seen.before != seen.after,
+    "two calls on the same text give two losses: dropout is still on while it is "
+    "evaluated.": lambda seen: abs(seen.got - seen.again) > 1e-9,
+}
+
+
+def _estimated(model, training, inputs, targets, answer):
+    """Call an answer twice with a model in one mode; return both losses, and the modes."""
+    mode = {True: "training", False: "evaluation"}
+    model.train(training)
+    got = run(answer, model, inputs, targets)
+    after = mode[model.training]
+    model.train(training)
+    got, again = number(got), number(run(answer, model, inputs, targets))
+    return SimpleNamespace(before=mode[training], after=after, got=got, again=again)
 
 
 # --- models that a reader trained --------------------------------------------------------
@@ -158,12 +179,12 @@ def window_loss(model, ids, windows=40, context=64):
         logits = run(model, inputs)
     size = int(ids.max()) + 1
     if not isinstance(logits, torch.Tensor) or logits.ndim != 3 or logits.shape[-1] < size:
-        raise Wrong("the model must give a logit for each character, at each place.")
+        raise Unfit("the model must give a logit for each character, at each place.")
     return F.cross_entropy(logits.flatten(0, 1).float(), targets.flatten()).item()
 
 
-def _trained(model, training, apart, bar, name="the model"):
-    """Return a model's loss on the text kept apart; refuse a model that learned nothing.
+def _trained(model, training, apart, name="the model"):
+    """Return a reader's model's losses on both parts of a text, and what must be below.
 
     Parameters
     ----------
@@ -171,46 +192,56 @@ def _trained(model, training, apart, bar, name="the model"):
         The answer.
     training, apart : int64 Tensor of shape (tokens,)
         The text that it was trained on, and the one kept apart.
-    bar : float
-        The loss, in nats a token, below which it has to be.
     name : str
         What messages call it.
+
+    Returns
+    -------
+    SimpleNamespace
+        ``loss`` on the text kept apart and ``own`` on the training text, in nats a token;
+        ``bar``, the loss of counting single characters; ``sees_one``, a function that tells
+        whether it sees the last token alone.
 
     Raises
     ------
     Wrong
-        If it is no module, is not below ``bar``, was trained on the text kept apart, or
-        sees the last token alone.
+        If it is no module, or gives something else than logits.
     """
     if not isinstance(model, nn.Module):
-        raise Wrong(f"{name} is to be the trained model itself, to be measured again.")
-    own, loss = window_loss(model, training), window_loss(model, apart)
-    if not loss < bar:
-        raise Wrong(
-            f"{name} has a loss of {loss:.2f} on the text kept apart; counting single "
-            f"characters has {bar:.2f} there. Train longer."
-        )
-    if loss < own - 0.2:
-        raise Wrong(
-            f"{name} does better on the text kept apart ({loss:.2f}) than on the training "
-            f"text ({own:.2f}): it was trained on what should judge it."
-        )
-    _ask_what_it_sees(model, training[:64], name)
-    return loss
+        raise Unfit(f"{name} is to be the trained model itself, to be measured again.")
+    return SimpleNamespace(
+        name=name,
+        own=window_loss(model, training),
+        loss=window_loss(model, apart),
+        bar=_single(training, apart),
+        sees_one=partial(_sees_one, model, training[:64]),
+    )
+
+
+UNTRAINED = {  # what a model has that learned nothing, or what it should not have
+    "{name} has a loss of {loss:.2f} on the text kept apart; counting single characters "
+    "has {bar:.2f} there. Train longer.": lambda seen: not seen.loss < seen.bar,
+    "{name} does better on the text kept apart ({loss:.2f}) than on the training text "
+    "({own:.2f}): it was trained on what should judge it.": (
+        lambda seen: seen.loss < seen.own - 0.2
+    ),
+    "{name} sees the last character alone: a table of pairs, no GPT.": (
+        lambda seen: seen.sees_one()
+    ),
+}
 
 
 @torch.no_grad()
-def _ask_what_it_sees(model, ids, name):
-    """Raise `Wrong` if a model's answer depends on the last token of ``ids`` alone.
+def _sees_one(model, ids):
+    """Return whether a model's answer depends on the last token of ``ids`` alone.
 
-    ``ids`` : (tokens,); ``name`` : str, what the message calls the model.
+    ``ids`` : (tokens,).
     """
     other = torch.cat([ids[:-1].flip(0), ids[-1:]])
     weight = next(model.parameters(), torch.zeros(1))
     with evaluating(model):
         ends = run(model, torch.stack([ids, other]).to(weight.device))[:, -1]
-    if torch.equal(*ends):
-        raise Wrong(f"{name} sees the last character alone: a table of pairs, no GPT.")
+    return torch.equal(*ends)
 
 
 def _single(training, apart):
@@ -222,20 +253,34 @@ def _single(training, apart):
     return NgramModel(training.numpy(), 1, size).loss(apart.numpy())
 
 
-@exercise("mini-gpt.own", "experiment")
-def own(answer):
-    """Measure a model on the end of the text that it was trained on the rest of."""
+def _own_text(answer):
+    """Return the text of an answer, and the model trained on it."""
     text, model = unpack(answer, 2, "a pair: your text, and the model trained on it")
     if not isinstance(text, str):
-        raise Wrong("the first of the pair is to be your text, a string.")
-    if len(text) < 5000:
-        raise Wrong(
-            f"{len(text):,} characters are few; 5,000 is the least, more is better."
-        )
-    if text in load_corpus("sonnets"):
-        raise Wrong("that is Shakespeare's text; take one of your own.")
-    ids = torch.tensor(CharTokenizer(text).encode(text))
-    _trained(model, *split(ids), _single(*split(ids)))
+        raise Unfit("the first of the pair is to be your text, a string.")
+    return SimpleNamespace(text=text, model=model, length=len(text))
+
+
+def _own_model(answer):
+    """Measure the model of an answer on both parts of its text."""
+    seen = _own_text(answer)
+    ids = torch.tensor(CharTokenizer(seen.text).encode(seen.text))
+    return _trained(seen.model, *split(ids))
+
+
+@exercise("mini-gpt.own", "experiment")
+def own():
+    """Measure a model on the end of the text that it was trained on the rest of."""
+    texts = {
+        "{length:,} characters are few; 5,000 is the least, more is better.": (
+            lambda seen: seen.length < 5000
+        ),
+        "that is Shakespeare's text; take one of your own.": (
+            lambda seen: seen.text in load_corpus("sonnets")
+        ),
+    }
+    yield Faults(_own_text, texts)
+    yield Faults(_own_model, UNTRAINED)
 
 
 # The page computes it: the place where sixty-four characters gain most over five.
@@ -248,28 +293,44 @@ predict(
 )
 
 
-@exercise("mini-gpt.sweep", "experiment")
-def sweep(answer):
-    """Read sonnets with the models that were handed in."""
+def _rows(answer):
+    """Return the pairs of an answer, a model and a loss each."""
     if not isinstance(answer, list | tuple) or not all(
         isinstance(row, list | tuple) and len(row) == 2 for row in answer
     ):
-        raise Wrong("hand in a list of pairs: a trained model, and its validation loss.")
-    if len(answer) < 4:
-        raise Wrong(f"{len(answer)} models are no sweep; train four or more.")
-    parts, tokenizer = train_val_test_split(load_texts("sonnets")), load_corpus("sonnets")
-    tokenizer = CharTokenizer(tokenizer)
+        raise Unfit("hand in a list of pairs: a trained model, and its validation loss.")
+    return SimpleNamespace(rows=answer, count=len(answer))
+
+
+def _first_faulty(answer):
+    """Return what is seen in the first model of an answer with a fault, or in the last."""
+    parts = train_val_test_split(load_texts("sonnets"))
+    tokenizer, losses = CharTokenizer(load_corpus("sonnets")), []
     training, apart = (torch.tensor(tokenizer.encode(part)) for part in parts[:2])
-    bar, losses = _single(training, apart), []
-    for i, (model, told) in enumerate(answer):
-        losses.append(_trained(model, training, apart, bar, f"model {i}"))
-        if abs(number(told) - losses[-1]) > 0.15:
-            raise Wrong(
-                f"of model {i} you say {number(told):.2f}; on other windows of the "
-                f"validation text it is {losses[-1]:.2f}. Which text was yours?"
-            )
-    if len(set(losses)) < len(losses):
-        raise Wrong("two models are equal to the last digit: is it the same one twice?")
+    for i, (model, told) in enumerate(_rows(answer).rows):
+        seen = _trained(model, training, apart, f"model {i}")
+        seen.told, seen.earlier = number(told), [*losses]
+        losses.append(seen.loss)
+        if any(holds(seen) for holds in UNSWEPT.values()):
+            break
+    return seen
+
+
+UNSWEPT = UNTRAINED | {
+    "of {name} you say {told:.2f}; on other windows of the validation text it is "
+    "{loss:.2f}. Which text was yours?": lambda seen: abs(seen.told - seen.loss) > 0.15,
+    "two models are equal to the last digit: is it the same one twice?": (
+        lambda seen: seen.loss in seen.earlier
+    ),
+}
+
+
+@exercise("mini-gpt.sweep", "experiment")
+def sweep():
+    """Read sonnets with the models that were handed in."""
+    few = "{count} models are no sweep; train four or more."
+    yield Faults(_rows, {few: lambda seen: seen.count < 4})
+    yield Faults(_first_faulty, UNSWEPT)
 
 
 # The page names who wrote what.

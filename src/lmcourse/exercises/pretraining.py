@@ -1,12 +1,14 @@
 """Checks for the exercises of the chapter *pretraining*."""
 
 import math
+from functools import partial
+from types import SimpleNamespace
 
 import torch
 import torch.nn.functional as F
 
-from lmcourse.exercises import Wrong, compare, exercise, judge, predict, run
-from lmcourse.exercises.answers import array, diagnose, normal, unpack
+from lmcourse.exercises import Case, Faults, exercise, judge, predict, run
+from lmcourse.exercises.answers import Unfit, array, normal, unpack
 
 
 def _chosen(answer, ids, share, random, special=(0, 1, 2, 3, 4)):
@@ -17,68 +19,99 @@ def _chosen(answer, ids, share, random, special=(0, 1, 2, 3, 4)):
     """
     found = array(run(answer, ids, torch.tensor(special), share, random))
     if found.dtype != bool or found.shape != tuple(ids.shape):
-        raise Wrong("return a tensor of True and False of the shape of ids.")
+        raise Unfit("return a tensor of True and False of the shape of ids.")
     return torch.as_tensor(found)
 
 
-def _drawn(first, second, ordinary, state):
-    """Return which mistakes two draws have: a dict, diagnosis → bool.
-
-    ``first``, ``second`` and ``ordinary`` are bool (texts, tokens): what was chosen, and
-    what is text; ``state`` is PyTorch's own random state before the draws.
-    """
-    moved = not torch.equal(state, torch.get_rng_state())
+def _by_columns(seen):
+    """Return whether whole texts, or whole columns, are chosen in the first draw."""
+    first, ordinary = seen.first, seen.ordinary
     hidden = (first & ordinary).sum(1) / ordinary.sum(1)  # (texts,)
+    return hidden[hidden > 0].mean() > 0.6 or (first == first[:1])[ordinary].all()
+
+
+def _one_sided(seen):
+    """Return whether one half of the texts is chosen twice as often as the other."""
+    chosen, ordinary = seen.first | seen.second, seen.ordinary
     near = ordinary.cumsum(1) <= ordinary.sum(1, keepdim=True) / 2
-    sides = [(first | second)[ordinary & x].double().mean() for x in (near, ~near)]
-    return {
-        "special tokens are chosen.": (first & ~ordinary).any(),
-        "two draws are the same: use the generator.": torch.equal(first, second),
-        "whole texts or whole columns are chosen: draw for each place.": (
-            hidden[hidden > 0].mean() > 0.6 or (first == first[:1])[ordinary].all()
-        ),
-        "one half of the texts is hidden twice as often.": 2 * min(sides) < max(sides),
-        "the reader's own random state moved: use the generator.": moved,
-    }
+    sides = [chosen[ordinary & half].double().mean() for half in (near, ~near)]
+    return 2 * min(sides) < max(sides)
 
 
-@exercise("pretraining.places", kind="spot the bug")
-def places(answer):
-    """Check which tokens an answer chooses to mask: with shares of 1 and 0, in two draws.
+# What two draws may have. Seen are ``first``, ``second`` and ``ordinary``, bool (texts,
+# tokens): what was chosen, and what is text; and ``moved``, whether PyTorch's own random
+# state did.
+DRAWN = {
+    "special tokens are chosen.": lambda seen: (seen.first & ~seen.ordinary).any(),
+    "two draws are the same: use the generator.": (
+        lambda seen: torch.equal(seen.first, seen.second)
+    ),
+    "whole texts or whole columns are chosen: draw for each place.": _by_columns,
+    "one half of the texts is hidden twice as often.": _one_sided,
+    "the reader's own random state moved: use the generator.": lambda seen: seen.moved,
+}
+
+
+def _chosen_places(answer):
+    """Let an answer choose: all, none, among other special ids, and twice among many.
 
     Parameters
     ----------
     answer : callable
         The reader's, from (ids, special, share, generator) to a bool Tensor like ``ids``.
-
-    Returns
-    -------
-    dict of str to bool
-        Diagnosis → whether the answer has that fault.
     """
     ids = torch.tensor([[2, 7, 9, 6, 3, 0], [2, 5, 8, 3, 0, 0]])
-    ordinary, random = ids >= 5, torch.Generator().manual_seed(0)
+    random = torch.Generator().manual_seed(0)
     state = torch.get_rng_state()
     every, none = (_chosen(answer, ids, share, random) for share in (1.0, 0.0))
     many = torch.randint(5, 90, (400, 20), generator=random)
     first, second = (_chosen(answer, many, 0.15, random) for _ in range(2))
-    share = first.double().mean().item()
-    both = (first[:, 1:] & first[:, :-1]).double().mean().item()
-    others = _chosen(answer, ids, 1.0, random, special=(7, 8))
-    return {
+    return SimpleNamespace(
+        ids=ids,
+        text=ids >= 5,
+        every=every,
+        none=none,
+        others=_chosen(answer, ids, 1.0, random, special=(7, 8)),
+        first=first,
+        second=second,
+        ordinary=many > 0,
+        share=first.double().mean().item(),
+        both=(first[:, 1:] & first[:, :-1]).double().mean().item(),
+        moved=not torch.equal(state, torch.get_rng_state()),
+    )
+
+
+def _ignores_special(seen):
+    """Return whether other special ids, 7 and 8, make no difference."""
+    special = (seen.ids == 7) | (seen.ids == 8)
+    return seen.others[special].any() or not seen.others[seen.ids == 0].all()
+
+
+@exercise("pretraining.places", kind="spot the bug")
+def places():
+    """Look at which tokens an answer chooses: with shares of 1 and 0, in two draws."""
+    faults = {
         "with a share of 1 special tokens are chosen: padding, [CLS], [SEP]. A model "
-        "would learn to say that texts begin with [CLS].": (every & ~ordinary).any(),
-        "with a share of 1 ordinary places are left out.": (ordinary & ~every).any(),
-        "with a share of 0 something is chosen.": none.any(),
-        "`special` is not used: in another vocabulary other ids are no text.": (
-            others[(ids == 7) | (ids == 8)].any() or not others[ids == 0].all()
+        "would learn to say that texts begin with [CLS].": (
+            lambda seen: (seen.every & ~seen.text).any()
         ),
-        "a share of 0.15 chooses 85 %: which way round is the comparison?": share > 0.8,
-        **_drawn(first, second, many > 0, state),
-        f"a share of 0.15 chooses {share:.0%}.": abs(share - 0.15) > 0.03,
-        f"{both:.0%} of pairs of neighbours are chosen, not 2 %.": abs(both - 0.0225)
-        > 0.01,
+        "with a share of 1 ordinary places are left out.": (
+            lambda seen: (seen.text & ~seen.every).any()
+        ),
+        "with a share of 0 something is chosen.": lambda seen: seen.none.any(),
+        "`special` is not used: in another vocabulary other ids are no text.": (
+            _ignores_special
+        ),
+        "a share of 0.15 chooses 85 %: which way round is the comparison?": (
+            lambda seen: seen.share > 0.8
+        ),
+        **DRAWN,
+        "a share of 0.15 chooses {share:.0%}.": lambda seen: abs(seen.share - 0.15) > 0.03,
+        "{both:.0%} of pairs of neighbours are chosen, not 2 %.": (
+            lambda seen: abs(seen.both - 0.0225) > 0.01
+        ),
     }
+    yield Faults(_chosen_places, faults)
 
 
 predict(
@@ -91,7 +124,7 @@ predict(
 
 
 @exercise("pretraining.loss", kind="spot the bug")
-def loss(answer):
+def loss():
     """Compare with PyTorch's cross-entropy at the chosen places."""
     logits = 2 * normal(3, 6, 9, seed=0).double()  # (batch, tokens, vocab_size)
     ids = torch.randint(9, (3, 6), generator=torch.Generator().manual_seed(1))
@@ -100,7 +133,7 @@ def loss(answer):
     chosen[0, [1, 4]] = chosen[1, 2] = chosen[2, [0, 3, 5]] = True
     each = F.cross_entropy(logits.mT, ids, reduction="none")  # (batch, tokens)
     mistakes = _mistakes(logits, ids, chosen, each)
-    compare(run(answer, logits, ids, chosen), each[chosen].mean(), mistakes)
+    yield Case([logits, ids, chosen], each[chosen].mean(), mistakes)
 
 
 def _mistakes(logits, ids, chosen, each):
@@ -135,9 +168,8 @@ def _mistakes(logits, ids, chosen, each):
     }
 
 
-@exercise("pretraining.runs", kind="experiment")
-def runs(answer):
-    """Count blanks with both neighbours in sight, in texts of its own, at two shares."""
+def _chosen_blanks(answer):
+    """Let an answer choose in texts of its own, twice at one share and once at another."""
     random = torch.Generator().manual_seed(7)
     ids = torch.randint(5, 90, (400, 30), generator=random)
     end = torch.randint(20, 30, (400, 1), generator=random)
@@ -146,19 +178,61 @@ def runs(answer):
     ordinary, state = ids >= 5, torch.get_rng_state()
     shares = (0.15, 0.15, 0.3)
     first, second, more = (_chosen(answer, ids, share, random) for share in shares)
-    one, two = (x[ordinary].double().mean().item() for x in (first, more))
-    both = (first & ~first.roll(1, 1) & ~first.roll(-1, 1)).sum() / first.sum()
-    off = abs(one - 0.15) > 0.03 or abs(two - 0.3) > 0.05
-    every = (first | second | more)[:, 1:29].any(0).all()
-    return _drawn(first, second, ordinary, state) | {
-        f"shares of 0.15 and 0.3 hide {one:.0%} and {two:.0%}.": off,
-        "some places are never hidden, so they are never asked for.": not every,
-        f"{both:.0%} of the blanks keep both neighbours.": both > 0.1,
+    alone = first & ~first.roll(1, 1) & ~first.roll(-1, 1)
+    return SimpleNamespace(
+        first=first,
+        second=second,
+        ordinary=ordinary,
+        moved=not torch.equal(state, torch.get_rng_state()),
+        ever=first | second | more,
+        one=first[ordinary].double().mean().item(),
+        two=more[ordinary].double().mean().item(),
+        both=(alone.sum() / first.sum()).item(),
+    )
+
+
+@exercise("pretraining.runs", kind="experiment")
+def runs():
+    """Count blanks with both neighbours in sight, in texts of its own, at two shares."""
+    faults = DRAWN | {
+        "shares of 0.15 and 0.3 hide {one:.0%} and {two:.0%}.": (
+            lambda seen: abs(seen.one - 0.15) > 0.03 or abs(seen.two - 0.3) > 0.05
+        ),
+        "some places are never hidden, so they are never asked for.": (
+            lambda seen: not seen.ever[:, 1:29].any(0).all()
+        ),
+        "{both:.0%} of the blanks keep both neighbours.": lambda seen: seen.both > 0.1,
     }
+    yield Faults(_chosen_blanks, faults)
+
+
+def _denoised(ids, spans, names, answer):
+    """Return source and target of an answer for one text, and what is right.
+
+    ``named`` has each sentinel with the ids that were cut out for it.
+    """
+    got = unpack(run(answer, ids, spans, names), 2, "two lists: source and target")
+    source, asked = (array(part).tolist() for part in got)
+    right, wanted = _cut(ids, spans, names)
+    named = [(name, ids[a:b]) for name, (a, b) in zip(names, spans, strict=False)]
+    return SimpleNamespace(
+        ids=ids,
+        spans=spans,
+        names=[name for name, _ in named],
+        named=named,
+        source=source,
+        asked=asked,
+        right=right,
+        wanted=wanted,
+        first=spans[0],
+        inside=ids[slice(*spans[0])],
+        closed=_cut(ids, [(a, b + 1) for a, b in spans], names)[1],
+        forwards=_cut_forwards(ids, spans, names),
+    )
 
 
 @exercise("pretraining.target")
-def target(answer):
+def target():
     """Compare source and target of a text with two spans cut out, and of others."""
     cases = [
         ([11, 12, 13, 14, 15, 16, 17], [(1, 3), (5, 6)], [90, 91, 92]),
@@ -166,15 +240,7 @@ def target(answer):
         ([11, 12, 13], [(1, 2)], [90, 91]),
     ]
     for ids, spans, names in cases:
-        got = unpack(run(answer, ids, spans, names), 2, "two lists: source and target")
-        source, asked = (array(part).tolist() for part in got)
-        named = [(name, ids[a:b]) for name, (a, b) in zip(names, spans, strict=False)]
-        right, wanted = _cut(ids, spans, names)
-        if (source, asked) == (wanted, right):
-            raise Wrong("source and target are swapped.")
-        diagnose(_how_cut(source, asked, ids, spans, names))
-        diagnose(_source_faults(source, right, ids, named))
-        diagnose(_target_faults(asked, wanted, ids, named))
+        yield Faults(partial(_denoised, ids, spans, names), CUT | SOURCE | TARGET)
 
 
 def _cut(ids, spans, names):
@@ -189,150 +255,154 @@ def _cut(ids, spans, names):
     return source, [*asked, names[len(spans)]]
 
 
-def _how_cut(source, asked, ids, spans, names):
-    """Return which mistakes about the ends and the place of a span an answer has.
-
-    Parameters
-    ----------
-    source, asked : list of int
-        The reader's source and target.
-    ids : list of int
-        The whole text.
-    spans : list of (int, int)
-        Begin and end of each span that was to be cut out.
-    names : list of int
-        The sentinels, in their order.
-
-    Returns
-    -------
-    dict of str to bool
-        Diagnosis → whether the answer has this mistake.
-    """
-    _, closed = _cut(ids, [(a, b + 1) for a, b in spans], names)
+def _cut_forwards(ids, spans, names):
+    """Return the source of whoever cuts the first span first, though the places move."""
     forwards = [*ids]
     for name, (a, b) in zip(names, spans, strict=False):
         forwards[a:b] = [name]
-    return {
-        f"the end of a span is not part of it: of {ids} the span {spans[0]} is "
-        f"{ids[slice(*spans[0])]}.": asked == closed,
-        "once a span is cut out of the list, all behind it moves to the left, and the next "
-        f"pair points elsewhere: of {ids} with {spans} {forwards} is left.": (
-            source == forwards != _cut(ids, spans, names)[0]
-        ),
-    }
+    return forwards
 
 
-def _source_faults(found, right, ids, named):
-    """Return which mistakes a source has.
+def _one_for_each(seen):
+    """Return the source with a sentinel for each token that was cut out."""
+    cuts = dict(seen.named)
+    return [y for x in seen.right for y in [x] * len(cuts.get(x, [x]))]
 
-    Parameters
-    ----------
-    found, right : list of int
-        The reader's source, and the right one.
-    ids : list of int
-        The whole text.
-    named : list of (int, list of int)
-        Each sentinel with the ids that were cut out for it.
 
-    Returns
-    -------
-    dict of str to bool
-        Diagnosis → whether the source has this mistake.
+def _all_the_same(source, seen):
+    """Return a source in which all sentinels are the first one."""
+    return [seen.names[0] if x in seen.names else x for x in source]
+
+
+def _mixes_up_sentinels(seen):
+    """Return whether the source is right but for which sentinel is where."""
+    found, right = (
+        [x in seen.ids and x for x in source] for source in (seen.source, seen.right)
+    )
+    return seen.source != seen.right and found == right
+
+
+CUT = {  # about the ends and the place of a span
+    "source and target are swapped.": (
+        lambda seen: (seen.source, seen.asked) == (seen.wanted, seen.right)
+    ),
+    "the end of a span is not part of it: of {ids} the span {first} is {inside}.": (
+        lambda seen: seen.asked == seen.closed
+    ),
+    "once a span is cut out of the list, all behind it moves to the left, and the next "
+    "pair points elsewhere: of {ids} with {spans} {forwards} is left.": (
+        lambda seen: seen.source == seen.forwards != seen.right
+    ),
+}
+SOURCE = {
+    "a span of several tokens becomes one sentinel, each span another; here all are the "
+    "same.": (
+        lambda seen: (
+            len(seen.named) > 1
+            and seen.source == _all_the_same(_one_for_each(seen), seen) != seen.right
+        )
+    ),
+    "a span of several tokens becomes one sentinel, not one for each token.": (
+        lambda seen: seen.source == _one_for_each(seen) != seen.right
+    ),
+    "all spans have the same sentinel: which is which?": (
+        lambda seen: seen.source == _all_the_same(seen.right, seen) != seen.right
+    ),
+    "the sentinels are not taken in their order: the first span has the first.": (
+        _mixes_up_sentinels
+    ),
+    "the source keeps what should be cut out.": lambda seen: seen.source == seen.ids,
+    "the spans are cut out of the source, but nothing marks where.": (
+        lambda seen: seen.source == [x for x in seen.right if x not in seen.names]
+    ),
+    "the source ends at a sentinel: what stands behind the last span is missing.": (
+        lambda seen: (
+            seen.source == seen.right[: seen.right.index(seen.names[-1]) + 1] != seen.right
+        )
+    ),
+    "the last sentinel belongs to the target alone.": (
+        lambda seen: seen.source[:-1] == seen.right
+    ),
+    "the source is not right.": lambda seen: seen.source != seen.right,
+}
+TARGET = {
+    "the target lacks its last sentinel, which says that it ends.": (
+        lambda seen: seen.asked == seen.wanted[:-1]
+    ),
+    "the target ends in the first sentinel again; the one left over says that it ends.": (
+        lambda seen: seen.asked == [*seen.wanted[:-1], seen.wanted[0]]
+    ),
+    "the target holds what was cut out, without its sentinels.": (
+        lambda seen: seen.asked == [x for _, cut in seen.named for x in cut]
+    ),
+    "in the target each sentinel stands before what it stands for.": (
+        lambda seen: (
+            seen.asked
+            == [x for name, cut in seen.named for x in (*cut, name)] + seen.wanted[-1:]
+        )
+    ),
+    "the target is the whole text; only what was cut out is asked for.": (
+        lambda seen: seen.asked == seen.ids
+    ),
+    "the target is not right.": lambda seen: seen.asked != seen.wanted,
+}
+
+
+def _seen(answer):
+    """Return who may look at whom, of texts with padding behind, and of one before.
+
+    ``whole`` has no padding, ``second`` its padding behind and ``third`` before it: each is
+    bool (queries, keys), of the queries that are real tokens.
     """
-    names = [name for name, _ in named]
-    cuts = dict(named)
-    several_each = [y for x in right for y in [x] * len(cuts.get(x, [x]))]
-    return {
-        "a span of several tokens becomes one sentinel, each span another; here all "
-        "are the same.": (
-            len(named) > 1
-            and found == [names[0] if x in names else x for x in several_each] != right
-        ),
-        "a span of several tokens becomes one sentinel, not one for each token.": (
-            found == several_each != right
-        ),
-        "all spans have the same sentinel: which is which?": (
-            found == [names[0] if x in names else x for x in right] != right
-        ),
-        "the sentinels are not taken in their order: the first span has the first.": (
-            found != right
-            and [x in ids and x for x in found] == [x in ids and x for x in right]
-        ),
-        "the source keeps what should be cut out.": found == ids,
-        "the spans are cut out of the source, but nothing marks where.": (
-            found == [x for x in right if x not in names]
-        ),
-        "the source ends at a sentinel: what stands behind the last span is missing.": found
-        == right[: right.index(names[-1]) + 1]
-        != right,
-        "the last sentinel belongs to the target alone.": found[:-1] == right,
-        "the source is not right.": found != right,
-    }
-
-
-def _target_faults(found, wanted, ids, named):
-    """Return which mistakes a target has.
-
-    Parameters
-    ----------
-    found, wanted : list of int
-        The reader's target, and the right one.
-    ids : list of int
-        The whole text.
-    named : list of (int, list of int)
-        Each sentinel with the ids that were cut out for it.
-
-    Returns
-    -------
-    dict of str to bool
-        Diagnosis → whether the target has this mistake.
-    """
-    return {
-        "the target lacks its last sentinel, which says that it ends.": found
-        == wanted[:-1],
-        "the target ends in the first sentinel again; the one left over says that it "
-        "ends.": found == [*wanted[:-1], wanted[0]],
-        "the target holds what was cut out, without its sentinels.": (
-            found == [x for _, cut in named for x in cut]
-        ),
-        "in the target each sentinel stands before what it stands for.": (
-            found == [x for name, cut in named for x in (*cut, name)] + wanted[-1:]
-        ),
-        "the target is the whole text; only what was cut out is asked for.": (found == ids),
-        "the target is not right.": found != wanted,
-    }
-
-
-@exercise("pretraining.mask", kind="spot the bug")
-def mask(answer):
-    """Look at who may look at whom, two texts of different lengths at once."""
     ids = torch.tensor([[5, 6, 0, 8], [5, 9, 1, 1], [1, 1, 9, 5]])  # 1 is padding
     found = array(run(answer, ids, 1))
     if found.dtype != bool:
-        raise Wrong("a mask of True and False is expected: True where one may look.")
+        raise Unfit("a mask of True and False is expected: True where one may look.")
     try:
         seen = torch.as_tensor(found).expand(3, 1, 4, 4)  # (batch, heads, queries, keys)
     except RuntimeError:
         said = f"{found.shape} does not broadcast with (batch, 1, 1, tokens)."
-        raise Wrong(said) from None
-    first, second, third = seen[0, 0], seen[1, 0, :2], seen[2, 0, 2:]
-    padded = second[:, 2:].any() or third[:, :2].any()
-    whole = first.all() and second[:, :2].all() and third[:, 2:].all()
-    below = not first[:, 2].any() and first[:, 3].any()
-    later = torch.ones(4, 4, dtype=torch.bool).triu(1)
-    return {
-        "nothing can be seen at all.": not seen.any(),
+        raise Unfit(said) from None
+    whole, second, third = seen[0, 0], seen[1, 0, :2], seen[2, 0, 2:]
+    return SimpleNamespace(all=seen, whole=whole, second=second, third=third)
+
+
+LATER = torch.ones(4, 4, dtype=torch.bool).triu(1)  # (queries, keys)
+
+
+@exercise("pretraining.mask", kind="spot the bug")
+def mask():
+    """Look at who may look at whom, two texts of different lengths at once."""
+    faults = {
+        "nothing can be seen at all.": lambda seen: not seen.all.any(),
         "True and False are swapped: padding is all that can be seen.": (
-            seen[1, 0, :2, 2:].all() and not seen[1, 0, :2, :2].any()
+            lambda seen: seen.second[:, 2:].all() and not seen.second[:, :2].any()
         ),
-        "each token sees itself only.": torch.equal(first, torch.eye(4, dtype=torch.bool)),
-        "padding can be looked at: its id is `pad`, on either side.": padded,
-        "an id below `pad` can't be looked at; only `pad` itself is padding.": below,
+        "each token sees itself only.": (
+            lambda seen: torch.equal(seen.whole, torch.eye(4, dtype=torch.bool))
+        ),
+        "padding can be looked at: its id is `pad`, on either side.": (
+            lambda seen: seen.second[:, 2:].any() or seen.third[:, :2].any()
+        ),
+        "an id below `pad` can't be looked at; only `pad` itself is padding.": (
+            lambda seen: not seen.whole[:, 2].any() and seen.whole[:, 3].any()
+        ),
         "the mask is causal: no token sees what stands after it. A decoder must not; "
-        "an encoder that fills blanks needs both sides.": not first[later].any(),
-        "no token sees what stands before it.": not first[later.T].any(),
-        "some real token can't be looked at.": not whole,
+        "an encoder that fills blanks needs both sides.": (
+            lambda seen: not seen.whole[LATER].any()
+        ),
+        "no token sees what stands before it.": lambda seen: not seen.whole[LATER.T].any(),
+        "some real token can't be looked at.": (
+            lambda seen: (
+                not (
+                    seen.whole.all()
+                    and seen.second[:, :2].all()
+                    and seen.third[:, 2:].all()
+                )
+            )
+        ),
     }
+    yield Faults(_seen, faults)
 
 
 judge(

@@ -1,5 +1,7 @@
 """Checks for the tasks of the chapter *scaling*."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import torch
 from torch import nn
@@ -7,8 +9,8 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from lmcourse.data import load_corpus, load_texts, train_val_test_split
-from lmcourse.exercises import Wrong, exercise, expect, judge, predict
-from lmcourse.exercises.answers import type_name
+from lmcourse.exercises import Case, Faults, exercise, judge, predict
+from lmcourse.exercises.answers import Unfit, type_name
 from lmcourse.exercises.mini_gpt import window_loss
 from lmcourse.gpt.model import GPT, GPTConfig
 from lmcourse.gpt.training import cross_entropy
@@ -24,7 +26,7 @@ predict(
 
 
 @exercise("scaling.optimum")
-def optimum(answer):
+def optimum():
     """Compare with a search along all models that the budget buys."""
     for fitted, flops in [
         ((1.7, 400.0, 0.34, 410.0, 0.28), 1e12),
@@ -44,7 +46,7 @@ def optimum(answer):
             "and a against B and b.": (budget**0.5, budget**0.5),
             "the exponents are right, but A and B are left out.": (share, budget / share),
         }
-        expect(answer, [fitted, flops], (size, tokens), mistakes, tolerance=0.01)
+        yield Case([fitted, flops], (size, tokens), mistakes, tolerance=0.01)
 
 
 def _searched(fitted, budget):
@@ -68,7 +70,7 @@ judge(
 
 
 @exercise("scaling.flops", kind="spot the bug")
-def flops(answer):
+def flops():
     """Compare with what PyTorch counts while a small GPT computes."""
     for layers, width, context, vocabulary in ((1, 8, 6, 5), (3, 4, 14, 30)):
         tokens = 2 * context
@@ -99,7 +101,7 @@ def flops(answer):
             "a multiplication and an addition are two.": spent() / 2,
         }
         given = [layers, width, context, vocabulary, tokens]
-        expect(answer, given, counted, mistakes)
+        yield Case(given, counted, mistakes)
 
 
 def _counted(config):
@@ -115,23 +117,33 @@ def _counted(config):
 MOST, BAR, TOO_LOW = 20_000, 2.1, 1.5
 
 
-@exercise("scaling.small", kind="experiment")
-def small(answer):
-    """Read the test sonnets to the model that is handed in, and count its numbers."""
+def _measured(answer):
+    """Return the loss of a model on the test sonnets, and the count of its numbers."""
     if not isinstance(answer, nn.Module):
         made = type_name(answer)
-        raise Wrong(f"hand in the trained model itself, not {made}.")
+        raise Unfit(f"hand in the trained model itself, not {made}.")
     tokenizer = CharTokenizer(load_corpus("sonnets"))
     ids = train_val_test_split(load_texts("sonnets")).test
     loss = window_loss(answer, torch.tensor(tokenizer.encode(ids)), 120)
     numbers = sum(weight.numel() for weight in answer.parameters())
-    told = f"It has {numbers:,} numbers and loses {loss:.3f}."
-    return {
-        f"{told} Tables are numbers, too: at most {MOST:,} in all.": numbers > MOST,
+    return SimpleNamespace(loss=loss, numbers=numbers, most=MOST)
+
+
+@exercise("scaling.small", kind="experiment")
+def small():
+    """Read the test sonnets to the model that is handed in, and count its numbers."""
+    told = "It has {numbers:,} numbers and loses {loss:.3f}."
+    faults = {
+        f"{told} Tables are numbers, too: at most {{most:,}} in all.": (
+            lambda seen: seen.numbers > MOST
+        ),
         f"{told} So little no run of ours has reached: was it trained on the test "
-        "sonnets?": loss < TOO_LOW,
-        f"{told} That is not enough: which rate, for how long, which shape?": loss > BAR,
+        "sonnets?": lambda seen: seen.loss < TOO_LOW,
+        f"{told} That is not enough: which rate, for how long, which shape?": (
+            lambda seen: seen.loss > BAR
+        ),
     }
+    yield Faults(_measured, faults)
 
 
 predict(
