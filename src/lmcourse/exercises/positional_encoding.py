@@ -11,14 +11,14 @@ from lmcourse.exercises.answers import array, diagnose, normal, rotated
 from lmcourse.lengths import losses_by_position, train_position_model
 from lmcourse.positions import frequencies, rotate
 
-# One block's last output is made of a sum over what it sees.
+# One block's last output is made of a sum over what it attends to.
 predict(
     "positional-encoding.shuffled_past",
     a=None,
-    b="each weight is still computed from two words alone, and a sum does not care "
-    "for the order of its terms. Nothing of the last word’s sum has changed.",
-    c="a feed-forward network works on each token’s own vector. What attention has "
-    "not put in, it cannot see.",
+    b="the earlier words do attend to others now, but one block compares and averages what "
+    "the words were before it. Each score is still made of two words alone.",
+    c="a feed-forward network works on each word’s own vector. What attention has not put "
+    "in, it cannot see.",
 )
 
 
@@ -46,9 +46,9 @@ def turn(answer):
         return torch.stack((a, second), -1).flatten(-2)
 
     mistakes = {
-        "nothing is turned.": x,
-        "the hands turn backwards: a sign.": turned(-speeds),
-        "the first half is paired with the second; here neighbours are a pair.": turned(
+        "nothing is rotated.": x,
+        "the hands turn backwards: a sign is wrong.": turned(-speeds),
+        "the first half is paired with the second; here neighbours make a pair.": turned(
             speeds, layout=0
         ),
         "off by one: positions count from 0; the first token stays.": turned(speeds, 1, 1),
@@ -58,15 +58,19 @@ def turn(answer):
         ),
         "`speeds` is not used; these are the usual ones.": rotated(x),
         "the angle is twice what it should be.": turned(2 * speeds),
-        "all tokens are turned alike: a position is missing.": turned(speeds, 1, 1, 0),
-        "the right numbers, in the order of the half-split layout: a and b of a pair stand "
-        "side by side.": right.unflatten(-1, (-1, 2)).mT.flatten(-2),
+        "the angle is half of what it should be.": turned(speeds / 2),
+        "positions are counted from the end; the first token has position 0.": turned(
+            speeds, 1, 4, -1
+        ),
+        "all tokens are rotated alike: the position is missing.": turned(speeds, 1, 1, 0),
+        "the numbers are right, but in the order of the half-split layout: a and b of a "
+        "pair must be neighbours.": right.unflatten(-1, (-1, 2)).mT.flatten(-2),
         "the second number of a pair is a sin + b cos; the minus belongs to the first.": (
             beside(b - 2 * along)
         ),
         "both numbers of a pair are the same: the second is a sin + b cos.": beside(a),
-        "x is still in it: return what is turned alone.": x + right,
-        "the angle is in radians; nothing is to be turned into them.": turned(
+        "x is still in it: return the rotated vectors alone.": x + right,
+        "the speeds are in radians already; nothing has to be converted.": turned(
             speeds * math.pi / 180
         ),
         "a was overwritten before b was computed: both need the old a.": beside(
@@ -94,29 +98,31 @@ def values_too(answer):
     back = [rotated(x, (-positions).tolist()) for x in (query, key)]
     wide = attended(*turn(fused[..., :8]).chunk(2, -1), value)
     mistakes = {
-        "the values are still turned, and each third is turned at the speeds of a vector "
-        "three times as wide: separate first, then turn.": attended(*first),
-        "to count from the first token only hides it: the three are still one vector, and "
-        "the values turn with it.": attended(*rotated(fused).chunk(3, -1)),
-        "query and key are turned as one vector: separate these, too.": wide,
+        "the values are still rotated, and each third is rotated at the speeds of a vector "
+        "three times as wide: separate first, then rotate.": attended(*first),
+        "to count from the first token only hides the mistake: the three are still one "
+        "vector, and the values are rotated with it.": attended(
+            *rotated(fused).chunk(3, -1)
+        ),
+        "query and key are rotated as one vector: separate these, too.": wide,
         "query and key have changed places.": attended(k, q, value),
-        "the values are left alone, but queries and keys are turned at the speeds of a "
-        "vector three times as wide: separate first, then turn.": attended(
+        "the values are left alone, but queries and keys are rotated at the speeds of a "
+        "vector three times as wide: separate first, then rotate.": attended(
             *first[:2], value
         ),
-        "the values are turned, too: the output then depends on where the text begins. "
-        "Turn what is compared, not what is handed over.": attended(q, k, turn(value)),
-        "the keys are not turned: then the score depends on the query’s position, not on "
+        "the values are rotated, too: the output then depends on where the text begins. "
+        "Rotate what is compared, not what is handed over.": attended(q, k, turn(value)),
+        "the keys are not rotated: then the score depends on the query’s position, not on "
         "the offset.": attended(q, key, value),
-        "the queries are not turned: then the score depends on the key’s position, not on "
+        "the queries are not rotated: then the score depends on the key’s position, not on "
         "the offset.": attended(query, k, value),
-        "nothing is turned: the positions are not used.": attended(query, key, value),
-        "queries and keys are turned backwards: a sign.": attended(*back, value),
+        "nothing is rotated: the positions are not used.": attended(query, key, value),
+        "queries and keys are rotated backwards: a sign is wrong.": attended(*back, value),
         "`positions` is not used: this text begins at position 3. (The scores are right, "
-        "for they see offsets only; so the values must be turned.)": attended(
+        "because they depend on offsets only; so the values must be rotated.)": attended(
             rotated(query), rotated(key), rotated(value)
         ),
-        "queries and keys are turned in the half-split layout; these are interleaved.": (
+        "queries and keys are rotated in the half-split layout; these are interleaved.": (
             attended(turn(query, half=True), turn(key, half=True), value)
         ),
     }
@@ -126,24 +132,25 @@ def values_too(answer):
     compare(got, attended(q, k, value), mistakes)
 
 
-# Which of six pairs carries what was learned, and has not come round.
+# Which of six pairs shows new angles that matter.
 predict(
     "positional-encoding.pair",
-    a="pair 0 comes round five times in 32 characters. All its angles were met, at any "
-    "offset; slowed, it no longer tells three back from two.",
-    b="that is the pair for base 10,000. With another base other pairs have come round.",
+    a="pair 0 comes round five times in 32 characters, so it has shown all its angles, at "
+    "any offset. Slowed, it no longer tells three back from two.",
+    b="with a base of 10,000 that would be right. With this base another pair is the first "
+    "that has not come round.",
     c=None,
-    d="it has hardly turned in 32 characters, and hardly more in 128: it says nothing, "
-    "wrong or right.",
+    d="it has hardly turned in 32 characters, and hardly turns in 128: it says nothing, "
+    "right or wrong.",
 )
 
 # What reads on with the far keys out of sight, and what that shows.
 judge(
     "positional-encoding.window",
     a=None,
-    b="a model that hides what is far behaves on a long text as on a short one: it never "
-    "meets a new offset. Does it meet the first page?",
-    c="it says how well the next word is guessed, whatever it is guessed from. That it "
+    b="a model that hides what is far back behaves on a long text as on a short one: it "
+    "never meets a new offset. Does it ever attend to the first page?",
+    c="it says how well the next token is guessed, whatever it is guessed from. That it "
     "stays low is true, and says something.",
 )
 
@@ -153,12 +160,12 @@ _hidden = cache(partial(train_position_model, "rotary", 120))
 
 @exercise("positional-encoding.mended", kind="experiment")
 def mended(answer):
-    """Train two rotary models here, and read texts four times as long with the speeds.
+    """Train three rotary models here, and read texts four times as long with the speeds.
 
     Pair 1 has not come round in the first one. In the second it has, though it is slower:
-    no one speed parts new from old in both.
+    no one speed parts new from old in both. In the third several new pairs matter.
     """
-    for base, length, seed in ((3000.0, 16, 3), (5000.0, 32, 4)):
+    for base, length, seed in ((3000.0, 16, 3), (5000.0, 32, 4), (40.0, 16, 3)):
         usual = frequencies(12, base)
         new = 2 * math.pi / usual > length
         speeds = array(run(answer, usual, length))
@@ -168,27 +175,47 @@ def mended(answer):
         if not torch.isfinite(speeds).all():
             raise Wrong("a speed is a finite number of radians a token.")
         model = _hidden(seed, length, base=base)
-        lost = losses_by_position(model, 4 * length, rotate=partial(rotate, speeds=speeds))[
-            1
-        ]
-        near, far = lost[3:length].mean().item(), lost[-length:].mean().item()
-        moved = (speeds - usual)[~new].abs().max() > 0.02 * usual.max()
-        slow = (speeds[new].abs() < usual[new] / 6).all() and max(2 * near, far) >= 1
-        by = (usual / speeds)[new].mean().item()
-        grown = length > 16 and min(abs(by - length**0.5), abs(by - length / 4)) < 0.1
-        without = torch.where(1 / usual > length, usual / 4, usual)
-        told = f"Trained on {length} it loses {near:.2f} there, {far:.2f} at the far end."
-        faults = {
-            f"these are the speeds of the training. {told}": torch.equal(speeds, usual),
-            "pairs that came round in training have another speed: their angles were "
-            f"met, and told three from two. {told}": moved and max(2 * near, far) >= 1,
-            f"four is meant for any length, not its root or its quarter. {told}": grown,
-            f"a wavelength is 2π over the speed, not 1 over it. {told}": torch.equal(
-                speeds, without
-            ),
-            f"pairs are slowed too much: near places look alike. {told}": slow,
-            f"at trained lengths it still counts. {told} Is every pair slowed enough "
-            "that has not come round?": near < 0.5 and far >= 1,
-            f"it does not count to three any more. {told}": near >= 0.5,
-        }
-        diagnose(faults)
+        losses = losses_by_position(
+            model, 4 * length, rotate=partial(rotate, speeds=speeds)
+        )[1]
+        near, far = losses[3:length].mean().item(), losses[-length:].mean().item()
+        diagnose(_faults(speeds, usual, new, length, near, far))
+
+
+def _faults(speeds, usual, new, length, near, far):
+    """Return diagnosis → whether it holds, of a model that reads with these speeds.
+
+    Parameters
+    ----------
+    speeds, usual : Tensor of shape (6,)
+        The answer, and the speeds of training.
+    new : bool Tensor of shape (6,)
+        Which pairs have not come round.
+    length : int
+        Of the training texts.
+    near, far : float
+        The model's loss at trained lengths and at the far end, in nats.
+    """
+    moved = (speeds - usual)[~new].abs().max() > 0.02 * usual.max()
+    slow = (speeds[new].abs() < usual[new] / 6).all() and max(2 * near, far) >= 1
+    by = (usual / speeds)[new].mean().item()
+    grown = length > 16 and min(abs(by - length**0.5), abs(by - length / 4)) < 0.1
+    without = torch.where(1 / usual > length, usual / 4, usual)
+    one = torch.where(torch.arange(6) == int(new.int().argmax()), usual / 4, usual)
+    told = f"Trained on {length} characters, the model has a loss of {near:.2f} there and "
+    told += f"of {far:.2f} at the far end."
+    return {
+        f"these are the speeds of the training. {told}": torch.equal(speeds, usual),
+        "pairs that came round in training have another speed: they had shown all their "
+        f"angles, and told three from two. {told}": moved and max(2 * near, far) >= 1,
+        f"by four is meant for any length, not by its root or its quarter. {told}": grown,
+        f"a wavelength is 2π over the speed, not 1 over it. {told}": torch.equal(
+            speeds, without
+        ),
+        f"pairs are slowed too much: near positions look alike. {told}": slow,
+        "only the first of the pairs that have not come round is slowed; others come to "
+        f"new angles, too. {told}": torch.allclose(speeds, one) and far >= 1,
+        f"at trained lengths it still counts. {told} Is every pair slowed enough that has "
+        "not come round?": near < 0.5 and far >= 1,
+        f"it does not count to three any more. {told}": near >= 0.5,
+    }

@@ -99,6 +99,11 @@ def slowed_new(speeds, trained, times):
     return slowed(lambda waves, trained: waves > trained, times)(speeds, trained)
 
 
+def only_the_first(speeds, trained):
+    first = int((2 * torch.pi / speeds > trained).int().argmax())
+    return slowed(lambda waves, trained: torch.arange(6) == first)(speeds, trained)
+
+
 def by_degrees(speeds, trained):
     """Slow by degrees between half the trained length and twice that."""
     waves = 2 * torch.pi / speeds
@@ -112,7 +117,7 @@ def in_a_list(speeds, trained):
 
 WRONG = {
     "turn": {
-        "nothing is turned": lambda x, speeds: x,
+        "nothing is rotated": lambda x, speeds: x,
         "backwards": lambda x, speeds: rotate(x, speeds=-speeds),
         "first half is paired": lambda x, speeds: rotate(x, layout="half", speeds=speeds),
         "the first token stays": lambda x, speeds: rotate(
@@ -122,26 +127,30 @@ WRONG = {
         "wrong order": lambda x, speeds: rotate(x, speeds=speeds.flip(0)),
         "is not used": lambda x, speeds: rotate(x),
         "was overwritten": in_place,
-        "turned alike": lambda x, speeds: rotate(x, torch.ones(len(x)), speeds=speeds),
+        "rotated alike": lambda x, speeds: rotate(x, torch.ones(len(x)), speeds=speeds),
         "twice": lambda x, speeds: rotate(rotate(x, speeds=speeds), speeds=speeds),
+        "half of what": lambda x, speeds: rotate(x, speeds=speeds / 2),
+        "counted from the end": lambda x, speeds: rotate(
+            x, torch.arange(len(x)).flip(0), speeds=speeds
+        ),
         "order of the half-split": lambda x, speeds: half_order(rotate(x, speeds=speeds)),
         "changed places": cosines_first,
         "the minus belongs to the first": turned_twice_minus,
         "both numbers of a pair are the same": first_repeated,
         "x is still in it": lambda x, speeds: x + rotate(x, speeds=speeds),
-        "is in radians": lambda x, speeds: rotate(x, speeds=speeds.deg2rad()),
+        "in radians already": lambda x, speeds: rotate(x, speeds=speeds.deg2rad()),
     },
     "values_too": {
-        "the values are still turned": attend(value=True, early=True),
+        "the values are still rotated": attend(value=True, early=True),
         "the values are left alone": attend(early=True),
-        "the values are turned, too": attend(value=True),
-        "the keys are not turned": attend(key=False),
-        "the queries are not turned": attend(query=False),
-        "nothing is turned": attend(query=False, key=False),
+        "the values are rotated, too": attend(value=True),
+        "the keys are not rotated": attend(key=False),
+        "the queries are not rotated": attend(query=False),
+        "nothing is rotated": attend(query=False, key=False),
         "begins at position 3": attend(value=True, late=3),
         "half-split": attend(layout="half"),
-        "only hides it": from_the_first,
-        "turned as one vector": as_one,
+        "only hides the mistake": from_the_first,
+        "rotated as one vector": as_one,
         "backwards": backwards,
         "changed places": exchanged,
         "output and weights": lambda fused, at: (attend()(fused, at), None),
@@ -173,6 +182,7 @@ WRONG = {
             slowed(lambda waves, trained: waves > 25),
             slowed(lambda waves, trained: waves > 4 * trained),
         ],
+        "only the first of the pairs": only_the_first,
         "six speeds": lambda speeds, trained: speeds[1:],
         "finite": lambda speeds, trained: speeds / 0,
         "does not count": [

@@ -157,7 +157,7 @@ export function mount(element, data) {
       svg("circle", { cx: x(d), cy: y(score(d)), r: 7, class: "lmd-now" }),
     );
     status.textContent =
-      `The query stands at ${m}, the key ${d} before it. The score of ` +
+      `The query is at position ${m}, the key ${d} before it. The score of ` +
       `${count === 1 ? "one pair" : `${count} pairs`}: ${fixed(score(d))} of at most ${count}.`;
   }
 

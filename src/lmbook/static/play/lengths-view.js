@@ -114,7 +114,7 @@ export function mount(element, data) {
       ...[0, data.short, data.tokens / 2, data.tokens].map((at) =>
         svg("text", { x: x(at), y: bottom + 19 }, at),
       ),
-      svg("text", { x: (LEFT + RIGHT) / 2, y: bottom + 40 }, "position in the text"),
+      svg("text", { x: (LEFT + RIGHT) / 2, y: bottom + 40 }, "position in the text (characters)"),
       svg("path", {
         d: `M${points.map((point) => point.join(" ")).join("L")}`,
         class: "play-curve",
@@ -122,8 +122,8 @@ export function mount(element, data) {
       ...points.map(([cx, cy]) => svg("circle", { cx, cy, r: 4, class: "lml-dot" })),
     );
     status.textContent =
-      `${shown.told} At the far end it loses ${fixed(shown.far)} nats, ` +
-      `a guess ${fixed(guess)}.`;
+      `${shown.told} At the far end the loss is ${fixed(shown.far)} nats; ` +
+      `a guess has ${fixed(guess)}.`;
   }
 
   draw();

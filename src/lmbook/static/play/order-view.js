@@ -26,11 +26,11 @@ import { arrow, button, fixed, heading, make, radios, row, slider } from "./dom.
  */
 
 /**
- * The score of a word looking at another.
+ * The score of a word that attends to another.
  *
  * @param {Scheme} scheme
- * @param {number} a the word that looks
- * @param {number} b the word that is looked at
+ * @param {number} a the word that attends
+ * @param {number} b the word that is attended to
  * @param {number} m the place of `a`
  * @param {number} n the place of `b`
  * @returns {number}
@@ -168,7 +168,7 @@ export function mount(element, data) {
       return made;
     });
     table.replaceChildren(
-      make("caption", {}, "Row: the word that looks. Column: the word it looks at."),
+      make("caption", {}, "Row: the word that attends. Column: the word it attends to."),
       heading("", ...order.map((word) => words[word])),
       make("tbody", {}, ...rows),
     );
@@ -176,9 +176,9 @@ export function mount(element, data) {
     const text = order.map((word) => words[word]).join(" ");
     const moved = order.some((word, place) => word !== place) || at > 0;
     status.textContent = moved
-      ? `“${text}”: ${count || "none"} of the ${all} scores ${count === 1 ? "is" : "are"} ` +
-        "not what the same two words had in the poem’s line."
-      : "This is the poem’s line. Click two words, or carry one with the arrow keys.";
+      ? `“${text}”: ${count || "none"} of the ${all} scores ${count > 1 ? "differ" : "differs"} ` +
+        "from the score of the same two words in the poem’s line."
+      : "This is the poem’s line. Click two words to swap them, or move one with the arrow keys.";
     note.textContent = scheme.told;
   }
 

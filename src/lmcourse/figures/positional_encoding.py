@@ -1,0 +1,539 @@
+"""What the chapter *positional-encoding* draws: data in, figure or view out."""
+
+import math
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from torch.nn import functional as F
+
+from lmcourse import lengths, positions, views
+from lmcourse.lengths import LONG, SHORT
+from lmcourse.long_texts import (
+    BASES,
+    D_HEAD,
+    REACHES,
+    angles_met,
+    curve,
+    far_loss,
+    guess_loss,
+    near_loss,
+    rotary_runs,
+    runs_by_scheme,
+    slowed,
+    untrained_losses,
+)
+from lmcourse.word_order import (
+    FAR,
+    FARTHER,
+    count_changed,
+    dial_scores,
+    hands,
+    mean_cosines,
+    order_parts,
+    order_schemes,
+    shuffled_rows,
+)
+
+# --- a line whose words change places -------------------------------------------------
+
+EXPLAINED = {
+    "none": "No positions. Two words have the same score wherever they stand.",
+    "sinusoidal": "A fixed wave is added to each word’s vector. Where the two words stand "
+    "matters, not only how far apart they are.",
+    "learned": "A learned vector is added to each word’s. Where the two words stand "
+    "matters, not only how far apart they are.",
+    "rotary": "Queries and keys are rotated by their positions. What matters is how far "
+    "apart the two words are, and which comes first.",
+    "ALiBi": "Each word of distance lowers the score by a fixed amount, in both directions "
+    "alike.",
+    "relative": "Each distance has a learned number that is added to the score; before and "
+    "after have numbers of their own.",
+}
+
+
+def order(line, swapped, tokenizer, bert):
+    """Show a line's scores; its words can change places, other words come before it.
+
+    Parameters
+    ----------
+    line : list of str
+    swapped : list of int
+        The order of the words shown first.
+    tokenizer, bert
+        Of `lmcourse.models.load_bert`.
+
+    Returns
+    -------
+    View
+    """
+    schemes = order_schemes(order_parts(line, tokenizer, bert))
+    counts = {
+        name: (
+            count_changed(scheme, swapped),
+            count_changed(scheme, [*range(len(line))], 10),
+        )
+        for name, scheme in schemes.items()
+    }
+    columns = ["two words change places", "ten words before the line"]
+    table = pd.DataFrame(counts, index=columns).T.to_html()
+    told = ", ".join(f"{name} {n} and {m}" for name, (n, m) in counts.items())
+    data = {
+        "words": line,
+        "most": FARTHER,
+        "opens": {"order": swapped, "scheme": [*schemes].index("sinusoidal")},
+        "schemes": [
+            {"name": name, "told": EXPLAINED[name]}
+            | {key: each.numpy().round(3).tolist() for key, each in scheme.items()}
+            for name, scheme in schemes.items()
+        ],
+    }
+    return views.View(
+        "order-view",
+        data,
+        table,
+        alt=f"A table of the scores of {len(line)} words under six schemes of positions. "
+        f"How many of the {len(line) ** 2} scores change when two words change places, and "
+        f"how many when ten words come before the line: {told}.",
+    )
+
+
+# --- tables of positions --------------------------------------------------------------
+
+
+def learned_tables(bert_rows, gpt_rows):
+    """Draw how alike the rows of learned position tables are.
+
+    Parameters
+    ----------
+    bert_rows, gpt_rows : Tensor of shape (positions, d_model)
+
+    Returns
+    -------
+    None
+        The figure is shown.
+    """
+    unit = F.normalize(bert_rows, dim=-1)
+    alike = unit @ unit.T  # (positions, positions)
+    _, (left, right) = plt.subplots(1, 2, figsize=(7.2, 3.6))
+    image = left.imshow(
+        alike[::2, ::2],
+        cmap=views.DIVERGING,
+        vmin=-1,
+        vmax=1,
+        extent=(0, len(alike), len(alike), 0),
+        interpolation="none",
+    )
+    left.set(xlabel="position", ylabel="position", title="BERT: cosine of two rows")
+    left.grid(False)
+    left.figure.colorbar(image, ax=left)
+    right.plot(mean_cosines(bert_rows), label="BERT")
+    right.plot(mean_cosines(gpt_rows), "-.", label="our GPT")
+    shuffled = mean_cosines(shuffled_rows(bert_rows))
+    right.plot(shuffled, ":", color="black", label="BERT, rows shuffled")
+    right.set(xlabel="rows apart", title="Mean cosine", xticks=range(0, 41, 6))
+    right.legend()
+    plt.show()
+
+
+def digits_and_waves(bits, waves):
+    """Draw positions in binary digits beside the same positions as sinusoids.
+
+    Parameters
+    ----------
+    bits : Tensor of shape (positions, digits)
+    waves : Tensor of shape (positions, d_model)
+
+    Returns
+    -------
+    None
+        The figure is shown.
+    """
+    _, (left, right) = plt.subplots(1, 2, figsize=(7, 3.6), sharey=True)
+    shown = {"aspect": "auto", "interpolation": "nearest"}
+    left.imshow(bits, cmap=views.SEQUENTIAL, **shown)
+    left.set(xlabel="digit", ylabel="position", title="Binary")
+    right.imshow(waves, cmap=views.DIVERGING, **shown)
+    right.set(xlabel="dimension", title="Sinusoidal")
+    for ax in (left, right):
+        ax.grid(False)
+    plt.show()
+
+
+# --- hands of dials -------------------------------------------------------------------
+
+
+def dials():
+    """Show six pairs of a query and a key as hands of dials, and their score.
+
+    Returns
+    -------
+    View
+    """
+    query, key, speeds = hands()
+    scores = dial_scores()
+    chosen = {"one pair": 1, "two pairs": 2, "six pairs": 6}
+    table = pd.DataFrame({name: scores[:, n - 1] for name, n in chosen.items()})
+    data = {
+        "query": query.numpy().round(4).tolist(),
+        "key": key.numpy().round(4).tolist(),
+        "speeds": speeds.tolist(),
+        "counts": [*chosen.values()],
+        "far": FAR,
+        "place": 12,
+        "behind": 5,
+    }
+    return views.View(
+        "dials-view",
+        data,
+        table.round(2).to_html(),
+        alt="Six dials, each with a full hand for the query and a dashed one for the key, "
+        "and a curve of their score against the distance. Three tokens back all six pairs "
+        f"agree and the score is {scores[3, 5]:.1f}. The first pair alone has 1 at "
+        f"distance 3 and {scores[9, 0]:.2f} again at 9; all six have {scores[9, 5]:.1f} "
+        "there.",
+    )
+
+
+def biases(alibi, buckets):
+    """Draw what ALiBi adds to a score, and T5's buckets, by distance.
+
+    Parameters
+    ----------
+    alibi : Tensor of shape (heads, distances)
+    buckets : dict of int to Tensor of shape (distances,)
+        Reach → the bucket of each distance.
+
+    Returns
+    -------
+    None
+        The figure is shown.
+    """
+    _, (left, right) = plt.subplots(1, 2, figsize=(7.2, 3))
+    for head, added in enumerate(alibi):
+        color = plt.get_cmap(views.SEQUENTIAL)((head + 4) / 12)
+        left.plot(added, color=color)
+    left.set(xlabel="distance (tokens)", title="What ALiBi adds")
+    for (reach, steps), dash in zip(buckets.items(), ("-", "--", ":"), strict=True):
+        right.step(range(len(steps)), steps, dash, where="mid", label=f"reach {reach}")
+    right.set(xlabel="distance (tokens)", title="Bucket of T5")
+    right.legend()
+    plt.show()
+
+
+# --- trained short, tested long -------------------------------------------------------
+
+
+def long_losses(results):
+    """Draw each scheme's loss along a text four times longer than those of training.
+
+    Parameters
+    ----------
+    results : dict of str to list of dict
+        Of the study *positional-encoding*.
+
+    Returns
+    -------
+    None
+        The figure is shown.
+    """
+    drawn = runs_by_scheme(results)
+    del drawn["relative, reach 64"]
+    fig, ax = plt.subplots(figsize=(7, 4.4))
+    looks = zip("osDv^XP", (6, 1, 2, 0, 3, 4, 5), strict=True)
+    for (name, runs), (mark, color) in zip(drawn.items(), looks, strict=True):
+        losses = np.array([curve(run) for run in runs])  # (seeds, groups)
+        color = views.PALETTE[color]
+        middles = np.arange(4, LONG, 8)
+        ax.plot(middles, losses.T, color=color, lw=0.6, alpha=0.5)
+        ax.plot(middles, losses.mean(0), mark + "-", color=color, ms=5, label=name)
+    ax.axvline(SHORT, ls=":", color="black")
+    ax.axhline(guess_loss(), ls="--", color="black", lw=1)
+    ax.set(xlabel="position (characters)", ylabel="loss (nats)")
+    fig.legend(loc="outside upper center", ncols=2)
+    plt.show()
+
+
+def _case(losses, strips, told):
+    """Return what `_lengths_view` shows of one choice.
+
+    Parameters
+    ----------
+    losses : array of shape (groups,)
+    strips : dict of str to bool sequence of shape (tokens,)
+        Name → whether training has shown it, position by position.
+    told : str
+    """
+    met = {
+        name: "".join(str(int(shown)) for shown in strip) for name, strip in strips.items()
+    }
+    return {
+        "loss": losses.round(3).tolist(),
+        "far": round(float(losses[-4:].mean()), 3),
+        "strips": [{"name": name, "met": strip} for name, strip in met.items()],
+        "told": told,
+    }
+
+
+def _untrained_case(losses, strips):
+    """Return the case of a model with random weights, to which everything is new."""
+    told = "Random weights: nothing was shown in training, for there was none."
+    return _case(losses, {name: [False] * LONG for name in strips}, told)
+
+
+def _lengths_view(cases, controls, alt):
+    """Return a view of losses along a text; a case for each combination of controls."""
+    names = pd.MultiIndex.from_product([each["values"] for each in controls])
+    ends = pd.Series([each["far"] for each in cases], names, name="loss at the far end")
+    told = "; ".join(f"{', '.join(at)} {loss:.2f}" for at, loss in ends.items())
+    data = {"short": SHORT, "tokens": LONG, "guess": guess_loss(), "most": 8}
+    data |= {"cases": cases, "controls": controls}
+    return views.View("lengths-view", data, ends.to_frame().to_html(), alt=f"{alt} {told}.")
+
+
+TRAINED = {"name": "The model is", "values": ["trained", "random weights"]}
+
+
+def schemes_view(results):
+    """Show what of a long text each scheme has met in training, and its loss.
+
+    Parameters
+    ----------
+    results : dict of str to list of dict
+        Of the study *positional-encoding*.
+
+    Returns
+    -------
+    View
+    """
+    offset = np.arange(LONG)
+    met = offset < SHORT
+    absolute = "Every position has a vector of its own; those from 32 on are new."
+    told = {
+        "none": ("offset", offset < LONG, "Nothing is new; there are only more keys."),
+        "sinusoidal": ("position", met, absolute),
+        "learned": ("row", met, absolute),
+        "rotary": ("offset", met, "Offsets of more than 31 are new angles."),
+        "ALiBi": ("offset", met, "Offsets of more than 31 lower a score more than ever."),
+    }
+    for reach in REACHES:
+        steps = positions.relative_buckets(LONG, lengths.BUCKETS, reach)[-1].flip(0)
+        known = (steps <= steps[SHORT - 1]).numpy()
+        words = f"The buckets of offsets above {known.sum() - 1} are new."
+        if known.all():
+            words = "No bucket is new."
+        told[f"relative, reach {reach}"] = ("bucket", known, words)
+    cases = []
+    for name, runs in runs_by_scheme(results).items():
+        strip, known, words = told[name]
+        losses = np.mean([curve(run) for run in runs], 0)
+        reach = runs[0]["reach"]
+        cases.append(_case(losses, {strip: known}, words))
+        kind = name.partition(",")[0]
+        cases.append(_untrained_case(untrained_losses(kind, reach=reach), [strip]))
+    return _lengths_view(
+        cases,
+        [{"name": "Positions", "values": [*told], "first": 7}, TRAINED],
+        "For each scheme, a strip that says up to which position its positions, offsets or "
+        "buckets occurred in training, and the curve of the loss. A switch puts random "
+        "weights in the model's place. The loss over the last 32 positions:",
+    )
+
+
+REPAIRS = {  # as the view names them → as the study does, and what is said
+    "nothing": ("none", "The model as it was trained."),
+    "all pairs": (
+        "all",
+        "All angles occurred in training. But the fast pairs now take what stood three "
+        "back for less than one back.",
+    ),
+    "pairs that came round": ("old", "The angles that are new stay new."),
+    "pairs that did not": ("new", "The fast pairs are as they were; no angle is new."),
+    "larger base": (
+        "NTK-aware",
+        "The slower a pair is, the more it is slowed: the first not at all, the last by "
+        "four.",
+    ),
+}
+
+
+def repairs_view(results):
+    """Show five ways to read on with a rotary model, for four bases.
+
+    Parameters
+    ----------
+    results : dict of str to list of dict
+        Of the study *positional-encoding*.
+
+    Returns
+    -------
+    View
+    """
+    cases = []
+    for base in BASES:
+        waves = 2 * math.pi / positions.frequencies(D_HEAD, base)
+        names = [f"pair {i}: {w:,.{0 if w > 10 else 1}f}" for i, w in enumerate(waves)]
+        runs = rotary_runs(results, base)
+        for repair, (way, told) in REPAIRS.items():
+            met = angles_met(base, repair).tolist()
+            strips = dict(zip(names, met, strict=True))
+            losses = np.mean([curve(run, way) for run in runs], 0)
+            cases.append(_case(losses, strips, told))
+            random = untrained_losses("rotary", slowed(base, repair), base=base)
+            cases.append(_untrained_case(random, strips))
+    return _lengths_view(
+        cases,
+        [
+            {"name": "Base", "values": [f"{base:,}" for base in BASES], "first": 2},
+            {"name": "Four times slower", "values": [*REPAIRS]},
+            TRAINED,
+        ],
+        "For four bases and five ways to read on, a strip for each of six pairs that says "
+        "where its angles are new, and the curve of the loss. A switch puts random weights "
+        "in the model's place. The loss over the last 32 positions:",
+    )
+
+
+def scorecard(results):
+    """Return a table of who meets which demand on positions.
+
+    Parameters
+    ----------
+    results : dict of str to list of dict
+        Of the study *positional-encoding*.
+
+    Returns
+    -------
+    DataFrame
+        "✓", "✗" or "?" for a demand; the median loss over the last 32 of 128 characters,
+        in nats, for what was trained.
+    """
+    card = {
+        "a number": ("✓✗✓✓", ""),
+        "its share": ("✓✓✗✓", ""),
+        "binary digits": ("✓✓✗✗", ""),
+        "learned": ("✓✓?✗", "learned"),
+        "sinusoidal": ("✓✓✓✓", "sinusoidal"),
+        "rotary": ("✓✓✓✓", "rotary"),
+        "ALiBi": ("✓✓✓✓", "ALiBi"),
+        "relative, reach 24": ("✗✓✓✓", "relative, reach 24"),
+        "relative, reach 128": ("✗✓✓✓", "relative, reach 128"),
+    }
+    demands = ["apart", "quiet", "one step", "no end"]
+    table = pd.DataFrame([[*each] for each, _ in card.values()], [*card], demands)
+    runs = runs_by_scheme(results)
+    losses = [
+        f"{np.median([far_loss(run) for run in runs[name]]):.1f}" if name else ""
+        for _, name in card.values()
+    ]
+    table["long texts"] = losses
+    table.loc["a guess"] = ["", "", "", "", f"{guess_loss():.1f}"]
+    return table
+
+
+def kinds_table(results):
+    """Return how each of ten kinds of rotary models reads long texts.
+
+    Parameters
+    ----------
+    results : dict of str to list of dict
+        Of the study *positional-encoding*.
+
+    Returns
+    -------
+    DataFrame
+        The lowest and the highest loss of five seeds at the far end, in nats: as it is,
+        with a larger base, and with the slow pairs slowed; and the last at trained lengths.
+    """
+    rows = {}
+    for run in results["bases"]:
+        waves = 2 * math.pi / positions.frequencies(D_HEAD, run["base"])
+        new = int((waves > run["length"]).int().argmax())
+        key = f"base {run['base']:,}, {run['length']} characters"
+        row = rows.setdefault(key, {"first new pair": new, "runs": []})
+        row["runs"].append(run)
+    table = {}
+    for key, row in rows.items():
+        told = {"first new pair": str(row["first new pair"])}
+        columns = {
+            "as it is": (far_loss, "none"),
+            "larger base": (far_loss, "NTK-aware"),
+            "slow pairs slowed": (far_loss, "new"),
+            "the same, trained lengths": (near_loss, "new"),
+        }
+        for name, (part, way) in columns.items():
+            losses = [part(run, way) for run in row["runs"]]
+            told[name] = f"{min(losses):.1f}\u2060–\u2060{max(losses):.1f}"
+        table[key] = told
+    return pd.DataFrame(table).T
+
+
+# --- a digit far back -----------------------------------------------------------------
+
+WAYS = {  # how it is named → scheme, base, way of the study *far-digit*
+    "rotary, as it is": ("rotary", "none"),
+    "far keys hidden": ("rotary", "near keys"),
+    "all pairs slowed": ("rotary", "all"),
+    "larger base": ("rotary", "NTK-aware"),
+    "slow pairs slowed": ("rotary", "new"),
+    "no positions": ("none", "none"),
+    "sinusoidal": ("sinusoidal", "none"),
+    "sinusoidal, slowed": ("sinusoidal", "stretched"),
+    "learned": ("learned", "none"),
+    "learned, stretched": ("learned", "stretched"),
+    "ALiBi": ("ALiBi", "none"),
+    "ALiBi, slopes ÷ 4": ("ALiBi", "stretched"),
+    "relative": ("relative", "none"),
+    "relative, last bias": ("relative", "stretched"),
+}
+
+
+def digit_losses(results, scheme, way, base=10_000):
+    """Return both losses at the far end of long texts, a row for each seed.
+
+    Parameters
+    ----------
+    results : dict of str to list of dict
+        Of the study *far-digit*.
+    scheme, way : str
+    base : float
+
+    Returns
+    -------
+    array of shape (seeds, 2)
+        Of the digit, and of the character three back; in nats.
+    """
+    runs = results["rotary"] if scheme == "rotary" else results["others"]
+    chosen = [run["ways"][way] for run in runs if run["scheme"] == scheme]
+    if scheme == "rotary":
+        chosen = [run["ways"][way] for run in runs if run["base"] == base]
+    return np.array([[each["digit far"], each["back far"]] for each in chosen])
+
+
+def far_digit(results):
+    """Draw who finds a digit far back, and who still counts to three.
+
+    Parameters
+    ----------
+    results : dict of str to list of dict
+        Of the study *far-digit*.
+
+    Returns
+    -------
+    None
+        The figure is shown.
+    """
+    _, axes = plt.subplots(1, 2, figsize=(7.2, 4.6), sharey=True)
+    for row, (name, (scheme, way)) in enumerate(WAYS.items()):
+        both = digit_losses(results, scheme, way)
+        color = views.PALETTE[1] if name == "slow pairs slowed" else views.PALETTE[0]
+        mark = "D" if name == "slow pairs slowed" else "o"
+        for ax, losses in zip(axes, both.T, strict=True):
+            ax.plot(losses, [row] * len(losses), mark, color=color, ms=5)
+    guesses = (math.log(10), guess_loss())
+    for ax, guess, title in zip(axes, guesses, ("the digit", "three back"), strict=True):
+        ax.axvline(guess, ls="--", color="black", lw=1)
+        ax.set(title=title, xlabel="loss (nats)")
+    axes[0].set_yticks(range(len(WAYS)), WAYS)
+    axes[0].invert_yaxis()
+    plt.show()

@@ -1,0 +1,156 @@
+"""Small models on texts four times longer than those of their training: what was found.
+
+The runs are those of the study *positional-encoding* (`lmcourse.data.stored`), of models of
+`lmcourse.lengths`. A loss is that of naming the character three positions back, in nats.
+`slowed` and `angles_met` are the ways to read on with a rotary model.
+"""
+
+import math
+
+import numpy as np
+import torch
+
+from lmcourse import lengths, positions
+from lmcourse.lengths import LONG, SHORT
+
+D_HEAD = lengths.D_MODEL // lengths.HEADS
+REACHES = (24, 64, 128)
+BASES = (100, 1_000, 10_000, 100_000)
+SCHEMES = ("none", "sinusoidal", "learned", "rotary", "ALiBi")
+
+
+def guess_loss():
+    """Return the loss of a guess from the frequencies of the characters, in nats."""
+    training, _, _ = lengths.sonnet_ids()
+    shares = torch.bincount(training).double() / len(training)
+    return -(shares * shares.clamp(min=1e-9).log()).sum().item()
+
+
+def runs_by_scheme(results):
+    """Return the runs of the study *positional-encoding* that all have 400 steps.
+
+    Parameters
+    ----------
+    results : dict of str to list of dict
+        Of the study.
+
+    Returns
+    -------
+    dict of str to list of dict
+        Scheme, "relative, reach 24" for one → runs, one a seed. Rotary ones have base
+        10,000.
+    """
+    found = {
+        name: [run for run in results["schemes"] if run["scheme"] == name]
+        for name in SCHEMES
+    }
+    found["rotary"] = rotary_runs(results, 10_000)
+    for reach in REACHES:
+        found[f"relative, reach {reach}"] = [
+            run for run in results["reach"] if run["reach"] == reach
+        ]
+    return found
+
+
+def rotary_runs(results, base, length=SHORT):
+    """Return the runs of rotary models with a base, trained on texts of a length."""
+    return [
+        run for run in results["bases"] if (run["base"], run["length"]) == (base, length)
+    ]
+
+
+def curve(run, way=None):
+    """Return the loss of naming the character three back, by groups of eight positions.
+
+    Parameters
+    ----------
+    run : dict
+        Of the study *positional-encoding*.
+    way : str, optional
+        A key of ``run["ways"]``; default the model as it is.
+    """
+    return np.array(run["ways"][way] if way else run["loss"][1])
+
+
+def far_loss(run, way=None):
+    """Return the loss over the last quarter of a long text; arguments as of `curve`."""
+    losses = curve(run, way)
+    return losses[-len(losses) // 4 :].mean()
+
+
+def near_loss(run, way=None):
+    """Return the loss over the first quarter of a long text, which is a trained length."""
+    losses = curve(run, way)
+    return losses[: len(losses) // 4].mean()
+
+
+def untrained_losses(scheme, change=None, **options):
+    """Return the loss of three back of a model with random weights, by groups of eight.
+
+    Parameters
+    ----------
+    scheme : str
+        As of `lmcourse.lengths.PositionModel`.
+    change : Tensor of shape (6,), optional
+        Frequencies of a rotary model, in place of its own.
+    **options
+        Of `PositionModel`.
+
+    Returns
+    -------
+    array of shape (16,)
+    """
+    torch.manual_seed(0)
+    model = lengths.PositionModel(scheme, **options)
+    ways = {}
+    if change is not None:
+        ways["rotate"] = lambda x: positions.rotate(x, speeds=change)
+    losses = lengths.losses_by_position(model, **ways)[1]  # (tokens,)
+    return losses.view(-1, 8).nanmean(-1).numpy()
+
+
+def slowed(base, repair, length=SHORT):
+    """Return the frequencies of six rotary pairs, slowed for a text four times as long.
+
+    Parameters
+    ----------
+    base : float
+    repair : str
+        "nothing", "all pairs", "pairs that came round", "pairs that did not", or "larger
+        base", which is NTK-aware scaling.
+    length : int
+        Of the training texts.
+
+    Returns
+    -------
+    Tensor of shape (6,)
+    """
+    usual = positions.frequencies(D_HEAD, base)
+    new = 2 * math.pi / usual > length  # has not come round in training
+    if repair == "larger base":
+        return positions.frequencies(D_HEAD, base * 4 ** (D_HEAD / (D_HEAD - 2)))
+    chosen = {
+        "nothing": new & ~new,
+        "all pairs": new | ~new,
+        "pairs that came round": ~new,
+        "pairs that did not": new,
+    }
+    return torch.where(chosen[repair], usual / 4, usual)
+
+
+def angles_met(base, repair):
+    """Return which angles of a long text each pair has shown in training.
+
+    Parameters
+    ----------
+    base, repair
+        As of `slowed`.
+
+    Returns
+    -------
+    bool Tensor of shape (pairs, tokens)
+    """
+    usual = positions.frequencies(D_HEAD, base)
+    angle = (slowed(base, repair)[:, None] * torch.arange(LONG)) % (2 * math.pi)
+    widest = usual[:, None] * SHORT
+    return (angle < widest) | (widest >= 2 * math.pi)

@@ -1,0 +1,224 @@
+"""Word order and positions, made visible: the scores of a line under six schemes.
+
+`order_parts` and `order_schemes` make the scores; `pair_score` reads one of them anywhere;
+`mean_cosines` says how alike the rows of a table are; `hands` and `dial_scores`
+are rotary positions as the hands of clocks. The chapter *positional-encoding* shows them.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch.nn import functional as F
+
+from lmcourse import positions
+
+# --- a line whose words change places -------------------------------------------------
+
+FARTHER = 20  # words that can stand before the line
+D_HEAD = 12
+PRICE = 0.5  # ALiBi's, for a token of distance
+
+
+@dataclass
+class OrderParts:
+    """What the scores of a line are made of; random numbers from one seed.
+
+    Attributes
+    ----------
+    words : float64 Tensor of shape (words, d_model)
+    queries, keys : float64 Tensor of shape (d_model, 12)
+        Random projections.
+    sinusoidal, learned : float64 Tensor of shape (words + 20, d_model)
+        Position vectors; the learned ones are a BERT's.
+    prices : float64 Tensor of shape (2 * words - 1,)
+        A random number for each offset, in place of learned ones.
+    """
+
+    words: torch.Tensor
+    queries: torch.Tensor
+    keys: torch.Tensor
+    sinusoidal: torch.Tensor
+    learned: torch.Tensor
+    prices: torch.Tensor
+
+
+def of_one_size(x):
+    """Return vectors divided by the standard deviation of all their numbers."""
+    return x / x.std()
+
+
+@torch.no_grad()
+def order_parts(line, tokenizer, bert):
+    """Return the parts of a line's scores, from a BERT's tables and random projections.
+
+    Parameters
+    ----------
+    line : list of str
+        Words.
+    tokenizer, bert
+        Of `lmcourse.models.load_bert`.
+
+    Returns
+    -------
+    OrderParts
+    """
+    tables = bert.embeddings
+    d_model = bert.config.hidden_size
+    vectors = []
+    for word in line:
+        ids = tokenizer(word, add_special_tokens=False, return_tensors="pt").input_ids
+        vectors.append(tables.word_embeddings(ids.to(bert.device))[0].mean(0))
+    generator = torch.Generator().manual_seed(6)
+    both = torch.randn(2, d_model, D_HEAD, generator=generator).double()
+    queries, keys = both / math.sqrt(d_model)
+    tokens = len(line) + FARTHER
+    learned = tables.position_embeddings.weight[:tokens].cpu().double()
+    return OrderParts(
+        words=of_one_size(torch.stack(vectors).cpu().double()),
+        queries=queries,
+        keys=keys,
+        sinusoidal=of_one_size(positions.sinusoidal(tokens, d_model).double()),
+        learned=of_one_size(learned),
+        prices=torch.randn(2 * len(line) - 1, generator=generator).double(),
+    )
+
+
+def order_schemes(parts):
+    """Return the scores of all pairs of words under six schemes of positions.
+
+    Parameters
+    ----------
+    parts : OrderParts
+
+    Returns
+    -------
+    dict of str to dict of str to Tensor
+        Scheme → either ``offsets``, (words, words, offsets), if the score depends on the
+        offset alone; or the four terms of its sum, word or position with word or position:
+        ``ww`` (words, words), ``wp`` (words, positions), ``pw``, ``pp``.
+    """
+    words = parts.words
+    span = len(words)
+
+    def compared(a, b, turns=0):
+        """Return scores of a's queries with b's keys, all rotated by ``turns`` tokens."""
+        keys = positions.rotate(b @ parts.keys, torch.full((len(b),), turns))
+        return (a @ parts.queries) @ keys.T / math.sqrt(D_HEAD)
+
+    def added(p):
+        """Return the four terms of the scores of words plus positions p."""
+        pairs = {"ww": (words, words), "wp": (words, p), "pw": (p, words), "pp": (p, p)}
+        return {name: compared(*pair) for name, pair in pairs.items()}
+
+    def by_offset(turns=0, price=lambda offset: 0.0):
+        """Return the scores for each offset of the key from the query."""
+        found = [
+            compared(words, words, turns * offset) + price(offset)
+            for offset in range(1 - span, span)
+        ]
+        return {"offsets": torch.stack(found, -1)}
+
+    return {
+        "none": by_offset(),
+        "sinusoidal": added(parts.sinusoidal),
+        "learned": added(parts.learned),
+        "rotary": by_offset(turns=1),
+        "ALiBi": by_offset(price=lambda offset: -PRICE * abs(offset)),
+        "relative": by_offset(price=lambda offset: parts.prices[offset + span - 1]),
+    }
+
+
+def pair_score(scheme, a, b, m, n):
+    """Return the score of word a at position m, which attends to word b at position n."""
+    if "offsets" in scheme:
+        offsets = scheme["offsets"][a, b]
+        return offsets[n - m + (len(offsets) - 1) // 2]
+    return scheme["ww"][a, b] + scheme["wp"][a, n] + scheme["pw"][m, b] + scheme["pp"][m, n]
+
+
+def count_changed(scheme, order, start=0):
+    """Return how many scores differ from those of the same two words in the line itself.
+
+    Parameters
+    ----------
+    scheme : dict
+        Of `order_schemes`.
+    order : list of int
+        The words, as they stand now.
+    start : int
+        Position of the first.
+    """
+    gaps = [
+        pair_score(scheme, a, b, m + start, n + start) - pair_score(scheme, a, b, a, b)
+        for m, a in enumerate(order)
+        for n, b in enumerate(order)
+    ]
+    return int((torch.stack(gaps).abs() > 0.005).sum())
+
+
+# --- tables of positions --------------------------------------------------------------
+
+
+def mean_cosines(table, most=40):
+    """Return the mean cosine of two rows of a table, by how many rows they are apart.
+
+    Parameters
+    ----------
+    table : Tensor of shape (positions, d_model)
+    most : int
+
+    Returns
+    -------
+    array of shape (most + 1,)
+    """
+    unit = F.normalize(table.detach().cpu().double(), dim=-1)
+    cosine = unit @ unit.T  # (positions, positions)
+    return np.array([cosine.diagonal(d).mean().item() for d in range(most + 1)])
+
+
+def shuffled_rows(table, seed=3):
+    """Return a table with its rows in a random order."""
+    order = torch.randperm(len(table), generator=torch.Generator().manual_seed(seed))
+    return table[order]
+
+
+# --- hands of clocks ------------------------------------------------------------------
+
+DIALS = 6  # pairs of dimensions
+BEHIND = 3  # how far back the query looks
+FAR = 40  # the farthest key
+FIRST_ANGLES = (0.9, 0.4, 1.2, 0.2, 0.7, 0.5)  # of the query's hands, in half turns
+
+
+def hands():
+    """Return a query, and a key that fits it best three tokens before.
+
+    Returns
+    -------
+    query, key : float64 Tensor of shape (pairs, 2)
+    speeds : float64 Tensor of shape (pairs,)
+    """
+    speeds = positions.frequencies(2 * DIALS)
+    angles = torch.tensor(FIRST_ANGLES).double() * math.pi
+    query, key = (
+        torch.stack((angle.cos(), angle.sin()), -1)
+        for angle in (angles, angles + BEHIND * speeds)
+    )
+    return query, key, speeds
+
+
+def dial_scores():
+    """Return the score of the first pair, of two pairs, …, for a key 0, 1, … tokens back.
+
+    Returns
+    -------
+    Tensor of shape (distances, pairs)
+    """
+    query, key, _ = hands()
+    found = []
+    for distance in range(FAR + 1):
+        turned = positions.rotate(key.flatten()[None], torch.tensor([-distance]))
+        found.append((query * turned.view(DIALS, 2)).sum(-1).cumsum(0))
+    return torch.stack(found)

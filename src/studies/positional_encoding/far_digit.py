@@ -1,0 +1,263 @@
+"""Can a model trained on short texts find a digit far back, and still count to three?
+
+In each text of 32 characters one character is replaced by a digit. From there on the model
+names two things at every position: the digit, which it has to find by what it is, and the
+character three positions back, which it has to find by where it is. Then it reads texts of
+128 characters with the digit among the first 32.
+
+What varies: the scheme of positions; the base of rotary positions; the seed.
+
+Rivals: far keys hidden; all pairs of dimensions slowed, or those that completed a turn in
+training; a larger base (NTK-aware scaling); the other schemes, each also stretched for long
+texts in the way that suits it.
+
+Null: a guess of each answer from its frequencies in training.
+
+Statistic: the loss of both answers, in nats, over the last 32 of 128 characters. The
+interval is that of the larger of both losses with the new pairs slowed, from the lowest to
+the highest rotary model; those whose first new pair almost completed a turn are left out.
+"""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from lmcourse.lengths import (
+    BACK,
+    D_MODEL,
+    LONG,
+    SHORT,
+    PositionModel,
+    near_mask,
+    sonnet_ids,
+)
+from lmcourse.positions import alibi_bias, frequencies, rotate
+from lmcourse.training_loop import train_one_cycle
+from studies.harness import count, grid, verdict
+from studies.positional_encoding.positional_encoding import (
+    TIMES,
+    flatten_far_buckets,
+    guess_loss,
+    slowed_frequencies,
+)
+
+CHAPTER = "positional-encoding"
+CLAIM = (
+    "With its slow pairs slowed further, a small rotary model finds a digit a hundred "
+    "characters back and still counts to three; untouched it loses count"
+)
+RIVAL = "far keys hidden; all pairs slowed; a larger base; five other schemes, stretched"
+NULL = "a guess from the frequencies of digits and of characters"
+DIGITS = 10
+BASES = [100, 1_000, 10_000, 30_000, 100_000]
+NEARLY_ROUND = [30_000]  # the first new pair has a wavelength of 1.09 trained lengths
+SCHEMES = ["none", "sinusoidal", "learned", "ALiBi", "relative"]
+SETTINGS = {"steps": 400, "seeds": [0, 1, 2]}
+
+
+def plan(small):
+    """Return the settings of all runs, or of two of them with two steps."""
+    steps = 2 if small else SETTINGS["steps"]
+    runs = grid(group="rotary", base=BASES, seed=SETTINGS["seeds"], steps=steps)
+    others = grid(group="others", scheme=SCHEMES, seed=SETTINGS["seeds"], steps=steps)
+    return [runs[0], others[0]] if small else runs + others
+
+
+class DigitModel(PositionModel):
+    """A `PositionModel` that also knows ten digits.
+
+    Attributes
+    ----------
+    table : Tensor of shape (tokens, d_model) or None
+        Position vectors in place of the sinusoidal or the learned ones.
+    """
+
+    def __init__(self, scheme, **options):
+        super().__init__(scheme, **options)
+        vocab_size = sonnet_ids()[-1] + DIGITS
+        self.embed = nn.Embedding(vocab_size, D_MODEL)
+        nn.init.normal_(self.embed.weight, std=0.1)
+        self.answer = nn.Linear(D_MODEL, 2 * vocab_size)
+        self.table = None
+
+    def add_positions(self, x):
+        """Add the vectors of ``table``, if there are any; else as `PositionModel`."""
+        if self.table is None:
+            return super().add_positions(x)
+        return x + self.table[: x.shape[1]], {}
+
+
+def sample_texts(ids, texts, tokens, generator):
+    """Return random texts with a digit among the first 32 characters.
+
+    Parameters
+    ----------
+    ids : int64 Tensor of shape (characters,)
+    texts, tokens : int
+    generator : torch.Generator
+
+    Returns
+    -------
+    inputs : int64 Tensor of shape (texts, tokens)
+    digit : int64 Tensor of shape (texts, tokens)
+        The number of each text's digit, the same at all positions.
+    back : int64 Tensor of shape (texts, tokens)
+        What stood three positions back; meaningless at the first three positions.
+    known : bool Tensor of shape (texts, tokens)
+        From the digit's position on.
+    """
+    start = torch.randint(len(ids) - tokens, (texts, 1), generator=generator)
+    inputs = ids[start + torch.arange(tokens)]  # (texts, tokens)
+    at = torch.randint(SHORT, (texts, 1), generator=generator)
+    digit = sonnet_ids()[-1] + torch.randint(DIGITS, (texts, 1), generator=generator)
+    inputs.scatter_(1, at, digit)
+    back = inputs.roll(BACK, 1)
+    return inputs, digit.expand(-1, tokens), back, torch.arange(tokens) >= at
+
+
+def losses(model, inputs, digit, back, **options):
+    """Return the loss of both answers at every position, two Tensors (texts, tokens)."""
+    logits = model(inputs, **options).movedim(-1, 2)  # (2, texts, vocab_size, tokens)
+    return [
+        F.cross_entropy(of_one, answer, reduction="none")
+        for of_one, answer in zip(logits, (digit, back), strict=True)
+    ]
+
+
+def train_digit_model(scheme, steps, seed, **options):
+    """Return a `DigitModel` trained on texts of 32 characters.
+
+    ``options`` are `PositionModel`'s: ``base``, ``reach``.
+    """
+    torch.manual_seed(seed)
+    model = DigitModel(scheme, **options)
+    generator = torch.Generator().manual_seed(seed + 1)
+    training = sonnet_ids()[0]
+
+    def loss_at(_step):
+        """Return the sum of both answers' mean losses in a random batch."""
+        inputs, digit, back, known = sample_texts(training, 32, SHORT, generator)
+        of_digit, of_back = losses(model, inputs, digit, back)
+        return of_digit[known].mean() + of_back[:, BACK:].mean()
+
+    train_one_cycle(model, loss_at, steps, 8e-3)
+    return model
+
+
+@torch.no_grad()
+def measured(model, **options):
+    """Return the losses on 64 held-out texts of 128 characters.
+
+    Parameters
+    ----------
+    model : DigitModel
+    **options
+        Of `PositionModel.forward`.
+
+    Returns
+    -------
+    dict of str to float
+        ``digit`` and ``back`` at trained lengths, ``digit far`` and ``back far`` over the
+        last 32 characters; in nats.
+    """
+    generator = torch.Generator().manual_seed(2)
+    inputs, digit, back, known = sample_texts(sonnet_ids()[1], 64, LONG, generator)
+    of_digit, of_back = losses(model, inputs, digit, back, **options)
+    near = slice(BACK, SHORT)
+    means = {
+        "digit": of_digit[:, near][known[:, near]].mean(),
+        "back": of_back[:, near].mean(),
+        "digit far": of_digit[:, -SHORT:].mean(),
+        "back far": of_back[:, -SHORT:].mean(),
+    }
+    return {name: round(mean.item(), 4) for name, mean in means.items()}
+
+
+def stretched(model):
+    """Measure a model of another scheme, changed for texts four times as long.
+
+    Sinusoids: the pairs that did not complete a turn are four times slower. Learned rows:
+    each is used for four positions, with rows between them. ALiBi: the slopes are divided
+    by four. Relative: all distances beyond training have the bias of the last one.
+    """
+    options = {}
+    if model.scheme == "sinusoidal":
+        speeds = frequencies(D_MODEL)
+        speeds = torch.where(2 * math.pi / speeds > SHORT, speeds / TIMES, speeds)
+        angle = torch.arange(LONG)[:, None] * speeds  # (tokens, pairs)
+        model.table = torch.stack((angle.sin(), angle.cos()), -1).flatten(-2).float()
+    elif model.scheme == "learned":
+        rows = model.learned[:SHORT].detach().T[None]  # (1, d_model, 32)
+        model.table = F.interpolate(rows, size=LONG, mode="linear", align_corners=True)[0].T
+    elif model.scheme == "ALiBi":
+        options["bias"] = alibi_bias(4, LONG) / TIMES
+    elif model.scheme == "relative":
+        flatten_far_buckets(model)
+    return measured(model, **options)
+
+
+def run(folder, group, seed, steps, scheme="rotary", base=10_000):
+    """Train one model on short texts; return its losses on long ones, way by way.
+
+    Parameters
+    ----------
+    folder : Path
+        Unused: no weights are saved.
+    group : {"rotary", "others"}
+    seed, steps : int
+    scheme : str
+    base : float
+
+    Returns
+    -------
+    dict
+        ``scheme``, ``base``, ``seed``; ``ways``: as `measured`, for the model as it is
+        (``none``), with far keys hidden (``near keys``), and changed: a rotary model in the
+        ways of `slowed_frequencies`, another one ``stretched``.
+    """
+    model = train_digit_model(scheme, steps, seed, base=base)
+    ways = {"none": measured(model), "near keys": measured(model, mask=near_mask())}
+    if scheme == "rotary":
+        for name, speeds in slowed_frequencies(base, SHORT).items():
+            if name in ("all", "new", "old", "NTK-aware"):
+                ways[name] = measured(
+                    model, rotate=lambda x, speeds=speeds: rotate(x, speeds=speeds)
+                )
+    else:
+        ways["stretched"] = stretched(model)
+    return {"scheme": scheme, "base": base, "seed": seed, "steps": steps, "ways": ways}
+
+
+def worse(losses):
+    """Return the larger far loss of both answers."""
+    return max(losses["digit far"], losses["back far"])
+
+
+def summary(results):
+    """Compare the ways of reading long texts.
+
+    Parameters
+    ----------
+    results : dict of str to list of dict
+        Group → outcomes of its runs (`studies.harness`).
+
+    Returns
+    -------
+    dict
+        ``n``, ``seeds``, ``interval``, ``verdict``: whether each rotary model that counts
+        has, with its new pairs slowed, both losses below half a nat, while as it is, with
+        far keys hidden, and with all or the old pairs slowed, one of them is above a nat.
+    """
+    runs = [run for run in results["rotary"] if run["base"] not in NEARLY_ROUND]
+    slowed = [worse(run["ways"]["new"]) for run in runs]
+    rivals = ("none", "near keys", "all", "old")
+    holds = max(slowed) < 0.5 and all(
+        worse(run["ways"][way]) > 1 for run in runs for way in rivals
+    )
+    return count(runs) | {
+        "interval": [min(slowed), max(slowed)],
+        "guess": [round(math.log(DIGITS), 4), round(guess_loss(), 4)],
+        "verdict": verdict(holds),
+    }
