@@ -45,8 +45,8 @@ from studies.positional_encoding.positional_encoding import (
 
 CHAPTER = "positional-encoding"
 CLAIM = (
-    "With its slow pairs slowed further, a small rotary model finds a digit a hundred "
-    "characters back and still counts to three; untouched it loses count"
+    "A small rotary model whose slow frequencies are slowed finds a digit a hundred "
+    "characters back; one that hides far keys can only guess it"
 )
 RIVAL = "far keys hidden; all pairs slowed; a larger base; five other schemes, stretched"
 NULL = "a guess from the frequencies of digits and of characters"

@@ -33,8 +33,8 @@ from studies.harness import count, grid, paired
 
 CHAPTER = "positional-encoding"
 CLAIM = (
-    "A rotary model can read texts four times longer than those of its training if only "
-    "its slowest frequencies are slowed further"
+    "Most small rotary models name the character three back in texts four times longer "
+    "than any in training, once their slow frequencies are slowed"
 )
 RIVAL = "NTK-aware scaling: a larger base, which slows all frequencies"
 NULL = "a guess from the frequencies of the characters"

@@ -249,7 +249,6 @@ def dials_are_rotary(page):
     assert scores[3, 0] > 1 - 1e-9
     assert scores[9, 0] > 0.9
     assert scores[:, 5].argmax() == 3
-    assert scores[9, 5] < 5
 
 
 @proof("Rotated queries and keys have scores that depend on the offset alone.")
@@ -418,23 +417,25 @@ def first_new_pair_helps_most(page):
     }
 
 
-@proof("Slowing only the pairs that did not come round helps each of ten kinds to read on.")
+@proof(
+    "Slowing only the pairs that did not come round helps most kinds of models to read on."
+)
 def ten_kinds_read_on(page):
-    """Fifty models: the loss is lower than as they are, than with all pairs slowed, or old.
+    """Fifty models: the loss is lower than with all pairs slowed, or only the old ones.
 
     In the eight kinds whose first new pair has at least 1.3 trained lengths it stays below
-    a nat; in the two others it is above. A larger base is no better in any model of the
-    eight but two at most. With base 100,000 there is a price at trained lengths. Asked for
-    what stood seven back, the rule makes each model of base 100,000 worse, and each other
-    one better.
+    a nat, and below that of the model as it is; in the two others it is above a nat. A
+    larger base is no better in any model of the eight but two at most. With base 100,000
+    there is a price at trained lengths. Asked for what stood seven back, the rule makes
+    each model of base 100,000 worse, and each other one better.
     """
     runs = page.results["bases"]
     clear = [run for run in runs if first_new(run)[1] > CLEARLY_NEW]
     edge = [run for run in runs if first_new(run)[1] < CLEARLY_NEW]
     new = {id(run): far_loss(run, "new") for run in runs}
     for run in runs:
-        assert new[id(run)] < far_loss(run, "none")
         assert new[id(run)] < min(far_loss(run, "all"), far_loss(run, "old"))
+    assert all(new[id(run)] < far_loss(run, "none") for run in clear)
     assert max(new[id(run)] for run in clear) < 1 < min(new[id(run)] for run in edge)
     assert sum(new[id(run)] >= far_loss(run, "NTK-aware") for run in clear) <= 2
     price = rotary_runs(page.results, 100_000)
@@ -473,8 +474,8 @@ def both_far(run, way) -> float:
 
 
 @finding(
-    "Slow only the pairs that never came round, and a small rotary model finds a digit a "
-    "hundred characters back and still counts to three.",
+    "With its slow frequencies slowed further, a small rotary model finds a digit a hundred "
+    "characters back and still counts to three.",
     rival="as trained, {as_it_is:.1f}; far keys hidden, {hidden:.1f}; all pairs slowed, "
     "{all:.1f}; a larger base, {aware:.1f}; five other schemes, stretched, {others:.1f}",
     null=digits_shuffled,
@@ -505,8 +506,16 @@ def slow_pairs_read_on(page):
     assert max(slowed) < min(lost)
     hidden = [run["ways"]["near keys"]["digit far"] for run in runs]
     assert min(hidden) > math.log(10) - 0.2  # no better than a guess
+    thousand = [both_far(run, "NTK-aware") for run in runs if run["base"] == 1_000]
+    assert min(thousand) > 1
+    assert min(lost) == min(
+        min(both_far(run, "none"), both_far(run, "stretched"))
+        for run in others
+        if run["scheme"] == "relative"
+    )
     return found | {
         "others": span(lost),
+        "highest": max(slowed),
         "models": len(runs),
         "other": len(others),
         "edge": span([both_far(run, "new") for run in edge]),
