@@ -474,8 +474,8 @@ def both_far(run, way) -> float:
 
 
 @finding(
-    "With its slow frequencies slowed further, a small rotary model finds a digit a hundred "
-    "characters back and still counts to three.",
+    "With its slow frequencies slowed further, a small rotary model finds a digit a "
+    "hundred characters back and still counts to three.",
     rival="as trained, {as_it_is:.1f}; far keys hidden, {hidden:.1f}; all pairs slowed, "
     "{all:.1f}; a larger base, {aware:.1f}; five other schemes, stretched, {others:.1f}",
     null=digits_shuffled,
