@@ -127,7 +127,10 @@ def adapters(model):
 
 
 def trainable(model):
-    """Return how many numbers training may change."""
+    """Return how many numbers of a model training may change, an int.
+
+    ``model`` : nn.Module.
+    """
     return sum(weight.numel() for weight in model.parameters() if weight.requires_grad)
 
 
@@ -170,7 +173,15 @@ def _replace(model, wrap, kind, ends, what):
 
 
 def _set_trainable(model, names):
-    """Let training change the parameters of these names, and no others."""
+    """Let training change the parameters of these names, and no others.
+
+    Parameters
+    ----------
+    model : nn.Module
+        Changed in place.
+    names : collection of str
+        As ``model.named_parameters()`` has them.
+    """
     for name, weight in model.named_parameters():
         weight.requires_grad_(name in names)
 
@@ -252,7 +263,10 @@ def unmerge(model):
 
 
 def _own(model):
-    """Return the adapters' own parameters, by name."""
+    """Return the adapters' own parameters, by name.
+
+    ``model`` : nn.Module, whose adapters `adapters` finds.
+    """
     return {
         f"{name}.{own}": weight
         for name, adapter in adapters(model).items()
@@ -261,7 +275,22 @@ def _own(model):
 
 
 def _record(model):
-    """Return what a file says of the adapters in it."""
+    """Return what a file says of the adapters in it.
+
+    Parameters
+    ----------
+    model : nn.Module
+
+    Returns
+    -------
+    dict
+        ``adapter``, the name of their class; of a LoRA also its ``scale``.
+
+    Raises
+    ------
+    ValueError
+        If the model has no adapters.
+    """
     found = list(adapters(model).values())
     if not found:
         raise ValueError("this model has no adapters")

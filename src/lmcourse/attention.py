@@ -120,7 +120,7 @@ class MultiHeadAttention(nn.Module):
         self.output = nn.Linear(d_model, d_model, bias=bias)
 
     def split(self, x):
-        """Cut each vector up: (..., tokens, d_model) → (..., heads, tokens, d_head)."""
+        """Cut each vector up: x (..., tokens, d_model) → (..., heads, tokens, d_head)."""
         return x.unflatten(-1, (self.heads, -1)).transpose(-3, -2)
 
     def forward(self, x, memory=None, mask=None, bias=None, rotate=None):

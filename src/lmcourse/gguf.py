@@ -96,7 +96,10 @@ class GgufFile:
             ) from error
 
     def read_bytes(self, name):
-        """Return a tensor's bytes as they are stored, a uint8 array that is not copied."""
+        """Return the bytes of a tensor as they are stored, a uint8 array without a copy.
+
+        ``name`` : str, a key of ``tensors``.
+        """
         stored = self.tensors[name]
         return np.frombuffer(self._bytes, np.uint8, stored.length, stored.start)
 

@@ -215,7 +215,20 @@ def table_accuracies(joined, marked, learned=20_000):
 
 
 def _table_keys(joined, marked):
-    """Return the keys of all unmarked nodes in each table, and their distances."""
+    """Return what tables of counts know of each unmarked node, as a number.
+
+    Parameters
+    ----------
+    joined, marked
+        As of `sample_graphs`.
+
+    Returns
+    -------
+    keys : dict of str to int64 Tensor of shape (unmarked nodes,)
+        Name of a table → the row of it that each node looks up.
+    distances : int64 Tensor of shape (unmarked nodes,)
+        Of `distance_classes`.
+    """
     judged = unmarked_nodes(joined, marked)
     to_marked = joined[torch.arange(len(marked)), marked]  # (count, nodes)
     neighbours = joined.sum(-1)  # (count, nodes)

@@ -166,7 +166,10 @@ class GroupedAttention(nn.Module):
         return query, key, value
 
     def weights(self, x):
-        """Return which token attends to which, (batch, heads, tokens, tokens)."""
+        """Return the attention weights, (batch, heads, tokens, tokens).
+
+        ``x`` : Tensor (batch, tokens, d_model).
+        """
         query, key, value = self.project(x)
         group = self.heads // self.kv_heads
         key, value = key.repeat_interleave(group, 1), value.repeat_interleave(group, 1)
@@ -230,7 +233,15 @@ class Llama(nn.Module):
         return self.tokens(ids)
 
     def states(self, ids, cache=None):
-        """Return the residual stream after the last block, (batch, tokens, d_model)."""
+        """Return the residual stream after the last block, (batch, tokens, d_model).
+
+        Parameters
+        ----------
+        ids : int64 Tensor of shape (batch, tokens)
+        cache : lmcourse.gpt.generation.Cache, optional
+            With the keys and values of the first tokens; only those after them are
+            computed.
+        """
         x, layers = self.embed(ids), [None] * len(self.blocks)
         if cache is not None:
             x, layers = x[:, cache.tokens :], cache.layers
@@ -261,7 +272,10 @@ class Llama(nn.Module):
 
     @torch.no_grad()
     def attentions(self, ids):
-        """Return each layer's attention weights, (batch, heads, tokens, tokens)."""
+        """Return the attention weights, a list by layer of (batch, heads, tokens, tokens).
+
+        ``ids`` : int64 Tensor (batch, tokens).
+        """
         weights = []
         with evaluating(self):
             x = self.embed(ids)
@@ -272,7 +286,7 @@ class Llama(nn.Module):
 
 
 def _block(config):
-    """Return the course's block with a Llama's parts."""
+    """Return the course's `Block` with a Llama's parts; ``config`` : LlamaConfig."""
     block = Block(
         config.d_model,
         config.heads,
@@ -370,7 +384,11 @@ def read_gguf_model(file, dtype=torch.float32):
 
 
 def _names_in_gguf(model):
-    """Return the name of each of our weights in a GGUF file."""
+    """Return the name that each weight of a model has in a GGUF file.
+
+    ``model`` : Llama. The result is a dict, name in ``model.state_dict()`` → name in the
+    file.
+    """
     names = {"tokens.weight": "token_embd.weight", "norm.weight": "output_norm.weight"}
     if model.head is not None:
         names["head.weight"] = "output.weight"
@@ -381,7 +399,20 @@ def _names_in_gguf(model):
 
 
 def _check_tensors(file, model, names):
-    """Compare a file's tensors with what the model needs, before anything is read."""
+    """Compare a file's tensors with what the model needs, before anything is read.
+
+    Parameters
+    ----------
+    file : lmcourse.gguf.GgufFile
+    model : Llama
+    names : dict of str to str
+        As of `_names_in_gguf`.
+
+    Raises
+    ------
+    ValueError
+        If a tensor is missing, has another shape, or is not needed.
+    """
     for ours, weight in model.state_dict().items():
         stored = file.tensors.get(names[ours])
         shape = stored.shape if stored else None
@@ -464,6 +495,12 @@ def read_gguf_tokenizer(file):
 
 def from_transformers(theirs, dtype=torch.float32):
     """Return a `Llama` with the weights of a ``transformers`` LlamaForCausalLM.
+
+    Parameters
+    ----------
+    theirs : LlamaForCausalLM
+    dtype : torch.dtype
+        Of the weights in the copy.
 
     Raises
     ------

@@ -54,7 +54,20 @@ def mask_tokens(ids, tokenizer, generator, share=0.15):
 
 
 def _split(total, parts, generator):
-    """Cut a whole number into parts of one or more, each way as likely."""
+    """Divide a whole number at random into parts of one or more, each division as likely.
+
+    Parameters
+    ----------
+    total : int
+        The number, at least ``parts``.
+    parts : int
+    generator : torch.Generator
+
+    Returns
+    -------
+    int64 Tensor of shape (parts,)
+        They add up to ``total``.
+    """
     cuts = 1 + torch.randperm(total - 1, generator=generator)[: parts - 1].sort().values
     return torch.diff(cuts, prepend=cuts.new_zeros(1), append=cuts.new_tensor([total]))
 

@@ -119,7 +119,20 @@ class NgramModel:
         self._levels = [self._level(ids, size) for size in range(1, order + 1)]
 
     def _level(self, ids, size):
-        """Count n-grams of a size: the longest as they occur, others by what precedes."""
+        """Count n-grams of a length: the longest as they occur, others by what precedes.
+
+        Parameters
+        ----------
+        ids : int64 array of shape (tokens,)
+            The text.
+        size : int
+            The length.
+
+        Returns
+        -------
+        Level
+            The counts.
+        """
         longer = min(size + 1, self.order)
         contexts = self._contexts(ids, longer - 1)
         occurrences = (contexts * self.vocab_size + ids)[longer - 1 :]
@@ -129,7 +142,7 @@ class NgramModel:
         return Level(ngrams, counts, self.vocab_size)
 
     def _checked(self, ids):
-        """Return IDs as an array; ValueError if one is not in the vocabulary."""
+        """Return ids as an int64 array; ValueError if one is not in the vocabulary."""
         ids = np.asarray(ids)
         if ids.ndim != 1 or not (ids.size == 0 or np.issubdtype(ids.dtype, np.integer)):
             raise ValueError("a text is a flat sequence of whole numbers, its tokens' IDs")
@@ -139,7 +152,10 @@ class NgramModel:
         return ids.astype(np.int64)
 
     def _contexts(self, ids, length):
-        """Number the ``length`` tokens before each token; -1 where there are fewer."""
+        """Number the ``length`` tokens before each token; -1 where there are fewer.
+
+        ``ids`` : int64 array (tokens,). The result has the same shape.
+        """
         number = np.zeros(len(ids), dtype=np.int64)
         for back in range(length, 0, -1):
             number[back:] = number[back:] * self.vocab_size + ids[: len(ids) - back]
@@ -147,9 +163,17 @@ class NgramModel:
         return number
 
     def probabilities(self, ids):
-        """Return the probability of each token after those before it, shape (tokens,).
+        """Return the probability of each token of a text after those before it.
 
         The first tokens have short contexts: what stands before the text is unknown.
+
+        Parameters
+        ----------
+        ids : sequence of int, shape (tokens,)
+
+        Returns
+        -------
+        float array of shape (tokens,)
         """
         ids = self._checked(ids)
         probs = np.full(len(ids), 1 / self.vocab_size)
@@ -158,7 +182,10 @@ class NgramModel:
         return probs
 
     def loss(self, ids):
-        """Return the mean of minus the log probability of each token, in nats."""
+        """Return the mean of minus the log probability of each token, a float in nats.
+
+        ``ids`` : sequence of int, shape (tokens,).
+        """
         return float(-np.log(self.probabilities(ids)).mean())
 
     def next_probs(self, context):

@@ -32,6 +32,7 @@ def copied_heads(model, heads, outputs, token=-1):
         by_layer.setdefault(layer, []).append(head)
 
     def replace(layer, returned):
+        """Return a layer's heads, (batch, tokens, heads, d_head), some of them copied."""
         returned = returned.clone()  # (batch, tokens, heads, d_head)
         for head in by_layer[layer]:
             source = outputs[layer, head]
@@ -61,6 +62,7 @@ def copied_state(model, layer, token, states):
     """
 
     def replace(module, inputs):
+        """Put the states into the block's input at the token: a forward pre-hook."""
         stream = inputs[0].clone()  # (batch, tokens, d_model)
         stream[:, token] = states
         return (stream, *inputs[1:])

@@ -289,7 +289,24 @@ def untrained(model, seed, shuffle, layers):
 
 
 def _windows(texts, tokenizer, model) -> list[list[int]]:
-    """Tokenize each text, cut to what the model can read; warn once if any was cut."""
+    """Tokenize each text, cut to what the model can read; warn once if any was cut.
+
+    Parameters
+    ----------
+    texts : list of str
+    tokenizer, model
+        As `lmcourse.models.load_bert` returns them.
+
+    Returns
+    -------
+    list of list of int
+        The ids of each text, with special tokens.
+
+    Raises
+    ------
+    ValueError
+        If a text is blank to the tokenizer.
+    """
     size = model.config.max_position_embeddings
     whole = tokenizer(texts, truncation=True, max_length=size)
     for text, window in enumerate(whole["input_ids"]):

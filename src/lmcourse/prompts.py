@@ -139,6 +139,13 @@ def task_pairs(task):
 
 
 def examples_prompt(pairs, word):
-    """Return examples, one a line, and the word whose answer is to follow."""
+    """Return a prompt of examples, one a line, and the word whose answer is to follow.
+
+    Parameters
+    ----------
+    pairs : iterable of (str, str)
+        Words and their answers.
+    word : str
+    """
     lines = [f"{one} -> {answer}" for one, answer in pairs]
     return "\n".join([*lines, f"{word} ->"])

@@ -37,6 +37,7 @@ class Sentence:
 
 
 def _words(text: str) -> list[str]:
+    """Return the words of a text, a list of str."""
     return text.split()
 
 

@@ -54,7 +54,10 @@ class LSTM(nn.Module):
         return show.sigmoid() * memory.tanh(), memory, keep
 
     def forward(self, x):
-        """Return states and forget gates, (batch, tokens, d_model), of vectors."""
+        """Return states and forget gates, each (batch, tokens, d_model).
+
+        ``x`` : Tensor (batch, tokens, d_in), a vector for each token.
+        """
         h = memory = x.new_zeros(len(x), self.carry.in_features)
         states, gates = [], []
         for token in x.unbind(1):
@@ -79,7 +82,10 @@ class CharLSTM(nn.Module):
         self.output = nn.Linear(d_model, vocab_size)
 
     def forward(self, ids):
-        """Return logits (batch, tokens, vocab_size) and gates (batch, tokens, d_model)."""
+        """Return logits (batch, tokens, vocab_size), forget gates (batch, tokens, d_model).
+
+        ``ids`` : int64 Tensor (batch, tokens).
+        """
         states, gates = self.lstm(self.tokens(ids))
         return self.output(states), gates
 

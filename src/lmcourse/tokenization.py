@@ -125,7 +125,18 @@ class CharTokenizer:
 
 
 def merge_pair(symbols, pair):
-    """Join the pair wherever it stands, from left to right, without overlap."""
+    """Join a pair of symbols wherever it stands, from left to right, without overlap.
+
+    Parameters
+    ----------
+    symbols : sequence of str
+    pair : (str, str)
+
+    Returns
+    -------
+    tuple of str
+        The symbols, each occurrence of the pair replaced by one.
+    """
     merged, i = [], 0
     while i < len(symbols):
         size = 2 if tuple(symbols[i : i + 2]) == pair else 1

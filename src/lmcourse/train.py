@@ -108,7 +108,7 @@ def new_run(text, preset="fast", without=(), device=None, parts=None, **changes)
 
 
 def _setting(text):
-    """Read ``name=value``, the value as JSON or else as a word."""
+    """Return name and value of ``name=value``, the value read as JSON or else a str."""
     name, _, value = text.partition("=")
     with suppress(ValueError):
         value = json.loads(value)
@@ -116,7 +116,7 @@ def _setting(text):
 
 
 def _path(text):
-    """Return the path that an option names; ``~`` is the home folder."""
+    """Return the path that an option names, a str; ``~`` is the home folder."""
     return Path(text).expanduser()
 
 

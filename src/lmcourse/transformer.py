@@ -16,7 +16,7 @@ from lmcourse.positions import sinusoidal
 
 
 def relu_squared(x):
-    """The square of what is positive, else 0 (So et al. 2021)."""
+    """Return the square of each positive number of x, 0 for the others (So et al. 2021)."""
     return F.relu(x).square()
 
 

@@ -61,18 +61,52 @@ BATCH = 128  # texts read at once
 
 
 def pairs(lines=PAIRS) -> list[tuple[str, str]]:
-    """Return the pairs, the sentence that lacks a verb first."""
+    """Return pairs of sentences with a gap: the first lacks a verb, the second a noun.
+
+    ``lines`` : str, a pair a line, with "|" between and "_" as the gap. Default: `PAIRS`.
+    """
     return [tuple(line.split("|")) for line in lines.strip().splitlines()]
 
 
 def joined(pair, word) -> list[str]:
-    """Fill both gaps, and put both sentences into one: verb first, then noun first."""
+    """Fill both gaps of a pair with a word, and join the sentences, in both orders.
+
+    Parameters
+    ----------
+    pair : (str, str)
+        Sentences with "_" as a gap: for a verb, and for a noun.
+    word : str
+
+    Returns
+    -------
+    list of str
+        One with the verb first, one with the noun first.
+    """
     verb, noun = (half.rstrip(".?").replace("_", word) for half in pair)
     return [f"{verb}, and {noun}.", f"{noun}, and {verb}."]
 
 
 def _encoded(tokenizer, words):
-    """Return a batch and the positions of each word's two occurrences: (texts, 2)."""
+    """Tokenize all pairs of sentences, filled with each word, in both orders.
+
+    Parameters
+    ----------
+    tokenizer : PreTrainedTokenizerFast
+    words : sequence of str
+        Each must be one token.
+
+    Returns
+    -------
+    batch : BatchEncoding
+        The texts: pair by pair, word by word, the verb first and the noun first.
+    positions : int64 Tensor of shape (texts, 2)
+        Where the word stands.
+
+    Raises
+    ------
+    ValueError
+        If a word is several tokens, or occurs in a sentence by itself.
+    """
     texts = [text for pair in pairs() for word in words for text in joined(pair, word)]
     batch = tokenizer(texts, return_tensors="pt", padding=True)
     ids = tokenizer.convert_tokens_to_ids([*words])
@@ -84,7 +118,21 @@ def _encoded(tokenizer, words):
 
 
 def _arranged(vectors, count) -> np.ndarray:
-    """From (texts, occurrences, d_model) to (use, pairs, orders, words, d_model)."""
+    """Arrange the vectors of words by their use.
+
+    Parameters
+    ----------
+    vectors : Tensor of shape (texts, 2, d_model)
+        Of the word's two occurrences in each of the texts that `_encoded` makes.
+    count : int
+        Of words.
+
+    Returns
+    -------
+    float array of shape (2, pairs, 2, words, d_model)
+        At length 1. First the verbs, then the nouns; the third axis is the order of the
+        sentences.
+    """
     units = unit(vectors.double().cpu().numpy())
     table = units.reshape(
         len(pairs()), count, 2, 2, -1
@@ -165,6 +213,11 @@ def words_before(tokenizer, model, words, decay) -> np.ndarray:
 def verb_direction(vectors) -> tuple[np.ndarray, float]:
     """Return the direction from the mean noun to the mean verb, and where its middle is.
 
+    Parameters
+    ----------
+    vectors : array of shape (2, pairs, orders, words, d_model)
+        Of verbs, and of nouns.
+
     Returns
     -------
     direction : array of shape (d_model,)
@@ -201,9 +254,20 @@ def told_apart(taught, tried) -> np.ndarray:
 
 
 def before_direction(tokenizer, model) -> tuple[np.ndarray, float]:
-    """Return the same for the table's rows of the words before a verb, and before a noun.
+    """Return the direction from the word before a noun to the word before a verb.
 
-    Learned in the six pairs of plain sentences, `LESSONS`.
+    It is learned from static vectors, in the six pairs of plain sentences `LESSONS`.
+
+    Parameters
+    ----------
+    tokenizer, model
+        As `lmcourse.models.load_bert` returns them.
+
+    Returns
+    -------
+    direction : array of shape (d_model,)
+    middle : float
+        As of `verb_direction`.
     """
     table = unit(model.get_input_embeddings().weight.detach().double().cpu().numpy())
     sides = []

@@ -94,12 +94,15 @@ class VisionTransformer(nn.Module):
         self.answer = nn.Linear(d_model, 10, bias=False)
 
     def tokens(self, images):
-        """Map (batch, 8, 8) to (batch, 1 + patches, d_model)."""
+        """Map images (batch, 8, 8) to vectors (batch, 1 + patches, d_model)."""
         x = self.embed(patches(images, self.size)) + self.positions
         return torch.cat([self.first.expand(len(x), 1, -1), x], 1)
 
     def forward(self, images):
-        """Return logits (batch, 10), and of each block the weights."""
+        """Return logits (batch, 10), and of each block the attention weights, a list.
+
+        ``images`` : Tensor (batch, 8, 8).
+        """
         x, weights = self.stack(self.tokens(images))
         return self.answer(x[:, 0]), weights
 

@@ -45,7 +45,7 @@ def parse_json(text, path):
 
 
 def read_json(path):
-    """Return the JSON object in a file; errors as `parse_json`."""
+    """Return the JSON object in the file at ``path``, a dict; errors as of `parse_json`."""
     return parse_json(Path(path).read_bytes(), path)
 
 
@@ -53,7 +53,7 @@ def read_json(path):
 
 
 def _open(path):
-    """Open a safetensors file; an error names it."""
+    """Open the safetensors file at ``path``; an OSError or a ValueError names it."""
     try:
         return safe_open(Path(path).expanduser(), framework="pt")
     except (SafetensorError, OSError) as error:
@@ -81,7 +81,10 @@ def read_header(path):
 
 
 def read_record(path):
-    """Return what `save_model` wrote of how a model came about; ValueError if nothing."""
+    """Return the record that `save_model` wrote into the file at ``path``, a dict.
+
+    It says how the model was made; ValueError if there is none.
+    """
     return parse_json(read_header(path)[1].get("record", ""), f"the record in {path}")
 
 
@@ -156,7 +159,21 @@ def read_all_weights(path, skip=_never):
 
 
 def _read_tensor(file, name, path):
-    """Return one tensor of an open file in float32, if it is one of finite numbers."""
+    """Return one tensor of an open safetensors file, in float32.
+
+    Parameters
+    ----------
+    file : safe_open
+    name : str
+        The tensor's.
+    path : path
+        The file's, for messages.
+
+    Raises
+    ------
+    ValueError
+        If its type is not in `DTYPES`, or a number is not finite.
+    """
     dtype = file.get_slice(name).get_dtype()
     if dtype not in DTYPES:
         raise ValueError(f"{path}: {name} is {dtype}, not in {DTYPES}")
@@ -230,7 +247,18 @@ def read_state(
 def load_model(path, build, layers, **how):
     """Return a model filled with the weights of a file, in evaluation mode.
 
-    Parameters and errors as `read_state`; nothing is filled with random numbers.
+    Parameters
+    ----------
+    path : path
+    build : callable
+    layers : int
+    **how
+        As of `read_state`, with its errors.
+
+    Returns
+    -------
+    nn.Module
+        No weight is left as ``build`` made it.
     """
     model, state = read_state(path, build, layers, **how)
     model.load_state_dict(state, assign=True)

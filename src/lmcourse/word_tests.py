@@ -40,7 +40,10 @@ def load_analogies() -> dict[str, list[tuple[str, str]]]:
 
 
 def whole_words(tokenizer) -> tuple[list[str], list[int]]:
-    """Return the tokens of a vocabulary that are words of small letters, and their IDs."""
+    """Return the tokens of a vocabulary that are words of small letters, and their IDs.
+
+    ``tokenizer`` : PreTrainedTokenizerFast. The words are in the order of their IDs.
+    """
     ids = tokenizer.get_vocab()
     words = sorted((w for w in ids if re.fullmatch("[a-z]+", w)), key=ids.get)
     return words, [ids[word] for word in words]

@@ -14,7 +14,26 @@ MANY = 12  # how often a word must occur to be drawn
 
 
 def _one_layer(tokenizer, model, sentence, word, layer):
-    """Return a sentence as `views.sentences` is given it: one layer's weights."""
+    """Return a sentence as `views.sentences` takes it: with one layer's attention weights.
+
+    Parameters
+    ----------
+    tokenizer, model
+        A BERT's.
+    sentence : lmcourse.pronouns.Sentence
+    word : str
+        The pronoun, from which attention goes out.
+    layer : int
+
+    Returns
+    -------
+    tokens : list of str
+    weights : Tensor of shape (heads, tokens, tokens)
+    query : int
+        The pronoun's position.
+    nouns : list of (int, int)
+        For each noun of the sentence its first position, and the one after its last.
+    """
     batch, weights = read_heads(tokenizer, model, [sentence.text])
     nouns = [word_positions(batch, 0, sentence.text, noun) for noun in sentence.nouns]
     ends = [(at[0], at[-1] + 1) for at in nouns]
@@ -23,7 +42,10 @@ def _one_layer(tokenizer, model, sentence, word, layer):
 
 
 def _per_cent_to_first(read, head):
-    """Return what the pronoun gives its sentence's first noun: whole per cents."""
+    """Return how much attention a head gives the sentence's first noun, in whole per cents.
+
+    ``read`` is what `_one_layer` returns; ``head`` is the number of the head.
+    """
     _, weights, query, nouns = read
     return round(100 * weights[head, query, slice(*nouns[0])].sum().item())
 
@@ -303,7 +325,18 @@ def words(shares, it, even):
 
 
 def _strips(ax, groups, named, spread=0.22):
-    """Draw a row of dots for each group of words, and name some of them."""
+    """Draw a row of dots for each group of words, and name some of them.
+
+    Parameters
+    ----------
+    ax : Axes
+    groups : dict of str to dict of str to float
+        Name of the group → word → number.
+    named : collection of str
+        The words that are written beside their dots.
+    spread : float
+        How far dots are moved up or down at random, so that they do not cover each other.
+    """
     rng = np.random.default_rng(0)
     for row, found in enumerate(groups.values()):
         heights = row + rng.uniform(-spread, spread, len(found))

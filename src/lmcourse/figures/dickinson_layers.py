@@ -12,12 +12,15 @@ NEIGHBOURS = 10
 
 
 def start_row(texts, start):
-    """Return the position of the poem that begins so."""
+    """Return the row of the first of the ``texts`` that begins with ``start``, a str."""
     return next(i for i, text in enumerate(texts) if text.startswith(start))
 
 
 def tick_names(levels):
-    """Return short names: "static", "before", "0", "1", ..."""
+    """Return short names of the levels: "static", "before", "0", "1", …
+
+    ``levels`` is their number.
+    """
     return ["static", "before", *map(str, range(levels - 2))]
 
 

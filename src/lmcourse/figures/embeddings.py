@@ -164,7 +164,10 @@ def contest(tokenizer, model, untrained, taught, random_taught):
 
 
 def _row(tokenizer, model, word):
-    """Return the table's row of a word, of length 1."""
+    """Return a word's vector in a model's table, at length 1, a float64 array (d_model,).
+
+    ``tokenizer``, ``model`` : of BERT; ``word`` : str, a whole token.
+    """
     row = model.get_input_embeddings().weight[tokenizer.convert_tokens_to_ids(word)]
     return unit(row.detach().double().cpu().numpy())
 
@@ -203,14 +206,28 @@ def verb_or_noun(right, random_right, before):
 
 
 def _fan(angles):
-    """Return rays from the middle to the rim and back, again and again: x and y."""
+    """Return rays from the middle to the rim and back, as one line of x and y.
+
+    Parameters
+    ----------
+    angles : sequence of float
+        In degrees.
+
+    Returns
+    -------
+    float array of shape (2, 3 · angles)
+        NaN between two rays.
+    """
     turns = np.radians(angles)
     ends = np.stack([np.cos(turns), np.sin(turns)])  # (2, words)
     return np.stack([0 * ends, ends, np.nan * ends], -1).reshape(2, -1)
 
 
 def _stop(run):
-    """Name a training as the slider does."""
+    """Return the slider's name of a training: its negatives, and its constant.
+
+    ``run`` : dict with ``k`` and ``constant``.
+    """
     constant = {0: "", -1: ", −ln 5", 1: ", +ln 5"}[int(np.sign(run["constant"]))]
     return f"{run['k']}{constant}"
 

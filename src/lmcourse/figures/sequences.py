@@ -122,7 +122,14 @@ def gradients(fresh, runs=()):
 
 
 def _trained_gradients(ax, runs):
-    """Draw one line a network, in the colours of the layers before training."""
+    """Draw the gradient by distance of each trained network, in the colour of its kind.
+
+    Parameters
+    ----------
+    ax : Axes
+    runs : list of dict
+        ``kind``, "RNN" or "LSTM", and ``gradient``, a list by distance.
+    """
     for kind, color, form in (("RNN", 0, "-"), ("LSTM", 2, "-.")):
         mine = [run["gradient"] for run in runs if run["kind"] == kind]
         for number, shares in enumerate(mine):

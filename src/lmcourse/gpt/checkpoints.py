@@ -117,7 +117,19 @@ def restore(path, trainer, corpus):
 
 
 def _check_same_settings(path, record, part, config):
-    """Raise ValueError if a run was trained with other settings than those given."""
+    """Raise ValueError if a run was trained with other settings than those given.
+
+    Parameters
+    ----------
+    path : path
+        The checkpoint's, for the message.
+    record : dict
+        Its record.
+    part : str
+        The key of the record under which settings of this kind stand.
+    config : dataclass
+        The settings given: a GPTConfig or a TrainingConfig.
+    """
     stored = asdict(_make(path, record, part, type(config)))
     for name, value in asdict(config).items():
         if stored[name] != value:
@@ -128,7 +140,24 @@ def _check_same_settings(path, record, part, config):
 
 
 def _make(path, record, part, kind):
-    """Make a configuration of a part of a record; ValueError if it does not fit."""
+    """Return the settings that stand under a key of a checkpoint's record.
+
+    Parameters
+    ----------
+    path : path
+        The checkpoint's, for the message.
+    record : dict
+        Its record.
+    part : str
+        The key.
+    kind : type
+        Of settings: GPTConfig or TrainingConfig.
+
+    Raises
+    ------
+    ValueError
+        If the key is missing, or what stands there does not fit.
+    """
     try:
         return kind(**record[part])
     except (AttributeError, KeyError, TypeError, ValueError) as error:
@@ -195,7 +224,23 @@ def load_gpt(path=None, device=None):
 
 
 def _load_own(path, device):
-    """Load a GPT from a file of ours; as `load_gpt`."""
+    """Load a GPT from a checkpoint of the course's own form.
+
+    Parameters
+    ----------
+    path : path
+    device : torch.device
+
+    Returns
+    -------
+    tokenizer, model, record
+        As `load_gpt` returns them.
+
+    Raises
+    ------
+    ValueError
+        If the file's record or its weights do not fit.
+    """
     record = read_record(path)
     config = _make(path, record, "model", GPTConfig)
     alphabet = record.get("alphabet")

@@ -154,7 +154,10 @@ def load_gpt2(name, device=None):
 
 
 def _config(theirs):
-    """Return the GPTConfig of what a GPT-2's ``config.json`` says, a dict."""
+    """Return a GPTConfig with the sizes of a GPT-2.
+
+    ``theirs`` : dict, what the model's ``config.json`` holds.
+    """
     sizes = {our_name: theirs[their_name] for their_name, our_name in SIZES.items()}
     return GPTConfig(**sizes, dropout=theirs.get("resid_pdrop", 0.1))
 

@@ -131,10 +131,17 @@ class CausalAttention(nn.Module):
         return query, key, value
 
     def rotations(self, first, query):
-        """Return cosines and sines, (tokens, d_head / 2), for tokens from a position on.
+        """Return cosines and sines of rotary positions, each (tokens, d_head / 2).
 
         They are cut from a table whose length is a power of two, so that a text that grows
         token by token does not ask for a new one each time.
+
+        Parameters
+        ----------
+        first : int
+            The position of the first token.
+        query : Tensor of shape (..., tokens, d_head)
+            Whose number of tokens, type and device they are for.
         """
         tokens, d_head = query.shape[-2:]
         end = first + tokens
@@ -143,7 +150,10 @@ class CausalAttention(nn.Module):
         return cos[first:end], sin[first:end]
 
     def weights(self, x):
-        """Return the attention weights, (batch, heads, tokens, tokens)."""
+        """Return the attention weights, (batch, heads, tokens, tokens).
+
+        ``x`` : Tensor (batch, tokens, d_model).
+        """
         return attention(*self.project(x), causal_mask(x.shape[1], x.device))[1]
 
     def forward(self, x, cache=None):
@@ -337,7 +347,10 @@ class GPT(nn.Module):
 
     @torch.no_grad()
     def attentions(self, ids):
-        """Return each layer's attention weights, (batch, heads, tokens, tokens)."""
+        """Return the attention weights, a list by layer of (batch, heads, tokens, tokens).
+
+        ``ids`` : int64 Tensor (batch, tokens).
+        """
         weights = []
         with evaluating(self):
             x = self.embed(ids)

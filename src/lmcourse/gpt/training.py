@@ -157,7 +157,10 @@ def take_step(optimizers, share):
 
 
 def split(ids):
-    """Keep the last tenth of a corpus, an integer Tensor (tokens,), for validation."""
+    """Divide a corpus: its last tenth is for validation.
+
+    ``ids`` : int64 Tensor (tokens,). Returns the training and the validation part.
+    """
     cut = len(ids) - len(ids) // 10
     return ids[:cut], ids[cut:]
 

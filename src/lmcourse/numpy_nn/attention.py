@@ -18,7 +18,7 @@ class Transpose(Module):
         return x.mT
 
     def gradient(self, delta):
-        """Return the gradient of the input (..., m, n), from that of the output."""
+        """Return the gradient of the input (..., m, n); ``delta`` is the output's."""
         return delta.mT
 
 
@@ -41,7 +41,7 @@ class ScalarProduct(Module):
         return self.scale.value * x
 
     def gradient(self, delta):
-        """Add to the number's gradient; return the input's, of its shape."""
+        """Add to the number's gradient; return the input's. ``delta`` is the output's."""
         self.scale.grad += (delta * self.x).sum()
         return self.scale.value * delta
 
@@ -59,7 +59,7 @@ class DotProduct(Module):
         return a @ b
 
     def gradient(self, delta):
-        """Return the gradients of a and b, from that of the product (..., m, p)."""
+        """Return the gradients of a and b; ``delta``, (..., m, p), is the product's."""
         return delta @ self.b.mT, self.a.mT @ delta
 
 
@@ -76,7 +76,10 @@ class CausalMask(Module):
         return np.where(self.past, scores, -np.inf)
 
     def gradient(self, delta):
-        """Return the gradient of the scores, 0 for those that were hidden."""
+        """Return the gradient of the scores, 0 for those that were hidden.
+
+        ``delta`` : the gradient of the output, (..., tokens, tokens).
+        """
         return np.where(self.past, delta, 0.0)
 
 
@@ -104,7 +107,10 @@ class Rotary(Module):
         return len(x) >= 2 and x[-1] == 2 * len(self.speed)
 
     def turn(self, x, direction):
-        """Turn by +1 or -1 times the angle of each position."""
+        """Turn vectors x (..., tokens, d_head) by the angle of each position.
+
+        ``direction`` : +1 forward, -1 back.
+        """
         position = np.arange(x.shape[-2])  # (tokens,)
         angle = direction * position[:, None] * self.speed  # (tokens, d_head / 2)
         cos, sin = np.cos(angle), np.sin(angle)  # (tokens, d_head / 2)
@@ -119,7 +125,7 @@ class Rotary(Module):
         return self.turn(x, +1)
 
     def gradient(self, delta):
-        """Return the gradient of x: that of the output, turned back."""
+        """Return the gradient of x: that of the output, ``delta``, turned back."""
         return self.turn(delta, -1)
 
 
@@ -144,19 +150,22 @@ class ScaledDotProductAttention(Module):
         self.softmax, self.mix = Softmax(), DotProduct()
 
     def fits(self, query, key, value):
-        """Return whether the three shapes fit together (see the class)."""
+        """Return whether three shapes fit together as query, key and value."""
         leading = query[:-2] == key[:-2] == value[:-2]
         return query[-1] == key[-1] == self.d_head and key[-2] == value[-2] and leading
 
     def compute(self, query, key, value):
-        """Return the mixed values (..., queries, d_value)."""
+        """Return the mixed values (..., queries, d_value) of query, key and value."""
         scores = self.product.forward(query, self.transpose.forward(key))
         scores = self.mask.forward(self.scale.forward(scores))
         self.weights = self.softmax.forward(scores)  # (..., queries, keys)
         return self.mix.forward(self.weights, value)
 
     def gradient(self, delta):
-        """Return the gradients of query, key and value, of their shapes."""
+        """Return the gradients of query, key and value, of their shapes.
+
+        ``delta`` : the gradient of the output, (..., queries, d_value).
+        """
         d_weights, d_value = self.mix.backward(delta)
         d_scores = self.mask.backward(self.softmax.backward(d_weights))
         d_query, d_key = self.product.backward(self.scale.backward(d_scores))
@@ -182,19 +191,28 @@ class ProjectedAttention(Module):
         self.attention = ScaledDotProductAttention(d_head, causal)
 
     def fits(self, query, key, value):
-        """Return whether the shapes are (..., queries, d_model), (..., keys, d_model)."""
+        """Return whether three shapes are those of query, key and value.
+
+        The query's is (..., queries, d_model), the others' (..., keys, d_model).
+        """
         d_model = len(self.query.matrix)
         return query[:-2] == key[:-2] and key == value and query[-1] == key[-1] == d_model
 
     def compute(self, query, key, value):
-        """Return the output (..., queries, d_head) for inputs (..., tokens, d_model)."""
+        """Return the head's output, (..., queries, d_head).
+
+        ``query`` : (..., queries, d_model); ``key``, ``value`` : (..., keys, d_model).
+        """
         q = self.turn_query.forward(self.query.forward(query))  # (..., queries, d_head)
         k = self.turn_key.forward(self.key.forward(key))  # (..., keys, d_head)
         v = self.value.forward(value)  # (..., keys, d_head)
         return self.attention.forward(q, k, v)
 
     def gradient(self, delta):
-        """Add to the parameters' gradients; return those of the three inputs."""
+        """Add to the parameters' gradients; return those of query, key and value.
+
+        ``delta`` : the gradient of the output, (..., queries, d_head).
+        """
         d_q, d_k, d_v = self.attention.backward(delta)
         return (
             self.query.backward(self.turn_query.backward(d_q)),
@@ -236,16 +254,25 @@ class MultiHeadAttention(Module):
         return np.stack([head.attention.weights for head in self.heads.branches], -3)
 
     def fits(self, query, key, value):
-        """Return whether the shapes are (..., queries, d_model), (..., keys, d_model)."""
+        """Return whether three shapes are those of query, key and value.
+
+        The query's is (..., queries, d_model), the others' (..., keys, d_model).
+        """
         return self.heads.branches[0].fits(query, key, value)
 
     def compute(self, query, key, value):
-        """Return the output (..., queries, d_model) for inputs (..., tokens, d_model)."""
+        """Return the output, (..., queries, d_model).
+
+        ``query`` : (..., queries, d_model); ``key``, ``value`` : (..., keys, d_model).
+        """
         outputs = self.heads.forward(query, key, value)  # heads of (..., queries, d_head)
         outputs = self.concat.forward(*outputs)
         return self.output.forward(outputs)
 
     def gradient(self, delta):
-        """Add to the parameters' gradients; return those of the three inputs."""
+        """Add to the parameters' gradients; return those of query, key and value.
+
+        ``delta`` : the gradient of the output, (..., queries, d_model).
+        """
         deltas = self.concat.backward(self.output.backward(delta))
         return self.heads.backward(as_tuple(deltas))

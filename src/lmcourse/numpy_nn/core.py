@@ -126,7 +126,7 @@ class Identity(Module):
         return x
 
     def gradient(self, delta):
-        """Return the gradient as it is."""
+        """Return the gradient of the output, ``delta``, as that of the input."""
         return delta
 
 
@@ -144,13 +144,19 @@ class Chain(Module):
         self.modules = modules
 
     def compute(self, *inputs):
-        """Return the last module's output; each is given what the one before gave."""
+        """Return the last module's output; each is given what the one before gave.
+
+        ``*inputs`` : the arrays that the first module takes.
+        """
         for module in self.modules:
             inputs = as_tuple(module.forward(*inputs))
         return inputs if len(inputs) > 1 else inputs[0]
 
     def gradient(self, delta):
-        """Add to the modules' gradients; return that of the first one's inputs."""
+        """Add to the modules' gradients; return that of the first one's inputs.
+
+        ``delta`` : the gradient of the last one's output.
+        """
         for module in reversed(self.modules):
             delta = module.backward(delta)
         return delta
@@ -199,7 +205,10 @@ class Concat(Module):
         return np.concatenate(inputs, axis=-1)
 
     def gradient(self, delta):
-        """Return the gradient cut into those of the inputs; no tuple if there is one."""
+        """Return the gradients of the inputs, a tuple; of a single input without one.
+
+        ``delta`` : the gradient of the output, (..., sum of widths).
+        """
         parts = tuple(np.split(delta, self.borders, axis=-1))
         return parts if len(parts) > 1 else parts[0]
 
@@ -244,7 +253,21 @@ class Adam:
 
 
 def _by_differences(loss, array, step):
-    """Return the gradient of ``loss()`` by the array, one entry after the other."""
+    """Return the gradient of a loss by an array, one entry after the other.
+
+    Parameters
+    ----------
+    loss : callable
+        Without arguments, to a float.
+    array : float array
+        What the loss depends on; changed and brought back.
+    step : float
+        How far each entry is moved, up and down.
+
+    Returns
+    -------
+    array of the same shape
+    """
     gradient = np.zeros_like(array)
     for index in np.ndindex(array.shape):
         value = array[index]
@@ -281,6 +304,7 @@ def gradient_error(module, *inputs, seed=0, step=1e-5):
     factors = [rng.normal(size=np.shape(output)) for output in outputs]
 
     def loss():
+        """Return the loss for the inputs and parameters as they are."""
         outputs = as_tuple(module.forward(*inputs))
         return sum(float((o * f).sum()) for o, f in zip(outputs, factors, strict=True))
 

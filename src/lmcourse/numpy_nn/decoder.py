@@ -129,12 +129,18 @@ class Decoder(Module):
         return self.output.forward(self.blocks.forward(x))  # (..., tokens, vocab_size)
 
     def gradient(self, delta):
-        """Add to the parameters' gradients, from that of the logits."""
+        """Add to the parameters' gradients; numbers have none.
+
+        ``delta`` : the gradient of the logits, (..., tokens, vocab_size).
+        """
         delta = self.blocks.backward(self.output.backward(delta))
         self.dictionary.backward(delta)  # a number has no gradient
 
     def weights(self, layer):
-        """Return a block's weights of the last pass, (..., heads, tokens, tokens)."""
+        """Return a block's weights in the last pass, (..., heads, tokens, tokens).
+
+        ``layer`` : int, the number of the block.
+        """
         return self.blocks.modules[layer].attention.weights
 
 
@@ -288,7 +294,7 @@ def save(model, path, dtype=np.float64):
 
 
 def load(path):
-    """Read a decoder that `save` wrote.
+    """Read the decoder that `save` wrote to the file at ``path``.
 
     Raises
     ------
@@ -307,7 +313,24 @@ def load(path):
 
 
 def _decoder(record, arrays):
-    """Build a decoder of what a file holds; ask for no more memory than the file has."""
+    """Build a decoder of what a file holds; ask for no more memory than the file has.
+
+    Parameters
+    ----------
+    record : dict
+        ``vocabulary``, a list of str, and ``sizes``: ``heads``, ``layers`` and ``d_ff``.
+    arrays : dict of str to array
+        The parameters by name.
+
+    Returns
+    -------
+    Decoder
+
+    Raises
+    ------
+    ValueError
+        If the parameters do not fit the sizes, or are not finite.
+    """
     vectors, sizes = arrays["dictionary.table"], record["sizes"]
     each = vectors.shape[1] * (4 * vectors.shape[1] + 2 * sizes["d_ff"])
     if sizes["layers"] * each > sum(array.size for array in arrays.values()):

@@ -86,7 +86,7 @@ class ReLU(Module):
         return x * self.positive
 
     def gradient(self, delta):
-        """Return the gradient of x, 0 where x was not positive."""
+        """Return x's gradient, 0 where x was not positive; ``delta`` is the output's."""
         return delta * self.positive
 
 
@@ -99,7 +99,7 @@ class Softmax(Module):
         return self.y
 
     def gradient(self, delta):
-        """Return the gradient of x (..., n), from that of the shares."""
+        """Return the gradient of x (..., n); ``delta`` is that of the shares."""
         common = (delta * self.y).sum(axis=-1, keepdims=True)  # (..., 1)
         return self.y * (delta - common)
 
@@ -111,7 +111,7 @@ class SoftmaxCrossEntropy(Module):
     """
 
     def fits(self, logits, targets):
-        """Return whether the shapes are (..., vocab_size) and (...)."""
+        """Return whether two shapes are (..., vocab_size) and (...)."""
         return logits[:-1] == targets
 
     def compute(self, logits, targets):
@@ -162,7 +162,10 @@ class LayerNorm(Module):
         return self.y * self.weight.value + self.bias.value
 
     def gradient(self, delta):
-        """Add to the gradients of weight and bias; return that of x (..., d_model)."""
+        """Add to the gradients of weight and bias; return that of x (..., d_model).
+
+        ``delta`` : the gradient of the output, (..., d_model).
+        """
         self.weight.grad += rows(delta * self.y).sum(axis=0)
         self.bias.grad += rows(delta).sum(axis=0)
         d = delta * self.weight.value
@@ -188,7 +191,10 @@ class SkipAddNorm(Module):
         return self.norm.forward(x + self.module.forward(x))
 
     def gradient(self, delta):
-        """Add to the parameters' gradients; return that of x (..., d_model)."""
+        """Add to the parameters' gradients; return that of x (..., d_model).
+
+        ``delta`` : the gradient of the output, (..., d_model).
+        """
         delta = self.norm.backward(delta)
         return delta + self.module.backward(delta)
 
@@ -237,5 +243,8 @@ class OneHotDictionary(Module):
         return (self.rows @ self.table.value).reshape(*np.shape(numbers), -1)
 
     def gradient(self, delta):
-        """Add to the table's gradient, from that of the vectors (..., d_model)."""
+        """Add to the table's gradient; numbers have none.
+
+        ``delta`` : the gradient of the vectors, (..., d_model).
+        """
         self.table.grad += self.rows.T @ rows(delta)

@@ -31,7 +31,11 @@ def anatomy(question: str, shown: dict, first: str) -> View:
 
 
 def _rows(rows) -> str:
-    """List the parts, each with its formula, its strip and what is said of it."""
+    """Return a list of a block's parts as HTML.
+
+    ``rows`` : iterable of (name, formula, numbers, said), three str and a list of float or
+    None: the numbers are drawn as a strip, and ``said`` stands below it.
+    """
     drawn = ""
     for name, formula, numbers, said in rows:
         strip = "" if numbers is None else bars(numbers, max(map(abs, numbers)) or 1)

@@ -155,7 +155,14 @@ def sentences(read, *, alt, head, notes, layer=None, around=None, untrained=None
 
 
 def _per_cent(attention, words) -> list:
-    """Return whole per cents, nested as (heads, tokens, tokens)."""
+    """Return attention weights in whole per cents, nested lists (heads, tokens, tokens).
+
+    Parameters
+    ----------
+    attention : array of shape (heads, tokens, tokens)
+    words : sequence of str
+        The tokens.
+    """
     return np.rint(100 * checks.head_weights(attention, words)).astype(int).tolist()
 
 

@@ -68,7 +68,7 @@ def block(measured, first: int = 0, whole_line: str = "") -> View:
 
 
 def _drawing(heads) -> str:
-    """Return the drawing of a block, with a box for each head."""
+    """Return the drawing of a block as SVG, with a box for each name in ``heads``."""
     width = min(36, 188 / max(1, len(heads)) - 4)
     left = 220 - (width + 4) * len(heads) / 2
     boxes = "\n".join(

@@ -94,7 +94,17 @@ def check_causal(weights: np.ndarray) -> None:
 
 
 def layer_weights(attentions, tokens: Sequence[str]) -> np.ndarray:
-    """Return checked attention weights of shape (layers, heads, tokens, tokens).
+    """Check the attention weights of all layers.
+
+    Parameters
+    ----------
+    attentions : sequence of array of shape (heads, tokens, tokens)
+        One a layer; tensors and nested lists, too.
+    tokens : sequence of str
+
+    Returns
+    -------
+    float array of shape (layers, heads, tokens, tokens)
 
     Raises
     ------

@@ -117,7 +117,10 @@ def _stored(text: str, written: str, heading: str, bars: list, layers: list) -> 
 
 
 def too_much(tokenizer, model) -> str:
-    """Say why a model does not run in the page; nothing if it does."""
+    """Say why a model does not run in the page; "" if it does.
+
+    ``tokenizer``, ``model`` : as `lmcourse.gpt.checkpoints.load_gpt` returns them.
+    """
     mib = 2 * model.parameters_count / 2**20  # in float16
     why = []
     if mib > LARGEST:
@@ -133,7 +136,10 @@ def too_much(tokenizer, model) -> str:
 
 
 def _names(tokenizer, vocab_size: int) -> list[str]:
-    """Return what each token is called, spaces and ends of lines to be seen."""
+    """Return how each token of a vocabulary is shown, spaces and line breaks made visible.
+
+    ``tokenizer`` : with ``decode``, from a list of ids to a text.
+    """
     pieces = (UNSEEN.sub("\ufffd", tokenizer.decode([i])) for i in range(vocab_size))
     return ["".join(SIGNS.get(character, character) for character in x) for x in pieces]
 

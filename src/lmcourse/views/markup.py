@@ -12,7 +12,7 @@ def library(name: str) -> str:
 
 
 def script_json(value) -> str:
-    """Return JSON that no HTML parser takes for anything else."""
+    """Return a value as JSON that no HTML parser takes for anything else."""
     dumped = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return dumped.translate({ord(c): rf"\u{ord(c):04x}" for c in "<>&\u2028\u2029"})
 

@@ -38,14 +38,14 @@ def _circuitsvis(view) -> str:
     """Return circuitsvis's HTML with its script inside, so that it draws offline.
 
     Its own ``_repr_html_`` asks the network whether to inline the script; and it leaves
-    its ``div`` open, which swallows what follows.
+    its ``div`` open, which swallows what follows. ``view`` : what circuitsvis returned.
     """
     closed = view.local_src.replace('15px 0;"/>', '15px 0; background: white;"></div>', 1)
     return f'<div style="background: white; color: black">{closed}</div>'
 
 
 def attention_heads(view) -> str:
-    """Return circuitsvis's attention heads."""
+    """Return a `View` of attention heads as HTML, drawn by circuitsvis."""
     from circuitsvis.attention import attention_heads
 
     tokens = [inert(token) for token in view.data["tokens"]]
@@ -55,7 +55,7 @@ def attention_heads(view) -> str:
 
 
 def tokens(view) -> str:
-    """Return circuitsvis's coloured tokens."""
+    """Return a `View` of coloured tokens as HTML, drawn by circuitsvis."""
     from circuitsvis.tokens import colored_tokens
 
     tokens = [inert(token) for token in view.data["tokens"]]
@@ -131,7 +131,11 @@ def model_view(view) -> str:
 
 
 def plot(view) -> str:
-    """Return a plot drawn by plotly.js from its own site; its words where it cannot be."""
+    """Return a `View` of a plotly figure as HTML.
+
+    It is drawn by plotly.js, which comes from its own site; without a network the
+    alternative text stands there.
+    """
     import plotly.graph_objects as go
 
     tag = go.Figure().to_html(include_plotlyjs="cdn")
@@ -143,7 +147,7 @@ def plot(view) -> str:
 
 
 def poems(view) -> str:
-    """Return the explorer of poems."""
+    """Return a `View` of poems to explore as HTML."""
     modules = (library(name) for name in ("dom.js", "poems.js"))
     scripts = [
         re.sub(r"^(import [^;]*;|export )", "", text, flags=re.M) for text in modules

@@ -57,7 +57,17 @@ def _number(digits: str) -> float | int:
 
 
 def _literal(value, keys: set[str] = DATA, data: bool = False):
-    """Return part of a figure with its data such that plotly shows it as it is."""
+    """Return part of a plotly figure, its data escaped so that they show as they are.
+
+    Parameters
+    ----------
+    value : dict, list, str or other
+        The part.
+    keys : set of str
+        Keys under which data stand.
+    data : bool
+        Whether ``value`` itself stands under such a key.
+    """
     if isinstance(value, dict):
         own = {key: key.endswith("title") or key == "annotations" for key in value}
         return {

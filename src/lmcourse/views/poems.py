@@ -67,7 +67,7 @@ def poems(
 
 
 def _whole(values) -> list:
-    """Return numbers rounded to whole ones, as nested lists."""
+    """Return numbers, an array, rounded to whole ones, as nested lists of int."""
     return np.rint(values).astype(int).tolist()
 
 

@@ -107,7 +107,10 @@ def too_much() -> str:
 
 
 def _prompt(text: str, tokenizer) -> str:
-    """Return a question as the model reads it, up to where it is to answer."""
+    """Return a question as the text that the model reads, up to where it is to answer.
+
+    ``text`` is the question; ``tokenizer`` has the chat template.
+    """
     turns = [{"role": "user", "content": text}]
     return tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
 
